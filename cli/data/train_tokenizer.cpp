@@ -39,11 +39,14 @@ std::vector<std::string> outputs_of(const TrainOptions& options) {
 void check_outputs(const TrainOptions& options) {
   for (const std::string& path : outputs_of(options))
     check_output({.path = path, .option = "-o", .inputs = options.files, .force = options.force});
+}
+
+void make_folder(const std::string& folder) {
   std::error_code error;
-  std::filesystem::create_directories(options.out, error);
-  RANKLAB_CHECK(!error && std::filesystem::is_directory(options.out), ErrorKind::kIo, .where = "tokenizer",
-                .what = "cannot create folder " + quote(options.out),
-                .got = error ? error.message() : "a file of that name", .fix = "pass another folder to -o");
+  std::filesystem::create_directories(folder, error);
+  RANKLAB_CHECK(!error && std::filesystem::is_directory(folder), ErrorKind::kIo, .where = "tokenizer",
+                .what = "cannot create folder " + quote(folder), .got = error ? error.message() : "a file of that name",
+                .fix = "pass another folder to -o");
 }
 
 TokenizerSpec learn(const TrainOptions& options, uint64_t& bytes, size_t& words) {
@@ -77,6 +80,7 @@ int train(const TrainOptions& options) {
   uint64_t bytes = 0;
   size_t words = 0;
   const TokenizerSpec spec = learn(options, bytes, words);
+  make_folder(options.out);
   const ErrorText refusal{.where = "tokenizer", .what = "cannot write the tokenizer", .fix = "check the folder"};
   const std::vector<std::string> paths = outputs_of(options);
   write_file_atomically(paths[0], tokenizer_json(spec), refusal);

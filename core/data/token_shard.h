@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,10 @@ PrepareResult prepare_shards(const std::vector<std::string>& files, const std::s
 
 // Throws kBadFile naming the file when the index is damaged.
 ShardIndex read_shard_index(const std::string& folder);
-// Reads every token and checks all checksums: of index, headers and tokens. Throws kBadFile naming the file.
+// The tokenizer that made the folder's tokens; nothing where they are bytes, or others'. Throws kBadFile when its file
+// is missing, or not the one.
+std::optional<Tokenizer> open_shard_tokenizer(const std::string& folder, const ShardIndex& index);
+// Reads every token and checks all checksums: of index, tokenizer, headers and tokens. Throws kBadFile naming the file.
 void verify_shards(const std::string& folder);
 // Throws kBadFile (header, size or index do not match) or kIo.
 std::shared_ptr<const TokenSequence> open_shards(const std::string& folder);

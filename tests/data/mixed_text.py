@@ -50,9 +50,9 @@ def odd_characters():
     return [chr(c) for c in range(1, 0x2FA1E) if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co")]
 
 
-def mixed_text(size, seed=1):
+def mixed_text(size, seed=1, without=frozenset()):
     rng = random.Random(seed)
-    odd = odd_characters()
+    odd = [c for c in odd_characters() if c not in without]
     words = [sentence.split(" ") for sentence in SENTENCES]
 
     def piece():

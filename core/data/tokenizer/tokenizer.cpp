@@ -64,7 +64,7 @@ struct Tokenizer::Parts {
         bpe(spec) {
     for (const auto& [spelling, id] : spec.vocab) set(id, bytes_of(spelling));
     for (const AddedToken& token : spec.added) {
-      set(token.id, bytes_of(token.content));
+      set(token.id, token.content);
       if (token.special) special[token.id] = true;
     }
     for (const char* name : kEnds)
