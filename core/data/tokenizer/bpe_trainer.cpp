@@ -7,7 +7,6 @@
 
 #include "core/base/byte_alphabet.h"
 #include "core/base/error.h"
-#include "core/base/utf8.h"
 #include "core/data/tokenizer/normalize.h"
 #include "core/data/tokenizer/pair_counts.h"
 
@@ -64,9 +63,7 @@ BpeTrainer::BpeTrainer(TokenizerSpec style)
     : style_(std::move(style)), pre_tokenizer_(style_.pre_tokenizer, "tokenizer training") {}
 
 void BpeTrainer::add(std::string_view text) {
-  RANKLAB_CHECK(is_utf8(text), ErrorKind::kInvalidArgument, .where = "tokenizer", .what = "the text is no UTF-8",
-                .got = shown_as_utf8(text.substr(0, 80)), .want = "UTF-8",
-                .fix = "convert it, for example with iconv -f LATIN1 -t UTF-8");
+  require_utf8(text);
   const std::string normal = normalized(text, style_.normal_forms);
   pre_tokenizer_.split(normal, [this](std::string_view word) { ++counts_[std::string(word)]; });
 }

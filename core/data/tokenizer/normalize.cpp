@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/base/utf8.h"
 
 namespace ranklab {
 namespace {
@@ -35,6 +37,17 @@ bool is_space(utf8proc_int32_t point) {
 }
 
 }  // namespace
+
+void require_utf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = utf8_length(text.substr(at));
+    RANKLAB_CHECK(
+        length > 0, ErrorKind::kInvalidArgument, .where = "tokenizer", .what = "the text is no UTF-8",
+        .got = strprintf("byte 0x%02X at %zu", static_cast<unsigned>(static_cast<unsigned char>(text[at])), at),
+        .want = "UTF-8", .fix = "convert it, for example with iconv -f LATIN1 -t UTF-8");
+    at += length;
+  }
+}
 
 std::string normalized(std::string_view text, std::span<const NormalForm> forms) {
   const bool ascii = std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });

@@ -1,4 +1,4 @@
-// Unicode's normal forms (UAX 15), by utf8proc. Cost: nothing for ASCII, else about 5 bytes of memory a byte of text.
+// UTF-8 and Unicode's normal forms (UAX 15), by utf8proc. Cost: nothing for ASCII, else about 5 bytes of memory a byte of text.
 // Thread rule: pure.
 #pragma once
 #include <span>
@@ -8,6 +8,9 @@
 #include "core/data/tokenizer/tokenizer_spec.h"
 
 namespace ranklab {
+
+// Throws kInvalidArgument naming the first byte that is none.
+void require_utf8(std::string_view text);
 
 // The text in these forms, one after another. REQUIRES: text is UTF-8.
 std::string normalized(std::string_view text, std::span<const NormalForm> forms);

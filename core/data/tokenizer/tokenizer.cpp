@@ -9,7 +9,6 @@
 #include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/base/utf8.h"
 #include "core/data/tokenizer/added_tokens.h"
 #include "core/data/tokenizer/bpe.h"
 #include "core/data/tokenizer/normalize.h"
@@ -36,17 +35,6 @@ AddedTokens finder(const TokenizerSpec& spec, bool after_normalization) {
   for (const AddedToken& token : tokens)
     contents.push_back(after_normalization ? normalized(token.content, spec.normal_forms) : token.content);
   return {tokens, contents};
-}
-
-void check_text(std::string_view text) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t length = utf8_length(text.substr(at));
-    RANKLAB_CHECK(
-        length > 0, ErrorKind::kInvalidArgument, .where = "tokenizer", .what = "the text is no UTF-8",
-        .got = strprintf("byte 0x%02X at %zu", static_cast<unsigned>(static_cast<unsigned char>(text[at])), at),
-        .want = "UTF-8", .fix = "convert it, for example with iconv -f LATIN1 -t UTF-8");
-    at += length;
-  }
 }
 
 // As the decoder ByteLevel: a token whose characters do not all spell bytes stands for its own text.
@@ -102,7 +90,7 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
 std::vector<uint32_t> Tokenizer::encode(std::string_view text, bool whole) {
-  check_text(text);
+  require_utf8(text);
   std::vector<uint32_t> ids;
   const auto take_id = [&](uint32_t id) { ids.push_back(id); };
   const auto take_word = [&](std::string_view word) { parts_->bpe.encode(word, ids); };
