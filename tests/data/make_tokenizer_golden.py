@@ -59,7 +59,7 @@ def add_tokens(tokenizer, style):
     """Beside the one that training knew."""
     tokenizer.add_special_tokens([AddedToken("<|begin_of_text|>"), AddedToken("<mask>", lstrip=True), AddedToken("<pad>", rstrip=True),
                                   AddedToken("<|im_start|>"), AddedToken("<|im_")])
-    tokenizer.add_tokens([AddedToken("Kernel", single_word=True), AddedToken("Amélie", normalized=True), AddedToken("<|end", normalized=False)])
+    tokenizer.add_tokens([AddedToken("Kernel", single_word=True), AddedToken("Amélie", normalized=True), AddedToken("Zoe\u0308", normalized=True), AddedToken("<|end", normalized=False)])
     template = processors.TemplateProcessing(single="<|begin_of_text|> $A", special_tokens=[
         ("<|begin_of_text|>", tokenizer.token_to_id("<|begin_of_text|>"))])
     if style == "llama3":
@@ -90,7 +90,7 @@ def model_of(text):
 
 
 def write_golden():
-    cases = [*SENTENCES, *(e + e for e in EMOJI), *("a" + s + "b" + s for s in SPACES), *("x " + s + " y" for s in SPECIAL),
+    cases = [*SENTENCES, *(e + e for e in EMOJI), *("a" + s + "b" + s for s in SPACES), *("x " + s + " y" for s in SPECIAL), "<pad>  <mask>  <mask><pad>", "Zoe\u0308 Zo\u00eb",
              *(c + " end" for c in CONTRACTIONS), "", *("o" + a + b + "k" for a, b in zip(MARKS, reversed(MARKS)))]
     newer = newer_characters()
     cases += [mixed_text(300, seed, newer) for seed in range(8)]

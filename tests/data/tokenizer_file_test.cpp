@@ -48,6 +48,16 @@ TEST(TokenizerFile, UnknownBytesAreTheUnknownToken) {
   EXPECT_THAT(Tokenizer(file.dump(), "t.json").encode("accb"), testing::ElementsAre(0, 3, 1));
 }
 
+// "ab?" is a token that no merge makes.
+TEST(TokenizerFile, AWordThatIsATokenIsThatTokenWhereMergesAreIgnored) {
+  json file = json::parse(file_with("/model/vocab/ab?", 4));
+  file["added_tokens"] = json::array();
+  file["pre_tokenizer"]["use_regex"] = false;
+  EXPECT_THAT(Tokenizer(file.dump(), "t.json").encode("ab?"), testing::ElementsAre(2, 3));
+  file["model"]["ignore_merges"] = true;
+  EXPECT_THAT(Tokenizer(file.dump(), "t.json").encode("ab?"), testing::ElementsAre(4));
+}
+
 TEST(TokenizerFile, WhatRanklabDoesNotHaveIsNamed) {
   const json other = {{"type", "Unigram"}, {"vocab", json::array()}};
   for (const auto& [text, why] : {std::pair<std::string, const char*>{file_with("/model", other), "got Unigram"},

@@ -68,9 +68,8 @@ void AddedTokens::split(std::string_view text, const TakeText& take_text, const 
     auto [begin, end] = match->place;
     from = end;
     if (token.single_word && !is_single_word(text, match->place)) continue;
-    if (token.lstrip) {
-      while (const size_t space = trailing_space(text.substr(0, begin))) begin -= space;
-      begin = std::max(begin, done);
+    if (token.lstrip && done < begin) {
+      while (const size_t space = trailing_space(text.substr(done, begin - done))) begin -= space;
     }
     if (token.rstrip) {
       while (const size_t space = leading_space(text.substr(end))) end += space;

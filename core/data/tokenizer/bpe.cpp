@@ -80,8 +80,7 @@ void Bpe::join(const Candidate& best) {
   Symbol& left = symbols_[best.position];
   if (left.gone || left.next < 0) return;
   Symbol& right = symbols_[static_cast<size_t>(left.next)];
-  // Another merge may have taken one of them since. One that gives the same token is taken at this rank, as by
-  // Hugging Face's tokenizers.
+  // Another merge may have taken one of them since.
   const PairTable::Found* const now = merges_.find(left.token, right.token);
   if (now == nullptr || now->merged != best.merged) return;
   left.token = best.merged;
