@@ -1,5 +1,5 @@
-// ranklab data prepare | info | batch | tokenizer: token shards for --data-path, and what a step of a run draws from
-// them.
+// ranklab data prepare | info | batch | export | tokenizer: token shards for --data-path, and what a step of a run
+// draws from them.
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,6 +11,7 @@
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
 #include "cli/common/terminal.h"
+#include "cli/data/data_export.h"
 #include "cli/data/data_tokenizer.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
@@ -169,11 +170,12 @@ CommandAction setup_data(CommandLine& app) {
       ->one_of({"uint16", "uint32"});
   make->add_option(
           "--tokenizer", options->tokenizer,
-          "of text: tokenizer.json, or a folder with it or vocab.json and merges.txt (without: a byte is a token)")
+          "of text, or of files of its tokens: tokenizer.json, or a folder with it or vocab.json and merges.txt "
+          "(without, a byte of text is a token)")
       ->type_name("PATH");
   make->add_option("--from", options->from,
-                   "what the inputs hold: text (a byte is a token), fineweb (header and 16-bit tokens) or nanogpt "
-                   "(16-bit tokens alone)")
+                   "what the inputs hold: text (a byte is a token), fineweb (header and 16-bit tokens), nanogpt "
+                   "(16-bit tokens alone) or megatron (PREFIX.bin with PREFIX.idx)")
       ->one_of(input_formats())
       ->capture_default_str();
   make->add_option("--json-key", options->json_key, "the key of the text in a line of JSON")->capture_default_str();
@@ -191,7 +193,10 @@ CommandAction setup_data(CommandLine& app) {
   const CommandAction batch_action = add_data_batch(*batch);
   CommandLine* tokenizer = app.add_subcommand("tokenizer", "byte-level BPE: train one, encode, decode, see what it is");
   const CommandAction tokenizer_action = setup_data_tokenizer(*tokenizer);
-  return [&app, options, make, show, batch, batch_action, tokenizer, tokenizer_action] {
+  CommandLine* exports = app.add_subcommand("export", "write shards as other trainers store tokens");
+  const CommandAction export_action = setup_data_export(*exports);
+  return [&app, options, make, show, batch, batch_action, tokenizer, tokenizer_action, exports, export_action] {
+    if (exports->parsed()) return export_action();
     if (tokenizer->parsed()) return tokenizer_action();
     if (make->parsed()) return prepare(*options);
     if (show->parsed()) return info(options->folder, options->json);

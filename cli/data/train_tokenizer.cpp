@@ -25,23 +25,23 @@
 namespace ranklab {
 namespace {
 
-struct TrainOptions {
+struct TokenizerTraining {
   std::vector<std::string> files, special = {"<|endoftext|>"};
   std::string out, style = "gpt2", json_key = "text";
   int64_t vocab_size = BpeTraining{}.vocab_size, min_frequency = BpeTraining{}.min_frequency;
   bool force = false, json = false;
 };
 
-std::vector<std::string> outputs_of(const TrainOptions& options) {
+std::vector<std::string> tokenizer_files(const TokenizerTraining& options) {
   return {options.out + "/" + kTokenizerFile, options.out + "/tokenizer_config.json"};
 }
 
-void check_outputs(const TrainOptions& options) {
-  for (const std::string& path : outputs_of(options))
+void check_tokenizer_files(const TokenizerTraining& options) {
+  for (const std::string& path : tokenizer_files(options))
     check_output({.path = path, .option = "-o", .inputs = options.files, .force = options.force});
 }
 
-void make_folder(const std::string& folder) {
+void make_tokenizer_folder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   RANKLAB_CHECK(!error && std::filesystem::is_directory(folder), ErrorKind::kIo, .where = "tokenizer",
@@ -49,7 +49,7 @@ void make_folder(const std::string& folder) {
                 .fix = "pass another folder to -o");
 }
 
-TokenizerSpec learn(const TrainOptions& options, uint64_t& bytes, size_t& words) {
+TokenizerSpec learn(const TokenizerTraining& options, uint64_t& bytes, size_t& words) {
   TokenizerSpec style;
   tokenizer_style(options.style).set(style);
   BpeTrainer trainer(style);
@@ -72,17 +72,17 @@ TokenizerSpec learn(const TrainOptions& options, uint64_t& bytes, size_t& words)
   return spec;
 }
 
-int train(const TrainOptions& options) {
+int train_tokenizer(const TokenizerTraining& options) {
   for (const std::string& token : options.special)
     RANKLAB_CHECK(!token.empty(), ErrorKind::kInvalidArgument, .where = "--special", .what = "a special token is empty",
                   .got = "''", .want = "a text", .fix = "leave it out");
-  check_outputs(options);
+  check_tokenizer_files(options);
   uint64_t bytes = 0;
   size_t words = 0;
   const TokenizerSpec spec = learn(options, bytes, words);
-  make_folder(options.out);
+  make_tokenizer_folder(options.out);
   const ErrorText refusal{.where = "tokenizer", .what = "cannot write the tokenizer", .fix = "check the folder"};
-  const std::vector<std::string> paths = outputs_of(options);
+  const std::vector<std::string> paths = tokenizer_files(options);
   write_file_atomically(paths[0], tokenizer_json(spec), refusal);
   write_file_atomically(paths[1], hf_tokenizer_config({}, options.special.empty() ? "" : options.special[0]), refusal);
   if (options.json) {
@@ -106,7 +106,7 @@ int train(const TrainOptions& options) {
 }  // namespace
 
 CommandAction setup_train_tokenizer(CommandLine& app) {
-  auto options = std::make_shared<TrainOptions>();
+  auto options = std::make_shared<TokenizerTraining>();
   std::vector<std::string> styles;
   for (const TokenizerStyle& style : tokenizer_styles()) styles.emplace_back(style.name);
   app.add_option("FILE", options->files, "texts, of NAME.jsonl each line a document")->required();
@@ -126,7 +126,7 @@ CommandAction setup_train_tokenizer(CommandLine& app) {
   app.add_option("--json-key", options->json_key, "the key of the text in a line of JSON")->capture_default_str();
   app.add_flag("--force", options->force, "write over an earlier tokenizer");
   app.add_flag("--json", options->json, "print one JSON object");
-  return [options] { return train(*options); };
+  return [options] { return train_tokenizer(*options); };
 }
 
 }  // namespace ranklab

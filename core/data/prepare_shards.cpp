@@ -187,6 +187,10 @@ uint64_t identify_inputs(const std::vector<std::string>& files, Tokenizer* token
     RANKLAB_CHECK(scanned.largest < end, ErrorKind::kInvalidArgument, .where = "data",
                   .what = quote(file) + ": a token is too large for --dtype", .got = std::to_string(scanned.largest),
                   .want = "below " + std::to_string(end), .fix = "pass --dtype uint32");
+    RANKLAB_CHECK(tokenizer == nullptr || scanned.largest < tokenizer->vocab_size(), ErrorKind::kInvalidArgument,
+                  .where = "--tokenizer", .what = quote(file) + ": a token is none of the tokenizer's",
+                  .got = std::to_string(scanned.largest), .want = "below " + std::to_string(tokenizer->vocab_size()),
+                  .fix = "pass the tokenizer that made the file, or none");
     input.tokens = static_cast<int64_t>(scanned.tokens);
     total += input.tokens;
     index.vocab_size = std::max(index.vocab_size, int64_t{scanned.largest} + 1);

@@ -20,6 +20,7 @@ constexpr std::array kFormats = {
     FormatRow{"text", inputs::open_text, true},
     FormatRow{"fineweb", inputs::open_fineweb, false},
     FormatRow{"nanogpt", inputs::open_nanogpt, false},
+    FormatRow{"megatron", inputs::open_megatron, false},
 };
 
 constexpr size_t kBlockTokens = 1 << 16;
@@ -77,10 +78,7 @@ std::unique_ptr<TokenInput> open_token_input(const std::string& path, const Inpu
                 .what = "files of tokens hold the ends of their documents already",
                 .got = std::string("--from ") + row->name, .want = "text",
                 .fix = "leave it out, and name their token when training: train --eod-token N (GPT-2's is 50256)");
-  RANKLAB_CHECK(row->has_documents || tokenizer == nullptr, ErrorKind::kInvalidArgument, .where = "--tokenizer",
-                .what = "files of tokens are no text", .got = std::string("--from ") + row->name, .want = "text",
-                .fix = "leave it out");
-  if (tokenizer != nullptr) return inputs::open_tokenized(path, format, *tokenizer);
+  if (tokenizer != nullptr && row->has_documents) return inputs::open_tokenized(path, format, *tokenizer);
   if (row->open == inputs::open_text && is_json_lines(path)) return inputs::open_json_lines(path, format);
   return row->open(path, format);
 }

@@ -38,7 +38,8 @@ class TokenInput {
 std::vector<std::string> input_formats();
 
 // With "text", a file whose name ends in .jsonl holds lines of JSON. `tokenizer`: of text, null for bytes; it outlives
-// the input. Throws kInvalidArgument (an end token or a tokenizer for a format that holds tokens), kBadFile or kIo.
+// the input; other formats hold its tokens already. Throws kInvalidArgument (an end token for such a format), kBadFile
+// or kIo.
 std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format,
                                              Tokenizer* tokenizer = nullptr);
 bool is_json_lines(const std::string& path);

@@ -127,6 +127,7 @@ const Example kExamples[] = {
     {"config diff|FOLDER/a.toml FOLDER/b.toml"},
     {"data prepare|FOLDER/text.txt --out FOLDER/shards"},
     {"data info|FOLDER/shards"},
+    {"data export|FOLDER/shards -o FOLDER/exported"},
     {"data tokenizer train|FOLDER/text.txt --vocab-size 257 -o FOLDER/tok"},
     {"data tokenizer encode|--tokenizer FOLDER/tok --text hello"},
     {"data tokenizer decode|--tokenizer FOLDER/tok --ids '1 2'"},

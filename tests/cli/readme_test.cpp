@@ -206,6 +206,7 @@ TEST(Readme, EveryFlagItNamesExists) {
                           "schedule export",
                           "config show",
                           "data prepare",
+                          "data export",
                           "data tokenizer train",
                           "data tokenizer encode",
                           "data tokenizer decode",

@@ -88,7 +88,6 @@ TEST_F(TokenizedInputs, WhatIsWrongIsNamedWithItsPlace) {
   EXPECT_THAT(refusal(write("a.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b<|endoftext|>c\"}\n"), {.end_token = 0}),
               testing::AllOf(HasSubstr("a.jsonl', line 2"), HasSubstr("the token that ends documents")));
   EXPECT_THAT(refusal(write("a.txt", "ab\xff"), {}), testing::AllOf(HasSubstr("a.txt'"), HasSubstr("0xFF at 2")));
-  EXPECT_THAT(refusal(write("n.bin", "abcd"), {.from = "nanogpt"}), HasSubstr("files of tokens are no text"));
 }
 
 TEST_F(TokenizedInputs, ShardsKeepTheTokenizerThatMadeThem) {

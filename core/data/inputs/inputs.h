@@ -17,6 +17,7 @@ std::unique_ptr<TokenInput> open_json_lines(const std::string& path, const Input
 std::unique_ptr<TokenInput> open_tokenized(const std::string& path, const InputFormat& format, Tokenizer& tokenizer);
 std::unique_ptr<TokenInput> open_fineweb(const std::string& path, const InputFormat& format);
 std::unique_ptr<TokenInput> open_nanogpt(const std::string& path, const InputFormat& format);
+std::unique_ptr<TokenInput> open_megatron(const std::string& path, const InputFormat& format);
 
 InputWords input_words();
 
