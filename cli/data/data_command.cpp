@@ -147,19 +147,7 @@ CommandAction add_data_batch(CommandLine& app) {
   };
 }
 
-}  // namespace
-
-CommandAction setup_data(CommandLine& app) {
-  app.require_subcommand(0, 1);
-  app.footer(
-      "Examples:\n  ranklab data prepare book.txt --out shards\n  ranklab data info shards\n"
-      "  ranklab data prepare documents.jsonl --append-eod --out shards\n"
-      "  ranklab data prepare fineweb_train_*.bin --from fineweb --out shards\n"
-      "  ranklab data tokenizer train book.txt --vocab-size 8192 -o tok\n"
-      "  ranklab data prepare book.txt --tokenizer tok --append-eod --out shards\n"
-      "  ranklab data batch --step 3 --data-path shards\n"
-      "  ranklab train --data-path shards");
-  auto options = std::make_shared<DataOptions>();
+CommandLine* add_prepare(CommandLine& app, const std::shared_ptr<DataOptions>& options) {
   CommandLine* make =
       app.add_subcommand("prepare", "write texts or others' token files as shards; run again to continue");
   make->add_option("FILE", options->files, "the inputs, in this order; of NAME.jsonl each line is a document")
@@ -186,6 +174,23 @@ CommandAction setup_data(CommandLine& app) {
       ->range(int64_t{0}, kMostEndToken);
   make->add_flag("--force", options->force, "write over files of the shards' names that are no shards");
   make->add_flag("--json", options->json, "print one JSON object");
+  return make;
+}
+
+}  // namespace
+
+CommandAction setup_data(CommandLine& app) {
+  app.require_subcommand(0, 1);
+  app.footer(
+      "Examples:\n  ranklab data prepare book.txt --out shards\n  ranklab data info shards\n"
+      "  ranklab data prepare documents.jsonl --append-eod --out shards\n"
+      "  ranklab data prepare fineweb_train_*.bin --from fineweb --out shards\n"
+      "  ranklab data tokenizer train book.txt --vocab-size 8192 -o tok\n"
+      "  ranklab data prepare book.txt --tokenizer tok --append-eod --out shards\n"
+      "  ranklab data batch --step 3 --data-path shards\n"
+      "  ranklab train --data-path shards");
+  auto options = std::make_shared<DataOptions>();
+  CommandLine* make = add_prepare(app, options);
   CommandLine* show = app.add_subcommand("info", "print a folder's shards and verify every token");
   show->add_option("FOLDER", options->folder, "folder of shards")->required();
   show->add_flag("--json", options->json, "print one JSON object");
