@@ -10,7 +10,7 @@ set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/ranklab"
 packages=(g++ cmake ninja-build ccache mold pkg-config python3 ca-certificates
-          libgloo-dev libcli11-dev libgtest-dev libgmock-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libxxhash-dev libssl-dev bible-kjv)
+          libgloo-dev libcli11-dev libgtest-dev libgmock-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libpcre2-dev libutf8proc-dev libxxhash-dev libssl-dev bible-kjv)
 window_packages=(libglfw3-dev libgl-dev libpng-dev libgl1-mesa-dri fonts-dejavu-core xvfb xauth)
 test_packages=(openmpi-bin iproute2)
 # A browser for the test of the HTML page. Ubuntu has it as a snap alone; there that test is skipped.

@@ -8,6 +8,7 @@
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
 #include "cli/model/saved_model.h"
+#include "cli/model/saved_tokenizer.h"
 #include "core/base/text.h"
 #include "core/checkpoint/hf_export.h"
 
@@ -20,12 +21,16 @@ struct ExportOptions {
 };
 
 int run_export(const ExportOptions& options) {
-  const HfExportOptions how{.type = parse_tensor_type(options.dtype),
-                            .max_shard_bytes = parse_bytes("--max-shard-size", options.max_shard_size),
-                            .tokenizer = options.tokenizer == "bytes"  ? HfTokenizer::kBytes
-                                         : options.tokenizer == "none" ? HfTokenizer::kNone
-                                                                       : HfTokenizer::kAuto};
-  const SavedModel saved = open_saved_model(options.checkpoint);
+  HfExportOptions how{.type = parse_tensor_type(options.dtype),
+                      .max_shard_bytes = parse_bytes("--max-shard-size", options.max_shard_size),
+                      .tokenizer = options.tokenizer == "bytes"  ? HfTokenizer::kBytes
+                                   : options.tokenizer == "none" ? HfTokenizer::kNone
+                                                                 : HfTokenizer::kAuto};
+  SavedModel saved = open_saved_model(options.checkpoint);
+  if (const std::optional<Tokenizer> tokenizer = saved_tokenizer(options.checkpoint, saved.notes)) {
+    how.own_tokenizer = tokenizer->json();
+    how.own_end_token = end_token_text(*tokenizer);
+  }
   const HfExported result = export_hf(*saved.tensors, saved.config, options.folder, how);
   if (options.json) {
     const nlohmann::ordered_json data = {{"folder", options.folder},
@@ -54,8 +59,8 @@ CkptSubcommand add_ckpt_export(CommandLine& app) {
   command->add_option("--max-shard-size", options->max_shard_size, "of a file")->capture_default_str();
   command
       ->add_option("--tokenizer", options->tokenizer,
-                   "files of the byte tokenizer beside the model (auto: if its vocabulary is the 256 bytes): auto | "
-                   "bytes | none")
+                   "files of a tokenizer beside the model (auto: its own, or of bytes if its vocabulary is those 256): "
+                   "auto | bytes | none")
       ->one_of({"auto", "bytes", "none"})
       ->capture_default_str();
   command->add_flag("--json", options->json, "print one JSON object");

@@ -9,6 +9,7 @@
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
 #include "cli/model/saved_model.h"
+#include "cli/model/saved_tokenizer.h"
 #include "core/base/text.h"
 #include "core/checkpoint/hf_import.h"
 
@@ -22,17 +23,20 @@ struct ImportOptions {
 
 int run_import(const ImportOptions& options) {
   const HfModel model(options.folder);
-  const WrittenCheckpoint written = write_imported(model, model.config(), options.out);
+  std::vector<std::string> notes = model.notes();
+  const std::optional<Tokenizer> tokenizer = saved_tokenizer(options.folder, notes);
+  const WrittenCheckpoint written =
+      write_imported(model, model.config(), options.out, tokenizer ? tokenizer->json() : "");
   if (options.json) {
     const nlohmann::ordered_json data = {{"checkpoint", written.folder},
                                          {"settings", written.settings},
                                          {"architecture", model.architecture()},
                                          {"tensors", written.tensors},
                                          {"bytes", written.bytes}};
-    std::fputs(json_result(data, model.notes()).c_str(), stdout);
+    std::fputs(json_result(data, notes).c_str(), stdout);
     return 0;
   }
-  for (const std::string& note : model.notes()) std::printf("note: %s\n", note.c_str());
+  for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
   std::printf("%s: %s, %zu tensors, %s in %s\n", written.folder.c_str(), model.architecture().c_str(), written.tensors,
               human_bytes(static_cast<double>(written.bytes)).c_str(), short_name(model.type()).c_str());
   std::printf("  go on training: ranklab train --config %s --load %s --finetune\n", written.settings.c_str(),

@@ -54,20 +54,22 @@ CheckpointManifest write_file(CheckpointWriter& writer, int file, const TensorSo
 }  // namespace
 
 WrittenCheckpoint write_checkpoint(const TensorSource& source, CheckpointManifest manifest, const ModelConfig& model,
-                                   const std::string& run_folder) {
+                                   const std::string& run_folder, const std::string& tokenizer) {
   NewRunFolder out(run_folder, manifest.step);
   WrittenCheckpoint written{.settings = run_folder + "/model.toml", .tensors = source.tensors().size()};
   int file = 0;
   for (const std::vector<TensorInfo>& tensors : files_of_at_most(source.tensors(), kFileBytes))
     merge_part(manifest, write_file(out.writer(), file++, source, tensors, written.bytes), run_folder);
+  out.writer().write_tokenizer(tokenizer);
   written.folder = out.publish(manifest);
   write_file_atomically(written.settings, model_toml(model, has_fp64(source)),
                         {.where = "checkpoint", .what = "cannot write the settings", .fix = "check the folder"});
   return written;
 }
 
-WrittenCheckpoint write_imported(const TensorSource& source, const ModelConfig& model, const std::string& run_folder) {
-  return write_checkpoint(source, {.model = settings_of(model)}, model, run_folder);
+WrittenCheckpoint write_imported(const TensorSource& source, const ModelConfig& model, const std::string& run_folder,
+                                 const std::string& tokenizer) {
+  return write_checkpoint(source, {.model = settings_of(model)}, model, run_folder, tokenizer);
 }
 
 }  // namespace ranklab

@@ -17,11 +17,13 @@ struct WrittenCheckpoint {
   uint64_t bytes = 0;  // of tensors
 };
 
-// Writes all tensors of `source`, under their names. `manifest` provides the rest. Throws kInvalidArgument when
+// Writes all tensors of `source`, under their names. `manifest` provides the rest; `tokenizer`: the text of
+// its tokenizer.json, "" for none. Throws kInvalidArgument when
 // `run_folder` is not empty, kIo.
 WrittenCheckpoint write_checkpoint(const TensorSource& source, CheckpointManifest manifest, const ModelConfig& model,
-                                   const std::string& run_folder);
+                                   const std::string& run_folder, const std::string& tokenizer = "");
 // ... for weights alone, from elsewhere.
-WrittenCheckpoint write_imported(const TensorSource& source, const ModelConfig& model, const std::string& run_folder);
+WrittenCheckpoint write_imported(const TensorSource& source, const ModelConfig& model, const std::string& run_folder,
+                                 const std::string& tokenizer = "");
 
 }  // namespace ranklab

@@ -14,6 +14,7 @@
 #include "core/runtime/data_identity.h"
 #include "core/runtime/document_data.h"
 #include "core/runtime/generate.h"
+#include "core/runtime/text_codec.h"
 #include "core/runtime/training_data.h"
 
 namespace ranklab {
@@ -67,8 +68,9 @@ std::vector<Sequence> read_microbatch(const TrainingData& data, const BatchSourc
   return sequences;
 }
 
-// Without a vocabulary file, only bytes can be shown as text.
+// Without a tokenizer, only bytes can be shown as text.
 std::optional<std::string> text_of(const TrainingData& data, const Sequence& sequence) {
+  if (data.text) return data.text->shown(sequence.tokens);
   if (data.vocab_size > ByteTokenizer::kVocabSize) return {};
   return printable_text(sequence.tokens);
 }
@@ -101,7 +103,11 @@ void print_sequence(const TrainingData& data, const Sequence& sequence) {
   constexpr size_t kShown = 48;
   std::string text = text_of(data, sequence).value_or(join(sequence.tokens, " "));
   std::replace(text.begin(), text.end(), '\n', ' ');
-  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
+  if (text.size() > kShown) {
+    size_t cut = kShown;
+    while (cut > 0 && (text[cut] & 0xC0) == 0x80) --cut;  // not within a character
+    text = text.substr(0, cut) + "...";
+  }
   std::vector<std::string> places;
   for (const DocumentPart& part : sequence.documents)
     places.push_back(strprintf("%s %ld-%ld", part.name.c_str(), static_cast<long>(part.offset),

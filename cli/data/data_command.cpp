@@ -1,4 +1,5 @@
-// ranklab data prepare | info | batch: token shards for --data-path, and what a step of a run draws from them.
+// ranklab data prepare | info | batch | export | tokenizer: token shards for --data-path, and what a step of a run
+// draws from them.
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,10 +11,13 @@
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
 #include "cli/common/terminal.h"
+#include "cli/data/data_export.h"
+#include "cli/data/data_tokenizer.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/data/token_shard.h"
+#include "core/data/tokenizer/tokenizer.h"
 
 namespace ranklab {
 namespace {
@@ -24,22 +28,29 @@ struct DataOptions {
   std::vector<std::string> files;
   std::string out;
   int64_t shard_tokens = PrepareOptions{}.shard_tokens;
-  std::string dtype = "uint16";
+  std::string dtype = {};  // "": the smallest that has the vocabulary
   std::string from = InputFormat{}.from;
   std::string json_key = InputFormat{}.json_key;
   bool append_eod = false;
   std::optional<int64_t> eod_token;
-  std::string folder;
+  std::string folder, tokenizer;
   bool force = false, json = false;
 };
 
-// The token is 0 unless given, as training's is.
-InputFormat format_of(const DataOptions& options) {
+// The token is the tokenizer's, of bytes 0 unless given, as training's is.
+InputFormat format_of(const DataOptions& options, const std::optional<Tokenizer>& tokenizer) {
   RANKLAB_CHECK(options.append_eod || !options.eod_token, ErrorKind::kInvalidArgument, .where = "--eod-token",
                 .what = "nothing is appended", .got = std::to_string(options.eod_token.value_or(0)),
                 .want = "--append-eod with it", .fix = "add --append-eod, or leave this out");
   InputFormat format{.from = options.from, .json_key = options.json_key};
-  if (options.append_eod) format.end_token = static_cast<uint32_t>(options.eod_token.value_or(0));
+  if (!options.append_eod) return format;
+  const bool named = options.eod_token || !tokenizer || tokenizer->end_token();
+  RANKLAB_CHECK(named, ErrorKind::kInvalidArgument, .where = "--append-eod",
+                .what = "the tokenizer does not say which of its tokens ends a document",
+                .got = quote(options.tokenizer), .want = "--eod-token with it",
+                .fix = "see its tokens: ranklab data tokenizer info --tokenizer " + options.tokenizer);
+  const uint32_t otherwise = tokenizer ? tokenizer->end_token().value_or(0) : 0;
+  format.end_token = options.eod_token ? static_cast<uint32_t>(*options.eod_token) : otherwise;
   return format;
 }
 
@@ -55,15 +66,25 @@ nlohmann::ordered_json index_json(const std::string& folder, const ShardIndex& i
           {"vocab_size", index.vocab_size},
           {"complete", index.complete},
           {"from", index.format.from},
+          {"tokenizer", index.format.tokenizer.empty() ? nlohmann::ordered_json(nullptr)
+                                                       : nlohmann::ordered_json(index.format.tokenizer)},
           {"eod_token", index.format.end_token ? nlohmann::ordered_json(*index.format.end_token) : nullptr},
           {"inputs", inputs},
           {"shards", shards}};
 }
 
+TokenWidth width_of(const DataOptions& options, const std::optional<Tokenizer>& tokenizer) {
+  const bool large = tokenizer && tokenizer->vocab_size() > 1 << 16;
+  return options.dtype == "uint32" || (options.dtype.empty() && large) ? TokenWidth::kUint32 : TokenWidth::kUint16;
+}
+
 int prepare(const DataOptions& options) {
-  PrepareOptions how{.width = options.dtype == "uint32" ? TokenWidth::kUint32 : TokenWidth::kUint16,
+  std::optional<Tokenizer> tokenizer;
+  if (!options.tokenizer.empty()) tokenizer = open_tokenizer(options.tokenizer);
+  PrepareOptions how{.width = width_of(options, tokenizer),
                      .shard_tokens = options.shard_tokens,
-                     .format = format_of(options),
+                     .format = format_of(options, tokenizer),
+                     .tokenizer = tokenizer ? &*tokenizer : nullptr,
                      .force = options.force};
   const bool terminal = on_terminal(STDERR_FILENO);
   if (terminal) {
@@ -100,6 +121,8 @@ int info(const std::string& folder, bool json) {
   std::printf("%s: %ld tokens, %s, vocabulary %ld, %s\n", folder.c_str(), static_cast<long>(index.tokens()),
               index.width == TokenWidth::kUint16 ? "uint16" : "uint32", static_cast<long>(index.vocab_size),
               index.complete ? "complete" : "unfinished: run data prepare again");
+  if (!index.format.tokenizer.empty())
+    std::printf("  text by the tokenizer beside them, %s, hash %s\n", kTokenizerFile, index.format.tokenizer.c_str());
   if (index.format.end_token) std::printf("  each document ends with token %u\n", *index.format.end_token);
   for (const ShardInput& input : index.inputs)
     std::printf("  from %s, %lu bytes, %ld tokens\n", input.path.c_str(), static_cast<unsigned long>(input.bytes),
@@ -124,6 +147,36 @@ CommandAction add_data_batch(CommandLine& app) {
   };
 }
 
+CommandLine* add_prepare(CommandLine& app, const std::shared_ptr<DataOptions>& options) {
+  CommandLine* make =
+      app.add_subcommand("prepare", "write texts or others' token files as shards; run again to continue");
+  make->add_option("FILE", options->files, "the inputs, in this order; of NAME.jsonl each line is a document")
+      ->required();
+  make->add_option("--out", options->out, "folder for the shards")->required()->type_name("FOLDER");
+  make->add_option("--shard-tokens", options->shard_tokens, "tokens of one shard")->capture_default_str();
+  make->add_option("--dtype", options->dtype, "of a token (uint16, if a tokenizer has no more): uint16 | uint32")
+      ->one_of({"uint16", "uint32"});
+  make->add_option(
+          "--tokenizer", options->tokenizer,
+          "of text, or of files of its tokens: tokenizer.json, or a folder with it or vocab.json and merges.txt "
+          "(without, a byte of text is a token)")
+      ->type_name("PATH");
+  make->add_option("--from", options->from,
+                   "what the inputs hold: text (a byte is a token), fineweb (header and 16-bit tokens), nanogpt "
+                   "(16-bit tokens alone) or megatron (PREFIX.bin with PREFIX.idx)")
+      ->one_of(input_formats())
+      ->capture_default_str();
+  make->add_option("--json-key", options->json_key, "the key of the text in a line of JSON")->capture_default_str();
+  make->add_flag("--append-eod", options->append_eod,
+                 "a token after each document, which --reset-attention-mask needs");
+  make->add_option("--eod-token", options->eod_token,
+                   "that token, the tokenizer's or else 0 unless given, as train's --eod-token")
+      ->range(int64_t{0}, kMostEndToken);
+  make->add_flag("--force", options->force, "write over files of the shards' names that are no shards");
+  make->add_flag("--json", options->json, "print one JSON object");
+  return make;
+}
+
 }  // namespace
 
 CommandAction setup_data(CommandLine& app) {
@@ -132,36 +185,24 @@ CommandAction setup_data(CommandLine& app) {
       "Examples:\n  ranklab data prepare book.txt --out shards\n  ranklab data info shards\n"
       "  ranklab data prepare documents.jsonl --append-eod --out shards\n"
       "  ranklab data prepare fineweb_train_*.bin --from fineweb --out shards\n"
+      "  ranklab data tokenizer train book.txt --vocab-size 8192 -o tok\n"
+      "  ranklab data prepare book.txt --tokenizer tok --append-eod --out shards\n"
       "  ranklab data batch --step 3 --data-path shards\n"
       "  ranklab train --data-path shards");
   auto options = std::make_shared<DataOptions>();
-  CommandLine* make =
-      app.add_subcommand("prepare", "write texts or others' token files as shards; run again to continue");
-  make->add_option("FILE", options->files, "the inputs, in this order; of NAME.jsonl each line is a document")
-      ->required();
-  make->add_option("--out", options->out, "folder for the shards")->required()->type_name("FOLDER");
-  make->add_option("--shard-tokens", options->shard_tokens, "tokens of one shard")->capture_default_str();
-  make->add_option("--dtype", options->dtype, "of a token: uint16 | uint32")
-      ->one_of({"uint16", "uint32"})
-      ->capture_default_str();
-  make->add_option("--from", options->from,
-                   "what the inputs hold: text (a byte is a token), fineweb (header and 16-bit tokens) or nanogpt "
-                   "(16-bit tokens alone)")
-      ->one_of(input_formats())
-      ->capture_default_str();
-  make->add_option("--json-key", options->json_key, "the key of the text in a line of JSON")->capture_default_str();
-  make->add_flag("--append-eod", options->append_eod,
-                 "a token after each document, which --reset-attention-mask needs");
-  make->add_option("--eod-token", options->eod_token, "that token, 0 unless given, as train's --eod-token")
-      ->range(int64_t{0}, kMostEndToken);
-  make->add_flag("--force", options->force, "write over files of the shards' names that are no shards");
-  make->add_flag("--json", options->json, "print one JSON object");
+  CommandLine* make = add_prepare(app, options);
   CommandLine* show = app.add_subcommand("info", "print a folder's shards and verify every token");
   show->add_option("FOLDER", options->folder, "folder of shards")->required();
   show->add_flag("--json", options->json, "print one JSON object");
   CommandLine* batch = app.add_subcommand("batch", "print what a step of a run trains on: documents, offsets, tokens");
   const CommandAction batch_action = add_data_batch(*batch);
-  return [&app, options, make, show, batch, batch_action] {
+  CommandLine* tokenizer = app.add_subcommand("tokenizer", "byte-level BPE: train one, encode, decode, see what it is");
+  const CommandAction tokenizer_action = setup_data_tokenizer(*tokenizer);
+  CommandLine* exports = app.add_subcommand("export", "write shards as other trainers store tokens");
+  const CommandAction export_action = setup_data_export(*exports);
+  return [&app, options, make, show, batch, batch_action, tokenizer, tokenizer_action, exports, export_action] {
+    if (exports->parsed()) return export_action();
+    if (tokenizer->parsed()) return tokenizer_action();
     if (make->parsed()) return prepare(*options);
     if (show->parsed()) return info(options->folder, options->json);
     if (batch->parsed()) return batch_action();

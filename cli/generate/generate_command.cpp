@@ -1,6 +1,7 @@
 // ranklab generate: text from a model whose weights come from a checkpoint or a seed, unchanged or after some steps of
 // training.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -27,12 +28,14 @@
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
+#include "core/data/token_shard.h"
 #include "core/nn/initial_values.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/generate.h"
 #include "core/runtime/load_weights.h"
 #include "core/runtime/memory_check.h"
 #include "core/runtime/run_scorer.h"
+#include "core/runtime/text_codec.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -42,6 +45,8 @@ struct GenerateRequest {
   std::string prompt = "And the ";
   std::string logits_path;                      // empty: none
   std::unique_ptr<Checkpoint> checkpoint = {};  // null: weights from a seed
+  std::string tokenizer;                        // --tokenizer; "": the checkpoint's, or the data's
+  std::shared_ptr<TextCodec> text = {};         // null: tokens are shown as numbers
   int64_t tokens = 100;
   double temperature = 0.8;
   int64_t top_k = 0;
@@ -83,7 +88,8 @@ void generate(StepContext& context, const GenerateRequest& request, GenerateResu
   const NoCostScope no_cost;
   context.model.set_training(false);
   TimedScorer scorer(make_run_scorer(context));
-  const std::vector<int64_t> prompt = prompt_tokens(request.prompt);
+  const std::vector<int64_t> prompt =
+      request.text ? request.text->prompt(request.prompt) : prompt_tokens(request.prompt);
   if (!request.logits_path.empty()) write_logits(context, prompt, request.logits_path);
   std::vector<int64_t> tokens = generate_tokens(scorer, prompt,
                                                 {.tokens = request.tokens,
@@ -167,10 +173,10 @@ int64_t whole_cache_bytes(const RunPlan& plan) {
   return m.num_layers * (m.num_attention_heads / plan.config.parallel.tp) * head * element;
 }
 
-void print_text(const RunPlan& plan, const GenerateResult& result) {
+void print_text(const RunPlan& plan, const GenerateRequest& request, const GenerateResult& result) {
   const ModelConfig& m = plan.config.model;
-  if (m.vocab_size == 256) {
-    std::printf("%s\n\n", printable_text(result.tokens).c_str());
+  if (request.text) {
+    std::printf("%s\n\n", request.text->shown(result.tokens).c_str());
   } else {  // there is no tokenizer for this vocabulary
     std::printf("%s\n\n", join(std::span<const int64_t>(result.tokens), " ").c_str());
   }
@@ -184,22 +190,22 @@ void print_text(const RunPlan& plan, const GenerateResult& result) {
               static_cast<double>(made) / result.all_s, 1e3 * result.first_s, cache.c_str());
 }
 
-void print_json(const RunPlan& plan, const GenerateResult& result) {
-  const bool is_text = plan.config.model.vocab_size == 256;
+void print_json(const RunPlan& plan, const GenerateRequest& request, const GenerateResult& result) {
   const size_t made = result.tokens.size() - result.prompt;
-  nlohmann::ordered_json data = {{"preset", plan.config.preset},
-                                 {"layout", layout_text(plan, true)},
-                                 {"seed", plan.config.seed},
-                                 {"loaded", plan.config.load},
-                                 {"trained_steps", plan.config.train_iters},
-                                 {"text", is_text ? nlohmann::ordered_json(printable_text(result.tokens)) : nullptr},
-                                 {"tokens", result.tokens},
-                                 {"prompt_tokens", result.prompt},
-                                 {"generated_tokens", made},
-                                 {"wall_s", result.all_s},
-                                 {"first_token_s", result.first_s},
-                                 {"tokens_per_s", static_cast<double>(made) / result.all_s},
-                                 {"cache_bytes_per_token", result.cache_bytes_per_token}};
+  nlohmann::ordered_json data = {
+      {"preset", plan.config.preset},
+      {"layout", layout_text(plan, true)},
+      {"seed", plan.config.seed},
+      {"loaded", plan.config.load},
+      {"trained_steps", plan.config.train_iters},
+      {"text", request.text ? nlohmann::ordered_json(request.text->shown(result.tokens)) : nullptr},
+      {"tokens", result.tokens},
+      {"prompt_tokens", result.prompt},
+      {"generated_tokens", made},
+      {"wall_s", result.all_s},
+      {"first_token_s", result.first_s},
+      {"tokens_per_s", static_cast<double>(made) / result.all_s},
+      {"cache_bytes_per_token", result.cache_bytes_per_token}};
   if (plan.config.model.mla.enabled()) data["uncompressed_cache_bytes_per_token"] = whole_cache_bytes(plan);
   std::fputs(json_result(data).c_str(), stdout);
 }
@@ -225,6 +231,25 @@ void check_logits_path(const GenerateRequest& request, const std::string& load) 
                 .force = request.force});
 }
 
+// Refused before any rank starts: a prompt of tokens that the model does not know.
+void choose_text(const RunPlan& plan, GenerateRequest& request) {
+  std::optional<Tokenizer> tokenizer;
+  if (!request.tokenizer.empty())
+    tokenizer = open_tokenizer(request.tokenizer);
+  else if (request.checkpoint)
+    tokenizer = find_tokenizer(request.checkpoint->folder());
+  else if (plan.config.train_iters > 0 && std::filesystem::is_directory(plan.config.data_path) &&
+           !plan.config.mock_data)
+    tokenizer = open_shard_tokenizer(plan.config.data_path, read_shard_index(plan.config.data_path));
+  request.text = make_text_codec(std::move(tokenizer), plan.config.model.vocab_size);
+  if (!request.text) return;
+  for (const int64_t token : request.text->prompt(request.prompt))
+    RANKLAB_CHECK(token < plan.config.model.vocab_size, ErrorKind::kInvalidArgument, .where = "generate",
+                  .what = "the prompt has a token that the model does not know", .got = std::to_string(token),
+                  .want = "below --vocab-size " + std::to_string(plan.config.model.vocab_size),
+                  .fix = "pass the tokenizer of the model's data to --tokenizer");
+}
+
 int run_generate(ConfigOptions& options, GenerateRequest& request, const std::string& load) {
   RANKLAB_CHECK(!request.prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate",
                 .what = "the prompt is empty", .got = "--prompt ''", .want = "at least one byte",
@@ -245,11 +270,12 @@ int run_generate(ConfigOptions& options, GenerateRequest& request, const std::st
     world = make_world(plan.config, env);
   }
   choose_gemm(plan, *world);
+  choose_text(plan, request);
   GenerateResult result;
   run_ranks(plan, world, request, result);
   if (interrupt_requested()) return interrupt_exit_code();
   if (!world->has_rank_zero()) return 0;
-  request.json ? print_json(plan, result) : print_text(plan, result);
+  request.json ? print_json(plan, request, result) : print_text(plan, request, result);
   return 0;
 }
 
@@ -275,6 +301,10 @@ CommandAction setup_generate(CommandLine& app) {
   auto options = std::make_shared<ConfigOptions>(app, generate_defaults());
   auto request = std::make_shared<GenerateRequest>();
   app.add_option("--prompt", request->prompt, "text to go on from")->capture_default_str();
+  app.add_option(
+         "--tokenizer", request->tokenizer,
+         "of prompt and text: tokenizer.json or its folder (default: the checkpoint's or the data's, else bytes)")
+      ->type_name("PATH");
   app.add_option("--tokens", request->tokens, "how many to generate")
       ->capture_default_str()
       ->range(int64_t{1}, int64_t{1} << 24);

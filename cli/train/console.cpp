@@ -164,7 +164,7 @@ class ConsoleHook : public Hook {
                  static_cast<long>(result.steps_done), result.total_wall_s, result.first_loss, result.last_loss);
     if (!result.sample.empty()) std::fprintf(out_, "\nsample:\n%s\n\n", result.sample.c_str());
     if (result.sample.empty() && wants_sample_ && !result.interrupted && result.stopped.empty()) {
-      std::fprintf(out_, "\nno sample: text is bytes, and this vocabulary is not (--vocab-size 256)\n\n");
+      std::fprintf(out_, "\nno sample: the data have no tokenizer, and text as bytes takes --vocab-size 256\n\n");
     }
     if (book_ && simulated_ && result.steps_done > 0) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);

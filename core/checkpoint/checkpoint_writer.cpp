@@ -33,6 +33,12 @@ std::vector<int64_t> piece_shape(const PieceToWrite& piece) {
   return shape;
 }
 
+ErrorText file_words() {
+  return {.where = "checkpoint",
+          .what = "cannot write the file",
+          .fix = "check the folder, its permissions and the free space"};
+}
+
 }  // namespace
 
 CheckpointWriter::CheckpointWriter(std::string run_folder, int64_t step, const std::string& token, FileCalls& calls)
@@ -122,11 +128,14 @@ void CheckpointWriter::give_name() {
   if (calls_.rename(temporary_.c_str(), target.c_str()) != 0) refuse("cannot name the checkpoint", target);
 }
 
+void CheckpointWriter::write_tokenizer(const std::string& json) {
+  if (!json.empty())
+    write_file_atomically(temporary_ + "/" + kTokenizerName, json, file_words(), {.durable = true, .calls = &calls_});
+}
+
 void CheckpointWriter::publish(const CheckpointManifest& manifest) {
   check_complete(manifest);
-  const ErrorText words{.where = "checkpoint",
-                        .what = "cannot write the file",
-                        .fix = "check the folder, its permissions and the free space"};
+  const ErrorText words = file_words();
   write_file_atomically(temporary_ + "/" + kManifestName, manifest_text(manifest), words,
                         {.durable = true, .calls = &calls_});
   for (size_t i = 0; i < manifest.files.size(); ++i) {

@@ -60,9 +60,13 @@ class Exporter {
       const nlohmann::ordered_json index = {{"metadata", {{"total_size", result.bytes}}}, {"weight_map", places}};
       write_text(folder, "model.safetensors.index.json", index.dump(2) + "\n", result);
     }
-    if (writes_bytes()) {
+    if (options_.tokenizer == HfTokenizer::kAuto && !options_.own_tokenizer.empty()) {
+      write_text(folder, "tokenizer.json", options_.own_tokenizer, result);
+      write_text(folder, "tokenizer_config.json", hf_tokenizer_config(config_.seq_length, options_.own_end_token),
+                 result);
+    } else if (writes_bytes()) {
       write_text(folder, "tokenizer.json", hf_byte_tokenizer(), result);
-      write_text(folder, "tokenizer_config.json", hf_byte_tokenizer_config(config_.seq_length), result);
+      write_text(folder, "tokenizer_config.json", hf_tokenizer_config(config_.seq_length, ""), result);
     }
     write_text(folder, "config.json", hf_config_json(config_, family_, main_type_), result);
     return result;

@@ -15,13 +15,15 @@
 namespace ranklab {
 
 // tokenizer.json and tokenizer_config.json beside the model: those of bytes, or none, where its tokens are others'.
-// kAuto: of bytes if its vocabulary is the 256 bytes.
+// kAuto: the model's own, if it has one, or of bytes if its vocabulary is the 256 bytes.
 enum class HfTokenizer { kAuto, kBytes, kNone };
 
 struct HfExportOptions {
   std::optional<TensorType> type = {};       // none: as stored
   uint64_t max_shard_bytes = 5'000'000'000;  // per file; the default of save_pretrained()
   HfTokenizer tokenizer = HfTokenizer::kAuto;
+  std::string own_tokenizer = {};  // the text of the model's tokenizer.json; "": it has none
+  std::string own_end_token = {};  // of its tokens the one that ends a document; "": not known
   bool durable = true;
 };
 

@@ -2,25 +2,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/byte_alphabet.h"
+
 namespace ranklab {
 namespace {
 
-// Code points below 0x800.
-std::string utf8(int code_point) {
-  if (code_point < 0x80) return std::string(1, static_cast<char>(code_point));
-  return {static_cast<char>(0xC0 | code_point >> 6), static_cast<char>(0x80 | (code_point & 0x3F))};
-}
-
-// A byte that prints in Latin-1 stands for itself; the others get the code points from 256 on, in order.
-bool prints(int byte) {
-  return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
-}
-
 nlohmann::ordered_json byte_vocabulary() {
   nlohmann::ordered_json vocabulary = nlohmann::ordered_json::object();
-  int unprinted = 256;
   for (int byte = 0; byte < static_cast<int>(kByteTokens); ++byte)
-    vocabulary[utf8(prints(byte) ? byte : unprinted++)] = byte;
+    vocabulary[spelled_bytes(std::string(1, static_cast<char>(byte)))] = byte;
   return vocabulary;
 }
 
@@ -50,11 +40,12 @@ std::string hf_byte_tokenizer() {
   return file.dump(2) + "\n";
 }
 
-std::string hf_byte_tokenizer_config(int64_t seq_length) {
-  const nlohmann::ordered_json file = {{"tokenizer_class", "PreTrainedTokenizerFast"},
-                                       {"model_max_length", seq_length},
-                                       {"clean_up_tokenization_spaces", false},
-                                       {"model_input_names", {"input_ids", "attention_mask"}}};
+std::string hf_tokenizer_config(std::optional<int64_t> seq_length, const std::string& end_token) {
+  nlohmann::ordered_json file = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
+  if (seq_length) file["model_max_length"] = *seq_length;
+  if (!end_token.empty()) file["eos_token"] = end_token;
+  file["clean_up_tokenization_spaces"] = false;
+  file["model_input_names"] = {"input_ids", "attention_mask"};
   return file.dump(2) + "\n";
 }
 

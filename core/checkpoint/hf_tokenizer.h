@@ -3,6 +3,7 @@
 // Thread rule: pure.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace ranklab {
@@ -11,7 +12,8 @@ constexpr int64_t kByteTokens = 256;
 
 // tokenizer.json
 std::string hf_byte_tokenizer();
-// tokenizer_config.json, of a model that reads at most `seq_length` tokens.
-std::string hf_byte_tokenizer_config(int64_t seq_length);
+// tokenizer_config.json, of a model that reads at most `seq_length` tokens, if one is given, and whose documents end
+// with `end_token`, unless it is "".
+std::string hf_tokenizer_config(std::optional<int64_t> seq_length, const std::string& end_token);
 
 }  // namespace ranklab

@@ -15,6 +15,7 @@
 #include "core/data/shard_format.h"
 #include "core/data/token_input.h"
 #include "core/data/token_shard.h"
+#include "core/data/tokenizer/tokenizer.h"
 
 namespace ranklab {
 namespace {
@@ -44,6 +45,7 @@ void write_index(const std::string& folder, const ShardIndex& index) {
                {"json_key", index.format.json_key},
                {"inputs", Json::array()},
                {"shards", Json::array()}};
+  if (!index.format.tokenizer.empty()) json["tokenizer"] = index.format.tokenizer;
   if (index.format.end_token) json["eod_token"] = *index.format.end_token;
   for (const ShardInput& input : index.inputs)
     json["inputs"].push_back(
@@ -68,7 +70,7 @@ ShardInput identify(const std::string& path) {
 // The tokens of all inputs as one stream.
 class InputStream {
  public:
-  InputStream(const ShardIndex& index, uint64_t skip) : index_(index) {
+  InputStream(const ShardIndex& index, Tokenizer* tokenizer, uint64_t skip) : index_(index), tokenizer_(tokenizer) {
     while (next_ < index_.inputs.size() && skip >= tokens_of(next_)) skip -= tokens_of(next_++);
     if (skip == 0) return;
     open();
@@ -88,9 +90,10 @@ class InputStream {
   void open() {
     RANKLAB_CHECK(next_ < index_.inputs.size(), ErrorKind::kIo, .where = "data",
                   .what = "an input became shorter while it was read", .fix = "run ranklab data prepare again");
-    input_ = open_token_input(index_.inputs[next_++].path, index_.format);
+    input_ = open_token_input(index_.inputs[next_++].path, index_.format, tokenizer_);
   }
   const ShardIndex& index_;
+  Tokenizer* tokenizer_;
   size_t next_ = 0;
   std::unique_ptr<TokenInput> input_;
 };
@@ -108,6 +111,15 @@ void check_outputs(const std::string& folder, const std::vector<std::string>& in
                   .own = [&] { return begins_with(path, std::string(kMagic.begin(), kMagic.end())); },
                   .force = force});
   }
+}
+
+void check_tokenizer_output(const std::string& path, const std::vector<std::string>& inputs, const Tokenizer& tokenizer,
+                            bool force) {
+  check_output({.path = path,
+                .option = "--out",
+                .inputs = inputs,
+                .own = [&] { return begins_with(path, tokenizer.json()); },
+                .force = force});
 }
 
 // The next `count` tokens, as they lie in a file.
@@ -166,15 +178,19 @@ void adopt_earlier(const std::string& folder, ShardIndex& index) {
 }
 
 // Reads every input, before anything is written. RETURNS: the number of all tokens.
-uint64_t identify_inputs(const std::vector<std::string>& files, ShardIndex& index) {
+uint64_t identify_inputs(const std::vector<std::string>& files, Tokenizer* tokenizer, ShardIndex& index) {
   int64_t total = 0;
   for (const std::string& file : files) {
-    const ScannedInput scanned = scan_input(file, index.format);  // first: it stops where something is wrong
+    const ScannedInput scanned = scan_input(file, index.format, tokenizer);  // first: it stops where something is wrong
     ShardInput input = identify(file);
     const uint64_t end = uint64_t{1} << (8 * static_cast<unsigned>(index.width));
     RANKLAB_CHECK(scanned.largest < end, ErrorKind::kInvalidArgument, .where = "data",
                   .what = quote(file) + ": a token is too large for --dtype", .got = std::to_string(scanned.largest),
                   .want = "below " + std::to_string(end), .fix = "pass --dtype uint32");
+    RANKLAB_CHECK(tokenizer == nullptr || scanned.largest < tokenizer->vocab_size(), ErrorKind::kInvalidArgument,
+                  .where = "--tokenizer", .what = quote(file) + ": a token is none of the tokenizer's",
+                  .got = std::to_string(scanned.largest), .want = "below " + std::to_string(tokenizer->vocab_size()),
+                  .fix = "pass the tokenizer that made the file, or none");
     input.tokens = static_cast<int64_t>(scanned.tokens);
     total += input.tokens;
     index.vocab_size = std::max(index.vocab_size, int64_t{scanned.largest} + 1);
@@ -197,7 +213,11 @@ PrepareResult prepare_shards(const std::vector<std::string>& files, const std::s
   index.width = options.width;
   index.shard_tokens = options.shard_tokens;
   index.format = options.format;
-  const uint64_t total = identify_inputs(files, index);
+  if (options.tokenizer != nullptr) {
+    index.format.tokenizer = options.tokenizer->hash();
+    index.vocab_size = std::max(index.vocab_size, options.tokenizer->vocab_size());
+  }
+  const uint64_t total = identify_inputs(files, options.tokenizer, index);
   std::error_code error;
   fs::create_directories(folder, error);
   RANKLAB_CHECK(!error && fs::is_directory(folder), ErrorKind::kIo, .where = "data",
@@ -207,8 +227,11 @@ PrepareResult prepare_shards(const std::vector<std::string>& files, const std::s
   result.resumed_shards = index.shards.size();
   auto done = static_cast<uint64_t>(index.tokens());
   const auto shard_tokens = static_cast<uint64_t>(options.shard_tokens);
+  const std::string tokenizer_path = path_in(folder, kTokenizerFile);
+  if (options.tokenizer != nullptr) check_tokenizer_output(tokenizer_path, files, *options.tokenizer, options.force);
   check_outputs(folder, files, index.shards.size(), (total + shard_tokens - 1) / shard_tokens, options.force);
-  InputStream input(index, done);
+  if (options.tokenizer != nullptr) write_durably(tokenizer_path, {options.tokenizer->json()});
+  InputStream input(index, options.tokenizer, done);
   while (done < total) {
     const uint64_t count = std::min<uint64_t>(total - done, shard_tokens);
     index.shards.push_back(write_shard(folder, index, payload_of(input, count, static_cast<size_t>(index.width))));

@@ -20,6 +20,7 @@ constexpr std::array kFormats = {
     FormatRow{"text", inputs::open_text, true},
     FormatRow{"fineweb", inputs::open_fineweb, false},
     FormatRow{"nanogpt", inputs::open_nanogpt, false},
+    FormatRow{"megatron", inputs::open_megatron, false},
 };
 
 constexpr size_t kBlockTokens = 1 << 16;
@@ -68,7 +69,7 @@ std::vector<std::string> input_formats() {
 
 bool is_json_lines(const std::string& path) { return path.ends_with(".jsonl"); }
 
-std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format) {
+std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format, Tokenizer* tokenizer) {
   const auto row =
       std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatRow& one) { return format.from == one.name; });
   RANKLAB_CHECK(row != kFormats.end(), ErrorKind::kInvalidArgument, .where = "data", .what = "--from names no format",
@@ -77,12 +78,13 @@ std::unique_ptr<TokenInput> open_token_input(const std::string& path, const Inpu
                 .what = "files of tokens hold the ends of their documents already",
                 .got = std::string("--from ") + row->name, .want = "text",
                 .fix = "leave it out, and name their token when training: train --eod-token N (GPT-2's is 50256)");
+  if (tokenizer != nullptr && row->has_documents) return inputs::open_tokenized(path, format, *tokenizer);
   if (row->open == inputs::open_text && is_json_lines(path)) return inputs::open_json_lines(path, format);
   return row->open(path, format);
 }
 
-ScannedInput scan_input(const std::string& path, const InputFormat& format) {
-  const std::unique_ptr<TokenInput> input = open_token_input(path, format);
+ScannedInput scan_input(const std::string& path, const InputFormat& format, Tokenizer* tokenizer) {
+  const std::unique_ptr<TokenInput> input = open_token_input(path, format, tokenizer);
   std::vector<uint32_t> tokens(kBlockTokens);
   ScannedInput scanned;
   while (const size_t got = input->read(tokens)) {

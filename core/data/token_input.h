@@ -1,8 +1,8 @@
-// An input of `ranklab data prepare` as a stream of tokens, whatever its format: text (a token is a byte), JSON lines
-// with a text in each, or files of tokens as other trainers write them. A row of kFormats in token_input.cpp is a
-// format. With an end token, each document is followed by it (Megatron-LM's --append-eod): a text file is one document,
-// a line of JSON is one, and an empty one is none. Cost: one pass over the file, at most a line of it in memory.
-// Thread rule: one thread.
+// An input of `ranklab data prepare` as a stream of tokens, whatever its format: text and JSON lines with a text in
+// each (a token is a byte, or what a tokenizer makes of them), or files of tokens as other trainers write them. A row
+// of kFormats in token_input.cpp is a format. With an end token, each document is followed by it (Megatron-LM's
+// --append-eod): a text file is one document, a line of JSON is one, and an empty one is none. Cost: one pass over the
+// file, at most a line of it in memory; a tokenizer has a whole document there. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,11 +15,14 @@
 
 namespace ranklab {
 
+class Tokenizer;
+
 // How inputs become tokens. A continued preparation must say the same.
 struct InputFormat {
   std::string from = "text";                         // a name of input_formats()
   std::optional<uint32_t> end_token = std::nullopt;  // after each document
   std::string json_key = "text";                     // of the text in a line of JSON
+  std::string tokenizer = {};                        // its hash; "": bytes
   bool operator==(const InputFormat&) const = default;
 };
 
@@ -34,9 +37,11 @@ class TokenInput {
 
 std::vector<std::string> input_formats();
 
-// With "text", a file whose name ends in .jsonl holds lines of JSON. Throws kInvalidArgument (an end token for a format
-// that holds tokens), kBadFile or kIo.
-std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format);
+// With "text", a file whose name ends in .jsonl holds lines of JSON. `tokenizer`: of text, null for bytes; it outlives
+// the input; other formats hold its tokens already. Throws kInvalidArgument (an end token for such a format), kBadFile
+// or kIo.
+std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format,
+                                             Tokenizer* tokenizer = nullptr);
 bool is_json_lines(const std::string& path);
 
 struct ScannedInput {
@@ -45,6 +50,6 @@ struct ScannedInput {
 };
 
 // Reads all of it, so that what is wrong with it is said before anything is written.
-ScannedInput scan_input(const std::string& path, const InputFormat& format);
+ScannedInput scan_input(const std::string& path, const InputFormat& format, Tokenizer* tokenizer = nullptr);
 
 }  // namespace ranklab

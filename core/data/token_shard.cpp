@@ -11,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/data/shard_file.h"
 #include "core/data/shard_format.h"
+#include "core/data/tokenizer/tokenizer.h"
 
 namespace ranklab {
 namespace {
@@ -103,6 +104,7 @@ ShardIndex parse_index(const std::string& path, const Json& json) {
   // What folders of text that were made before there were other inputs do not say.
   if (json.contains("from")) index.format.from = json.at("from").get<std::string>();
   if (json.contains("json_key")) index.format.json_key = json.at("json_key").get<std::string>();
+  if (json.contains("tokenizer")) index.format.tokenizer = json.at("tokenizer").get<std::string>();
   if (json.contains("eod_token")) index.format.end_token = json_integer<uint32_t>(json.at("eod_token"), "eod_token");
   for (const Json& input : json.at("inputs")) index.inputs.push_back(parse_input(path, input));
   for (const Json& shard : json.at("shards")) {
@@ -142,8 +144,20 @@ ShardIndex read_shard_index(const std::string& folder) {
   }
 }
 
+std::optional<Tokenizer> open_shard_tokenizer(const std::string& folder, const ShardIndex& index) {
+  if (index.format.tokenizer.empty()) return {};
+  std::optional<Tokenizer> tokenizer = find_tokenizer(folder);
+  const std::string path = path_in(folder, kTokenizerFile);
+  if (!tokenizer) refuse_file(path, "the tokenizer is missing", "no file", "the one that made the tokens");
+  if (tokenizer->hash() != index.format.tokenizer)
+    refuse_file(path, "not the tokenizer that made the tokens", "xxh3 " + tokenizer->hash(),
+                "xxh3 " + index.format.tokenizer);
+  return tokenizer;
+}
+
 void verify_shards(const std::string& folder) {
   const ShardIndex index = read_shard_index(folder);
+  open_shard_tokenizer(folder, index);
   const auto files = std::make_shared<OpenFiles>();
   for (size_t i = 0; i < index.shards.size(); ++i) ShardFile(folder, index, i, files).verify();
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct ShardInput {
 struct ShardIndex {
   uint32_t version = 2;
   TokenWidth width = TokenWidth::kUint16;
-  int64_t vocab_size = 256;  // the largest token and one, at least 256
+  int64_t vocab_size = 256;  // the largest token and one, at least 256; the tokenizer's if there is one
   int64_t shard_tokens = 0;  // of every shard except the last
   bool complete = false;
   InputFormat format = {};
@@ -50,6 +51,8 @@ struct PrepareOptions {
   TokenWidth width = TokenWidth::kUint16;
   int64_t shard_tokens = int64_t{1} << 26;
   InputFormat format = {};
+  // Of text, none: bytes; of files of tokens, whose they are. Its file is put beside the shards.
+  Tokenizer* tokenizer = nullptr;
   bool force = false;  // also overwrite files with shards' names that are not shards
   std::function<void(int64_t done, int64_t total)> progress = {};  // tokens, after each shard
 };
@@ -66,7 +69,10 @@ PrepareResult prepare_shards(const std::vector<std::string>& files, const std::s
 
 // Throws kBadFile naming the file when the index is damaged.
 ShardIndex read_shard_index(const std::string& folder);
-// Reads every token and checks all checksums: of index, headers and tokens. Throws kBadFile naming the file.
+// The tokenizer that made the folder's tokens; nothing where they are bytes, or others'. Throws kBadFile when its file
+// is missing, or not the one.
+std::optional<Tokenizer> open_shard_tokenizer(const std::string& folder, const ShardIndex& index);
+// Reads every token and checks all checksums: of index, tokenizer, headers and tokens. Throws kBadFile naming the file.
 void verify_shards(const std::string& folder);
 // Throws kBadFile (header, size or index do not match) or kIo.
 std::shared_ptr<const TokenSequence> open_shards(const std::string& folder);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/checkpoint/run_lock.h"
@@ -20,6 +21,8 @@
 
 namespace ranklab {
 namespace {
+
+constexpr uint64_t kMostTokenizerBytes = 64 << 20;
 
 class NoCheckpoints : public CheckpointManager {
  public:
@@ -39,9 +42,10 @@ struct Start {
 class RunCheckpoints : public CheckpointManager {
  public:
   RunCheckpoints(const World& world, const RunPlan& plan, const std::map<std::string, std::string>& data,
-                 FileCalls& calls)
+                 std::string tokenizer, FileCalls& calls)
       : config_(plan.config),
         data_(data),
+        tokenizer_(std::move(tokenizer)),
         calls_(calls),
         local_ranks_(world.local_ranks()),
         leads_(world.has_rank_zero()) {
@@ -54,6 +58,8 @@ class RunCheckpoints : public CheckpointManager {
     choice_ = choose_checkpoint(plan, data_);
     start_.token = wall_now_ns() ^ (int64_t{::getpid()} << 40);
     if (!choice_.checkpoint) return;
+    if (tokenizer_.empty())
+      tokenizer_ = read_file_if_any(choice_.checkpoint->folder() + "/" + kTokenizerName, kMostTokenizerBytes);
     const CheckpointManifest& manifest = choice_.checkpoint->manifest();
     start_.step = manifest.step;
     if (config_.finetune) return;
@@ -121,6 +127,7 @@ class RunCheckpoints : public CheckpointManager {
                      .local_ranks = local_ranks_,
                      .leads = leads_,
                      .keep_last = config_.keep_last,
+                     .tokenizer = tokenizer_,
                      .part_limit_s = config_.hang_timeout_s + 60,
                      .calls = &calls_});
   }
@@ -172,6 +179,7 @@ class RunCheckpoints : public CheckpointManager {
 
   const TrainConfig config_;
   const std::map<std::string, std::string> data_;
+  std::string tokenizer_;
   FileCalls& calls_;
   const int local_ranks_;
   const bool leads_;
@@ -189,9 +197,9 @@ std::shared_ptr<CheckpointManager> no_checkpoints() { return std::make_shared<No
 
 std::shared_ptr<CheckpointManager> make_checkpoint_manager(const World& world, const RunPlan& plan,
                                                            const std::map<std::string, std::string>& data,
-                                                           FileCalls& calls) {
+                                                           const std::string& tokenizer, FileCalls& calls) {
   if (plan.config.save_dir.empty() && plan.config.load.empty()) return no_checkpoints();
-  return std::make_shared<RunCheckpoints>(world, plan, data, calls);
+  return std::make_shared<RunCheckpoints>(world, plan, data, tokenizer, calls);
 }
 
 }  // namespace ranklab

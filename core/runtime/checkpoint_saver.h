@@ -27,10 +27,11 @@ struct SaverOptions {
   std::string run_folder = {};
   std::string token = {};  // identifies this run, equal in all its processes
   int world_size = 1;
-  int local_ranks = 1;        // ranks that hand in snapshots here
-  bool leads = true;          // this is the process of rank 0
-  int64_t keep_last = 0;      // 0: all
-  double part_limit_s = 120;  // how long to wait for other processes' parts
+  int local_ranks = 1;         // ranks that hand in snapshots here
+  bool leads = true;           // this is the process of rank 0
+  int64_t keep_last = 0;       // 0: all
+  std::string tokenizer = {};  // the text of tokenizer.json in each checkpoint; "": none
+  double part_limit_s = 120;   // how long to wait for other processes' parts
   FileCalls* calls = &system_file_calls();
 };
 

@@ -24,6 +24,7 @@
 namespace ranklab {
 
 class ModuleTracer;  // module_tracer.h
+class TextCodec;     // text_codec.h
 
 class ModelProvider {
  public:
@@ -60,6 +61,8 @@ class DataProvider {
   virtual std::string describe() const = 0;  // one line for the start banner
   // Identifies the data: a checkpoint's cursor is meaningless with any other data.
   virtual std::map<std::string, std::string> identity() const { return {{"description", describe()}}; }
+  // Between text and the data's tokens; null: they are not text.
+  virtual std::shared_ptr<TextCodec> text() const { return nullptr; }
 };
 
 // A range of elements of one parameter that this rank updates and stores the optimizer state of, as a checkpoint saves

@@ -8,6 +8,7 @@
 #include "core/runtime/data_identity.h"
 #include "core/runtime/pipeline_schedule.h"
 #include "core/runtime/provide.h"
+#include "core/runtime/text_codec.h"
 #include "core/runtime/training_data.h"
 
 namespace ranklab {
@@ -58,10 +59,12 @@ class TextDataProvider : public DataProvider {
     return std::make_unique<TextData>(make_batch_source(data_, plan), ctx.coordinate(Axis::kDp), ctx.device());
   }
   std::string describe() const override {
-    return data_.source + ", " + std::to_string(data_.tokens->size()) + " byte tokens, " +
-           std::to_string(data_.dataset->samples(Split::kTrain)) + " training sequences";
+    return data_.source + ", " + std::to_string(data_.tokens->size()) +
+           (data_.are_bytes ? " byte tokens, " : " tokens, ") + std::to_string(data_.dataset->samples(Split::kTrain)) +
+           " training sequences";
   }
   std::map<std::string, std::string> identity() const override { return data_identity(*data_.tokens, *data_.dataset); }
+  std::shared_ptr<TextCodec> text() const override { return data_.text; }
 
  private:
   TrainingData data_;
@@ -98,7 +101,8 @@ std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, co
 RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan) {
   auto data = std::make_shared<TextDataProvider>(plan);
   const bool keeps = !plan.config.save_dir.empty() || !plan.config.load.empty();
-  auto checkpoints = keeps ? make_checkpoint_manager(*world, plan, data->identity()) : no_checkpoints();
+  const std::string tokenizer = data->text() ? data->text()->tokenizer_json() : "";
+  auto checkpoints = keeps ? make_checkpoint_manager(*world, plan, data->identity(), tokenizer) : no_checkpoints();
   RuntimeComponents parts = default_parts();
   parts.world = std::move(world);
   parts.data_provider = std::move(data);

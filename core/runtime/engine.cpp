@@ -21,6 +21,7 @@
 #include "core/runtime/run_scorer.h"
 #include "core/runtime/sentinels/rank_sentinels.h"
 #include "core/runtime/step_metrics.h"
+#include "core/runtime/text_codec.h"
 #include "core/runtime/trace_span.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
@@ -310,17 +311,19 @@ class RuntimeEngine::RankLoop {
   // Ranks that are not needed for it wait at the end of the run.
   void sample(StepContext& context, TrainResult& result) {
     const TrainConfig& c = plan_.config;
-    if (c.sample_tokens == 0 || c.model.vocab_size != 256) return;
+    std::shared_ptr<TextCodec> text = engine_.components_.data_provider->text();
+    if (!text) text = make_text_codec({}, c.model.vocab_size);
+    if (c.sample_tokens == 0 || !text || text->vocab_size() > c.model.vocab_size) return;
     if (!works_on_text(ctx_, plan_)) return;
     const NoCostScope free;
     model_->set_training(false);
     const std::unique_ptr<TokenScorer> scorer = make_run_scorer(context);
-    const std::vector<int64_t> tokens = generate_tokens(*scorer, prompt_tokens(c.sample_prompt),
+    const std::vector<int64_t> tokens = generate_tokens(*scorer, text->prompt(c.sample_prompt),
                                                         {.tokens = c.sample_tokens,
                                                          .temperature = c.sample_temperature,
                                                          .seq_length = c.model.seq_length,
                                                          .seed = c.seed});
-    if (leads()) result.sample = printable_text(tokens);
+    if (leads()) result.sample = text->shown(tokens);
   }
 
   template <typename Call>

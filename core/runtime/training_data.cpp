@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/data/corpus.h"
 #include "core/data/token_shard.h"
+#include "core/runtime/text_codec.h"
 
 namespace ranklab {
 namespace {
@@ -15,6 +16,8 @@ TrainingData open_folder(const std::string& folder, int64_t known) {
   TrainingData data{.source = folder + " (token shards)", .tokens = open_shards(folder)};
   const ShardIndex index = read_shard_index(folder);
   data.vocab_size = index.vocab_size;
+  data.are_bytes = index.format.from == InputFormat{}.from && index.format.tokenizer.empty();
+  data.text = make_text_codec(open_shard_tokenizer(folder, index), known);
   RANKLAB_CHECK(
       data.vocab_size <= known, ErrorKind::kInvalidArgument, .where = "data " + data.source,
       .what = "the data have tokens that the model does not know",
@@ -30,8 +33,9 @@ TrainingData open_folder(const std::string& folder, int64_t known) {
   return data;
 }
 
-TrainingData open_text(Corpus corpus) {
+TrainingData open_text(Corpus corpus, int64_t known) {
   TrainingData data{.source = std::move(corpus.source), .tokens = std::make_shared<TextTokens>(std::move(corpus.text))};
+  data.text = make_text_codec({}, known);
   data.documents.push_back({data.source, 0, data.tokens->size()});
   return data;
 }
@@ -41,9 +45,10 @@ TrainingData open_text(Corpus corpus) {
 TrainingData open_training_data(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const bool folder = !c.mock_data && std::filesystem::is_directory(c.data_path);
-  TrainingData data = folder        ? open_folder(c.data_path, c.model.vocab_size)
-                      : c.mock_data ? open_text({generate_sentences(c.seed, 1 << 20), "generated sentences"})
-                                    : open_text(load_corpus(c.data_path));
+  TrainingData data = folder ? open_folder(c.data_path, c.model.vocab_size)
+                      : c.mock_data
+                          ? open_text({generate_sentences(c.seed, 1 << 20), "generated sentences"}, c.model.vocab_size)
+                          : open_text(load_corpus(c.data_path), c.model.vocab_size);
   try {
     data.dataset = std::make_shared<TokenDataset>(data.tokens, c.model.seq_length, c.validation_fraction);
   } catch (const Error& error) {  // the dataset does not know the name of its tokens' source

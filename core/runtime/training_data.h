@@ -13,6 +13,8 @@
 
 namespace ranklab {
 
+class TextCodec;
+
 // A file whose tokens are contiguous in the data.
 struct DataDocument {
   std::string name;
@@ -23,6 +25,8 @@ struct TrainingData {
   std::string source = {};                   // for the start banner
   std::vector<DataDocument> documents = {};  // in data order, without gaps
   int64_t vocab_size = 256;
+  bool are_bytes = true;                      // the tokens
+  std::shared_ptr<TextCodec> text = nullptr;  // between text and these tokens; null: not known
   std::shared_ptr<const TokenSequence> tokens = nullptr;
   std::shared_ptr<const TokenDataset> dataset = nullptr;
 };

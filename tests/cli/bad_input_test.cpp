@@ -61,6 +61,13 @@ std::string prelude() {
          "toml() { printf \"$1\" > c.toml; }\n"
          "fineweb_head() { perl -e 'print pack(\"l<3x1012\", @ARGV)' -- \"$@\"; }\n"
          "shards() { cp -r ../sound/. .; }\n"
+         "tok() { cp -r ../tokenizer/tok .; }\n"
+         "tok_shards() { echo the > b.txt; ranklab data prepare b.txt --tokenizer tok --out d >/dev/null; }\n"
+         "pattern_tok() { printf '{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": "
+         "\"Split\", "
+         "\"pattern\": {\"Regex\": \"%s\"}, \"behavior\": \"Isolated\"}, {\"type\": \"ByteLevel\", \"use_regex\": "
+         "false}]}, "
+         "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": []}}' \"$1\" > p.json; }\n"
          "trace_file() { cp " +
          tests +
          "/fuzz/corpus/trace/two_ranks.json t.json; }\n"
@@ -76,6 +83,15 @@ class BadInputs : public testing::Test {
     fs::create_directories(sound);
     std::ofstream(sound / "a.txt") << "hello world, these are tokens of a shard";
     ASSERT_EQ(run_command("cd " + sound.string() + " && " RANKLAB_PROGRAM " data prepare a.txt --out d").exit_code, 0);
+    const fs::path tokenizer = root_ / "tokenizer";
+    fs::create_directories(tokenizer);
+    std::ofstream words(tokenizer / "words.txt");
+    for (int i = 0; i < 60; ++i) words << "the rank " << i * i << " sends the gradients of the layers\n";
+    words.close();
+    ASSERT_EQ(run_command("cd " + tokenizer.string() +
+                          " && " RANKLAB_PROGRAM " data tokenizer train words.txt --vocab-size 300 -o tok")
+                  .exit_code,
+              0);
   }
   void TearDown() override { fs::remove_all(root_); }
 

@@ -1,5 +1,7 @@
-// Any bytes as an input of data prepare, in the format that the first byte names. It is refused with ranklab's own
+// Any bytes as an input of data prepare, in the format that the first byte names (of Megatron-LM's two files the next
+// byte says how long the first is). It is refused with ranklab's own
 // error, or gives the same tokens whether they are read in one piece, in small ones, or from the middle on.
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -27,7 +29,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const unsigned kind = data[0] % 4;
   InputFormat format{.from = kind < 2 ? "text" : kind == 2 ? "fineweb" : "nanogpt"};
   if (kind < 2 && data[0] % 8 < 4) format.end_token = data[0] % 16 < 8 ? 0 : 300;
-  const std::string path = kFolder.write(kind == 1 ? "a.jsonl" : "a.bin", bytes);
+  std::string path = kFolder.write(kind == 1 ? "a.jsonl" : "a.bin", bytes);
+  if (data[0] >= 240 && size > 1) {
+    format = {.from = "megatron"};
+    const size_t index = std::min<size_t>(data[1], bytes.size() - 1);
+    kFolder.write("m.idx", bytes.substr(1, index));
+    path = kFolder.write("m.bin", bytes.substr(1 + index));
+  }
   try {
     const std::vector<uint32_t> want = read_all(path, format, 1 << 16, 0);
     if (scan_input(path, format).tokens != want.size() || read_all(path, format, 3, 0) != want) std::abort();

@@ -14,7 +14,7 @@ pack_debs() {
   mkdir -p "$out/debs" && cd "$out/debs"
   apt-get download -qq libgloo-dev libgloo0 libhiredis0.14 libhiredis-dev libibverbs1 libibverbs-dev libnl-3-200 \
     libnl-route-3-200 libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libgtest-dev libgmock-dev libxxhash-dev \
-    libssl-dev zlib1g-dev 2>/dev/null
+    libssl-dev zlib1g-dev libpcre2-dev libpcre2-8-0 libpcre2-16-0 libpcre2-32-0 libpcre2-posix3 libutf8proc-dev libutf8proc2 2>/dev/null
 }
 
 # Not the C library, nor what comes with LibTorch, CUDA and the driver.

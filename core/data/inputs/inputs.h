@@ -14,8 +14,10 @@ inline constexpr size_t kBlockBytes = 1 << 20;  // of a file, read at once
 
 std::unique_ptr<TokenInput> open_text(const std::string& path, const InputFormat& format);
 std::unique_ptr<TokenInput> open_json_lines(const std::string& path, const InputFormat& format);
+std::unique_ptr<TokenInput> open_tokenized(const std::string& path, const InputFormat& format, Tokenizer& tokenizer);
 std::unique_ptr<TokenInput> open_fineweb(const std::string& path, const InputFormat& format);
 std::unique_ptr<TokenInput> open_nanogpt(const std::string& path, const InputFormat& format);
+std::unique_ptr<TokenInput> open_megatron(const std::string& path, const InputFormat& format);
 
 InputWords input_words();
 

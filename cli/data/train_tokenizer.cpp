@@ -1,0 +1,132 @@
+// ranklab data tokenizer train: a byte-level BPE of one's own.
+#include "cli/data/train_tokenizer.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/common/command_line.h"
+#include "cli/common/json_output.h"
+#include "cli/common/terminal.h"
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "core/base/output_file.h"
+#include "core/base/text.h"
+#include "core/checkpoint/hf_tokenizer.h"
+#include "core/data/text_reader.h"
+#include "core/data/tokenizer/bpe_trainer.h"
+#include "core/data/tokenizer/tokenizer.h"
+#include "core/data/tokenizer/tokenizer_file.h"
+#include "core/data/tokenizer/tokenizer_styles.h"
+
+namespace ranklab {
+namespace {
+
+struct TokenizerTraining {
+  std::vector<std::string> files, special = {"<|endoftext|>"};
+  std::string out, style = "gpt2", json_key = "text";
+  int64_t vocab_size = BpeTraining{}.vocab_size, min_frequency = BpeTraining{}.min_frequency;
+  bool force = false, json = false;
+};
+
+std::vector<std::string> tokenizer_files(const TokenizerTraining& options) {
+  return {options.out + "/" + kTokenizerFile, options.out + "/tokenizer_config.json"};
+}
+
+void check_tokenizer_files(const TokenizerTraining& options) {
+  for (const std::string& path : tokenizer_files(options))
+    check_output({.path = path, .option = "-o", .inputs = options.files, .force = options.force});
+}
+
+void make_tokenizer_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  RANKLAB_CHECK(!error && std::filesystem::is_directory(folder), ErrorKind::kIo, .where = "tokenizer",
+                .what = "cannot create folder " + quote(folder), .got = error ? error.message() : "a file of that name",
+                .fix = "pass another folder to -o");
+}
+
+TokenizerSpec learn(const TokenizerTraining& options, uint64_t& bytes, size_t& words) {
+  TokenizerSpec style;
+  tokenizer_style(options.style).set(style);
+  BpeTrainer trainer(style);
+  for (const std::string& file : options.files)
+    bytes += each_training_text(file, options.json_key, [&](const std::string& text) { trainer.add(text); });
+  RANKLAB_CHECK(bytes > 0, ErrorKind::kBadFile, .where = "tokenizer", .what = "the inputs are empty", .got = "0 bytes",
+                .want = "text", .fix = "pass other files");
+  words = trainer.words();
+  BpeTraining training{
+      .vocab_size = options.vocab_size, .min_frequency = options.min_frequency, .special = options.special};
+  const bool terminal = on_terminal(STDERR_FILENO);
+  if (terminal) {
+    training.progress = [](int64_t done, int64_t total) {
+      if (done % 256 == 0)
+        std::fprintf(stderr, "\r%ld of %ld tokens", static_cast<long>(done), static_cast<long>(total));
+    };
+  }
+  TokenizerSpec spec = trainer.train(training);
+  if (terminal) std::fprintf(stderr, "\n");
+  return spec;
+}
+
+int train_tokenizer(const TokenizerTraining& options) {
+  for (const std::string& token : options.special)
+    RANKLAB_CHECK(!token.empty(), ErrorKind::kInvalidArgument, .where = "--special", .what = "a special token is empty",
+                  .got = "''", .want = "a text", .fix = "leave it out");
+  check_tokenizer_files(options);
+  uint64_t bytes = 0;
+  size_t words = 0;
+  const TokenizerSpec spec = learn(options, bytes, words);
+  make_tokenizer_folder(options.out);
+  const ErrorText refusal{.where = "tokenizer", .what = "cannot write the tokenizer", .fix = "check the folder"};
+  const std::vector<std::string> paths = tokenizer_files(options);
+  write_file_atomically(paths[0], tokenizer_json(spec), refusal);
+  write_file_atomically(paths[1], hf_tokenizer_config({}, options.special.empty() ? "" : options.special[0]), refusal);
+  if (options.json) {
+    std::fputs(json_result({{"file", paths[0]},
+                            {"vocab_size", spec.vocab.size()},
+                            {"merges", spec.merges.size()},
+                            {"bytes", bytes},
+                            {"different_words", words}})
+                   .c_str(),
+               stdout);
+    return 0;
+  }
+  std::printf("%s: vocabulary %zu, %zu merges, from %lu bytes with %zu different words\n", paths[0].c_str(),
+              spec.vocab.size(), spec.merges.size(), static_cast<unsigned long>(bytes), words);
+  if (static_cast<int64_t>(spec.vocab.size()) < options.vocab_size)
+    std::printf("  the texts have no more pairs that occur %ld times\n", static_cast<long>(options.min_frequency));
+  std::printf("  use it: ranklab data prepare FILE --tokenizer %s --append-eod --out shards\n", options.out.c_str());
+  return 0;
+}
+
+}  // namespace
+
+CommandAction setup_train_tokenizer(CommandLine& app) {
+  auto options = std::make_shared<TokenizerTraining>();
+  std::vector<std::string> styles;
+  for (const TokenizerStyle& style : tokenizer_styles()) styles.emplace_back(style.name);
+  app.add_option("FILE", options->files, "texts, of NAME.jsonl each line a document")->required();
+  app.add_option("-o,--out", options->out, "folder for tokenizer.json")->required()->type_name("FOLDER");
+  app.add_option("--vocab-size", options->vocab_size, "tokens in all: special ones, the 256 bytes, merges")
+      ->capture_default_str()
+      ->range(int64_t{257}, int64_t{1} << 20);
+  app.add_option("--style", options->style, "whose patterns and normal form: " + join(styles, " | "))
+      ->one_of(styles)
+      ->capture_default_str();
+  app.add_option("--special", options->special, "a token that no text gives; the first ends documents")
+      ->one_value_each()
+      ->capture_default_str();
+  app.add_option("--min-frequency", options->min_frequency, "a pair that occurs less often is not merged")
+      ->capture_default_str()
+      ->range(int64_t{1}, int64_t{1} << 40);
+  app.add_option("--json-key", options->json_key, "the key of the text in a line of JSON")->capture_default_str();
+  app.add_flag("--force", options->force, "write over an earlier tokenizer");
+  app.add_flag("--json", options->json, "print one JSON object");
+  return [options] { return train_tokenizer(*options); };
+}
+
+}  // namespace ranklab

@@ -1,0 +1,29 @@
+#include "cli/model/saved_tokenizer.h"
+
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/checkpoint/run_folder.h"
+
+namespace ranklab {
+
+std::optional<Tokenizer> saved_tokenizer(const std::string& folder, std::vector<std::string>& notes) {
+  namespace fs = std::filesystem;
+  if (!fs::exists(folder + "/config.json")) return find_tokenizer(checkpoint_named(folder));
+  const auto has = [&](const char* name) { return fs::exists(folder + "/" + name); };
+  if (!has(kTokenizerFile) && !(has("vocab.json") && has("merges.txt"))) return {};
+  try {
+    return open_tokenizer(folder);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInvalidArgument) throw;
+    notes.push_back("its tokenizer is left out: " + error.text().what + " (" + error.text().got + ")");
+    return {};
+  }
+}
+
+std::string end_token_text(const Tokenizer& tokenizer) {
+  const std::optional<uint32_t> end = tokenizer.end_token();
+  return end ? tokenizer.decode(std::vector<int64_t>{*end}) : "";
+}
+
+}  // namespace ranklab

@@ -1,0 +1,73 @@
+// Text by a tokenizer: each document as its tokens, with the special ones that the tokenizer puts around a text.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/data/inputs/documents.h"
+#include "core/data/inputs/inputs.h"
+#include "core/data/tokenizer/tokenizer.h"
+#include "core/data/tokenizer/tokenizer_spec.h"
+
+namespace ranklab::inputs {
+namespace {
+
+class TokenizedInput final : public TokenInput {
+ public:
+  TokenizedInput(const std::string& path, const InputFormat& format, Tokenizer& tokenizer)
+      : path_(path),
+        documents_(open_documents(path, format.json_key)),
+        end_token_(format.end_token),
+        tokenizer_(tokenizer) {}
+
+  size_t read(std::span<uint32_t> out) override {
+    size_t count = 0;
+    while (count < out.size()) {
+      if (at_ == tokens_.size() && !next_document()) break;
+      const size_t some = std::min(out.size() - count, tokens_.size() - at_);
+      std::copy_n(tokens_.begin() + static_cast<std::ptrdiff_t>(at_), some,
+                  out.begin() + static_cast<std::ptrdiff_t>(count));
+      at_ += some;
+      count += some;
+    }
+    return count;
+  }
+
+ private:
+  bool next_document() {
+    std::string text;
+    if (!documents_->next(text)) return false;
+    at_ = 0;
+    try {
+      tokens_ = tokenizer_.encode(text);
+    } catch (const Error& error) {  // it does not know the file
+      const ErrorText& why = error.text();
+      refuse_input(path_, documents_->place(), why.what, why.got, why.want, why.fix);
+    }
+    if (!end_token_) return true;
+    // Where the tokenizer itself ends a text so, one is enough.
+    const std::vector<uint32_t>& after = tokenizer_.spec().after;
+    if (!after.empty() && after.back() == *end_token_) tokens_.pop_back();
+    if (std::find(tokens_.begin(), tokens_.end(), *end_token_) != tokens_.end())
+      refuse_input(path_, documents_->place(), "a document holds the token that ends documents",
+                   "token " + std::to_string(*end_token_), "that token at ends of documents alone",
+                   "pass another --eod-token, or take it out of the text");
+    tokens_.push_back(*end_token_);
+    return true;
+  }
+
+  std::string path_;
+  std::unique_ptr<Documents> documents_;
+  std::optional<uint32_t> end_token_;
+  Tokenizer& tokenizer_;
+  std::vector<uint32_t> tokens_;
+  size_t at_ = 0;  // in the tokens
+};
+
+}  // namespace
+
+std::unique_ptr<TokenInput> open_tokenized(const std::string& path, const InputFormat& format, Tokenizer& tokenizer) {
+  return std::make_unique<TokenizedInput>(path, format, tokenizer);
+}
+
+}  // namespace ranklab::inputs

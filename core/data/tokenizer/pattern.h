@@ -1,0 +1,44 @@
+// A pattern of a tokenizer, as Hugging Face's tokenizers understand it (Oniguruma), matched by PCRE2 with its UTF and
+// Unicode properties. What the two spell alike but understand differently is said to PCRE2 in other words: \s without
+// U+180E, \w with marks; what cannot be said so is refused. Cost: a pattern is compiled to machine code once; a match
+// that takes more than 50 million steps is refused, so a catastrophic pattern costs a second.
+// Thread rule: one thread at a time.
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ranklab {
+
+struct TextSpan {
+  size_t begin = 0, end = 0;
+};
+
+class Pattern {
+ public:
+  // Throws kInvalidArgument saying why it is no pattern; `where` names the file.
+  Pattern(const std::string& pattern, std::string where);
+  ~Pattern();
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+
+  // The first match that does not begin before `from`. Throws kInvalidArgument when it takes too many steps.
+  // REQUIRES: text is UTF-8, and a character begins at `from`.
+  std::optional<TextSpan> find(std::string_view text, size_t from) const;
+  // All matches, none within another. An empty one is passed over where the match before ends.
+  void find_all(std::string_view text, const std::function<void(TextSpan)>& take) const;
+
+ private:
+  struct Compiled;
+  [[noreturn]] void refuse_match(int error) const;
+  std::string pattern_, where_;
+  std::unique_ptr<Compiled> compiled_;
+};
+
+// The pattern in PCRE2's words. Throws kInvalidArgument.
+std::string pcre2_pattern(std::string_view pattern, const std::string& where);
+
+}  // namespace ranklab
