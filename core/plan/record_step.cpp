@@ -157,6 +157,8 @@ RunPlan plan_to_record(RunPlan plan) {
   c.backend = simulated.backend;
   c.device = simulated.device;
   c.virtual_time = simulated.virtual_time;
+  plan.ramp = {};  // of the batch size in the end
+  plan.ramp_schedules.clear();
   c.eval_interval = 0;
   c.sample_tokens = 0;
   c.save_dir.clear();

@@ -50,7 +50,7 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
   enum Slot { kStep, kWait, kCompute, kSlots };
 
   void report_wall(const SentinelStep& step, double seconds, double wait, SentinelReport& out) const {
-    const double tokens = static_cast<double>(context_.plan.tokens_per_step());
+    const double tokens = static_cast<double>(context_.plan.tokens_of(step.metrics->step));
     const auto counted = static_cast<double>(step.metrics->tokens);
     out.add("step_seconds", seconds);
     out.add("data_wait_seconds", wait);
@@ -60,7 +60,7 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
     out.add("steps_per_second", 1 / seconds);
     out.add("tokens_per_second", tokens / seconds);
     out.add("effective_tokens_per_second", counted / seconds);
-    out.add("samples_per_second", static_cast<double>(context_.plan.config.global_batch_size) / seconds);
+    out.add("samples_per_second", static_cast<double>(context_.plan.sequences_of(step.metrics->step)) / seconds);
     out.add("achieved_tflops", flops_per_token_ * counted / seconds * 1e-12);
   }
 
