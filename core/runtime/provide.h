@@ -29,7 +29,7 @@ std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch ma
 // Wraps the update: gradients summed over microbatches and, in overlapped buckets, over dp, clipped by the global norm.
 using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(std::vector<Parameter*>, const RunPlan&)>;
 std::shared_ptr<OptimizerRuntime> provide_optimizer(MakeOptimizer make);
-// The plan's optimizer (AdamW or SGD, with its dtypes), for callers that wrap it.
+// The plan's optimizer (core/optim/optimizer_list.h, with its dtypes), for callers that wrap it.
 std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, const RunPlan& plan);
 
 }  // namespace ranklab

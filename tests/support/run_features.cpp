@@ -150,6 +150,25 @@ RunFeature recomputations() {
            {"full of one layer", choice("full", "block", 1)}}};
 }
 
+RunFeature optimizers() {
+  RunFeature feature{"optimizer", {}};
+  for (size_t i = 0; i < kOptimizers.size(); ++i) {
+    const auto kind = static_cast<OptimizerKind>(i);
+    const std::string name(kOptimizers[i].name);
+    if (kind != OptimizerKind::kMuon) {
+      feature.choices.push_back({name, [kind](TrainConfig& c) { c.optimizer = kind; }});
+      continue;
+    }
+    for (size_t form = 0; form < kMuonDistributions.size(); ++form) {
+      feature.choices.push_back({name + " " + std::string(kMuonDistributions[form]), [kind, form](TrainConfig& c) {
+                                   c.optimizer = kind;
+                                   c.muon_distribution = static_cast<MuonDistribution>(form);
+                                 }});
+    }
+  }
+  return feature;
+}
+
 template <typename Member, typename Value>
 RunFeature two_ways(const std::string& name, Member TrainConfig::*member, const Value& first, const Value& second) {
   return {name,
@@ -188,7 +207,18 @@ std::vector<RunFeature> run_features() {
       two_ways("late gradient reduction", &TrainConfig::overlap_grad_reduce, true, false),
       two_ways("clipping", &TrainConfig::clip_grad, 0.0, 0.05),
       two_ways("unfused attention", &TrainConfig::attention_backend, std::string("auto"), std::string("unfused")),
-      two_ways("SGD", &TrainConfig::optimizer, OptimizerKind::kAdamW, OptimizerKind::kSgd)};
+      {"attention dropout",
+       {{"no", [](TrainConfig& c) { c.model.attention_dropout = 0; }},
+        {"yes", [](TrainConfig& c) { c.model.attention_dropout = 0.2; }}}},
+      // Of half the batch, for one step.
+      {"growing batches",
+       {{"no", [](TrainConfig& c) { c.rampup_batch_size.clear(); }},
+        {"yes",
+         [](TrainConfig& c) {
+           const std::string half = std::to_string(c.global_batch_size / 2);
+           c.rampup_batch_size = half + " " + half + " " + half;
+         }}}},
+      optimizers()};
 }
 
 size_t feature_index(const std::vector<RunFeature>& features, const std::string& name) {
