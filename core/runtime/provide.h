@@ -25,6 +25,8 @@ LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan);
 // The batch of (step, microbatch) on this rank; equal on every rank of a model-parallel group. No validation.
 using MakeBatch = std::function<Batch(const RankContext&, const RunPlan&, int64_t step, int64_t microbatch)>;
 std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch make);
+// The same with validation: its batches are asked for by their number in place of the step.
+std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch train, MakeBatch validation);
 
 // Wraps the update: gradients summed over microbatches and, in overlapped buckets, over dp, clipped by the global norm.
 using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(std::vector<Parameter*>, const RunPlan&)>;
