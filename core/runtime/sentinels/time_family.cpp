@@ -42,7 +42,7 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
     if (seconds > 0) report_wall(step, seconds, wait, out);
     const double virtual_ms = step.metrics->virtual_step_ms;
     if (virtual_ms > 0) out.add("mfu", step.metrics->mfu);
-    if (const double time = virtual_ms > 0 ? virtual_ms : seconds * 1e3; time > 0) report_drop(time, out);
+    if (const double time = virtual_ms > 0 ? virtual_ms : seconds * 1e3; time > 0) report_drop(step, time, out);
     report_straggler(table, out);
   }
 
@@ -64,7 +64,9 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
     out.add("achieved_tflops", flops_per_token_ * counted / seconds * 1e-12);
   }
 
-  void report_drop(double time, SentinelReport& out) {
+  // A batch that grows takes longer, and its sequences do not.
+  void report_drop(const SentinelStep& step, double step_time, SentinelReport& out) {
+    const double time = step_time / static_cast<double>(context_.plan.sequences_of(step.metrics->step));
     if (times_.size() >= kLeastTimes) out.add("throughput_drop", time / median({times_.begin(), times_.end()}));
     times_.push_back(time);
     if (times_.size() > kTimeWindow) times_.pop_front();
