@@ -1,5 +1,7 @@
 #include "core/runtime/rank_matrices.h"
 
+#include <utility>
+
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -22,6 +24,15 @@ RankMatrices::RankMatrices(const RunPlan& plan, RankContext& ctx, const GradRedu
       expert_reducer_(experts),
       dense_(dense.buckets(), ctx.comm(dense_axis), ctx.comm(Axis::kTp), has_owners(plan)),
       experts_(experts.buckets(), ctx.comm(experts_axis), ctx.comm(Axis::kEtp), has_owners(plan)) {}
+
+void RankMatrices::note_work(std::vector<GradBucket>& dense, std::vector<GradBucket>& experts) const {
+  for (auto [buckets, exchange] : {std::pair{&dense, &dense_}, {&experts, &experts_}}) {
+    std::vector<std::vector<double>> work = exchange->work();
+    size_t next = 0;
+    for (GradBucket& bucket : *buckets)
+      if (bucket.layout.matrix != MatrixBuckets::kMixed) bucket.work = std::move(work[next++]);
+  }
+}
 
 void RankMatrices::map(const std::vector<Parameter*>& pieces, std::vector<at::Tensor>& values,
                        const MatrixMap& map) const {

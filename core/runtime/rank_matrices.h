@@ -26,6 +26,8 @@ class RankMatrices {
   // The reducers of dense parameters and of experts' outlive this.
   RankMatrices(const RunPlan& plan, RankContext& ctx, const GradReducer& dense, Axis dense_axis,
                const GradReducer& experts, Axis experts_axis);
+  // Fills GradBucket::work; the buckets are those of the reducers.
+  void note_work(std::vector<GradBucket>& dense, std::vector<GradBucket>& experts) const;
   void map(const std::vector<Parameter*>& pieces, std::vector<at::Tensor>& values, const MatrixMap& map) const;
 
  private:

@@ -87,8 +87,9 @@ class ReducedOptimizer : public RankOptimizer {
     return result;
   }
   std::vector<GradBucket> grad_buckets() const override {
-    std::vector<GradBucket> result = reducer_.buckets();
-    for (GradBucket& bucket : expert_reducer_.buckets()) result.push_back(std::move(bucket));
+    std::vector<GradBucket> result = reducer_.buckets(), of_experts = expert_reducer_.buckets();
+    if (matrices_) matrices_->note_work(result, of_experts);
+    for (GradBucket& bucket : of_experts) result.push_back(std::move(bucket));
     return result;
   }
   int64_t updates() const override { return optimizer_->updates(); }

@@ -101,16 +101,44 @@ void MatrixExchange::route(Bucket& bucket) const {
   }
 }
 
+std::vector<std::vector<double>> MatrixExchange::work() const {
+  std::vector<std::vector<double>> result;
+  for (const Bucket& bucket : buckets_) {
+    std::vector<double>& members = result.emplace_back(static_cast<size_t>(group_.size()), 0);
+    for (size_t place = 0; place < bucket.matrices.size(); ++place) {
+      const double work = work_of(*bucket.matrices[place]);
+      for (size_t member = 0; member < members.size(); ++member) {
+        const bool has =
+            bucket.shared || bucket.cut || std::ranges::count(bucket.parts[member], place, &Part::place) > 0;
+        const bool maps = bucket.owners.empty() ? has : bucket.owners[place] == static_cast<int>(member);
+        if (maps) members[member] += work;
+      }
+    }
+  }
+  return result;
+}
+
+// All matrices go to their owners first, and results come back last, so that owners of different buckets work at once.
 void MatrixExchange::map(Pieces& pieces, const MatrixMap& map) const {
   const at::NoGradGuard no_grad;
   const MemoryScope memory(MemoryCategory::kBuffers);
-  for (const Bucket& bucket : buckets_) {
-    if (bucket.owners.empty()) {
-      bucket.cut ? map_gathered(bucket, pieces, map) : map_held(bucket, pieces, map);
+  std::vector<WorkPtr> going, coming;
+  for (const Bucket& bucket : buckets_) going.push_back(bucket.routed() ? send_to_owners(bucket, pieces) : nullptr);
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    const Bucket& bucket = buckets_[i];
+    WorkPtr& results = coming.emplace_back();
+    if (bucket.routed()) {
+      results = map_owned(bucket, std::exchange(going[i], nullptr)->wait(), map);
+    } else if (!bucket.owners.empty()) {
+      results = map_shared(bucket, pieces, map);
+    } else if (bucket.cut) {
+      map_gathered(bucket, pieces, map);
     } else {
-      bucket.shared ? map_shared(bucket, pieces, map) : map_owned(bucket, pieces, map);
+      map_held(bucket, pieces, map);
     }
   }
+  for (size_t i = 0; i < buckets_.size(); ++i)
+    if (coming[i]) take_results(buckets_[i], std::exchange(coming[i], nullptr)->wait(), pieces);
 }
 
 std::vector<at::Tensor> MatrixExchange::mapped(const std::vector<const Parameter*>& parameters,
@@ -181,14 +209,17 @@ void MatrixExchange::map_gathered(const Bucket& bucket, Pieces& pieces, const Ma
     pieces.at(bucket.matrices[part.place]) = results[part.place].narrow(0, part.begin, part.elements()).clone();
 }
 
-void MatrixExchange::map_owned(const Bucket& bucket, Pieces& pieces, const MatrixMap& map) const {
+WorkPtr MatrixExchange::send_to_owners(const Bucket& bucket, const Pieces& pieces) const {
   std::vector<at::Tensor> sent;
   for (const Part& part : bucket.sent) sent.push_back(pieces.at(bucket.matrices[part.place]));
-  const at::Tensor got = group_.all_to_all(joined(sent, bucket), bucket.send_rows, bucket.recv_rows);
+  return group_.all_to_all_async(joined(sent, bucket), bucket.send_rows, bucket.recv_rows);
+}
+
+WorkPtr MatrixExchange::map_owned(const Bucket& bucket, const at::Tensor& received, const MatrixMap& map) const {
   std::map<size_t, std::vector<at::Tensor>> found;  // by place
   int64_t at = 0;
   for (const Part& part : bucket.received)
-    found[part.place].push_back(got.narrow(0, std::exchange(at, at + part.elements()), part.elements()));
+    found[part.place].push_back(received.narrow(0, std::exchange(at, at + part.elements()), part.elements()));
   std::vector<const Parameter*> owned;
   std::vector<at::Tensor> locals;
   for (const auto& [place, parts] : found) {
@@ -201,15 +232,11 @@ void MatrixExchange::map_owned(const Bucket& bucket, Pieces& pieces, const Matri
     const auto index = static_cast<size_t>(std::distance(found.begin(), found.find(part.place)));
     back.push_back(results[index].narrow(0, part.begin, part.elements()));
   }
-  const at::Tensor returned = group_.all_to_all(joined(back, bucket), bucket.recv_rows, bucket.send_rows);
-  at = 0;
-  for (const Part& part : bucket.sent)
-    pieces.at(bucket.matrices[part.place]) =
-        returned.narrow(0, std::exchange(at, at + part.elements()), part.elements());
+  return group_.all_to_all_async(joined(back, bucket), bucket.recv_rows, bucket.send_rows);
 }
 
 // Every member has all; each maps its part of them.
-void MatrixExchange::map_shared(const Bucket& bucket, Pieces& pieces, const MatrixMap& map) const {
+WorkPtr MatrixExchange::map_shared(const Bucket& bucket, const Pieces& pieces, const MatrixMap& map) const {
   std::vector<int64_t> rows(static_cast<size_t>(group_.size()), 0);
   std::vector<const Parameter*> owned;
   std::vector<at::Tensor> locals;
@@ -220,15 +247,20 @@ void MatrixExchange::map_shared(const Bucket& bucket, Pieces& pieces, const Matr
     owned.push_back(bucket.matrices[place]);
     locals.push_back(pieces.at(owned.back()));
   }
-  const at::Tensor all = group_.all_gather(joined(mapped(owned, std::move(locals), map), bucket), rows);
+  return group_.all_gather_async(joined(mapped(owned, std::move(locals), map), bucket), rows);
+}
+
+// Of a bucket with owners, in their order: what this member has of each matrix.
+void MatrixExchange::take_results(const Bucket& bucket, const at::Tensor& results, Pieces& pieces) const {
   int64_t at = 0;
+  const auto take = [&](const Parameter* matrix, int64_t elements) {
+    pieces.at(matrix) = results.narrow(0, std::exchange(at, at + elements), elements);
+  };
+  for (const Part& part : bucket.sent) take(bucket.matrices[part.place], part.elements());
+  if (!bucket.shared) return;
   for (int owner = 0; owner < group_.size(); ++owner) {
-    for (size_t place = 0; place < bucket.matrices.size(); ++place) {
-      if (bucket.owners[place] != owner) continue;
-      const Parameter* matrix = bucket.matrices[place];
-      const int64_t elements = matrix->data.numel();
-      pieces.at(matrix) = all.narrow(0, std::exchange(at, at + elements), elements);
-    }
+    for (size_t place = 0; place < bucket.matrices.size(); ++place)
+      if (bucket.owners[place] == owner) take(bucket.matrices[place], bucket.matrices[place]->data.numel());
   }
 }
 

@@ -7,7 +7,7 @@
 //   - otherwise every member maps every matrix: one all_gather for a bucket whose matrices are cut, nothing else.
 // Where no shard ends within a matrix (kWhole) nothing is exchanged. A matrix that tensor-parallel ranks share (`tp`)
 // is gathered by them first and mapped by each: one all_gather for a bucket in which a member has such matrices.
-// Memory: a bucket's matrices, those of a member with owners. Thread rule: its rank's thread; every member of the
+// Memory: a bucket's matrices; with owners all that a member owns. Thread rule: its rank's thread; every member of the
 // groups calls.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -32,6 +32,9 @@ class MatrixExchange {
 
   // Replaces the pieces by those of the mapped matrices. REQUIRES: all pieces of the buckets are there.
   void map(Pieces& pieces, const MatrixMap& map) const;
+  // For each bucket of the constructor's that is not left out: rows x columns x the smaller of them, summed over the
+  // matrices that each member maps.
+  std::vector<std::vector<double>> work() const;
 
  private:
   struct Part {  // a member's piece
@@ -49,6 +52,8 @@ class MatrixExchange {
     // elements go to and come from each.
     std::vector<Part> sent = {}, received = {};
     std::vector<int64_t> send_rows = {}, recv_rows = {};
+
+    bool routed() const { return !owners.empty() && !shared; }
   };
 
   Bucket plan(const GradBucket& bucket, bool owners, std::vector<double>& load) const;
@@ -57,8 +62,11 @@ class MatrixExchange {
   void route(Bucket& bucket) const;
   void map_held(const Bucket& bucket, Pieces& pieces, const MatrixMap& map) const;
   void map_gathered(const Bucket& bucket, Pieces& pieces, const MatrixMap& map) const;
-  void map_owned(const Bucket& bucket, Pieces& pieces, const MatrixMap& map) const;
-  void map_shared(const Bucket& bucket, Pieces& pieces, const MatrixMap& map) const;
+  WorkPtr send_to_owners(const Bucket& bucket, const Pieces& pieces) const;
+  // Start to send the results.
+  WorkPtr map_owned(const Bucket& bucket, const at::Tensor& received, const MatrixMap& map) const;
+  WorkPtr map_shared(const Bucket& bucket, const Pieces& pieces, const MatrixMap& map) const;
+  void take_results(const Bucket& bucket, const at::Tensor& results, Pieces& pieces) const;
   // `locals`: whole parameters of this rank, flat.
   std::vector<at::Tensor> mapped(const std::vector<const Parameter*>& parameters, std::vector<at::Tensor> locals,
                                  const MatrixMap& map) const;
