@@ -13,6 +13,9 @@ class PrintSteps final : public Hook {
     std::printf("%s | %s | %lld parameters\n", info.world.c_str(), info.data.c_str(),
                 static_cast<long long>(info.parameters));
   }
+  void on_validation(int64_t step, double loss) override {
+    std::printf("step %3lld  validation %.4f\n", static_cast<long long>(step), loss);
+  }
   void on_step_end(const StepMetrics& m) override {
     std::printf("step %3lld  loss %.4f  grad norm %.3f  %8.0f tokens/s  virtual step %.3f ms\n",
                 static_cast<long long>(m.step), m.loss, m.grad_norm, m.tokens_per_s, m.virtual_step_ms);

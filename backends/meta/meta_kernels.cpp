@@ -80,7 +80,7 @@ Tensor& logical_of_two_out(const Tensor& a, const Tensor& b, Tensor& out) {
   out.resize_(at::infer_size(a.sizes(), b.sizes()));
   return out;
 }
-Tensor& logical_of_one_out(const Tensor& a, Tensor& out) {
+Tensor& out_of_one(const Tensor& a, Tensor& out) {
   out.resize_(a.sizes());
   return out;
 }
@@ -116,7 +116,8 @@ void register_kernels(torch::Library& m) {
   m.impl("logical_not", &logical_of_one);
   m.impl("logical_or.out", &logical_of_two_out);
   m.impl("logical_and.out", &logical_of_two_out);
-  m.impl("logical_not.out", &logical_of_one_out);
+  m.impl("logical_not.out", &out_of_one);
+  m.impl("abs.out", &out_of_one);
 }
 
 }  // namespace

@@ -64,10 +64,9 @@ Words experts(const Words&, const Words& line) {
   refuse("how many experts is not said", "use --num-experts N (Tinytron's default is 128), or a preset that has them");
 }
 
-// One rate for everything there; here attention has none.
+// One rate for everything there.
 Words dropout(const Words& values, const Words&) {
-  if (values[0].find_first_not_of("0.") == std::string::npos) return {"--hidden-dropout", values[0]};
-  refuse("here attention has no dropout", "use --hidden-dropout " + values[0] + ": embeddings and residual branches");
+  return {"--hidden-dropout", values[0], "--attention-dropout", values[0]};
 }
 
 // Tinytron's last profiled step is one of them; --profile-step-end is the first that is none.
@@ -79,6 +78,9 @@ Words profiled_steps(const Words& values, const Words&) {
     refuse("a step is a whole number", "pass the first and the last step, as in --steps_to_profile 15 20");
   return {"--profile-step-start", values[0], "--profile-step-end", std::to_string(last + 1)};
 }
+
+// Megatron-LM's three values, which one setting holds.
+Words rampup(const Words& values, const Words&) { return {"--rampup-batch-size", join(values, " ")}; }
 
 Words experiment(const Words& values, const Words&) { return {"--log-dir", "runs/" + values[0]}; }
 Words without_validation(const Words&, const Words&) { return {"--eval-interval", "0"}; }
@@ -119,6 +121,8 @@ std::vector<ForeignFlag> make_flags() {
       {"--use-moe", 0, experts},
       {"--num-experts-per-tok", 1, called("--moe-router-topk")},
       {"--moe-intermediate-size", 1, called("--moe-ffn-hidden-size")},
+      // Megatron-LM
+      {"--rampup-batch-size", 3, rampup, /*also_own=*/true},
       // torchrun
       {"--nproc-per-node", 1, called("--world-size")},
       {"--nnodes", 1, missing("use ranklab launch, which takes it")},

@@ -52,6 +52,12 @@ std::string run_title(const RunPlan& plan) {
                    plan.num_microbatches == 1 ? "" : "es");
 }
 
+std::string ramp_text(const RunPlan& plan) {
+  if (!plan.ramp.grows()) return "";
+  return strprintf("; from %ld sequences by %ld over the first %ld", static_cast<long>(plan.ramp.start),
+                   static_cast<long>(plan.ramp.increment), static_cast<long>(plan.ramp.samples));
+}
+
 std::string pipeline_text(const RunPlan& plan) {
   const std::vector<int64_t>& layers = plan.stage_layers;
   const bool even = std::all_of(layers.begin(), layers.end(), [&](int64_t count) { return count == layers[0]; });

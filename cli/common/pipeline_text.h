@@ -18,6 +18,8 @@ std::string replicas_text(const RunPlan& plan);
 std::string layout_text(const RunPlan& plan, bool with_schedule = false);
 // Both on a line, with the microbatches, for titles.
 std::string run_title(const RunPlan& plan);
+// "; from 8 sequences by 8 over the first 1024"; nothing, if batches do not grow.
+std::string ramp_text(const RunPlan& plan);
 // "1f1b, 4 stages of 1 layer; bubble 27.3 % of the total where F, B and W take equally long"
 std::string pipeline_text(const RunPlan& plan);
 nlohmann::ordered_json pipeline_json(const RunPlan& plan);

@@ -165,7 +165,7 @@ ExpertSpread smallest_decode_spread(const RunPlan& plan) {
 
 ExpertSpread smallest_training_spread(const RunPlan& plan) {
   const StateTypes types = state_types(plan);
-  return spread_of(plan, as_double(types.param_bytes() + types.grad_bytes() + types.optimizer_bytes()), 0, true);
+  return spread_of(plan, as_double(types.param_bytes() + types.grad_bytes()) + mean_optimizer_bytes(plan), 0, true);
 }
 
 }  // namespace ranklab

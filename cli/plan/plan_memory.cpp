@@ -80,14 +80,14 @@ std::vector<StageBytes> stage_bytes(const RunPlan& plan) {
   std::vector<StageBytes> stages;
   for (const ZeroStage& zero : kZeroStages) {
     std::array<StageBytes, 2> sums;  // of what every rank holds, of what is sharded
-    const auto add = [&](const char* letter, int64_t bytes, bool sharded) {
+    const auto add = [&](const char* letter, double bytes, bool sharded) {
       StageBytes& sum = sums[sharded];
       sum.formula += (sum.formula.empty() ? "" : " + ") + std::string(letter);
-      sum.bytes += static_cast<double>(bytes);
+      sum.bytes += bytes;
     };
-    add("p", types.param_bytes(), zero.parameters);
-    add("g", types.grad_bytes(), zero.gradients);
-    add("o", types.optimizer_bytes(), zero.optimizer);
+    add("p", static_cast<double>(types.param_bytes()), zero.parameters);
+    add("g", static_cast<double>(types.grad_bytes()), zero.gradients);
+    add("o", mean_optimizer_bytes(plan), zero.optimizer);
     auto& [whole, shared] = sums;
     if (shared.formula.size() > 1) shared.formula = "(" + shared.formula + ")";
     if (!shared.formula.empty()) shared.formula = (whole.formula.empty() ? "" : " + ") + shared.formula + "/N";
@@ -99,7 +99,7 @@ std::vector<StageBytes> stage_bytes(const RunPlan& plan) {
 // " (fp32: master weight and moments)"; nothing if they have the type of the parameters
 std::string kept_text(const StateTypes& types) {
   const auto type = [](DType dtype) { return std::string(name(dtype)); };
-  if (types == usual_state_types(types.params, types.moments))
+  if (types == usual_state_types(types.params, types.moments, types.matrix_moments))
     return types.has_masters() ? " (fp32: master weight and moments)" : "";
   std::string text = " (" + (types.has_masters() ? type(types.main_params) : std::string("no")) + " master weight";
   if (types.moments == 2) text += ", " + type(types.exp_avg) + " and " + type(types.exp_avg_sq) + " moments";
@@ -110,11 +110,11 @@ std::string states_text(const RunPlan& plan, const Style& style) {
   const StateTypes types = state_types(plan);
   const int shards = plan.mesh.size(Axis::kDpShard);
   const std::string of_a_group = shards < plan.replicas() ? std::to_string(shards) + ", of " : "";
-  std::string text = style.bold("  states, bytes a parameter") +
-                     strprintf("  parameter p %ld, gradient g %ld, optimizer o %ld%s; N = %s\n",
-                               static_cast<long>(types.param_bytes()), static_cast<long>(types.grad_bytes()),
-                               static_cast<long>(types.optimizer_bytes()), kept_text(types).c_str(),
-                               (of_a_group + replicas_text(plan)).c_str());
+  std::string text =
+      style.bold("  states, bytes a parameter") +
+      strprintf("  parameter p %ld, gradient g %ld, optimizer o %.4g%s; N = %s\n",
+                static_cast<long>(types.param_bytes()), static_cast<long>(types.grad_bytes()),
+                mean_optimizer_bytes(plan), kept_text(types).c_str(), (of_a_group + replicas_text(plan)).c_str());
   const auto stages = stage_bytes(plan);
   for (size_t stage = 0; stage < stages.size(); ++stage) {
     text += strprintf("    ZeRO %zu  %-14s %8.4g%s\n", stage, stages[stage].formula.c_str(), stages[stage].bytes,

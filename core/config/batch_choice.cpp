@@ -46,7 +46,8 @@ void settle_batch(TrainConfig& c, std::map<std::string, std::string>& origins) {
         .got = told("--train-samples", c.train_samples) + ", " + told("--global-batch-size", c.global_batch_size),
         .want = "at least one global batch", .fix = "raise --train-samples, or lower --global-batch-size");
     follow({"train.train_iters", "--train-iters", "train.train_samples", "--train-samples"}, c.train_samples,
-           c.train_samples / c.global_batch_size, c.train_iters, origins);
+           BatchRamp::parse(c.rampup_batch_size, c.global_batch_size).steps_in(c.train_samples), c.train_iters,
+           origins);
   }
 }
 

@@ -173,7 +173,8 @@ void add_checkpoints(std::vector<ConfigField>& rows);
 // Settings of what watches a run: core/config/config_watch_fields.cpp.
 void add_sentinels(std::vector<ConfigField>& rows);
 void add_dump(std::vector<ConfigField>& rows);
-// The learning rate, among "optim": core/config/config_lr_fields.cpp.
+// The optimizers, and their learning rate: core/config/config_optim_fields.cpp, config_lr_fields.cpp.
+void add_optimizers(std::vector<ConfigField>& rows);
 void add_learning_rate(std::vector<ConfigField>& rows);
 // Settings of number formats: core/config/config_precision_fields.cpp.
 void add_precision(std::vector<ConfigField>& rows);

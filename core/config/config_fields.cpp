@@ -113,6 +113,11 @@ void add_training(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "train.global_batch_tokens", {"--global-batch-tokens"},
                         "the same in tokens: --global-batch-size is this / --seq-length (0: by --global-batch-size)",
                         RANKLAB_FIELD(global_batch_tokens), count(0)));
+  rows.push_back(
+      text(g, "train.rampup_batch_size", {"--rampup-batch-size"},
+           "\"START INCREMENT SAMPLES\": batches grow from START sequences to --global-batch-size over the first "
+           "SAMPLES sequences",
+           RANKLAB_FIELD(rampup_batch_size)));
   rows.push_back(number(g, "train.micro_batch_size", {"--micro-batch-size", "--mbs"},
                         "sequences per forward (0: global batch / dp / microbatches)", RANKLAB_FIELD(micro_batch_size),
                         count(0)));
@@ -129,18 +134,7 @@ void add_training(std::vector<ConfigField>& rows) {
   rows.push_back(flag(g, "train.bf16", {"--bf16"},
                       "bf16 parameters, activations and gradients; fp32 master weights and moments",
                       RANKLAB_FIELD(bf16)));
-  rows.push_back(
-      choice(g, "optim.optimizer", {"--optimizer"}, "optimizer", {"adamw", "sgd"}, RANKLAB_FIELD(optimizer)));
-  add_learning_rate(rows);
-  rows.push_back(number(g, "optim.weight_decay", {"--weight-decay"}, "decoupled weight decay",
-                        RANKLAB_FIELD(weight_decay), at_least(0)));
-  rows.push_back(
-      number(g, "optim.adam_beta1", {"--adam-beta1"}, "AdamW beta 1", RANKLAB_FIELD(adam_beta1), below_one()));
-  rows.push_back(
-      number(g, "optim.adam_beta2", {"--adam-beta2"}, "AdamW beta 2", RANKLAB_FIELD(adam_beta2), below_one()));
-  rows.push_back(number(g, "optim.adam_eps", {"--adam-eps"}, "AdamW epsilon", RANKLAB_FIELD(adam_eps), at_least(0)));
-  rows.push_back(
-      number(g, "optim.sgd_momentum", {"--sgd-momentum"}, "SGD momentum", RANKLAB_FIELD(sgd_momentum), below_one()));
+  add_optimizers(rows);
   rows.push_back(number(g, "optim.clip_grad", {"--clip-grad"}, "largest global gradient norm (0: no clipping)",
                         RANKLAB_FIELD(clip_grad), at_least(0)));
 }

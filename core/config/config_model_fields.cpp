@@ -67,6 +67,9 @@ void add_model(std::vector<ConfigField>& rows) {
                         {"swiglu", "gelu", "geglu", "gelu_erf"}, RANKLAB_FIELD(model.activation)));
   rows.push_back(number(g, "model.dropout", {"--hidden-dropout"}, "dropout of embeddings and residual branches",
                         RANKLAB_FIELD(model.dropout), below_one()));
+  rows.push_back(number(g, "model.attention_dropout", {"--attention-dropout"},
+                        "dropout of attention's probabilities, which are then in memory (unfused)",
+                        RANKLAB_FIELD(model.attention_dropout), below_one()));
   rows.push_back(number(g, "model.init_std", {"--init-method-std"}, "standard deviation of initial weights",
                         RANKLAB_FIELD(model.init_std), at_least(0)));
   rows.push_back(

@@ -56,7 +56,20 @@ std::vector<IdleRow> make_idle_rows() {
       "--optimizer sgd");
   add(
       {"optim.adam_beta1", "optim.adam_beta2", "optim.adam_eps"},
-      [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kAdamW; }, "--optimizer adamw");
+      [](const RunPlan& p) {
+        return p.config.optimizer == OptimizerKind::kAdamW || p.config.optimizer == OptimizerKind::kMuon;
+      },
+      "--optimizer adamw or muon");
+  add(
+      {"optim.muon_momentum", "optim.muon_nesterov", "optim.muon_ns_steps", "optim.muon_ns_dtype",
+       "optim.muon_distribution"},
+      [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kMuon; }, "--optimizer muon");
+  add(
+      {"parallel.attention_backend"}, [](const RunPlan& p) { return p.config.model.attention_dropout == 0; },
+      "--attention-dropout 0: probabilities that are dropped are in memory (unfused)");
+  add(
+      {"optim.lion_beta1", "optim.lion_beta2"},
+      [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kLion; }, "--optimizer lion");
   add(
       {"optim.min_lr"}, [](const RunPlan& p) { return p.config.lr_decay != LrDecay::kConstant; },
       "a --lr-decay-style other than constant");

@@ -87,12 +87,41 @@ void check_saved_text(const TrainConfig& c) {
   }
 }
 
+Schedule schedule_with(const TrainConfig& c, int64_t num_microbatches) {
+  Schedule schedule = resolve_schedule(c, num_microbatches);
+  return c.overlap_moe ? overlap_neighbours(schedule) : schedule;
+}
+
 void fill_pipeline(RunPlan& plan) {
   const TrainConfig& c = plan.config;
   plan.schedule = resolve_schedule(c, plan.num_microbatches);
   check_requirements(plan);
   if (c.overlap_moe) plan.schedule = overlap_neighbours(plan.schedule);
   plan.stage_layers = resolve_stage_layers(c, plan.schedule);
+}
+
+// Every size that a growing batch passes is a whole number of microbatches that the schedule knows.
+void fill_ramp(RunPlan& plan) {
+  plan.ramp = BatchRamp::parse(plan.config.rampup_batch_size, plan.config.global_batch_size);
+  if (!plan.ramp.grows()) return;
+  const int64_t unit = plan.micro_batch_size * plan.dp();
+  for (const int64_t size : plan.ramp.sizes()) {
+    RANKLAB_CHECK(size % unit == 0, ErrorKind::kInvalidArgument, .where = "--rampup-batch-size",
+                  .what = "a batch is no whole number of microbatches of every data-parallel rank",
+                  .got = strprintf("%ld sequences, micro batch %ld x dp %d", static_cast<long>(size),
+                                   static_cast<long>(plan.micro_batch_size), plan.dp()),
+                  .want = "multiples of " + std::to_string(unit),
+                  .fix = "pass a START and an INCREMENT that are, or a smaller --micro-batch-size");
+    if (size == plan.ramp.whole) continue;
+    try {
+      plan.ramp_schedules.emplace(size / unit, schedule_with(plan.config, size / unit));
+    } catch (const Error& error) {
+      ErrorText text = error.text();
+      text.where = "--rampup-batch-size";
+      text.got += ", a batch of " + std::to_string(size);
+      throw Error(error.kind(), text);
+    }
+  }
 }
 
 // OpenMP keeps a record per thread on the stack and starts all of them at once: 100,000 end in SIGSEGV, 10,000 do
@@ -182,6 +211,7 @@ RunPlan resolve(const TrainConfig& asked) {
   fill_batch(plan);
   check_quantization_split(plan);
   fill_pipeline(plan);
+  fill_ramp(plan);
   check_recompute(plan);
   plan.bucket_bytes =
       config.ddp_bucket_bytes > 0 ? config.ddp_bucket_bytes : find_backend(config.backend).usual_bucket_bytes;

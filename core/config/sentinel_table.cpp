@@ -58,7 +58,10 @@ constexpr auto kRows = std::to_array<SentinelRow>({
     {"achieved_tflops", "Perf/achieved_tflops", "model FLOPs of the step / step time / 10^12, of all ranks"},
     {"mfu", "Perf/mfu", "model FLOPs / (virtual time x peak of the ranks)"},
     {"throughput_drop", "Health/step_time_ratio",
-     "step time / median of the last 20: virtual time where there is a clock, else wall time", kMinimal, above(1.5)},
+     "step time / median of the last 20: virtual time where there is a clock, else wall time; of a sequence, where "
+     "batches "
+     "grow",
+     kMinimal, above(1.5)},
     {"straggler", "Health/straggler_ratio",
      "compute time of the slowest rank / median of its pipeline stage (virtual time), in the worst stage", kMinimal,
      above(1.3)},

@@ -4,11 +4,11 @@
 
 #include "core/base/error.h"
 #include "core/precision/precision_policy.h"
+#include "core/spec/hidden_matrix.h"
+#include "core/spec/module_table.h"
 
 namespace ranklab {
 namespace {
-
-constexpr int64_t kBytesOfFp32 = 4;
 
 // Refuses a dtype that does not fit parameters of this dtype.
 void check_type(const std::string& flag, DType got, DType params, std::initializer_list<DType> allowed) {
@@ -39,9 +39,11 @@ void check(const StateTypes& types, const TrainConfig& config) {
     check_type("--main-grads-dtype", types.main_grads, params, {params});
   }
   const bool asked = p.exp_avg_dtype != "auto" || p.exp_avg_sq_dtype != "auto";
-  RANKLAB_CHECK(!asked || config.optimizer == OptimizerKind::kAdamW, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--exp-avg-dtype and --exp-avg-sq-dtype are of AdamW's moments", .got = "--optimizer sgd",
-                .want = "--optimizer adamw", .fix = "leave them out");
+  const bool has_them = config.optimizer != OptimizerKind::kSgd && (types.moments > 1 || p.exp_avg_sq_dtype == "auto");
+  RANKLAB_CHECK(!asked || has_them, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--exp-avg-dtype and --exp-avg-sq-dtype are of AdamW's moments",
+                .got = "--optimizer " + std::string(optimizer_row(config.optimizer).name), .want = "--optimizer adamw",
+                .fix = "leave them out");
   if (params != DType::kFloat64) return;
   check_type("--exp-avg-dtype", types.exp_avg, params, {params});
   check_type("--exp-avg-sq-dtype", types.exp_avg_sq, params, {params});
@@ -49,35 +51,29 @@ void check(const StateTypes& types, const TrainConfig& config) {
 
 }  // namespace
 
-int64_t StateTypes::moment_bytes() const {
-  return (moments > 0 ? size_bytes(exp_avg) : 0) + (moments > 1 ? size_bytes(exp_avg_sq) : 0);
+int64_t StateTypes::moment_bytes(bool hidden_matrix) const {
+  const int kept = hidden_matrix ? matrix_moments : moments;
+  return (kept > 0 ? size_bytes(exp_avg) : 0) + (kept > 1 ? size_bytes(exp_avg_sq) : 0);
 }
 
-int64_t StateTypes::update_bytes() const {
-  return grad_bytes() + 2 * size_bytes(main_params) + 2 * moment_bytes() + (has_masters() ? param_bytes() : 0);
-}
-
-int64_t StateTypes::widened() const {
-  const auto narrow = [](DType type) { return size_bytes(type) < kBytesOfFp32 ? 1 : 0; };
-  return narrow(main_grads) + narrow(main_params) + (moments > 0 ? narrow(exp_avg) : 0) +
-         (moments > 1 ? narrow(exp_avg_sq) : 0);
-}
-
-StateTypes usual_state_types(DType params, int moments) {
+StateTypes usual_state_types(DType params, int moments, std::optional<int> matrix_moments) {
   const DType wide = size_bytes(params) == 2 ? DType::kFloat32 : params;
   return {.params = params,
           .main_params = wide,
           .main_grads = params,
           .exp_avg = wide,
           .exp_avg_sq = wide,
-          .moments = moments};
+          .moments = moments,
+          .matrix_moments = matrix_moments.value_or(moments)};
 }
 
 StateTypes state_types(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const PrecisionConfig& p = c.precision;
   const bool sgd = c.optimizer == OptimizerKind::kSgd;
-  const StateTypes usual = usual_state_types(c.element_dtype(), sgd ? (c.sgd_momentum != 0 ? 1 : 0) : 2);
+  const OptimizerRow& row = optimizer_row(c.optimizer);
+  const StateTypes usual = sgd ? usual_state_types(c.element_dtype(), c.sgd_momentum != 0 ? 1 : 0)
+                               : usual_state_types(c.element_dtype(), row.moments, row.matrix_moments);
   StateTypes types = usual;
   const bool narrow = types.param_bytes() == 2;
   if (plan.precision) {
@@ -92,6 +88,17 @@ StateTypes state_types(const RunPlan& plan) {
   check(types, c);
   if (sgd) types.exp_avg = types.exp_avg_sq = usual.exp_avg;
   return types;
+}
+
+double mean_optimizer_bytes(const RunPlan& plan) {
+  const StateTypes types = state_types(plan);
+  double bytes = 0, parameters = 0;
+  for (const ModuleRow& row : module_table(plan.config.model)) {
+    const auto count = static_cast<double>(row.parameters());
+    parameters += count;
+    bytes += count * static_cast<double>(types.optimizer_bytes(is_hidden_matrix(row)));
+  }
+  return bytes / parameters;
 }
 
 }  // namespace ranklab

@@ -2,11 +2,13 @@
 // and immutable after that. Flag names are Megatron-LM's. Torch-free.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/batch_ramp.h"
 #include "core/base/dtype.h"
 #include "core/base/zero_stage.h"
 #include "core/comm/backend.h"
@@ -14,6 +16,7 @@
 #include "core/config/precision_config.h"
 #include "core/config/sentinel_rules.h"
 #include "core/optim/lr_decay.h"
+#include "core/optim/optimizer_list.h"
 #include "core/pipeline/schedule.h"
 #include "core/sim/hardware_profile.h"
 #include "core/spec/context_exchange.h"
@@ -23,7 +26,6 @@ namespace ranklab {
 
 class PrecisionPolicy;  // core/precision/precision_policy.h
 
-enum class OptimizerKind { kAdamW, kSgd };
 enum class Accumulation { kSequential, kPairwise };
 
 // Documents in sequences, in Megatron-LM's words: each ends with a token of its own.
@@ -81,6 +83,7 @@ struct TrainConfig {
   int64_t train_samples = 0;        // above 0: train_iters follows (batch_choice.h)
   int64_t global_batch_size = 32;   // sequences
   int64_t global_batch_tokens = 0;  // above 0: global_batch_size follows
+  std::string rampup_batch_size;    // "START INCREMENT SAMPLES": until then batches are smaller (batch_ramp.h)
   int64_t micro_batch_size = 0;     // 0: from num_microbatches
   int64_t num_microbatches = 0;  // per dp rank; 0: from micro_batch_size, else one (with a pipeline: 2 pp if possible)
   Accumulation accumulation = Accumulation::kSequential;
@@ -105,6 +108,13 @@ struct TrainConfig {
   double adam_beta2 = 0.95;
   double adam_eps = 1e-8;
   double sgd_momentum = 0.0;
+  double lion_beta1 = 0.9;
+  double lion_beta2 = 0.99;
+  double muon_momentum = 0.95;
+  bool muon_nesterov = true;
+  int64_t muon_ns_steps = 5;           // of Newton-Schulz iteration
+  std::string muon_ns_dtype = "auto";  // auto (that of the update) | bf16: of these steps
+  MuonDistribution muon_distribution = MuonDistribution::kDuplicated;
   double clip_grad = 1.0;  // 0: no clipping
 
   // Data-parallel gradient reduction.
@@ -194,8 +204,10 @@ struct RunPlan {
   bool sequence_parallel = false;
   int64_t micro_batch_size = 1;
   int64_t num_microbatches = 1;
-  Schedule schedule = {};                  // actions of every pipeline rank; with pp 1 one stage
-  std::vector<int64_t> stage_layers = {};  // layers of each stage of a chain
+  Schedule schedule = {};                           // actions of every pipeline rank; with pp 1 one stage
+  BatchRamp ramp = {};                              // of --rampup-batch-size
+  std::map<int64_t, Schedule> ramp_schedules = {};  // of its smaller batches, by their number of microbatches
+  std::vector<int64_t> stage_layers = {};           // layers of each stage of a chain
   int64_t bucket_bytes = 0;
   int zero_stage = 0;  // the row of kZeroStages; states are sharded over dp (of experts: edp)
   HardwareProfile profile;
@@ -206,6 +218,14 @@ struct RunPlan {
   const ZeroStage& zero() const { return zero_stage_row(zero_stage); }
   int gpus_per_node() const { return config.gpus_per_node > 0 ? config.gpus_per_node : profile.gpus_per_node; }
   int64_t tokens_per_step() const { return config.global_batch_size * config.model.seq_length; }
+  // Of one step, whose batch is smaller while batches grow.
+  int64_t sequences_of(int64_t step) const { return ramp.grows() ? ramp.size_of(step) : config.global_batch_size; }
+  int64_t tokens_of(int64_t step) const { return sequences_of(step) * config.model.seq_length; }
+  int64_t microbatches_of(int64_t step) const { return sequences_of(step) / (micro_batch_size * dp()); }
+  const Schedule& schedule_of(int64_t step) const {
+    const auto smaller = ramp_schedules.find(ramp.grows() ? microbatches_of(step) : 0);
+    return smaller == ramp_schedules.end() ? schedule : smaller->second;
+  }
 };
 
 // The hardware profile that its settings name and change. Throws kInvalidArgument, kBadFile.

@@ -3,8 +3,9 @@
 // of one model-parallel group (same dp_rank) see the same tokens.
 //
 // Sample order in a global batch of G = dp x M x b (M microbatches of b): dp_rank d, microbatch i holds samples [(d M +
-// i) b, (d M + i + 1) b). A rank's microbatches are adjacent, so the tree over microbatches and then dp ranks is the
-// same balanced tree for every split of a power-of-two G (DESIGN "Parity").
+// i) b, (d M + i + 1) b); while batches grow (core/base/batch_ramp.h) M is a step's own. A rank's microbatches are
+// adjacent, so the tree over microbatches and then dp ranks is the same balanced tree for every split of a power-of-two
+// G (DESIGN "Parity").
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -12,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/batch_ramp.h"
 #include "core/data/token_dataset.h"
 
 namespace ranklab {
@@ -39,7 +41,8 @@ struct DrawnSample {
 class BatchSource {
  public:
   // REQUIRES: dataset outlives the source (shared).
-  BatchSource(std::shared_ptr<const TokenDataset> dataset, BatchShape shape, uint64_t seed);
+  // `ramp`: of the batch sizes; without one each is the shape's.
+  BatchSource(std::shared_ptr<const TokenDataset> dataset, BatchShape shape, uint64_t seed, BatchRamp ramp = {});
 
   // Step `step` starts after this many samples; before the first call step 0 starts with the first sample.
   void seek(int64_t step, int64_t consumed_samples);
@@ -54,12 +57,14 @@ class BatchSource {
   const TokenDataset& dataset() const { return *dataset_; }
 
  private:
-  int64_t first_sample(int64_t microbatch, int dp_rank) const;
-  TokenBatch empty(int64_t microbatch, int dp_rank) const;
+  BatchShape shape_of(int64_t step) const;
+  static int64_t first_sample(const BatchShape& shape, int64_t microbatch, int dp_rank);
+  TokenBatch empty(const BatchShape& shape, int64_t microbatch, int dp_rank) const;
   std::shared_ptr<const TokenDataset> dataset_;
   int64_t samples_before(int64_t step) const;
   BatchShape shape_;
   uint64_t seed_;
+  BatchRamp ramp_;
   int64_t cursor_step_ = 0, cursor_samples_ = 0;
 };
 

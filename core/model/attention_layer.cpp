@@ -42,6 +42,7 @@ class GroupedQueryAttention : public AttentionLayer {
                context.window,
                c.query_pre_attn_scalar > 0 ? 1.0 / std::sqrt(c.query_pre_attn_scalar) : 0.0,
                c.attn_logit_softcapping},
+        heads_{path_ + ".scores", shape_.heads, context.tp.rank() * shape_.heads, c.num_attention_heads},
         rope_(context.rope),
         cp_(context.cp),
         kv_(context.kv),
@@ -53,7 +54,7 @@ class GroupedQueryAttention : public AttentionLayer {
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor qkv = project(x, context);
-    const AttentionSplit split = attention_split(context, cp_, score_rule(shape_), rope_, qkv.size(0));
+    const AttentionSplit split = attention_split(context, cp_, score_rule(shape_), rope_, qkv.size(0), heads_);
     if (!split.heads.active() && !split.in_blocks())
       hooks_.show_heads(path_, score_rule(shape_), [&] { return rotated_heads(qkv, shape_, split.rope); });
     if (split.heads.active() || split.in_blocks()) return out_(attend(qkv, split), context.tokens);
@@ -92,6 +93,7 @@ class GroupedQueryAttention : public AttentionLayer {
   std::string path_;
   const ModuleHooks& hooks_;
   AttentionShape shape_;
+  AttentionHeads heads_;
   RopeTable rope_;
   ContextParallel cp_;
   Communicator* kv_;

@@ -2,6 +2,8 @@
 // keys from queries, and the rotary table of the rows that are attended with. Thread rule: plain data; the function is
 // pure.
 #pragma once
+#include <string>
+
 #include "core/model/forward_context.h"
 #include "core/nn/rope.h"
 #include "core/parallel/context/context_attention.h"
@@ -16,7 +18,15 @@ struct AttentionSplit {
   RopeTable rope;  // of the rows after the exchange of heads
 
   // Otherwise one fused kernel attends to whole sequences.
-  bool in_blocks() const { return keys.active() || rule.documents != nullptr || rope.cos_SD.dim() > 2; }
+  bool in_blocks() const {
+    return keys.active() || rule.documents != nullptr || rule.dropout != nullptr || rope.cos_SD.dim() > 2;
+  }
+};
+
+// Heads of a layer: of the rank, before an exchange, and of the model.
+struct AttentionHeads {
+  std::string layer_name;  // of its module
+  int64_t own = 1, first = 0, all = 1;
 };
 
 // Documents::position_BS for so many rows: sequence parallelism pads sequences at the end.
@@ -24,6 +34,6 @@ at::Tensor padded_positions(const at::Tensor& position_BS, int64_t rows);
 
 // `rows`: positions that this rank has before the exchange; `table`: of the whole sequence.
 AttentionSplit attention_split(const ForwardContext& context, const ContextParallel& of_layer, const ScoreRule& scores,
-                               const RopeTable& table, int64_t rows);
+                               const RopeTable& table, int64_t rows, const AttentionHeads& heads);
 
 }  // namespace ranklab

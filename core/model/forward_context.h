@@ -27,7 +27,8 @@ struct SequencePart {
 struct ForwardContext {
   Batch batch;
   StageResult result = StageResult::kLoss;
-  double dropout = 0;  // probability; 0: off
+  double dropout = 0;            // probability; 0: off
+  double attention_dropout = 0;  // of attention's probabilities
   TokenContext tokens = {};
   // With sequence parallelism the first of this rank's positions; with a part the index of it there.
   int64_t first_position = 0;

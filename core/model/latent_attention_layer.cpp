@@ -61,6 +61,7 @@ class LatentAttention : public AttentionLayer {
         hooks_(scope.registry().hooks()),
         lora_(c.mla.kv_lora_rank),
         shape_(shape_of(c, context)),
+        heads_{path_ + ".scores", shape_.heads, context.tp.rank() * shape_.heads, c.num_attention_heads},
         rope_(context.rope),
         cp_(context.cp),
         tp_(context.tp),
@@ -74,7 +75,7 @@ class LatentAttention : public AttentionLayer {
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor q = queries_(x, context.tokens);
     const Compressed kv = compress(x, context.tokens);
-    const AttentionSplit split = attention_split(context, cp_, score_rule(shape_), rope_, q.size(0));
+    const AttentionSplit split = attention_split(context, cp_, score_rule(shape_), rope_, q.size(0), heads_);
     if (split.keys.active() && !split.heads.active())
       return out_(attend_to_latents(q, kv, split, context), context.tokens);
     const LatentInput input{q, kv_up_(kv.latent, context.tokens), for_all_heads(kv.k_rope)};
@@ -153,6 +154,7 @@ class LatentAttention : public AttentionLayer {
   const ModuleHooks& hooks_;
   int64_t lora_;
   LatentShape shape_;
+  AttentionHeads heads_;
   RopeTable rope_;
   ContextParallel cp_;
   TensorParallel tp_;

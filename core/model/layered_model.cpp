@@ -203,6 +203,7 @@ class LayeredModel : public CausalLm {
     return {.batch = batch,
             .result = result,
             .dropout = training_ ? config_.dropout : 0.0,
+            .attention_dropout = training_ ? config_.attention_dropout : 0.0,
             .tokens = {.step = batch.step,
                        .first_sample = batch.first_sample,
                        .seq_length = config_.seq_length,

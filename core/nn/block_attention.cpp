@@ -59,8 +59,12 @@ CostScope cost_of(const char* kernel, const SoftmaxHeads& in, const AttentionBlo
 // Scores in plain ops, in fp32 or fp64.
 class PlainScores {
  public:
-  PlainScores(const SoftmaxHeads& rows, const AttentionBlock& block, const ScoreRule& rule)
-      : rows_(rows), cap_(rule.cap), scale_(scale_of(rows, rule)), attended_(attended(block, rows.q.device())) {
+  PlainScores(const SoftmaxHeads& rows, const AttentionBlock& block, const ScoreRule& rule, const at::Tensor& kept)
+      : rows_(rows),
+        cap_(rule.cap),
+        scale_(scale_of(rows, rule)),
+        attended_(attended(block, rows.q.device())),
+        kept_(kept) {
     const at::ScalarType wide = kernel_wide_type(rows.q);
     q_ = rows.q.to(wide), k_ = rows.k.to(wide), v_ = rows.v.to(wide);
     const at::Tensor products = at::matmul(q_, k_.transpose(-1, -2)).mul_(scale_);
@@ -71,23 +75,26 @@ class PlainScores {
 
   SoftmaxedHeads forward() const {
     const at::Tensor log_sum_exp = at::logsumexp(scores_, {-1});
-    return {at::matmul((scores_ - log_sum_exp.unsqueeze(-1)).exp_(), v_), log_sum_exp};
+    return {at::matmul(dropped((scores_ - log_sum_exp.unsqueeze(-1)).exp_()), v_), log_sum_exp};
   }
 
   SoftmaxHeads grad(const at::Tensor& out, const at::Tensor& log_sum_exp, const at::Tensor& grad_out) const {
     const at::Tensor grad = grad_out.to(q_.scalar_type());
     const at::Tensor weights = (scores_ - log_sum_exp.unsqueeze(-1)).exp_();
     const at::Tensor along = (grad * out.to(q_.scalar_type())).sum(-1, true);
-    at::Tensor grad_scores = weights * (at::matmul(grad, v_.transpose(-1, -2)) - along) * scale_;
+    // With dropout `along` is still the sum of weights times their gradients: those are dropped, too.
+    at::Tensor grad_scores = weights * (dropped(at::matmul(grad, v_.transpose(-1, -2))) - along) * scale_;
     if (cap_ > 0) grad_scores = grad_scores * (1 - bounded_ * bounded_);  // d tanh = 1 - tanh^2
     return {at::matmul(grad_scores, k_), at::matmul(grad_scores.transpose(-1, -2), q_),
-            at::matmul(weights.transpose(-1, -2), grad)};
+            at::matmul(dropped(weights).transpose(-1, -2), grad)};
   }
 
  private:
+  at::Tensor dropped(const at::Tensor& pairs) const { return kept_.defined() ? pairs * kept_ : pairs; }
+
   const SoftmaxHeads& rows_;
   double cap_, scale_;
-  at::Tensor attended_, q_, k_, v_, bounded_, scores_;
+  at::Tensor attended_, kept_, q_, k_, v_, bounded_, scores_;
 };
 
 bool is_fused(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule) {
@@ -133,21 +140,23 @@ SoftmaxHeads fused_grad(const SoftmaxHeads& rows, const SoftmaxedHeads& forward,
 
 }  // namespace
 
-SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule) {
+SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule,
+                               const at::Tensor& kept) {
   const CostScope cost = cost_of("flash_attention", in, block, 1);
   const SoftmaxHeads rows = block_rows(in, block);
-  return is_fused(in, block, rule) ? fused(rows, block, rule) : PlainScores(rows, block, rule).forward();
+  const bool plain = kept.defined() || !is_fused(in, block, rule);
+  return plain ? PlainScores(rows, block, rule, kept).forward() : fused(rows, block, rule);
 }
 
 SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
-                                  const AttentionBlock& block, const ScoreRule& rule) {
+                                  const AttentionBlock& block, const ScoreRule& rule, const at::Tensor& kept) {
   const CostScope cost = cost_of("flash_attention_backward", in, block, 2.5);
   const SoftmaxHeads rows = block_rows(in, block);
   const SoftmaxedHeads own{of_queries(forward.out, block), of_queries(forward.log_sum_exp, block)};
   const at::Tensor grad = of_queries(grad_out, block);
-  const SoftmaxHeads d = is_fused(in, block, rule)
-                             ? fused_grad(rows, own, grad, block, rule)
-                             : PlainScores(rows, block, rule).grad(own.out, own.log_sum_exp, grad);
+  const bool plain = kept.defined() || !is_fused(in, block, rule);
+  const SoftmaxHeads d = plain ? PlainScores(rows, block, rule, kept).grad(own.out, own.log_sum_exp, grad)
+                               : fused_grad(rows, own, grad, block, rule);
   return {d.q, sum_groups(d.k, in.k.size(1)), sum_groups(d.v, in.k.size(1))};
 }
 

@@ -5,6 +5,7 @@
 #include "core/nn/initial_values.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/spec/hidden_matrix.h"
 
 namespace ranklab {
 namespace {
@@ -52,8 +53,10 @@ Parameter* ParameterRegistry::find(const std::string& name) const {
 
 Parameter& ModuleScope::make_weight(const ModuleSpec& spec, int index, int count) const {
   const bool matrix = spec.shape.size() > 1;
-  return registry_.create(path_of(spec.name) + ".weight", shard(spec.shape, spec.parts(), spec.split, index, count),
-                          spec.init, matrix);
+  Parameter& weight = registry_.create(path_of(spec.name) + ".weight",
+                                       shard(spec.shape, spec.parts(), spec.split, index, count), spec.init, matrix);
+  weight.hidden_matrix = is_hidden_matrix(spec);
+  return weight;
 }
 
 Parameter* ModuleScope::make_bias(const ModuleSpec& spec, int index, int count) const {

@@ -43,6 +43,7 @@ struct Parameter {
   Partition partition;       // over the tp axis (dense) or the expert axes
   bool weight_decay = true;  // false for norms and biases
   bool is_expert = false;
+  bool hidden_matrix = false;  // core/spec/hidden_matrix.h
   ModelUnit unit = {};
   // The gradient must be summed over tp: a replicated parameter that sees only this rank's tokens (norm, row bias with
   // sequence parallelism) or this rank's heads (norms of queries and keys).

@@ -1,6 +1,7 @@
 // The interface between the runtime and optimizers. An update reads data.grad() of its parameters, which GradReducer
 // has summed and clip_grad_norm has scaled. It works only on this rank's elements, so replicas stay bitwise equal if
-// their gradients are. Thread rule: its rank's thread.
+// their gradients are; one that needs whole matrices is given a way to map those of which ranks hold pieces. Thread
+// rule: its rank's thread.
 #pragma once
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/nn/matrix_parts.h"
 #include "core/nn/parameter.h"
 
 namespace ranklab {
@@ -20,6 +22,11 @@ struct OptimizerState {
   std::vector<std::pair<std::string, at::Tensor>> moments;  // by name: "exp_avg"
 };
 
+// Maps matrices of which this rank holds pieces (GradReducer::owned), or the whole. `values` [pieces] have the shape of
+// the pieces' data and become those of the mapped matrices. Collective.
+using MapMatrices =
+    std::function<void(const std::vector<Parameter*>& pieces, std::vector<at::Tensor>& values, const MatrixMap& map)>;
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -29,6 +36,8 @@ class Optimizer {
   virtual bool step_scaled(double /*lr*/, double /*factor*/) { return false; }
   // Whether step_scaled() costs no more than step(). REQUIRES: gradients are defined.
   virtual bool scales_at_once() const { return false; }
+  // How to map hidden matrices; until this is called each parameter is taken as whole.
+  virtual void map_matrices_with(MapMatrices /*map*/) {}
   // Frees the gradients (a later backward makes new ones).
   virtual void zero_grad() = 0;
   // For checkpoints, which read these tensors and write into them; tensors without a name here are not saved.
@@ -64,5 +73,32 @@ struct SgdOptions {
   bool masters = true;
 };
 std::unique_ptr<Optimizer> make_sgd(std::vector<Parameter*> parameters, const SgdOptions& options);
+
+// Muon for hidden matrices (Parameter::hidden_matrix) as torch.optim.Muon with adjust_lr_fn "match_rms_adamw" (Liu et
+// al. 2025, arXiv 2502.16982): the momentum of a matrix m x n is orthogonalized (newton_schulz.h), fused parts each by
+// itself (matrix_parts.h), and scaled by 0.2 sqrt(max(m, n)). Decoupled weight decay. The others: AdamW, with the same
+// learning rate. Memory: one number per element of a hidden matrix, two of the others; during an update one more of a
+// hidden matrix, and what mapping it takes.
+struct MuonOptions {
+  double momentum = 0.95;
+  bool nesterov = true;
+  int64_t ns_steps = 5;
+  std::optional<at::ScalarType> ns_type = std::nullopt;  // of the iteration; unset: that of the update
+  AdamWOptions others = {};  // its weight decay, offloading and types are the matrices', too
+};
+std::unique_ptr<Optimizer> make_muon(std::vector<Parameter*> parameters, const MuonOptions& options);
+
+// Lion (Chen et al. 2023, arXiv 2302.06675): w -= lr (sign(beta1 m + (1 - beta1) g) + weight_decay w), then
+// m = beta2 m + (1 - beta2) g. Decoupled weight decay. Its learning rate is 3 to 10 times smaller than AdamW's. Memory:
+// one number per element.
+struct LionOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double weight_decay = 0.1;
+  bool cpu_offload = false;
+  bool masters = true;
+  std::optional<at::ScalarType> exp_avg_type = std::nullopt;
+};
+std::unique_ptr<Optimizer> make_lion(std::vector<Parameter*> parameters, const LionOptions& options);
 
 }  // namespace ranklab

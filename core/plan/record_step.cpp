@@ -97,8 +97,10 @@ Representatives first_of_stages(const RunPlan& plan) {
   return first;
 }
 
-// What one member of a bucket's group updates: the number of parameter pieces, and the sum of their elements.
+// What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, and the
+// sum of their elements.
 struct Share {
+  double work = 0;
   int64_t pieces = 0, elements = 0;
   auto operator<=>(const Share&) const = default;
 };
@@ -107,10 +109,11 @@ using Shares = std::map<Axis, std::vector<Share>>;  // by group rank
 Shares shares_of(const std::vector<GradBucket>& buckets) {
   Shares shares;
   for (const GradBucket& bucket : buckets) {
-    if (bucket.shards == 1) continue;
+    if (bucket.shards == 1 && bucket.work.empty()) continue;
     std::vector<Share>& members = shares[bucket.axis];
-    members.resize(static_cast<size_t>(bucket.shards));
-    for (int member = 0; member < bucket.shards; ++member) {
+    members.resize(std::max(static_cast<size_t>(bucket.shards), bucket.work.size()));
+    for (size_t member = 0; member < bucket.work.size(); ++member) members[member].work += bucket.work[member];
+    for (int member = 0; member < bucket.shards && bucket.shards > 1; ++member) {
       for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, member)) {
         ++members[static_cast<size_t>(member)].pieces;
         members[static_cast<size_t>(member)].elements += piece.elements();
@@ -121,7 +124,7 @@ Shares shares_of(const std::vector<GradBucket>& buckets) {
 }
 
 // Shards are equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes
-// longest.
+// longest. Whole matrices take longer than any of it.
 Representatives fullest_owners(const RunPlan& plan, const std::map<int, Shares>& by_stage) {
   const DeviceMesh& mesh = plan.mesh;
   const int context_rank = slowest_context_rank(plan);
@@ -133,6 +136,7 @@ Representatives fullest_owners(const RunPlan& plan, const std::map<int, Shares>&
     Share own;
     for (const auto& [axis, members] : by_stage.at(pp_rank)) {
       const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
+      own.work += share.work;
       own.pieces += share.pieces;
       own.elements += share.elements;
     }
@@ -159,6 +163,8 @@ RunPlan plan_to_record(RunPlan plan) {
   c.backend = simulated.backend;
   c.device = simulated.device;
   c.virtual_time = simulated.virtual_time;
+  plan.ramp = {};  // of the batch size in the end
+  plan.ramp_schedules.clear();
   c.eval_interval = 0;
   c.sample_tokens = 0;
   c.save_dir.clear();
@@ -175,7 +181,8 @@ namespace {
 Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& make_world,
                                    const RuntimeComponents& parts) {
   const Representatives first = first_of_stages(plan);
-  if (!plan.zero().optimizer || plan.replicas() == 1) return first;
+  const bool unequal = plan.zero().optimizer || plan.config.optimizer == OptimizerKind::kMuon;
+  if (!unequal || plan.replicas() == 1) return first;
   std::mutex mutex;
   std::map<int, Shares> shares;
   build_ranks(plan, on_shapes(parts, make_world(stand_ins(plan.mesh, first))), [&](StepContext& c) {

@@ -20,6 +20,7 @@ struct RankBucket {
     std::string name;
     int64_t elements = 0;  // on this rank
     size_t number = 0;     // among the rank's parameters
+    bool hidden_matrix = false;
   };
   std::map<size_t, Item> items = {};  // of the layout's places
 };
@@ -34,7 +35,8 @@ std::vector<RankBucket> buckets_of(const RunPlan& plan, int global_rank, const S
           out.emplace_back(RankBucket{.axis = bucket.axis, .shards = bucket.shards, .layout = bucket.layout});
       for (const BucketPlace& place : bucket.layout.places) {
         const Parameter* parameter = bucket.parameters[place.item];
-        own.items[place.item] = {parameter->name, parameter->data.numel(), number.at(parameter)};
+        own.items[place.item] = {parameter->name, parameter->data.numel(), number.at(parameter),
+                                 parameter->hidden_matrix};
       }
     }
   });
@@ -70,7 +72,7 @@ ZeroMapRank holdings(const RunPlan& plan, const std::vector<RankBucket>& buckets
   for (const RankBucket& bucket : buckets) {
     for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard_of(plan, bucket, global_rank))) {
       out.elements += piece.elements();
-      out.optimizer_bytes += piece.elements() * types.optimizer_bytes();
+      out.optimizer_bytes += piece.elements() * types.optimizer_bytes(bucket.items.at(piece.item).hidden_matrix);
     }
     const int64_t elements = bucket.layout.elements;
     out.gradient_bytes += bucket.layout.bytes() / (plan.zero().gradients ? bucket.shards : 1);

@@ -44,6 +44,7 @@ class RunCheckpoints : public CheckpointManager {
   RunCheckpoints(const World& world, const RunPlan& plan, const std::map<std::string, std::string>& data,
                  std::string tokenizer, FileCalls& calls)
       : config_(plan.config),
+        ramp_(plan.ramp.grows() ? plan.ramp : BatchRamp{.whole = plan.config.global_batch_size}),
         data_(data),
         tokenizer_(std::move(tokenizer)),
         calls_(calls),
@@ -150,7 +151,7 @@ class RunCheckpoints : public CheckpointManager {
     CheckpointManifest manifest{
         .step = done,
         .updates = context.optimizer.updates(),
-        .consumed_samples = start_.first_sample + (done - start_.first_step) * config_.global_batch_size};
+        .consumed_samples = start_.first_sample + ramp_.samples_before(done) - ramp_.samples_before(start_.first_step)};
     describe_run(context.plan, data_, manifest);
     if (std::isfinite(context.loss)) manifest.metrics["loss"] = context.loss;
     if (const LossScaler* scaler = context.optimizer.loss_scaler()) {
@@ -178,6 +179,7 @@ class RunCheckpoints : public CheckpointManager {
   }
 
   const TrainConfig config_;
+  const BatchRamp ramp_;
   const std::map<std::string, std::string> data_;
   std::string tokenizer_;
   FileCalls& calls_;

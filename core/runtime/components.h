@@ -45,8 +45,8 @@ class RankData {
   virtual void seek(int64_t /*step*/, int64_t /*consumed_samples*/) {}
   virtual bool has_validation() const = 0;
   virtual Batch validation_batch(int64_t index, int64_t microbatch) = 0;
-  // Targets that count (not -100) in the whole global batch, when known without reading the data; else the engine
-  // counts and sums over dp.
+  // Targets that count (not -100) in a global batch of the plan's size, the same in each sequence, when known without
+  // reading the data; else the engine counts and sums over dp.
   virtual std::optional<int64_t> global_tokens_per_batch() const { return std::nullopt; }
   // True: batches may say which documents are in them (Batch::documents), which every pipeline stage then reads.
   virtual bool marks_documents() const { return false; }

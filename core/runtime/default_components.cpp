@@ -1,8 +1,6 @@
 #include "core/base/error.h"
-#include "core/config/state_types.h"
 #include "core/data/batch_source.h"
 #include "core/model/transformer.h"
-#include "core/nn/scalar_type.h"
 #include "core/runtime/checkpoint_manager.h"
 #include "core/runtime/components.h"
 #include "core/runtime/data_identity.h"
@@ -78,25 +76,6 @@ class PipelineSelector : public ScheduleSelector {
 };
 
 }  // namespace
-
-std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, const RunPlan& plan) {
-  const TrainConfig& c = plan.config;
-  const StateTypes types = state_types(plan);
-  if (c.optimizer == OptimizerKind::kSgd) {
-    return make_sgd(std::move(parameters), {.momentum = c.sgd_momentum,
-                                            .weight_decay = c.weight_decay,
-                                            .cpu_offload = c.optimizer_cpu_offload,
-                                            .masters = types.has_masters()});
-  }
-  return make_adamw(std::move(parameters), {.beta1 = c.adam_beta1,
-                                            .beta2 = c.adam_beta2,
-                                            .epsilon = c.adam_eps,
-                                            .weight_decay = c.weight_decay,
-                                            .cpu_offload = c.optimizer_cpu_offload,
-                                            .masters = types.has_masters(),
-                                            .exp_avg_type = scalar_type(types.exp_avg),
-                                            .exp_avg_sq_type = scalar_type(types.exp_avg_sq)});
-}
 
 RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan) {
   auto data = std::make_shared<TextDataProvider>(plan);

@@ -6,6 +6,7 @@
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/config/state_types.h"
+#include "core/spec/hidden_matrix.h"
 #include "core/spec/module_table.h"
 
 namespace ranklab {
@@ -36,7 +37,7 @@ int64_t fixed_bytes(const RunPlan& plan) {
   int64_t sum = 0;
   for (const ModuleRow& row : module_table(c.model)) {
     sum += held(zero.parameters, types.param_bytes(), row) + held(shards_grads, types.grad_bytes(), row) +
-           held(zero.optimizer, types.optimizer_bytes(), row);
+           held(zero.optimizer, types.optimizer_bytes(is_hidden_matrix(row)), row);
   }
   return sum * plan.schedule.num_chains();
 }
@@ -51,7 +52,7 @@ void check_memory(const RunPlan& plan, int64_t available_bytes) {
   if (plan.replicas() > 1 && !plan.zero().parameters) fix += ", --zero-stage 3";
   if (plan.dp() > 1) fix += ", fewer replicas (dp is " + std::to_string(plan.dp()) + "; raise --tp)";
   if (c.model.vocab_size > 256) fix += ", --vocab-size 256 (text is read as bytes)";
-  if (c.optimizer == OptimizerKind::kAdamW) fix += ", or --optimizer sgd";
+  if (state_types(plan).moments > 0) fix += ", or --optimizer sgd";
   RANKLAB_CHECK(needed <= available, ErrorKind::kEnvironment, .where = "memory",
                 .what = "parameters, gradients and optimizer state of all simulated ranks do not fit this machine",
                 .got = human_bytes(static_cast<double>(needed)) + " for " +

@@ -228,15 +228,17 @@ class PipelineSchedule : public ScheduleStrategy {
   std::string name() const override { return schedule_.name; }
 
   StepOutput run_step(StepContext& c) override {
-    std::vector<Batch> batches = load(c, schedule_, [&](int64_t i) { return c.data.train_batch(c.step, i); });
+    // With fewer microbatches than the plan's while batches grow.
+    const Schedule& schedule = c.plan.ramp.grows() ? c.plan.schedule_of(c.step) : schedule_;
+    std::vector<Batch> batches = load(c, schedule, [&](int64_t i) { return c.data.train_batch(c.step, i); });
     const LossScaler* scaler = c.optimizer.loss_scaler();
     const double scale = scaler ? scaler->scale() : 1.0;
     const double loss_scale = scale * (1.0 / static_cast<double>(global_tokens(c, batches)));
     for (Batch& batch : batches) batch.loss_scale = loss_scale;
     StepOutput output;
-    output.tokens = tokens_here(c, schedule_, batches);
-    c.optimizer.begin_step(schedule_.num_microbatches);
-    ActionRunner runner(c, schedule_, schedule_, batches, boundary(c, c.plan.micro_batch_size),
+    output.tokens = tokens_here(c, schedule, batches);
+    c.optimizer.begin_step(schedule.num_microbatches);
+    ActionRunner runner(c, schedule, schedule, batches, boundary(c, c.plan.micro_batch_size),
                         {.loss_scale = loss_scale});
     runner.run();
     output.loss_sum = runner.loss_sum();
@@ -308,7 +310,7 @@ class PipelineSchedule : public ScheduleStrategy {
         check_documents(c, batches.back());
         continue;
       }
-      const int64_t before = c.ctx.coordinate(Axis::kDp) * c.plan.num_microbatches + i;
+      const int64_t before = c.ctx.coordinate(Axis::kDp) * schedule.num_microbatches + i;
       batches.push_back(
           {.tokens_BS = {}, .targets_BS = {}, .first_sample = before * c.plan.micro_batch_size, .step = c.step});
     }
@@ -336,7 +338,8 @@ class PipelineSchedule : public ScheduleStrategy {
   // Losses are divided by the tokens of the whole global batch, not averaged per rank: ranks with fewer tokens then
   // weigh less. All dp peers of a last stage are last stages too and see all of their microbatches.
   int64_t global_tokens(StepContext& c, const std::vector<Batch>& batches) const {
-    if (const auto known = c.data.global_tokens_per_batch()) return *known;
+    if (const auto known = c.data.global_tokens_per_batch())
+      return c.plan.ramp.grows() ? *known / c.plan.ramp.whole * c.plan.sequences_of(c.step) : *known;
     const bool last = holds(c, schedule_, &Schedule::is_last);
     const bool all_need_it = c.plan.config.model.moe.enabled() && c.ctx.size(Axis::kPp) > 1;  // experts' own losses
     if (!last && !all_need_it) return 1;                                                      // no loss here

@@ -55,35 +55,35 @@ class FunctionModel : public ModelProvider {
 
 class FunctionBatches : public RankData {
  public:
-  FunctionBatches(const MakeBatch& make, const RankContext& ctx, const RunPlan& plan)
-      : make_(make), ctx_(ctx), plan_(plan) {}
-  Batch train_batch(int64_t step, int64_t microbatch) override { return make_(ctx_, plan_, step, microbatch); }
-  bool has_validation() const override { return false; }
-  Batch validation_batch(int64_t index, int64_t) override {
-    throw Error(ErrorKind::kInternal, {.where = "provide_data",
-                                       .what = "data from a function has no validation batches",
-                                       .got = std::to_string(index),
-                                       .fix = "derive from RankData"});
+  FunctionBatches(const MakeBatch& train, const MakeBatch& validation, const RankContext& ctx, const RunPlan& plan)
+      : train_(train), validation_(validation), ctx_(ctx), plan_(plan) {}
+  Batch train_batch(int64_t step, int64_t microbatch) override { return train_(ctx_, plan_, step, microbatch); }
+  bool has_validation() const override { return validation_ != nullptr; }
+  Batch validation_batch(int64_t index, int64_t microbatch) override {
+    RANKLAB_CHECK(has_validation(), ErrorKind::kInternal, .where = "provide_data",
+                  .what = "data from one function has no validation batches", .got = std::to_string(index),
+                  .fix = "pass a second function, or derive from RankData");
+    return validation_(ctx_, plan_, index, microbatch);
   }
 
  private:
-  const MakeBatch& make_;  // owned by the provider, which the engine keeps alive
+  const MakeBatch &train_, &validation_;  // owned by the provider, which the engine keeps alive
   const RankContext& ctx_;
   const RunPlan& plan_;
 };
 
 class FunctionData : public DataProvider {
  public:
-  FunctionData(std::string description, MakeBatch make)
-      : description_(std::move(description)), make_(std::move(make)) {}
+  FunctionData(std::string description, MakeBatch train, MakeBatch validation)
+      : description_(std::move(description)), train_(std::move(train)), validation_(std::move(validation)) {}
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
-    return std::make_unique<FunctionBatches>(make_, ctx, plan);
+    return std::make_unique<FunctionBatches>(train_, validation_, ctx, plan);
   }
   std::string describe() const override { return description_; }
 
  private:
   std::string description_;
-  MakeBatch make_;
+  MakeBatch train_, validation_;
 };
 
 }  // namespace
@@ -109,7 +109,11 @@ LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
 }
 
 std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch make) {
-  return std::make_shared<FunctionData>(std::move(description), std::move(make));
+  return provide_data(std::move(description), std::move(make), nullptr);
+}
+
+std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch train, MakeBatch validation) {
+  return std::make_shared<FunctionData>(std::move(description), std::move(train), std::move(validation));
 }
 
 }  // namespace ranklab

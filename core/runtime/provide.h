@@ -25,11 +25,13 @@ LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan);
 // The batch of (step, microbatch) on this rank; equal on every rank of a model-parallel group. No validation.
 using MakeBatch = std::function<Batch(const RankContext&, const RunPlan&, int64_t step, int64_t microbatch)>;
 std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch make);
+// The same with validation: its batches are asked for by their number in place of the step.
+std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch train, MakeBatch validation);
 
 // Wraps the update: gradients summed over microbatches and, in overlapped buckets, over dp, clipped by the global norm.
 using MakeOptimizer = std::function<std::unique_ptr<Optimizer>(std::vector<Parameter*>, const RunPlan&)>;
 std::shared_ptr<OptimizerRuntime> provide_optimizer(MakeOptimizer make);
-// The plan's optimizer (AdamW or SGD, with its dtypes), for callers that wrap it.
+// The plan's optimizer (core/optim/optimizer_list.h, with its dtypes), for callers that wrap it.
 std::unique_ptr<Optimizer> make_optimizer(std::vector<Parameter*> parameters, const RunPlan& plan);
 
 }  // namespace ranklab

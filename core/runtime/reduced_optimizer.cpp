@@ -15,6 +15,7 @@
 #include "core/parallel/shared_grads.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/provide.h"
+#include "core/runtime/rank_matrices.h"
 #include "core/runtime/trace_span.h"
 #include "core/runtime/zero_counter.h"
 #include "core/trace/zero_event.h"
@@ -41,6 +42,11 @@ class ReducedOptimizer : public RankOptimizer {
         optimizer_(make(owned_, plan)),
         scaler_(make_scaler(plan)),
         num_chains_(plan.schedule.num_chains()) {
+    if (matrix_buckets(plan) != MatrixBuckets::kMixed) {
+      matrices_ = std::make_unique<RankMatrices>(plan, ctx, reducer_, dense_.axis, expert_reducer_, experts_.axis);
+      optimizer_->map_matrices_with(
+          [this](const auto& pieces, auto& values, const MatrixMap& map) { matrices_->map(pieces, values, map); });
+    }
     for (int stage = 0; stage < model.num_stages(); ++stage) {
       stages_.push_back({of_kind(model.stage_parameters(stage), false), 0});
       expert_stages_.push_back({of_kind(model.stage_parameters(stage), true), 0});
@@ -81,8 +87,9 @@ class ReducedOptimizer : public RankOptimizer {
     return result;
   }
   std::vector<GradBucket> grad_buckets() const override {
-    std::vector<GradBucket> result = reducer_.buckets();
-    for (GradBucket& bucket : expert_reducer_.buckets()) result.push_back(std::move(bucket));
+    std::vector<GradBucket> result = reducer_.buckets(), of_experts = expert_reducer_.buckets();
+    if (matrices_) matrices_->note_work(result, of_experts);
+    for (GradBucket& bucket : of_experts) result.push_back(std::move(bucket));
     return result;
   }
   int64_t updates() const override { return optimizer_->updates(); }
@@ -180,6 +187,7 @@ class ReducedOptimizer : public RankOptimizer {
             .zero = sharing.shares ? plan.zero() : kZeroStages[0],
             .grad_type = scalar_type(types_.main_grads),
             .replicas = sharing.replicas,
+            .matrices = matrix_buckets(plan),
             .gather = gather_precision(plan),
             .watch = [this](ZeroState state, const std::string& bucket) { note(state, bucket); }};
   }
@@ -201,14 +209,17 @@ class ReducedOptimizer : public RankOptimizer {
       for (const GradBucket& one : grad_buckets()) counter_.add(one);
     counter_.note(state, bucket);
   }
+  // Hidden matrices have buckets of their own where the optimizer keeps other states of them.
+  static bool is_hidden(const GradBucket& bucket) { return bucket.layout.matrix != MatrixBuckets::kMixed; }
   void note_buckets() {
     if (!ctx_.tracer().enabled()) return;
     for (const GradReducer* reducer : {&reducer_, &expert_reducer_}) {
       for (const GradBucket& b : reducer->buckets()) {
-        const std::vector<int64_t> numbers = {
-            b.layout.elements,           b.layout.padding(),       ctx_.size(b.axis),
-            ctx_.coordinate(b.axis),     b.parameter_bytes(),      stage_,
-            reducer == &expert_reducer_, types_.optimizer_bytes(), b.layout.element_bytes};
+        const std::vector<int64_t> numbers = {b.layout.elements,           b.layout.padding(),
+                                              ctx_.size(b.axis),           ctx_.coordinate(b.axis),
+                                              b.parameter_bytes(),         stage_,
+                                              reducer == &expert_reducer_, types_.optimizer_bytes(is_hidden(b)),
+                                              b.layout.element_bytes};
         ctx_.tracer().record(instant(std::string(kZeroBucketEvent) + b.label), {numbers.begin(), numbers.end()});
       }
     }
@@ -252,6 +263,7 @@ class ReducedOptimizer : public RankOptimizer {
   std::unique_ptr<ShardedUnits> units_;  // stage 3
   std::vector<Parameter*> owned_;
   SharedGrads shared_;
+  std::unique_ptr<RankMatrices> matrices_;  // null: the optimizer updates elements
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<LossScaler> scaler_;
   UpdateWatches watches_;

@@ -163,7 +163,8 @@ std::string TensorDump::slice_of(const at::Tensor& tensor, int microbatch) const
     const auto first = positions.begin() + ctx_.coordinate(Axis::kTp) * rows;
     positions = {first, first + rows};
   }
-  const int64_t first = (ctx_.coordinate(Axis::kDp) * plan_.num_microbatches + microbatch) * plan_.micro_batch_size;
+  const int64_t first =
+      (ctx_.coordinate(Axis::kDp) * plan_.microbatches_of(step_) + microbatch) * plan_.micro_batch_size;
   return Json({{"positions", runs_of(positions)}, {"sequences", {first, first + plan_.micro_batch_size}}}).dump();
 }
 

@@ -62,7 +62,7 @@ TrainingData open_training_data(const RunPlan& plan) {
 BatchSource make_batch_source(const TrainingData& data, const RunPlan& plan) {
   const BatchShape shape{
       .micro_batch_size = plan.micro_batch_size, .num_microbatches = plan.num_microbatches, .dp_size = plan.dp()};
-  return {data.dataset, shape, plan.config.seed};
+  return {data.dataset, shape, plan.config.seed, plan.ramp};
 }
 
 }  // namespace ranklab

@@ -46,6 +46,7 @@ struct ModelConfig {
   WindowLayers window_layers = {};  // the layers that have this window
   double init_std = 0.02;           // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
   double dropout = 0.0;             // on embeddings and both residual branches
+  double attention_dropout = 0.0;   // on attention's probabilities
   bool add_bias = false;            // on linear layers
   bool add_qkv_bias = false;        // on the query/key/value projection only (Qwen2, arXiv 2407.10671)
   bool add_attention_bias = false;  // on that and on attention's output projection

@@ -21,6 +21,18 @@ ModelConfig gpt2_124m() {
           .tie_embeddings = true};
 }
 
+// Its table 2.1, but for the sparse attention of every other layer.
+ModelConfig gpt_3b() {
+  ModelConfig c = gpt2_124m();
+  c.num_layers = 32;
+  c.hidden_size = 2560;
+  c.ffn_hidden_size = 10240;
+  c.num_attention_heads = 32;
+  c.seq_length = 2048;
+  c.dropout = 0;
+  return c;
+}
+
 // Trained on 8192 positions, then with scaled rotary frequencies: by 8 in Llama 3.1, by 32 in 3.2
 // (huggingface.co/meta-llama/Llama-3.1-8B and Llama-3.2-1B, config.json).
 ModelConfig llama(int64_t layers, int64_t hidden, int64_t ffn, double stretch, bool tied) {
@@ -45,6 +57,13 @@ ModelConfig tinytron(int64_t layers, int64_t heads, int64_t groups, int64_t hidd
           .vocab_size = 50304,
           .seq_length = 4096,
           .tie_embeddings = true};
+}
+
+// scripts/debug_gpt_0.3b_a0.17b there, whose name counts otherwise.
+ModelConfig moe_03b_a017b() {
+  ModelConfig c = tinytron(12, 32, 4, 768, 3072);
+  c.moe = {.num_experts = 8, .topk = 2, .ffn_hidden_size = 768};
+  return c;
 }
 
 ModelConfig peer(int64_t hidden, int64_t ffn, int64_t vocab, int64_t seq) {
@@ -220,6 +239,7 @@ const std::vector<ModelPreset>& model_presets() {
   static const std::vector<ModelPreset> kPresets = {
       {"gpt_tiny", "ranklab's default: bytes, trains on a laptop in a minute", ModelConfig{}},
       {"gpt2_124m", "Radford et al. 2019; huggingface.co/openai-community/gpt2", gpt2_124m()},
+      {"gpt_3b", "GPT-3 2.7B; arXiv 2005.14165 table 2.1", gpt_3b()},
       {"llama_1b", "Llama 3.2 1B; huggingface.co/meta-llama/Llama-3.2-1B", llama(16, 2048, 8192, 32, true)},
       {"llama_8b", "Llama 3.1 8B; arXiv 2407.21783 table 3", llama(32, 4096, 14336, 8, false)},
       {"deepseek_v3", "DeepSeek-V3, 671B of which 37B active; arXiv 2412.19437", deepseek_v3()},
@@ -234,6 +254,7 @@ const std::vector<ModelPreset>& model_presets() {
       {"tinytron_0.25b", "github.com/liangyuwang/Tinytron README", tinytron(12, 32, 4, 1024, 4096)},
       {"tinytron_1b", "github.com/liangyuwang/Tinytron README", tinytron(24, 64, 8, 2048, 8192)},
       {"tinytron_7b", "github.com/liangyuwang/Tinytron README", tinytron(32, 128, 16, 4096, 16384)},
+      {"moe_0.3b_a0.17b", "github.com/liangyuwang/Tinytron scripts: 8 experts, two a token", moe_03b_a017b()},
       {"peer_s", "the S model of ./ranklab bench train", peer(128, 352, 256, 128), 32},
       {"peer_m", "the M model of ./ranklab bench train", peer(512, 1408, 8192, 256), 16},
   };

@@ -227,6 +227,8 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
   check_multiple("--ffn-hidden-size", c.ffn_hidden_size, "--tp", tp);
   if (sequence_parallel) check_multiple("--seq-length", c.seq_length, "--tp", tp);
   check_number("--hidden-dropout", c.dropout, c.dropout >= 0 && c.dropout < 1, "0 <= value < 1");
+  check_number("--attention-dropout", c.attention_dropout, c.attention_dropout >= 0 && c.attention_dropout < 1,
+               "0 <= value < 1");
   check_number("--rotary-base", c.rope_theta, c.rope_theta > 0, "more than 0");
   check_number("--init-method-std", c.init_std, c.init_std >= 0, "0 or more");
   check_number("--final-logit-softcapping", c.final_logit_softcapping, c.final_logit_softcapping >= 0,

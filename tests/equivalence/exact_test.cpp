@@ -46,6 +46,12 @@ TEST(Exact, DataParallelIsPairwiseAccumulation) {
   }
 }
 
+TEST(Exact, LionIsTheSameOnOneRank) {
+  TrainConfig config = exact_config("fp32");
+  config.optimizer = OptimizerKind::kLion;
+  expect_same_training(with_dp(config, 4, 2), with_dp(config, 1, 8), kSameUpdates);
+}
+
 TEST(Exact, OverlapChangesNothing) {
   TrainConfig config = exact_config("fp32");
   const TrainingRecord overlapped = with_dp(config, 4, 2);

@@ -32,7 +32,9 @@ FeatureSpace factorization_space() {
   keep_choices(features, "documents", {"one a sequence", "apart"});
   keep_choices(features, "pairwise accumulation", {"no"});
   keep_choices(features, "clipping", {"yes"});
-  keep_choices(features, "SGD", {"no"});
+  keep_choices(features, "optimizer", {"adamw"});
+  keep_choices(features, "attention dropout", {"no"});
+  keep_choices(features, "growing batches", {"no"});
   keep_choices(features, "unfused attention", {"no"});
   TrainConfig base = small_config();
   base.model.num_attention_heads = 8;

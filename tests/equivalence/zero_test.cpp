@@ -40,6 +40,7 @@ void accumulation(TrainConfig& c) { c.micro_batch_size = 1; }
 void no_overlap(TrainConfig& c) { c.overlap_grad_reduce = false; }
 void pairwise(TrainConfig& c) { accumulation(c), c.accumulation = Accumulation::kPairwise; }
 void sgd(TrainConfig& c) { c.optimizer = OptimizerKind::kSgd; }
+void lion(TrainConfig& c) { c.optimizer = OptimizerKind::kLion; }
 void fp64(TrainConfig& c) { c.params_dtype = "fp64"; }
 void bf16(TrainConfig& c) { c.bf16 = true; }
 void wide_grads(TrainConfig& c) { bf16(c), c.precision.main_grads_dtype = "fp32"; }
@@ -103,6 +104,7 @@ const ZeroCase kZeroCases[] = {
     {"dp4_accumulation", {.world = 4}, accumulation},
     {"dp4_accumulation_no_overlap_sgd", {.world = 4}, [](TrainConfig& c) { accumulation(c), no_overlap(c), sgd(c); }},
     {"dp4_pairwise", {.world = 4}, pairwise},
+    {"dp4_tp2_lion", {.world = 8, .tp = 2}, lion},
     {"dp2_tp2", {.world = 4, .tp = 2}},
     {"dp4_tp2", {.world = 8, .tp = 2}, accumulation},
     {"dp4_tp2_no_sp", {.world = 8, .tp = 2}, [](TrainConfig& c) { c.sequence_parallel = false; }},

@@ -1,8 +1,9 @@
 // train_4d gives one rank's losses on every mesh and the engine's refusal elsewhere; bring_your_own learns, and four
-// ranks of it equal one.
+// ranks of it equal one; loops of one's own are the engine's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <regex>
 #include <string>
 #include <vector>
@@ -70,6 +71,30 @@ TEST(BringYourOwn, ItsModelLearns) {
   ASSERT_NE(at, std::string::npos);
   ASSERT_EQ(std::sscanf(run.output.c_str() + at, "60 steps: loss %lf -> %lf", &first, &last), 2);
   EXPECT_LT(last, 0.1 * first) << "counting is easy";
+}
+
+// The same runs as train_mvp's, through other interfaces.
+TEST(OwnLoops, GiveTheLossesOfTheEngine) {
+  const auto one = steps_of(TRAIN_MVP " 4", "{3}");
+  ASSERT_EQ(one.size(), 4u);
+  for (const char* ranks : {"1", "4"}) EXPECT_EQ(steps_of(std::string(TRAIN_LOOP " 4 ") + ranks, "{3}"), one) << ranks;
+  for (const char* mesh : {"--dp 1", "--dp 4 --zero-stage 2", "--tp 2 --pp 2 --dp 2 --zero-stage 3"})
+    EXPECT_EQ(steps_of(std::string(TRAIN_BY_HAND " --steps 4 ") + mesh, "{3}"), one) << mesh;
+}
+
+TEST(OwnLoops, SaveWhenTheirBodyAsks) {
+  const std::string folder = temporary_path("ranklab_train_loop");
+  ASSERT_EQ(steps_of(TRAIN_LOOP " 5 2 '" + folder + "'", "").size(), 5u);
+  for (const char* step : {"step_00000002", "step_00000004", "step_00000005"})
+    EXPECT_TRUE(std::filesystem::is_directory(folder + "/" + step)) << step;
+  EXPECT_FALSE(std::filesystem::is_directory(folder + "/step_00000003"));
+}
+
+TEST(OwnLoops, LoadersTrainAndValidate) {
+  const auto one = steps_of(TRAIN_LOADERS " 6 1", "{4}"), four = steps_of(TRAIN_LOADERS " 6 4", "{4}");
+  EXPECT_EQ(one.size(), 6u);
+  EXPECT_EQ(four, one);
+  EXPECT_THAT(run_command(TRAIN_LOADERS " 6 2").output, HasSubstr("validation"));
 }
 
 }  // namespace

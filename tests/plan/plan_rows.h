@@ -173,6 +173,14 @@ inline const Layout kLayouts[] = {
     {"pp2_dp2_dualpipe", 4, 1, false, 1, dualpipe},
     {"pp2_dp2_tp2", 8, 2, true, 1, two_stages},
     {"pp2_dp4_accumulation", 8, 1, false, 1, two_stages},
+    {"muon_dp4_tp2", 8, 2, true, 0, muon<MuonDistribution::kDuplicated>},
+    {"muon_zero1_dp8", 8, 1, false, 0, zero_of<1, muon<MuonDistribution::kDuplicated>>},
+    {"muon_zero2_dp4_tp2", 8, 2, true, 0, zero_of<2, muon<MuonDistribution::kDuplicated>>},
+    {"muon_zero3_dp4_tp2", 8, 2, true, 0, zero_of<3, muon<MuonDistribution::kDuplicated>>},
+    {"muon_zero1_ep2_tp2_bf16", 8, 2, true, 0,
+     zero_of<1, both<over_ep<2>, both<bf16, muon<MuonDistribution::kDuplicated>>>>},
+    {"muon_distributed_dp4", 4, 1, false, 0, muon<MuonDistribution::kDistributed>},
+    {"muon_layer_sharded_dp8", 8, 1, false, 0, zero_of<1, muon<MuonDistribution::kLayerSharded>>},
     {"pp4_uneven", 4, 1, false, 2, four_uneven_stages},
     {"dp8", 8, 1, false},
     {"tp4", 4, 4, false},
@@ -244,6 +252,7 @@ inline void measured_kernels(TrainConfig& c) {
   c.efficiency = Efficiency::kMeasured;
   c.software = "eager";
 }
+inline void attention_dropout(TrainConfig& c) { c.model.attention_dropout = 0.1; }
 inline void unfused_scores(TrainConfig& c) { c.attention_backend = "unfused"; }
 
 inline const Training kRuns[] = {
@@ -350,6 +359,10 @@ inline const Training kRuns[] = {
     {"pp4_larger", 4, 1, false, 2, [](TrainConfig& c) { larger(c), c.parallel.pp = 4, c.model.num_layers = 4; }},
     {"pp4_uneven_layout", 4, 1, false, 2, [](TrainConfig& c) { c.parallel.pp = 4, c.model.num_layers = 6; }},
     {"larger_dp_laptop", 2, 1, false, 2, larger, "laptop"},
+    {"muon_dp4_tp2", 8, 2, true, 0, both<larger, muon<MuonDistribution::kDuplicated>>},
+    {"muon_zero1_dp8", 8, 1, false, 0, zero_of<1, both<larger, muon<MuonDistribution::kDuplicated>>>},
+    {"muon_layer_sharded_zero2_dp4", 4, 1, false, 0, zero_of<2, both<larger, muon<MuonDistribution::kLayerSharded>>>},
+    {"attention_dropout_larger", 2, 2, true, 4, both<larger, attention_dropout>},
 };
 
 inline TrainConfig config_of(const Training& run) {
@@ -422,6 +435,11 @@ inline const PeakRun kPeakRuns[] = {
     {"pp4", 4, 1, 0, [](TrainConfig& c) { c.parallel.pp = 4; }},
     {"pp4_zb_h1", 4, 1, 0, zb_h1<4>},
     {"pp2_interleaved", 4, 2, 0, interleaved},
+    {"muon", 2, 2, 2, muon<MuonDistribution::kDuplicated>},
+    {"muon_zero1_bf16", 4, 1, 2, zero_of<1, both<bf16, muon<MuonDistribution::kDuplicated>>>},
+    {"muon_distributed_zero2", 4, 1, 2, zero_of<2, muon<MuonDistribution::kDistributed>>},
+    {"muon_layer_sharded_zero1", 4, 1, 2, zero_of<1, muon<MuonDistribution::kLayerSharded>>},
+    {"attention_dropout", 2, 2, 2, attention_dropout},
     {"qwen", 2, 2, 2, qwen},
     {"llama3", 2, 2, 2, llama3},
     {"dynamic_positions", 2, 2, 2, dynamic_positions},

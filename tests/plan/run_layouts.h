@@ -12,6 +12,11 @@ inline void gpt2_like(TrainConfig& c) {
   c.model.tie_embeddings = true;
   c.model.dropout = 0.1;
 }
+template <MuonDistribution kForm>
+inline void muon(TrainConfig& c) {
+  c.optimizer = OptimizerKind::kMuon;
+  c.muon_distribution = kForm;
+}
 inline void small_buckets(TrainConfig& c) {
   c.ddp_bucket_bytes = 9000;
   c.overlap_grad_reduce = false;

@@ -75,6 +75,20 @@ TEST_P(Times, AreThoseOfTheRun) {
 
 INSTANTIATE_TEST_SUITE_P(Runs, Times, testing::ValuesIn(kRuns), row_name<Training>);
 
+// The rank with the most matrices stands for all, and another one has the longest message.
+TEST(MuonTimes, OfDistributedMuonAreKnownWithinTwoPercent) {
+  for (const int stage : {0, 1}) {
+    TrainConfig c = config_of(Training{"", 4, 1, false, 0, both<larger, muon<MuonDistribution::kDistributed>>});
+    c.zero_stage = stage;
+    RuntimeEngine engine = tiny_engine(c);
+    const auto seen = std::make_shared<RecordingHook>();
+    engine.add_hook(seen);
+    engine.fit();
+    const double planned_ms = static_cast<double>(record_step(engine.plan(), make_meta_world).step_ns) * 1e-6;
+    EXPECT_NEAR(planned_ms / seen->steps.back().virtual_step_ms, 1, 0.02) << stage;
+  }
+}
+
 class Peaks : public testing::TestWithParam<PeakRun> {};
 
 TEST_P(Peaks, AreThoseOfTheRun) {

@@ -56,6 +56,17 @@ TEST(Reshard, AllPairsOfDenseLayouts) {
   check_pairs(kDense, layouts, "dense");
 }
 
+TEST(Reshard, AllPairsOfLayoutsWithMuon) {
+  const auto muon = [](const char* form, Settings more) {
+    return Settings{{"optim.optimizer", "muon"}, {"optim.muon_distribution", form}} + std::move(more);
+  };
+  const std::vector<Settings> layouts = {
+      layout(1, 1, 1, muon("duplicated", {})), layout(8, 2, 2, muon("duplicated", {})),
+      layout(8, 2, 1, muon("distributed", zero(1))), layout(4, 1, 1, muon("layer-sharded", zero(2))),
+      layout(4, 1, 2, muon("distributed", zero(3)))};
+  check_pairs(kDense, layouts, "muon");
+}
+
 TEST(Reshard, AllPairsOfLayoutsWithExperts) {
   const auto experts = [](int ep, int etp, Settings more = {}) {
     return Settings{{"parallel.ep", std::to_string(ep)}, {"parallel.etp", std::to_string(etp)}} + std::move(more);

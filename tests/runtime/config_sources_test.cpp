@@ -208,7 +208,7 @@ TEST(ConfigSchema, DescribesEveryKeyWithTypeAndDefault) {
   }
   const auto& optim = schema.at("properties").at("optim");
   EXPECT_EQ(optim.at("additionalProperties"), false);
-  EXPECT_EQ(optim.at("properties").at("optimizer").at("enum"), nlohmann::json({"adamw", "sgd"}));
+  EXPECT_EQ(optim.at("properties").at("optimizer").at("enum"), nlohmann::json({"adamw", "sgd", "muon", "lion"}));
   EXPECT_EQ(optim.at("properties").at("lr").at("type"), "number");
 }
 

@@ -77,7 +77,7 @@ std::shared_ptr<DataProvider> tokens_of(std::function<int64_t(const RankContext&
                                         int64_t slow_ns = 0) {
   return provide_data("tokens", [=](const RankContext& ctx, const RunPlan& plan, int64_t step, int64_t microbatch) {
     rank_wall_ns += slow_ns;
-    const int64_t first = (ctx.coordinate(Axis::kDp) * plan.num_microbatches + microbatch) * plan.micro_batch_size;
+    const int64_t first = (ctx.coordinate(Axis::kDp) * plan.microbatches_of(step) + microbatch) * plan.micro_batch_size;
     Batch batch = uneven_batch(ctx, plan, seed(ctx, step), first, plan.micro_batch_size);
     batch.targets_BS = batch.targets_BS.clamp_min(0);  // all count
     batch.step = step;
@@ -225,6 +225,29 @@ TEST(CleanRuns, FireNoSentinel) {
       EXPECT_EQ(run.steps.size(), 12u);
       EXPECT_TRUE(run.result.stopped.empty());
     }
+  }
+}
+
+// Batches of 4, 6 and 8 sequences are no faults, and each is counted as it is.
+TEST(CleanRuns, GrowingBatchesFireNoSentinel) {
+  TrainConfig config = watched_config();
+  config.train_iters = 12;
+  config.clip_grad = 100;
+  config.rampup_batch_size = "4 2 40";
+  const SentinelRun run = run_sentinels(config, {.parts = [](RuntimeComponents& parts) {
+                                          parts.data_provider =
+                                              tokens_of([](const RankContext&, int64_t step) { return step; });
+                                        }});
+  EXPECT_THAT(run.fired(), testing::IsEmpty());
+  int64_t sequences = 0;
+  for (size_t step = 0; step < run.steps.size(); ++step) {
+    const int64_t now = step < 5 ? 4 : step < 9 ? 6 : 8;  // 20 sequences, then 24
+    sequences += now;
+    const auto value = [&](const char* tag) { return *run.steps[step]->find(tag); };
+    EXPECT_EQ(value("Tokens/seen"), static_cast<double>(sequences * config.model.seq_length)) << step;
+    EXPECT_EQ(value("Data/tokens_per_update"), static_cast<double>(now * config.model.seq_length)) << step;
+    EXPECT_EQ(value("Data/ignore_frac"), 0) << step;
+    EXPECT_EQ(value("Throughput/samples_per_second"), static_cast<double>(now)) << step;  // a second a step
   }
 }
 

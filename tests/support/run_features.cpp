@@ -150,6 +150,28 @@ RunFeature recomputations() {
            {"full of one layer", choice("full", "block", 1)}}};
 }
 
+// Lion takes the sign of a gradient: one that is zero but for rounding (a key bias's) moves its weight this way or
+// that. Layouts that add in another order cannot agree on it; zero_test.cpp and exact_test.cpp hold those that do.
+RunFeature optimizers() {
+  RunFeature feature{"optimizer", {}};
+  for (size_t i = 0; i < kOptimizers.size(); ++i) {
+    const auto kind = static_cast<OptimizerKind>(i);
+    if (kind == OptimizerKind::kLion) continue;
+    const std::string name(kOptimizers[i].name);
+    if (kind != OptimizerKind::kMuon) {
+      feature.choices.push_back({name, [kind](TrainConfig& c) { c.optimizer = kind; }});
+      continue;
+    }
+    for (size_t form = 0; form < kMuonDistributions.size(); ++form) {
+      feature.choices.push_back({name + " " + std::string(kMuonDistributions[form]), [kind, form](TrainConfig& c) {
+                                   c.optimizer = kind;
+                                   c.muon_distribution = static_cast<MuonDistribution>(form);
+                                 }});
+    }
+  }
+  return feature;
+}
+
 template <typename Member, typename Value>
 RunFeature two_ways(const std::string& name, Member TrainConfig::*member, const Value& first, const Value& second) {
   return {name,
@@ -188,7 +210,18 @@ std::vector<RunFeature> run_features() {
       two_ways("late gradient reduction", &TrainConfig::overlap_grad_reduce, true, false),
       two_ways("clipping", &TrainConfig::clip_grad, 0.0, 0.05),
       two_ways("unfused attention", &TrainConfig::attention_backend, std::string("auto"), std::string("unfused")),
-      two_ways("SGD", &TrainConfig::optimizer, OptimizerKind::kAdamW, OptimizerKind::kSgd)};
+      {"attention dropout",
+       {{"no", [](TrainConfig& c) { c.model.attention_dropout = 0; }},
+        {"yes", [](TrainConfig& c) { c.model.attention_dropout = 0.2; }}}},
+      // Of half the batch, for one step.
+      {"growing batches",
+       {{"no", [](TrainConfig& c) { c.rampup_batch_size.clear(); }},
+        {"yes",
+         [](TrainConfig& c) {
+           const std::string half = std::to_string(c.global_batch_size / 2);
+           c.rampup_batch_size = half + " " + half + " " + half;
+         }}}},
+      optimizers()};
 }
 
 size_t feature_index(const std::vector<RunFeature>& features, const std::string& name) {

@@ -22,7 +22,7 @@ Batch uneven_batch(const RankContext& ctx, const RunPlan& plan, int64_t step, in
       row[s] = static_cast<int64_t>(stream.below(element, static_cast<uint64_t>(plan.config.model.vocab_size)));
       if (documents.any() && row[s] % 4 == 0) row[s] = documents.eod_token;  // documents of four tokens in the mean
     }
-    const int64_t counted = seq - sample * seq / std::max<int64_t>(1, plan.config.global_batch_size - 1);
+    const int64_t counted = seq - sample * seq / std::max<int64_t>(1, plan.sequences_of(step) - 1);
     ignored[b].narrow(0, counted, seq - counted).fill_(true);
   }
   return {.tokens_BS = tokens.narrow(1, 0, seq).contiguous().to(ctx.device()),
@@ -33,7 +33,7 @@ Batch uneven_batch(const RankContext& ctx, const RunPlan& plan, int64_t step, in
 
 std::shared_ptr<DataProvider> uneven_batches() {
   return provide_data("uneven batches", [](const RankContext& ctx, const RunPlan& plan, int64_t step, int64_t mb) {
-    const int64_t first = (ctx.coordinate(Axis::kDp) * plan.num_microbatches + mb) * plan.micro_batch_size;
+    const int64_t first = (ctx.coordinate(Axis::kDp) * plan.microbatches_of(step) + mb) * plan.micro_batch_size;
     return uneven_batch(ctx, plan, step, first, plan.micro_batch_size);
   });
 }

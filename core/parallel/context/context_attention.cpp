@@ -136,12 +136,38 @@ int64_t own_sequences(const at::Tensor& q, const ContextRule& rule) {
   return rule.documents == nullptr ? 1 : q.size(0);
 }
 
+// What multiplies the probabilities of a block; undefined: nothing.
+class DropMasks {
+ public:
+  DropMasks(const ContextRule& rule, const at::Tensor& q, const std::vector<PositionRun>& queries,
+            const std::vector<PositionRun>& keys)
+      : dropout_(rule.dropout.get()), q_(q) {
+    if (dropout_ != nullptr) queries_ = positions_of(queries), keys_ = positions_of(keys);
+  }
+  at::Tensor of(const Rows& rows, const AttentionBlock& b) const {
+    if (dropout_ == nullptr) return {};
+    const at::Tensor like = at::empty({0}, q_.options().requires_grad(false).dtype(kernel_wide_type(q_)));
+    return dropout_->mask(rows.first, rows.count, q_.size(1), part(queries_, b.query, b.queries),
+                          part(keys_, b.key, b.keys), like);
+  }
+
+ private:
+  static std::vector<int64_t> part(const std::vector<int64_t>& positions, int64_t begin, int64_t count) {
+    return {positions.begin() + begin, positions.begin() + begin + count};
+  }
+  const ScoreDropout* dropout_;
+  const at::Tensor& q_;
+  std::vector<int64_t> queries_, keys_;
+};
+
 void attend(SoftmaxMerge& merge, const at::Tensor& q, const std::vector<PositionRun>& queries, const KeyPart& keys,
             const ContextRule& rule, const ContextParallel& cp) {
   const SoftmaxHeads in{q, keys.heads.k, keys.heads.v};
   AttentionSpan span(cp, queries, keys.runs, AttentionPass::kForward, own_sequences(q, rule));
+  const DropMasks masks(rule, q, queries, keys.runs);
   for_each_block(q.size(0), queries, keys.runs, rule, [&](const Rows& rows, const AttentionBlock& block) {
-    merge.of_sequences(rows.first, rows.count).add(block, block_attention(rows.of(in), block, rule.scores));
+    merge.of_sequences(rows.first, rows.count)
+        .add(block, block_attention(rows.of(in), block, rule.scores, masks.of(rows, block)));
     span.add(block);
   });
   span.end();
@@ -152,9 +178,10 @@ void attend_grad(const SoftmaxHeads& d, const SoftmaxHeads& in, const SoftmaxedH
                  const at::Tensor& grad_out, const std::vector<PositionRun>& queries,
                  const std::vector<PositionRun>& keys, const ContextRule& rule, const ContextParallel& cp) {
   AttentionSpan span(cp, queries, keys, AttentionPass::kBackward, own_sequences(in.q, rule));
+  const DropMasks masks(rule, in.q, queries, keys);
   for_each_block(in.q.size(0), queries, keys, rule, [&](const Rows& rows, const AttentionBlock& b) {
     const SoftmaxHeads block = block_attention_grad(rows.of(in), {rows.of(forward.out), rows.of(forward.log_sum_exp)},
-                                                    rows.of(grad_out), b, rule.scores);
+                                                    rows.of(grad_out), b, rule.scores, masks.of(rows, b));
     const SoftmaxHeads sums = rows.of(d);
     sums.q.narrow(2, b.query, b.queries).add_(block.q);
     sums.k.narrow(2, b.key, b.keys).add_(block.k);

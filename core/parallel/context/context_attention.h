@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/nn/score_dropout.h"
 #include "core/nn/softmax_attention.h"
 #include "core/parallel/context/context_parallel.h"
 #include "core/parallel/context/travelling_keys.h"
@@ -25,6 +26,7 @@ using DocumentStarts = std::vector<std::vector<int64_t>>;
 struct ContextRule {
   ScoreRule scores = {};
   std::shared_ptr<const DocumentStarts> documents = nullptr;  // null: each sequence is one document
+  std::shared_ptr<const ScoreDropout> dropout = nullptr;      // null: none
 };
 
 // Call once, before any forward, on every member: opens the queues of the rings (Communicator::open_lanes).

@@ -6,8 +6,12 @@
 // A sharded bucket is padded so that it splits into equal shards of whole cache lines, and each gradient starts on a
 // cache line: a piece of a parameter then starts at a SIMD vector boundary of the whole parameter, so that the
 // optimizer's kernels give the same bits for pieces as for whole parameters. Parameters that several pipeline ranks
-// hold have separate buckets, ordered by name: all holders shard them identically. Torch-free. Cost: a few additions
-// per parameter. Thread rule: pure.
+// hold have separate buckets, ordered by name: all holders shard them identically.
+//
+// Matrices that an optimizer updates as wholes (Muon) have separate buckets. Where no shard may end within one
+// (Megatron-LM's layer-wise distributed optimizer) a bucket takes at least kWholesPerShard of the largest for each
+// shard that the parameters have, the largest go to the emptiest shards first, and shards are padded to the fullest.
+// Torch-free. Cost: a few additions per parameter. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,6 +22,14 @@
 namespace ranklab {
 
 constexpr int64_t kBucketLineElements = 16;  // 64 bytes of fp32
+constexpr int64_t kWholesPerShard = 4;       // so that at most about a quarter of a bucket is padding
+
+// How parameters that an optimizer updates as whole matrices lie in buckets.
+enum class MatrixBuckets {
+  kMixed,  // like all others: the optimizer updates elements
+  kApart,  // in buckets of their own
+  kWhole,  // and no shard ends within a matrix
+};
 
 // A parameter as the layout sees it.
 struct BucketItem {
@@ -28,6 +40,7 @@ struct BucketItem {
   std::vector<int> pipeline_ranks = {};  // the ranks that hold a copy, if there are several
   // ZeRO stage 3: the unit that is gathered and freed together, in separate buckets of any size; "": not gathered.
   std::string unit = {};
+  MatrixBuckets matrix = MatrixBuckets::kMixed;  // kMixed also for what is no matrix
 };
 
 struct BucketPlace {
@@ -42,6 +55,7 @@ struct BucketLayout {
   int64_t element_bytes = 4;
   bool sum_over_tp = false;
   std::string unit = {};
+  MatrixBuckets matrix = MatrixBuckets::kMixed;
 
   int64_t bytes() const { return elements * element_bytes; }
   int64_t padding() const;  // elements

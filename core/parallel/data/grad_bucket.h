@@ -3,6 +3,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/vocabulary.h"
 #include "core/nn/parameter.h"
@@ -16,6 +17,7 @@ struct GradBucket {
   int shards = 1;                          // members that each update a shard; 1: each updates all
   BucketLayout layout;                     // element_bytes is that of a gradient
   std::span<Parameter* const> parameters;  // the layout's items, shared by all buckets of the reducer
+  std::vector<double> work = {};           // of each member with the bucket's whole matrices (MatrixExchange::work())
 
   int64_t parameter_bytes() const {  // bytes of one element
     return static_cast<int64_t>(parameters[layout.places[0].item]->data.itemsize());

@@ -64,7 +64,8 @@ void GradReducer::plan_buckets() {
                      .dtype = dtype_of(grad_type(*parameter)),
                      .sum_over_tp = parameter->sum_grad_over_tp,
                      .pipeline_ranks = parameter->pipeline_ranks,
-                     .unit = options_.zero.parameters ? parameter->unit.name : ""});
+                     .unit = options_.zero.parameters ? parameter->unit.name : "",
+                     .matrix = parameter->hidden_matrix ? options_.matrices : MatrixBuckets::kMixed});
   }
   const int num_shards = shards() ? dp_.size() : 1;
   for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, num_shards)) {

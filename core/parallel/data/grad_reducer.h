@@ -37,6 +37,7 @@ struct GradReducerOptions {
   ZeroStage zero = kZeroStages[0];
   std::optional<at::ScalarType> grad_type = std::nullopt;  // type of the sums; unset: that of the parameters
   Communicator* replicas = nullptr;                        // HSDP: the ranks with the same shard in other groups
+  MatrixBuckets matrices = MatrixBuckets::kMixed;          // how hidden matrices lie in buckets
   // Sharded parameters: the precision in which a weight is gathered; unset: none is quantized.
   BucketShard::GatherPrecision gather = {};
   // Called with a bucket's label when its state changes (partial, reduced, updated).

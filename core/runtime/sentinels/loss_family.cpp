@@ -12,8 +12,7 @@ constexpr double kNoLoss = std::numeric_limits<double>::quiet_NaN();
 
 class LossFamily final : public SentinelFamily {
  public:
-  explicit LossFamily(const SentinelContext& context)
-      : tokens_per_step_(static_cast<double>(context.plan.tokens_per_step())) {}
+  explicit LossFamily(const SentinelContext& context) : plan_(context.plan) {}
 
   void validated(double loss) override { validation_ = loss; }
   void fill(const SentinelStep&, RankTable&) override {}
@@ -26,13 +25,14 @@ class LossFamily final : public SentinelFamily {
     out.add("loss", mean_);
     out.add("perplexity", std::exp(mean_));
     report_validation(out);
-    seen_ += tokens_per_step_;
+    const auto tokens = static_cast<double>(plan_.tokens_of(step.metrics->step));
+    seen_ += tokens;
     counted_ += counted;
     out.add("tokens_seen", seen_);
     out.add("effective_tokens_seen", counted_);
-    out.add("tokens_per_update", tokens_per_step_);
+    out.add("tokens_per_update", tokens);
     out.add("effective_tokens_per_update", counted);
-    out.add("ignored_tokens", 1 - counted / tokens_per_step_);
+    out.add("ignored_tokens", 1 - counted / tokens);
   }
 
  private:
@@ -44,7 +44,8 @@ class LossFamily final : public SentinelFamily {
     validation_ = kNoLoss;
   }
 
-  double tokens_per_step_, mean_ = kNoLoss, validation_ = kNoLoss, seen_ = 0, counted_ = 0;
+  const RunPlan& plan_;
+  double mean_ = kNoLoss, validation_ = kNoLoss, seen_ = 0, counted_ = 0;
 };
 
 }  // namespace

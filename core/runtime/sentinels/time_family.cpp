@@ -42,7 +42,7 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
     if (seconds > 0) report_wall(step, seconds, wait, out);
     const double virtual_ms = step.metrics->virtual_step_ms;
     if (virtual_ms > 0) out.add("mfu", step.metrics->mfu);
-    if (const double time = virtual_ms > 0 ? virtual_ms : seconds * 1e3; time > 0) report_drop(time, out);
+    if (const double time = virtual_ms > 0 ? virtual_ms : seconds * 1e3; time > 0) report_drop(step, time, out);
     report_straggler(table, out);
   }
 
@@ -50,7 +50,7 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
   enum Slot { kStep, kWait, kCompute, kSlots };
 
   void report_wall(const SentinelStep& step, double seconds, double wait, SentinelReport& out) const {
-    const double tokens = static_cast<double>(context_.plan.tokens_per_step());
+    const double tokens = static_cast<double>(context_.plan.tokens_of(step.metrics->step));
     const auto counted = static_cast<double>(step.metrics->tokens);
     out.add("step_seconds", seconds);
     out.add("data_wait_seconds", wait);
@@ -60,11 +60,13 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
     out.add("steps_per_second", 1 / seconds);
     out.add("tokens_per_second", tokens / seconds);
     out.add("effective_tokens_per_second", counted / seconds);
-    out.add("samples_per_second", static_cast<double>(context_.plan.config.global_batch_size) / seconds);
+    out.add("samples_per_second", static_cast<double>(context_.plan.sequences_of(step.metrics->step)) / seconds);
     out.add("achieved_tflops", flops_per_token_ * counted / seconds * 1e-12);
   }
 
-  void report_drop(double time, SentinelReport& out) {
+  // A batch that grows takes longer, and its sequences do not.
+  void report_drop(const SentinelStep& step, double step_time, SentinelReport& out) {
+    const double time = step_time / static_cast<double>(context_.plan.sequences_of(step.metrics->step));
     if (times_.size() >= kLeastTimes) out.add("throughput_drop", time / median({times_.begin(), times_.end()}));
     times_.push_back(time);
     if (times_.size() > kTimeWindow) times_.pop_front();

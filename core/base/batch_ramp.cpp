@@ -1,0 +1,114 @@
+#include "core/base/batch_ramp.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kMost = int64_t{1} << 40;
+
+[[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want,
+                         const std::string& fix) {
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "--rampup-batch-size", .what = what, .got = got, .want = want, .fix = fix});
+}
+
+std::vector<int64_t> numbers_of(const std::string& text) {
+  std::vector<int64_t> numbers;
+  const char *at = text.data(), *end = at + text.size();
+  while (at != end) {
+    if (*at == ' ' || *at == ',') {
+      ++at;
+      continue;
+    }
+    int64_t number = 0;
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc{} || (next != end && *next != ' ' && *next != ',')) return {};
+    numbers.push_back(number);
+    at = next;
+  }
+  return numbers;
+}
+
+}  // namespace
+
+BatchRamp BatchRamp::parse(const std::string& text, int64_t whole) {
+  if (text.empty()) return {.whole = whole};
+  const std::vector<int64_t> numbers = numbers_of(text);
+  const auto in_range = [](int64_t number, int64_t least) { return number >= least && number <= kMost; };
+  if (numbers.size() != 3 || !in_range(numbers[0], 1) || !in_range(numbers[1], 1) || !in_range(numbers[2], 0))
+    refuse("it is no START INCREMENT SAMPLES", quote(text), "three whole numbers, the first two above 0",
+           "as in --rampup-batch-size \"8 8 1024\"");
+  const BatchRamp ramp{.whole = whole, .start = numbers[0], .increment = numbers[1], .samples = numbers[2]};
+  const std::string got =
+      strprintf("START %lld, INCREMENT %lld, --global-batch-size %lld", static_cast<long long>(ramp.start),
+                static_cast<long long>(ramp.increment), static_cast<long long>(whole));
+  if (ramp.start >= whole) refuse("START is no smaller batch", got, "below --global-batch-size", "start with less");
+  if ((whole - ramp.start) % ramp.increment != 0)
+    refuse("INCREMENT does not divide what the batch grows by", got,
+           "a divisor of " + std::to_string(whole - ramp.start), "pass such an INCREMENT, or another START");
+  return ramp;
+}
+
+int64_t BatchRamp::size_after(int64_t consumed) const {
+  if (!grows() || consumed > samples) return whole;
+  const int64_t increments = (whole - start) / increment;
+  // Megatron-LM divides by samples / increments in floating point.
+  const int64_t passed = samples == 0 ? increments : consumed * increments / samples;
+  return start + std::min(passed, increments) * increment;
+}
+
+template <typename Visit>
+void BatchRamp::each(const Visit& visit) const {
+  int64_t consumed = 0;
+  while (true) {
+    const int64_t size = size_after(consumed);
+    int64_t steps = std::numeric_limits<int64_t>::max();
+    if (size < whole) {
+      // The first number of samples from which on the batch is larger.
+      const int64_t increments = (whole - start) / increment, passed = (size - start) / increment + 1;
+      const int64_t end = std::min((passed * samples + increments - 1) / increments, samples + 1);
+      steps = (end - consumed + size - 1) / size;
+    }
+    if (!visit(size, steps) || size == whole) return;
+    consumed += steps * size;
+  }
+}
+
+int64_t BatchRamp::samples_before(int64_t step) const {
+  int64_t samples_so_far = 0;
+  each([&](int64_t size, int64_t steps) {
+    const int64_t taken = std::min(step, steps);
+    samples_so_far += taken * size;
+    step -= taken;
+    return step > 0;
+  });
+  return samples_so_far;
+}
+
+int64_t BatchRamp::steps_in(int64_t total) const {
+  int64_t all = 0;
+  each([&](int64_t size, int64_t steps) {
+    const int64_t taken = std::min(total / size, steps);
+    all += taken;
+    total -= taken * size;
+    return taken == steps;
+  });
+  return all;
+}
+
+std::vector<int64_t> BatchRamp::sizes() const {
+  std::vector<int64_t> result;
+  each([&](int64_t size, int64_t) {
+    result.push_back(size);
+    return true;
+  });
+  return result;
+}
+
+}  // namespace ranklab

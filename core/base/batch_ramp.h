@@ -1,0 +1,36 @@
+// Batch sizes that grow at the start of a run (Megatron-LM's --rampup-batch-size START INCREMENT SAMPLES, its
+// RampupBatchsizeNumMicroBatchesCalculator): from START to the whole batch in steps of INCREMENT, evenly over the first
+// SAMPLES samples. The size of a step follows from the samples before it, so that a run that resumes needs nothing but
+// its step. Torch-free. Cost: a few operations for each size. Thread rule: immutable.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+struct BatchRamp {
+  int64_t whole = 1;  // the batch size in the end
+  int64_t start = 0;  // 0: every step has the whole batch
+  int64_t increment = 1;
+  int64_t samples = 0;
+
+  // "START INCREMENT SAMPLES", separated by spaces or commas; "": no ramp. Throws kInvalidArgument, with Megatron-LM's
+  // conditions, naming the numbers.
+  static BatchRamp parse(const std::string& text, int64_t whole);
+
+  bool grows() const { return start > 0; }
+  int64_t size_after(int64_t consumed_samples) const;
+  int64_t size_of(int64_t step) const { return size_after(samples_before(step)); }
+  int64_t samples_before(int64_t step) const;
+  // Steps that `total` samples make, the last one whole.
+  int64_t steps_in(int64_t total) const;
+  std::vector<int64_t> sizes() const;  // ascending
+
+ private:
+  // Calls visit(size, steps) for each size in turn until it returns false; the whole batch has no end of steps.
+  template <typename Visit>
+  void each(const Visit& visit) const;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,19 @@
+// Hidden matrices: the weights that multiply hidden states, which optimizers of whole matrices (Muon, arXiv 2502.16982)
+// update. Embeddings, the head, routers and other gates, norms and biases are none: AdamW updates them, as that paper
+// does. Torch-free. Thread rule: pure.
+#pragma once
+#include <cstddef>
+
+#include "core/spec/module_spec.h"
+
+namespace ranklab {
+
+// `row`: a ModuleSpec or a ModuleRow.
+template <typename Row>
+bool is_hidden_matrix(const Row& row) {
+  const ModulePart part = row.part;
+  return row.shape.size() == 2 && !row.is_gate && part != ModulePart::kEmbedding && part != ModulePart::kHead &&
+         part != ModulePart::kRouter;
+}
+
+}  // namespace ranklab
