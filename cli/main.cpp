@@ -30,6 +30,7 @@ const auto kCommands = std::to_array<Command>({
     {"bench", "measure collectives and training steps", nullptr, "bench"},
     {"trace", "look into a trace file", nullptr, "viz"},
     {"viz", "see a trace: in a window, as a picture, as text", nullptr, "viz"},
+    {"report", "a run, or two beside each other, as one HTML file", nullptr, "viz"},
     {"doctor", "what this machine has, and what it lacks", nullptr, kTrainingModule},
     {"topo", "ranks, nodes and groups of a mesh, and what crosses nodes", setup_topo},
     {"plan", "what a run will hold, from its numbers alone", nullptr, kTrainingModule},

@@ -36,6 +36,7 @@ CommandAction setup_completion(CommandLine& app);
 CommandAction setup_data(CommandLine& app);
 CommandAction setup_ckpt(CommandLine& app);
 CommandAction setup_schedule(CommandLine& app);
+CommandAction setup_report(CommandLine& app);
 CommandAction setup_viz(CommandLine& app);
 
 }  // namespace ranklab

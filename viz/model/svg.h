@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "viz/model/svg_writer.h"
 #include "viz/model/trace_store.h"
 #include "viz/model/traffic_matrix.h"
 
@@ -13,9 +14,18 @@ struct SvgOptions {
   int width = 1200;
   bool axes = true;            // rows of communication too
   bool critical_path = false;  // outline it
+  SvgPlace place = {};
+  size_t most_ranks = SIZE_MAX;  // of more the first ones
+  float least_pixels = 0.5F;     // narrower blocks are drawn as one
 };
 
 std::string timeline_svg(const TraceStore& store, const SvgOptions& options = {});
-std::string matrix_svg(const TrafficMatrix& matrix, TrafficLayer layer, const std::string& title);
+
+struct MatrixSvgOptions {
+  double cell = 64;  // pixels; below 36 without numbers
+  SvgPlace place = {};
+};
+std::string matrix_svg(const TrafficMatrix& matrix, TrafficLayer layer, const std::string& title,
+                       const MatrixSvgOptions& options = {});
 
 }  // namespace ranklab::viz
