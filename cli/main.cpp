@@ -26,6 +26,7 @@ const auto kCommands = std::to_array<Command>({
     {"train", "train a model on simulated ranks or GPUs", setup_train},
     {"debug", "train under a prompt: pause, step, break, look into tensors", nullptr, kTrainingModule},
     {"generate", "text from a model, with a key/value cache", nullptr, kTrainingModule},
+    {"eval", "how well a model predicts a text, and answers multiple-choice tasks", nullptr, kTrainingModule},
     {"launch", "start one process per rank, on this host or several", nullptr, kTrainingModule},
     {"bench", "measure collectives and training steps", nullptr, "bench"},
     {"trace", "look into a trace file", nullptr, "viz"},

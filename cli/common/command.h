@@ -19,6 +19,7 @@ struct Command {
 
 CommandAction setup_train(CommandLine& app);
 CommandAction setup_debug(CommandLine& app);
+CommandAction setup_eval(CommandLine& app);
 CommandAction setup_generate(CommandLine& app);
 CommandAction setup_launch(CommandLine& app);
 CommandAction setup_bench(CommandLine& app);

@@ -94,6 +94,7 @@ const Example kExamples[] = {
     {"trace stats|FOLDER/run/trace.json.gz"},
     {"trace validate|FOLDER/run/trace.json.gz"},
     {"report|FOLDER/run"},
+    {"eval|TINY --text FOLDER/text.txt"},
     {"trace validate|FOLDER/not-sound.json", 4},
     {"trace diff|FOLDER/run/trace.json.gz FOLDER/run/trace.json.gz"},
     {"topo|--world-size 4 --tp 2"},
