@@ -5,6 +5,7 @@
 
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "cli/common/pipeline_text.h"
 #include "cli/common/typed_program.h"
@@ -14,6 +15,7 @@
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
+#include "core/comm/process_env.h"
 #include "core/config/config_fields.h"
 #include "core/runtime/run_log.h"
 
@@ -126,15 +128,17 @@ class RunRecordHook : public Hook {
 }  // namespace
 
 std::string typed_command() {
-  const std::string words = read_file_if_any("/proc/self/cmdline");
+  std::vector<std::string> words;
+  const std::string line = read_file_if_any("/proc/self/cmdline");
+  for (size_t begin = 0; begin < line.size(); begin = line.find('\0', begin) + 1)
+    words.emplace_back(line.c_str() + begin);
+  const ProcessEnv env = read_process_env();
+  // One of several processes: what started it is not its own line. On one host `launch` starts the same.
+  const bool launched = env.world_size > 1 && env.one_host() && words.size() > 1 && words[1] == "train";
+  if (launched) words[1] = "launch --nproc-per-node " + std::to_string(env.world_size);
   std::string out = typed_program();
-  size_t begin = words.find('\0');
-  while (begin != std::string::npos && begin + 1 < words.size()) {
-    const size_t end = words.find('\0', begin + 1);
-    out += " " + shell_word(words.substr(begin + 1, end == std::string::npos ? end : end - begin - 1));
-    begin = end;
-  }
-  return out;
+  for (size_t i = 1; i < words.size(); ++i) out += " " + (launched && i == 1 ? words[i] : shell_word(words[i]));
+  return env.world_size > 1 && !launched ? out + "  # one of " + std::to_string(env.world_size) + " processes" : out;
 }
 
 std::string flags_command(const TrainConfig& config, const std::map<std::string, std::string>& origins) {

@@ -100,6 +100,20 @@ TEST_F(Report, ARunRecordsWhereItsSettingsCameFrom) {
   EXPECT_THAT(text("r.html"), HasSubstr("No trace: ranklab train records one"));
 }
 
+TEST_F(Report, ProcessesOfALauncherRecordHowToLaunchThem) {
+  ASSERT_EQ(
+      run("ranklab launch --nproc-per-node 2 --gemm mkl --mock-data --num-layers 1 --hidden-size 32 "
+          "--ffn-hidden-size 32 --seq-length 32 --gbs 4 --tp 2 --train-iters 1 --sample-tokens 0 --log-dir 'two ranks'")
+          .exit_code,
+      0);
+  const auto command = record("two ranks")["command"].get<std::string>();
+  EXPECT_THAT(command, HasSubstr(" launch --nproc-per-node 2 "));
+  EXPECT_THAT(command, HasSubstr("two ranks"));
+  const std::string before = text("two ranks/log.txt");
+  ASSERT_EQ(run(command).exit_code, 0) << command;
+  EXPECT_EQ(text("two ranks/log.txt"), before);
+}
+
 TEST_F(Report, TwoRunsAreCompared) {
   ASSERT_EQ(train("--world-size 2 --dp 2 --train-iters 2 --log-dir a").exit_code, 0);
   ASSERT_EQ(train("--world-size 2 --tp 2 --train-iters 2 --log-dir b --lr 1e-3").exit_code, 0);

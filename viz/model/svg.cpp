@@ -32,7 +32,7 @@ class TimelineDrawing {
   std::string draw() {
     hatch_patterns();
     double y = kMargin;
-    for (size_t r = 0; r < std::min(store_.ranks().size(), options_.most_ranks); ++r) {
+    for (const size_t r : drawn_ranks()) {
       for (const Row& row : store_.rank(r).rows) {
         const bool compute = row.label == "compute";
         if (row.label == "phase" || (!compute && !options_.axes)) continue;
@@ -47,6 +47,11 @@ class TimelineDrawing {
   }
 
  private:
+  std::vector<size_t> drawn_ranks() const {
+    std::vector<size_t> ranks = options_.ranks;
+    for (size_t r = 0; options_.ranks.empty() && r < store_.ranks().size(); ++r) ranks.push_back(r);
+    return ranks;
+  }
   double x(int64_t time) const {
     return kMargin + kLabelWidth +
            static_cast<double>(time - range_.begin_ns) / static_cast<double>(range_.length_ns()) * width_;

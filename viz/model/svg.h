@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "viz/model/svg_writer.h"
 #include "viz/model/trace_store.h"
@@ -15,8 +16,8 @@ struct SvgOptions {
   bool axes = true;            // rows of communication too
   bool critical_path = false;  // outline it
   SvgPlace place = {};
-  size_t most_ranks = SIZE_MAX;  // of more the first ones
-  float least_pixels = 0.5F;     // narrower blocks are drawn as one
+  std::vector<size_t> ranks = {};  // indices of those to draw; none: all
+  float least_pixels = 0.5F;       // narrower blocks are drawn as one
 };
 
 std::string timeline_svg(const TraceStore& store, const SvgOptions& options = {});

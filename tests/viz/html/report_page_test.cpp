@@ -132,6 +132,17 @@ TEST(ReportPage, stays_below_a_megabyte_whatever_the_run) {
   EXPECT_LT(page_of({folder, folder}).size(), 1'000'000u);
 }
 
+TEST(ReportPage, of_many_ranks_those_that_differ_are_drawn) {
+  MeshTable mesh;
+  // dp 8 x tp 2 x pp 4
+  for (int rank = 0; rank < 64; ++rank)
+    mesh.ranks.push_back({rank, {{Axis::kTp, rank % 2}, {Axis::kDp, rank / 2 % 8}, {Axis::kPp, rank / 16}}});
+  EXPECT_EQ(telling_ranks(mesh, 64).size(), 64u);
+  EXPECT_THAT(telling_ranks(mesh, 16), testing::ElementsAre(0, 1, 16, 17, 32, 33, 48, 49));
+  EXPECT_THAT(telling_ranks(mesh, 4), testing::ElementsAre(0, 16, 32, 48));
+  EXPECT_THAT(telling_ranks(mesh, 3), testing::ElementsAre(0, 16, 32));
+}
+
 TEST(ReportPage, losses_that_are_not_finite_are_marked) {
   const std::string page = page_of({report_folder("report_nan", {.steps = 4, .finite = false})});
   EXPECT_TRUE(has(page, "<title>step 1: not finite</title>"));

@@ -13,6 +13,7 @@ namespace {
 constexpr double kWidth = 380, kHeight = 222, kLeft = 58, kRight = kWidth - 14, kTop = 46, kBottom = kHeight - 34;
 constexpr double kCharacter = 6.4;
 constexpr int kMostMarks = 12;
+constexpr size_t kMostMarksOfBad = 50;
 constexpr double kLeastRange = 0.1, kTiny = 1e-12;
 constexpr double kLargest = 1e300;  // their differences are numbers, too
 
@@ -103,7 +104,6 @@ class Chart {
   void draw(const ChartLine& line) {
     // A line ends where a value is not finite, and begins anew after it.
     std::vector<CurvePoint> piece;
-    size_t odd = 0;
     std::string corners;
     for (const CurvePoint& point : line.curve->points) {
       if (can_be_drawn(point.value)) {
@@ -113,9 +113,10 @@ class Chart {
       }
       draw_piece(line, piece);
       piece.clear();
-      if (++odd <= 50) mark_bad(point.step);
     }
     draw_piece(line, piece);
+    for (size_t i = 0; i < std::min(line.curve->bad_steps.size(), kMostMarksOfBad); ++i)
+      mark_bad(line.curve->bad_steps[i]);
     if (corners.empty()) return;
     // One path of all pieces; report.js shows its values where somebody points at the chart.
     body_ += "<path class=\"line " + line.css_class + "\" data-name=\"" + as_markup(line.name) + "\" data-at=\"" +
@@ -141,6 +142,7 @@ class Chart {
   }
 
   void mark_bad(int step) {
+    if (step < first_ || step > last_) return;
     body_ += strprintf("<path class=\"notfinite\" d=\"M%.1f %.1fl4 7h-8z\"><title>step %d: not finite</title></path>\n",
                        x(step), kBottom - 8, step);
   }

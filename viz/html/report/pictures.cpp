@@ -66,7 +66,7 @@ std::string mesh_svg(const MeshTable& mesh, const BubbleReport& bubbles, const S
 std::string memory_svg(const std::vector<RankMemory>& memory, const SvgPlace& place) {
   constexpr double kLeft = 48, kBar = 16, kStep = 22, kText = 90, kHead = 26;
   double most = 1;
-  const size_t drawn = std::min(memory.size(), kDrawnBars);
+  const size_t drawn = memory.size();
   for (size_t r = 0; r < drawn; ++r) most = std::max(most, memory[r].peak.total());
   SvgWriter svg(place);
   double left = kLeft;

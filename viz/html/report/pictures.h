@@ -9,7 +9,7 @@
 
 namespace ranklab::viz {
 
-constexpr size_t kDrawnTiles = 64, kDrawnBars = 32, kDrawnShardRanks = 16, kDrawnBuckets = 24, kDrawnCells = 1600;
+constexpr size_t kDrawnTiles = 64, kDrawnShardRanks = 16, kDrawnBuckets = 24, kDrawnCells = 1600;
 
 // Ranks where mesh_layout.h puts them, with their coordinates and how busy they are.
 std::string mesh_svg(const MeshTable& mesh, const BubbleReport& bubbles, const SvgPlace& place);

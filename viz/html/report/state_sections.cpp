@@ -21,8 +21,7 @@ HtmlTable memory_rows(const std::vector<RankMemory>& memory) {
   HtmlTable table{.head = {"rank", "peak", "in step"}};
   for (size_t c = 0; c < kMemoryCategories; ++c) table.head.emplace_back(name(static_cast<MemoryCategory>(c)));
   table.head.emplace_back("of the device");
-  for (size_t r = 0; r < std::min(memory.size(), kListedRanks); ++r) {
-    const RankMemory& rank = memory[r];
+  for (const RankMemory& rank : memory) {
     std::vector<std::string> row = {"r" + std::to_string(rank.global_rank), bytes_text(rank.peak.total()),
                                     rank.peak.step < 0 ? "-" : std::to_string(rank.peak.step)};
     for (const double bytes : rank.peak.bytes) row.push_back(bytes_text(bytes));
@@ -107,9 +106,15 @@ HtmlTable precision_rows(const std::vector<SampledTensor>& tensors) {
 std::string memory_section(Runs runs) {
   return for_each_trace(runs, [](const TraceStore&, const StepFacts& facts, const std::string& letter) {
     if (!has_memory(facts.memory)) return absent("The trace has no memory counters: those of ranklab train have them.");
-    return figure(memory_svg(facts.memory, {true, letter + "h", "memory by category and rank"}),
+    std::vector<RankMemory> shown;
+    for (const size_t r : telling_ranks(facts.mesh, kListedRanks)) shown.push_back(facts.memory[r]);
+    return figure(memory_svg(shown, {true, letter + "h", "memory by category and rank"}),
                   "Each rank at its fullest moment in the traced steps.") +
-           table_markup(memory_rows(facts.memory)) + left_out(facts.memory.size(), kListedRanks, "ranks");
+           table_markup(memory_rows(shown)) +
+           (shown.size() < facts.memory.size()
+                ? paragraph(strprintf("%zu of %zu ranks, which tell of the others.", shown.size(), facts.memory.size()),
+                            "dim")
+                : "");
   });
 }
 

@@ -21,19 +21,20 @@ std::string step_words(const TraceStore& store, const StepFacts& facts) {
          (store.clock() == TraceClock::kVirtual ? " of virtual time" : " of wall time");
 }
 
-// As detailed as fits: joins narrow blocks, and in the end leaves out ranks.
-std::string fitting_timeline(const TraceStore& store, const Window& window, const SvgPlace& place, size_t bytes,
+// As detailed as fits: joins narrow blocks, and in the end leaves out ranks. Empty: not even one rank fits.
+std::string fitting_timeline(const TraceStore& store, const StepFacts& facts, const SvgPlace& place, size_t bytes,
                              size_t& ranks) {
   constexpr float kCoarsest = 8;
-  SvgOptions options{.range = window.range, .width = 1130, .place = place};
-  for (ranks = std::min(store.ranks().size(), kTimelineRanks);;) {
-    options.most_ranks = ranks;
+  SvgOptions options{.range = facts.window.range, .width = 1130, .place = place};
+  for (size_t most = kTimelineRanks;;) {
+    options.ranks = telling_ranks(facts.mesh, most);
+    ranks = options.ranks.size();
     std::string svg = timeline_svg(store, options);
     if (svg.size() <= bytes) return svg;
     if (options.least_pixels < kCoarsest) {
       options.least_pixels *= 2;
     } else if (ranks > 1) {
-      ranks /= 2;
+      most = ranks / 2;
     } else {
       return "";
     }
@@ -145,11 +146,12 @@ std::string layout_section(Runs runs) {
 std::string timeline_section(Runs runs) {
   return for_each_trace(runs, [&](const TraceStore& store, const StepFacts& facts, const std::string& letter) {
     size_t ranks = 0;
-    const std::string svg = fitting_timeline(store, facts.window, {true, letter + "t", "timeline of a step"},
-                                             kTimelineBytes / runs.size(), ranks);
+    const std::string svg =
+        fitting_timeline(store, facts, {true, letter + "t", "timeline of a step"}, kTimelineBytes / runs.size(), ranks);
     std::string caption =
         step_words(store, facts) + ". Hatched is idle; point at a block to see what it is or waits for.";
-    if (ranks < store.ranks().size()) caption += strprintf(" The first %zu of %zu ranks.", ranks, store.ranks().size());
+    if (ranks < store.ranks().size())
+      caption += strprintf(" %zu of %zu ranks, which tell of the others.", ranks, store.ranks().size());
     return (svg.empty() ? absent("The step has too many events to be drawn here: ranklab viz shows it.")
                         : figure(svg, caption)) +
            causes_markup(store, facts);
