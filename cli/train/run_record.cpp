@@ -98,7 +98,10 @@ class RunRecordHook : public Hook {
       record_["settings"].push_back(
           {field.key, sound(field.get(config)), sound(origin == origins_.end() ? "default" : origin->second)});
     }
-    write();
+  }
+  // Not before: what cannot be written then does not end the run, only its exit code says so.
+  void on_step_begin(int64_t /*step*/) override {
+    if (!written_) write();
   }
   void on_train_end(const TrainResult& result) override {
     record_["outcome"] = {{"steps_done", result.steps_done},
@@ -114,8 +117,9 @@ class RunRecordHook : public Hook {
       if (is_given(origin) && !origin.starts_with("flag ")) return true;
     return false;
   }
-  void write() const {
-    write_file_atomically(path_, record_.dump(1) + "\n",
+  void write() {
+    written_ = true;  // or told that it cannot be
+    write_file_atomically(path_, record_.dump() + "\n",
                           {.where = "log",
                            .what = "cannot write the run's record",
                            .fix = "make room; pass another folder with --log-dir"});
@@ -123,6 +127,7 @@ class RunRecordHook : public Hook {
   std::string path_;
   std::map<std::string, std::string> origins_;
   ordered_json record_;
+  bool written_ = false;
 };
 
 }  // namespace

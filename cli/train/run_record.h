@@ -1,6 +1,6 @@
 // run.json in a run's folder: the command, every setting with its origin, the machine, and in the end how it went. Made
-// for `ranklab report` (viz/model/run/run_record.h reads it). Written when the run begins and again when it ends: whole
-// each time. Thread rule: hooks on rank 0's thread.
+// for `ranklab report` (viz/model/run/run_record.h reads it). Written when the first step begins and again when the run
+// ends: whole each time. Thread rule: hooks on rank 0's thread.
 #pragma once
 #include <map>
 #include <memory>
