@@ -30,6 +30,7 @@ extern "C" const ranklab::TrainingFunctions* ranklab_training_functions() { retu
 
 RANKLAB_MODULE_COMMAND(debug)
 RANKLAB_MODULE_COMMAND(generate)
+RANKLAB_MODULE_COMMAND(eval)
 RANKLAB_MODULE_COMMAND(launch)
 RANKLAB_MODULE_COMMAND(plan)
 RANKLAB_MODULE_COMMAND(zero)

@@ -19,6 +19,7 @@ struct Command {
 
 CommandAction setup_train(CommandLine& app);
 CommandAction setup_debug(CommandLine& app);
+CommandAction setup_eval(CommandLine& app);
 CommandAction setup_generate(CommandLine& app);
 CommandAction setup_launch(CommandLine& app);
 CommandAction setup_bench(CommandLine& app);
@@ -36,6 +37,7 @@ CommandAction setup_completion(CommandLine& app);
 CommandAction setup_data(CommandLine& app);
 CommandAction setup_ckpt(CommandLine& app);
 CommandAction setup_schedule(CommandLine& app);
+CommandAction setup_report(CommandLine& app);
 CommandAction setup_viz(CommandLine& app);
 
 }  // namespace ranklab

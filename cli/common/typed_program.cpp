@@ -48,8 +48,7 @@ std::string typed_program() {
   std::string typed = fs::proximate(file, error).string();
   if (error || (typed.starts_with("../") && file.string().size() <= typed.size())) typed = file.string();
   if (typed.find('/') == std::string::npos) typed = "./" + typed;
-  const bool plain = typed.find_first_of(" \t\n\"'\\$`*?[]();&|<>!#~") == std::string::npos;
-  return plain ? typed : shell_quote(typed);
+  return shell_word(typed);
 }
 
 std::string as_typed(std::string text) {

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +16,7 @@
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
 #include "cli/generate/logits_file.h"
-#include "cli/generate/no_training.h"
-#include "cli/model/saved_model.h"
+#include "cli/generate/saved_run.h"
 #include "cli/train/console.h"
 #include "cli/train/gemm.h"
 #include "cli/world/adopt_world.h"
@@ -27,12 +25,9 @@
 #include "core/base/output_file.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
-#include "core/checkpoint/run_folder.h"
 #include "core/data/token_shard.h"
-#include "core/nn/initial_values.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/generate.h"
-#include "core/runtime/load_weights.h"
 #include "core/runtime/memory_check.h"
 #include "core/runtime/run_scorer.h"
 #include "core/runtime/text_codec.h"
@@ -43,10 +38,10 @@ namespace {
 
 struct GenerateRequest {
   std::string prompt = "And the ";
-  std::string logits_path;                      // empty: none
-  std::unique_ptr<Checkpoint> checkpoint = {};  // null: weights from a seed
-  std::string tokenizer;                        // --tokenizer; "": the checkpoint's, or the data's
-  std::shared_ptr<TextCodec> text = {};         // null: tokens are shown as numbers
+  std::string logits_path;                 // empty: none
+  std::unique_ptr<SavedModel> model = {};  // null: weights from a seed
+  std::string tokenizer;                   // --tokenizer; "": the checkpoint's, or the data's
+  std::shared_ptr<TextCodec> text = {};    // null: tokens are shown as numbers
   int64_t tokens = 100;
   double temperature = 0.8;
   int64_t top_k = 0;
@@ -101,39 +96,11 @@ void generate(StepContext& context, const GenerateRequest& request, GenerateResu
   result = {std::move(tokens), prompt.size(), scorer.first_s(), scorer.all_s(), scorer.cache_bytes_per_token()};
 }
 
-// As many ranks as the layout asks for: replicas only for their experts.
-void choose_world(const ConfigOptions& options, TrainConfig& config) {
-  if (!config.can(Capability::kMakesRanks) || read_process_env().world_size > 1) return;
-  if (options.given("parallel.world_size")) return;
-  ParallelDims& dims = config.parallel;
-  const int of_replica = dims.tp * dims.cp, experts = config.model.moe.enabled() ? dims.ep * dims.etp : 1;
-  if (dims.dp < 1) dims.dp = experts < 1 || of_replica < 1 ? 1 : experts / std::gcd(experts, of_replica);
-  dims.world = of_replica * dims.pp * dims.dp;
-  if (config.train_iters == 0 && !options.given("train.global_batch_size"))
-    config.global_batch_size = int64_t{2} * dims.pp * dims.dp;  // none is made, but it must fit the layout
-}
-
-// With untrained weights only the cache is held besides them.
-void check_weights_fit(RunPlan plan) {
-  plan.config.optimizer = OptimizerKind::kSgd;
-  plan.config.sgd_momentum = 0;
-  const int64_t weights = fixed_bytes(plan) / 2;  // without gradients
-  const int64_t of_gpu = memory_of_ranks(plan.config);
-  const int64_t available = of_gpu > 0 ? of_gpu : system_memory_bytes("MemAvailable:");
-  const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
-  RANKLAB_CHECK(available == 0 || weights <= available, ErrorKind::kEnvironment, .where = "memory",
-                .what = "the weights of all simulated ranks do not fit this machine", .got = bytes(weights),
-                .want = "at most the available " + bytes(available), .fix = "use fewer --num-layers");
-}
-
 // Trains first, or builds only the model: neither gradients nor optimizer.
 void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const GenerateRequest& request,
                GenerateResult& result) {
-  RunPlan own = plan;
-  if (plan.config.train_iters == 0) own.config.load.clear();  // only the weights are loaded, here
-  const RuntimeComponents parts = default_components(world, own);
   if (plan.config.train_iters > 0) {
-    RuntimeEngine engine(parts, plan);
+    RuntimeEngine engine(default_components(world, plan), plan);
     engine.set_stop_request([] { return interrupt_requested(); });
     engine.set_finale([&](StepContext& context) { generate(context, request, result); });
     if (world->has_rank_zero())
@@ -142,18 +109,7 @@ void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const G
     engine.fit();
     return;
   }
-  world->run([&](Endpoint& endpoint) {
-    RankContext context(endpoint, plan.mesh, {.virtual_time = false, .trace = false});
-    const std::unique_ptr<CausalLm> model = parts.model_provider->build_model(context, plan);
-    make_values(model->registry());
-    if (request.checkpoint) load_weights(*request.checkpoint, *model);
-    NoData data;
-    NoOptimizer optimizer;
-    const std::unique_ptr<ScheduleStrategy> schedule = parts.schedule_selector->select(plan);
-    StepContext step{context, plan, *model, data, optimizer};
-    step.schedule = schedule.get();
-    generate(step, request, result);
-  });
+  run_saved_model(plan, world, request.model.get(), [&](StepContext& step) { generate(step, request, result); });
 }
 
 std::string weights_text(const TrainConfig& c) {
@@ -210,20 +166,10 @@ void print_json(const RunPlan& plan, const GenerateRequest& request, const Gener
   std::fputs(json_result(data).c_str(), stdout);
 }
 
-// The model is the checkpoint's; flags may still change some settings, such as its length.
-void take_model_of_checkpoint(ConfigOptions& options, GenerateRequest& request, const std::string& load) {
-  if (load.empty()) return;
-  request.checkpoint = std::make_unique<Checkpoint>(checkpoint_named(load));
-  const CheckpointManifest& manifest = request.checkpoint->manifest();
-  for (const auto& [key, text] : settings_of(model_of(manifest, request.checkpoint->folder()))) options.set(key, text);
-  const auto type = manifest.config.find("train.params_dtype");
-  if (type != manifest.config.end()) options.set(type->first, type->second);
-}
-
 void check_logits_path(const GenerateRequest& request, const std::string& load) {
   if (request.logits_path.empty()) return;
   std::vector<std::string> inputs;
-  if (request.checkpoint) inputs = {load, request.checkpoint->folder()};
+  if (request.model) inputs = {load, request.model->tensors->where()};
   check_output({.path = request.logits_path,
                 .option = "--print-logits",
                 .inputs = inputs,
@@ -232,12 +178,12 @@ void check_logits_path(const GenerateRequest& request, const std::string& load) 
 }
 
 // Refused before any rank starts: a prompt of tokens that the model does not know.
-void choose_text(const RunPlan& plan, GenerateRequest& request) {
+void choose_text(const RunPlan& plan, GenerateRequest& request, const std::string& load) {
   std::optional<Tokenizer> tokenizer;
   if (!request.tokenizer.empty())
     tokenizer = open_tokenizer(request.tokenizer);
-  else if (request.checkpoint)
-    tokenizer = find_tokenizer(request.checkpoint->folder());
+  else if (request.model)
+    tokenizer = find_tokenizer(request.model->checkpoint ? request.model->checkpoint->folder() : load);
   else if (plan.config.train_iters > 0 && std::filesystem::is_directory(plan.config.data_path) &&
            !plan.config.mock_data)
     tokenizer = open_shard_tokenizer(plan.config.data_path, read_shard_index(plan.config.data_path));
@@ -254,15 +200,19 @@ int run_generate(ConfigOptions& options, GenerateRequest& request, const std::st
   RANKLAB_CHECK(!request.prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate",
                 .what = "the prompt is empty", .got = "--prompt ''", .want = "at least one byte",
                 .fix = "pass --prompt TEXT, or leave it out for the default");
-  take_model_of_checkpoint(options, request, load);
+  request.model = take_saved_model(options, load);
   check_logits_path(request, load);
   TrainConfig config = options.config();
+  RANKLAB_CHECK(!request.model || request.model->checkpoint || config.train_iters == 0, ErrorKind::kInvalidArgument,
+                .where = "--load", .what = "a Hugging Face folder has no state to train on from", .got = quote(load),
+                .want = "a checkpoint, or no --train-iters",
+                .fix = "ranklab ckpt import-hf " + load + " OUT, then --load OUT");
   watch_interrupts();
   const ProcessEnv env = read_process_env();
   std::shared_ptr<World> world;
   if (!config.can(Capability::kMakesRanks)) world = make_world(config);
   if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
-  choose_world(options, config);
+  choose_replica_world(options, config);
   RunPlan plan = options.resolve(std::move(config));
   if (world ? world->has_rank_zero() : env.rank == 0) options.report_idle(plan);
   if (!world) {
@@ -270,7 +220,7 @@ int run_generate(ConfigOptions& options, GenerateRequest& request, const std::st
     world = make_world(plan.config, env);
   }
   choose_gemm(plan, *world);
-  choose_text(plan, request);
+  choose_text(plan, request, load);
   GenerateResult result;
   run_ranks(plan, world, request, result);
   if (interrupt_requested()) return interrupt_exit_code();

@@ -25,7 +25,7 @@
 namespace ranklab {
 namespace {
 
-constexpr size_t kShown = 10;
+constexpr size_t kShownPlans = 10;
 constexpr const char* kCsvHead = "layout,step_s,mfu,tokens_per_s_per_gpu,memory_gb,fits,refused\n";
 
 // Where a plan's time goes.
@@ -87,7 +87,7 @@ class Searcher {
 
 std::string rows_text(const Searcher& search, const std::vector<PlannedLayout>& rows) {
   Table table({"layout", "step", "MFU", "tokens/s a GPU", "memory", "front"});
-  for (size_t i = 0; i < std::min(kShown, rows.size()); ++i) {
+  for (size_t i = 0; i < std::min(kShownPlans, rows.size()); ++i) {
     const PlannedLayout& row = rows[i];
     if (!search.fits(row)) break;
     table.add({"`" + row.choice.flags() + "`", human_ns(row.step_s * 1e9), strprintf("%.1f %%", 100 * row.mfu),

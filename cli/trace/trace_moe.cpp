@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/common/json_output.h"
+#include "cli/trace/table_json.h"
 #include "cli/trace/trace_traffic.h"
 #include "core/base/error.h"
 #include "viz/model/expert_load.h"
@@ -15,28 +16,6 @@ namespace ranklab {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json load_json(const viz::LayerLoad& load, int peers) {
-  const viz::LoadMeasures& m = load.measures;
-  ordered_json out = {{"layer", load.layer},
-                      {"tokens", load.tokens},
-                      {"ideal", m.ideal},
-                      {"min", m.min},
-                      {"p50", m.p50},
-                      {"p75", m.p75},
-                      {"p90", m.p90},
-                      {"p95", m.p95},
-                      {"max", m.max},
-                      {"std", m.deviation},
-                      {"cv", m.cv},
-                      {"max_over_mean", m.max_ratio},
-                      {"dropped", load.dropped},
-                      {"dead", m.dead}};
-  if (load.step >= 0) out["step"] = load.step;
-  if (!load.bias.empty()) out["bias"] = load.bias;
-  if (peers > 1) out["peer_tokens"] = viz::peer_tokens(load.tokens, peers);
-  return out;
-}
 
 ordered_json json_of(const viz::TraceStore& store, const viz::Window& window, const viz::ExpertTable& table) {
   ordered_json layers = ordered_json::array(), steps = ordered_json::array();

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common/json_output.h"
+#include "cli/trace/table_json.h"
 #include "cli/trace/trace_moe.h"
 #include "cli/trace/trace_traffic.h"
 #include "core/base/error.h"
@@ -16,7 +17,6 @@
 #include "viz/model/load_trace.h"
 #include "viz/model/memory_table.h"
 #include "viz/model/op_table.h"
-#include "viz/model/selection.h"
 #include "viz/model/text_timeline.h"
 #include "viz/model/time_text.h"
 #include "viz/model/traffic_text.h"
@@ -141,20 +141,6 @@ std::string traffic_text(const Stats& stats) {
                    human_bytes(static_cast<double>(total.of(viz::TrafficLayer::kWire))).c_str());
 }
 
-ordered_json split_json(const viz::TimeSplit& time) {
-  ordered_json causes = ordered_json::object();
-  for (size_t c = 0; c < viz::kBubbleCauses; ++c) {
-    if (time.by_cause_ns[c] > 0) causes[std::string(name(static_cast<viz::BubbleCause>(c)))] = time.by_cause_ns[c];
-  }
-  return {{"total_ns", time.total_ns},
-          {"busy_ns", time.busy_ns},
-          {"bubble_ns", time.bubble_ns},
-          {"exposed_ns", time.exposed_ns},
-          {"bubble_of_total", time.bubble_of_total()},
-          {"bubble_of_ideal", time.bubble_of_ideal()},
-          {"by_cause_ns", causes}};
-}
-
 ordered_json json_of(const TraceStore& store, const Window& window, const Stats& stats, int rows) {
   ordered_json ranks = ordered_json::array(), idle = ordered_json::array(), ops = ordered_json::array();
   for (size_t r = 0; r < stats.bubbles.ranks.size(); ++r) {
@@ -179,21 +165,13 @@ ordered_json json_of(const TraceStore& store, const Window& window, const Stats&
                    {"algorithm_bytes", op.algorithm_bytes},
                    {"wire_bytes", op.wire_bytes}});
   }
-  ordered_json insights = ordered_json::array();
-  for (const viz::Insight& one : stats.insights) {
-    insights.push_back({{"rule", one.rule},
-                        {"share", one.share},
-                        {"text", one.text},
-                        {"advice", one.advice},
-                        {"select", one.event ? viz::selection_text(store, *one.event) : ""}});
-  }
   return {{"source", store.source()},
           {"title", store.title()},
           {"clock", store.clock() == TraceClock::kVirtual ? "virtual" : "wall"},
           {"unit_ns", store.unit_ns()},
           {"step", window.step},
           {"length_ns", window.range.length_ns()},
-          {"insights", insights},
+          {"insights", insights_json(store, stats.insights)},
           {"all", split_json(stats.bubbles.all)},
           {"ranks", ranks},
           {"longest_idle", idle},

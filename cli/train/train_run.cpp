@@ -9,6 +9,7 @@
 #include "cli/train/console.h"
 #include "cli/train/gemm.h"
 #include "cli/train/json_hook.h"
+#include "cli/train/run_record.h"
 #include "cli/world/adopt_world.h"
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
@@ -89,6 +90,7 @@ void TrainRun::make_the_world(const ConfigOptions& options) {
     adopt_world(config, world_->size(), options);
   }
   plan_ = std::make_unique<RunPlan>(options.resolve(config));
+  origins_ = options.merged().origins;
   if (world_ ? world_->has_rank_zero() : env.rank == 0) options.report_idle(*plan_);
   if (how_.watched) {
     stepper_ = std::make_shared<Stepper>(plan_->mesh.world_size(), how_.start_paused);
@@ -111,6 +113,7 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
     engine.add_hook(without_ending_the_run(std::move(hook), output, lost_));
   };
   add(make_run_log_hook(log_dir()), "log");
+  add(make_run_record_hook(log_dir(), origins_), "record");
   if (config.trace) add(trace_ = std::make_shared<TraceWriterHook>(log_dir(), *plan_, run_title(*plan_)), "trace");
   if (config.profile)
     add(make_torch_profile_hook(log_dir() + "/profile.json", config.trace_step_start, config.trace_step_end),

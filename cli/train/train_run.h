@@ -3,6 +3,7 @@
 // sends viewers what it records. Thread rule: one thread at a time.
 #pragma once
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,6 +55,7 @@ class TrainRun {
 
   TrainRunOptions how_;
   std::unique_ptr<RunPlan> plan_;
+  std::map<std::string, std::string> origins_;  // of its settings
   std::shared_ptr<World> world_;
   std::shared_ptr<Stepper> stepper_;
   std::shared_ptr<LiveFeed> live_feed_;

@@ -8,4 +8,9 @@ std::string shell_quote(const std::string& text) {
   return out + "'";
 }
 
+std::string shell_word(const std::string& text) {
+  const bool plain = !text.empty() && text.find_first_of(" \t\n\"'\\$`*?[]{}();&|<>!#~") == std::string::npos;
+  return plain ? text : shell_quote(text);
+}
+
 }  // namespace ranklab

@@ -6,5 +6,7 @@ namespace ranklab {
 
 // In single quotes, whatever characters it contains.
 std::string shell_quote(const std::string& text);
+// In quotes only where the shell would not leave it as it is.
+std::string shell_word(const std::string& text);
 
 }  // namespace ranklab

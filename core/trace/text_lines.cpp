@@ -6,7 +6,8 @@
 
 namespace ranklab {
 
-TextLines::TextLines(const std::string& path) : reader_(path), buffer_(size_t{1} << 18) {}
+TextLines::TextLines(const std::string& path, size_t most_line_bytes)
+    : reader_(path), most_line_bytes_(most_line_bytes), buffer_(size_t{1} << 18) {}
 
 // Appends more bytes to the remaining ones; false when there are none.
 bool TextLines::fill() {
@@ -14,6 +15,10 @@ bool TextLines::fill() {
   std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   end_ -= begin_;
   begin_ = 0;
+  if (end_ > most_line_bytes_) {
+    damage_ = "a line has more than " + std::to_string(most_line_bytes_) + " bytes";
+    return false;
+  }
   if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
   size_t got = 0;
   try {

@@ -11,7 +11,8 @@ namespace ranklab {
 
 class TextLines {
  public:
-  explicit TextLines(const std::string& path);  // throws kBadFile when it cannot be opened
+  // Throws kBadFile when it cannot be opened. A line of more bytes than `most_line_bytes` is damage.
+  explicit TextLines(const std::string& path, size_t most_line_bytes = SIZE_MAX);
 
   // The next line without its newline; false at the end of the file. Valid until the next call. A damaged gzip file
   // ends at the damage, which damage() reports.
@@ -24,6 +25,7 @@ class TextLines {
   bool fill();
 
   GzReader reader_;
+  size_t most_line_bytes_;
   std::vector<char> buffer_;
   size_t begin_ = 0;  // of the bytes not yet returned
   size_t end_ = 0;

@@ -93,6 +93,8 @@ const Example kExamples[] = {
     {"trace info|FOLDER/run/trace.json.gz"},
     {"trace stats|FOLDER/run/trace.json.gz"},
     {"trace validate|FOLDER/run/trace.json.gz"},
+    {"report|FOLDER/run"},
+    {"eval|TINY --text FOLDER/text.txt"},
     {"trace validate|FOLDER/not-sound.json", 4},
     {"trace diff|FOLDER/run/trace.json.gz FOLDER/run/trace.json.gz"},
     {"topo|--world-size 4 --tp 2"},

@@ -200,7 +200,7 @@ TEST_F(Launch, CtrlCAtAnyMomentEndsAllInTwoSeconds) {
     if (!fs::exists(folder(name))) continue;
     for (const auto& file : fs::directory_iterator(folder(name), ignored))
       EXPECT_THAT(file.path().filename().string(),
-                  testing::AnyOf("log.txt", "log.lock", "metrics.jsonl", "trace.json.gz"));
+                  testing::AnyOf("log.txt", "log.lock", "metrics.jsonl", "run.json", "trace.json.gz"));
     if (fs::exists(folder(name) + "/trace.json.gz")) expect_sound(name, 2);
   }
 }

@@ -201,6 +201,8 @@ TEST(Readme, EveryFlagItNamesExists) {
                           "doctor",
                           "launch",
                           "generate",
+                          "eval",
+                          "report",
                           "schedule show",
                           "schedule simulate",
                           "schedule export",

@@ -14,6 +14,7 @@
 #include "viz/model/load_trace.h"
 #include "viz/model/memory_table.h"
 #include "viz/model/precision_table.h"
+#include "viz/model/run/run_facts.h"
 #include "viz/model/stage/script.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
@@ -160,9 +161,7 @@ namespace {
 // The step that the window opens on, or that a link names.
 Window step_of(const TraceStore& store, const std::string& go_to) {
   if (!go_to.empty()) return window_of(store, go_to);
-  // Of several steps the second: the first one also warms up.
-  const auto steps = store.steps();
-  return steps.empty() ? store.whole() : *store.step_window(steps[std::min<size_t>(1, steps.size() - 1)].step);
+  return shown_window(store);
 }
 
 }  // namespace

@@ -5,10 +5,8 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "core/base/input_file.h"
+#include "viz/model/run/metric_lines.h"
 
 namespace ranklab::viz {
 namespace {
@@ -17,7 +15,7 @@ namespace {
 using Values = std::map<int, std::map<int, double>>;
 
 Curve curve_of(const std::string& name, const std::string& unit, const std::string& source, const Values& values) {
-  Curve curve{name, unit, source, {}, {}};
+  Curve curve{.name = name, .unit = unit, .source = source, .points = {}, .bad_steps = {}};
   for (const auto& [step, ranks] : values) {
     CurvePoint point{step, 0, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
     bool bad = false;
@@ -36,26 +34,14 @@ Curve curve_of(const std::string& name, const std::string& unit, const std::stri
   return curve;
 }
 
-std::string unit_of(const std::string& name) {
-  if (name == "tokens_per_s") return "tokens/s";
-  if (name.ends_with("_ms")) return "ms";
-  if (name == "tokens") return "tokens";
-  return "";
-}
+}  // namespace
 
-bool is_model(const std::string& name) {
-  return name == "mfu" || name == "virtual_step_ms" || name == "exposed_comm_fraction" || name == "peer_wait_fraction";
-}
-
-// Loss first, then by name.
 void sort_curves(std::vector<Curve>& list) {
   std::stable_sort(list.begin(), list.end(), [](const Curve& a, const Curve& b) {
     const bool first = a.name == "loss", second = b.name == "loss";
     return first != second ? first : a.name < b.name;
   });
 }
-
-}  // namespace
 
 double Curve::skew() const {
   double most = 0;
@@ -91,30 +77,7 @@ std::vector<Curve> curves(const TraceStore& store) {
   return out;
 }
 
-std::vector<Curve> read_metrics(const std::string& path) {
-  constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // millions of steps
-  std::istringstream file(read_whole_file(
-      path, kMostBytes, {.kind = ErrorKind::kBadFile, .where = "metrics file", .fix = "check the path"}));
-  std::map<std::string, Values> values;
-  std::string line;
-  while (std::getline(file, line)) {
-    const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object() || !json.contains("step") || !json["step"].is_number_integer()) break;
-    const auto step = json["step"].get<int64_t>();
-    if (step < 0 || step > std::numeric_limits<int>::max()) break;
-    for (const auto& [key, value] : json.items()) {
-      if (key == "step" || !(value.is_number() || value.is_null())) continue;
-      // JSON has no NaN: the writer writes null.
-      values[key][static_cast<int>(step)][0] =
-          value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
-    }
-  }
-  std::vector<Curve> out;
-  for (const auto& [name, list] : values)
-    out.push_back(curve_of(name, unit_of(name), is_model(name) ? "model" : "measured", list));
-  sort_curves(out);
-  return out;
-}
+std::vector<Curve> read_metrics(const std::string& path) { return read_metric_lines(path).curves; }
 
 std::string metrics_path(const std::string& trace_path) {
   const std::filesystem::path path = std::filesystem::path(trace_path).parent_path() / "metrics.jsonl";

@@ -22,15 +22,19 @@ struct Curve {
   std::string unit;                // "", "ms", "tokens/s", "%"
   std::string source;              // "measured", "model"
   std::vector<CurvePoint> points;  // by step
-  std::vector<int> bad_steps;      // steps where a value is NaN or infinite
-  double skew() const;             // the largest (high - low) / |value|
+  std::vector<int> bad_steps;      // steps where a value is NaN or infinite, at most 1000 of a file's
+  // Of a file also, whatever was joined: the first and the last value, and how many there were.
+  double first_value = 0, last_value = 0;
+  int64_t values = 0;
+  double skew() const;  // the largest (high - low) / |value|
 };
 
 // "loss" first, then by name; memory counters are left out (memory_table.h).
 std::vector<Curve> curves(const TraceStore& store);
-// One curve for each numeric field of metrics.jsonl; reading ends at a line that is not JSON. Throws kBadFile when the
-// file cannot be opened.
+// One curve for each numeric field of metrics.jsonl (run/metric_lines.h); reading ends at a line that is not JSON.
+// Throws kBadFile when the file cannot be opened.
 std::vector<Curve> read_metrics(const std::string& path);
+void sort_curves(std::vector<Curve>& list);  // loss first, then by name
 // The metrics file in the trace's folder, or "" when there is none.
 std::string metrics_path(const std::string& trace_path);
 // Both; where both have a curve, the metrics'. `span`: 0 draws values unchanged, else an exponential moving average

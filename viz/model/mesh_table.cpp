@@ -41,6 +41,19 @@ MeshTable mesh_table(const TraceStore& store) {
   return table;
 }
 
+std::vector<size_t> telling_ranks(const MeshTable& table, size_t most) {
+  std::vector<size_t> ranks(table.ranks.size());
+  for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = i;
+  for (const Axis axis : {Axis::kDp, Axis::kCp, Axis::kTp}) {
+    if (ranks.size() <= most) return ranks;
+    std::erase_if(ranks, [&](size_t rank) { return table.coordinate(rank, axis) > 0; });
+  }
+  if (ranks.size() <= most) return ranks;
+  std::vector<size_t> spaced;
+  for (size_t i = 0; i < most; ++i) spaced.push_back(ranks[i * ranks.size() / most]);
+  return spaced;
+}
+
 std::string_view name(RankMetric metric) {
   constexpr std::array<std::string_view, static_cast<size_t>(RankMetric::kCount)> kNames = {
       "busy", "bubble", "exposed comm", "peer wait", "bytes sent", "peak memory", "events"};

@@ -29,6 +29,10 @@ struct MeshTable {
 
 MeshTable mesh_table(const TraceStore& store);
 
+// Indices of at most `most` ranks that tell of the others: all; else those of the first replica, which do as the other
+// replicas; else of its tensor-parallel groups the first ranks; else some of these, evenly spaced. REQUIRES: most > 0.
+std::vector<size_t> telling_ranks(const MeshTable& table, size_t most);
+
 enum class RankMetric : uint8_t { kBusy, kBubble, kExposed, kPeerWait, kBytesSent, kPeakMemory, kEvents, kCount };
 std::string_view name(RankMetric metric);  // "busy %"
 struct RankValue {

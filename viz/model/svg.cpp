@@ -24,14 +24,15 @@ class TimelineDrawing {
         options_(options),
         range_(options.range.empty() ? store.range() : options.range),
         width_(std::max(options.width - kLabelWidth - 2 * kMargin - kLastMark, 100.0)),
-        report_(find_bubbles(store, {range_, -1})) {
+        report_(find_bubbles(store, {range_, -1})),
+        svg_(options.place) {
     if (options.critical_path) path_ = find_critical_path(store, {range_, -1});
   }
 
   std::string draw() {
     hatch_patterns();
     double y = kMargin;
-    for (size_t r = 0; r < store_.ranks().size(); ++r) {
+    for (const size_t r : drawn_ranks()) {
       for (const Row& row : store_.rank(r).rows) {
         const bool compute = row.label == "compute";
         if (row.label == "phase" || (!compute && !options_.axes)) continue;
@@ -46,6 +47,11 @@ class TimelineDrawing {
   }
 
  private:
+  std::vector<size_t> drawn_ranks() const {
+    std::vector<size_t> ranks = options_.ranks;
+    for (size_t r = 0; options_.ranks.empty() && r < store_.ranks().size(); ++r) ranks.push_back(r);
+    return ranks;
+  }
   double x(int64_t time) const {
     return kMargin + kLabelWidth +
            static_cast<double>(time - range_.begin_ns) / static_cast<double>(range_.length_ns()) * width_;
@@ -59,15 +65,14 @@ class TimelineDrawing {
 
   void draw_row(size_t r, const Row& row, bool compute, double y) {
     const double height = compute ? kRowHeight - 2 : kAxisRowHeight - 1;
-    svg_.text(kMargin, y + height * 0.72, compute ? 11 : 8, 0x333333FF,
-              compute ? store_.rank(r).label : "  " + row.label);
+    svg_.text(kMargin, y + height * 0.72, compute ? 11 : 8, kInk, compute ? store_.rank(r).label : "  " + row.label);
     if (compute) {
       for (const IdleInterval& idle : report_.ranks[r].idle)
         svg_.pattern_rect(x(idle.range.begin_ns), y, x(idle.range.end_ns) - x(idle.range.begin_ns), height,
                           "cause" + std::to_string(static_cast<size_t>(idle.cause)), describe(idle));
     }
     blocks_.clear();
-    level_of_detail(row, range_, static_cast<float>(width_), blocks_, 0.5F);
+    level_of_detail(row, range_, static_cast<float>(width_), blocks_, options_.least_pixels);
     for (const LodBlock& block : blocks_)
       if (!is_detail(block.paint)) draw_block(r, block, y, height);
   }
@@ -89,11 +94,11 @@ class TimelineDrawing {
   double draw_axis(double y) {
     const int64_t origin = store_.range().begin_ns;
     const int64_t step = axis_step_ns(range_.length_ns(), std::max(1, static_cast<int>(width_ / 90)));
-    svg_.line(x(range_.begin_ns), y, x(range_.end_ns), y, 0x888888FF);
+    svg_.line(x(range_.begin_ns), y, x(range_.end_ns), y, kRule);
     for (int64_t time = (range_.begin_ns - origin + step - 1) / step * step; time + origin <= range_.end_ns;
          time += step) {
-      svg_.line(x(time + origin), y, x(time + origin), y + 4, 0x888888FF);
-      svg_.centred_text(x(time + origin), y + 14, 9, 0x333333FF, format_time(store_, time));
+      svg_.line(x(time + origin), y, x(time + origin), y + 4, kRule);
+      svg_.centred_text(x(time + origin), y + 14, 9, kInk, format_time(store_, time));
     }
     return y + 16;
   }
@@ -103,20 +108,27 @@ class TimelineDrawing {
                          format_percent(report_.all.bubble_of_total()) + " of total, " +
                          format_percent(report_.all.bubble_of_ideal()) + " of ideal, exposed comm " +
                          format_percent(report_.all.exposed_share()) + ", " + format_time(store_, range_.length_ns());
-    svg_.text(kMargin, y, 10, 0x333333FF, totals);
+    svg_.text(kMargin, y, 10, kInk, totals);
     double left = kMargin;
     y += 16;
-    for (const LegendEntry& entry : legend_of(store_)) {
-      svg_.rect(left, y - 8, 14, 10, entry.colour, false, entry.words);
-      svg_.text(left + 18, y, 9, 0x333333FF, entry.words);
-      left += 30 + kCharacter * static_cast<double>(entry.words.size());
-    }
+    // To the next place that has room for an entry.
+    const auto entry = [&](const std::string& words, const auto& swatch) {
+      const double width = 30 + kCharacter * static_cast<double>(words.size());
+      if (left > kMargin && left + width > options_.width) {
+        left = kMargin;
+        y += 15;
+      }
+      swatch(words);
+      svg_.text(left + 18, y, 9, kInk, words);
+      left += width;
+    };
+    for (const LegendEntry& one : legend_of(store_))
+      entry(one.words, [&](const std::string& words) { svg_.rect(left, y - 8, 14, 10, one.colour, false, words); });
     for (size_t c = 0; c < kBubbleCauses; ++c) {
       if (report_.all.by_cause_ns[c] == 0) continue;
-      const std::string word(name(static_cast<BubbleCause>(c)));
-      svg_.pattern_rect(left, y - 8, 14, 10, "cause" + std::to_string(c), word);
-      svg_.text(left + 18, y, 9, 0x333333FF, word);
-      left += 30 + kCharacter * static_cast<double>(word.size());
+      entry(std::string(name(static_cast<BubbleCause>(c))), [&](const std::string& words) {
+        svg_.pattern_rect(left, y - 8, 14, 10, "cause" + std::to_string(c), words);
+      });
     }
     return y;
   }
@@ -131,13 +143,8 @@ class TimelineDrawing {
   std::vector<LodBlock> blocks_;
 };
 
-// From white to blue.
-Rgba heat(double share) {
-  const auto mix = [&](unsigned from, unsigned to) {
-    return static_cast<Rgba>(std::lround(from + share * (static_cast<double>(to) - from)));
-  };
-  return mix(255, 0) << 24U | mix(255, 0x72) << 16U | mix(255, 0xB2) << 8U | 255U;
-}
+// Blue, the more of it the more traffic; never quite none, which would be ink.
+Rgba heat(double share) { return 0x0072B200U | static_cast<Rgba>(std::clamp<long>(std::lround(share * 255), 1, 255)); }
 
 }  // namespace
 
@@ -146,17 +153,24 @@ std::string timeline_svg(const TraceStore& store, const SvgOptions& options) {
   return TimelineDrawing(store, options).draw();
 }
 
-std::string matrix_svg(const TrafficMatrix& matrix, TrafficLayer layer, const std::string& title) {
-  constexpr double kCell = 64, kHead = 60;
-  SvgWriter svg;
-  svg.hatch("local", 0xDDDDDDFF, Texture::kRising);
-  svg.text(kMargin, 20, 13, 0x222222FF, title + " (" + std::string(name(layer)) + " bytes, row sends to column)");
+std::string matrix_svg(const TrafficMatrix& matrix, TrafficLayer layer, const std::string& title,
+                       const MatrixSvgOptions& options) {
+  constexpr double kHead = 60, kLeastForNumbers = 36;
+  const double top = title.empty() ? 24 : kHead;
+  const double cell = options.cell;
+  SvgWriter svg(options.place);
+  svg.hatch("local", options.place.in_page ? 0x8A93A0FF : 0xDDDDDDFF, Texture::kRising);
+  if (!title.empty())
+    svg.text(kMargin, 20, 13, kInk, title + " (" + std::string(name(layer)) + " bytes, row sends to column)");
   const auto largest = static_cast<double>(std::max<int64_t>(1, matrix.largest(layer)));
-  const auto at = [&](size_t i) { return kHead + kCell * static_cast<double>(i); };
+  const auto at = [&](size_t i) { return kHead + cell * static_cast<double>(i); };
+  const auto down = [&](size_t i) { return top + cell * static_cast<double>(i); };
+  const bool numbers = cell >= kLeastForNumbers;
   for (size_t i = 0; i <= matrix.size(); ++i) {
+    if (!numbers && i % 8 != 0 && i != matrix.size()) continue;  // no room for every name
     const std::string word = i < matrix.size() ? "r" + std::to_string(matrix.ranks[i]) : "sum";
-    svg.centred_text(at(i) + kCell / 2, kHead - 8, 10, 0x333333FF, word);
-    svg.text(kMargin, at(i) + kCell / 2, 10, 0x333333FF, word);
+    svg.centred_text(at(i) + cell / 2, top - 8, 10, kInk, word);
+    svg.text(kMargin, down(i) + cell / 2 + 3, 10, kInk, word);
   }
   for (size_t from = 0; from <= matrix.size(); ++from) {
     for (size_t to = 0; to <= matrix.size(); ++to) {
@@ -165,20 +179,19 @@ std::string matrix_svg(const TrafficMatrix& matrix, TrafficLayer layer, const st
                             : from == matrix.size() && to == matrix.size() ? matrix.total().of(layer)
                             : to == matrix.size()                          ? matrix.row_sum(from).of(layer)
                                                                            : matrix.column_sum(to).of(layer);
-      const double share = sum ? 0 : static_cast<double>(bytes) / largest;
+      const double share = sum ? 0 : static_cast<double>(bytes) / largest, gap = cell >= 20 ? 2 : 0.5;
       if (from == to && !sum) {
-        svg.pattern_rect(at(to), at(from), kCell - 2, kCell - 2, "local", "local");
+        svg.pattern_rect(at(to), down(from), cell - gap, cell - gap, "local", "local");
         continue;
       }
-      svg.rect(at(to), at(from), kCell - 2, kCell - 2, sum ? 0xF4F4F4FF : heat(share), false,
+      svg.rect(at(to), down(from), cell - gap, cell - gap, sum ? kPaper : heat(share), false,
                std::to_string(bytes) + " bytes");
-      if (bytes > 0)
-        svg.centred_text(at(to) + kCell / 2, at(from) + kCell / 2 + 3, 9, share > 0.55 ? 0xFFFFFFFF : 0x222222FF,
-                         human_bytes(static_cast<double>(bytes)));
+      if (bytes > 0 && numbers)
+        svg.centred_text(at(to) + cell / 2, down(from) + cell / 2 + 3, cell < 56 ? 8 : 9,
+                         share > 0.55 ? 0xFFFFFFFF : kInk, human_bytes(static_cast<double>(bytes)));
     }
   }
-  const double side = at(matrix.size() + 1) + kMargin;
-  return svg.document(side, side);
+  return svg.document(at(matrix.size() + 1) + kMargin, down(matrix.size() + 1) + kMargin);
 }
 
 }  // namespace ranklab::viz

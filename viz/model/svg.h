@@ -2,7 +2,9 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "viz/model/svg_writer.h"
 #include "viz/model/trace_store.h"
 #include "viz/model/traffic_matrix.h"
 
@@ -13,9 +15,18 @@ struct SvgOptions {
   int width = 1200;
   bool axes = true;            // rows of communication too
   bool critical_path = false;  // outline it
+  SvgPlace place = {};
+  std::vector<size_t> ranks = {};  // indices of those to draw; none: all
+  float least_pixels = 0.5F;       // narrower blocks are drawn as one
 };
 
 std::string timeline_svg(const TraceStore& store, const SvgOptions& options = {});
-std::string matrix_svg(const TrafficMatrix& matrix, TrafficLayer layer, const std::string& title);
+
+struct MatrixSvgOptions {
+  double cell = 64;  // pixels; below 36 without numbers
+  SvgPlace place = {};
+};
+std::string matrix_svg(const TrafficMatrix& matrix, TrafficLayer layer, const std::string& title,
+                       const MatrixSvgOptions& options = {});
 
 }  // namespace ranklab::viz

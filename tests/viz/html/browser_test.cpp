@@ -2,11 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
-#include "tests/cli/run_program.h"
+#include "tests/viz/html/browser.h"
 #include "tests/viz/html/hostile_trace.h"
 #include "viz/html/stage_page.h"
 #include "viz/model/palette.h"
@@ -21,25 +17,10 @@ using testing::Not;
 class PageInBrowser : public testing::Test {
  protected:
   void SetUp() override {
-    if (run_command("command -v chromium").exit_code != 0) GTEST_SKIP() << "no chromium; do: ./ranklab setup";
+    if (!has_browser()) GTEST_SKIP() << "no chromium; do: ./ranklab setup";
   }
-
-  // The document after the page's program and then `actions` have run, as Chromium writes it.
-  std::string document(std::string page, const std::string& actions, const std::string& place = "") {
-    const std::string script = "<script>" + actions + "</script>\n</body>";
-    page.replace(page.rfind("</body>"), 7, script);
-    const std::string folder = temporary_path("browser"), file = temporary_path("page") + ".html";
-    std::ofstream(file) << page;
-    const Outcome out =
-        run_command("timeout 90 chromium --headless --no-sandbox --disable-gpu --user-data-dir='" + folder +
-                    "' --no-first-run --window-size=1300,900 --virtual-time-budget=4000 --dump-dom 'file://" + file +
-                    place + "' 2>/dev/null");
-    EXPECT_EQ(out.exit_code, 0);
-    std::filesystem::remove(file);
-    // What a reader sees, without the page's own text.
-    const size_t body = out.output.find("<body");
-    if (body == std::string::npos) return out.output;
-    return out.output.substr(body, out.output.find("<script", body) - body);
+  static std::string document(const std::string& page, const std::string& actions, const std::string& place = "") {
+    return document_of(page, actions, place);
   }
   std::string page() {
     const TraceStore store(samples::one_microbatch());

@@ -1,0 +1,76 @@
+#include "cli/generate/saved_run.h"
+
+#include <numeric>
+
+#include "cli/generate/no_training.h"
+#include "core/base/error.h"
+#include "core/base/system.h"
+#include "core/base/text.h"
+#include "core/comm/process_env.h"
+#include "core/comm/rank_context.h"
+#include "core/nn/initial_values.h"
+#include "core/runtime/load_weights.h"
+#include "core/runtime/memory_check.h"
+
+namespace ranklab {
+
+// As many ranks as the layout asks for: replicas only for their experts.
+void choose_replica_world(const ConfigOptions& options, TrainConfig& config) {
+  if (!config.can(Capability::kMakesRanks) || read_process_env().world_size > 1) return;
+  if (options.given("parallel.world_size")) return;
+  ParallelDims& dims = config.parallel;
+  const int of_replica = dims.tp * dims.cp, experts = config.model.moe.enabled() ? dims.ep * dims.etp : 1;
+  if (dims.dp < 1) dims.dp = experts < 1 || of_replica < 1 ? 1 : experts / std::gcd(experts, of_replica);
+  dims.world = of_replica * dims.pp * dims.dp;
+  if (config.train_iters == 0 && !options.given("train.global_batch_size"))
+    config.global_batch_size = int64_t{2} * dims.pp * dims.dp;  // none is made, but it must fit the layout
+}
+
+// With untrained weights only the cache is held besides them.
+void check_weights_fit(RunPlan plan) {
+  plan.config.optimizer = OptimizerKind::kSgd;
+  plan.config.sgd_momentum = 0;
+  const int64_t weights = fixed_bytes(plan) / 2;  // without gradients
+  const int64_t of_gpu = memory_of_ranks(plan.config);
+  const int64_t available = of_gpu > 0 ? of_gpu : system_memory_bytes("MemAvailable:");
+  const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
+  RANKLAB_CHECK(available == 0 || weights <= available, ErrorKind::kEnvironment, .where = "memory",
+                .what = "the weights of all simulated ranks do not fit this machine", .got = bytes(weights),
+                .want = "at most the available " + bytes(available), .fix = "use fewer --num-layers");
+}
+
+std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load) {
+  if (load.empty()) return nullptr;
+  auto saved = std::make_unique<SavedModel>(open_saved_model(load));
+  for (const auto& [key, text] : settings_of(saved->config)) options.set(key, text);
+  if (!saved->checkpoint) return saved;
+  const auto& config = saved->checkpoint->manifest().config;
+  const auto type = config.find("train.params_dtype");
+  if (type != config.end()) options.set(type->first, type->second);
+  return saved;
+}
+
+void run_saved_model(const RunPlan& plan, const std::shared_ptr<World>& world, const SavedModel* saved,
+                     const std::function<void(StepContext&)>& use) {
+  RunPlan own = plan;
+  own.config.load.clear();  // only the weights are loaded, here
+  const RuntimeComponents parts = default_parts();
+  world->run([&](Endpoint& endpoint) {
+    RankContext context(endpoint, own.mesh, {.virtual_time = false, .trace = false});
+    const std::unique_ptr<CausalLm> model = parts.model_provider->build_model(context, own);
+    make_values(model->registry());
+    if (saved != nullptr && saved->checkpoint)
+      load_weights(*saved->checkpoint, *model);
+    else if (saved != nullptr)
+      load_weights(*saved->tensors, *model);
+    model->set_training(false);
+    NoData data;
+    NoOptimizer optimizer;
+    const std::unique_ptr<ScheduleStrategy> schedule = parts.schedule_selector->select(own);
+    StepContext step{context, own, *model, data, optimizer};
+    step.schedule = schedule.get();
+    use(step);
+  });
+}
+
+}  // namespace ranklab

@@ -1,0 +1,27 @@
+// A saved model on the ranks of a layout, without gradients or an optimizer: what `generate` and `eval` run. Thread
+// rule: main thread.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "cli/config/config_options.h"
+#include "cli/model/saved_model.h"
+#include "core/comm/world.h"
+#include "core/runtime/components.h"
+
+namespace ranklab {
+
+// As many ranks as the layout asks for: replicas only for their experts, unless --dp asks for some.
+void choose_replica_world(const ConfigOptions& options, TrainConfig& config);
+// Where the weights of all simulated ranks do not fit this machine, throws kEnvironment: with untrained weights only
+// the cache is held besides them.
+void check_weights_fit(RunPlan plan);
+// The model of a checkpoint or a Hugging Face folder becomes the settings'; flags may still change some, such as its
+// length. Null where `load` is empty. Call before the settings are read. Throws kBadFile, kInvalidArgument.
+std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load);
+// Makes the model on every rank, with the saved weights or (null) the seed's, and calls `use` with it.
+void run_saved_model(const RunPlan& plan, const std::shared_ptr<World>& world, const SavedModel* saved,
+                     const std::function<void(StepContext&)>& use);
+
+}  // namespace ranklab

@@ -1,0 +1,84 @@
+// ranklab report: a run, or two beside each other, as one HTML file.
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
+#include "cli/common/command_module.h"
+#include "cli/common/json_output.h"
+#include "cli/report/report_json.h"
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "core/base/output_file.h"
+#include "core/base/text.h"
+#include "viz/html/report/report_page.h"
+
+namespace ranklab {
+namespace {
+
+struct ReportOptions {
+  std::vector<std::string> runs;
+  std::string out;
+  bool force = false, json = false;
+};
+
+void check_out(const ReportOptions& options) {
+  if (options.out.empty()) return;
+  RANKLAB_CHECK(options.out.ends_with(".html"), ErrorKind::kInvalidArgument, .where = "report",
+                .what = "not the name of a page", .got = quote(options.out), .want = "a name that ends in .html",
+                .fix = "use -o report.html");
+  std::vector<std::string> inputs;
+  for (const std::string& run : options.runs)
+    for (std::string& file : viz::files_of_run(run)) inputs.push_back(std::move(file));
+  check_output({.path = options.out, .option = "-o", .inputs = std::move(inputs), .force = options.force});
+}
+
+int run_report(const ReportOptions& options) {
+  RANKLAB_CHECK(options.runs.size() <= 2, ErrorKind::kInvalidArgument, .where = "report",
+                .what = "a report is of one run, or of two beside each other",
+                .got = std::to_string(options.runs.size()) + " runs", .want = "one or two",
+                .fix = "write several reports");
+  RANKLAB_CHECK(!options.out.empty() || options.json, ErrorKind::kInvalidArgument, .where = "report",
+                .what = "no file to write", .want = "-o FILE.html, or --json", .fix = "add -o report.html");
+  check_out(options);
+  std::vector<viz::RunFacts> runs;
+  for (const std::string& path : options.runs) runs.push_back(viz::run_facts(path));
+  if (!options.out.empty()) {
+    write_file_atomically(
+        options.out, viz::report_page(runs),
+        {.where = "report", .what = "cannot write the page", .fix = "check the folder and its space"});
+    std::fprintf(stderr, "wrote %s\n", options.out.c_str());
+  }
+  if (!options.json) return 0;
+  nlohmann::ordered_json data = {{"runs", nlohmann::ordered_json::array()}};
+  std::vector<std::string> warnings;
+  for (const viz::RunFacts& run : runs) {
+    data["runs"].push_back(report_json(run));
+    for (const nlohmann::ordered_json& problem : data["runs"].back()["problems"])
+      warnings.push_back(data["runs"].back()["folder"].get<std::string>() + ": " + problem.get<std::string>());
+  }
+  std::printf("%s", json_result(data, warnings).c_str());
+  return 0;
+}
+
+}  // namespace
+
+CommandAction setup_report(CommandLine& app) {
+  auto options = std::make_shared<ReportOptions>();
+  app.add_option("RUN", options->runs, "the folder of a run (its --log-dir), or last; a second one to compare it with")
+      ->required()
+      ->type_name("FOLDER");
+  app.add_option("-o,--out", options->out, "the page to write, one HTML file that needs no network")->type_name("FILE");
+  app.add_flag("--force", options->force, "write -o over a file of that name");
+  app.add_flag("--json", options->json, "print what it says as one JSON object");
+  app.footer(
+      "Examples:\n  ranklab report last -o report.html\n  ranklab report runs/before runs/after -o compare.html\n"
+      "  ranklab report last --json");
+  return [options] { return run_report(*options); };
+}
+
+}  // namespace ranklab
+
+RANKLAB_MODULE_COMMAND(report)

@@ -1,0 +1,21 @@
+// run.json in a run's folder: the command, every setting with its origin, the machine, and in the end how it went. Made
+// for `ranklab report` (viz/model/run/run_record.h reads it). Written when the first step begins and again when the run
+// ends: whole each time. Thread rule: hooks on rank 0's thread.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/runtime/hooks.h"
+
+namespace ranklab {
+
+// `origins` as in MergedConfig. Creates the folder. Throws kIo naming it.
+std::shared_ptr<Hook> make_run_record_hook(const std::string& directory, std::map<std::string, std::string> origins);
+
+// This process's command line as a shell takes it.
+std::string typed_command();
+// `ranklab train` with a flag for every setting that no default or preset gave, whatever gave it.
+std::string flags_command(const TrainConfig& config, const std::map<std::string, std::string>& origins);
+
+}  // namespace ranklab

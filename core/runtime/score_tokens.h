@@ -1,0 +1,30 @@
+// How likely a model finds tokens, in any layout: the sum of ln p(token | the tokens before it) over the last tokens of
+// each request. Replicas share the requests out; tensor-parallel, pipeline and expert peers work together. A request's
+// result does not depend on which replica scores it. Cost: one forward per batch of requests, padded to the longest of
+// it. Thread rule: each rank's thread, collective over the world.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/runtime/components.h"
+
+namespace ranklab {
+
+struct ScoreRequest {
+  std::span<const int64_t> tokens = {};  // at most seq_length + 1; they outlive the call
+  int64_t first = 1;                     // the first one that is scored; at least 1
+};
+
+// REQUIRES: context.schedule, the same requests on all ranks; dropout is off. `done` is told of batches, on global
+// rank 0. RETURNS: one sum per request, the same on every rank.
+std::vector<double> score_tokens(StepContext& context, std::span<const ScoreRequest> requests,
+                                 const std::function<void(size_t batches, size_t of)>& done = {});
+
+// Windows of at most `context` tokens and the one that follows, every `stride` tokens: each token but the first is
+// scored once, given at least context - stride tokens where so many precede it. With stride = context these are the
+// samples of TokenDataset. REQUIRES: 1 <= stride <= context, 2 tokens or more.
+std::vector<ScoreRequest> text_windows(std::span<const int64_t> tokens, int64_t context, int64_t stride);
+
+}  // namespace ranklab

@@ -1,0 +1,129 @@
+// ranklab eval as a user runs it: the same numbers in every layout, those of validation, and of a Hugging Face folder.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/ranklab_program.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr const char* kModel =
+    "--num-layers 2 --hidden-size 32 --ffn-hidden-size 48 --num-attention-heads 4 --seq-length 32 "
+    "--params-dtype fp64 ";
+
+class Eval : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    fs::create_directories(folder());
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += "And the " + std::to_string(i * 37 % 101) + " said unto them, go.\n";
+    std::ofstream(folder() + "/text.txt") << text;
+    std::ofstream(folder() + "/tasks.jsonl")
+        << R"({"query": "And the 5 said", "choices": ["unto them", "zzqqx", "go"], "gold": 0})"
+           "\n\n"
+        << R"({"question": "said unto", "choices": ["qqq", "them, go."], "answer": "B"})"
+           "\n"
+        << R"({"query": "And", "choices": ["the", "xq"], "gold": "the"})"
+           "\n";
+    const Outcome trained =
+        run_command("cd '" + folder() + "' && '" RANKLAB_PROGRAM "' train --data-path text.txt " + kModel +
+                    "--world-size 2 --tp 2 --gbs 4 --train-iters 30 --lr 1e-2 --sample-tokens 0 "
+                    "--eval-interval 0 --no-trace --save ck --log-dir run 2>&1");
+    ASSERT_EQ(trained.exit_code, 0) << trained.output;
+  }
+  static std::string folder() {
+    static const std::string kFolder = temporary_path("eval_cli");
+    return kFolder;
+  }
+  static Outcome eval(const std::string& arguments) {
+    return run_command("cd '" + folder() + "' && '" RANKLAB_PROGRAM "' eval " + arguments);
+  }
+  static nlohmann::json data(const std::string& arguments) {
+    return answer_of(eval(arguments + " --json 2>/dev/null"));
+  }
+};
+
+TEST_F(Eval, EveryLayoutGivesTheNumbersOfOneRank) {
+  const std::string what = "--load ck --text text.txt --tasks tasks.jsonl ";
+  const nlohmann::json one = data(what);
+  const auto size = static_cast<int64_t>(fs::file_size(folder() + "/text.txt"));
+  EXPECT_EQ(one["text"]["tokens"], size - 1);
+  EXPECT_EQ(one["text"]["windows"], (size - 1 + 31) / 32);
+  EXPECT_EQ(one["text"]["stride"], 32);
+  const double nats = one["text"]["nats_per_token"];
+  EXPECT_DOUBLE_EQ(one["text"]["perplexity"].get<double>(), std::exp(nats));
+  EXPECT_DOUBLE_EQ(one["text"]["bits_per_byte"].get<double>(), nats / std::log(2.0));
+  EXPECT_LT(nats, 3);  // trained on it; 5.5 is a guess
+  for (const std::string layout : {"--tp 4", "--pp 2 --dp 2", "--cp 2 --tp 2", "--dp 3", "--dp 2 --mbs 4 --gbs 8"}) {
+    const nlohmann::json other = data(what + layout);
+    EXPECT_NEAR(other["text"]["nats_per_token"].get<double>(), nats, 1e-12 * nats) << layout;
+    EXPECT_EQ(other["tasks"]["acc"], one["tasks"]["acc"]) << layout;
+    for (size_t task = 0; task < 3; ++task) {
+      const auto &mine = one["tasks"]["answers"][task]["log_likelihood"],
+                 &theirs = other["tasks"]["answers"][task]["log_likelihood"];
+      ASSERT_EQ(theirs.size(), mine.size());
+      for (size_t i = 0; i < mine.size(); ++i)
+        EXPECT_NEAR(theirs[i].get<double>(), mine[i].get<double>(), 1e-12 * std::abs(mine[i].get<double>())) << layout;
+    }
+  }
+}
+
+TEST_F(Eval, ChoicesAreLikelyOrNot) {
+  const nlohmann::json tasks = data("--load ck --tasks tasks.jsonl")["tasks"];
+  EXPECT_EQ(tasks["tasks"], 3);
+  EXPECT_EQ(tasks["answers"][1]["gold"], 1);  // "B"
+  EXPECT_EQ(tasks["answers"][2]["gold"], 0);  // "the"
+  // By byte of its text the phrase of the training text beats the rest; "go" is shorter, so likelier in sum.
+  EXPECT_EQ(tasks["acc_norm"], 1.0);
+  EXPECT_EQ(tasks["answers"][0]["chosen_by_byte"], 0);
+  // A choice's likelihood is that of its bytes after the query and a space: with two texts' perplexities the same.
+  std::ofstream(folder() + "/whole.txt") << "And the";
+  std::ofstream(folder() + "/begin.txt") << "And";
+  const nlohmann::json whole = data("--load ck --text whole.txt")["text"],
+                       begin = data("--load ck --text begin.txt")["text"];
+  const double difference = begin["nats_per_token"].get<double>() * 2 - whole["nats_per_token"].get<double>() * 6;
+  std::ofstream(folder() + "/plain.jsonl") << R"({"query": "And", "choices": [" the", "x"], "gold": 0})";
+  const nlohmann::json joined = data("--load ck --tasks plain.jsonl --delimiter ''")["tasks"];
+  EXPECT_NEAR(joined["answers"][0]["log_likelihood"][0].get<double>(), difference, 1e-9);
+}
+
+TEST_F(Eval, AShorterStrideScoresTheSameTokensInMoreWindows) {
+  const nlohmann::json apart = data("--load ck --text text.txt")["text"],
+                       close = data("--load ck --text text.txt --stride 8")["text"];
+  const int64_t tokens = apart["tokens"];
+  EXPECT_EQ(close["tokens"], tokens);
+  EXPECT_EQ(close["windows"], 1 + (tokens - 32 + 7) / 8);  // the first scores 32 tokens, each other one 8
+  EXPECT_NE(close["nats_per_token"], apart["nats_per_token"]);
+}
+
+TEST_F(Eval, AHuggingFaceFolderIsEvaluatedAsItIs) {
+  ASSERT_EQ(
+      run_command("cd '" + folder() + "' && '" RANKLAB_PROGRAM "' ckpt export-hf ck hf --dtype fp32 2>&1").exit_code,
+      0);
+  const nlohmann::json saved = data("--load ck --text text.txt --params-dtype fp32")["text"];
+  for (const std::string layout : {"", "--tp 2 --pp 2"}) {
+    const nlohmann::json folder = data("--load hf --text text.txt --seq-length 32 " + layout)["text"];
+    EXPECT_NEAR(folder["nats_per_token"].get<double>(), saved["nats_per_token"].get<double>(), 1e-5) << layout;
+  }
+  // Text from it, too.
+  EXPECT_EQ(run_command("cd '" + folder() + "' && '" RANKLAB_PROGRAM "' generate --gemm mkl --load hf --tokens 3 2>&1")
+                .exit_code,
+            0);
+}
+
+TEST_F(Eval, TextSaysWhatWasDone) {
+  const Outcome out = eval("--load ck --text text.txt --tasks tasks.jsonl --tp 2");
+  EXPECT_EQ(out.exit_code, 0);
+  for (const char* part : {"weights of ck, dp 1 x tp 2", "windows of 32, stride 32", "nats a token", "perplexity",
+                           "bits a byte", "3 tasks", "acc_norm", "1.0000 +- 0.0000"})
+    EXPECT_THAT(out.output, HasSubstr(part));
+}
+
+}  // namespace
+}  // namespace ranklab

@@ -1,0 +1,87 @@
+// Curves over the steps of the run, of two runs on one axis.
+#include <array>
+#include <cmath>
+#include <list>
+
+#include "viz/html/report/html_text.h"
+#include "viz/html/report/line_chart.h"
+#include "viz/html/report/sections.h"
+
+namespace ranklab::viz {
+namespace {
+
+struct ChartRow {
+  const char* name;  // of the curve
+  const char* title;
+  const char* unit;
+  bool always = false;  // else where it is not 0 all the time
+  double times = 1;     // what it is multiplied by, for its unit
+};
+
+constexpr double kPercent = 100, kMiB = 1.0 / (1 << 20);
+constexpr ChartRow kCharts[] = {
+    {"loss", "Loss", "mean over the tokens of a step", true},
+    {"grad_norm", "Gradient norm", "before clipping", true},
+    {"lr", "Learning rate", "", true},
+    {"tokens_per_s", "Tokens per second", "wall clock of this machine", true},
+    {"virtual_step_ms", "Step time", "ms, virtual, on the hardware profile"},
+    {"mfu", "Model FLOPs utilization", "% of the profile's peak", false, kPercent},
+    {"wall_mfu", "Model FLOPs utilization", "% of the GPUs' peak", false, kPercent},
+    {"exposed_comm_fraction", "Exposed communication", "% of the step's time", false, kPercent},
+    {"peak_memory_bytes", "Peak memory of rank 0", "MiB so far", false, kMiB},
+    {"moe_max_over_mean", "Busiest expert", "times the mean load"},
+    {"mtp_loss", "Multi-token prediction loss", ""},
+    {"loss_scale", "Loss scale", ""},
+};
+
+Curve multiplied(Curve curve, double by) {
+  for (CurvePoint& point : curve.points) {
+    for (double* value : {&point.value, &point.low, &point.high}) *value *= by;
+  }
+  return curve;
+}
+
+bool has_values(const Curve& curve) {
+  for (const CurvePoint& point : curve.points)
+    if (!(point.value == 0)) return true;
+  return false;
+}
+
+std::string chart_of(Runs runs, const ChartRow& row) {
+  std::vector<ChartLine> lines;
+  std::list<Curve> drawn;  // in the chart's unit; lines point to them
+  constexpr std::array kNames = {"A", "B"};
+  const bool with_validation = std::string(row.name) == "loss";
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const Curve* curve = runs[i].files.curve(row.name);
+    if (curve == nullptr || curve->points.empty() || (!row.always && !has_values(*curve))) continue;
+    const bool alone = runs.size() == 1;
+    const Curve& validation = runs[i].files.validation;
+    const bool two = with_validation && !validation.points.empty();
+    drawn.push_back(multiplied(*curve, row.times));
+    lines.push_back({&drawn.back(), alone ? (two ? "training" : "") : kNames[i], kLetters[i]});
+    if (two && alone) lines.push_back({&validation, "validation", "more"});
+  }
+  const std::string svg = line_chart(row.title, row.unit, lines);
+  return svg.empty() ? "" : figure(svg);
+}
+
+}  // namespace
+
+std::string curves_section(Runs runs) {
+  std::string charts;
+  for (const ChartRow& row : kCharts) charts += chart_of(runs, row);
+  if (charts.empty())
+    return absent("No curves: metrics.jsonl, which ranklab train writes, is not there or has no step.");
+  bool thinned = false;
+  for (const RunFacts& run : runs)
+    for (const Curve& curve : run.files.curves)
+      thinned = thinned || curve.values > static_cast<int64_t>(curve.points.size());
+  return "<div class=\"grid\">\n" + charts + "</div>\n" +
+         (thinned ? paragraph("A point stands for several steps: its line is their mean, the band reaches from their "
+                              "lowest to their highest value.",
+                              "dim")
+                  : "");
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,30 @@
+// The sentinels of a run that fired, from sentinels.jsonl: each with its first and last step, how often, and the value
+// farthest from its bounds' other side. Cost: O(bytes of the file); memory for at most 300 of them. Thread rule: pure,
+// except for the file.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ranklab::viz {
+
+struct FiredSentinel {
+  std::string name, tag;  // "loss_spike", "Health/loss_spike_ratio"
+  int64_t first_step = 0, last_step = 0, times = 0;
+  double first_value = 0, lowest = 0, highest = 0;
+  std::string bounds, action;  // "above 3", "warn"
+  bool stops = false;          // it was beyond its stop bounds
+};
+
+struct FiredSentinels {
+  bool watched = false;              // the run had sentinels
+  int64_t steps = 0;                 // in which they measured something
+  std::vector<FiredSentinel> fired;  // by first step
+  bool more = false;                 // than are listed
+  std::string problem = {};          // where reading ended early
+};
+
+// A missing file: not watched. Throws kBadFile when it cannot be opened.
+FiredSentinels read_fired_sentinels(const std::string& path);
+
+}  // namespace ranklab::viz

@@ -1,0 +1,24 @@
+// Curves from a file of JSON lines, one object a step: those of metrics.jsonl, of any length. Above a number of points
+// neighbours are joined, so that memory does not grow with the steps: a point then has the mean of its steps, and their
+// minimum and maximum. Cost: O(bytes of the file). Thread rule: pure, except for the file.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "viz/model/curves.h"
+
+namespace ranklab::viz {
+
+struct MetricLines {
+  std::vector<Curve> curves;  // "loss" first, then by name
+  int64_t lines = 0;
+  std::string problem = {};  // "line 12 is no JSON": reading ended there; "" for a whole file
+};
+
+// At most 2 x `most_points` points of each curve; 0: all of them. A numeric field is a curve; null is NaN. Throws
+// kBadFile when the file cannot be opened.
+MetricLines read_metric_lines(const std::string& path, size_t most_points = 0);
+// The validation losses of log.txt ("10 val 5.123"); no points where it has none, or there is no such file.
+Curve read_validation(const std::string& path, size_t most_points = 0);
+
+}  // namespace ranklab::viz

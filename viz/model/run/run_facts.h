@@ -1,0 +1,52 @@
+// What a report says of a run: the tables of viz/model for the step that it shows, and a few numbers of the whole run
+// that one compares runs by. Cost: that of the tables. Thread rule: pure.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "viz/model/bubbles.h"
+#include "viz/model/expert_load.h"
+#include "viz/model/insights/insight.h"
+#include "viz/model/memory_table.h"
+#include "viz/model/mesh_table.h"
+#include "viz/model/precision_table.h"
+#include "viz/model/run/run_files.h"
+#include "viz/model/traffic_text.h"
+#include "viz/model/zero_table.h"
+
+namespace ranklab::viz {
+
+// Of the trace's step that is shown; memory, experts and precision of all traced steps.
+struct StepFacts {
+  Window window;
+  BubbleReport bubbles;
+  std::vector<Insight> insights;
+  MeshTable mesh;
+  TrafficMatrix traffic;
+  std::vector<PurposeTraffic> purposes;
+  std::vector<RankMemory> memory;
+  ZeroTable zero;
+  ExpertTable experts;
+  PrecisionTable precision;
+};
+
+// A number to compare runs by.
+struct GlanceNumber {
+  std::string name;   // "loss of the last step"
+  std::string unit;   // "ms", "bytes", "share", "tokens/s", ""
+  double value = 0;   // NaN: the run does not say
+  std::string about;  // how it is computed
+};
+
+struct RunFacts {
+  RunFiles files;
+  std::optional<StepFacts> step;  // of runs with a trace
+  std::vector<GlanceNumber> glance;
+};
+
+RunFacts run_facts(const std::string& path);
+// Of several steps the second one: the first also warms up. Without steps the whole trace.
+Window shown_window(const TraceStore& store);
+std::string glance_text(const GlanceNumber& number);  // "0.41 ms"; "-" where the run does not say
+
+}  // namespace ranklab::viz

@@ -1,0 +1,101 @@
+#include "viz/model/run/run_files.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "viz/model/load_trace.h"
+
+namespace ranklab::viz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostPoints = 200;  // a chart has about 300 pixels
+constexpr std::array kFiles = {"run.json", "metrics.jsonl", "log.txt", "sentinels.jsonl", "trace.json.gz"};
+
+std::string folder_of(const std::string& path) {
+  if (path == "last") return "runs/last";
+  std::error_code none;
+  if (fs::is_directory(path, none)) return path;
+  const bool trace = path.ends_with(".json") || path.ends_with(".json.gz");
+  const std::string parent = fs::path(path).parent_path().string();
+  if (trace && fs::exists(path, none)) return parent.empty() ? "." : parent;
+  throw Error(ErrorKind::kBadFile, {.where = "report",
+                                    .what = "no such run",
+                                    .got = quote(path),
+                                    .want = "the folder that a run wrote (its --log-dir), or last",
+                                    .fix = "ranklab train --log-dir runs/mine, then ranklab report runs/mine"});
+}
+
+bool there(const std::string& path) {
+  std::error_code none;
+  return fs::exists(fs::symlink_status(path, none));
+}
+
+// Reads one file; why it cannot is a problem of the report, which the other files do not share.
+template <typename Read>
+void read_file(RunFiles& run, const char* name, const Read& read) {
+  const std::string path = run.folder + "/" + name;
+  if (!there(path)) return;
+  const auto note = [&](const std::string& why) { run.problems.push_back(std::string(name) + ": " + why); };
+  try {
+    const std::string problem = read(path);
+    if (!problem.empty()) note(problem);
+  } catch (const Error& error) {
+    note(error.text().what + (error.text().got.empty() ? "" : ": " + error.text().got));
+  }
+}
+
+}  // namespace
+
+const Curve* RunFiles::curve(const std::string& name) const {
+  const auto at = std::ranges::find(curves, name, &Curve::name);
+  return at == curves.end() ? nullptr : &*at;
+}
+
+std::string RunFiles::title() const {
+  if (record && !record->title.empty()) return record->title;
+  return trace && !trace->title().empty() ? trace->title() : folder;
+}
+
+RunFiles read_run(const std::string& path) {
+  RunFiles run;
+  run.folder = folder_of(path);
+  const bool any = std::ranges::any_of(kFiles, [&](const char* name) { return there(run.folder + "/" + name); });
+  RANKLAB_CHECK(any, ErrorKind::kBadFile, .where = "report", .what = "nothing of a run is in this folder",
+                .got = quote(run.folder), .want = "metrics.jsonl, run.json or trace.json.gz",
+                .fix = "name a run's --log-dir");
+  read_file(run, "run.json", [&](const std::string& file) {
+    run.record = read_run_record(file);
+    return std::string();
+  });
+  read_file(run, "metrics.jsonl", [&](const std::string& file) {
+    MetricLines lines = read_metric_lines(file, kMostPoints);
+    run.curves = std::move(lines.curves);
+    return lines.problem.empty() ? "" : lines.problem + "; what is before it is shown";
+  });
+  read_file(run, "log.txt", [&](const std::string& file) {
+    run.validation = read_validation(file, kMostPoints);
+    return std::string();
+  });
+  read_file(run, "sentinels.jsonl", [&](const std::string& file) {
+    run.sentinels = read_fired_sentinels(file);
+    return run.sentinels.problem;
+  });
+  read_file(run, "trace.json.gz", [&](const std::string& file) {
+    run.trace = load_trace(file);
+    return run.trace->warning();
+  });
+  return run;
+}
+
+std::vector<std::string> files_of_run(const std::string& path) {
+  std::vector<std::string> out;
+  for (const char* name : kFiles) out.push_back(folder_of(path) + "/" + name);
+  return out;
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,33 @@
+// A run's folder (core/runtime/run_log.h, trace_file.h) as reports read it: each file if it is there, and as much of it
+// as can be read. Cost: that of the trace (trace_store.h). Thread rule: one thread.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "viz/model/run/fired_sentinels.h"
+#include "viz/model/run/metric_lines.h"
+#include "viz/model/run/run_record.h"
+#include "viz/model/trace_store.h"
+
+namespace ranklab::viz {
+
+struct RunFiles {
+  std::string folder;
+  std::optional<RunRecord> record;  // runs of older versions have none
+  std::vector<Curve> curves;        // of metrics.jsonl, thinned
+  Curve validation;
+  FiredSentinels sentinels;
+  std::optional<TraceStore> trace;
+  std::vector<std::string> problems;  // what could not be read, and why
+
+  const Curve* curve(const std::string& name) const;  // null: the run has none, or only values that are not finite
+  std::string title() const;                          // model and layout, else the folder
+};
+
+// `path`: the folder, "last" for runs/last, or its trace. Throws kBadFile when there is nothing of a run.
+RunFiles read_run(const std::string& path);
+// The files that read_run() may read, which a report must not overwrite.
+std::vector<std::string> files_of_run(const std::string& path);
+
+}  // namespace ranklab::viz
