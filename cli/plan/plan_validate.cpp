@@ -22,6 +22,7 @@ namespace ranklab {
 namespace {
 
 struct Prediction {
+  std::string software;
   double step_s = 0;
   double mfu = 0;
   StepTime time = {};
@@ -64,6 +65,7 @@ Prediction predict(const MeasuredRun& run) {
   const RunPlan plan = resolve(merged.config, merged.origins);
   const StepRecord record = training_functions().record_step(plan);
   Prediction out;
+  out.software = plan.config.software;
   out.time = time_of(record);
   out.step_s = out.time.total_ns * 1e-9;
   out.mfu = mfu(plan, out.time.total_ns);
@@ -175,6 +177,7 @@ nlohmann::ordered_json row_json(const Compared& row) {
     json["left_out"] = row.run.left_out;
     return json;
   }
+  json["software"] = row.predicted->software;
   json["predicted_step_s"] = row.predicted->step_s;
   json["predicted_mfu"] = row.predicted->mfu;
   const StepTime& time = row.predicted->time;

@@ -110,9 +110,10 @@ void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all,
   });
   const Stack& stack = stacks[rank];
   const std::string title = workspace.store().rank(rank).label + "##" + std::to_string(rank);
+  const float height = ImGui::GetContentRegionAvail().y;
   if (!ImPlot::BeginPlot(title.c_str(), {size.width, -1}, ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText)) return;
   setup_time_axis(workspace);
-  setup_bytes_axis(size.top_bytes);
+  setup_bytes_axis(size.top_bytes, height);
   // From the total down, so that each category covers those below it.
   for (size_t c = kMemoryCategories; c-- > 0;) {
     const auto category = static_cast<MemoryCategory>(c);

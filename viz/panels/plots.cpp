@@ -42,9 +42,10 @@ void draw_time_cursor(const Workspace& workspace) {
   ImPlot::PlotInfLines("##cursor", &at, 1, spec);
 }
 
-void setup_bytes_axis(double largest) {
-  const double top = std::max(largest, 1.0) * 1.12;
-  const double step = std::exp2(std::ceil(std::log2(top / kMostTicks)));
+void setup_bytes_axis(double largest, float height) {
+  const double top = std::max(largest, 1.0) * 1.12, line = ImGui::GetTextLineHeightWithSpacing();
+  const double ticks_that_fit = std::clamp(height / line - 3, 1.0, kMostTicks);
+  const double step = std::exp2(std::ceil(std::log2(top / ticks_that_fit)));
   std::vector<double> ticks;
   std::vector<std::string> texts;
   std::vector<const char*> labels;

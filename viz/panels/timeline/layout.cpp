@@ -14,7 +14,7 @@ constexpr float kLabels = 158, kTotals = 268, kNarrow = 900, kRankGap = 7, kNoRo
 bool is_compute(const Row& row) { return row.label == "compute"; }
 
 constexpr float kAction = 26, kDetail = 15, kPhase = 12, kCalls = 11, kSmallest = 0.22f, kSmallestMain = 0.55f,
-                kSmallestAlone = 0.27f, kSmallGap = 3, kLegible = 0.8f, kTight = 0.6f;
+                kSmallestAlone = 0.2f, kLegibleAlone = 0.42f, kSmallGap = 3, kLegible = 0.8f, kTight = 0.6f;
 
 // `tracks`: how many of the row's are shown.
 float natural_height(const Row& row, size_t tracks) {
@@ -92,8 +92,12 @@ RowScale fit_rows(const Heights& sum, float height, bool wants_details) {
   scale.main = kSmallestMain;
   scale.others = sum.others > 0 ? (tight - sum.main * kSmallestMain) / sum.others : 1;
   if (scale.others >= kSmallest) return scale;
-  const float alone = height - sum.empty - (scaled(kSmallGap) + 1) * static_cast<float>(sum.ranks);
   scale.only_main = true;
+  float alone = height - sum.empty - (scale.gap + 1) * static_cast<float>(sum.ranks);
+  if (alone < sum.main * kLegibleAlone) {
+    scale.gap = scaled(1);
+    alone = height - sum.empty - (scale.gap + 1) * static_cast<float>(sum.ranks);
+  }
   scale.main = std::clamp(alone / sum.main, kSmallestAlone, 1.f);
   return scale;
 }

@@ -90,8 +90,7 @@ void TimelinePanel::draw(Workspace& workspace) {
   const ImVec2 space = ImGui::GetContentRegionAvail();
   const float ruler = ImGui::GetTextLineHeight() + scaled(8);
   const bool with_legend = space.y > scaled(210);
-  const int lines = !with_legend ? 1 : space.x > scaled(1000) ? 2 : space.x > scaled(700) ? 3 : 4;  // the legend wraps
-  const float footer = static_cast<float>(lines) * ImGui::GetTextLineHeightWithSpacing() + scaled(6);
+  const float footer = ImGui::GetTextLineHeightWithSpacing() + (with_legend ? legend_height_ : 0) + scaled(6);
   const float height = std::max(space.y - ruler - footer, scaled(60));
   lay_out_columns(layout_, workspace.camera, origin, space.x - ImGui::GetStyle().ScrollbarSize);
   ImDrawList& draw = *ImGui::GetWindowDrawList();
@@ -102,8 +101,11 @@ void TimelinePanel::draw(Workspace& workspace) {
   rows(workspace, height);
   const TraceStore& store = workspace.store();
   draw_means(workspace, layout_);
-  if (with_legend)
-    draw_legend(workspace, legend_.get(workspace.content(store.whole()), [&] { return legend_of(store); }));
+  if (!with_legend) return;
+  // It wraps as the width asks for: the next frame leaves as much room as this one took.
+  const float before = ImGui::GetCursorPosY();
+  draw_legend(workspace, legend_.get(workspace.content(store.whole()), [&] { return legend_of(store); }));
+  legend_height_ = ImGui::GetCursorPosY() - before;
 }
 
 void TimelinePanel::rows(Workspace& workspace, float height) {

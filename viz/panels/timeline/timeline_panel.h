@@ -42,6 +42,7 @@ class TimelinePanel final : public Panel {
   RowPainter painter_;
   Drag drag_;
   Cached<ContentKey, std::vector<LegendEntry>> legend_;
+  float legend_height_ = 0;
   Cached<ContentKey, bool> both_clocks_;
 };
 
