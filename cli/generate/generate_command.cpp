@@ -19,6 +19,7 @@
 #include "cli/generate/logits_file.h"
 #include "cli/generate/no_training.h"
 #include "cli/model/saved_model.h"
+#include "cli/model/saved_tokenizer.h"
 #include "cli/train/console.h"
 #include "cli/train/gemm.h"
 #include "cli/world/adopt_world.h"
@@ -237,7 +238,7 @@ void choose_text(const RunPlan& plan, GenerateRequest& request) {
   if (!request.tokenizer.empty())
     tokenizer = open_tokenizer(request.tokenizer);
   else if (request.checkpoint)
-    tokenizer = find_tokenizer(request.checkpoint->folder());
+    tokenizer = tokenizer_of(*request.checkpoint);
   else if (plan.config.train_iters > 0 && std::filesystem::is_directory(plan.config.data_path) &&
            !plan.config.mock_data)
     tokenizer = open_shard_tokenizer(plan.config.data_path, read_shard_index(plan.config.data_path));
