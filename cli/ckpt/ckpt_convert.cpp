@@ -24,6 +24,7 @@ namespace ranklab {
 namespace {
 
 constexpr const char* kManifestKey = "ranklab_manifest";
+constexpr const char* kTokenizerKey = "ranklab_tokenizer";
 
 struct ConvertOptions {
   std::string from, to, dtype;
@@ -61,8 +62,9 @@ int to_file(const ConvertOptions& options) {
   const auto bytes_of = [&](const TensorInfo& tensor) {
     return convert_elements(source.tensor(tensor.name).type, source.read(tensor.name), tensor.type);
   };
-  const WrittenSafetensors written =
-      write_tensors(options.to, tensors, bytes_of, {.metadata = {{kManifestKey, manifest_text(about)}}});
+  std::map<std::string, std::string> metadata = {{kManifestKey, manifest_text(about)}};
+  if (!checkpoint.tokenizer().empty()) metadata[kTokenizerKey] = checkpoint.tokenizer();
+  const WrittenSafetensors written = write_tensors(options.to, tensors, bytes_of, {.metadata = metadata});
   return report(options, options.to, tensors.size(), written.file_bytes);
 }
 
@@ -101,7 +103,9 @@ int to_folder(const ConvertOptions& options) {
   manifest.layout = {{"world", 1}, {"tp", 1},  {"pp", 1},  {"dp", 1},
                      {"ep", 1},    {"etp", 1}, {"edp", 1}, {"zero_stage", 0}};
   const ModelConfig model = model_of(manifest, options.from);
-  const WrittenCheckpoint written = write_checkpoint(FileTensors(file), manifest, model, options.to);
+  const auto tokenizer = file.metadata().find(kTokenizerKey);
+  const WrittenCheckpoint written = write_checkpoint(FileTensors(file), manifest, model, options.to,
+                                                     tokenizer == file.metadata().end() ? "" : tokenizer->second);
   return report(options, written.folder, written.tensors, written.bytes);
 }
 

@@ -20,7 +20,6 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
-#include "core/data/tokenizer/tokenizer.h"
 #include "core/runtime/checkpoint_settings.h"
 
 namespace ranklab {
@@ -129,9 +128,8 @@ int run_reshard(Reshard& asked) {
   const Checkpoint checkpoint(checkpoint_named(asked.from));
   const RunPlan plan = plan_of(checkpoint, *asked.options);
   NewRunFolder out(asked.to, checkpoint.manifest().step);
-  const CheckpointManifest manifest = Resharder(checkpoint, plan).write(out.writer());
-  if (const std::optional<Tokenizer> tokenizer = find_tokenizer(checkpoint.folder()))
-    out.writer().write_tokenizer(tokenizer->json());
+  CheckpointManifest manifest = Resharder(checkpoint, plan).write(out.writer());
+  out.writer().write_tokenizer(checkpoint.tokenizer(), manifest);
   const std::string folder = out.publish(manifest);
   uint64_t bytes = 0;
   for (const CheckpointFile& file : manifest.files) bytes += file.bytes;

@@ -60,7 +60,7 @@ WrittenCheckpoint write_checkpoint(const TensorSource& source, CheckpointManifes
   int file = 0;
   for (const std::vector<TensorInfo>& tensors : files_of_at_most(source.tensors(), kFileBytes))
     merge_part(manifest, write_file(out.writer(), file++, source, tensors, written.bytes), run_folder);
-  out.writer().write_tokenizer(tokenizer);
+  out.writer().write_tokenizer(tokenizer, manifest);
   written.folder = out.publish(manifest);
   write_file_atomically(written.settings, model_toml(model, has_fp64(source)),
                         {.where = "checkpoint", .what = "cannot write the settings", .fix = "check the folder"});

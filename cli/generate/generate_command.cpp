@@ -17,6 +17,7 @@
 #include "cli/config/config_options.h"
 #include "cli/generate/logits_file.h"
 #include "cli/generate/saved_run.h"
+#include "cli/model/saved_tokenizer.h"
 #include "cli/train/console.h"
 #include "cli/train/gemm.h"
 #include "cli/world/adopt_world.h"
@@ -183,7 +184,7 @@ void choose_text(const RunPlan& plan, GenerateRequest& request, const std::strin
   if (!request.tokenizer.empty())
     tokenizer = open_tokenizer(request.tokenizer);
   else if (request.model)
-    tokenizer = find_tokenizer(request.model->checkpoint ? request.model->checkpoint->folder() : load);
+    tokenizer = request.model->checkpoint ? tokenizer_of(*request.model->checkpoint) : find_tokenizer(load);
   else if (plan.config.train_iters > 0 && std::filesystem::is_directory(plan.config.data_path) &&
            !plan.config.mock_data)
     tokenizer = open_shard_tokenizer(plan.config.data_path, read_shard_index(plan.config.data_path));

@@ -9,7 +9,7 @@ namespace ranklab {
 
 std::optional<Tokenizer> saved_tokenizer(const std::string& folder, std::vector<std::string>& notes) {
   namespace fs = std::filesystem;
-  if (!fs::exists(folder + "/config.json")) return find_tokenizer(checkpoint_named(folder));
+  if (!fs::exists(folder + "/config.json")) return tokenizer_of(Checkpoint(checkpoint_named(folder)));
   const auto has = [&](const char* name) { return fs::exists(folder + "/" + name); };
   if (!has(kTokenizerFile) && !(has("vocab.json") && has("merges.txt"))) return {};
   try {
@@ -19,6 +19,11 @@ std::optional<Tokenizer> saved_tokenizer(const std::string& folder, std::vector<
     notes.push_back("its tokenizer is left out: " + error.text().what + " (" + error.text().got + ")");
     return {};
   }
+}
+
+std::optional<Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
+  if (checkpoint.tokenizer().empty()) return {};
+  return Tokenizer(checkpoint.tokenizer(), checkpoint.folder() + "/" + kTokenizerFile);
 }
 
 std::string end_token_text(const Tokenizer& tokenizer) {

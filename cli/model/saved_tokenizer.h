@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/checkpoint/checkpoint.h"
 #include "core/data/tokenizer/tokenizer.h"
 
 namespace ranklab {
@@ -12,6 +13,7 @@ namespace ranklab {
 // `folder`: as open_saved_model() takes it. Nothing when there is none, or one of a kind that ranklab does not read, of
 // which `notes` is told. Throws kBadFile, kIo.
 std::optional<Tokenizer> saved_tokenizer(const std::string& folder, std::vector<std::string>& notes);
+std::optional<Tokenizer> tokenizer_of(const Checkpoint& checkpoint);
 // The text of the token that ends its documents, for tokenizer_config.json; "" for none.
 std::string end_token_text(const Tokenizer& tokenizer);
 

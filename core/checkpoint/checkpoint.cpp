@@ -5,6 +5,7 @@
 
 #include "core/base/checksum.h"
 #include "core/base/error.h"
+#include "core/base/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -34,8 +35,21 @@ void copy_piece(const SafetensorsFile& file, const TensorEntry& entry, std::span
 Checkpoint::Checkpoint(std::string folder) : folder_(std::move(folder)) {
   while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
   manifest_ = read_manifest(manifest_path());
+  if (!manifest_.tokenizer_xxh3.empty()) read_tokenizer();
   for (const CheckpointFile& file : manifest_.files) open(file);
   for (const auto& [name, tensor] : manifest_.tensors) check_pieces(name, tensor);
+}
+
+void Checkpoint::read_tokenizer() {
+  const std::string path = folder_ + "/" + kTokenizerName;
+  tokenizer_ = read_whole_file(path, kMostTokenizerBytes,
+                               {.kind = ErrorKind::kBadFile,
+                                .where = "checkpoint",
+                                .fix = "use another copy of the folder, or an earlier checkpoint",
+                                .follow_links = false});
+  if (const std::string got = xxh3_text(xxh3(std::as_bytes(std::span(tokenizer_)))); got != manifest_.tokenizer_xxh3)
+    refuse_checkpoint_file(path, "this is another file than the one its manifest names", "xxh3 " + got,
+                           "xxh3 " + manifest_.tokenizer_xxh3);
 }
 
 void Checkpoint::open(const CheckpointFile& file) {

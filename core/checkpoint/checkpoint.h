@@ -1,8 +1,8 @@
 // A checkpoint on disk (manifest.h), opened for reading: any slice of any tensor, assembled from pieces that another
 // layout may have written. Opening checks everything except the tensors' bytes: the manifest, that every file is the
-// one it names (size, hash of the header), that the pieces of each tensor cover it exactly once. Each chunk is checked
-// against its hash when it is read. Cost: opening reads the headers; reading a slice reads each piece from its first to
-// its last wanted element. Thread rule: const calls from any thread.
+// one it names (size, hash of the header), the tokenizer's text, that the pieces of each tensor cover it exactly once.
+// Each chunk is checked against its hash when it is read. Cost: opening reads the headers; reading a slice reads each
+// piece from its first to its last wanted element. Thread rule: const calls from any thread.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -25,6 +25,9 @@ class Checkpoint {
   const CheckpointManifest& manifest() const { return manifest_; }
   uint64_t file_bytes() const;  // total size of the files that hold tensors
 
+  // The text of its tokenizer.json; "" when it has none.
+  const std::string& tokenizer() const { return tokenizer_; }
+
   bool has(const std::string& name) const { return manifest_.tensors.contains(name); }
   const StoredTensor& tensor(const std::string& name) const;  // throws kBadFile with the nearest name
 
@@ -39,11 +42,13 @@ class Checkpoint {
 
  private:
   void open(const CheckpointFile& file);
+  void read_tokenizer();
   void check_pieces(const std::string& name, const StoredTensor& tensor) const;
   std::string manifest_path() const { return folder_ + "/" + kManifestName; }
 
   std::string folder_;
   CheckpointManifest manifest_;
+  std::string tokenizer_;
   std::map<std::string, std::unique_ptr<SafetensorsFile>> files_;
 };
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <set>
 
+#include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
@@ -128,7 +129,8 @@ void CheckpointWriter::give_name() {
   if (calls_.rename(temporary_.c_str(), target.c_str()) != 0) refuse("cannot name the checkpoint", target);
 }
 
-void CheckpointWriter::write_tokenizer(const std::string& json) {
+void CheckpointWriter::write_tokenizer(const std::string& json, CheckpointManifest& manifest) {
+  manifest.tokenizer_xxh3 = json.empty() ? "" : xxh3_text(xxh3(std::as_bytes(std::span(json))));
   if (!json.empty())
     write_file_atomically(temporary_ + "/" + kTokenizerName, json, file_words(), {.durable = true, .calls = &calls_});
 }

@@ -16,8 +16,6 @@
 
 namespace ranklab {
 
-inline constexpr const char* kTokenizerName = "tokenizer.json";  // of Hugging Face, where the tokens have a tokenizer
-
 struct PieceToWrite {
   std::string tensor = {};  // "weight/NAME"
   TensorType type = TensorType::kF32;
@@ -41,8 +39,8 @@ class CheckpointWriter {
   // Returns nothing while that rank has not written its part yet. Throws kBadFile.
   std::optional<CheckpointManifest> find_part(int rank) const;
 
-  // The tokenizer.json that goes with the weights; nothing for "". Before publish().
-  void write_tokenizer(const std::string& json);
+  // The tokenizer.json that goes with the weights, for the manifest that publish() then gets; nothing for "".
+  void write_tokenizer(const std::string& json, CheckpointManifest& manifest);
   // Writes the manifest, renames the folder, and writes the hint "latest". `manifest` has all parts merged into it.
   void publish(const CheckpointManifest& manifest);
   // Removes what was written, as far as possible. Must not follow publish().

@@ -21,6 +21,9 @@
 namespace ranklab {
 
 inline constexpr const char* kManifestName = "manifest.json";
+// Of Hugging Face: what made the tokens that the model knows.
+inline constexpr const char* kTokenizerName = "tokenizer.json";
+inline constexpr uint64_t kMostTokenizerBytes = uint64_t{64} << 20;
 inline constexpr uint64_t kMostManifestBytes = uint64_t{64} << 20;
 inline constexpr int64_t kCheckpointFormat = 2;
 
@@ -56,6 +59,7 @@ struct CheckpointManifest {
   std::map<std::string, double> metrics = {};      // of the last step
   // scale, clean_steps and skipped_steps (core/optim/loss_scaler.h); empty: there was none
   std::map<std::string, double> loss_scale = {};
+  std::string tokenizer_xxh3 = {};  // of kTokenizerName beside it, as xxh3_text(); "": there is none
   std::vector<CheckpointFile> files = {};
   std::map<std::string, StoredTensor> tensors = {};
   bool operator==(const CheckpointManifest&) const = default;

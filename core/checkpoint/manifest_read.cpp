@@ -198,6 +198,11 @@ CheckpointManifest parse_manifest(std::string_view text, const std::string& path
                               .data = reader.texts(root, "data"),
                               .metrics = reader.numbers(root, "metrics")};
   if (root.contains("loss_scale")) manifest.loss_scale = reader.numbers(root, "loss_scale");
+  if (root.contains("tokenizer_xxh3")) {
+    manifest.tokenizer_xxh3 = reader.text(root, "tokenizer_xxh3");
+    if (uint64_t hash = 0; !parse_xxh3_text(manifest.tokenizer_xxh3, hash))
+      reader.refuse("the tokenizer has no hash", quote(printable(manifest.tokenizer_xxh3)), "16 digits");
+  }
   std::set<std::string> files;
   for (const json& file : reader.member(root, "files", json::value_t::array)) {
     manifest.files.push_back(reader.file(file));

@@ -99,6 +99,7 @@ std::string manifest_text(const CheckpointManifest& manifest) {
                        {"data", map_json(manifest.data)},
                        {"metrics", map_json(manifest.metrics)}};
   if (!manifest.loss_scale.empty()) json["loss_scale"] = map_json(manifest.loss_scale);
+  if (!manifest.tokenizer_xxh3.empty()) json["tokenizer_xxh3"] = manifest.tokenizer_xxh3;
   json["files"] = files_json(manifest.files);
   json["tensors"] = tensors_json(manifest.tensors);
   json[kManifestHashKey] = std::string(kHashDigits, '0');

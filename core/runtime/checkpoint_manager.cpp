@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/checkpoint/run_lock.h"
@@ -21,8 +20,6 @@
 
 namespace ranklab {
 namespace {
-
-constexpr uint64_t kMostTokenizerBytes = 64 << 20;
 
 class NoCheckpoints : public CheckpointManager {
  public:
@@ -59,8 +56,7 @@ class RunCheckpoints : public CheckpointManager {
     choice_ = choose_checkpoint(plan, data_);
     start_.token = wall_now_ns() ^ (int64_t{::getpid()} << 40);
     if (!choice_.checkpoint) return;
-    if (tokenizer_.empty())
-      tokenizer_ = read_file_if_any(choice_.checkpoint->folder() + "/" + kTokenizerName, kMostTokenizerBytes);
+    if (tokenizer_.empty()) tokenizer_ = choice_.checkpoint->tokenizer();
     const CheckpointManifest& manifest = choice_.checkpoint->manifest();
     start_.step = manifest.step;
     if (config_.finetune) return;

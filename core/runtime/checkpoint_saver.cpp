@@ -178,7 +178,7 @@ void CheckpointSaver::collect_parts(const CheckpointWriter& writer, Save& save) 
 void CheckpointSaver::publish(CheckpointWriter& writer, Save& save) {
   CheckpointManifest& manifest = save.head->manifest;
   for (const auto& [rank, part] : save.parts) merge_part(manifest, part, writer.temporary_folder());
-  writer.write_tokenizer(options_.tokenizer);
+  writer.write_tokenizer(options_.tokenizer, manifest);
   writer.publish(manifest);
   if (options_.keep_last == 0) return;
   const std::vector<StepFolder> folders = step_folders(options_.run_folder);

@@ -25,7 +25,9 @@ class CheckpointDamageTest : public ::testing::Test {
     folder_ = save_two_ranks(run_, 40, 100);
   }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  std::vector<std::string> files() const { return {kManifestName, "rank_00000.safetensors", "rank_00001.safetensors"}; }
+  std::vector<std::string> files() const {
+    return {kManifestName, kTokenizerName, "rank_00000.safetensors", "rank_00001.safetensors"};
+  }
 
   // The manifest's text with this replaced and its hash made right again.
   void edit_manifest(const std::string& from, const std::string& to) {
@@ -261,10 +263,10 @@ TEST(PowerLoss, NoNameIsGivenToWhatIsNotOnTheDisk) {
     save_two_ranks(run, 5, 1, calls);
     EXPECT_THAT(calls.dangling, ::testing::IsEmpty());
     EXPECT_THAT(calls.unsynced(), ::testing::IsEmpty());
-    const std::vector<std::string> want = {"rank_00000.safetensors", "rank_00001.safetensors", kManifestName,
-                                           "step_00000005"};
+    const std::vector<std::string> want = {"rank_00000.safetensors", "rank_00001.safetensors", kTokenizerName,
+                                           kManifestName, "step_00000005"};
     ASSERT_GE(calls.names.size(), want.size());
-    EXPECT_EQ(std::vector<std::string>(calls.names.begin(), calls.names.begin() + 4), want);
+    EXPECT_EQ(std::vector<std::string>(calls.names.begin(), calls.names.begin() + 5), want);
     EXPECT_EQ(calls.names.back(), "latest");
   }
 }

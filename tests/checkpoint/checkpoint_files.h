@@ -49,7 +49,8 @@ inline std::string save_two_ranks(const std::string& run_folder, int64_t step, f
                                   FileCalls& calls = system_file_calls()) {
   CheckpointWriter writer(run_folder, step, "test", calls);
   try {
-    const CheckpointManifest whole = write_two_ranks(writer, step, first);
+    CheckpointManifest whole = write_two_ranks(writer, step, first);
+    writer.write_tokenizer("{\"model\": 1}\n", whole);
     writer.publish(whole);
   } catch (...) {
     writer.discard();

@@ -76,12 +76,15 @@ TEST_F(TokenizerCommands, ACheckpointSpeaksItsTextWhereverItGoes) {
   EXPECT_THAT(first.at("text").get<std::string>(), StartsWith("The rank"));
   EXPECT_EQ(first.at("prompt_tokens"), 2);
   const std::vector<std::string> steps = {"ckpt reshard " + at("ckpt") + " " + at("resharded") + " --tp 2",
+                                          "ckpt convert " + at("ckpt") + " " + at("one.safetensors"),
+                                          "ckpt convert " + at("one.safetensors") + " " + at("converted"),
                                           "ckpt export-hf " + at("ckpt") + " " + at("hf"),
                                           "ckpt import-hf " + at("hf") + " " + at("back")};
   for (const std::string& step : steps) EXPECT_EQ(ranklab_and_errors(step).exit_code, 0) << step;
   EXPECT_EQ(text_of_file(at("hf/tokenizer.json")), text_of_file(at("tok/tokenizer.json")));
   EXPECT_THAT(text_of_file(at("hf/tokenizer_config.json")), HasSubstr(R"("eos_token": "<|endoftext|>")"));
-  for (const char* copy : {"resharded", "back"}) EXPECT_EQ(data_of(generate + at(copy)).at("text"), first.at("text"));
+  for (const char* copy : {"resharded", "converted", "back"})
+    EXPECT_EQ(data_of(generate + at(copy)).at("text"), first.at("text"));
 }
 
 // A run that starts from a checkpoint and has data without a tokenizer keeps the checkpoint's.

@@ -2,6 +2,7 @@
 
     python tests/data/make_tokenizer_golden.py                    writes tests/data/tokenizers/ anew, which a test reads
     python tests/data/make_tokenizer_golden.py --check RANKLAB    compares 5 MB of mixed text: ids, training, decoding
+        [TOKENIZER.json ...]                                      and the ids of other tokenizers
 
 Characters whose normal forms the package does not know, because they are newer than its tables (Unicode 9), are left out.
 Ends with 1 when an id differs."""
@@ -110,7 +111,7 @@ def ranklab_json(program, *words):
     return json.loads(ran.stdout)["data"]
 
 
-def check(program, size=5_000_000):
+def check(program, others, size=5_000_000):
     different = 0
     with tempfile.TemporaryDirectory() as folder:
         text_path = f"{folder}/mixed.txt"
@@ -145,10 +146,16 @@ def check(program, size=5_000_000):
             different += wrong + wrong_text
             print(f"{style:12} {len(want):9,} ids, {wrong} differ{note}, decoded text {'DIFFERS' if wrong_text else 'equal'}"
                   f" (the package encodes {size / theirs / 1e6:.1f} MB/s)", flush=True)
+        for path in others:
+            want = Tokenizer.from_file(path).encode(text).ids
+            got = ranklab_json(program, "encode", text_path, "--tokenizer", path)["tokens"]
+            wrong = sum(a != b for a, b in zip(got, want)) + abs(len(got) - len(want))
+            different += wrong
+            print(f"{path}: {len(want):,} ids, {wrong} differ", flush=True)
     return 1 if different else 0
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--check"]:
-        sys.exit(check(sys.argv[2], int(sys.argv[3]) if len(sys.argv) > 3 else 5_000_000))
+        sys.exit(check(sys.argv[2], sys.argv[3:]))
     write_golden()
