@@ -87,6 +87,7 @@ std::string kept_types_text(const StateTypes& types) {
   std::string moments = "no moments";
   if (types.moments == 1) moments = "momentum " + text(types.exp_avg);
   if (types.moments == 2) moments = "moments " + text(types.exp_avg) + " and " + text(types.exp_avg_sq);
+  if (types.matrix_moments < types.moments) moments += ", of hidden matrices " + text(types.exp_avg) + " alone";
   return (types.has_masters() ? "master weights " + text(types.main_params) : std::string("no master weights")) +
          ", gradients " + text(types.main_grads) + ", " + moments;
 }

@@ -11,10 +11,11 @@ namespace ranklab {
 namespace {
 
 // Model settings that only training or an export reads: they may change when a run resumes.
-constexpr std::array<std::string_view, 11> kFree = {
-    "model.preset",   "model.dropout",      "model.init_std",   "model.hf_architecture", "model.hf_rope_interleave",
-    "moe.balancing",  "moe.aux_loss_coeff", "moe.z_loss_coeff", "moe.bias_update_rate",  "moe.force_balance",
-    "mtp.loss_weight"};
+constexpr std::array<std::string_view, 12> kFree = {
+    "model.preset",         "model.dropout",         "model.attention_dropout",
+    "model.init_std",       "model.hf_architecture", "model.hf_rope_interleave",
+    "moe.balancing",        "moe.aux_loss_coeff",    "moe.z_loss_coeff",
+    "moe.bias_update_rate", "moe.force_balance",     "mtp.loss_weight"};
 
 bool shapes_model(std::string_view key) {
   for (const std::string_view free : kFree) {

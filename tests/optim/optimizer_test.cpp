@@ -85,7 +85,10 @@ TEST(Sgd, IsTheFormula) {
   }
 }
 
-at::Tensor lion_reference(at::Tensor w, double salt, const LionOptions& o, double decay, int steps) {
+struct LionState {
+  at::Tensor weight, momentum;
+};
+LionState lion_reference(at::Tensor w, double salt, const LionOptions& o, double decay, int steps) {
   at::Tensor m = at::zeros_like(w);
   for (int t = 1; t <= steps; ++t) {
     const at::Tensor g = wave(w.sizes(), salt + t);
@@ -93,22 +96,23 @@ at::Tensor lion_reference(at::Tensor w, double salt, const LionOptions& o, doubl
     w = w - 0.01 * t * (direction + decay * w);
     m = o.beta2 * m + (1 - o.beta2) * g;
   }
-  return w;
+  return {w, m};
 }
 
 TEST(Lion, IsTheFormulaAndDecaysOnlyWeights) {
   Fixture f;
   const LionOptions options{.weight_decay = 0.2};
-  const at::Tensor weight = lion_reference(f.weight.data.detach().clone(), 0.3, options, 0.2, 5);
-  const at::Tensor norm = lion_reference(f.norm.data.detach().clone(), 0.9, options, 0.0, 5);
+  const LionState weight = lion_reference(f.weight.data.detach().clone(), 0.3, options, 0.2, 5);
+  const LionState norm = lion_reference(f.norm.data.detach().clone(), 0.9, options, 0.0, 5);
   const auto optimizer = make_lion(f.registry.parameters(), options);
   for (int t = 1; t <= 5; ++t) {
     f.set_grads(t);
     optimizer->step(0.01 * t);
   }
-  EXPECT_LT(relative_error(f.weight.data, weight), 1e-14);
-  EXPECT_LT(relative_error(f.norm.data, norm), 1e-14);
+  EXPECT_LT(relative_error(f.weight.data, weight.weight), 1e-14);
+  EXPECT_LT(relative_error(f.norm.data, norm.weight), 1e-14);
   EXPECT_EQ(optimizer->states()[0].moments.size(), 1u);
+  EXPECT_LT(relative_error(optimizer->states()[0].moments[0].second, weight.momentum), 1e-14);
   EXPECT_EQ(optimizer->updates(), 5);
 }
 

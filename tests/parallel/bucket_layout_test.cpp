@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 namespace ranklab {
 namespace {
 
@@ -69,6 +72,71 @@ TEST(BucketLayout, HoldersOfTheSameParametersCutThemAlike) {
   };
   for (int shard = 0; shard < 4; ++shard) EXPECT_EQ(owned(first, shard), owned(last, shard));
   EXPECT_EQ(owned(first, 0).size(), 1u);
+}
+
+std::vector<BucketItem> matrices(MatrixBuckets kind, const std::vector<int>& holders = {}) {
+  std::vector<BucketItem> items;
+  for (const int64_t elements : {900, 300, 1200, 500, 700, 100, 1100, 400, 800, 1000, 600, 200})
+    items.push_back(
+        {.name = "m" + std::to_string(elements), .elements = elements, .pipeline_ranks = holders, .matrix = kind});
+  items.push_back({.name = "embedding", .elements = 5000});
+  return items;
+}
+
+TEST(BucketLayout, MatricesApartHaveBucketsOfTheirOwn) {
+  for (const int shards : {1, 4}) {
+    for (const MatrixBuckets kind : {MatrixBuckets::kApart, MatrixBuckets::kWhole}) {
+      const std::vector<BucketItem> items = matrices(kind);
+      size_t seen = 0;
+      for (const BucketLayout& bucket : lay_out_buckets(items, 8000, shards)) {
+        for (const BucketPlace& place : bucket.places) EXPECT_EQ(items[place.item].matrix, bucket.matrix);
+        seen += bucket.places.size();
+      }
+      EXPECT_EQ(seen, items.size());
+    }
+  }
+}
+
+TEST(BucketLayout, NoShardEndsWithinAWholeMatrix) {
+  const std::vector<BucketItem> items = matrices(MatrixBuckets::kWhole);
+  for (const int shards : {2, 3, 4, 16}) {
+    SCOPED_TRACE(shards);
+    std::vector<int> owners(items.size(), 0);
+    for (const BucketLayout& bucket : lay_out_buckets(items, 8000, shards)) {
+      ASSERT_EQ(bucket.elements % (shards * kBucketLineElements), 0);
+      for (int shard = 0; shard < shards; ++shard) {
+        int64_t end = 0;
+        for (const ShardPiece& piece : pieces_of(bucket, shards, shard)) {
+          if (items[piece.item].matrix != MatrixBuckets::kWhole) continue;
+          ++owners[piece.item];
+          EXPECT_EQ(piece.elements(), items[piece.item].elements);
+          EXPECT_GE(piece.offset, end) << "pieces overlap";
+          end = piece.offset + piece.elements();
+        }
+      }
+      const double padding = static_cast<double>(bucket.padding()) / static_cast<double>(bucket.elements);
+      if (bucket.matrix == MatrixBuckets::kWhole && shards <= 4) {
+        EXPECT_LT(padding, 0.25);
+      }
+    }
+    for (size_t i = 0; i + 1 < items.size(); ++i) EXPECT_EQ(owners[i], 1) << items[i].name;
+  }
+}
+
+// However a rank's other parameters lie.
+TEST(BucketLayout, HoldersOfTheSameWholeMatricesShardThemAlike) {
+  const std::vector<BucketItem> first = matrices(MatrixBuckets::kWhole, {0, 1});
+  std::vector<BucketItem> last = first;
+  std::reverse(last.begin(), last.end());
+  last.push_back({.name = "own", .elements = 3000, .matrix = MatrixBuckets::kWhole});
+  const auto owned = [](const std::vector<BucketItem>& items, int shard) {
+    std::set<std::string> names;
+    for (const BucketLayout& bucket : lay_out_buckets(items, 4000, 4))
+      for (const ShardPiece& piece : pieces_of(bucket, 4, shard))
+        if (!items[piece.item].pipeline_ranks.empty()) names.insert(items[piece.item].name);
+    return names;
+  };
+  for (int shard = 0; shard < 4; ++shard) EXPECT_EQ(owned(first, shard), owned(last, shard));
 }
 
 }  // namespace

@@ -101,6 +101,15 @@ TEST(ZeroMap, IsWhatTheOptimizersUpdate) {
     c.parallel.pp = 2;
     c.pipeline_schedule = "dualpipe";
     expect_the_map(c);
+    for (const MuonDistribution form : {MuonDistribution::kDistributed, MuonDistribution::kLayerSharded}) {
+      c = zero_config(8, stage);
+      c.parallel.pp = 2;
+      c.parallel.ep = 2;
+      c.model.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 24, .first_dense_layers = 1};
+      c.optimizer = OptimizerKind::kMuon;
+      c.muon_distribution = form;
+      expect_the_map(c);
+    }
     if (stage == 0) continue;
     c = zero_config(8, stage);
     c.parallel.replicas = 2;
