@@ -80,7 +80,9 @@ CommandAction setup_eval(CommandLine& app) {
       "the windows and choices out; every layout gives the same numbers.");
   auto options = std::make_shared<ConfigOptions>(app, eval_defaults());
   auto request = std::make_shared<EvalRequest>();
-  app.add_option("--text", request->text, "perplexity of this text, and its bits a byte")->type_name("FILE");
+  app.add_option("--text", request->text,
+                 "perplexity of this text, and its bits a byte; or of the tokens in a folder of shards")
+      ->type_name("FILE");
   app.add_option("--stride", request->stride,
                  "tokens from one window of --text to the next (default: the context's length)")
       ->range(int64_t{1}, int64_t{1} << 24);

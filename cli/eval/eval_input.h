@@ -17,6 +17,7 @@ struct EvalRequest {
 // Its requests refer to its tokens: it is moved, not copied.
 struct EvalInput {
   std::vector<int64_t> text_tokens = {};
+  bool text_is_bytes = true;  // a token is one; else they are of a folder of shards
   std::vector<ChoiceTask> tasks = {};
   std::vector<std::vector<int64_t>> task_tokens = {};
   std::vector<ScoreRequest> requests = {};

@@ -18,7 +18,7 @@ struct TextResult {
   double nats = 0;  // of all of them
   double mean() const { return nats / static_cast<double>(tokens); }
   double perplexity() const { return std::exp(mean()); }
-  double bits_per_byte() const { return mean() / std::log(2.0); }  // a token is a byte
+  double bits_per_byte() const { return mean() / std::log(2.0); }  // where a token is one
 };
 
 struct TaskResult {
@@ -79,8 +79,8 @@ void print_eval_text(const RunPlan& plan, const EvalRequest& request, const Eval
     std::printf("\n%s: %ld tokens scored in %zu windows of %ld, stride %ld\n", without_controls(request.text).c_str(),
                 static_cast<long>(text.tokens), input.windows, static_cast<long>(context),
                 static_cast<long>(request.stride > 0 ? request.stride : context));
-    std::printf("  nats a token  %12.6f\n  perplexity    %12.6f\n  bits a byte   %12.6f\n", text.mean(),
-                text.perplexity(), text.bits_per_byte());
+    std::printf("  nats a token  %12.6f\n  perplexity    %12.6f\n", text.mean(), text.perplexity());
+    if (input.text_is_bytes) std::printf("  bits a byte   %12.6f\n", text.bits_per_byte());
   }
   if (request.tasks.empty()) return;
   const TaskResult tasks = task_result(input, scores);
@@ -104,7 +104,7 @@ void print_eval_json(const RunPlan& plan, const EvalRequest& request, const Eval
                     {"stride", request.stride > 0 ? request.stride : context},
                     {"nats_per_token", text.mean()},
                     {"perplexity", text.perplexity()},
-                    {"bits_per_byte", text.bits_per_byte()}};
+                    {"bits_per_byte", input.text_is_bytes ? ordered_json(text.bits_per_byte()) : ordered_json()}};
   }
   if (!request.tasks.empty()) data["tasks"] = tasks_json(request, input, task_result(input, scores));
   std::fputs(json_result(data).c_str(), stdout);

@@ -59,6 +59,7 @@ int run_report(const ReportOptions& options) {
     for (const nlohmann::ordered_json& problem : data["runs"].back()["problems"])
       warnings.push_back(data["runs"].back()["folder"].get<std::string>() + ": " + problem.get<std::string>());
   }
+  if (runs.size() == 2) data["settings_that_differ"] = differences_json(runs[0], runs[1]);
   std::printf("%s", json_result(data, warnings).c_str());
   return 0;
 }

@@ -161,4 +161,15 @@ ordered_json report_json(const RunFacts& run) {
           {"traced_step", run.step ? step_json(*run.files.trace, *run.step) : ordered_json()}};
 }
 
+ordered_json differences_json(const RunFacts& a, const RunFacts& b) {
+  if (!a.files.record || !b.files.record) return nullptr;
+  const auto value = [](const viz::RunSetting* one) {
+    return one == nullptr ? ordered_json() : ordered_json(sound(one->value));
+  };
+  ordered_json out = ordered_json::object();
+  for (const viz::SettingDifference& one : viz::setting_differences(*a.files.record, *b.files.record))
+    out[sound(one.key)] = {{"a", value(one.a)}, {"b", value(one.b)}};
+  return out;
+}
+
 }  // namespace ranklab

@@ -7,5 +7,7 @@
 namespace ranklab {
 
 nlohmann::ordered_json report_json(const viz::RunFacts& run);
+// {"optim.lr": {"a": "0.001", "b": null}}: settings that differ; null where a run has no record.
+nlohmann::ordered_json differences_json(const viz::RunFacts& a, const viz::RunFacts& b);
 
 }  // namespace ranklab

@@ -117,6 +117,21 @@ TEST_F(Eval, AHuggingFaceFolderIsEvaluatedAsItIs) {
             0);
 }
 
+// The same tokens from shards: the same numbers, and models whose tokens are no bytes.
+TEST_F(Eval, AFolderOfShardsIsEvaluatedByItsTokens) {
+  ASSERT_EQ(
+      run_command("cd '" + folder() + "' && '" RANKLAB_PROGRAM "' data prepare text.txt --out shards 2>&1").exit_code,
+      0);
+  const nlohmann::json bytes = data("--load ck --text text.txt")["text"],
+                       shards = data("--load ck --text shards")["text"];
+  EXPECT_EQ(shards["nats_per_token"], bytes["nats_per_token"]);
+  EXPECT_EQ(shards["tokens"], bytes["tokens"]);
+  EXPECT_TRUE(shards["bits_per_byte"].is_null());
+  const nlohmann::json larger =
+      data("--num-layers 1 --hidden-size 32 --vocab-size 300 --seq-length 32 --text shards --dp 2")["text"];
+  EXPECT_NEAR(larger["nats_per_token"].get<double>(), std::log(300.0), 0.2);  // untrained: any of them
+}
+
 TEST_F(Eval, TextSaysWhatWasDone) {
   const Outcome out = eval("--load ck --text text.txt --tasks tasks.jsonl --tp 2");
   EXPECT_EQ(out.exit_code, 0);

@@ -121,6 +121,10 @@ TEST_F(Report, TwoRunsAreCompared) {
   const std::string page = text("ab.html");
   for (const char* part : {"Two runs beside each other", "Settings that differ", ">optim.lr</td>", ">parallel.tp</td>"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
+  const nlohmann::json differ = answer_of(run("ranklab report a b --json")).at("settings_that_differ");
+  EXPECT_EQ(differ["optim.lr"]["b"], "0.001");
+  EXPECT_EQ(differ["parallel.tp"]["a"], "1");
+  EXPECT_FALSE(differ.contains("model.num_layers"));
   EXPECT_EQ(page.find(">model.num_layers</td><td class=\"words\">2</td><td class=\"words\">2</td>"), std::string::npos);
 }
 

@@ -48,14 +48,10 @@ std::string difference_section(Runs runs) {
   if (!a || !b)
     return absent("Not known: a run has no run.json, which ranklab train writes into the folder of --log-dir.");
   HtmlTable table{.head = {"setting", "A", "B", "A's origin", "B's origin"}, .words = 5};
-  for (const RunSetting& one : a->settings) {
-    const RunSetting* other = b->find(one.key);
-    if (other == nullptr || other->value != one.value)
-      table.rows.push_back({one.key, one.value, other == nullptr ? "-" : other->value, one.origin,
-                            other == nullptr ? "" : other->origin});
-  }
-  for (const RunSetting& one : b->settings)
-    if (a->find(one.key) == nullptr) table.rows.push_back({one.key, "-", one.value, "", one.origin});
+  const auto value = [](const RunSetting* one) { return one == nullptr ? std::string("-") : one->value; };
+  const auto origin = [](const RunSetting* one) { return one == nullptr ? std::string() : one->origin; };
+  for (const SettingDifference& one : setting_differences(*a, *b))
+    table.rows.push_back({one.key, value(one.a), value(one.b), origin(one.a), origin(one.b)});
   return table.rows.empty() ? paragraph("None: both have the same settings.") : table_markup(table);
 }
 

@@ -39,6 +39,17 @@ const RunSetting* RunRecord::find(const std::string& key) const {
   return at == settings.end() ? nullptr : &*at;
 }
 
+std::vector<SettingDifference> setting_differences(const RunRecord& a, const RunRecord& b) {
+  std::vector<SettingDifference> out;
+  for (const RunSetting& one : a.settings) {
+    const RunSetting* other = b.find(one.key);
+    if (other == nullptr || other->value != one.value) out.push_back({one.key, &one, other});
+  }
+  for (const RunSetting& one : b.settings)
+    if (a.find(one.key) == nullptr) out.push_back({one.key, nullptr, &one});
+  return out;
+}
+
 RunRecord read_run_record(const std::string& path) {
   const json read = json::parse(
       read_whole_file(path, kMostBytes, {.kind = ErrorKind::kBadFile, .where = "report", .fix = "check the folder"}),

@@ -35,6 +35,15 @@ struct RunRecord {
   const RunSetting* find(const std::string& key) const;  // null: no such setting
 };
 
+// A setting that two runs have differently; null: the run does not know it.
+struct SettingDifference {
+  std::string key;
+  const RunSetting* a = nullptr;
+  const RunSetting* b = nullptr;
+};
+// In a's order, then what only b has. The runs outlive the result.
+std::vector<SettingDifference> setting_differences(const RunRecord& a, const RunRecord& b);
+
 // What is missing, or of another type, stays empty. Throws kBadFile for a file that cannot be read or is no JSON
 // object.
 RunRecord read_run_record(const std::string& path);
