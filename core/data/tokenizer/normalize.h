@@ -1,5 +1,5 @@
-// UTF-8 and Unicode's normal forms (UAX 15), by utf8proc. Cost: nothing for ASCII, else about 5 bytes of memory a byte of text.
-// Thread rule: pure.
+// UTF-8 and Unicode's normal forms (UAX 15), by utf8proc. Cost: nothing for ASCII, else about 5 bytes of memory a byte
+// of text. Thread rule: pure.
 #pragma once
 #include <span>
 #include <string>

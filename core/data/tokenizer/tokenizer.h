@@ -1,6 +1,6 @@
 // A byte-level BPE tokenizer from files of Hugging Face: tokenizer.json, or a folder with it, or with vocab.json and
 // merges.txt. Its ids are those of the package tokenizers; a test compares them. Cost: opening reads and checks the
-// files (a second for 10 MB), encoding makes some 10 MB a second where words repeat, as text has it (`ranklab data
+// files (a second for 10 MB), encoding makes 15 to 50 MB a second where words repeat, as in text (`ranklab data
 // tokenizer info --bench`). Thread rule: one thread at a time.
 #pragma once
 #include <cstdint>
