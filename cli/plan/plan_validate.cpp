@@ -16,6 +16,7 @@
 #include "core/base/text.h"
 #include "core/plan/framework_memory.h"
 #include "core/plan/measured_runs.h"
+#include "core/plan/plan_band.h"
 #include "core/plan/step_time.h"
 
 namespace ranklab {
@@ -199,6 +200,29 @@ nlohmann::ordered_json row_json(const Compared& row) {
   return json;
 }
 
+// Whether a plan's range of 90 % of published runs holds what was measured.
+struct Held {
+  int times = 0, of_times = 0, memory = 0, of_memory = 0;
+};
+Held held_of(const std::vector<const Compared*>& rows) {
+  Held held;
+  for (const Compared* row : rows) {
+    const PlanBand band = plan_band(row->predicted->software);
+    const auto holds = [](double predicted_over_measured, double low, double high) {
+      return 1 / predicted_over_measured >= low && 1 / predicted_over_measured <= high;
+    };
+    if (const auto ratio = row->time_ratio()) {
+      ++held.of_times;
+      held.times += holds(*ratio, band.step_low, band.step_high) ? 1 : 0;
+    }
+    if (const auto ratio = row->memory_ratio()) {
+      ++held.of_memory;
+      held.memory += holds(*ratio, band.memory_low, band.memory_high) ? 1 : 0;
+    }
+  }
+  return held;
+}
+
 using ComparedBy = std::map<std::string, std::vector<const Compared*>>;
 
 void print_summaries(const ComparedBy& by_gpu, const ComparedBy& by_source, const std::vector<const Compared*>& all) {
@@ -207,6 +231,9 @@ void print_summaries(const ComparedBy& by_gpu, const ComparedBy& by_source, cons
   for (const ComparedBy* group : {&by_gpu, &by_source})
     for (const auto& [what, rows] : *group) std::fputs(summary_text(what, summary_of(rows)).c_str(), stdout);
   std::fputs(summary_text("all", summary_of(all)).c_str(), stdout);
+  const Held held = held_of(all);
+  std::printf("\nin the range that plans state for 90 %% of runs: %d of %d step times, %d of %d peaks of memory\n",
+              held.times, held.of_times, held.memory, held.of_memory);
 }
 
 bool wanted(const MeasuredRun& run, const std::string& only) {

@@ -14,6 +14,7 @@
 #include "cli/training_module.h"
 #include "core/base/text.h"
 #include "core/plan/axis_traffic.h"
+#include "core/plan/plan_band.h"
 #include "core/plan/step_time.h"
 
 namespace ranklab {
@@ -75,9 +76,13 @@ std::string on_gpu_text(const FrameworkMemory& memory, const RunPlan& plan) {
   std::string text = "  of a GPU, as " + plan.config.software + " takes it\n";
   for (const auto& [part, bytes] : memory.parts())
     if (bytes > 0) text += strprintf("    %-12s %10s\n", part, human_bytes(bytes).c_str());
-  return text + strprintf("    %-12s %10s  %.3g %% of %s\n", "together", human_bytes(memory.on_device()).c_str(),
+  const PlanBand band = plan_band(plan.config.software);
+  const double tensors = memory.reserved();
+  return text + strprintf("    %-12s %10s  %.3g %% of %s; in 90 %% of published runs %s to %s\n", "together",
+                          human_bytes(memory.on_device()).c_str(),
                           100 * memory.on_device() / static_cast<double>(plan.profile.memory_bytes),
-                          plan.profile.name.c_str());
+                          plan.profile.name.c_str(), human_bytes(memory.context + band.memory_low * tensors).c_str(),
+                          human_bytes(memory.context + band.memory_high * tensors).c_str());
 }
 
 std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& style) {
@@ -133,6 +138,12 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
   std::string text = strprintf("  step     estimate, within %.0f %%: ", 100 * kStepTimeTolerance);
   text += style.bold(strprintf("%s ms of virtual time", milliseconds_text(run.time.total_ns).c_str()));
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
+  if (plan.profile.kernels != nullptr) {
+    const PlanBand band = plan_band(plan.config.software);
+    text += strprintf("    in 90 %% of published runs %s to %s (%.2f to %.2f times such a plan)\n",
+                      human_ns(band.step_low * run.time.total_ns).c_str(),
+                      human_ns(band.step_high * run.time.total_ns).c_str(), band.step_low, band.step_high);
+  }
   text += strprintf("    compute      %10s  %s\n", human_ns(run.time.compute_ns).c_str(),
                     flop_text(run.time.flops).c_str());
   text += strprintf("    %-12s %10s  %s\n", "", "", kernels_text(run.time).c_str());
@@ -222,6 +233,13 @@ std::string dry_run_json(const RunPlan& plan) {
                                    {"exposed_ms", exposed},
                                    {"mfu", run.mfu},
                                    {"tolerance", kStepTimeTolerance}}}};
+  if (plan.profile.kernels != nullptr) {
+    const PlanBand band = plan_band(c.software);
+    const double context = run.on_gpu.context, tensors = run.on_gpu.reserved();
+    data["in_90_percent_of_published_runs"] = {
+        {"step_ms", {band.step_low * run.time.total_ns * 1e-6, band.step_high * run.time.total_ns * 1e-6}},
+        {"gpu_memory_bytes", {context + band.memory_low * tensors, context + band.memory_high * tensors}}};
+  }
   if (plan.schedule.num_stages() > 1) {
     data["pp"] = c.parallel.pp;
     data["pipeline"] = pipeline_json(plan);

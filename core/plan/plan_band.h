@@ -1,0 +1,17 @@
+// How far published runs were from plans to whose fit they did not belong: what a plan says is given with the range
+// that held 90 % of them (docs/planner.md). Thread rule: pure. Torch-free.
+#pragma once
+#include <string>
+
+namespace ranklab {
+
+// Measured over predicted, of 90 % of the runs.
+struct PlanBand {
+  double step_low = 1, step_high = 1;
+  double memory_low = 1, memory_high = 1;
+};
+
+// `software`: of core/sim/software.h.
+PlanBand plan_band(const std::string& software);
+
+}  // namespace ranklab
