@@ -40,7 +40,7 @@ int run_eval(ConfigOptions& options, const EvalRequest& request, const std::stri
   if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
   choose_replica_world(options, config);
   RunPlan plan = options.resolve(std::move(config));
-  const EvalInput input = read_eval_input(request, plan.config.model);
+  const EvalInput input = read_eval_input(request, plan.config.model, saved.get(), load);
   if (!world) {
     check_weights_fit(plan);
     world = make_world(plan.config, env);
@@ -77,12 +77,16 @@ CommandAction setup_eval(CommandLine& app) {
       "  ranklab eval --load runs/ckpt --tasks arc.jsonl --dp 4 --tp 2\n"
       "A line of --tasks: {\"query\": \"Two and two are\", \"choices\": [\"four\", \"five\"], \"gold\": 0}. Replicas "
       "(--dp) share\n"
-      "the windows and choices out; every layout gives the same numbers.");
+      "the windows and choices out; every layout gives the same numbers. What is scored: docs/data.md, Tokenizers.");
   auto options = std::make_shared<ConfigOptions>(app, eval_defaults());
   auto request = std::make_shared<EvalRequest>();
   app.add_option("--text", request->text,
                  "perplexity of this text, and its bits a byte; or of the tokens in a folder of shards")
       ->type_name("FILE");
+  app.add_option("--tokenizer", request->tokenizer,
+                 "of text and tasks: tokenizer.json or its folder (default: the checkpoint's or the Hugging Face "
+                 "folder's, else bytes)")
+      ->type_name("PATH");
   app.add_option("--stride", request->stride,
                  "tokens from one window of --text to the next (default: the context's length)")
       ->range(int64_t{1}, int64_t{1} << 24);

@@ -1,12 +1,12 @@
 #include "cli/eval/eval_input.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include "core/base/error.h"
 #include "core/base/input_file.h"
 #include "core/base/text.h"
-#include "core/data/token_dataset.h"
 #include "core/data/token_shard.h"
 
 namespace ranklab {
@@ -14,11 +14,24 @@ namespace {
 
 constexpr uint64_t kMostTokens = uint64_t{1} << 28;
 
-std::vector<int64_t> tokens_of_file(const std::string& path) {
+// As of the tokenizer, which does not know of what file it reads.
+template <typename Encode>
+auto naming(const std::string& place, const Encode& encode) {
+  try {
+    return encode();
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    text.what = place + ": " + text.what;
+    throw Error(error.kind(), text);
+  }
+}
+
+void take_file(EvalInput& input, const std::string& path, EvalTokenizer& tokenizer) {
   const std::string text = read_whole_file(
       path, kMostTokens,
       {.kind = ErrorKind::kBadFile, .where = "eval --text", .fix = "name a text file, or a folder of token shards"});
-  return ByteTokenizer::encode(text);
+  input.text = naming(quote(path), [&] { return tokenizer.text(text); });
+  input.text_bytes = tokenizer.scored_bytes(text, input.text);
 }
 
 std::vector<int64_t> tokens_of_folder(const std::string& path) {
@@ -32,55 +45,88 @@ std::vector<int64_t> tokens_of_folder(const std::string& path) {
   return tokens;
 }
 
-void add_text(EvalInput& input, const EvalRequest& request, int64_t context) {
+void add_text(EvalInput& input, const EvalRequest& request, int64_t context, EvalTokenizer* tokenizer) {
   if (request.text.empty()) return;
-  input.text_tokens = input.text_is_bytes ? tokens_of_file(request.text) : tokens_of_folder(request.text);
-  RANKLAB_CHECK(input.text_tokens.size() >= 2, ErrorKind::kBadFile, .where = "eval --text",
+  if (tokenizer != nullptr)
+    take_file(input, request.text, *tokenizer);
+  else
+    input.text = {tokens_of_folder(request.text), 1};
+  const auto count = static_cast<int64_t>(input.text.tokens.size());
+  RANKLAB_CHECK(count > input.text.first, ErrorKind::kBadFile, .where = "eval --text",
                 .what = quote(request.text) + " is too short",
-                .got = std::to_string(input.text_tokens.size()) + (input.text_is_bytes ? " bytes" : " tokens"),
-                .want = "2 or more: the first one is only what the others follow", .fix = "name a longer text");
-  input.requests = text_windows(input.text_tokens, context, request.stride > 0 ? request.stride : context);
+                .got = std::to_string(count) + (tokenizer != nullptr && tokenizer->bytes() ? " bytes" : " tokens"),
+                .want = std::to_string(input.text.first + 1) + " or more: the first " +
+                        (input.text.first == 1 ? "one is" : std::to_string(input.text.first) + " are") +
+                        " only what the others follow",
+                .fix = "name a longer text");
+  input.requests =
+      text_windows(input.text.tokens, context, request.stride > 0 ? request.stride : context, input.text.first);
   input.windows = input.requests.size();
 }
 
-void add_tasks(EvalInput& input, const EvalRequest& request, int64_t context) {
+// Refuses what cannot be scored, naming the line.
+void check_choice(const EvalRequest& request, const ChoiceTask& task, size_t choice, const ScoredTokens& tokens,
+                  int64_t context) {
+  const auto count = static_cast<int64_t>(tokens.tokens.size());
+  const std::string line = quote(request.tasks) + ", line " + std::to_string(task.line) + ": ";
+  RANKLAB_CHECK(
+      count <= context + 1, ErrorKind::kInvalidArgument, .where = "eval --tasks",
+      .what = line + "the query with choice " + std::to_string(choice) + " is longer than the model's context",
+      .got = std::to_string(count) + " tokens", .want = "at most " + std::to_string(context + 1),
+      .fix = "shorten it, or raise --seq-length where the model has no learned positions");
+  RANKLAB_CHECK(tokens.first > 0, ErrorKind::kInvalidArgument, .where = "eval --tasks",
+                .what = line + "the query has no token that the choices follow", .got = quote(task.query),
+                .want = "a text that is not only spaces", .fix = "write what the choices go on from");
+  RANKLAB_CHECK(tokens.first < count, ErrorKind::kInvalidArgument, .where = "eval --tasks",
+                .what = line + "choice " + std::to_string(choice) + " has no token of its own",
+                .got = std::to_string(count) + " tokens with it, " + std::to_string(tokens.first) + " of the query",
+                .want = "more tokens with the choice than without", .fix = "pass a --delimiter, such as a space");
+}
+
+void add_tasks(EvalInput& input, const EvalRequest& request, int64_t context, EvalTokenizer* tokenizer) {
   if (request.tasks.empty()) return;
   input.tasks = read_choice_tasks(request.tasks);
   for (const ChoiceTask& task : input.tasks) {
     for (size_t i = 0; i < task.choices.size(); ++i) {
-      const std::string all = task.query + request.delimiter + task.choices[i];
-      RANKLAB_CHECK(static_cast<int64_t>(all.size()) <= context + 1, ErrorKind::kInvalidArgument,
-                    .where = "eval --tasks",
-                    .what = quote(request.tasks) + ", line " + std::to_string(task.line) + ": the query with choice " +
-                            std::to_string(i) + " is longer than the model's context",
-                    .got = std::to_string(all.size()) + " tokens", .want = "at most " + std::to_string(context + 1),
-                    .fix = "shorten it, or raise --seq-length where the model has no learned positions");
-      input.task_tokens.push_back(ByteTokenizer::encode(all));
+      const std::string place = quote(request.tasks) + ", line " + std::to_string(task.line);
+      input.choices.push_back(
+          naming(place, [&] { return tokenizer->pair(task.query, request.delimiter + task.choices[i]); }));
+      check_choice(request, task, i, input.choices.back(), context);
     }
   }
-  size_t next = 0;
-  for (const ChoiceTask& task : input.tasks)
-    for (size_t i = 0; i < task.choices.size(); ++i)
-      input.requests.push_back({.tokens = input.task_tokens[next++],
-                                .first = static_cast<int64_t>(task.query.size() + request.delimiter.size())});
+  for (const ScoredTokens& choice : input.choices)
+    input.requests.push_back({.tokens = choice.tokens, .first = choice.first});
+}
+
+void check_vocabulary(const EvalInput& input, int64_t vocab_size) {
+  int64_t largest = 0;
+  for (const ScoreRequest& request : input.requests)
+    for (const int64_t token : request.tokens) largest = std::max(largest, token);
+  RANKLAB_CHECK(largest < vocab_size, ErrorKind::kInvalidArgument, .where = "eval",
+                .what = "there is a token that the model does not know", .got = std::to_string(largest),
+                .want = "below its vocabulary of " + std::to_string(vocab_size),
+                .fix = "pass the tokenizer of the model's data to --tokenizer");
 }
 
 }  // namespace
 
-EvalInput read_eval_input(const EvalRequest& request, const ModelConfig& model) {
-  const bool folder = !request.text.empty() && std::filesystem::is_directory(request.text);
-  const bool needs_bytes = (!request.text.empty() && !folder) || !request.tasks.empty();
-  RANKLAB_CHECK(!needs_bytes || model.vocab_size == ByteTokenizer::kVocabSize, ErrorKind::kInvalidArgument,
-                .where = "eval", .what = "text is bytes, and this model's vocabulary is not",
-                .got = "a vocabulary of " + std::to_string(model.vocab_size) + " tokens",
-                .want = std::to_string(ByteTokenizer::kVocabSize),
-                .fix = "evaluate its tokens: --text FOLDER of ranklab data prepare --from nanogpt");
+EvalInput read_eval_input(const EvalRequest& request, const ModelConfig& model, const SavedModel* saved,
+                          const std::string& load) {
   RANKLAB_CHECK(request.stride <= model.seq_length, ErrorKind::kInvalidArgument, .where = "--stride",
                 .what = "tokens between the windows would not be scored", .got = std::to_string(request.stride),
                 .want = "at most the context of " + std::to_string(model.seq_length), .fix = "lower --stride");
-  EvalInput input{.text_is_bytes = !folder};
-  add_text(input, request, model.seq_length);
-  add_tasks(input, request, model.seq_length);
+  const bool folder = !request.text.empty() && std::filesystem::is_directory(request.text);
+  std::optional<EvalTokenizer> tokenizer;
+  if ((!request.text.empty() && !folder) || !request.tasks.empty())
+    tokenizer.emplace(choose_eval_tokenizer(request.tokenizer, saved, load, model.vocab_size));
+  RANKLAB_CHECK(tokenizer || request.tokenizer.empty(), ErrorKind::kInvalidArgument, .where = "--tokenizer",
+                .what = "it would read nothing: the folder has tokens already", .got = quote(request.text),
+                .want = "a text file, or --tasks", .fix = "leave --tokenizer out");
+  EvalInput input;
+  if (tokenizer) input.tokenizer = tokenizer->hash();
+  add_text(input, request, model.seq_length, folder || !tokenizer ? nullptr : &*tokenizer);
+  add_tasks(input, request, model.seq_length, tokenizer ? &*tokenizer : nullptr);
+  check_vocabulary(input, model.vocab_size);
   return input;
 }
 

@@ -1,30 +1,36 @@
 // What `eval` scores: the windows of a text, then the choices of tasks, as requests of tokens. Thread rule: one thread.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/eval/eval_tasks.h"
+#include "cli/eval/eval_tokenizer.h"
 #include "core/runtime/score_tokens.h"
 
 namespace ranklab {
 
 struct EvalRequest {
   std::string text, tasks, delimiter = " ";
-  int64_t stride = 0;  // 0: the context's length
+  std::string tokenizer;  // --tokenizer; "": the model's own, or bytes
+  int64_t stride = 0;     // 0: the context's length
   bool json = false;
 };
 
 // Its requests refer to its tokens: it is moved, not copied.
 struct EvalInput {
-  std::vector<int64_t> text_tokens = {};
-  bool text_is_bytes = true;  // a token is one; else they are of a folder of shards
+  std::string tokenizer = {};  // its hash; "": a token is a byte, or only tokens of a folder are scored
+  ScoredTokens text = {};
+  std::optional<int64_t> text_bytes = {};  // that the scored tokens stand for; nothing for a folder of shards
   std::vector<ChoiceTask> tasks = {};
-  std::vector<std::vector<int64_t>> task_tokens = {};
+  std::vector<ScoredTokens> choices = {};  // of all tasks
   std::vector<ScoreRequest> requests = {};
   size_t windows = 0;
 };
 
-// Throws kBadFile for files that are none, kInvalidArgument for what the model cannot score.
-EvalInput read_eval_input(const EvalRequest& request, const ModelConfig& model);
+// `saved`: the model that was opened as `load`, or null. Throws kBadFile for files that are none, kInvalidArgument for
+// what the model cannot score.
+EvalInput read_eval_input(const EvalRequest& request, const ModelConfig& model, const SavedModel* saved,
+                          const std::string& load);
 
 }  // namespace ranklab

@@ -18,7 +18,7 @@ struct TextResult {
   double nats = 0;  // of all of them
   double mean() const { return nats / static_cast<double>(tokens); }
   double perplexity() const { return std::exp(mean()); }
-  double bits_per_byte() const { return mean() / std::log(2.0); }  // where a token is one
+  double bits_per(int64_t bytes) const { return nats / std::log(2.0) / static_cast<double>(bytes); }
 };
 
 struct TaskResult {
@@ -28,7 +28,7 @@ struct TaskResult {
 
 TextResult text_result(const EvalInput& input, std::span<const double> scores) {
   TextResult out;
-  out.tokens = static_cast<int64_t>(input.text_tokens.size()) - 1;
+  out.tokens = static_cast<int64_t>(input.text.tokens.size()) - input.text.first;
   for (size_t i = 0; i < input.windows; ++i) out.nats -= scores[i];
   return out;
 }
@@ -53,11 +53,17 @@ std::string evaluated_text(const TrainConfig& c) {
 
 ordered_json tasks_json(const EvalRequest& request, const EvalInput& input, const TaskResult& tasks) {
   ordered_json answers = ordered_json::array();
-  for (size_t i = 0; i < input.tasks.size(); ++i)
+  const ScoredTokens* choice = input.choices.data();
+  for (size_t i = 0; i < input.tasks.size(); ++i) {
+    ordered_json counts = ordered_json::array();
+    for (size_t c = 0; c < input.tasks[i].choices.size(); ++c, ++choice)
+      counts.push_back(static_cast<int64_t>(choice->tokens.size()) - choice->first);
     answers.push_back({{"gold", input.tasks[i].gold},
                        {"chosen", tasks.answers[i].chosen},
                        {"chosen_by_byte", tasks.answers[i].chosen_by_byte},
-                       {"log_likelihood", tasks.answers[i].log_likelihood}});
+                       {"log_likelihood", tasks.answers[i].log_likelihood},
+                       {"tokens", counts}});
+  }
   return {{"file", request.tasks},
           {"tasks", input.tasks.size()},
           {"acc", tasks.acc.share},
@@ -80,7 +86,9 @@ void print_eval_text(const RunPlan& plan, const EvalRequest& request, const Eval
                 static_cast<long>(text.tokens), input.windows, static_cast<long>(context),
                 static_cast<long>(request.stride > 0 ? request.stride : context));
     std::printf("  nats a token  %12.6f\n  perplexity    %12.6f\n", text.mean(), text.perplexity());
-    if (input.text_is_bytes) std::printf("  bits a byte   %12.6f\n", text.bits_per_byte());
+    if (input.text_bytes)
+      std::printf("  bits a byte   %12.6f   (of %ld bytes)\n", text.bits_per(*input.text_bytes),
+                  static_cast<long>(*input.text_bytes));
   }
   if (request.tasks.empty()) return;
   const TaskResult tasks = task_result(input, scores);
@@ -95,16 +103,19 @@ void print_eval_json(const RunPlan& plan, const EvalRequest& request, const Eval
   ordered_json data = {{"preset", plan.config.preset},
                        {"layout", layout_text(plan, true)},
                        {"loaded", plan.config.load},
-                       {"context", context}};
+                       {"context", context},
+                       {"tokenizer", input.tokenizer.empty() ? ordered_json() : ordered_json(input.tokenizer)}};
   if (!request.text.empty()) {
     const TextResult text = text_result(input, scores);
-    data["text"] = {{"file", request.text},
-                    {"tokens", text.tokens},
-                    {"windows", input.windows},
-                    {"stride", request.stride > 0 ? request.stride : context},
-                    {"nats_per_token", text.mean()},
-                    {"perplexity", text.perplexity()},
-                    {"bits_per_byte", input.text_is_bytes ? ordered_json(text.bits_per_byte()) : ordered_json()}};
+    data["text"] = {
+        {"file", request.text},
+        {"tokens", text.tokens},
+        {"windows", input.windows},
+        {"stride", request.stride > 0 ? request.stride : context},
+        {"nats_per_token", text.mean()},
+        {"perplexity", text.perplexity()},
+        {"bytes", input.text_bytes ? ordered_json(*input.text_bytes) : ordered_json()},
+        {"bits_per_byte", input.text_bytes ? ordered_json(text.bits_per(*input.text_bytes)) : ordered_json()}};
   }
   if (!request.tasks.empty()) data["tasks"] = tasks_json(request, input, task_result(input, scores));
   std::fputs(json_result(data).c_str(), stdout);

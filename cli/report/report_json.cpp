@@ -148,7 +148,6 @@ ordered_json report_json(const RunFacts& run) {
   for (const viz::GlanceNumber& one : run.glance)
     glance[one.name] = {{"value", number(one.value)}, {"unit", one.unit}, {"about", one.about}};
   for (const viz::Curve& curve : run.files.curves) curves[sound(curve.name)] = curve_json(curve);
-  if (!run.files.validation.points.empty()) curves["validation loss"] = curve_json(run.files.validation);
   ordered_json problems = ordered_json::array();
   for (const std::string& problem : run.files.problems) problems.push_back(sound(problem));
   return {{"folder", sound(run.files.folder)},

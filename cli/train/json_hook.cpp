@@ -25,9 +25,7 @@ class JsonHook : public Hook {
       print(sentinels_json(m.step, *m.sentinels) + "\n");
   }
   void on_checkpoint(const CheckpointNote& note) override { print(checkpoint_json(note) + "\n"); }
-  void on_validation(int64_t step, double loss) override {
-    print(nlohmann::ordered_json{{"step", step}, {"validation_loss", loss}}.dump() + "\n");
-  }
+  void on_validation(int64_t step, double loss) override { print(validation_json(step, loss) + "\n"); }
   void on_train_end(const TrainResult& result) override {
     if (!result.stopped.empty()) return;  // the error is the result
     const nlohmann::ordered_json data = {{"steps_done", result.steps_done},     {"interrupted", result.interrupted},

@@ -63,7 +63,7 @@ class RunLogHook : public Hook {
   }
   void on_checkpoint(const CheckpointNote& note) override { add({}, checkpoint_json(note)); }
   void on_validation(int64_t step, double loss) override {
-    add(std::to_string(step) + " val " + strprintf("%.6f", loss), {});
+    add(std::to_string(step) + " val " + strprintf("%.6f", loss), validation_json(step, loss));
   }
 
  private:
@@ -131,6 +131,10 @@ std::string sentinels_json(int64_t step, const SentinelReport& report) {
                       {"begins", a.begins}});
   }
   return nlohmann::ordered_json({{"step", step}, {"values", values}, {"fired", alarms}}).dump();
+}
+
+std::string validation_json(int64_t step, double loss) {
+  return nlohmann::ordered_json({{"step", step}, {"validation_loss", loss}}).dump();
 }
 
 std::string checkpoint_json(const CheckpointNote& note) {

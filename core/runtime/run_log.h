@@ -1,6 +1,6 @@
 // What a run writes to its folder beside the trace (trace_file.h): log.txt ("<step> train <loss>", "<step> val <loss>")
-// and metrics.jsonl (one object per step, one per checkpoint), with sentinels sentinels.jsonl (one object per step).
-// Whole lines are written as they come, so a crash loses nothing earlier; a failed write throws kIo
+// and metrics.jsonl (one object per step, validation and checkpoint), with sentinels sentinels.jsonl (one object per
+// step). Whole lines are written as they come, so a crash loses nothing earlier; a failed write throws kIo
 // (core/runtime/lost_outputs.h lets a run continue). A run resumed from a checkpoint keeps the lines of the steps
 // before it.
 #pragma once
@@ -15,6 +15,8 @@ namespace ranklab {
 std::string metrics_json(const StepMetrics& metrics);
 // What sentinels measured in a step as a line of sentinels.jsonl: {"step": 3, "values": {tag: value}, "fired": [...]}.
 std::string sentinels_json(int64_t step, const SentinelReport& report);
+// A validation as a line of metrics.jsonl: {"step": the last one done, "validation_loss": ...}.
+std::string validation_json(int64_t step, double loss);
 // A checkpoint as a line of it: {"step": the last one done, "checkpoint": steps done, ...}.
 std::string checkpoint_json(const CheckpointNote& note);
 

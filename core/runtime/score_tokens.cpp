@@ -83,10 +83,11 @@ std::vector<double> score_tokens(StepContext& context, std::span<const ScoreRequ
   return {all.const_data_ptr<double>(), all.const_data_ptr<double>() + all.numel()};
 }
 
-std::vector<ScoreRequest> text_windows(std::span<const int64_t> tokens, int64_t context, int64_t stride) {
+std::vector<ScoreRequest> text_windows(std::span<const int64_t> tokens, int64_t context, int64_t stride,
+                                       int64_t first) {
   std::vector<ScoreRequest> out;
   const auto count = static_cast<int64_t>(tokens.size());
-  int64_t scored = 1;  // the first token has nothing before it
+  int64_t scored = first;
   for (int64_t begin = 0; scored < count; begin += stride) {
     const int64_t end = std::min(begin + context + 1, count);
     out.push_back({.tokens = tokens.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)),

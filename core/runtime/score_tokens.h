@@ -22,9 +22,11 @@ struct ScoreRequest {
 std::vector<double> score_tokens(StepContext& context, std::span<const ScoreRequest> requests,
                                  const std::function<void(size_t batches, size_t of)>& done = {});
 
-// Windows of at most `context` tokens and the one that follows, every `stride` tokens: each token but the first is
-// scored once, given at least context - stride tokens where so many precede it. With stride = context these are the
-// samples of TokenDataset. REQUIRES: 1 <= stride <= context, 2 tokens or more.
-std::vector<ScoreRequest> text_windows(std::span<const int64_t> tokens, int64_t context, int64_t stride);
+// Windows of at most `context` tokens and the one that follows, every `stride` tokens: each token from `first` on is
+// scored once, given at least context - stride tokens where so many precede it. With stride = context and first = 1
+// these are the samples of TokenDataset. REQUIRES: 1 <= stride <= context, 1 <= first <= context, more than `first`
+// tokens.
+std::vector<ScoreRequest> text_windows(std::span<const int64_t> tokens, int64_t context, int64_t stride,
+                                       int64_t first = 1);
 
 }  // namespace ranklab

@@ -111,7 +111,7 @@ inline std::vector<uint64_t> loss_bits(const std::string& log_dir) {
   std::ifstream in(log_dir + "/metrics.jsonl");
   for (std::string line; std::getline(in, line);) {
     const nlohmann::json json = nlohmann::json::parse(line);
-    if (json.contains("checkpoint")) continue;
+    if (!json.contains("loss")) continue;
     EXPECT_EQ(json["step"], bits.size()) << log_dir;
     bits.push_back(std::bit_cast<uint64_t>(json["loss"].get<double>()));
   }

@@ -35,10 +35,11 @@ TEST(TrainJson, IsTheRunLogAndThenTheResult) {
   const auto objects = lines_of(run.output);
   const auto log = lines_of(std::ifstream(kDirectory / "metrics.jsonl"));
   ASSERT_EQ(objects.size(), 5u) << "steps 0, 2, 4, a validation, the result";
-  ASSERT_EQ(log.size(), 5u);
+  ASSERT_EQ(log.size(), 6u) << "every step, the validation";
   EXPECT_EQ(objects[0], log[0]);
   EXPECT_EQ(objects[1], log[2]);
   EXPECT_EQ(objects[2], log[4]);
+  EXPECT_EQ(objects[3], log[5]);
   EXPECT_GT(objects[3]["validation_loss"], 0);
   const auto& result = objects[4];
   EXPECT_EQ(result["schema"], 1);

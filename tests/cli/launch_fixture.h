@@ -59,12 +59,16 @@ class Launch : public testing::Test {
     return run_both(std::string(RANKLAB_PROGRAM) + " " + arguments);
   }
 
-  // Losses and norms of a run, as the bits that the log holds (%.17g or better).
+  // Losses, norms and validation losses of a run, as the bits that the log holds (%.17g or better).
   std::vector<std::string> curve(const std::string& name) const {
     std::vector<std::string> out;
     std::ifstream in(folder(name) + "/metrics.jsonl");
     for (std::string line; std::getline(in, line);) {
       const auto step = nlohmann::json::parse(line);
+      if (step.contains("validation_loss")) {
+        out.push_back("validation " + step["validation_loss"].dump());
+        continue;
+      }
       out.push_back(step.at("loss").dump() + " " + step.at("grad_norm").dump() + " virtual " +
                     step.at("virtual_step_ms").dump());
     }

@@ -54,7 +54,7 @@ TEST(PythonPage, EveryPieceRunsAndSaysWhatIsThere) {
     printed.push_back(python.output);
   }
   // Held to what the program says of the same files.
-  EXPECT_THAT(printed[0], ContainsRegex("6 steps, loss 5\\.[0-9]+ -> [34]\\.[0-9]+, validated [0-9]+ times"));
+  EXPECT_THAT(printed[0], ContainsRegex("6 steps, loss 5\\.[0-9]+ -> [34]\\.[0-9]+, validated 2 times"));
   const nlohmann::json info =
       nlohmann::json::parse(run_command(there + "./ranklab trace info runs/last/trace.json.gz --json").output)["data"];
   int64_t tp_bytes = 0;

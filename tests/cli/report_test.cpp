@@ -64,7 +64,7 @@ TEST_F(Report, ARunBecomesAPage) {
   const nlohmann::json& one = data.at("runs")[0];
   EXPECT_EQ(one["glance"]["steps"]["value"], 3);
   EXPECT_EQ(one["curves"]["loss"]["values"], 3);
-  EXPECT_EQ(one["curves"]["validation loss"]["values"], 2);
+  EXPECT_EQ(one["curves"]["validation_loss"]["values"], 2);
   EXPECT_EQ(one["run"]["settings"]["parallel.pp"]["value"], "2");
   EXPECT_EQ(one["traced_step"]["ranks"].size(), 4u);
   EXPECT_GT(one["traced_step"]["traffic"]["logical_bytes"], 0);

@@ -19,7 +19,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-constexpr std::array kFiles = {"metrics.jsonl", "run.json", "sentinels.jsonl", "log.txt"};
+constexpr std::array kFiles = {"metrics.jsonl", "run.json", "sentinels.jsonl"};
 
 void write_files(const ScratchFolder& folder, std::string_view bytes) {
   for (const char* name : kFiles) {

@@ -44,8 +44,10 @@ TEST(RunLog, WritesLossLinesMetricsAndTheTrace) {
   EXPECT_EQ(log[2], want);
 
   const auto metrics = lines(directory + "/metrics.jsonl");
-  ASSERT_EQ(metrics.size(), 2u);
+  ASSERT_EQ(metrics.size(), 3u);
   const auto second = nlohmann::json::parse(metrics[1]);
+  EXPECT_EQ(nlohmann::json::parse(metrics[2]),
+            (nlohmann::json{{"step", 1}, {"validation_loss", recorded->validation_losses[0]}}));
   EXPECT_EQ(second.at("step"), 1);
   EXPECT_EQ(second.at("loss").get<double>(), recorded->steps[1].loss);
   EXPECT_EQ(second.at("grad_norm").get<double>(), recorded->steps[1].grad_norm);
@@ -79,7 +81,8 @@ TEST(RunLog, ARunThatGoesOnKeepsTheLinesBeforeIt) {
     std::filesystem::create_directories(directory);
     std::ofstream(directory + "/log.txt") << "0 train 5\n1 train 4\n1 val 4\n2 train 3\n3 train 2\n30 train 1\n2 tra";
     std::ofstream(directory + "/metrics.jsonl")
-        << "{\"step\":1}\nno line\n{\"step\":2}\n{\"step\":2,\"checkpoint\":3}\n{\"step\":3}\n{\"step\":2,";
+        << "{\"step\":1}\n{\"step\":1,\"validation_loss\":4}\nno "
+           "line\n{\"step\":2}\n{\"step\":2,\"checkpoint\":3}\n{\"step\":3}\n{\"step\":2,";
     const auto hook = make_run_log_hook(directory);
     EXPECT_EQ(lines(directory + "/log.txt").size(), 7u);  // until it is known where the run begins
     TrainInfo info;
@@ -90,7 +93,7 @@ TEST(RunLog, ARunThatGoesOnKeepsTheLinesBeforeIt) {
     const auto log = lines(directory + "/log.txt"), metrics = lines(directory + "/metrics.jsonl");
     const std::vector<std::string> kept = {"0 train 5", "1 train 4", "1 val 4", "2 train 3", "3 train 1.500000"};
     EXPECT_EQ(log, first == 3 ? kept : std::vector<std::string>{"0 train 1.500000"});
-    ASSERT_EQ(metrics.size(), first == 3 ? 5u : 2u);
+    ASSERT_EQ(metrics.size(), first == 3 ? 6u : 2u);
     EXPECT_EQ(nlohmann::json::parse(metrics[metrics.size() - 2]).at("loss"), 1.5);
     EXPECT_EQ(nlohmann::json::parse(metrics.back()).at("checkpoint"), first + 1);
     EXPECT_EQ(nlohmann::json::parse(metrics.back()).at("step"), first);

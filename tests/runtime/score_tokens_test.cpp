@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 
@@ -124,23 +125,29 @@ TEST(ScoreTokens, RanksThatShareExpertsScoreTheirOwnRequests) {
   }
 }
 
+// How often windows score each token; each must fit the context and give a token what the stride promises.
+std::vector<int> times_scored(const std::vector<int64_t>& tokens, int64_t stride, int64_t first) {
+  std::vector<int> times(tokens.size());
+  for (const ScoreRequest& window : text_windows(tokens, 16, stride, first)) {
+    EXPECT_LE(window.tokens.size(), 17u);
+    const auto begin = static_cast<int64_t>(window.tokens.data() - tokens.data());
+    for (auto i = window.first; i < static_cast<int64_t>(window.tokens.size()); ++i)
+      ++times[static_cast<size_t>(begin + i)];
+    EXPECT_GE(window.first, begin > 0 ? 16 - stride + 1 : first);
+  }
+  return times;
+}
+
 TEST(ScoreTokens, WindowsScoreEveryTokenOnce) {
   for (const size_t count : {2U, 5U, 17U, 18U, 40U, 75U}) {
-    const std::vector<int64_t> tokens = some_tokens(count);
     for (const int64_t stride : {1, 5, 16}) {
-      std::vector<int> times(count);
-      for (const ScoreRequest& window : text_windows(tokens, 16, stride)) {
-        EXPECT_LE(window.tokens.size(), 17u);
-        EXPECT_GE(window.first, 1);
-        const auto begin = static_cast<int64_t>(window.tokens.data() - tokens.data());
-        for (auto i = window.first; i < static_cast<int64_t>(window.tokens.size()); ++i)
-          ++times[static_cast<size_t>(begin + i)];
-        // What a token is given, but at the beginning.
-        EXPECT_GE(window.first, begin > 0 ? 16 - stride + 1 : 1);
+      for (const size_t first : {1U, 2U, 4U}) {
+        if (count <= first) continue;
+        std::vector<int> want(count, 1);
+        std::fill_n(want.begin(), first, 0);
+        EXPECT_EQ(times_scored(some_tokens(count), stride, static_cast<int64_t>(first)), want)
+            << count << " tokens, stride " << stride << ", from " << first;
       }
-      EXPECT_EQ(times[0], 0);
-      for (size_t i = 1; i < count; ++i)
-        EXPECT_EQ(times[i], 1) << count << " tokens, stride " << stride << ", at " << i;
     }
   }
 }

@@ -44,7 +44,7 @@ inline std::string report_folder(const std::string& name, const ReportSample& sa
                             {"virtual_step_ms", 0.4}}
                  .dump()
           << "\n";
-    std::ofstream(folder + "/log.txt") << "0 train 5\n1 val 3.5\n";
+    out << nlohmann::json{{"step", 1}, {"validation_loss", 3.5}}.dump() << "\n";
   }
   if (sample.sentinels)
     std::ofstream(folder + "/sentinels.jsonl")

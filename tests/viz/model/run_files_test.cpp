@@ -74,13 +74,14 @@ TEST_F(RunFolder, ValuesThatAreNoNumbersDoNotTakeTheirNeighboursAlong) {
 }
 
 TEST_F(RunFolder, ABrokenLineEndsTheMetricsAndIsTold) {
-  write("metrics.jsonl", line(0, "2") + line(1, "1.5") + R"({"step":2,"lo)");
-  write("log.txt", "0 train 2.000000\n0 val 2.500000\n1 train 1.5\n1 val 2.25\nnot a step\n");
+  write("metrics.jsonl", line(0, "2") + R"({"step":0,"validation_loss":2.5})" + "\n" + line(1, "1.5") +
+                             R"({"step":1,"validation_loss":2.25})" + "\n" + R"({"step":2,"lo)");
   const RunFiles run = read_run(folder_);
   EXPECT_EQ(run.curve("loss")->points.size(), 2u);
-  EXPECT_THAT(run.problems, ElementsAre("metrics.jsonl: line 3 is no JSON object; what is before it is shown"));
-  ASSERT_EQ(run.validation.points.size(), 2u);
-  EXPECT_EQ(run.validation.last_value, 2.25);
+  EXPECT_THAT(run.problems, ElementsAre("metrics.jsonl: line 5 is no JSON object; what is before it is shown"));
+  const Curve* validation = run.curve("validation_loss");
+  ASSERT_TRUE(validation != nullptr && validation->points.size() == 2);
+  EXPECT_EQ(validation->last_value, 2.25);
   EXPECT_FALSE(run.record.has_value());
   EXPECT_FALSE(run.trace.has_value());
 }

@@ -56,11 +56,11 @@ std::string chart_of(Runs runs, const ChartRow& row) {
     const Curve* curve = runs[i].files.curve(row.name);
     if (curve == nullptr || curve->points.empty() || (!row.always && !has_values(*curve))) continue;
     const bool alone = runs.size() == 1;
-    const Curve& validation = runs[i].files.validation;
-    const bool two = with_validation && !validation.points.empty();
+    const Curve* validation = with_validation ? runs[i].files.curve("validation_loss") : nullptr;
+    const bool two = validation != nullptr && !validation->points.empty();
     drawn.push_back(multiplied(*curve, row.times));
     lines.push_back({&drawn.back(), alone ? (two ? "training" : "") : kNames[i], kLetters[i]});
-    if (two && alone) lines.push_back({&validation, "validation", "more"});
+    if (two && alone) lines.push_back({validation, "validation", "more"});
   }
   const std::string svg = line_chart(row.title, row.unit, lines);
   return svg.empty() ? "" : figure(svg);

@@ -1,9 +1,7 @@
 #include "viz/model/run/metric_lines.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -129,26 +127,6 @@ MetricLines read_metric_lines(const std::string& path, size_t most_points) {
   }
   sort_curves(out.curves);
   return out;
-}
-
-Curve read_validation(const std::string& path, size_t most_points) {
-  GrowingCurve growing(most_points);
-  std::error_code none;
-  if (std::filesystem::exists(path, none)) {
-    TextLines lines(path, kMostMetricLineBytes);
-    for (std::string_view line; lines.next(line);) {
-      int step = -1;
-      const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), step);
-      const std::string_view words(rest, static_cast<size_t>(line.data() + line.size() - rest));
-      constexpr std::string_view kVal = " val ";
-      if (error != std::errc() || step < 0 || !words.starts_with(kVal)) continue;
-      growing.add(step, std::strtod(std::string(words.substr(kVal.size())).c_str(), nullptr));
-    }
-  }
-  Curve curve = growing.curve();
-  curve.name = "validation loss";
-  curve.source = "measured";
-  return curve;
 }
 
 }  // namespace ranklab::viz

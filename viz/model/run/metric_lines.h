@@ -18,7 +18,5 @@ struct MetricLines {
 // At most 2 x `most_points` points of each curve; 0: all of them. A numeric field is a curve; null is NaN. Throws
 // kBadFile when the file cannot be opened.
 MetricLines read_metric_lines(const std::string& path, size_t most_points = 0);
-// The validation losses of log.txt ("10 val 5.123"); no points where it has none, or there is no such file.
-Curve read_validation(const std::string& path, size_t most_points = 0);
 
 }  // namespace ranklab::viz

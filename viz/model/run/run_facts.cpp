@@ -45,7 +45,7 @@ std::vector<GlanceNumber> glance_of(const RunFiles& files, const std::optional<S
       {"steps", "", loss == nullptr ? kUnknown : static_cast<double>(loss->values), "in metrics.jsonl"},
       {"loss of the first step", "", loss == nullptr || loss->values == 0 ? kUnknown : loss->first_value, ""},
       {"loss of the last step", "", last_of(loss), ""},
-      {"validation loss, the last one", "", last_of(&files.validation), ""},
+      {"validation loss, the last one", "", last_of(files.curve("validation_loss")), ""},
       {"step time", "ms", middle_of(files.curve("virtual_step_ms")), "median; virtual, on the hardware profile"},
       {"step time on this machine", "ms", middle_of(files.curve("step_wall_ms")), "median; wall clock"},
       {"tokens/s on this machine", "tokens/s", middle_of(files.curve("tokens_per_s")), "median; wall clock"},

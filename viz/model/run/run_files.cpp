@@ -77,10 +77,6 @@ RunFiles read_run(const std::string& path) {
     run.curves = std::move(lines.curves);
     return lines.problem.empty() ? "" : lines.problem + "; what is before it is shown";
   });
-  read_file(run, "log.txt", [&](const std::string& file) {
-    run.validation = read_validation(file, kMostPoints);
-    return std::string();
-  });
   read_file(run, "sentinels.jsonl", [&](const std::string& file) {
     run.sentinels = read_fired_sentinels(file);
     return run.sentinels.problem;

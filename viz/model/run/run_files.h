@@ -16,7 +16,6 @@ struct RunFiles {
   std::string folder;
   std::optional<RunRecord> record;  // runs of older versions have none
   std::vector<Curve> curves;        // of metrics.jsonl, thinned
-  Curve validation;
   FiredSentinels sentinels;
   std::optional<TraceStore> trace;
   std::vector<std::string> problems;  // what could not be read, and why
