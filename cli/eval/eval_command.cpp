@@ -12,9 +12,6 @@
 #include "cli/eval/eval_input.h"
 #include "cli/eval/eval_output.h"
 #include "cli/generate/saved_run.h"
-#include "cli/train/gemm.h"
-#include "cli/world/adopt_world.h"
-#include "cli/world/make_world.h"
 #include "core/base/error.h"
 #include "core/runtime/score_tokens.h"
 
@@ -32,20 +29,11 @@ int run_eval(ConfigOptions& options, const EvalRequest& request, const std::stri
                 .what = "nothing to evaluate on", .want = "--text FILE, --tasks FILE.jsonl, or both",
                 .fix = "add --text FILE");
   const std::unique_ptr<SavedModel> saved = take_saved_model(options, load);
-  TrainConfig config = options.config();
   watch_interrupts();
-  const ProcessEnv env = read_process_env();
-  std::shared_ptr<World> world;
-  if (!config.can(Capability::kMakesRanks)) world = make_world(config);
-  if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
-  choose_replica_world(options, config);
-  RunPlan plan = options.resolve(std::move(config));
-  const EvalInput input = read_eval_input(request, plan.config.model, saved.get(), load);
-  if (!world) {
-    check_weights_fit(plan);
-    world = make_world(plan.config, env);
-  }
-  choose_gemm(plan, *world);
+  EvalInput input;
+  const auto [plan, world] = ready_run(options, options.config(), [&](const RunPlan& ready) {
+    input = read_eval_input(request, ready.config.model, saved.get(), load);
+  });
   std::vector<double> scores;
   std::function<void(size_t, size_t)> progress;
   if (on_terminal(2)) progress = show_progress;
@@ -59,16 +47,6 @@ int run_eval(ConfigOptions& options, const EvalRequest& request, const std::stri
   return 0;
 }
 
-TrainConfig eval_defaults() {
-  TrainConfig c;
-  c.parallel = {.world = 1};
-  c.train_iters = 0;
-  c.eval_interval = 0;
-  c.sample_tokens = 0;
-  c.trace = false;
-  return c;
-}
-
 }  // namespace
 
 CommandAction setup_eval(CommandLine& app) {
@@ -78,7 +56,7 @@ CommandAction setup_eval(CommandLine& app) {
       "A line of --tasks: {\"query\": \"Two and two are\", \"choices\": [\"four\", \"five\"], \"gold\": 0}. Replicas "
       "(--dp) share\n"
       "the windows and choices out; every layout gives the same numbers. What is scored: docs/data.md, Tokenizers.");
-  auto options = std::make_shared<ConfigOptions>(app, eval_defaults());
+  auto options = std::make_shared<ConfigOptions>(app, saved_run_defaults());
   auto request = std::make_shared<EvalRequest>();
   app.add_option("--text", request->text,
                  "perplexity of this text, and its bits a byte; or of the tokens in a folder of shards")

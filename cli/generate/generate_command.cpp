@@ -19,9 +19,6 @@
 #include "cli/generate/saved_run.h"
 #include "cli/model/saved_tokenizer.h"
 #include "cli/train/console.h"
-#include "cli/train/gemm.h"
-#include "cli/world/adopt_world.h"
-#include "cli/world/make_world.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/base/system.h"
@@ -29,7 +26,6 @@
 #include "core/data/token_shard.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/generate.h"
-#include "core/runtime/memory_check.h"
 #include "core/runtime/run_scorer.h"
 #include "core/runtime/text_codec.h"
 #include "core/sim/op_observer.h"
@@ -209,35 +205,14 @@ int run_generate(ConfigOptions& options, GenerateRequest& request, const std::st
                 .want = "a checkpoint, or no --train-iters",
                 .fix = "ranklab ckpt import-hf " + load + " OUT, then --load OUT");
   watch_interrupts();
-  const ProcessEnv env = read_process_env();
-  std::shared_ptr<World> world;
-  if (!config.can(Capability::kMakesRanks)) world = make_world(config);
-  if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
-  choose_replica_world(options, config);
-  RunPlan plan = options.resolve(std::move(config));
-  if (world ? world->has_rank_zero() : env.rank == 0) options.report_idle(plan);
-  if (!world) {
-    plan.config.train_iters > 0 ? check_memory(plan, memory_of_ranks(plan.config)) : check_weights_fit(plan);
-    world = make_world(plan.config, env);
-  }
-  choose_gemm(plan, *world);
-  choose_text(plan, request, load);
+  const auto [plan, world] =
+      ready_run(options, std::move(config), [&](const RunPlan& ready) { choose_text(ready, request, load); });
   GenerateResult result;
   run_ranks(plan, world, request, result);
   if (interrupt_requested()) return interrupt_exit_code();
   if (!world->has_rank_zero()) return 0;
   request.json ? print_json(plan, request, result) : print_text(plan, request, result);
   return 0;
-}
-
-TrainConfig generate_defaults() {
-  TrainConfig c;
-  c.parallel = {.world = 1};
-  c.train_iters = 0;
-  c.eval_interval = 0;
-  c.sample_tokens = 0;
-  c.trace = false;
-  return c;
 }
 
 }  // namespace
@@ -249,7 +224,7 @@ CommandAction setup_generate(CommandLine& app) {
       "  ranklab generate --preset deepseek_v3_tiny --tp 4 --top-k 1\n"
       "Any layout goes: the first replica writes, and ranks of the others work only for their experts. A pipeline\n"
       "has no cache of keys and values and computes the whole window for each token.");
-  auto options = std::make_shared<ConfigOptions>(app, generate_defaults());
+  auto options = std::make_shared<ConfigOptions>(app, saved_run_defaults());
   auto request = std::make_shared<GenerateRequest>();
   app.add_option("--prompt", request->prompt, "text to go on from")->capture_default_str();
   app.add_option(

@@ -3,6 +3,9 @@
 #include <numeric>
 
 #include "cli/generate/no_training.h"
+#include "cli/train/gemm.h"
+#include "cli/world/adopt_world.h"
+#include "cli/world/make_world.h"
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -13,8 +16,8 @@
 #include "core/runtime/memory_check.h"
 
 namespace ranklab {
+namespace {
 
-// As many ranks as the layout asks for: replicas only for their experts.
 void choose_replica_world(const ConfigOptions& options, TrainConfig& config) {
   if (!config.can(Capability::kMakesRanks) || read_process_env().world_size > 1) return;
   if (options.given("parallel.world_size")) return;
@@ -37,6 +40,35 @@ void check_weights_fit(RunPlan plan) {
   RANKLAB_CHECK(available == 0 || weights <= available, ErrorKind::kEnvironment, .where = "memory",
                 .what = "the weights of all simulated ranks do not fit this machine", .got = bytes(weights),
                 .want = "at most the available " + bytes(available), .fix = "use fewer --num-layers");
+}
+
+}  // namespace
+
+TrainConfig saved_run_defaults() {
+  TrainConfig c;
+  c.parallel = {.world = 1};
+  c.train_iters = 0;
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.trace = false;
+  return c;
+}
+
+ReadyRun ready_run(ConfigOptions& options, TrainConfig config, const std::function<void(const RunPlan&)>& check) {
+  const ProcessEnv env = read_process_env();
+  std::shared_ptr<World> world;
+  if (!config.can(Capability::kMakesRanks)) world = make_world(config);
+  if (world || env.world_size > 1) adopt_world(config, world ? world->size() : env.world_size, options);
+  choose_replica_world(options, config);
+  RunPlan plan = options.resolve(std::move(config));
+  if (world ? world->has_rank_zero() : env.rank == 0) options.report_idle(plan);
+  check(plan);
+  if (!world) {
+    plan.config.train_iters > 0 ? check_memory(plan, memory_of_ranks(plan.config)) : check_weights_fit(plan);
+    world = make_world(plan.config, env);
+  }
+  choose_gemm(plan, *world);
+  return {std::move(plan), std::move(world)};
 }
 
 std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load) {

@@ -12,14 +12,19 @@
 
 namespace ranklab {
 
-// As many ranks as the layout asks for: replicas only for their experts, unless --dp asks for some.
-void choose_replica_world(const ConfigOptions& options, TrainConfig& config);
-// Where the weights of all simulated ranks do not fit this machine, throws kEnvironment: with untrained weights only
-// the cache is held besides them.
-void check_weights_fit(RunPlan plan);
+// One rank, no training, no trace.
+TrainConfig saved_run_defaults();
 // The model of a checkpoint or a Hugging Face folder becomes the settings'; flags may still change some, such as its
 // length. Null where `load` is empty. Call before the settings are read. Throws kBadFile, kInvalidArgument.
 std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load);
+// The settings' plan and its world, of as many ranks as the layout asks for: replicas only for their experts, unless
+// --dp asks for some. `check` sees the plan before any rank is made. Throws kEnvironment where the weights of all
+// simulated ranks (and what training holds besides) do not fit this machine.
+struct ReadyRun {
+  RunPlan plan;
+  std::shared_ptr<World> world;
+};
+ReadyRun ready_run(ConfigOptions& options, TrainConfig config, const std::function<void(const RunPlan&)>& check);
 // Makes the model on every rank, with the saved weights or (null) the seed's, and calls `use` with it.
 void run_saved_model(const RunPlan& plan, const std::shared_ptr<World>& world, const SavedModel* saved,
                      const std::function<void(StepContext&)>& use);
