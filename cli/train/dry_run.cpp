@@ -76,13 +76,11 @@ std::string on_gpu_text(const FrameworkMemory& memory, const RunPlan& plan) {
   std::string text = "  of a GPU, as " + plan.config.software + " takes it\n";
   for (const auto& [part, bytes] : memory.parts())
     if (bytes > 0) text += strprintf("    %-12s %10s\n", part, human_bytes(bytes).c_str());
-  const PlanBand band = plan_band(plan.config.software);
-  const double tensors = memory.reserved();
+  const auto [least, most] = plan_band(plan.config.software).on_device(memory);
   return text + strprintf("    %-12s %10s  %.3g %% of %s; in 90 %% of published runs %s to %s\n", "together",
                           human_bytes(memory.on_device()).c_str(),
                           100 * memory.on_device() / static_cast<double>(plan.profile.memory_bytes),
-                          plan.profile.name.c_str(), human_bytes(memory.context + band.memory_low * tensors).c_str(),
-                          human_bytes(memory.context + band.memory_high * tensors).c_str());
+                          plan.profile.name.c_str(), human_bytes(least).c_str(), human_bytes(most).c_str());
 }
 
 std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& style) {
@@ -235,10 +233,10 @@ std::string dry_run_json(const RunPlan& plan) {
                                    {"tolerance", kStepTimeTolerance}}}};
   if (plan.profile.kernels != nullptr) {
     const PlanBand band = plan_band(c.software);
-    const double context = run.on_gpu.context, tensors = run.on_gpu.reserved();
+    const auto [least, most] = band.on_device(run.on_gpu);
     data["in_90_percent_of_published_runs"] = {
         {"step_ms", {band.step_low * run.time.total_ns * 1e-6, band.step_high * run.time.total_ns * 1e-6}},
-        {"gpu_memory_bytes", {context + band.memory_low * tensors, context + band.memory_high * tensors}}};
+        {"gpu_memory_bytes", {least, most}}};
   }
   if (plan.schedule.num_stages() > 1) {
     data["pp"] = c.parallel.pp;

@@ -52,15 +52,9 @@ class AdamW : public Optimizer {
   }
 
   std::vector<OptimizerState> states() const override {
+    constexpr std::array kMoments = {"exp_avg", "exp_avg_sq"};
     std::vector<OptimizerState> result;
-    for (size_t g = 0; g < groups_.size(); ++g) {
-      const std::vector<at::Tensor> weights = groups_[g].weights();
-      for (size_t i = 0; i < weights.size(); ++i) {
-        result.push_back({.parameter = groups_[g].parameters[i],
-                          .weight = weights[i],
-                          .moments = {{"exp_avg", moments_[g][0][i]}, {"exp_avg_sq", moments_[g][1][i]}}});
-      }
-    }
+    for (size_t g = 0; g < groups_.size(); ++g) groups_[g].add_states(moments_[g], kMoments, result);
     return result;
   }
   int64_t updates() const override { return updates_; }

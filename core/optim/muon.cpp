@@ -63,14 +63,9 @@ class Muon : public Optimizer {
   }
 
   std::vector<OptimizerState> states() const override {
+    constexpr std::array kMoments = {"momentum_buffer"};
     std::vector<OptimizerState> result = others_->states();
-    for (size_t g = 0; g < groups_.size(); ++g) {
-      const std::vector<at::Tensor> weights = groups_[g].weights();
-      for (size_t i = 0; i < weights.size(); ++i)
-        result.push_back({.parameter = groups_[g].parameters[i],
-                          .weight = weights[i],
-                          .moments = {{"momentum_buffer", moments_[g][0][i]}}});
-    }
+    for (size_t g = 0; g < groups_.size(); ++g) groups_[g].add_states(moments_[g], kMoments, result);
     return result;
   }
   int64_t updates() const override { return updates_; }

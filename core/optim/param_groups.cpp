@@ -64,6 +64,16 @@ void ParamGroup::clear_grads() const {
   for (Parameter* parameter : parameters) parameter->data.mutable_grad().reset();
 }
 
+void ParamGroup::add_states(const GroupMoments& moments, std::span<const char* const> names,
+                            std::vector<OptimizerState>& states) const {
+  const std::vector<at::Tensor> updated = weights();
+  for (size_t i = 0; i < updated.size(); ++i) {
+    OptimizerState state{.parameter = parameters[i], .weight = updated[i], .moments = {}};
+    for (size_t m = 0; m < moments.size(); ++m) state.moments.emplace_back(names[m], moments[m][i]);
+    states.push_back(std::move(state));
+  }
+}
+
 void ParamGroup::publish() const {
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < masters.size(); ++i) parameters[i]->data.copy_(masters[i]);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/nn/parameter.h"
+#include "core/optim/optimizer.h"
 
 namespace ranklab {
 
@@ -34,6 +35,9 @@ struct ParamGroup {
   // computed.
   std::vector<at::Tensor> zeros(std::optional<at::ScalarType> type = std::nullopt) const;
   void clear_grads() const;
+  // Adds the states of the group's parameters; `names` are those of the moments, of which there may be none.
+  void add_states(const GroupMoments& moments, std::span<const char* const> names,
+                  std::vector<OptimizerState>& states) const;
   // Copies the masters into the parameters.
   void publish() const;
 

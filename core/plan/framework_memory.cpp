@@ -13,9 +13,7 @@ double bytes_of(const CategoryBytes& bytes, std::initializer_list<MemoryCategory
 }
 
 bool has_head(const Schedule& schedule, int pp_rank) {
-  for (int stage = 0; stage < static_cast<int>(schedule.rank_of_stage.size()); ++stage)
-    if (schedule.rank_of_stage[static_cast<size_t>(stage)] == pp_rank && schedule.is_last(stage)) return true;
-  return false;
+  return std::ranges::any_of(schedule.stages_of(pp_rank), [&](int stage) { return schedule.is_last(stage); });
 }
 
 // Of a microbatch, on the rank that has the head.
@@ -38,11 +36,8 @@ double scores(const RunPlan& plan) {
 
 int64_t layers_of(const RunPlan& plan, int pp_rank) {
   int64_t layers = 0;
-  const Schedule& schedule = plan.schedule;
-  for (int stage = 0; stage < static_cast<int>(schedule.rank_of_stage.size()); ++stage) {
-    if (schedule.rank_of_stage[static_cast<size_t>(stage)] != pp_rank) continue;
-    layers += plan.stage_layers[static_cast<size_t>(schedule.part(stage))];
-  }
+  for (const int stage : plan.schedule.stages_of(pp_rank))
+    layers += plan.stage_layers[static_cast<size_t>(plan.schedule.part(stage))];
   return layers;
 }
 

@@ -40,8 +40,8 @@ std::string megatron_precision(const Json& config) {
 
 // What a case has that no model here has; "" if there is nothing.
 std::string megatron_reason(const Json& test) {
-  const Json &config = test["config"], &flags = test["other_flags"];
-  const std::string name = test["case"];
+  const Json &config = test.at("config"), &flags = test.at("other_flags");
+  const std::string name = test.at("case");
   for (const char* other : {"bert/", "t5/", "hybrid/", "mimo/", "nemotron/", "gpt/gpt3_mcore_te_tp2_pp2_kd"})
     if (name.starts_with(other)) return std::string("another kind of model (") + other + ")";
   for (const char* missing : {"spec", "hybrid-layer-pattern", "squared-relu", "moe-latent-size", "export-kd-cfg"})
@@ -60,17 +60,16 @@ int padded_gpt2_vocabulary(int tp) {
 }
 
 Json megatron_config(const Json& test) {
-  const Json &from = test["config"], &flags = test["other_flags"];
+  const Json &from = test.at("config"), &flags = test.at("other_flags");
   Json to = Json::object();
   for (const char* same : {"layers", "hidden", "heads", "kv_heads", "head_dim", "seq", "tp", "pp", "cp", "ep", "etp",
-                           "vpp", "norm", "swiglu", "experts", "topk", "recompute", "params"})
+                           "vpp", "norm", "swiglu", "experts", "topk", "recompute"})
     take(to, same, from, same);
   take(to, "position", from, "pos");
   to["vocab"] = value_of(from, "padded_vocab", padded_gpt2_vocabulary(value_of(from, "tp", 1)));
   to["layout"] = "even";
   take(to, "micro_batch", from, "mbs");
   take(to, "global_batch", from, "gbs");
-  take(to, "optimizer", from, "optimizer");
   take(to, "moe_ffn", from, "moe_ffn");
   take(to, "shared_ffn", from, "shared_ffn");
   take(to, "mtp_depth", from, "mtp");
@@ -100,7 +99,6 @@ Json megatron_config(const Json& test) {
                                     {"rope_dim", "qk-pos-emb-head-dim"}})
       take(to, name, flags, key);
   }
-  take(to, "dispatcher", from, "dispatcher");
   return to;
 }
 
@@ -108,9 +106,9 @@ std::vector<Json> megatron_rows(const Json& cases) {
   std::vector<Json> rows;
   for (const Json& test : cases) {
     const std::string reason = megatron_reason(test);
-    for (const Json& row : test["rows"]) {
-      Json out = {{"id", test["case"].get<std::string>() + "@" + word_of(row, "platform") + "-" + word_of(row, "env") +
-                             "-" + std::to_string(value_of(row, "part", 1))},
+    for (const Json& row : test.at("rows")) {
+      Json out = {{"id", test.at("case").get<std::string>() + "@" + word_of(row, "platform") + "-" +
+                             word_of(row, "env") + "-" + std::to_string(value_of(row, "part", 1))},
                   {"source", "Megatron-LM golden values"},
                   {"config", megatron_config(test)},
                   {"measured", Json::object()}};

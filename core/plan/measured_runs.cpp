@@ -285,13 +285,7 @@ MeasuredRun read_row(const Json& row, size_t index) {
   return run;
 }
 
-}  // namespace
-
-std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
-  constexpr size_t kLimitBytes = 64 << 20;
-  const std::string text =
-      read_whole_file(path, kLimitBytes, {.kind = ErrorKind::kIo, .where = "measured runs", .fix = "check the path"});
-  const Json file = Json::parse(text, nullptr, false);
+std::vector<MeasuredRun> runs_of(const Json& file, const std::string& path) {
   const std::vector<Json> rows = file.is_discarded() ? std::vector<Json>() : measured_rows(file);
   RANKLAB_CHECK(!rows.empty(), ErrorKind::kBadFile, .where = path, .what = "the file has no rows of measured runs",
                 .got = "other contents", .want = "a JSON list of objects with \"config\" and \"measured\"",
@@ -300,6 +294,22 @@ std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
   for (size_t i = 0; i < rows.size(); ++i)
     if (rows[i].is_object()) runs.push_back(read_row(rows[i], i));
   return runs;
+}
+
+}  // namespace
+
+std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
+  constexpr size_t kLimitBytes = 64 << 20;
+  const std::string text =
+      read_whole_file(path, kLimitBytes, {.kind = ErrorKind::kIo, .where = "measured runs", .fix = "check the path"});
+  try {
+    return runs_of(Json::parse(text, nullptr, false), path);
+  } catch (const Json::exception& error) {  // a value of another type, or a key that is missing
+    throw Error(ErrorKind::kBadFile, {.where = path,
+                                      .what = "a row of measured runs has not the shape of its collection",
+                                      .got = error.what(),
+                                      .fix = "see docs/planner.md for the format"});
+  }
 }
 
 }  // namespace ranklab

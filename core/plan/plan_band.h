@@ -2,6 +2,9 @@
 // that held 90 % of them (docs/planner.md). Thread rule: pure. Torch-free.
 #pragma once
 #include <string>
+#include <utility>
+
+#include "core/plan/framework_memory.h"
 
 namespace ranklab {
 
@@ -9,6 +12,11 @@ namespace ranklab {
 struct PlanBand {
   double step_low = 1, step_high = 1;
   double memory_low = 1, memory_high = 1;
+
+  // Of a plan's memory on its GPU: the context is the same in every run.
+  std::pair<double, double> on_device(const FrameworkMemory& memory) const {
+    return {memory.context + memory_low * memory.reserved(), memory.context + memory_high * memory.reserved()};
+  }
 };
 
 // `software`: of core/sim/software.h.

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "tests/plan/measured_rows.h"
 
 namespace ranklab {
@@ -71,6 +72,19 @@ TEST(MeasuredFormats, TablesOfThroughput) {
   EXPECT_EQ(plan.profile.name, "h100-sxm");
   EXPECT_FALSE(plan.config.model.add_bias);
   EXPECT_EQ(plan.config.recompute_granularity, "full");
+}
+
+TEST(MeasuredFormats, ACollectionOfAnotherShapeIsABadFile) {
+  for (const char* text :
+       {R"({"cases": [{}]})", R"({"cases": [{"case": 1, "config": {}, "other_flags": {}, "rows": []}]})",
+        R"({"rows": [{"tflops_formula": "new", "size": 7}]})", R"([{"config": {}, "measured": {}, "left_out": 3}])"}) {
+    try {
+      rows_of(text);
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kBadFile) << text;
+    }
+  }
 }
 
 }  // namespace
