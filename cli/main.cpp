@@ -34,6 +34,7 @@ const auto kCommands = std::to_array<Command>({
     {"report", "a run, or two beside each other, as one HTML file", nullptr, "viz"},
     {"doctor", "what this machine has, and what it lacks", nullptr, kTrainingModule},
     {"topo", "ranks, nodes and groups of a mesh, and what crosses nodes", setup_topo},
+    {"parity", "which tensor of a layout differs first from one rank's, where and why", nullptr, kTrainingModule},
     {"plan", "what a run will hold, from its numbers alone", nullptr, kTrainingModule},
     {"zero", "who owns what when data-parallel ranks share it out", nullptr, kTrainingModule},
     {"precision", "number formats of 8 and 4 bits, and what rounding to them loses", setup_precision},

@@ -11,7 +11,7 @@ import re
 import sys
 
 CORE = ["base", "trace", "live", "spec", "checkpoint", "precision", "sim", "comm", "pipeline", "nn", "parallel", "model",
-        "optim", "data", "config", "runtime", "plan"]
+        "optim", "data", "config", "runtime", "plan", "parity"]
 MAY_INCLUDE = {
     "core/base": "",
     "core/trace": "core/base",
@@ -28,8 +28,9 @@ MAY_INCLUDE = {
     "core/optim": "core/base core/sim core/comm core/nn",
     "core/data": "core/base core/sim",
     "core/config": "core/base core/spec core/precision core/sim core/comm core/pipeline core/optim",
-    "core/runtime": " ".join("core/" + folder for folder in CORE if folder not in ("runtime", "plan")),
-    "core/plan": " ".join("core/" + folder for folder in CORE if folder != "plan"),
+    "core/runtime": " ".join("core/" + folder for folder in CORE if folder not in ("runtime", "plan", "parity")),
+    "core/plan": " ".join("core/" + folder for folder in CORE if folder not in ("plan", "parity")),
+    "core/parity": "core/base core/comm core/config core/nn core/parallel core/pipeline core/runtime core/sim",
     "backends/cpu_sim": "core/base core/trace core/live core/sim core/comm",
     "backends/meta": "core/base core/sim core/comm",
     "backends/cuda": "core/base core/trace core/precision core/sim core/comm core/nn",

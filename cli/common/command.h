@@ -27,6 +27,7 @@ CommandAction setup_trace(CommandLine& app);
 CommandAction setup_list(CommandLine& app);
 CommandAction setup_lesson(CommandLine& app);
 CommandAction setup_topo(CommandLine& app);
+CommandAction setup_parity(CommandLine& app);
 CommandAction setup_plan(CommandLine& app);
 CommandAction setup_zero(CommandLine& app);
 CommandAction setup_precision(CommandLine& app);

@@ -65,6 +65,10 @@ CommandOption* CommandOption::expected(int least, int most) {
   option_->expected(least, most);
   return this;
 }
+CommandOption* CommandOption::takes_rest() {
+  takes_rest_ = true;
+  return one_value_each();
+}
 CommandOption* CommandOption::one_value_each() {
   option_->allow_extra_args(false);
   return this;
@@ -202,7 +206,20 @@ CommandOption* CommandLine::option(const std::string& name) const {
   throw Error(ErrorKind::kInternal, {.where = name_, .what = "no such option", .got = name});
 }
 
+// CLI11 reads a word that begins with a dash as an option, but for the value behind "=".
+void CommandLine::take_rest(std::vector<std::string>& words) const {
+  for (const auto& option : options_) {
+    const auto found = option->takes_rest_ ? std::find(words.begin(), words.end(), option->name()) : words.end();
+    if (found == words.end()) continue;
+    std::string prefix = *found + "=";
+    for (auto word = found + 1; word != words.end(); ++word) *word = prefix + *word;
+    if (found + 1 != words.end()) words.erase(found);
+  }
+  for (const auto& sub : subcommands_) sub->take_rest(words);
+}
+
 std::optional<int> CommandLine::parse(std::vector<std::string> words) {
+  take_rest(words);
   let_unknown_words_through(*app_);
   const auto asked = [&](std::string_view flag) { return std::find(words.begin(), words.end(), flag) != words.end(); };
   // Not otherwise: errors would no longer name an option that help hides.

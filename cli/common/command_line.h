@@ -31,6 +31,8 @@ class CommandOption {
   CommandOption* expected(int count);
   CommandOption* expected(int least, int most);
   CommandOption* one_value_each();  // a list with one value per occurrence, which does not consume the words after it
+  // Every word after it belongs to it, options too: a list of strings. Such an option is the last of a line.
+  CommandOption* takes_rest();
   template <typename T>
   CommandOption* range(T least, T most) {
     if constexpr (std::is_floating_point_v<T>)
@@ -63,6 +65,7 @@ class CommandOption {
   CLI::Option* option_;
   std::vector<std::pair<std::string, std::string>> words_;
   std::optional<std::string> short_heading_;
+  bool takes_rest_ = false;
 };
 
 // A command or subcommand.
@@ -107,6 +110,7 @@ class CommandLine {
   CommandLine(CommandLine* parent, CLI::App* app, const std::string& about, const std::string& name);
   CommandOption* keep(CLI::Option* option);
   void shorten_help();
+  void take_rest(std::vector<std::string>& words) const;
   std::string name_, about_;
   CommandLine* parent_ = nullptr;
   std::unique_ptr<CLI::App> root_;

@@ -85,6 +85,9 @@ struct UpdateView {
 class UpdateWatch {
  public:
   virtual ~UpdateWatch() = default;
+  // This rank's own sum of a parameter's gradients over the step's microbatches, before other ranks' are added. Not
+  // called where none are.
+  virtual void before_reduction(const Parameter& /*parameter*/, const at::Tensor& /*sum*/) {}
   virtual void before_update(const UpdateView& update) = 0;
   virtual void after_update(const UpdateView& update) = 0;  // the gradients may be gone
 };

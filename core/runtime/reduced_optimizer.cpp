@@ -189,7 +189,11 @@ class ReducedOptimizer : public RankOptimizer {
             .replicas = sharing.replicas,
             .matrices = matrix_buckets(plan),
             .gather = gather_precision(plan),
-            .watch = [this](ZeroState state, const std::string& bucket) { note(state, bucket); }};
+            .watch = [this](ZeroState state, const std::string& bucket) { note(state, bucket); },
+            .local =
+                [this](const Parameter& parameter, const at::Tensor& sum) {
+                  watches_.each([&](UpdateWatch& watch) { watch.before_reduction(parameter, sum); });
+                }};
   }
   // Quantized weights are gathered in the recipe's format, when it has one.
   static BucketShard::GatherPrecision gather_precision(const RunPlan& plan) {

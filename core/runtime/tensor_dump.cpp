@@ -10,10 +10,10 @@
 #include "core/base/text.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/precision/precision_policy.h"
+#include "core/runtime/activation_slice.h"
 #include "core/runtime/checkpoint_snapshot.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
-#include "core/spec/sequence_part.h"
 
 namespace ranklab {
 namespace {
@@ -152,20 +152,11 @@ void TensorDump::end_step(RankOptimizer& optimizer) {
 
 // [positions, sequences, width] of this rank's tokens; of other shapes nothing is said.
 std::string TensorDump::slice_of(const at::Tensor& tensor, int microbatch) const {
-  const int64_t length = plan_.config.model.seq_length, cp = ctx_.size(Axis::kCp), tp = ctx_.size(Axis::kTp);
-  if (tensor.dim() != 3 || tensor.size(1) != plan_.micro_batch_size) return "";
-  const int64_t own = length / cp, rows = tensor.size(0);
-  const bool shared = rows * tp == own && plan_.sequence_parallel && tp > 1;
-  if (rows != own && !shared) return "";
-  std::vector<int64_t> positions = positions_of(
-      sequence_part(length, static_cast<int>(cp), ctx_.coordinate(Axis::kCp), plan_.config.context_split.balance));
-  if (shared) {
-    const auto first = positions.begin() + ctx_.coordinate(Axis::kTp) * rows;
-    positions = {first, first + rows};
-  }
-  const int64_t first =
-      (ctx_.coordinate(Axis::kDp) * plan_.microbatches_of(step_) + microbatch) * plan_.micro_batch_size;
-  return Json({{"positions", runs_of(positions)}, {"sequences", {first, first + plan_.micro_batch_size}}}).dump();
+  if (tensor.dim() != 3) return "";
+  const auto slice = activation_slice(plan_, ctx_, step_, microbatch, tensor.size(0), tensor.size(1));
+  if (!slice) return "";
+  return Json({{"positions", runs_of(slice->positions)}, {"sequences", {slice->first_sequence, slice->end_sequence}}})
+      .dump();
 }
 
 void TensorDump::keep(const std::string& path, ModuleTensor kind, const at::Tensor& tensor) {

@@ -7,12 +7,7 @@
 namespace ranklab {
 
 const TrainingRecord& OneRankRuns::of(const TrainConfig& config, const std::string& model) {
-  TrainConfig alone = on_one_rank(config);
-  // Nothing to one rank, but settings all the same.
-  alone.context_split = {};
-  alone.context_sizes = {};
-  alone.overlap_grad_reduce = true;
-  alone.gpus_per_node = 0;
+  const TrainConfig alone = on_one_rank(config);
   std::string key = model;
   for (const ConfigField& field : config_fields()) key += "\n" + field.get(alone);
   const auto known = runs_.find(key);

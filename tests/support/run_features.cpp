@@ -5,26 +5,13 @@
 #include <stdexcept>
 
 #include "core/parallel/expert/dispatcher.h"
+#include "core/parity/every_layout.h"
 #include "core/pipeline/schedules.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/support/model_variants.h"
 
 namespace ranklab {
 namespace {
-
-std::vector<ParallelDims> splits_of(int world) {
-  std::vector<ParallelDims> splits;
-  for (int pp = 1; pp <= world; ++pp) {
-    for (int tp = 1; pp * tp <= world; ++tp) {
-      for (int cp = 1; pp * tp * cp <= world; ++cp) {
-        const int model_ranks = pp * tp * cp;
-        if (world % model_ranks == 0)
-          splits.push_back({.world = world, .tp = tp, .cp = cp, .pp = pp, .dp = world / model_ranks});
-      }
-    }
-  }
-  return splits;
-}
 
 std::string name_of(const ParallelDims& split) {
   std::string name;
@@ -46,7 +33,7 @@ RunFeature models() {
 RunFeature layouts() {
   RunFeature feature{"layout", {}};
   for (const int world : {4, 8}) {
-    for (const ParallelDims& split : splits_of(world)) {
+    for (const ParallelDims& split : every_split(world)) {
       for (const int groups : {1, 2}) {
         if (groups == 2 && split.dp * split.cp < 4) continue;
         const auto change = [split, groups](TrainConfig& c) {
@@ -188,7 +175,7 @@ RunFeature only_where(RunFeature feature, const std::string& of, std::function<b
 
 std::vector<std::string> factorizations(int world) {
   std::vector<std::string> names;
-  for (const ParallelDims& split : splits_of(world)) names.push_back(name_of(split));
+  for (const ParallelDims& split : every_split(world)) names.push_back(name_of(split));
   return names;
 }
 

@@ -1,5 +1,6 @@
-// A run of a model so small that a test trains it in many layouts, and the same run on one rank.
+// A run of a model so small that a test trains it in many layouts.
 #pragma once
+#include "core/config/one_rank.h"
 #include "core/config/train_config.h"
 
 namespace ranklab {
@@ -27,24 +28,6 @@ inline TrainConfig small_config() {
   c.eval_interval = 0;
   c.sample_tokens = 0;
   c.ddp_bucket_bytes = 8192;  // several buckets
-  return c;
-}
-
-// The same global batches on one rank, in the microbatches of all data-parallel ranks.
-inline TrainConfig on_one_rank(TrainConfig c) {
-  const RunPlan plan = resolve(c);
-  c.parallel = {.world = 1, .tp = 1, .pp = 1};
-  c.pipeline_schedule = "1f1b";
-  c.virtual_stages = 1;
-  c.pipeline_layout.clear();
-  c.sequence_parallel.reset();
-  c.moe_dispatcher = "alltoall";
-  c.overlap_moe = false;
-  c.zero_stage = 0;
-  c.recompute_granularity = "none";
-  c.recompute_num_layers = 0;
-  c.micro_batch_size = 0;
-  c.num_microbatches = plan.num_microbatches * plan.dp();
   return c;
 }
 

@@ -257,6 +257,8 @@ void GradReducer::start_ready_buckets() {
 
 void GradReducer::start(Bucket& bucket) {
   const at::NoGradGuard no_grad;
+  if (options_.local)
+    for (const GradSlot& slot : bucket.slots) options_.local(*slot.parameter, slot.sum.view);
   if (bucket.layout.sum_over_tp && tp_->size() > 1) tp_->all_reduce(bucket.flat);
   bucket.reduction->start(bucket);
 }

@@ -42,6 +42,8 @@ struct GradReducerOptions {
   BucketShard::GatherPrecision gather = {};
   // Called with a bucket's label when its state changes (partial, reduced, updated).
   std::function<void(ZeroState state, const std::string& bucket)> watch = {};
+  // Called with this rank's sum of each gradient before it is reduced.
+  std::function<void(const Parameter& parameter, const at::Tensor& sum)> local = {};
 };
 
 // The parameters of one of the rank's stages, and the number of microbatches per step.

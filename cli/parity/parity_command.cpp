@@ -1,0 +1,168 @@
+// ranklab parity: a layout beside its reference, tensor by tensor.
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "cli/common/command.h"
+#include "cli/common/command_line.h"
+#include "cli/common/json_output.h"
+#include "cli/common/style.h"
+#include "cli/common/table.h"
+#include "cli/common/terminal.h"
+#include "cli/config/config_options.h"
+#include "cli/parity/parity_request.h"
+#include "cli/parity/parity_text.h"
+#include "cli/train/gemm.h"
+#include "cli/world/make_world.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/config/config_fields.h"
+#include "core/config/one_rank.h"
+#include "core/config/requirements.h"
+#include "core/parity/every_layout.h"
+#include "core/parity/microscope.h"
+#include "core/parity/smaller_layouts.h"
+#include "core/runtime/memory_check.h"
+
+namespace ranklab {
+namespace {
+
+TrainConfig parity_defaults() {
+  TrainConfig c;
+  c.train_iters = 2;
+  c.trace = false;
+  return c;
+}
+
+const ConfigField* field_of_flag(const std::string& flag) {
+  for (const ConfigField& field : config_fields())
+    for (const std::string& own : field.flags)
+      if (own == flag || "--no-" + own.substr(2) == flag) return &field;
+  return nullptr;
+}
+
+// One rank's settings, with the flags behind --against on top.
+TrainConfig reference_of(const TrainConfig& config, const std::vector<std::string>& flags) {
+  TrainConfig reference = on_one_rank(config);
+  const int64_t microbatches = reference.num_microbatches;
+  std::vector<std::string> words;
+  for (const std::string& some : flags) {
+    std::istringstream in(some);
+    for (std::string word; in >> word;) words.push_back(word);
+  }
+  for (size_t i = 0; i < words.size(); ++i) {
+    const ConfigField* field = field_of_flag(words[i]);
+    if (field != nullptr && field->kind == ConfigField::Kind::kFlag) {
+      field->set(reference, words[i].starts_with("--no-") && field->flags[0] != words[i] ? "false" : "true");
+      continue;
+    }
+    RANKLAB_CHECK(i + 1 < words.size() && words[i].starts_with("--"), ErrorKind::kInvalidArgument, .where = "--against",
+                  .what = "--against takes flags with their values", .got = quote(join(words, " ")),
+                  .want = "--against --tp 2 --zero-stage 1", .fix = "write each flag with a value");
+    set_config_field(reference, words[i], words[i + 1]);
+    ++i;
+  }
+  ParallelDims& dims = reference.parallel;
+  const int dp = std::max(dims.dp, 1);
+  dims.world = dims.tp * dims.cp * dims.pp * dp;
+  if (reference.micro_batch_size == 0 && reference.num_microbatches == microbatches && microbatches % dp == 0)
+    reference.num_microbatches = microbatches / dp;
+  return reference;
+}
+
+std::function<void(const std::string&)> progress() {
+  if (!on_terminal(2)) return {};
+  return [](const std::string& what) {
+    std::fprintf(stderr, "\r\033[K  %s ", what.c_str());
+    std::fflush(stderr);
+  };
+}
+void end_progress() {
+  if (on_terminal(2)) std::fputs("\r\033[K", stderr);
+}
+
+std::shared_ptr<World> simulated_world(const RunPlan& plan) { return make_world(plan.config); }
+
+RunPlan ready(const ConfigOptions& options, const TrainConfig& config) {
+  check_command(config, Capability::kHeldRanks, "ranklab parity");
+  RunPlan plan = options.resolve(config);
+  check_memory(plan, memory_of_ranks(plan.config));
+  choose_gemm(plan);
+  return plan;
+}
+
+int run_one(const ConfigOptions& options, const ParityRequest& request) {
+  const TrainConfig config = options.config();
+  const RunPlan plan = ready(options, config);
+  const Microscope microscope(reference_of(config, request.against), simulated_world,
+                              {.steps = config.train_iters, .narrow = request.narrow, .progress = progress()});
+  const ParityResult result = microscope.examine(config);
+  end_progress();
+  std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
+  return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
+}
+
+int run_all(const ConfigOptions& options, const ParityRequest& request) {
+  const TrainConfig config = options.config();
+  ready(options, config);
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  Table table({"layout", "tensors", "closest to its tolerance", "eps", "allowed", "verdict"});
+  size_t different = 0, done = 0;
+  // Layouts with the same microbatches have the same reference.
+  std::map<int64_t, std::unique_ptr<Microscope>> references;
+  const std::vector<TrainConfig> layouts = every_layout(config);
+  for (const TrainConfig& layout : layouts) {
+    if (on_terminal(2)) std::fprintf(stderr, "\r\033[K  layout %zu of %zu ", ++done, layouts.size());
+    const TrainConfig reference = reference_of(layout, request.against);
+    std::unique_ptr<Microscope>& microscope = references[reference.num_microbatches];
+    if (!microscope)
+      microscope = std::make_unique<Microscope>(reference, simulated_world,
+                                                ParityOptions{.steps = config.train_iters, .narrow = false});
+    const ParityResult result = microscope->examine(layout);
+    different += result.differs();
+    rows.push_back(parity_json(result));
+    const TensorVerdict* shown = result.wrong() != nullptr ? result.wrong() : result.comparison.closest();
+    table.add({layout_flags(layout), std::to_string(result.comparison.verdicts.size()), shown->key.text(),
+               strprintf("%.3g", shown->worst.eps), strprintf("%.3g", shown->tolerance),
+               !result.ended.empty() ? "FAILED"
+               : result.differs()    ? "DIFFERENT"
+                                     : "same"});
+  }
+  end_progress();
+  if (request.json) {
+    std::fputs(json_result({{"layouts", rows}, {"different", different}}).c_str(), stdout);
+  } else {
+    std::fputs(table.for_stdout().c_str(), stdout);
+    std::printf("%zu layouts, %zu different\n", layouts.size(), different);
+  }
+  return different > 0 ? exit_code(ErrorKind::kCheckFailed) : 0;
+}
+
+}  // namespace
+
+CommandAction setup_parity(CommandLine& app) {
+  app.footer(
+      "Examples:\n  ranklab parity --tp 2 --pp 2 --dp 2\n"
+      "  ranklab parity --cp 4 --params-dtype fp64 --against --cp 2\n"
+      "  ranklab parity --all --world-size 8\n"
+      "The reference is one rank with the same global batches, or what --against says. It runs three times, twice "
+      "with\n"
+      "weights that differ by one unit in the last place: eight times the distance that this makes is allowed. All\n"
+      "tensors are kept, so small models. Exit code 4: a tensor differs. What is compared: docs/parity.md.");
+  auto options = std::make_shared<ConfigOptions>(app, parity_defaults());
+  auto request = std::make_shared<ParityRequest>();
+  app.add_flag("--all", request->all, "every layout of the world's ranks, as a table");
+  app.add_flag("--narrow,!--no-narrow", request->narrow,
+               "with a difference, run smaller layouts to find what it needs (default: on)");
+  app.add_flag("--json", request->json, "print one JSON object");
+  app.add_option("--against", request->against,
+                 "flags of the reference, on top of one rank's settings; all that follows is its")
+      ->takes_rest()
+      ->type_name("FLAGS");
+  return [options, request] { return request->all ? run_all(*options, *request) : run_one(*options, *request); };
+}
+
+}  // namespace ranklab

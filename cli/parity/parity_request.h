@@ -1,0 +1,15 @@
+// What `ranklab parity` was asked for. Thread rule: plain data.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+struct ParityRequest {
+  std::vector<std::string> against;  // flags of the reference, on top of one rank's settings
+  bool all = false;                  // every layout of the world
+  bool narrow = true;
+  bool json = false;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,30 @@
+#include "core/config/one_rank.h"
+
+namespace ranklab {
+
+TrainConfig on_one_rank(TrainConfig c) {
+  const TrainConfig plain;
+  const RunPlan plan = resolve(c);
+  c.parallel = {.world = 1, .tp = 1, .pp = 1};
+  c.sep = 0;
+  c.sequence_parallel.reset();
+  c.context_split = plain.context_split;
+  c.context_sizes.clear();
+  c.pipeline_schedule = plain.pipeline_schedule;
+  c.virtual_stages = 1;
+  c.pipeline_layout.clear();
+  c.moe_dispatcher = plain.moe_dispatcher;
+  c.overlap_moe = false;
+  c.zero_stage = 0;
+  c.use_distributed_optimizer = false;
+  c.sharding_strategy = plain.sharding_strategy;
+  c.overlap_grad_reduce = true;
+  c.recompute_granularity = plain.recompute_granularity;
+  c.recompute_num_layers = 0;
+  c.gpus_per_node = 0;
+  c.micro_batch_size = 0;
+  c.num_microbatches = plan.num_microbatches * plan.dp();
+  return c;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,132 @@
+#include "core/parity/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/nn/scalar_type.h"
+#include "core/parity/epsilon.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+double root_mean_square(const at::Tensor& values) {
+  return values.numel() == 0 ? 0 : std::sqrt(values.square().mean().item<double>());
+}
+
+WholeTensor put_together(const std::vector<TensorPiece>& pieces) {
+  const GlobalSlice& first = pieces.front().slice;
+  WholeTensor whole{.values = at::zeros({first.global_elements()}, at::kDouble),
+                    .known = at::zeros({first.global_elements()}, at::kBool),
+                    .shape = first.shape};
+  for (const TensorPiece& piece : pieces) {
+    const at::Tensor index = piece.slice.index(), real = index.ge(0);
+    const at::Tensor places = index.masked_select(real);
+    whole.values.index_copy_(0, places, piece.value.to(at::kDouble).masked_select(real));
+    whole.known.index_fill_(0, places, true);
+  }
+  whole.rms = root_mean_square(whole.values.masked_select(whole.known));
+  return whole;
+}
+
+// Differences of numbers that are not finite count where only one of them is.
+at::Tensor difference(const at::Tensor& got, const at::Tensor& want) {
+  const at::Tensor same = got.eq(want).logical_or(got.isnan().logical_and(want.isnan()));
+  const at::Tensor d = (got - want).masked_fill(same, 0);
+  return d.masked_fill(d.isfinite().logical_not(), std::numeric_limits<double>::max() / 1e200);
+}
+
+}  // namespace
+
+ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor,
+                                 double least)
+    : record_(std::move(record)),
+      keys_(causal_order(record_)),
+      epsilon_(epsilon_of(scalar_type(record_.plan.config.element_dtype()))) {
+  for (const auto& [key, pieces] : record_.tensors) {
+    whole_.emplace(key, put_together(pieces));
+    tolerance_[key] = least;
+  }
+  for (const ParityRecord& other : perturbed) {
+    for (const auto& [key, pieces] : other.tensors) {
+      if (!whole_.contains(key)) continue;
+      for (const TensorPiece& piece : pieces)
+        if (const auto apart = distance(key, piece)) tolerance_[key] = std::max(tolerance_[key], factor * apart->eps);
+    }
+  }
+}
+
+at::Tensor ParityReference::at_slice(const TensorKey& key, const GlobalSlice& slice) const {
+  if (slice.is_whole()) return whole_.at(key).values;
+  const at::Tensor index = slice.index();
+  return whole_.at(key).values.index_select(0, index.clamp_min(0)).masked_fill(index.lt(0), 0);
+}
+
+std::optional<TensorDistance> ParityReference::distance(const TensorKey& key, const TensorPiece& piece) const {
+  const WholeTensor& whole = whole_.at(key);
+  if (whole.shape != piece.slice.shape || piece.slice.elements() != piece.value.numel()) return {};
+  if (piece.value.numel() == 0) return TensorDistance{};
+  const at::Tensor want = at_slice(key, piece.slice), got = piece.value.to(at::kDouble);
+  const at::Tensor apart = difference(got, want).abs();
+  const int64_t worst = apart.argmax().item<int64_t>();
+  const double largest = apart[worst].item<double>();
+  if (largest == 0) return TensorDistance{};
+  TensorDistance result{.largest = largest,
+                        .place = piece.slice.index()[worst].item<int64_t>(),
+                        .got = got[worst].item<double>(),
+                        .want = want[worst].item<double>()};
+  result.eps = root_mean_square(apart) / (whole.rms > 0 ? whole.rms : std::numeric_limits<double>::min()) / epsilon_;
+  return result;
+}
+
+const TensorVerdict* ParityComparison::first_wrong() const {
+  const auto found = std::ranges::find_if(verdicts, &TensorVerdict::wrong);
+  return found == verdicts.end() ? nullptr : &*found;
+}
+
+const TensorVerdict* ParityComparison::closest() const {
+  const auto found =
+      std::ranges::max_element(verdicts, {}, [](const TensorVerdict& one) { return one.worst.eps / one.tolerance; });
+  return found == verdicts.end() ? nullptr : &*found;
+}
+
+size_t ParityComparison::count_wrong() const {
+  return static_cast<size_t>(std::ranges::count_if(verdicts, &TensorVerdict::wrong));
+}
+
+ParityComparison compare(const ParityRecord& got, const ParityReference& want) {
+  ParityComparison result;
+  for (const TensorKey& key : want.keys()) {
+    const auto found = got.tensors.find(key);
+    if (found == got.tensors.end()) {
+      result.not_compared.push_back(key);
+      continue;
+    }
+    TensorVerdict verdict{.key = key, .tolerance = want.tolerance(key)};
+    bool fits = true;
+    for (const TensorPiece& piece : found->second) {
+      const auto apart = want.distance(key, piece);
+      fits = fits && apart.has_value();
+      if (!apart) continue;
+      ++result.pieces;
+      (apart->eps > verdict.tolerance ? verdict.wrong_ranks : verdict.right_ranks).push_back(piece.rank);
+      if (apart->eps > verdict.worst.eps) {
+        verdict.worst = *apart;
+        verdict.worst_rank = piece.rank;
+      }
+    }
+    if (!fits) result.not_compared.push_back(key);
+    for (auto* ranks : {&verdict.wrong_ranks, &verdict.right_ranks}) {
+      std::ranges::sort(*ranks);
+      ranks->erase(std::ranges::unique(*ranks).begin(), ranks->end());
+    }
+    result.verdicts.push_back(std::move(verdict));
+  }
+  for (const auto& [key, pieces] : got.tensors)
+    if (!want.has(key)) result.not_compared.push_back(key);
+  return result;
+}
+
+}  // namespace ranklab

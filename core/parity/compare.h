@@ -1,0 +1,79 @@
+// Compares the tensors of two records. How far they are apart is the root mean square of the difference over that of
+// the reference, in units of the compute dtype's epsilon; how far they may be apart is what a change of the reference's
+// weights by one unit in the last place makes of each tensor (TTrace, arXiv 2506.09280). Thread rule: pure.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/parity/parity_record.h"
+
+namespace ranklab {
+
+struct TensorDistance {
+  double eps = 0;      // root mean square of the difference / of the reference, in epsilons
+  double largest = 0;  // largest difference of an element
+  int64_t place = 0;   // ... and where, in the global tensor
+  double got = 0, want = 0;
+};
+
+// A tensor of the reference, put together from its ranks.
+struct WholeTensor {
+  at::Tensor values;  // flat, fp64
+  at::Tensor known;   // which elements some rank has
+  std::vector<int64_t> shape;
+  double rms = 0;
+};
+
+class ParityReference {
+ public:
+  // `perturbed`: runs of the same with other weights by one unit in the last place. `factor`: how often the distance
+  // that they have is allowed; at least `least` epsilons are.
+  ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor = 8,
+                  double least = 16);
+
+  const RunPlan& plan() const { return record_.plan; }
+  const std::string& ended() const { return record_.ended; }
+  const std::vector<TensorKey>& keys() const { return keys_; }  // in causal order
+  const WholeTensor& whole(const TensorKey& key) const { return whole_.at(key); }
+  bool has(const TensorKey& key) const { return whole_.contains(key); }
+  double tolerance(const TensorKey& key) const { return tolerance_.at(key); }  // in epsilons
+  double epsilon() const { return epsilon_; }
+
+  // The values of the reference where the piece's are; padding has 0.
+  at::Tensor at_slice(const TensorKey& key, const GlobalSlice& slice) const;
+  // Nothing for a piece whose tensor has another shape here.
+  std::optional<TensorDistance> distance(const TensorKey& key, const TensorPiece& piece) const;
+
+ private:
+  ParityRecord record_;
+  std::vector<TensorKey> keys_;
+  std::map<TensorKey, WholeTensor> whole_;
+  std::map<TensorKey, double> tolerance_;
+  double epsilon_;
+};
+
+// One tensor of a run beside the reference's.
+struct TensorVerdict {
+  TensorKey key;
+  double tolerance = 0;       // in epsilons
+  TensorDistance worst = {};  // of all pieces
+  int worst_rank = 0;
+  std::vector<int> wrong_ranks = {}, right_ranks = {};
+  bool wrong() const { return !wrong_ranks.empty(); }
+};
+
+struct ParityComparison {
+  std::vector<TensorVerdict> verdicts;  // in causal order, of all tensors that both have
+  std::vector<TensorKey> not_compared;  // that one of them does not have, or in another shape
+  size_t pieces = 0;
+  const TensorVerdict* first_wrong() const;
+  const TensorVerdict* closest() const;  // to its tolerance
+  size_t count_wrong() const;
+};
+
+ParityComparison compare(const ParityRecord& got, const ParityReference& want);
+
+}  // namespace ranklab

@@ -1,0 +1,23 @@
+// Why a tensor is wrong: tries what a faulty reduction, scatter or update would have made of the right values, and says
+// which of these reproduces what is there. Thread rule: pure.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/parity/compare.h"
+
+namespace ranklab {
+
+struct Explanation {
+  std::string what;               // "the sum over tp is missing: ..."
+  std::vector<std::string> axes;  // those of the mesh that it names; empty: none
+};
+
+// The most specific first.
+std::vector<Explanation> explain(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong);
+
+// The wrong elements as a box of the global tensor: "rows 8 to 15 of [16, 8, 32]"; nothing where all are wrong.
+std::string where_wrong(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong);
+
+}  // namespace ranklab

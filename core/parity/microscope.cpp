@@ -1,0 +1,96 @@
+#include "core/parity/microscope.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/parity/smaller_layouts.h"
+
+namespace ranklab {
+namespace {
+
+constexpr uint64_t kPerturbations = 2;
+
+}  // namespace
+
+std::string ParityResult::axis() const {
+  std::vector<std::string> needed;
+  for (const NarrowedTo& one : narrowed)
+    if (one.gone) needed.push_back(one.axis);
+  for (const Explanation& one : why) {
+    for (const std::string& axis : one.axes)
+      if (needed.empty() || std::ranges::find(needed, axis) != needed.end()) return axis;
+  }
+  return needed.empty() ? "" : needed.front();
+}
+
+Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world, ParityOptions options)
+    : make_world_(std::move(make_world)), options_(std::move(options)) {
+  at::set_num_threads(1);  // tensors are small: more threads would wait for each other
+  const auto run = [&](uint64_t seed) {
+    if (options_.progress) options_.progress(seed == 0 ? "the reference" : "the reference, perturbed");
+    ParityRecord record = record_run(reference, make_world_, {.steps = options_.steps, .perturb = seed});
+    RANKLAB_CHECK(record.ended.empty(), ErrorKind::kInvalidArgument, .where = "parity",
+                  .what = "the reference itself does not run to its end", .got = record.ended,
+                  .fix = "--against another layout");
+    return record;
+  };
+  std::vector<ParityRecord> perturbed;
+  for (uint64_t seed = 1; seed <= kPerturbations; ++seed) perturbed.push_back(run(seed));
+  reference_ = std::make_unique<ParityReference>(run(0), perturbed);
+}
+
+Microscope::Seen Microscope::look_at(const TrainConfig& config) const {
+  Seen seen{.record = record_run(config, make_world_, {.steps = options_.steps}), .comparison = {}};
+  seen.comparison = compare(seen.record, *reference_);
+  return seen;
+}
+
+// Whether this run has the difference that `result` found.
+bool Microscope::shows(const TrainConfig& config, const ParityResult& result) const {
+  const Seen seen = look_at(config);
+  if (!result.ended.empty()) return !seen.record.ended.empty();
+  const TensorKey& key = result.wrong()->key;
+  return std::ranges::any_of(seen.comparison.verdicts,
+                             [&](const TensorVerdict& one) { return one.key == key && one.wrong(); });
+}
+
+void Microscope::narrow(const TrainConfig& config, ParityResult& result) const {
+  for (const SmallerLayout& smaller : smaller_layouts(config)) {
+    if (options_.progress) options_.progress("the layout with " + smaller.flags);
+    result.narrowed.push_back({smaller.axis, smaller.flags, !shows(smaller.config, result)});
+  }
+  // One thing less after another, as long as the difference stays.
+  TrainConfig least = config;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const SmallerLayout& smaller : smaller_layouts(least)) {
+      const auto known = std::ranges::find(result.narrowed, smaller.axis, &NarrowedTo::axis);
+      if (known != result.narrowed.end() && known->gone) continue;
+      if (options_.progress) options_.progress("smaller: " + layout_flags(smaller.config));
+      if (!shows(smaller.config, result)) continue;
+      least = smaller.config;
+      changed = true;
+      break;
+    }
+  }
+  result.smallest = layout_flags(least);
+}
+
+ParityResult Microscope::examine(const TrainConfig& config) const {
+  if (options_.progress) options_.progress("the layout");
+  Seen seen = look_at(config);
+  ParityResult result{.plan = seen.record.plan, .reference = reference_->plan()};
+  result.comparison = std::move(seen.comparison);
+  result.ended = seen.record.ended;
+  if (const TensorVerdict* wrong = result.wrong()) {
+    result.why = explain(seen.record, *reference_, *wrong);
+    result.where = where_wrong(seen.record, *reference_, *wrong);
+  }
+  if (options_.narrow && result.differs()) narrow(config, result);
+  return result;
+}
+
+}  // namespace ranklab

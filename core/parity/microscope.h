@@ -1,0 +1,68 @@
+// Runs a layout and its reference, finds the first tensor in causal order that differs, and why (TTrace, arXiv
+// 2506.09280; the tolerance of each tensor is derived by running the reference with other weights by one unit in the
+// last place). Then it runs smaller layouts to find what the difference needs. Cost: three or four runs of the
+// reference, one of the layout, and with a difference one of each smaller layout. Thread rule: main thread.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/parity/compare.h"
+#include "core/parity/explain.h"
+#include "core/parity/record_run.h"
+
+namespace ranklab {
+
+struct ParityOptions {
+  int64_t steps = 2;
+  bool narrow = true;                                     // run smaller layouts
+  std::function<void(const std::string&)> progress = {};  // what runs now
+};
+
+// Of a layout with one thing less.
+struct NarrowedTo {
+  std::string axis, flags;
+  bool gone = false;  // the difference is not there
+};
+
+struct ParityResult {
+  RunPlan plan, reference;
+  ParityComparison comparison = {};
+  std::string ended = {};  // of a run that failed: its error
+
+  std::vector<Explanation> why = {};
+  std::string where = {};
+  std::vector<NarrowedTo> narrowed = {};
+  std::string smallest = {};  // the smallest layout that still shows the difference, as flags
+
+  const TensorVerdict* wrong() const { return comparison.first_wrong(); }
+  bool differs() const { return !ended.empty() || wrong() != nullptr; }
+  // The axis that is to blame: what the difference needs, or what explains it; "" where nothing tells.
+  std::string axis() const;
+};
+
+// One reference for many layouts.
+class Microscope {
+ public:
+  // Throws kInvalidArgument for an invalid configuration, kInternal where the reference itself fails.
+  Microscope(const TrainConfig& reference, MakeParityWorld make_world, ParityOptions options);
+  ParityResult examine(const TrainConfig& config) const;
+  const ParityReference& reference() const { return *reference_; }
+
+ private:
+  struct Seen {
+    ParityRecord record;
+    ParityComparison comparison;
+  };
+  Seen look_at(const TrainConfig& config) const;
+  bool shows(const TrainConfig& config, const ParityResult& result) const;
+  void narrow(const TrainConfig& config, ParityResult& result) const;
+
+  MakeParityWorld make_world_;
+  ParityOptions options_;
+  std::unique_ptr<ParityReference> reference_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,66 @@
+#include "core/parity/parity_record.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <tuple>
+
+namespace ranklab {
+namespace {
+
+constexpr std::array<std::string_view, 7> kPhases = {"batch",    "weights",       "forward", "loss",
+                                                     "backward", "gradient norm", "update"};
+
+// "layers.3.attention" -> 3 + 1; what comes before the layers 0, what comes behind them a large number.
+int64_t depth_of(const std::string& name) {
+  constexpr int64_t kBehind = int64_t{1} << 40;
+  if (name.starts_with("embedding") || name.starts_with("position")) return 0;
+  for (const auto& [prefix, base] : {std::pair<std::string, int64_t>{"layers.", 1}, {"mtp.", kBehind}}) {
+    if (!name.starts_with(prefix)) continue;
+    int64_t number = 0;
+    std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
+    return base + number;
+  }
+  return 2 * kBehind;
+}
+
+int first_order(const std::vector<TensorPiece>& pieces) {
+  const auto first =
+      std::ranges::min_element(pieces, {}, [](const TensorPiece& piece) { return std::pair(piece.rank, piece.order); });
+  return first->order;
+}
+
+// Where a parameter's gradient belongs: behind the arrival of its module's gradient.
+int order_of_grad(const ParityRecord& record, const TensorKey& key, int otherwise) {
+  for (std::string path = key.name; !path.empty();) {
+    const size_t dot = path.rfind('.');
+    if (dot == std::string::npos) break;
+    path.resize(dot);
+    const auto found = record.tensors.find({key.step, key.phase, path, "grad_output"});
+    if (found != record.tensors.end()) return first_order(found->second);
+  }
+  return otherwise;
+}
+
+}  // namespace
+
+std::string_view name(ParityPhase phase) { return kPhases[static_cast<size_t>(phase)]; }
+
+std::string TensorKey::text() const { return kind.empty() ? name : name + " " + kind; }
+
+std::vector<TensorKey> causal_order(const ParityRecord& record) {
+  using Place = std::tuple<int64_t, ParityPhase, int64_t, int, bool, TensorKey>;
+  std::vector<Place> places;
+  for (const auto& [key, pieces] : record.tensors) {
+    const bool backward = key.phase == ParityPhase::kBackward, grad = backward && key.kind == "grad";
+    const int64_t depth = backward ? -depth_of(key.name) : depth_of(key.name);
+    const int order = first_order(pieces);
+    places.emplace_back(key.step, key.phase, depth, grad ? order_of_grad(record, key, order) : order, grad, key);
+  }
+  std::ranges::sort(places);
+  std::vector<TensorKey> keys;
+  for (Place& place : places) keys.push_back(std::get<TensorKey>(std::move(place)));
+  return keys;
+}
+
+}  // namespace ranklab

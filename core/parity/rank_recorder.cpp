@@ -1,0 +1,244 @@
+#include "core/parity/rank_recorder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/philox.h"
+#include "core/parallel/data/bucket_shard.h"
+#include "core/parity/epsilon.h"
+#include "core/sim/aten.h"
+#include "core/sim/memory_scope.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+// While alive, what this rank's thread does shows on no clock and in no book.
+class Unseen {
+ public:
+  Unseen() { set_thread_memory_book(nullptr); }
+  ~Unseen() { set_thread_memory_book(book_); }
+  Unseen(const Unseen&) = delete;
+  Unseen& operator=(const Unseen&) = delete;
+
+ private:
+  NoCostScope free_;
+  at::NoGradGuard no_grad_;
+  std::shared_ptr<MemoryBook> book_ = thread_memory_book();
+};
+
+// Between rank's own optimizer and the engine.
+class RecordedOptimizer final : public RankOptimizer {
+ public:
+  RecordedOptimizer(std::unique_ptr<RankOptimizer> inner, ParityRecorder& recorder)
+      : inner_(std::move(inner)), recorder_(recorder) {
+    if (UpdateWatches* updates = inner_->update_watches()) updates->set(recorder_, true);
+  }
+  std::vector<OwnedState> owned_state() override { return inner_->owned_state(); }
+  std::vector<GradBucket> grad_buckets() const override { return inner_->grad_buckets(); }
+  int64_t updates() const override { return inner_->updates(); }
+  ZeroCounters zero_counters() const override { return inner_->zero_counters(); }
+  UpdateWatches* update_watches() override { return inner_->update_watches(); }
+  void restored(int64_t updates) override { inner_->restored(updates); }
+  void begin_step(int64_t num_microbatches) override {
+    recorder_.begin_step();
+    inner_->begin_step(num_microbatches);
+  }
+  void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
+  void end_pass() override { inner_->end_pass(); }
+  double finish_step(double lr) override {
+    const double norm = inner_->finish_step(lr);
+    recorder_.end_step();
+    return norm;
+  }
+  LossScaler* loss_scaler() override { return inner_->loss_scaler(); }
+
+ private:
+  std::unique_ptr<RankOptimizer> inner_;
+  ParityRecorder& recorder_;
+};
+
+class RecordedRuntime final : public OptimizerRuntime {
+ public:
+  RecordedRuntime(std::shared_ptr<OptimizerRuntime> inner, ParityRecorders& recorders)
+      : inner_(std::move(inner)), recorders_(recorders) {}
+  bool makes_values() const override { return inner_->makes_values(); }
+  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
+    ParityRecorder& recorder = recorders_.of(ctx.global_rank());
+    auto optimizer = std::make_unique<RecordedOptimizer>(inner_->initialize(model, ctx, plan), recorder);
+    recorder.start(ctx, model, *optimizer);
+    return optimizer;
+  }
+
+ private:
+  std::shared_ptr<OptimizerRuntime> inner_;
+  ParityRecorders& recorders_;
+};
+
+// The sum that a layer or a norm reads arrives as one tensor or as two: which of them a module's input is depends on
+// where pipeline stages begin. Norms show the sum.
+bool reads_residual_stream(const std::string& path) {
+  return path.ends_with("norm") || path == "head" || (path.starts_with("layers.") && path.rfind('.') == 6);
+}
+
+}  // namespace
+
+void ParityRecorder::keep(TensorPieces& into, TensorKey key, GlobalSlice slice, const at::Tensor& value) {
+  const at::Tensor flat = value.detach().reshape({-1});
+  into[std::move(key)].push_back({.rank = rank_,
+                                  .order = order_++,
+                                  .slice = std::move(slice),
+                                  .value = flat.to(at::kCPU, flat.scalar_type(), false, true).contiguous()});
+}
+
+void ParityRecorder::keep_activation(ParityPhase phase, const std::string& path, const char* kind,
+                                     const at::Tensor& tensor) {
+  if (step_ < 0 || !tensor.defined()) return;
+  const Unseen unseen;
+  // A router sees its tokens in one dim, those of a position together.
+  const bool rows = tensor.dim() == 2 && path.ends_with(".router");
+  if (tensor.dim() != 3 && !rows) return;
+  const int64_t sequences = rows ? plan_.micro_batch_size : tensor.size(1);
+  const int64_t positions = rows ? tensor.size(0) / sequences : tensor.size(0);
+  const auto part = activation_slice(plan_, *ctx_, step_, ctx_->tracer().microbatch(), positions, sequences);
+  if (!part) return;
+  GlobalSlice slice =
+      activation_global_slice(*part, plan_.config.model.seq_length, plan_.sequences_of(step_), {tensor.size(-1)});
+  TensorKey key{step_, phase, path, kind};
+  // A module that is used several times for the same tokens (an embedding that prediction modules share).
+  for (int use = 2; has(key, slice); ++use) key.kind = std::string(kind) + " of use " + std::to_string(use);
+  keep(tensors_, key, std::move(slice), tensor);
+}
+
+bool ParityRecorder::has(const TensorKey& key, const GlobalSlice& slice) const {
+  const auto found = tensors_.find(key);
+  return found != tensors_.end() &&
+         std::ranges::any_of(found->second, [&](const TensorPiece& piece) { return piece.slice == slice; });
+}
+
+void ParityRecorder::before_forward(const std::string& path, ModulePass pass, const at::Tensor& input) {
+  if (pass == ModulePass::kForward && !reads_residual_stream(path))
+    keep_activation(ParityPhase::kForward, path, "input", input);
+}
+void ParityRecorder::residual_stream(const std::string& path, ModulePass pass, const at::Tensor& sum) {
+  if (pass == ModulePass::kForward) keep_activation(ParityPhase::kForward, path, "residual stream", sum);
+}
+void ParityRecorder::after_forward(const std::string& path, ModulePass pass, const at::Tensor& output) {
+  if (pass == ModulePass::kForward) keep_activation(ParityPhase::kForward, path, "output", output);
+}
+void ParityRecorder::before_backward(const std::string& path, const at::Tensor& grad_output) {
+  keep_activation(ParityPhase::kBackward, path, "grad_output", grad_output);
+}
+void ParityRecorder::after_backward(const std::string& path, const at::Tensor& grad_input) {
+  keep_activation(ParityPhase::kBackward, path, "grad_input", grad_input);
+}
+
+void ParityRecorder::loaded(const Batch& batch, int64_t) {
+  if (step_ < 0) return;
+  const Unseen unseen;
+  for (const auto& [what, tensor] : {std::pair{"tokens", batch.tokens_BS}, std::pair{"targets", batch.targets_BS}}) {
+    if (!tensor.defined()) continue;
+    GlobalSlice slice = whole_slice({plan_.sequences_of(step_), tensor.size(1)});
+    for (int64_t i = 0; i < tensor.size(0); ++i) slice.positions[0].push_back(batch.first_sample + i);
+    const TensorKey key{step_, ParityPhase::kBatch, "batch", what};
+    // The first and the last stage of a rank load the same batch.
+    const auto found = tensors_.find(key);
+    if (found != tensors_.end() &&
+        std::ranges::any_of(found->second, [&](const TensorPiece& piece) { return piece.slice == slice; }))
+      continue;
+    keep(tensors_, key, std::move(slice), tensor);
+  }
+}
+
+void ParityRecorder::start(RankContext& ctx, CausalLm& model, RankOptimizer& optimizer) {
+  ctx_ = &ctx;
+  model_ = &model;
+  optimizer_ = &optimizer;
+  model.registry().hooks().set(*this, true);
+}
+
+void ParityRecorder::perturb_weights() {
+  const Unseen unseen;
+  for (const OwnedState& state : optimizer_->owned_state()) {
+    const double unit = epsilon_of(state.parameter->data.scalar_type());
+    const at::Tensor index = parameter_slice(*state.parameter, state.begin, state.end).index();
+    const RandomStream stream(perturb_, RandomPurpose::kTest, state.parameter->name);
+    const at::Tensor signs = at::empty({index.numel()}, at::kDouble);
+    double* out = signs.mutable_data_ptr<double>();
+    const int64_t* place = index.const_data_ptr<int64_t>();
+    for (int64_t i = 0; i < index.numel(); ++i)
+      out[i] = (stream.bits(static_cast<uint64_t>(place[i])) & 1) != 0 ? unit : -unit;
+    state.weight.add_(state.weight * signs.to(state.weight.device(), state.weight.scalar_type()));
+  }
+  optimizer_->restored(optimizer_->updates());
+}
+
+void ParityRecorder::begin_step() {
+  step_ = ctx_->tracer().step();
+  if (std::exchange(perturbs_, false)) perturb_weights();
+  order_ = 0;
+  const Unseen unseen;
+  for (const Parameter* parameter : model_->registry().parameters())
+    if (!is_away(parameter->data))
+      keep(ParityPhase::kWeights, parameter->name, "weight", parameter_slice(*parameter), parameter->data);
+  for (const auto& [name, buffer] : model_->buffers())
+    keep(ParityPhase::kWeights, name, "buffer", whole_slice(buffer.sizes().vec()), buffer);
+}
+
+void ParityRecorder::before_reduction(const Parameter& parameter, const at::Tensor& sum) {
+  if (step_ < 0) return;
+  const Unseen unseen;
+  keep(local_grads_, {step_, ParityPhase::kBackward, parameter.name, "grad"}, parameter_slice(parameter), sum);
+}
+
+void ParityRecorder::before_update(const UpdateView& update) {
+  if (step_ < 0) return;
+  const Unseen unseen;
+  std::map<std::string, at::Tensor> grads;
+  for (const Parameter* piece : update.pieces) grads[piece->name] = piece->data.grad();
+  for (const OwnedState& state : optimizer_->owned_state()) {
+    const at::Tensor& grad = grads.at(state.parameter->name);
+    keep(ParityPhase::kBackward, state.parameter->name, "grad",
+         parameter_slice(*state.parameter, state.begin, state.end),
+         update.unscale == 1 ? grad : grad.to(c10::promoteTypes(grad.scalar_type(), at::kFloat)) * update.unscale);
+  }
+  keep(ParityPhase::kNorm, "clipping", "factor", whole_slice({1}),
+       at::tensor({update.factor / update.unscale}, at::kDouble));
+}
+
+void ParityRecorder::end_step() {
+  const Unseen unseen;
+  for (const OwnedState& state : optimizer_->owned_state()) {
+    const GlobalSlice slice = parameter_slice(*state.parameter, state.begin, state.end);
+    for (const auto& [kind, moment] : state.moments)
+      keep(ParityPhase::kUpdate, state.parameter->name, kind, slice, moment);
+    keep(ParityPhase::kUpdate, state.parameter->name, "updated weight", slice, state.weight);
+  }
+}
+
+void ParityRecorder::hand_over(ParityRecord& record) {
+  for (auto* from : {&tensors_, &local_grads_}) {
+    TensorPieces& into = from == &tensors_ ? record.tensors : record.local_grads;
+    for (auto& [key, pieces] : *from) {
+      std::vector<TensorPiece>& all = into[key];
+      all.insert(all.end(), std::make_move_iterator(pieces.begin()), std::make_move_iterator(pieces.end()));
+    }
+    from->clear();
+  }
+}
+
+ParityRecorders::ParityRecorders(const RunPlan& plan, uint64_t perturb) {
+  for (int rank = 0; rank < plan.mesh.world_size(); ++rank)
+    ranks_.push_back(std::make_unique<ParityRecorder>(plan, rank, perturb));
+}
+
+void ParityRecorders::hand_over(ParityRecord& record) {
+  for (const auto& rank : ranks_) rank->hand_over(record);
+}
+
+std::shared_ptr<OptimizerRuntime> recorded_optimizer(std::shared_ptr<OptimizerRuntime> inner,
+                                                     ParityRecorders& recorders) {
+  return std::make_shared<RecordedRuntime>(std::move(inner), recorders);
+}
+
+}  // namespace ranklab

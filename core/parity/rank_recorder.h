@@ -1,0 +1,76 @@
+// One rank's part of a ParityRecord: sees its modules, its gradients before and after their reduction, its optimizer.
+// What it does shows on no clock and in no book. Thread rule: its rank's thread, until the run has ended.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/parity/parity_record.h"
+#include "core/runtime/components.h"
+#include "core/runtime/sentinels/watched_data.h"
+
+namespace ranklab {
+
+class ParityRecorder final : public ModuleHook, public BatchWatch, public UpdateWatch {
+ public:
+  ParityRecorder(const RunPlan& plan, int rank, uint64_t perturb)
+      : plan_(plan), rank_(rank), perturb_(perturb), perturbs_(perturb > 0) {}
+
+  void before_forward(const std::string& path, ModulePass pass, const at::Tensor& input) override;
+  void after_forward(const std::string& path, ModulePass pass, const at::Tensor& output) override;
+  void before_backward(const std::string& path, const at::Tensor& grad_output) override;
+  void after_backward(const std::string& path, const at::Tensor& grad_input) override;
+  void residual_stream(const std::string& path, ModulePass pass, const at::Tensor& sum) override;
+  void loaded(const Batch& batch, int64_t wait_ns) override;
+  void start(RankContext& ctx, CausalLm& model, RankOptimizer& optimizer);
+  void begin_step();
+  void end_step();
+  void before_reduction(const Parameter& parameter, const at::Tensor& sum) override;
+  void before_update(const UpdateView& update) override;
+  void after_update(const UpdateView&) override {}
+
+  const std::vector<BatchWatch*>& batch_watches() const { return watches_; }
+  const std::function<int64_t()>& no_clock() const { return no_clock_; }
+  void hand_over(ParityRecord& record);
+
+ private:
+  void keep(TensorPieces& into, TensorKey key, GlobalSlice slice, const at::Tensor& value);
+  void keep(ParityPhase phase, const std::string& name, const std::string& kind, GlobalSlice slice,
+            const at::Tensor& value) {
+    keep(tensors_, {step_, phase, name, kind}, std::move(slice), value);
+  }
+  void keep_activation(ParityPhase phase, const std::string& path, const char* kind, const at::Tensor& tensor);
+  bool has(const TensorKey& key, const GlobalSlice& slice) const;
+  void perturb_weights();
+
+  const RunPlan& plan_;
+  int rank_;
+  uint64_t perturb_;
+  bool perturbs_;  // before the first step, when what was to be loaded is
+  std::vector<BatchWatch*> watches_{this};
+  std::function<int64_t()> no_clock_ = [] { return int64_t{0}; };
+  RankContext* ctx_ = nullptr;
+  CausalLm* model_ = nullptr;
+  RankOptimizer* optimizer_ = nullptr;
+  int64_t step_ = -1;
+  int order_ = 0;
+  TensorPieces tensors_, local_grads_;
+};
+
+class ParityRecorders {
+ public:
+  ParityRecorders(const RunPlan& plan, uint64_t perturb);
+  ParityRecorder& of(int rank) { return *ranks_.at(static_cast<size_t>(rank)); }
+  // After the run.
+  void hand_over(ParityRecord& record);
+
+ private:
+  std::vector<std::unique_ptr<ParityRecorder>> ranks_;
+};
+
+// The same optimizer, whose ranks are recorded.
+std::shared_ptr<OptimizerRuntime> recorded_optimizer(std::shared_ptr<OptimizerRuntime> inner,
+                                                     ParityRecorders& recorders);
+
+}  // namespace ranklab

@@ -1,0 +1,81 @@
+#include "core/parity/record_run.h"
+
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/parity/rank_recorder.h"
+#include "core/runtime/engine.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+// Data whose batches are kept as they arrive.
+class RecordedData final : public DataProvider {
+ public:
+  RecordedData(std::shared_ptr<DataProvider> inner, ParityRecorders& recorders)
+      : inner_(std::move(inner)), recorders_(recorders) {}
+  std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
+    ParityRecorder& recorder = recorders_.of(ctx.global_rank());
+    return watched_data(inner_->build_data(ctx, plan), recorder.batch_watches(), recorder.no_clock());
+  }
+  std::string describe() const override { return inner_->describe(); }
+  std::map<std::string, std::string> identity() const override { return inner_->identity(); }
+  std::shared_ptr<TextCodec> text() const override { return inner_->text(); }
+
+ private:
+  std::shared_ptr<DataProvider> inner_;
+  ParityRecorders& recorders_;
+};
+
+class RecordedMetrics final : public Hook {
+ public:
+  explicit RecordedMetrics(ParityRecord& record) : record_(record) {}
+  void on_step_end(const StepMetrics& metrics) override {
+    keep(metrics.step, ParityPhase::kLoss, "loss", metrics.loss);
+    keep(metrics.step, ParityPhase::kNorm, "gradient norm", metrics.grad_norm);
+  }
+
+ private:
+  void keep(int64_t step, ParityPhase phase, const char* what, double value) {
+    record_.tensors[{step, phase, what, ""}].push_back(
+        {.rank = 0, .slice = whole_slice({1}), .value = at::tensor({value}, at::kDouble)});
+  }
+  ParityRecord& record_;
+};
+
+TrainConfig quiet(TrainConfig config) {
+  config.trace = false;
+  config.eval_interval = 0;
+  config.sample_tokens = 0;
+  config.sentinels = {};
+  config.dump_modules.clear();
+  config.log_dir.clear();
+  config.tensorboard_dir.clear();
+  config.save_dir.clear();
+  config.save_interval = 0;
+  return config;
+}
+
+}  // namespace
+
+ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_world, const RecordOptions& options) {
+  ParityRecord record{.plan = resolve(quiet(config))};
+  const RunPlan& plan = record.plan;
+  ParityRecorders recorders(plan, options.perturb);
+  const std::shared_ptr<World> world = make_world(plan);
+  RuntimeComponents parts = options.components ? options.components(world, plan) : default_components(world, plan);
+  parts.data_provider = std::make_shared<RecordedData>(parts.data_provider, recorders);
+  parts.optimizer_runtime = recorded_optimizer(parts.optimizer_runtime, recorders);
+  RuntimeEngine engine(parts, plan);
+  engine.add_hook(std::make_shared<RecordedMetrics>(record));
+  try {
+    engine.fit(options.steps);
+  } catch (const Error& error) {
+    record.ended = error.what();
+  }
+  recorders.hand_over(record);
+  return record;
+}
+
+}  // namespace ranklab
