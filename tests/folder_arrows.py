@@ -11,7 +11,7 @@ import re
 import sys
 
 CORE = ["base", "trace", "live", "spec", "checkpoint", "precision", "sim", "comm", "pipeline", "nn", "parallel", "model",
-        "optim", "data", "config", "runtime", "plan", "parity"]
+        "optim", "data", "museum", "config", "runtime", "plan", "parity"]
 MAY_INCLUDE = {
     "core/base": "",
     "core/trace": "core/base",
@@ -27,7 +27,8 @@ MAY_INCLUDE = {
     "core/model": "core/base core/trace core/spec core/sim core/comm core/nn core/parallel",
     "core/optim": "core/base core/sim core/comm core/nn",
     "core/data": "core/base core/sim",
-    "core/config": "core/base core/spec core/precision core/sim core/comm core/pipeline core/optim",
+    "core/museum": "core/base",
+    "core/config": "core/base core/museum core/spec core/precision core/sim core/comm core/pipeline core/optim",
     "core/runtime": " ".join("core/" + folder for folder in CORE if folder not in ("runtime", "plan", "parity")),
     "core/plan": " ".join("core/" + folder for folder in CORE if folder not in ("plan", "parity")),
     "core/parity": "core/base core/comm core/config core/nn core/parallel core/pipeline core/runtime core/sim",

@@ -49,7 +49,8 @@ std::string run_title(const RunPlan& plan) {
   const ModelCounts counts = count_model(plan.config.model, plan.config.model.seq_length);
   return model_title(plan, counts.total + counts.mtp) + "; " + layout_text(plan, true) +
          strprintf(", %ld microbatch%s", static_cast<long>(plan.num_microbatches),
-                   plan.num_microbatches == 1 ? "" : "es");
+                   plan.num_microbatches == 1 ? "" : "es") +
+         (plan.config.inject.empty() ? "" : "; wrong on purpose: " + plan.config.inject);
 }
 
 std::string ramp_text(const RunPlan& plan) {

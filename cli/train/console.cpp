@@ -107,6 +107,8 @@ class ConsoleHook : public Hook {
     scales_ = loss_scale_rule(c).has_value();
     begin_ns_ = wall_now_ns();
     std::fprintf(out_, "%s\n", style_.bold(model_title(plan, info.parameters)).c_str());
+    if (!c.inject.empty())
+      line("INJECTED", style_.red(c.inject + ": this run is wrong on purpose (ranklab museum show NAME)"));
     line("world", info.world);
     line("mesh", mesh_text(plan));
     if (plan.schedule.num_stages() > 1) line("pipeline", pipeline_text(plan));

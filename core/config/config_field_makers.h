@@ -173,6 +173,7 @@ void add_checkpoints(std::vector<ConfigField>& rows);
 // Settings of what watches a run: core/config/config_watch_fields.cpp.
 void add_sentinels(std::vector<ConfigField>& rows);
 void add_dump(std::vector<ConfigField>& rows);
+void add_museum(std::vector<ConfigField>& rows);
 // The optimizers, and their learning rate: core/config/config_optim_fields.cpp, config_lr_fields.cpp.
 void add_optimizers(std::vector<ConfigField>& rows);
 void add_learning_rate(std::vector<ConfigField>& rows);

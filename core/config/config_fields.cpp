@@ -238,6 +238,7 @@ std::vector<ConfigField> make_fields() {
   add_sentinels(rows);
   add_output(rows);
   add_dump(rows);
+  add_museum(rows);
   return rows;
 }
 

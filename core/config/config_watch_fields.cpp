@@ -34,4 +34,10 @@ void add_dump(std::vector<ConfigField>& rows) {
            RANKLAB_FIELD(dump_at)));
 }
 
+void add_museum(std::vector<ConfigField>& rows) {
+  rows.push_back(text("Museum", "museum.inject", {"--inject"},
+                      "train wrongly on purpose: historical bugs (ranklab museum list), apart by commas",
+                      RANKLAB_FIELD(inject)));
+}
+
 }  // namespace ranklab::fields

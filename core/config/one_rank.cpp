@@ -22,6 +22,7 @@ TrainConfig on_one_rank(TrainConfig c) {
   c.recompute_granularity = plain.recompute_granularity;
   c.recompute_num_layers = 0;
   c.gpus_per_node = 0;
+  c.inject.clear();
   c.micro_batch_size = 0;
   c.num_microbatches = plan.num_microbatches * plan.dp();
   return c;

@@ -5,7 +5,7 @@
 namespace ranklab {
 
 // The same global batches, in the microbatches of all data-parallel ranks: nothing is split, sharded, overlapped or
-// recomputed. Throws kInvalidArgument where `config` is no valid run.
+// recomputed, and no bug is injected. Throws kInvalidArgument where `config` is no valid run.
 TrainConfig on_one_rank(TrainConfig config);
 
 }  // namespace ranklab

@@ -16,6 +16,7 @@
 #include "core/config/sharding.h"
 #include "core/config/state_types.h"
 #include "core/config/train_config.h"
+#include "core/museum/exhibit.h"
 #include "core/pipeline/overlap.h"
 #include "core/sim/what_if.h"
 #include "core/spec/model_config.h"
@@ -186,6 +187,7 @@ RunPlan resolve(const TrainConfig& asked) {
   check_checkpoints(config);
   check_sentinels(config);
   check_dump(config);
+  bugs_named(config.inject);
   check_saved_text(config);
   check_requirements(config);
   PrecisionSettings precision = settle_precision(config);

@@ -169,6 +169,7 @@ struct TrainConfig {
   SentinelSettings sentinels;
   std::string dump_modules;  // patterns of modules and parameters whose tensors are written; empty: none
   std::string dump_at;       // core/config/dump_choice.h
+  std::string inject;        // exhibits of the museum (core/museum), apart by commas: the run is wrong on purpose
 
   // Output.
   std::string log_dir;          // empty: runs/<time>

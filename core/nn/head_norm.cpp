@@ -1,5 +1,6 @@
 #include "core/nn/head_norm.h"
 
+#include "core/base/injected_bug.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/head_norm_kernels.h"
 #include "core/nn/kernel_path.h"
@@ -87,7 +88,7 @@ HeadNorm::HeadNorm(const ModuleScope& scope, const AttentionSpec& spec, const Mo
       k_(&scope.make_weight(spec.k_norm.value())),
       epsilon_(c.norm_epsilon),
       offset_(c.norm_weight_offset()) {
-  q_->sum_grad_over_tp = k_->sum_grad_over_tp = heads_are_cut;
+  q_->sum_grad_over_tp = k_->sum_grad_over_tp = heads_are_cut && !injected(InjectedBug::kOutputNormPartial);
 }
 
 at::Tensor HeadNorm::operator()(const at::Tensor& qkv, const AttentionShape& shape) const {

@@ -1,5 +1,6 @@
 #include "core/nn/norm.h"
 
+#include "core/base/injected_bug.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernel_path.h"
 #include "core/nn/recomputable_output.h"
@@ -158,6 +159,7 @@ Norm::Norm(const ModuleScope& scope, const ModuleSpec& spec, const ModelConfig& 
       bias_(scope.make_bias(spec)),
       numbers_{config.norm_epsilon, config.norm_weight_offset()} {
   weight_->sum_grad_over_tp = sequence_parallel;
+  if (injected(InjectedBug::kNormUnreduced) && spec.part == ModulePart::kFinalNorm) weight_->sum_grad_over_tp = false;
   if (bias_ != nullptr) bias_->sum_grad_over_tp = sequence_parallel;
 }
 

@@ -10,6 +10,7 @@
 #include "core/config/lr_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/requirements.h"
+#include "core/museum/exhibit.h"
 #include "core/nn/initial_values.h"
 #include "core/runtime/count_parameters.h"
 #include "core/runtime/document_data.h"
@@ -43,6 +44,7 @@ class RuntimeEngine::RankLoop {
   RankLoop(RuntimeEngine& engine, Endpoint& endpoint)
       : engine_(engine),
         plan_(engine.plan_),
+        bugs_(bugs_named(plan_.config.inject)),
         ctx_(endpoint, plan_.mesh, observe(engine)),
         world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
         metrics_(*world_, ctx_, plan_, wall_peak_flops(*engine.components_.world, plan_)),
@@ -333,6 +335,7 @@ class RuntimeEngine::RankLoop {
 
   RuntimeEngine& engine_;
   const RunPlan& plan_;
+  InjectedBugs bugs_;  // before what may have one
   RankContext ctx_;
   CommunicatorPtr world_;
   MetricReducer metrics_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/injected_bug.h"
 #include "core/base/text.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
@@ -259,7 +260,10 @@ void GradReducer::start(Bucket& bucket) {
   const at::NoGradGuard no_grad;
   if (options_.local)
     for (const GradSlot& slot : bucket.slots) options_.local(*slot.parameter, slot.sum.view);
-  if (bucket.layout.sum_over_tp && tp_->size() > 1) tp_->all_reduce(bucket.flat);
+  if (bucket.layout.sum_over_tp && tp_->size() > 1) {
+    tp_->all_reduce(bucket.flat);
+    if (injected(InjectedBug::kNormAveraged)) bucket.flat.div_(tp_->size());
+  }
   bucket.reduction->start(bucket);
 }
 
