@@ -49,6 +49,7 @@ ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRe
     whole_.emplace(key, put_together(pieces));
     tolerance_[key] = least;
   }
+  for (auto& [key, whole] : whole_) whole.undecided = undecided(key);
   for (const ParityRecord& other : perturbed) {
     for (const auto& [key, pieces] : other.tensors) {
       if (!whole_.contains(key)) continue;
@@ -56,6 +57,17 @@ ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRe
         if (const auto apart = distance(key, piece)) tolerance_[key] = std::max(tolerance_[key], factor * apart->eps);
     }
   }
+}
+
+// Of weights that an optimizer with a first moment has updated.
+at::Tensor ParityReference::undecided(const TensorKey& key) const {
+  constexpr double kSmall = 0.03;  // of the root mean square
+  TensorKey moment{key.step, ParityPhase::kUpdate, key.name, "exp_avg"};
+  if (key.phase == ParityPhase::kWeights) --moment.step;
+  const bool updated = key.kind == "updated weight" || (key.phase == ParityPhase::kWeights && key.step > 0);
+  const auto found = updated ? whole_.find(moment) : whole_.end();
+  if (found == whole_.end()) return {};
+  return found->second.values.abs().lt(kSmall * found->second.rms);
 }
 
 at::Tensor ParityReference::at_slice(const TensorKey& key, const GlobalSlice& slice) const {
@@ -69,7 +81,9 @@ std::optional<TensorDistance> ParityReference::distance(const TensorKey& key, co
   if (whole.shape != piece.slice.shape || piece.slice.elements() != piece.value.numel()) return {};
   if (piece.value.numel() == 0) return TensorDistance{};
   const at::Tensor want = at_slice(key, piece.slice), got = piece.value.to(at::kDouble);
-  const at::Tensor apart = difference(got, want).abs();
+  at::Tensor apart = difference(got, want).abs();
+  if (whole.undecided.defined())
+    apart = apart.masked_fill(whole.undecided.index_select(0, piece.slice.index().clamp_min(0)), 0);
   const int64_t worst = apart.argmax().item<int64_t>();
   const double largest = apart[worst].item<double>();
   if (largest == 0) return TensorDistance{};

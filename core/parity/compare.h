@@ -25,6 +25,9 @@ struct WholeTensor {
   at::Tensor known;   // which elements some rank has
   std::vector<int64_t> shape;
   double rms = 0;
+  // Not compared. Where a gradient nearly vanishes, AdamW's and Lion's steps have the size of all others and the
+  // direction of its rounding. Undefined: none.
+  at::Tensor undecided = {};
 };
 
 class ParityReference {
@@ -50,6 +53,8 @@ class ParityReference {
  private:
   ParityRecord record_;
   std::vector<TensorKey> keys_;
+  at::Tensor undecided(const TensorKey& key) const;
+
   std::map<TensorKey, WholeTensor> whole_;
   std::map<TensorKey, double> tolerance_;
   double epsilon_;

@@ -142,21 +142,24 @@ class Case {
                        list_of(extra)};
   }
 
+  // Of tensors that are no gradients of parameters. Copies of the same numbers are no shares of a sum.
   std::optional<Explanation> missing_sum() const {
     for (const std::vector<Axis>& axes : axis_sets()) {
       if (axes.empty()) continue;
       at::Tensor sum;
-      bool whole = true;
+      bool whole = true, copies = true;
       for (const int rank : group(piece_->rank, axes)) {
         const TensorPiece* piece = piece_of(rank, piece_->slice);
         whole = whole && piece != nullptr;
-        if (piece != nullptr) sum = sum.defined() ? sum + piece->value.to(at::kDouble) : piece->value.to(at::kDouble);
+        if (piece == nullptr) continue;
+        const at::Tensor share = piece->value.to(at::kDouble);
+        copies = copies && same(share, value_);
+        sum = sum.defined() ? sum + share : share;
       }
-      if (whole && same(sum, right_))
-        return Explanation{"the sum over " + names_of(axes) +
-                               " is missing: each rank has its share, and added up they "
-                               "are right",
-                           list_of(axes)};
+      if (whole && !copies && same(sum, right_))
+        return Explanation{
+            "the sum over " + names_of(axes) + " is missing: each rank has its share, and added up they are right",
+            list_of(axes)};
     }
     return {};
   }
