@@ -11,9 +11,24 @@ namespace {
 
 // In the order of a step: weights and data, forward, backward, reductions, norm, update, what comes after.
 constexpr const Exhibit* kExhibits[] = {
-    &museum::output_norm_partial,
-    &museum::norm_unreduced,
-    &museum::norm_averaged,
+    &museum::init_per_shard,        &museum::replica_init,
+    &museum::sampler_seed_per_rank, &museum::resume_without_sampler,
+    &museum::scatter_wrong_group,   &museum::dropout_seed_per_rank,
+    &museum::dropout_mask_repeated, &museum::rope_local_positions,
+    &museum::capacity_local,        &museum::empty_expert_skips,
+    &museum::vocab_padding,         &museum::mean_of_means,
+    &museum::mtp_loss_over_cp,      &museum::cp_attention_gradient,
+    &museum::kv_heads_unreduced,    &museum::gather_backward_slices,
+    &museum::grad_buffer_stale,     &museum::bf16_accumulation,
+    &museum::norm_unreduced,        &museum::norm_averaged,
+    &museum::output_norm_partial,   &museum::dense_over_edp,
+    &museum::expert_grad_times_ep,  &museum::last_microbatch_local,
+    &museum::last_stage_unsynced,   &museum::tied_embedding_unsynced,
+    &museum::dualpipe_unmerged,     &museum::experts_missing_from_norm,
+    &museum::norm_per_ep_group,     &museum::clip_first_tp_rank_only,
+    &museum::loss_scale_unsynced,   &museum::bf16_no_master,
+    &museum::zero_padding,          &museum::stale_gather,
+    &museum::bias_local_load,
 };
 
 constexpr auto kKinds =
