@@ -10,7 +10,6 @@
 #include "cli/common/style.h"
 #include "cli/common/table.h"
 #include "cli/common/terminal.h"
-#include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/exhibit_config.h"
 #include "core/museum/exhibit.h"
@@ -56,26 +55,13 @@ int list(const MuseumOptions& options) {
   return 0;
 }
 
-const Exhibit& named(const std::string& name) {
-  if (const Exhibit* exhibit = find_exhibit(name)) return *exhibit;
-  std::vector<std::string> known;
-  for (const Exhibit* exhibit : exhibits()) known.emplace_back(exhibit->name);
-  const std::string nearest = nearest_name(name, known);
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "ranklab museum show",
-               .what = "the museum has no such bug",
-               .got = quote(name),
-               .want = "a name of `ranklab museum list`",
-               .fix = nearest.empty() ? "ranklab museum list" : "did you mean " + quote(nearest) + "?"});
-}
-
 void print_paragraph(const std::string& text) {
   for (const std::string& line : wrapped_lines(text, 100)) std::printf("%s\n", line.c_str());
   std::printf("\n");
 }
 
 int show(const MuseumOptions& options) {
-  const Exhibit& exhibit = named(options.name);
+  const Exhibit& exhibit = exhibit_named(options.name);
   if (options.json) {
     std::fputs(json_result(json_of(exhibit)).c_str(), stdout);
     return 0;

@@ -206,19 +206,23 @@ class LayeredModel : public CausalLm {
   ForwardContext context_of(const Batch& batch, StageResult result, int64_t local) const {
     const int64_t group_positions = local * (tp_.sharded_sequence() ? tp_.size() : 1);
     const std::shared_ptr<const SequencePart> part = splits(result) ? part_of(group_positions) : nullptr;
-    return {
-        .batch = batch,
-        .result = result,
-        .dropout = training_ ? config_.dropout : 0.0,
-        .attention_dropout = training_ ? config_.attention_dropout : 0.0,
-        .tokens = {.step = batch.step,
-                   .first_sample = batch.first_sample,
-                   .seq_length = config_.seq_length,
-                   .trains = training_ && result == StageResult::kLoss,
-                   .positions = part != nullptr ? part->positions : nullptr},
-        .first_position = tp_.sharded_sequence() ? tp_.rank() * local : 0,
-        .seed = registry_.seed() + static_cast<uint64_t>(injected(InjectedBug::kDropoutSeedPerRank) ? tp_.rank() : 0),
-        .part = part};
+    return {.batch = batch,
+            .result = result,
+            .dropout = training_ ? config_.dropout : 0.0,
+            .attention_dropout = training_ ? config_.attention_dropout : 0.0,
+            .tokens = {.step = batch.step,
+                       .first_sample = batch.first_sample,
+                       .seq_length = config_.seq_length,
+                       .trains = training_ && result == StageResult::kLoss,
+                       .positions = part != nullptr ? part->positions : nullptr},
+            .first_position = tp_.sharded_sequence() ? tp_.rank() * local : 0,
+            .seed = dropout_seed(),
+            .part = part};
+  }
+
+  uint64_t dropout_seed() const {
+    const bool own = injected(InjectedBug::kDropoutSeedPerRank);
+    return registry_.seed() + (own ? static_cast<uint64_t>(tp_.rank()) : 0);
   }
 
   // With causal attention padding at the end does not change the positions before it, so that any length works with

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/config/exhibit_config.h"
 #include "core/museum/exhibit.h"
+#include "core/museum/hunt.h"
 
 namespace ranklab {
 namespace {
@@ -57,6 +58,28 @@ TEST(Museum, HasAFileAndABugForEachRow) {
   }
   EXPECT_EQ(bugs.size(), static_cast<size_t>(InjectedBug::kCount)) << "a bug has no exhibit";
   EXPECT_GE(names.size(), 24U);
+}
+
+TEST(Hunts, AreTheExhibitsInAnotherOrderAndGraded) {
+  std::set<const Exhibit*> hunted;
+  int in_place = 0;
+  for (int number = 1; number <= hunt_count(); ++number) {
+    const Hunt hunt = hunt_numbered(number);
+    in_place += hunt.exhibit == exhibits()[static_cast<size_t>(number - 1)] ? 1 : 0;
+    EXPECT_TRUE(hunted.insert(hunt.exhibit).second);
+    EXPECT_EQ(bugs_named(hunt.name()), std::vector<InjectedBug>{hunt.exhibit->bug});
+    // What is named in the pattern's place is right, another module of the model and another axis are not.
+    std::string right = hunt.exhibit->guilty_module;
+    std::replace(right.begin(), right.end(), '*', '0');
+    std::replace(right.begin(), right.end(), '?', 'q');
+    EXPECT_TRUE(grade(hunt, right, hunt.exhibit->guilty_axis).passed()) << right;
+    EXPECT_FALSE(grade(hunt, right, std::string("tp") == hunt.exhibit->guilty_axis ? "dp" : "tp").axis);
+    if (std::string("*") != hunt.exhibit->guilty_module) {
+      EXPECT_FALSE(grade(hunt, "nothing", hunt.exhibit->guilty_axis).module) << right;
+    }
+  }
+  EXPECT_GE(hunted.size(), 20U);
+  EXPECT_LT(in_place, 6);
 }
 
 }  // namespace

@@ -11,10 +11,9 @@ const Exhibit cp_attention_gradient = {
         "Context-parallel attention passes keys and values around a ring, and their gradients with them. "
         "Holding a run with context parallelism against one card, users of Megatron-LM found all gradients "
         "right to half an epsilon down to the attention of the last layer, and there queries, keys and values "
-        "off by up to 1.14 of their size; the error then polluted all layers below. Forward was right and the "
-        "loss fell. The report does not name the line, in Transformer Engine's AttnFuncWithCPAndKVP2P. Here "
-        "the block of the last hop is left out of backward, which makes all three gradients wrong in the same "
-        "way.",
+        "off by up to 1.14 of their size; the error then polluted all layers below. Nothing had failed. The "
+        "report does not name the line, in Transformer Engine's AttnFuncWithCPAndKVP2P. Here the block of the "
+        "last hop is left out of backward, which makes all three gradients wrong in the same way.",
     .citation = "Megatron-LM issue 1464, Transformer Engine issue 1557 (March 2025)",
     .url = "https://github.com/NVIDIA/Megatron-LM/issues/1464",
     .flags = "--cp 4 --dp 1 --cp-comm-type p2p",

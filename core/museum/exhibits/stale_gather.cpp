@@ -11,9 +11,9 @@ const Exhibit stale_gather = {
         "A distributed optimizer updates shards and gathers them while the next forward begins, bucket by "
         "bucket. In Megatron-LM a layer could be needed before the gather of its bucket was started, when "
         "parameters lay in another order than forward uses them; the handle was empty, nobody waited, and the "
-        "forward took last step's weights. A user saw different losses with and without the overlap. Training "
-        "by weights that are a step late works, only worse. Here a rank sees the other ranks' shards a step "
-        "late.",
+        "forward took last step's weights. The report says how to see it: by the losses of 100 steps with and "
+        "without the overlap. Training by weights that are a step late works, only worse. Here a rank sees "
+        "the other ranks' shards a step late.",
     .citation = "Megatron-LM issue 950 (July 2024)",
     .url = "https://github.com/NVIDIA/Megatron-LM/issues/950",
     .flags = "--dp 2 --zero-stage 1",
