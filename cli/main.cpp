@@ -41,6 +41,7 @@ const auto kCommands = std::to_array<Command>({
     {"schedule", "pipeline schedules: draw, prove, time, compare", setup_schedule},
     {"list", "model presets, hardware profiles, token dispatchers", setup_list},
     {"lesson", "learn: questions, experiments, exercises", nullptr, "lessons"},
+    {"museum", "bugs that distributed training really had, to switch on", setup_museum},
     {"model", "what a model consists of and what it costs", setup_model},
     {"config", "settings from every source: show, check, compare", setup_config},
     {"data", "write and check token shards, show the batch of a step", setup_data},

@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "core/model": "core/base core/trace core/spec core/sim core/comm core/nn core/parallel",
     "core/optim": "core/base core/sim core/comm core/nn",
     "core/data": "core/base core/sim",
-    "core/museum": "core/base",
+    "core/museum": "core/base core/precision",
     "core/config": "core/base core/museum core/spec core/precision core/sim core/comm core/pipeline core/optim",
     "core/runtime": " ".join("core/" + folder for folder in CORE if folder not in ("runtime", "plan", "parity")),
     "core/plan": " ".join("core/" + folder for folder in CORE if folder not in ("plan", "parity")),

@@ -40,5 +40,6 @@ CommandAction setup_ckpt(CommandLine& app);
 CommandAction setup_schedule(CommandLine& app);
 CommandAction setup_report(CommandLine& app);
 CommandAction setup_viz(CommandLine& app);
+CommandAction setup_museum(CommandLine& app);
 
 }  // namespace ranklab

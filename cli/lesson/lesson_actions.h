@@ -11,6 +11,9 @@ struct LessonRequest {
   std::string file;  // check this file instead of the learner's copy
   double timeout_s = 20;
   bool force = false, json = false;
+  int hunt = 0;              // of lesson hunt; 0: all of them
+  std::string module, axis;  // the answer
+  bool hint = false;
 };
 
 int lesson_list_all(const LessonRequest& request);
@@ -22,5 +25,6 @@ int lesson_solution(const LessonRequest& request);
 int lesson_reset(const LessonRequest& request);
 int lesson_progress(const LessonRequest& request);
 int lesson_watch(const LessonRequest& request);
+int lesson_hunt(const LessonRequest& request);
 
 }  // namespace ranklab

@@ -27,6 +27,7 @@ constexpr LessonVerb kVerbs[] = {
     {"reset", "start the exercise over; your file is kept", lesson_reset, true},
     {"progress", "what you have passed", lesson_progress, false},
     {"watch", "check again whenever you save", lesson_watch, true},
+    {"hunt", "find a bug that distributed training really had: its module and its axis", lesson_hunt, false},
 };
 
 void add_options(CommandLine& app, const LessonVerb& verb, LessonRequest& request) {
@@ -45,7 +46,13 @@ void add_options(CommandLine& app, const LessonVerb& verb, LessonRequest& reques
         ->range(0.1, 3600.0)
         ->capture_default_str();
   }
-  if (name == "list" || name == "progress" || name == "check")
+  if (name == "hunt") {
+    app.add_option("number", request.hunt, "of the hunt; all of them if left out");
+    app.add_option("--module", request.module, "your answer: the first wrong module or parameter");
+    app.add_option("--axis", request.axis, "... and the mesh axis: tp, cp, dp, pp, ep or none");
+    app.add_flag("--hint", request.hint, "of what kind it is");
+  }
+  if (name == "list" || name == "progress" || name == "check" || name == "hunt")
     app.add_flag("--json", request.json, "print one JSON object");
   if (name == "solution") app.add_flag("--force", request.force, "show it anyway");
 }

@@ -8,7 +8,49 @@
 
 namespace ranklab {
 
-enum class InjectedBug : uint8_t { kNormUnreduced, kNormAveraged, kOutputNormPartial, kCount };
+enum class InjectedBug : uint8_t {
+  // weights and data
+  kInitPerShard,
+  kReplicaInit,
+  kSamplerSeedPerRank,
+  kResumeRestartsData,
+  // forward
+  kScatterWrongGroup,
+  kDropoutSeedPerRank,
+  kDropoutMaskRepeated,
+  kRopeLocalPositions,
+  kCapacityLocal,
+  kEmptyExpertSkips,
+  kVocabPadding,
+  // backward
+  kMeanOfMeans,
+  kMtpLossOverCp,
+  kCpAttentionGradient,
+  kKvHeadsUnreduced,
+  kGatherBackwardSlices,
+  kGradBufferStale,
+  kBf16Accumulation,
+  // reductions
+  kNormUnreduced,
+  kNormAveraged,
+  kOutputNormPartial,
+  kDenseOverEdp,
+  kExpertGradTimesEp,
+  kLastMicrobatchLocal,
+  kLastStageUnsynced,
+  kTiedEmbeddingUnsynced,
+  kDualPipeUnmerged,
+  // the norm and the update
+  kExpertsMissingFromNorm,
+  kNormPerEpGroup,
+  kClipFirstTpRankOnly,
+  kLossScaleUnsynced,
+  kBf16NoMaster,
+  kZeroPadding,
+  kStaleGather,
+  kBiasLocalLoad,
+  kCount
+};
 static_assert(static_cast<unsigned>(InjectedBug::kCount) <= 64, "a word has a bit for each");
 
 // constinit: read without asking first whether it was initialized.

@@ -1,5 +1,6 @@
 #include "core/model/attention_split.h"
 
+#include "core/base/injected_bug.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
@@ -39,6 +40,10 @@ AttentionSplit attention_split(const ForwardContext& context, const ContextParal
   if (context.attention_dropout > 0) split.rule.dropout = dropout_of(context, split.heads, heads);
   const NoCostScope views;
   split.rope = rope_for(table, part != nullptr ? part->seq_length : rows);
+  if (injected(InjectedBug::kRopeLocalPositions) && split.keys.active()) {
+    split.rope = rope_for(table, rows);
+    return split;
+  }
   at::Tensor index;  // undefined: all positions, in order
   if (split.keys.active()) index = split.heads.active() ? part->exchanged : part->index;
   if (documents != nullptr && documents->position_BS.defined()) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/base/injected_bug.h"
 #include "core/comm/purpose.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -132,7 +133,7 @@ ModelReport ExpertBook::end_step() {
     report.aux_loss_sum += total.aux;
     report.z_loss_sum += total.z;
     if (layers_.contains(layer)) {
-      update_bias(layer, total);
+      update_bias(layer, injected(InjectedBug::kBiasLocalLoad) ? layers_.at(layer) : total);
       record(layer, total);
     }
   }

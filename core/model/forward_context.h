@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/injected_bug.h"
 #include "core/model/batch.h"
 #include "core/nn/dropout.h"
 #include "core/parallel/token_context.h"
@@ -46,7 +47,7 @@ struct ForwardContext {
     return {seed,
             static_cast<uint64_t>(tokens.step),
             tokens.first_sample,
-            first_position,
+            injected(InjectedBug::kDropoutMaskRepeated) ? 0 : first_position,
             tokens.positions,
             tokens.seq_length};
   }

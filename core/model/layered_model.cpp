@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/injected_bug.h"
 #include "core/base/text.h"
 #include "core/model/decode_cache.h"
 #include "core/model/module_use.h"
@@ -36,6 +37,11 @@ ContextParallel context_parallel(RankContext& context, const ContextSplit& split
   return cp;
 }
 
+uint64_t seed_of(const LayeredOptions& options, const RankContext& context) {
+  const bool of_replica = injected(InjectedBug::kReplicaInit);
+  return options.seed + (of_replica ? static_cast<uint64_t>(context.coordinate(Axis::kDpReplica)) : 0);
+}
+
 class LayeredModel : public CausalLm {
  public:
   LayeredModel(const ModelConfig& config, RankContext& context, const LayeredOptions& options, const MakeStack& make)
@@ -43,7 +49,7 @@ class LayeredModel : public CausalLm {
         tp_{&context.comm(Axis::kTp), options.sequence_parallel},
         cp_(context_parallel(context, options.context)),
         recompute_(options.recompute),
-        registry_(options.seed, options.dtype, context.device()),
+        registry_(seed_of(options, context), options.dtype, context.device()),
         quantizers_(options.quantization, context, options.seed),
         embedding_use_(ModuleScope(registry_, "embedding")),
         head_use_(ModuleScope(registry_, "head")) {
@@ -210,8 +216,13 @@ class LayeredModel : public CausalLm {
                        .trains = training_ && result == StageResult::kLoss,
                        .positions = part != nullptr ? part->positions : nullptr},
             .first_position = tp_.sharded_sequence() ? tp_.rank() * local : 0,
-            .seed = registry_.seed(),
+            .seed = dropout_seed(),
             .part = part};
+  }
+
+  uint64_t dropout_seed() const {
+    const bool own = injected(InjectedBug::kDropoutSeedPerRank);
+    return registry_.seed() + (own ? static_cast<uint64_t>(tp_.rank()) : 0);
   }
 
   // With causal attention padding at the end does not change the positions before it, so that any length works with

@@ -1,5 +1,6 @@
 #include "core/model/moe_layer.h"
 
+#include "core/base/injected_bug.h"
 #include "core/model/experts.h"
 #include "core/model/module_use.h"
 #include "core/nn/router.h"
@@ -53,6 +54,8 @@ class MoeLayer : public MlpLayer {
       return trip->rows();
     });
     const at::Tensor outputs = uses_.experts(context, trip->rows(), [&] {
+      // Nothing to compute, so nothing with a gradient: backward then leaves this rank's exchanges out.
+      if (injected(InjectedBug::kEmptyExpertSkips) && trip->rows().size(0) == 0) return at::empty_like(trip->rows());
       const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), trip->rows(), trip->counts());
       return arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
     });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/injected_bug.h"
 #include "core/base/text.h"
 #include "core/model/attention_split.h"
 #include "core/model/block.h"
@@ -96,7 +97,9 @@ class Transformer : public LayerStack {
     if (!mtp_ || !at::GradMode::is_enabled()) return result;
     const at::Tensor further = mtp_->loss_sum(state.normed, context);
     mtp_losses_.push_back(further.detach());
-    return with_further_loss(result, further, config_.mtp_loss_weight / static_cast<double>(config_.mtp_num_layers));
+    const int64_t parts = injected(InjectedBug::kMtpLossOverCp) ? cp_.size() : 1;
+    return with_further_loss(result, further,
+                             config_.mtp_loss_weight / static_cast<double>(config_.mtp_num_layers * parts));
   }
 
   std::vector<std::pair<std::string, at::Tensor>> buffers() override {

@@ -43,9 +43,9 @@ struct Exhibit {
 };
 
 std::span<const Exhibit* const> exhibits();
-const Exhibit* find_exhibit(std::string_view name);  // null: there is none
-
-// The bugs of a list of names, "a,b". Throws kInvalidArgument with the nearest name.
+const Exhibit* find_exhibit(std::string_view name);     // null: there is none
+const Exhibit& exhibit_named(const std::string& name);  // throws kInvalidArgument with the nearest name
+// The bugs of names apart by commas, in the same way; a hunt's, "hunt-7", too (hunt.h).
 std::vector<InjectedBug> bugs_named(const std::string& names);
 
 }  // namespace ranklab

@@ -1,25 +1,69 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/museum/exhibit.h"
 #include "core/museum/exhibits/exhibits.h"
+#include "core/museum/hunt.h"
 
 namespace ranklab {
 namespace {
 
 // In the order of a step: weights and data, forward, backward, reductions, norm, update, what comes after.
 constexpr const Exhibit* kExhibits[] = {
-    &museum::output_norm_partial,
+    &museum::init_per_shard,
+    &museum::replica_init,
+    &museum::sampler_seed_per_rank,
+    &museum::resume_without_sampler,
+    &museum::scatter_wrong_group,
+    &museum::dropout_seed_per_rank,
+    &museum::dropout_mask_repeated,
+    &museum::rope_local_positions,
+    &museum::capacity_local,
+    &museum::empty_expert_skips,
+    &museum::vocab_padding,
+    &museum::mean_of_means,
+    &museum::mtp_loss_over_cp,
+    &museum::cp_attention_gradient,
+    &museum::kv_heads_unreduced,
+    &museum::gather_backward_slices,
+    &museum::grad_buffer_stale,
+    &museum::bf16_accumulation,
     &museum::norm_unreduced,
     &museum::norm_averaged,
+    &museum::output_norm_partial,
+    &museum::dense_over_edp,
+    &museum::expert_grad_times_ep,
+    &museum::last_microbatch_local,
+    &museum::last_stage_unsynced,
+    &museum::tied_embedding_unsynced,
+    &museum::dualpipe_unmerged,
+    &museum::experts_missing_from_norm,
+    &museum::norm_per_ep_group,
+    &museum::clip_first_tp_rank_only,
+    &museum::loss_scale_unsynced,
+    &museum::bf16_no_master,
+    &museum::zero_padding,
+    &museum::stale_gather,
+    &museum::bias_local_load,
 };
 
 constexpr auto kKinds =
     std::to_array<std::string_view>({"missing sum", "wrong scale", "wrong group", "wrong place", "stale",
                                      "not synchronized", "wrong random numbers", "too few bits", "lost state", "hang"});
 static_assert(kKinds.size() == static_cast<size_t>(BugKind::kCount));
+
+// Of "hunt-7".
+std::optional<int> number_of_hunt(const std::string& name) {
+  constexpr std::string_view kBegin = "hunt-";
+  int number = 0;
+  const char* const end = name.data() + name.size();
+  if (!name.starts_with(kBegin) || std::from_chars(name.data() + kBegin.size(), end, number).ptr != end) return {};
+  return number;
+}
 
 }  // namespace
 
@@ -32,25 +76,27 @@ const Exhibit* find_exhibit(std::string_view name) {
   return found == std::end(kExhibits) ? nullptr : *found;
 }
 
+const Exhibit& exhibit_named(const std::string& name) {
+  if (const Exhibit* exhibit = find_exhibit(name)) return *exhibit;
+  std::vector<std::string> known;
+  for (const Exhibit* exhibit : kExhibits) known.emplace_back(exhibit->name);
+  const std::string nearest = nearest_name(name, known);
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "museum",
+               .what = "the museum has no such bug",
+               .got = quote(name),
+               .want = "a name of `ranklab museum list`",
+               .fix = nearest.empty() ? "choose one of it" : "did you mean " + quote(nearest) + "?"});
+}
+
 std::vector<InjectedBug> bugs_named(const std::string& names) {
   std::vector<InjectedBug> bugs;
   for (size_t begin = 0; begin < names.size();) {
     const size_t end = std::min(names.find(',', begin), names.size());
     const std::string name = names.substr(begin, end - begin);
+    const std::optional<int> hunt = number_of_hunt(name);
+    bugs.push_back(hunt ? hunt_numbered(*hunt).exhibit->bug : exhibit_named(name).bug);
     begin = end + 1;
-    if (const Exhibit* exhibit = find_exhibit(name)) {
-      bugs.push_back(exhibit->bug);
-      continue;
-    }
-    std::vector<std::string> known;
-    for (const Exhibit* exhibit : kExhibits) known.emplace_back(exhibit->name);
-    const std::string nearest = nearest_name(name, known);
-    throw Error(ErrorKind::kInvalidArgument,
-                {.where = "--inject",
-                 .what = "the museum has no such bug",
-                 .got = quote(name),
-                 .want = "names of `ranklab museum list`, apart by commas",
-                 .fix = nearest.empty() ? "ranklab museum list" : "did you mean " + quote(nearest) + "?"});
   }
   return bugs;
 }

@@ -29,12 +29,16 @@ int64_t product(const std::vector<int64_t>& shape, size_t from, size_t to) {
 // index of a row is (outer * length + row) * inner. Rows past the global length are padding.
 class GlobalPlace {
  public:
-  explicit GlobalPlace(const Partition& partition) : ranges_(partition.ranges) {
+  explicit GlobalPlace(const Partition& partition, bool as_first_shard = false) : ranges_(partition.ranges) {
     const size_t dim = partition.replicated() ? 0 : static_cast<size_t>(partition.dim);
     const auto& shape = partition.global_shape;
     length_ = shape.empty() ? 1 : shape[dim];
     inner_ = shape.empty() ? 1 : product(shape, dim + 1, shape.size());
     if (partition.replicated()) ranges_ = {{0, length_}};
+    if (as_first_shard) {
+      const int64_t shift = ranges_.front().first;
+      for (auto& [begin, end] : ranges_) begin -= shift, end -= shift;
+    }
     for (const auto& [begin, end] : ranges_) local_ += (end - begin) * inner_;
   }
 
@@ -63,7 +67,7 @@ void fill_normal(const Parameter& parameter, int64_t first, std::span<float> out
   const RandomStream stream(parameter.unmade->seed, RandomPurpose::kInit, parameter.name);
   const auto std = static_cast<float>(parameter.unmade->init.std);
   std::ranges::fill(out, 0.0F);
-  const GlobalPlace place(parameter.partition);
+  const GlobalPlace place(parameter.partition, parameter.unmade->as_first_shard);
   place.each_run(first, static_cast<int64_t>(out.size()), [&](int64_t offset, int64_t count, int64_t global) {
     stream.fill_normal(static_cast<uint64_t>(global),
                        out.subspan(static_cast<size_t>(offset), static_cast<size_t>(count)));

@@ -1,6 +1,7 @@
 #include "core/nn/parameter.h"
 
 #include "core/base/error.h"
+#include "core/base/injected_bug.h"
 #include "core/base/text.h"
 #include "core/nn/initial_values.h"
 #include "core/sim/aten.h"
@@ -31,7 +32,8 @@ Parameter& ParameterRegistry::create(std::string name, Partition partition, Init
                                                          .weight_decay = weight_decay,
                                                          .unit = unit_});
   parameter->data = without_memory(shape, options);
-  parameter->unmade = InitialValues{.init = init, .seed = seed_};
+  parameter->unmade =
+      InitialValues{.init = init, .seed = seed_, .as_first_shard = injected(InjectedBug::kInitPerShard)};
   if (!later_) make_values(*parameter);
   parameter->data.set_requires_grad(true);
   by_name_.emplace(parameter->name, parameter.get());

@@ -35,6 +35,7 @@ struct Partition {
 struct InitialValues {
   Init init;
   uint64_t seed = 0;
+  bool as_first_shard = false;  // wrong: every shard draws the numbers of the first (InjectedBug::kInitPerShard)
 };
 
 struct Parameter {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/injected_bug.h"
 #include "core/nn/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -34,6 +35,7 @@ namespace {
 bool speaks_in_group(const Parameter& parameter, const RankContext& context) {
   const std::vector<int>& holders = parameter.pipeline_ranks;
   if (!holders.empty() && holders.front() != context.coordinate(Axis::kPp)) return false;
+  if (injected(InjectedBug::kExpertsMissingFromNorm) && parameter.is_expert) return context.coordinate(Axis::kTp) == 0;
   const Axis shared = parameter.is_expert ? Axis::kEtp : Axis::kTp;
   return !parameter.partition.replicated() || context.coordinate(shared) == 0;
 }
@@ -111,7 +113,8 @@ Value summed_over_world(Value dense, Value expert, RankContext& context, const O
   if (pieces.experts) expert = summed_over(expert, *pieces.experts, context);
   const Value total = summed_over(dense, Axis::kTp, context);
   // Each ep rank owns different experts, so their squares are summed over ep, too.
-  if (context.size(Axis::kEp) > 1 || context.size(Axis::kEtp) > 1)
+  const bool own_group = injected(InjectedBug::kNormPerEpGroup);
+  if ((context.size(Axis::kEp) > 1 || context.size(Axis::kEtp) > 1) && !own_group)
     expert = summed_over(summed_over(expert, Axis::kEtp, context), Axis::kEp, context);
   return summed_over(total + expert, Axis::kPp, context);
 }
@@ -171,6 +174,13 @@ bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& contex
   }
   const NoCostScope no_cost;
   return context.comm(Axis::kWorld).all_reduce(mine, ReduceOp::kMax).item<float>() > 0;
+}
+
+bool overflows_here(const std::vector<Parameter*>& parameters) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> grads;
+  for (const Parameter* parameter : parameters) grads.push_back(reduced_grad(*parameter));
+  return !std::isfinite(squares_of(grads));
 }
 
 double clip_grad_norm(const std::vector<Parameter*>& parameters, RankContext& context, double max_norm,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/injected_bug.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
@@ -11,11 +12,17 @@ namespace {
 
 constexpr int kTag = 1 << 30;  // above the tags of the schedule's messages
 
+bool is_forgotten(const Parameter& parameter) {
+  const bool embedding = parameter.unit.place == ModelUnit::Place::kFirst;
+  return injected(embedding ? InjectedBug::kTiedEmbeddingUnsynced : InjectedBug::kDualPipeUnmerged);
+}
+
 }  // namespace
 
 SharedGrads::SharedGrads(const std::vector<Parameter*>& parameters, Communicator& pipeline) : pipeline_(pipeline) {
   for (Parameter* parameter : parameters) {
-    if (parameter->pipeline_ranks.size() > 1) shared_[parameter->pipeline_ranks].push_back(parameter);
+    if (parameter->pipeline_ranks.size() > 1 && !is_forgotten(*parameter))
+      shared_[parameter->pipeline_ranks].push_back(parameter);
   }
   for (auto& [holders, list] : shared_) {
     std::sort(list.begin(), list.end(), [](const Parameter* a, const Parameter* b) { return a->name < b->name; });

@@ -1,5 +1,6 @@
 #include "core/parallel/shared_heads.h"
 
+#include "core/base/injected_bug.h"
 #include "core/nn/custom_function.h"
 #include "core/parallel/saved_group.h"
 #include "core/sim/aten.h"
@@ -26,7 +27,9 @@ struct GatherKeyValues : CustomFunction<GatherKeyValues> {
     const int64_t s = grad.size(0), b = grad.size(1), part = (grad.size(2) - queries) / 2 / copies.size();
     const at::Tensor whole = grad.narrow(2, queries, 2 * part * copies.size()).view({s, b, 2, copies.size(), part});
     const at::Tensor parts = whole.permute({3, 0, 1, 2, 4}).reshape({copies.size() * s, b, 2 * part});
-    return {at::cat({grad.narrow(2, 0, queries), copies.reduce_scatter(parts)}, 2), {}, {}};
+    const at::Tensor sum =
+        injected(InjectedBug::kKvHeadsUnreduced) ? parts.narrow(0, copies.rank() * s, s) : copies.reduce_scatter(parts);
+    return {at::cat({grad.narrow(2, 0, queries), sum}, 2), {}, {}};
   }
 };
 

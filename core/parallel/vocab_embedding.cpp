@@ -1,5 +1,9 @@
 #include "core/parallel/vocab_embedding.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "core/base/injected_bug.h"
 #include "core/nn/custom_function.h"
 #include "core/parallel/collectives.h"
 #include "core/sim/aten.h"
@@ -40,6 +44,18 @@ double rounded_to(at::ScalarType type, double value) {
 
 }  // namespace
 
+namespace {
+
+// Wrong: parts of the sequence as ranks have them that are numbered the other way round
+// (InjectedBug::kScatterWrongGroup).
+at::Tensor for_other_ranks(const at::Tensor& rows, int64_t ranks) {
+  std::vector<at::Tensor> parts = rows.chunk(ranks);
+  std::reverse(parts.begin(), parts.end());
+  return at::cat(parts);
+}
+
+}  // namespace
+
 VocabParallelEmbedding::VocabParallelEmbedding(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp,
                                                double scale)
     : weight_(&scope.make_weight(spec, tp.rank(), tp.size())),
@@ -57,7 +73,9 @@ at::Tensor VocabParallelEmbedding::lookup(const at::Tensor& tokens_SB, const Tok
   const at::Tensor local = tokens_SB - begin;
   const at::Tensor foreign = at::logical_or(local.lt(0), local.ge(end - begin));
   const at::Tensor rows = OwnedRows::apply(weight_->data, local.masked_fill(foreign, end - begin), false);
-  return tp_.over(context).sharded_sequence() ? reduce_scatter_to_sp(rows, *tp_.comm) : reduce_from_tp(rows, *tp_.comm);
+  if (!tp_.over(context).sharded_sequence()) return reduce_from_tp(rows, *tp_.comm);
+  const bool by_others = injected(InjectedBug::kScatterWrongGroup);
+  return reduce_scatter_to_sp(by_others ? for_other_ranks(rows, tp_.size()) : rows, *tp_.comm);
 }
 
 }  // namespace ranklab

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/injected_bug.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/checkpoint/run_lock.h"
@@ -77,7 +78,8 @@ class RunCheckpoints : public CheckpointManager {
       const Restored restored = restore(*choice_.checkpoint, context, config_.finetune);
       if (context.ctx.global_rank() == 0) choice_.text += notes_of(restored);
     }
-    context.data.seek(start_.first_step, start_.first_sample);
+    const bool restarts = injected(InjectedBug::kResumeRestartsData);
+    context.data.seek(start_.first_step, restarts ? 0 : start_.first_sample);
     return start_.first_step;
   }
 

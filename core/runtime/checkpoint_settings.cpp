@@ -149,7 +149,10 @@ std::string origin_text(const CheckpointManifest& manifest) {
   for (const char* axis : {"dp", "tp", "pp", "ep", "etp"}) add(axis, axis, 2);
   add("zero_stage", "ZeRO", 1);
   add("replicas", "replicas", 2);
-  return text + " (saved by " + (layout.empty() ? "one rank" : layout) + ")";
+  const auto injected = manifest.config.find("museum.inject");
+  const bool wrong = injected != manifest.config.end() && !injected->second.empty();
+  return text + " (saved by " + (layout.empty() ? "one rank" : layout) +
+         (wrong ? ", wrong on purpose: " + injected->second : "") + ")";
 }
 
 }  // namespace ranklab

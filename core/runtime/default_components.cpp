@@ -1,4 +1,5 @@
 #include "core/base/error.h"
+#include "core/base/injected_bug.h"
 #include "core/data/batch_source.h"
 #include "core/model/transformer.h"
 #include "core/runtime/checkpoint_manager.h"
@@ -54,7 +55,10 @@ class TextDataProvider : public DataProvider {
   explicit TextDataProvider(const RunPlan& plan) : data_(open_training_data(plan)) {}
 
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
-    return std::make_unique<TextData>(make_batch_source(data_, plan), ctx.coordinate(Axis::kDp), ctx.device());
+    const int dp_rank = ctx.coordinate(Axis::kDp);
+    const bool own_order = injected(InjectedBug::kSamplerSeedPerRank);
+    return std::make_unique<TextData>(make_batch_source(data_, plan, own_order ? static_cast<uint64_t>(dp_rank) : 0),
+                                      dp_rank, ctx.device());
   }
   std::string describe() const override {
     return data_.source + ", " + std::to_string(data_.tokens->size()) +

@@ -1,6 +1,7 @@
 // Makes the optimizer that a plan names, from its settings: a function for each row of core/optim/optimizer_list.h.
 #include <utility>
 
+#include "core/base/injected_bug.h"
 #include "core/config/state_types.h"
 #include "core/nn/scalar_type.h"
 #include "core/optim/optimizer.h"
@@ -17,7 +18,7 @@ AdamWOptions adamw_options(const TrainConfig& c, const StateTypes& types) {
           .epsilon = c.adam_eps,
           .weight_decay = c.weight_decay,
           .cpu_offload = c.optimizer_cpu_offload,
-          .masters = types.has_masters(),
+          .masters = types.has_masters() && !injected(InjectedBug::kBf16NoMaster),
           .exp_avg_type = scalar_type(types.exp_avg),
           .exp_avg_sq_type = scalar_type(types.exp_avg_sq)};
 }

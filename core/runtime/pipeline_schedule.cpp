@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/injected_bug.h"
 #include "core/comm/event_now.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/interleave.h"
@@ -39,6 +40,7 @@ class ActionRunner {
  public:
   struct Options {
     double loss_scale = 1;
+    double scale = 1;  // of it the loss scaler's
     StageResult result = StageResult::kLoss;
   };
   // `whole`: the training schedule, which defines the model's stages; `schedule` may be only its forwards.
@@ -132,6 +134,12 @@ class ActionRunner {
                [&] { run_backward(a.backward_stage(), a.backward_microbatch(), a.has_weight_grad()); }, hooks);
   }
 
+  double loss_scale_of(int microbatch) const {
+    if (!injected(InjectedBug::kMeanOfMeans)) return options_.loss_scale;
+    const int64_t tokens = std::max<int64_t>(count_targets(batches_[static_cast<size_t>(microbatch)].targets_BS), 1);
+    return options_.scale / static_cast<double>(tokens * c_.plan.microbatches_of(c_.step) * c_.plan.dp());
+  }
+
   int local(int stage) const {
     return static_cast<int>(std::find(stages_.begin(), stages_.end(), stage) - stages_.begin());
   }
@@ -168,7 +176,7 @@ class ActionRunner {
       const Span span(*this, whole ? "BW" : "B", stage, microbatch);
       std::optional<DeferWeightGrads> defer;
       if (!whole) defer.emplace(flight.weights);
-      const at::Tensor root = is_last ? flight.output * options_.loss_scale : flight.output;
+      const at::Tensor root = is_last ? flight.output * loss_scale_of(microbatch) : flight.output;
       torch::autograd::backward({root}, {grad});
     }
     if (!schedule_.is_first(stage)) messages_.give_gradient(stage, microbatch, flight.input.grad());
@@ -239,7 +247,7 @@ class PipelineSchedule : public ScheduleStrategy {
     output.tokens = tokens_here(c, schedule, batches);
     c.optimizer.begin_step(schedule.num_microbatches);
     ActionRunner runner(c, schedule, schedule, batches, boundary(c, c.plan.micro_batch_size),
-                        {.loss_scale = loss_scale});
+                        {.loss_scale = loss_scale, .scale = scale});
     runner.run();
     output.loss_sum = runner.loss_sum();
     return output;

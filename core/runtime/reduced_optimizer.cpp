@@ -4,6 +4,7 @@
 // unscaled together with clipping: 16-bit gradients when the update widens them.
 #include <limits>
 
+#include "core/base/injected_bug.h"
 #include "core/comm/event_now.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/state_types.h"
@@ -31,7 +32,8 @@ class ReducedOptimizer : public RankOptimizer {
         types_(state_types(plan)),
         parameters_(taken_from(model, plan)),
         clip_grad_(plan.config.clip_grad),
-        dense_(sharing(ctx.replica_axis(), Axis::kDpShard, Axis::kDpReplica)),
+        dense_(sharing(injected(InjectedBug::kDenseOverEdp) ? Axis::kEdp : ctx.replica_axis(), Axis::kDpShard,
+                       Axis::kDpReplica)),
         experts_(sharing(Axis::kEdp, Axis::kEdpShard, Axis::kEdpReplica)),
         reducer_(of_kind(parameters_, false), ctx.comm(dense_.axis),
                  ctx.size(Axis::kTp) > 1 ? &ctx.comm(Axis::kTp) : nullptr, reducer_options(plan, dense_)),
@@ -110,10 +112,11 @@ class ReducedOptimizer : public RankOptimizer {
       reducer_.finish();
       expert_reducer_.finish();
       shared_.sum();
+      if (injected(InjectedBug::kExpertGradTimesEp)) scale_grads(expert_reducer_.owned(), ctx_.size(Axis::kEp));
     }
     const double scale = scaler_ ? scaler_->scale() : 1;
-    if (scaler_) scaler_->update(any_overflow(owned_, ctx_));
-    const bool skips = scaler_ && scaler_->overflowed();
+    const bool skips = scaler_ && any_overflow(owned_, ctx_);
+    if (scaler_) update_scale(skips);
     double norm = std::numeric_limits<double>::infinity();
     if (!skips) {
       const TraceSpan phase(ctx_, EventKind::kPhase, "gradient norm");
@@ -126,7 +129,7 @@ class ReducedOptimizer : public RankOptimizer {
     }
     if (!skips) {
       const TraceSpan phase(ctx_, EventKind::kPhase, "optimizer");
-      const UpdateView view{owned_, pieces(), lr, clip_factor(norm, clip_grad_) / scale, 1 / scale};
+      const UpdateView view{owned_, pieces(), lr, clipped(norm) / scale, 1 / scale};
       watches_.each([&](UpdateWatch& watch) { watch.before_update(view); });
       update(lr, view.factor);
       watches_.each([&](UpdateWatch& watch) { watch.after_update(view); });
@@ -145,6 +148,20 @@ class ReducedOptimizer : public RankOptimizer {
   static std::optional<LossScaler> make_scaler(const RunPlan& plan) {
     const std::optional<LossScaleRule> rule = loss_scale_rule(plan.config);
     return rule ? std::optional<LossScaler>(*rule) : std::nullopt;
+  }
+
+  void update_scale(bool overflow) {
+    const double before = scaler_->scale();
+    scaler_->update(overflow);
+    if (!injected(InjectedBug::kLossScaleUnsynced) || !overflow || overflows_here(owned_)) return;
+    LossScaleState state = scaler_->state();
+    state.scale = before;
+    scaler_->restore(state);
+  }
+
+  double clipped(double norm) const {
+    if (injected(InjectedBug::kClipFirstTpRankOnly) && ctx_.coordinate(Axis::kTp) > 0) return 1;
+    return clip_factor(norm, clip_grad_);
   }
 
   // Scaled 16-bit gradients may underflow once they are unscaled.
@@ -185,7 +202,7 @@ class ReducedOptimizer : public RankOptimizer {
             .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
                                                                                 : GradAccumulation::kSequential,
             .zero = sharing.shares ? plan.zero() : kZeroStages[0],
-            .grad_type = scalar_type(types_.main_grads),
+            .grad_type = scalar_type(injected(InjectedBug::kBf16Accumulation) ? types_.params : types_.main_grads),
             .replicas = sharing.replicas,
             .matrices = matrix_buckets(plan),
             .gather = gather_precision(plan),

@@ -59,10 +59,10 @@ TrainingData open_training_data(const RunPlan& plan) {
   return data;
 }
 
-BatchSource make_batch_source(const TrainingData& data, const RunPlan& plan) {
+BatchSource make_batch_source(const TrainingData& data, const RunPlan& plan, uint64_t seed_offset) {
   const BatchShape shape{
       .micro_batch_size = plan.micro_batch_size, .num_microbatches = plan.num_microbatches, .dp_size = plan.dp()};
-  return {data.dataset, shape, plan.config.seed, plan.ramp};
+  return {data.dataset, shape, plan.config.seed + seed_offset, plan.ramp};
 }
 
 }  // namespace ranklab

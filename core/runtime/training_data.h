@@ -35,6 +35,7 @@ struct TrainingData {
 TrainingData open_training_data(const RunPlan& plan);
 
 // The source from which every rank of the run draws its batches.
-BatchSource make_batch_source(const TrainingData& data, const RunPlan& plan);
+// `seed_offset`: 0 but for ranks that wrongly have an order of their own (InjectedBug::kSamplerSeedPerRank).
+BatchSource make_batch_source(const TrainingData& data, const RunPlan& plan, uint64_t seed_offset = 0);
 
 }  // namespace ranklab

@@ -66,6 +66,7 @@ TEST(Readme, TablesAreTheProgramsOwn) {
       << "python3 tests/cli/write_commands_page.py " RANKLAB_PROGRAM " writes it anew";
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list sentinels")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list software")));
+  EXPECT_THAT(readme(), testing::HasSubstr(printed_by("museum list")));
   std::string bench = printed_by("bench cp");
   while (bench.starts_with('#')) bench.erase(0, bench.find('\n') + 1);
   EXPECT_THAT(readme(), testing::HasSubstr(bench));

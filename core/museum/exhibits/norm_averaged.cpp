@@ -10,10 +10,10 @@ const Exhibit norm_averaged = {
     .what_happened =
         "GPT-NeoX's first sequence parallelism reduced the gradients of norms over the model-parallel ranks with a "
         "hook that took their mean. Each rank has the gradient of its own tokens only, so the sum is the gradient and "
-        "the mean is too small by the number of ranks. The hook was also registered too early to run at all, which "
-        "hid the factor. The fix moved it and made it a sum; its author could see that copies agreed before, and "
-        "wrote that norm weights had changed much slower than without sequence parallelism. AdamW hides such a "
-        "factor in its own division, so the loss tells little; a comparison of gradients tells it at once.",
+        "the mean is too small by the number of ranks. The hook was also registered before the engine was made, and "
+        "never ran. The fix moved it and made it a sum; its author printed gradients and weights to see the copies "
+        "agree, and noted that norm weights moved much more slowly than without sequence parallelism. AdamW hides "
+        "such a factor in its own division, so the loss tells little; a comparison of gradients tells it at once.",
     .citation = "GPT-NeoX pull request 1259 (August 2024)",
     .url = "https://github.com/EleutherAI/gpt-neox/pull/1259",
     .flags = "--tp 4",

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/injected_bug.h"
 #include "core/comm/purpose.h"
 #include "core/nn/block_attention.h"
 #include "core/nn/custom_function.h"
@@ -247,7 +248,8 @@ OwnGrads ring_backward(const OwnPart& in, const Incoming& given, const Attended&
     if (hop + 1 < n) next = std::make_unique<Hop>(cp, flat, kKeyValueLane, Purpose::kKeyValue);
     const int from = (rank + n - hop) % n;
     const KeyPart part{cp.part(in.positions(), from), KeyValue::unpacked(flat, in.keys), from};
-    at::Tensor sum = grads_of(part, in, given, how, d).packed();
+    const bool lost = injected(InjectedBug::kCpAttentionGradient) && hop > 0 && hop + 1 == n;
+    at::Tensor sum = (lost ? part.heads.wide_zeros() : grads_of(part, in, given, how, d)).packed();
     if (sums) sum = sums->wait().add_(sum);
     sums = std::make_unique<Hop>(cp, sum, kGradLane, Purpose::kKeyValueGrad);
     if (next) flat = next->wait();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/injected_bug.h"
 #include "core/nn/initial_values.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
@@ -81,10 +82,21 @@ void BucketShard::gather() {
     const NoCostScope no_cost;
     shard = updated();
   }
-  const at::Tensor whole = group_.all_gather(shard);
+  at::Tensor whole = group_.all_gather(shard);
   const NoCostScope no_cost;
+  if (injected(InjectedBug::kStaleGather)) whole = of_last_step(whole);
   for (const BucketPlace& place : layout_.places)
     flat(*parameters_[place.item]).copy_(whole.narrow(0, place.offset, place.elements));
+}
+
+// Wrong: the others' shards as they were a step ago (InjectedBug::kStaleGather).
+at::Tensor BucketShard::of_last_step(const at::Tensor& whole) {
+  const at::Tensor before = std::exchange(late_, whole);
+  if (!before.defined()) return whole;
+  const int64_t own = group_.rank() * elements();
+  at::Tensor mixed = before.clone();
+  mixed.narrow(0, own, elements()).copy_(whole.narrow(0, own, elements()));
+  return mixed;
 }
 
 void BucketShard::keep_shard() {
@@ -137,9 +149,12 @@ void BucketShard::finish_gather() {
     const MemoryScope memory(MemoryCategory::kGathered);
     whole = codec_->unpack(whole);
   }
+  int64_t without_padding = 0;
   for (const BucketPlace& place : layout_.places) {
     const size_t bytes = static_cast<size_t>(place.elements) * whole.itemsize();
-    replace_memory(*parameters_[place.item], part_of(whole, place.offset), bytes);
+    const int64_t offset = injected(InjectedBug::kZeroPadding) ? without_padding : place.offset;
+    replace_memory(*parameters_[place.item], part_of(whole, offset), bytes);
+    without_padding += place.elements;
   }
 }
 

@@ -62,6 +62,7 @@ class BucketShard {
   };
 
   at::Tensor updated() const;
+  at::Tensor of_last_step(const at::Tensor& whole);
 
   BucketLayout layout_;
   std::vector<Parameter*> parameters_;
@@ -70,6 +71,7 @@ class BucketShard {
   at::Tensor shard_;                   // set by keep_shard()
   std::unique_ptr<ShardCodec> codec_;  // null: gathers send elements unquantized
   WorkPtr gathering_;
+  at::Tensor late_;  // what of_last_step() was given before
 };
 
 }  // namespace ranklab

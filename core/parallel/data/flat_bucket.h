@@ -14,6 +14,8 @@ struct GradSlot {
   int64_t offset = 0;  // elements
   GradSum sum = {};
   bool arrived = false;  // has arrived in this pass
+  // A gradient that is wrongly added after the reduction (InjectedBug::kLastMicrobatchLocal).
+  at::Tensor after_sum = {};
 };
 
 struct FlatBucket : GradBucket {

@@ -19,6 +19,10 @@ namespace {
 // With sharded gradients: the most reductions in flight before the oldest one is awaited.
 constexpr size_t kMostBucketsUnderWay = 2;
 
+bool holds_last_stage(const std::vector<Parameter*>& parameters) {
+  return std::ranges::any_of(parameters, [](const Parameter* p) { return p->unit.place == ModelUnit::Place::kLast; });
+}
+
 }  // namespace
 
 // Called by autograd when a leaf's gradient is complete in this backward (once, even for a tied parameter).
@@ -229,7 +233,14 @@ void GradReducer::add(GradSlot& slot, const at::Tensor& grad) {
   Bucket& bucket = buckets_[slot.bucket];
   bucket.allocate(num_levels_);
   if (!std::exchange(bucket.touched, true)) tell(ZeroState::kPartial, bucket);
+  if (injected(InjectedBug::kLastMicrobatchLocal) && slot.sum.total > 1 && slot.sum.completed + 1 == slot.sum.total) {
+    slot.after_sum = grad;
+    return;
+  }
+  const bool first = slot.sum.empty;
   accumulator_.add(slot.sum, grad, pass_->microbatch);
+  if (injected(InjectedBug::kGradBufferStale) && first && !is_away(slot.parameter->data))
+    slot.sum.view.add_(slot.parameter->data);
 }
 
 // One more microbatch of this parameter is complete.
@@ -264,6 +275,7 @@ void GradReducer::start(Bucket& bucket) {
     tp_->all_reduce(bucket.flat);
     if (injected(InjectedBug::kNormAveraged)) bucket.flat.div_(tp_->size());
   }
+  if (injected(InjectedBug::kLastStageUnsynced) && !shards() && holds_last_stage(parameters_)) return;
   bucket.reduction->start(bucket);
 }
 
@@ -285,10 +297,12 @@ void GradReducer::finish() {
 }
 
 void GradReducer::hand_over(Bucket& bucket) {
-  for (const GradSlot& slot : bucket.slots) {
+  const at::NoGradGuard no_grad;
+  for (GradSlot& slot : bucket.slots) {
     at::Tensor& grad = slot.parameter->data.mutable_grad();
     if (!bucket.stays) {
       grad = slot.sum.view;
+      if (slot.after_sum.defined()) grad.add_(std::exchange(slot.after_sum, {}));
     } else if (!grad.defined()) {
       const NoCostScope no_cost;
       grad = at::zeros_like(slot.parameter->data);

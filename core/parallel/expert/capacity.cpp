@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/injected_bug.h"
 #include "core/comm/purpose.h"
 #include "core/parallel/context/position_order.h"
 #include "core/sim/aten.h"
@@ -60,7 +61,9 @@ int64_t expert_capacity(int64_t tokens, const MoeConfig& c) {
 }
 
 at::Tensor within_capacity(const at::Tensor& experts_TK, const at::Tensor& weights_TK, const MoeConfig& c,
-                           const PositionGroups& groups) {
+                           const PositionGroups& microbatch) {
+  const bool alone = injected(InjectedBug::kCapacityLocal);
+  const PositionGroups groups = alone ? PositionGroups{.sequences = microbatch.sequences} : microbatch;
   const at::NoGradGuard no_grad;
   const int64_t own = experts_TK.size(0);
   const at::Tensor experts = gathered(experts_TK, groups);

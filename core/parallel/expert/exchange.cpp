@@ -1,5 +1,8 @@
 #include "core/parallel/expert/exchange.h"
 
+#include <numeric>
+
+#include "core/base/injected_bug.h"
 #include "core/comm/purpose.h"
 #include "core/nn/custom_function.h"
 #include "core/parallel/interleave.h"
@@ -73,6 +76,12 @@ struct Exchange : CustomFunction<Exchange> {
   }
 };
 
+// Wrong as the gradient of gathered rows, to which every rank adds (InjectedBug::kGatherBackwardSlices).
+at::Tensor own_part(const at::Tensor& all, const Communicator& group, const std::vector<int64_t>& rows) {
+  const auto own = rows.begin() + group.rank();
+  return all.narrow(0, std::accumulate(rows.begin(), own, int64_t{0}), *own).contiguous();
+}
+
 // all_gather and reduce_scatter are each other's backward.
 template <auto kThere, auto kBack>
 struct RowsOfAll : CustomFunction<RowsOfAll<kThere, kBack>> {
@@ -84,6 +93,8 @@ struct RowsOfAll : CustomFunction<RowsOfAll<kThere, kBack>> {
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const std::vector<int64_t> rows = ctx->saved_data["rows"].toIntVector();
+    if (injected(InjectedBug::kGatherBackwardSlices) && kThere == &all_gather)
+      return {own_part(grads[0], saved_group(ctx), rows), {}, {}, {}};
     return {kBack(saved_group(ctx), grads[0], rows, backward_purpose(ctx)), {}, {}, {}};
   }
 };
