@@ -68,6 +68,7 @@ std::string difference_text(const ParityResult& result, const Style& style) {
   const TensorVerdict& wrong = *result.wrong();
   std::string text =
       style.red("DIFFERENT") + ", first in " + step_text(wrong.key) + ": " + style.bold(wrong.key.text()) + "\n";
+  if (!wrong.broken.empty()) text += "  what              " + wrong.broken + "\n";
   text += strprintf("  how far           %s, allowed are %s; largest at %s: %.9g instead of %.9g\n",
                     eps_text(wrong.worst.eps).c_str(), eps_text(wrong.tolerance).c_str(),
                     ranks_text(result.plan.mesh, {wrong.worst_rank}).c_str(), wrong.worst.got, wrong.worst.want);
@@ -131,6 +132,7 @@ nlohmann::ordered_json parity_json(const ParityResult& result) {
     json["first"]["got"] = wrong->worst.got;
     json["first"]["want"] = wrong->worst.want;
     json["first"]["where"] = result.where;
+    json["first"]["broken"] = wrong->broken;
     for (const Explanation& one : result.why) json["why"].push_back({{"what", one.what}, {"axes", one.axes}});
   }
   for (const NarrowedTo& one : result.narrowed)

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/config/state_types.h"
 #include "core/nn/scalar_type.h"
 #include "core/parity/epsilon.h"
 #include "core/sim/aten.h"
@@ -110,7 +111,63 @@ size_t ParityComparison::count_wrong() const {
   return static_cast<size_t>(std::ranges::count_if(verdicts, &TensorVerdict::wrong));
 }
 
-ParityComparison compare(const ParityRecord& got, const ParityReference& want) {
+namespace {
+
+// Ranks whose copies of the same elements are not the first rank's.
+std::vector<int> other_copies(const std::vector<TensorPiece>& pieces) {
+  std::vector<int> ranks;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const auto first =
+        std::ranges::find_if(pieces, [&](const TensorPiece& piece) { return piece.slice == pieces[i].slice; });
+    if (!at::equal(first->value, pieces[i].value)) ranks.push_back(pieces[i].rank);
+  }
+  return ranks;
+}
+
+bool same_state_types(const ParityRecord& got, const ParityReference& want) {
+  const StateTypes a = state_types(got.plan), b = state_types(want.plan());
+  return a.main_params == b.main_params && a.exp_avg == b.exp_avg && a.exp_avg_sq == b.exp_avg_sq;
+}
+
+void find_broken(const ParityRecord& got, const ParityReference& want, const std::vector<TensorPiece>& pieces,
+                 TensorVerdict& verdict) {
+  const TensorKey& key = verdict.key;
+  if (key.phase == ParityPhase::kWeights || key.phase == ParityPhase::kNorm) {
+    for (const int rank : other_copies(pieces)) verdict.wrong_ranks.push_back(rank);
+    if (!verdict.wrong_ranks.empty()) verdict.broken = "copies of it that should have the same bits differ";
+  }
+  const at::ScalarType type = pieces.front().value.scalar_type();
+  if (key.phase != ParityPhase::kUpdate || type == want.type(key) || !same_state_types(got, want)) return;
+  for (const TensorPiece& piece : pieces) verdict.wrong_ranks.push_back(piece.rank);
+  verdict.broken = std::string("it is kept in ") + c10::toString(type) + ", and in " + c10::toString(want.type(key)) +
+                   " in the reference";
+}
+
+void sort_out(std::vector<int>& ranks) {
+  std::ranges::sort(ranks);
+  ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
+}
+
+// RETURNS: whether every piece has the reference's shape.
+bool judge(const ParityReference& want, const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
+  bool fits = true;
+  verdict.worst_rank = pieces.front().rank;
+  for (const TensorPiece& piece : pieces) {
+    const auto apart = want.distance(verdict.key, piece);
+    fits = fits && apart.has_value();
+    if (!apart) continue;
+    if (apart->eps > verdict.tolerance) verdict.wrong_ranks.push_back(piece.rank);
+    if (apart->eps > verdict.worst.eps) {
+      verdict.worst = *apart;
+      verdict.worst_rank = piece.rank;
+    }
+  }
+  return fits;
+}
+
+}  // namespace
+
+ParityComparison compare(const ParityRecord& got, const ParityReference& want, bool same_bits) {
   ParityComparison result;
   for (const TensorKey& key : want.keys()) {
     const auto found = got.tensors.find(key);
@@ -118,24 +175,14 @@ ParityComparison compare(const ParityRecord& got, const ParityReference& want) {
       result.not_compared.push_back(key);
       continue;
     }
-    TensorVerdict verdict{.key = key, .tolerance = want.tolerance(key)};
-    bool fits = true;
-    for (const TensorPiece& piece : found->second) {
-      const auto apart = want.distance(key, piece);
-      fits = fits && apart.has_value();
-      if (!apart) continue;
-      ++result.pieces;
-      (apart->eps > verdict.tolerance ? verdict.wrong_ranks : verdict.right_ranks).push_back(piece.rank);
-      if (apart->eps > verdict.worst.eps) {
-        verdict.worst = *apart;
-        verdict.worst_rank = piece.rank;
-      }
-    }
-    if (!fits) result.not_compared.push_back(key);
-    for (auto* ranks : {&verdict.wrong_ranks, &verdict.right_ranks}) {
-      std::ranges::sort(*ranks);
-      ranks->erase(std::ranges::unique(*ranks).begin(), ranks->end());
-    }
+    TensorVerdict verdict{.key = key, .tolerance = same_bits ? 0 : want.tolerance(key)};
+    if (!judge(want, found->second, verdict)) result.not_compared.push_back(key);
+    find_broken(got, want, found->second, verdict);
+    for (const TensorPiece& piece : found->second) verdict.right_ranks.push_back(piece.rank);
+    sort_out(verdict.wrong_ranks);
+    sort_out(verdict.right_ranks);
+    std::erase_if(verdict.right_ranks, [&](int rank) { return std::ranges::binary_search(verdict.wrong_ranks, rank); });
+    result.pieces += found->second.size();
     result.verdicts.push_back(std::move(verdict));
   }
   for (const auto& [key, pieces] : got.tensors)

@@ -1,6 +1,8 @@
 // Compares the tensors of two records. How far they are apart is the root mean square of the difference over that of
 // the reference, in units of the compute dtype's epsilon; how far they may be apart is what a change of the reference's
-// weights by one unit in the last place makes of each tensor (TTrace, arXiv 2506.09280). Thread rule: pure.
+// weights by one unit in the last place makes of each tensor (TTrace, arXiv 2506.09280). Two things are exact in any
+// layout: copies of weights and of the numbers by which gradients are scaled have the same bits on all ranks, and the
+// optimizer keeps its states in the same type. Thread rule: pure.
 #pragma once
 #include <map>
 #include <memory>
@@ -44,6 +46,7 @@ class ParityReference {
   bool has(const TensorKey& key) const { return whole_.contains(key); }
   double tolerance(const TensorKey& key) const { return tolerance_.at(key); }  // in epsilons
   double epsilon() const { return epsilon_; }
+  at::ScalarType type(const TensorKey& key) const { return record_.tensors.at(key).front().value.scalar_type(); }
 
   // The values of the reference where the piece's are; padding has 0.
   at::Tensor at_slice(const TensorKey& key, const GlobalSlice& slice) const;
@@ -67,6 +70,7 @@ struct TensorVerdict {
   TensorDistance worst = {};  // of all pieces
   int worst_rank = 0;
   std::vector<int> wrong_ranks = {}, right_ranks = {};
+  std::string broken = {};  // what is wrong with it whatever its distance: copies that differ, another type
   bool wrong() const { return !wrong_ranks.empty(); }
 };
 
@@ -79,6 +83,7 @@ struct ParityComparison {
   size_t count_wrong() const;
 };
 
-ParityComparison compare(const ParityRecord& got, const ParityReference& want);
+// `same_bits`: both runs do the same arithmetic, and no distance is allowed.
+ParityComparison compare(const ParityRecord& got, const ParityReference& want, bool same_bits = false);
 
 }  // namespace ranklab

@@ -32,11 +32,11 @@ class Case {
  public:
   Case(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong)
       : got_(got), want_(want), wrong_(wrong), pieces_(got.tensors.at(wrong.key)) {
-    const auto worst = std::ranges::find(pieces_, wrong.worst_rank, &TensorPiece::rank);
-    piece_ = &*worst;
+    const int rank = wrong.worst.eps > 0 ? wrong.worst_rank : wrong.wrong_ranks.front();
+    piece_ = &*std::ranges::find(pieces_, rank, &TensorPiece::rank);
     for (const TensorPiece& piece : pieces_) {
       const auto apart = want.distance(wrong.key, piece);
-      if (piece.rank == wrong.worst_rank && apart && apart->eps == wrong.worst.eps) piece_ = &piece;
+      if (piece.rank == rank && apart && apart->eps == wrong.worst.eps) piece_ = &piece;
     }
     value_ = piece_->value.to(at::kDouble);
     right_ = want.at_slice(wrong.key, piece_->slice);
@@ -172,7 +172,7 @@ class Case {
     const double times = factor > 1 ? factor : 1 / factor;
     std::vector<Axis> fits;
     if (std::abs(times - std::round(times)) < 1e-3 * times) {
-      for (const Axis axis : axes_)
+      for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp, Axis::kEp, Axis::kEtp})
         if (mesh().size(axis) == static_cast<int>(std::round(times))) fits.push_back(axis);
     }
     std::string what = factor > 1 ? strprintf("every element is %.6g times too large", times)
@@ -232,7 +232,8 @@ class Case {
       for (const TensorPiece& other : pieces_) {
         if (other.rank == piece_->rank || !(other.slice == piece_->slice)) continue;
         if (differing(other.rank, piece_->rank) != std::vector<Axis>{axis}) continue;
-        if (same(other.value.to(at::kDouble), value_)) continue;
+        if (wrong_.broken.empty() ? same(other.value.to(at::kDouble), value_) : at::equal(other.value, piece_->value))
+          continue;
         return Explanation{"the ranks of " + names_of({axis}) +
                                " hold copies of these elements, and their copies differ: " + label(other.rank) +
                                " has others than " + label(piece_->rank),

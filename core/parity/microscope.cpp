@@ -6,12 +6,27 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/config/config_fields.h"
+#include "core/config/one_rank.h"
 #include "core/parity/smaller_layouts.h"
 
 namespace ranklab {
 namespace {
 
 constexpr uint64_t kPerturbations = 2;
+
+// Whether two runs add the same numbers in the same order: both on one rank, with the same settings.
+bool does_the_same(const RunPlan& run, const RunPlan& reference) {
+  if (run.mesh.world_size() > 1 || reference.mesh.world_size() > 1) return false;
+  const TrainConfig a = on_one_rank(run.config), b = on_one_rank(reference.config);
+  return std::ranges::all_of(config_fields(), [&](const ConfigField& field) { return field.get(a) == field.get(b); });
+}
+
+// Experts are spread over ranks of the other axes: with one of those they are on one rank, too. So what is gone with
+// one rank of ep alone is about ep.
+bool is_about_experts(const std::vector<std::string>& needed) {
+  return std::ranges::find(needed, "ep") != needed.end();
+}
 
 }  // namespace
 
@@ -23,6 +38,7 @@ std::string ParityResult::axis() const {
     for (const std::string& axis : one.axes)
       if (needed.empty() || std::ranges::find(needed, axis) != needed.end()) return axis;
   }
+  if (is_about_experts(needed)) return "ep";
   return needed.empty() ? "" : needed.front();
 }
 
@@ -44,7 +60,7 @@ Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world,
 
 Microscope::Seen Microscope::look_at(const TrainConfig& config) const {
   Seen seen{.record = record_run(config, make_world_, {.steps = options_.steps}), .comparison = {}};
-  seen.comparison = compare(seen.record, *reference_);
+  seen.comparison = compare(seen.record, *reference_, does_the_same(seen.record.plan, reference_->plan()));
   return seen;
 }
 

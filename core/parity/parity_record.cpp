@@ -11,17 +11,18 @@ namespace {
 constexpr std::array<std::string_view, 7> kPhases = {"batch",    "weights",       "forward", "loss",
                                                      "backward", "gradient norm", "update"};
 
-// "layers.3.attention" -> 3 + 1; what comes before the layers 0, what comes behind them a large number.
+// "layers.3.attention" -> 3 + 1; what comes before the layers 0, what comes behind them a large number. Prediction
+// modules read what the head reads, so that in backward they come first.
 int64_t depth_of(const std::string& name) {
   constexpr int64_t kBehind = int64_t{1} << 40;
   if (name.starts_with("embedding") || name.starts_with("position")) return 0;
-  for (const auto& [prefix, base] : {std::pair<std::string, int64_t>{"layers.", 1}, {"mtp.", kBehind}}) {
+  for (const auto& [prefix, base] : {std::pair<std::string, int64_t>{"layers.", 1}, {"mtp.", 2 * kBehind}}) {
     if (!name.starts_with(prefix)) continue;
     int64_t number = 0;
     std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
     return base + number;
   }
-  return 2 * kBehind;
+  return kBehind;
 }
 
 int first_order(const std::vector<TensorPiece>& pieces) {

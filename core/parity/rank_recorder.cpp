@@ -202,12 +202,14 @@ void ParityRecorder::before_update(const UpdateView& update) {
          parameter_slice(*state.parameter, state.begin, state.end),
          update.unscale == 1 ? grad : grad.to(c10::promoteTypes(grad.scalar_type(), at::kFloat)) * update.unscale);
   }
-  keep(ParityPhase::kNorm, "clipping", "factor", whole_slice({1}),
+  keep(ParityPhase::kNorm, "grad_norm", "clip factor", whole_slice({1}),
        at::tensor({update.factor / update.unscale}, at::kDouble));
 }
 
 void ParityRecorder::end_step() {
   const Unseen unseen;
+  if (LossScaler* const scaler = optimizer_->loss_scaler())
+    keep(ParityPhase::kNorm, "loss_scale", "", whole_slice({1}), at::tensor({scaler->scale()}, at::kDouble));
   for (const OwnedState& state : optimizer_->owned_state()) {
     const GlobalSlice slice = parameter_slice(*state.parameter, state.begin, state.end);
     for (const auto& [kind, moment] : state.moments)

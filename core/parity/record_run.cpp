@@ -32,13 +32,13 @@ class RecordedMetrics final : public Hook {
  public:
   explicit RecordedMetrics(ParityRecord& record) : record_(record) {}
   void on_step_end(const StepMetrics& metrics) override {
-    keep(metrics.step, ParityPhase::kLoss, "loss", metrics.loss);
-    keep(metrics.step, ParityPhase::kNorm, "gradient norm", metrics.grad_norm);
+    keep(metrics.step, ParityPhase::kLoss, "head", "loss", metrics.loss);
+    keep(metrics.step, ParityPhase::kNorm, "grad_norm", "", metrics.grad_norm);
   }
 
  private:
-  void keep(int64_t step, ParityPhase phase, const char* what, double value) {
-    record_.tensors[{step, phase, what, ""}].push_back(
+  void keep(int64_t step, ParityPhase phase, const char* what, const char* kind, double value) {
+    record_.tensors[{step, phase, what, kind}].push_back(
         {.rank = 0, .slice = whole_slice({1}), .value = at::tensor({value}, at::kDouble)});
   }
   ParityRecord& record_;
@@ -69,8 +69,10 @@ ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_w
   parts.optimizer_runtime = recorded_optimizer(parts.optimizer_runtime, recorders);
   RuntimeEngine engine(parts, plan);
   engine.add_hook(std::make_shared<RecordedMetrics>(record));
+  int64_t left = options.steps;
+  engine.set_stop_request([&left] { return --left <= 0; });
   try {
-    engine.fit(options.steps);
+    engine.fit();
   } catch (const Error& error) {
     record.ended = error.what();
   }

@@ -1,13 +1,12 @@
 #include <gtest/gtest.h>
 
 #include "core/parity/microscope.h"
-#include "tests/cpu_sim/test_world.h"
+#include "tests/parity/world_of.h"
 #include "tests/support/small_config.h"
 
 namespace ranklab {
 namespace {
 
-std::shared_ptr<World> world_of(const RunPlan& plan) { return make_test_world(plan.mesh.world_size()); }
 
 TEST(Explore, Layouts) {
   for (const char* dtype : {"fp64", "fp32"}) {

@@ -18,7 +18,7 @@ const Exhibit dualpipe_unmerged = {
     .url = "https://github.com/deepseek-ai/DualPipe/issues/22",
     .flags = "--pp 2 --dp 1 --num-microbatches 4 --pipeline-schedule dualpipe",
     .look_for = "the two copies of every layer have different gradients, each of half of the batch",
-    .guilty_module = "layers.*",
+    .guilty_module = "head*",
     .guilty_axis = "pp"};
 
 }  // namespace ranklab::museum

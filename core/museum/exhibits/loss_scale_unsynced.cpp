@@ -18,7 +18,7 @@ const Exhibit loss_scale_unsynced = {
     .url = "https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5591",
     .flags = "--pp 2 --dp 1 --fp16 --initial-loss-scale 4194304",
     .look_for = "after a skipped step the loss scales of the stages differ by a factor of two",
-    .guilty_module = "layers.0.*",
+    .guilty_module = "loss_scale",
     .guilty_axis = "pp"};
 
 }  // namespace ranklab::museum

@@ -21,6 +21,6 @@ const Exhibit mean_of_means = {
         "the forward is right to the bit, the gradient of the loss itself is off by another factor on each "
         "rank",
     .guilty_module = "head*",
-    .guilty_axis = "dp"};
+    .guilty_axis = "none"};
 
 }  // namespace ranklab::museum

@@ -18,7 +18,7 @@ const Exhibit resume_without_sampler = {
     .url = "https://github.com/paiml/entrenar/issues/294",
     .flags = "--dp 2 --load {folder}",
     .look_for = "the batch of the first step after loading is the batch of step 0",
-    .guilty_module = "embedding*",
+    .guilty_module = "batch",
     .guilty_axis = "none",
     .before = "--dp 2 --train-iters 20 --save {folder}"};
 

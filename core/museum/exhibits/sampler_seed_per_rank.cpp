@@ -17,7 +17,7 @@ const Exhibit sampler_seed_per_rank = {
     .url = "https://github.com/huggingface/accelerate/pull/2694",
     .flags = "--dp 4",
     .look_for = "tokens of ranks other than the first are not those of one rank; samples repeat before the epoch ends",
-    .guilty_module = "embedding*",
+    .guilty_module = "batch",
     .guilty_axis = "dp"};
 
 }  // namespace ranklab::museum

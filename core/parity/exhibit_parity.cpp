@@ -1,0 +1,40 @@
+#include "core/parity/exhibit_parity.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/config/exhibit_config.h"
+#include "core/config/one_rank.h"
+#include "core/precision/precision_policy.h"
+#include "core/runtime/engine.h"
+
+namespace ranklab {
+namespace {
+
+// A loss scale is too high for the first steps.
+constexpr int64_t kStepsOfFp16 = 8;
+
+void train_before(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder) {
+  TrainConfig config = config_of_flags(flags_before(exhibit, folder));
+  config.trace = false;
+  const RunPlan plan = resolve(config);
+  RuntimeEngine(default_components(make_world(plan), plan), plan).fit();
+}
+
+}  // namespace
+
+ExhibitFinding examine_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
+                               ParityOptions options) {
+  if (*exhibit.before != '\0') train_before(exhibit, make_world, folder);
+  TrainConfig config = config_of_flags(exhibit_flags(exhibit, folder));
+  if (config.precision.fp16) options.steps = std::max(options.steps, kStepsOfFp16);
+  const Microscope microscope(on_one_rank(config), make_world, std::move(options));
+  config.inject = exhibit.name;
+  ExhibitFinding finding{.result = microscope.examine(config)};
+  const TensorVerdict* wrong = finding.result.wrong();
+  finding.module = wrong != nullptr && matches(exhibit.guilty_module, wrong->key.name);
+  finding.axis = finding.axis_text() == exhibit.guilty_axis;
+  return finding;
+}
+
+}  // namespace ranklab
