@@ -3,13 +3,15 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
 #include "cli/common/style.h"
 #include "cli/common/table.h"
-#include "cli/common/terminal.h"
 #include "core/base/text.h"
 #include "core/config/exhibit_config.h"
 #include "core/museum/exhibit.h"

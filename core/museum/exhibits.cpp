@@ -12,12 +12,14 @@
 namespace ranklab {
 namespace {
 
-// In the order of a step: weights and data, forward, backward, reductions, norm, update, what comes after.
+// In the order of a step.
 constexpr const Exhibit* kExhibits[] = {
+    // weights and data
     &museum::init_per_shard,
     &museum::replica_init,
     &museum::sampler_seed_per_rank,
     &museum::resume_without_sampler,
+    // forward
     &museum::scatter_wrong_group,
     &museum::dropout_seed_per_rank,
     &museum::dropout_mask_repeated,
@@ -25,6 +27,7 @@ constexpr const Exhibit* kExhibits[] = {
     &museum::capacity_local,
     &museum::empty_expert_skips,
     &museum::vocab_padding,
+    // backward
     &museum::mean_of_means,
     &museum::mtp_loss_over_cp,
     &museum::cp_attention_gradient,
@@ -32,6 +35,7 @@ constexpr const Exhibit* kExhibits[] = {
     &museum::gather_backward_slices,
     &museum::grad_buffer_stale,
     &museum::bf16_accumulation,
+    // reductions
     &museum::norm_unreduced,
     &museum::norm_averaged,
     &museum::output_norm_partial,
@@ -41,6 +45,7 @@ constexpr const Exhibit* kExhibits[] = {
     &museum::last_stage_unsynced,
     &museum::tied_embedding_unsynced,
     &museum::dualpipe_unmerged,
+    // the norm and the update
     &museum::experts_missing_from_norm,
     &museum::norm_per_ep_group,
     &museum::clip_first_tp_rank_only,

@@ -3,9 +3,12 @@
 // own number of steps, beside runs without the bug.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/config/config_fields.h"

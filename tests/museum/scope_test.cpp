@@ -1,8 +1,11 @@
 // Bugs belong to the thread and the scope that they were set for; names are checked before a run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/config/exhibit_config.h"
