@@ -21,7 +21,8 @@ constexpr TrainingFunctions kFunctions = {
     .recorded_costs = [](const RunPlan& plan) { return recorded_costs(plan, make_meta_world); },
     .rank_pieces = [](const RunPlan& plan, int rank) { return rank_pieces(plan, rank, make_meta_world); },
     .train = train,
-    .print_data_batch = print_data_batch};
+    .print_data_batch = print_data_batch,
+    .run_exhibits = run_exhibits};
 
 }  // namespace
 }  // namespace ranklab

@@ -7,6 +7,7 @@
 
 #include "cli/config/config_options.h"
 #include "cli/data/data_batch.h"
+#include "cli/museum/museum_run.h"
 #include "cli/train/live_options.h"
 #include "core/pipeline/pipeline_costs.h"
 #include "core/plan/rank_pieces.h"
@@ -28,6 +29,7 @@ struct TrainingFunctions {
   // Runs to the end; returns the process's exit code.
   int (*train)(const ConfigOptions&, const TrainRequest&);
   int (*print_data_batch)(const DataBatchOptions&);
+  int (*run_exhibits)(const std::vector<const Exhibit*>&, const MuseumRunOptions&);
 };
 
 // Throws kEnvironment where the module, or LibTorch, cannot be opened.

@@ -56,11 +56,12 @@ int describe(const Hunt& hunt, const LessonRequest& request) {
                 hunt.seed());
   std::printf("Right  %s\nWrong  %s\n\n", right.c_str(), wrong.c_str());
   std::printf(
-      "One thing is wrong in the second. Which module or parameter has the first wrong tensor (grad_norm: the norm by\n"
-      "which gradients are clipped), and the ranks of which axis is it about (none: no axis)?\n\n"
+      "One thing is wrong in the second. Which module or parameter has the first wrong tensor (also: batch, "
+      "grad_norm,\n"
+      "loss_scale), and the ranks of which axis is it about (none: no axis)?\n\n"
       "  ranklab lesson hunt %d --module layers.0.mlp --axis tp\n  ranklab lesson hunt %d --hint\n\n"
       "Worth a look: --dump 'layers.0.*' --at 'step=0 rank=0,1', --sentinel-mode debug --sentinel-drift-interval 1,\n"
-      "ranklab debug, ranklab viz --compare.\n",
+      "ranklab debug, ranklab viz --compare; ranklab parity names the first wrong tensor.\n",
       hunt.number, hunt.number);
   return 0;
 }

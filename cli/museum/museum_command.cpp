@@ -1,5 +1,5 @@
-// ranklab museum list | show NAME: historical bugs of distributed training that `train --inject NAME` switches on.
-// Computation only: no ranks are started.
+// ranklab museum list | show NAME | run NAME: historical bugs of distributed training that `train --inject NAME`
+// switches on. Only `run` starts ranks.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -80,23 +80,33 @@ int show(const MuseumOptions& options) {
   return 0;
 }
 
+int run(const MuseumOptions& options) {
+  const bool all = options.name == "all";
+  std::vector<const Exhibit*> chosen(exhibits().begin(), exhibits().end());
+  if (!all) chosen = {&exhibit_named(options.name)};
+  return training_functions().run_exhibits(chosen, {.json = options.json, .table = all});
+}
+
 }  // namespace
 
 CommandAction setup_museum(CommandLine& app) {
   auto options = std::make_shared<MuseumOptions>();
   app.require_subcommand(0, 1);
   app.footer(
-      "Examples:\n  ranklab museum list\n  ranklab museum show norm-unreduced\n"
+      "Examples:\n  ranklab museum list\n  ranklab museum show norm-unreduced\n  ranklab museum run norm-unreduced\n"
       "  ranklab train --tp 4 --inject norm-unreduced");
   CommandLine* all = app.add_subcommand("list", "every bug, with its kind and its source");
   CommandLine* one = app.add_subcommand("show", "the story of a bug, its source, and a training that shows it");
   std::vector<std::pair<std::string, std::string>> words;
   for (const Exhibit* exhibit : exhibits()) words.emplace_back(exhibit->name, exhibit->title);
-  one->add_option("NAME", options->name, "a name of the list")->required()->words(std::move(words));
-  for (CommandLine* sub : {all, one}) sub->add_flag("--json", options->json, "print one JSON object");
-  return [&app, all, one, options] {
+  one->add_option("NAME", options->name, "a name of the list")->required()->words(words);
+  CommandLine* held = app.add_subcommand("run", "train with a bug: what the loss shows of it, and what parity says");
+  held->add_option("NAME", options->name, "a name of the list, or all: a table")->required()->words(words);
+  for (CommandLine* sub : {all, one, held}) sub->add_flag("--json", options->json, "print one JSON object");
+  return [&app, all, one, held, options] {
     if (all->parsed()) return list(*options);
     if (one->parsed()) return show(*options);
+    if (held->parsed()) return run(*options);
     std::printf("%s", app.help().c_str());
     return 0;
   };

@@ -84,8 +84,6 @@ void end_progress() {
   if (on_terminal(2)) std::fputs("\r\033[K", stderr);
 }
 
-std::shared_ptr<World> simulated_world(const RunPlan& plan) { return make_world(plan.config); }
-
 RunPlan ready(const ConfigOptions& options, const TrainConfig& config) {
   check_command(config, Capability::kHeldRanks, "ranklab parity");
   RunPlan plan = options.resolve(config);

@@ -148,13 +148,11 @@ void sort_out(std::vector<int>& ranks) {
   ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
 }
 
-// RETURNS: whether every piece has the reference's shape.
-bool judge(const ParityReference& want, const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
-  bool fits = true;
+void measure(const ParityReference& want, const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
   verdict.worst_rank = pieces.front().rank;
   for (const TensorPiece& piece : pieces) {
     const auto apart = want.distance(verdict.key, piece);
-    fits = fits && apart.has_value();
+    verdict.fits = verdict.fits && apart.has_value();
     if (!apart) continue;
     if (apart->eps > verdict.tolerance) verdict.wrong_ranks.push_back(piece.rank);
     if (apart->eps > verdict.worst.eps) {
@@ -162,10 +160,21 @@ bool judge(const ParityReference& want, const std::vector<TensorPiece>& pieces, 
       verdict.worst_rank = piece.rank;
     }
   }
-  return fits;
 }
 
 }  // namespace
+
+TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const TensorKey& key, bool same_bits) {
+  const std::vector<TensorPiece>& pieces = got.tensors.at(key);
+  TensorVerdict verdict{.key = key, .tolerance = same_bits ? 0 : want.tolerance(key)};
+  measure(want, pieces, verdict);
+  find_broken(got, want, pieces, verdict);
+  for (const TensorPiece& piece : pieces) verdict.right_ranks.push_back(piece.rank);
+  sort_out(verdict.wrong_ranks);
+  sort_out(verdict.right_ranks);
+  std::erase_if(verdict.right_ranks, [&](int rank) { return std::ranges::binary_search(verdict.wrong_ranks, rank); });
+  return verdict;
+}
 
 ParityComparison compare(const ParityRecord& got, const ParityReference& want, bool same_bits) {
   ParityComparison result;
@@ -175,15 +184,9 @@ ParityComparison compare(const ParityRecord& got, const ParityReference& want, b
       result.not_compared.push_back(key);
       continue;
     }
-    TensorVerdict verdict{.key = key, .tolerance = same_bits ? 0 : want.tolerance(key)};
-    if (!judge(want, found->second, verdict)) result.not_compared.push_back(key);
-    find_broken(got, want, found->second, verdict);
-    for (const TensorPiece& piece : found->second) verdict.right_ranks.push_back(piece.rank);
-    sort_out(verdict.wrong_ranks);
-    sort_out(verdict.right_ranks);
-    std::erase_if(verdict.right_ranks, [&](int rank) { return std::ranges::binary_search(verdict.wrong_ranks, rank); });
     result.pieces += found->second.size();
-    result.verdicts.push_back(std::move(verdict));
+    result.verdicts.push_back(judge(got, want, key, same_bits));
+    if (!result.verdicts.back().fits) result.not_compared.push_back(key);
   }
   for (const auto& [key, pieces] : got.tensors)
     if (!want.has(key)) result.not_compared.push_back(key);

@@ -70,6 +70,7 @@ struct TensorVerdict {
   TensorDistance worst = {};  // of all pieces
   int worst_rank = 0;
   std::vector<int> wrong_ranks = {}, right_ranks = {};
+  bool fits = true;         // every piece has the reference's shape
   std::string broken = {};  // what is wrong with it whatever its distance: copies that differ, another type
   bool wrong() const { return !wrong_ranks.empty(); }
 };
@@ -83,6 +84,8 @@ struct ParityComparison {
   size_t count_wrong() const;
 };
 
+// Of one tensor, which both have.
+TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const TensorKey& key, bool same_bits);
 // `same_bits`: both runs do the same arithmetic, and no distance is allowed.
 ParityComparison compare(const ParityRecord& got, const ParityReference& want, bool same_bits = false);
 

@@ -12,7 +12,7 @@ namespace ranklab {
 namespace {
 
 // A loss scale is too high for the first steps.
-constexpr int64_t kStepsOfFp16 = 8;
+constexpr int64_t kStepsOfFp16 = 12;
 
 void train_before(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder) {
   TrainConfig config = config_of_flags(flags_before(exhibit, folder));

@@ -58,19 +58,13 @@ Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world,
   reference_ = std::make_unique<ParityReference>(run(0), perturbed);
 }
 
-Microscope::Seen Microscope::look_at(const TrainConfig& config) const {
-  Seen seen{.record = record_run(config, make_world_, {.steps = options_.steps}), .comparison = {}};
-  seen.comparison = compare(seen.record, *reference_, does_the_same(seen.record.plan, reference_->plan()));
-  return seen;
-}
-
 // Whether this run has the difference that `result` found.
 bool Microscope::shows(const TrainConfig& config, const ParityResult& result) const {
-  const Seen seen = look_at(config);
-  if (!result.ended.empty()) return !seen.record.ended.empty();
+  const ParityRecord record = record_run(config, make_world_, {.steps = options_.steps});
+  if (!result.ended.empty()) return !record.ended.empty();
   const TensorKey& key = result.wrong()->key;
-  return std::ranges::any_of(seen.comparison.verdicts,
-                             [&](const TensorVerdict& one) { return one.key == key && one.wrong(); });
+  return record.tensors.contains(key) &&
+         judge(record, *reference_, key, does_the_same(record.plan, reference_->plan())).wrong();
 }
 
 void Microscope::narrow(const TrainConfig& config, ParityResult& result) const {
@@ -97,13 +91,12 @@ void Microscope::narrow(const TrainConfig& config, ParityResult& result) const {
 
 ParityResult Microscope::examine(const TrainConfig& config) const {
   if (options_.progress) options_.progress("the layout");
-  Seen seen = look_at(config);
-  ParityResult result{.plan = seen.record.plan, .reference = reference_->plan()};
-  result.comparison = std::move(seen.comparison);
-  result.ended = seen.record.ended;
+  const ParityRecord record = record_run(config, make_world_, {.steps = options_.steps});
+  ParityResult result{.plan = record.plan, .reference = reference_->plan(), .ended = record.ended};
+  result.comparison = compare(record, *reference_, does_the_same(record.plan, reference_->plan()));
   if (const TensorVerdict* wrong = result.wrong()) {
-    result.why = explain(seen.record, *reference_, *wrong);
-    result.where = where_wrong(seen.record, *reference_, *wrong);
+    result.why = explain(record, *reference_, *wrong);
+    result.where = where_wrong(record, *reference_, *wrong);
   }
   if (options_.narrow && result.differs()) narrow(config, result);
   return result;

@@ -29,9 +29,8 @@ struct NarrowedTo {
 
 struct ParityResult {
   RunPlan plan, reference;
-  ParityComparison comparison = {};
   std::string ended = {};  // of a run that failed: its error
-
+  ParityComparison comparison = {};
   std::vector<Explanation> why = {};
   std::string where = {};
   std::vector<NarrowedTo> narrowed = {};
@@ -52,11 +51,6 @@ class Microscope {
   const ParityReference& reference() const { return *reference_; }
 
  private:
-  struct Seen {
-    ParityRecord record;
-    ParityComparison comparison;
-  };
-  Seen look_at(const TrainConfig& config) const;
   bool shows(const TrainConfig& config, const ParityResult& result) const;
   void narrow(const TrainConfig& config, ParityResult& result) const;
 

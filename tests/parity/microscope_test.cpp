@@ -1,33 +1,211 @@
+// Right layouts are found to be right, in every dtype; what is made wrong on purpose is named: the tensor, the ranks,
+// the reason, the axis.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/parity/every_layout.h"
 #include "core/parity/microscope.h"
+#include "core/parity/smaller_layouts.h"
+#include "core/sim/aten.h"
+#include "tests/all_cases.h"
 #include "tests/parity/world_of.h"
 #include "tests/support/small_config.h"
 
 namespace ranklab {
 namespace {
 
+using testing::Contains;
+using testing::HasSubstr;
 
-TEST(Explore, Layouts) {
-  for (const char* dtype : {"fp64", "fp32"}) {
-    TrainConfig c = small_config();
-    c.params_dtype = dtype;
-    c.parallel = {.world = 8, .tp = 2, .pp = 2};
-    c.clip_grad = 0.05;
-    const Microscope scope(on_one_rank(c), world_of, {.progress = [](const std::string& what) { printf("... %s\n", what.c_str()); }});
-    if (getenv("BREAK")) setenv("RANKLAB_BREAK", getenv("BREAK"), 1);
-    const ParityResult result = scope.examine(c);
-    unsetenv("RANKLAB_BREAK");
-    printf("%s: %zu tensors, %zu pieces, %zu wrong, ended %s; not compared %zu\n", dtype, result.comparison.verdicts.size(), result.comparison.pieces, result.comparison.count_wrong(), result.ended.c_str(), result.comparison.not_compared.size());
-    for (const auto& key : result.comparison.not_compared) if (key.step == 0) printf("  not compared: %s %s\n", std::string(name(key.phase)).c_str(), key.text().c_str());
-    if (auto* close = result.comparison.closest()) printf("closest %s %g of %g\n", close->key.text().c_str(), close->worst.eps, close->tolerance);
-    if (auto* wrong = result.wrong()) {
-      printf("first wrong: step %ld %s %s: %g eps of %g; %s\n", wrong->key.step, std::string(name(wrong->key.phase)).c_str(), wrong->key.text().c_str(), wrong->worst.eps, wrong->tolerance, result.where.c_str());
-      for (auto& why : result.why) printf("  why: %s\n", why.what.c_str());
-      for (auto& n : result.narrowed) printf("  %s %s: %s\n", n.axis.c_str(), n.flags.c_str(), n.gone ? "gone" : "stays");
-      printf("  smallest %s; axis %s\n", result.smallest.c_str(), result.axis().c_str());
+TrainConfig small(const std::string& dtype = "fp32") {
+  TrainConfig c = small_config();
+  c.params_dtype = dtype;
+  c.clip_grad = 0.05;
+  return c;
+}
+
+ParityResult examined(const TrainConfig& config, ParityOptions options = {}) {
+  return Microscope(on_one_rank(config), world_of, std::move(options)).examine(config);
+}
+
+std::string reasons(const ParityResult& result) {
+  std::string all;
+  for (const Explanation& one : result.why) all += one.what + "\n";
+  return all;
+}
+
+// Of what parts a layout can have: sequences, heads, stages, shards, experts.
+std::vector<TrainConfig> some_layouts() {
+  std::vector<TrainConfig> layouts;
+  const auto add = [&](TrainConfig c, const ParallelDims& dims, const auto& change) {
+    c.parallel = dims;
+    change(c);
+    layouts.push_back(c);
+  };
+  add(small(), {.world = 8, .tp = 2, .pp = 2}, [](TrainConfig& c) { c.zero_stage = 2; });
+  add(small("fp64"), {.world = 8, .tp = 2, .cp = 2}, [](TrainConfig& c) { c.zero_stage = 3; });
+  add(small(), {.world = 4, .pp = 4}, [](TrainConfig& c) { c.pipeline_schedule = "zb-h1"; });
+  add(small(), {.world = 4, .tp = 2, .pp = 2}, [](TrainConfig& c) {
+    c.bf16 = true;
+    c.recompute_granularity = "full";
+  });
+  add(small(), {.world = 4, .tp = 2, .ep = 4}, [](TrainConfig& c) { c.model.moe.num_experts = 8; });
+  return layouts;
+}
+
+TEST(Microscope, FindsNothingWhereNothingIsWrong) {
+  for (const TrainConfig& config : some_layouts()) {
+    SCOPED_TRACE(layout_flags(config));
+    const ParityResult result = examined(config);
+    EXPECT_FALSE(result.differs()) << result.ended << (result.wrong() ? result.wrong()->key.text() : "");
+    // Enough was compared, and not all of it by chance far from its tolerance.
+    EXPECT_GT(result.comparison.pieces, 1000U);
+    // Weights that are gathered when they are used have no values before; a recomputed piece's input is another tensor.
+    for (const TensorKey& key : result.comparison.not_compared)
+      EXPECT_EQ(key.kind, config.zero_stage == 3 ? "weight" : "grad_input") << key.text();
+    ASSERT_NE(result.comparison.closest(), nullptr);
+    EXPECT_LT(result.comparison.closest()->worst.eps, 0.5 * result.comparison.closest()->tolerance);
+  }
+}
+
+// All layouts of a dense and of an expert model: minutes.
+TEST(Microscope, FindsNothingInAnyLayout) {
+  if (!all_cases()) GTEST_SKIP() << "RANKLAB_ALL_CASES=1";
+  for (const int64_t experts : {0, 8}) {
+    TrainConfig base = small();
+    base.parallel = {.world = 8};
+    base.model.num_layers = 8;
+    base.model.num_attention_heads = 8;
+    base.model.moe.num_experts = experts;
+    base.global_batch_size = 16;
+    for (const TrainConfig& config : every_layout(base)) {
+      SCOPED_TRACE(layout_flags(config));
+      EXPECT_FALSE(examined(config, {.narrow = false}).differs());
     }
   }
+}
+
+TEST(Microscope, AnyLayoutCanBeTheReference) {
+  TrainConfig config = small(), reference = small();
+  config.parallel = {.world = 4, .tp = 4};
+  reference.parallel = {.world = 4, .pp = 2, .dp = 2};
+  reference.num_microbatches = 2;
+  config.num_microbatches = 4;
+  const ParityResult result = Microscope(reference, world_of, {}).examine(config);
+  EXPECT_FALSE(result.differs());
+  EXPECT_GT(result.comparison.pieces, 1000U);
+}
+
+TEST(Microscope, NamesTheMissingSumAndItsAxis) {
+  TrainConfig config = small();
+  config.parallel = {.world = 8, .tp = 4};
+  config.inject = "norm-unreduced";
+  const ParityResult result = examined(config);
+  ASSERT_NE(result.wrong(), nullptr);
+  EXPECT_EQ(result.wrong()->key.text(), "final_norm.weight grad");
+  EXPECT_EQ(result.wrong()->key.step, 0);
+  EXPECT_GT(result.wrong()->worst.eps, 1e3 * result.wrong()->tolerance);
+  EXPECT_THAT(reasons(result), HasSubstr("the sum over tp is missing: the ranks' own gradients, added over tp and dp"));
+  EXPECT_EQ(result.axis(), "tp");
+  EXPECT_EQ(result.smallest, "--tp 4 --sequence-parallel");
+}
+
+TEST(Microscope, OfTwoBugsNamesTheFirst) {
+  TrainConfig config = small();
+  config.parallel = {.world = 4, .tp = 2, .dp = 2};
+  config.zero_stage = 1;
+  config.train_iters = 3;
+  for (const char* pair : {"stale-gather,norm-averaged", "norm-averaged,scatter-wrong-group"}) {
+    config.inject = pair;
+    const ParityResult result = examined(config, {.steps = 3, .narrow = false});
+    ASSERT_NE(result.wrong(), nullptr) << pair;
+    const bool scatters = std::string(pair).ends_with("group");
+    EXPECT_EQ(result.wrong()->key.text(), scatters ? "embedding output" : "final_norm.weight grad");
+  }
+}
+
+// Weights that are changed by hand on one rank, once: what no reduction explains.
+class OneWrongRank final : public OptimizerRuntime {
+ public:
+  explicit OneWrongRank(int rank) : rank_(rank), inner_(default_parts().optimizer_runtime) {}
+  bool makes_values() const override { return true; }
+  std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
+    auto optimizer = inner_->initialize(model, ctx, plan);
+    if (ctx.global_rank() == rank_) {
+      const at::NoGradGuard no_grad;
+      model.registry().find("layers.2.mlp_norm.weight")->data[5].mul_(1 + 1e-6);
+    }
+    return optimizer;
+  }
+
+ private:
+  int rank_;
+  std::shared_ptr<OptimizerRuntime> inner_;
+};
+
+TEST(Compare, OneElementOnOneRankIsFound) {
+  TrainConfig config = small("fp64");
+  config.parallel = {.world = 4, .tp = 2, .dp = 2};
+  const Microscope scope(on_one_rank(config), world_of, {.steps = 1});
+  const auto with_wrong_rank = [](std::shared_ptr<World> world, const RunPlan& plan) {
+    RuntimeComponents parts = default_components(std::move(world), plan);
+    parts.optimizer_runtime = std::make_shared<OneWrongRank>(3);
+    return parts;
+  };
+  const ParityRecord got = record_run(config, world_of, {.steps = 1, .components = with_wrong_rank});
+  const ParityComparison result = compare(got, scope.reference());
+  ASSERT_NE(result.first_wrong(), nullptr);
+  const TensorVerdict& wrong = *result.first_wrong();
+  EXPECT_EQ(wrong.key.text(), "layers.2.mlp_norm.weight weight");
+  EXPECT_EQ(wrong.wrong_ranks, std::vector<int>{3});
+  EXPECT_EQ(wrong.right_ranks, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(wrong.worst.place, 5);
+  EXPECT_NEAR(wrong.worst.got / wrong.worst.want - 1, 1e-6, 1e-12);
+  EXPECT_EQ(where_wrong(got, scope.reference(), wrong), "1 of 32 elements, within [5:6]");
+}
+
+TEST(GlobalSlice, PlacesElementsAndPadding) {
+  GlobalSlice slice = whole_slice({4, 3});
+  EXPECT_TRUE(slice.is_whole());
+  slice.positions[0] = {3, 1, 4};  // 4 is padding
+  EXPECT_EQ(slice.elements(), 9);
+  EXPECT_TRUE(at::equal(slice.index(), at::tensor({9, 10, 11, 3, 4, 5, -1, -1, -1}, at::kLong)));
+  slice.begin = 2;
+  slice.end = 5;
+  EXPECT_TRUE(at::equal(slice.index(), at::tensor({11, 3, 4}, at::kLong)));
+  EXPECT_EQ(coordinates_text(11, {4, 3}), "[3, 2]");
+}
+
+TEST(SmallerLayouts, KeepBatchesAndMicrobatches) {
+  TrainConfig config = small();
+  config.parallel = {.world = 8, .tp = 2, .pp = 2};
+  config.zero_stage = 1;
+  const RunPlan plan = resolve(config);
+  std::vector<std::string> axes;
+  for (const SmallerLayout& smaller : smaller_layouts(config)) {
+    axes.push_back(smaller.axis);
+    const RunPlan less = resolve(smaller.config);
+    EXPECT_EQ(less.micro_batch_size, plan.micro_batch_size) << smaller.flags;
+    EXPECT_EQ(less.num_microbatches * less.dp(), plan.num_microbatches * plan.dp()) << smaller.flags;
+    EXPECT_NE(layout_flags(smaller.config), smaller.axis == "overlap of reductions" ? "" : layout_flags(config));
+  }
+  for (const char* axis : {"tp", "dp", "pp", "sequence parallelism", "ZeRO"}) EXPECT_THAT(axes, Contains(axis));
+}
+
+TEST(EveryLayout, HasEachSplitOnce) {
+  TrainConfig base = small();
+  base.parallel = {.world = 8};
+  base.model.num_layers = 8;
+  base.model.num_attention_heads = 8;
+  base.global_batch_size = 16;
+  EXPECT_EQ(every_split(8).size(), 20U);  // 2^3 into four factors
+  std::vector<std::string> flags;
+  for (const TrainConfig& config : every_layout(base)) {
+    std::string text = layout_flags(config) + name(config.context_split.exchange).data();
+    EXPECT_THAT(flags, testing::Not(Contains(text)));
+    flags.push_back(text);
+  }
+  EXPECT_GT(flags.size(), 100U);
 }
 
 }  // namespace

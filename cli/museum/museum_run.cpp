@@ -1,0 +1,120 @@
+#include "cli/museum/museum_run.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/common/json_output.h"
+#include "cli/common/style.h"
+#include "cli/common/table.h"
+#include "cli/common/terminal.h"
+#include "cli/parity/parity_text.h"
+#include "cli/world/make_world.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/config/exhibit_config.h"
+#include "core/parity/exhibit_parity.h"
+#include "core/runtime/engine.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where a training before the exhibit's leaves its checkpoint.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(const std::string& name)
+      : path_(fs::temp_directory_path() / ("ranklab_museum_" + std::to_string(getpid()) + "_" + name)) {}
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  fs::path path_;
+};
+
+struct Shown {
+  const Exhibit* exhibit = nullptr;
+  ExhibitFinding finding;
+  double first = 0, clean = 0, wrong = 0;  // losses: of the first step, and of the last without and with the bug
+};
+
+TrainResult trained(TrainConfig config) {
+  config.trace = false;
+  const RunPlan plan = resolve(config);
+  return RuntimeEngine(default_components(simulated_world(plan), plan), plan).fit();
+}
+
+Shown show(const Exhibit& exhibit) {
+  const ScratchFolder folder(exhibit.name);
+  // It trains what comes before, too.
+  Shown shown{.exhibit = &exhibit, .finding = examine_exhibit(exhibit, simulated_world, folder.path())};
+  TrainConfig config = config_of_flags(exhibit_flags(exhibit, folder.path()));
+  const TrainResult clean = trained(config);
+  shown.first = clean.first_loss;
+  shown.clean = clean.last_loss;
+  config.inject = exhibit.name;
+  shown.wrong = exhibit.kind == BugKind::kHang ? std::nan("") : trained(config).last_loss;
+  return shown;
+}
+
+std::string loss_text(double loss) { return std::isnan(loss) ? "the run ends" : strprintf("%.3f", loss); }
+
+std::string first_text(const ParityResult& result) {
+  const TensorVerdict* wrong = result.wrong();
+  return wrong == nullptr
+             ? result.ended
+             : strprintf("%s, step %lld", wrong->key.text().c_str(), static_cast<long long>(wrong->key.step));
+}
+
+nlohmann::ordered_json json_of(const Shown& one) {
+  return {{"name", one.exhibit->name},
+          {"first_loss", one.first},
+          {"loss_without", one.clean},
+          {"loss_with", std::isnan(one.wrong) ? nlohmann::ordered_json() : nlohmann::ordered_json(one.wrong)},
+          {"module_named", one.finding.module},
+          {"axis_named", one.finding.axis},
+          {"parity", parity_json(one.finding.result)}};
+}
+
+void print_in_full(const Shown& one) {
+  const Style style = style_for(stdout);
+  std::printf("%s: %s\n\n", style.bold(one.exhibit->name).c_str(), one.exhibit->title);
+  std::printf("loss %.3f at first; after %lld steps %s without the bug, %s with it\n\n", one.first,
+              static_cast<long long>(config_of_flags(exhibit_flags(*one.exhibit, "FOLDER")).train_iters),
+              loss_text(one.clean).c_str(), loss_text(one.wrong).c_str());
+  std::fputs(parity_text(one.finding.result).c_str(), stdout);
+  std::printf("\nThe story: ranklab museum show %s\n", one.exhibit->name);
+}
+
+}  // namespace
+
+int run_exhibits(const std::vector<const Exhibit*>& exhibits, const MuseumRunOptions& options) {
+  Table table(
+      {"`--inject`", "loss at first", "without it", "with it", "first wrong tensor", "to blame", "smallest layout"});
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  bool found = true;
+  for (const Exhibit* exhibit : exhibits) {
+    if (on_terminal(2)) std::fprintf(stderr, "\r\033[K  %s ", exhibit->name);
+    const Shown one = show(*exhibit);
+    if (on_terminal(2)) std::fputs("\r\033[K", stderr);
+    found = found && one.finding.result.differs();
+    rows.push_back(json_of(one));
+    table.add({"`" + std::string(exhibit->name) + "`", loss_text(one.first), loss_text(one.clean), loss_text(one.wrong),
+               first_text(one.finding.result), one.finding.axis_text(), "`" + one.finding.result.smallest + "`"});
+    if (!options.json && !options.table) print_in_full(one);
+  }
+  if (options.json) std::fputs(json_result({{"exhibits", rows}}).c_str(), stdout);
+  if (!options.json && options.table) std::fputs(table.for_stdout().c_str(), stdout);
+  return found ? 0 : exit_code(ErrorKind::kCheckFailed);
+}
+
+}  // namespace ranklab
