@@ -24,6 +24,7 @@
 #include "core/config/requirements.h"
 #include "core/parity/every_layout.h"
 #include "core/parity/microscope.h"
+#include "core/parity/read_dumps.h"
 #include "core/parity/smaller_layouts.h"
 #include "core/runtime/memory_check.h"
 
@@ -139,6 +140,22 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
   return different > 0 ? exit_code(ErrorKind::kCheckFailed) : 0;
 }
 
+int run_dumps(const ParityRequest& request) {
+  RANKLAB_CHECK(request.dumps.size() >= 2, ErrorKind::kInvalidArgument, .where = "--dumps",
+                .what = "nothing to compare with", .got = join(request.dumps, " "),
+                .want = "the folder of a run and that of its reference", .fix = "--dumps RUN --dumps REFERENCE");
+  std::vector<ParityRecord> perturbed;
+  for (size_t i = 2; i < request.dumps.size(); ++i) perturbed.push_back(read_dumps(request.dumps[i]));
+  const double least = perturbed.empty() ? request.allowed : kLeastEps;
+  const ParityReference reference(read_dumps(request.dumps[1]), perturbed, kFactor, least);
+  const ParityResult result = held_to(read_dumps(request.dumps[0]), reference);
+  RANKLAB_CHECK(!result.comparison.verdicts.empty(), ErrorKind::kCheckFailed, .where = "parity",
+                .what = "the two have no tensor in common", .got = request.dumps[0] + " and " + request.dumps[1],
+                .fix = "see that steps and names of modules agree");
+  std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
+  return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
+}
+
 }  // namespace
 
 CommandAction setup_parity(CommandLine& app) {
@@ -156,11 +173,23 @@ CommandAction setup_parity(CommandLine& app) {
   app.add_flag("--narrow,!--no-narrow", request->narrow,
                "with a difference, run smaller layouts to find what it needs (default: on)");
   app.add_flag("--json", request->json, "print one JSON object");
+  app.add_option(
+         "--dumps", request->dumps,
+         "instead of running: folders of dumped tensors, of ranklab or of another program: a run, its reference, "
+         "and runs of the reference with perturbed weights")
+      ->one_value_each()
+      ->type_name("FOLDER");
+  app.add_option("--allowed", request->allowed, "epsilons that dumped tensors may be apart, without perturbed runs")
+      ->range(0.0, 1e12)
+      ->capture_default_str();
   app.add_option("--against", request->against,
                  "flags of the reference, on top of one rank's settings; all that follows is its")
       ->takes_rest()
       ->type_name("FLAGS");
-  return [options, request] { return request->all ? run_all(*options, *request) : run_one(*options, *request); };
+  return [options, request] {
+    if (!request->dumps.empty()) return run_dumps(*request);
+    return request->all ? run_all(*options, *request) : run_one(*options, *request);
+  };
 }
 
 }  // namespace ranklab

@@ -7,7 +7,6 @@
 #include "cli/common/style.h"
 #include "cli/common/table.h"
 #include "core/base/text.h"
-#include "core/parity/smaller_layouts.h"
 
 namespace ranklab {
 namespace {
@@ -18,7 +17,7 @@ std::string step_text(const TensorKey& key) {
   return strprintf("step %lld, %s", static_cast<long long>(key.step), std::string(name(key.phase)).c_str());
 }
 
-std::string ranks_text(const DeviceMesh& mesh, const std::vector<int>& ranks) {
+std::string ranks_text(const ParityMesh& mesh, const std::vector<int>& ranks) {
   if (static_cast<int>(ranks.size()) == mesh.world_size()) return "all ranks";
   std::vector<std::string> names;
   for (const int rank : ranks) names.push_back(strprintf("%d (%s)", rank, mesh.label(rank).c_str()));
@@ -71,10 +70,9 @@ std::string difference_text(const ParityResult& result, const Style& style) {
   if (!wrong.broken.empty()) text += "  what              " + wrong.broken + "\n";
   text += strprintf("  how far           %s, allowed are %s; largest at %s: %.9g instead of %.9g\n",
                     eps_text(wrong.worst.eps).c_str(), eps_text(wrong.tolerance).c_str(),
-                    ranks_text(result.plan.mesh, {wrong.worst_rank}).c_str(), wrong.worst.got, wrong.worst.want);
-  text += "  wrong on          " + ranks_text(result.plan.mesh, wrong.wrong_ranks) + "\n";
-  if (!wrong.right_ranks.empty())
-    text += "  right on          " + ranks_text(result.plan.mesh, wrong.right_ranks) + "\n";
+                    ranks_text(result.mesh, {wrong.worst_rank}).c_str(), wrong.worst.got, wrong.worst.want);
+  text += "  wrong on          " + ranks_text(result.mesh, wrong.wrong_ranks) + "\n";
+  if (!wrong.right_ranks.empty()) text += "  right on          " + ranks_text(result.mesh, wrong.right_ranks) + "\n";
   if (!result.where.empty()) text += "  where             " + result.where + "\n";
   text += before_text(result);
   for (const Explanation& one : result.why) text += "  why               " + one.what + "\n";
@@ -89,9 +87,8 @@ std::string parity_text(const ParityResult& result) {
   const Style style = style_for(stdout);
   const ParityComparison& seen = result.comparison;
   std::string text =
-      layout_flags(result.plan.config) + " against " + layout_flags(result.reference.config) +
-      strprintf(", %s: %zu tensors in %zu pieces\n", std::string(name(result.plan.config.element_dtype())).c_str(),
-                seen.verdicts.size(), seen.pieces);
+      result.title + " against " + result.reference +
+      strprintf(", %s: %zu tensors in %zu pieces\n", c10::toString(result.type), seen.verdicts.size(), seen.pieces);
   if (!result.ended.empty()) text += style.red("FAILED") + ": " + result.ended + "\n";
   if (result.wrong() != nullptr) text += difference_text(result, style);
   if (result.differs()) {
@@ -118,8 +115,8 @@ nlohmann::ordered_json parity_json(const ParityResult& result) {
                 {"kind", one.key.kind},           {"eps", one.worst.eps},          {"tolerance_eps", one.tolerance},
                 {"wrong_ranks", one.wrong_ranks}, {"right_ranks", one.right_ranks}};
   };
-  Json json = {{"layout", layout_flags(result.plan.config)},
-               {"reference", layout_flags(result.reference.config)},
+  Json json = {{"layout", result.title},
+               {"reference", result.reference},
                {"same", !result.differs()},
                {"tensors", result.comparison.verdicts.size()},
                {"pieces", result.comparison.pieces},

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/config/state_types.h"
-#include "core/nn/scalar_type.h"
 #include "core/parity/epsilon.h"
 #include "core/sim/aten.h"
 
@@ -43,9 +42,7 @@ at::Tensor difference(const at::Tensor& got, const at::Tensor& want) {
 
 ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor,
                                  double least)
-    : record_(std::move(record)),
-      keys_(causal_order(record_)),
-      epsilon_(epsilon_of(scalar_type(record_.plan.config.element_dtype()))) {
+    : record_(std::move(record)), keys_(causal_order(record_)), epsilon_(epsilon_of(record_.type)) {
   for (const auto& [key, pieces] : record_.tensors) {
     whole_.emplace(key, put_together(pieces));
     tolerance_[key] = least;
@@ -60,15 +57,21 @@ ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRe
   }
 }
 
-// Of weights that an optimizer with a first moment has updated.
+// Of weights that an optimizer with a first moment has updated: those of any step so far.
 at::Tensor ParityReference::undecided(const TensorKey& key) const {
   constexpr double kSmall = 0.03;  // of the root mean square
-  TensorKey moment{key.step, ParityPhase::kUpdate, key.name, "exp_avg"};
-  if (key.phase == ParityPhase::kWeights) --moment.step;
-  const bool updated = key.kind == "updated weight" || (key.phase == ParityPhase::kWeights && key.step > 0);
-  const auto found = updated ? whole_.find(moment) : whole_.end();
-  if (found == whole_.end()) return {};
-  return found->second.values.abs().lt(kSmall * found->second.rms);
+  if (key.kind != "updated weight" && key.phase != ParityPhase::kWeights) return {};
+  const int64_t last = key.phase == ParityPhase::kWeights ? key.step - 1 : key.step;
+  at::Tensor all;
+  for (auto moment = whole_.lower_bound({0, ParityPhase::kUpdate, key.name, "exp_avg"}); moment != whole_.end();
+       ++moment) {
+    const auto& [at, whole] = *moment;
+    if (at.step > last) break;
+    if (at.phase != ParityPhase::kUpdate || at.name != key.name || at.kind != "exp_avg") continue;
+    const at::Tensor here = whole.values.abs().lt(kSmall * whole.rms);
+    all = all.defined() ? all.logical_or(here) : here;
+  }
+  return all;
 }
 
 at::Tensor ParityReference::at_slice(const TensorKey& key, const GlobalSlice& slice) const {
@@ -125,7 +128,8 @@ std::vector<int> other_copies(const std::vector<TensorPiece>& pieces) {
 }
 
 bool same_state_types(const ParityRecord& got, const ParityReference& want) {
-  const StateTypes a = state_types(got.plan), b = state_types(want.plan());
+  if (!got.plan || !want.record().plan) return false;
+  const StateTypes a = state_types(*got.plan), b = state_types(*want.record().plan);
   return a.main_params == b.main_params && a.exp_avg == b.exp_avg && a.exp_avg_sq == b.exp_avg_sq;
 }
 

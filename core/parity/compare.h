@@ -32,15 +32,16 @@ struct WholeTensor {
   at::Tensor undecided = {};
 };
 
+constexpr double kFactor = 8, kLeastEps = 16;
+
 class ParityReference {
  public:
   // `perturbed`: runs of the same with other weights by one unit in the last place. `factor`: how often the distance
   // that they have is allowed; at least `least` epsilons are.
-  ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor = 8,
-                  double least = 16);
+  ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor = kFactor,
+                  double least = kLeastEps);
 
-  const RunPlan& plan() const { return record_.plan; }
-  const std::string& ended() const { return record_.ended; }
+  const ParityRecord& record() const { return record_; }
   const std::vector<TensorKey>& keys() const { return keys_; }  // in causal order
   const WholeTensor& whole(const TensorKey& key) const { return whole_.at(key); }
   bool has(const TensorKey& key) const { return whole_.contains(key); }

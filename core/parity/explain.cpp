@@ -54,7 +54,7 @@ class Case {
   }
 
  private:
-  const DeviceMesh& mesh() const { return got_.plan.mesh; }
+  const ParityMesh& mesh() const { return got_.mesh; }
   std::string label(int rank) const { return strprintf("rank %d (%s)", rank, mesh().label(rank).c_str()); }
 
   // Rounding apart; the difference that is to be explained is far larger.

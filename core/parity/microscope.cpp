@@ -16,9 +16,9 @@ namespace {
 constexpr uint64_t kPerturbations = 2;
 
 // Whether two runs add the same numbers in the same order: both on one rank, with the same settings.
-bool does_the_same(const RunPlan& run, const RunPlan& reference) {
-  if (run.mesh.world_size() > 1 || reference.mesh.world_size() > 1) return false;
-  const TrainConfig a = on_one_rank(run.config), b = on_one_rank(reference.config);
+bool does_the_same(const ParityRecord& run, const ParityRecord& reference) {
+  if (!run.plan || !reference.plan || run.mesh.world_size() > 1 || reference.mesh.world_size() > 1) return false;
+  const TrainConfig a = on_one_rank(run.plan->config), b = on_one_rank(reference.plan->config);
   return std::ranges::all_of(config_fields(), [&](const ConfigField& field) { return field.get(a) == field.get(b); });
 }
 
@@ -64,7 +64,7 @@ bool Microscope::shows(const TrainConfig& config, const ParityResult& result) co
   if (!result.ended.empty()) return !record.ended.empty();
   const TensorKey& key = result.wrong()->key;
   return record.tensors.contains(key) &&
-         judge(record, *reference_, key, does_the_same(record.plan, reference_->plan())).wrong();
+         judge(record, *reference_, key, does_the_same(record, reference_->record())).wrong();
 }
 
 void Microscope::narrow(const TrainConfig& config, ParityResult& result) const {
@@ -89,15 +89,21 @@ void Microscope::narrow(const TrainConfig& config, ParityResult& result) const {
   result.smallest = layout_flags(least);
 }
 
+ParityResult held_to(const ParityRecord& got, const ParityReference& want) {
+  ParityResult result{
+      .title = got.title, .reference = want.record().title, .type = got.type, .mesh = got.mesh, .ended = got.ended};
+  result.comparison = compare(got, want, does_the_same(got, want.record()));
+  if (const TensorVerdict* wrong = result.wrong()) {
+    result.why = explain(got, want, *wrong);
+    result.where = where_wrong(got, want, *wrong);
+  }
+  return result;
+}
+
 ParityResult Microscope::examine(const TrainConfig& config) const {
   if (options_.progress) options_.progress("the layout");
   const ParityRecord record = record_run(config, make_world_, {.steps = options_.steps});
-  ParityResult result{.plan = record.plan, .reference = reference_->plan(), .ended = record.ended};
-  result.comparison = compare(record, *reference_, does_the_same(record.plan, reference_->plan()));
-  if (const TensorVerdict* wrong = result.wrong()) {
-    result.why = explain(record, *reference_, *wrong);
-    result.where = where_wrong(record, *reference_, *wrong);
-  }
+  ParityResult result = held_to(record, *reference_);
   if (options_.narrow && result.differs()) narrow(config, result);
   return result;
 }

@@ -28,7 +28,9 @@ struct NarrowedTo {
 };
 
 struct ParityResult {
-  RunPlan plan, reference;
+  std::string title, reference;  // of the two runs
+  c10::ScalarType type = c10::ScalarType::Float;
+  ParityMesh mesh = {};
   std::string ended = {};  // of a run that failed: its error
   ParityComparison comparison = {};
   std::vector<Explanation> why = {};
@@ -41,6 +43,9 @@ struct ParityResult {
   // The axis that is to blame: what the difference needs, or what explains it; "" where nothing tells.
   std::string axis() const;
 };
+
+// Two records beside each other: what differs first, and why.
+ParityResult held_to(const ParityRecord& got, const ParityReference& want);
 
 // One reference for many layouts.
 class Microscope {

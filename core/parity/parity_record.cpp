@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdio>
+#include <sstream>
 #include <tuple>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace ranklab {
 namespace {
@@ -45,7 +50,50 @@ int order_of_grad(const ParityRecord& record, const TensorKey& key, int otherwis
 
 }  // namespace
 
+ParityMesh::Numbers ParityMesh::filled(int value) {
+  Numbers numbers;
+  numbers.fill(value);
+  return numbers;
+}
+
+ParityMesh::ParityMesh(const DeviceMesh& mesh) : places_(), labels_() {
+  for (int rank = 0; rank < mesh.world_size(); ++rank) {
+    places_.push_back(filled(0));
+    labels_.push_back(mesh.label(rank));
+    for (size_t axis = 0; axis < sizes_.size(); ++axis) {
+      sizes_[axis] = mesh.size(static_cast<Axis>(axis));
+      places_.back()[axis] = mesh.coordinate(static_cast<Axis>(axis), rank);
+    }
+  }
+}
+
+ParityMesh::ParityMesh(const std::vector<std::string>& coordinates) : places_(), labels_() {
+  for (const std::string& text : coordinates) {
+    places_.push_back(filled(0));
+    std::string label;
+    std::istringstream in(text == "one rank" ? "" : text);
+    for (std::string part; std::getline(in, part, ',');) {
+      std::array<char, 16> axis_name{};
+      int place = 0, size = 0;
+      const bool reads = std::sscanf(part.c_str(), " %15s %d of %d", axis_name.data(), &place, &size) == 3;
+      size_t axis = 0;
+      while (axis < sizes_.size() && axis_name.data() != name(static_cast<Axis>(axis))) ++axis;
+      RANKLAB_CHECK(reads && axis < sizes_.size() && place >= 0 && place < size, ErrorKind::kBadFile,
+                    .where = "coordinates", .what = "no coordinates of a rank", .got = quote(text),
+                    .want = "\"dp 0 of 2, tp 1 of 4\"", .fix = "write the axes as ranklab names them");
+      sizes_[axis] = size;
+      places_.back()[axis] = place;
+      label += (label.empty() ? "" : " ") + std::string(axis_name.data()) + std::to_string(place);
+    }
+    labels_.push_back(label.empty() ? "rank0" : label);
+  }
+}
+
 std::string_view name(ParityPhase phase) { return kPhases[static_cast<size_t>(phase)]; }
+
+bool reads_residual_stream(const std::string& path) {
+  return path.ends_with("norm") || path == "head" || (path.starts_with("layers.") && path.rfind('.') == 6);
+}
 
 std::string TensorKey::text() const { return kind.empty() ? name : name + " " + kind; }
 

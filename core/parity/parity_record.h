@@ -3,9 +3,11 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,12 +39,40 @@ struct TensorPiece {
 };
 using TensorPieces = std::map<TensorKey, std::vector<TensorPiece>>;
 
+// Where each rank of a record is. A run of ours has a DeviceMesh; files name coordinates.
+class ParityMesh {
+ public:
+  ParityMesh() = default;  // one rank
+  explicit ParityMesh(const DeviceMesh& mesh);
+  // Of each rank its coordinates, "dp 0 of 2, tp 1 of 4" or "one rank". Throws kBadFile.
+  explicit ParityMesh(const std::vector<std::string>& coordinates);
+
+  int world_size() const { return static_cast<int>(labels_.size()); }
+  int size(Axis axis) const { return sizes_[static_cast<size_t>(axis)]; }
+  int coordinate(Axis axis, int rank) const { return places_.at(static_cast<size_t>(rank))[static_cast<size_t>(axis)]; }
+  const std::string& label(int rank) const { return labels_.at(static_cast<size_t>(rank)); }  // "dp0 tp1"
+
+ private:
+  using Numbers = std::array<int, static_cast<size_t>(Axis::kCount)>;
+  static Numbers filled(int value);
+  Numbers sizes_ = filled(1);
+  std::vector<Numbers> places_ = {filled(0)};
+  std::vector<std::string> labels_ = {"rank0"};
+};
+
 struct ParityRecord {
-  RunPlan plan;
+  std::string title;                              // its layout as flags; of files their folder
+  c10::ScalarType type = c10::ScalarType::Float;  // in whose epsilons distances are told
+  ParityMesh mesh = {};
+  std::shared_ptr<const RunPlan> plan = nullptr;  // null: read from files
   TensorPieces tensors = {};
   TensorPieces local_grads = {};  // before any reduction: this rank's share of a sum
   std::string ended = {};         // what ended the run before its last step; empty: it is complete
 };
+
+// Whether a module of ours reads the sum of the residual stream, which arrives as one tensor or as two: which of them
+// its input is depends on where pipeline stages begin, so that inputs are not compared. Norms show the sum.
+bool reads_residual_stream(const std::string& path);
 
 // The tensors of a record in the order in which they depend on each other: by step and phase, forward from the first
 // layer to the last, backward from the last to the first, a parameter's gradient where the gradient of its module's

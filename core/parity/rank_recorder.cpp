@@ -75,12 +75,6 @@ class RecordedRuntime final : public OptimizerRuntime {
   ParityRecorders& recorders_;
 };
 
-// The sum that a layer or a norm reads arrives as one tensor or as two: which of them a module's input is depends on
-// where pipeline stages begin. Norms show the sum.
-bool reads_residual_stream(const std::string& path) {
-  return path.ends_with("norm") || path == "head" || (path.starts_with("layers.") && path.rfind('.') == 6);
-}
-
 }  // namespace
 
 void ParityRecorder::keep(TensorPieces& into, TensorKey key, GlobalSlice slice, const at::Tensor& value) {

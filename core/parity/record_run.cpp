@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/nn/scalar_type.h"
 #include "core/parity/rank_recorder.h"
+#include "core/parity/smaller_layouts.h"
 #include "core/runtime/engine.h"
 #include "core/sim/aten.h"
 
@@ -60,8 +62,12 @@ TrainConfig quiet(TrainConfig config) {
 }  // namespace
 
 ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_world, const RecordOptions& options) {
-  ParityRecord record{.plan = resolve(quiet(config))};
-  const RunPlan& plan = record.plan;
+  const auto resolved = std::make_shared<const RunPlan>(resolve(quiet(config)));
+  const RunPlan& plan = *resolved;
+  ParityRecord record{.title = layout_flags(config),
+                      .type = scalar_type(plan.config.element_dtype()),
+                      .mesh = ParityMesh(plan.mesh),
+                      .plan = resolved};
   ParityRecorders recorders(plan, options.perturb);
   const std::shared_ptr<World> world = make_world(plan);
   RuntimeComponents parts = options.components ? options.components(world, plan) : default_components(world, plan);

@@ -61,6 +61,7 @@ std::string coordinates_text(const RankContext& ctx) {
 
 void RankDump::add(const std::string& name, const at::Tensor& tensor, const std::string& slice) {
   tensors[name] = tensor.detach().to(at::kCPU, tensor.scalar_type(), false, true).contiguous();
+  order.push_back(name);
   if (!slice.empty()) slices[name] = slice;
 }
 
@@ -85,7 +86,9 @@ std::string write_rank_dump(const std::string& folder, int64_t step, const RankC
   SafetensorsWriteOptions options{.durable = false};
   options.metadata = {{"step", std::to_string(step)},
                       {"rank", std::to_string(ctx.global_rank())},
-                      {"coordinates", coordinates_text(ctx)}};
+                      {"coordinates", coordinates_text(ctx)},
+                      {"writer", "ranklab"},
+                      {"order", Json(dump.order).dump()}};
   for (const auto& [name, slice] : dump.slices) options.metadata["slice/" + name] = slice;
   const std::string path = where + "/rank-" + std::to_string(ctx.global_rank()) + ".safetensors";
   write_safetensors(path, tensors, options);
@@ -132,9 +135,8 @@ void TensorDump::before_update(const UpdateView& update) {
   const at::NoGradGuard no_grad;
   for (const Parameter* piece : update.pieces) {
     if (!takes(piece->name)) continue;
-    if (choice_.forward) dump_.tensors["weight/" + piece->name] = piece->data.detach().to(at::kCPU).clone();
-    if (choice_.backward)
-      dump_.tensors["grad/" + piece->name] = (piece->data.grad() * update.factor).to(at::kCPU).clone();
+    if (choice_.forward) dump_.add("weight/" + piece->name, piece->data, "");
+    if (choice_.backward) dump_.add("grad/" + piece->name, piece->data.grad() * update.factor, "");
   }
 }
 
@@ -155,7 +157,9 @@ std::string TensorDump::slice_of(const at::Tensor& tensor, int microbatch) const
   if (tensor.dim() != 3) return "";
   const auto slice = activation_slice(plan_, ctx_, step_, microbatch, tensor.size(0), tensor.size(1));
   if (!slice) return "";
-  return Json({{"positions", runs_of(slice->positions)}, {"sequences", {slice->first_sequence, slice->end_sequence}}})
+  return Json({{"global_shape", {plan_.config.model.seq_length, plan_.sequences_of(step_), tensor.size(2)}},
+               {"positions", runs_of(slice->positions)},
+               {"sequences", {slice->first_sequence, slice->end_sequence}}})
       .dump();
 }
 

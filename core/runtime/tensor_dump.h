@@ -1,7 +1,8 @@
 // Writes the tensors of chosen modules: each rank one safetensors file per step, FOLDER/step-3/rank-0.safetensors. Of a
 // module its input, output and their gradients per microbatch, "layers.1.attention/output/0"; of its parameters
 // "weight/NAME" before the update and "grad/NAME" as the update used it. The file's metadata say where the rank is in
-// the mesh and, under "slice/TENSOR", which part of the global tensor a tensor is. Thread rule: its rank's thread.
+// the mesh and, under "slice/TENSOR", which part of the global tensor a tensor is, and under "order" the
+// names as they were computed. Thread rule: its rank's thread.
 #pragma once
 #include <map>
 #include <string>
@@ -17,6 +18,7 @@ namespace ranklab {
 struct RankDump {
   std::map<std::string, at::Tensor> tensors;
   std::map<std::string, std::string> slices;
+  std::vector<std::string> order;  // names as they were computed
 
   void add(const std::string& name, const at::Tensor& tensor, const std::string& slice);
   void add(const std::string& kind, const Parameter& parameter, const at::Tensor& elements, int64_t begin, int64_t end);

@@ -70,7 +70,7 @@ std::map<std::string, Elements> dumped(TrainConfig config, const std::string& fo
       }
       const auto json = nlohmann::json::parse(slice->second);
       const std::vector<double> values = numbers(file, tensor);
-      const bool of_parameter = json.contains("global_shape");
+      const bool of_parameter = !json.contains("positions");
       Elements& out = all[of_parameter ? tensor.name : tensor.name.substr(0, tensor.name.rfind('/'))];
       of_parameter ? take_parameter(json, values, out) : take_activation(json, tensor.shape.back(), values, out);
     }

@@ -1,0 +1,215 @@
+#include "core/parity/read_dumps.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/safetensors.h"
+#include "core/parity/epsilon.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+at::ScalarType scalar_type_of(TensorType type, const std::string& where) {
+  switch (type) {
+    case TensorType::kF64:
+      return at::kDouble;
+    case TensorType::kF32:
+      return at::kFloat;
+    case TensorType::kBF16:
+      return at::kBFloat16;
+    case TensorType::kF16:
+      return at::kHalf;
+    case TensorType::kI64:
+      return at::kLong;
+    case TensorType::kI32:
+      return at::kInt;
+    case TensorType::kBool:
+      return at::kBool;
+    default:
+      break;
+  }
+  throw Error(ErrorKind::kBadFile, {.where = where,
+                                    .what = "tensors of this type are not compared",
+                                    .got = std::string(name(type)),
+                                    .want = "F64, F32, BF16, F16, I64, I32 or BOOL",
+                                    .fix = "write it as F32"});
+}
+
+// Numbered entries of a folder, "step-3" by its number.
+std::map<int64_t, fs::path> numbered(const fs::path& folder, const std::string& prefix, const std::string& suffix) {
+  std::map<int64_t, fs::path> entries;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string file = entry.path().filename().string();
+    if (!file.starts_with(prefix) || !file.ends_with(suffix)) continue;
+    const std::string digits = file.substr(prefix.size(), file.size() - prefix.size() - suffix.size());
+    if (digits.empty() || digits.size() > 9 ||
+        !std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; }))
+      continue;
+    entries[std::stoll(digits)] = entry.path();
+  }
+  RANKLAB_CHECK(!error, ErrorKind::kIo, .where = "dumps", .what = "cannot read folder " + quote(folder.string()),
+                .got = error.message(), .fix = "pass a folder that `train --dump` has written");
+  RANKLAB_CHECK(!entries.empty(), ErrorKind::kBadFile, .where = "dumps", .what = "the folder holds no dumped tensors",
+                .got = quote(folder.string()), .want = prefix + "N" + suffix,
+                .fix = "see docs/parity.md, Files of other programs");
+  return entries;
+}
+
+class RankFile {
+ public:
+  RankFile(const std::string& path, int rank, int64_t step) : file_(path), rank_(rank), step_(step) {}
+
+  std::string coordinates() const {
+    const auto found = file_.metadata().find("coordinates");
+    return found == file_.metadata().end() ? "one rank" : found->second;
+  }
+  void read(ParityRecord& record) const {
+    int order = 0;
+    for (const std::string& name : names()) {
+      if (!has_a_place(name)) continue;
+      const TensorEntry& entry = file_.tensor(name);
+      const std::string where = file_.path() + ": " + name;
+      const at::ScalarType type = scalar_type_of(entry.type, where);
+      const std::vector<std::byte> bytes = file_.read(entry);
+      const at::Tensor value = at::empty(entry.shape, type);
+      std::ranges::copy(bytes, static_cast<std::byte*>(value.mutable_data_ptr()));
+      GlobalSlice slice = slice_of(name, entry.shape);
+      RANKLAB_CHECK(slice.elements() == value.numel(), ErrorKind::kBadFile, .where = where,
+                    .what = "the slice has another number of elements than the tensor",
+                    .got = std::to_string(slice.elements()), .want = std::to_string(value.numel()),
+                    .fix = "write the ranges that this rank's tensor holds");
+      if (at::isFloatingType(type) && epsilon_of(type) > epsilon_of(record.type)) record.type = type;
+      record.tensors[key_of(name)].push_back(
+          {.rank = rank_, .order = order++, .slice = std::move(slice), .value = value.flatten()});
+    }
+  }
+
+ private:
+  Json metadata(const std::string& key) const {
+    const auto found = file_.metadata().find(key);
+    if (found == file_.metadata().end()) return {};
+    Json json = Json::parse(found->second, nullptr, false);
+    RANKLAB_CHECK(!json.is_discarded(), ErrorKind::kBadFile, .where = file_.path(),
+                  .what = "metadata " + quote(key) + " is no JSON", .got = quote(found->second.substr(0, 60)));
+    return json;
+  }
+
+  // As they were computed; those that the order does not name come behind.
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    std::set<std::string> seen;
+    const Json order = metadata("order");
+    for (const Json& one : order.is_array() ? order : Json::array())
+      if (one.is_string() && file_.find(one.get<std::string>()) != nullptr &&
+          seen.insert(one.get<std::string>()).second)
+        names.push_back(one.get<std::string>());
+    for (const TensorEntry& entry : file_.tensors())
+      if (!seen.contains(entry.name)) names.push_back(entry.name);
+    return names;
+  }
+
+  // A microbatch's tensor without a slice is one of many; of ours some inputs depend on the layout.
+  bool has_a_place(const std::string& text) const {
+    const bool of_microbatch = std::ranges::count(text, '/') == 2;
+    if (of_microbatch && !file_.metadata().contains("slice/" + text)) return false;
+    const auto writer = file_.metadata().find("writer");
+    const TensorKey key = key_of(text);
+    return writer == file_.metadata().end() || writer->second != "ranklab" || key.kind != "input" ||
+           !reads_residual_stream(key.name);
+  }
+
+  // "layers.1.attention/output/0", "grad/layers.1.attention.qkv.weight"
+  TensorKey key_of(const std::string& text) const {
+    if (text.starts_with("weight/")) return {step_, ParityPhase::kWeights, text.substr(7), "weight"};
+    if (text.starts_with("grad/")) return {step_, ParityPhase::kBackward, text.substr(5), "grad"};
+    const size_t slash = text.find('/');
+    if (slash == std::string::npos) return {step_, ParityPhase::kLoss, text, ""};
+    const std::string kind = text.substr(slash + 1, text.find('/', slash + 1) - slash - 1);
+    const bool backward = kind.starts_with("grad");
+    const bool forward = kind == "input" || kind == "output";
+    return {step_,
+            backward  ? ParityPhase::kBackward
+            : forward ? ParityPhase::kForward
+                      : ParityPhase::kUpdate,
+            text.substr(0, slash), kind};
+  }
+
+  GlobalSlice slice_of(const std::string& name, const std::vector<int64_t>& local) const {
+    const Json json = metadata("slice/" + name);
+    if (json.is_null()) return whole_slice(local);
+    int64_t most = 1;
+    for (const int64_t size : local) most *= size;
+    try {
+      GlobalSlice slice = whole_slice(json.at("global_shape").get<std::vector<int64_t>>());
+      const auto add = [&](size_t dim, int64_t first, int64_t count, int64_t stride) {
+        RANKLAB_CHECK(count >= 0 && count <= most && first >= 0 && first < int64_t{1} << 48, ErrorKind::kBadFile, .where = file_.path(),
+                      .what = "no range of positions", .got = json.dump());
+        for (int64_t i = 0; i < count; ++i) slice.positions.at(dim).push_back(first + i * stride);
+      };
+      if (json.contains("dim"))
+        for (const Json& range : json.at("ranges"))
+          add(json.at("dim"), range.at(0), range.at(1).get<int64_t>() - range.at(0).get<int64_t>(), 1);
+      if (json.contains("positions"))
+        for (const Json& run : json.at("positions")) add(0, run.at(0), run.at(1), run.at(2));
+      if (json.contains("sequences")) {
+        const Json& range = json.at("sequences");
+        add(1, range.at(0), range.at(1).get<int64_t>() - range.at(0).get<int64_t>(), 1);
+      }
+      if (json.contains("dims"))
+        for (const auto& [dim, ranges] : json.at("dims").items())
+          for (const Json& range : ranges)
+            add(std::stoul(dim), range.at(0), range.at(1).get<int64_t>() - range.at(0).get<int64_t>(), 1);
+      if (json.contains("elements")) {
+        slice.begin = json.at("elements").at(0);
+        slice.end = json.at("elements").at(1);
+      }
+      return slice;
+    } catch (const std::logic_error& error) {
+      throw bad_slice(name, json, error.what());
+    } catch (const Json::exception& error) {
+      throw bad_slice(name, json, error.what());
+    }
+  }
+  Error bad_slice(const std::string& name, const Json& json, const char* why) const {
+    return {ErrorKind::kBadFile,
+            {.where = file_.path(),
+             .what = "the slice of " + quote(name) + " cannot be read: " + why,
+             .got = json.dump().substr(0, 120),
+             .want = "{\"global_shape\": [8, 32], \"dims\": {\"0\": [[4, 8]]}}",
+             .fix = "see docs/parity.md, Files of other programs"}};
+  }
+
+  SafetensorsFile file_;
+  int rank_;
+  int64_t step_;
+};
+
+}  // namespace
+
+ParityRecord read_dumps(const std::string& folder) {
+  ParityRecord record{.title = folder, .type = at::kDouble};
+  std::vector<std::string> coordinates;
+  for (const auto& [step, steps] : numbered(folder, "step-", "")) {
+    std::vector<std::string> here;
+    for (const auto& [rank, path] : numbered(steps, "rank-", ".safetensors")) {
+      const RankFile file(path.string(), static_cast<int>(rank), step);
+      here.resize(static_cast<size_t>(rank) + 1, "one rank");
+      here.back() = file.coordinates();
+      file.read(record);
+    }
+    if (coordinates.size() < here.size()) coordinates = here;
+  }
+  record.mesh = ParityMesh(coordinates);
+  return record;
+}
+
+}  // namespace ranklab
