@@ -47,7 +47,8 @@ Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world,
   at::set_num_threads(1);  // tensors are small: more threads would wait for each other
   const auto run = [&](uint64_t seed) {
     if (options_.progress) options_.progress(seed == 0 ? "the reference" : "the reference, perturbed");
-    ParityRecord record = record_run(reference, make_world_, {.steps = options_.steps, .perturb = seed});
+    ParityRecord record = record_run(reference, make_world_,
+                                     {.steps = options_.steps, .perturb = seed, .components = options_.components});
     RANKLAB_CHECK(record.ended.empty(), ErrorKind::kInvalidArgument, .where = "parity",
                   .what = "the reference itself does not run to its end", .got = record.ended,
                   .fix = "--against another layout");
@@ -60,7 +61,8 @@ Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world,
 
 // Whether this run has the difference that `result` found.
 bool Microscope::shows(const TrainConfig& config, const ParityResult& result) const {
-  const ParityRecord record = record_run(config, make_world_, {.steps = options_.steps});
+  const ParityRecord record =
+      record_run(config, make_world_, {.steps = options_.steps, .components = options_.components});
   if (!result.ended.empty()) return !record.ended.empty();
   const TensorKey& key = result.wrong()->key;
   return record.tensors.contains(key) &&
@@ -102,7 +104,8 @@ ParityResult held_to(const ParityRecord& got, const ParityReference& want) {
 
 ParityResult Microscope::examine(const TrainConfig& config) const {
   if (options_.progress) options_.progress("the layout");
-  const ParityRecord record = record_run(config, make_world_, {.steps = options_.steps});
+  const ParityRecord record =
+      record_run(config, make_world_, {.steps = options_.steps, .components = options_.components});
   ParityResult result = held_to(record, *reference_);
   if (options_.narrow && result.differs()) narrow(config, result);
   return result;

@@ -19,6 +19,7 @@ struct ParityOptions {
   int64_t steps = 2;
   bool narrow = true;                                     // run smaller layouts
   std::function<void(const std::string&)> progress = {};  // what runs now
+  MakeParityParts components = {};  // of every run, for a model or data of the program's own; null: the default ones
 };
 
 // Of a layout with one thing less.

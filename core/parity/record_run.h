@@ -11,12 +11,13 @@
 
 namespace ranklab {
 
+using MakeParityParts = std::function<RuntimeComponents(std::shared_ptr<World>, const RunPlan&)>;
+
 struct RecordOptions {
   int64_t steps = 1;  // at most: the settings' train_iters end a run too
   // Above 0: every weight is changed by one unit in the last place of the compute dtype, up or down as this seed draws.
   uint64_t perturb = 0;
-  // Parts of the program's own, its model for example; null: the default components.
-  std::function<RuntimeComponents(std::shared_ptr<World>, const RunPlan&)> components = {};
+  MakeParityParts components = {};  // null: the default ones
 };
 
 using MakeParityWorld = std::function<std::shared_ptr<World>(const RunPlan&)>;

@@ -7,6 +7,7 @@
 #include "core/parity/microscope.h"
 #include "core/parity/smaller_layouts.h"
 #include "core/sim/aten.h"
+#include "examples/bring_your_own.h"
 #include "tests/all_cases.h"
 #include "tests/parity/world_of.h"
 #include "tests/support/small_config.h"
@@ -122,6 +123,26 @@ TEST(Microscope, OfTwoBugsNamesTheFirst) {
     const bool scatters = std::string(pair).ends_with("group");
     EXPECT_EQ(result.wrong()->key.text(), scatters ? "embedding output" : "final_norm.weight grad");
   }
+}
+
+TEST(Microscope, HoldsAModelOfOnesOwnToOneRank) {
+  const auto own_model = [](std::shared_ptr<World> world, const RunPlan& plan) {
+    RuntimeComponents parts = default_components(std::move(world), plan);
+    parts.model_provider = provide_layers(
+        [](const StackContext& stack, const RunPlan& p) { return std::make_unique<examples::Counter>(stack, p); });
+    return parts;
+  };
+  TrainConfig config = small("fp64");
+  config.parallel = {.world = 8, .tp = 2, .pp = 2};
+  const Microscope scope(on_one_rank(config), world_of, {.components = own_model});
+  const ParityResult right = scope.examine(config);
+  EXPECT_FALSE(right.differs()) << right.wrong()->key.text();
+  EXPECT_TRUE(scope.reference().has({0, ParityPhase::kBackward, "layers.3.up.weight", "grad"}));
+  config.inject = "last-stage-unsynced";
+  const ParityResult wrong = scope.examine(config);
+  ASSERT_NE(wrong.wrong(), nullptr);
+  EXPECT_EQ(wrong.wrong()->key.kind, "grad");
+  EXPECT_EQ(wrong.axis(), "dp");
 }
 
 // Weights that are changed by hand on one rank, once: what no reduction explains.

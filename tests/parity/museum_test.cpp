@@ -1,7 +1,9 @@
 // Parity finds every bug of the museum, and names its module and its axis: all of them but those told here.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "core/parity/exhibit_parity.h"
@@ -12,6 +14,21 @@ namespace {
 
 // With one tp rank each of its experts is on one rank, too: ep explains it as well.
 const std::set<std::string> kOtherAxis = {"experts-missing-from-norm"};
+
+// The end of the exhibit's row in the table of docs/museum.md.
+std::string row_end(const ExhibitFinding& finding) {
+  const TensorKey& first = finding.result.wrong()->key;
+  return "| " + first.text() + ", step " + std::to_string(first.step) + " | " + finding.axis_text() + " | `" +
+         finding.result.smallest + "` |";
+}
+
+std::vector<std::string> rows_of(const std::string& name) {
+  std::ifstream page(RANKLAB_SOURCE_DIR "/docs/museum.md");
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(page, line);)
+    if (line.starts_with("| `" + name + "` |")) rows.push_back(line);
+  return rows;
+}
 
 class ParityOfMuseum : public testing::TestWithParam<const Exhibit*> {};
 
@@ -25,6 +42,7 @@ TEST_P(ParityOfMuseum, NamesModuleAndAxis) {
   const TensorVerdict* wrong = finding.result.wrong();
   ASSERT_NE(wrong, nullptr);
   EXPECT_TRUE(finding.module) << wrong->key.text();
+  EXPECT_THAT(rows_of(exhibit.name), testing::Contains(testing::EndsWith(row_end(finding))));
   EXPECT_EQ(finding.axis, !kOtherAxis.contains(exhibit.name)) << finding.axis_text();
 }
 
