@@ -93,12 +93,16 @@ RunPlan ready(const ConfigOptions& options, const TrainConfig& config) {
   return plan;
 }
 
+std::unique_ptr<Microscope> made(const TrainConfig& reference, const ParityOptions& how, bool audits) {
+  return audits ? std::make_unique<Microscope>(simulated_world, how)
+                : std::make_unique<Microscope>(reference, simulated_world, how);
+}
+
 int run_one(const ConfigOptions& options, const ParityRequest& request) {
   const TrainConfig config = options.config();
   const RunPlan plan = ready(options, config);
-  const Microscope microscope(reference_of(config, request.against), simulated_world,
-                              {.steps = config.train_iters, .narrow = request.narrow, .progress = progress()});
-  const ParityResult result = microscope.examine(config);
+  const ParityOptions how{.steps = config.train_iters, .narrow = request.narrow, .progress = progress()};
+  const ParityResult result = made(reference_of(config, request.against), how, request.audit)->examine(config);
   end_progress();
   std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
   return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
@@ -117,9 +121,7 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
     if (on_terminal(2)) std::fprintf(stderr, "\r\033[K  layout %zu of %zu ", ++done, layouts.size());
     const TrainConfig reference = reference_of(layout, request.against);
     std::unique_ptr<Microscope>& microscope = references[reference.num_microbatches];
-    if (!microscope)
-      microscope = std::make_unique<Microscope>(reference, simulated_world,
-                                                ParityOptions{.steps = config.train_iters, .narrow = false});
+    if (!microscope) microscope = made(reference, {.steps = config.train_iters, .narrow = false}, request.audit);
     const ParityResult result = microscope->examine(layout);
     different += result.differs();
     rows.push_back(parity_json(result));
@@ -141,6 +143,14 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
 }
 
 int run_dumps(const ParityRequest& request) {
+  if (request.audit) {
+    RANKLAB_CHECK(request.dumps.size() == 1, ErrorKind::kInvalidArgument, .where = "--audit",
+                  .what = "an audit looks at one run", .got = join(request.dumps, " "), .want = "--dumps FOLDER",
+                  .fix = "give one --dumps");
+    const ParityResult result = audited(read_dumps(request.dumps[0]));
+    std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
+    return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
+  }
   RANKLAB_CHECK(request.dumps.size() >= 2, ErrorKind::kInvalidArgument, .where = "--dumps",
                 .what = "nothing to compare with", .got = join(request.dumps, " "),
                 .want = "the folder of a run and that of its reference", .fix = "--dumps RUN --dumps REFERENCE");
@@ -170,6 +180,8 @@ CommandAction setup_parity(CommandLine& app) {
   auto options = std::make_shared<ConfigOptions>(app, parity_defaults());
   auto request = std::make_shared<ParityRequest>();
   app.add_flag("--all", request->all, "every layout of the world's ranks, as a table");
+  app.add_flag("--audit", request->audit,
+               "no reference: the first tensor of which ranks' copies, which must have the same bits, differ");
   app.add_flag("--narrow,!--no-narrow", request->narrow,
                "with a difference, run smaller layouts to find what it needs (default: on)");
   app.add_flag("--json", request->json, "print one JSON object");

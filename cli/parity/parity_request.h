@@ -9,6 +9,7 @@ struct ParityRequest {
   std::vector<std::string> against;  // flags of the reference, on top of one rank's settings
   std::vector<std::string> dumps;    // folders: of a run, of its reference, of the reference with perturbed weights
   double allowed = 64;               // epsilons, where no perturbed run tells
+  bool audit = false;                // without a reference
   bool all = false;                  // every layout of the world
   bool narrow = true;
   bool json = false;

@@ -122,7 +122,7 @@ std::vector<int> other_copies(const std::vector<TensorPiece>& pieces) {
   for (size_t i = 0; i < pieces.size(); ++i) {
     const auto first =
         std::ranges::find_if(pieces, [&](const TensorPiece& piece) { return piece.slice == pieces[i].slice; });
-    if (!at::equal(first->value, pieces[i].value)) ranks.push_back(pieces[i].rank);
+    if (!same_bits(first->value, pieces[i].value)) ranks.push_back(pieces[i].rank);
   }
   return ranks;
 }
@@ -168,9 +168,9 @@ void measure(const ParityReference& want, const std::vector<TensorPiece>& pieces
 
 }  // namespace
 
-TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const TensorKey& key, bool same_bits) {
+TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const TensorKey& key, bool exact) {
   const std::vector<TensorPiece>& pieces = got.tensors.at(key);
-  TensorVerdict verdict{.key = key, .tolerance = same_bits ? 0 : want.tolerance(key)};
+  TensorVerdict verdict{.key = key, .tolerance = exact ? 0 : want.tolerance(key)};
   measure(want, pieces, verdict);
   find_broken(got, want, pieces, verdict);
   for (const TensorPiece& piece : pieces) verdict.right_ranks.push_back(piece.rank);
@@ -180,7 +180,27 @@ TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const 
   return verdict;
 }
 
-ParityComparison compare(const ParityRecord& got, const ParityReference& want, bool same_bits) {
+TensorVerdict audit(const ParityRecord& got, const TensorKey& key) {
+  const std::vector<TensorPiece>& pieces = got.tensors.at(key);
+  TensorVerdict verdict{.key = key, .wrong_ranks = other_copies(pieces)};
+  if (!verdict.wrong_ranks.empty()) verdict.broken = "copies of it that should have the same bits differ";
+  for (const TensorPiece& piece : pieces) verdict.right_ranks.push_back(piece.rank);
+  sort_out(verdict.wrong_ranks);
+  sort_out(verdict.right_ranks);
+  std::erase_if(verdict.right_ranks, [&](int rank) { return std::ranges::binary_search(verdict.wrong_ranks, rank); });
+  return verdict;
+}
+
+ParityComparison audit(const ParityRecord& got) {
+  ParityComparison result;
+  for (const TensorKey& key : causal_order(got)) {
+    result.pieces += got.tensors.at(key).size();
+    result.verdicts.push_back(audit(got, key));
+  }
+  return result;
+}
+
+ParityComparison compare(const ParityRecord& got, const ParityReference& want, bool exact) {
   ParityComparison result;
   for (const TensorKey& key : want.keys()) {
     const auto found = got.tensors.find(key);
@@ -189,7 +209,7 @@ ParityComparison compare(const ParityRecord& got, const ParityReference& want, b
       continue;
     }
     result.pieces += found->second.size();
-    result.verdicts.push_back(judge(got, want, key, same_bits));
+    result.verdicts.push_back(judge(got, want, key, exact));
     if (!result.verdicts.back().fits) result.not_compared.push_back(key);
   }
   for (const auto& [key, pieces] : got.tensors)

@@ -85,9 +85,14 @@ struct ParityComparison {
   size_t count_wrong() const;
 };
 
+// Without a reference: copies of the same elements on different ranks must have the same bits, whatever they are
+// (weights, activations between layers, reduced gradients, states). In causal order.
+ParityComparison audit(const ParityRecord& got);
+TensorVerdict audit(const ParityRecord& got, const TensorKey& key);
+
 // Of one tensor, which both have.
-TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const TensorKey& key, bool same_bits);
-// `same_bits`: both runs do the same arithmetic, and no distance is allowed.
-ParityComparison compare(const ParityRecord& got, const ParityReference& want, bool same_bits = false);
+TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const TensorKey& key, bool exact);
+// `exact`: both runs do the same arithmetic, and no distance is allowed.
+ParityComparison compare(const ParityRecord& got, const ParityReference& want, bool exact = false);
 
 }  // namespace ranklab

@@ -21,20 +21,35 @@ void train_before(const Exhibit& exhibit, const MakeParityWorld& make_world, con
   RuntimeEngine(default_components(make_world(plan), plan), plan).fit();
 }
 
-}  // namespace
-
-ExhibitFinding examine_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
-                               ParityOptions options) {
+TrainConfig prepared(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
+                     ParityOptions& options) {
   if (*exhibit.before != '\0') train_before(exhibit, make_world, folder);
   TrainConfig config = config_of_flags(exhibit_flags(exhibit, folder));
   if (config.precision.fp16) options.steps = std::max(options.steps, kStepsOfFp16);
-  const Microscope microscope(on_one_rank(config), make_world, std::move(options));
+  return config;
+}
+
+ExhibitFinding finding_of(const Exhibit& exhibit, const Microscope& microscope, TrainConfig config) {
   config.inject = exhibit.name;
   ExhibitFinding finding{.result = microscope.examine(config)};
   const TensorVerdict* wrong = finding.result.wrong();
   finding.module = wrong != nullptr && matches(exhibit.guilty_module, wrong->key.name);
   finding.axis = finding.axis_text() == exhibit.guilty_axis;
   return finding;
+}
+
+}  // namespace
+
+ExhibitFinding examine_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
+                               ParityOptions options) {
+  const TrainConfig config = prepared(exhibit, make_world, folder, options);
+  return finding_of(exhibit, Microscope(on_one_rank(config), make_world, options), config);
+}
+
+ExhibitFinding audit_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
+                             ParityOptions options) {
+  const TrainConfig config = prepared(exhibit, make_world, folder, options);
+  return finding_of(exhibit, Microscope(make_world, options), config);
 }
 
 }  // namespace ranklab

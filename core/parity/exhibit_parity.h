@@ -18,5 +18,8 @@ struct ExhibitFinding {
 // before, which need not exist.
 ExhibitFinding examine_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
                                ParityOptions options = {.steps = 3});
+// The same without a reference.
+ExhibitFinding audit_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
+                             ParityOptions options = {.steps = 3});
 
 }  // namespace ranklab

@@ -232,7 +232,7 @@ class Case {
       for (const TensorPiece& other : pieces_) {
         if (other.rank == piece_->rank || !(other.slice == piece_->slice)) continue;
         if (differing(other.rank, piece_->rank) != std::vector<Axis>{axis}) continue;
-        if (wrong_.broken.empty() ? same(other.value.to(at::kDouble), value_) : at::equal(other.value, piece_->value))
+        if (wrong_.broken.empty() ? same(other.value.to(at::kDouble), value_) : same_bits(other.value, piece_->value))
           continue;
         return Explanation{"the ranks of " + names_of({axis}) +
                                " hold copies of these elements, and their copies differ: " + label(other.rank) +
@@ -274,6 +274,30 @@ class Case {
 
 std::vector<Explanation> explain(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong) {
   return Case(got, want, wrong).all();
+}
+
+std::vector<Explanation> explain_copies(const ParityRecord& got, const TensorKey& key) {
+  std::vector<Explanation> found;
+  const std::vector<TensorPiece>& pieces = got.tensors.at(key);
+  const auto differ_along = [&](const TensorPiece& a, const TensorPiece& b, Axis axis) {
+    return a.slice == b.slice && std::ranges::all_of(kAxes, [&](Axis one) {
+             return (got.mesh.coordinate(one, a.rank) != got.mesh.coordinate(one, b.rank)) == (one == axis);
+           });
+  };
+  for (const Axis axis : kAxes) {
+    for (const TensorPiece& a : pieces) {
+      const auto other = std::ranges::find_if(pieces, [&](const TensorPiece& b) {
+        return a.rank < b.rank && differ_along(a, b, axis) && !same_bits(a.value, b.value);
+      });
+      if (other == pieces.end()) continue;
+      found.push_back({strprintf("copies differ over %s: rank %d (%s) has others than rank %d (%s)",
+                                 std::string(name(axis)).c_str(), other->rank, got.mesh.label(other->rank).c_str(),
+                                 a.rank, got.mesh.label(a.rank).c_str()),
+                       {std::string(name(axis))}});
+      break;
+    }
+  }
+  return found;
 }
 
 std::string where_wrong(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong) {

@@ -17,6 +17,9 @@ struct Explanation {
 // The most specific first.
 std::vector<Explanation> explain(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong);
 
+// Of an audit, which knows nothing that is right: along which axes copies differ.
+std::vector<Explanation> explain_copies(const ParityRecord& got, const TensorKey& key);
+
 // The wrong elements as a box of the global tensor: "rows 8 to 15 of [16, 8, 32]"; nothing where all are wrong.
 std::string where_wrong(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong);
 

@@ -59,14 +59,20 @@ Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world,
   reference_ = std::make_unique<ParityReference>(run(0), perturbed);
 }
 
+Microscope::Microscope(MakeParityWorld make_world, ParityOptions options)
+    : make_world_(std::move(make_world)), options_(std::move(options)) {
+  at::set_num_threads(1);
+}
+
 // Whether this run has the difference that `result` found.
 bool Microscope::shows(const TrainConfig& config, const ParityResult& result) const {
   const ParityRecord record =
       record_run(config, make_world_, {.steps = options_.steps, .components = options_.components});
   if (!result.ended.empty()) return !record.ended.empty();
   const TensorKey& key = result.wrong()->key;
-  return record.tensors.contains(key) &&
-         judge(record, *reference_, key, does_the_same(record, reference_->record())).wrong();
+  if (!record.tensors.contains(key)) return false;
+  if (!reference_) return audit(record, key).wrong();
+  return judge(record, *reference_, key, does_the_same(record, reference_->record())).wrong();
 }
 
 void Microscope::narrow(const TrainConfig& config, ParityResult& result) const {
@@ -102,11 +108,19 @@ ParityResult held_to(const ParityRecord& got, const ParityReference& want) {
   return result;
 }
 
+ParityResult audited(const ParityRecord& got) {
+  ParityResult result{
+      .title = got.title, .reference = "its own copies", .type = got.type, .mesh = got.mesh, .ended = got.ended};
+  result.comparison = audit(got);
+  if (const TensorVerdict* wrong = result.wrong()) result.why = explain_copies(got, wrong->key);
+  return result;
+}
+
 ParityResult Microscope::examine(const TrainConfig& config) const {
   if (options_.progress) options_.progress("the layout");
   const ParityRecord record =
       record_run(config, make_world_, {.steps = options_.steps, .components = options_.components});
-  ParityResult result = held_to(record, *reference_);
+  ParityResult result = reference_ ? held_to(record, *reference_) : audited(record);
   if (options_.narrow && result.differs()) narrow(config, result);
   return result;
 }

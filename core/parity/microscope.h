@@ -48,13 +48,17 @@ struct ParityResult {
 // Two records beside each other: what differs first, and why.
 ParityResult held_to(const ParityRecord& got, const ParityReference& want);
 
-// One reference for many layouts.
+// One record alone: the first tensor of which ranks' copies differ (audit() in compare.h).
+ParityResult audited(const ParityRecord& got);
+
+// One reference for many layouts, or none: then runs are audited.
 class Microscope {
  public:
   // Throws kInvalidArgument for an invalid configuration, kInternal where the reference itself fails.
   Microscope(const TrainConfig& reference, MakeParityWorld make_world, ParityOptions options);
+  Microscope(MakeParityWorld make_world, ParityOptions options);
   ParityResult examine(const TrainConfig& config) const;
-  const ParityReference& reference() const { return *reference_; }
+  const ParityReference& reference() const { return *reference_; }  // REQUIRES: there is one
 
  private:
   bool shows(const TrainConfig& config, const ParityResult& result) const;
@@ -62,7 +66,7 @@ class Microscope {
 
   MakeParityWorld make_world_;
   ParityOptions options_;
-  std::unique_ptr<ParityReference> reference_;
+  std::unique_ptr<ParityReference> reference_;  // null: runs are audited
 };
 
 }  // namespace ranklab

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <sstream>
 #include <tuple>
 
@@ -90,6 +91,11 @@ ParityMesh::ParityMesh(const std::vector<std::string>& coordinates) : places_(),
 }
 
 std::string_view name(ParityPhase phase) { return kPhases[static_cast<size_t>(phase)]; }
+
+bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
+         std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
+}
 
 bool reads_residual_stream(const std::string& path) {
   return path.ends_with("norm") || path == "head" || (path.starts_with("layers.") && path.rfind('.') == 6);

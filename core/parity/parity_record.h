@@ -37,6 +37,8 @@ struct TensorPiece {
   GlobalSlice slice;
   at::Tensor value;  // flat, in host memory
 };
+// Bit for bit: a NaN equals itself.
+bool same_bits(const at::Tensor& a, const at::Tensor& b);
 using TensorPieces = std::map<TensorKey, std::vector<TensorPiece>>;
 
 // Where each rank of a record is. A run of ours has a DeviceMesh; files name coordinates.

@@ -124,6 +124,7 @@ const Example kExamples[] = {
     {"museum show|norm-unreduced"},
     {"museum run|init-per-shard"},
     {"parity|TINY --world-size 2 --tp 2 --train-iters 1"},
+    {"parity|TINY --world-size 2 --tp 2 --train-iters 1 --audit"},
     {"parity|TINY --world-size 2 --tp 2 --train-iters 1 --inject init-per-shard", 4},
     {"lesson hunt|"},
     {"lesson hunt|3"},
