@@ -7,6 +7,7 @@
 #include "cli/common/style.h"
 #include "cli/common/table.h"
 #include "core/base/text.h"
+#include "core/parity/epsilon.h"
 
 namespace ranklab {
 namespace {
@@ -68,9 +69,12 @@ std::string difference_text(const ParityResult& result, const Style& style) {
   std::string text =
       style.red("DIFFERENT") + ", first in " + step_text(wrong.key) + ": " + style.bold(wrong.key.text()) + "\n";
   if (!wrong.broken.empty()) text += "  what              " + wrong.broken + "\n";
-  text += strprintf("  how far           %s, allowed are %s; largest at %s: %.9g instead of %.9g\n",
-                    eps_text(wrong.worst.eps).c_str(), eps_text(wrong.tolerance).c_str(),
-                    ranks_text(result.mesh, {wrong.worst_rank}).c_str(), wrong.worst.got, wrong.worst.want);
+  if (wrong.worst.eps > 0)
+    text += strprintf(
+        "  how far           %s, allowed are %s\n  largest           %.9g instead of %.9g (%.3g ULP) at %s on %s\n",
+        eps_text(wrong.worst.eps).c_str(), eps_text(wrong.tolerance).c_str(), wrong.worst.got, wrong.worst.want,
+        units_apart(wrong.worst.got, wrong.worst.want, epsilon_of(result.type)), result.place.c_str(),
+        ranks_text(result.mesh, {wrong.worst_rank}).c_str());
   text += "  wrong on          " + ranks_text(result.mesh, wrong.wrong_ranks) + "\n";
   if (!wrong.right_ranks.empty()) text += "  right on          " + ranks_text(result.mesh, wrong.right_ranks) + "\n";
   if (!result.where.empty()) text += "  where             " + result.where + "\n";
@@ -128,6 +132,8 @@ nlohmann::ordered_json parity_json(const ParityResult& result) {
     json["first"] = tensor(*wrong);
     json["first"]["got"] = wrong->worst.got;
     json["first"]["want"] = wrong->worst.want;
+    json["first"]["ulp"] = units_apart(wrong->worst.got, wrong->worst.want, epsilon_of(result.type));
+    json["first"]["place"] = result.place;
     json["first"]["where"] = result.where;
     json["first"]["broken"] = wrong->broken;
     for (const Explanation& one : result.why) json["why"].push_back({{"what", one.what}, {"axes", one.axes}});

@@ -2,6 +2,9 @@
 #pragma once
 #include <c10/core/ScalarType.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace ranklab {
 
 inline double epsilon_of(c10::ScalarType type) {
@@ -17,6 +20,13 @@ inline double epsilon_of(c10::ScalarType type) {
     default:
       return 0;
   }
+}
+
+// How many numbers of the type lie between two of them, near enough: their difference in units in the last place of the
+// larger one.
+inline double units_apart(double a, double b, double epsilon) {
+  const double larger = std::max(std::abs(a), std::abs(b));
+  return larger > 0 ? std::abs(a - b) / std::ldexp(epsilon, std::ilogb(larger)) : 0;
 }
 
 }  // namespace ranklab

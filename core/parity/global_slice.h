@@ -34,7 +34,7 @@ GlobalSlice parameter_slice(const Parameter& parameter, int64_t begin = 0, int64
 GlobalSlice activation_global_slice(const ActivationSlice& slice, int64_t seq_length, int64_t sequences,
                                     const std::vector<int64_t>& width);
 
-// "3 of [8, 64]" as coordinates: "[0, 3]".
+// Of an element of the flat tensor: 67 of [8, 64] is "[1, 3]".
 std::string coordinates_text(int64_t flat, const std::vector<int64_t>& shape);
 
 }  // namespace ranklab

@@ -104,6 +104,7 @@ ParityResult held_to(const ParityRecord& got, const ParityReference& want) {
   if (const TensorVerdict* wrong = result.wrong()) {
     result.why = explain(got, want, *wrong);
     result.where = where_wrong(got, want, *wrong);
+    result.place = coordinates_text(wrong->worst.place, want.whole(wrong->key).shape);
   }
   return result;
 }

@@ -36,6 +36,7 @@ struct ParityResult {
   ParityComparison comparison = {};
   std::vector<Explanation> why = {};
   std::string where = {};
+  std::string place = {};  // of the largest difference, in the global tensor: "[3, 0, 17]"
   std::vector<NarrowedTo> narrowed = {};
   std::string smallest = {};  // the smallest layout that still shows the difference, as flags
 
