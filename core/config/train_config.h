@@ -145,7 +145,7 @@ struct TrainConfig {
   bool keep_cheap_outputs = false;
 
   // Data.
-  std::string data_path;  // empty: the Debian corpus, or generated sentences
+  std::string data_path;  // of core/config/data_choice.h; empty: the Debian corpus, or generated sentences
   bool mock_data = false;
   DocumentSettings documents;
   double validation_fraction = 0.05;
