@@ -60,6 +60,15 @@ TEST_F(Report, ARunBecomesAPage) {
   EXPECT_EQ(run("ranklab report a -o a.html --force").exit_code, 0);
   EXPECT_EQ(run("ln a/metrics.jsonl a/m.html && ranklab report a -o a/m.html --force").exit_code, 2);
 
+  // The losses alone: a file of its own, with what its drawing needs.
+  ASSERT_EQ(run("ranklab report a -o loss.svg").exit_code, 0);
+  const std::string picture = text("loss.svg");
+  for (const char* part : {"<svg xmlns=\"http://www.w3.org/2000/svg\" ", "data-name=\"training\"",
+                           "data-name=\"validation\"", "\nsvg .line.a {", "prefers-color-scheme: dark"})
+    EXPECT_NE(picture.find(part), std::string::npos) << part;
+  for (const char* part : {"\nsection", "\nbody", "@print"}) EXPECT_EQ(picture.find(part), std::string::npos) << part;
+  EXPECT_EQ(picture.find("</svg>"), picture.size() - 7);
+
   const nlohmann::json data = answer_of(run("ranklab report a --json"));
   const nlohmann::json& one = data.at("runs")[0];
   EXPECT_EQ(one["glance"]["steps"]["value"], 3);
