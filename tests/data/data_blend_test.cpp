@@ -122,8 +122,8 @@ TEST(DataBlend, EverySplitSeesTheSameGlobalBatch) {
         for (int64_t i = 0; i < count; ++i) {
           const TokenBatch part = split.train(step, i, d), checked = split.validation(step, i, d);
           const auto same = [&](const TokenBatch& whole, const TokenBatch& of) {
-            return of.tokens_BS.equal(whole.tokens_BS.narrow(0, of.first_sample, micro)) &&
-                   of.targets_BS.equal(whole.targets_BS.narrow(0, of.first_sample, micro));
+            return of.tokens_BS.equal(whole.tokens_BS.narrow(0, of.first_sample, of.tokens_BS.size(0))) &&
+                   of.targets_BS.equal(whole.targets_BS.narrow(0, of.first_sample, of.tokens_BS.size(0)));
           };
           EXPECT_TRUE(same(one.train(step, 0, 0), part)) << step;
           EXPECT_TRUE(same(one.validation(step, 0, 0), checked)) << step;
