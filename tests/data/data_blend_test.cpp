@@ -44,9 +44,9 @@ BlendedSets marked_sets(const std::vector<std::pair<double, int64_t>>& weights_a
 
 TEST(DataBlend, AfterEveryPrefixEachSetHasItsShareButForLessThanOne) {
   const std::vector<std::vector<double>> blends = {
-      {1},          {0.7, 0.3},       {0.5, 0.5},    {1, 1, 1},
-      {5, 3, 2, 1}, {0.01, 0.9, 0.4}, {1e-9, 1, 1},  {0.335, 0.23, 0.156, 0.111, 0.099, 0.051, 0.018},
-      {1e6, 1},     {8, 4, 2, 1, 1},  {1, 1, 1, 997}};
+      {1},          {0.7, 0.3},       {0.5, 0.5},     {1, 1, 1},
+      {5, 3, 2, 1}, {0.01, 0.9, 0.4}, {1e-9, 1, 1},   {0.335, 0.23, 0.156, 0.111, 0.099, 0.051, 0.018},
+      {1e6, 1},     {8, 4, 2, 1, 1},  {1, 1, 1, 997}, {508, 292, 146, 3, 1, 1, 1}};
   for (const std::vector<double>& weights : blends) {
     const DataBlend blend(weights);
     double sum = 0;
