@@ -83,6 +83,15 @@ TEST_F(Report, ARunBecomesAPage) {
   EXPECT_EQ(one["glance"]["loss of the first step"]["value"], first["loss"]);
 }
 
+// The README's curve is drawn from the metrics that are committed beside it.
+TEST_F(Report, ThePictureOfTheRecordedRunIsTheCommands) {
+  const fs::path recorded = fs::path(RANKLAB_README).parent_path() / "examples/runs/gpt_10m";
+  ASSERT_EQ(run("ranklab report '" + recorded.string() + "' -o recorded.svg").exit_code, 0);
+  EXPECT_EQ(text("recorded.svg"), text_of_file((recorded / "loss.svg").string()))
+      << "draw it anew: ranklab report examples/runs/gpt_10m -o examples/runs/gpt_10m/loss.svg --force";
+  EXPECT_THAT(text_of_file(RANKLAB_README), HasSubstr("](examples/runs/gpt_10m/loss.svg)"));
+}
+
 TEST_F(Report, ARunRecordsWhereItsSettingsCameFrom) {
   std::ofstream(folder_ + "/mine.toml") << "[optim]\nlr = 0.002\n";
   ASSERT_EQ(
