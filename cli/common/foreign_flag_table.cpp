@@ -6,6 +6,7 @@
 #include "cli/common/foreign_flags.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/data_choice.h"
 
 namespace ranklab {
 namespace {
@@ -82,6 +83,13 @@ Words profiled_steps(const Words& values, const Words&) {
 // Megatron-LM's three values, which one setting holds.
 Words rampup(const Words& values, const Words&) { return {"--rampup-batch-size", join(values, " ")}; }
 
+// Its weights and paths in turn, which one setting holds.
+Words data_path(const Words& values, const Words&) {
+  if (values.size() == 1) return {"--data-path", values[0]};
+  if (!weight_in(values[0])) refuse("several data sets have no weights", "pass a weight before each: 0.7 A 0.3 B");
+  return {"--data-path=" + join(values, " ")};
+}
+
 Words experiment(const Words& values, const Words&) { return {"--log-dir", "runs/" + values[0]}; }
 Words without_validation(const Words&, const Words&) { return {"--eval-interval", "0"}; }
 
@@ -123,6 +131,7 @@ std::vector<ForeignFlag> make_flags() {
       {"--moe-intermediate-size", 1, called("--moe-ffn-hidden-size")},
       // Megatron-LM
       {"--rampup-batch-size", 3, rampup, /*also_own=*/true},
+      {"--data-path", 1, data_path, /*also_own=*/true, /*and_more=*/true},
       // torchrun
       {"--nproc-per-node", 1, called("--world-size")},
       {"--nnodes", 1, missing("use ranklab launch, which takes it")},

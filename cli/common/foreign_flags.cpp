@@ -6,6 +6,7 @@
 #include "cli/common/command_line.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/data_choice.h"
 
 namespace ranklab {
 namespace {
@@ -67,10 +68,12 @@ class Translation {
     if (equals != std::string::npos) values.push_back(word.substr(equals + 1));
     while (values.size() < foreign.values && at_ < words_.size() && !words_[at_].starts_with("--"))
       values.push_back(words_[at_++]);
+    while (foreign.and_more && at_ < words_.size() && (!words_[at_].starts_with('-') || weight_in(words_[at_])))
+      values.push_back(words_[at_++]);
     const std::string spelt = word.substr(0, equals);
-    RANKLAB_CHECK(values.size() == foreign.values, ErrorKind::kInvalidArgument, .where = "ranklab " + command_.name(),
-                  .what = spelt + " has another number of values", .got = std::to_string(values.size()),
-                  .want = std::to_string(foreign.values),
+    RANKLAB_CHECK(values.size() == foreign.values || (foreign.and_more && !values.empty()), ErrorKind::kInvalidArgument,
+                  .where = "ranklab " + command_.name(), .what = spelt + " has another number of values",
+                  .got = std::to_string(values.size()), .want = std::to_string(foreign.values),
                   .fix = foreign.values > 0 ? "pass the value after it" : "leave the value out");
     try {
       for (std::string& own : foreign.convert(values, words_)) out_.push_back(std::move(own));

@@ -23,6 +23,7 @@ struct ForeignFlag {
   size_t values = 1;      // words that belong to it
   Conversion convert;
   bool also_own = false;  // ranklab has an option of this name, which takes other values; otherwise its own one wins
+  bool and_more = false;  // so many values or more, up to the next option
 };
 // cli/common/foreign_flag_table.cpp
 std::span<const ForeignFlag> foreign_flags();

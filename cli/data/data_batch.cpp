@@ -31,14 +31,14 @@ struct DocumentPart {
 
 struct Sequence {
   DrawnSample drawn;
-  int64_t offset = 0;  // in the data
+  int64_t offset = 0;  // in its data set
   std::vector<DocumentPart> documents = {};
   std::vector<int64_t> tokens = {};
   int64_t last_target = 0;           // the token after the last one; each other target is the next token
   std::vector<int64_t> starts = {};  // positions where documents begin, if the settings ask for documents
 };
 
-std::vector<DocumentPart> parts_of(const TrainingData& data, int64_t begin, int64_t end) {
+std::vector<DocumentPart> parts_of(const DataSet& data, int64_t begin, int64_t end) {
   std::vector<DocumentPart> parts;
   for (const DataDocument& document : data.documents) {
     const int64_t from = std::max(begin, document.begin), to = std::min(end, document.end);
@@ -53,13 +53,14 @@ std::vector<Sequence> read_microbatch(const TrainingData& data, const BatchSourc
   DocumentSettings ends = settings;
   ends.reset_attention_mask = settings.any();  // their ends are wanted for losses, too
   const std::shared_ptr<const Documents> documents = documents_of(batch.tokens_BS, ends);
-  const int64_t length = data.dataset->seq_length();
+  const int64_t length = source.seq_length();
   std::vector<Sequence> sequences;
   for (const DrawnSample& drawn : source.draw(step, microbatch, dp_rank)) {
     const auto row = static_cast<int64_t>(sequences.size());
     const int64_t* const tokens = batch.tokens_BS.const_data_ptr<int64_t>() + row * length;
-    Sequence one{.drawn = drawn, .offset = data.dataset->begin_of(Split::kTrain, drawn.sample)};
-    one.documents = parts_of(data, one.offset, one.offset + length);
+    const DataSet& set = data.sets[drawn.set];
+    Sequence one{.drawn = drawn, .offset = set.dataset->begin_of(Split::kTrain, drawn.sample)};
+    one.documents = parts_of(set, one.offset, one.offset + length);
     one.tokens.assign(tokens, tokens + length);
     one.last_target = batch.targets_BS.const_data_ptr<int64_t>()[(row + 1) * length - 1];
     if (documents) one.starts = documents->starts[static_cast<size_t>(row)];
@@ -71,7 +72,7 @@ std::vector<Sequence> read_microbatch(const TrainingData& data, const BatchSourc
 // Without a tokenizer, only bytes can be shown as text.
 std::optional<std::string> text_of(const TrainingData& data, const Sequence& sequence) {
   if (data.text) return data.text->shown(sequence.tokens);
-  if (data.vocab_size > ByteTokenizer::kVocabSize) return {};
+  if (data.vocab_size() > ByteTokenizer::kVocabSize) return {};
   return printable_text(sequence.tokens);
 }
 
@@ -88,6 +89,7 @@ Json json_of(const TrainingData& data, const Sequence& sequence) {
     documents.push_back({{"document", part.name}, {"offset", part.offset}, {"tokens", part.tokens}});
   const std::optional<std::string> text = text_of(data, sequence);
   return {{"sequence", sequence.drawn.sequence},
+          {"data_set", data.sets[sequence.drawn.set].source},
           {"epoch", sequence.drawn.epoch},
           {"sample", sequence.drawn.sample},
           {"offset", sequence.offset},
@@ -112,7 +114,8 @@ void print_sequence(const TrainingData& data, const Sequence& sequence) {
   for (const DocumentPart& part : sequence.documents)
     places.push_back(strprintf("%s %ld-%ld", part.name.c_str(), static_cast<long>(part.offset),
                                static_cast<long>(part.offset + part.tokens - 1)));
-  std::printf("    sequence %ld  sample %ld  %s  \"%s\"\n", static_cast<long>(sequence.drawn.sequence),
+  const std::string set = data.sets.size() == 1 ? "" : data.sets[sequence.drawn.set].path + "  ";
+  std::printf("    sequence %ld  %ssample %ld  %s  \"%s\"\n", static_cast<long>(sequence.drawn.sequence), set.c_str(),
               static_cast<long>(sequence.drawn.sample), join(places, ", ").c_str(), text.c_str());
   if (!sequence.starts.empty()) std::printf("      documents begin at %s\n", join(sequence.starts, " ").c_str());
 }
@@ -121,7 +124,7 @@ void print_sequence(const TrainingData& data, const Sequence& sequence) {
 BatchSource source_of(const TrainingData& data, const RunPlan& plan, int64_t step) {
   BatchSource source = make_batch_source(data, plan);
   if (plan.config.load.empty()) return source;
-  const CheckpointChoice choice = choose_checkpoint(plan, data_identity(*data.tokens, *data.dataset));
+  const CheckpointChoice choice = choose_checkpoint(plan, data_identity(data));
   const DataCursor cursor = data_cursor(choice, plan.config.finetune);
   RANKLAB_CHECK(step >= cursor.step, ErrorKind::kInvalidArgument, .where = "--step",
                 .what = "the run goes on from a checkpoint after this step", .got = std::to_string(step),
@@ -148,6 +151,20 @@ Json show_ranks(const DataBatchOptions& options, const TrainingData& data, const
   return {{"dp_rank", dp_rank}, {"ranks", ranks}, {"microbatches", std::move(microbatches)}};
 }
 
+std::string passes_text(const TrainingData& data, const std::vector<double>& epochs) {
+  std::vector<std::string> passes;
+  for (size_t i = 0; i < epochs.size(); ++i)
+    passes.push_back(strprintf("%.4g passes over ", epochs[i]) + data.sets[i].source);
+  return join(passes, ", ");
+}
+
+Json sets_json(const TrainingData& data, const std::vector<double>& epochs) {
+  Json sets = Json::array();
+  for (size_t i = 0; i < epochs.size(); ++i)
+    sets.push_back({{"source", data.sets[i].source}, {"share", data.blend->shares()[i]}, {"epoch", epochs[i]}});
+  return sets;
+}
+
 }  // namespace
 
 int print_data_batch(const DataBatchOptions& options) {
@@ -158,10 +175,11 @@ int print_data_batch(const DataBatchOptions& options) {
   const TrainingData data = open_training_data(plan);
   const BatchSource source = source_of(data, plan, options.step);
   const BatchShape& shape = source.shape();
+  const std::vector<double> epochs = source.epochs(options.step);
   if (!options.json)
-    std::printf("step %ld: %ld sequences of %ld tokens, after %.4g passes over %s\n", static_cast<long>(options.step),
-                static_cast<long>(shape.global_batch_size()), static_cast<long>(data.dataset->seq_length()),
-                source.epoch(options.step), data.source.c_str());
+    std::printf("step %ld: %ld sequences of %ld tokens, after %s\n", static_cast<long>(options.step),
+                static_cast<long>(shape.global_batch_size()), static_cast<long>(source.seq_length()),
+                passes_text(data, epochs).c_str());
   Json batch = Json::array();
   for (int dp_rank = 0; dp_rank < shape.dp_size; ++dp_rank) {
     const std::vector<int> ranks = ranks_of(plan, dp_rank);
@@ -170,11 +188,12 @@ int print_data_batch(const DataBatchOptions& options) {
   }
   if (!options.json) return 0;
   std::printf("%s", json_result({{"step", options.step},
-                                 {"source", data.source},
+                                 {"source", data.source()},
                                  {"global_batch_size", shape.global_batch_size()},
                                  {"micro_batch_size", shape.micro_batch_size},
-                                 {"seq_length", data.dataset->seq_length()},
-                                 {"epoch", source.epoch(options.step)},
+                                 {"seq_length", source.seq_length()},
+                                 {"epoch", epochs.size() == 1 ? Json(epochs[0]) : Json(nullptr)},
+                                 {"data_sets", sets_json(data, epochs)},
                                  {"batch", std::move(batch)}})
                         .c_str());
   return 0;

@@ -16,6 +16,7 @@
 #include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/data_choice.h"
 #include "core/data/token_shard.h"
 #include "core/data/tokenizer/tokenizer.h"
 
@@ -33,7 +34,8 @@ struct DataOptions {
   std::string json_key = InputFormat{}.json_key;
   bool append_eod = false;
   std::optional<int64_t> eod_token;
-  std::string folder, tokenizer;
+  std::vector<std::string> folders;
+  std::string tokenizer;
   bool force = false, json = false;
 };
 
@@ -111,13 +113,7 @@ int prepare(const DataOptions& options) {
   return 0;
 }
 
-int info(const std::string& folder, bool json) {
-  const ShardIndex index = read_shard_index(folder);
-  verify_shards(folder);  // index, headers and tokens
-  if (json) {
-    std::fputs(json_result(index_json(folder, index)).c_str(), stdout);
-    return 0;
-  }
+void print_index(const std::string& folder, const ShardIndex& index) {
   std::printf("%s: %ld tokens, %s, vocabulary %ld, %s\n", folder.c_str(), static_cast<long>(index.tokens()),
               index.width == TokenWidth::kUint16 ? "uint16" : "uint32", static_cast<long>(index.vocab_size),
               index.complete ? "complete" : "unfinished: run data prepare again");
@@ -130,6 +126,30 @@ int info(const std::string& folder, bool json) {
   for (const ShardInfo& shard : index.shards)
     std::printf("  %s: %ld tokens, hash %016lx, verified\n", shard.name.c_str(), static_cast<long>(shard.tokens),
                 static_cast<unsigned long>(shard.hash));
+}
+
+// Folders, or those of a blend with their weights: how long a pass over each lasts.
+int info(const DataOptions& options) {
+  const std::vector<DataChoice> choices = data_choices(join(options.folders, " "));
+  double sum = 0;
+  for (const DataChoice& choice : choices) sum += choice.weight;
+  nlohmann::ordered_json sets = nlohmann::ordered_json::array();
+  for (const auto& [weight, folder] : choices) {
+    const ShardIndex index = read_shard_index(folder);
+    verify_shards(folder);  // index, headers and tokens
+    const double share = weight / sum, pass_tokens = static_cast<double>(index.tokens()) / share;
+    sets.push_back(index_json(folder, index));
+    if (choices.size() > 1) {
+      sets.back()["share"] = share;
+      sets.back()["tokens_of_the_blend_per_pass"] = pass_tokens;
+    }
+    if (options.json) continue;
+    print_index(folder, index);
+    if (choices.size() > 1)
+      std::printf("  %.4g %% of the blend, which gives %s tokens in one pass over this set\n", 100 * share,
+                  human_count(pass_tokens).c_str());
+  }
+  if (options.json) std::fputs(json_result(choices.size() == 1 ? sets[0] : sets).c_str(), stdout);
   return 0;
 }
 
@@ -188,11 +208,14 @@ CommandAction setup_data(CommandLine& app) {
       "  ranklab data tokenizer train book.txt --vocab-size 8192 -o tok\n"
       "  ranklab data prepare book.txt --tokenizer tok --append-eod --out shards\n"
       "  ranklab data batch --step 3 --data-path shards\n"
-      "  ranklab train --data-path shards");
+      "  ranklab train --data-path shards\n"
+      "  ranklab train --data-path 0.7 shards 0.3 more");
   auto options = std::make_shared<DataOptions>();
   CommandLine* make = add_prepare(app, options);
-  CommandLine* show = app.add_subcommand("info", "print a folder's shards and verify every token");
-  show->add_option("FOLDER", options->folder, "folder of shards")->required();
+  CommandLine* show =
+      app.add_subcommand("info", "print a folder's shards, or those of a blend, and verify every token");
+  show->add_option("FOLDER", options->folders, "folder of shards; of a blend weights and folders: 0.7 A 0.3 B")
+      ->required();
   show->add_flag("--json", options->json, "print one JSON object");
   CommandLine* batch = app.add_subcommand("batch", "print what a step of a run trains on: documents, offsets, tokens");
   const CommandAction batch_action = add_data_batch(*batch);
@@ -204,7 +227,7 @@ CommandAction setup_data(CommandLine& app) {
     if (exports->parsed()) return export_action();
     if (tokenizer->parsed()) return tokenizer_action();
     if (make->parsed()) return prepare(*options);
-    if (show->parsed()) return info(options->folder, options->json);
+    if (show->parsed()) return info(*options);
     if (batch->parsed()) return batch_action();
     std::printf("%s", app.help().c_str());
     return 0;

@@ -23,11 +23,11 @@
 #include "core/base/output_file.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
-#include "core/data/token_shard.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/generate.h"
 #include "core/runtime/run_scorer.h"
 #include "core/runtime/text_codec.h"
+#include "core/runtime/training_data.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -181,9 +181,8 @@ void choose_text(const RunPlan& plan, GenerateRequest& request, const std::strin
     tokenizer = open_tokenizer(request.tokenizer);
   else if (request.model)
     tokenizer = request.model->checkpoint ? tokenizer_of(*request.model->checkpoint) : find_tokenizer(load);
-  else if (plan.config.train_iters > 0 && std::filesystem::is_directory(plan.config.data_path) &&
-           !plan.config.mock_data)
-    tokenizer = open_shard_tokenizer(plan.config.data_path, read_shard_index(plan.config.data_path));
+  else if (plan.config.train_iters > 0 && !plan.config.mock_data)
+    tokenizer = tokenizer_of_data(plan.config);
   request.text = make_text_codec(std::move(tokenizer), plan.config.model.vocab_size);
   if (!request.text) return;
   for (const int64_t token : request.text->prompt(request.prompt))

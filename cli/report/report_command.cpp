@@ -24,11 +24,22 @@ struct ReportOptions {
   bool force = false, json = false;
 };
 
+bool is_picture(const ReportOptions& options) { return options.out.ends_with(".svg"); }
+
+std::string written(const ReportOptions& options, const std::vector<viz::RunFacts>& runs) {
+  if (!is_picture(options)) return viz::report_page(runs);
+  std::string picture = viz::loss_picture(runs);
+  RANKLAB_CHECK(!picture.empty(), ErrorKind::kBadFile, .where = "report", .what = "there are no losses to draw",
+                .got = quote(join(options.runs, ", ")), .want = "a metrics.jsonl that ranklab train wrote",
+                .fix = "train the run, or pass its --log-dir");
+  return picture;
+}
+
 void check_out(const ReportOptions& options) {
   if (options.out.empty()) return;
-  RANKLAB_CHECK(options.out.ends_with(".html"), ErrorKind::kInvalidArgument, .where = "report",
-                .what = "not the name of a page", .got = quote(options.out), .want = "a name that ends in .html",
-                .fix = "use -o report.html");
+  RANKLAB_CHECK(options.out.ends_with(".html") || is_picture(options), ErrorKind::kInvalidArgument, .where = "report",
+                .what = "not the name of a page", .got = quote(options.out),
+                .want = "a name that ends in .html, or in .svg for the losses alone", .fix = "use -o report.html");
   std::vector<std::string> inputs;
   for (const std::string& run : options.runs)
     for (std::string& file : viz::files_of_run(run)) inputs.push_back(std::move(file));
@@ -47,7 +58,7 @@ int run_report(const ReportOptions& options) {
   for (const std::string& path : options.runs) runs.push_back(viz::run_facts(path));
   if (!options.out.empty()) {
     write_file_atomically(
-        options.out, viz::report_page(runs),
+        options.out, written(options, runs),
         {.where = "report", .what = "cannot write the page", .fix = "check the folder and its space"});
     std::fprintf(stderr, "wrote %s\n", options.out.c_str());
   }
@@ -71,12 +82,14 @@ CommandAction setup_report(CommandLine& app) {
   app.add_option("RUN", options->runs, "the folder of a run (its --log-dir), or last; a second one to compare it with")
       ->required()
       ->type_name("FOLDER");
-  app.add_option("-o,--out", options->out, "the page to write, one HTML file that needs no network")->type_name("FILE");
+  app.add_option("-o,--out", options->out,
+                 "the page to write, one HTML file that needs no network; NAME.svg: the losses alone, as a picture")
+      ->type_name("FILE");
   app.add_flag("--force", options->force, "write -o over a file of that name");
   app.add_flag("--json", options->json, "print what it says as one JSON object");
   app.footer(
       "Examples:\n  ranklab report last -o report.html\n  ranklab report runs/before runs/after -o compare.html\n"
-      "  ranklab report last --json");
+      "  ranklab report last -o loss.svg\n  ranklab report last --json");
   return [options] { return run_report(*options); };
 }
 

@@ -20,6 +20,9 @@ void add_sentinels(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "sentinel.drift_interval", {"--sentinel-drift-interval"},
                         "steps between comparisons of the replicas' weights (0: never)",
                         RANKLAB_FIELD(sentinels.drift_interval), count(0)));
+  rows.push_back(number(g, "sentinel.histogram_interval", {"--sentinel-histogram-interval"},
+                        "steps between histograms of gradients and weights, for --tensorboard-dir (0: none)",
+                        RANKLAB_FIELD(sentinels.histogram_interval), count(0)));
 }
 
 void add_dump(std::vector<ConfigField>& rows) {

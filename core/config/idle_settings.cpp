@@ -146,6 +146,12 @@ std::vector<IdleRow> make_idle_rows() {
       [](const RunPlan& p) { return p.config.sentinels.mode >= SentinelMode::kStandard; },
       "--sentinel-mode standard or debug");
   add(
+      {"sentinel.histogram_interval"},
+      [](const RunPlan& p) {
+        return p.config.sentinels.mode >= SentinelMode::kStandard && !p.config.tensorboard_dir.empty();
+      },
+      "--sentinel-mode standard or debug, and --tensorboard-dir");
+  add(
       {"trace.step_start", "trace.step_end"}, [](const RunPlan& p) { return p.config.trace || p.config.profile; },
       "--trace or --profile");
   add(

@@ -5,6 +5,7 @@
 #include "core/base/utf8.h"
 #include "core/config/config_fields.h"
 #include "core/config/context_choice.h"
+#include "core/config/data_choice.h"
 #include "core/config/dump_choice.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/lr_choice.h"
@@ -37,6 +38,7 @@ void check_numbers(const TrainConfig& c) {
 }
 
 void check_data(const TrainConfig& c) {
+  data_choices(c.data_path);
   RANKLAB_CHECK(!c.mock_data || c.data_path.empty(), ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--mock-data and --data-path contradict each other",
                 .got = "--mock-data, --data-path " + c.data_path, .want = "one of them",

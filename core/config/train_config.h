@@ -41,10 +41,11 @@ struct DocumentSettings {
 // What watches a run's numbers (core/config/sentinel_rules.h).
 struct SentinelSettings {
   SentinelMode mode = SentinelMode::kOff;
-  std::string rules;             // changes of the table's rows
-  int64_t interval = 0;          // steps between looks at tensors; 0: 10, in debug 1
-  int64_t probe_interval = 0;    // ... between forwards of the probe; 0: 20, in debug 1
-  int64_t drift_interval = 100;  // ... between comparisons of the replicas' weights; 0: never
+  std::string rules;                 // changes of the table's rows
+  int64_t interval = 0;              // steps between looks at tensors; 0: 10, in debug 1
+  int64_t probe_interval = 0;        // ... between forwards of the probe; 0: 20, in debug 1
+  int64_t drift_interval = 100;      // ... between comparisons of the replicas' weights; 0: never
+  int64_t histogram_interval = 100;  // ... between histograms for TensorBoard; 0: none
 
   int64_t steps_between_looks() const { return interval > 0 ? interval : mode == SentinelMode::kDebug ? 1 : 10; }
   int64_t steps_between_probes() const {
@@ -145,7 +146,7 @@ struct TrainConfig {
   bool keep_cheap_outputs = false;
 
   // Data.
-  std::string data_path;  // empty: the Debian corpus, or generated sentences
+  std::string data_path;  // of core/config/data_choice.h; empty: the Debian corpus, or generated sentences
   bool mock_data = false;
   DocumentSettings documents;
   double validation_fraction = 0.05;

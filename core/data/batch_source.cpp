@@ -1,5 +1,8 @@
 #include "core/data/batch_source.h"
 
+#include <map>
+#include <utility>
+
 #include "core/base/error.h"
 #include "core/base/philox.h"
 #include "core/sim/aten.h"
@@ -15,7 +18,10 @@ std::span<int64_t> row(const at::Tensor& tensor_BS, int64_t index) {
 }  // namespace
 
 BatchSource::BatchSource(std::shared_ptr<const TokenDataset> dataset, BatchShape shape, uint64_t seed, BatchRamp ramp)
-    : dataset_(std::move(dataset)), shape_(shape), seed_(seed), ramp_(ramp) {
+    : BatchSource({{std::move(dataset)}, std::make_shared<DataBlend>(std::vector<double>{1})}, shape, seed, ramp) {}
+
+BatchSource::BatchSource(BlendedSets data, BatchShape shape, uint64_t seed, BatchRamp ramp)
+    : data_(std::move(data)), shape_(shape), seed_(seed), ramp_(ramp) {
   RANKLAB_CHECK(shape.micro_batch_size > 0 && shape.num_microbatches > 0 && shape.dp_size > 0,
                 ErrorKind::kInvalidArgument, .where = "data", .what = "every batch dimension must be positive",
                 .got = "micro batch " + std::to_string(shape.micro_batch_size) + ", microbatches " +
@@ -46,24 +52,21 @@ TokenBatch BatchSource::empty(const BatchShape& of, int64_t microbatch, int dp_r
   RANKLAB_CHECK(microbatch >= 0 && microbatch < of.num_microbatches && dp_rank >= 0 && dp_rank < shape_.dp_size,
                 ErrorKind::kInternal, .where = "data", .what = "microbatch or dp rank out of range",
                 .got = "microbatch " + std::to_string(microbatch) + ", dp_rank " + std::to_string(dp_rank));
-  const auto shape = {shape_.micro_batch_size, dataset_->seq_length()};
+  const auto shape = {shape_.micro_batch_size, seq_length()};
   return {at::empty(shape, at::kLong), at::empty(shape, at::kLong), first_sample(of, microbatch, dp_rank)};
 }
 
 std::vector<DrawnSample> BatchSource::draw(int64_t step, int64_t microbatch, int dp_rank) const {
-  const int64_t size = dataset_->samples(Split::kTrain);
+  const int64_t first = first_sample(shape_of(step), microbatch, dp_rank);
   std::vector<DrawnSample> drawn;
-  int64_t permuted_epoch = -1;
-  RandomPermutation permutation(1, 0, 0);
-  for (int64_t j = 0; j < shape_.micro_batch_size; ++j) {
-    const int64_t sequence = first_sample(shape_of(step), microbatch, dp_rank) + j;
-    const int64_t position = samples_before(step) + sequence;
-    if (position / size != permuted_epoch) {
-      permuted_epoch = position / size;
-      permutation = RandomPermutation(static_cast<uint64_t>(size), seed_, static_cast<uint64_t>(permuted_epoch));
-    }
-    const auto sample = static_cast<int64_t>(permutation(static_cast<uint64_t>(position % size)));
-    drawn.push_back({.sequence = sequence, .epoch = permuted_epoch, .sample = sample});
+  std::map<std::pair<size_t, int64_t>, RandomPermutation> orders;  // of a set and an epoch
+  for (const auto& [set_index, index] : data_.blend->places(samples_before(step) + first, shape_.micro_batch_size)) {
+    const int64_t size = set(set_index).samples(Split::kTrain), epoch = index / size;
+    // Sets of one size have orders of their own.
+    const uint64_t key = static_cast<uint64_t>(epoch) + (static_cast<uint64_t>(set_index) << 48);
+    const auto order = orders.try_emplace({set_index, epoch}, static_cast<uint64_t>(size), seed_, key).first;
+    const auto sample = static_cast<int64_t>(order->second(static_cast<uint64_t>(index % size)));
+    drawn.push_back({first + static_cast<int64_t>(drawn.size()), set_index, epoch, sample});
   }
   return drawn;
 }
@@ -72,26 +75,34 @@ TokenBatch BatchSource::train(int64_t step, int64_t microbatch, int dp_rank) con
   TokenBatch batch = empty(shape_of(step), microbatch, dp_rank);
   int64_t j = 0;
   for (const DrawnSample& drawn : draw(step, microbatch, dp_rank)) {
-    dataset_->read(Split::kTrain, drawn.sample, row(batch.tokens_BS, j), row(batch.targets_BS, j));
+    set(drawn.set).read(Split::kTrain, drawn.sample, row(batch.tokens_BS, j), row(batch.targets_BS, j));
     ++j;
   }
   return batch;
 }
 
 TokenBatch BatchSource::validation(int64_t index, int64_t microbatch, int dp_rank) const {
-  const int64_t size = dataset_->samples(Split::kValidation);
-  RANKLAB_CHECK(size > 0, ErrorKind::kInvalidArgument, .where = "data", .what = "there is no validation split",
+  RANKLAB_CHECK(has_validation(), ErrorKind::kInvalidArgument, .where = "data", .what = "there is no validation split",
                 .got = "0 samples", .fix = "set --validation-fraction above 0");
   TokenBatch batch = empty(shape_, microbatch, dp_rank);
-  for (int64_t j = 0; j < shape_.micro_batch_size; ++j) {
-    const int64_t position = index * shape_.global_batch_size() + batch.first_sample + j;
-    dataset_->read(Split::kValidation, position % size, row(batch.tokens_BS, j), row(batch.targets_BS, j));
+  const int64_t position = index * shape_.global_batch_size() + batch.first_sample;
+  int64_t j = 0;
+  for (const auto& [set_index, at] : data_.blend->places(position, shape_.micro_batch_size)) {
+    const TokenDataset& from = set(set_index);
+    from.read(Split::kValidation, at % from.samples(Split::kValidation), row(batch.tokens_BS, j),
+              row(batch.targets_BS, j));
+    ++j;
   }
   return batch;
 }
 
-double BatchSource::epoch(int64_t step) const {
-  return static_cast<double>(samples_before(step)) / static_cast<double>(dataset_->samples(Split::kTrain));
+std::vector<double> BatchSource::epochs(int64_t step) const {
+  const int64_t before = samples_before(step);
+  const std::vector<int64_t> drawn = data_.sets.size() == 1 ? std::vector{before} : data_.blend->counts_before(before);
+  std::vector<double> epochs;
+  for (size_t i = 0; i < drawn.size(); ++i)
+    epochs.push_back(static_cast<double>(drawn[i]) / static_cast<double>(set(i).samples(Split::kTrain)));
+  return epochs;
 }
 
 }  // namespace ranklab

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/batch_ramp.h"
+#include "core/data/data_blend.h"
 #include "core/data/token_dataset.h"
 
 namespace ranklab {
@@ -34,34 +35,37 @@ struct TokenBatch {
 // A sequence of a batch, before it is read.
 struct DrawnSample {
   int64_t sequence = 0;  // index in the global batch
-  int64_t epoch = 0;     // completed passes over the data
-  int64_t sample = 0;    // index in the training split
+  size_t set = 0;        // of a blend of data sets
+  int64_t epoch = 0;     // completed passes over that set
+  int64_t sample = 0;    // index in its training split
 };
 
 class BatchSource {
  public:
-  // REQUIRES: dataset outlives the source (shared).
   // `ramp`: of the batch sizes; without one each is the shape's.
+  BatchSource(BlendedSets data, BatchShape shape, uint64_t seed, BatchRamp ramp = {});
   BatchSource(std::shared_ptr<const TokenDataset> dataset, BatchShape shape, uint64_t seed, BatchRamp ramp = {});
 
   // Step `step` starts after this many samples; before the first call step 0 starts with the first sample.
   void seek(int64_t step, int64_t consumed_samples);
 
-  // The sequences of a microbatch, in order. Every epoch visits the dataset in a newly shuffled order.
+  // The sequences of a microbatch, in order. Every epoch visits a data set in a newly shuffled order.
   std::vector<DrawnSample> draw(int64_t step, int64_t microbatch, int dp_rank) const;
   TokenBatch train(int64_t step, int64_t microbatch, int dp_rank) const;
-  // Validation batches are the same for every step and layout: batch k of the unshuffled split, wrapping around.
+  // Validation batches are the same for every step and layout: batch k of the unshuffled splits, wrapping around.
   TokenBatch validation(int64_t batch, int64_t microbatch, int dp_rank) const;
-  double epoch(int64_t step) const;  // passes over the data before this step
+  bool has_validation() const { return set(0).samples(Split::kValidation) > 0; }
+  std::vector<double> epochs(int64_t step) const;  // passes over each data set before this step
   const BatchShape& shape() const { return shape_; }
-  const TokenDataset& dataset() const { return *dataset_; }
+  int64_t seq_length() const { return set(0).seq_length(); }
 
  private:
   BatchShape shape_of(int64_t step) const;
   static int64_t first_sample(const BatchShape& shape, int64_t microbatch, int dp_rank);
   TokenBatch empty(const BatchShape& shape, int64_t microbatch, int dp_rank) const;
-  std::shared_ptr<const TokenDataset> dataset_;
+  const TokenDataset& set(size_t index) const { return *data_.sets[index]; }
   int64_t samples_before(int64_t step) const;
+  BlendedSets data_;
   BatchShape shape_;
   uint64_t seed_;
   BatchRamp ramp_;

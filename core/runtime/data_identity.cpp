@@ -4,10 +4,13 @@
 #include <vector>
 
 #include "core/base/checksum.h"
+#include "core/base/text.h"
+#include "core/runtime/training_data.h"
 
 namespace ranklab {
+namespace {
 
-std::map<std::string, std::string> data_identity(const TokenSequence& tokens, const TokenDataset& dataset) {
+std::string hash_of(const TokenSequence& tokens) {
   constexpr int64_t kStretches = 64, kTokens = int64_t{1} << 16;
   const int64_t size = tokens.size();
   const int64_t stretches = std::min(kStretches, (size + kTokens - 1) / kTokens);
@@ -19,9 +22,23 @@ std::map<std::string, std::string> data_identity(const TokenSequence& tokens, co
     tokens.read(begin, buffer);
     hash.add({reinterpret_cast<const char*>(buffer.data()), buffer.size() * sizeof(int64_t)});
   }
-  return {{"tokens", std::to_string(size)},
-          {"training samples", std::to_string(dataset.samples(Split::kTrain))},
-          {"xxh3", xxh3_text(hash.value())}};
+  return xxh3_text(hash.value());
+}
+
+}  // namespace
+
+std::map<std::string, std::string> data_identity(const TrainingData& data) {
+  std::map<std::string, std::string> identity;
+  for (size_t i = 0; i < data.sets.size(); ++i) {
+    const DataSet& set = data.sets[i];
+    const std::string of = data.sets.size() == 1 ? "" : " of data set " + std::to_string(i + 1);
+    identity["tokens" + of] = std::to_string(set.tokens->size());
+    identity["training samples" + of] = std::to_string(set.dataset->samples(Split::kTrain));
+    identity["xxh3" + of] = hash_of(*set.tokens);
+    // All digits: the order of the sequences depends on them.
+    if (!of.empty()) identity["share" + of] = strprintf("%.17g", data.blend->shares()[i]);
+  }
+  return identity;
 }
 
 }  // namespace ranklab

@@ -29,12 +29,12 @@ class TextData : public RankData {
     return to_batch(source_.train(step, microbatch, dp_rank_), step);
   }
   void seek(int64_t step, int64_t consumed_samples) override { source_.seek(step, consumed_samples); }
-  bool has_validation() const override { return source_.dataset().samples(Split::kValidation) > 0; }
+  bool has_validation() const override { return source_.has_validation(); }
   Batch validation_batch(int64_t index, int64_t microbatch) override {
     return to_batch(source_.validation(index, microbatch, dp_rank_), 0);
   }
   std::optional<int64_t> global_tokens_per_batch() const override {
-    return source_.shape().global_batch_size() * source_.dataset().seq_length();
+    return source_.shape().global_batch_size() * source_.seq_length();
   }
 
  private:
@@ -60,12 +60,8 @@ class TextDataProvider : public DataProvider {
     return std::make_unique<TextData>(make_batch_source(data_, plan, own_order ? static_cast<uint64_t>(dp_rank) : 0),
                                       dp_rank, ctx.device());
   }
-  std::string describe() const override {
-    return data_.source + ", " + std::to_string(data_.tokens->size()) +
-           (data_.are_bytes ? " byte tokens, " : " tokens, ") + std::to_string(data_.dataset->samples(Split::kTrain)) +
-           " training sequences";
-  }
-  std::map<std::string, std::string> identity() const override { return data_identity(*data_.tokens, *data_.dataset); }
+  std::string describe() const override { return data_.describe(); }
+  std::map<std::string, std::string> identity() const override { return data_identity(data_); }
   std::shared_ptr<TextCodec> text() const override { return data_.text; }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -15,6 +16,7 @@
 #include "core/base/text.h"
 #include "core/config/config_fields.h"
 #include "core/runtime/model_metrics.h"
+#include "core/runtime/sentinels/value_histogram.h"
 
 namespace ranklab {
 namespace {
@@ -68,6 +70,39 @@ std::string frame(const std::string& bytes) {
   return record;
 }
 
+void put_double(std::string& out, uint32_t field, double value) {
+  put_tag(out, field, kFixed64);
+  put_fixed(out, std::bit_cast<uint64_t>(value));
+}
+
+std::string histogram_bytes(const ValueHistogram& histogram) {
+  std::string out, limits, counts;
+  put_double(out, 1, histogram.least);
+  put_double(out, 2, histogram.most);
+  put_double(out, 3, histogram.elements);
+  put_double(out, 4, histogram.sum);
+  put_double(out, 5, histogram.squares);
+  const auto filled = [](double count) { return count > 0; };
+  const auto& all = histogram.counts;
+  const auto first = std::find_if(all.begin(), all.end(), filled) - all.begin();
+  const auto end = all.rend() - std::find_if(all.rbegin(), all.rend(), filled);
+  for (int64_t bin = std::max<int64_t>(0, first - 1); bin < end; ++bin) {
+    put_fixed(limits, std::bit_cast<uint64_t>(ValueHistogram::limit(bin)));
+    put_fixed(counts, std::bit_cast<uint64_t>(all[static_cast<size_t>(bin)]));
+  }
+  put_bytes(out, 6, limits);
+  put_bytes(out, 7, counts);
+  return out;
+}
+
+std::string summary_event(double wall_time, int64_t step, const std::string& summary) {
+  std::string event = begin_event(wall_time);
+  put_tag(event, 2, kVarint);
+  put_varint(event, static_cast<uint64_t>(step));
+  put_bytes(event, 5, summary);
+  return frame(event);
+}
+
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 // Every setting, by its key.
@@ -111,6 +146,8 @@ class TensorboardHook : public Hook {
     if (m.sentinels)
       for (const SentinelValue& one : m.sentinels->values) scalars.push_back({one.tag, one.value});
     write(tensorboard_scalar_record(now(), m.step, scalars));
+    if (m.sentinels && m.sentinels->histograms)
+      write(tensorboard_histogram_record(now(), m.step, *m.sentinels->histograms));
   }
   void on_validation(int64_t step, double loss) override {
     const std::array<TensorboardScalar, 1> scalars = {{{"loss/validation", loss}}};
@@ -154,11 +191,18 @@ std::string tensorboard_scalar_record(double wall_time, int64_t step, std::span<
     put_fixed(value, std::bit_cast<uint32_t>(static_cast<float>(scalar.value)));
     put_bytes(summary, 1, value);
   }
-  std::string event = begin_event(wall_time);
-  put_tag(event, 2, kVarint);
-  put_varint(event, static_cast<uint64_t>(step));
-  put_bytes(event, 5, summary);
-  return frame(event);
+  return summary_event(wall_time, step, summary);
+}
+
+std::string tensorboard_histogram_record(double wall_time, int64_t step, std::span<const ValueHistogram> histograms) {
+  std::string summary;
+  for (const ValueHistogram& histogram : histograms) {
+    std::string value;
+    put_bytes(value, 1, histogram.tag);
+    put_bytes(value, 5, histogram_bytes(histogram));
+    put_bytes(summary, 1, value);
+  }
+  return summary_event(wall_time, step, summary);
 }
 
 std::string tensorboard_text_record(double wall_time, std::string_view tag, std::string_view markdown) {

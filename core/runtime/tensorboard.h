@@ -1,9 +1,10 @@
 // Writes a run's scalars as a TensorBoard event file (`tensorboard --logdir DIR`), in groups: loss/, grad/, optim/,
-// speed/, memory/, experts/; and its settings once, as a table under the text tag "settings". Source: the TFRecord
-// framing (u64 length, its masked crc32c, bytes, their masked crc32c; little-endian) around tensorflow.Event protobufs
-// (wall_time 1, step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2 | tensor 8, metadata 9}}), encoded by
-// hand: a few fields need no protobuf library. Cost: some 300 bytes per step, one write each, flushed, so a crash keeps
-// what was done. Thread rule: the functions are pure; the hook runs on global rank 0's thread.
+// speed/, memory/, experts/; histograms (core/runtime/sentinels); and its settings once, as a table under the text tag
+// "settings". Source: the TFRecord framing (u64 length, its masked crc32c, bytes, their masked crc32c; little-endian)
+// around tensorflow.Event protobufs (wall_time 1, step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2 |
+// histo 5 | tensor 8, metadata 9}}), encoded by hand: a few fields need no protobuf library. Cost: some 300 bytes per
+// step, one write each, flushed, so a crash keeps what was done. Thread rule: the functions are pure; the hook runs on
+// global rank 0's thread.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,8 @@ uint32_t crc32c(std::string_view bytes);
 // A checksum of data that holds checksums is weak; TFRecord rotates by 15 and adds a constant.
 uint32_t masked_crc32c(std::string_view bytes);
 
+struct ValueHistogram;
+
 struct TensorboardScalar {
   std::string_view tag;
   double value = 0;  // stored as float
@@ -28,6 +31,10 @@ struct TensorboardScalar {
 // One framed record each.
 std::string tensorboard_version_record(double wall_time);
 std::string tensorboard_scalar_record(double wall_time, int64_t step, std::span<const TensorboardScalar> scalars);
+
+// Of the bins with elements and those between them, with one empty bin before them: HistogramProto {min 1, max 2, num
+// 3, sum 4, sum_squares 5, bucket_limit 6 and bucket 7 packed, all doubles} in field 5 of a value.
+std::string tensorboard_histogram_record(double wall_time, int64_t step, std::span<const ValueHistogram> histograms);
 
 // Markdown under a tag of the plugin "text": tensor {dtype 1: DT_STRING, shape 2 {dim 2 {size 1}}, string_val 8},
 // metadata {plugin_data 1 {plugin_name 1}}.

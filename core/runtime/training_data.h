@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 namespace ranklab {
 
 class TextCodec;
+class Tokenizer;
 
 // A file whose tokens are contiguous in the data.
 struct DataDocument {
@@ -21,18 +23,32 @@ struct DataDocument {
   int64_t begin = 0, end = 0;  // range of the data's tokens
 };
 
-struct TrainingData {
-  std::string source = {};                   // for the start banner
+// One of the data sets that --data-path names.
+struct DataSet {
+  std::string path = {};                     // as it is named; "": none is
+  std::string source = {};                   // in words
   std::vector<DataDocument> documents = {};  // in data order, without gaps
   int64_t vocab_size = 256;
-  bool are_bytes = true;                      // the tokens
-  std::shared_ptr<TextCodec> text = nullptr;  // between text and these tokens; null: not known
+  bool are_bytes = true;       // the tokens
+  std::string tokenizer = {};  // its hash; "": bytes, or not known
   std::shared_ptr<const TokenSequence> tokens = nullptr;
   std::shared_ptr<const TokenDataset> dataset = nullptr;
 };
 
-// Throws kInvalidArgument (too short for one sequence), kBadFile, kIo.
+struct TrainingData {
+  std::vector<DataSet> sets = {};
+  std::shared_ptr<const DataBlend> blend = nullptr;  // of these
+  std::shared_ptr<TextCodec> text = nullptr;         // between text and their tokens; null: not known
+  int64_t vocab_size() const;                        // the largest
+  std::string source() const;                        // for a sentence
+  std::string describe() const;                      // for the start banner, with numbers
+};
+
+// Throws kInvalidArgument (too short for one sequence, sets of a blend with different tokens), kBadFile, kIo.
 TrainingData open_training_data(const RunPlan& plan);
+
+// The tokenizer that made the tokens, where a folder of shards has one.
+std::optional<Tokenizer> tokenizer_of_data(const TrainConfig& config);
 
 // The source from which every rank of the run draws its batches.
 // `seed_offset`: 0 but for ranks that wrongly have an order of their own (InjectedBug::kSamplerSeedPerRank).

@@ -75,6 +75,18 @@ ModelConfig peer(int64_t hidden, int64_t ffn, int64_t vocab, int64_t seq) {
           .seq_length = seq};
 }
 
+// The width and heads of nanoGPT's model of characters. Its head costs as much as a layer (vocabulary 4096), so two
+// stages of a pipeline are equal.
+ModelConfig gpt_10m() {
+  return {.num_layers = 5,
+          .hidden_size = 384,
+          .ffn_hidden_size = 1024,
+          .num_attention_heads = 6,
+          .vocab_size = 4096,
+          .seq_length = 256,
+          .tie_embeddings = true};
+}
+
 // huggingface.co/deepseek-ai/DeepSeek-V3/config.json; trained on sequences of 4096 (arXiv 2412.19437, section 4.2),
 // then extended with YaRN.
 ModelConfig deepseek_v3() {
@@ -238,6 +250,7 @@ ModelConfig gemma3_1b() {
 const std::vector<ModelPreset>& model_presets() {
   static const std::vector<ModelPreset> kPresets = {
       {"gpt_tiny", "ranklab's default: bytes, trains on a laptop in a minute", ModelConfig{}},
+      {"gpt_10m", "the run of examples/runs: a tokenizer of 4096 tokens, an hour of CPU", gpt_10m()},
       {"gpt2_124m", "Radford et al. 2019; huggingface.co/openai-community/gpt2", gpt2_124m()},
       {"gpt_3b", "GPT-3 2.7B; arXiv 2005.14165 table 2.1", gpt_3b()},
       {"llama_1b", "Llama 3.2 1B; huggingface.co/meta-llama/Llama-3.2-1B", llama(16, 2048, 8192, 32, true)},

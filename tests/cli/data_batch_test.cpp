@@ -84,6 +84,7 @@ class DataBatch : public testing::Test {
     const Outcome prepared =
         run("data prepare " + root_ + "/a.txt " + root_ + "/b.txt --shard-tokens 500 --out " + root_ + "/shards");
     ASSERT_EQ(prepared.exit_code, 0) << prepared.output;
+    ASSERT_EQ(run("data prepare " + root_ + "/a.txt --out " + root_ + "/a").exit_code, 0);
   }
   void TearDown() override { fs::remove_all(root_); }
   static Outcome run(const std::string& arguments) {
@@ -121,38 +122,39 @@ class DataBatch : public testing::Test {
 };
 
 TEST_F(DataBatch, IsWhatTheRanksOfARunTrainedOn) {
-  const TrainConfig c = config(root_ + "/shards");
-  const RunPlan plan = resolve(c);
-  Seen seen;
-  RuntimeComponents parts = default_components(make_thread_world({.size = 4}), plan);
-  parts.data_provider = std::make_shared<RecordedProvider>(parts.data_provider, seen);
-  RuntimeEngine(parts, plan).fit();
-  ASSERT_EQ(seen.batches.size(), 4u * 40 * 2);
-  // Step 30 is in the second pass over the data.
-  for (const int64_t step : {0, 1, 30}) {
-    const auto data =
-        data_of("data batch --step " + std::to_string(step) + flags_ + "--data-path " + root_ + "/shards");
-    size_t microbatches = 0;
-    for (const auto& group : data.at("batch")) {
-      for (const auto& microbatch : group.at("microbatches")) {
-        ++microbatches;
-        Tokens tokens, targets;
-        for (const auto& sequence : microbatch.at("sequences")) {
-          const Tokens row = sequence.at("tokens");
-          tokens.insert(tokens.end(), row.begin(), row.end());
-          targets.insert(targets.end(), row.begin() + 1, row.end());
-          targets.push_back(sequence.at("last_target"));
-        }
-        for (const int64_t rank : group.at("ranks")) {
-          const auto& got = seen.batches.at({rank, step, microbatch.at("microbatch").get<int64_t>()});
-          EXPECT_EQ(got.first, tokens) << "rank " << rank << ", step " << step;
-          EXPECT_EQ(got.second, targets) << "rank " << rank << ", step " << step;
+  for (const std::string& path : {root_ + "/shards", "0.6 " + root_ + "/a 0.4 " + root_ + "/b.txt"}) {
+    const TrainConfig c = config(path);
+    const RunPlan plan = resolve(c);
+    Seen seen;
+    RuntimeComponents parts = default_components(make_thread_world({.size = 4}), plan);
+    parts.data_provider = std::make_shared<RecordedProvider>(parts.data_provider, seen);
+    RuntimeEngine(parts, plan).fit();
+    ASSERT_EQ(seen.batches.size(), 4u * 40 * 2);
+    // Step 30 is in the second pass over the data.
+    for (const int64_t step : {0, 1, 30}) {
+      const auto data = data_of("data batch --step " + std::to_string(step) + flags_ + "--data-path '" + path + "'");
+      size_t microbatches = 0;
+      for (const auto& group : data.at("batch")) {
+        for (const auto& microbatch : group.at("microbatches")) {
+          ++microbatches;
+          Tokens tokens, targets;
+          for (const auto& sequence : microbatch.at("sequences")) {
+            const Tokens row = sequence.at("tokens");
+            tokens.insert(tokens.end(), row.begin(), row.end());
+            targets.insert(targets.end(), row.begin() + 1, row.end());
+            targets.push_back(sequence.at("last_target"));
+          }
+          for (const int64_t rank : group.at("ranks")) {
+            const auto& got = seen.batches.at({rank, step, microbatch.at("microbatch").get<int64_t>()});
+            EXPECT_EQ(got.first, tokens) << "rank " << rank << ", step " << step;
+            EXPECT_EQ(got.second, targets) << "rank " << rank << ", step " << step;
+          }
         }
       }
+      EXPECT_EQ(microbatches, 4u);
+      EXPECT_EQ(data.at("batch").at(0).at("ranks"), (std::vector<int>{0, 1}));
+      EXPECT_EQ(data.at("batch").at(1).at("ranks"), (std::vector<int>{2, 3}));
     }
-    EXPECT_EQ(microbatches, 4u);
-    EXPECT_EQ(data.at("batch").at(0).at("ranks"), (std::vector<int>{0, 1}));
-    EXPECT_EQ(data.at("batch").at(1).at("ranks"), (std::vector<int>{2, 3}));
   }
 }
 
@@ -173,6 +175,30 @@ TEST_F(DataBatch, ASequenceIsFoundInItsDocuments) {
         }
   }
   EXPECT_TRUE(over_a_border) << "one sequence of the data has tokens of both files";
+}
+
+TEST_F(DataBatch, OfABlendNamesTheDataSetOfEachSequence) {
+  const std::string blend = flags_ + "--data-path 3 " + root_ + "/a 1 " + root_ + "/b.txt";
+  std::map<std::string, int> counts;
+  for (int step = 0; step < 5; ++step) {
+    const auto data = data_of("data batch --step " + std::to_string(step) + blend);
+    EXPECT_EQ(data.at("data_sets").at(0).at("share"), 0.75);
+    for (const auto& group : data.at("batch"))
+      for (const auto& microbatch : group.at("microbatches"))
+        for (const auto& sequence : microbatch.at("sequences")) {
+          const std::string set = sequence.at("data_set");
+          ++counts[set];
+          const std::string file = root_ + (set == root_ + "/b.txt" ? "/b.txt" : "/a.txt");
+          EXPECT_EQ(sequence.at("text"), text(file).substr(sequence.at("offset"), 16));
+        }
+  }
+  EXPECT_EQ(counts, (std::map<std::string, int>{{root_ + "/a (token shards)", 30}, {root_ + "/b.txt", 10}}));
+  const Outcome shown = run("data batch --step 5" + blend);
+  EXPECT_THAT(shown.output, HasSubstr("passes over " + root_ + "/a (token shards), "));
+  EXPECT_THAT(shown.output, HasSubstr(root_ + "/b.txt  sample "));
+  const Outcome info = run("data info 3 " + root_ + "/a 1 " + root_ + "/shards");
+  EXPECT_THAT(info.output, HasSubstr("75 % of the blend"));
+  EXPECT_EQ(data_of("data info 3 " + root_ + "/a 1 " + root_ + "/shards").at(1).at("share"), 0.25);
 }
 
 TEST_F(DataBatch, OneRankAndText) {

@@ -60,6 +60,15 @@ TEST_F(Report, ARunBecomesAPage) {
   EXPECT_EQ(run("ranklab report a -o a.html --force").exit_code, 0);
   EXPECT_EQ(run("ln a/metrics.jsonl a/m.html && ranklab report a -o a/m.html --force").exit_code, 2);
 
+  // The losses alone: a file of its own, with what its drawing needs.
+  ASSERT_EQ(run("ranklab report a -o loss.svg").exit_code, 0);
+  const std::string picture = text("loss.svg");
+  for (const char* part : {"<svg xmlns=\"http://www.w3.org/2000/svg\" ", "data-name=\"training\"",
+                           "data-name=\"validation\"", "\nsvg .line.a {", "prefers-color-scheme: dark"})
+    EXPECT_NE(picture.find(part), std::string::npos) << part;
+  for (const char* part : {"\nsection", "\nbody", "@print"}) EXPECT_EQ(picture.find(part), std::string::npos) << part;
+  EXPECT_EQ(picture.find("</svg>"), picture.size() - 7);
+
   const nlohmann::json data = answer_of(run("ranklab report a --json"));
   const nlohmann::json& one = data.at("runs")[0];
   EXPECT_EQ(one["glance"]["steps"]["value"], 3);
@@ -72,6 +81,15 @@ TEST_F(Report, ARunBecomesAPage) {
   // The loss as metrics.jsonl has it.
   const auto first = nlohmann::json::parse(text("a/metrics.jsonl").substr(0, text("a/metrics.jsonl").find('\n')));
   EXPECT_EQ(one["glance"]["loss of the first step"]["value"], first["loss"]);
+}
+
+// The README's curve is drawn from the metrics that are committed beside it.
+TEST_F(Report, ThePictureOfTheRecordedRunIsTheCommands) {
+  const fs::path recorded = fs::path(RANKLAB_README).parent_path() / "examples/runs/gpt_10m";
+  ASSERT_EQ(run("ranklab report '" + recorded.string() + "' -o recorded.svg").exit_code, 0);
+  EXPECT_EQ(text("recorded.svg"), text_of_file((recorded / "loss.svg").string()))
+      << "draw it anew: ranklab report examples/runs/gpt_10m -o examples/runs/gpt_10m/loss.svg --force";
+  EXPECT_THAT(text_of_file(RANKLAB_README), HasSubstr("](examples/runs/gpt_10m/loss.svg)"));
 }
 
 TEST_F(Report, ARunRecordsWhereItsSettingsCameFrom) {

@@ -85,7 +85,7 @@ TEST(BatchSource, AnEpochShowsEverySampleOnceInANewOrder) {
   }
   for (const auto& epoch : order) EXPECT_EQ(std::set<int64_t>(epoch.begin(), epoch.end()).size(), 64u);
   EXPECT_NE(order[0], order[1]);
-  EXPECT_EQ(source.epoch(8), 1.0);
+  EXPECT_EQ(source.epochs(8), std::vector<double>{1.0});
 }
 
 TEST(BatchSource, AStepIsAPureFunctionOfTheSeed) {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The scripts of examples/scripts: sound as shell programs, their settings are ones that a run takes, they start ranks,
+# The scripts of examples/scripts and examples/runs: sound as shell programs, their settings are ones that a run takes, they start ranks,
 # and the one for SLURM starts a launcher on each node. SLURM itself is played by two functions of its names.
 #   scripts_test.sh RANKLAB
 set -euo pipefail
@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
 
-for script in *.sh; do
+for script in *.sh ../runs/*.sh; do
   bash -n "$script" || fail "$script is no shell program"
   [ -x "$script" ] || fail "$script cannot be executed"
   if command -v shellcheck > /dev/null; then shellcheck "$script" || fail "shellcheck of $script"; fi
@@ -54,4 +54,21 @@ for line in "--node-rank 0" "--node-rank 1" "--master-addr node0"; do
   grep -q -e "$line" "$work/nodes" || fail "a launcher was not told $line"
 done
 [ ! -e ../../.token-41 ] || fail "the run's secret was left"
+
+# The recorded run in small: trains, goes on, and its metrics are thinned; what its first lines say of 125M is planned.
+for i in $(seq 400); do echo "And the $i said unto them, $((i * i)) loaves."; done > "$work/text"
+recorded() {
+  TEXT=$work/text VOCAB=300 RANKLAB=$ranklab ../runs/gpt_10m.sh "$work/recorded" --num-layers 2 --hidden-size 64 --ffn-hidden-size 64 \
+    --num-attention-heads 2 --seq-length 32 --sentinel-mode off --eval-interval 2 --eval-iters 1 --sample-tokens 0 --no-trace \
+    --lr-warmup-iters 1 --lr-decay-iters 4 "$@" > "$work/out" 2>&1 || fail "gpt_10m.sh: $(cat "$work/out")"
+}
+recorded --train-iters 3
+grep -q "done after 3 steps" "$work/out" || fail "nothing was trained: $(cat "$work/out")"
+recorded --train-iters 4
+grep -q "done after 4 steps" "$work/out" || fail "it did not go on: $(cat "$work/out")"
+[ "$(python3 ../runs/thin.py "$work/recorded/log/metrics.jsonl" 2 | grep -c validation_loss)" = 3 ] || fail "thin.py: $(cat "$work/recorded/log/metrics.jsonl")"
+settings=$(sed -n '/^#   TEXT=/,/^#     --lr/p' ../runs/gpt_10m.sh | sed 's/^# *//; s/\\$//; s/.*gpt_124m //' | tr '\n' ' ')
+# shellcheck disable=SC2086  # words
+"$ranklab" train --config ../runs/gpt_10m.toml --save x $settings --dry-run > "$work/plan" 2>&1 || fail "125M: $(cat "$work/plan")"
+grep -q "^gpt2_124m: 124M parameters" "$work/plan" || fail "another model: $(head -1 "$work/plan")"
 echo "all scripts are sound"

@@ -158,9 +158,9 @@ TEST(ScoreTokens, PerplexityIsTheExponentOfTheValidationLoss) {
   config.eval_interval = 2;
   config.eval_iters = 1;
   const TrainingData data = open_training_data(resolve(config));
-  const int64_t begin = data.dataset->begin_of(Split::kValidation, 0), count = 16 * config.model.seq_length + 1;
+  const int64_t begin = data.sets[0].dataset->begin_of(Split::kValidation, 0), count = 16 * config.model.seq_length + 1;
   std::vector<int64_t> tokens(static_cast<size_t>(count));
-  data.tokens->read(begin, tokens);
+  data.sets[0].tokens->read(begin, tokens);
   const std::vector<ScoreRequest> windows = text_windows(tokens, config.model.seq_length, config.model.seq_length);
   EXPECT_EQ(windows.size(), 16u);
   auto recorded = std::make_shared<RecordingHook>();

@@ -11,6 +11,8 @@
 
 #include "core/base/error.h"
 #include "core/runtime/model_metrics.h"
+#include "core/runtime/sentinels/value_histogram.h"
+#include "tests/cli/run_program.h"
 #include "tests/runtime/tiny_run.h"
 
 namespace ranklab {
@@ -50,6 +52,7 @@ struct LoggedEvent {
   std::string version;
   std::map<std::string, float> scalars;
   std::map<std::string, std::string> texts;
+  std::map<std::string, std::vector<std::vector<double>>> histograms;  // by field, from 1
 };
 
 // The bytes of field `number` of a message; "" if it has none.
@@ -67,6 +70,23 @@ std::string_view field_of(std::string_view message, uint64_t number) {
   return {};
 }
 
+std::vector<double> doubles_of(std::string_view bytes) {
+  std::vector<double> values;
+  for (Reader in{bytes}; !in.left.empty();) values.push_back(std::bit_cast<double>(in.fixed(8)));
+  return values;
+}
+
+std::vector<std::vector<double>> parse_histogram(std::string_view bytes) {
+  std::vector<std::vector<double>> fields(7);
+  for (Reader in{bytes}; !in.left.empty();) {
+    const uint64_t tag = in.varint();
+    const bool packed = (tag & 7) == 2;
+    EXPECT_EQ(packed, tag >> 3 >= 6);
+    fields.at((tag >> 3) - 1) = doubles_of(in.bytes(packed ? in.varint() : 8));
+  }
+  return fields;
+}
+
 void parse_summary(std::string_view text, LoggedEvent& event) {
   for (Reader summary{text}; !summary.left.empty();) {
     EXPECT_EQ(summary.varint(), 1u << 3 | 2u);
@@ -78,6 +98,10 @@ void parse_summary(std::string_view text, LoggedEvent& event) {
       event.texts[tag] = field_of(value.bytes(value.varint()), 8);
       EXPECT_EQ(value.varint(), 9u << 3 | 2u);
       EXPECT_EQ(field_of(field_of(value.bytes(value.varint()), 1), 1), "text");
+      continue;
+    }
+    if (kind == (5u << 3 | 2u)) {
+      event.histograms[tag] = parse_histogram(value.bytes(value.varint()));
       continue;
     }
     EXPECT_EQ(kind, 2u << 3 | 5u);
@@ -150,6 +174,33 @@ TEST(Tensorboard, LargeStepsNeedSeveralVarintBytes) {
   EXPECT_EQ(event.wall_time, 2.0);
 }
 
+TEST(Tensorboard, AHistogramHasItsBinsAndOneBeforeThem) {
+  ValueHistogram one{.tag = "weights_hist/w", .least = -1.1, .most = 0.8, .elements = 5, .sum = 2, .squares = 3};
+  one.counts.assign(ValueHistogram::kBins, 0);
+  const auto zero = static_cast<size_t>(ValueHistogram::kMagnitudes);
+  one.counts[zero - 129] = 2;  // -1.25 to -1
+  one.counts[zero] = 1;
+  one.counts[zero + 127] = 2;  // 0.75 to 0.875
+  const LoggedEvent event = parse_file(tensorboard_histogram_record(2.0, 7, {&one, 1})).at(0);
+  EXPECT_EQ(event.step, 7);
+  const auto& fields = event.histograms.at("weights_hist/w");
+  EXPECT_EQ(fields[0], std::vector<double>{-1.1});
+  EXPECT_EQ(fields[1], std::vector<double>{0.8});
+  EXPECT_EQ(fields[2], std::vector<double>{5});
+  EXPECT_EQ(fields[3], std::vector<double>{2});
+  EXPECT_EQ(fields[4], std::vector<double>{3});
+  const std::vector<double>&limits = fields[5], &counts = fields[6];
+  ASSERT_EQ(limits.size(), 258u);
+  ASSERT_EQ(counts.size(), 258u);
+  EXPECT_EQ(limits[0], -1.25);
+  EXPECT_EQ(limits[1], -1);
+  EXPECT_EQ(limits[257], 0.875);
+  EXPECT_EQ(counts[0], 0);
+  EXPECT_EQ(counts[1], 2);
+  EXPECT_EQ(counts[130], 1);
+  EXPECT_EQ(counts[257], 2);
+}
+
 class TensorboardRun : public testing::Test {
  protected:
   void SetUp() override {
@@ -193,6 +244,29 @@ TEST_F(TensorboardRun, HoldsEveryStepAndValidation) {
   EXPECT_EQ(events[3].scalars.size(), want.size());
   for (const auto& [tag, value] : want) EXPECT_EQ(events[3].scalars.at(tag), static_cast<float>(value)) << tag;
   EXPECT_EQ(events[4].scalars.at("loss/validation"), static_cast<float>(recorded_->validation_losses.at(0)));
+}
+
+TEST(Tensorboard, ARunHasHistogramsOfEveryParameter) {
+  const fs::path directory = temporary_path("ranklab_tensorboard_histograms");
+  TrainConfig config = tiny_config(2, 1);
+  config.train_iters = 3;
+  config.tensorboard_dir = directory.string();
+  config.sentinels = {.mode = SentinelMode::kDebug, .rules = {}, .histogram_interval = 2};
+  RuntimeEngine engine = tiny_engine(config);
+  engine.add_hook(make_tensorboard_hook(directory.string()));
+  engine.fit();
+  std::ifstream in(fs::directory_iterator(directory)->path(), std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::vector<int64_t> steps;
+  for (const LoggedEvent& event : parse_file(text)) {
+    if (event.histograms.empty()) continue;
+    steps.push_back(event.step);
+    const auto& embedding = event.histograms.at("weights_hist/embedding.weight");
+    EXPECT_EQ(embedding.at(2).at(0), static_cast<double>(config.model.vocab_size * config.model.hidden_size));
+    EXPECT_TRUE(event.histograms.contains("gradients_hist/final_norm.weight"));
+  }
+  EXPECT_EQ(steps, (std::vector<int64_t>{0, 2}));
+  fs::remove_all(directory);
 }
 
 // Of a mixture under a loss scale: what only some runs have is in groups, too.

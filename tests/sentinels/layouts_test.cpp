@@ -6,6 +6,7 @@
 #include <map>
 #include <ostream>
 
+#include "core/runtime/sentinels/value_histogram.h"
 #include "tests/sentinels/sentinel_run.h"
 #include "tests/support/model_variants.h"
 
@@ -34,12 +35,29 @@ std::map<std::string, double> values_of(const SentinelReport& report) {
   return values;
 }
 
+void expect_histograms_like(const SentinelReport& got, const SentinelReport& want) {
+  ASSERT_NE(got.histograms, nullptr);
+  ASSERT_EQ(got.histograms->size(), want.histograms->size());
+  EXPECT_GT(want.histograms->size(), 20u);
+  for (size_t i = 0; i < want.histograms->size(); ++i) {
+    const ValueHistogram &here = (*got.histograms)[i], &there = (*want.histograms)[i];
+    EXPECT_EQ(here.tag, there.tag);
+    EXPECT_EQ(here.counts, there.counts) << there.tag;
+    EXPECT_EQ(here.elements, there.elements) << there.tag;
+    EXPECT_NEAR(here.least, there.least, 1e-12 * std::abs(there.least)) << there.tag;
+    EXPECT_NEAR(here.most, there.most, 1e-12 * std::abs(there.most)) << there.tag;
+    EXPECT_NEAR(here.squares, there.squares, 1e-12 * there.squares) << there.tag;
+    EXPECT_NEAR(here.sum, there.sum, 1e-12 * std::sqrt(there.squares * there.elements)) << there.tag;
+  }
+}
+
 void expect_like_one_rank(TrainConfig config) {
   config.train_iters = 3;
   config.eval_interval = 2;
   config.eval_iters = 1;
   config.sentinels.mode = SentinelMode::kDebug;
-  config.sentinels.drift_interval = 1;
+  config.sentinels.drift_interval = config.sentinels.histogram_interval = 1;
+  config.tensorboard_dir = "somebody reads histograms";
   const SentinelRun want = run_sentinels(on_one_rank(config)), got = run_sentinels(config);
   ASSERT_EQ(got.steps.size(), want.steps.size());
   for (size_t step = 0; step < want.steps.size(); ++step) {
@@ -53,6 +71,7 @@ void expect_like_one_rank(TrainConfig config) {
       const bool cancels = tag.ends_with("/mean") || tag.ends_with("kl_to_prev");
       EXPECT_NEAR(here.at(tag), value, (cancels ? 1e-12 : 1e-12 * std::max(std::abs(value), 1e-3))) << tag;
     }
+    expect_histograms_like(*got.steps[step], *want.steps[step]);
   }
 }
 
@@ -106,6 +125,13 @@ INSTANTIATE_TEST_SUITE_P(
                                  variant_named("latent").change(c.model);
                                  c.parallel = {.world = 2, .tp = 2};
                                }},
+                    LayoutCase{"tied_padded_tp2_zero1",  // rows of padding are no elements
+                               [](TrainConfig& c) {
+                                 c.model.vocab_size = 259;
+                                 c.model.tie_embeddings = true;
+                                 c.parallel = {.world = 4, .tp = 2};
+                                 c.zero_stage = 1;
+                               }},
                     LayoutCase{"tied_pp2",
                                [](TrainConfig& c) {
                                  c.model.tie_embeddings = true;
@@ -123,6 +149,35 @@ INSTANTIATE_TEST_SUITE_P(
                                  c.zero_stage = 2;
                                }}),
     [](const auto& one) { return one.param.name; });
+
+// Of known numbers: each in the bin whose limits hold it, the first one's least among them.
+TEST(SentinelHistograms, BinsHoldWhatTheirLimitsSay) {
+  using H = ValueHistogram;
+  EXPECT_EQ(H::limit(H::kMagnitudes), std::ldexp(1.0, -32));
+  EXPECT_EQ(H::limit(H::kMagnitudes + 32 * 4 + 1), 1.25);
+  EXPECT_EQ(H::limit(H::kMagnitudes - 32 * 4 - 1), -1.0);
+  EXPECT_EQ(H::limit(H::kBins - 1), 65536.0);
+  for (int64_t bin = 1; bin < H::kBins; ++bin) EXPECT_LT(H::limit(bin - 1), H::limit(bin));
+
+  TrainConfig config = watched_config();
+  config.train_iters = 1;
+  config.sentinels.histogram_interval = 1;
+  config.tensorboard_dir = "somebody reads histograms";
+  const SentinelRun run = run_sentinels(config);
+  std::set<std::string> tags;
+  for (const H& one : *run.steps.at(0)->histograms) {
+    tags.insert(one.tag);
+    if (one.tag != "weights_hist/layers.0.mlp_norm.weight") continue;
+    EXPECT_EQ(one.least, 1);  // all ones
+    EXPECT_EQ(one.elements, static_cast<double>(config.model.hidden_size));
+    EXPECT_EQ(one.counts[static_cast<size_t>(H::kMagnitudes + 32 * 4 + 1)], one.elements);
+  }
+  EXPECT_TRUE(tags.contains("weights_hist/layers.0.mlp_norm.weight"));
+  EXPECT_TRUE(tags.contains("gradients_hist/layers.0.mlp_norm.weight"));
+  EXPECT_FALSE(tags.contains("weights_hist/final_norm.weight")) << "of the sentinel layers alone, but in debug";
+  config.tensorboard_dir.clear();
+  EXPECT_EQ(run_sentinels(config).steps.at(0)->histograms, nullptr) << "nobody reads them";
+}
 
 // With 16-bit weights, masters and a loss scale whose first steps overflow: what is measured is finite, gradients are
 // unscaled, and a skipped step has no update.

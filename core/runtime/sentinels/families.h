@@ -15,6 +15,7 @@ std::unique_ptr<SentinelFamily> make_checkpoint_family(SentinelContext& context,
 std::unique_ptr<SentinelFamily> make_rate_family(SentinelContext& context, RankTable& table);
 std::unique_ptr<SentinelFamily> make_data_family(SentinelContext& context, RankTable& table);
 std::unique_ptr<SentinelFamily> make_update_family(SentinelContext& context, RankTable& table);
+std::unique_ptr<SentinelFamily> make_histogram_family(SentinelContext& context, RankTable& table);
 std::unique_ptr<SentinelFamily> make_activation_family(SentinelContext& context, RankTable& table);
 std::unique_ptr<SentinelFamily> make_probe_family(SentinelContext& context, RankTable& table);
 std::unique_ptr<SentinelFamily> make_replica_family(SentinelContext& context, RankTable& table);

@@ -10,15 +10,17 @@
 namespace ranklab {
 namespace {
 
-int64_t each_step(const SentinelSettings&) { return 1; }
-int64_t looks(const SentinelSettings& s) { return s.steps_between_looks(); }
-int64_t probes(const SentinelSettings& s) { return s.steps_between_probes(); }
-int64_t drift(const SentinelSettings& s) { return s.drift_interval; }
+int64_t each_step(const TrainConfig&) { return 1; }
+int64_t looks(const TrainConfig& c) { return c.sentinels.steps_between_looks(); }
+int64_t probes(const TrainConfig& c) { return c.sentinels.steps_between_probes(); }
+int64_t drift(const TrainConfig& c) { return c.sentinels.drift_interval; }
+// Nobody else reads them.
+int64_t histograms(const TrainConfig& c) { return c.tensorboard_dir.empty() ? 0 : c.sentinels.histogram_interval; }
 
 struct FamilyRow {
   SentinelMode mode;  // the least
   MakeFamily make;
-  int64_t (*interval)(const SentinelSettings&);
+  int64_t (*interval)(const TrainConfig&);
 };
 constexpr FamilyRow kFamilies[] = {
     {SentinelMode::kMinimal, make_loss_family, each_step},
@@ -30,6 +32,7 @@ constexpr FamilyRow kFamilies[] = {
     {SentinelMode::kMinimal, make_checkpoint_family, each_step},
     {SentinelMode::kStandard, make_data_family, each_step},
     {SentinelMode::kStandard, make_update_family, looks},
+    {SentinelMode::kStandard, make_histogram_family, histograms},
     {SentinelMode::kStandard, make_activation_family, looks},
     {SentinelMode::kStandard, make_probe_family, probes},
     {SentinelMode::kStandard, make_replica_family, drift},
@@ -40,10 +43,10 @@ constexpr FamilyRow kFamilies[] = {
 SentinelMonitor::SentinelMonitor(SentinelContext context)
     : context_(std::move(context)),
       judge_(SentinelRules(context_.plan.config.sentinels.mode, context_.plan.config.sentinels.rules)) {
-  const SentinelSettings& settings = context_.plan.config.sentinels;
+  const TrainConfig& config = context_.plan.config;
   for (const FamilyRow& row : kFamilies) {
-    if (row.mode > settings.mode || row.interval(settings) == 0) continue;
-    Group& group = groups_[row.interval(settings)];
+    if (row.mode > config.sentinels.mode || row.interval(config) == 0) continue;
+    Group& group = groups_[row.interval(config)];
     group.families.push_back(row.make(context_, group.table));
   }
 }

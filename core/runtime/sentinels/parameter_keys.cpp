@@ -17,6 +17,12 @@ std::string parameter_key(const Parameter& parameter) {
   return end == std::string::npos ? parameter.name : parameter.name.substr(0, begin) + "*" + parameter.name.substr(end);
 }
 
+double whole_elements(const Parameter& parameter) {
+  double elements = parameter.is_expert ? 0 : 1;
+  for (const int64_t size : parameter.partition.global_shape) elements *= static_cast<double>(size);
+  return elements;
+}
+
 int64_t layer_of_key(const std::string& key) {
   constexpr std::string_view kLayers = "layers.";
   if (!key.starts_with(kLayers)) return -1;

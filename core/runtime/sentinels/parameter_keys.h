@@ -12,6 +12,9 @@ namespace ranklab {
 std::string parameter_key(const Parameter& parameter);
 // Of all ranks' parameters, ascending.
 std::vector<std::string> all_parameter_keys(const ParameterRegistry& registry, Communicator& world, c10::Device device);
+// Elements of the whole tensor, without the padding of shards; 0 for an expert, which is never padded and shares its
+// key.
+double whole_elements(const Parameter& parameter);
 // The layer of a key: 3 for "layers.3.mlp.up.weight"; -1: none.
 int64_t layer_of_key(const std::string& key);
 

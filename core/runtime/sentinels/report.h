@@ -2,6 +2,7 @@
 // data.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,9 +30,12 @@ struct SentinelAlarm {
   std::string text() const;
 };
 
+struct ValueHistogram;  // value_histogram.h
+
 struct SentinelReport {
   std::vector<SentinelValue> values;
   std::vector<SentinelAlarm> alarms;
+  std::shared_ptr<const std::vector<ValueHistogram>> histograms;  // null: none in this step
 
   // Adds the value of a row, with what its tag's {} stands for. A value that is NaN was not measured: nothing is added.
   void add(const char* name, double value, const std::string& place = {});

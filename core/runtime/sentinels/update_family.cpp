@@ -46,6 +46,7 @@ class UpdateFamily final : public SentinelFamily, public UpdateWatch {
       if (debug_) {
         sums.grad_sum += grad.to(at::kDouble).sum().item<double>() * update.unscale;
         sums.elements += static_cast<double>(grad.numel());
+        sums.whole = whole_elements(*piece);
       }
       before_.push_back({piece, (debug_ ? piece->data : sample(*piece)).detach().clone()});
     }
@@ -75,6 +76,7 @@ class UpdateFamily final : public SentinelFamily, public UpdateWatch {
       if (!debug_) continue;
       table.mine(slots + kGradSum) = sums.grad_sum;
       table.mine(slots + kElements) = sums.elements;
+      table.mine(slots + kWhole) = sums.whole;
       table.mine(slots + kUpdate) = sums.update_squares;
     }
     table.mine(rank_slots_ + kSampled) = sampled_;
@@ -115,14 +117,14 @@ class UpdateFamily final : public SentinelFamily, public UpdateWatch {
   }
 
  private:
-  enum Slot { kGrad, kWeight, kMatrix, kGradSum, kElements, kUpdate, kSums };
+  enum Slot { kGrad, kWeight, kMatrix, kGradSum, kElements, kWhole, kUpdate, kSums };
   enum RankSlot { kSampled, kChanged, kNotFinite, kLr, kClip, kRankSlots };
   struct Key {
     size_t slots = 0;
     int64_t layer = -1;
   };
   struct Sums {
-    double grad_squares = 0, weight_squares = 0, grad_sum = 0, elements = 0, update_squares = 0;
+    double grad_squares = 0, weight_squares = 0, grad_sum = 0, elements = 0, whole = 0, update_squares = 0;
     bool matrix = false;
   };
   struct Squares {
@@ -157,7 +159,8 @@ class UpdateFamily final : public SentinelFamily, public UpdateWatch {
   }
   static void report_debug(const std::string& name, size_t slots, const Squares& s, const RankTable& table,
                            SentinelReport& out) {
-    const double elements = table.sum(slots + kElements), mean = table.sum(slots + kGradSum) / elements;
+    const double whole = table.most(slots + kWhole), elements = whole > 0 ? whole : table.sum(slots + kElements);
+    const double mean = table.sum(slots + kGradSum) / elements;
     const double update = std::sqrt(table.sum(slots + kUpdate));
     out.add("parameter_grad_mean", mean, name);
     out.add("parameter_grad_std", std::sqrt(std::max(0.0, s.grad / elements - mean * mean)), name);

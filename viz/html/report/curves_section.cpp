@@ -2,9 +2,12 @@
 #include <array>
 #include <cmath>
 #include <list>
+#include <sstream>
 
+#include "viz/html/page_text.h"
 #include "viz/html/report/html_text.h"
 #include "viz/html/report/line_chart.h"
+#include "viz/html/report/report_page.h"
 #include "viz/html/report/sections.h"
 
 namespace ranklab::viz {
@@ -47,6 +50,7 @@ bool has_values(const Curve& curve) {
   return false;
 }
 
+// "" where no run has the curve.
 std::string chart_of(Runs runs, const ChartRow& row) {
   std::vector<ChartLine> lines;
   std::list<Curve> drawn;  // in the chart's unit; lines point to them
@@ -62,15 +66,32 @@ std::string chart_of(Runs runs, const ChartRow& row) {
     lines.push_back({&drawn.back(), alone ? (two ? "training" : "") : kNames[i], kLetters[i]});
     if (two && alone) lines.push_back({validation, "validation", "more"});
   }
-  const std::string svg = line_chart(row.title, row.unit, lines);
-  return svg.empty() ? "" : figure(svg);
+  return line_chart(row.title, row.unit, lines);
+}
+
+// The rules of the report's style that drawings and their colors need.
+std::string drawing_style() {
+  std::istringstream css(std::string(page_part("colors.css")) + std::string(page_part("report/report.css")));
+  std::string style;
+  for (std::string rule; std::getline(css, rule);)
+    if (rule.starts_with(":root") || rule.starts_with("svg ") || rule.starts_with("@media (prefers-color-scheme"))
+      style += rule + "\n";
+  return style;
 }
 
 }  // namespace
 
+std::string loss_picture(Runs runs) {
+  std::string svg = chart_of(runs, kCharts[0]);
+  if (svg.empty()) return "";
+  svg.insert(svg.find('>') + 1, "\n<style>\n" + drawing_style() + "svg { background: var(--back); }\n</style>");
+  return svg.insert(4, " xmlns=\"http://www.w3.org/2000/svg\"");
+}
+
 std::string curves_section(Runs runs) {
   std::string charts;
-  for (const ChartRow& row : kCharts) charts += chart_of(runs, row);
+  for (const ChartRow& row : kCharts)
+    if (const std::string chart = chart_of(runs, row); !chart.empty()) charts += figure(chart);
   if (charts.empty())
     return absent("No curves: metrics.jsonl, which ranklab train writes, is not there or has no step.");
   bool thinned = false;

@@ -13,4 +13,8 @@ namespace ranklab::viz {
 // REQUIRES: one or two runs.
 std::string report_page(std::span<const RunFacts> runs);
 
+// Their losses over the steps alone, as an SVG file, light or dark as its viewer is; "" where no run has any.
+// REQUIRES: one or two runs.
+std::string loss_picture(std::span<const RunFacts> runs);
+
 }  // namespace ranklab::viz

@@ -1,0 +1,50 @@
+#include "core/config/data_choice.h"
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want) {
+  throw Error(ErrorKind::kInvalidArgument, {.where = "--data-path",
+                                            .what = what,
+                                            .got = got,
+                                            .want = want,
+                                            .fix = "as in --data-path 0.7 A 0.3 B; a path with spaces needs a link"});
+}
+
+}  // namespace
+
+std::optional<double> weight_in(const std::string& word) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc{} || end != word.data() + word.size()) return {};
+  return value;
+}
+
+std::vector<DataChoice> data_choices(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  if (words.size() < 2 || !weight_in(words[0])) return {{1, text}};
+  std::vector<DataChoice> choices;
+  double sum = 0;
+  for (size_t i = 0; i < words.size(); i += 2) {
+    const std::optional<double> weight = weight_in(words[i]);
+    if (!weight) refuse("a weight is no number", quote(words[i]), "a weight before each path");
+    if (!std::isfinite(*weight) || *weight <= 0)
+      refuse("a weight is not positive", quote(words[i]), "a number above 0; a data set without weight is left out");
+    if (i + 1 == words.size()) refuse("a weight has no path", quote(words[i]), "a path after each weight");
+    choices.push_back({*weight, words[i + 1]});
+    sum += *weight;
+  }
+  if (!std::isfinite(sum)) refuse("the weights have no finite sum", quote(text), "smaller ones");
+  return choices;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,22 @@
+// The data of a run as --data-path names them: one path, or several with weights, as Megatron-LM's blends are written
+// ("0.7 A 0.3 B"). Torch-free. Thread rule: pure function.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ranklab {
+
+struct DataChoice {
+  double weight = 1;
+  std::string path;  // "": the corpus that is there
+};
+
+// A text that begins with a number and goes on is a blend; its paths have no spaces. Throws kInvalidArgument naming the
+// word.
+std::vector<DataChoice> data_choices(const std::string& text);
+
+// The number that all of a word is, infinities and NaN among them.
+std::optional<double> weight_in(const std::string& word);
+
+}  // namespace ranklab

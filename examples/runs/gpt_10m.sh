@@ -1,0 +1,28 @@
+#!/bin/bash
+# The recorded run of examples/runs: a tokenizer of a text, the text as its tokens, and a model of 10M parameters trained
+# on them on 8 simulated ranks. An hour of CPU; interrupted and started again, it goes on.
+#   examples/runs/gpt_10m.sh [FOLDER [SETTING...]]
+# FOLDER (runs/gpt_10m) gets all of it. TEXT: the text, the King James Bible of Debian's bible-kjv unless given; VOCAB:
+# tokens of the vocabulary. What is committed in examples/runs/gpt_10m was made so:
+#   python3 examples/runs/thin.py runs/gpt_10m/log/metrics.jsonl 8 > examples/runs/gpt_10m/metrics.jsonl
+#   ./ranklab report examples/runs/gpt_10m -o examples/runs/gpt_10m/loss.svg --force
+# The same with 125M parameters on a GPU, of a text that is long enough for them:
+#   TEXT=book.txt VOCAB=50257 examples/runs/gpt_10m.sh runs/gpt_124m --preset gpt2_124m --backend cuda --world-size 1 \
+#     --tp 1 --pp 1 --dp 1 --bf16 --global-batch-size 512 --micro-batch-size 32 --lr 6e-4 --min-lr 6e-5 --train-iters 20000 \
+#     --lr-warmup-iters 700
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+ranklab=${RANKLAB:-$here/../../ranklab}
+folder=${1:-runs/gpt_10m}
+shift $(($# > 0 ? 1 : 0))
+mkdir -p "$folder"
+
+text=${TEXT:-$folder/kjv.txt}
+if [ -z "${TEXT:-}" ] && [ ! -s "$text" ]; then  # "Ge1:1 In the beginning ...", a verse a line
+  bible -f Gen1:1-Rev22:21 | sed 's/^[^ ]* //' > "$text.part" || { echo "no text: apt-get install bible-kjv, or TEXT=FILE" >&2; exit 3; }
+  mv "$text.part" "$text"
+fi
+[ -e "$folder/tokenizer/tokenizer.json" ] || "$ranklab" data tokenizer train "$text" --vocab-size "${VOCAB:-4096}" -o "$folder/tokenizer"
+"$ranklab" data prepare "$text" --tokenizer "$folder/tokenizer" --out "$folder/shards"
+exec "$ranklab" train --config "$here/gpt_10m.toml" --data-path "$folder/shards" --save "$folder/checkpoints" --load auto \
+  --log-dir "$folder/log" "$@"
