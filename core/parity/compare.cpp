@@ -156,6 +156,13 @@ void measure(const ParityReference& want, const std::vector<TensorPiece>& pieces
   verdict.worst_rank = pieces.front().rank;
   for (const TensorPiece& piece : pieces) {
     const auto apart = want.distance(verdict.key, piece);
+    const auto [place, first] = verdict.ranks.try_emplace(piece.rank);
+    RankDistance& rank = place->second;
+    rank.fits = rank.fits && apart.has_value();
+    if (first || (apart && apart->eps > rank.worst.eps)) {
+      rank.worst = apart.value_or(TensorDistance{});
+      rank.slice = piece.slice;
+    }
     verdict.fits = verdict.fits && apart.has_value();
     if (!apart) continue;
     if (apart->eps > verdict.tolerance) verdict.wrong_ranks.push_back(piece.rank);
