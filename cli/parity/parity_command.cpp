@@ -13,6 +13,7 @@
 #include "cli/common/table.h"
 #include "cli/common/terminal.h"
 #include "cli/config/config_options.h"
+#include "cli/parity/parity_picture.h"
 #include "cli/parity/parity_request.h"
 #include "cli/parity/parity_text.h"
 #include "cli/train/gemm.h"
@@ -96,15 +97,20 @@ RunPlan ready(const ConfigOptions& options, const TrainConfig& config) {
 int run_one(const ConfigOptions& options, const ParityRequest& request) {
   const TrainConfig config = options.config();
   const RunPlan plan = ready(options, config);
+  const ParityPicture picture(request.out, request.force);
   const Microscope microscope(reference_of(config, request.against), simulated_world,
                               {.steps = config.train_iters, .narrow = request.narrow, .progress = progress()});
   const ParityResult result = microscope.examine(config);
   end_progress();
   std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
+  picture.write(result);
   return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
 }
 
 int run_all(const ConfigOptions& options, const ParityRequest& request) {
+  RANKLAB_CHECK(request.out.empty(), ErrorKind::kInvalidArgument, .where = "--out",
+                .what = "a picture is of one layout", .got = "--out " + request.out + " with --all",
+                .want = "one layout, as flags", .fix = "leave --all out");
   const TrainConfig config = options.config();
   ready(options, config);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
@@ -144,6 +150,7 @@ int run_dumps(const ParityRequest& request) {
   RANKLAB_CHECK(request.dumps.size() >= 2, ErrorKind::kInvalidArgument, .where = "--dumps",
                 .what = "nothing to compare with", .got = join(request.dumps, " "),
                 .want = "the folder of a run and that of its reference", .fix = "--dumps RUN --dumps REFERENCE");
+  const ParityPicture picture(request.out, request.force, request.dumps);
   std::vector<ParityRecord> perturbed;
   for (size_t i = 2; i < request.dumps.size(); ++i) perturbed.push_back(read_dumps(request.dumps[i]));
   const double least = perturbed.empty() ? request.allowed : kLeastEps;
@@ -153,6 +160,7 @@ int run_dumps(const ParityRequest& request) {
                 .what = "the two have no tensor in common", .got = request.dumps[0] + " and " + request.dumps[1],
                 .fix = "see that steps and names of modules agree");
   std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
+  picture.write(result);
   return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
 }
 
@@ -162,6 +170,7 @@ CommandAction setup_parity(CommandLine& app) {
   app.footer(
       "Examples:\n  ranklab parity --tp 2 --pp 2 --dp 2\n"
       "  ranklab parity --cp 4 --params-dtype fp64 --against --cp 2\n"
+      "  ranklab parity --tp 4 --inject norm-unreduced --out parity.html\n"
       "  ranklab parity --all --world-size 8\n"
       "The reference is one rank with the same global batches, or what --against says. It runs three times, twice "
       "with\n"
@@ -172,6 +181,10 @@ CommandAction setup_parity(CommandLine& app) {
   app.add_flag("--all", request->all, "every layout of the world's ranks, as a table");
   app.add_flag("--narrow,!--no-narrow", request->narrow,
                "with a difference, run smaller layouts to find what it needs (default: on)");
+  app.add_option("--out", request->out,
+                 "a picture of all tensors and ranks to write: .html, a page to look into, or .svg")
+      ->type_name("FILE");
+  app.add_flag("--force", request->force, "write --out over a file of that name");
   app.add_flag("--json", request->json, "print one JSON object");
   app.add_option(
          "--dumps", request->dumps,
