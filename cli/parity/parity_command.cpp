@@ -94,6 +94,23 @@ RunPlan ready(const ConfigOptions& options, const TrainConfig& config) {
   return plan;
 }
 
+// The answer as JSON: of a difference an error, whose data say the same as of a right run.
+std::string as_json(const nlohmann::ordered_json& data, const std::string& different) {
+  if (different.empty()) return json_result(data);
+  const Error found(ErrorKind::kCheckFailed, {.where = "parity", .what = "the two runs differ", .got = different});
+  return json_error(found, data, exit_code(found.kind()));
+}
+
+// Prints and draws; returns the exit code.
+int answer(const ParityResult& result, const ParityRequest& request, const ParityPicture& picture) {
+  const std::string verdict = parity_verdict(result, Style(false));
+  std::fputs(request.json ? as_json(parity_json(result), result.differs() ? verdict : "").c_str()
+                          : parity_text(result).c_str(),
+             stdout);
+  picture.write(result);
+  return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
+}
+
 int run_one(const ConfigOptions& options, const ParityRequest& request) {
   const TrainConfig config = options.config();
   const RunPlan plan = ready(options, config);
@@ -102,9 +119,7 @@ int run_one(const ConfigOptions& options, const ParityRequest& request) {
                               {.steps = config.train_iters, .narrow = request.narrow, .progress = progress()});
   const ParityResult result = microscope.examine(config);
   end_progress();
-  std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
-  picture.write(result);
-  return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
+  return answer(result, request, picture);
 }
 
 int run_all(const ConfigOptions& options, const ParityRequest& request) {
@@ -138,7 +153,8 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
   }
   end_progress();
   if (request.json) {
-    std::fputs(json_result({{"layouts", rows}, {"different", different}}).c_str(), stdout);
+    const std::string some = different > 0 ? std::to_string(different) + " layouts" : "";
+    std::fputs(as_json({{"layouts", rows}, {"different", different}}, some).c_str(), stdout);
   } else {
     std::fputs(table.for_stdout().c_str(), stdout);
     std::printf("%zu layouts, %zu different\n", layouts.size(), different);
@@ -159,9 +175,7 @@ int run_dumps(const ParityRequest& request) {
   RANKLAB_CHECK(!result.comparison.verdicts.empty(), ErrorKind::kCheckFailed, .where = "parity",
                 .what = "the two have no tensor in common", .got = request.dumps[0] + " and " + request.dumps[1],
                 .fix = "see that steps and names of modules agree");
-  std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
-  picture.write(result);
-  return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
+  return answer(result, request, picture);
 }
 
 }  // namespace
