@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMargin = 16, kNames = 300, kRowHigh = 18, kText = 15, kDistances = 190, kLeastWidth = 900;
 constexpr size_t kDrawnRanks = 64, kNameCharacters = 44;
-constexpr double kLetterWidth = 6.3;  // of a text of size 11
+constexpr double kLetterWidth = 6.1;  // of a text of size 11
 constexpr Rgba kBlack = 0x1B2027FF, kDim = 0x545D6AFF, kNoPart = 0xE1E3E6FF, kBorder = 0xCCD2DAFF;
 
 std::vector<std::string> words_of(const std::string& text) {
