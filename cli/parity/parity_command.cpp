@@ -13,6 +13,7 @@
 #include "cli/common/table.h"
 #include "cli/common/terminal.h"
 #include "cli/config/config_options.h"
+#include "cli/parity/parity_picture.h"
 #include "cli/parity/parity_request.h"
 #include "cli/parity/parity_text.h"
 #include "cli/train/gemm.h"
@@ -98,17 +99,37 @@ std::unique_ptr<Microscope> made(const TrainConfig& reference, const ParityOptio
                 : std::make_unique<Microscope>(reference, simulated_world, how);
 }
 
-int run_one(const ConfigOptions& options, const ParityRequest& request) {
-  const TrainConfig config = options.config();
-  const RunPlan plan = ready(options, config);
-  const ParityOptions how{.steps = config.train_iters, .narrow = request.narrow, .progress = progress()};
-  const ParityResult result = made(reference_of(config, request.against), how, request.audit)->examine(config);
-  end_progress();
-  std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
+// The answer as JSON: of a difference an error, whose data say the same as of a right run.
+std::string as_json(const nlohmann::ordered_json& data, const std::string& different) {
+  if (different.empty()) return json_result(data);
+  const Error found(ErrorKind::kCheckFailed, {.where = "parity", .what = "the two runs differ", .got = different});
+  return json_error(found, data, exit_code(found.kind()));
+}
+
+// Prints and draws; returns the exit code.
+int answer(const ParityResult& result, const ParityRequest& request, const ParityPicture& picture) {
+  const std::string verdict = parity_verdict(result, Style(false));
+  std::fputs(request.json ? as_json(parity_json(result), result.differs() ? verdict : "").c_str()
+                          : parity_text(result).c_str(),
+             stdout);
+  picture.write(result);
   return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
 }
 
+int run_one(const ConfigOptions& options, const ParityRequest& request) {
+  const TrainConfig config = options.config();
+  const RunPlan plan = ready(options, config);
+  const ParityPicture picture(request.out, request.force);
+  const ParityOptions how{.steps = config.train_iters, .narrow = request.narrow, .progress = progress()};
+  const ParityResult result = made(reference_of(config, request.against), how, request.audit)->examine(config);
+  end_progress();
+  return answer(result, request, picture);
+}
+
 int run_all(const ConfigOptions& options, const ParityRequest& request) {
+  RANKLAB_CHECK(request.out.empty(), ErrorKind::kInvalidArgument, .where = "--out",
+                .what = "a picture is of one layout", .got = "--out " + request.out + " with --all",
+                .want = "one layout, as flags", .fix = "leave --all out");
   const TrainConfig config = options.config();
   ready(options, config);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
@@ -134,7 +155,8 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
   }
   end_progress();
   if (request.json) {
-    std::fputs(json_result({{"layouts", rows}, {"different", different}}).c_str(), stdout);
+    const std::string some = different > 0 ? std::to_string(different) + " layouts" : "";
+    std::fputs(as_json({{"layouts", rows}, {"different", different}}, some).c_str(), stdout);
   } else {
     std::fputs(table.for_stdout().c_str(), stdout);
     std::printf("%zu layouts, %zu different\n", layouts.size(), different);
@@ -147,13 +169,13 @@ int run_dumps(const ParityRequest& request) {
     RANKLAB_CHECK(request.dumps.size() == 1, ErrorKind::kInvalidArgument, .where = "--audit",
                   .what = "an audit looks at one run", .got = join(request.dumps, " "), .want = "--dumps FOLDER",
                   .fix = "give one --dumps");
-    const ParityResult result = audited(read_dumps(request.dumps[0]));
-    std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
-    return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
+    const ParityPicture picture(request.out, request.force, request.dumps);
+    return answer(audited(read_dumps(request.dumps[0])), request, picture);
   }
   RANKLAB_CHECK(request.dumps.size() >= 2, ErrorKind::kInvalidArgument, .where = "--dumps",
                 .what = "nothing to compare with", .got = join(request.dumps, " "),
                 .want = "the folder of a run and that of its reference", .fix = "--dumps RUN --dumps REFERENCE");
+  const ParityPicture picture(request.out, request.force, request.dumps);
   std::vector<ParityRecord> perturbed;
   for (size_t i = 2; i < request.dumps.size(); ++i) perturbed.push_back(read_dumps(request.dumps[i]));
   const double least = perturbed.empty() ? request.allowed : kLeastEps;
@@ -162,8 +184,7 @@ int run_dumps(const ParityRequest& request) {
   RANKLAB_CHECK(!result.comparison.verdicts.empty(), ErrorKind::kCheckFailed, .where = "parity",
                 .what = "the two have no tensor in common", .got = request.dumps[0] + " and " + request.dumps[1],
                 .fix = "see that steps and names of modules agree");
-  std::fputs(request.json ? json_result(parity_json(result)).c_str() : parity_text(result).c_str(), stdout);
-  return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
+  return answer(result, request, picture);
 }
 
 }  // namespace
@@ -172,6 +193,7 @@ CommandAction setup_parity(CommandLine& app) {
   app.footer(
       "Examples:\n  ranklab parity --tp 2 --pp 2 --dp 2\n"
       "  ranklab parity --cp 4 --params-dtype fp64 --against --cp 2\n"
+      "  ranklab parity --tp 4 --inject norm-unreduced --out parity.html\n"
       "  ranklab parity --all --world-size 8\n"
       "The reference is one rank with the same global batches, or what --against says. It runs three times, twice "
       "with\n"
@@ -184,6 +206,10 @@ CommandAction setup_parity(CommandLine& app) {
                "no reference: the first tensor of which ranks' copies, which must have the same bits, differ");
   app.add_flag("--narrow,!--no-narrow", request->narrow,
                "with a difference, run smaller layouts to find what it needs (default: on)");
+  app.add_option("--out", request->out,
+                 "a picture of all tensors and ranks to write: .html, a page to look into, or .svg")
+      ->type_name("FILE");
+  app.add_flag("--force", request->force, "write --out over a file of that name");
   app.add_flag("--json", request->json, "print one JSON object");
   app.add_option(
          "--dumps", request->dumps,

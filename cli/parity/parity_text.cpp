@@ -13,6 +13,7 @@ namespace ranklab {
 namespace {
 
 constexpr size_t kShownLater = 6;
+using Facts = std::vector<viz::ParityFact>;
 
 std::string step_text(const TensorKey& key) {
   return strprintf("step %lld, %s", static_cast<long long>(key.step), std::string(name(key.phase)).c_str());
@@ -26,16 +27,41 @@ std::string ranks_text(const ParityMesh& mesh, const std::vector<int>& ranks) {
 }
 
 // The tensors just before the first wrong one, which are right.
-std::string before_text(const ParityResult& result) {
-  std::string text;
+void add_before(const ParityResult& result, Facts& facts) {
   const auto& all = result.comparison.verdicts;
   const auto first = std::ranges::find_if(all, &TensorVerdict::wrong) - all.begin();
   for (auto i = std::max<std::ptrdiff_t>(0, first - 2); i < first; ++i) {
     const TensorVerdict& one = all[static_cast<size_t>(i)];
-    text += "  right before it  " + one.key.text() + ": " + eps_text(one.worst.eps) + " of " + eps_text(one.tolerance) +
-            " allowed\n";
+    facts.push_back({"right before it",
+                     one.key.text() + ": " + eps_text(one.worst.eps) + " of " + eps_text(one.tolerance) + " allowed"});
   }
-  return text;
+}
+
+void add_difference(const ParityResult& result, Facts& facts) {
+  constexpr bool kBrief = true;
+  const TensorVerdict& wrong = *result.wrong();
+  if (!wrong.broken.empty()) facts.push_back({"what", wrong.broken, kBrief});
+  if (wrong.worst.eps > 0) {
+    facts.push_back({"how far", eps_text(wrong.worst.eps) + ", allowed are " + eps_text(wrong.tolerance), kBrief});
+    facts.push_back(
+        {"largest", strprintf("%.9g instead of %.9g (%.3g ULP) at %s on %s", wrong.worst.got, wrong.worst.want,
+                              units_apart(wrong.worst.got, wrong.worst.want, epsilon_of(result.type)),
+                              result.place.c_str(), ranks_text(result.mesh, {wrong.worst_rank}).c_str())});
+  }
+  facts.push_back({"wrong on", ranks_text(result.mesh, wrong.wrong_ranks)});
+  if (!wrong.right_ranks.empty()) facts.push_back({"right on", ranks_text(result.mesh, wrong.right_ranks)});
+  if (!result.where.empty()) facts.push_back({"where", result.where});
+  add_before(result, facts);
+  for (const Explanation& one : result.why) facts.push_back({"why", one.what, &one == result.why.data()});
+}
+
+void add_needs(const ParityResult& result, Facts& facts) {
+  if (result.narrowed.empty()) return;
+  std::vector<std::string> gone, stays;
+  for (const NarrowedTo& one : result.narrowed) (one.gone ? gone : stays).push_back(one.flags);
+  if (!gone.empty()) facts.push_back({"it is gone with", join(gone, "; ")});
+  if (!stays.empty()) facts.push_back({"it stays with", join(stays, "; ")});
+  facts.push_back({"smallest layout", result.smallest});
 }
 
 std::string later_text(const ParityResult& result) {
@@ -54,60 +80,48 @@ std::string later_text(const ParityResult& result) {
          (later > kShownLater ? strprintf("  ... and %zu more\n", later - kShownLater) : "");
 }
 
-std::string needs_text(const ParityResult& result) {
-  if (result.narrowed.empty()) return "";
-  std::vector<std::string> gone, stays;
-  for (const NarrowedTo& one : result.narrowed) (one.gone ? gone : stays).push_back(one.flags);
-  std::string text;
-  if (!gone.empty()) text += "  it is gone with  " + join(gone, "; ") + "\n";
-  if (!stays.empty()) text += "  it stays with     " + join(stays, "; ") + "\n";
-  return text + "  smallest layout   " + result.smallest + "\n";
-}
-
-std::string difference_text(const ParityResult& result, const Style& style) {
-  const TensorVerdict& wrong = *result.wrong();
-  std::string text =
-      style.red("DIFFERENT") + ", first in " + step_text(wrong.key) + ": " + style.bold(wrong.key.text()) + "\n";
-  if (!wrong.broken.empty()) text += "  what              " + wrong.broken + "\n";
-  if (wrong.worst.eps > 0)
-    text += strprintf(
-        "  how far           %s, allowed are %s\n  largest           %.9g instead of %.9g (%.3g ULP) at %s on %s\n",
-        eps_text(wrong.worst.eps).c_str(), eps_text(wrong.tolerance).c_str(), wrong.worst.got, wrong.worst.want,
-        units_apart(wrong.worst.got, wrong.worst.want, epsilon_of(result.type)), result.place.c_str(),
-        ranks_text(result.mesh, {wrong.worst_rank}).c_str());
-  text += "  wrong on          " + ranks_text(result.mesh, wrong.wrong_ranks) + "\n";
-  if (!wrong.right_ranks.empty()) text += "  right on          " + ranks_text(result.mesh, wrong.right_ranks) + "\n";
-  if (!result.where.empty()) text += "  where             " + result.where + "\n";
-  text += before_text(result);
-  for (const Explanation& one : result.why) text += "  why               " + one.what + "\n";
-  return text;
+std::string same_text(const ParityResult& result) {
+  const TensorVerdict* closest = result.comparison.closest();
+  if (closest == nullptr) return "";
+  return strprintf(": closest to its tolerance is %s in %s, %s of %s allowed", closest->key.text().c_str(),
+                   step_text(closest->key).c_str(), eps_text(closest->worst.eps).c_str(),
+                   eps_text(closest->tolerance).c_str());
 }
 
 }  // namespace
 
-std::string eps_text(double eps) { return eps > 1e200 ? "not finite" : strprintf("%.3g eps", eps); }
+std::string eps_text(double eps) { return eps > 1e100 ? "not finite" : strprintf("%.3g eps", eps); }
+
+std::vector<viz::ParityFact> parity_facts(const ParityResult& result) {
+  Facts facts;
+  if (result.wrong() != nullptr) add_difference(result, facts);
+  if (!result.differs()) return facts;
+  add_needs(result, facts);
+  if (!result.axis().empty()) facts.push_back({"to blame", result.axis(), true});
+  return facts;
+}
+
+std::string parity_verdict(const ParityResult& result, const Style& style) {
+  if (!result.differs()) return style.green("SAME") + same_text(result);
+  const TensorVerdict* wrong = result.wrong();
+  const std::string failed = result.ended.empty() ? "" : style.red("FAILED") + ": " + result.ended;
+  if (wrong == nullptr) return failed;
+  return failed + (failed.empty() ? "" : "\n") + style.red("DIFFERENT") + ", first in " + step_text(wrong->key) + ": " +
+         style.bold(wrong->key.text());
+}
 
 std::string parity_text(const ParityResult& result) {
   const Style style = style_for(stdout);
   const ParityComparison& seen = result.comparison;
   std::string text =
       result.title + " against " + result.reference +
-      strprintf(", %s: %zu tensors in %zu pieces\n", c10::toString(result.type), seen.verdicts.size(), seen.pieces);
-  if (!result.ended.empty()) text += style.red("FAILED") + ": " + result.ended + "\n";
-  if (result.wrong() != nullptr) text += difference_text(result, style);
-  if (result.differs()) {
-    text += needs_text(result);
-    if (!result.axis().empty()) text += "  to blame          " + style.bold(result.axis()) + "\n";
-    if (result.wrong() != nullptr) text += later_text(result);
-    return text;
-  }
-  text += style.green("SAME");
-  if (const TensorVerdict* closest = seen.closest())
-    text += strprintf(": closest to its tolerance is %s in %s, %s of %s allowed", closest->key.text().c_str(),
-                      step_text(closest->key).c_str(), eps_text(closest->worst.eps).c_str(),
-                      eps_text(closest->tolerance).c_str());
-  text += "\n";
-  if (!seen.not_compared.empty())
+      strprintf(", %s: %zu tensors in %zu pieces\n", c10::toString(result.type), seen.verdicts.size(), seen.pieces) +
+      parity_verdict(result, style) + "\n";
+  for (const viz::ParityFact& fact : parity_facts(result))
+    text +=
+        strprintf("  %-17s ", fact.what.c_str()) + (fact.what == "to blame" ? style.bold(fact.text) : fact.text) + "\n";
+  if (result.wrong() != nullptr) text += later_text(result);
+  if (!result.differs() && !seen.not_compared.empty())
     text += strprintf("not compared: %zu tensors that only one of the two runs has\n", seen.not_compared.size());
   return text;
 }

@@ -38,6 +38,19 @@ at::Tensor difference(const at::Tensor& got, const at::Tensor& want) {
   return d.masked_fill(d.isfinite().logical_not(), std::numeric_limits<double>::max() / 1e200);
 }
 
+// `apart`: their absolute differences; `rms`: the reference's.
+TensorDistance distance_of(const at::Tensor& apart, const at::Tensor& got, const at::Tensor& want, double rms,
+                           double epsilon, const GlobalSlice& slice) {
+  const int64_t worst = apart.argmax().item<int64_t>();
+  const double largest = apart[worst].item<double>();
+  if (largest == 0) return {};
+  return {.eps = root_mean_square(apart) / (rms > 0 ? rms : std::numeric_limits<double>::min()) / epsilon,
+          .largest = largest,
+          .place = slice.index()[worst].item<int64_t>(),
+          .got = got[worst].item<double>(),
+          .want = want[worst].item<double>()};
+}
+
 }  // namespace
 
 ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor,
@@ -88,15 +101,7 @@ std::optional<TensorDistance> ParityReference::distance(const TensorKey& key, co
   at::Tensor apart = difference(got, want).abs();
   if (whole.undecided.defined())
     apart = apart.masked_fill(whole.undecided.index_select(0, piece.slice.index().clamp_min(0)), 0);
-  const int64_t worst = apart.argmax().item<int64_t>();
-  const double largest = apart[worst].item<double>();
-  if (largest == 0) return TensorDistance{};
-  TensorDistance result{.largest = largest,
-                        .place = piece.slice.index()[worst].item<int64_t>(),
-                        .got = got[worst].item<double>(),
-                        .want = want[worst].item<double>()};
-  result.eps = root_mean_square(apart) / (whole.rms > 0 ? whole.rms : std::numeric_limits<double>::min()) / epsilon_;
-  return result;
+  return distance_of(apart, got, want, whole.rms, epsilon_, piece.slice);
 }
 
 const TensorVerdict* ParityComparison::first_wrong() const {
@@ -116,14 +121,16 @@ size_t ParityComparison::count_wrong() const {
 
 namespace {
 
+// The first rank's copy of the same elements.
+const TensorPiece& first_copy(const std::vector<TensorPiece>& pieces, const TensorPiece& piece) {
+  return *std::ranges::find_if(pieces, [&](const TensorPiece& other) { return other.slice == piece.slice; });
+}
+
 // Ranks whose copies of the same elements are not the first rank's.
 std::vector<int> other_copies(const std::vector<TensorPiece>& pieces) {
   std::vector<int> ranks;
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    const auto first =
-        std::ranges::find_if(pieces, [&](const TensorPiece& piece) { return piece.slice == pieces[i].slice; });
-    if (!same_bits(first->value, pieces[i].value)) ranks.push_back(pieces[i].rank);
-  }
+  for (const TensorPiece& piece : pieces)
+    if (!same_bits(first_copy(pieces, piece).value, piece.value)) ranks.push_back(piece.rank);
   return ranks;
 }
 
@@ -152,10 +159,25 @@ void sort_out(std::vector<int>& ranks) {
   ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
 }
 
+// Ranks that have a piece and are not wrong are right.
+void separate(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
+  for (const TensorPiece& piece : pieces) verdict.right_ranks.push_back(piece.rank);
+  sort_out(verdict.wrong_ranks);
+  sort_out(verdict.right_ranks);
+  std::erase_if(verdict.right_ranks, [&](int rank) { return std::ranges::binary_search(verdict.wrong_ranks, rank); });
+}
+
 void measure(const ParityReference& want, const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
   verdict.worst_rank = pieces.front().rank;
   for (const TensorPiece& piece : pieces) {
     const auto apart = want.distance(verdict.key, piece);
+    const auto [place, first] = verdict.ranks.try_emplace(piece.rank);
+    RankDistance& rank = place->second;
+    rank.fits = rank.fits && apart.has_value();
+    if (first || (apart && apart->eps > rank.worst.eps)) {
+      rank.worst = apart.value_or(TensorDistance{});
+      rank.slice = piece.slice;
+    }
     verdict.fits = verdict.fits && apart.has_value();
     if (!apart) continue;
     if (apart->eps > verdict.tolerance) verdict.wrong_ranks.push_back(piece.rank);
@@ -173,10 +195,7 @@ TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const 
   TensorVerdict verdict{.key = key, .tolerance = exact ? 0 : want.tolerance(key)};
   measure(want, pieces, verdict);
   find_broken(got, want, pieces, verdict);
-  for (const TensorPiece& piece : pieces) verdict.right_ranks.push_back(piece.rank);
-  sort_out(verdict.wrong_ranks);
-  sort_out(verdict.right_ranks);
-  std::erase_if(verdict.right_ranks, [&](int rank) { return std::ranges::binary_search(verdict.wrong_ranks, rank); });
+  separate(pieces, verdict);
   return verdict;
 }
 
@@ -184,10 +203,18 @@ TensorVerdict audit(const ParityRecord& got, const TensorKey& key) {
   const std::vector<TensorPiece>& pieces = got.tensors.at(key);
   TensorVerdict verdict{.key = key, .wrong_ranks = other_copies(pieces)};
   if (!verdict.wrong_ranks.empty()) verdict.broken = "copies of it that should have the same bits differ";
-  for (const TensorPiece& piece : pieces) verdict.right_ranks.push_back(piece.rank);
-  sort_out(verdict.wrong_ranks);
-  sort_out(verdict.right_ranks);
-  std::erase_if(verdict.right_ranks, [&](int rank) { return std::ranges::binary_search(verdict.wrong_ranks, rank); });
+  for (const TensorPiece& piece : pieces) {
+    RankDistance& rank = verdict.ranks.try_emplace(piece.rank, RankDistance{.slice = piece.slice}).first->second;
+    const at::Tensor first = first_copy(pieces, piece).value.to(at::kDouble), here = piece.value.to(at::kDouble);
+    if (first.numel() == 0 || first.numel() != here.numel()) continue;
+    const TensorDistance apart = distance_of(difference(here, first).abs(), here, first, root_mean_square(first),
+                                             epsilon_of(got.type), piece.slice);
+    if (apart.eps > rank.worst.eps) rank.worst = apart;
+    if (apart.eps <= verdict.worst.eps) continue;
+    verdict.worst = apart;
+    verdict.worst_rank = piece.rank;
+  }
+  separate(pieces, verdict);
   return verdict;
 }
 

@@ -64,6 +64,13 @@ class ParityReference {
   double epsilon_;
 };
 
+// What one rank has of a tensor, beside the reference's.
+struct RankDistance {
+  TensorDistance worst = {};  // of its pieces
+  GlobalSlice slice = {};     // of that piece
+  bool fits = true;           // all of them have the reference's shape
+};
+
 // One tensor of a run beside the reference's.
 struct TensorVerdict {
   TensorKey key;
@@ -71,7 +78,8 @@ struct TensorVerdict {
   TensorDistance worst = {};  // of all pieces
   int worst_rank = 0;
   std::vector<int> wrong_ranks = {}, right_ranks = {};
-  bool fits = true;         // every piece has the reference's shape
+  std::map<int, RankDistance> ranks = {};  // of those that have a part of it
+  bool fits = true;                        // every piece has the reference's shape
   std::string broken = {};  // what is wrong with it whatever its distance: copies that differ, another type
   bool wrong() const { return !wrong_ranks.empty(); }
 };

@@ -113,7 +113,10 @@ ParityResult audited(const ParityRecord& got) {
   ParityResult result{
       .title = got.title, .reference = "its own copies", .type = got.type, .mesh = got.mesh, .ended = got.ended};
   result.comparison = audit(got);
-  if (const TensorVerdict* wrong = result.wrong()) result.why = explain_copies(got, wrong->key);
+  if (const TensorVerdict* wrong = result.wrong()) {
+    result.why = explain_copies(got, wrong->key);
+    result.place = coordinates_text(wrong->worst.place, got.tensors.at(wrong->key).front().slice.shape);
+  }
   return result;
 }
 

@@ -205,6 +205,8 @@ TEST(Readme, EveryFlagItNamesExists) {
                           "generate",
                           "eval",
                           "report",
+                          "parity",
+                          "lesson hunt",
                           "schedule show",
                           "schedule simulate",
                           "schedule export",
@@ -261,17 +263,25 @@ std::pair<uint32_t, uint32_t> size_of_png(const std::string& png) {
   return {number(16), number(20)};
 }
 
-// The picture is made by the script beside it.
-TEST(Readme, ThePictureIsTheScripts) {
+// The texts of a drawing without its numbers, which are not the same on all machines.
+std::string words_of_svg(const std::string& svg) {
+  return std::regex_replace(std::regex_replace(svg, std::regex("<[^>]*>"), ""), std::regex("[-+0-9.e]"), "");
+}
+
+// Both pictures are made by the script beside them.
+TEST(Readme, ThePicturesAreTheScripts) {
   EXPECT_THAT(readme(), testing::HasSubstr("](viz/screenshot.png)"));
+  EXPECT_THAT(readme(), testing::HasSubstr("](../viz/parity.svg)"));
   const std::string folder = std::filesystem::path(RANKLAB_README).parent_path().string() + "/viz/";
-  const std::string drawn = temporary_path("ranklab_readme_picture") + ".png";
-  const Outcome run = run_command(folder + "screenshot.sh " RANKLAB_PROGRAM " " + drawn + " 2>&1");
+  const std::string drawn = temporary_path("ranklab_readme_picture") + ".png", parity = drawn + ".svg";
+  const Outcome run = run_command(folder + "screenshot.sh " RANKLAB_PROGRAM " " + drawn + " " + parity + " 2>&1");
   ASSERT_EQ(run.exit_code, 0) << run.output;
   const std::string now = text_of_file(drawn), shown = text_of_file(folder + "screenshot.png");
   EXPECT_EQ(size_of_png(now), size_of_png(shown));
   EXPECT_NEAR(static_cast<double>(now.size()) / static_cast<double>(shown.size()), 1, 0.25) << "draw it again";
+  EXPECT_EQ(words_of_svg(text_of_file(parity)), words_of_svg(text_of_file(folder + "parity.svg"))) << "draw it again";
   std::filesystem::remove(drawn);
+  std::filesystem::remove(parity);
 }
 
 }  // namespace

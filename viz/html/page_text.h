@@ -14,7 +14,7 @@ struct PagePart {
   std::string_view text;
 };
 std::span<const PagePart> page_parts();    // of stage_page.h
-std::span<const PagePart> report_parts();  // of report/report_page.h
+std::span<const PagePart> report_parts();  // of report/report_page.h and parity/parity_page.h
 // Of either list. Throws kInternal for another name.
 std::string_view page_part(std::string_view name);
 

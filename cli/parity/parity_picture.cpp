@@ -1,0 +1,45 @@
+#include "cli/parity/parity_picture.h"
+
+#include <cstdio>
+#include <utility>
+
+#include "cli/common/command_module.h"
+#include "cli/parity/parity_table.h"
+#include "cli/parity/parity_text.h"
+#include "core/base/atomic_file.h"
+#include "core/base/error.h"
+#include "core/base/output_file.h"
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+const ErrorText kCannotWrite = {
+    .where = "--out", .what = "cannot write the picture", .fix = "check the folder and its space"};
+
+}  // namespace
+
+ParityPicture::ParityPicture(std::string path, bool force, const std::vector<std::string>& inputs)
+    : path_(std::move(path)) {
+  if (path_.empty()) return;
+  RANKLAB_CHECK(path_.ends_with(".html") || path_.ends_with(".svg"), ErrorKind::kInvalidArgument, .where = "--out",
+                .what = "not the name of a page or a drawing", .got = quote(path_),
+                .want = "a name that ends in .html or .svg", .fix = "use --out parity.html");
+  check_output({.path = path_, .option = "--out", .inputs = inputs, .force = force});
+  AtomicFile(path_, kCannotWrite);  // says so now if the folder cannot be written
+  prepare_module("viz");
+  draw_ = reinterpret_cast<Draw*>(module_function("viz", "ranklab_draw_parity"));
+}
+
+void ParityPicture::write(const ParityResult& result) const {
+  if (draw_ == nullptr) return;
+  viz::ParityMap map = parity_table(result);
+  map.verdict = parity_verdict(result, Style(false));
+  map.facts = parity_facts(result);
+  std::string file;
+  draw_(map, path_.ends_with(".svg"), file);
+  write_file_atomically(path_, file, kCannotWrite);
+  std::fprintf(stderr, "wrote %s\n", path_.c_str());
+}
+
+}  // namespace ranklab

@@ -1,0 +1,26 @@
+// The file that `ranklab parity --out` writes: the map of a result, as a page or a drawing. What draws is in the viz
+// module, which is opened (and built, where ./ranklab started the program) only when a picture is asked for. Thread
+// rule: main thread.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/parity/microscope.h"
+#include "viz/model/parity_map.h"
+
+namespace ranklab {
+
+class ParityPicture {
+ public:
+  // Before the work: throws kInvalidArgument where the file may not be written, kIo where it cannot be,
+  // kEnvironment without the module. An empty path: no picture is asked for.
+  ParityPicture(std::string path, bool force, const std::vector<std::string>& inputs = {});
+  void write(const ParityResult& result) const;
+
+ private:
+  using Draw = void(const viz::ParityMap& map, bool is_svg, std::string& file);
+  std::string path_;
+  Draw* draw_ = nullptr;
+};
+
+}  // namespace ranklab
