@@ -29,7 +29,8 @@ class PassProbe {
   PassMemo end();
 
   // Completes the cost of a repeated pass like `memo`, after its stand-in has taken its own time and bytes.
-  void catch_up_time(const PassMemo& memo);
+  // RETURNS: the memo's kernels but for those that the stand-in ran.
+  KernelTimes catch_up_time(const PassMemo& memo);
   void catch_up_bytes(const PassMemo& memo);
 
  private:

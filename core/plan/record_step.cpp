@@ -163,6 +163,8 @@ RunPlan plan_to_record(RunPlan plan) {
   c.backend = simulated.backend;
   c.device = simulated.device;
   c.virtual_time = simulated.virtual_time;
+  // That software drops probabilities within its own attention; this project computes them in blocks for it.
+  if (plan.of_other_software()) c.model.attention_dropout = 0;
   plan.ramp = {};  // of the batch size in the end
   plan.ramp_schedules.clear();
   c.eval_interval = 0;

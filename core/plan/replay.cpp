@@ -53,7 +53,7 @@ class Replay {
   // Called when the backward of a repeated pass reaches the stage.
   void pass_back(const at::Tensor& output_grad) {
     if (kind_ == Pass::kInput) ends_.at(at_).output_grad = output_grad;
-    probe_->catch_up_time(*memo_);
+    catch_up_time(*probe_, *memo_);
   }
 
  private:
@@ -76,9 +76,9 @@ class Replay {
     const PassMemo& memo = memos_.at({pass, stage});
     repeated_.traffic.add(memo.traffic);
     repeated_.flops += memo.flops;
-    repeated_.kernel_times.add(memo.kernel_times);
     return memo;
   }
+  void catch_up_time(PassProbe& probe, const PassMemo& memo) { repeated_.kernel_times.add(probe.catch_up_time(memo)); }
   at::Tensor repeat_forward(int stage, int microbatch, const at::Tensor& input);
   void look_what_is_held();
   static WeakStorage weakly(const at::Tensor& tensor);
@@ -132,7 +132,7 @@ at::Tensor Replay::repeat_forward(int stage, int microbatch, const at::Tensor& i
   at::Tensor output = PassedStage::apply(from, at::empty(like.sizes, like.options), this);
   ends_[{stage, microbatch}] = {input, output, {}};
   const PassMemo& memo = count_repeated(Pass::kForward, stage);
-  probe.catch_up_time(memo);
+  catch_up_time(probe, memo);
   probe.catch_up_bytes(memo);
   return output;
 }
@@ -196,7 +196,7 @@ bool Replay::begin(const GradPass& pass) {
   }
   memo_ = passes_.runs(pass.stage, pass.microbatch) ? nullptr : &count_repeated(kind_, pass.stage);
   probe_.emplace(ctx_);
-  if (memo_ != nullptr && kind_ == Pass::kWeight) probe_->catch_up_time(*memo_);
+  if (memo_ != nullptr && kind_ == Pass::kWeight) catch_up_time(*probe_, *memo_);
   return memo_ == nullptr;
 }
 
