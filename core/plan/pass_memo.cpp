@@ -67,11 +67,16 @@ KernelTimes PassProbe::catch_up_time(const PassMemo& memo) {
   return missing;
 }
 
-void PassProbe::catch_up_bytes(const PassMemo& memo) {
-  MemoryBook& book = *thread_memory_book();
+CategoryBytes PassProbe::catch_up_bytes(const PassMemo& memo) {
   const CategoryBytes own = minus(bytes_now(), bytes_), more = minus(memo.kept, own);
-  for (size_t i = 0; i < more.size(); ++i)
-    if (more[i] != 0) book.add(static_cast<MemoryCategory>(i), more[i]);
+  add_to_book(more);
+  return more;
+}
+
+void add_to_book(const CategoryBytes& bytes) {
+  MemoryBook& book = *thread_memory_book();
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] != 0) book.add(static_cast<MemoryCategory>(i), bytes[i]);
 }
 
 }  // namespace ranklab

@@ -6,6 +6,7 @@
 
 #include "core/plan/built_rank.h"
 #include "core/plan/replay.h"
+#include "core/plan/short_first_step.h"
 #include "core/runtime/before_step.h"
 #include "core/runtime/engine.h"
 #include "core/sim/memory_scope.h"
@@ -196,11 +197,14 @@ Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& m
 
 }  // namespace
 
-StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own) {
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
+                       FirstStep first) {
   const RunPlan recorded = plan_to_record(plan);
   const auto notes = std::make_shared<Notes>();
   const Representatives representatives = representatives_of(recorded, make_world, own);
   RuntimeComponents parts = with_repeated_passes(on_shapes(own, make_world(stand_ins(recorded.mesh, representatives))));
+  if (first == FirstStep::kShort && may_begin_short(recorded))
+    parts.schedule_selector = with_short_first_step(parts.schedule_selector);
   parts.schedule_selector =
       before_each_step(parts.schedule_selector, [notes](StepContext& c) { note_begin(c, *notes); });
   RuntimeEngine engine(std::move(parts), recorded);
