@@ -54,6 +54,19 @@ TEST(LayoutCandidates, NeighboursDifferInOneThingAndResolve) {
         << want;
 }
 
+// Of 128 ranks of a stage, ep hold an expert once; the others of its states are shards.
+TEST(LayoutCandidates, ExpertsAreHeldByTheirOwnRanks) {
+  TrainConfig config = searched(1024, 1024);
+  config.model = model_preset("deepseek_v3");
+  const HardwareProfile h100 = load_hardware_profile("h100-sxm");
+  const auto bytes = [&](int ep, int zero) {
+    return rough_cost(config, h100, {.tp = 1, .pp = 8, .ep = ep, .zero_stage = zero, .recompute = "full"}).bytes;
+  };
+  constexpr double kExperts = 58.0 * 256 * 3 * 7168 * 2048;
+  EXPECT_NEAR(bytes(16, 0) - bytes(32, 0), 18 * kExperts / 8 * (1.0 / 16 - 1.0 / 32), 1e9);
+  EXPECT_NEAR(bytes(16, 1) - bytes(32, 1), kExperts / 8 * ((6 + 12.0 / 8) / 16 - (6 + 12.0 / 4) / 32), 1e9);
+}
+
 // Fastest is tp 4, pp 2 with microbatches of 4 and zb-h1; it needs full recomputation to fit.
 PlannedLayout toy_plan(const LayoutChoice& l) {
   const auto off = [](double x, double best) { return std::abs(std::log2(x / best)); };
