@@ -113,17 +113,40 @@ RoughCost rough_cost(const TrainConfig& c, const HardwareProfile& profile, const
   return {(compute + of_tensor + of_experts) * (1 + bubble) + of_data, states + activations};
 }
 
-std::vector<LayoutChoice> layout_candidates(const TrainConfig& c, const HardwareProfile& profile) {
+void PinnedLayout::apply(LayoutChoice& l) const {
+  if (tp) l.tp = *tp;
+  if (pp) l.pp = *pp;
+  if (cp) l.cp = *cp;
+  if (ep) l.ep = *ep;
+  if (zero_stage) l.zero_stage = *zero_stage;
+  if (micro_batch) l.micro_batch = *micro_batch;
+  if (recompute) l.recompute = *recompute;
+  if (l.pp > 1 && virtual_stages) l.virtual_stages = *virtual_stages;
+  if (l.pp > 1 && schedule) l.schedule = *schedule;
+}
+
+bool PinnedLayout::holds(const TrainConfig& c, const LayoutChoice& l) const {
+  LayoutChoice as_pinned = l;
+  apply(as_pinned);
+  return as_pinned == l && (!dp || data_ranks(c, l) == *dp);
+}
+
+std::vector<LayoutChoice> layout_candidates(const TrainConfig& c, const HardwareProfile& profile,
+                                            const PinnedLayout& pinned) {
   constexpr int kLongSequence = 16384;
   const int node = c.gpus_per_node > 0 ? c.gpus_per_node : profile.gpus_per_node;
   std::vector<LayoutChoice> all;
   const int64_t experts = c.model.moe.enabled() ? c.model.moe.num_experts : 1;
-  for (const int tp : divisors(c.parallel.world, std::min(node, 64)))
-    for (const int pp : divisors(c.parallel.world, c.model.num_layers))
-      for (const int cp : divisors(c.parallel.world, c.model.seq_length >= kLongSequence ? 64 : 1))
-        for (const int ep : divisors(experts, c.parallel.world)) {
+  const auto sizes = [](const std::optional<int>& size, int64_t number, int64_t most) {
+    return size ? std::vector<int>{*size} : divisors(number, most);
+  };
+  for (const int tp : sizes(pinned.tp, c.parallel.world, std::min(node, 64)))
+    for (const int pp : sizes(pinned.pp, c.parallel.world, c.model.num_layers))
+      for (const int cp : sizes(pinned.cp, c.parallel.world, c.model.seq_length >= kLongSequence ? 64 : 1))
+        for (const int ep : sizes(pinned.ep, experts, c.parallel.world)) {
           LayoutChoice one{.tp = tp, .pp = pp, .cp = cp, .ep = ep};
-          if (divides(c, one)) all.push_back(one);
+          pinned.apply(one);
+          if (divides(c, one) && pinned.holds(c, one)) all.push_back(one);
         }
   return all;
 }

@@ -16,7 +16,8 @@ class Search {
 
   std::vector<PlannedLayout> run() {
     std::vector<LayoutChoice> first;
-    for (const LayoutChoice& one : layout_candidates(config_, profile_)) first.push_back(made_to_fit(one));
+    for (const LayoutChoice& one : layout_candidates(config_, profile_, limits_.pinned))
+      first.push_back(made_to_fit(one));
     sort_roughly(first);
     // Half of the plans for variety, the other half around the best of them.
     for (const LayoutChoice& one : first) {
@@ -45,6 +46,7 @@ class Search {
         if (stage == 3 && one.pp > 1) continue;
         one.recompute = recompute;
         one.zero_stage = stage;
+        limits_.pinned.apply(one);
         if (rough_cost(config_, profile_, one).bytes <= limits_.bytes) return one;
       }
     }
@@ -92,6 +94,7 @@ class Search {
   bool refine() {
     for (const LayoutChoice& from : promising()) {
       std::vector<LayoutChoice> beside = neighbours(config_, from);
+      std::erase_if(beside, [&](const LayoutChoice& one) { return !limits_.pinned.holds(config_, one); });
       sort_roughly(beside);
       for (const LayoutChoice& one : beside)
         if (add(one)) return true;
