@@ -27,7 +27,7 @@ const char* const kFolders[] = {"00_what_is_a_rank",           "01_all_reduce",
                                 "06_who_talks_to_whom_in_moe", "07_where_does_memory_go",
                                 "08_can_compute_buy_memory",   "09_who_owns_what_in_zero",
                                 "10_what_do_8_bits_lose",      "11_can_4_bits_train",
-                                "12_split_a_long_sequence"};
+                                "12_split_a_long_sequence",    "13_choose_a_layout"};
 const int kLessons = std::size(kFolders);
 
 class Learner : public ::testing::Test {
@@ -203,7 +203,7 @@ TEST_F(Learner, IsToldOfAHang) {
 }
 
 TEST_F(Learner, MakesMistakes) {
-  const std::pair<const char*, const char*> mistakes[] = {{"start 13", "0 to 12"},
+  const std::pair<const char*, const char*> mistakes[] = {{"start 14", "0 to 13"},
                                                           {"start al_reduce", "did you mean"},
                                                           {"check 0", "ranklab lesson start 0"},
                                                           {"watch 0", "ranklab lesson start 0"},

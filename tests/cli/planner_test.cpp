@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/all_cases.h"
 #include "tests/cli/ranklab_program.h"
 
 namespace ranklab {
@@ -119,6 +120,46 @@ TEST(Planner, TheSearchPutsTheFastestThatFitsFirst) {
   EXPECT_NEAR(plan.at("virtual_step_ms").get<double>() * 1e-3, best.at("step_s").get<double>(), 1e-6);
   const Outcome why = ranklab("plan search --world-size 8 --plans 4 --why '--tp 8' " + model);
   EXPECT_THAT(why.output, HasSubstr("exposed tp"));
+}
+
+// What lesson 13 grades against.
+TEST(Planner, TheSearchFindsTheLessonsBest) {
+  struct Best {
+    const char *world, *layout;
+  };
+  constexpr Best kBests[] = {{"--world-size 512 --gbs 64", "--tp 8 --pp 1 --zero-stage 3 --mbs 1"},
+                             {"--world-size 64 --gbs 256", "--tp 4 --pp 1 --zero-stage 3 --mbs 1"},
+                             {"--world-size 512 --gbs 1024", "--tp 4 --pp 1 --zero-stage 3 --mbs 2"}};
+  for (const Best& best : kBests) {
+    EXPECT_EQ(data_of(std::string("plan search --preset llama_70b --bf16 ") + best.world).at("rows").at(0).at("flags"),
+              best.layout)
+        << best.world;
+    if (!all_cases()) break;
+  }
+}
+
+TEST(Planner, TheSearchDrawsTheFrontAndRunsTheBest) {
+  const std::string picture = testing::TempDir() + "/front.svg", table = testing::TempDir() + "/front.csv";
+  const std::string tiny =
+      "plan search --world-size 4 --gbs 8 --plans 6 --num-layers 2 --hidden-size 32 --ffn-hidden-size 64 "
+      "--num-attention-heads 4 --seq-length 32 --force --measure 2 --json --out " +
+      picture + " --out " + table;
+  const auto found = data_of(tiny);
+  const std::string svg = text_of_file(picture);
+  EXPECT_THAT(text_of_file(table), HasSubstr("layout,step_s"));
+  EXPECT_THAT(svg, HasSubstr("memory of a rank, GiB"));
+  for (const auto& row : found.at("rows")) {
+    if (row.value("on_front", false)) {
+      EXPECT_THAT(svg, HasSubstr(row.at("flags").get<std::string>() + ": "));
+    }
+  }
+  ASSERT_EQ(found.at("measured").size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const auto& run = found["measured"][i];
+    EXPECT_EQ(run.at("flags"), found["rows"][i].at("flags"));
+    EXPECT_NEAR(run.at("virtual_s").get<double>() / run.at("planned_s").get<double>(), 1, 0.01);
+    EXPECT_GT(run.at("wall_s").get<double>(), 0);
+  }
 }
 
 }  // namespace
