@@ -72,10 +72,16 @@ class Search {
     });
   }
 
-  // The best, and those that would be better if they fitted.
+  static bool same_sizes(const LayoutChoice& a, const LayoutChoice& b) {
+    return a.tp == b.tp && a.pp == b.pp && a.cp == b.cp && a.ep == b.ep;
+  }
+
+  // The best of different sizes of the axes, and those that would be better if they fitted.
   std::vector<LayoutChoice> promising() const {
     std::vector<const PlannedLayout*> best, larger;
     for (const PlannedLayout& row : rows_) {
+      const auto alike = [&](const PlannedLayout* other) { return same_sizes(other->choice, row.choice); };
+      if (fits(row) && std::ranges::any_of(best, alike)) continue;
       if (fits(row))
         best.push_back(&row);
       else if (row.refused.empty() && (best.empty() || row.step_s < best.front()->step_s))

@@ -7,7 +7,7 @@ using namespace ranklab::lesson;
 
 extern "C" void choose_layout(const Problem& p, Layout& layout) {
   const double states = 18 * p.parameters / p.gpus;
-  const double kept = 34.0 * p.sequence_length * p.hidden * p.layers;
+  const double kept = 25.0 * p.sequence_length * p.hidden * p.layers;
   layout.zero_stage = 3;
   for (layout.tp = 1; layout.tp < p.gpus_per_node; layout.tp *= 2) {
     const bool divides = p.sequences % (p.gpus / layout.tp) == 0;

@@ -71,7 +71,7 @@ TEST_F(Learner, GoesThroughTheFirstLesson) {
   solve(0);
   EXPECT_THAT(passing("check"), AllOf(HasSubstr("passed: lesson 0"), HasSubstr("ranklab lesson start 1")));
   EXPECT_THAT(passing("solution"), HasSubstr("extern \"C\" void coord"));
-  EXPECT_THAT(passing("progress"), AllOf(HasSubstr("1 of 13 lessons passed"), Not(HasSubstr("solution seen"))));
+  EXPECT_THAT(passing("progress"), AllOf(HasSubstr("1 of 14 lessons passed"), Not(HasSubstr("solution seen"))));
   EXPECT_THAT(passing("list"), HasSubstr("✔       0"));
   EXPECT_THAT(passing("start"), HasSubstr("Lesson 1:")) << "goes on with the next one";
 }
@@ -84,7 +84,7 @@ TEST_F(Learner, EveryLessonFailsAsGivenAndPassesWhenSolved) {
     solve(number);
     EXPECT_THAT(passing("check"), HasSubstr("passed: lesson " + n));
   }
-  EXPECT_THAT(passing("progress"), HasSubstr("13 of 13 lessons passed"));
+  EXPECT_THAT(passing("progress"), HasSubstr("14 of 14 lessons passed"));
   EXPECT_THAT(passing("check 9"), HasSubstr("That was the last one"));
 }
 

@@ -94,6 +94,16 @@ TEST(Planner, OtherSoftwareKeepsDroppedScores) {
   EXPECT_NEAR((activations(with) - activations(without)) / (3.0 * 8 * 12 * 12 * 1024 * 1024), 1, 0.2);
 }
 
+TEST(Planner, ReadsAProfileMeasuredHere) {
+  const std::string profile = testing::TempDir() + "/mine.toml";
+  const auto rows = data_of("bench hardware --quick --device cpu --force --json --out " + profile).at("rows");
+  EXPECT_EQ(rows.size(), 6u);
+  for (const auto& row : rows) EXPECT_GT(row.at("points").get<int>(), 1) << row;
+  const auto plan = data_of("plan run --world-size 2 --gbs 4 --hardware " + profile);
+  EXPECT_EQ(plan.at("hardware"), "mine");
+  EXPECT_GT(plan.at("estimate").at("virtual_step_ms").get<double>(), 1) << "a core is no GPU";
+}
+
 TEST(Planner, AnotherMachineIsAFewWords) {
   const std::string run = "plan run --preset llama_8b --bf16 --world-size 8 --tp 8 --gbs 8 --mbs 1 ";
   const auto step = [&](const std::string& more) {
@@ -127,9 +137,9 @@ TEST(Planner, TheSearchFindsTheLessonsBest) {
   struct Best {
     const char *world, *layout;
   };
-  constexpr Best kBests[] = {{"--world-size 512 --gbs 64", "--tp 8 --pp 1 --zero-stage 3 --mbs 1"},
+  constexpr Best kBests[] = {{"--world-size 512 --gbs 128", "--tp 4 --pp 1 --zero-stage 3 --mbs 1"},
                              {"--world-size 64 --gbs 256", "--tp 4 --pp 1 --zero-stage 3 --mbs 1"},
-                             {"--world-size 512 --gbs 1024", "--tp 4 --pp 1 --zero-stage 3 --mbs 2"}};
+                             {"--world-size 512 --gbs 1024", "--tp 2 --pp 1 --zero-stage 3 --mbs 1"}};
   for (const Best& best : kBests) {
     EXPECT_EQ(data_of(std::string("plan search --preset llama_70b --bf16 ") + best.world).at("rows").at(0).at("flags"),
               best.layout)
