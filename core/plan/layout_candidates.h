@@ -24,9 +24,9 @@ struct LayoutChoice {
 
 // What is settled of a layout before a search; what is not is searched.
 struct PinnedLayout {
-  std::optional<int> tp, pp, cp, ep, dp, virtual_stages, zero_stage;
-  std::optional<int64_t> micro_batch;
-  std::optional<std::string> recompute, schedule;
+  std::optional<int> tp = {}, pp = {}, cp = {}, ep = {}, dp = {}, virtual_stages = {}, zero_stage = {};
+  std::optional<int64_t> micro_batch = {};
+  std::optional<std::string> recompute = {}, schedule = {};
 
   void apply(LayoutChoice& choice) const;
   bool holds(const TrainConfig& config, const LayoutChoice& choice) const;

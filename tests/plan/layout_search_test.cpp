@@ -104,6 +104,36 @@ TEST(LayoutSearch, FindsTheBestThatFits) {
   EXPECT_FALSE(rows.back().refused.empty()) << "what cannot be comes last";
 }
 
+// All variants of tp 2 are ahead of tp 1 until that has microbatches of 2.
+TEST(LayoutSearch, RefinesOtherSizesToo) {
+  const auto plan = [](const LayoutChoice& l) {
+    PlannedLayout row{.choice = l, .step_s = 3, .bytes = 1, .refused = {}};
+    if (l.pp == 1 && l.tp == 2) row.step_s = 1.0 + 0.001 * l.zero_stage + (l.recompute == "none" ? 0 : 0.01);
+    if (l.pp == 1 && l.tp == 1) row.step_s = l.micro_batch == 2 ? 0.9 : 1.2;
+    return row;
+  };
+  const auto rows = search_layouts(searched(16, 64), load_hardware_profile("h100-sxm"), {.bytes = 72e9, .plans = 60},
+                                   plan, [](int, int) {});
+  EXPECT_EQ(rows.front().choice.tp, 1);
+  EXPECT_EQ(rows.front().choice.micro_batch, 2);
+}
+
+TEST(LayoutSearch, WhatIsPinnedStays) {
+  const PinnedLayout pinned{.tp = 4, .zero_stage = 2, .recompute = "selective"};
+  const auto rows = search_layouts(searched(16, 64), load_hardware_profile("h100-sxm"),
+                                   {.bytes = 72e9, .plans = 40, .pinned = pinned}, toy_plan, [](int, int) {});
+  EXPECT_GT(rows.size(), 5u);
+  for (const PlannedLayout& row : rows) {
+    EXPECT_EQ(row.choice.tp, 4);
+    EXPECT_EQ(row.choice.zero_stage, 2);
+    EXPECT_EQ(row.choice.recompute, "selective");
+  }
+  const PinnedLayout replicas{.dp = 8};
+  const TrainConfig config = searched(16, 64);
+  for (const LayoutChoice& one : layout_candidates(config, load_hardware_profile("h100-sxm"), replicas))
+    EXPECT_EQ(one.tp * one.pp, 2) << one.flags();
+}
+
 TEST(LayoutSearch, TheFrontIsWhatNothingBeatsInBoth) {
   const auto row = [](double step, double bytes) {
     return PlannedLayout{.choice = {}, .step_s = step, .bytes = bytes, .refused = {}};
