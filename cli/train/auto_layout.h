@@ -1,6 +1,6 @@
-// `train --layout auto`: the layout that plans say is fastest on the run's world and hardware profile. What the user gave
-// stays; a run that resumes in a world of the same size keeps the layout of its checkpoint. Each process of a run comes
-// to the same choice. Thread rule: main thread.
+// `train --layout auto`: the layout that plans say is fastest on the run's world and hardware profile. What the user
+// gave stays; a run that resumes in a world of the same size keeps the layout of its checkpoint. Each process of a run
+// comes to the same choice. Thread rule: main thread.
 #pragma once
 #include <string>
 
