@@ -106,8 +106,11 @@ RoughCost rough_cost(const TrainConfig& c, const HardwareProfile& profile, const
                                 : 0;
   const double expert_replicas = std::max(dp * l.cp * tp / l.ep, 1.0);
   const double states = dense * state_bytes(l.zero_stage, dp) + experts * state_bytes(l.zero_stage, expert_replicas);
-  // Bytes of a token, layer and hidden column: of a gated MLP with fused kernels and flash attention.
-  const double kept = l.recompute == "full" ? 2 : l.recompute == "selective" ? 23 : 25;
+  // Bytes of a token, layer and hidden column: of a gated MLP with fused kernels and flash attention; experts keep
+  // more.
+  const bool experts_keep = m.moe.enabled();
+  const double whole = experts_keep ? 34 : 25, selective = experts_keep ? 30 : 23;
+  const double kept = l.recompute == "full" ? 2 : l.recompute == "selective" ? selective : whole;
   const double in_flight = std::min(microbatches, pp);
   const double activations = kept * static_cast<double>(l.micro_batch * m.seq_length) / static_cast<double>(l.cp) *
                              hidden / tp * layers / pp * in_flight;
