@@ -24,6 +24,7 @@ LessonPtr make_who_owns_what_in_zero();
 LessonPtr make_what_do_8_bits_lose();
 LessonPtr make_can_4_bits_train();
 LessonPtr make_split_a_long_sequence();
+LessonPtr make_choose_a_layout();
 
 namespace {
 
@@ -41,6 +42,7 @@ const auto kLessons = std::to_array<LessonRow>({
     {10, "what_do_8_bits_lose", "What do 8 bits lose?", make_what_do_8_bits_lose},
     {11, "can_4_bits_train", "Can 4 bits train?", make_can_4_bits_train},
     {12, "split_a_long_sequence", "How to split a long sequence?", make_split_a_long_sequence},
+    {13, "choose_a_layout", "Which layout for 70B on 512 GPUs?", make_choose_a_layout},
 });
 
 }  // namespace

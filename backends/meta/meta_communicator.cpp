@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -54,9 +53,15 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
         number_(meetings->communicator(label)),
         meetings_(std::move(meetings)),
         stand_in_(std::move(stand_in)) {
-    std::set<int> running;
-    for (const int rank : this->group().global_ranks) running.insert(in_place_of(rank));
-    running_ = static_cast<int>(running.size());
+    std::map<int, size_t> places;
+    for (const int rank : this->group().global_ranks) {
+      const int representative = in_place_of(rank);
+      const size_t place = places.try_emplace(representative, alike_.size()).first->second;
+      if (place == alike_.size()) alike_.push_back({representative, 0});
+      ++alike_[place].members;
+      place_of_member_.push_back(static_cast<int64_t>(place));
+    }
+    running_ = static_cast<int>(alike_.size());
   }
 
   PeerMemoryPtr peer_memory() override { return make_meta_peer_memory(group()); }
@@ -89,11 +94,14 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
 
  private:
   int in_place_of(int rank) const { return (*stand_in_)[static_cast<size_t>(rank)]; }
-  // The value of the rank that represents a member. A representative outside the group takes no part in the call: then
-  // this rank's own value is used.
-  const at::Tensor& given_by(int member, const Members& members) const {
-    const int global_rank = group().global_ranks[static_cast<size_t>(member)];
-    const auto found = members.find(in_place_of(global_rank));
+  // Members of the group that one rank stands for.
+  struct Alike {
+    int representative;
+    int64_t members;
+  };
+  // The value of a representative. One outside the group takes no part in the call: then this rank's own value is used.
+  const at::Tensor& given_by(const Alike& alike, const Members& members) const {
+    const auto found = members.find(alike.representative);
     return found != members.end() ? found->second : members.at(group().global_rank());
   }
 
@@ -102,25 +110,39 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
     return op == ReduceOp::kMin ? at::minimum(a, b) : a + b;
   }
 
-  // Handles the verbs that the engine uses for its own values.
+  // Handles the verbs that the engine uses for its own values. Cost: by representatives, not by members, of which there
+  // may be thousands.
   void finish(const Call& call, const Members& members) const {
     if (call.verb == Verb::kAllGather) {
       std::vector<at::Tensor> rows;
-      for (int member = 0; member < size(); ++member) rows.push_back(given_by(member, members));
-      at::Tensor(call.output).copy_(at::cat(rows));
+      for (const Alike& alike : alike_) rows.push_back(given_by(alike, members));
+      const at::Tensor places = at::tensor(place_of_member_, at::kLong);
+      at::Tensor(call.output).copy_(at::stack(rows).index_select(0, places).flatten(0, 1));
     } else if (call.verb == Verb::kAllReduce) {
-      at::Tensor total = given_by(0, members).clone();
-      for (int member = 1; member < size(); ++member) total = combined(call.op, total, given_by(member, members));
-      at::Tensor(call.output).copy_(call.op == ReduceOp::kAvg ? total / size() : total);
+      at::Tensor(call.output).copy_(reduced(call.op, members));
     } else if (call.verb == Verb::kBroadcast) {
-      at::Tensor(call.output).copy_(given_by(call.peer, members));
+      const Alike& sender = alike_[static_cast<size_t>(place_of_member_[static_cast<size_t>(call.peer)])];
+      at::Tensor(call.output).copy_(given_by(sender, members));
     }
+  }
+
+  at::Tensor reduced(ReduceOp op, const Members& members) const {
+    const bool sums = op != ReduceOp::kMax && op != ReduceOp::kMin;
+    at::Tensor total;
+    for (const Alike& alike : alike_) {
+      const at::Tensor& own = given_by(alike, members);
+      const at::Tensor value = sums ? own * alike.members : own;
+      total = total.defined() ? combined(op, total, value) : value.clone();
+    }
+    return op == ReduceOp::kAvg ? total / size() : total;
   }
 
   int number_;
   std::shared_ptr<Meetings> meetings_;
   std::shared_ptr<const std::vector<int>> stand_in_;
   int running_ = 0;
+  std::vector<Alike> alike_;
+  std::vector<int64_t> place_of_member_;  // in alike_
   std::map<std::tuple<int, int, int>, int64_t> numbers_;
 };
 

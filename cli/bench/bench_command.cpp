@@ -1,5 +1,5 @@
-// ranklab bench collectives | dispatchers | cp | train | quantize | precision | kernels | overhead | memory | step |
-// viz
+// ranklab bench collectives | dispatchers | cp | train | quantize | precision | kernels | hardware | overhead | memory
+// | step | viz
 #include <ATen/Parallel.h>
 
 #include <array>
@@ -11,6 +11,7 @@
 #include "cli/bench/bench_collectives.h"
 #include "cli/bench/bench_context.h"
 #include "cli/bench/bench_dispatchers.h"
+#include "cli/bench/bench_hardware.h"
 #include "cli/bench/bench_kernels.h"
 #include "cli/bench/bench_memory.h"
 #include "cli/bench/bench_overhead.h"
@@ -203,6 +204,17 @@ CommandAction setup_memory_bench(CommandLine& app) {
   return [options] { return run_bench_memory(*options); };
 }
 
+CommandAction setup_hardware_bench(CommandLine& app) {
+  auto o = std::make_shared<BenchHardwareOptions>();
+  app.add_option("--out", o->out, "write the profile, for --hardware FILE.toml")->type_name("FILE.toml");
+  app.add_option("--device", o->device, "what to time")->one_of({"auto", "cpu", "cuda"})->capture_default_str();
+  app.add_option("--like", o->like, "on a GPU: the profile of which peaks and links are taken")->type_name("PROFILE");
+  app.add_flag("--quick", o->quick, "few and small sizes");
+  app.add_flag("--force", o->force, "write over a file that this command did not write");
+  app.add_flag("--json", o->json, "print one JSON object");
+  return [o] { return run_bench_hardware(*o); };
+}
+
 CommandAction setup_viz_bench(CommandLine& app) {
   auto options = std::make_shared<BenchVizOptions>();
   app.add_option("--events", options->events, "events of the generated trace")
@@ -223,7 +235,7 @@ CommandAction setup_bench(CommandLine& app) {
     const char* about;
     CommandAction (*setup)(CommandLine&);
   };
-  constexpr std::array<Row, 11> kRows = {{
+  constexpr std::array<Row, 12> kRows = {{
       {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
       {"dispatchers", "what tokens on their way to experts cost with each token dispatcher", setup_dispatchers_bench},
       {"cp", "attention over context-parallel ranks: what each exchange sends, and its share of useful time",
@@ -232,6 +244,7 @@ CommandAction setup_bench(CommandLine& app) {
       {"quantize", "quantizing operands of matrix products, beside a memcpy", setup_quantize_bench},
       {"precision", "the same training in several precision recipes and seeds", setup_precision_bench},
       {"kernels", "the fused kernels of training at llama_1b's shapes, beside ATen's and a copy", setup_kernels_bench},
+      {"hardware", "time this machine's kernels and collectives, and write a hardware profile", setup_hardware_bench},
       {"overhead", "what the tracer, the virtual clock and the watch cost a step", setup_overhead_bench},
       {"memory", "what the process holds after a few hundred steps and after many, by layout", setup_memory_bench},
       {"step", "one timed training run in this process, as JSON", setup_step_bench},

@@ -1,10 +1,7 @@
 #include "cli/bench/bench_kernels.h"
 
-#include <c10/core/Event.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -13,7 +10,8 @@
 #include <vector>
 
 #include "backends/cpu_sim/thread_world.h"
-#include "backends/cuda/cuda_backend.h"
+#include "cli/bench/bench_device.h"
+#include "cli/bench/device_timer.h"
 #include "cli/common/json_output.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -34,34 +32,6 @@ namespace ranklab {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
-
-// Measures work that is queued back to back, on the device's clock.
-class Timer {
- public:
-  Timer(at::Device device, int iterations) : device_(device), iterations_(iterations) {}
-
-  double milliseconds(const std::function<void()>& work) const {
-    for (int i = 0; i < 3; ++i) work();
-    if (device_.is_cpu()) {
-      const auto begin = std::chrono::steady_clock::now();
-      for (int i = 0; i < iterations_; ++i) work();
-      return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count() / iterations_;
-    }
-    const c10::impl::VirtualGuardImpl guard(device_.type());
-    const c10::Stream stream = guard.getStream(guard.getDevice());
-    c10::Event begin(device_.type(), c10::EventFlag::BACKEND_DEFAULT),
-        end(device_.type(), c10::EventFlag::BACKEND_DEFAULT);
-    begin.record(stream);
-    for (int i = 0; i < iterations_; ++i) work();
-    end.record(stream);
-    end.synchronize();
-    return begin.elapsedTime(end) / iterations_;
-  }
-
- private:
-  at::Device device_;
-  int iterations_;
-};
 
 // While it lives, only ATen's kernels are used on a GPU.
 class PlainScope {
@@ -233,19 +203,11 @@ class KernelBench {
 
   BenchKernelsOptions o_;
   at::Device device_;
-  Timer timer_;
+  DeviceTimer timer_;
   RankContext& context_;
   Tell told_;
   std::vector<KernelRow> rows_;
 };
-
-at::Device chosen_device(const std::string& name) {
-  std::string why_not;
-  const bool has_gpu = name != "cpu" && cuda_backend_available(&why_not);
-  RANKLAB_CHECK(name != "cuda" || has_gpu, ErrorKind::kEnvironment, .where = "bench kernels",
-                .what = "there is no GPU to time", .got = why_not, .fix = "--device cpu");
-  return has_gpu ? at::Device(at::kCUDA) : at::Device(at::kCPU);
-}
 
 double gb_per_s(const KernelRow& row) { return row.bytes / row.ms / 1e6; }
 
@@ -265,7 +227,7 @@ void print_row(const KernelRow& row, const KernelRow& copy) {
 }  // namespace
 
 int run_bench_kernels(const BenchKernelsOptions& options) {
-  const at::Device device = chosen_device(options.device);
+  const at::Device device = bench_device(options.device, "bench kernels");
   std::vector<KernelRow> rows;
   if (!options.json) print_head();
   const KernelBench::Tell tell = [&options](const KernelRow& row, const KernelRow& copy) {

@@ -30,11 +30,14 @@ struct ConfigOptions::State {
   std::vector<std::string> files;
   std::vector<std::string> assignments;
   std::optional<MergedConfig> merged;
+  std::optional<std::vector<ConfigSetting>> sources;
+  std::vector<ConfigSetting> settled;
   std::set<std::string> placed;  // keys that the command itself set, such as those of a checkpoint's model
   bool strict = false, told = false;
 
   std::vector<std::string> idle(const RunPlan& plan) const {
     std::map<std::string, std::string> origins = merged->origins;
+    for (const ConfigSetting& one : settled) origins.erase(one.key);
     std::erase_if(origins, [this](const auto& one) { return one.second == "--set" && placed.contains(one.first); });
     return idle_settings(plan, origins);
   }
@@ -118,12 +121,21 @@ void ConfigOptions::set(const std::string& key, const std::string& value) {
   state_->placed.insert(key);
 }
 
+void ConfigOptions::settle(std::vector<ConfigSetting> settings) {
+  state_->settled = std::move(settings);
+  state_->merged.reset();
+}
+
 const MergedConfig& ConfigOptions::merged() const {
-  if (!state_->merged) state_->merged = merge_sources();
+  if (state_->merged) return *state_->merged;
+  if (!state_->sources) state_->sources = read_sources();
+  std::vector<ConfigSetting> all = *state_->sources;
+  all.insert(all.end(), state_->settled.begin(), state_->settled.end());
+  state_->merged = merge_config(state_->defaults, all);
   return *state_->merged;
 }
 
-MergedConfig ConfigOptions::merge_sources() const {
+std::vector<ConfigSetting> ConfigOptions::read_sources() const {
   std::vector<ConfigSetting> settings;
   for (const std::string& file : state_->files) {
     for (ConfigSetting& setting : read_config_toml(file)) settings.push_back(std::move(setting));
@@ -141,7 +153,7 @@ MergedConfig ConfigOptions::merge_sources() const {
     settings.push_back(
         {given.field->key, flag ? (given.on ? "true" : "false") : given.text, "flag " + given.field->flags[0]});
   }
-  return merge_config(state_->defaults, settings);
+  return settings;
 }
 
 TrainConfig ConfigOptions::config() const { return merged().config; }

@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/config/config_sources.h"
 
@@ -18,6 +19,8 @@ class ConfigOptions {
   ~ConfigOptions();
   // Same as --set KEY=VALUE, for commands with positional settings. Call before merged().
   void set(const std::string& key, const std::string& value);
+  // Settles what no source gave, with its origin ("--layout auto"); such settings are never reported as idle.
+  void settle(std::vector<ConfigSetting> settings);
   // After parsing: all sources merged, with the origin of each value. Sources are read once: a file may be a pipe.
   const MergedConfig& merged() const;
   TrainConfig config() const;
@@ -30,7 +33,7 @@ class ConfigOptions {
   bool given(const std::string& key) const;
 
  private:
-  MergedConfig merge_sources() const;
+  std::vector<ConfigSetting> read_sources() const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -1,26 +1,21 @@
 #include "cli/plan/plan_search.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <sstream>
 #include <vector>
 
 #include "cli/common/json_output.h"
 #include "cli/common/table.h"
-#include "cli/common/terminal.h"
-#include "cli/training_module.h"
+#include "cli/plan/measure_layouts.h"
+#include "cli/plan/plan_layouts.h"
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/output_file.h"
 #include "core/base/text.h"
 #include "core/config/config_fields.h"
-#include "core/plan/framework_memory.h"
-#include "core/plan/layout_search.h"
-#include "core/plan/step_time.h"
+#include "viz/model/front_svg.h"
 
 namespace ranklab {
 namespace {
@@ -28,64 +23,7 @@ namespace {
 constexpr size_t kShownPlans = 10;
 constexpr const char* kCsvHead = "layout,step_s,mfu,tokens_per_s_per_gpu,memory_gb,fits,refused\n";
 
-// Where a plan's time goes.
-struct Details {
-  StepTime time;
-  double mfu = 0, bytes = 0;
-};
-
-class Searcher {
- public:
-  Searcher(const ConfigOptions& options, const SearchRequest& request)
-      : request_(request), base_(options.config()), profile_(profile_of(base_)) {}
-
-  PlannedLayout plan(const LayoutChoice& choice) const {
-    PlannedLayout row;
-    row.choice = choice;
-    TrainConfig config = base_;
-    choice.apply(config);
-    try {
-      const Details one = details_of(config);
-      row.step_s = one.time.total_ns * 1e-9;
-      row.mfu = one.mfu;
-      row.bytes = one.bytes;
-    } catch (const Error& error) {
-      row.refused = error.what();
-    }
-    return row;
-  }
-
-  static Details details_of(const TrainConfig& config) {
-    const RunPlan plan = resolve(config);
-    const StepRecord record = training_functions().record_step(plan);
-    const StepTime time = time_of(record);
-    return {time, mfu(plan, time.total_ns), framework_memory(plan, record).on_device()};
-  }
-
-  std::vector<PlannedLayout> run() const {
-    const bool shown = on_terminal(STDERR_FILENO);
-    const std::vector<PlannedLayout> rows = search_layouts(
-        base_, profile_, {most_bytes(), request_.plans}, [this](const LayoutChoice& one) { return plan(one); },
-        [&](int done, int of) {
-          if (shown) std::fprintf(stderr, "\r%d of at most %d plans ", done, of);
-        });
-    if (shown) std::fprintf(stderr, "\n");
-    return rows;
-  }
-
-  double most_bytes() const { return static_cast<double>(profile_.memory_bytes) * request_.memory_share; }
-  double tokens() const { return static_cast<double>(base_.global_batch_size * base_.model.seq_length); }
-  double rate(double step_s) const { return tokens() / step_s / base_.parallel.world; }
-  bool fits(const PlannedLayout& row) const { return row.refused.empty() && row.bytes <= most_bytes(); }
-  const TrainConfig& base() const { return base_; }
-
- private:
-  const SearchRequest& request_;
-  TrainConfig base_;
-  HardwareProfile profile_;
-};
-
-std::string rows_text(const Searcher& search, const std::vector<PlannedLayout>& rows) {
+std::string rows_text(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows) {
   Table table({"layout", "step", "MFU", "tokens/s a GPU", "memory", "front"});
   for (size_t i = 0; i < std::min(kShownPlans, rows.size()); ++i) {
     const PlannedLayout& row = rows[i];
@@ -97,7 +35,7 @@ std::string rows_text(const Searcher& search, const std::vector<PlannedLayout>& 
   return table.for_stdout();
 }
 
-std::string csv_text(const Searcher& search, const std::vector<PlannedLayout>& rows) {
+std::string csv_text(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows) {
   std::string text = kCsvHead;
   for (const PlannedLayout& row : rows) {
     std::string why = row.refused;
@@ -129,10 +67,11 @@ std::map<std::string, double> parts_of(const StepTime& time) {
   return parts;
 }
 
-std::string why_text(const Searcher& search, const PlannedLayout& best, const std::string& flags) {
+std::string why_text(const LayoutPlanner& search, const PlannedLayout& best, const std::string& flags) {
   TrainConfig chosen = search.base();
   best.choice.apply(chosen);
-  const Details one = Searcher::details_of(chosen), other = Searcher::details_of(with_flags(search.base(), flags));
+  const LayoutDetails one = LayoutPlanner::details_of(chosen),
+                      other = LayoutPlanner::details_of(with_flags(search.base(), flags));
   const auto in_best = parts_of(one.time), in_other = parts_of(other.time);
   Table table({"", "`" + best.choice.flags() + "`", "`" + flags + "`", "more"});
   const auto ms = [](double ns) { return strprintf("%.1f ms", ns * 1e-6); };
@@ -152,7 +91,8 @@ std::string why_text(const Searcher& search, const PlannedLayout& best, const st
   return table.for_stdout();
 }
 
-nlohmann::ordered_json rows_json(const Searcher& search, const std::vector<PlannedLayout>& rows) {
+nlohmann::ordered_json rows_json(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows,
+                                 const std::vector<MeasuredLayout>& measured) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const PlannedLayout& row : rows) {
     nlohmann::ordered_json json = {{"flags", row.choice.flags()}, {"fits", search.fits(row)}};
@@ -167,10 +107,32 @@ nlohmann::ordered_json rows_json(const Searcher& search, const std::vector<Plann
     }
     all.push_back(json);
   }
-  return {{"rows", all}};
+  nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+  for (const MeasuredLayout& run : measured)
+    runs.push_back({{"flags", run.planned.choice.flags()},
+                    {"planned_s", run.planned.step_s},
+                    {"virtual_s", run.virtual_s},
+                    {"wall_s", run.wall_s}});
+  return {{"rows", all}, {"measured", runs}};
 }
 
-void write_csv(const std::string& path, const std::string& text) {
+bool is_picture(const std::string& path) { return path.ends_with(".svg"); }
+
+std::string front_text(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows) {
+  std::vector<viz::FrontPoint> points;
+  for (const PlannedLayout& row : rows)
+    if (row.refused.empty())
+      points.push_back({.name = row.choice.flags(),
+                        .step_s = row.step_s,
+                        .bytes = row.bytes,
+                        .on_front = search.fits(row) && on_front(rows, row, search.most_bytes())});
+  const TrainConfig& c = search.base();
+  return viz::front_svg(strprintf("%s on %d x %s, %ld sequences a step", c.preset.c_str(), c.parallel.world,
+                                  search.profile().title.c_str(), static_cast<long>(c.global_batch_size)),
+                        points, search.most_bytes());
+}
+
+void write_table(const std::string& path, const std::string& text) {
   AtomicFile file(path, {.where = "plan search", .what = "cannot write the table", .fix = "check --out"});
   file.write(text);
   file.commit();
@@ -192,26 +154,24 @@ void check_open(const ConfigOptions& options) {
 
 int run_plan_search(const ConfigOptions& options, const SearchRequest& request) {
   check_open(options);
-  if (!request.out.empty())
-    check_output({.path = request.out,
+  for (const std::string& path : request.out)
+    check_output({.path = path,
                   .option = "--out",
-                  .own = [&] { return begins_with(request.out, kCsvHead); },
+                  .own = [&] { return begins_with(path, is_picture(path) ? "<svg " : kCsvHead); },
                   .force = request.force});
-  const Searcher search(options, request);
+  const LayoutPlanner search(options.config(), request.memory_share);
   if (!request.why.empty()) resolve(with_flags(search.base(), request.why));  // refused before the search
-  const std::vector<PlannedLayout> rows = search.run();
-  RANKLAB_CHECK(!rows.empty() && search.fits(rows.front()), ErrorKind::kInvalidArgument, .where = "plan search",
-                .what = "no layout fits this machine",
-                .got = rows.empty() ? "none that divides the world and the batch"
-                                    : "at least " + human_bytes(rows.front().bytes) + " a rank",
-                .want = "at most " + human_bytes(search.most_bytes()),
-                .fix = "use more or larger GPUs, another --gbs, or a larger --plans");
-  if (!request.out.empty()) write_csv(request.out, csv_text(search, rows));
+  const std::vector<PlannedLayout> rows = search.search(request.plans);
+  search.require_fit(rows, "plan search");
+  for (const std::string& path : request.out)
+    write_table(path, is_picture(path) ? front_text(search, rows) : csv_text(search, rows));
+  const std::vector<MeasuredLayout> measured = measure_layouts(search, rows, request.measure);
   if (request.json) {
-    std::fputs(json_result(rows_json(search, rows)).c_str(), stdout);
+    std::fputs(json_result(rows_json(search, rows, measured)).c_str(), stdout);
     return 0;
   }
   std::fputs(rows_text(search, rows).c_str(), stdout);
+  if (!measured.empty()) std::printf("\n%s", measured_text(measured).c_str());
   if (!request.why.empty()) std::printf("\n%s", why_text(search, rows.front(), request.why).c_str());
   return 0;
 }

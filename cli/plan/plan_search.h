@@ -2,14 +2,16 @@
 // rule: main thread.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "cli/config/config_options.h"
 
 namespace ranklab {
 
 struct SearchRequest {
-  std::string why;  // flags of a layout to compare the best with; empty: none
-  std::string out;  // a CSV file of all rows; empty: none
+  std::string why;               // flags of a layout to compare the best with; empty: none
+  std::vector<std::string> out;  // CSV files of all rows, or pictures of their front (.svg)
+  int measure = 0;               // how many of the best to run
   int plans = 48;
   double memory_share = 0.9;
   bool json = false, force = false;

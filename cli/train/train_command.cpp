@@ -8,6 +8,7 @@
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
 #include "cli/config/settings_json.h"
+#include "cli/train/auto_layout.h"
 #include "cli/train/dry_run.h"
 #include "cli/training_module.h"
 #include "cli/world/adopt_world.h"
@@ -44,11 +45,17 @@ CommandAction setup_train(CommandLine& app) {
   auto options = std::make_shared<ConfigOptions>(app);
   struct TrainFlags {
     bool print_config = false, dry_run = false;
+    std::string layout;
     TrainRequest train;
   };
   auto flags = std::make_shared<TrainFlags>();
   app.add_flag("--print-config", flags->print_config, "print the settings as TOML for --config, and stop");
   app.add_flag("-n,--dry-run", flags->dry_run, "print layout, memory, traffic and estimated step time, and stop");
+  app.add_option(
+         "--layout", flags->layout,
+         "auto: tp, pp, cp, ep, ZeRO stage, microbatch, schedule and recomputation that are not given are those "
+         "with which plans are fastest on --hardware")
+      ->one_of({"auto"});
   add_live_options(app, flags->train.live);
   app.add_flag("--json", flags->train.json, "stdout: one JSON object per logged step, then one of the result");
   return [options, flags] {
@@ -56,6 +63,11 @@ CommandAction setup_train(CommandLine& app) {
                   .where = "--viz-paused", .what = "ranks would wait for a viewer, and none can come",
                   .got = "--viz-paused alone", .want = "--viz or --viz-listen with it",
                   .fix = "add --viz-listen, or leave it out");
+    if (!flags->layout.empty()) {
+      const std::string chosen = choose_layout(*options);
+      const bool leads = read_process_env().rank == 0, data_only = flags->train.json || flags->print_config;
+      if (leads) std::fprintf(data_only ? stderr : stdout, "%s\n", chosen.c_str());
+    }
     if (flags->print_config) return print_config(*options, flags->train.json);
     if (flags->dry_run) return dry_run(*options, flags->train.json);
     if (options->config().can(Capability::kMakesRanks))  // refused before LibTorch is loaded

@@ -65,7 +65,8 @@ std::vector<IdleRow> make_idle_rows() {
        "optim.muon_distribution"},
       [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kMuon; }, "--optimizer muon");
   add(
-      {"parallel.attention_backend"}, [](const RunPlan& p) { return p.config.model.attention_dropout == 0; },
+      {"parallel.attention_backend"},
+      [](const RunPlan& p) { return p.config.model.attention_dropout == 0 || p.of_other_software(); },
       "--attention-dropout 0: probabilities that are dropped are in memory (unfused)");
   add(
       {"optim.lion_beta1", "optim.lion_beta2"},

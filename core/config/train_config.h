@@ -219,6 +219,8 @@ struct RunPlan {
   int replicas() const { return mesh.size(mesh.replica_axis()); }  // of each dense parameter
   const ZeroStage& zero() const { return zero_stage_row(zero_stage); }
   int gpus_per_node() const { return config.gpus_per_node > 0 ? config.gpus_per_node : profile.gpus_per_node; }
+  // Whether its kernels are timed as another software's.
+  bool of_other_software() const { return profile.kernels != nullptr && config.software != Software{}.name; }
   int64_t tokens_per_step() const { return config.global_batch_size * config.model.seq_length; }
   // Of one step, whose batch is smaller while batches grow.
   int64_t sequences_of(int64_t step) const { return ramp.grows() ? ramp.size_of(step) : config.global_batch_size; }

@@ -56,7 +56,8 @@ double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
                       : plan.config.model.moe.enabled()                ? software.experts
                                                                        : software.activations;
   if (own <= 0) return kept;
-  const double each = software.score_bytes + (plan.config.model.dropout > 0 ? software.dropped_score_bytes : 0);
+  const bool dropped = plan.config.model.attention_dropout > 0;
+  const double each = software.score_bytes + (dropped ? software.dropped_score_bytes : 0);
   const double more = each * scores(plan) * static_cast<double>(layers_of(plan, rank.pp_rank));
   return kept + more / own;
 }

@@ -34,6 +34,26 @@ bool divides(const TrainConfig& c, const LayoutChoice& l) {
   return l.zero_stage < 3 || l.pp == 1;
 }
 
+struct Weights {
+  double dense, experts;
+};
+
+Weights weights_of(const ModelConfig& m) {
+  const auto all = static_cast<double>(m.parameter_count());
+  if (!m.moe.enabled() || m.moe.topk >= m.moe.num_experts) return {all, 0};
+  const auto idle = all - static_cast<double>(m.active_parameter_count());  // of a token: all experts but topk
+  const double experts =
+      idle * static_cast<double>(m.moe.num_experts) / static_cast<double>(m.moe.num_experts - m.moe.topk);
+  return {all - experts, experts};
+}
+
+// Of a parameter of which so many ranks hold replicas or shards.
+double state_bytes(int zero_stage, double replicas) {
+  if (zero_stage == 3) return 18.0 / replicas;
+  if (zero_stage == 2) return 2 + 16.0 / replicas;
+  return zero_stage == 1 ? 6 + 12.0 / replicas : 18;
+}
+
 }  // namespace
 
 std::string LayoutChoice::flags() const {
@@ -77,34 +97,60 @@ RoughCost rough_cost(const TrainConfig& c, const HardwareProfile& profile, const
   const double inter = profile.inter_node.bandwidth_bytes_per_ns * 1e9 * kLinks;
   const int node = c.gpus_per_node > 0 ? c.gpus_per_node : profile.gpus_per_node;
   const double of_tensor = 8 * own_tokens * hidden * 2 * (tp - 1) / tp * layers / pp / (l.tp > node ? inter : intra);
-  const double weights = static_cast<double>(m.parameter_count()) / tp / pp / (m.moe.enabled() ? l.ep : 1);
-  const double of_data = dp > 1 ? (l.zero_stage == 3 ? 6 : 4) * weights / inter * 0.3 : 0;
+  const Weights weights = weights_of(m);
+  const double dense = weights.dense / tp / pp, experts = weights.experts / l.ep / pp;  // of a rank
+  const double of_data = dp > 1 ? (l.zero_stage == 3 ? 6 : 4) * (dense + experts) / inter * 0.3 : 0;
   const double of_experts = m.moe.enabled() && l.ep > 1
                                 ? 4 * own_tokens / tp * static_cast<double>(m.moe.topk) * hidden * 2 * layers / pp /
                                       (l.ep * l.tp > node ? inter : intra)
                                 : 0;
-  const double states = weights * (l.zero_stage == 3   ? 18.0 / dp
-                                   : l.zero_stage == 2 ? 2 + 16.0 / dp
-                                   : l.zero_stage == 1 ? 6 + 12.0 / dp
-                                                       : 18);
-  const double kept = l.recompute == "full" ? 2 : l.recompute == "selective" ? 30 : 34;
+  const double expert_replicas = std::max(dp * l.cp * tp / l.ep, 1.0);
+  const double states = dense * state_bytes(l.zero_stage, dp) + experts * state_bytes(l.zero_stage, expert_replicas);
+  // Bytes of a token, layer and hidden column: of a gated MLP with fused kernels and flash attention; experts keep
+  // more.
+  const bool experts_keep = m.moe.enabled();
+  const double whole = experts_keep ? 34 : 25, selective = experts_keep ? 30 : 23;
+  const double kept = l.recompute == "full" ? 2 : l.recompute == "selective" ? selective : whole;
   const double in_flight = std::min(microbatches, pp);
   const double activations = kept * static_cast<double>(l.micro_batch * m.seq_length) / static_cast<double>(l.cp) *
                              hidden / tp * layers / pp * in_flight;
   return {(compute + of_tensor + of_experts) * (1 + bubble) + of_data, states + activations};
 }
 
-std::vector<LayoutChoice> layout_candidates(const TrainConfig& c, const HardwareProfile& profile) {
+void PinnedLayout::apply(LayoutChoice& l) const {
+  if (tp) l.tp = *tp;
+  if (pp) l.pp = *pp;
+  if (cp) l.cp = *cp;
+  if (ep) l.ep = *ep;
+  if (zero_stage) l.zero_stage = *zero_stage;
+  if (micro_batch) l.micro_batch = *micro_batch;
+  if (recompute) l.recompute = *recompute;
+  if (l.pp > 1 && virtual_stages) l.virtual_stages = *virtual_stages;
+  if (l.pp > 1 && schedule) l.schedule = *schedule;
+}
+
+bool PinnedLayout::holds(const TrainConfig& c, const LayoutChoice& l) const {
+  LayoutChoice as_pinned = l;
+  apply(as_pinned);
+  return as_pinned == l && (!dp || data_ranks(c, l) == *dp);
+}
+
+std::vector<LayoutChoice> layout_candidates(const TrainConfig& c, const HardwareProfile& profile,
+                                            const PinnedLayout& pinned) {
   constexpr int kLongSequence = 16384;
   const int node = c.gpus_per_node > 0 ? c.gpus_per_node : profile.gpus_per_node;
   std::vector<LayoutChoice> all;
   const int64_t experts = c.model.moe.enabled() ? c.model.moe.num_experts : 1;
-  for (const int tp : divisors(c.parallel.world, std::min(node, 64)))
-    for (const int pp : divisors(c.parallel.world, c.model.num_layers))
-      for (const int cp : divisors(c.parallel.world, c.model.seq_length >= kLongSequence ? 64 : 1))
-        for (const int ep : divisors(experts, c.parallel.world)) {
+  const auto sizes = [](const std::optional<int>& size, int64_t number, int64_t most) {
+    return size ? std::vector<int>{*size} : divisors(number, most);
+  };
+  for (const int tp : sizes(pinned.tp, c.parallel.world, std::min(node, 64)))
+    for (const int pp : sizes(pinned.pp, c.parallel.world, c.model.num_layers))
+      for (const int cp : sizes(pinned.cp, c.parallel.world, c.model.seq_length >= kLongSequence ? 64 : 1))
+        for (const int ep : sizes(pinned.ep, experts, c.parallel.world)) {
           LayoutChoice one{.tp = tp, .pp = pp, .cp = cp, .ep = ep};
-          if (divides(c, one)) all.push_back(one);
+          pinned.apply(one);
+          if (divides(c, one) && pinned.holds(c, one)) all.push_back(one);
         }
   return all;
 }

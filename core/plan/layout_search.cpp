@@ -16,7 +16,8 @@ class Search {
 
   std::vector<PlannedLayout> run() {
     std::vector<LayoutChoice> first;
-    for (const LayoutChoice& one : layout_candidates(config_, profile_)) first.push_back(made_to_fit(one));
+    for (const LayoutChoice& one : layout_candidates(config_, profile_, limits_.pinned))
+      first.push_back(made_to_fit(one));
     sort_roughly(first);
     // Half of the plans for variety, the other half around the best of them.
     for (const LayoutChoice& one : first) {
@@ -45,6 +46,7 @@ class Search {
         if (stage == 3 && one.pp > 1) continue;
         one.recompute = recompute;
         one.zero_stage = stage;
+        limits_.pinned.apply(one);
         if (rough_cost(config_, profile_, one).bytes <= limits_.bytes) return one;
       }
     }
@@ -70,10 +72,16 @@ class Search {
     });
   }
 
-  // The best, and those that would be better if they fitted.
+  static bool same_sizes(const LayoutChoice& a, const LayoutChoice& b) {
+    return a.tp == b.tp && a.pp == b.pp && a.cp == b.cp && a.ep == b.ep;
+  }
+
+  // The best of different sizes of the axes, and those that would be better if they fitted.
   std::vector<LayoutChoice> promising() const {
     std::vector<const PlannedLayout*> best, larger;
     for (const PlannedLayout& row : rows_) {
+      const auto alike = [&](const PlannedLayout* other) { return same_sizes(other->choice, row.choice); };
+      if (fits(row) && std::ranges::any_of(best, alike)) continue;
       if (fits(row))
         best.push_back(&row);
       else if (row.refused.empty() && (best.empty() || row.step_s < best.front()->step_s))
@@ -92,6 +100,7 @@ class Search {
   bool refine() {
     for (const LayoutChoice& from : promising()) {
       std::vector<LayoutChoice> beside = neighbours(config_, from);
+      std::erase_if(beside, [&](const LayoutChoice& one) { return !limits_.pinned.holds(config_, one); });
       sort_roughly(beside);
       for (const LayoutChoice& one : beside)
         if (add(one)) return true;

@@ -21,6 +21,7 @@ struct PlannedLayout {
 struct SearchLimits {
   double bytes = 0;  // that a rank may hold
   int plans = 48;    // made at most
+  PinnedLayout pinned = {};
 };
 
 // RETURNS: every layout that was planned, those that fit first, the fastest first. `progress(planned, of)`.

@@ -91,6 +91,11 @@ Json megatron_config(const Json& test) {
     return !flags.contains(key) || !flags[key].is_number() || flags[key].get<double>() > 0;
   };
   to["dropout"] = dropout("attention-dropout");
+  to["hidden_dropout"] = dropout("hidden-dropout");
+  if (word_of(from, "optimizer") == "muon") {
+    to["optimizer"] = "muon";
+    to["muon_distribution"] = "layer-sharded";  // whole matrices of a rank, as its layer-wise optimizer does
+  }
   if (value_of(from, "mla", false)) {
     for (const auto& [name, key] : {std::pair{"kv_lora", "kv-lora-rank"},
                                     {"q_lora", "q-lora-rank"},

@@ -130,7 +130,9 @@ class RowPlan {
     set("model.activation", c_.is("swiglu", !gpt && !c_.has("norm")) ? "swiglu" : "gelu");
     set("model.position", c_.has("position") ? c_.text("position") : gpt ? "learned_absolute" : "rope");
     set("model.add_bias", c_.is("bias", gpt && !c_.has("experts")) ? "true" : "false");
-    if (c_.is("dropout", false)) set("model.dropout", 0.1);
+    const bool dropped = c_.is("dropout", false);
+    if (dropped) set("model.attention_dropout", 0.1);
+    if (c_.is("hidden_dropout", dropped)) set("model.dropout", 0.1);
     if (c_.has("kv_lora")) latent();
     if (c_.has("experts")) experts();
     if (c_.has("mtp_depth")) set("mtp.num_layers", *c_.number("mtp_depth"));
@@ -174,6 +176,8 @@ class RowPlan {
       if (holds(c_.text("note"), "first and last stage hold one layer fewer") && vpp <= 1) shorter_ends(pp);
     }
     set("parallel.zero_stage", zero());
+    if (c_.has("optimizer")) set("optim.optimizer", c_.text("optimizer"));
+    if (c_.has("muon_distribution")) set("optim.muon_distribution", c_.text("muon_distribution"));
     set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", newer()) ? "true" : "false");
     set("memory.recompute_granularity", recompute());
     if (c_.text("attention") == "unfused" || (!newer() && !c_.has("attention")))

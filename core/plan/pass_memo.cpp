@@ -53,8 +53,9 @@ PassMemo PassProbe::end() {
   return memo;
 }
 
-void PassProbe::catch_up_time(const PassMemo& memo) {
+KernelTimes PassProbe::catch_up_time(const PassMemo& memo) {
   VirtualClock& clock = ctx_.clock();
+  const KernelTimes missing = memo.kernel_times.since(ctx_.op_observer()->kernel_times().since(kernel_times_));
   clock.advance(memo.compute_ns - (clock.compute_ns() - compute_ns_));
   for (size_t axis = 0; axis < kAxes; ++axis) {
     const int64_t exposed = memo.exposed_ns[axis];
@@ -63,13 +64,19 @@ void PassProbe::catch_up_time(const PassMemo& memo) {
   MemoryBook& book = *thread_memory_book();
   book.raise_peaks(before_);
   book.raise_peaks({.at_peak = plus(bytes_, memo.highest.at_peak), .highest = plus(bytes_, memo.highest.highest)});
+  return missing;
 }
 
-void PassProbe::catch_up_bytes(const PassMemo& memo) {
-  MemoryBook& book = *thread_memory_book();
+CategoryBytes PassProbe::catch_up_bytes(const PassMemo& memo) {
   const CategoryBytes own = minus(bytes_now(), bytes_), more = minus(memo.kept, own);
-  for (size_t i = 0; i < more.size(); ++i)
-    if (more[i] != 0) book.add(static_cast<MemoryCategory>(i), more[i]);
+  add_to_book(more);
+  return more;
+}
+
+void add_to_book(const CategoryBytes& bytes) {
+  MemoryBook& book = *thread_memory_book();
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] != 0) book.add(static_cast<MemoryCategory>(i), bytes[i]);
 }
 
 }  // namespace ranklab

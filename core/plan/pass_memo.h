@@ -22,6 +22,9 @@ struct PassMemo {
   TrafficCount traffic = {};
 };
 
+// To those of the rank that this thread runs.
+void add_to_book(const CategoryBytes& bytes);
+
 // Measures what the rank does from construction to end() as one pass.
 class PassProbe {
  public:
@@ -29,8 +32,10 @@ class PassProbe {
   PassMemo end();
 
   // Completes the cost of a repeated pass like `memo`, after its stand-in has taken its own time and bytes.
-  void catch_up_time(const PassMemo& memo);
-  void catch_up_bytes(const PassMemo& memo);
+  // RETURNS: the memo's kernels but for those that the stand-in ran.
+  KernelTimes catch_up_time(const PassMemo& memo);
+  // RETURNS: the bytes that were added.
+  CategoryBytes catch_up_bytes(const PassMemo& memo);
 
  private:
   RankContext& ctx_;

@@ -6,6 +6,7 @@
 
 #include "core/plan/built_rank.h"
 #include "core/plan/replay.h"
+#include "core/plan/short_first_step.h"
 #include "core/runtime/before_step.h"
 #include "core/runtime/engine.h"
 #include "core/sim/memory_scope.h"
@@ -163,6 +164,8 @@ RunPlan plan_to_record(RunPlan plan) {
   c.backend = simulated.backend;
   c.device = simulated.device;
   c.virtual_time = simulated.virtual_time;
+  // That software drops probabilities within its own attention; this project computes them in blocks for it.
+  if (plan.of_other_software()) c.model.attention_dropout = 0;
   plan.ramp = {};  // of the batch size in the end
   plan.ramp_schedules.clear();
   c.eval_interval = 0;
@@ -194,11 +197,14 @@ Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& m
 
 }  // namespace
 
-StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own) {
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
+                       FirstStep first) {
   const RunPlan recorded = plan_to_record(plan);
   const auto notes = std::make_shared<Notes>();
   const Representatives representatives = representatives_of(recorded, make_world, own);
   RuntimeComponents parts = with_repeated_passes(on_shapes(own, make_world(stand_ins(recorded.mesh, representatives))));
+  if (first == FirstStep::kShort && may_begin_short(recorded))
+    parts.schedule_selector = with_short_first_step(parts.schedule_selector);
   parts.schedule_selector =
       before_each_step(parts.schedule_selector, [notes](StepContext& c) { note_begin(c, *notes); });
   RuntimeEngine engine(std::move(parts), recorded);

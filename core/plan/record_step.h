@@ -25,6 +25,9 @@ RunPlan plan_to_record(RunPlan plan);
 // With the default parts, or a program's own model, optimizer and schedule (its data are not read: batches have the
 // plan's shape). Throws what a rank of the run throws.
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world);
-StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& parts);
+// `first`: of the two steps (short_first_step.h); the record is the same.
+enum class FirstStep { kShort, kWhole };
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& parts,
+                       FirstStep first = FirstStep::kShort);
 
 }  // namespace ranklab

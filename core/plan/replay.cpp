@@ -11,15 +11,12 @@
 #include "core/nn/custom_function.h"
 #include "core/plan/pass_memo.h"
 #include "core/plan/repeated_passes.h"
+#include "core/plan/short_first_step.h"
 
 namespace ranklab {
 namespace {
 
 using torch::autograd::variable_list;
-
-bool microbatches_are_alike(const RunPlan& plan) {
-  return plan.config.accumulation == Accumulation::kSequential && !plan.config.overlap_moe;
-}
 
 enum class Pass { kForward, kWhole, kInput, kWeight };
 
@@ -29,18 +26,27 @@ class Replay {
   Replay(RankContext& ctx, const RunPlan& plan, int stages)
       : ctx_(ctx),
         repeats_(microbatches_are_alike(plan)),
-        passes_(plan.schedule, ctx.coordinate(Axis::kPp), repeats_),
+        whole_(plan.schedule, ctx.coordinate(Axis::kPp), repeats_),
+        short_(shortest_schedule(plan.schedule), ctx.coordinate(Axis::kPp), repeats_),
+        num_microbatches_(plan.schedule.num_microbatches),
         forwards_(static_cast<size_t>(stages)),
         kept_(static_cast<size_t>(stages)) {}
 
-  void begin_step() {
+  void begin_step(int64_t num_microbatches) {
+    passes_ = num_microbatches == num_microbatches_ ? &whole_ : &short_;
     std::fill(forwards_.begin(), forwards_.end(), 0);
     memos_.clear();
     repeated_ = {};
   }
-  int64_t runs_of(int64_t num_microbatches) const { return repeats_ ? passes_.count() : num_microbatches; }
+  // What repeated passes held has been given back by now; what is left is of tensors that no probe saw.
+  void end_step() {
+    for (int64_t& bytes : added_) bytes = -bytes;
+    add_to_book(added_);
+    added_ = {};
+  }
+  int64_t runs_of(int64_t num_microbatches) const { return repeats_ ? passes_->count() : num_microbatches; }
   GradPass renumbered(GradPass pass) const {
-    if (repeats_) pass.microbatch = passes_.number_of(pass.stage, pass.microbatch);
+    if (repeats_) pass.microbatch = passes_->number_of(pass.stage, pass.microbatch);
     return pass;
   }
   const Repeated& repeated() const { return repeated_; }
@@ -53,7 +59,7 @@ class Replay {
   // Called when the backward of a repeated pass reaches the stage.
   void pass_back(const at::Tensor& output_grad) {
     if (kind_ == Pass::kInput) ends_.at(at_).output_grad = output_grad;
-    probe_->catch_up_time(*memo_);
+    catch_up_time(*probe_, *memo_);
   }
 
  private:
@@ -76,9 +82,13 @@ class Replay {
     const PassMemo& memo = memos_.at({pass, stage});
     repeated_.traffic.add(memo.traffic);
     repeated_.flops += memo.flops;
-    repeated_.kernel_times.add(memo.kernel_times);
     return memo;
   }
+  void catch_up_bytes(PassProbe& probe, const PassMemo& memo) {
+    const CategoryBytes more = probe.catch_up_bytes(memo);
+    for (size_t i = 0; i < added_.size(); ++i) added_[i] += more[i];
+  }
+  void catch_up_time(PassProbe& probe, const PassMemo& memo) { repeated_.kernel_times.add(probe.catch_up_time(memo)); }
   at::Tensor repeat_forward(int stage, int microbatch, const at::Tensor& input);
   void look_what_is_held();
   static WeakStorage weakly(const at::Tensor& tensor);
@@ -87,12 +97,15 @@ class Replay {
 
   RankContext& ctx_;
   bool repeats_;
-  RepeatedPasses passes_;
+  RepeatedPasses whole_, short_;  // of a step with the plan's schedule, and of a short first one
+  int num_microbatches_;
+  const RepeatedPasses* passes_ = &whole_;
   std::vector<int> forwards_;  // number so far, for each stage
   std::vector<int64_t> kept_;
   std::map<std::pair<Pass, int>, PassMemo> memos_;  // of the latest pass that ran
   std::map<int, Output> outputs_;                   // of each stage
   Repeated repeated_;
+  CategoryBytes added_{};                // for repeated passes, in this step
   std::set<std::pair<int, int>> split_;  // stages and microbatches whose B is done
   // Inputs, outputs and the outputs' gradients, by stage and microbatch. What the weight gradients need stays alive
   // between B and W, and may include these tensors: observed in a pass that ran.
@@ -132,8 +145,8 @@ at::Tensor Replay::repeat_forward(int stage, int microbatch, const at::Tensor& i
   at::Tensor output = PassedStage::apply(from, at::empty(like.sizes, like.options), this);
   ends_[{stage, microbatch}] = {input, output, {}};
   const PassMemo& memo = count_repeated(Pass::kForward, stage);
-  probe.catch_up_time(memo);
-  probe.catch_up_bytes(memo);
+  catch_up_time(probe, memo);
+  catch_up_bytes(probe, memo);
   return output;
 }
 
@@ -141,8 +154,8 @@ at::Tensor Replay::forward(CausalLm& model, int stage, const at::Tensor& input, 
                            StageResult result) {
   if (!repeats_ || !at::GradMode::is_enabled()) return model.forward_stage(stage, input, batch, result);
   look_what_is_held();
-  const int microbatch = passes_.forward_at(stage, forwards_[static_cast<size_t>(stage)]++);
-  if (!passes_.runs(stage, microbatch)) return repeat_forward(stage, microbatch, input);
+  const int microbatch = passes_->forward_at(stage, forwards_[static_cast<size_t>(stage)]++);
+  if (!passes_->runs(stage, microbatch)) return repeat_forward(stage, microbatch, input);
   PassProbe probe(ctx_);
   at::Tensor output = model.forward_stage(stage, input, batch, result);
   const PassMemo& memo = memos_[{Pass::kForward, stage}] = probe.end();
@@ -194,9 +207,9 @@ bool Replay::begin(const GradPass& pass) {
   } else {
     split_.insert(at_);
   }
-  memo_ = passes_.runs(pass.stage, pass.microbatch) ? nullptr : &count_repeated(kind_, pass.stage);
+  memo_ = passes_->runs(pass.stage, pass.microbatch) ? nullptr : &count_repeated(kind_, pass.stage);
   probe_.emplace(ctx_);
-  if (memo_ != nullptr && kind_ == Pass::kWeight) probe_->catch_up_time(*memo_);
+  if (memo_ != nullptr && kind_ == Pass::kWeight) catch_up_time(*probe_, *memo_);
   return memo_ == nullptr;
 }
 
@@ -213,7 +226,7 @@ void Replay::end() {
   if (ran) {
     memos_[{kind_, at_.first}] = probe_->end();
   } else {
-    probe_->catch_up_bytes(*memo_);
+    catch_up_bytes(*probe_, *memo_);
   }
   probe_.reset();
 }
@@ -257,7 +270,7 @@ class ReplayedOptimizer final : public RankOptimizer {
   int64_t updates() const override { return optimizer_->updates(); }
   void restored(int64_t updates) override { optimizer_->restored(updates); }
   void begin_step(int64_t num_microbatches) override {
-    replay_.begin_step();
+    replay_.begin_step(num_microbatches);
     optimizer_->begin_step(replay_.runs_of(num_microbatches));
   }
   void begin_pass(const GradPass& pass) override {
@@ -268,7 +281,10 @@ class ReplayedOptimizer final : public RankOptimizer {
     if (runs_) optimizer_->end_pass();
     replay_.end();
   }
-  double finish_step(double lr) override { return optimizer_->finish_step(lr); }
+  double finish_step(double lr) override {
+    replay_.end_step();
+    return optimizer_->finish_step(lr);
+  }
   LossScaler* loss_scaler() override { return optimizer_->loss_scaler(); }
 
  private:
@@ -302,6 +318,10 @@ class ReplayedOptimizers final : public OptimizerRuntime {
 };
 
 }  // namespace
+
+bool microbatches_are_alike(const RunPlan& plan) {
+  return plan.config.accumulation == Accumulation::kSequential && !plan.config.overlap_moe;
+}
 
 RuntimeComponents with_repeated_passes(RuntimeComponents parts) {
   parts.model_provider = std::make_shared<ReplayedModels>(std::move(parts.model_provider));

@@ -10,6 +10,8 @@
 
 namespace ranklab {
 
+bool microbatches_are_alike(const RunPlan& plan);
+
 // The parts, with such a model and optimizer instead of theirs.
 RuntimeComponents with_repeated_passes(RuntimeComponents parts);
 

@@ -48,6 +48,12 @@ ModelConfig llama(int64_t layers, int64_t hidden, int64_t ffn, double stretch, b
           .rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = stretch}};
 }
 
+ModelConfig llama_70b() {
+  ModelConfig c = llama(80, 8192, 28672, 8, false);
+  c.num_attention_heads = 64;
+  return c;
+}
+
 ModelConfig tinytron(int64_t layers, int64_t heads, int64_t groups, int64_t hidden, int64_t ffn) {
   return {.num_layers = layers,
           .hidden_size = hidden,
@@ -255,6 +261,7 @@ const std::vector<ModelPreset>& model_presets() {
       {"gpt_3b", "GPT-3 2.7B; arXiv 2005.14165 table 2.1", gpt_3b()},
       {"llama_1b", "Llama 3.2 1B; huggingface.co/meta-llama/Llama-3.2-1B", llama(16, 2048, 8192, 32, true)},
       {"llama_8b", "Llama 3.1 8B; arXiv 2407.21783 table 3", llama(32, 4096, 14336, 8, false)},
+      {"llama_70b", "Llama 3.1 70B; arXiv 2407.21783 table 3", llama_70b()},
       {"deepseek_v3", "DeepSeek-V3, 671B of which 37B active; arXiv 2412.19437", deepseek_v3()},
       {"deepseek_v3_tiny", "DeepSeek-V3 in small: latent attention, 8 experts, MTP", deepseek_v3_tiny()},
       {"qwen3_0.6b", "Qwen3 0.6B; huggingface.co/Qwen/Qwen3-0.6B", qwen3_0_6b()},

@@ -118,9 +118,7 @@ TEST(DryRun, TellsTheMemoryThatPlanMemoryAndModelInfoTell) {
 
 // ZeRO stage 3 holds a share of a 70B model, not the model: what fits is not warned of, and what does not is told how.
 TEST(DryRun, KnowsTheSharesOfZero) {
-  const std::string model =
-      "--preset llama_8b --num-layers 80 --hidden-size 8192 --ffn-hidden-size 28672 --num-attention-heads 64 "
-      "--world-size 64 --bf16 --gbs 64 --mbs 1 --recompute-granularity full ";
+  const std::string model = "--preset llama_70b --world-size 64 --bf16 --gbs 64 --mbs 1 --recompute-granularity full ";
   const auto sharded = dry_run(model + "--zero-stage 3");
   EXPECT_LT(sharded["data"]["memory_bytes"]["together"], int64_t{45} << 30);
   EXPECT_TRUE(sharded["warnings"].empty()) << sharded["warnings"];

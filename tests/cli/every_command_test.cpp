@@ -153,6 +153,7 @@ const Example kExamples[] = {
     {"generate|TINY --prompt a --sample-tokens 2"},
     {"bench step|TINY --world-size 1 --tp 1 --warmup 1 --timed-steps 1"},
     {"bench collectives|--ranks 2 --sizes 4096 --iterations 2"},
+    {"bench hardware|--quick --device cpu"},
     {"bench viz|--events 2000 --frames 0"},
     {"bench quantize|--rows 64 --cols 128 --repetitions 1"},
     {"bench dispatchers|--ranks 4 --gpus-per-node 2 --tokens 16 --hidden 16 --experts 4 --topk 1 --iterations 1"},

@@ -193,6 +193,7 @@ TEST(Readme, EveryFlagItNamesExists) {
                           "trace validate",
                           "model info",
                           "topo",
+                          "bench hardware",
                           "plan memory",
                           "plan run",
                           "plan search",

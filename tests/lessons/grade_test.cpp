@@ -63,6 +63,22 @@ struct NearMiss {
 };
 
 const NearMiss kNearMisses[] = {
+    {"states_not_sharded",
+     "13",
+     "layout.zero_stage = 3",
+     "layout.zero_stage = 1",
+     {"512 GPUs, 1024 sequences: memory", "512 GPUs, 128 sequences: memory", "512 GPUs, 128 sequences: step",
+      "64 GPUs, 256 sequences: memory"}},
+    {"more_replicas_than_sequences",
+     "13",
+     "divides && states",
+     "(divides || states > 0) && states",
+     {"512 GPUs, 128 sequences: sizes", "512 GPUs, 128 sequences: memory", "512 GPUs, 128 sequences: step"}},
+    {"too_much_split",
+     "13",
+     "layout.zero_stage = 3;",
+     "layout.zero_stage = 3;\n  layout.tp = 8, layout.zero_stage = 1, layout.pp = 8;\n  return;",
+     {"512 GPUs, 1024 sequences: step", "512 GPUs, 128 sequences: step", "64 GPUs, 256 sequences: step"}},
     {"moments_in_bf16",
      "7",
      "3 * kFp32",

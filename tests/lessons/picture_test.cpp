@@ -77,6 +77,9 @@ const DrawnLesson kDrawn[] = {
       {"static_cast<size_t>(rank) * chunk;\n  const size_t back = static_cast<size_t>(2 * ranks - 1 - rank) * chunk",
        "static_cast<size_t>(2 * rank) * chunk;\n  const size_t back = front + chunk + 0 * size_t(ranks)",
        "yours  000000111111"}}},
+    {"choose_a_layout",
+     {{"layout.zero_stage = 3", "layout.zero_stage = 1", "ZeRO-1, "},
+      {"divides && states", "(divides || states > 0) && states", "does not divide --global-batch-size"}}},
 };
 
 class Pictures : public ::testing::TestWithParam<DrawnLesson> {};

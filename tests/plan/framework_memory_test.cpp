@@ -69,6 +69,8 @@ TEST(FrameworkMemory, ScoresOfUnfusedAttention) {
   const double scores = 2 * 4 * 128 * 128.0, more = 2 * scores * 2 / 10e6;  // 4 of 8 heads, 2 layers
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 50e6 * (1 + more) + 7e6);
   plan.config.model.dropout = 0.1;
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 50e6 * (1 + more) + 7e6) << "drops no scores";
+  plan.config.model.attention_dropout = 0.1;
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 50e6 * (1 + 1.5 * more) + 7e6);
 }
 

@@ -54,6 +54,19 @@ TEST(LayoutCandidates, NeighboursDifferInOneThingAndResolve) {
         << want;
 }
 
+// Of 128 ranks of a stage, ep hold an expert once; the others of its states are shards.
+TEST(LayoutCandidates, ExpertsAreHeldByTheirOwnRanks) {
+  TrainConfig config = searched(1024, 1024);
+  config.model = model_preset("deepseek_v3");
+  const HardwareProfile h100 = load_hardware_profile("h100-sxm");
+  const auto bytes = [&](int ep, int zero) {
+    return rough_cost(config, h100, {.tp = 1, .pp = 8, .ep = ep, .zero_stage = zero, .recompute = "full"}).bytes;
+  };
+  constexpr double kExperts = 58.0 * 256 * 3 * 7168 * 2048;
+  EXPECT_NEAR(bytes(16, 0) - bytes(32, 0), 18 * kExperts / 8 * (1.0 / 16 - 1.0 / 32), 1e9);
+  EXPECT_NEAR(bytes(16, 1) - bytes(32, 1), kExperts / 8 * ((6 + 12.0 / 8) / 16 - (6 + 12.0 / 4) / 32), 1e9);
+}
+
 // Fastest is tp 4, pp 2 with microbatches of 4 and zb-h1; it needs full recomputation to fit.
 PlannedLayout toy_plan(const LayoutChoice& l) {
   const auto off = [](double x, double best) { return std::abs(std::log2(x / best)); };
@@ -89,6 +102,36 @@ TEST(LayoutSearch, FindsTheBestThatFits) {
   std::set<std::string> flags;
   for (const PlannedLayout& row : rows) EXPECT_TRUE(flags.insert(row.choice.flags()).second) << "planned twice";
   EXPECT_FALSE(rows.back().refused.empty()) << "what cannot be comes last";
+}
+
+// All variants of tp 2 are ahead of tp 1 until that has microbatches of 2.
+TEST(LayoutSearch, RefinesOtherSizesToo) {
+  const auto plan = [](const LayoutChoice& l) {
+    PlannedLayout row{.choice = l, .step_s = 3, .bytes = 1, .refused = {}};
+    if (l.pp == 1 && l.tp == 2) row.step_s = 1.0 + 0.001 * l.zero_stage + (l.recompute == "none" ? 0 : 0.01);
+    if (l.pp == 1 && l.tp == 1) row.step_s = l.micro_batch == 2 ? 0.9 : 1.2;
+    return row;
+  };
+  const auto rows = search_layouts(searched(16, 64), load_hardware_profile("h100-sxm"), {.bytes = 72e9, .plans = 60},
+                                   plan, [](int, int) {});
+  EXPECT_EQ(rows.front().choice.tp, 1);
+  EXPECT_EQ(rows.front().choice.micro_batch, 2);
+}
+
+TEST(LayoutSearch, WhatIsPinnedStays) {
+  const PinnedLayout pinned{.tp = 4, .zero_stage = 2, .recompute = "selective"};
+  const auto rows = search_layouts(searched(16, 64), load_hardware_profile("h100-sxm"),
+                                   {.bytes = 72e9, .plans = 40, .pinned = pinned}, toy_plan, [](int, int) {});
+  EXPECT_GT(rows.size(), 5u);
+  for (const PlannedLayout& row : rows) {
+    EXPECT_EQ(row.choice.tp, 4);
+    EXPECT_EQ(row.choice.zero_stage, 2);
+    EXPECT_EQ(row.choice.recompute, "selective");
+  }
+  const PinnedLayout replicas{.dp = 8};
+  const TrainConfig config = searched(16, 64);
+  for (const LayoutChoice& one : layout_candidates(config, load_hardware_profile("h100-sxm"), replicas))
+    EXPECT_EQ(one.tp * one.pp, 2) << one.flags();
 }
 
 TEST(LayoutSearch, TheFrontIsWhatNothingBeatsInBoth) {

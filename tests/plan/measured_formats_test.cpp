@@ -13,8 +13,9 @@ using testing::HasSubstr;
 constexpr const char* kGolden = R"({"cases": [
   {"case": "gpt/a", "realistic_time": false, "config": {"layers": 12, "hidden": 512, "heads": 8, "kv_heads": 8,
     "seq": 1024, "mbs": 4, "gbs": 32, "tp": 2, "pp": 2, "cp": 1, "ep": 1, "sp": true, "dist_opt": true, "dtype": "bf16",
-    "norm": "LayerNorm", "pos": "learned_absolute", "tied": true, "impl": "transformer_engine"},
-   "other_flags": {"attention-backend": "unfused", "disable-bias-linear": true},
+    "norm": "LayerNorm", "pos": "learned_absolute", "tied": true, "impl": "transformer_engine",
+    "optimizer": "muon"},
+   "other_flags": {"attention-backend": "unfused", "hidden-dropout": 0.0, "disable-bias-linear": true},
    "rows": [{"platform": "dgx_a100", "env": "dev", "part": 1, "gpu": "A100-80GB", "gpus": 8, "mem_alloc_bytes": 7e8,
              "mem_max_bytes": 2e9, "iter_s": 0.5},
             {"platform": "dgx_a100", "env": "dev", "part": 2, "gpu": "A100-80GB", "gpus": null, "mem_alloc_bytes": 7e8}]},
@@ -29,7 +30,9 @@ TEST(MeasuredFormats, MegatronsGoldenValuesAreOfTheLastStage) {
   EXPECT_EQ(c.model.vocab_size, 50432) << "50257, padded to a multiple of 128 x tp";
   EXPECT_EQ(c.model.ffn_hidden_size, 2048);
   EXPECT_FALSE(c.model.add_bias);
-  EXPECT_EQ(c.model.dropout, 0.1) << "unless a case says otherwise";
+  EXPECT_EQ(c.model.attention_dropout, 0.1) << "unless a case says otherwise";
+  EXPECT_EQ(c.model.dropout, 0) << "as its flags say";
+  EXPECT_EQ(c.optimizer, OptimizerKind::kMuon);
   EXPECT_EQ(c.attention_backend, "unfused");
   EXPECT_EQ(c.software, "transformer_engine");
   EXPECT_TRUE(plan.sequence_parallel);

@@ -168,6 +168,50 @@ TEST(Overlap, OfExpertsCommunicationIsKnown) {
   }
 }
 
+void expect_same(const StepRecord& a, const StepRecord& b) {
+  EXPECT_EQ(a.step_ns, b.step_ns);
+  ASSERT_EQ(a.ranks.size(), b.ranks.size());
+  for (size_t i = 0; i < a.ranks.size(); ++i) {
+    const RankRecord &x = a.ranks[i], &y = b.ranks[i];
+    EXPECT_EQ(x.global_rank, y.global_rank);
+    EXPECT_EQ(x.time.end_ns - x.time.begin_ns, y.time.end_ns - y.time.begin_ns);
+    EXPECT_EQ(x.time.compute_ns, y.time.compute_ns);
+    EXPECT_EQ(x.time.peer_wait_ns, y.time.peer_wait_ns);
+    EXPECT_EQ(x.time.exposed_ns, y.time.exposed_ns);
+    EXPECT_EQ(x.time.flops, y.time.flops);
+    EXPECT_EQ(x.time.kernel_times.ns, y.time.kernel_times.ns);
+    EXPECT_EQ(x.at_peak, y.at_peak);
+    EXPECT_EQ(x.highest, y.highest);
+    EXPECT_EQ(x.after, y.after);
+    EXPECT_EQ(x.kept_bytes, y.kept_bytes);
+    EXPECT_EQ(x.traffic.busy_ns, y.traffic.busy_ns);
+    EXPECT_EQ(x.traffic.calls.size(), y.traffic.calls.size());
+  }
+}
+
+// A first step of one microbatch leaves the second as it is, to the bit.
+TEST(ShortFirstStep, LeavesTheRecordAsItIs) {
+  std::vector<TrainConfig> runs;
+  for (const ScheduleKind& kind : schedule_kinds()) {
+    TrainConfig& c = runs.emplace_back(tiny_config(4, 1));
+    c.model.num_layers = 8;
+    c.parallel.pp = 4;
+    c.pipeline_schedule = kind.name;
+    if (kind.chunks == 0) c.virtual_stages = 2;
+    c.micro_batch_size = 1;
+    c.global_batch_size = 24;
+  }
+  for (size_t row = 0; row < std::size(kRuns); row += 4) runs.push_back(config_of(kRuns[row]));
+  for (TrainConfig& c : runs) {
+    if (c.parallel.pp == 1) c.micro_batch_size = 1, c.global_batch_size = 4 * c.parallel.world;
+    const RunPlan plan = resolve(c);
+    SCOPED_TRACE(plan.schedule.name + " world " + std::to_string(c.parallel.world));
+    const RuntimeComponents parts = default_components(nullptr, plan);
+    expect_same(record_step(plan, make_meta_world, parts),
+                record_step(plan, make_meta_world, parts, FirstStep::kWhole));
+  }
+}
+
 // The model, data and optimizer of examples/bring_your_own.h say nothing for it.
 TEST(OwnModel, IsRecordedAsItRuns) {
   TrainConfig c = tiny_config(4, 1);

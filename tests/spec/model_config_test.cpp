@@ -14,6 +14,7 @@ TEST(Presets, HavePublishedSizes) {
   EXPECT_EQ(model_preset("gpt2_124m").parameter_count(), 124'439'808);
   EXPECT_EQ(model_preset("llama_1b").parameter_count(), 1'235'814'400);
   EXPECT_EQ(model_preset("llama_8b").parameter_count(), 8'030'261'248);
+  EXPECT_EQ(model_preset("llama_70b").parameter_count(), 70'553'706'496);
 }
 
 // Elements of the safetensors files on Hugging Face; the name of the last one counts 30.5B of which 3.3B are active.

@@ -13,6 +13,7 @@
 #include "tests/viz/html/report_sample.h"
 #include "viz/html/report/line_chart.h"
 #include "viz/model/generated_trace.h"
+#include "viz/model/nice_step.h"
 
 namespace ranklab::viz {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "core/base/text.h"
 #include "viz/model/markup.h"
+#include "viz/model/nice_step.h"
 
 namespace ranklab::viz {
 namespace {
@@ -172,13 +173,6 @@ class Chart {
 };
 
 }  // namespace
-
-double nice_step(double length, int marks) {
-  const double rough = length / marks, power = std::pow(10.0, std::floor(std::log10(rough)));
-  for (const double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough * (1 - 1e-9)) return factor * power;
-  return 10 * power;
-}
 
 std::string line_chart(const std::string& title, const std::string& unit, const std::vector<ChartLine>& lines) {
   return lines.empty() ? "" : Chart(title, unit, lines).svg();

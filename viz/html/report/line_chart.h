@@ -16,7 +16,5 @@ struct ChartLine {
 
 // "" without lines.
 std::string line_chart(const std::string& title, const std::string& unit, const std::vector<ChartLine>& lines);
-// 1, 2 or 5 times a power of ten, so that at most `marks` fit into `length`. REQUIRES: length > 0, marks > 0.
-double nice_step(double length, int marks);
 
 }  // namespace ranklab::viz

@@ -1,0 +1,93 @@
+#include "cli/plan/measure_layouts.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "cli/common/table.h"
+#include "cli/world/make_world.h"
+#include "core/base/text.h"
+#include "core/config/requirements.h"
+#include "core/runtime/components.h"
+#include "core/runtime/engine.h"
+#include "core/runtime/memory_check.h"
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kSteps = 6;  // the first makes what stays
+
+class StepTimes : public Hook {
+ public:
+  void on_step_end(const StepMetrics& step) override {
+    if (step.step == 0) return;
+    wall_ms.push_back(step.step_wall_ms);
+    virtual_ms = step.virtual_step_ms;
+  }
+  std::vector<double> wall_ms;
+  double virtual_ms = 0;
+};
+
+RunPlan short_run(TrainConfig config) {
+  config.mock_data = true;
+  config.train_iters = kSteps;
+  config.lr_warmup_iters = 0;
+  config.eval_interval = 0;
+  config.sample_tokens = 0;
+  config.trace = false;
+  config.save_dir.clear();
+  config.load.clear();
+  return resolve(config);
+}
+
+MeasuredLayout measure(const TrainConfig& base, const PlannedLayout& planned) {
+  TrainConfig config = base;
+  planned.choice.apply(config);
+  const RunPlan plan = short_run(std::move(config));
+  check_command(plan.config, Capability::kMeasuredRanks, "plan search --measure");
+  check_memory(plan, memory_of_ranks(plan.config));
+  const auto times = std::make_shared<StepTimes>();
+  RuntimeEngine engine(default_components(make_world(plan.config), plan), plan);
+  engine.add_hook(times);
+  engine.fit();
+  std::ranges::sort(times->wall_ms);
+  return {planned, times->virtual_ms * 1e-3, times->wall_ms[times->wall_ms.size() / 2] * 1e-3};
+}
+
+// "1, 3, 2": by their places in the plan.
+std::string order_text(const std::vector<MeasuredLayout>& rows, double MeasuredLayout::*time) {
+  std::vector<size_t> places(rows.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  std::ranges::stable_sort(places, {}, [&](size_t place) { return rows[place].*time; });
+  std::vector<std::string> names;
+  for (const size_t place : places) names.push_back(std::to_string(place + 1));
+  return join(names, ", ");
+}
+
+}  // namespace
+
+std::vector<MeasuredLayout> measure_layouts(const LayoutPlanner& planner, const std::vector<PlannedLayout>& rows,
+                                            int count) {
+  std::vector<MeasuredLayout> measured;
+  for (const PlannedLayout& row : rows) {
+    if (!planner.fits(row) || static_cast<int>(measured.size()) == count) break;
+    measured.push_back(measure(planner.base(), row));
+  }
+  return measured;
+}
+
+std::string measured_text(const std::vector<MeasuredLayout>& rows) {
+  Table table({"", "layout", "planned", "virtual time of the run", "wall time here"});
+  for (size_t i = 0; i < rows.size(); ++i)
+    table.add({std::to_string(i + 1), "`" + rows[i].planned.choice.flags() + "`",
+               human_ns(rows[i].planned.step_s * 1e9), human_ns(rows[i].virtual_s * 1e9),
+               human_ns(rows[i].wall_s * 1e9)});
+  std::vector<std::string> planned;
+  for (size_t i = 0; i < rows.size(); ++i) planned.push_back(std::to_string(i + 1));
+  return table.for_stdout() + "\nthe fastest first: planned " + join(planned, ", ") + "; run " +
+         order_text(rows, &MeasuredLayout::virtual_s) + "; wall time of this machine's cores " +
+         order_text(rows, &MeasuredLayout::wall_s) + "\n";
+}
+
+}  // namespace ranklab

@@ -1,0 +1,43 @@
+// The search of core/plan/layout_search.h with plans of the training code: of `plan search` and `train --layout auto`.
+// Thread rule: main thread.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/plan/layout_search.h"
+#include "core/plan/step_time.h"
+
+namespace ranklab {
+
+// Where a plan's time goes.
+struct LayoutDetails {
+  StepTime time;
+  double mfu = 0, bytes = 0;
+};
+
+class LayoutPlanner {
+ public:
+  LayoutPlanner(TrainConfig base, double memory_share);
+
+  // Of a whole configuration. Throws what resolve() and a rank throw.
+  static LayoutDetails details_of(const TrainConfig& config);
+  PlannedLayout plan(const LayoutChoice& choice) const;
+  // Tells a terminal how far it is.
+  std::vector<PlannedLayout> search(int plans, const PinnedLayout& pinned = {}) const;
+  // Throws kInvalidArgument unless the first row fits.
+  void require_fit(const std::vector<PlannedLayout>& rows, const std::string& where) const;
+
+  double most_bytes() const { return static_cast<double>(profile_.memory_bytes) * memory_share_; }
+  bool fits(const PlannedLayout& row) const { return row.refused.empty() && row.bytes <= most_bytes(); }
+  // Tokens a second and rank.
+  double rate(double step_s) const;
+  const TrainConfig& base() const { return base_; }
+  const HardwareProfile& profile() const { return profile_; }
+
+ private:
+  TrainConfig base_;
+  double memory_share_;
+  HardwareProfile profile_;
+};
+
+}  // namespace ranklab

@@ -1,0 +1,20 @@
+// The first of two recorded steps only creates what stays, so it has one microbatch for each chain of stages: half of
+// what a plan with thousands of microbatches would cost. The second step is the same to the bit where all ranks meet
+// between them, in the norm of the gradients that are clipped (tests/plan holds them equal). Thread rule: pure.
+#pragma once
+#include <memory>
+
+#include "core/config/train_config.h"
+
+namespace ranklab {
+
+class ScheduleSelector;  // core/runtime/components.h
+
+// Whether the first step of this plan may be short.
+bool may_begin_short(const RunPlan& plan);
+// One microbatch through each chain of the stages, one after the other.
+Schedule shortest_schedule(const Schedule& of);
+// REQUIRES: may_begin_short().
+std::shared_ptr<ScheduleSelector> with_short_first_step(std::shared_ptr<ScheduleSelector> selector);
+
+}  // namespace ranklab

@@ -1,0 +1,140 @@
+#include "core/sim/hardware_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <span>
+
+#include "core/sim/collective_efficiency.h"
+#include "core/sim/link_cost.h"
+
+namespace ranklab {
+namespace {
+
+constexpr double kLoyalty = 0.05;
+constexpr size_t kEnough = 9;  // points, to hold a third out
+
+// A third of all points, mixed: they come in loops over sizes.
+bool is_held_out(size_t i) { return (static_cast<uint32_t>(i) * 2654435761U >> 16) % 3 == 0; }
+
+// Fits `start` to the points whose predictions `ratio(constants, point)` gives, over what was measured.
+template <typename Point>
+FitRow fit(const std::string& table, const std::string& what, const std::vector<Point>& points,
+           std::vector<double>& constants, const std::function<double(std::span<const double>, const Point&)>& ratio) {
+  FitRow row{.table = table, .what = what, .points = points.size(), .held_out = points.size() >= kEnough, .error = {}};
+  const auto fitted = [&](size_t i) { return !row.held_out || !is_held_out(i); };
+  const std::vector<double> start = constants;
+  constants = fit_constants(constants, [&](std::span<const double> at) {
+    double sum = 0;  // what the points say nothing of stays where it was
+    for (size_t i = 0; i < at.size(); ++i) sum += kLoyalty * std::abs(std::log(at[i] / start[i]));
+    for (size_t i = 0; i < points.size(); ++i)
+      if (fitted(i)) sum += std::abs(std::log(ratio(at, points[i])));
+    return sum;
+  });
+  std::vector<double> ratios;
+  for (size_t i = 0; i < points.size(); ++i)
+    if (!row.held_out || !fitted(i)) ratios.push_back(ratio(constants, points[i]));
+  row.error = fit_error(ratios);
+  return row;
+}
+
+using Constants = std::span<const double>;
+
+class Fitter {
+ public:
+  Fitter(HardwareProfile& profile, const HardwarePoints& points) : profile_(profile), points_(points) {
+    kernels_ = profile.kernels ? *profile.kernels : KernelEfficiency{};
+  }
+
+  std::vector<FitRow> all() {
+    kernels_.launch_us = points_.shortest_kernel_s * 1e6;
+    kernel_row("kernels", "elementwise", points_.elementwise, {1},
+               [](Constants c, KernelEfficiency& e) { e.bandwidth = c[0]; });
+    kernels_.gemm_16bit = {.wave_rounding = 0};
+    kernel_row("kernels.gemm_16bit", "products", points_.products, {0.9, 5, 10, 1, 0.8},
+               [](Constants c, KernelEfficiency& e) {
+                 e.gemm_16bit.efficiency = c[0], e.gemm_16bit.tile_loss = c[1], e.gemm_16bit.inner_overhead = c[2];
+                 e.gemm_16bit.launch_us = c[3], e.gemm_16bit.bandwidth = c[4];
+               });
+    kernels_.attention = {};
+    kernel_row("kernels.attention", "attention", points_.attention, {0.6, 10, 5, 0.5, 20, 0.3},
+               [](Constants c, KernelEfficiency& e) {
+                 e.attention = {c[0], c[1], c[2], c[3], c[4], c[5], e.attention.backward, e.attention.square};
+               });
+    kernel_row("kernels.attention", "its backward", points_.attention_backward, {0.9},
+               [](Constants c, KernelEfficiency& e) { e.attention.backward = c[0]; });
+    kernel_row("kernels.attention", "without a mask", points_.attention_square, {1},
+               [](Constants c, KernelEfficiency& e) { e.attention.square = c[0]; });
+    profile_.kernels = std::make_shared<const KernelEfficiency>(kernels_);
+    if (!points_.collectives.empty()) collectives();
+    return rows_;
+  }
+
+ private:
+  void kernel_row(const std::string& table, const std::string& what, const std::vector<KernelPoint>& points,
+                  std::vector<double> constants, const std::function<void(Constants, KernelEfficiency&)>& put) {
+    HardwareProfile tried = profile_;
+    const auto scratch = std::make_shared<KernelEfficiency>(kernels_);
+    tried.kernels = scratch;
+    rows_.push_back(fit<KernelPoint>(table, what, points, constants, [&](Constants at, const KernelPoint& point) {
+      put(at, *scratch);
+      return std::max<double>(1, static_cast<double>(kernel_ns(tried, point.work))) * 1e-9 / point.seconds;
+    }));
+    put(constants, kernels_);
+  }
+
+  // From the shortest call and the highest rate.
+  static std::vector<double> first_guess(const std::vector<CollectivePoint>& points) {
+    double shortest_us = 1e12, gb_s = 0;
+    for (const CollectivePoint& point : points) {
+      shortest_us = std::min(shortest_us, point.seconds * 1e6);
+      gb_s = std::max(gb_s, static_cast<double>(point.bytes) / point.seconds * 1e-9);
+    }
+    const double base = shortest_us / 2, hop = shortest_us / 4;
+    return {base, hop, gb_s / 10, 3 * base, hop, gb_s, 1, 1, 1};
+  }
+
+  static CollectiveEfficiency efficiency_of(Constants c) {
+    const Protocol longer{c[3], c[4], c[5]};  // two protocols are enough for threads
+    return {.protocols = {Protocol{c[0], c[1], c[2]}, longer, longer},
+            .reduce_scatter = c[6],
+            .all_reduce = c[7],
+            .all_to_all = c[8]};
+  }
+
+  void collectives() {
+    HardwareProfile tried = profile_;
+    const auto scratch = std::make_shared<CollectiveEfficiency>();
+    tried.collectives = scratch;
+    std::vector<double> constants = first_guess(points_.collectives);
+    rows_.push_back(fit<CollectivePoint>(
+        "collectives", "collectives", points_.collectives, constants, [&](Constants at, const CollectivePoint& point) {
+          *scratch = efficiency_of(at);
+          std::vector<int> ranks(static_cast<size_t>(point.ranks));
+          std::iota(ranks.begin(), ranks.end(), 0);
+          const LinkCost links(tried, ranks, point.ranks);
+          return static_cast<double>(links.collective(point.verb, point.bytes).total_ns) * 1e-9 / point.seconds;
+        }));
+    const CollectiveEfficiency found = efficiency_of(constants);
+    profile_.collectives = std::make_shared<const CollectiveEfficiency>(found);
+    const Protocol& first = found.protocols.front();
+    double most = 0;
+    for (const Protocol& p : found.protocols) most = std::max(most, p.gb_s);
+    profile_.intra_node = {.latency_ns = (first.base_us + first.hop_us) * 1e3, .bandwidth_bytes_per_ns = most};
+    profile_.inter_node = profile_.intra_node;
+  }
+
+  HardwareProfile& profile_;
+  const HardwarePoints& points_;
+  KernelEfficiency kernels_;
+  std::vector<FitRow> rows_;
+};
+
+}  // namespace
+
+std::vector<FitRow> fit_profile(HardwareProfile& profile, const HardwarePoints& points) {
+  return Fitter(profile, points).all();
+}
+
+}  // namespace ranklab
