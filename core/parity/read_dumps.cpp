@@ -151,8 +151,8 @@ class RankFile {
     try {
       GlobalSlice slice = whole_slice(json.at("global_shape").get<std::vector<int64_t>>());
       const auto add = [&](size_t dim, int64_t first, int64_t count, int64_t stride) {
-        RANKLAB_CHECK(count >= 0 && count <= most && first >= 0 && first < int64_t{1} << 48, ErrorKind::kBadFile, .where = file_.path(),
-                      .what = "no range of positions", .got = json.dump());
+        RANKLAB_CHECK(count >= 0 && count <= most && first >= 0 && first < int64_t{1} << 48, ErrorKind::kBadFile,
+                      .where = file_.path(), .what = "no range of positions", .got = json.dump());
         for (int64_t i = 0; i < count; ++i) slice.positions.at(dim).push_back(first + i * stride);
       };
       if (json.contains("dim"))
