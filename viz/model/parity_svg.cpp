@@ -10,10 +10,11 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr double kMargin = 16, kNames = 300, kRowHigh = 18, kText = 15, kDistances = 190, kLeastWidth = 900;
+constexpr double kSvgMargin = 16, kNameColumn = 300, kCellHigh = 18, kLineHigh = 15, kDistanceColumn = 190,
+                 kLeastWidth = 900;
 constexpr size_t kDrawnRanks = 64, kNameCharacters = 44;
 constexpr double kLetterWidth = 6.1;  // of a text of size 11
-constexpr Rgba kBlack = 0x1B2027FF, kDim = 0x545D6AFF, kNoPart = 0xE1E3E6FF, kBorder = 0xCCD2DAFF;
+constexpr Rgba kSvgBlack = 0x1B2027FF, kSvgDim = 0x545D6AFF, kNoPart = 0xE1E3E6FF, kSvgBorder = 0xCCD2DAFF;
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream in(text);
@@ -42,8 +43,8 @@ class Drawing {
   explicit Drawing(const ParityMap& map)
       : map_(map), ranks_(std::min(map.ranks.size(), kDrawnRanks)), first_(map.first_wrong()) {
     cell_ = ranks_ <= 8 ? 58 : ranks_ <= 16 ? 46 : ranks_ <= 32 ? 24 : 13;
-    cells_left_ = kMargin + kNames;
-    width_ = std::max(kLeastWidth, cells_left_ + static_cast<double>(ranks_) * cell_ + kDistances);
+    cells_left_ = kSvgMargin + kNameColumn;
+    width_ = std::max(kLeastWidth, cells_left_ + static_cast<double>(ranks_) * cell_ + kDistanceColumn);
   }
 
   std::string document() {
@@ -58,16 +59,16 @@ class Drawing {
   void paragraph(const std::string& text, double x, int size, Rgba colour) {
     const double character = kLetterWidth * size / 11;
     for (const std::string& line : wrapped(text, static_cast<size_t>((width_ - x - 12) / character))) {
-      y_ += kText * size / 11;
+      y_ += kLineHigh * size / 11;
       svg_.text(x, y_, size, colour, line);
     }
   }
 
   void head() {
     y_ = 6;
-    paragraph(map_.title + " against " + map_.reference + ", " + map_.type, kMargin, 11, kDim);
+    paragraph(map_.title + " against " + map_.reference + ", " + map_.type, kSvgMargin, 11, kSvgDim);
     y_ += 3;
-    paragraph(map_.verdict, kMargin, 14, kBlack);
+    paragraph(map_.verdict, kSvgMargin, 14, kSvgBlack);
     y_ += 10;
   }
 
@@ -79,38 +80,39 @@ class Drawing {
       high = std::max(high, labels.back().size());
     }
     const bool named = cell_ >= 24;
-    svg_.text(kMargin, y_ + 12, 10, kDim,
+    svg_.text(kSvgMargin, y_ + 12, 10, kSvgDim,
               ranks_ < map_.ranks.size() ? strprintf("ranks 0 to %zu", ranks_ - 1) : "rank");
-    svg_.right_text(numbers_right(), y_ + 12, 10, kDim, "eps of allowed");
+    svg_.right_text(numbers_right(), y_ + 12, 10, kSvgDim, "eps of allowed");
     for (size_t rank = 0; rank < ranks_; ++rank) {
       if (cell_ < 20 && rank % 4 != 0) continue;
-      svg_.centred_text(middle(rank), y_ + 12, 10, kBlack, std::to_string(rank));
+      svg_.centred_text(middle(rank), y_ + 12, 10, kSvgBlack, std::to_string(rank));
       for (size_t i = 0; named && i < labels[rank].size(); ++i)
-        svg_.centred_text(middle(rank), y_ + 24 + 11 * static_cast<double>(i), cell_ < 40 ? 7 : 9, kDim,
+        svg_.centred_text(middle(rank), y_ + 24 + 11 * static_cast<double>(i), is_narrow() ? 7 : 9, kSvgDim,
                           labels[rank][i]);
     }
     y_ += named ? 20 + 11 * static_cast<double>(high) : 18;
   }
 
-  double numbers_right() const { return cells_left_ + static_cast<double>(ranks_) * cell_ + kDistances - 40; }
+  bool is_narrow() const { return cell_ < 40; }  // no room for numbers
+  double numbers_right() const { return cells_left_ + static_cast<double>(ranks_) * cell_ + kDistanceColumn - 40; }
   double middle(size_t rank) const { return cells_left_ + (static_cast<double>(rank) + 0.5) * cell_; }
 
   void draw(const ParityLine& line) {
     if (line.kind == ParityLine::Kind::kPhase) {
       y_ += 8;
-      svg_.line(kMargin, y_, width_ - 12, y_, kBorder);
-      svg_.text(kMargin, y_ + 14, 11, kBlack, line.text);
+      svg_.line(kSvgMargin, y_, width_ - 12, y_, kSvgBorder);
+      svg_.text(kSvgMargin, y_ + 14, 11, kSvgBlack, line.text);
       y_ += 19;
       return;
     }
     const bool is_first = first_ && line.begin == *first_, later = first_ && line.begin > *first_;
     const bool whole = line.kind == ParityLine::Kind::kTensor;
-    svg_.text(kMargin + 12, y_ + 13, 11, whole && !later ? kBlack : kDim, shortened(line.text));
+    svg_.text(kSvgMargin + 12, y_ + 13, 11, whole && !later ? kSvgBlack : kSvgDim, shortened(line.text));
     numbers(line);
     const std::vector<std::optional<size_t>> furthest = furthest_rows(map_, line.begin, line.end);
     for (size_t rank = 0; rank < ranks_; ++rank) cell(rank, furthest[rank], later);
     if (is_first) outline();
-    y_ += kRowHigh;
+    y_ += kCellHigh;
     if (is_first) facts();
   }
 
@@ -118,59 +120,61 @@ class Drawing {
     const std::optional<ParityPlace> furthest = furthest_place(map_, line.begin, line.end);
     if (!furthest) return;
     const ParityRow& row = map_.rows[furthest->row];
-    svg_.right_text(numbers_right(), y_ + 13, 10, kDim, distance_text(row, *row.cells[furthest->rank]));
+    svg_.right_text(numbers_right(), y_ + 13, 10, kSvgDim, distance_text(row, *row.cells[furthest->rank]));
   }
 
   void cell(size_t rank, const std::optional<size_t>& at, bool later) {
     const double x = cells_left_ + static_cast<double>(rank) * cell_, gap = cell_ < 20 ? 0.5 : 1.5;
     if (!at) {
-      svg_.rect(x, y_ + 1, cell_ - gap, kRowHigh - 2, kNoPart, false,
+      svg_.rect(x, y_ + 1, cell_ - gap, kCellHigh - 2, kNoPart, false,
                 "rank " + std::to_string(rank) + " has no part of it");
-      svg_.centred_text(middle(rank), y_ + 13, 10, kDim, "\u2013");
+      svg_.centred_text(middle(rank), y_ + 13, 10, kSvgDim, "\u2013");
       return;
     }
     const ParityRow& row = map_.rows[*at];
     const ParityCell& one = *row.cells[rank];
     const ParityPaint paint = parity_paint(level_of(row, one), Ground::kLight, later);
-    svg_.rect(x, y_ + 1, cell_ - gap, kRowHigh - 2, paint.fill, false,
+    svg_.rect(x, y_ + 1, cell_ - gap, kCellHigh - 2, paint.fill, false,
               strprintf("%s on rank %zu (%s): ", row.text().c_str(), rank, map_.ranks[rank].c_str()) +
                   distance_text(row, one) + " eps");
-    if (one.wrong) svg_.centred_text(middle(rank) - gap / 2, y_ + 13, 10, paint.text, mark_of(row, one, cell_ < 40));
+    if (one.wrong) svg_.centred_text(middle(rank) - gap / 2, y_ + 13, 10, paint.text, mark_of(row, one, is_narrow()));
   }
 
   void outline() {
     svg_.raw(
         strprintf("<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" rx=\"3\" fill=\"none\" "
                   "stroke=\"%s\" stroke-width=\"2\"/>\n",
-                  kMargin + 4, y_ - 1, numbers_right() - kMargin + 2, kRowHigh + 1, hex(kBlack).c_str()));
+                  kSvgMargin + 4, y_ - 1, numbers_right() - kSvgMargin + 2, kCellHigh + 1, hex(kSvgBlack).c_str()));
   }
 
   void facts() {
     y_ += 2;
     for (const ParityFact& fact : map_.facts) {
-      svg_.text(kMargin + 24, y_ + kText, 11, kDim, fact.what);
-      paragraph(fact.text, kMargin + 150, 11, kBlack);
+      svg_.text(kSvgMargin + 24, y_ + kLineHigh, 11, kSvgDim, fact.what);
+      paragraph(fact.text, kSvgMargin + 150, 11, kSvgBlack);
     }
     y_ += 8;
   }
 
   void legend() {
     y_ += 18;
-    svg_.line(kMargin, y_ - 8, width_ - 12, y_ - 8, kBorder);
-    svg_.text(kMargin, y_ + 13, 10, kDim, "distance over what is allowed");
-    double x = kMargin + 180;
+    svg_.line(kSvgMargin, y_ - 8, width_ - 12, y_ - 8, kSvgBorder);
+    svg_.text(kSvgMargin, y_ + 13, 10, kSvgDim, "distance over what is allowed");
+    double x = kSvgMargin + 180;
     const double wide = (width_ - x - 12) / (kParityLevels + 1);
     for (size_t level = 0; level < kParityLevels; ++level, x += wide) {
       const ParityPaint paint = parity_paint(level, Ground::kLight, false);
-      svg_.rect(x, y_, wide - 2, kRowHigh, paint.fill, false, "");
+      svg_.rect(x, y_, wide - 2, kCellHigh, paint.fill, false, "");
       svg_.centred_text(x + wide / 2, y_ + 13, wide < 76 ? 8 : 9, paint.text, words_of_level(level));
     }
-    svg_.rect(x, y_, wide - 2, kRowHigh, kNoPart, false, "");
-    svg_.centred_text(x + wide / 2, y_ + 13, 9, kBlack, "\u2013 no part");
-    y_ += kRowHigh + 4;
-    svg_.text(kMargin, y_ + 12, 10, kDim,
-              "\u2717 wrong, and how many times what is allowed; paler below the first wrong tensor: what follows "
-              "from it; without a number: copies or types differ.");
+    svg_.rect(x, y_, wide - 2, kCellHigh, kNoPart, false, "");
+    svg_.centred_text(x + wide / 2, y_ + 13, 9, kSvgBlack, "\u2013 no part");
+    y_ += kCellHigh + 4;
+    svg_.text(
+        kSvgMargin, y_ + 12, 10, kSvgDim,
+        std::string("\u2717 wrong") +
+            (is_narrow() ? "" : ", and how many times what is allowed; without a number: copies or types differ") +
+            "; paler below the first wrong tensor: what follows from it.");
     y_ += 18;
   }
 

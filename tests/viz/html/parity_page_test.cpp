@@ -42,6 +42,15 @@ TEST(ParityPage, ARightRunHasNothingToBlame) {
   EXPECT_THAT(page, Not(HasSubstr("<tr class=\"sentence\">")));
 }
 
+TEST(ParityPage, OfManyRanksCellsHaveNoNumbers) {
+  ParityMap map = parity_map();
+  map.ranks.resize(20, "tp0 pp1");
+  for (ParityRow& row : map.rows) row.cells.resize(20, row.cells[0]);
+  const std::string page = parity_page(map);
+  EXPECT_THAT(page, HasSubstr(">19<br><small class=\"turned\">tp0 pp1</small></th>"));
+  EXPECT_THAT(page, AllOf(HasSubstr(">\u2717</td>"), Not(HasSubstr("\u2717 1e5")), Not(HasSubstr("without a number"))));
+}
+
 // Least contrast of the cells that have a text and of all words, and whether the page is wider than its window.
 const std::string kLookAtMap = R"(
 const luminance = color => { const [r, g, b] = color.match(/[\d.]+/g).slice(0, 3).map(x => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };

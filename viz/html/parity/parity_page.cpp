@@ -28,6 +28,9 @@ std::string colours_css() {
   return rules(Ground::kLight) + "@media screen and (prefers-color-scheme: dark) {\n" + rules(Ground::kDark) + "}\n";
 }
 
+// Its cells have no room for numbers.
+bool is_narrow(const ParityMap& map) { return map.ranks.size() >= kNarrowFrom; }
+
 std::string facts_markup(const ParityMap& map, bool brief) {
   std::string out;
   for (const ParityFact& fact : map.facts)
@@ -37,8 +40,7 @@ std::string facts_markup(const ParityMap& map, bool brief) {
 
 class Table {
  public:
-  explicit Table(const ParityMap& map)
-      : map_(map), first_(map.first_wrong()), narrow_(map.ranks.size() >= kNarrowFrom) {}
+  explicit Table(const ParityMap& map) : map_(map), first_(map.first_wrong()), narrow_(is_narrow(map)) {}
 
   std::string markup() const {
     std::string out = std::string("<table class=\"map") + (narrow_ ? " narrow" : "") + "\">\n" + head();
@@ -57,6 +59,7 @@ class Table {
       out += "<th scope=\"col\" title=\"rank " + std::to_string(rank) + ", " + as_markup(map_.ranks[rank]) + "\">" +
              std::to_string(rank);
       std::istringstream in(map_.ranks[rank]);
+      if (narrow_) out += "<br><small class=\"turned\">" + as_markup(map_.ranks[rank]) + "</small>";
       for (std::string word; !narrow_ && in >> word;) out += "<br><small>" + as_markup(word) + "</small>";
       out += "</th>";
     }
@@ -139,7 +142,7 @@ class Table {
   bool narrow_;
 };
 
-std::string legend_markup() {
+std::string legend_markup(bool narrow) {
   std::string out =
       "<p class=\"legend\" aria-label=\"what the colours mean\"><span>distance over what is allowed</span>";
   for (size_t level = 0; level < kParityLevels; ++level)
@@ -147,9 +150,10 @@ std::string legend_markup() {
            as_markup(words_of_level(level)) + "</span>";
   return out + "<span class=\"chip no\">\u2013 no part of it</span></p>\n" +
          paragraph(
-             "\u2717 is wrong, with how many times what is allowed; without a number, copies or types differ. What "
-             "follows from the first wrong tensor is paler. "
-             "Point at a cell, or go there with Tab and the arrow keys, for its numbers.",
+             std::string("\u2717 is wrong") +
+                 (narrow ? "" : ", with how many times what is allowed; without a number, copies or types differ") +
+                 ". What follows from the first wrong tensor is paler. Point at a cell, or go there with Tab and the "
+                 "arrow keys, for its numbers.",
              "dim");
 }
 
@@ -182,7 +186,7 @@ std::string parity_page(const ParityMap& map) {
                       {"@CONTENTS@", contents_markup(map)},
                       {"@MAIN@", section_markup({"verdict", "Verdict", verdict}) +
                                      section_markup({"map", "Tensors in causal order",
-                                                     legend_markup() + buttons + Table(map).markup()})},
+                                                     legend_markup(is_narrow(map)) + buttons + Table(map).markup()})},
                       {"@PROGRAM@", std::string(page_part("parity/parity.js"))}});
 }
 
