@@ -32,9 +32,10 @@ HardwareProfile of_a_core(const HardwarePoints& points, const HardwareSizes& siz
   profile.peak_flops_fp64 = points.flops_fp64;
   profile.peak_flops_16bit = points.flops_16bit;
   profile.memory_bandwidth = points.copy_bytes_per_s;
-  profile.memory_bytes = system_memory_bytes("MemTotal:");
   profile.launch_overhead_ns = points.shortest_kernel_s * 1e9;
   profile.gpus_per_node = *std::ranges::max_element(sizes.ranks);
+  // Ranks share the machine's memory.
+  profile.memory_bytes = std::max<int64_t>(system_memory_bytes("MemTotal:") / profile.gpus_per_node, int64_t{1} << 30);
   profile.sources = {
       "measured here by ranklab bench hardware: peaks are the fastest products, the bandwidth is that of "
       "a copy, links are ranks that are threads of one process",
@@ -104,6 +105,9 @@ int run_bench_hardware(const BenchHardwareOptions& options) {
                   .own = [&] { return begins_with(options.out, kHead); },
                   .force = options.force});
   const at::Device device = bench_device(options.device, "bench hardware");
+  RANKLAB_CHECK(device.is_cuda() || options.like.empty(), ErrorKind::kInvalidArgument, .where = "bench hardware",
+                .what = "--like is of a GPU, and a CPU is timed", .got = "--like " + options.like,
+                .want = "no --like: of a CPU all is measured", .fix = "leave it out, or add --device cuda");
   HardwareProfile profile = device.is_cuda() ? of_a_gpu(options.like) : HardwareProfile{};
   const HardwareSizes sizes = hardware_sizes(device.is_cuda(), options.quick);
   const HardwarePoints points = measure_hardware(device, sizes, device.is_cpu());

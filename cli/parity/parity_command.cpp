@@ -1,4 +1,5 @@
 // ranklab parity: a layout beside its reference, tensor by tensor.
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -68,8 +69,9 @@ TrainConfig reference_of(const TrainConfig& config, const std::vector<std::strin
     ++i;
   }
   ParallelDims& dims = reference.parallel;
-  const int dp = std::max(dims.dp, 1);
-  dims.world = dims.tp * dims.cp * dims.pp * dp;
+  const int model_ranks = dims.tp * dims.cp * dims.pp;
+  const int dp = dims.dp > 0 ? dims.dp : std::max(dims.world / model_ranks, 1);  // of one rank unless flags say more
+  dims.world = model_ranks * dp;
   if (reference.micro_batch_size == 0 && reference.num_microbatches == microbatches && microbatches % dp == 0)
     reference.num_microbatches = microbatches / dp;
   return reference;
@@ -147,8 +149,10 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
     different += result.differs();
     rows.push_back(parity_json(result));
     const TensorVerdict* shown = result.wrong() != nullptr ? result.wrong() : result.comparison.closest();
-    table.add({layout_flags(layout), std::to_string(result.comparison.verdicts.size()), shown->key.text(),
-               strprintf("%.3g", shown->worst.eps), strprintf("%.3g", shown->tolerance),
+    table.add({layout_flags(layout), std::to_string(result.comparison.verdicts.size()),
+               shown != nullptr ? shown->key.text() : result.ended,
+               shown != nullptr ? strprintf("%.3g", shown->worst.eps) : "",
+               shown != nullptr ? strprintf("%.3g", shown->tolerance) : "",
                !result.ended.empty() ? "FAILED"
                : result.differs()    ? "DIFFERENT"
                                      : "same"});

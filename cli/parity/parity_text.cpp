@@ -83,6 +83,7 @@ std::string later_text(const ParityResult& result) {
 std::string same_text(const ParityResult& result) {
   const TensorVerdict* closest = result.comparison.closest();
   if (closest == nullptr) return "";
+  if (closest->tolerance == 0) return ": every tensor has the same bits";
   return strprintf(": closest to its tolerance is %s in %s, %s of %s allowed", closest->key.text().c_str(),
                    step_text(closest->key).c_str(), eps_text(closest->worst.eps).c_str(),
                    eps_text(closest->tolerance).c_str());
@@ -122,7 +123,8 @@ std::string parity_text(const ParityResult& result) {
         strprintf("  %-17s ", fact.what.c_str()) + (fact.what == "to blame" ? style.bold(fact.text) : fact.text) + "\n";
   if (result.wrong() != nullptr) text += later_text(result);
   if (!result.differs() && !seen.not_compared.empty())
-    text += strprintf("not compared: %zu tensors that only one of the two runs has\n", seen.not_compared.size());
+    text += strprintf("not compared: %zu tensors that only one of the two runs has, or with another shape\n",
+                      seen.not_compared.size());
   return text;
 }
 

@@ -21,6 +21,7 @@ namespace ranklab {
 namespace {
 
 constexpr size_t kShownPlans = 10;
+constexpr const char* kPictureHead = "<!-- Written by ranklab plan search. -->\n";
 constexpr const char* kCsvHead = "layout,step_s,mfu,tokens_per_s_per_gpu,memory_gb,fits,refused\n";
 
 std::string rows_text(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows) {
@@ -127,7 +128,8 @@ std::string front_text(const LayoutPlanner& search, const std::vector<PlannedLay
                         .bytes = row.bytes,
                         .on_front = search.fits(row) && on_front(rows, row, search.most_bytes())});
   const TrainConfig& c = search.base();
-  return viz::front_svg(strprintf("%s on %d x %s, %ld sequences a step", c.preset.c_str(), c.parallel.world,
+  return kPictureHead +
+         viz::front_svg(strprintf("%s on %d x %s, %ld sequences a step", c.preset.c_str(), c.parallel.world,
                                   search.profile().title.c_str(), static_cast<long>(c.global_batch_size)),
                         points, search.most_bytes());
 }
@@ -157,7 +159,7 @@ int run_plan_search(const ConfigOptions& options, const SearchRequest& request) 
   for (const std::string& path : request.out)
     check_output({.path = path,
                   .option = "--out",
-                  .own = [&] { return begins_with(path, is_picture(path) ? "<svg " : kCsvHead); },
+                  .own = [&] { return begins_with(path, is_picture(path) ? kPictureHead : kCsvHead); },
                   .force = request.force});
   const LayoutPlanner search(options.config(), request.memory_share);
   if (!request.why.empty()) resolve(with_flags(search.base(), request.why));  // refused before the search
@@ -165,12 +167,13 @@ int run_plan_search(const ConfigOptions& options, const SearchRequest& request) 
   search.require_fit(rows, "plan search");
   for (const std::string& path : request.out)
     write_table(path, is_picture(path) ? front_text(search, rows) : csv_text(search, rows));
-  const std::vector<MeasuredLayout> measured = measure_layouts(search, rows, request.measure);
   if (request.json) {
-    std::fputs(json_result(rows_json(search, rows, measured)).c_str(), stdout);
+    std::fputs(json_result(rows_json(search, rows, measure_layouts(search, rows, request.measure))).c_str(), stdout);
     return 0;
   }
   std::fputs(rows_text(search, rows).c_str(), stdout);
+  std::fflush(stdout);
+  const std::vector<MeasuredLayout> measured = measure_layouts(search, rows, request.measure);
   if (!measured.empty()) std::printf("\n%s", measured_text(measured).c_str());
   if (!request.why.empty()) std::printf("\n%s", why_text(search, rows.front(), request.why).c_str());
   return 0;

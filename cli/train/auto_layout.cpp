@@ -53,6 +53,11 @@ void refuse_twice_settled(const ConfigOptions& options) {
                   .fix = "leave it out");
 }
 
+// A microbatch of 0 sequences leaves the size open, as no flag does.
+bool is_open(const std::string& key, const ConfigOptions& options) {
+  return key == "train.micro_batch_size" && options.config().micro_batch_size == 0;
+}
+
 PinnedLayout pinned_by(const ConfigOptions& options, const TrainConfig& c) {
   PinnedLayout pinned;
   const auto pin = [&](const char* key, auto& to, const auto& value) {
@@ -62,11 +67,11 @@ PinnedLayout pinned_by(const ConfigOptions& options, const TrainConfig& c) {
   pin("parallel.pp", pinned.pp, c.parallel.pp);
   pin("parallel.cp", pinned.cp, c.parallel.cp);
   pin("parallel.ep", pinned.ep, c.parallel.ep);
-  pin("parallel.dp", pinned.dp, c.parallel.dp);
+  if (c.parallel.dp > 0) pin("parallel.dp", pinned.dp, c.parallel.dp);  // 0: derived
   pin("parallel.vpp", pinned.virtual_stages, c.virtual_stages);
   pin("parallel.pipeline_schedule", pinned.schedule, c.pipeline_schedule);
   pin("parallel.zero_stage", pinned.zero_stage, c.zero_stage);
-  pin("train.micro_batch_size", pinned.micro_batch, c.micro_batch_size);
+  if (c.micro_batch_size > 0) pin("train.micro_batch_size", pinned.micro_batch, c.micro_batch_size);
   pin("memory.recompute_granularity", pinned.recompute, c.recompute_granularity);
   return pinned;
 }
@@ -75,7 +80,7 @@ std::vector<ConfigSetting> settings_of(const TrainConfig& chosen, const ConfigOp
                                        const std::string& origin) {
   std::vector<ConfigSetting> settings;
   for (const char* key : kKeys)
-    if (!options.given(key)) settings.push_back({key, find_field(key)->get(chosen), origin});
+    if (!options.given(key) || is_open(key, options)) settings.push_back({key, find_field(key)->get(chosen), origin});
   return settings;
 }
 
@@ -104,6 +109,9 @@ std::optional<Saved> saved_run(const TrainConfig& c) {
 std::optional<TrainConfig> kept_layout(const Saved& saved, const TrainConfig& c, const ConfigOptions& options) {
   const auto world = saved.manifest.layout.find("world");
   if (world == saved.manifest.layout.end() || world->second != c.parallel.world) return std::nullopt;
+  // Without a size of its own a microbatch follows from their number, which a layout does not settle.
+  const auto microbatches = saved.manifest.config.find("train.num_microbatches");
+  if (microbatches != saved.manifest.config.end() && microbatches->second != "0") return std::nullopt;
   TrainConfig kept = c;
   for (const char* key : kKeys) {
     const auto value = saved.manifest.config.find(key);
@@ -111,6 +119,8 @@ std::optional<TrainConfig> kept_layout(const Saved& saved, const TrainConfig& c,
     if (options.given(key) && find_field(key)->get(c) != value->second) return std::nullopt;
     set_config_field(kept, key, value->second);
   }
+  const int64_t model_ranks = int64_t{kept.parallel.tp} * kept.parallel.pp * kept.parallel.cp;
+  if (c.parallel.dp > 0 && model_ranks * c.parallel.dp != c.parallel.world) return std::nullopt;
   return kept;
 }
 

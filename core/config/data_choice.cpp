@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -32,6 +33,8 @@ std::vector<DataChoice> data_choices(const std::string& text) {
   std::vector<std::string> words;
   for (std::string word; in >> word;) words.push_back(word);
   if (words.size() < 2 || !weight_in(words[0])) return {{1, text}};
+  std::error_code ignored;
+  if (std::filesystem::exists(text, ignored)) return {{1, text}};  // "2024 corpus" is a path as it stands
   std::vector<DataChoice> choices;
   double sum = 0;
   for (size_t i = 0; i < words.size(); i += 2) {

@@ -1,5 +1,6 @@
 // The data of a run as --data-path names them: one path, or several with weights, as Megatron-LM's blends are written
-// ("0.7 A 0.3 B"). Torch-free. Thread rule: pure function.
+// ("0.7 A 0.3 B"). Torch-free. Thread rule: any thread; reads
+// whether a path exists.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,8 +13,8 @@ struct DataChoice {
   std::string path;  // "": the corpus that is there
 };
 
-// A text that begins with a number and goes on is a blend; its paths have no spaces. Throws kInvalidArgument naming the
-// word.
+// A text that begins with a number and goes on is a blend, unless it is as a whole the name of what there is; a blend's
+// paths have no spaces. Throws kInvalidArgument naming the word.
 std::vector<DataChoice> data_choices(const std::string& text);
 
 // The number that all of a word is, infinities and NaN among them.

@@ -43,10 +43,10 @@ size_t DataBlend::next(const std::vector<int64_t>& counts, int64_t position) con
 }
 
 std::vector<int64_t> DataBlend::counts_before(int64_t position) const {
-  constexpr int64_t kMost = int64_t{1} << 36;  // minutes
+  constexpr int64_t kMost = int64_t{1} << 32;  // two minutes, and some 300 MB with four sets
   RANKLAB_CHECK(position >= 0 && position <= kMost, ErrorKind::kInvalidArgument, .where = "data",
                 .what = "too many sequences before this one for a blend", .got = std::to_string(position),
-                .want = "at most 2^36", .fix = "ask for an earlier step");
+                .want = "at most 2^32", .fix = "ask for an earlier step");
   const auto block = static_cast<size_t>(position / kBlock);
   std::vector<int64_t> counts;
   {

@@ -12,6 +12,8 @@
 namespace ranklab {
 namespace {
 
+constexpr double kNoMeasure = 1e30;  // epsilons: of a tensor that is zero or not finite in one of two runs
+
 double root_mean_square(const at::Tensor& values) {
   return values.numel() == 0 ? 0 : std::sqrt(values.square().mean().item<double>());
 }
@@ -27,7 +29,7 @@ WholeTensor put_together(const std::vector<TensorPiece>& pieces) {
     whole.values.index_copy_(0, places, piece.value.to(at::kDouble).masked_select(real));
     whole.known.index_fill_(0, places, true);
   }
-  whole.rms = root_mean_square(whole.values.masked_select(whole.known));
+  whole.rms = root_mean_square(whole.values.masked_select(whole.known.logical_and(whole.values.isfinite())));
   return whole;
 }
 
@@ -65,7 +67,8 @@ ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRe
     for (const auto& [key, pieces] : other.tensors) {
       if (!whole_.contains(key)) continue;
       for (const TensorPiece& piece : pieces)
-        if (const auto apart = distance(key, piece)) tolerance_[key] = std::max(tolerance_[key], factor * apart->eps);
+        if (const auto apart = distance(key, piece); apart && apart->eps < kNoMeasure)
+          tolerance_[key] = std::max(tolerance_[key], factor * apart->eps);
     }
   }
 }
@@ -81,6 +84,7 @@ at::Tensor ParityReference::undecided(const TensorKey& key) const {
     const auto& [at, whole] = *moment;
     if (at.step > last) break;
     if (at.phase != ParityPhase::kUpdate || at.name != key.name || at.kind != "exp_avg") continue;
+    if (whole.shape != whole_.at(key).shape) continue;
     const at::Tensor here = whole.values.abs().lt(kSmall * whole.rms);
     all = all.defined() ? all.logical_or(here) : here;
   }
@@ -110,8 +114,9 @@ const TensorVerdict* ParityComparison::first_wrong() const {
 }
 
 const TensorVerdict* ParityComparison::closest() const {
-  const auto found =
-      std::ranges::max_element(verdicts, {}, [](const TensorVerdict& one) { return one.worst.eps / one.tolerance; });
+  const auto found = std::ranges::max_element(verdicts, {}, [](const TensorVerdict& one) {
+    return one.tolerance > 0 ? one.worst.eps / one.tolerance : one.worst.eps;
+  });
   return found == verdicts.end() ? nullptr : &*found;
 }
 
@@ -144,8 +149,9 @@ void find_broken(const ParityRecord& got, const ParityReference& want, const std
                  TensorVerdict& verdict) {
   const TensorKey& key = verdict.key;
   if (key.phase == ParityPhase::kWeights || key.phase == ParityPhase::kNorm) {
-    for (const int rank : other_copies(pieces)) verdict.wrong_ranks.push_back(rank);
-    if (!verdict.wrong_ranks.empty()) verdict.broken = "copies of it that should have the same bits differ";
+    const std::vector<int> others = other_copies(pieces);
+    verdict.wrong_ranks.insert(verdict.wrong_ranks.end(), others.begin(), others.end());
+    if (!others.empty()) verdict.broken = "copies of it that should have the same bits differ";
   }
   const at::ScalarType type = pieces.front().value.scalar_type();
   if (key.phase != ParityPhase::kUpdate || type == want.type(key) || !same_state_types(got, want)) return;
@@ -164,7 +170,9 @@ void separate(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
   for (const TensorPiece& piece : pieces) verdict.right_ranks.push_back(piece.rank);
   sort_out(verdict.wrong_ranks);
   sort_out(verdict.right_ranks);
-  std::erase_if(verdict.right_ranks, [&](int rank) { return std::ranges::binary_search(verdict.wrong_ranks, rank); });
+  std::erase_if(verdict.right_ranks, [&](int rank) {
+    return std::ranges::binary_search(verdict.wrong_ranks, rank) || !verdict.ranks.at(rank).fits;
+  });
 }
 
 void measure(const ParityReference& want, const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
@@ -236,8 +244,10 @@ ParityComparison compare(const ParityRecord& got, const ParityReference& want, b
       continue;
     }
     result.pieces += found->second.size();
-    result.verdicts.push_back(judge(got, want, key, exact));
-    if (!result.verdicts.back().fits) result.not_compared.push_back(key);
+    TensorVerdict verdict = judge(got, want, key, exact);
+    if (!verdict.fits) result.not_compared.push_back(key);
+    const bool compared = std::ranges::any_of(verdict.ranks, [](const auto& one) { return one.second.fits; });
+    if (compared || verdict.wrong()) result.verdicts.push_back(std::move(verdict));
   }
   for (const auto& [key, pieces] : got.tensors)
     if (!want.has(key)) result.not_compared.push_back(key);

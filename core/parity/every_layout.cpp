@@ -1,6 +1,7 @@
 #include "core/parity/every_layout.h"
 
 #include <functional>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/pipeline/schedules.h"

@@ -14,8 +14,7 @@ struct ExhibitFinding {
   std::string axis_text() const { return result.axis().empty() ? "none" : result.axis(); }
 };
 
-// `folder`: for the checkpoint of a training that comes
-// before, which need not exist.
+// `folder`: for the checkpoint of a training that comes before; it need not exist.
 ExhibitFinding examine_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
                                ParityOptions options = {.steps = 3});
 // The same without a reference.

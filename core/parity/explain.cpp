@@ -169,11 +169,12 @@ class Case {
     if (size == 0) return {};
     const double factor = (value_ * right_).sum().item<double>() / size;
     if (std::abs(factor - 1) < 1e-6 || factor == 0 || !same(value_, factor * right_)) return {};
+    if (factor < 0) return Explanation{strprintf("every element is %.6g times what it should be", factor), {}};
     const double times = factor > 1 ? factor : 1 / factor;
     std::vector<Axis> fits;
     if (std::abs(times - std::round(times)) < 1e-3 * times) {
       for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kDp, Axis::kPp, Axis::kEp, Axis::kEtp})
-        if (mesh().size(axis) == static_cast<int>(std::round(times))) fits.push_back(axis);
+        if (mesh().size(axis) == std::round(times)) fits.push_back(axis);
     }
     std::string what = factor > 1 ? strprintf("every element is %.6g times too large", times)
                                   : strprintf("every element is %.6g times too small", times);
@@ -273,6 +274,9 @@ class Case {
 }  // namespace
 
 std::vector<Explanation> explain(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong) {
+  if (!wrong.fits)
+    return {
+        {"a rank's tensor does not have the reference's shape: say with slice/NAME which part of it a rank has", {}}};
   return Case(got, want, wrong).all();
 }
 

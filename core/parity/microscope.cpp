@@ -42,9 +42,11 @@ std::string ParityResult::axis() const {
   return needed.empty() ? "" : needed.front();
 }
 
+Microscope::OneThread::OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
+Microscope::OneThread::~OneThread() { at::set_num_threads(before_); }
+
 Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world, ParityOptions options)
     : make_world_(std::move(make_world)), options_(std::move(options)) {
-  at::set_num_threads(1);  // tensors are small: more threads would wait for each other
   const auto run = [&](uint64_t seed) {
     if (options_.progress) options_.progress(seed == 0 ? "the reference" : "the reference, perturbed");
     ParityRecord record = record_run(reference, make_world_,
@@ -60,9 +62,7 @@ Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world,
 }
 
 Microscope::Microscope(MakeParityWorld make_world, ParityOptions options)
-    : make_world_(std::move(make_world)), options_(std::move(options)) {
-  at::set_num_threads(1);
-}
+    : make_world_(std::move(make_world)), options_(std::move(options)) {}
 
 // Whether this run has the difference that `result` found.
 bool Microscope::shows(const TrainConfig& config, const ParityResult& result) const {

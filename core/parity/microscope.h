@@ -1,6 +1,6 @@
 // Runs a layout and its reference, finds the first tensor in causal order that differs, and why (TTrace, arXiv
 // 2506.09280; the tolerance of each tensor is derived by running the reference with other weights by one unit in the
-// last place). Then it runs smaller layouts to find what the difference needs. Cost: three or four runs of the
+// last place). Then it runs smaller layouts to find what the difference needs. Cost: three runs of the
 // reference, one of the layout, and with a difference one of each smaller layout. Thread rule: main thread.
 #pragma once
 #include <functional>
@@ -55,7 +55,7 @@ ParityResult audited(const ParityRecord& got);
 // One reference for many layouts, or none: then runs are audited.
 class Microscope {
  public:
-  // Throws kInvalidArgument for an invalid configuration, kInternal where the reference itself fails.
+  // Throws kInvalidArgument for an invalid configuration, and where the reference does not run to its end.
   Microscope(const TrainConfig& reference, MakeParityWorld make_world, ParityOptions options);
   Microscope(MakeParityWorld make_world, ParityOptions options);
   ParityResult examine(const TrainConfig& config) const;
@@ -65,6 +65,19 @@ class Microscope {
   bool shows(const TrainConfig& config, const ParityResult& result) const;
   void narrow(const TrainConfig& config, ParityResult& result) const;
 
+  // Tensors are small: more threads of the math library would wait for each other.
+  class OneThread {
+   public:
+    OneThread();
+    ~OneThread();
+    OneThread(const OneThread&) = delete;
+    OneThread& operator=(const OneThread&) = delete;
+
+   private:
+    int before_;
+  };
+
+  OneThread one_thread_;
   MakeParityWorld make_world_;
   ParityOptions options_;
   std::unique_ptr<ParityReference> reference_;  // null: runs are audited

@@ -86,7 +86,7 @@ ParityMesh::ParityMesh(const std::vector<std::string>& coordinates) : places_(),
       places_.back()[axis] = place;
       label += (label.empty() ? "" : " ") + std::string(axis_name.data()) + std::to_string(place);
     }
-    labels_.push_back(label.empty() ? "rank0" : label);
+    labels_.push_back(label.empty() ? "rank" + std::to_string(labels_.size()) : label);
   }
 }
 

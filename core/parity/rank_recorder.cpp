@@ -136,10 +136,7 @@ void ParityRecorder::loaded(const Batch& batch, int64_t) {
     for (int64_t i = 0; i < tensor.size(0); ++i) slice.positions[0].push_back(batch.first_sample + i);
     const TensorKey key{step_, ParityPhase::kBatch, "batch", what};
     // The first and the last stage of a rank load the same batch.
-    const auto found = tensors_.find(key);
-    if (found != tensors_.end() &&
-        std::ranges::any_of(found->second, [&](const TensorPiece& piece) { return piece.slice == slice; }))
-      continue;
+    if (has(key, slice)) continue;
     keep(tensors_, key, std::move(slice), tensor);
   }
 }

@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+constexpr int64_t kMostElements = int64_t{1} << 33;  // of a global tensor
+
 at::ScalarType scalar_type_of(TensorType type, const std::string& where) {
   switch (type) {
     case TensorType::kF64:
@@ -150,9 +152,15 @@ class RankFile {
     for (const int64_t size : local) most *= size;
     try {
       GlobalSlice slice = whole_slice(json.at("global_shape").get<std::vector<int64_t>>());
+      int64_t elements = 1;
+      for (const int64_t size : slice.shape) {
+        if (size < 0 || (size > 0 && elements > kMostElements / size)) throw std::out_of_range("global_shape");
+        elements *= size;
+      }
       const auto add = [&](size_t dim, int64_t first, int64_t count, int64_t stride) {
-        RANKLAB_CHECK(count >= 0 && count <= most && first >= 0 && first < int64_t{1} << 48, ErrorKind::kBadFile,
-                      .where = file_.path(), .what = "no range of positions", .got = json.dump());
+        const auto there = static_cast<int64_t>(slice.positions.at(dim).size());
+        if (count < 0 || count > most - there || first < 0 || first >= kMostElements || stride < 1 || stride > most)
+          throw std::out_of_range("no range of positions");
         for (int64_t i = 0; i < count; ++i) slice.positions.at(dim).push_back(first + i * stride);
       };
       if (json.contains("dim"))
@@ -169,8 +177,10 @@ class RankFile {
           for (const Json& range : ranges)
             add(std::stoul(dim), range.at(0), range.at(1).get<int64_t>() - range.at(0).get<int64_t>(), 1);
       if (json.contains("elements")) {
+        const int64_t cut = slice.elements();
         slice.begin = json.at("elements").at(0);
         slice.end = json.at("elements").at(1);
+        if (slice.begin < 0 || slice.end < slice.begin || slice.end > cut) throw std::out_of_range("elements");
       }
       return slice;
     } catch (const std::logic_error& error) {
@@ -202,6 +212,8 @@ ParityRecord read_dumps(const std::string& folder) {
     std::vector<std::string> here;
     for (const auto& [rank, path] : numbered(steps, "rank-", ".safetensors")) {
       const RankFile file(path.string(), static_cast<int>(rank), step);
+      RANKLAB_CHECK(rank < (1 << 16), ErrorKind::kBadFile, .where = path.string(), .what = "no number of a rank",
+                    .got = std::to_string(rank), .want = "0 to 65535", .fix = "number ranks from 0");
       here.resize(static_cast<size_t>(rank) + 1, "one rank");
       here.back() = file.coordinates();
       file.read(record);

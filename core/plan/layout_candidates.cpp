@@ -21,7 +21,8 @@ int64_t data_ranks(const TrainConfig& c, const LayoutChoice& l) {
 
 bool divides(const TrainConfig& c, const LayoutChoice& l) {
   const ModelConfig& m = c.model;
-  if (c.parallel.world % (l.tp * l.pp * l.cp) != 0) return false;
+  if (c.parallel.world % l.tp != 0 || c.parallel.world / l.tp % l.pp != 0 || c.parallel.world / l.tp / l.pp % l.cp != 0)
+    return false;
   const int64_t dp = data_ranks(c, l);
   if (c.global_batch_size % (dp * l.micro_batch) != 0) return false;
   const int64_t microbatches = c.global_batch_size / dp / l.micro_batch;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/base/toml_string.h"
 #include "core/sim/collective_efficiency.h"
 #include "core/sim/kernel_time.h"
 
@@ -12,15 +13,9 @@ namespace {
 
 using Numbers = std::vector<std::pair<std::string, double>>;
 
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
-  return out + "\"";
-}
-
 std::string list(const std::vector<std::string>& texts) {
   std::string out = "[\n";
-  for (const std::string& text : texts) out += "  " + quoted(text) + ",\n";
+  for (const std::string& text : texts) out += "  " + toml_string(text) + ",\n";
   return out + "]\n";
 }
 
@@ -72,7 +67,7 @@ std::string profile_toml(const HardwareProfile& p, const std::map<std::string, s
     const auto remark = remarks.find(name);
     return "\n[" + name + "]" + (remark == remarks.end() ? "" : "  # " + remark->second) + "\n" + lines(numbers);
   };
-  std::string text = "name = " + quoted(p.name) + "\ntitle = " + quoted(p.title) + "\n";
+  std::string text = "name = " + toml_string(p.name) + "\ntitle = " + toml_string(p.title) + "\n";
   if (!p.gpu_names.empty()) text += "gpu_names = " + list(p.gpu_names);
   text += lines({{"peak_tflops_fp32", p.peak_flops_fp32 * 1e-12},
                  {"peak_tflops_fp64", p.peak_flops_fp64 * 1e-12},

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The recorded run of examples/runs: a tokenizer of a text, the text as its tokens, and a model of 10M parameters trained
-# on them on 8 simulated ranks. An hour of CPU; interrupted and started again, it goes on.
+# on them on 8 simulated ranks. An hour and a half on two cores; interrupted and started again, it goes on.
 #   examples/runs/gpt_10m.sh [FOLDER [SETTING...]]
 # FOLDER (runs/gpt_10m) gets all of it. TEXT: the text, the King James Bible of Debian's bible-kjv unless given; VOCAB:
 # tokens of the vocabulary. What is committed in examples/runs/gpt_10m was made so:

@@ -94,6 +94,20 @@ TEST(Dumps, OfAnotherProgramAreReadBySlicesOrderAndCoordinates) {
   EXPECT_EQ(a.worst.want, 4);
 }
 
+TEST(Dumps, OfOtherShapesAreNotCalledTheSame) {
+  const std::string one = written("shape_one", {{0, {}, {{"a/output", {1, 2, 3, 4}}, {"weight/a", {1, 2}}}}});
+  const std::string other = written("shape_other", {{0, {}, {{"a/output", {1, 2}}, {"weight/a", {1, 2}}}}});
+  const ParityReference reference(read_dumps(one), {});
+  const ParityResult result = held_to(read_dumps(other), reference);
+  ASSERT_EQ(result.comparison.verdicts.size(), 1U);
+  EXPECT_EQ(result.comparison.not_compared.size(), 1U);
+  // Copies that differ, of which one has not the reference's shape.
+  const std::string two = written("shape_two", {{0, {{"coordinates", "tp 0 of 2"}}, {{"weight/a", {1, 2}}}},
+                                                {1, {{"coordinates", "tp 1 of 2"}}, {{"weight/a", {1, 2, 3}}}}});
+  const ParityResult differs = held_to(read_dumps(two), reference);
+  EXPECT_FALSE(differs.wrong() != nullptr && differs.why.empty());
+}
+
 TEST(Dumps, BrokenFilesAreRefusedByName) {
   const auto refusal = [](const std::string& folder) {
     try {
@@ -115,7 +129,13 @@ TEST(Dumps, BrokenFilesAreRefusedByName) {
   EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [4]})"}}), HasSubstr("another number of elements"));
   EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [4], "dims": {"0": [[0, 99999999999]]}})"}}),
               HasSubstr("no range of positions"));
+  EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [-1, -2]})"}}), HasSubstr("cannot be read"));
+  EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [1099511627776, 4], "dims": {"0": [[0, 2]]}})"}}),
+              HasSubstr("cannot be read"));
+  EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [2], "elements": [100, 102]})"}}),
+              HasSubstr("cannot be read"));
   EXPECT_THAT(of({{"coordinates", "left 1"}}), HasSubstr("no coordinates"));
+  EXPECT_THAT(refusal(written("far", {{99999999, {}, {{"a/output", {1, 2}}}}})), HasSubstr("number ranks from 0"));
 }
 
 }  // namespace

@@ -35,7 +35,9 @@ std::vector<std::string> wrapped(const std::string& text, size_t characters) {
 // The end of a name tells more than its beginning.
 std::string shortened(const std::string& text) {
   if (text.size() <= kNameCharacters) return text;
-  return "\u2026" + text.substr(text.size() - kNameCharacters + 1);
+  size_t from = text.size() - kNameCharacters + 1;
+  while (from < text.size() && (static_cast<unsigned char>(text[from]) & 0xC0) == 0x80) ++from;
+  return "\u2026" + text.substr(from);
 }
 
 class Drawing {
