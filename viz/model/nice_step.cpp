@@ -1,6 +1,7 @@
 #include "viz/model/nice_step.h"
 
 #include <cmath>
+#include <initializer_list>
 
 namespace ranklab::viz {
 
