@@ -17,7 +17,6 @@
 #include "core/base/text.h"
 #include "core/config/exhibit_config.h"
 #include "core/parity/exhibit_parity.h"
-#include "core/runtime/engine.h"
 
 namespace ranklab {
 namespace {
@@ -47,22 +46,16 @@ struct Shown {
   double first = 0, clean = 0, wrong = 0;  // losses: of the first step, and of the last without and with the bug
 };
 
-TrainResult trained(TrainConfig config) {
-  config.trace = false;
-  const RunPlan plan = resolve(config);
-  return RuntimeEngine(default_components(simulated_world(plan), plan), plan).fit();
-}
-
 Shown show(const Exhibit& exhibit) {
   const ScratchFolder folder(exhibit.name);
   // It trains what comes before, too.
   Shown shown{.exhibit = &exhibit, .finding = examine_exhibit(exhibit, simulated_world, folder.path())};
   TrainConfig config = config_of_flags(exhibit_flags(exhibit, folder.path()));
-  const TrainResult clean = trained(config);
+  const TrainResult clean = trained(config, simulated_world);
   shown.first = clean.first_loss;
   shown.clean = clean.last_loss;
   config.inject = exhibit.name;
-  shown.wrong = exhibit.kind == BugKind::kHang ? std::nan("") : trained(config).last_loss;
+  shown.wrong = exhibit.kind == BugKind::kHang ? std::nan("") : trained(config, simulated_world).last_loss;
   return shown;
 }
 

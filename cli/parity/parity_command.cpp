@@ -22,6 +22,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/config_fields.h"
+#include "core/config/config_flags.h"
 #include "core/config/one_rank.h"
 #include "core/config/requirements.h"
 #include "core/parity/every_layout.h"
@@ -40,13 +41,6 @@ TrainConfig parity_defaults() {
   return c;
 }
 
-const ConfigField* field_of_flag(const std::string& flag) {
-  for (const ConfigField& field : config_fields())
-    for (const std::string& own : field.flags)
-      if (own == flag || "--no-" + own.substr(2) == flag) return &field;
-  return nullptr;
-}
-
 // One rank's settings, with the flags behind --against on top.
 TrainConfig reference_of(const TrainConfig& config, const std::vector<std::string>& flags) {
   TrainConfig reference = on_one_rank(config);
@@ -56,18 +50,8 @@ TrainConfig reference_of(const TrainConfig& config, const std::vector<std::strin
     std::istringstream in(some);
     for (std::string word; in >> word;) words.push_back(word);
   }
-  for (size_t i = 0; i < words.size(); ++i) {
-    const ConfigField* field = field_of_flag(words[i]);
-    if (field != nullptr && field->kind == ConfigField::Kind::kFlag) {
-      field->set(reference, words[i].starts_with("--no-") && field->flags[0] != words[i] ? "false" : "true");
-      continue;
-    }
-    RANKLAB_CHECK(i + 1 < words.size() && words[i].starts_with("--"), ErrorKind::kInvalidArgument, .where = "--against",
-                  .what = "--against takes flags with their values", .got = quote(join(words, " ")),
-                  .want = "--against --tp 2 --zero-stage 1", .fix = "write each flag with a value");
-    set_config_field(reference, words[i], words[i + 1]);
-    ++i;
-  }
+  for (const ConfigSetting& setting : flag_settings(words, "--against"))
+    set_config_field(reference, setting.key, setting.text);
   ParallelDims& dims = reference.parallel;
   const int model_ranks = dims.tp * dims.cp * dims.pp;
   const int dp = dims.dp > 0 ? dims.dp : std::max(dims.world / model_ranks, 1);  // of one rank unless flags say more
@@ -88,12 +72,12 @@ void end_progress() {
   if (on_terminal(2)) std::fputs("\r\033[K", stderr);
 }
 
-RunPlan ready(const ConfigOptions& options, const TrainConfig& config) {
+// Before any rank starts.
+void check_run(const ConfigOptions& options, const TrainConfig& config) {
   check_command(config, Capability::kHeldRanks, "ranklab parity");
   RunPlan plan = options.resolve(config);
   check_memory(plan, memory_of_ranks(plan.config));
   choose_gemm(plan);
-  return plan;
 }
 
 std::unique_ptr<Microscope> made(const TrainConfig& reference, const ParityOptions& how, bool audits) {
@@ -120,7 +104,7 @@ int answer(const ParityResult& result, const ParityRequest& request, const Parit
 
 int run_one(const ConfigOptions& options, const ParityRequest& request) {
   const TrainConfig config = options.config();
-  const RunPlan plan = ready(options, config);
+  check_run(options, config);
   const ParityPicture picture(request.out, request.force);
   const ParityOptions how{.steps = config.train_iters, .narrow = request.narrow, .progress = progress()};
   const ParityResult result = made(reference_of(config, request.against), how, request.audit)->examine(config);
@@ -133,7 +117,7 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
                 .what = "a picture is of one layout", .got = "--out " + request.out + " with --all",
                 .want = "one layout, as flags", .fix = "leave --all out");
   const TrainConfig config = options.config();
-  ready(options, config);
+  check_run(options, config);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   Table table({"layout", "tensors", "closest to its tolerance", "eps", "allowed", "verdict"});
   size_t different = 0, done = 0;

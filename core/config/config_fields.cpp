@@ -277,14 +277,14 @@ const ConfigField* find_field(const std::string& key) {
   return it == config_fields().end() ? nullptr : &*it;
 }
 
-void set_config_field(TrainConfig& config, const std::string& key_or_flag, const std::string& value) {
+const ConfigField& field_named(const std::string& key_or_flag) {
   std::vector<std::string> names;
   for (const ConfigField& field : config_fields()) {
     names.push_back(field.key);
     names.insert(names.end(), field.flags.begin(), field.flags.end());
     const bool match =
         field.key == key_or_flag || std::find(field.flags.begin(), field.flags.end(), key_or_flag) != field.flags.end();
-    if (match) return field.set(config, value);
+    if (match) return field;
   }
   const std::string nearest = nearest_name(key_or_flag, names);
   throw Error(ErrorKind::kInvalidArgument,
@@ -292,6 +292,10 @@ void set_config_field(TrainConfig& config, const std::string& key_or_flag, const
                .what = "unknown setting",
                .got = quote(key_or_flag),
                .fix = nearest.empty() ? "see `ranklab train --help-all`" : "did you mean " + quote(nearest) + "?"});
+}
+
+void set_config_field(TrainConfig& config, const std::string& key_or_flag, const std::string& value) {
+  field_named(key_or_flag).set(config, value);
 }
 
 }  // namespace ranklab

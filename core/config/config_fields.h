@@ -40,10 +40,13 @@ struct ConfigField {
 const std::vector<ConfigField>& config_fields();
 const ConfigField* find_field(const std::string& key);  // null: no such key
 
+// By key ("optim.lr") or flag ("--lr"). Throws kInvalidArgument with the nearest name when it is unknown.
+const ConfigField& field_named(const std::string& key_or_flag);
+
 // Checks every number against its range. Throws kInvalidArgument naming the flag.
 void check_ranges(const TrainConfig& config);
 
-// Sets a field by key ("optim.lr") or flag ("--lr"). Throws kInvalidArgument with the nearest name when it is unknown.
+// Sets the field of that name (field_named()).
 void set_config_field(TrainConfig& config, const std::string& key_or_flag, const std::string& value);
 
 }  // namespace ranklab

@@ -1,6 +1,6 @@
 // The data of a run as --data-path names them: one path, or several with weights, as Megatron-LM's blends are written
-// ("0.7 A 0.3 B"). Torch-free. Thread rule: any thread; reads
-// whether a path exists.
+// ("0.7 A 0.3 B"). Torch-free. Thread rule: any thread; asks whether a
+// path exists.
 #pragma once
 #include <optional>
 #include <string>

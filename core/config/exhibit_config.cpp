@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/config/config_fields.h"
+#include "core/config/config_flags.h"
 #include "core/config/config_sources.h"
 
 namespace ranklab {
@@ -45,13 +45,6 @@ std::vector<std::string> with_common(const char* own, const std::string& folder)
   return flags;
 }
 
-const ConfigField& field_with_flag(const std::string& flag) {
-  for (const ConfigField& field : config_fields()) {
-    if (std::ranges::find(field.flags, flag) != field.flags.end()) return field;
-  }
-  throw Error(ErrorKind::kInvalidArgument, {.where = "museum", .what = "unknown flag", .got = quote(flag)});
-}
-
 }  // namespace
 
 std::vector<std::string> exhibit_flags(const Exhibit& exhibit, const std::string& folder) {
@@ -63,20 +56,7 @@ std::vector<std::string> flags_before(const Exhibit& exhibit, const std::string&
 }
 
 TrainConfig config_of_flags(const std::vector<std::string>& flags) {
-  std::vector<ConfigSetting> settings;
-  for (size_t i = 0; i < flags.size(); ++i) {
-    const bool off = flags[i].starts_with("--no-");
-    const std::string name = off ? "--" + flags[i].substr(5) : flags[i];
-    const ConfigField& field = field_with_flag(name);
-    std::string value = off ? "false" : "true";
-    if (field.kind == ConfigField::Kind::kValue) {
-      RANKLAB_CHECK(i + 1 < flags.size(), ErrorKind::kInvalidArgument, .where = "museum", .what = "a flag has no value",
-                    .got = quote(name));
-      value = flags[++i];
-    }
-    settings.push_back({field.key, value, "flag " + name});
-  }
-  return merge_config({}, settings).config;
+  return merge_config({}, flag_settings(flags, "museum")).config;
 }
 
 }  // namespace ranklab

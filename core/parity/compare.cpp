@@ -131,12 +131,13 @@ const TensorPiece& first_copy(const std::vector<TensorPiece>& pieces, const Tens
   return *std::ranges::find_if(pieces, [&](const TensorPiece& other) { return other.slice == piece.slice; });
 }
 
-// Ranks whose copies of the same elements are not the first rank's.
-std::vector<int> other_copies(const std::vector<TensorPiece>& pieces) {
-  std::vector<int> ranks;
-  for (const TensorPiece& piece : pieces)
-    if (!same_bits(first_copy(pieces, piece).value, piece.value)) ranks.push_back(piece.rank);
-  return ranks;
+// Ranks whose copies of the same elements are not the first rank's are wrong.
+void find_other_copies(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
+  for (const TensorPiece& piece : pieces) {
+    if (same_bits(first_copy(pieces, piece).value, piece.value)) continue;
+    verdict.wrong_ranks.push_back(piece.rank);
+    verdict.broken = "copies of it that should have the same bits differ";
+  }
 }
 
 bool same_state_types(const ParityRecord& got, const ParityReference& want) {
@@ -148,11 +149,7 @@ bool same_state_types(const ParityRecord& got, const ParityReference& want) {
 void find_broken(const ParityRecord& got, const ParityReference& want, const std::vector<TensorPiece>& pieces,
                  TensorVerdict& verdict) {
   const TensorKey& key = verdict.key;
-  if (key.phase == ParityPhase::kWeights || key.phase == ParityPhase::kNorm) {
-    const std::vector<int> others = other_copies(pieces);
-    verdict.wrong_ranks.insert(verdict.wrong_ranks.end(), others.begin(), others.end());
-    if (!others.empty()) verdict.broken = "copies of it that should have the same bits differ";
-  }
+  if (key.phase == ParityPhase::kWeights || key.phase == ParityPhase::kNorm) find_other_copies(pieces, verdict);
   const at::ScalarType type = pieces.front().value.scalar_type();
   if (key.phase != ParityPhase::kUpdate || type == want.type(key) || !same_state_types(got, want)) return;
   for (const TensorPiece& piece : pieces) verdict.wrong_ranks.push_back(piece.rank);
@@ -209,12 +206,13 @@ TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const 
 
 TensorVerdict audit(const ParityRecord& got, const TensorKey& key) {
   const std::vector<TensorPiece>& pieces = got.tensors.at(key);
-  TensorVerdict verdict{.key = key, .wrong_ranks = other_copies(pieces)};
-  if (!verdict.wrong_ranks.empty()) verdict.broken = "copies of it that should have the same bits differ";
+  TensorVerdict verdict{.key = key};
+  find_other_copies(pieces, verdict);
   for (const TensorPiece& piece : pieces) {
     RankDistance& rank = verdict.ranks.try_emplace(piece.rank, RankDistance{.slice = piece.slice}).first->second;
-    const at::Tensor first = first_copy(pieces, piece).value.to(at::kDouble), here = piece.value.to(at::kDouble);
-    if (first.numel() == 0 || first.numel() != here.numel()) continue;
+    const TensorPiece& copy = first_copy(pieces, piece);
+    if (same_bits(copy.value, piece.value) || copy.value.numel() != piece.value.numel()) continue;
+    const at::Tensor first = copy.value.to(at::kDouble), here = piece.value.to(at::kDouble);
     const TensorDistance apart = distance_of(difference(here, first).abs(), here, first, root_mean_square(first),
                                              epsilon_of(got.type), piece.slice);
     if (apart.eps > rank.worst.eps) rank.worst = apart;

@@ -14,16 +14,9 @@ namespace {
 // A loss scale is too high for the first steps.
 constexpr int64_t kStepsOfFp16 = 12;
 
-void train_before(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder) {
-  TrainConfig config = config_of_flags(flags_before(exhibit, folder));
-  config.trace = false;
-  const RunPlan plan = resolve(config);
-  RuntimeEngine(default_components(make_world(plan), plan), plan).fit();
-}
-
 TrainConfig prepared(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
                      ParityOptions& options) {
-  if (*exhibit.before != '\0') train_before(exhibit, make_world, folder);
+  if (*exhibit.before != '\0') trained(config_of_flags(flags_before(exhibit, folder)), make_world);
   TrainConfig config = config_of_flags(exhibit_flags(exhibit, folder));
   if (config.precision.fp16) options.steps = std::max(options.steps, kStepsOfFp16);
   return config;
@@ -39,6 +32,12 @@ ExhibitFinding finding_of(const Exhibit& exhibit, const Microscope& microscope, 
 }
 
 }  // namespace
+
+TrainResult trained(TrainConfig config, const MakeParityWorld& make_world) {
+  config.trace = false;
+  const RunPlan plan = resolve(config);
+  return RuntimeEngine(default_components(make_world(plan), plan), plan).fit();
+}
 
 ExhibitFinding examine_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
                                ParityOptions options) {

@@ -5,6 +5,7 @@
 
 #include "core/museum/exhibit.h"
 #include "core/parity/microscope.h"
+#include "core/runtime/hooks.h"
 
 namespace ranklab {
 
@@ -13,6 +14,9 @@ struct ExhibitFinding {
   bool module = false, axis = false;  // those of the exhibit
   std::string axis_text() const { return result.axis().empty() ? "none" : result.axis(); }
 };
+
+// A training to its end, without a trace.
+TrainResult trained(TrainConfig config, const MakeParityWorld& make_world);
 
 // `folder`: for the checkpoint of a training that comes before; it need not exist.
 ExhibitFinding examine_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,

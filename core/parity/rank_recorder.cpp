@@ -7,25 +7,10 @@
 #include "core/parallel/data/bucket_shard.h"
 #include "core/parity/epsilon.h"
 #include "core/sim/aten.h"
-#include "core/sim/memory_scope.h"
-#include "core/sim/op_observer.h"
+#include "core/sim/unseen_scope.h"
 
 namespace ranklab {
 namespace {
-
-// While alive, what this rank's thread does shows on no clock and in no book.
-class Unseen {
- public:
-  Unseen() { set_thread_memory_book(nullptr); }
-  ~Unseen() { set_thread_memory_book(book_); }
-  Unseen(const Unseen&) = delete;
-  Unseen& operator=(const Unseen&) = delete;
-
- private:
-  NoCostScope free_;
-  at::NoGradGuard no_grad_;
-  std::shared_ptr<MemoryBook> book_ = thread_memory_book();
-};
 
 // Between rank's own optimizer and the engine.
 class RecordedOptimizer final : public RankOptimizer {
@@ -88,7 +73,7 @@ void ParityRecorder::keep(TensorPieces& into, TensorKey key, GlobalSlice slice, 
 void ParityRecorder::keep_activation(ParityPhase phase, const std::string& path, const char* kind,
                                      const at::Tensor& tensor) {
   if (step_ < 0 || !tensor.defined()) return;
-  const Unseen unseen;
+  const UnseenScope unseen;
   // A router sees its tokens in one dim, those of a position together.
   const bool rows = tensor.dim() == 2 && path.ends_with(".router");
   if (tensor.dim() != 3 && !rows) return;
@@ -129,7 +114,7 @@ void ParityRecorder::after_backward(const std::string& path, const at::Tensor& g
 
 void ParityRecorder::loaded(const Batch& batch, int64_t) {
   if (step_ < 0) return;
-  const Unseen unseen;
+  const UnseenScope unseen;
   for (const auto& [what, tensor] : {std::pair{"tokens", batch.tokens_BS}, std::pair{"targets", batch.targets_BS}}) {
     if (!tensor.defined()) continue;
     GlobalSlice slice = whole_slice({plan_.sequences_of(step_), tensor.size(1)});
@@ -149,7 +134,7 @@ void ParityRecorder::start(RankContext& ctx, CausalLm& model, RankOptimizer& opt
 }
 
 void ParityRecorder::perturb_weights() {
-  const Unseen unseen;
+  const UnseenScope unseen;
   for (const OwnedState& state : optimizer_->owned_state()) {
     const double unit = epsilon_of(state.parameter->data.scalar_type());
     const at::Tensor index = parameter_slice(*state.parameter, state.begin, state.end).index();
@@ -168,7 +153,7 @@ void ParityRecorder::begin_step() {
   step_ = ctx_->tracer().step();
   if (std::exchange(perturbs_, false)) perturb_weights();
   order_ = 0;
-  const Unseen unseen;
+  const UnseenScope unseen;
   for (const Parameter* parameter : model_->registry().parameters())
     if (!is_away(parameter->data))
       keep(ParityPhase::kWeights, parameter->name, "weight", parameter_slice(*parameter), parameter->data);
@@ -178,13 +163,13 @@ void ParityRecorder::begin_step() {
 
 void ParityRecorder::before_reduction(const Parameter& parameter, const at::Tensor& sum) {
   if (step_ < 0) return;
-  const Unseen unseen;
+  const UnseenScope unseen;
   keep(local_grads_, {step_, ParityPhase::kBackward, parameter.name, "grad"}, parameter_slice(parameter), sum);
 }
 
 void ParityRecorder::before_update(const UpdateView& update) {
   if (step_ < 0) return;
-  const Unseen unseen;
+  const UnseenScope unseen;
   std::map<std::string, at::Tensor> grads;
   for (const Parameter* piece : update.pieces) grads[piece->name] = piece->data.grad();
   for (const OwnedState& state : optimizer_->owned_state()) {
@@ -198,7 +183,7 @@ void ParityRecorder::before_update(const UpdateView& update) {
 }
 
 void ParityRecorder::end_step() {
-  const Unseen unseen;
+  const UnseenScope unseen;
   if (LossScaler* const scaler = optimizer_->loss_scaler())
     keep(ParityPhase::kNorm, "loss_scale", "", whole_slice({1}), at::tensor({scaler->scale()}, at::kDouble));
   for (const OwnedState& state : optimizer_->owned_state()) {

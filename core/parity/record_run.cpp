@@ -61,7 +61,7 @@ TrainConfig quiet(TrainConfig config) {
 
 }  // namespace
 
-ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_world, const RecordOptions& options) {
+ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_world, const ParityRunOptions& options) {
   const auto resolved = std::make_shared<const RunPlan>(resolve(quiet(config)));
   const RunPlan& plan = *resolved;
   ParityRecord record{.title = layout_flags(config),

@@ -13,7 +13,7 @@ namespace ranklab {
 
 using MakeParityParts = std::function<RuntimeComponents(std::shared_ptr<World>, const RunPlan&)>;
 
-struct RecordOptions {
+struct ParityRunOptions {
   int64_t steps = 1;  // at most: the settings' train_iters end a run too
   // Above 0: every weight is changed by one unit in the last place of the compute dtype, up or down as this seed draws.
   uint64_t perturb = 0;
@@ -24,6 +24,6 @@ using MakeParityWorld = std::function<std::shared_ptr<World>(const RunPlan&)>;
 
 // A run that fails (a hang that the match table names, for example) is kept as far as it went, with the reason. Throws
 // kInvalidArgument for an invalid configuration.
-ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_world, const RecordOptions& options);
+ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_world, const ParityRunOptions& options);
 
 }  // namespace ranklab

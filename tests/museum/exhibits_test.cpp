@@ -55,8 +55,7 @@ TrainConfig exactly(TrainConfig c, int64_t steps) {
 
 const TrainingRecord& on_one_rank_once(const TrainConfig& config) {
   static std::map<std::string, TrainingRecord> runs;
-  TrainConfig alone = on_one_rank(config);
-  alone.context_split = {};
+  const TrainConfig alone = on_one_rank(config);
   std::string key;
   for (const ConfigField& field : config_fields()) key += field.get(alone) + "\n";
   const auto known = runs.find(key);

@@ -5,26 +5,13 @@
 #include "core/runtime/provide.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
-#include "core/sim/op_observer.h"
+#include "core/sim/unseen_scope.h"
 #include "core/trace/routing_event.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/support/uneven_batches.h"
 
 namespace ranklab {
 namespace {
-
-// While alive, what this rank's thread does shows on no clock and in no book.
-class Unseen {
- public:
-  Unseen() { set_thread_memory_book(nullptr); }
-  ~Unseen() { set_thread_memory_book(book_); }
-  Unseen(const Unseen&) = delete;
-  Unseen& operator=(const Unseen&) = delete;
-
- private:
-  NoCostScope free_;
-  std::shared_ptr<MemoryBook> book_ = thread_memory_book();
-};
 
 // What ranks tell of their run. Thread rule: any thread.
 struct Recorder {
@@ -54,7 +41,7 @@ class RankRecorder {
   }
   void set_optimizer(RankOptimizer& optimizer) {
     optimizer_ = &optimizer;
-    const Unseen unseen;
+    const UnseenScope unseen;
     put_weights();  // as they are before training
   }
   void begin_step() { ++step_; }
@@ -62,7 +49,7 @@ class RankRecorder {
   // `states`: the update's own, in the order of the rank optimizer's owned_state().
   void before_update(const std::vector<OptimizerState>& states, double factor) {
     if (step_ == 0) note_peak();
-    const Unseen unseen;
+    const UnseenScope unseen;
     if (!recorder_.keeps(step_)) return;
     const std::vector<OwnedState> owned = optimizer_->owned_state();
     for (size_t i = 0; i < owned.size(); ++i) {
@@ -73,7 +60,7 @@ class RankRecorder {
   }
 
   void after_update() {
-    const Unseen unseen;
+    const UnseenScope unseen;
     if (!recorder_.keeps(step_)) return;
     put_weights();
     for (const Parameter* parameter : gathered_)
