@@ -32,7 +32,7 @@ map.addEventListener('pointerleave', hide);
 map.addEventListener('focusin', event => { if (is_cell(event.target)) show(event.target); });
 map.addEventListener('focusout', hide);
 
-// One cell is reached by Tab, from there arrows lead to the others.
+// One cell is reached by Tab, from there arrows lead to the others. A window without the focus tells nobody that a cell got it: go() shows.
 let here = map.querySelector('.first [data-n]') || map.querySelector('[data-n], [data-of]');
 if (here) here.tabIndex = 0;
 function go(cell) {
@@ -40,6 +40,7 @@ function go(cell) {
   here = cell;
   here.tabIndex = 0;
   here.focus();
+  show(here);
 }
 map.addEventListener('keydown', event => {
   if (event.key === 'Escape') hide();
