@@ -126,7 +126,10 @@ void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all,
   }
   const MemorySample& peak = all[rank].peak;
   const double x = static_cast<double>(peak.time_ns), y = peak.total();
-  ImPlot::Annotation(x, y, plot_color(theme::kCursor), {8, -8}, true, "peak %s", human_bytes(y).c_str());
+  // A peak out of view is marked at the edge, which is not where it is: the step is named.
+  const bool in_view = ImPlot::GetPlotLimits().X.Contains(x) || peak.step < 0;
+  ImPlot::Annotation(x, y, plot_color(theme::kCursor), {8, -8}, true, "peak %s%s", human_bytes(y).c_str(),
+                     in_view ? "" : strprintf(" in step %d", peak.step).c_str());
   draw_limit(all[rank]);
   draw_time_cursor(workspace);
   ImPlot::EndPlot();

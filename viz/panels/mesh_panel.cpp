@@ -116,9 +116,10 @@ void axes_legend(const MeshLayout& mesh) {
   for (const MeshLink& link : mesh.links)
     if (std::find(shown.begin(), shown.end(), link.axis) == shown.end()) shown.push_back(link.axis);
   for (size_t i = 0; i < shown.size(); ++i) {
-    if (i > 0) ImGui::SameLine(0, scaled(14));
     const char* where = i == 0 ? " across" : i == 1 ? " down" : " between planes";
-    swatch(im_color(axis_colour(shown[i])), std::string(name(shown[i])) + (shown.size() > 1 ? where : ""));
+    const std::string words = std::string(name(shown[i])) + (shown.size() > 1 ? where : "");
+    if (i > 0) same_line_if_fits(text_width(words) + scaled(34));
+    swatch(im_color(axis_colour(shown[i])), words);
   }
 }
 

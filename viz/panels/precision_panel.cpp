@@ -30,7 +30,7 @@ constexpr std::array<Column, 7> kSampleColumns = {{
     {"scale max", [](const TensorSample& s) { return s.scale_max; }, number},
     {"scale std", [](const TensorSample& s) { return s.scale_std; }, number},
 }};
-constexpr int kFactColumns = 4;  // module, tensor, format, scale of
+constexpr int kFactColumns = 3;  // module, tensor, format; then the numbers, and last what a scale is of
 
 std::string_view role_text(TensorRole role) { return kTensorRoles[static_cast<size_t>(role)]; }
 
@@ -133,15 +133,15 @@ void PrecisionPanel::tensors(Workspace& workspace, const PrecisionTable& all) {
   constexpr ImGuiTableFlags kFlags = ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate | ImGuiTableFlags_RowBg |
                                      ImGuiTableFlags_ScrollY | ImGuiTableFlags_ScrollX | ImGuiTableFlags_Resizable |
                                      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_BordersInnerV;
-  if (!ImGui::BeginTable("tensors", kFactColumns + static_cast<int>(kSampleColumns.size()), kFlags)) return;
+  if (!ImGui::BeginTable("tensors", kFactColumns + static_cast<int>(kSampleColumns.size()) + 1, kFlags)) return;
   ImGui::TableSetupScrollFreeze(1, 1);
-  for (const char* title : {"module", "tensor", "format", "scale of"})
-    ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_NoSort);
+  for (const char* title : {"module", "tensor", "format"}) ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_NoSort);
   // The tensor that loses most comes first.
   for (const Column& column : kSampleColumns)
     ImGui::TableSetupColumn(column.title,
                             ImGuiTableColumnFlags_PreferSortDescending |
                                 (&column == kSampleColumns.data() ? ImGuiTableColumnFlags_DefaultSort : 0));
+  ImGui::TableSetupColumn("scale of", ImGuiTableColumnFlags_NoSort);
   ImGui::TableHeadersRow();
   if (const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs()) {
     sort_column_ = specs->SpecsCount > 0 ? specs->Specs[0].ColumnIndex - kFactColumns : -1;
@@ -180,14 +180,17 @@ void PrecisionPanel::tensor_row(const TensorSeries& series, const TensorSample& 
   ImGui::TableNextColumn();
   const bool chosen = series.module == module_ && series.role == role_;
   if (ImGui::Selectable(series.module.c_str(), chosen, ImGuiSelectableFlags_SpanAllColumns)) choose(series);
-  for (const std::string& words : {std::string(role_text(series.role)), sample.format_text(), sample.groups_text()}) {
+  const auto fact = [](const std::string& words) {
     ImGui::TableNextColumn();
     dim_text(words);
-  }
+  };
+  fact(std::string(role_text(series.role)));
+  fact(sample.format_text());
   for (const Column& column : kSampleColumns) {
     ImGui::TableNextColumn();
     right_text(column.text(column.value(sample)));
   }
+  fact(sample.groups_text());
 }
 
 void PrecisionPanel::details(Workspace& workspace, const PrecisionTable& all, const TensorSeries& series,
@@ -198,7 +201,7 @@ void PrecisionPanel::details(Workspace& workspace, const PrecisionTable& all, co
                      static_cast<long>(sample.cols), sample.format_text().c_str(), sample.groups_text().c_str()));
   requantize_line(sample);
   const ImVec2 space = ImGui::GetContentRegionAvail(), gap = ImGui::GetStyle().ItemSpacing;
-  if (space.x < scaled(520) || space.y < scaled(360)) {
+  if (space.x < scaled(520) || space.y < scaled(480)) {
     constexpr const char* kPlots[] = {"magnitudes", "curves", "scales", "layers"};
     choice(kPlots, plot_);
     return plot(workspace, all, series, sample, plot_, ImGui::GetContentRegionAvail());

@@ -32,10 +32,15 @@ TEST_F(PrecisionWindowTest, follows_the_cursor_and_tries_other_formats) {
     ctx.Yield(2);
     IM_CHECK_EQ(std::string(precision().tried_format(sample).name), std::string("E2M1"));
     IM_CHECK(precision().tried_scale() == ScaleChoice::kPowerOfTwo);
+    ctx.ItemClick("scales");  // of a window of this height one plot at a time
+    ctx.Yield(2);
     ctx.SetRef(ctx.WindowInfo("//###precision/details/scales").ID);
     ctx.ItemClick("scales");
     ctx.Yield(2);
     IM_CHECK_GE(precision().chosen_group(), 0);
+    ctx.SetRef(ctx.WindowInfo("//###precision/details").ID);
+    ctx.ItemClick("layers");
+    ctx.Yield(2);
     const ImGuiID layers = ctx.WindowInfo("//###precision/details/layers").ID;
     ctx.SetRef(layers);
     const ImRect area = ctx.ItemInfo("underflow").RectFull;
@@ -48,7 +53,9 @@ TEST_F(PrecisionWindowTest, follows_the_cursor_and_tries_other_formats) {
     ctx.SetRef("//###precision");
     ctx.ItemClick("gradients");
     ctx.Yield(2);
-    ctx.ItemClick("//###precision/**/layers.0.mlp.down");
+    const ImRect row = ctx.ItemInfo("//###precision/**/layers.0.mlp.down").RectFull;
+    ctx.MouseMoveToPos({row.Min.x + 20, row.GetCenter().y});  // its middle is the border of two columns
+    ctx.MouseClick();
     ctx.Yield(2);
     IM_CHECK(precision().series(workspace())->role == TensorRole::kGradient);
     IM_CHECK_EQ(precision().chosen_group(), -1);

@@ -84,7 +84,11 @@ void draw_ruler(ImDrawList& draw, const TimelineLayout& layout, const Workspace&
   for (; static_cast<double>(mark * step + zero) < layout.camera.end_ns; ++mark) {
     const float x = std::floor(layout.x_of(static_cast<double>(mark * step + zero))) + 0.5f;
     draw.AddLine({x, top + height * 0.6f}, {x, bottom}, theme::kGrid);
-    if (mark >= 0) draw.AddText({x + scaled(4), top + scaled(3)}, theme::kDim, format_time(store, mark * step).c_str());
+    // Half a number reads as another one: "1.80 ms" cut at its left is "0 ms".
+    const std::string words = mark < 0 ? "" : format_time(store, mark * step);
+    const float left = x + scaled(4);
+    if (left >= layout.plot_left && left + text_width(words) <= layout.plot_right)
+      draw.AddText({left, top + scaled(3)}, theme::kDim, words.c_str());
   }
   for (const StepRange& range : store.steps()) {
     const float x = std::floor(layout.x_of(static_cast<double>(range.range.begin_ns))) + 0.5f;
