@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 
 #include "core/model/block.h"
 #include "core/model/recompute.h"
@@ -102,7 +103,12 @@ double forward_work(int64_t ffn) {
   return static_cast<double>(kSequence * kBatch) * (2 * (4 * h * h + 3 * h * f) + 2 * s * h);
 }
 
+// Layers of one width measure the same in every check of a process.
 Layer measure_layer(int64_t width) {
+  static std::map<int64_t, Layer> known;
+  static std::mutex lock;
+  const std::lock_guard guard(lock);
+  if (const auto found = known.find(width); found != known.end()) return found->second;
   Layer layer;
   const Widths three = {width, width, width};
   on_one_rank([&](RankContext& context, MemoryBook& book) {
@@ -112,7 +118,7 @@ Layer measure_layer(int64_t width) {
   const auto peak = static_cast<double>(run_stack(three, {false, false, false}).peak_bytes);
   layer.backward_bytes = peak - 3 * layer.kept_bytes;
   layer.forward_work = forward_work(width);
-  return layer;
+  return known[width] = layer;
 }
 
 }  // namespace
@@ -131,12 +137,8 @@ StackRun run_stack(const Widths& widths, const std::vector<bool>& recompute) {
 }
 
 std::vector<Layer> measure_layers(const Widths& widths) {
-  std::map<int64_t, Layer> known;
   std::vector<Layer> layers;
-  for (const int64_t width : widths) {
-    if (!known.contains(width)) known[width] = measure_layer(width);
-    layers.push_back(known[width]);
-  }
+  for (const int64_t width : widths) layers.push_back(measure_layer(width));
   return layers;
 }
 

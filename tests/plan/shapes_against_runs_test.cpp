@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, Times, testing::ValuesIn(kRuns), row_name<Trainin
 // The rank with the most matrices stands for all, and another one has the longest message.
 TEST(MuonTimes, OfDistributedMuonAreKnownWithinTwoPercent) {
   for (const int stage : {0, 1}) {
-    TrainConfig c = config_of(Training{"", 4, 1, false, 0, both<larger, muon<MuonDistribution::kDistributed>>});
+    TrainConfig c = config_of(Training{"", 4, 1, false, 0, larger_muon<MuonDistribution::kDistributed>});
     c.zero_stage = stage;
     RuntimeEngine engine = tiny_engine(c);
     const auto seen = std::make_shared<RecordingHook>();
