@@ -114,20 +114,20 @@ INSTANTIATE_TEST_SUITE_P(U, Layouts,
                                             ::testing::Values(OptimizerKind::kAdamW), ::testing::Values("fp64")),
                          param_name);
 INSTANTIATE_TEST_SUITE_P(UnderSgd, Layouts,
-                         ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::Values("llama_gqa"),
+                         ::testing::Combine(::testing::ValuesIn(worlds()), ::testing::Values("llama_gqa"),
                                             ::testing::Values(OptimizerKind::kSgd), ::testing::Values("fp64")),
                          param_name);
 INSTANTIATE_TEST_SUITE_P(AllUnderSgd, Layouts,
-                         ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::ValuesIn(names_but("llama_gqa")),
+                         ::testing::Combine(::testing::ValuesIn(worlds()), ::testing::ValuesIn(names_but("llama_gqa")),
                                             ::testing::ValuesIn(other_optimizers()), ::testing::Values("fp64")),
                          param_name);
 INSTANTIATE_TEST_SUITE_P(T, Layouts,
-                         ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::Values("llama_gqa"),
+                         ::testing::Combine(::testing::ValuesIn(worlds()), ::testing::Values("llama_gqa"),
                                             ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
                                             ::testing::Values("fp32")),
                          param_name);
 INSTANTIATE_TEST_SUITE_P(LatentT, Layouts,
-                         ::testing::Combine(::testing::Values(2, 4, 6, 8), ::testing::Values("latent"),
+                         ::testing::Combine(::testing::ValuesIn(worlds()), ::testing::Values("latent"),
                                             ::testing::Values(OptimizerKind::kAdamW, OptimizerKind::kSgd),
                                             ::testing::Values("fp32")),
                          param_name);

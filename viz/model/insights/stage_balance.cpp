@@ -10,7 +10,7 @@
 namespace ranklab::viz {
 namespace {
 
-std::string advice_of(const StageTable& table) {
+std::string advice_of(const StageTable& table, bool slow_has_head) {
   int64_t layers_ns = 0, embedding_ns = 0, head_ns = 0;
   std::vector<int64_t> now;
   for (const auto& [stage, work] : table.stages) {
@@ -26,7 +26,8 @@ std::string advice_of(const StageTable& table) {
   work[0] += static_cast<double>(embedding_ns);  // the first layer is always the first stage's
   const std::vector<int64_t> better = balanced_split(work, head, stages);
   if (fullest_stage(work, head, better) > 0.97 * fullest_stage(work, head, now)) {
-    const std::string because = in_layers >= 1 ? strprintf(": the head alone is %.1f layers", in_layers) : "";
+    const std::string because =
+        slow_has_head && in_layers >= 1 ? strprintf(": the head alone is %.1f layers", in_layers) : "";
     return strprintf("no other split of %lld layers is better%s; more layers, or fewer stages",
                      static_cast<long long>(layers), because.c_str());
   }
@@ -70,7 +71,7 @@ std::optional<Insight> stage_balance(const InsightInput& in) {
   out.text = strprintf("stage %d (rank %d) works %.2f times the mean of the stages%s; the others wait for it",
                        slow->first, rank, static_cast<double>(most) / mean, why.c_str());
   const bool one_each = of_rank.size() == table.stages.size();
-  out.advice = one_each ? advice_of(table) : "give the slow stage fewer layers: --pipeline-layout";
+  out.advice = one_each ? advice_of(table, work.head_ns > 0) : "give the slow stage fewer layers: --pipeline-layout";
   const RankTrace& trace = in.store.trace(work.rank_index);
   for (uint32_t i = 0; i < trace.events.size() && !out.event; ++i)
     if (trace.events[i].kind == EventKind::kCompute && trace.events[i].stage == slow->first &&
