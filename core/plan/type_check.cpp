@@ -33,4 +33,9 @@ std::shared_ptr<const TypeReport> types_of_step(const RunPlan& plan, const Shape
   return report;
 }
 
+std::string first_named(const TypeReport& report) {
+  const std::vector<TypeFinding> findings = report.findings();
+  return findings.empty() ? "" : findings[0].module + ", " + std::string(name(findings[0].axis));
+}
+
 }  // namespace ranklab

@@ -46,6 +46,11 @@ class TypeWatch {
   virtual void is_partial_over(const at::Tensor& tensor, Axis axis) = 0;
   // The product of an operand and a parameter: contracted over what both are split over, it is a partial sum.
   virtual void is_product(const at::Tensor& result, const at::Tensor& operand, const at::Tensor& weight) = 0;
+  // Zeros to which this rank may add something that is made of the operand, or nothing.
+  virtual void is_made_of(const at::Tensor& result, const at::Tensor& operand) = 0;
+  // This rank's part of the sum, over the ranks of the axis, of tensors like `summand`: where they travelled together
+  // with others in one message.
+  virtual void is_scattered_sum_of(const at::Tensor& result, const at::Tensor& summand, Axis axis) = 0;
   // What is made of an operand and the rows or columns that this rank has of a parameter: the other ranks' are missing
   // in the sum.
   virtual void is_contraction(const at::Tensor& result, const at::Tensor& operand, const at::Tensor& weight) = 0;

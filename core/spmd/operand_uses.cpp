@@ -8,8 +8,8 @@ namespace {
 
 using Names = std::string_view;
 
-constexpr std::array<Names, 10> kAdded = {"add",       "sub",         "rsub",         "cat",  "stack",
-                                          "index_add", "scatter_add", "_foreach_add", "lerp", "index_put"};
+constexpr std::array<Names, 8> kAdded = {"add",         "sub",          "rsub", "index_add",
+                                         "scatter_add", "_foreach_add", "lerp", "index_put"};
 constexpr std::array<Names, 12> kMultiplied = {"mul",    "div", "mm",      "bmm",     "matmul",      "addmm",
                                                "linear", "dot", "baddbmm", "addcmul", "_grouped_mm", "outer"};
 constexpr std::array<Names, 34> kNonlinear = {"exp",

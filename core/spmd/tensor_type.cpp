@@ -122,11 +122,28 @@ TensorType TypeRules::gradient(const TensorType& forward, const TensorType& grad
   return out;
 }
 
+Axis TypeRules::set_axis(Axis axis) {
+  switch (axis) {
+    case Axis::kKv:
+      return Axis::kTp;
+    case Axis::kCpHeads:
+    case Axis::kCpRing:
+      return Axis::kCp;
+    case Axis::kDpShard:
+    case Axis::kDpReplica:
+      return Axis::kDp;
+    default:
+      return axis;
+  }
+}
+
 std::string TypeRules::text(const TensorType& type) {
   std::string out;
+  const bool has_experts = partitions_.groups(Axis::kEp) != RankPartitions::kApart;
   for (const Axis axis : kDense) {
     const PartitionId groups = partitions_.groups(axis);
-    if (groups == RankPartitions::kApart || axis == Axis::kWorld || axis == Axis::kEdp || axis == Axis::kEtp) continue;
+    if (groups == RankPartitions::kApart || axis == Axis::kWorld || set_axis(axis) != axis) continue;
+    if (axis == Axis::kEdp && !has_experts) continue;  // it is dp
     const bool partial = partitions_.within(groups, type.need) && !partitions_.within(groups, type.have);
     if (axis == Axis::kPp && !partial) continue;  // stages have different tensors
     if (!out.empty()) out += ", ";

@@ -63,6 +63,8 @@ class TypeRules {
 
   // The first axis over which the sum is missing: of the ranks in `need` that are not in `have`.
   Axis missing(PartitionId need, PartitionId have, bool of_experts = false);
+  // The axis that a user sets, of which this is a part: tp of the copies of key/value heads.
+  static Axis set_axis(Axis axis);
   // "partial over tp, replicated over cp, varying over dp": the axes with several ranks.
   std::string text(const TensorType& type);
 

@@ -52,6 +52,8 @@ class TypeChecker final : public TypeWatch {
   void is_same_over(const at::Tensor& tensor, std::initializer_list<Axis> axes) override;
   void is_partial_over(const at::Tensor& tensor, Axis axis) override;
   void is_product(const at::Tensor& result, const at::Tensor& operand, const at::Tensor& weight) override;
+  void is_made_of(const at::Tensor& result, const at::Tensor& operand) override;
+  void is_scattered_sum_of(const at::Tensor& result, const at::Tensor& summand, Axis axis) override;
   void is_contraction(const at::Tensor& result, const at::Tensor& operand, const at::Tensor& weight) override;
   void arrived(const std::string& parameter, const at::Tensor& grad) override;
   void begin_bucket(const at::Tensor& flat, const std::vector<const std::string*>& parameters) override;
