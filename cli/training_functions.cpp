@@ -5,6 +5,7 @@
 #include "cli/train/live_run.h"
 #include "cli/training_module.h"
 #include "core/plan/recorded_costs.h"
+#include "core/plan/type_check.h"
 
 namespace ranklab {
 namespace {
@@ -20,6 +21,7 @@ constexpr TrainingFunctions kFunctions = {
     .boundary_bytes = [](const RunPlan& plan) { return boundary_bytes(plan, make_meta_world); },
     .recorded_costs = [](const RunPlan& plan) { return recorded_costs(plan, make_meta_world); },
     .rank_pieces = [](const RunPlan& plan, int rank) { return rank_pieces(plan, rank, make_meta_world); },
+    .check_types = [](const RunPlan& plan) { types_of_step(plan, make_meta_world)->check(); },
     .train = train,
     .print_data_batch = print_data_batch,
     .run_exhibits = run_exhibits};

@@ -26,6 +26,8 @@ struct TrainingFunctions {
   int64_t (*boundary_bytes)(const RunPlan&);
   PipelineCosts (*recorded_costs)(const RunPlan&);
   std::vector<RankPiece> (*rank_pieces)(const RunPlan&, int global_rank);
+  // Throws kCheckFailed with the first finding of the types that a step on shapes shows.
+  void (*check_types)(const RunPlan&);
   // Runs to the end; returns the process's exit code.
   int (*train)(const ConfigOptions&, const TrainRequest&);
   int (*print_data_batch)(const DataBatchOptions&);

@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-CORE = ["base", "trace", "live", "spec", "checkpoint", "precision", "sim", "comm", "pipeline", "nn", "parallel", "model",
+CORE = ["base", "trace", "live", "spec", "checkpoint", "precision", "sim", "comm", "spmd", "pipeline", "nn", "parallel", "model",
         "optim", "data", "museum", "config", "runtime", "plan", "parity"]
 MAY_INCLUDE = {
     "core/base": "",
@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "core/precision": "core/base",
     "core/sim": "core/base",
     "core/comm": "core/base core/trace core/sim",
+    "core/spmd": "core/base core/sim core/comm",
     "core/pipeline": "core/base core/trace",
     "core/nn": "core/base core/spec core/precision core/sim",
     "core/parallel": "core/base core/trace core/spec core/precision core/sim core/comm core/nn",

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "backends/meta/meta_world.h"
 #include "cli/common/json_output.h"
 #include "cli/common/style.h"
 #include "cli/common/table.h"
@@ -17,6 +18,7 @@
 #include "core/base/text.h"
 #include "core/config/exhibit_config.h"
 #include "core/parity/exhibit_parity.h"
+#include "core/plan/type_check.h"
 
 namespace ranklab {
 namespace {
@@ -44,6 +46,7 @@ struct Shown {
   const Exhibit* exhibit = nullptr;
   ExhibitFinding finding;
   double first = 0, clean = 0, wrong = 0;  // losses: of the first step, and of the last without and with the bug
+  std::string types = {};                  // what the types of tensors name without numbers
 };
 
 Shown show(const Exhibit& exhibit) {
@@ -55,6 +58,7 @@ Shown show(const Exhibit& exhibit) {
   shown.first = clean.first_loss;
   shown.clean = clean.last_loss;
   config.inject = exhibit.name;
+  shown.types = first_named(*types_of_step(resolve(config), make_meta_world));
   shown.wrong = exhibit.kind == BugKind::kHang ? std::nan("") : trained(config, simulated_world).last_loss;
   return shown;
 }
@@ -75,6 +79,7 @@ nlohmann::ordered_json json_of(const Shown& one) {
           {"loss_with", std::isnan(one.wrong) ? nlohmann::ordered_json() : nlohmann::ordered_json(one.wrong)},
           {"module_named", one.finding.module},
           {"axis_named", one.finding.axis},
+          {"types", one.types},
           {"parity", parity_json(one.finding.result)}};
 }
 
@@ -85,14 +90,15 @@ void print_in_full(const Shown& one) {
               static_cast<long long>(config_of_flags(exhibit_flags(*one.exhibit, "FOLDER")).train_iters),
               loss_text(one.clean).c_str(), loss_text(one.wrong).c_str());
   std::fputs(parity_text(one.finding.result).c_str(), stdout);
+  std::printf("types, without numbers: %s\n", one.types.empty() ? "no finding" : one.types.c_str());
   std::printf("\nThe story: ranklab museum show %s\n", one.exhibit->name);
 }
 
 }  // namespace
 
 int run_exhibits(const std::vector<const Exhibit*>& exhibits, const MuseumRunOptions& options) {
-  Table table(
-      {"`--inject`", "loss at first", "without it", "with it", "first wrong tensor", "to blame", "smallest layout"});
+  Table table({"`--inject`", "loss at first", "without it", "with it", "first wrong tensor", "to blame",
+               "smallest layout", "types"});
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   bool found = true;
   for (const Exhibit* exhibit : exhibits) {
@@ -102,7 +108,8 @@ int run_exhibits(const std::vector<const Exhibit*>& exhibits, const MuseumRunOpt
     found = found && one.finding.result.differs();
     rows.push_back(json_of(one));
     table.add({"`" + std::string(exhibit->name) + "`", loss_text(one.first), loss_text(one.clean), loss_text(one.wrong),
-               first_text(one.finding.result), one.finding.axis_text(), "`" + one.finding.result.smallest + "`"});
+               first_text(one.finding.result), one.finding.axis_text(), "`" + one.finding.result.smallest + "`",
+               one.types});
     if (!options.json && !options.table) print_in_full(one);
   }
   if (options.json) std::fputs(json_result({{"exhibits", rows}}).c_str(), stdout);

@@ -17,6 +17,7 @@
 #include "cli/parity/parity_picture.h"
 #include "cli/parity/parity_request.h"
 #include "cli/parity/parity_text.h"
+#include "cli/parity/parity_types.h"
 #include "cli/train/gemm.h"
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
@@ -192,6 +193,9 @@ CommandAction setup_parity(CommandLine& app) {
   app.add_flag("--all", request->all, "every layout of the world's ranks, as a table");
   app.add_flag("--audit", request->audit,
                "no reference: the first tensor of which ranks' copies, which must have the same bits, differ");
+  app.add_flag("--types", request->types,
+               "no reference and no numbers: one step on shapes, which follows what is replicated, varying or partial "
+               "over which axis");
   app.add_flag("--narrow,!--no-narrow", request->narrow,
                "with a difference, run smaller layouts to find what it needs (default: on)");
   app.add_option("--out", request->out,
@@ -213,6 +217,7 @@ CommandAction setup_parity(CommandLine& app) {
       ->takes_rest()
       ->type_name("FLAGS");
   return [options, request] {
+    if (request->types) return run_types(*options, *request);
     if (!request->dumps.empty()) return run_dumps(*request);
     return request->all ? run_all(*options, *request) : run_one(*options, *request);
   };

@@ -11,6 +11,7 @@ struct ParityRequest {
   std::string out;                   // the picture to write
   double allowed = 64;               // epsilons, where no perturbed run tells
   bool audit = false;                // without a reference
+  bool types = false;                // without numbers
   bool all = false;                  // every layout of the world
   bool narrow = true;
   bool json = false;

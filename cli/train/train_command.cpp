@@ -34,6 +34,7 @@ int print_config(const ConfigOptions& options, bool json) {
 int dry_run(const ConfigOptions& options, bool json) {
   const RunPlan plan = options.resolve(options.config());
   options.report_idle(plan);
+  if (plan.config.check_gradient_types) training_functions().check_types(plan);
   std::printf("%s", (json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str());
   return 0;
 }

@@ -14,6 +14,7 @@
 #include "core/comm/purpose.h"
 #include "core/comm/traced_peer_memory.h"
 #include "core/sim/op_cost.h"
+#include "core/sim/type_watch.h"
 #include "core/trace/boundary.h"
 
 namespace ranklab {
@@ -187,6 +188,7 @@ WorkPtr TracedCommunicator::post(Call call) {
   if (call.verb == Verb::kRecv) std::tie(record->message_from, record->message_to) = std::pair(call.peer, rank());
   call.posted_virtual_ns = clock_ != nullptr ? clock_->now_ns() : 0;
   charge(*record, call);
+  if (TypeWatch* watch = type_watch_of_thread) watch->called(call, group());
   record->lane = &lane(*record, call.tag);
   record->inner = inner_->post(std::move(call));
   record->lane->pending.push_back(record);

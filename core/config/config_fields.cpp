@@ -214,6 +214,11 @@ void add_output(std::vector<ConfigField>& rows) {
   rows.push_back(flag(g, "log.zero_debug", {"--zero-debug"},
                       "print which rank owns which part of each parameter, and what each step reduces and gathers",
                       RANKLAB_FIELD(zero_debug)));
+  rows.push_back(
+      flag(g, "log.check_gradient_types", {"--check-gradient-types"},
+           "in the first step follow what is replicated, varying or partial over which axis, and end the run "
+           "where a reduction is missing, doubled or over the wrong ranks",
+           RANKLAB_FIELD(check_gradient_types)));
   rows.push_back(number(g, "sample.tokens", {"--sample-tokens"}, "tokens of text to generate at the end (0: none)",
                         RANKLAB_FIELD(sample_tokens), count(0)));
   rows.push_back(

@@ -182,6 +182,8 @@ struct TrainConfig {
   int64_t trace_step_end = 20;  // exclusive
   bool profile = false;         // also profile the kernels of the traced steps
   bool zero_debug = false;      // print which rank owns what
+  // Follow the types of the first step's tensors (core/spmd), and end the run where a reduction is missing or doubled.
+  bool check_gradient_types = false;
   int64_t sample_tokens = 200;  // 0: no sample at the end
   std::string sample_prompt = "And the ";
   double sample_temperature = 0.8;

@@ -8,6 +8,7 @@
 #include "core/comm/purpose.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 #include "core/trace/routing_event.h"
 
 namespace ranklab {
@@ -25,6 +26,14 @@ Event instant(RankContext& context, std::string_view name, int64_t layer) {
   return event;
 }
 
+// Stands for numbers that each rank has counted itself.
+at::Tensor counted_here() {
+  const NoCostScope free;
+  const at::Tensor source = at::empty({0});
+  if (TypeWatch* watch = type_watch_of_thread) watch->is_same_over(source, {});
+  return source;
+}
+
 // Entropy of the shares over that of equal shares; 1 without tokens, or with one expert.
 double spread_of(const std::vector<double>& counts, double sum) {
   double entropy = 0;
@@ -34,6 +43,12 @@ double spread_of(const std::vector<double>& counts, double sum) {
 }
 
 }  // namespace
+
+std::string name_of_bias(const ModelConfig& c, int64_t layer) {
+  const bool predicts = layer >= c.num_layers;
+  return (predicts ? "mtp." + std::to_string(layer - c.num_layers) + ".block" : "layers." + std::to_string(layer)) +
+         ".mlp.router.bias";
+}
 
 ExpertBook::ExpertBook(const ModelConfig& config, RankContext& context)
     : config_(config), context_(context), num_layers_(config.num_layers + config.mtp_num_layers) {}
@@ -45,6 +60,7 @@ void ExpertBook::add(int64_t layer, const Forward& forward) {
   entry.dropped += static_cast<double>(forward.dropped);
   entry.aux += forward.aux_loss_sum;
   entry.z += forward.z_loss_sum;
+  if (type_watch_of_thread != nullptr) entry.source = counted_here();
   if (!context_.tracer().enabled()) return;
   Event event = instant(context_, kRoutingEvent, layer);
   event.value = static_cast<double>(forward.dropped);
@@ -77,6 +93,7 @@ at::Tensor ExpertBook::summed() const {
       row[experts + kZ] = entry.z;
     }
     table = table.to(context_.device());
+    if (TypeWatch* watch = type_watch_of_thread) watch->is_same_over(table, {});
   }
   const PurposeScope scope(Purpose::kRouting);
   for (const Axis axis : {Axis::kTp, context_.replica_axis(), Axis::kPp}) {
@@ -89,6 +106,8 @@ at::Tensor ExpertBook::summed() const {
 void ExpertBook::update_bias(int64_t layer, const Layer& total) {
   const auto known = biases_.find(layer);
   if (known == biases_.end()) return;
+  if (TypeWatch* watch = type_watch_of_thread; watch != nullptr && total.source.defined())
+    watch->expect_same(total.source, {Axis::kTp, context_.replica_axis()}, name_of_bias(config_, layer));
   const NoCostScope free;
   const double mean =
       std::accumulate(total.counts.begin(), total.counts.end(), 0.0) / static_cast<double>(total.counts.size());
@@ -121,7 +140,7 @@ ModelReport ExpertBook::end_step() {
   for (int64_t layer = 0; layer < num_layers_; ++layer) {
     if (!config_.is_moe_layer(layer)) continue;
     const double* row = table.const_data_ptr<double>() + layer * width;
-    const Layer total{{row, row + experts}, row[experts + kDropped], row[experts + kAux], row[experts + kZ]};
+    const Layer total{{row, row + experts}, row[experts + kDropped], row[experts + kAux], row[experts + kZ], table};
     const double sum = std::accumulate(total.counts.begin(), total.counts.end(), 0.0);
     const double most = *std::max_element(total.counts.begin(), total.counts.end());
     if (sum > 0) worst = std::max(worst, most * static_cast<double>(experts) / sum);

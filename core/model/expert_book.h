@@ -15,6 +15,9 @@
 
 namespace ranklab {
 
+// "layers.3.mlp.router.bias"
+std::string name_of_bias(const ModelConfig& config, int64_t layer);
+
 class ExpertBook {
  public:
   ExpertBook(const ModelConfig& config, RankContext& context);
@@ -40,6 +43,7 @@ class ExpertBook {
   struct Layer {
     std::vector<double> counts;
     double dropped = 0, aux = 0, z = 0;
+    at::Tensor source = {};  // what the numbers were read from, where types are followed
   };
   at::Tensor summed() const;
   void update_bias(int64_t layer, const Layer& total);

@@ -13,6 +13,7 @@
 #include "core/parallel/parameter_gate.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -247,9 +248,11 @@ class LayeredModel : public CausalLm {
       part.of_ranks.push_back(std::make_shared<const std::vector<int64_t>>(positions_of(cp_.part(own, rank))));
     part.positions = part.of_ranks.at(static_cast<size_t>(cp_.rank()));
     part.index = on_device(*part.positions);
+    if (TypeWatch* watch = type_watch_of_thread) watch->is_part(part.index, Axis::kCp);
     if (cp_.ring != nullptr) {
       const ContextParallel ring = cp_.ring_of_neighbours();
       part.exchanged = on_device(positions_of(ring.part(own * cp_.heads->size(), ring.rank())));
+      if (TypeWatch* watch = type_watch_of_thread) watch->is_part(part.exchanged, Axis::kCpRing);
     }
     part_ = std::make_shared<const SequencePart>(std::move(part));
     return part_;

@@ -105,12 +105,7 @@ class Transformer : public LayerStack {
   std::vector<std::pair<std::string, at::Tensor>> buffers() override {
     std::vector<std::pair<std::string, at::Tensor>> result;
     if (!moe_) return result;
-    for (const auto& [layer, bias] : moe_->book.biases()) {
-      const bool predicts = layer >= config_.num_layers;
-      const std::string block =
-          predicts ? "mtp." + std::to_string(layer - config_.num_layers) + ".block" : "layers." + std::to_string(layer);
-      result.emplace_back(block + ".mlp.router.bias", bias);
-    }
+    for (const auto& [layer, bias] : moe_->book.biases()) result.emplace_back(name_of_bias(config_, layer), bias);
     return result;
   }
   ModelReport end_step() override { return moe_ ? moe_->book.end_step() : ModelReport{}; }

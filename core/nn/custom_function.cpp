@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "core/base/error.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 
@@ -53,6 +54,7 @@ class CustomNode final : public torch::autograd::Node {
   variable_list to_save;
   std::unordered_set<at::TensorImpl*> non_differentiable;
   bool materialize_grads = true;
+  KeptTypes types;  // where they are followed
 
  private:
   variable_list apply(variable_list&& grads) override {
@@ -61,6 +63,7 @@ class CustomNode final : public torch::autograd::Node {
     for (size_t i = 0; i < grads.size(); ++i) {
       if (!grads[i].defined() && materialize_grads) grads[i] = outputs_[i].zeros(guard);
     }
+    if (TypeWatch* watch = type_watch_of_thread) watch->begin_backward(types, grads);
     const variable_list all = backward_(&context, grads);
     variable_list out;
     for (size_t i = 0; i < all.size(); ++i) {
@@ -72,6 +75,7 @@ class CustomNode final : public torch::autograd::Node {
     RANKLAB_CHECK(all.size() >= is_tensor_.size(), ErrorKind::kInternal, .where = name(),
                   .what = "backward returned too few gradients", .got = std::to_string(all.size()),
                   .want = std::to_string(is_tensor_.size()));
+    if (TypeWatch* watch = type_watch_of_thread) watch->end_backward(name(), types, grads, out);
     return out;
   }
 
@@ -121,6 +125,7 @@ variable_list CustomCall::run(const std::function<variable_list(AutogradContext*
       [](const at::Tensor& x) { return x.view_as(x); }, false);
   for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = *wrapped[i];
   if (recorded) node->keep(outputs);
+  if (TypeWatch* watch = type_watch_of_thread) node->types = watch->ran_forward(node->name(), inputs, outputs);
   return outputs;
 }
 

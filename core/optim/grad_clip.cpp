@@ -8,6 +8,7 @@
 #include "core/nn/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 
@@ -31,13 +32,31 @@ double sum_of_squares(const at::Tensor& grad) {
 
 namespace {
 
+// Whether a gradient counts on the first rank of an axis only: where its ranks have the same.
+struct Counting {
+  bool first_only = false;
+  Axis axis = Axis::kTp;
+};
+
+Counting counting_of(const Parameter& parameter) {
+  if (injected(InjectedBug::kExpertsMissingFromNorm) && parameter.is_expert) return {true, Axis::kTp};
+  return {parameter.partition.replicated(), parameter.is_expert ? Axis::kEtp : Axis::kTp};
+}
+
 // Of the ranks that share the shards of a parameter, or have copies of it in other stages.
 bool speaks_in_group(const Parameter& parameter, const RankContext& context) {
   const std::vector<int>& holders = parameter.pipeline_ranks;
   if (!holders.empty() && holders.front() != context.coordinate(Axis::kPp)) return false;
-  if (injected(InjectedBug::kExpertsMissingFromNorm) && parameter.is_expert) return context.coordinate(Axis::kTp) == 0;
-  const Axis shared = parameter.is_expert ? Axis::kEtp : Axis::kTp;
-  return !parameter.partition.replicated() || context.coordinate(shared) == 0;
+  const Counting how = counting_of(parameter);
+  return !how.first_only || context.coordinate(how.axis) == 0;
+}
+
+void tell_types(const Parameter& parameter) {
+  TypeWatch* watch = type_watch_of_thread;
+  if (watch == nullptr) return;
+  const Counting how = counting_of(parameter);
+  watch->counted(parameter.name, how.first_only, how.axis);
+  if (!parameter.pipeline_ranks.empty()) watch->counted(parameter.name, true, Axis::kPp);
 }
 
 const at::Tensor& reduced_grad(const Parameter& parameter) {
@@ -57,6 +76,7 @@ Counted counted_here(const std::vector<Parameter*>& parameters, const RankContex
   Counted counted;
   for (const Parameter* parameter : parameters) {
     const at::Tensor& grad = reduced_grad(*parameter);
+    tell_types(*parameter);
     if (speaks_in_group(*parameter, context)) (parameter->is_expert ? counted.expert : counted.dense).push_back(grad);
   }
   return counted;
@@ -109,14 +129,23 @@ at::Tensor summed_over(const at::Tensor& value, Axis axis, RankContext& context)
 // Sum over the whole model. Value: a double, or a tensor on the device.
 template <typename Value>
 Value summed_over_world(Value dense, Value expert, RankContext& context, const OwnedPieces& pieces) {
-  if (pieces.dense) dense = summed_over(dense, *pieces.dense, context);
-  if (pieces.experts) expert = summed_over(expert, *pieces.experts, context);
-  const Value total = summed_over(dense, Axis::kTp, context);
+  const auto sum_dense = [&](const Value& value, Axis axis) {
+    if (TypeWatch* watch = type_watch_of_thread) watch->norm_summed(false, axis);
+    return summed_over(value, axis, context);
+  };
+  const auto sum_experts = [&](const Value& value, Axis axis) {
+    if (TypeWatch* watch = type_watch_of_thread) watch->norm_summed(true, axis);
+    return summed_over(value, axis, context);
+  };
+  if (pieces.dense) dense = sum_dense(dense, *pieces.dense);
+  if (pieces.experts) expert = sum_experts(expert, *pieces.experts);
+  const Value total = sum_dense(dense, Axis::kTp);
   // Each ep rank owns different experts, so their squares are summed over ep, too.
   const bool own_group = injected(InjectedBug::kNormPerEpGroup);
   if ((context.size(Axis::kEp) > 1 || context.size(Axis::kEtp) > 1) && !own_group)
-    expert = summed_over(summed_over(expert, Axis::kEtp, context), Axis::kEp, context);
-  return summed_over(total + expert, Axis::kPp, context);
+    expert = sum_experts(sum_experts(expert, Axis::kEtp), Axis::kEp);
+  if (TypeWatch* watch = type_watch_of_thread) watch->norm_summed(true, Axis::kPp);
+  return sum_dense(total + expert, Axis::kPp);
 }
 
 }  // namespace

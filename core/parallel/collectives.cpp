@@ -5,6 +5,7 @@
 #include "core/nn/custom_function.h"
 #include "core/parallel/saved_group.h"
 #include "core/sim/aten.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -96,7 +97,9 @@ at::Tensor own_rows(const at::Tensor& x, const Communicator& group) {
                 .got = strprintf("%lld positions over %d ranks", static_cast<long long>(rows), group.size()),
                 .want = strprintf("a multiple of %d", group.size()), .fix = "change --seq-length or --tp");
   const int64_t each = rows / group.size();
-  return x.narrow(0, group.rank() * each, each);
+  at::Tensor own = x.narrow(0, group.rank() * each, each);
+  if (TypeWatch* watch = type_watch_of_thread) watch->is_part(own, group.group().axis);
+  return own;
 }
 
 }  // namespace ranklab

@@ -6,6 +6,7 @@
 #include "core/nn/gemm.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -35,13 +36,17 @@ at::Tensor rows_like(const at::Tensor& x, const at::Tensor& matrix) {
 }  // namespace
 
 at::Tensor LinearProducts::forward(const at::Tensor& x, const at::Tensor& weight) const {
-  if (quantizer_ == nullptr) return rows_like(x, gemm(flat(x), weight.t()));
-  return rows_like(x, quantizer_->forward(flat(x), weight, rows_));
+  at::Tensor y =
+      rows_like(x, quantizer_ == nullptr ? gemm(flat(x), weight.t()) : quantizer_->forward(flat(x), weight, rows_));
+  if (TypeWatch* watch = type_watch_of_thread) watch->is_product(y, x, weight);
+  return y;
 }
 
 at::Tensor LinearProducts::input_grad(const at::Tensor& grad, const at::Tensor& weight) const {
-  if (quantizer_ == nullptr) return rows_like(grad, gemm(flat(grad), weight));
-  return rows_like(grad, quantizer_->input_grad(flat(grad), weight, rows_));
+  at::Tensor grad_x = rows_like(
+      grad, quantizer_ == nullptr ? gemm(flat(grad), weight) : quantizer_->input_grad(flat(grad), weight, rows_));
+  if (TypeWatch* watch = type_watch_of_thread) watch->is_product(grad_x, grad, weight);
+  return grad_x;
 }
 
 at::Tensor LinearProducts::weight_grad(const at::Tensor& grad, const at::Tensor& x) const {

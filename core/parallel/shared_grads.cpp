@@ -6,6 +6,7 @@
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -59,6 +60,7 @@ void SharedGrads::sum(const Holders& holders, const std::vector<Parameter*>& par
     at::Tensor grad = parameter->data.grad();
     grad.copy_(total.narrow(0, offset, grad.numel()).view(grad.sizes()));
     offset += grad.numel();
+    if (TypeWatch* watch = type_watch_of_thread) watch->summed_over_copies(parameter->name);
   }
 }
 

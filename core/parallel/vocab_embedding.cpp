@@ -9,6 +9,7 @@
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -25,7 +26,9 @@ struct OwnedRows : CustomFunction<OwnedRows> {
     if (whole) return at::embedding(weight, local_tokens);
     const at::Tensor foreign = local_tokens.eq(rows);
     at::Tensor out = at::embedding(weight, local_tokens.masked_fill(foreign, 0));
-    return out.masked_fill_(foreign.unsqueeze(-1), 0);
+    out.masked_fill_(foreign.unsqueeze(-1), 0);
+    if (TypeWatch* watch = type_watch_of_thread) watch->is_contraction(out, local_tokens, weight);
+    return out;
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const MemoryScope memory(MemoryCategory::kGradients);

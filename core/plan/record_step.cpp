@@ -172,6 +172,7 @@ RunPlan plan_to_record(RunPlan plan) {
   c.sample_tokens = 0;
   c.save_dir.clear();
   c.load.clear();
+  c.check_gradient_types = false;
   c.trace = true;
   c.trace_level = "action";  // calls and actions are all that is read
   c.trace_step_start = kSteps - 1;

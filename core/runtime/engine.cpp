@@ -19,6 +19,7 @@
 #include "core/runtime/module_tracer.h"
 #include "core/runtime/rank_probe.h"
 #include "core/runtime/rank_taps.h"
+#include "core/runtime/rank_types.h"
 #include "core/runtime/run_scorer.h"
 #include "core/runtime/sentinels/rank_sentinels.h"
 #include "core/runtime/step_metrics.h"
@@ -62,6 +63,7 @@ class RuntimeEngine::RankLoop {
     StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_, schedule_.get()};
     watch(context);
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
+    follows_types_ = engine_.partitions_ != nullptr;
     if (leads()) announce(first);
     bool stop = false;
     int64_t done = first;
@@ -174,6 +176,8 @@ class RuntimeEngine::RankLoop {
     // Skipped updates do not advance the learning-rate schedule (Megatron's rule).
     const double lr = lr_schedule_of(plan_.config).at(step - (scaler ? scaler->skipped_steps() : 0));
     const double scale = scaler ? scaler->scale() : 0;
+    const bool typed = std::exchange(follows_types_, false);
+    auto types = typed ? std::make_unique<RankTypes>(context, *engine_.partitions_, engine_.type_report_) : nullptr;
     StepOutput output;
     double norm = 0;
     {
@@ -195,10 +199,13 @@ class RuntimeEngine::RankLoop {
       output.mtp_loss_sum = model_->take_mtp_loss_sum();
       memory_->record();
     }
+    types.reset();
     taps_->end_step();
     const bool stop_requested = leads() && engine_.stop_ && engine_.stop_();
     MetricReducer::Outcome outcome =
         metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = wants_to_hand_out()});
+    // All ranks have met since.
+    if (typed && plan_.config.check_gradient_types) engine_.type_report_->check();
     if (plan_.config.zero_debug) outcome.metrics.zero = optimizer_->zero_counters();
     record_counter("loss", outcome.metrics.loss);
     if (scaler) record_counter("loss scale", scale);
@@ -350,6 +357,7 @@ class RuntimeEngine::RankLoop {
   std::vector<BatchWatch*> batch_watches_;    // whom data_ shows its batches
   std::unique_ptr<RankSentinels> sentinels_;  // null: off
   int64_t parameters_ = 0;                    // total of the whole model
+  bool follows_types_ = false;                // in the next step
 };
 
 RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)
@@ -375,6 +383,8 @@ TrainResult RuntimeEngine::fit(int64_t steps) {
   TrainResult result;
   const World& world = *components_.world;
   collector_ = std::make_unique<TraceCollector>(world.local_ranks() < world.size());
+  if (plan_.config.check_gradient_types && !type_report_) type_report_ = std::make_shared<TypeReport>();
+  if (type_report_) partitions_ = std::make_unique<RankPartitions>(plan_.mesh);
   const int64_t begin_ns = wall_now_ns();
   components_.world->run([&](Endpoint& endpoint) {
     RankLoop loop(*this, endpoint);

@@ -11,6 +11,8 @@
 #include "core/runtime/hooks.h"
 #include "core/runtime/module_watch.h"
 #include "core/runtime/trace_gather.h"
+#include "core/spmd/rank_partitions.h"
+#include "core/spmd/type_report.h"
 
 namespace ranklab {
 
@@ -30,6 +32,9 @@ class RuntimeEngine {
   void set_stop_request(std::function<bool()> stop) { stop_ = std::move(stop); }
   // Called on every rank after the last step, with the trained model; not after an interruption.
   void set_finale(std::function<void(StepContext&)> finale) { finale_ = std::move(finale); }
+  // The first step's tensors are followed by their types (core/spmd), and what they show to be wrong is left here;
+  // without it, and with check_gradient_types, fit() throws the first of it after that step.
+  void set_type_report(std::shared_ptr<TypeReport> report) { type_report_ = std::move(report); }
   // Lets a debugger pause training steps and follow their events live, for ranks of this process. The world must have
   // the same stepper.
   void set_stepper(std::shared_ptr<Stepper> stepper) { stepper_ = std::move(stepper); }
@@ -56,6 +61,8 @@ class RuntimeEngine {
   std::vector<std::shared_ptr<Hook>> hooks_;
   std::function<bool()> stop_;
   std::function<void(StepContext&)> finale_;
+  std::shared_ptr<TypeReport> type_report_;
+  std::unique_ptr<const RankPartitions> partitions_;  // null: types are not followed
   std::shared_ptr<Stepper> stepper_;
   std::shared_ptr<LiveFeed> live_feed_;
   std::function<int64_t()> wall_ns_;

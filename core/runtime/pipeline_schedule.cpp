@@ -17,6 +17,7 @@
 #include "core/runtime/stage_messages.h"
 #include "core/runtime/trace_span.h"
 #include "core/sim/aten.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -149,6 +150,7 @@ class ActionRunner {
     if (!schedule_.is_first(stage)) {
       input = messages_.take_activation(stage, microbatch);
       if (at::GradMode::is_enabled()) input = input.detach().set_requires_grad(true);
+      type_boundary(input);
     }
     at::Tensor output;
     {
@@ -171,6 +173,7 @@ class ActionRunner {
     Flight& flight = flights_.at({stage, microbatch});
     const bool is_last = schedule_.is_last(stage);
     const at::Tensor grad = is_last ? at::Tensor() : messages_.take_gradient(stage, microbatch);
+    if (!is_last) type_boundary(grad);
     c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = whole});
     {
       const Span span(*this, whole ? "BW" : "B", stage, microbatch);
@@ -184,6 +187,16 @@ class ActionRunner {
     flight.input.reset();
     flight.output.reset();
     if (whole) land(stage, microbatch);
+  }
+
+  // What stages hand each other, for those who follow types: tp ranks have the same, or parts of the sequence.
+  void type_boundary(const at::Tensor& tensor) const {
+    TypeWatch* watch = type_watch_of_thread;
+    if (watch == nullptr) return;
+    if (c_.plan.sequence_parallel)
+      watch->is_same_over(tensor, {});
+    else
+      watch->is_same_over(tensor, {Axis::kTp});
   }
 
   void run_weight_grad(int stage, int microbatch) {
@@ -316,6 +329,7 @@ class PipelineSchedule : public ScheduleStrategy {
       if (asks) {
         batches.push_back(load_batch(i));
         check_documents(c, batches.back());
+        type_batch(batches.back());
         continue;
       }
       const int64_t before = c.ctx.coordinate(Axis::kDp) * schedule.num_microbatches + i;
@@ -323,6 +337,14 @@ class PipelineSchedule : public ScheduleStrategy {
           {.tokens_BS = {}, .targets_BS = {}, .first_sample = before * c.plan.micro_batch_size, .step = c.step});
     }
     return batches;
+  }
+
+  // Ranks of one tp and cp group load the same samples; stages run different microbatches at a time.
+  static void type_batch(const Batch& batch) {
+    TypeWatch* watch = type_watch_of_thread;
+    if (watch == nullptr) return;
+    for (const at::Tensor& tensor : {batch.tokens_BS, batch.targets_BS})
+      if (tensor.defined()) watch->is_same_over(tensor, {Axis::kTp, Axis::kCp});
   }
 
   static int64_t local_tokens(StepContext& c, const Batch& batch) {

@@ -10,40 +10,13 @@
 
 #include "core/config/requirements.h"
 #include "tests/all_cases.h"
+#include "tests/support/composition_space.h"
 #include "tests/support/expect_training.h"
-#include "tests/support/feature_space.h"
 #include "tests/support/one_rank.h"
-#include "tests/support/small_config.h"
 #include "tests/support/uneven_batches.h"
 
 namespace ranklab {
 namespace {
-
-FeatureSpace composition_space() {
-  std::vector<RunFeature> features = run_features();
-  // A few of each kind. The other layouts are factorizations_test.cpp's, and experts over four ranks and the other
-  // exchanges of context with them; other models differ from these inside a layer, which layouts_test.cpp holds.
-  keep_choices(features, "layout",
-               {"dp 4", "dp 2 x tp 2", "dp 2 x pp 2", "dp 2 x tp 2 x pp 2", "tp 2 x pp 4", "cp 4", "cp 2 x tp 2",
-                "dp 2 x cp 2 x pp 2", "cp 4 in two groups", "dp 4 in two groups", "dp 4 x pp 2 in two groups"});
-  keep_choices(features, "context", {"p2p zigzag", "all_gather contiguous", "a2a stripe"});
-  keep_choices(features, "experts", {"on each rank", "ep 2", "over all ranks", "etp 2"});
-  if (!all_cases()) {
-    keep_choices(features, "model",
-                 {"gpt2_dropout", "latent_mtp", "latent_tied", "one_key_head", "gemma2", "phi2", "capacity", "deepseek",
-                  "qwen_experts", "one_expert_a_token"});
-    keep_choices(features, "schedule", {"1f1b", "interleaved-1f1b", "zb-h1", "zb-v", "dualpipe", "dualpipe-v"});
-  }
-  TrainConfig base = small_config();
-  base.global_batch_size = 16;
-  base.sgd_momentum = 0.9;
-  base.adam_eps = 1e-5;
-  base.trace = false;
-  return {std::move(features), base, [](TrainConfig& c) {
-            if (c.parallel.pp == 4) c.model.num_layers = 8;
-            c.num_microbatches = c.parallel.pp == 4 ? 8 : 4;  // DualPipe wants two for each rank
-          }};
-}
 
 // The pairs, so that none comes or goes unseen; the table says why.
 const std::set<std::string> kRefused = {

@@ -6,7 +6,10 @@
 #include <fstream>
 #include <set>
 
+#include "backends/meta/meta_world.h"
+#include "core/config/exhibit_config.h"
 #include "core/parity/exhibit_parity.h"
+#include "core/plan/type_check.h"
 #include "tests/parity/world_of.h"
 
 namespace ranklab {
@@ -16,10 +19,13 @@ namespace {
 const std::set<std::string> kOtherAxis = {"experts-missing-from-norm"};
 
 // The end of the exhibit's row in the table of docs/museum.md.
-std::string row_end(const ExhibitFinding& finding) {
+std::string row_end(const Exhibit& exhibit, const ExhibitFinding& finding) {
   const TensorKey& first = finding.result.wrong()->key;
+  TrainConfig config = config_of_flags(exhibit_flags(exhibit));
+  config.inject = exhibit.name;
+  const std::string types = first_named(*types_of_step(resolve(config), make_meta_world));
   return "| " + first.text() + ", step " + std::to_string(first.step) + " | " + finding.axis_text() + " | `" +
-         finding.result.smallest + "` |";
+         finding.result.smallest + "` | " + (types.empty() ? "" : types + " ") + "|";
 }
 
 std::vector<std::string> rows_of(const std::string& name) {
@@ -42,7 +48,7 @@ TEST_P(ParityOfMuseum, NamesModuleAndAxis) {
   const TensorVerdict* wrong = finding.result.wrong();
   ASSERT_NE(wrong, nullptr);
   EXPECT_TRUE(finding.module) << wrong->key.text();
-  EXPECT_THAT(rows_of(exhibit.name), testing::Contains(testing::EndsWith(row_end(finding))));
+  EXPECT_THAT(rows_of(exhibit.name), testing::Contains(testing::EndsWith(row_end(exhibit, finding))));
   EXPECT_EQ(finding.axis, !kOtherAxis.contains(exhibit.name)) << finding.axis_text();
 }
 

@@ -13,6 +13,7 @@
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/recompute_scope.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -215,9 +216,21 @@ void attend_to(SoftmaxMerge& merge, const OwnPart& in, const KeyPart& part, cons
 KeyValue grads_of(const KeyPart& part, const OwnPart& in, const Incoming& given, const Attended& how, OwnGrads& d) {
   const ArrivedKeys keys(how.maker, part.heads, part.of_rank, ArrivedKeys::For::kBackward);
   const KeyValue sums = keys.heads().wide_zeros();
+  if (TypeWatch* watch = type_watch_of_thread) {
+    watch->is_made_of(sums.k, given.grad_out);
+    watch->is_made_of(sums.v, given.grad_out);
+  }
   attend_grad({d.q, sums.k, sums.v}, {in.q, keys.heads().k, keys.heads().v}, given.forward, given.grad_out,
               how.cp.part(in.positions(), how.cp.rank()), part.runs, how.rule, how.cp);
   return keys.grads(sums, d.weights);
+}
+
+// Keys and values travel in one message, and their gradients too.
+void type_sums(const OwnGrads& d, const KeyValue& summand, const ContextParallel& cp) {
+  TypeWatch* watch = type_watch_of_thread;
+  if (watch == nullptr || !cp.active()) return;
+  watch->is_scattered_sum_of(d.keys.k, summand.k, cp.comm->group().axis);
+  watch->is_scattered_sum_of(d.keys.v, summand.v, cp.comm->group().axis);
 }
 
 SoftmaxedHeads ring_forward(const OwnPart& in, const Attended& how) {
@@ -243,18 +256,22 @@ OwnGrads ring_backward(const OwnPart& in, const Incoming& given, const Attended&
   OwnGrads d{wide_zeros(in.q), {}};
   at::Tensor flat = in.keys.packed();
   std::unique_ptr<Hop> sums;
+  KeyValue summand;
   for (int hop = 0; hop < n; ++hop) {
     std::unique_ptr<Hop> next;
     if (hop + 1 < n) next = std::make_unique<Hop>(cp, flat, kKeyValueLane, Purpose::kKeyValue);
     const int from = (rank + n - hop) % n;
     const KeyPart part{cp.part(in.positions(), from), KeyValue::unpacked(flat, in.keys), from};
     const bool lost = injected(InjectedBug::kCpAttentionGradient) && hop > 0 && hop + 1 == n;
-    at::Tensor sum = (lost ? part.heads.wide_zeros() : grads_of(part, in, given, how, d)).packed();
+    const KeyValue own = lost ? part.heads.wide_zeros() : grads_of(part, in, given, how, d);
+    if (hop == 0) summand = own;
+    at::Tensor sum = own.packed();
     if (sums) sum = sums->wait().add_(sum);
     sums = std::make_unique<Hop>(cp, sum, kGradLane, Purpose::kKeyValueGrad);
     if (next) flat = next->wait();
   }
   d.keys = KeyValue::unpacked(sums->wait(), in.keys);
+  type_sums(d, summand, cp);
   return d;
 }
 
@@ -270,6 +287,7 @@ OwnGrads gather_backward(const OwnPart& in, const Incoming& given, const Attende
   for (const KeyPart& part : gathered(in, how))
     grads.push_back({part.runs, grads_of(part, in, given, how, d), part.of_rank});
   d.keys = scattered(grads, in, how.cp);
+  type_sums(d, grads.front().heads, how.cp);
   return d;
 }
 

@@ -12,12 +12,19 @@
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
 
 // With sharded gradients: the most reductions in flight before the oldest one is awaited.
 constexpr size_t kMostBucketsUnderWay = 2;
+
+std::vector<const std::string*> names_of(const FlatBucket& bucket) {
+  std::vector<const std::string*> names;
+  for (const GradSlot& slot : bucket.slots) names.push_back(&slot.parameter->name);
+  return names;
+}
 
 bool holds_last_stage(const std::vector<Parameter*>& parameters) {
   return std::ranges::any_of(parameters, [](const Parameter* p) { return p->unit.place == ModelUnit::Place::kLast; });
@@ -215,6 +222,7 @@ void GradReducer::end_pass() {
 void GradReducer::on_grad(GradSlot& slot) {
   at::Tensor& grad = slot.parameter->data.mutable_grad();
   if (!grad.defined()) return;  // deferred: this backward computed only the input's gradient
+  if (TypeWatch* watch = type_watch_of_thread) watch->arrived(slot.parameter->name, grad);
   if (pass_ && !buckets_[slot.bucket].stays) {
     RANKLAB_CHECK(!slot.arrived, ErrorKind::kInternal, .where = "GradReducer",
                   .what = "a gradient arrived twice in one pass", .got = slot.parameter->name,
@@ -271,6 +279,7 @@ void GradReducer::start(Bucket& bucket) {
   const at::NoGradGuard no_grad;
   if (options_.local)
     for (const GradSlot& slot : bucket.slots) options_.local(*slot.parameter, slot.sum.view);
+  if (TypeWatch* watch = type_watch_of_thread) watch->begin_bucket(bucket.flat, names_of(bucket));
   if (bucket.layout.sum_over_tp && tp_->size() > 1) {
     tp_->all_reduce(bucket.flat);
     if (injected(InjectedBug::kNormAveraged)) bucket.flat.div_(tp_->size());
@@ -302,6 +311,7 @@ void GradReducer::hand_over(Bucket& bucket) {
     at::Tensor& grad = slot.parameter->data.mutable_grad();
     if (!bucket.stays) {
       grad = slot.sum.view;
+      if (TypeWatch* watch = type_watch_of_thread) watch->handed_over(slot.parameter->name, grad);
       if (slot.after_sum.defined()) grad.add_(std::exchange(slot.after_sum, {}));
     } else if (!grad.defined()) {
       const NoCostScope no_cost;

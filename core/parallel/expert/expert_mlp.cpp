@@ -10,6 +10,7 @@
 #include "core/parallel/expert/product_cost.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -192,6 +193,7 @@ struct ExpertMlp : CustomFunction<ExpertMlp> {
     const ExpertRows of{rows, counts, gate_up.vec(), down.vec()};
     const at::Tensor gate_up_N = at::empty({rows.size(0), of.up_width()}, rows.options());
     at::Tensor out = forward_blocks(of, gate_up_N);
+    if (TypeWatch* watch = type_watch_of_thread) watch->is_contraction(out, rows, of.down[0]);
     variable_list saved = {rows, gate_up_N};
     saved.insert(saved.end(), gate_up.begin(), gate_up.end());
     saved.insert(saved.end(), down.begin(), down.end());

@@ -11,6 +11,7 @@
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -121,6 +122,11 @@ std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& r
   return out;
 }
 
+// For those who follow types, which no operator tells here.
+void note_product(const at::Tensor& result, const at::Tensor& operand, const at::Tensor& weight) {
+  if (TypeWatch* watch = type_watch_of_thread) watch->is_product(result, operand, weight);
+}
+
 struct Kept : torch::CustomClassHolder {
   ExpertProducts products;
   decltype(Activated::compute) compute = nullptr;  // recomputes the rows from the saved tensor; null: they are saved
@@ -140,7 +146,9 @@ struct GroupedLinear : CustomFunction<GroupedLinear> {
     products->products = {quantizers, tokens};
     products->compute = from.compute;
     ctx->saved_data["products"] = c10::IValue::make_capsule(products);
-    return products->products.forward(rows, counts, weights.vec());
+    at::Tensor out = products->products.forward(rows, counts, weights.vec());
+    note_product(out, rows, weights[0]);
+    return out;
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -152,7 +160,10 @@ struct GroupedLinear : CustomFunction<GroupedLinear> {
     const Kept& how = static_cast<Kept&>(*kept);
     const ExpertProducts& products = how.products;
     variable_list out(1 + weights.size() + 4);
-    if (ctx->needs_input_grad(0)) out[0] = products.input_grad(grad, counts, weights);
+    if (ctx->needs_input_grad(0)) {
+      out[0] = products.input_grad(grad, counts, weights);
+      note_product(out[0], grad, weights[0]);
+    }
     if (WeightGradQueue* queue = deferred_weight_grads()) {
       queue->push([grad, input = saved[0], counts, weights, kept] {
         const Kept& then = static_cast<Kept&>(*kept);

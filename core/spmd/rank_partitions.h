@@ -1,0 +1,52 @@
+// Partitions of a world's ranks into classes, as small numbers: the groups of a mesh axis, the ranks at the same place
+// of their groups, and what joining and intersecting these gives. A tensor's type (tensor_type.h) is made of them; so
+// dense and expert axes, which cut the same ranks in different ways, mean the same thing. Torch-free. Cost: a pass over
+// the ranks for each pair that was not asked before. Thread rule: one thread; copies are independent.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/comm/device_mesh.h"
+
+namespace ranklab {
+
+using PartitionId = uint16_t;
+
+class RankPartitions {
+ public:
+  static constexpr PartitionId kApart = 0;     // every rank alone
+  static constexpr PartitionId kTogether = 1;  // one class
+
+  explicit RankPartitions(const DeviceMesh& mesh);
+
+  size_t ranks() const { return pipelines_.size(); }
+  // The groups of an axis, and the ranks at the same place of their groups.
+  PartitionId groups(Axis axis) const { return groups_[static_cast<size_t>(axis)]; }
+  PartitionId places(Axis axis) const { return places_[static_cast<size_t>(axis)]; }
+  // The pipeline ranks `holders` that are at the same place of their stages.
+  PartitionId copies(const std::vector<int>& holders);
+
+  // The finest partition that is coarser than both, and the coarsest that is finer than both.
+  PartitionId join(PartitionId a, PartitionId b);
+  PartitionId meet(PartitionId a, PartitionId b);
+  // Whether each class of `a` lies in a class of `b`.
+  bool within(PartitionId a, PartitionId b) { return meet(a, b) == a; }
+
+ private:
+  using Labels = std::vector<int32_t>;  // the first rank of each rank's class
+  PartitionId add(Labels labels);
+  Labels joined(const Labels& a, const Labels& b) const;
+  Labels met(const Labels& a, const Labels& b) const;
+
+  std::vector<Labels> partitions_;
+  std::map<Labels, PartitionId> known_;
+  std::unordered_map<uint32_t, PartitionId> joins_, meets_;
+  std::array<PartitionId, static_cast<size_t>(Axis::kCount)> groups_{}, places_{};
+  std::vector<std::vector<int>> pipelines_;  // the pp group of each rank
+};
+
+}  // namespace ranklab

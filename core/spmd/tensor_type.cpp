@@ -1,0 +1,156 @@
+#include "core/spmd/tensor_type.h"
+
+#include <array>
+
+namespace ranklab {
+namespace {
+
+// In which order axes are named: what a user has set before what follows from it.
+constexpr std::array kDense = {Axis::kTp,  Axis::kCp,  Axis::kDp,      Axis::kPp,        Axis::kEp,
+                               Axis::kEtp, Axis::kEdp, Axis::kDpShard, Axis::kDpReplica, Axis::kWorld};
+constexpr std::array kExpert = {Axis::kEp, Axis::kEtp, Axis::kEdp,      Axis::kPp,         Axis::kTp,
+                                Axis::kCp, Axis::kDp,  Axis::kEdpShard, Axis::kEdpReplica, Axis::kWorld};
+
+}  // namespace
+
+Axis TypeRules::missing(PartitionId need, PartitionId have, bool of_experts) {
+  for (const Axis axis : of_experts ? kExpert : kDense) {
+    const PartitionId groups = partitions_.groups(axis);
+    if (groups == RankPartitions::kApart) continue;
+    if (partitions_.within(groups, need) && !partitions_.within(groups, have)) return axis;
+  }
+  return Axis::kWorld;
+}
+
+TensorType TypeRules::combined(std::span<const TensorType> operands, OperandUse use, std::optional<TypeFault>& fault) {
+  TensorType out = operands.front();
+  const TensorType* partial = nullptr;
+  size_t partials = 0;
+  for (const TensorType& operand : operands) {
+    out.same = partitions_.meet(out.same, operand.same);
+    if (!operand.partial()) continue;
+    ++partials;
+    if (partial == nullptr) partial = &operand;
+  }
+  if (partial == nullptr) return {out.same};
+  out.have = partial->have;
+  out.need = partial->need;
+  const auto wrong = [&](const char* got, const char* want, const char* fix) {
+    fault = TypeFault{missing(out.need, out.have), got, want, fix};
+  };
+  if (use == OperandUse::kNonlinear)
+    wrong("a partial sum in an operator that is not linear", "the sum, or linear operators before it",
+          "reduce it before this operator");
+  if (use == OperandUse::kMultiplied && partials > 1)
+    wrong("the product of two partial sums", "at most one of them", "reduce one of them first");
+  if (use != OperandUse::kAdded) return out;
+  for (const TensorType& operand : operands) {
+    if (operand.partial()) continue;
+    if (!partitions_.within(partitions_.meet(operand.same, out.need), out.have))
+      wrong("a partial sum and a complete tensor, added: the later sum would count the complete one on every rank",
+            "both partial, or both complete", "reduce the partial one first, or add the other after the reduction");
+  }
+  return out;
+}
+
+TensorType TypeRules::summed(const TensorType& type, Axis axis, std::optional<TypeFault>& fault) {
+  const PartitionId groups = partitions_.groups(axis);
+  TensorType out = type;
+  if (!type.partial() && type.need == RankPartitions::kApart) {
+    if (partitions_.within(groups, type.same))
+      fault = TypeFault{axis, "a sum of what all its ranks have: it counts the same numbers several times",
+                        "a sum of partial or varying tensors", "leave this reduction out"};
+    return out;
+  }
+  if (partitions_.meet(groups, type.have) != RankPartitions::kApart)
+    fault = TypeFault{axis, "a second sum over ranks that are already in the sum", "one sum over each axis",
+                      "leave one of the two reductions out"};
+  else if (!partitions_.within(groups, type.need))
+    fault = TypeFault{axis, "a sum over ranks that hold other parts", "a sum over the ranks that have the same part",
+                      "reduce over the group whose ranks share the tensor"};
+  out.have = partitions_.join(type.have, groups);
+  if (!partitions_.within(out.have, out.need)) out.need = partitions_.join(out.need, out.have);
+  return out;
+}
+
+TensorType TypeRules::all_reduced(const TensorType& type, Axis axis, std::optional<TypeFault>& fault) {
+  TensorType out = summed(type, axis, fault);
+  out.same = partitions_.join(type.same, partitions_.groups(axis));
+  return out;
+}
+
+TensorType TypeRules::all_reduced_max(const TensorType& type, Axis axis, std::optional<TypeFault>& fault) {
+  if (type.partial())
+    fault = TypeFault{missing(type.need, type.have), "the maximum of partial sums", "the maximum of the sum",
+                      "reduce by a sum first"};
+  TensorType out = type;
+  out.same = partitions_.join(type.same, partitions_.groups(axis));
+  return out;
+}
+
+TensorType TypeRules::reduce_scattered(const TensorType& type, Axis axis, std::optional<TypeFault>& fault) {
+  TensorType out = summed(type, axis, fault);
+  out.same = partitions_.meet(partitions_.join(type.same, partitions_.groups(axis)), partitions_.places(axis));
+  return out;
+}
+
+TensorType TypeRules::all_gathered(TensorType type, Axis axis) {
+  type.same = partitions_.join(type.same, partitions_.groups(axis));
+  return type;
+}
+
+TensorType TypeRules::exchanged(TensorType type, Axis axis) {
+  type.same = partitions_.meet(type.same, partitions_.places(axis));
+  return type;
+}
+
+TensorType TypeRules::product(const TensorType& type, const TensorType& operand, PartitionId split_of_weight) {
+  TensorType out = type;
+  // Only what both are split over is contracted: a matrix that is split by its other side gives a part of the result.
+  if (split_of_weight == RankPartitions::kApart ||
+      partitions_.meet(operand.same, split_of_weight) != RankPartitions::kApart)
+    return out;
+  out.need = partitions_.join(out.need, split_of_weight);
+  return out;
+}
+
+TensorType TypeRules::gradient(const TensorType& forward, const TensorType& grad) {
+  TensorType out = grad;
+  out.same = partitions_.meet(grad.same, forward.same);
+  out.need = partitions_.join(forward.same, grad.need);
+  out.have = partitions_.join(partitions_.meet(grad.same, forward.same), grad.have);
+  return out;
+}
+
+Axis TypeRules::set_axis(Axis axis) {
+  switch (axis) {
+    case Axis::kKv:
+      return Axis::kTp;
+    case Axis::kCpHeads:
+    case Axis::kCpRing:
+      return Axis::kCp;
+    case Axis::kDpShard:
+    case Axis::kDpReplica:
+      return Axis::kDp;
+    default:
+      return axis;
+  }
+}
+
+std::string TypeRules::text(const TensorType& type) {
+  std::string out;
+  const bool has_experts = partitions_.groups(Axis::kEp) != RankPartitions::kApart;
+  for (const Axis axis : kDense) {
+    const PartitionId groups = partitions_.groups(axis);
+    if (groups == RankPartitions::kApart || axis == Axis::kWorld || set_axis(axis) != axis) continue;
+    if (axis == Axis::kEdp && !has_experts) continue;  // it is dp
+    const bool partial = partitions_.within(groups, type.need) && !partitions_.within(groups, type.have);
+    if (axis == Axis::kPp && !partial) continue;  // stages have different tensors
+    if (!out.empty()) out += ", ";
+    out += partial ? "partial" : partitions_.within(groups, type.same) ? "replicated" : "varying";
+    out += " over " + std::string(name(axis));
+  }
+  return out.empty() ? "one rank" : out;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,197 @@
+// One rank's tensors, followed by operators, autograd functions and the parameters' way to the optimizer.
+#include "core/spmd/type_checker.h"
+
+#include <gtest/gtest.h>
+
+#include "core/comm/call.h"
+#include "core/comm/group.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+class Checker : public testing::Test {
+ protected:
+  // dp 2 x tp 2
+  DeviceMesh mesh{{.world = 4, .tp = 2, .dp = 2}};
+  std::shared_ptr<TypeReport> report = std::make_shared<TypeReport>();
+  TypeChecker checker{RankPartitions(mesh), Axis::kDp, 0, report};
+
+  static at::Tensor numbers() { return at::ones({4, 4}); }
+  at::Tensor partial_over(Axis axis) {
+    const at::Tensor x = numbers();
+    checker.is_same_over(x, {});
+    checker.is_partial_over(x, axis);
+    return x;
+  }
+  at::Tensor same_over(std::initializer_list<Axis> axes) {
+    const at::Tensor x = numbers();
+    checker.is_same_over(x, axes);
+    return x;
+  }
+  void reduce(const at::Tensor& x, Axis axis) {
+    checker.called({.verb = Verb::kAllReduce, .input = x, .output = x}, mesh.group(axis, 0));
+  }
+  // "tp" of the first finding, "" without one.
+  std::string axis_found() const {
+    return report->findings().empty() ? "" : std::string(name(report->findings().front().axis));
+  }
+};
+
+TEST_F(Checker, TypesGoThroughOperatorsAndViews) {
+  const at::Tensor x = partial_over(Axis::kTp);
+  const at::Tensor linear = (x * 2.0).t().reshape({-1}).narrow(0, 1, 3).clone();
+  EXPECT_EQ(axis_found(), "");
+  at::silu(linear);
+  ASSERT_EQ(axis_found(), "tp");
+  EXPECT_EQ(report->findings().front().what, "aten::silu");
+}
+
+TEST_F(Checker, WhatAViewReceivesIsItsBases) {
+  const at::Tensor base = at::empty({8, 4});
+  base.narrow(0, 0, 4).copy_(partial_over(Axis::kTp));
+  at::sigmoid(base);
+  EXPECT_EQ(axis_found(), "tp");
+}
+
+TEST_F(Checker, ConstantsSayNothing) {
+  at::silu(numbers() + at::zeros({4, 4}));
+  const at::Tensor x = partial_over(Axis::kTp);
+  x.zero_();
+  at::silu(x);
+  at::silu(at::zeros_like(partial_over(Axis::kTp)));
+  EXPECT_EQ(axis_found(), "");
+}
+
+TEST_F(Checker, ABiasBelongsBehindTheReduction) {
+  const at::Tensor bias = same_over({Axis::kTp, Axis::kDp});
+  at::Tensor y = partial_over(Axis::kTp);
+  reduce(y, Axis::kTp);
+  y = y + bias;
+  EXPECT_EQ(axis_found(), "");
+  partial_over(Axis::kTp).add_(bias);
+  EXPECT_EQ(axis_found(), "tp");
+}
+
+TEST_F(Checker, AGradientOfWhatWasGatheredIsPartial) {
+  // Wrong: backward of a gather takes its own rows, and adds nothing up.
+  const at::Tensor x = same_over({Axis::kDp});
+  const KeptTypes kept = checker.ran_forward("gather", {x}, {same_over({Axis::kTp, Axis::kDp})});
+  const at::Tensor grad = same_over({Axis::kDp});  // what later modules make of it varies over tp
+  checker.begin_backward(kept, {grad});
+  checker.end_backward("gather", kept, {grad}, {grad.narrow(0, 0, 2)});
+  EXPECT_EQ(axis_found(), "tp");
+}
+
+TEST_F(Checker, AReduceScatterInBackwardIsRight) {
+  const at::Tensor x = same_over({Axis::kDp});
+  const KeptTypes kept = checker.ran_forward("gather", {x}, {same_over({Axis::kTp, Axis::kDp})});
+  const at::Tensor grad = same_over({Axis::kDp}), own = at::empty({2, 4});
+  checker.begin_backward(kept, {grad});
+  checker.called({.verb = Verb::kReduceScatter, .input = grad, .output = own}, mesh.group(Axis::kTp, 0));
+  checker.end_backward("gather", kept, {grad}, {own});
+  EXPECT_EQ(axis_found(), "");
+}
+
+class Gradients : public Checker {
+ protected:
+  at::Tensor weight = numbers(), flat = at::empty({16});
+  const std::string name_ = "norm.weight";
+
+  // A whole parameter whose gradient varies over tp and dp, as a norm's under sequence parallelism.
+  void arrive() {
+    checker.add({.name = name_, .data = weight});
+    checker.arrived(name_, same_over({}));
+    checker.begin_bucket(flat, {&name_});
+  }
+};
+
+TEST_F(Gradients, ReducedOnceOverEachAxisAreRight) {
+  arrive();
+  reduce(flat, Axis::kTp);
+  reduce(flat, Axis::kDp);
+  checker.check_gradients();
+  EXPECT_EQ(axis_found(), "");
+}
+
+TEST_F(Gradients, AMissingReductionIsNamed) {
+  arrive();
+  reduce(flat, Axis::kDp);
+  checker.check_gradients();
+  ASSERT_EQ(axis_found(), "tp");
+  EXPECT_EQ(report->findings().front().module, name_);
+  EXPECT_EQ(report->findings().front().phase, TypePhase::kReduction);
+  EXPECT_THROW(report->check(), std::exception);
+}
+
+TEST_F(Gradients, ADoubledReductionIsNamed) {
+  arrive();
+  reduce(flat, Axis::kDp);
+  reduce(flat, Axis::kTp);
+  reduce(flat, Axis::kDp);
+  EXPECT_EQ(axis_found(), "dp");
+}
+
+TEST_F(Gradients, AShardIsNotAddedToOthers) {
+  checker.add({.name = name_, .data = weight, .split = true});
+  checker.arrived(name_, same_over({}));
+  checker.begin_bucket(flat, {&name_});
+  reduce(flat, Axis::kTp);
+  EXPECT_EQ(axis_found(), "tp");
+}
+
+TEST_F(Gradients, ALateOneIsNotAddedToTheSum) {
+  arrive();
+  reduce(flat, Axis::kTp);
+  reduce(flat, Axis::kDp);
+  checker.handed_over(name_, weight);
+  const at::Tensor late = same_over({});
+  checker.arrived(name_, late);
+  weight.add_(late);
+  ASSERT_NE(axis_found(), "");
+  EXPECT_EQ(report->findings().front().module, name_);
+}
+
+TEST_F(Gradients, TheNormCountsEachPartOnce) {
+  arrive();
+  reduce(flat, Axis::kTp);
+  reduce(flat, Axis::kDp);
+  checker.counted(name_, /*first_only=*/true, Axis::kTp);
+  checker.norm_summed(false, Axis::kTp);
+  checker.check_norm();
+  EXPECT_EQ(axis_found(), "");
+}
+
+TEST_F(Gradients, TheNormCountsNothingTwice) {
+  arrive();
+  reduce(flat, Axis::kTp);
+  reduce(flat, Axis::kDp);
+  checker.counted(name_, /*first_only=*/false, Axis::kTp);
+  checker.norm_summed(false, Axis::kTp);
+  EXPECT_EQ(axis_found(), "tp");
+}
+
+TEST_F(Gradients, TheNormLeavesNoShardOut) {
+  checker.add({.name = name_, .data = weight, .split = true});
+  checker.arrived(name_, same_over({Axis::kDp}));
+  checker.counted(name_, /*first_only=*/true, Axis::kTp);
+  EXPECT_EQ(axis_found(), "tp");
+}
+
+TEST_F(Gradients, TheNormIsTheSameOnAllRanks) {
+  checker.add({.name = name_, .data = weight, .split = true});
+  checker.arrived(name_, same_over({Axis::kDp}));
+  checker.counted(name_, /*first_only=*/false, Axis::kTp);
+  checker.check_norm();
+  EXPECT_EQ(axis_found(), "tp") << "the squares of other shards were not added";
+}
+
+TEST_F(Checker, WhatIsSharedIsUpdatedByTheSameNumbers) {
+  checker.expect_same(same_over({Axis::kTp, Axis::kDp}), {Axis::kTp, Axis::kDp}, "bias");
+  EXPECT_EQ(axis_found(), "");
+  checker.expect_same(same_over({Axis::kTp}), {Axis::kTp, Axis::kDp}, "bias");
+  EXPECT_EQ(axis_found(), "dp");
+}
+
+}  // namespace
+}  // namespace ranklab
