@@ -139,7 +139,8 @@ std::string bounds_text(const SentinelRow& row) {
 Listing sentinels() {
   Listing out{Table({"`--sentinel`", "tag", "measures", "mode", "bounds", "action"})};
   for (const SentinelRow& row : sentinel_rows()) {
-    const std::string bounds = bounds_text(row), mode(name(row.mode)),
+    const std::string bounds = bounds_text(row),
+                      mode = row.mode == SentinelMode::kOff ? "any, with --watch" : std::string(name(row.mode)),
                       action = bounds.empty() ? std::string() : std::string(name(row.action));
     out.table.add({code(row.name), code(row.tag), row.formula, mode, bounds, action});
     out.rows.push_back({{"sentinel", row.name},

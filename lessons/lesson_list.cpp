@@ -25,6 +25,10 @@ LessonPtr make_what_do_8_bits_lose();
 LessonPtr make_can_4_bits_train();
 LessonPtr make_split_a_long_sequence();
 LessonPtr make_choose_a_layout();
+LessonPtr make_find_the_wrong_reduction();
+LessonPtr make_who_is_missing();
+LessonPtr make_who_is_slow();
+LessonPtr make_which_copies_drift();
 
 namespace {
 
@@ -43,6 +47,10 @@ const auto kLessons = std::to_array<LessonRow>({
     {11, "can_4_bits_train", "Can 4 bits train?", make_can_4_bits_train},
     {12, "split_a_long_sequence", "How to split a long sequence?", make_split_a_long_sequence},
     {13, "choose_a_layout", "Which layout for 70B on 512 GPUs?", make_choose_a_layout},
+    {14, "find_the_wrong_reduction", "Which reduction is wrong?", make_find_the_wrong_reduction},
+    {15, "who_is_missing", "Who never came?", make_who_is_missing},
+    {16, "who_is_slow", "Who holds everybody up?", make_who_is_slow},
+    {17, "which_copies_drift", "Which copies drift?", make_which_copies_drift},
 });
 
 }  // namespace

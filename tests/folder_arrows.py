@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "core/config": "core/base core/museum core/spec core/precision core/sim core/comm core/pipeline core/optim",
     "core/runtime": " ".join("core/" + folder for folder in CORE if folder not in ("runtime", "plan", "parity")),
     "core/plan": " ".join("core/" + folder for folder in CORE if folder not in ("plan", "parity")),
-    "core/parity": "core/base core/checkpoint core/comm core/config core/museum core/nn core/parallel core/pipeline core/precision core/runtime core/sim",
+    "core/parity": "core/base core/checkpoint core/comm core/config core/model core/museum core/nn core/parallel core/pipeline core/precision core/runtime core/sim",
     "backends/cpu_sim": "core/base core/trace core/live core/sim core/comm",
     "backends/meta": "core/base core/sim core/comm",
     "backends/cuda": "core/base core/trace core/precision core/sim core/comm core/nn",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -91,25 +92,37 @@ void print_overhead_head(const BenchOverheadOptions& options) {
               "off CPU ms/step", "on CPU ms/step", "tracer", "watch");
 }
 
-// Sentinels look at tensors in one of ten steps and at the probe in one of twenty, so the mean counts here, too.
-nlohmann::ordered_json sentinel_cost(const BenchOverheadOptions& options) {
-  constexpr int kWarmup = 1, kSteps = 20;
-  const auto cpu_ms = [](SentinelMode mode) {
-    TrainConfig config = config_for(kTimedLayouts[0], true);
-    config.sentinels.mode = mode;
-    return run_step_bench(config, kWarmup, kSteps, 0).cpu_ms;
+// What looks at some steps alone costs what the mean of all says. `layout` of kTimedLayouts.
+nlohmann::ordered_json cost_of(const BenchOverheadOptions& options, const TimedLayout& layout, int steps,
+                               const char* what, const std::function<void(TrainConfig&)>& switch_on) {
+  constexpr int kWarmup = 1;
+  const auto cpu_ms = [&](bool on) {
+    TrainConfig config = config_for(layout, true);
+    if (on) switch_on(config);
+    return run_step_bench(config, kWarmup, steps, 0).cpu_ms;
   };
   std::vector<double> off, on;
   for (int i = 0; i < options.repetitions; ++i) {
-    off.push_back(cpu_ms(SentinelMode::kOff));
-    on.push_back(cpu_ms(SentinelMode::kStandard));
+    off.push_back(cpu_ms(false));
+    on.push_back(cpu_ms(true));
   }
-  if (options.json) return {{"layout", kTimedLayouts[0].name}, {"off_cpu_ms", median(off)}, {"on_cpu_ms", median(on)}};
-  std::printf(
-      "sentinels (%s, --sentinel-mode standard, means of %d steps): %.2f CPU ms/step without, %.2f with, "
-      "%+.1f%%\n",
-      kTimedLayouts[0].name, kSteps, median(off), median(on), percent_more(on, off));
+  if (options.json) return {{"layout", layout.name}, {"off_cpu_ms", median(off)}, {"on_cpu_ms", median(on)}};
+  std::printf("%s (%s, means of %d steps): %.2f CPU ms/step without, %.2f with, %+.1f%%\n", what, layout.name, steps,
+              median(off), median(on), percent_more(on, off));
   return {};
+}
+
+// It looks at tensors in one of ten steps and at the probe in one of twenty.
+nlohmann::ordered_json sentinel_cost(const BenchOverheadOptions& options) {
+  return cost_of(options, kTimedLayouts[0], 20, "sentinels, --sentinel-mode standard",
+                 [](TrainConfig& config) { config.sentinels.mode = SentinelMode::kStandard; });
+}
+
+// One step of those that are timed is watched, and the one before them.
+nlohmann::ordered_json watch_cost(const BenchOverheadOptions& options) {
+  constexpr int kSteps = 50;
+  return cost_of(options, kTimedLayouts[1], kSteps, "parity, --watch 50",
+                 [](TrainConfig& config) { config.sentinels.parity_interval = kSteps; });
 }
 
 }  // namespace
@@ -138,10 +151,14 @@ int run_bench_overhead(const BenchOverheadOptions& options) {
                 median(off.wall), median(on.wall), percent_more(on.wall, off.wall), median(off.cpu), median(on.cpu),
                 percent_more(on.cpu, off.cpu), calls, post_us, 100 * calls * post_us * 1e-3 / median(off.wall));
   }
-  const nlohmann::ordered_json statistics = precision_statistics(options), sentinels = sentinel_cost(options);
+  const nlohmann::ordered_json statistics = precision_statistics(options), sentinels = sentinel_cost(options),
+                               watch = watch_cost(options);
   if (options.json)
-    std::fputs(json_result({{"layouts", rows}, {"precision_statistics", statistics}, {"sentinels", sentinels}}).c_str(),
-               stdout);
+    std::fputs(
+        json_result(
+            {{"layouts", rows}, {"precision_statistics", statistics}, {"sentinels", sentinels}, {"watch", watch}})
+            .c_str(),
+        stdout);
   return 0;
 }
 

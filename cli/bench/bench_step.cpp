@@ -7,6 +7,7 @@
 #include "cli/train/gemm.h"
 #include "cli/world/make_world.h"
 #include "core/base/system.h"
+#include "core/parity/watch.h"
 #include "core/runtime/engine.h"
 #include "core/sim/memory_scope.h"
 
@@ -73,7 +74,7 @@ StepBenchResult run_step_bench(TrainConfig config, int warmup, int steps, double
   install_booking_allocator();  // as `ranklab train` does
   StepBenchResult result;
   result.gemm = choose_gemm(plan);
-  RuntimeEngine engine(default_components(make_world(plan.config), plan), plan);
+  RuntimeEngine engine(with_parity_watch(default_components(make_world(plan.config), plan)), plan);
   const auto hook = std::make_shared<BenchHook>(result, launch_s > 0 ? launch_s : now_s(), warmup);
   engine.add_hook(hook);
   engine.fit();

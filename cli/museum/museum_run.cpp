@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -19,6 +20,7 @@
 #include "core/config/exhibit_config.h"
 #include "core/parity/exhibit_parity.h"
 #include "core/plan/type_check.h"
+#include "core/trace/tracer.h"
 
 namespace ranklab {
 namespace {
@@ -42,18 +44,29 @@ class ScratchFolder {
   fs::path path_;
 };
 
+constexpr int64_t kSteps = 100;  // until losses are compared
+
 struct Shown {
   const Exhibit* exhibit = nullptr;
   ExhibitFinding finding;
   double first = 0, clean = 0, wrong = 0;  // losses: of the first step, and of the last without and with the bug
+  double seconds = 0;                      // that parity took
   std::string types = {};                  // what the types of tensors name without numbers
 };
 
+TrainConfig trained_config(const Exhibit& exhibit, const std::string& folder) {
+  TrainConfig config = config_of_flags(exhibit_flags(exhibit, folder));
+  config.train_iters = std::max(config.train_iters, kSteps);
+  return config;
+}
+
 Shown show(const Exhibit& exhibit) {
   const ScratchFolder folder(exhibit.name);
+  const int64_t begin_ns = wall_now_ns();
   // It trains what comes before, too.
   Shown shown{.exhibit = &exhibit, .finding = examine_exhibit(exhibit, simulated_world, folder.path())};
-  TrainConfig config = config_of_flags(exhibit_flags(exhibit, folder.path()));
+  shown.seconds = static_cast<double>(wall_now_ns() - begin_ns) * 1e-9;
+  TrainConfig config = trained_config(exhibit, folder.path());
   const TrainResult clean = trained(config, simulated_world);
   shown.first = clean.first_loss;
   shown.clean = clean.last_loss;
@@ -77,6 +90,7 @@ nlohmann::ordered_json json_of(const Shown& one) {
           {"first_loss", one.first},
           {"loss_without", one.clean},
           {"loss_with", std::isnan(one.wrong) ? nlohmann::ordered_json() : nlohmann::ordered_json(one.wrong)},
+          {"parity_seconds", one.seconds},
           {"module_named", one.finding.module},
           {"axis_named", one.finding.axis},
           {"types", one.types},
@@ -87,8 +101,8 @@ void print_in_full(const Shown& one) {
   const Style style = style_for(stdout);
   std::printf("%s: %s\n\n", style.bold(one.exhibit->name).c_str(), one.exhibit->title);
   std::printf("loss %.3f at first; after %lld steps %s without the bug, %s with it\n\n", one.first,
-              static_cast<long long>(config_of_flags(exhibit_flags(*one.exhibit, "FOLDER")).train_iters),
-              loss_text(one.clean).c_str(), loss_text(one.wrong).c_str());
+              static_cast<long long>(trained_config(*one.exhibit, "FOLDER").train_iters), loss_text(one.clean).c_str(),
+              loss_text(one.wrong).c_str());
   std::fputs(parity_text(one.finding.result).c_str(), stdout);
   std::printf("types, without numbers: %s\n", one.types.empty() ? "no finding" : one.types.c_str());
   std::printf("\nThe story: ranklab museum show %s\n", one.exhibit->name);
@@ -97,8 +111,8 @@ void print_in_full(const Shown& one) {
 }  // namespace
 
 int run_exhibits(const std::vector<const Exhibit*>& exhibits, const MuseumRunOptions& options) {
-  Table table({"`--inject`", "loss at first", "without it", "with it", "first wrong tensor", "to blame",
-               "smallest layout", "types"});
+  Table table({"`--inject`", "source", "without it", "with it", "first wrong tensor", "to blame", "smallest layout",
+               "types", "s"});
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   bool found = true;
   for (const Exhibit* exhibit : exhibits) {
@@ -107,9 +121,9 @@ int run_exhibits(const std::vector<const Exhibit*>& exhibits, const MuseumRunOpt
     if (on_terminal(2)) std::fputs("\r\033[K", stderr);
     found = found && one.finding.result.differs();
     rows.push_back(json_of(one));
-    table.add({"`" + std::string(exhibit->name) + "`", loss_text(one.first), loss_text(one.clean), loss_text(one.wrong),
+    table.add({"`" + std::string(exhibit->name) + "`", exhibit->citation, loss_text(one.clean), loss_text(one.wrong),
                first_text(one.finding.result), one.finding.axis_text(), "`" + one.finding.result.smallest + "`",
-               one.types});
+               strprintf("%.1f", one.seconds)});
     if (!options.json && !options.table) print_in_full(one);
   }
   if (options.json) std::fputs(json_result({{"exhibits", rows}}).c_str(), stdout);

@@ -2,8 +2,11 @@
 #include <string>
 
 #include "viz/html/parity/parity_page.h"
+#include "viz/model/parity_file.h"
 #include "viz/model/parity_svg.h"
 
-extern "C" void ranklab_draw_parity(const ranklab::viz::ParityMap& map, bool is_svg, std::string& file) {
-  file = is_svg ? ranklab::viz::parity_svg(map) : ranklab::viz::parity_page(map);
+extern "C" void ranklab_draw_parity(const ranklab::viz::ParityMap& map, const std::string& path, std::string& file) {
+  file = path.ends_with(".svg")    ? ranklab::viz::parity_svg(map)
+         : path.ends_with(".json") ? ranklab::viz::parity_file_text(map)
+                                   : ranklab::viz::parity_page(map);
 }

@@ -28,6 +28,7 @@
 #include "core/config/requirements.h"
 #include "core/parity/every_layout.h"
 #include "core/parity/microscope.h"
+#include "core/parity/parity_memory.h"
 #include "core/parity/read_dumps.h"
 #include "core/parity/smaller_layouts.h"
 #include "core/runtime/memory_check.h"
@@ -74,10 +75,12 @@ void end_progress() {
 }
 
 // Before any rank starts.
-void check_run(const ConfigOptions& options, const TrainConfig& config) {
+void check_run(const ConfigOptions& options, const TrainConfig& config, const ParityRequest& request) {
   check_command(config, Capability::kHeldRanks, "ranklab parity");
   RunPlan plan = options.resolve(config);
   check_memory(plan, memory_of_ranks(plan.config));
+  const RunPlan reference = resolve(reference_of(config, request.against));
+  check_parity_memory(plan, request.audit ? nullptr : &reference, config.train_iters);
   choose_gemm(plan);
 }
 
@@ -105,7 +108,7 @@ int answer(const ParityResult& result, const ParityRequest& request, const Parit
 
 int run_one(const ConfigOptions& options, const ParityRequest& request) {
   const TrainConfig config = options.config();
-  check_run(options, config);
+  check_run(options, config, request);
   const ParityPicture picture(request.out, request.force);
   const ParityOptions how{.steps = config.train_iters, .narrow = request.narrow, .progress = progress()};
   const ParityResult result = made(reference_of(config, request.against), how, request.audit)->examine(config);
@@ -118,7 +121,7 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
                 .what = "a picture is of one layout", .got = "--out " + request.out + " with --all",
                 .want = "one layout, as flags", .fix = "leave --all out");
   const TrainConfig config = options.config();
-  check_run(options, config);
+  check_run(options, config, request);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   Table table({"layout", "tensors", "closest to its tolerance", "eps", "allowed", "verdict"});
   size_t different = 0, done = 0;
@@ -184,9 +187,10 @@ CommandAction setup_parity(CommandLine& app) {
       "  ranklab parity --cp 4 --params-dtype fp64 --against --cp 2\n"
       "  ranklab parity --tp 4 --inject norm-unreduced --out parity.html\n"
       "  ranklab parity --all --world-size 8\n"
-      "The reference is one rank with the same global batches, or what --against says. It runs three times, twice "
+      "The reference is one rank with the same global batches, or what --against says. It runs again twice "
       "with\n"
-      "weights that differ by one unit in the last place: eight times the distance that this makes is allowed. All\n"
+      "weights that differ by one unit in the last place, and with its microbatches in reverse: eight times the\n"
+      "distance that this makes is allowed. All\n"
       "tensors are kept, so small models. Exit code 4: a tensor differs. What is compared: docs/parity.md.");
   auto options = std::make_shared<ConfigOptions>(app, parity_defaults());
   auto request = std::make_shared<ParityRequest>();
@@ -198,8 +202,10 @@ CommandAction setup_parity(CommandLine& app) {
                "over which axis");
   app.add_flag("--narrow,!--no-narrow", request->narrow,
                "with a difference, run smaller layouts to find what it needs (default: on)");
-  app.add_option("--out", request->out,
-                 "a picture of all tensors and ranks to write: .html, a page to look into, or .svg")
+  app.add_option(
+         "--out", request->out,
+         "a picture of all tensors and ranks to write: .html, a page to look into, .svg, or .json for ranklab viz "
+         "--parity")
       ->type_name("FILE");
   app.add_flag("--force", request->force, "write --out over a file of that name");
   app.add_flag("--json", request->json, "print one JSON object");

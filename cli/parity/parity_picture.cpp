@@ -22,9 +22,10 @@ const ErrorText kCannotWrite = {
 ParityPicture::ParityPicture(std::string path, bool force, const std::vector<std::string>& inputs)
     : path_(std::move(path)) {
   if (path_.empty()) return;
-  RANKLAB_CHECK(path_.ends_with(".html") || path_.ends_with(".svg"), ErrorKind::kInvalidArgument, .where = "--out",
-                .what = "not the name of a page or a drawing", .got = quote(path_),
-                .want = "a name that ends in .html or .svg", .fix = "use --out parity.html");
+  RANKLAB_CHECK(path_.ends_with(".html") || path_.ends_with(".svg") || path_.ends_with(".json"),
+                ErrorKind::kInvalidArgument, .where = "--out",
+                .what = "not the name of a page, a drawing or a file for the window", .got = quote(path_),
+                .want = "a name that ends in .html, .svg or .json", .fix = "use --out parity.html");
   check_output({.path = path_, .option = "--out", .inputs = inputs, .force = force});
   AtomicFile(path_, kCannotWrite);  // says so now if the folder cannot be written
   prepare_module("viz");
@@ -37,9 +38,10 @@ void ParityPicture::write(const ParityResult& result) const {
   map.verdict = parity_verdict(result, Style(false));
   map.facts = parity_facts(result);
   std::string file;
-  draw_(map, path_.ends_with(".svg"), file);
+  draw_(map, path_, file);
   write_file_atomically(path_, file, kCannotWrite);
-  std::fprintf(stderr, "wrote %s\n", path_.c_str());
+  const bool opens = path_.ends_with(".json");
+  std::fprintf(stderr, "wrote %s%s\n", path_.c_str(), opens ? (" (ranklab viz --parity " + path_ + ")").c_str() : "");
 }
 
 }  // namespace ranklab

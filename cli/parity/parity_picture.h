@@ -18,7 +18,7 @@ class ParityPicture {
   void write(const ParityResult& result) const;
 
  private:
-  using Draw = void(const viz::ParityMap& map, bool is_svg, std::string& file);
+  using Draw = void(const viz::ParityMap& map, const std::string& path, std::string& file);
   std::string path_;
   Draw* draw_ = nullptr;
 };

@@ -69,7 +69,8 @@ int run(VizOptions& options, bool attaches) {
                 .where = "viz --attach", .what = "a run that goes on is shown in a window only",
                 .got = options.headless ? "--headless" : "--format text", .want = "a window",
                 .fix = "leave --attach out and give the trace that the run wrote, or use ranklab debug");
-  if (options.request.traces.empty() && !attaches && std::filesystem::exists(kLastTrace))
+  if (options.request.traces.empty() && !attaches && options.request.parity.empty() &&
+      std::filesystem::exists(kLastTrace))
     options.request.traces = {"last"};
   if (!options.html.empty()) return write_page(options, attaches);
   if (options.format == "text") {
@@ -85,10 +86,13 @@ int run(VizOptions& options, bool attaches) {
   RANKLAB_CHECK(!options.out.empty(), ErrorKind::kInvalidArgument, .where = "viz --headless",
                 .what = "no file to write", .want = "-o FILE.png, -o FILE.apng or -o FILE.svg",
                 .fix = "add -o timeline.png");
+  if (options.request.panel.empty() && options.request.layout.empty() && !options.request.parity.empty())
+    options.request.panel = "parity";
   if (options.request.panel.empty() && options.request.layout.empty())
     options.request.panel = options.out.ends_with(".apng") ? "stage" : "timeline";
   std::vector<std::string> inputs = options.request.traces;
   inputs.push_back(options.request.compare);
+  inputs.push_back(options.request.parity);
   check_output({.path = options.out, .option = "-o", .inputs = inputs, .force = options.force});
   viz::render_headless(options.request, options.out);
   std::fprintf(stderr, "wrote %s\n", options.out.c_str());
@@ -104,6 +108,10 @@ CommandAction setup_viz(CommandLine& app) {
                  "trace files of one run, a schedule's CSV, or last: the last run (default, when there is one)")
       ->type_name("FILE");
   app.add_option("--compare", request.compare, "a second trace, for the trace diff")->type_name("FILE");
+  app.add_option(
+         "--parity", request.parity,
+         "what ranklab parity --out FILE.json found, for the panel parity (default: parity.json beside the trace)")
+      ->type_name("FILE");
   app.add_option("--goto", request.go_to, "a place: step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
   app.add_option("--layout", request.layout, "Pipeline, Stage, Traffic, Context, Memory, Precision or Lesson")
       ->type_name("NAME");

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/requirements.h"
+#include "core/parity/watch.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/memory_check.h"
 #include "core/runtime/run_log.h"
@@ -134,7 +135,7 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
 
 int TrainRun::fit() {
   const std::string gemm = choose_gemm(*plan_, *world_);
-  RuntimeEngine engine(default_components(world_, *plan_), *plan_);
+  RuntimeEngine engine(with_parity_watch(default_components(world_, *plan_)), *plan_);
   constexpr std::chrono::seconds kToSave{60};
   if (!plan_->config.save_dir.empty()) give_interrupts(kToSave);
   engine.set_stop_request([this] { return interrupt_requested() || stopping_; });

@@ -23,6 +23,10 @@ void add_sentinels(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "sentinel.histogram_interval", {"--sentinel-histogram-interval"},
                         "steps between histograms of gradients and weights, for --tensorboard-dir (0: none)",
                         RANKLAB_FIELD(sentinels.histogram_interval), count(0)));
+  rows.push_back(number(g, "sentinel.parity_interval", {"--watch"},
+                        "steps between comparisons of tensors that ranks must have alike, and of a layer with what one "
+                        "rank computes (0: none); in any --sentinel-mode",
+                        RANKLAB_FIELD(sentinels.parity_interval), count(0)));
 }
 
 void add_dump(std::vector<ConfigField>& rows) {

@@ -55,6 +55,9 @@ void check_sentinels(const TrainConfig& c) {
   RANKLAB_CHECK(c.sentinels.rules.find("action=checkpoint") == std::string::npos || !c.save_dir.empty(),
                 ErrorKind::kInvalidArgument, .where = "--sentinel", .what = "a checkpoint has no folder",
                 .got = quote(c.sentinels.rules), .want = "--save FOLDER", .fix = "add it, or take action=warn");
+  RANKLAB_CHECK(c.sentinels.parity_interval > 0 || c.sentinels.rules.find("parity_") == std::string::npos,
+                ErrorKind::kInvalidArgument, .where = "--sentinel", .what = "nothing measures parity in this run",
+                .got = quote(c.sentinels.rules), .want = "--watch STEPS", .fix = "add it, or leave the entry out");
 }
 
 void check_dump(const TrainConfig& c) {

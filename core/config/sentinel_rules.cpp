@@ -114,10 +114,8 @@ const SentinelRow* find_sentinel(std::string_view name) {
 }
 
 SentinelRules::SentinelRules(SentinelMode mode, const std::string& rules) : mode_(mode) {
-  if (mode != SentinelMode::kOff) {
-    for (const SentinelRow& row : sentinel_rows())
-      if (row.mode <= mode) rows_.emplace(row.name, row);
-  }
+  for (const SentinelRow& row : sentinel_rows())
+    if (row.mode <= mode) rows_.emplace(row.name, row);
   for (const std::string& entry : parts_of(rules, ';')) {
     const std::vector<std::string> words = parts_of(entry, ' ');
     const SentinelRow* known = find_sentinel(words[0]);
@@ -134,7 +132,7 @@ SentinelRules::SentinelRules(SentinelMode mode, const std::string& rules) : mode
       refuse(entry, "nothing changes for " + quote(words[0]), "warn=, stop=, action=, in-a-row= or off",
              "as in " + words[0] + " warn=3");
     for (size_t i = 1; i < words.size() && !off; ++i) change(row, entry, words[i]);
-    if (mode == SentinelMode::kOff)
+    if (mode == SentinelMode::kOff && known->mode > mode)
       refuse(entry, "sentinels are off", "--sentinel-mode minimal, standard or debug",
              "add --sentinel-mode " + std::string(name(known->mode)));
     if (known->mode > mode)

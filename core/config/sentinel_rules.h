@@ -37,7 +37,7 @@ struct SentinelRow {
   const char* name;     // for --sentinel
   const char* tag;      // in logs and TensorBoard; {} stands for a layer, a module or a parameter
   const char* formula;  // in words
-  SentinelMode mode = SentinelMode::kMinimal;  // the least mode that measures it
+  SentinelMode mode = SentinelMode::kMinimal;  // the least mode that measures it; kOff: any, with --watch
   SentinelBounds warn = {}, stop = {};
   SentinelAction action = SentinelAction::kWarn;
   int in_a_row = 1;  // measurements beyond the stop bounds until the run ends

@@ -6,8 +6,8 @@
 namespace ranklab {
 namespace {
 
-constexpr SentinelMode kMinimal = SentinelMode::kMinimal, kStandard = SentinelMode::kStandard,
-                       kDebug = SentinelMode::kDebug;
+constexpr SentinelMode kOff = SentinelMode::kOff, kMinimal = SentinelMode::kMinimal,
+                       kStandard = SentinelMode::kStandard, kDebug = SentinelMode::kDebug;
 constexpr SentinelAction kWarn = SentinelAction::kWarn, kCheckpoint = SentinelAction::kCheckpoint;
 
 constexpr SentinelBounds above(double high) { return {.high = high}; }
@@ -126,6 +126,13 @@ constexpr auto kRows = std::to_array<SentinelRow>({
      "share of sequences that the last 16 steps, or another dp rank, had as well", kStandard, above(0.1)},
     {"data_mismatch", "Data/peers_differ", "ranks that loaded other tokens than their model-parallel peers", kStandard,
      above(0), above(0)},
+    // Parity within a run, with --watch.
+    {"parity_copies", "Parity/copies_differ",
+     "sampled tensors of which ranks that must have the same elements have other bits", kOff, above(0)},
+    {"parity_layer", "Parity/layer_over_allowed",
+     "distance of the sampled layer's first wrong (else farthest) tensor from what one rank computes of the same input "
+     "and weights / what is allowed",
+     kOff, above(1)},
     // Single parameters: of the sentinel layers, in debug of all.
     {"parameter_grad_norm", "gradients/{}/norm", "norm of a parameter's gradient", kStandard},
     {"parameter_ratio", "updates/{}/ratio", "learning rate x clip coefficient x gradient norm / weight norm",

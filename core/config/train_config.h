@@ -46,6 +46,9 @@ struct SentinelSettings {
   int64_t probe_interval = 0;        // ... between forwards of the probe; 0: 20, in debug 1
   int64_t drift_interval = 100;      // ... between comparisons of the replicas' weights; 0: never
   int64_t histogram_interval = 100;  // ... between histograms for TensorBoard; 0: none
+  int64_t parity_interval = 0;       // ... between comparisons of ranks' tensors (--watch), in any mode; 0: none
+
+  bool any() const { return mode != SentinelMode::kOff || parity_interval > 0; }
 
   int64_t steps_between_looks() const { return interval > 0 ? interval : mode == SentinelMode::kDebug ? 1 : 10; }
   int64_t steps_between_probes() const {

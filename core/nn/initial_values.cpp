@@ -129,6 +129,10 @@ void make_values(Parameter& parameter) {
     values = at::empty({parameter.data.numel()}, parameter.data.options().requires_grad(false));
   }
   fill_initial(parameter, 0, values);
+  set_values(parameter, values);
+}
+
+void set_values(Parameter& parameter, const at::Tensor& values) {
   c10::StorageImpl* storage = parameter.data.storage().unsafeGetStorageImpl();
   storage->set_nbytes(values.nbytes());
   storage->set_data_ptr_noswap(values.storage().unsafeGetStorageImpl()->set_data_ptr(at::DataPtr()));

@@ -20,5 +20,7 @@ void fill_initial(const Parameter& parameter, int64_t first, const at::Tensor& o
 // Allocates and fills parameters that are unmade. Tensors that share their storage see the values.
 void make_values(Parameter& parameter);
 void make_values(const ParameterRegistry& registry);
+// Gives an unmade parameter these values instead: flat, of its type, on its device; it takes their memory.
+void set_values(Parameter& parameter, const at::Tensor& values);
 
 }  // namespace ranklab

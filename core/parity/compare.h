@@ -36,8 +36,8 @@ constexpr double kFactor = 8, kLeastEps = 16;
 
 class ParityReference {
  public:
-  // `perturbed`: runs of the same with other weights by one unit in the last place. `factor`: how often the distance
-  // that they have is allowed; at least `least` epsilons are.
+  // `perturbed`: runs of the same with other weights by one unit in the last place, or that add in another order.
+  // `factor`: how often the distance that they have is allowed; at least `least` epsilons are.
   ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor = kFactor,
                   double least = kLeastEps);
 

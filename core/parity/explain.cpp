@@ -280,28 +280,39 @@ std::vector<Explanation> explain(const ParityRecord& got, const ParityReference&
   return Case(got, want, wrong).all();
 }
 
-std::vector<Explanation> explain_copies(const ParityRecord& got, const TensorKey& key) {
+std::vector<Explanation> explain_copies(const ParityMesh& mesh, const std::vector<int>& ranks,
+                                        const std::function<bool(size_t, size_t)>& differ) {
   std::vector<Explanation> found;
-  const std::vector<TensorPiece>& pieces = got.tensors.at(key);
-  const auto differ_along = [&](const TensorPiece& a, const TensorPiece& b, Axis axis) {
-    return a.slice == b.slice && std::ranges::all_of(kAxes, [&](Axis one) {
-             return (got.mesh.coordinate(one, a.rank) != got.mesh.coordinate(one, b.rank)) == (one == axis);
-           });
+  const auto apart_along = [&](int a, int b, Axis axis) {
+    return std::ranges::all_of(
+        kAxes, [&](Axis one) { return (mesh.coordinate(one, a) != mesh.coordinate(one, b)) == (one == axis); });
+  };
+  const auto first_pair = [&](Axis axis) -> std::optional<std::pair<int, int>> {
+    for (size_t a = 0; a < ranks.size(); ++a)
+      for (size_t b = 0; b < ranks.size(); ++b)
+        if (ranks[a] < ranks[b] && apart_along(ranks[a], ranks[b], axis) && differ(a, b))
+          return std::pair(ranks[a], ranks[b]);
+    return {};
   };
   for (const Axis axis : kAxes) {
-    for (const TensorPiece& a : pieces) {
-      const auto other = std::ranges::find_if(pieces, [&](const TensorPiece& b) {
-        return a.rank < b.rank && differ_along(a, b, axis) && !same_bits(a.value, b.value);
-      });
-      if (other == pieces.end()) continue;
-      found.push_back({strprintf("copies differ over %s: rank %d (%s) has others than rank %d (%s)",
-                                 std::string(name(axis)).c_str(), other->rank, got.mesh.label(other->rank).c_str(),
-                                 a.rank, got.mesh.label(a.rank).c_str()),
-                       {std::string(name(axis))}});
-      break;
-    }
+    if (mesh.size(axis) == 1) continue;
+    const auto pair = first_pair(axis);
+    if (!pair) continue;
+    const auto [a, b] = *pair;
+    found.push_back({strprintf("copies differ over %s: rank %d (%s) has others than rank %d (%s)",
+                               std::string(name(axis)).c_str(), b, mesh.label(b).c_str(), a, mesh.label(a).c_str()),
+                     {std::string(name(axis))}});
   }
   return found;
+}
+
+std::vector<Explanation> explain_copies(const ParityRecord& got, const TensorKey& key) {
+  const std::vector<TensorPiece>& pieces = got.tensors.at(key);
+  std::vector<int> ranks;
+  for (const TensorPiece& piece : pieces) ranks.push_back(piece.rank);
+  return explain_copies(got.mesh, ranks, [&](size_t a, size_t b) {
+    return pieces[a].slice == pieces[b].slice && !same_bits(pieces[a].value, pieces[b].value);
+  });
 }
 
 std::string where_wrong(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong) {

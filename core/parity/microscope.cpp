@@ -47,18 +47,22 @@ Microscope::OneThread::~OneThread() { at::set_num_threads(before_); }
 
 Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world, ParityOptions options)
     : make_world_(std::move(make_world)), options_(std::move(options)) {
-  const auto run = [&](uint64_t seed) {
-    if (options_.progress) options_.progress(seed == 0 ? "the reference" : "the reference, perturbed");
-    ParityRecord record = record_run(reference, make_world_,
-                                     {.steps = options_.steps, .perturb = seed, .components = options_.components});
+  const auto run = [&](const char* what, uint64_t seed, bool reversed) {
+    if (options_.progress) options_.progress(what);
+    ParityRecord record =
+        record_run(reference, make_world_,
+                   {.steps = options_.steps, .perturb = seed, .reversed = reversed, .components = options_.components});
     RANKLAB_CHECK(record.ended.empty(), ErrorKind::kInvalidArgument, .where = "parity",
                   .what = "the reference itself does not run to its end", .got = record.ended,
                   .fix = "--against another layout");
     return record;
   };
   std::vector<ParityRecord> perturbed;
-  for (uint64_t seed = 1; seed <= kPerturbations; ++seed) perturbed.push_back(run(seed));
-  reference_ = std::make_unique<ParityReference>(run(0), perturbed);
+  for (uint64_t seed = 1; seed <= kPerturbations; ++seed)
+    perturbed.push_back(run("the reference, perturbed", seed, false));
+  if (resolve(reference).num_microbatches > 1)
+    perturbed.push_back(run("the reference, added in another order", 0, true));
+  reference_ = std::make_unique<ParityReference>(run("the reference", 0, false), perturbed);
 }
 
 Microscope::Microscope(MakeParityWorld make_world, ParityOptions options)

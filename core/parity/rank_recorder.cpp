@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/philox.h"
 #include "core/parallel/data/bucket_shard.h"
 #include "core/parity/epsilon.h"
+#include "core/parity/one_unit.h"
+#include "core/runtime/wrapped_optimizer.h"
 #include "core/sim/aten.h"
 #include "core/sim/unseen_scope.h"
 
@@ -13,33 +14,23 @@ namespace ranklab {
 namespace {
 
 // Between rank's own optimizer and the engine.
-class RecordedOptimizer final : public RankOptimizer {
+class RecordedOptimizer final : public WrappedOptimizer {
  public:
-  RecordedOptimizer(std::unique_ptr<RankOptimizer> inner, ParityRecorder& recorder)
-      : inner_(std::move(inner)), recorder_(recorder) {
-    if (UpdateWatches* updates = inner_->update_watches()) updates->set(recorder_, true);
+  RecordedOptimizer(std::unique_ptr<RankOptimizer> optimizer, ParityRecorder& recorder)
+      : WrappedOptimizer(std::move(optimizer)), recorder_(recorder) {
+    if (UpdateWatches* updates = inner().update_watches()) updates->set(recorder_, true);
   }
-  std::vector<OwnedState> owned_state() override { return inner_->owned_state(); }
-  std::vector<GradBucket> grad_buckets() const override { return inner_->grad_buckets(); }
-  int64_t updates() const override { return inner_->updates(); }
-  ZeroCounters zero_counters() const override { return inner_->zero_counters(); }
-  UpdateWatches* update_watches() override { return inner_->update_watches(); }
-  void restored(int64_t updates) override { inner_->restored(updates); }
   void begin_step(int64_t num_microbatches) override {
     recorder_.begin_step();
-    inner_->begin_step(num_microbatches);
+    inner().begin_step(num_microbatches);
   }
-  void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
-  void end_pass() override { inner_->end_pass(); }
   double finish_step(double lr) override {
-    const double norm = inner_->finish_step(lr);
+    const double norm = inner().finish_step(lr);
     recorder_.end_step();
     return norm;
   }
-  LossScaler* loss_scaler() override { return inner_->loss_scaler(); }
 
  private:
-  std::unique_ptr<RankOptimizer> inner_;
   ParityRecorder& recorder_;
 };
 
@@ -51,7 +42,8 @@ class RecordedRuntime final : public OptimizerRuntime {
   std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
     ParityRecorder& recorder = recorders_.of(ctx.global_rank());
     auto optimizer = std::make_unique<RecordedOptimizer>(inner_->initialize(model, ctx, plan), recorder);
-    recorder.start(ctx, model, *optimizer);
+    recorder.start(ctx, model, optimizer.get());
+    model.registry().hooks().set(recorder, true);
     return optimizer;
   }
 
@@ -63,6 +55,7 @@ class RecordedRuntime final : public OptimizerRuntime {
 }  // namespace
 
 void ParityRecorder::keep(TensorPieces& into, TensorKey key, GlobalSlice slice, const at::Tensor& value) {
+  if (!wants(key)) return;
   const at::Tensor flat = value.detach().reshape({-1});
   into[std::move(key)].push_back({.rank = rank_,
                                   .order = order_++,
@@ -73,17 +66,20 @@ void ParityRecorder::keep(TensorPieces& into, TensorKey key, GlobalSlice slice, 
 void ParityRecorder::keep_activation(ParityPhase phase, const std::string& path, const char* kind,
                                      const at::Tensor& tensor) {
   if (step_ < 0 || !tensor.defined()) return;
+  TensorKey key{step_, phase, path, kind};
+  if (!wants(key)) return;
   const UnseenScope unseen;
   // A router sees its tokens in one dim, those of a position together.
   const bool rows = tensor.dim() == 2 && path.ends_with(".router");
   if (tensor.dim() != 3 && !rows) return;
   const int64_t sequences = rows ? plan_.micro_batch_size : tensor.size(1);
   const int64_t positions = rows ? tensor.size(0) / sequences : tensor.size(0);
-  const auto part = activation_slice(plan_, *ctx_, step_, ctx_->tracer().microbatch(), positions, sequences);
+  const int microbatch = ctx_->tracer().microbatch();
+  const int loaded = reversed_ ? static_cast<int>(plan_.microbatches_of(step_)) - 1 - microbatch : microbatch;
+  const auto part = activation_slice(plan_, *ctx_, step_, loaded, positions, sequences);
   if (!part) return;
   GlobalSlice slice =
       activation_global_slice(*part, plan_.config.model.seq_length, plan_.sequences_of(step_), {tensor.size(-1)});
-  TensorKey key{step_, phase, path, kind};
   // A module that is used several times for the same tokens (an embedding that prediction modules share).
   for (int use = 2; has(key, slice); ++use) key.kind = std::string(kind) + " of use " + std::to_string(use);
   keep(tensors_, key, std::move(slice), tensor);
@@ -126,26 +122,18 @@ void ParityRecorder::loaded(const Batch& batch, int64_t) {
   }
 }
 
-void ParityRecorder::start(RankContext& ctx, CausalLm& model, RankOptimizer& optimizer) {
+void ParityRecorder::start(RankContext& ctx, CausalLm& model, RankOptimizer* optimizer) {
   ctx_ = &ctx;
   model_ = &model;
-  optimizer_ = &optimizer;
-  model.registry().hooks().set(*this, true);
+  optimizer_ = optimizer;
 }
 
 void ParityRecorder::perturb_weights() {
   const UnseenScope unseen;
-  for (const OwnedState& state : optimizer_->owned_state()) {
-    const double unit = epsilon_of(state.parameter->data.scalar_type());
-    const at::Tensor index = parameter_slice(*state.parameter, state.begin, state.end).index();
-    const RandomStream stream(perturb_, RandomPurpose::kTest, state.parameter->name);
-    const at::Tensor signs = at::empty({index.numel()}, at::kDouble);
-    double* out = signs.mutable_data_ptr<double>();
-    const int64_t* place = index.const_data_ptr<int64_t>();
-    for (int64_t i = 0; i < index.numel(); ++i)
-      out[i] = (stream.bits(static_cast<uint64_t>(place[i])) & 1) != 0 ? unit : -unit;
-    state.weight.add_(state.weight * signs.to(state.weight.device(), state.weight.scalar_type()));
-  }
+  for (const OwnedState& state : optimizer_->owned_state())
+    move_by_one_unit(state.weight, parameter_slice(*state.parameter, state.begin, state.end),
+                     epsilon_of(state.parameter->data.scalar_type()),
+                     RandomStream(perturb_, RandomPurpose::kTest, state.parameter->name));
   optimizer_->restored(optimizer_->updates());
 }
 
@@ -162,7 +150,7 @@ void ParityRecorder::begin_step() {
 }
 
 void ParityRecorder::before_reduction(const Parameter& parameter, const at::Tensor& sum) {
-  if (step_ < 0) return;
+  if (step_ < 0 || wanted_) return;
   const UnseenScope unseen;
   keep(local_grads_, {step_, ParityPhase::kBackward, parameter.name, "grad"}, parameter_slice(parameter), sum);
 }
@@ -205,9 +193,9 @@ void ParityRecorder::hand_over(ParityRecord& record) {
   }
 }
 
-ParityRecorders::ParityRecorders(const RunPlan& plan, uint64_t perturb) {
+ParityRecorders::ParityRecorders(const RunPlan& plan, uint64_t perturb, bool reversed) {
   for (int rank = 0; rank < plan.mesh.world_size(); ++rank)
-    ranks_.push_back(std::make_unique<ParityRecorder>(plan, rank, perturb));
+    ranks_.push_back(std::make_unique<ParityRecorder>(plan, rank, perturb, reversed));
 }
 
 void ParityRecorders::hand_over(ParityRecord& record) {

@@ -14,8 +14,9 @@ namespace ranklab {
 
 class ParityRecorder final : public ModuleHook, public BatchWatch, public UpdateWatch {
  public:
-  ParityRecorder(const RunPlan& plan, int rank, uint64_t perturb)
-      : plan_(plan), rank_(rank), perturb_(perturb), perturbs_(perturb > 0) {}
+  // `reversed`: microbatches run from the last to the first.
+  ParityRecorder(const RunPlan& plan, int rank, uint64_t perturb, bool reversed = false)
+      : plan_(plan), rank_(rank), perturb_(perturb), perturbs_(perturb > 0), reversed_(reversed) {}
 
   void before_forward(const std::string& path, ModulePass pass, const at::Tensor& input) override;
   void after_forward(const std::string& path, ModulePass pass, const at::Tensor& output) override;
@@ -23,7 +24,10 @@ class ParityRecorder final : public ModuleHook, public BatchWatch, public Update
   void after_backward(const std::string& path, const at::Tensor& grad_input) override;
   void residual_stream(const std::string& path, ModulePass pass, const at::Tensor& sum) override;
   void loaded(const Batch& batch, int64_t wait_ns) override;
-  void start(RankContext& ctx, CausalLm& model, RankOptimizer& optimizer);
+  // `optimizer`: null where gradients and states are not asked for.
+  void start(RankContext& ctx, CausalLm& model, RankOptimizer* optimizer);
+  // Keeps these tensors alone, and no gradients from before their reduction. Without it all are kept.
+  void set_filter(std::function<bool(const TensorKey&)> wanted) { wanted_ = std::move(wanted); }
   void begin_step();
   void end_step();
   void before_reduction(const Parameter& parameter, const at::Tensor& sum) override;
@@ -42,12 +46,15 @@ class ParityRecorder final : public ModuleHook, public BatchWatch, public Update
   }
   void keep_activation(ParityPhase phase, const std::string& path, const char* kind, const at::Tensor& tensor);
   bool has(const TensorKey& key, const GlobalSlice& slice) const;
+  bool wants(const TensorKey& key) const { return !wanted_ || wanted_(key); }
   void perturb_weights();
 
   const RunPlan& plan_;
   int rank_;
   uint64_t perturb_;
   bool perturbs_;  // before the first step, when what was to be loaded is
+  bool reversed_;
+  std::function<bool(const TensorKey&)> wanted_;
   std::vector<BatchWatch*> watches_{this};
   std::function<int64_t()> no_clock_ = [] { return int64_t{0}; };
   RankContext* ctx_ = nullptr;
@@ -60,7 +67,7 @@ class ParityRecorder final : public ModuleHook, public BatchWatch, public Update
 
 class ParityRecorders {
  public:
-  ParityRecorders(const RunPlan& plan, uint64_t perturb);
+  ParityRecorders(const RunPlan& plan, uint64_t perturb, bool reversed);
   ParityRecorder& of(int rank) { return *ranks_.at(static_cast<size_t>(rank)); }
   // After the run.
   void hand_over(ParityRecord& record);

@@ -12,14 +12,37 @@
 namespace ranklab {
 namespace {
 
+// The microbatches of a step from the last to the first.
+class ReversedBatches final : public RankData {
+ public:
+  ReversedBatches(std::unique_ptr<RankData> inner, const RunPlan& plan) : inner_(std::move(inner)), plan_(plan) {}
+  Batch train_batch(int64_t step, int64_t microbatch) override {
+    return inner_->train_batch(step, plan_.microbatches_of(step) - 1 - microbatch);
+  }
+  void seek(int64_t step, int64_t consumed_samples) override { inner_->seek(step, consumed_samples); }
+  bool has_validation() const override { return inner_->has_validation(); }
+  Batch validation_batch(int64_t index, int64_t microbatch) override {
+    return inner_->validation_batch(index, microbatch);
+  }
+  std::optional<int64_t> global_tokens_per_batch() const override { return inner_->global_tokens_per_batch(); }
+  bool marks_documents() const override { return inner_->marks_documents(); }
+  bool has_tokens() const override { return inner_->has_tokens(); }
+
+ private:
+  std::unique_ptr<RankData> inner_;
+  const RunPlan& plan_;
+};
+
 // Data whose batches are kept as they arrive.
 class RecordedData final : public DataProvider {
  public:
-  RecordedData(std::shared_ptr<DataProvider> inner, ParityRecorders& recorders)
-      : inner_(std::move(inner)), recorders_(recorders) {}
+  RecordedData(std::shared_ptr<DataProvider> inner, ParityRecorders& recorders, bool reversed)
+      : inner_(std::move(inner)), recorders_(recorders), reversed_(reversed) {}
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
     ParityRecorder& recorder = recorders_.of(ctx.global_rank());
-    return watched_data(inner_->build_data(ctx, plan), recorder.batch_watches(), recorder.no_clock());
+    std::unique_ptr<RankData> data = inner_->build_data(ctx, plan);
+    if (reversed_) data = std::make_unique<ReversedBatches>(std::move(data), plan);
+    return watched_data(std::move(data), recorder.batch_watches(), recorder.no_clock());
   }
   std::string describe() const override { return inner_->describe(); }
   std::map<std::string, std::string> identity() const override { return inner_->identity(); }
@@ -28,6 +51,7 @@ class RecordedData final : public DataProvider {
  private:
   std::shared_ptr<DataProvider> inner_;
   ParityRecorders& recorders_;
+  bool reversed_;
 };
 
 class RecordedMetrics final : public Hook {
@@ -68,10 +92,10 @@ ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_w
                       .type = scalar_type(plan.config.element_dtype()),
                       .mesh = ParityMesh(plan.mesh),
                       .plan = resolved};
-  ParityRecorders recorders(plan, options.perturb);
+  ParityRecorders recorders(plan, options.perturb, options.reversed);
   const std::shared_ptr<World> world = make_world(plan);
   RuntimeComponents parts = options.components ? options.components(world, plan) : default_components(world, plan);
-  parts.data_provider = std::make_shared<RecordedData>(parts.data_provider, recorders);
+  parts.data_provider = std::make_shared<RecordedData>(parts.data_provider, recorders, options.reversed);
   parts.optimizer_runtime = recorded_optimizer(parts.optimizer_runtime, recorders);
   RuntimeEngine engine(parts, plan);
   engine.add_hook(std::make_shared<RecordedMetrics>(record));

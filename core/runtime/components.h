@@ -20,6 +20,7 @@
 #include "core/parallel/data/grad_bucket.h"
 #include "core/parallel/data/grad_pass.h"
 #include "core/runtime/hooks.h"
+#include "core/runtime/sentinels/make_family.h"
 
 namespace ranklab {
 
@@ -200,6 +201,9 @@ struct RuntimeComponents {
   std::shared_ptr<OptimizerRuntime> optimizer_runtime;
   std::shared_ptr<ScheduleSelector> schedule_selector;
   std::shared_ptr<CheckpointManager> checkpoint_manager;
+  // What compares the ranks' tensors every so many steps (--watch): parity_watch() of core/parity/watch.h. A run that
+  // is to be watched needs it.
+  MakeOwnFamily parity_watch = {};
 };
 
 // Transformer, text corpus, AdamW or SGD and pipeline schedule according to the plan, no checkpoints. Replace the parts

@@ -61,7 +61,7 @@ class RuntimeEngine::RankLoop {
   void run(int64_t steps, TrainResult& result) {
     build();
     StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_, schedule_.get()};
-    watch(context);
+    watch(context, steps);
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
     follows_types_ = engine_.partitions_ != nullptr;
     if (leads()) announce(first);
@@ -131,10 +131,14 @@ class RuntimeEngine::RankLoop {
     if (engine_.stepper_) engine_.stepper_->set_probe(ctx_.global_rank(), make_probe());
   }
 
-  void watch(StepContext& context) {
+  void watch(StepContext& context, int64_t steps) {
     const std::string& folder = plan_.config.log_dir.empty() ? engine_.output_folder_ : plan_.config.log_dir;
     taps_ = std::make_unique<RankTaps>(context, engine_.watches_, folder.empty() ? "." : folder, *world_);
     if (!has_sentinels(plan_, *data_)) return;
+    RANKLAB_CHECK(steps == 0 || plan_.config.sentinels.parity_interval == 0 || engine_.components_.parity_watch,
+                  ErrorKind::kInvalidArgument, .where = "--watch", .what = "this program has nothing to watch with",
+                  .got = "no RuntimeComponents::parity_watch", .want = "parity_watch() of core/parity/watch.h",
+                  .fix = "give it to the engine, or leave --watch out");
     sentinels_ =
         std::make_unique<RankSentinels>(RankSentinels::Parts{.step = context,
                                                              .schedule = *schedule_,
@@ -142,7 +146,8 @@ class RuntimeEngine::RankLoop {
                                                              .settle = [this] { metrics_.settle(); },
                                                              .wall_ns = wall_ns_,
                                                              .batch_watches = batch_watches_,
-                                                             .checkpoints = *engine_.components_.checkpoint_manager});
+                                                             .checkpoints = *engine_.components_.checkpoint_manager,
+                                                             .parity_watch = engine_.components_.parity_watch});
   }
 
   bool act(const StepMetrics& metrics, int64_t done, TrainResult& result) {

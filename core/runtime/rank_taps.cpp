@@ -21,7 +21,7 @@ RankTaps::RankTaps(StepContext& context, const std::vector<ModuleWatch>& watches
   const TrainConfig& c = context.plan.config;
   ModuleHooks& hooks = context.model.registry().hooks();
   if (!watches.empty()) watches_ = std::make_unique<ModuleWatches>(watches, context.ctx, hooks, world);
-  if (c.dump_modules.empty() && c.sentinels.mode == SentinelMode::kOff) return;
+  if (c.dump_modules.empty() && !c.sentinels.any()) return;
   folder_ = agreed_folder(folder, context.ctx, world);
   if (!c.dump_modules.empty())
     dump_ = std::make_unique<TensorDump>(context.plan, context.ctx, context.model, folder_, world);

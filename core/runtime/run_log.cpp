@@ -44,7 +44,7 @@ class RunLogHook : public Hook {
         metrics_(metrics_path_, LineFile::Begin::kAtEnd) {}
 
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
-    if (plan.config.sentinels.mode != SentinelMode::kOff) begin_sentinels(info.first_step);
+    if (plan.config.sentinels.any()) begin_sentinels(info.first_step);
     if (info.first_step > 0) {
       keep_lines_before(log_path_, info.first_step, step_of_text);
       keep_lines_before(metrics_path_, info.first_step, step_of_json);
@@ -129,6 +129,7 @@ std::string sentinels_json(int64_t step, const SentinelReport& report) {
                       {"bounds", a.bounds.text()},
                       {"action", name(a.action)},
                       {"begins", a.begins}});
+    if (!a.detail.empty()) alarms.back()["detail"] = a.detail;
   }
   return nlohmann::ordered_json({{"step", step}, {"values", values}, {"fired", alarms}}).dump();
 }

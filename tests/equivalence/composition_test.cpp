@@ -72,7 +72,7 @@ TEST(Composition, WhatIsRefusedStandsInTheTable) {
 TEST(Composition, EveryTwoFeaturesTogetherEqualOneRank) {
   const FeatureSpace space = composition_space();
   const PairCover cover(space);
-  OneRankRuns references;
+  OneRankRuns references(uneven_batches());
   for (const Row& row : cover.rows()) {
     SCOPED_TRACE(space.name_of(row));
     const TrainConfig config = space.config_of(row);

@@ -136,7 +136,7 @@ TEST(FactorizationTable, RowsHoldEveryTwoChoices) {
 class Factorizations : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Factorizations, EqualOneRank) {
-  static OneRankRuns references;
+  static OneRankRuns references(uneven_batches());
   for (const Row& row : rows()) {
     if (space().chosen(row, "layout") != GetParam()) continue;
     SCOPED_TRACE(space().name_of(row));

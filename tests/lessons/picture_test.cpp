@@ -80,6 +80,20 @@ const DrawnLesson kDrawn[] = {
     {"choose_a_layout",
      {{"layout.zero_stage = 3", "layout.zero_stage = 1", "ZeRO-1, "},
       {"divides && states", "(divides || states > 0) && states", "does not divide --global-batch-size"}}},
+    {"find_the_wrong_reduction",
+     {{"tensors[i].epsilons > tensors[i].allowed", "tensors[i].epsilons > 1e3 * tensors[i].allowed + 1e30",
+       "you: nothing\n    missing sum, right tp"},
+      {"only_dp ? MissingSum::kTp : only_tp ? MissingSum::kDp", "only_dp ? MissingSum::kDp : only_tp ? MissingSum::kTp",
+       "missing sum, right tp, yours dp"}}},
+    {"who_is_missing",
+     {{"here = peer;", "here += 0 * peer;", "rank 0: it waits itself"},
+      {"int here = 0;", "int here = 0;\n  if (!groups.empty()) return -1;", "there is no such rank"}}},
+    {"who_is_slow",
+     {{"if (rank.stage == stage) times", "if (rank.stage >= 0 || stage > 5) times", "right nobody, yours rank 4"},
+      {"1.3 *", "1.7 *", "right rank 6, yours nobody"}}},
+    {"which_copies_drift",
+     {{"if (a.pp != b.pp) return false;", "", "right never, yours step 0"},
+      {"return !split || a.tp == b.tp;", "return a.tp == b.tp;", "right step 1, yours never"}}},
 };
 
 class Pictures : public ::testing::TestWithParam<DrawnLesson> {};

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/config/config_fields.h"
 #include "core/config/exhibit_config.h"
 #include "core/precision/precision_policy.h"
 #include "tests/all_cases.h"
 #include "tests/support/expect_training.h"
+#include "tests/support/one_rank.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/small_config.h"
 
@@ -54,12 +54,8 @@ TrainConfig exactly(TrainConfig c, int64_t steps) {
 }
 
 const TrainingRecord& on_one_rank_once(const TrainConfig& config) {
-  static std::map<std::string, TrainingRecord> runs;
-  const TrainConfig alone = on_one_rank(config);
-  std::string key;
-  for (const ConfigField& field : config_fields()) key += field.get(alone) + "\n";
-  const auto known = runs.find(key);
-  return known != runs.end() ? known->second : runs.emplace(key, record_training(alone)).first->second;
+  static OneRankRuns runs(nullptr);
+  return runs.of(config);
 }
 
 // The names of what is not as it should be, at the first recorded step that shows any: parameters whose weights or

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/error.h"
 #include "core/parity/every_layout.h"
 #include "core/parity/microscope.h"
+#include "core/parity/parity_memory.h"
 #include "core/parity/smaller_layouts.h"
 #include "core/sim/aten.h"
 #include "examples/bring_your_own.h"
@@ -183,6 +185,42 @@ TEST(Compare, OneElementOnOneRankIsFound) {
   EXPECT_EQ(wrong.worst.place, 5);
   EXPECT_NEAR(wrong.worst.got / wrong.worst.want - 1, 1e-6, 1e-12);
   EXPECT_EQ(where_wrong(got, scope.reference(), wrong), "1 of 32 elements, within [5:6]");
+}
+
+TEST(ParityMemory, IsAboutWhatARecordKeeps) {
+  for (const TrainConfig& config : some_layouts()) {
+    SCOPED_TRACE(layout_flags(config));
+    const ParityRecord record = record_run(config, world_of, {.steps = 2});
+    double kept = 0;
+    for (const TensorPieces* tensors : {&record.tensors, &record.local_grads})
+      for (const auto& [key, pieces] : *tensors)
+        for (const TensorPiece& piece : pieces) kept += static_cast<double>(piece.value.nbytes());
+    const auto told = static_cast<double>(kept_bytes(*record.plan, 2));
+    EXPECT_GT(told / kept, 0.7);
+    EXPECT_LT(told / kept, 1.5);
+    EXPECT_THROW(check_parity_memory(*record.plan, nullptr, 2, static_cast<int64_t>(told / 2)), Error);
+    EXPECT_NO_THROW(check_parity_memory(*record.plan, nullptr, 2, static_cast<int64_t>(told)));
+    EXPECT_THROW(check_parity_memory(*record.plan, record.plan.get(), 2, static_cast<int64_t>(told)), Error);
+  }
+}
+
+// Microbatches in reverse are the same training: only sums of gradients are rounded in another order.
+TEST(RecordRun, InReverseAddsInAnotherOrder) {
+  TrainConfig config = small();
+  config.num_microbatches = 3;
+  config.global_batch_size = 6;
+  config = on_one_rank(config);
+  const ParityReference reference(record_run(config, world_of, {.steps = 1}), {});
+  const ParityComparison result = compare(record_run(config, world_of, {.steps = 1, .reversed = true}), reference);
+  EXPECT_EQ(result.first_wrong(), nullptr);
+  EXPECT_TRUE(result.not_compared.empty());
+  double forward = 0, grads = 0;
+  for (const TensorVerdict& one : result.verdicts) {
+    if (one.key.phase == ParityPhase::kForward) forward = std::max(forward, one.worst.eps);
+    if (one.key.kind == "grad") grads = std::max(grads, one.worst.eps);
+  }
+  EXPECT_EQ(forward, 0);
+  EXPECT_GT(grads, 0);
 }
 
 TEST(GlobalSlice, PlacesElementsAndPadding) {

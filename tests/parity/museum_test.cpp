@@ -18,14 +18,14 @@ namespace {
 // With one tp rank each of its experts is on one rank, too: ep explains it as well.
 const std::set<std::string> kOtherAxis = {"experts-missing-from-norm"};
 
-// The end of the exhibit's row in the table of docs/museum.md.
-std::string row_end(const Exhibit& exhibit, const ExhibitFinding& finding) {
+// A part of the exhibit's row in the table of docs/museum.md.
+std::string found_in_row(const Exhibit& exhibit, const ExhibitFinding& finding) {
   const TensorKey& first = finding.result.wrong()->key;
   TrainConfig config = config_of_flags(exhibit_flags(exhibit));
   config.inject = exhibit.name;
   const std::string types = first_named(*types_of_step(resolve(config), make_meta_world));
-  return "| " + first.text() + ", step " + std::to_string(first.step) + " | " + finding.axis_text() + " | `" +
-         finding.result.smallest + "` | " + (types.empty() ? "" : types + " ") + "|";
+  return " | " + first.text() + ", step " + std::to_string(first.step) + " | " + finding.axis_text() + " | `" +
+         finding.result.smallest + "` | " + (types.empty() ? "" : types + " ") + "| ";
 }
 
 std::vector<std::string> rows_of(const std::string& name) {
@@ -34,6 +34,13 @@ std::vector<std::string> rows_of(const std::string& name) {
   for (std::string line; std::getline(page, line);)
     if (line.starts_with("| `" + name + "` |")) rows.push_back(line);
   return rows;
+}
+
+// The last cell of the exhibit's row there: how long parity took.
+double seconds_in_row(const std::string& name) {
+  const std::string row = rows_of(name).back();
+  const size_t end = row.rfind(" |"), begin = row.rfind("| ", end - 1);
+  return std::stod(row.substr(begin + 2, end - begin - 2));
 }
 
 class ParityOfMuseum : public testing::TestWithParam<const Exhibit*> {};
@@ -48,7 +55,11 @@ TEST_P(ParityOfMuseum, NamesModuleAndAxis) {
   const TensorVerdict* wrong = finding.result.wrong();
   ASSERT_NE(wrong, nullptr);
   EXPECT_TRUE(finding.module) << wrong->key.text();
-  EXPECT_THAT(rows_of(exhibit.name), testing::Contains(testing::EndsWith(row_end(exhibit, finding))));
+  EXPECT_LT(seconds_in_row(exhibit.name), 10);
+  EXPECT_THAT(rows_of(exhibit.name),
+              testing::Contains(testing::AllOf(
+                  testing::HasSubstr(found_in_row(exhibit, finding)),
+                  testing::StartsWith("| `" + std::string(exhibit.name) + "` | " + exhibit.citation + " | "))));
   EXPECT_EQ(finding.axis, !kOtherAxis.contains(exhibit.name)) << finding.axis_text();
 }
 

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "core/base/text.h"
+#include "core/parity/watch.h"
 #include "core/sim/aten.h"
 #include "tests/sentinels/sentinel_run.h"
 #include "tests/support/model_variants.h"
@@ -181,6 +182,17 @@ std::vector<Fault> faults() {
   data("data_repeated", "the same batch in each step", tokens_of([](const RankContext&, int64_t) { return 0; }));
   data("data_mismatch", "tp peers that load different tokens",
        tokens_of([](const RankContext& ctx, int64_t step) { return step * 10 + ctx.coordinate(Axis::kTp); }));
+  for (const auto& [sentinel, bug] :
+       {std::pair{"parity_copies", "last-microbatch-local"}, std::pair{"parity_layer", "dropout-mask-repeated"}})
+    all.push_back({.sentinel = sentinel,
+                   .what = bug,
+                   .config =
+                       [bug = bug](TrainConfig& c) {
+                         c.inject = bug;
+                         c.sentinels.parity_interval = 1;
+                         c.model.dropout = 0.1;
+                       },
+                   .options = {.parts = [](RuntimeComponents& parts) { parts = with_parity_watch(parts); }}});
   return all;
 }
 

@@ -2,7 +2,6 @@
 
 #include "core/config/config_fields.h"
 #include "tests/support/small_config.h"
-#include "tests/support/uneven_batches.h"
 
 namespace ranklab {
 
@@ -12,7 +11,7 @@ const TrainingRecord& OneRankRuns::of(const TrainConfig& config, const std::stri
   for (const ConfigField& field : config_fields()) key += "\n" + field.get(alone);
   const auto known = runs_.find(key);
   if (known != runs_.end()) return known->second;
-  return runs_.emplace(key, record_training(alone, {.data = uneven_batches()})).first->second;
+  return runs_.emplace(key, record_training(alone, {.data = data_})).first->second;
 }
 
 }  // namespace ranklab

@@ -3,6 +3,7 @@
 #include "core/parallel/data/bucket_shard.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/provide.h"
+#include "core/runtime/wrapped_optimizer.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/unseen_scope.h"
@@ -127,31 +128,23 @@ class RecordedUpdate final : public Optimizer {
   std::shared_ptr<RankRecorder> recorder_;
 };
 
-class RecordedOptimizer final : public RankOptimizer {
+class RecordedOptimizer final : public WrappedOptimizer {
  public:
-  RecordedOptimizer(std::unique_ptr<RankOptimizer> inner, std::shared_ptr<RankRecorder> recorder)
-      : inner_(std::move(inner)), recorder_(std::move(recorder)) {
-    recorder_->set_optimizer(*inner_);
+  RecordedOptimizer(std::unique_ptr<RankOptimizer> optimizer, std::shared_ptr<RankRecorder> recorder)
+      : WrappedOptimizer(std::move(optimizer)), recorder_(std::move(recorder)) {
+    recorder_->set_optimizer(inner());
   }
-  std::vector<OwnedState> owned_state() override { return inner_->owned_state(); }
-  std::vector<GradBucket> grad_buckets() const override { return inner_->grad_buckets(); }
-  int64_t updates() const override { return inner_->updates(); }
-  void restored(int64_t updates) override { inner_->restored(updates); }
   void begin_step(int64_t num_microbatches) override {
     recorder_->begin_step();
-    inner_->begin_step(num_microbatches);
+    inner().begin_step(num_microbatches);
   }
-  void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
-  void end_pass() override { inner_->end_pass(); }
   double finish_step(double lr) override {
-    const double norm = inner_->finish_step(lr);
+    const double norm = inner().finish_step(lr);
     recorder_->after_update();
     return norm;
   }
-  LossScaler* loss_scaler() override { return inner_->loss_scaler(); }
 
  private:
-  std::unique_ptr<RankOptimizer> inner_;
   std::shared_ptr<RankRecorder> recorder_;
 };
 

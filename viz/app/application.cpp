@@ -11,6 +11,7 @@
 #include "viz/app/commands.h"
 #include "viz/model/deep_link.h"
 #include "viz/model/load_trace.h"
+#include "viz/model/parity_file.h"
 #include "viz/panels/theme.h"
 #include "viz/panels/widgets.h"
 
@@ -63,6 +64,11 @@ void Application::start(const VizRequest& request) {
   }
   if (request.gpus_per_node > 0) workspace_.store().set_gpus_per_node(request.gpus_per_node);
   if (!request.compare.empty()) workspace_.load_other(load_trace(request.compare));
+  const std::string parity = !request.parity.empty() || request.traces.size() != 1
+                                 ? request.parity
+                                 : parity_file_beside(workspace_.store().source());
+  if (!parity.empty()) workspace_.load_parity(read_parity_file(parity), parity);
+  if (!request.parity.empty() && request.panel.empty()) workspace_.requests.show_panel = "parity";
   if (!request.go_to.empty()) workspace_.go_to(request.go_to);
   workspace_.live = request.live;
   if (request.live) workspace_.playback.state = PlayState::kFollowing;
@@ -316,6 +322,9 @@ void Application::open_requested(std::string& path, bool compare) {
     if (compare) {
       workspace_.load_other(load_trace(asked));
       workspace_.requests.show_panel = "diff";
+    } else if (is_parity_file(asked)) {
+      workspace_.load_parity(read_parity_file(asked), asked);
+      workspace_.requests.show_panel = "parity";
     } else {
       workspace_.open(asked);
     }

@@ -2,6 +2,7 @@
 
 #include "viz/app/gl_window.h"
 #include "viz/model/load_trace.h"
+#include "viz/model/parity_file.h"
 
 namespace ranklab::viz {
 
@@ -9,6 +10,7 @@ int run_window(const VizRequest& request) {
   // Before the window: a file that is not there is no fault of the display.
   for (const std::string& path : request.traces) require_trace_file(path);
   if (!request.compare.empty()) require_trace_file(request.compare);
+  if (!request.parity.empty()) read_parity_file(request.parity);
   GlWindow window(request);
   if (request.opened) request.opened();
   while (!window.closed() && !(request.closes && request.closes())) window.turn();

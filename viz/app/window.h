@@ -14,11 +14,12 @@ class LiveSource;
 namespace ranklab::viz {
 
 struct VizRequest {
-  std::vector<std::string> traces = {};   // files of one run; "last"; none for an empty window
-  std::string compare = {};               // a second trace, for the diff
-  std::string go_to = {};                 // a deep link: "step=12,t=3.4ms,sel=r3/B7"
-  std::string layout = {};                // a preset of layouts.cpp: "Pipeline"; "" is the last one used
-  std::string panel = {};                 // a panel to bring to the front, or the only one in a picture
+  std::vector<std::string> traces = {};  // files of one run; "last"; none for an empty window
+  std::string compare = {};              // a second trace, for the diff
+  std::string parity = {};  // what `ranklab parity --out FILE.json` wrote; "": parity.json beside the trace
+  std::string go_to = {};   // a deep link: "step=12,t=3.4ms,sel=r3/B7"
+  std::string layout = {};  // a preset of layouts.cpp: "Pipeline"; "" is the last one used
+  std::string panel = {};   // a panel to bring to the front, or the only one in a picture
   std::shared_ptr<LiveSource> live = {};  // a running run
   int width = 0, height = 0;              // 0: 1600 x 900
   int gpus_per_node = 0;                  // 0: from the trace

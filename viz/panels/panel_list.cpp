@@ -9,6 +9,7 @@
 #include "viz/panels/memory_panel.h"
 #include "viz/panels/mesh_panel.h"
 #include "viz/panels/panel.h"
+#include "viz/panels/parity_panel.h"
 #include "viz/panels/path_panel.h"
 #include "viz/panels/precision_panel.h"
 #include "viz/panels/stage/stage_panel.h"
@@ -44,6 +45,8 @@ const PanelRow kPanels[] = {
     {"precision", "Precision", "underflow, saturation and scales of quantized tensors", make<PrecisionPanel>},
     {"mesh", "Mesh", "ranks, groups, a metric per rank", make<MeshPanel>},
     {"diff", "Diff", "this trace beside a second one", make<DiffPanel>},
+    {"parity", "Parity", "the first tensor that differs from the reference's, all tensors on all ranks",
+     make<ParityPanel>},
     {"log", "Log", "messages", make<LogPanel>},
 };
 

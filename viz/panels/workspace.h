@@ -15,6 +15,7 @@
 #include "viz/model/critical_path.h"
 #include "viz/model/insights/insight.h"
 #include "viz/model/mesh_table.h"
+#include "viz/model/parity_map.h"
 #include "viz/model/stage/script.h"
 #include "viz/model/trace_store.h"
 #include "viz/panels/cached.h"
@@ -66,6 +67,9 @@ class Workspace {
   void load(TraceStore store);  // shows a step of it
   void load_other(TraceStore store);
   void close_other() { other_.reset(); }
+  // What parity has found; null: no such file is open.
+  const ParityMap* parity() const { return parity_.get(); }
+  void load_parity(ParityMap map, const std::string& source);
   // Both throw ranklab::Error; on error the old trace stays.
   void open(const std::string& path);
   void go_to(const std::string& deep_link);
@@ -126,6 +130,7 @@ class Workspace {
   void keep_end_in_view(TimeRange before);
 
   std::unique_ptr<TraceStore> store_, other_;
+  std::unique_ptr<ParityMap> parity_;
   uint64_t loaded_ = 0;
   Cached<ContentKey, BubbleReport> bubbles_, all_bubbles_;
   Cached<ContentKey, CriticalPath> path_;

@@ -24,7 +24,8 @@ void SentinelJudge::judge(SentinelReport& report) {
                              .level = level,
                              .bounds = left,
                              .action = row.action,
-                             .begins = begins});
+                             .begins = begins,
+                             .detail = measured.detail});
   }
 }
 

@@ -40,7 +40,7 @@ constexpr FamilyRow kFamilies[] = {
 
 }  // namespace
 
-SentinelMonitor::SentinelMonitor(SentinelContext context)
+SentinelMonitor::SentinelMonitor(SentinelContext context, const MakeOwnFamily& parity_watch)
     : context_(std::move(context)),
       judge_(SentinelRules(context_.plan.config.sentinels.mode, context_.plan.config.sentinels.rules)) {
   const TrainConfig& config = context_.plan.config;
@@ -49,6 +49,9 @@ SentinelMonitor::SentinelMonitor(SentinelContext context)
     Group& group = groups_[row.interval(config)];
     group.families.push_back(row.make(context_, group.table));
   }
+  if (config.sentinels.parity_interval == 0 || !parity_watch) return;
+  Group& group = groups_[config.sentinels.parity_interval];
+  group.families.push_back(parity_watch(context_, group.table));
 }
 
 void SentinelMonitor::show(SentinelFamily& family, bool there) {

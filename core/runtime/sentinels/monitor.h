@@ -13,8 +13,8 @@ namespace ranklab {
 
 class SentinelMonitor {
  public:
-  // REQUIRES: plan.config.sentinels.mode is not off, and tensors have numbers. Collective.
-  explicit SentinelMonitor(SentinelContext context);
+  // REQUIRES: plan.config.sentinels.any(), and tensors have numbers. Collective.
+  explicit SentinelMonitor(SentinelContext context, const MakeOwnFamily& parity_watch = {});
 
   void begin_step(int64_t step);
   std::shared_ptr<const SentinelReport> end_step(const SentinelStep& step);

@@ -10,7 +10,7 @@
 namespace ranklab {
 
 bool has_sentinels(const RunPlan& plan, const RankData& data) {
-  return plan.config.sentinels.mode != SentinelMode::kOff && data.has_tokens();
+  return plan.config.sentinels.any() && data.has_tokens();
 }
 
 RankSentinels::RankSentinels(Parts parts)
@@ -27,7 +27,8 @@ RankSentinels::RankSentinels(Parts parts)
                     sentinel_layers(parts_.step.plan.config.model.num_layers, parts_.step.plan.config.sentinels.mode),
                 .batch_watches = parts_.batch_watches,
                 .wall_ns = parts_.wall_ns,
-                .logits = [this](const Batch& batch) { return logits(batch); }}) {}
+                .logits = [this](const Batch& batch) { return logits(batch); }},
+               parts_.parity_watch) {}
 
 // As a validation: without a trace, and without dropout.
 at::Tensor RankSentinels::logits(const Batch& batch) {

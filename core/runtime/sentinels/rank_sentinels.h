@@ -23,6 +23,7 @@ class RankSentinels {
     std::function<int64_t()> wall_ns;         // for the sentinels of wall time
     std::vector<BatchWatch*>& batch_watches;  // whom the run's data shows its batches
     CheckpointManager& checkpoints;
+    const MakeOwnFamily& parity_watch;
   };
   explicit RankSentinels(Parts parts);
 

@@ -8,14 +8,15 @@
 namespace ranklab {
 
 std::string SentinelAlarm::text() const {
-  return strprintf("%s: %s is %.6g, %s", name.c_str(), tag.c_str(), value, bounds.text().c_str());
+  const std::string about = detail.empty() ? "" : ": " + detail;
+  return strprintf("%s: %s is %.6g, %s", name.c_str(), tag.c_str(), value, bounds.text().c_str()) + about;
 }
 
-void SentinelReport::add(const char* name, double value, const std::string& place) {
+void SentinelReport::add(const char* name, double value, const std::string& place, std::string detail) {
   if (std::isnan(value)) return;
   std::string tag = find_sentinel(name)->tag;
   if (const size_t hole = tag.find("{}"); hole != std::string::npos) tag.replace(hole, 2, place);
-  values.push_back({.name = name, .tag = std::move(tag), .value = value});
+  values.push_back({.name = name, .tag = std::move(tag), .value = value, .detail = std::move(detail)});
 }
 
 const double* SentinelReport::find(const std::string& tag) const {

@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
+#include "core/base/error.h"
 #include "tests/viz/model/parity_sample.h"
+#include "viz/model/parity_file.h"
 #include "viz/model/parity_lines.h"
 #include "viz/model/parity_svg.h"
 
@@ -177,6 +180,28 @@ TEST(ParitySvg, HasACellForEachRankOfALine) {
   EXPECT_THAT(svg, HasSubstr(hex(parity_paint(level_of(first, *first.cells[1]), Ground::kLight, false).fill)));
   const ParityRow& later = map.rows[22];
   EXPECT_THAT(svg, HasSubstr(hex(parity_paint(level_of(later, *later.cells[1]), Ground::kLight, true).fill)));
+}
+
+TEST(ParityFile, HasAllThatIsShown) {
+  ParityMap map = parity_map("--tp 2 \xff\"");
+  map.rows[1].cells[1]->eps = std::numeric_limits<double>::infinity();
+  const std::string text = parity_file_text(map);
+  const ParityMap read = parse_parity_file(text, "a file");
+  EXPECT_EQ(parity_file_text(read), text);
+  EXPECT_EQ(read.first_wrong(), map.first_wrong());
+  EXPECT_EQ(read.ranks, map.ranks);
+  EXPECT_EQ(read.facts.size(), map.facts.size());
+  ASSERT_EQ(read.rows.size(), map.rows.size());
+  const size_t loss = 12;  // of which rank 1 has no part
+  EXPECT_FALSE(read.rows[loss].cells[1]);
+  EXPECT_EQ(parity_svg(read), parity_svg(parse_parity_file(parity_file_text(read), "")));
+}
+
+TEST(ParityFile, ThatIsNoneIsRefused) {
+  const std::string text = parity_file_text(parity_map());
+  for (const std::string& broken : {std::string(), std::string("[]"), std::string("{}"),
+                                    text.substr(0, text.size() / 2), std::string(R"({"format": "another"})")})
+    EXPECT_THROW(parse_parity_file(broken, "a file"), Error) << broken.substr(0, 20);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kManyRooms = 16;
 constexpr float kWidest = 9, kThinnest = 1.6f;  // of a band, before the display's scale
 
-struct Curve {
+struct FlowCurve {
   ImVec2 a, control, b;
   ImVec2 at(float t) const {
     const float u = 1 - t;
@@ -30,7 +30,7 @@ struct Curve {
   }
 };
 
-Curve curve_of(const StageView& view, const StagePath& path) {
+FlowCurve curve_of(const StageView& view, const StagePath& path) {
   return {view.at(path.x0, path.y0), view.at(path.control_x, path.control_y), view.at(path.x1, path.y1)};
 }
 
@@ -48,14 +48,14 @@ float brightness(const StageView& view, const StageFlow& flow) {
   return std::clamp(1 - static_cast<float>(static_cast<double>(over) / static_cast<double>(linger)), 0.f, 1.f) * 0.6f;
 }
 
-void dashes(ImDrawList& draw, const Curve& curve, ImU32 color, float width) {
+void dashes(ImDrawList& draw, const FlowCurve& curve, ImU32 color, float width) {
   const int parts = std::max(3, static_cast<int>(curve.length() / scaled(9)));
   for (int i = 0; i < parts; i += 2)
     draw.AddLine(curve.at(static_cast<float>(i) / static_cast<float>(parts)),
                  curve.at(static_cast<float>(i + 1) / static_cast<float>(parts)), color, width);
 }
 
-void particles(ImDrawList& draw, const Curve& curve, ImU32 color, float radius, float progress) {
+void particles(ImDrawList& draw, const FlowCurve& curve, ImU32 color, float radius, float progress) {
   const int count = std::max(2, static_cast<int>(curve.length() / (radius * 5 + scaled(6))));
   // Each moves its distance to the next three times while the flow lasts.
   const float phase = std::fmod(progress * 3, 1.f);
@@ -64,7 +64,7 @@ void particles(ImDrawList& draw, const Curve& curve, ImU32 color, float radius, 
 }
 
 // A microbatch on its way: a small square with its number.
-void token(ImDrawList& draw, const Curve& curve, const StageFlow& flow, float progress, float alpha, float share) {
+void token(ImDrawList& draw, const FlowCurve& curve, const StageFlow& flow, float progress, float alpha, float share) {
   const ImVec2 at = curve.at(0.12f + 0.76f * progress);
   const float half = ImGui::GetFontSize() * 0.62f * share;
   const MemoryCategory what = flow.gradients ? MemoryCategory::kGradients : MemoryCategory::kActivations;
@@ -118,7 +118,7 @@ void FlowPainter::ways(ImDrawList& draw, const StageView& view, const StageFlow&
   for (const StagePair& pair : view.script.pair_sets[flow.pairs]) {
     const StagePath& path = view.script.paths[pair.path];
     const float seen = bright * (shown[path.from] || shown[path.to] ? 1 : 0.15f);
-    const Curve curve = curve_of(view, path);
+    const FlowCurve curve = curve_of(view, path);
     const float width = scaled(kThinnest + (kWidest - kThinnest) * flow.width * pair.width);
     const ImU32 band = with_alpha(color, static_cast<int>(105 * seen));
     if (path.between_nodes)
@@ -156,7 +156,7 @@ void FlowPainter::label(ImDrawList& draw, const StageView& view, const StageFlow
   }
   const float width = badge_width(font, words.c_str()), height = font * 1.25f;
   if (flow.microbatch >= 0) {  // beside the token, or below it where the way is short
-    const Curve way = curve_of(view, view.script.paths[pairs.front().path]);
+    const FlowCurve way = curve_of(view, view.script.paths[pairs.front().path]);
     if (way.length() > 6 * width)
       centre = way.at(progress(flow, view.time_ns) < 0.5f ? 0.75f : 0.25f);
     else
@@ -174,7 +174,7 @@ std::optional<uint32_t> FlowPainter::hit(const StageView& view, ImVec2 point) co
   float least = scaled(7);
   for (const uint32_t index : flows_) {
     for (const StagePair& pair : view.script.pair_sets[view.script.flows[index].pairs]) {
-      const Curve curve = curve_of(view, view.script.paths[pair.path]);
+      const FlowCurve curve = curve_of(view, view.script.paths[pair.path]);
       for (int i = 0; i <= 16; ++i) {
         const ImVec2 at = curve.at(static_cast<float>(i) / 16);
         const float distance = std::hypot(at.x - point.x, at.y - point.y);

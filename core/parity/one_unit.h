@@ -1,0 +1,14 @@
+// Changes numbers by one unit in the last place, up or down: what rounding may do to them. Thread rule: pure.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include "core/base/philox.h"
+#include "core/parity/global_slice.h"
+
+namespace ranklab {
+
+// `values` are the elements of `slice`, flat. The signs are drawn by place in the global tensor, so that all copies of
+// an element move alike. `unit`: relative.
+void move_by_one_unit(const at::Tensor& values, const GlobalSlice& slice, double unit, const RandomStream& stream);
+
+}  // namespace ranklab

@@ -1,0 +1,66 @@
+#include "core/parity/parity_memory.h"
+
+#include <algorithm>
+
+#include "core/base/dtype.h"
+#include "core/base/error.h"
+#include "core/base/system.h"
+#include "core/base/text.h"
+#include "core/runtime/memory_check.h"
+
+namespace ranklab {
+namespace {
+
+// Of a layer, in tensors of the hidden size: what its two norms, attention, MLP and itself read and give, and the
+// gradients of both.
+constexpr int64_t kTensorsOfLayer = 19, kOutsideOfLayers = 6;
+// Weights, gradients and moments are kept as they are, and weights and gradients twice.
+constexpr double kStatesKept = 1.5;
+// The reference runs four times; its tensors are put together in fp64, with a byte that says which are known.
+constexpr int64_t kReferenceRuns = 4, kWholeBytes = 9;
+
+int64_t activation_elements(const RunPlan& plan, int64_t step) {
+  const ModelConfig& m = plan.config.model;
+  const int64_t layers = m.num_layers + m.mtp_num_layers;
+  const int64_t copies = plan.sequence_parallel ? 1 : plan.mesh.size(Axis::kTp);
+  const int64_t wide = layers * kTensorsOfLayer + kOutsideOfLayers;
+  // A router's logits and a few tensors of what it has dispatched.
+  const int64_t routed = m.moe.enabled() ? layers * (3 * m.moe.num_experts + 4 * m.hidden_size) : 0;
+  return plan.tokens_of(step) * copies * (wide * m.hidden_size + routed);
+}
+
+int64_t element_bytes(const RunPlan& plan) { return size_bytes(plan.config.element_dtype()); }
+
+}  // namespace
+
+int64_t kept_bytes(const RunPlan& plan, int64_t steps) {
+  const auto states = static_cast<int64_t>(kStatesKept * static_cast<double>(fixed_bytes(plan)));
+  int64_t sum = 0;
+  for (int64_t step = 0; step < steps; ++step) sum += states + activation_elements(plan, step) * element_bytes(plan);
+  return sum;
+}
+
+void check_parity_memory(const RunPlan& plan, const RunPlan* reference, int64_t steps, int64_t available_bytes) {
+  const int64_t available = available_bytes > 0 ? available_bytes : system_memory_bytes("MemAvailable:");
+  if (available == 0) return;  // unknown: nothing is refused
+  const int64_t own = kept_bytes(plan, steps);
+  int64_t other = 0;
+  if (reference != nullptr) {
+    const int64_t once = kept_bytes(*reference, steps);
+    other = kReferenceRuns * once + once / element_bytes(*reference) * kWholeBytes;
+  }
+  const ModelConfig& m = plan.config.model;
+  std::string fix = steps > 1 ? "use --train-iters 1, " : "use ";
+  fix += "fewer --num-layers, a smaller --global-batch-size or --seq-length (bugs of a layout show in small models)";
+  if (reference != nullptr) fix += "; --audit needs no reference; train --watch keeps nothing";
+  RANKLAB_CHECK(own + other <= available, ErrorKind::kEnvironment, .where = "parity",
+                .what = "the tensors that are kept to be compared do not fit this machine",
+                .got = human_bytes(static_cast<double>(own)) + " of the run" +
+                       (other > 0 ? " and " + human_bytes(static_cast<double>(other)) + " of its reference" : "") +
+                       ": " + std::to_string(steps) + " steps of " +
+                       human_count(static_cast<double>(plan.tokens_per_step())) + " tokens, " +
+                       human_count(static_cast<double>(m.parameter_count())) + " parameters",
+                .want = "at most the available " + human_bytes(static_cast<double>(available)), .fix = fix);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,164 @@
+#include "core/parity/watch_layer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/base/philox.h"
+#include "core/base/text.h"
+#include "core/nn/scalar_type.h"
+#include "core/parallel/data/bucket_shard.h"
+#include "core/parity/microscope.h"
+#include "core/parity/piece_exchange.h"
+#include "core/runtime/gather_texts.h"
+#include "core/sim/aten.h"
+#include "core/sim/unseen_scope.h"
+
+namespace ranklab {
+namespace {
+
+// Layers larger than this are not brought to one rank.
+constexpr double kMostElements = 1 << 29;
+
+// Quantized products have scales of a whole tensor, of which ranks have parts; and where documents begin is known to
+// batches alone.
+bool can_compute_alone(const RunPlan& plan) {
+  const ModelConfig& m = plan.config.model;
+  const double elements = 16.0 * static_cast<double>(m.hidden_size) * static_cast<double>(m.hidden_size) *
+                          static_cast<double>(std::max<int64_t>(m.moe.num_experts, 1));
+  return plan.precision == nullptr && !plan.config.documents.any() && elements < kMostElements;
+}
+
+// In the frame of the microbatch: sequences count from its first.
+GlobalSlice shifted(GlobalSlice slice, int64_t first, int64_t sequences) {
+  slice.shape[1] = sequences;
+  for (int64_t& sequence : slice.positions[1]) sequence -= first;
+  return slice;
+}
+
+}  // namespace
+
+WatchedLayer::WatchedLayer(SentinelContext& context, std::shared_ptr<ModelProvider> provider)
+    : context_(context), provider_(std::move(provider)), possible_(can_compute_alone(context.plan)) {}
+
+void WatchedLayer::choose(int64_t step, int64_t count) {
+  const RunPlan& plan = context_.plan;
+  const RandomStream stream(plan.config.seed, RandomPurpose::kSample, "watch");
+  const auto draw = [&](int64_t which, int64_t below) {
+    return static_cast<int64_t>(
+        stream.below(static_cast<uint64_t>(2 * count + which), static_cast<uint64_t>(std::max<int64_t>(below, 1))));
+  };
+  step_ = step;
+  layer_ = count % plan.config.model.num_layers;
+  microbatch_ = draw(0, plan.microbatches_of(step));
+  dp_rank_ = draw(1, plan.dp());
+  first_sample_ = (dp_rank_ * plan.microbatches_of(step) + microbatch_) * plan.micro_batch_size;
+  weights_.clear();
+}
+
+bool WatchedLayer::takes(const TensorKey& key) const {
+  const bool activation =
+      key.phase == ParityPhase::kForward || (key.phase == ParityPhase::kBackward && key.kind != "grad");
+  return possible_ && activation && belongs(key.name) && context_.ctx.coordinate(Axis::kDp) == dp_rank_;
+}
+
+void WatchedLayer::keep_weights(const std::string& path, ModulePass pass) {
+  if (!possible_ || pass != ModulePass::kForward || path != this->path() || !weights_.empty()) return;
+  if (context_.ctx.tracer().microbatch() != microbatch_) return;
+  const UnseenScope unseen;
+  const auto keep = [&](const std::string& name, const char* kind, GlobalSlice slice, const at::Tensor& value) {
+    weights_[{step_, ParityPhase::kWeights, name, kind}].push_back(
+        {.rank = context_.ctx.global_rank(),
+         .slice = std::move(slice),
+         .value = value.detach().flatten().to(at::kCPU, value.scalar_type(), false, true)});
+  };
+  for (const Parameter* parameter : context_.model.registry().parameters())
+    if (belongs(parameter->name) && !is_away(parameter->data))
+      keep(parameter->name, "weight", parameter_slice(*parameter), parameter->data);
+  for (const auto& [name, buffer] : context_.model.buffers())
+    if (belongs(name)) keep(name, "buffer", whole_slice(buffer.sizes().vec()), buffer);
+}
+
+TensorPieces WatchedLayer::in_microbatch(const TensorPieces& mine) const {
+  TensorPieces pieces = weights_;
+  const int64_t sequences = context_.plan.micro_batch_size;
+  for (const auto& [key, of_key] : mine) {
+    if (!takes(key)) continue;
+    for (TensorPiece piece : of_key) {
+      piece.slice = shifted(std::move(piece.slice), first_sample_, sequences);
+      pieces[key].push_back(std::move(piece));
+    }
+  }
+  return pieces;
+}
+
+// The sum of the residual stream; without a norm in front of attention, its input.
+TensorKey WatchedLayer::input_of(const TensorPieces& pieces) const {
+  const TensorKey norm{step_, ParityPhase::kForward, path() + ".attention_norm", "residual stream"};
+  return pieces.contains(norm) ? norm : TensorKey{step_, ParityPhase::kForward, path() + ".attention", "input"};
+}
+
+LayerVerdict WatchedLayer::compared(TensorPieces pieces, double loss_scale) {
+  if (pieces.empty()) return {};
+  if (!alone_) alone_ = std::make_unique<OneRankLayer>(context_.plan, provider_, context_.ctx.device());
+  const LayerCase layer{.layer = layer_,
+                        .step = step_,
+                        .first_sample = first_sample_,
+                        .loss_scale = loss_scale,
+                        .pieces = pieces,
+                        .input = input_of(pieces),
+                        .grad = {step_, ParityPhase::kBackward, path(), "grad_output"}};
+  std::optional<ParityRecord> right = alone_->run(layer, 0), moved = alone_->run(layer, 1);
+  if (!right || !moved) return {};
+  const ParityReference reference(std::move(*right), {std::move(*moved)});
+  ParityRecord got{.title = "this run",
+                   .type = scalar_type(context_.plan.config.element_dtype()),
+                   .mesh = ParityMesh(context_.plan.mesh)};
+  std::erase_if(pieces, [](const auto& one) { return one.first.phase == ParityPhase::kWeights; });
+  got.tensors = std::move(pieces);
+  const ParityResult result = held_to(got, reference);
+  const TensorVerdict* worst = result.wrong() != nullptr ? result.wrong() : result.comparison.closest();
+  if (worst == nullptr) return {};
+  LayerVerdict verdict{.over = worst->worst.eps / worst->tolerance};
+  if (result.wrong() == nullptr) return verdict;
+  std::vector<std::string> ranks;
+  for (const int rank : worst->wrong_ranks) ranks.push_back(std::to_string(rank));
+  verdict.text = strprintf("%s (%s, microbatch %lld of dp rank %lld), %s %s: %.3g epsilons from what one rank computes",
+                           worst->key.text().c_str(), std::string(name(worst->key.phase)).c_str(),
+                           static_cast<long long>(microbatch_), static_cast<long long>(dp_rank_),
+                           ranks.size() == 1 ? "rank" : "ranks", join(ranks, ", ").c_str(), worst->worst.eps);
+  bool names_axis = false;
+  for (const Explanation& why : result.why) {
+    verdict.text += "; " + why.what;
+    names_axis |= !why.axes.empty();
+  }
+  if (!names_axis) verdict.text += "; computed over " + axes_of_layer();
+  return verdict;
+}
+
+// Whose ranks exchange something within a layer.
+std::string WatchedLayer::axes_of_layer() const {
+  std::vector<std::string> axes;
+  for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp})
+    if (context_.ctx.size(axis) > 1) axes.emplace_back(name(axis));
+  return axes.empty() ? "one rank" : join(axes, " and ");
+}
+
+LayerVerdict WatchedLayer::judge(const TensorPieces& mine, double loss_scale) {
+  if (!possible_) return {};
+  const UnseenScope unseen;
+  const c10::Device device = context_.ctx.control_device();
+  LayerVerdict verdict = compared(gather_pieces(in_microbatch(mine), context_.world, device), loss_scale);
+  weights_.clear();
+  const std::string told = std::isnan(verdict.over) ? "" : strprintf("%.17g ", verdict.over) + verdict.text;
+  for (const std::string& text : gather_texts(told, context_.world, device)) {
+    const size_t space = text.find(' ');
+    if (space == std::string::npos) continue;
+    verdict = {.over = std::stod(text.substr(0, space)), .text = text.substr(space + 1)};
+  }
+  return verdict;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,34 @@
+// A rank's optimizer that passes every call on: for those that stand between it and the engine and change some of them.
+// Thread rule: its rank's thread.
+#pragma once
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/runtime/components.h"
+
+namespace ranklab {
+
+class WrappedOptimizer : public RankOptimizer {
+ public:
+  explicit WrappedOptimizer(std::unique_ptr<RankOptimizer> inner) : inner_(std::move(inner)) {}
+  std::vector<OwnedState> owned_state() override { return inner_->owned_state(); }
+  std::vector<GradBucket> grad_buckets() const override { return inner_->grad_buckets(); }
+  int64_t updates() const override { return inner_->updates(); }
+  ZeroCounters zero_counters() const override { return inner_->zero_counters(); }
+  UpdateWatches* update_watches() override { return inner_->update_watches(); }
+  void restored(int64_t updates) override { inner_->restored(updates); }
+  void begin_step(int64_t num_microbatches) override { inner_->begin_step(num_microbatches); }
+  void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
+  void end_pass() override { inner_->end_pass(); }
+  double finish_step(double lr) override { return inner_->finish_step(lr); }
+  LossScaler* loss_scaler() override { return inner_->loss_scaler(); }
+
+ protected:
+  RankOptimizer& inner() { return *inner_; }
+
+ private:
+  std::unique_ptr<RankOptimizer> inner_;
+};
+
+}  // namespace ranklab
