@@ -105,8 +105,9 @@ class Search {
         if (next < request_.num_microbatches) actions.push_back(forward(rank, next++));
       }
     }
-    PlacedWeights placed =
-        place_weight_grads(std::move(order), costs_, {.memory_limit = 2.0 * request_.num_ranks, .patience = patience});
+    PlacedWeights placed = place_weight_grads(
+        std::move(order), costs_,
+        {.memory_limit = 2.0 * request_.num_ranks, .patience = patience, .patience_at_end = patience});
     const double makespan = placed.makespan;
     if (best_.schedule.ranks.empty() || makespan < best_.makespan) best_ = std::move(placed);
     return makespan;
