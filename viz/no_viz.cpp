@@ -1,5 +1,6 @@
 // Replaces the visualizer where it is not built: every call throws one error.
 #include "core/base/error.h"
+#include "viz/app/drawing_image.h"
 #include "viz/app/window.h"
 
 namespace ranklab::viz {
@@ -19,6 +20,7 @@ int run_window(const VizRequest&) { absent(); }
 void render_headless(const VizRequest&, const std::string&) { absent(); }
 void render_html(const VizRequest&, const std::string&) { absent(); }
 std::string render_text(const VizRequest&, int, bool) { absent(); }
+std::string png_of(const Drawing&, Ground) { absent(); }
 VizFrameTimes bench_viz_frames(size_t, int) { absent(); }
 
 }  // namespace ranklab::viz

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,12 +15,15 @@
 #include "cli/common/json_output.h"
 #include "cli/common/memory_json.h"
 #include "cli/common/model_text.h"
+#include "cli/common/picture_file.h"
 #include "cli/common/pipeline_text.h"
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
+#include "cli/model/model_picture.h"
 #include "cli/model/model_stats.h"
 #include "cli/model/roofline_text.h"
 #include "cli/model/saved_model.h"
+#include "cli/model/weight_histograms.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -72,7 +77,7 @@ std::string token_text(const RunPlan& plan, const ModelCounts& counts) {
         human_count(static_cast<double>(counts.mtp_active)).c_str(),
         human_count(counts.mtp_forward_flops_per_token).c_str());
   }
-  return text + "  KV cache  " + cache_text(plan) + "\n  made of   " + parts_text(m) + "\n\n";
+  return text + "  KV cache  " + cache_text(plan) + "\n  made of   " + parts_text(m) + "\n";
 }
 
 std::string module_text(const ModelConfig& m, const ModelCounts& counts, const Style& style) {
@@ -92,25 +97,30 @@ std::string module_text(const ModelConfig& m, const ModelCounts& counts, const S
                           static_cast<long>(counts.total + counts.mtp));
 }
 
+// Whose memory it is.
+std::string whose_text(const RunPlan& plan, const RankRecord& memory) {
+  return "of " + layout_text(plan, true) + ", " + std::string(name(plan.config.element_dtype())) + ", " +
+         (plan.config.parallel.pp > 1 ? strprintf("pipeline rank %d, the fullest", memory.pp_rank)
+                                      : std::string("every rank"));
+}
+
 std::string rank_text(const RunPlan& plan, const Style& style) {
   const StepRecord record = training_functions().record_step(plan);
   const RankRecord& memory = record.fullest();
-  const std::string whose = plan.config.parallel.pp > 1 ? strprintf("pipeline rank %d, the fullest", memory.pp_rank)
-                                                        : std::string("every rank");
   std::string parts;
   for (size_t c = 0; c < memory.at_peak.size(); ++c) {
     if (memory.at_peak[c] == 0) continue;
     parts += (parts.empty() ? "" : ", ") + std::string(name(static_cast<MemoryCategory>(c))) + " " +
              human_bytes(static_cast<double>(memory.at_peak[c]));
   }
-  return "  a rank    of " + layout_text(plan, true) + ", " + std::string(name(plan.config.element_dtype())) + ", " +
-         whose + ": " + style.bold(human_bytes(static_cast<double>(together(memory.at_peak)))) + "\n            " +
-         parts + strprintf(" (estimate of its fullest moment, within %.0f %%)\n", 100 * kPeakTolerance);
+  return "  a rank    " + whose_text(plan, memory) + ": " +
+         style.bold(human_bytes(static_cast<double>(together(memory.at_peak)))) + "\n            " + parts +
+         strprintf(" (estimate of its fullest moment, within %.0f %%)\n", 100 * kPeakTolerance);
 }
 
 std::string info_text(const RunPlan& plan, const Style& style) {
   const ModelCounts counts = counts_of(plan);
-  return style.bold(headline(plan, counts)) + "\n" + token_text(plan, counts) +
+  return style.bold(headline(plan, counts)) + "\n" + token_text(plan, counts) + "\n" +
          module_text(plan.config.model, counts, style) + rank_text(plan, style);
 }
 
@@ -175,7 +185,8 @@ nlohmann::ordered_json info_json(const RunPlan& plan) {
 struct Given {
   std::unique_ptr<ConfigOptions> options;
   std::string model;  // a preset, or a folder
-  bool json = false, markdown = false, stats = false, roofline = false;
+  std::string out, theme = "light";
+  bool json = false, markdown = false, stats = false, roofline = false, histograms = false, force = false;
 };
 
 // A folder's settings are overridden by flags.
@@ -185,11 +196,19 @@ SavedModel open_folder(Given& given) {
   return saved;
 }
 
-int run_info(Given& given) {
+// What of a model a command shows, beside the plan.
+struct Shown {
+  RunPlan plan;
+  SavedModel saved;                  // of a folder
+  std::vector<WeightGroup> weights;  // for histograms
+};
+
+Shown shown_of(Given& given) {
   const bool is_folder = std::filesystem::is_directory(given.model);
   RANKLAB_CHECK(is_folder || !given.stats, ErrorKind::kInvalidArgument, .where = "model info",
                 .what = "--stats are of weights, and a preset has none", .got = quote(given.model),
-                .want = "a checkpoint, or a Hugging Face folder", .fix = "pass a folder, or leave out --stats");
+                .want = "a checkpoint, or a Hugging Face folder",
+                .fix = "pass a folder, or --histograms, which draws the initial weights of a preset");
   SavedModel saved;
   if (is_folder) {
     saved = open_folder(given);
@@ -198,18 +217,53 @@ int run_info(Given& given) {
   }
   RunPlan plan = given.options->resolve(given.options->config());
   if (is_folder) plan.config.preset = given.model;  // the title above the table
-  const Style style = style_for(stdout);
-  std::string text = given.markdown ? info_markdown(plan) : info_text(plan, style);
-  if (given.roofline && !given.markdown) text += "\n" + roofline_text(plan, style);
+  std::vector<WeightGroup> weights;
+  if (given.histograms)
+    weights = is_folder ? saved_weight_groups(*saved.tensors, plan.config.model) : initial_weight_groups(plan.config);
+  return {std::move(plan), std::move(saved), std::move(weights)};
+}
+
+std::string output_of(const Given& given, const Shown& shown) {
   if (given.json) {
-    nlohmann::ordered_json data = info_json(plan);
-    if (given.roofline) data["roofline"] = roofline_json(plan);
-    if (given.stats) data["tensors"] = stats_json(*saved.tensors);
-    text = json_result(data, saved.notes);
-  } else if (given.stats) {
-    text += "\n" + stats_text(*saved.tensors, style);
+    nlohmann::ordered_json data = info_json(shown.plan);
+    if (given.roofline) data["roofline"] = roofline_json(shown.plan);
+    if (given.stats) data["tensors"] = stats_json(*shown.saved.tensors);
+    if (given.histograms) data["weights"] = histograms_json(shown.weights);
+    return json_result(data, shown.saved.notes);
   }
-  std::fputs(text.c_str(), stdout);
+  const Style style = style_for(stdout);
+  std::string text = given.markdown ? info_markdown(shown.plan) : info_text(shown.plan, style);
+  if (given.roofline && !given.markdown) text += "\n" + roofline_text(shown.plan, style);
+  if (given.stats) text += "\n" + stats_text(*shown.saved.tensors, style);
+  if (given.histograms) text += "\n" + histograms_text(shown.weights, style);
+  return text;
+}
+
+viz::Drawing drawing_of(const Given& given, const Shown& shown) {
+  const RunPlan& plan = shown.plan;
+  const ModelCounts counts = counts_of(plan);
+  const StepRecord record = training_functions().record_step(plan);
+  const RankRecord& memory = record.fullest();
+  ModelPictureParts parts{.title = headline(plan, counts),
+                          .rank = whose_text(plan, memory),
+                          .roofline = given.roofline,
+                          .weights = given.histograms ? &shown.weights : nullptr};
+  std::istringstream lines(token_text(plan, counts));
+  for (std::string line; std::getline(lines, line);) parts.facts.push_back(line.substr(2));
+  return viz::model_drawing(model_picture(plan, memory.at_peak, parts));
+}
+
+int run_info(Given& given) {
+  std::optional<PictureFile> picture;
+  if (!given.out.empty())
+    picture.emplace(given.out, "model info", ground_of(given.theme), given.force, std::vector{given.model});
+  const Shown shown = shown_of(given);
+  if (picture) {
+    picture->write(drawing_of(given, shown));
+    std::fprintf(stderr, "wrote %s\n", given.out.c_str());
+    if (!given.json) return 0;
+  }
+  std::fputs(output_of(given, shown).c_str(), stdout);
   return 0;
 }
 
@@ -220,7 +274,8 @@ CommandAction setup_model(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab model info llama_8b --tp 8\n  ranklab model info gpt2_124m --num-layers 24 --markdown\n"
-      "  ranklab model info deepseek_v3 --bf16 --hardware h200 --roofline");
+      "  ranklab model info deepseek_v3 --bf16 --hardware h200 --roofline\n"
+      "  ranklab model info gpt2_124m --roofline --histograms --out gpt2.png");
   CommandLine* info = app.add_subcommand("info", "parameters by module, FLOPs of a token, bytes of a rank");
   given->options = std::make_unique<ConfigOptions>(*info);
   info->add_option(
@@ -231,6 +286,11 @@ CommandAction setup_model(CommandLine& app) {
   info->add_flag("--roofline", given->roofline,
                  "what bounds training, prefill and decoding on --hardware, and how many ranks the experts need");
   info->add_flag("--stats", given->stats, "of a saved model: mean, deviation, largest, zeros and NaN of every tensor");
+  info->add_flag("--histograms", given->histograms,
+                 "how the weights of a saved model, or a preset's initial ones, are spread, by parameter");
+  info->add_option("--out", given->out, "draw all of this instead: a .png or an .svg")->type_name("FILE");
+  info->add_option("--theme", given->theme, "of the picture")->one_of({"light", "dark"});
+  info->add_flag("--force", given->force, "write --out over a file of that name");
   return [&app, info, given] {
     if (info->parsed()) return run_info(*given);
     std::printf("%s", app.help().c_str());

@@ -11,10 +11,6 @@ namespace {
 
 using LongUnsigned = unsigned long long;
 
-TensorStats stats_of(const TensorSource& tensors, const TensorInfo& tensor) {
-  return tensor_stats(tensor.type, tensors.read(tensor.name));
-}
-
 }  // namespace
 
 std::string stats_text(const TensorSource& tensors, const Style& style) {
@@ -25,11 +21,11 @@ std::string stats_text(const TensorSource& tensors, const Style& style) {
                                           "shape", "elements", "mean", "std", "largest", "zeros", "NaN", "inf")) +
                      "\n";
   for (const TensorInfo& tensor : tensors.tensors()) {
-    const TensorStats s = stats_of(tensors, tensor);
+    const ValueSpread s = tensor_stats(tensors, tensor);
     const std::string type(name(tensor.type)), shape = shape_text(tensor.shape);
     const std::string row = strprintf(
         "  %-*s %-4s %-15s %12llu %12.5g %12.5g %12.5g %8llu %6llu %6llu", names, tensor.name.c_str(), type.c_str(),
-        shape.c_str(), static_cast<LongUnsigned>(s.elements), s.mean, s.std, s.largest,
+        shape.c_str(), static_cast<LongUnsigned>(s.elements()), s.mean(), s.std(), s.largest(),
         static_cast<LongUnsigned>(s.zeros), static_cast<LongUnsigned>(s.nans), static_cast<LongUnsigned>(s.infinities));
     text += (s.nans + s.infinities > 0 ? style.bold(row) : row) + "\n";
   }
@@ -39,14 +35,14 @@ std::string stats_text(const TensorSource& tensors, const Style& style) {
 nlohmann::ordered_json stats_json(const TensorSource& tensors) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const TensorInfo& tensor : tensors.tensors()) {
-    const TensorStats s = stats_of(tensors, tensor);
+    const ValueSpread s = tensor_stats(tensors, tensor);
     rows.push_back({{"name", tensor.name},
                     {"dtype", name(tensor.type)},
                     {"shape", tensor.shape},
-                    {"elements", s.elements},
-                    {"mean", s.mean},
-                    {"std", s.std},
-                    {"largest", s.largest},
+                    {"elements", s.elements()},
+                    {"mean", s.mean()},
+                    {"std", s.std()},
+                    {"largest", s.largest()},
                     {"zeros", s.zeros},
                     {"nans", s.nans},
                     {"infinities", s.infinities}});

@@ -1,6 +1,7 @@
 #include "cli/model/roofline.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/config/state_types.h"
@@ -143,12 +144,25 @@ ExpertSpread spread_of(const RunPlan& plan, double bytes_per_parameter, double c
 
 }  // namespace
 
+const char* name(RooflinePhase phase) {
+  constexpr std::array<const char*, 3> kPhases = {"training", "prefill", "decode"};
+  return kPhases[static_cast<size_t>(phase)];
+}
+
 RooflinePoint roofline_point(const RunPlan& plan, const RooflineLoad& load) { return Sum(plan, load).made(); }
 
 std::vector<RooflinePoint> decode_sweep(const RunPlan& plan, int64_t most) {
   std::vector<RooflinePoint> points;
   for (int64_t sequences = 1; sequences <= most; sequences *= 2)
     points.push_back(roofline_point(plan, {RooflinePhase::kDecode, sequences, plan.config.model.seq_length}));
+  return points;
+}
+
+std::vector<RooflinePoint> roofline_points(const RunPlan& plan) {
+  const int64_t length = plan.config.model.seq_length;
+  std::vector<RooflinePoint> points = {roofline_point(plan, {RooflinePhase::kTraining, plan.micro_batch_size, length}),
+                                       roofline_point(plan, {RooflinePhase::kPrefill, 1, length})};
+  for (const RooflinePoint& point : decode_sweep(plan)) points.push_back(point);
   return points;
 }
 

@@ -12,6 +12,7 @@
 namespace ranklab {
 
 enum class RooflinePhase { kTraining, kPrefill, kDecode };
+const char* name(RooflinePhase phase);
 
 // A forward of `sequences` sequences: of `length` tokens, or in decoding of one token each behind `length` others.
 struct RooflineLoad {
@@ -43,6 +44,8 @@ constexpr double kFullRows = 64;
 RooflinePoint roofline_point(const RunPlan& plan, const RooflineLoad& load);
 // Decoding at the plan's sequence length, of 1, 2, 4 ... sequences; `most` is the last.
 std::vector<RooflinePoint> decode_sweep(const RunPlan& plan, int64_t most = 1024);
+// What `model info` shows: a micro-batch of training, one prompt, then decoding.
+std::vector<RooflinePoint> roofline_points(const RunPlan& plan);
 // FLOP per byte above which arithmetic bounds.
 double roofline_knee(const RunPlan& plan);
 

@@ -1,25 +1,10 @@
 #include "cli/model/roofline_text.h"
 
-#include <array>
-#include <vector>
-
 #include "cli/model/roofline.h"
 #include "core/base/text.h"
 
 namespace ranklab {
 namespace {
-
-constexpr std::array<const char*, 3> kPhases = {"training", "prefill", "decode"};
-const char* name(RooflinePhase phase) { return kPhases[static_cast<size_t>(phase)]; }
-
-// A micro-batch of training, one prompt, then decoding.
-std::vector<RooflinePoint> points_of(const RunPlan& plan) {
-  const int64_t length = plan.config.model.seq_length;
-  std::vector<RooflinePoint> points = {roofline_point(plan, {RooflinePhase::kTraining, plan.micro_batch_size, length}),
-                                       roofline_point(plan, {RooflinePhase::kPrefill, 1, length})};
-  for (const RooflinePoint& point : decode_sweep(plan)) points.push_back(point);
-  return points;
-}
 
 double reached_tflops(const RooflinePoint& point) { return point.theoretical_flops / point.seconds() * 1e-12; }
 
@@ -45,7 +30,7 @@ std::string spread_text(const RunPlan& plan, const char* what, const ExpertSprea
   } else {
     verdict = strprintf("fits with no --ep up to %ld", static_cast<long>(plan.config.model.moe.num_experts));
   }
-  return strprintf("  %-9s %s: %s\n", what, verdict.c_str(), parts.c_str());
+  return strprintf("%-9s %s: %s", what, verdict.c_str(), parts.c_str());
 }
 
 nlohmann::ordered_json point_json(const RooflinePoint& p) {
@@ -75,6 +60,11 @@ nlohmann::ordered_json spread_json(const ExpertSpread& spread) {
 
 }  // namespace
 
+std::vector<std::string> spread_lines(const RunPlan& plan) {
+  return {spread_text(plan, "decoding", smallest_decode_spread(plan)),
+          spread_text(plan, "training", smallest_training_spread(plan))};
+}
+
 std::string roofline_text(const RunPlan& plan, const Style& style) {
   const DType dtype = plan.config.element_dtype();
   std::string text =
@@ -87,9 +77,8 @@ std::string roofline_text(const RunPlan& plan, const Style& style) {
                                "FLOP", "on tensor", "as at peak", "weights", "activ.", "KV", "FLOP/byte", "bound",
                                "TFLOP/s", "tokens/s")) +
           "\n";
-  for (const RooflinePoint& point : points_of(plan)) text += row_text(point);
-  text += spread_text(plan, "decoding", smallest_decode_spread(plan));
-  text += spread_text(plan, "training", smallest_training_spread(plan));
+  for (const RooflinePoint& point : roofline_points(plan)) text += row_text(point);
+  for (const std::string& line : spread_lines(plan)) text += "  " + line + "\n";
   return text +
          style.dim(
              "    how: as if one GPU did all of the model's work; 'as at peak' are the operations at the "
@@ -99,7 +88,7 @@ std::string roofline_text(const RunPlan& plan, const Style& style) {
 
 nlohmann::ordered_json roofline_json(const RunPlan& plan) {
   nlohmann::ordered_json points = nlohmann::ordered_json::array();
-  for (const RooflinePoint& point : points_of(plan)) points.push_back(point_json(point));
+  for (const RooflinePoint& point : roofline_points(plan)) points.push_back(point_json(point));
   return {{"hardware", plan.profile.name},
           {"dtype", std::string(ranklab::name(plan.config.element_dtype()))},
           {"peak_flops", plan.profile.peak_flops(plan.config.element_dtype())},

@@ -2,6 +2,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "cli/common/style.h"
 #include "core/config/train_config.h"
@@ -9,6 +10,8 @@
 namespace ranklab {
 
 std::string roofline_text(const RunPlan& plan, const Style& style);
+// Over how many ranks experts must be spread, in decoding and in training.
+std::vector<std::string> spread_lines(const RunPlan& plan);
 nlohmann::ordered_json roofline_json(const RunPlan& plan);
 
 }  // namespace ranklab

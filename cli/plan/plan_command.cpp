@@ -63,11 +63,12 @@ CommandAction add_plan_search(CommandLine& app) {
       ->range(0.01, 1.0);
   app.add_option("--why", request->why, "a layout, \"--tp 8 --pp 4\": what it loses where")->type_name("FLAGS");
   app.add_option("--out", request->out,
-                 "write every planned layout as CSV, or as a picture of memory and step time (.svg); repeatable")
+                 "write every planned layout as CSV, or as a picture of memory and step time (.svg, .png); repeatable")
       ->one_value_each()
       ->type_name("FILE");
   app.add_option("--measure", request->measure, "run so many of the best for some steps on simulated ranks here")
       ->range(1, 100);
+  app.add_option("--theme", request->theme, "of the picture")->one_of({"light", "dark"});
   app.add_flag("--force", request->force, "write over a file that this command did not write");
   app.add_flag("--json", request->json, "print one JSON object");
   app.footer(

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "cli/common/terminal.h"
+#include "cli/plan/plan_workers.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -41,12 +43,15 @@ PlannedLayout LayoutPlanner::plan(const LayoutChoice& choice) const {
 
 std::vector<PlannedLayout> LayoutPlanner::search(int plans, const PinnedLayout& pinned) const {
   const bool shown = on_terminal(STDERR_FILENO);
+  training_functions();  // before there are workers, which thus have it
+  PlanWorkers workers(plans_at_once(), [this](const LayoutChoice& one) { return plan(one); });
+  int done = 0;
+  const auto tell = [&] {
+    if (shown) std::fprintf(stderr, "\r%d of at most %d plans ", std::min(++done, plans), plans);
+  };
   const std::vector<PlannedLayout> rows = search_layouts(
-      base_, profile_, {.bytes = most_bytes(), .plans = plans, .pinned = pinned},
-      [this](const LayoutChoice& one) { return plan(one); },
-      [&](int done, int of) {
-        if (shown) std::fprintf(stderr, "\r%d of at most %d plans ", done, of);
-      });
+      base_, profile_, {.bytes = most_bytes(), .plans = plans, .at_once = workers.size(), .pinned = pinned},
+      [&](const std::vector<LayoutChoice>& choices) { return workers.plan(choices, tell); });
   if (shown) std::fprintf(stderr, "\n");
   return rows;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/common/json_output.h"
+#include "cli/common/picture_file.h"
 #include "cli/common/table.h"
 #include "cli/plan/measure_layouts.h"
 #include "cli/plan/plan_layouts.h"
@@ -15,13 +16,12 @@
 #include "core/base/output_file.h"
 #include "core/base/text.h"
 #include "core/config/config_fields.h"
-#include "viz/model/front_svg.h"
+#include "viz/model/front_drawing.h"
 
 namespace ranklab {
 namespace {
 
 constexpr size_t kShownPlans = 10;
-constexpr const char* kPictureHead = "<!-- Written by ranklab plan search. -->\n";
 constexpr const char* kCsvHead = "layout,step_s,mfu,tokens_per_s_per_gpu,memory_gb,fits,refused\n";
 
 std::string rows_text(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows) {
@@ -117,9 +117,7 @@ nlohmann::ordered_json rows_json(const LayoutPlanner& search, const std::vector<
   return {{"rows", all}, {"measured", runs}};
 }
 
-bool is_picture(const std::string& path) { return path.ends_with(".svg"); }
-
-std::string front_text(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows) {
+viz::Drawing front_of(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows) {
   std::vector<viz::FrontPoint> points;
   for (const PlannedLayout& row : rows)
     if (row.refused.empty())
@@ -128,10 +126,9 @@ std::string front_text(const LayoutPlanner& search, const std::vector<PlannedLay
                         .bytes = row.bytes,
                         .on_front = search.fits(row) && on_front(rows, row, search.most_bytes())});
   const TrainConfig& c = search.base();
-  return kPictureHead +
-         viz::front_svg(strprintf("%s on %d x %s, %ld sequences a step", c.preset.c_str(), c.parallel.world,
-                                  search.profile().title.c_str(), static_cast<long>(c.global_batch_size)),
-                        points, search.most_bytes());
+  return viz::front_drawing(strprintf("%s on %d x %s, %ld sequences a step", c.preset.c_str(), c.parallel.world,
+                                      search.profile().title.c_str(), static_cast<long>(c.global_batch_size)),
+                            points, search.most_bytes());
 }
 
 void write_table(const std::string& path, const std::string& text) {
@@ -156,17 +153,24 @@ void check_open(const ConfigOptions& options) {
 
 int run_plan_search(const ConfigOptions& options, const SearchRequest& request) {
   check_open(options);
-  for (const std::string& path : request.out)
-    check_output({.path = path,
-                  .option = "--out",
-                  .own = [&] { return begins_with(path, is_picture(path) ? kPictureHead : kCsvHead); },
-                  .force = request.force});
+  std::vector<PictureFile> pictures;
+  for (const std::string& path : request.out) {
+    if (is_picture(path)) {
+      pictures.emplace_back(path, "plan search", ground_of(request.theme), request.force);
+    } else {
+      check_output({.path = path,
+                    .option = "--out",
+                    .own = [&] { return begins_with(path, kCsvHead); },
+                    .force = request.force});
+    }
+  }
   const LayoutPlanner search(options.config(), request.memory_share);
   if (!request.why.empty()) resolve(with_flags(search.base(), request.why));  // refused before the search
   const std::vector<PlannedLayout> rows = search.search(request.plans);
   search.require_fit(rows, "plan search");
+  for (const PictureFile& picture : pictures) picture.write(front_of(search, rows));
   for (const std::string& path : request.out)
-    write_table(path, is_picture(path) ? front_text(search, rows) : csv_text(search, rows));
+    if (!is_picture(path)) write_table(path, csv_text(search, rows));
   if (request.json) {
     std::fputs(json_result(rows_json(search, rows, measure_layouts(search, rows, request.measure))).c_str(), stdout);
     return 0;

@@ -10,7 +10,8 @@ namespace ranklab {
 
 struct SearchRequest {
   std::string why;               // flags of a layout to compare the best with; empty: none
-  std::vector<std::string> out;  // CSV files of all rows, or pictures of their front (.svg)
+  std::vector<std::string> out;  // CSV files of all rows, or pictures of their front
+  std::string theme = "light";   // of the pictures
   int measure = 0;               // how many of the best to run
   int plans = 48;
   double memory_share = 0.9;

@@ -22,4 +22,21 @@ CheckpointTensors::CheckpointTensors(const Checkpoint& checkpoint) : checkpoint_
     tensors_.push_back({name, tensor.type, tensor.shape});
 }
 
+void CheckpointTensors::read_blocks(const std::string& name,
+                                    const std::function<void(std::span<const std::byte>)>& visit) const {
+  constexpr int64_t kBlockBytes = int64_t{64} << 20;
+  const StoredTensor& stored = checkpoint_.tensor(name);
+  const auto width = static_cast<int64_t>(size_bytes(stored.type));
+  const TensorSlice all = whole_slice(stored.shape);
+  std::vector<std::byte> bytes;
+  for (int64_t begin = all.begin; begin < all.end; begin += kBlockBytes / width) {
+    TensorSlice block = all;
+    block.begin = begin;
+    block.end = std::min(all.end, begin + kBlockBytes / width);
+    bytes.resize(static_cast<size_t>(block.elements() * width));
+    checkpoint_.read(name, block, bytes);
+    visit(bytes);
+  }
+}
+
 }  // namespace ranklab

@@ -1,8 +1,10 @@
 // Whole tensors of a model by name, wherever they are stored: a folder of safetensors files, the shards of a
-// checkpoint, or another source seen through a mapping of names. One tensor is held at a time, so a model may be larger
-// than memory. Thread rule: one thread.
+// checkpoint, or another source seen through a mapping of names. One tensor is held at a time, of a checkpoint a block
+// of it where only that is wanted, so a model may be larger than memory. Thread rule: one thread.
 #pragma once
 #include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +27,12 @@ class TensorSource {
   virtual ~TensorSource() = default;
   virtual const std::vector<TensorInfo>& tensors() const = 0;              // by name, each once
   virtual std::vector<std::byte> read(const std::string& name) const = 0;  // row-major; throws kBadFile, kIo
-  virtual std::string where() const = 0;                                   // for messages: a path
+  // The same bytes in blocks of whole elements, in order.
+  virtual void read_blocks(const std::string& name,
+                           const std::function<void(std::span<const std::byte>)>& visit) const {
+    visit(read(name));
+  }
+  virtual std::string where() const = 0;  // for messages: a path
 
   const TensorInfo* find(const std::string& name) const;    // null when there is none
   const TensorInfo& tensor(const std::string& name) const;  // throws kBadFile
@@ -37,6 +44,8 @@ class CheckpointTensors : public TensorSource {
   explicit CheckpointTensors(const Checkpoint& checkpoint);  // which must outlive this
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   std::vector<std::byte> read(const std::string& name) const override { return checkpoint_.read(name); }
+  void read_blocks(const std::string& name,
+                   const std::function<void(std::span<const std::byte>)>& visit) const override;
   std::string where() const override { return checkpoint_.folder(); }
 
  private:

@@ -1,35 +1,25 @@
 #include "core/checkpoint/tensor_stats.h"
 
 #include <algorithm>
-#include <cmath>
+#include <vector>
 
 namespace ranklab {
 
-TensorStats tensor_stats(TensorType type, std::span<const std::byte> bytes) {
-  const uint64_t width = size_bytes(type);
-  TensorStats stats{.elements = bytes.size() / width};
-  const auto value = [&](uint64_t i) { return element_value(type, bytes.data() + i * width); };
-  uint64_t finite = 0;
-  double sum = 0;
-  for (uint64_t i = 0; i < stats.elements; ++i) {
-    const double x = value(i);
-    stats.nans += std::isnan(x) ? 1 : 0;
-    stats.infinities += std::isinf(x) ? 1 : 0;
-    stats.zeros += x == 0 ? 1 : 0;
-    if (!std::isfinite(x)) continue;
-    ++finite;
-    sum += x;
-    stats.largest = std::max(stats.largest, std::fabs(x));
+void add_elements(ValueSpread& spread, TensorType type, std::span<const std::byte> bytes) {
+  constexpr size_t kAtOnce = 1 << 14;
+  const size_t width = size_bytes(type), elements = bytes.size() / width;
+  std::vector<double> values;
+  for (size_t first = 0; first < elements; first += kAtOnce) {
+    values.resize(std::min(kAtOnce, elements - first));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = element_value(type, bytes.data() + (first + i) * width);
+    spread.add(values);
   }
-  if (finite == 0) return stats;
-  stats.mean = sum / static_cast<double>(finite);
-  double squares = 0;
-  for (uint64_t i = 0; i < stats.elements; ++i) {
-    const double x = value(i);
-    if (std::isfinite(x)) squares += (x - stats.mean) * (x - stats.mean);
-  }
-  stats.std = std::sqrt(squares / static_cast<double>(finite));
-  return stats;
+}
+
+ValueSpread tensor_stats(const TensorSource& tensors, const TensorInfo& tensor) {
+  ValueSpread spread;
+  tensors.read_blocks(tensor.name, [&](std::span<const std::byte> block) { add_elements(spread, tensor.type, block); });
+  return spread;
 }
 
 }  // namespace ranklab

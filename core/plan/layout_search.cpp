@@ -1,6 +1,7 @@
 #include "core/plan/layout_search.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ranklab {
 namespace {
@@ -10,9 +11,8 @@ constexpr size_t kRefined = 4;
 
 class Search {
  public:
-  Search(const TrainConfig& config, const HardwareProfile& profile, const SearchLimits& limits,
-         const std::function<PlannedLayout(const LayoutChoice&)>& plan, const std::function<void(int, int)>& progress)
-      : config_(config), profile_(profile), limits_(limits), plan_(plan), progress_(progress) {}
+  Search(const TrainConfig& config, const HardwareProfile& profile, const SearchLimits& limits, const LayoutPlans& plan)
+      : config_(config), profile_(profile), limits_(limits), plan_(plan) {}
 
   std::vector<PlannedLayout> run() {
     std::vector<LayoutChoice> first;
@@ -20,10 +20,12 @@ class Search {
       first.push_back(made_to_fit(one));
     sort_roughly(first);
     // Half of the plans for variety, the other half around the best of them.
-    for (const LayoutChoice& one : first) {
-      if (static_cast<int>(rows_.size()) >= limits_.plans / 2) break;
-      add(one);
-    }
+    std::vector<LayoutChoice> variety;
+    for (const LayoutChoice& one : first)
+      if (static_cast<int>(variety.size()) < limits_.plans / 2 && std::ranges::find(variety, one) == variety.end())
+        variety.push_back(one);
+    make_plans(variety, variety.size());
+    for (const LayoutChoice& one : variety) add(one);
     while (static_cast<int>(rows_.size()) < limits_.plans && refine()) {
     }
     return std::move(rows_);
@@ -53,15 +55,22 @@ class Search {
     return one;
   }
 
-  bool known(const LayoutChoice& one) const {
-    return std::ranges::any_of(rows_, [&](const PlannedLayout& row) { return row.choice == one; });
+  static bool among(const std::vector<PlannedLayout>& rows, const LayoutChoice& one) {
+    return std::ranges::find(rows, one, &PlannedLayout::choice) != rows.end();
   }
-  bool add(const LayoutChoice& one) {
-    if (known(one)) return false;
-    rows_.push_back(plan_(one));
+  // Plans the first of them that are not planned yet, so many at most.
+  void make_plans(const std::vector<LayoutChoice>& all, size_t most) {
+    std::vector<LayoutChoice> missing;
+    for (const LayoutChoice& one : all) {
+      const bool twice = among(planned_, one) || std::ranges::find(missing, one) != missing.end();
+      if (!twice && missing.size() < most) missing.push_back(one);
+    }
+    if (missing.empty()) return;
+    for (PlannedLayout& row : plan_(missing)) planned_.push_back(std::move(row));
+  }
+  void add(const LayoutChoice& one) {
+    rows_.push_back(*std::ranges::find(planned_, one, &PlannedLayout::choice));
     sort();
-    progress_(static_cast<int>(rows_.size()), limits_.plans);
-    return true;
   }
   bool fits(const PlannedLayout& row) const { return row.refused.empty() && row.bytes <= limits_.bytes; }
   void sort() {
@@ -96,33 +105,36 @@ class Search {
     return all;
   }
 
-  // Plans one more layout beside them; false: all are known.
+  // Adds one more layout beside them; false: all are known. Those behind it would come next if it changes nothing.
   bool refine() {
+    std::vector<LayoutChoice> coming;
     for (const LayoutChoice& from : promising()) {
       std::vector<LayoutChoice> beside = neighbours(config_, from);
       std::erase_if(beside, [&](const LayoutChoice& one) { return !limits_.pinned.holds(config_, one); });
       sort_roughly(beside);
       for (const LayoutChoice& one : beside)
-        if (add(one)) return true;
+        if (!among(rows_, one)) coming.push_back(one);
     }
-    return false;
+    if (coming.empty()) return false;
+    const auto left = static_cast<size_t>(limits_.plans) - rows_.size();
+    if (!among(planned_, coming[0])) make_plans(coming, std::min(left, static_cast<size_t>(limits_.at_once)));
+    add(coming[0]);
+    return true;
   }
 
   const TrainConfig& config_;
   const HardwareProfile& profile_;
   const SearchLimits& limits_;
-  const std::function<PlannedLayout(const LayoutChoice&)>& plan_;
-  const std::function<void(int, int)>& progress_;
+  const LayoutPlans& plan_;
+  std::vector<PlannedLayout> planned_;  // also those that are not reached yet
   std::vector<PlannedLayout> rows_;
 };
 
 }  // namespace
 
 std::vector<PlannedLayout> search_layouts(const TrainConfig& config, const HardwareProfile& profile,
-                                          const SearchLimits& limits,
-                                          const std::function<PlannedLayout(const LayoutChoice&)>& plan,
-                                          const std::function<void(int, int)>& progress) {
-  return Search(config, profile, limits, plan, progress).run();
+                                          const SearchLimits& limits, const LayoutPlans& plan) {
+  return Search(config, profile, limits, plan).run();
 }
 
 bool on_front(const std::vector<PlannedLayout>& rows, const PlannedLayout& row, double most_bytes) {

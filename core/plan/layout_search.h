@@ -1,6 +1,7 @@
 // Searches for the layout with the shortest step that fits a GPU: plans the candidates that are likely fast, then what
-// differs in one thing from the best of them, until nothing improves or so many were planned. Torch-free. Cost: a plan
-// each, some tenths of a second. Thread rule: pure but for its calls of `plan`.
+// differs in one thing from the best of them, until nothing improves or so many were planned. Where several are planned
+// side by side, those that would come next if nothing surprised are planned ahead; the result is the same. Torch-free.
+// Cost: a plan each, some tenths of a second. Thread rule: pure but for its calls of `plan`.
 #pragma once
 #include <functional>
 #include <string>
@@ -20,15 +21,17 @@ struct PlannedLayout {
 
 struct SearchLimits {
   double bytes = 0;  // that a rank may hold
-  int plans = 48;    // made at most
+  int plans = 48;    // made at most, but for those made ahead in vain
+  int at_once = 1;   // plans that are made side by side
   PinnedLayout pinned = {};
 };
 
-// RETURNS: every layout that was planned, those that fit first, the fastest first. `progress(planned, of)`.
+// Plans in the order of the choices.
+using LayoutPlans = std::function<std::vector<PlannedLayout>(const std::vector<LayoutChoice>&)>;
+
+// RETURNS: every layout that was planned, those that fit first, the fastest first.
 std::vector<PlannedLayout> search_layouts(const TrainConfig& config, const HardwareProfile& profile,
-                                          const SearchLimits& limits,
-                                          const std::function<PlannedLayout(const LayoutChoice&)>& plan,
-                                          const std::function<void(int, int)>& progress);
+                                          const SearchLimits& limits, const LayoutPlans& plan);
 
 // Whether no other row that fits is as fast and as small, and faster or smaller.
 bool on_front(const std::vector<PlannedLayout>& rows, const PlannedLayout& row, double most_bytes);

@@ -14,9 +14,9 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/base/value_histogram.h"
 #include "core/config/config_fields.h"
 #include "core/runtime/model_metrics.h"
-#include "core/runtime/sentinels/value_histogram.h"
 
 namespace ranklab {
 namespace {

@@ -101,6 +101,7 @@ class Table {
     row.shape = spec.shape;
     row.parts = spec.parts();
     row.split = spec.split;
+    row.init = spec.init;
     row.multiplies = spec.multiplies();
     row.is_gate = spec.is_gate;
     row.by_heads = spec.by_heads;
@@ -109,6 +110,7 @@ class Table {
     row.parameter = prefix + spec.name + ".bias";
     row.shape = {spec.shape.at(0)};
     row.split = spec.bias_split();
+    row.init = {InitKind::kZeros};
     row.multiplies = false;
     rows_.push_back(std::move(row));
   }

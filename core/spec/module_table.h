@@ -22,6 +22,7 @@ struct ModuleRow {
   int64_t per_layer = 1;         // experts of a layer
   int64_t active_per_layer = 1;  // of them, those active for a token
   ModuleSplit split = ModuleSplit::kReplicated;
+  Init init = {};           // the values that training starts from
   bool multiplies = false;  // tokens are multiplied by it (a GEMM): 2 FLOPs per element and token forward
   bool is_gate = false;     // of tokens or experts: its GEMM is in fp32, whatever the precision
   bool by_heads = false;    // replicated on every tp rank, which uses it only for its own heads

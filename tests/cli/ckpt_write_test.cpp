@@ -259,5 +259,33 @@ TEST(ModelInfoOfAFolder, OfAFolderIsThatOfItsSettings) {
               AllOf(HasSubstr("exp_avg_sq/final_norm.weight"), HasSubstr("zeros")));
 }
 
+// A step with a learning rate of 0 leaves the initial weights, which a preset's histograms are drawn of anew: the same
+// in every bin, whatever layout wrote them.
+TEST(ModelInfoOfAFolder, HistogramsOfInitialWeightsAreThoseOfAPreset) {
+  const auto weights = [](const std::string& of) {
+    return nlohmann::json::parse(shell("model info --json --histograms " + of)).at("data").at("weights");
+  };
+  const std::string experts = std::string(kExperts) + " --seed 7";
+  const nlohmann::json drawn = weights(experts);
+  EXPECT_GT(drawn.size(), 20u);
+  const std::string folder =
+      saved(experts, "--world-size 4 --tp 2 --pp 2 --ep 2 --lr 0 --min-lr 0 --weight-decay 0", "drawn");
+  const nlohmann::json stored = weights(folder);
+  ASSERT_EQ(stored.size(), drawn.size());
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    const nlohmann::json &want = drawn[i], &got = stored[i];
+    for (const char* exact : {"parameter", "tensors", "elements", "min", "max", "zeros", "outlier_share", "histogram"})
+      EXPECT_EQ(got.at(exact), want.at(exact)) << want.at("parameter") << " " << exact;
+    for (const char* near : {"mean", "std", "kurtosis"})
+      EXPECT_NEAR(got.at(near).get<double>(), want.at(near).get<double>(), 1e-9) << want.at("parameter");
+    double counted = 0;
+    for (const nlohmann::json& count : want.at("histogram").at("counts")) counted += count.get<double>();
+    EXPECT_EQ(counted, want.at("elements").get<double>());
+  }
+  EXPECT_NE(weights(kExperts), drawn) << "of another seed";
+  EXPECT_THAT(shell("model info --histograms " + folder),
+              AllOf(HasSubstr("layers.*.mlp.experts.*.gate_up.weight"), HasSubstr("kurtosis"), HasSubstr("outliers")));
+}
+
 }  // namespace
 }  // namespace ranklab

@@ -101,7 +101,7 @@ const Example kExamples[] = {
     {"plan memory|TINY"},
     {"plan run|TINY"},
     {"zero map|TINY --world-size 2 --tp 1 --zero-stage 1"},
-    {"model info|gpt_tiny"},
+    {"model info|gpt_tiny --histograms"},
     {"precision table|e4m3"},
     {"precision quantize|'normal(0,1)'"},
     {"precision recipes|nvfp4"},

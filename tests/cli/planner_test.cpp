@@ -2,6 +2,7 @@
 // tests/plan/published_runs.json cites.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <cmath>
 #include <numeric>
@@ -113,10 +114,24 @@ TEST(Planner, AnotherMachineIsAFewWords) {
   EXPECT_GT(step("--software eager"), 1.1 * step(""));
 }
 
-// What the search says of its best layout is what a plan of it says.
+// Runs it where one core is allowed.
+Outcome on_one_core(const std::string& arguments) {
+  cpu_set_t all, one;
+  CPU_ZERO(&one);
+  EXPECT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core)
+    if (CPU_ISSET(core, &all)) CPU_SET(core, &one);
+  EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  Outcome run = ranklab(arguments);
+  EXPECT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  return run;
+}
+
+// What the search says of its best layout is what a plan of it says; and processes beside each other say what one does.
 TEST(Planner, TheSearchPutsTheFastestThatFitsFirst) {
   const std::string model = "--preset llama_1b --bf16 --gbs 32 ";
   const auto rows = data_of("plan search --world-size 8 --plans 8 " + model).at("rows");
+  EXPECT_EQ(answer_of(on_one_core("plan search --json --world-size 8 --plans 8 " + model)).at("rows"), rows);
   ASSERT_LE(rows.size(), 8u);
   double last = 0;
   for (const auto& row : rows) {

@@ -115,5 +115,22 @@ TEST(Roofline, IsATableInWords) {
   EXPECT_THAT(ranklab("model info gpt2_124m").output, testing::Not(testing::HasSubstr("roofline")));
 }
 
+TEST(Roofline, IsDrawnWithTheModelAndItsWeights) {
+  const std::string picture = testing::TempDir() + "/model.svg", png = testing::TempDir() + "/model.png";
+  const std::string tiny = "model info gpt_tiny --roofline --histograms --force --out ";
+  EXPECT_EQ(ranklab(tiny + picture).output, "");
+  const std::string svg = text_of_file(picture);
+  EXPECT_THAT(svg,
+              testing::AllOf(testing::StartsWith("<!-- Written by ranklab model info. -->"),
+                             testing::HasSubstr("layers.*.attention.qkv.weight"), testing::HasSubstr("roofline of"),
+                             testing::HasSubstr("memory of a rank"), testing::HasSubstr("kurtosis 3"),
+                             testing::HasSubstr("decoding of as many sequences"), testing::HasSubstr(">1024</text>")));
+  EXPECT_THAT(svg, testing::Not(testing::HasSubstr("nan")));
+  EXPECT_EQ(ranklab(tiny + png + " --theme dark").exit_code, 0);
+  EXPECT_THAT(text_of_file(png), testing::HasSubstr("PNG"));
+  EXPECT_EQ(ranklab("model info gpt_tiny --out " + picture).exit_code, 0) << "it may replace what it wrote";
+  EXPECT_THAT(text_of_file(picture), testing::Not(testing::HasSubstr("roofline of")));
+}
+
 }  // namespace
 }  // namespace ranklab

@@ -78,20 +78,25 @@ PlannedLayout toy_plan(const LayoutChoice& l) {
   return row;
 }
 
+template <typename Plan>
+LayoutPlans one_by_one(const Plan& plan) {
+  return [plan](const std::vector<LayoutChoice>& choices) {
+    std::vector<PlannedLayout> rows;
+    for (const LayoutChoice& one : choices) rows.push_back(plan(one));
+    return rows;
+  };
+}
+
 TEST(LayoutSearch, FindsTheBestThatFits) {
   const TrainConfig config = searched(16, 64);
   const HardwareProfile h100 = load_hardware_profile("h100-sxm");
-  int planned = 0, last = 0;
-  const std::vector<PlannedLayout> rows = search_layouts(
-      config, h100, {.bytes = 72e9, .plans = 60},
-      [&](const LayoutChoice& one) {
-        ++planned;
-        return toy_plan(one);
-      },
-      [&](int done, int of) {
-        EXPECT_EQ(done, ++last);
-        EXPECT_EQ(of, 60);
-      });
+  int planned = 0;
+  const std::vector<PlannedLayout> rows =
+      search_layouts(config, h100, {.bytes = 72e9, .plans = 60}, one_by_one([&](const LayoutChoice& one) {
+                       ++planned;
+                       return toy_plan(one);
+                     }));
+  EXPECT_EQ(planned, static_cast<int>(rows.size()));
   EXPECT_LE(planned, 60);
   const LayoutChoice& best = rows.front().choice;
   EXPECT_EQ(best.tp, 4);
@@ -113,7 +118,7 @@ TEST(LayoutSearch, RefinesOtherSizesToo) {
     return row;
   };
   const auto rows = search_layouts(searched(16, 64), load_hardware_profile("h100-sxm"), {.bytes = 72e9, .plans = 60},
-                                   plan, [](int, int) {});
+                                   one_by_one(plan));
   EXPECT_EQ(rows.front().choice.tp, 1);
   EXPECT_EQ(rows.front().choice.micro_batch, 2);
 }
@@ -121,7 +126,7 @@ TEST(LayoutSearch, RefinesOtherSizesToo) {
 TEST(LayoutSearch, WhatIsPinnedStays) {
   const PinnedLayout pinned{.tp = 4, .zero_stage = 2, .recompute = "selective"};
   const auto rows = search_layouts(searched(16, 64), load_hardware_profile("h100-sxm"),
-                                   {.bytes = 72e9, .plans = 40, .pinned = pinned}, toy_plan, [](int, int) {});
+                                   {.bytes = 72e9, .plans = 40, .pinned = pinned}, one_by_one(toy_plan));
   EXPECT_GT(rows.size(), 5u);
   for (const PlannedLayout& row : rows) {
     EXPECT_EQ(row.choice.tp, 4);
@@ -132,6 +137,36 @@ TEST(LayoutSearch, WhatIsPinnedStays) {
   const TrainConfig config = searched(16, 64);
   for (const LayoutChoice& one : layout_candidates(config, load_hardware_profile("h100-sxm"), replicas))
     EXPECT_EQ(one.tp * one.pp, 2) << one.flags();
+}
+
+// Side by side the search plans ahead what may not be needed, and finds the same rows in the same order; and no layout
+// of all that divide is better than its best.
+TEST(LayoutSearch, IsTheSameHoweverManyArePlannedAtOnce) {
+  const HardwareProfile h100 = load_hardware_profile("h100-sxm");
+  for (const int plans : {7, 24, 60, 2000}) {
+    std::vector<std::string> alone;
+    for (const int at_once : {1, 2, 5, 16}) {
+      size_t largest = 0;
+      const auto toy = one_by_one(toy_plan);
+      const auto rows = search_layouts(searched(16, 64), h100, {.bytes = 72e9, .plans = plans, .at_once = at_once},
+                                       [&](const std::vector<LayoutChoice>& choices) {
+                                         largest = std::max(largest, choices.size());
+                                         return toy(choices);
+                                       });
+      std::vector<std::string> flags;
+      for (const PlannedLayout& row : rows) flags.push_back(row.choice.flags());
+      if (at_once == 1) alone = flags;
+      EXPECT_EQ(flags, alone) << plans << " plans, " << at_once << " at once";
+      EXPECT_GE(largest, static_cast<size_t>(std::min(at_once, plans / 2)));
+      if (plans < 2000) continue;
+      for (LayoutChoice one : layout_candidates(searched(16, 64), h100))
+        for (const int64_t batch : {1, 2, 4, 8}) {
+          one.micro_batch = batch, one.recompute = "full", one.schedule = "zb-h1";
+          const PlannedLayout other = toy_plan(one);
+          EXPECT_TRUE(!other.refused.empty() || other.step_s >= rows.front().step_s) << one.flags();
+        }
+    }
+  }
 }
 
 TEST(LayoutSearch, TheFrontIsWhatNothingBeatsInBoth) {

@@ -10,8 +10,8 @@
 #include <map>
 
 #include "core/base/error.h"
+#include "core/base/value_histogram.h"
 #include "core/runtime/model_metrics.h"
-#include "core/runtime/sentinels/value_histogram.h"
 #include "tests/cli/run_program.h"
 #include "tests/runtime/tiny_run.h"
 

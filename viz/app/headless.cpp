@@ -28,14 +28,6 @@ constexpr int kWidth = 1600, kHeight = 900;
 // Docking and tables settle over the first frames.
 constexpr int kFrames = 6;
 
-class SoftwareBackend {
- public:
-  SoftwareBackend() { start_software_renderer(); }
-  ~SoftwareBackend() { stop_software_renderer(); }
-  SoftwareBackend(const SoftwareBackend&) = delete;
-  SoftwareBackend& operator=(const SoftwareBackend&) = delete;
-};
-
 // The window, or a panel of it, as it would be drawn.
 class Painter {
  public:
@@ -69,7 +61,7 @@ class Painter {
 
   const VizRequest& request_;
   GuiContext gui_;
-  SoftwareBackend backend_;
+  SoftwareRenderer renderer_;
   Application app_;
 };
 

@@ -17,4 +17,13 @@ void start_software_renderer();
 // Call before ImGui::DestroyContext().
 void stop_software_renderer();
 
+// Both, for as long as it lives.
+class SoftwareRenderer {
+ public:
+  SoftwareRenderer() { start_software_renderer(); }
+  ~SoftwareRenderer() { stop_software_renderer(); }
+  SoftwareRenderer(const SoftwareRenderer&) = delete;
+  SoftwareRenderer& operator=(const SoftwareRenderer&) = delete;
+};
+
 }  // namespace ranklab::viz

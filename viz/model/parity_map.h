@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "viz/model/ground.h"
 #include "viz/model/palette.h"
 
 namespace ranklab::viz {
@@ -79,7 +80,6 @@ size_t level_of(const ParityRow& row, const ParityCell& cell);
 struct ParityPaint {
   Rgba fill, text;
 };
-enum class Ground : uint8_t { kLight, kDark };
 // `later`: of what follows from the first wrong tensor, which is nearer to the ground.
 ParityPaint parity_paint(size_t level, Ground ground, bool later);
 std::string words_of_level(size_t level);  // "10 to 100 times"

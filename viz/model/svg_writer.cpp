@@ -5,6 +5,13 @@
 
 namespace ranklab::viz {
 
+Rgba on_ground(Rgba colour, Ground ground) {
+  if (ground == Ground::kLight || !is_the_pages(colour)) return colour;
+  return colour == kInk ? 0xDEE3EA00 : colour == kRule ? 0x6B768300 : colour == kPaper ? 0x20262E00 : colour;
+}
+
+Rgba colour(Ground ground) { return ground == Ground::kLight ? 0xFFFFFFFF : 0x171A1FFF; }
+
 void SvgWriter::hatch(const std::string& id, Rgba colour, Texture texture) {
   const auto degrees = [&] {
     switch (texture) {
@@ -33,7 +40,7 @@ void SvgWriter::hatch(const std::string& id, Rgba colour, Texture texture) {
 std::string SvgWriter::filled(Rgba colour, const char* page_class) const {
   if (place_.in_page && is_the_pages(colour)) return std::string("class=\"") + page_class + "\"";
   const unsigned alpha = colour & 0xFFU;
-  std::string out = "fill=\"" + hex(colour) + "\"";
+  std::string out = "fill=\"" + hex(on_ground(colour, place_.ground)) + "\"";
   if (alpha != 0 && alpha != 0xFF) out += strprintf(" fill-opacity=\"%.3f\"", alpha / 255.0);
   return out;
 }
@@ -45,7 +52,7 @@ void SvgWriter::rect(double x, double y, double width, double height, Rgba fill,
   if (outlined)
     body_ += " stroke=\"#d55e00\" stroke-width=\"2\"";
   else if (!place_.in_page)
-    body_ += " stroke=\"#ffffff\" stroke-width=\"0.4\"";
+    body_ += " stroke=\"" + ground() + "\" stroke-width=\"0.4\"";
   body_ += title.empty() ? "/>\n" : "><title>" + as_markup(title) + "</title></rect>\n";
 }
 
@@ -57,8 +64,9 @@ void SvgWriter::pattern_rect(double x, double y, double width, double height, co
 }
 
 void SvgWriter::line(double x0, double y0, double x1, double y1, Rgba colour) {
-  const std::string stroke =
-      place_.in_page && is_the_pages(colour) ? "class=\"rule\"" : "stroke=\"" + hex(colour) + "\"";
+  const std::string stroke = place_.in_page && is_the_pages(colour)
+                                 ? "class=\"rule\""
+                                 : "stroke=\"" + hex(on_ground(colour, place_.ground)) + "\"";
   body_ += strprintf("<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" %s/>\n", x0, y0, x1, y1, stroke.c_str());
 }
 
@@ -78,8 +86,8 @@ std::string SvgWriter::document(double width, double height) const {
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
              "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n",
              width, height, width, height) +
-         "<defs>\n" + patterns_ + "</defs>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n" + body_ +
-         "</svg>\n";
+         "<defs>\n" + patterns_ + "</defs>\n<rect width=\"100%\" height=\"100%\" fill=\"" + ground() + "\"/>\n" +
+         body_ + "</svg>\n";
 }
 
 }  // namespace ranklab::viz

@@ -1,10 +1,11 @@
-// SVG output of the few shapes that our pictures use. Text remains text. A drawing is a file of its own, on white, or
-// part of a page, whose colours it then takes where a colour only means ink or paper: by the classes that
-// viz/html/report/report.css knows. Thread rule: one thread.
+// SVG output of the few shapes that our pictures use. Text remains text. A drawing is a file of its own, on white or
+// on a dark ground, or part of a page, whose colours it then takes where a colour only means ink or paper: by the
+// classes that viz/html/report/report.css knows. Thread rule: one thread.
 #pragma once
 #include <string>
 #include <string_view>
 
+#include "viz/model/ground.h"
 #include "viz/model/palette.h"
 
 namespace ranklab::viz {
@@ -13,12 +14,16 @@ namespace ranklab::viz {
 struct SvgPlace {
   bool in_page = false;
   std::string id = {};
-  std::string label = {};  // what it shows, for who cannot see it
+  std::string label = {};          // what it shows, for who cannot see it
+  Ground ground = Ground::kLight;  // of a file of its own
 };
 
 // Colours without a meaning: in a page, the page's.
 constexpr Rgba kInk = 0x33333300, kRule = 0x88888800, kPaper = 0xF4F4F400;
 constexpr bool is_the_pages(Rgba colour) { return (colour & 0xFFU) == 0; }
+// Those and the ground itself in a file of its own; others stay as they are.
+Rgba on_ground(Rgba colour, Ground ground);
+Rgba colour(Ground ground);
 
 class SvgWriter {
  public:
@@ -44,6 +49,7 @@ class SvgWriter {
  private:
   void add_text(double x, double y, int size, Rgba colour, std::string_view text, const char* anchor);
   std::string filled(Rgba colour, const char* page_class) const;
+  std::string ground() const { return hex(colour(place_.ground)); }
   SvgPlace place_;
   std::string patterns_;
   std::string body_;

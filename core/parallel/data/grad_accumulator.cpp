@@ -12,7 +12,9 @@ class Sequential : public GradAccumulator {
  public:
   int levels(int) const override { return 0; }
   void add(GradSum& sum, const at::Tensor& grad, int) const override {
-    if (std::exchange(sum.empty, false)) {
+    const bool first = std::exchange(sum.empty, false);
+    if (grad.is_meta()) return;  // shapes have no numbers to add, and this costs nothing
+    if (first) {
       sum.view.copy_(grad);
     } else {
       sum.view.add_(grad);

@@ -57,6 +57,11 @@ std::vector<at::Tensor> transposed(at::TensorList weights) {
   return out;
 }
 
+// On shapes there is nothing to compute, and the cost is that of the scope around all experts, of which a plan may have
+// thousands: none is multiplied. But fp16 products have a temporary result each (gemm.cpp), which the memory of a plan
+// counts.
+bool is_only_shapes(const at::Tensor& rows) { return rows.is_meta() && rows.scalar_type() != at::kHalf; }
+
 // Calls product(part of the result, expert, its rows) for each expert. RETURNS: the result [N, width].
 template <typename Product>
 at::Tensor by_expert(const at::Tensor& rows, const std::vector<int64_t>& counts, int64_t width,
@@ -88,16 +93,18 @@ struct ExpertProducts {
 
   at::Tensor forward(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                      const std::vector<at::Tensor>& weights) const {
-    if (quantizers.empty()) return products(rows_NI, counts, transposed(weights));
+    if (quantizers.empty() && !is_only_shapes(rows_NI)) return products(rows_NI, counts, transposed(weights));
     const CostScope cost = product_cost(rows_NI, weights[0].size(0), weights, quantizers);
+    if (quantizers.empty()) return at::empty({rows_NI.size(0), weights[0].size(0)}, rows_NI.options());
     return by_expert(rows_NI, counts, weights[0].size(0), [&](at::Tensor result, size_t expert, const at::Tensor& own) {
       result.copy_(quantizers[expert]->forward(own, weights[expert], rows()));
     });
   }
   at::Tensor input_grad(const at::Tensor& grad, const std::vector<int64_t>& counts,
                         const std::vector<at::Tensor>& weights) const {
-    if (quantizers.empty()) return products(grad, counts, weights);
+    if (quantizers.empty() && !is_only_shapes(grad)) return products(grad, counts, weights);
     const CostScope cost = product_cost(grad, weights[0].size(1), weights, quantizers);
+    if (quantizers.empty()) return at::empty({grad.size(0), weights[0].size(1)}, grad.options());
     return by_expert(grad, counts, weights[0].size(1), [&](at::Tensor result, size_t expert, const at::Tensor& own) {
       result.copy_(quantizers[expert]->input_grad(own, weights[expert], rows()));
     });
@@ -113,6 +120,10 @@ std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& r
   const MemoryScope memory(MemoryCategory::kGradients);
   const CostScope cost = product_cost(rows, grad.size(1), weights, products.quantizers);
   std::vector<at::Tensor> out(weights.size());
+  const bool only_shapes = products.quantizers.empty() && is_only_shapes(rows);
+  for (size_t expert = 0; expert < out.size() && only_shapes; ++expert)
+    out[expert] = at::empty(weights[expert].sizes(), grad.options());
+  if (only_shapes) return out;
   for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
     out[expert] = products.weight_grad(expert, grad.narrow(0, begin, count), rows.narrow(0, begin, count));
   });

@@ -14,7 +14,8 @@ constexpr double kUnknown = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;
 
 struct RankState {
-  size_t next = 0;  // index in its list of F and B
+  size_t forwards_end = 0;  // index behind its last F
+  size_t next = 0;          // index in its list of F and B
   double free = 0;
   double first = kUnknown;
   double held = 0;
@@ -32,6 +33,10 @@ class Player {
     forward_.assign(cells, kUnknown);
     backward_.assign(cells, kUnknown);
     share_ = schedule().stage_share();
+    for (size_t rank = 0; rank < lists_.size(); ++rank) {
+      const auto last = std::ranges::find(lists_[rank].rbegin(), lists_[rank].rend(), ActionKind::kF, &Action::kind);
+      ranks_[rank].forwards_end = static_cast<size_t>(lists_[rank].rend() - last);
+    }
   }
 
   PlacedWeights run() {
@@ -64,6 +69,10 @@ class Player {
     return schedule().is_last(a.stage) ? own : std::max(own, arrival(backward_, a.stage + 1, a.microbatch, rank));
   }
 
+  double patience_of(const RankState& r) const {
+    return r.next < r.forwards_end ? rules_.patience : rules_.patience_at_end;
+  }
+
   void decide(int rank, double time) {
     RankState& r = ranks_[static_cast<size_t>(rank)];
     const std::vector<Action>& list = lists_[static_cast<size_t>(rank)];
@@ -83,7 +92,7 @@ class Player {
       return queue_.push({r.free, rank});
     }
     const double own_weight = costs_.w * share_;
-    if (!r.pending.empty() && at - time >= rules_.patience * own_weight) return weight_grad_and_requeue(rank, time);
+    if (!r.pending.empty() && at - time >= patience_of(r) * own_weight) return weight_grad_and_requeue(rank, time);
     if (at == kUnknown) {
       r.asleep = true;
       r.free = time;

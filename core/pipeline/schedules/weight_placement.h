@@ -11,6 +11,8 @@ struct WeightPlacement {
   double memory_limit = 0;  // of a rank, in activations of a whole rank; 0: none
   // A rank whose next action is ready in less than this fraction of a W waits for it instead.
   double patience = 0;
+  // The same after its last F. W then compete with B that others wait for, and may come later.
+  double patience_at_end = 0;
 };
 
 struct PlacedWeights {

@@ -1,10 +1,14 @@
 // ZB-2p (Qi et al., arXiv 2401.10241): the warm-up of each rank and the positions of its W are searched for the given
 // costs, within twice the memory of 1F1B (2p activations on every rank; an activation between B and W counts
-// costs.weight_grad_memory). From a few starts, warm-ups are changed by one as long as that shortens the schedule; W
-// run where a rank would be idle (weight_placement.h).
-//   Reached on the paper's six settings: 0.0433, 0.0017, 0.0011, 0.0031, 0.0025, 0.0013 of the total, at or below its
-// own search; the first is the lower bound (p-1)(F+B+2c) - (m-1)W. Cost: at most kSearchCells cells are timed.
+// costs.weight_grad_memory). Warm-ups begin as those that let the first B climb with little delay (eager()), and as
+// ZB-H2's; both are changed by one as long as that shortens the schedule. W run where a rank would be idle
+// (weight_placement.h).
+//   Reached on nine of the paper's settings: 0.0433, 0.0017, 0.0011, 0.0031, 0.0025, 0.0013, 0.0033, 0.0025, 0.0018 of
+// the total, at or below its own search. Bounds: (p-1)(F+B+2c) - (m-1)W, the first's, and (p-1)(F+B+2c) - (2p-1)F, the
+// last's, since no more F fit before the first B. Cost: at most kSearchCells cells are timed.
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/schedules/placement.h"
@@ -25,7 +29,18 @@ class Search {
             8, kSearchCells / (static_cast<int64_t>(request.num_ranks) * request.num_microbatches))) {}
 
   Schedule run() {
+    constexpr int kDelays = 16;
+    std::vector<int> best;
+    double shortest = 0;
+    for (int delay = 0; delay <= kDelays; ++delay) {
+      const std::vector<int> warmup = eager(costs_.f * delay / kDelays);
+      const double makespan = time_of(warmup, 0);
+      if (!best.empty() && makespan >= shortest) continue;
+      best = warmup;
+      shortest = makespan;
+    }
     for (const double patience : {0.0, 0.97, 0.5}) {
+      climb(best, patience);
       for (const int extra : {0, -1}) climb(start(extra), patience);
     }
     return std::move(best_.schedule);
@@ -38,6 +53,22 @@ class Search {
     for (int rank = 0; rank < request_.num_ranks; ++rank)
       warmup.push_back(std::clamp(2 * (request_.num_ranks - rank) + extra, 1, most_));
     warmup.back() = 1;
+    return warmup;
+  }
+
+  // As many F on each rank as end before its first B comes, and one more where that delays this B by `delay` at most:
+  // with it goes all idle time that has come together so far. The first B leaves the last rank at once; hop by hop, a
+  // rank's wait grows by what F + B and two messages take longer than two F.
+  std::vector<int> eager(double delay) const {
+    std::vector<int> warmup(static_cast<size_t>(request_.num_ranks), 1);
+    double begin = costs_.f;  // of the first B, counted from the rank's first F
+    for (size_t rank = warmup.size() - 1; rank-- > 0;) {
+      const double comes = costs_.f + costs_.c + begin + costs_.b + costs_.c;
+      const double before = std::floor(comes / costs_.f), more = (before + 1) * costs_.f - comes;
+      const int count = static_cast<int>(std::min<double>(before + (more <= delay ? 1 : 0), most_));
+      warmup[rank] = std::max(count, warmup[rank + 1]);
+      begin = std::max(comes, warmup[rank] * costs_.f);
+    }
     return warmup;
   }
 
@@ -74,8 +105,9 @@ class Search {
         if (next < request_.num_microbatches) actions.push_back(forward(rank, next++));
       }
     }
-    PlacedWeights placed =
-        place_weight_grads(std::move(order), costs_, {.memory_limit = 2.0 * request_.num_ranks, .patience = patience});
+    PlacedWeights placed = place_weight_grads(
+        std::move(order), costs_,
+        {.memory_limit = 2.0 * request_.num_ranks, .patience = patience, .patience_at_end = patience});
     const double makespan = placed.makespan;
     if (best_.schedule.ranks.empty() || makespan < best_.makespan) best_ = std::move(placed);
     return makespan;

@@ -1,6 +1,8 @@
 // ZB-V (Qi et al., arXiv 2401.10241, section 6): two stages per rank, down and back up, so that rank 0 starts the
 // backward of what it forwarded last and every rank holds the same p activations. No bubble with F = B = W, c = 0 and
-// at least 2p-1 microbatches; (p-1)/2 of an F with p of them. With other costs W runs where a rank would be idle.
+// at least 2p-1 microbatches; (p-1)/2 of an F with p of them. With other costs W runs where a rank would be idle, and
+// behind the last F only where it would be for most of a W: a B that is late there makes every B behind it late, and a
+// percent of F or B decides which gaps are long enough for a W.
 #include <algorithm>
 
 #include "core/pipeline/schedules.h"
@@ -52,12 +54,14 @@ class Order {
 
 Schedule make_zb_v(const ScheduleRequest& request, const ScheduleCosts& costs) {
   PlacedWeights best;
-  for (const double patience : {0.0, 0.5, 1.0}) {
+  constexpr double kPatience[][2] = {{0, 0.8}, {0, 0.4}, {0, 0}, {0.5, 0.5}, {1, 1}};  // before and after the last F
+  for (const auto& [before, after] : kPatience) {
     Schedule order = v_shaped("zb-v", request);
     for (int rank = 0; rank < request.num_ranks; ++rank)
       order.ranks[static_cast<size_t>(rank)] = Order(rank, request).take();
     PlacedWeights placed = place_weight_grads(
-        std::move(order), costs, {.memory_limit = static_cast<double>(request.num_ranks), .patience = patience});
+        std::move(order), costs,
+        {.memory_limit = static_cast<double>(request.num_ranks), .patience = before, .patience_at_end = after});
     if (best.schedule.ranks.empty() || placed.makespan < best.makespan) best = std::move(placed);
   }
   return std::move(best.schedule);

@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/value_histogram.h"
 #include "core/runtime/sentinels/families.h"
 #include "core/runtime/sentinels/parameter_keys.h"
-#include "core/runtime/sentinels/value_histogram.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 

@@ -15,6 +15,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/viz/window/sample_traces.h"
 #include "viz/app/application.h"
+#include "viz/app/drawing_image.h"
 #include "viz/app/gui_context.h"
 #include "viz/app/image.h"
 #include "viz/app/window.h"
@@ -234,6 +235,26 @@ TEST_F(HeadlessTest, tells_a_step_line_by_line) {
 TEST_F(HeadlessTest, prints_text) {
   const std::string text = render_text({.traces = {trace_}, .go_to = "step=1"}, 100, false);
   EXPECT_THAT(text, HasSubstr("27.27 %"));  // (p-1)/(m+p-1) = 3/11
+}
+
+TEST(DrawingImage, has_two_pixels_to_one_of_its_svg) {
+  Drawing drawing;
+  drawing.width = 100, drawing.height = 60;
+  drawing.rect(10, 20, 30, 15, 0x206AD0FF);
+  drawing.text(50, 40, 12, kInk, "words");
+  const std::string png = png_of(drawing, Ground::kDark), path = temporary_path("drawing") + ".png";
+  EXPECT_EQ(png, png_of(drawing, Ground::kDark));
+  EXPECT_NE(png, png_of(drawing, Ground::kLight));
+  write_text_file(png, path);
+  const Image image = read_png(path);
+  std::filesystem::remove(path);
+  EXPECT_EQ(image.width, 200);
+  EXPECT_EQ(image.height, 120);
+  EXPECT_EQ(count(image, 0x206AD0FF), 60 * 30);
+  EXPECT_EQ(image.rgba[0], pixel_of(colour(Ground::kDark)));
+  EXPECT_GT(count(image, 0xDEE3EAFF), 20) << "of the letters";
+  drawing.height = 9000;
+  EXPECT_THROW(png_of(drawing, Ground::kDark), Error);
 }
 
 TEST_F(HeadlessTest, refuses_what_it_does_not_know) {

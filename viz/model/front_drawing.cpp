@@ -1,11 +1,11 @@
-#include "viz/model/front_svg.h"
+#include "viz/model/front_drawing.h"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/base/text.h"
 #include "viz/model/nice_step.h"
-#include "viz/model/svg_writer.h"
 
 namespace ranklab::viz {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr double kWidth = 860, kPlotHeight = 430, kLeft = 64, kRight = kWidth - 24, kTop = 52,
                  kBottom = kPlotHeight - 44;
 constexpr double kRow = 18, kGiB = 1024.0 * 1024 * 1024;
-constexpr int kText = 12, kSmall = 11, kMarks = 8;
+constexpr int kWordText = 12, kMarkText = 11, kMarks = 8;
 constexpr Rgba kFront = 0x0072B2FF, kOther = 0xB0B0B0FF, kLimit = 0xD55E00FF;
 
 class Front {
@@ -29,19 +29,21 @@ class Front {
     std::ranges::stable_sort(front_, {}, [](const FrontPoint* point) { return point->step_s; });
   }
 
-  std::string svg(const std::string& title) {
-    writer_.text(kLeft, 24, 15, kInk, title);
+  Drawing drawing(const std::string& title) {
+    drawing_.text(kLeft, 24, 15, kInk, title);
     axes();
     for (const FrontPoint& point : points_)
       if (!point.on_front) dot(point, kOther, 3);
     join();
     for (size_t i = 0; i < front_.size(); ++i) {
       dot(*front_[i], kFront, 5);
-      writer_.text(x(*front_[i]) + 8, y(*front_[i]) - 6, kText, kInk, std::to_string(i + 1));
-      writer_.text(kLeft, kPlotHeight + kRow * static_cast<double>(i + 1), kText, kInk,
-                   strprintf("%zu  ", i + 1) + front_[i]->name + ": " + words(*front_[i]));
+      drawing_.text(x(*front_[i]) + 8, y(*front_[i]) - 6, kWordText, kInk, std::to_string(i + 1));
+      drawing_.text(kLeft, kPlotHeight + kRow * static_cast<double>(i + 1), kWordText, kInk,
+                    strprintf("%zu  ", i + 1) + front_[i]->name + ": " + words(*front_[i]));
     }
-    return writer_.document(kWidth, kPlotHeight + kRow * (static_cast<double>(front_.size()) + 1));
+    drawing_.width = kWidth;
+    drawing_.height = kPlotHeight + kRow * (static_cast<double>(front_.size()) + 1);
+    return std::move(drawing_);
   }
 
  private:
@@ -56,45 +58,45 @@ class Front {
   void axes() {
     const double gib = nice_step(memory_, kMarks), seconds = nice_step(longest_, kMarks);
     for (int i = 0; i * gib <= memory_; ++i) {
-      writer_.line(across(i * gib), kBottom, across(i * gib), kBottom + 4, kRule);
-      writer_.centred_text(across(i * gib), kBottom + 17, kSmall, kInk, strprintf("%g", i * gib));
+      drawing_.line(across(i * gib), kBottom, across(i * gib), kBottom + 4, kRule);
+      drawing_.centred_text(across(i * gib), kBottom + 17, kMarkText, kInk, strprintf("%g", i * gib));
     }
     for (int i = 0; i * seconds <= longest_; ++i) {
-      writer_.line(kLeft - 4, up(i * seconds), kLeft, up(i * seconds), kRule);
-      writer_.right_text(kLeft - 8, up(i * seconds) + 4, kSmall, kInk, strprintf("%g", i * seconds));
+      drawing_.line(kLeft - 4, up(i * seconds), kLeft, up(i * seconds), kRule);
+      drawing_.right_text(kLeft - 8, up(i * seconds) + 4, kMarkText, kInk, strprintf("%g", i * seconds));
     }
-    writer_.line(kLeft, kBottom, kRight, kBottom, kRule);
-    writer_.line(kLeft, kTop, kLeft, kBottom, kRule);
-    writer_.right_text(kRight, kBottom + 34, kText, kInk, "memory of a rank, GiB");
-    writer_.text(kLeft + 8, kTop + 4, kText, kInk, "step, s");
-    writer_.line(across(most_), kTop, across(most_), kBottom, kLimit);
-    writer_.right_text(across(most_) - 6, kTop + 4, kSmall, kLimit, "fits up to here");
+    drawing_.line(kLeft, kBottom, kRight, kBottom, kRule);
+    drawing_.line(kLeft, kTop, kLeft, kBottom, kRule);
+    drawing_.right_text(kRight, kBottom + 34, kWordText, kInk, "memory of a rank, GiB");
+    drawing_.text(kLeft + 8, kTop + 4, kWordText, kInk, "step, s");
+    drawing_.line(across(most_), kTop, across(most_), kBottom, kLimit);
+    drawing_.right_text(across(most_) - 6, kTop + 4, kMarkText, kLimit, "fits up to here");
   }
 
   void dot(const FrontPoint& point, Rgba colour, double radius) {
-    writer_.rect(x(point) - radius, y(point) - radius, 2 * radius, 2 * radius, colour, false,
-                 point.name + ": " + words(point));
+    drawing_.rect(x(point) - radius, y(point) - radius, 2 * radius, 2 * radius, colour,
+                  point.name + ": " + words(point));
   }
 
   // What a layout of at most that memory takes at least: steps, not slopes.
   void join() {
     for (size_t i = 0; i + 1 < front_.size(); ++i) {
       const FrontPoint &fast = *front_[i], &small = *front_[i + 1];
-      writer_.line(x(fast), y(fast), x(fast), y(small), kFront);
-      writer_.line(x(fast), y(small), x(small), y(small), kFront);
+      drawing_.line(x(fast), y(fast), x(fast), y(small), kFront);
+      drawing_.line(x(fast), y(small), x(small), y(small), kFront);
     }
   }
 
   const std::vector<FrontPoint>& points_;
   double most_, memory_ = 0, longest_ = 0;
   std::vector<const FrontPoint*> front_;  // the fastest first
-  SvgWriter writer_;
+  Drawing drawing_;
 };
 
 }  // namespace
 
-std::string front_svg(const std::string& title, const std::vector<FrontPoint>& points, double most_bytes) {
-  return points.empty() ? "" : Front(points, most_bytes).svg(title);
+Drawing front_drawing(const std::string& title, const std::vector<FrontPoint>& points, double most_bytes) {
+  return Front(points, most_bytes).drawing(title);
 }
 
 }  // namespace ranklab::viz

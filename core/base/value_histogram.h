@@ -3,6 +3,8 @@
 // next, the exponent and two bits of a float's fraction; below 2^-32 elements count as zero, above 2^16 as the largest.
 // Torch-free. Thread rule: plain data.
 #pragma once
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -18,12 +20,20 @@ struct ValueHistogram {
   double least = 0, most = 0, elements = 0, sum = 0, squares = 0;
   std::vector<double> counts = {};  // of each bin
 
+  // Of quarters of powers of two from the least on: 0 is 2^-32.
+  static double edge(int64_t quarters) {
+    return std::ldexp(1.0 + static_cast<double>(quarters % kPerPower) / kPerPower,
+                      static_cast<int>(quarters / kPerPower + kLeastPower));
+  }
+  // The bin that holds a value, which is no NaN.
+  static int64_t bin(float x) {
+    constexpr int64_t kDropped = 21;  // of the 23 bits of a float's fraction
+    const int64_t quarters = std::bit_cast<uint32_t>(std::fabs(x)) >> kDropped;
+    const int64_t magnitude = std::clamp<int64_t>(quarters - (127 + kLeastPower) * kPerPower + 1, 0, kMagnitudes);
+    return kMagnitudes + (x < 0 ? -magnitude : magnitude);
+  }
   // The largest value of a bin.
   static double limit(int64_t bin) {
-    const auto edge = [](int64_t quarters) {
-      return std::ldexp(1.0 + static_cast<double>(quarters % kPerPower) / kPerPower,
-                        static_cast<int>(quarters / kPerPower + kLeastPower));
-    };
     const int64_t from_zero = bin - kMagnitudes;
     return from_zero < 0 ? -edge(-from_zero - 1) : edge(from_zero);
   }
