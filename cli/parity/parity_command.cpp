@@ -187,6 +187,7 @@ CommandAction setup_parity(CommandLine& app) {
       "  ranklab parity --cp 4 --params-dtype fp64 --against --cp 2\n"
       "  ranklab parity --tp 4 --inject norm-unreduced --out parity.html\n"
       "  ranklab parity --all --world-size 8\n"
+      "  ranklab parity --types --tp 4 --inject norm-unreduced\n"
       "The reference is one rank with the same global batches, or what --against says. It runs again twice "
       "with\n"
       "weights that differ by one unit in the last place, and with its microbatches in reverse: eight times the\n"

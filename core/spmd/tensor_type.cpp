@@ -116,7 +116,8 @@ TensorType TypeRules::product(const TensorType& type, const TensorType& operand,
 
 TensorType TypeRules::gradient(const TensorType& forward, const TensorType& grad) {
   TensorType out = grad;
-  out.same = partitions_.meet(grad.same, forward.same);
+  // Each rank has another part of what varies, and so of its gradient; summands have one gradient.
+  out.same = partitions_.meet(grad.same, partitions_.join(forward.same, forward.need));
   out.need = partitions_.join(forward.same, grad.need);
   out.have = partitions_.join(partitions_.meet(grad.same, forward.same), grad.have);
   return out;

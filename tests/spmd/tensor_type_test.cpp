@@ -129,6 +129,8 @@ TEST_F(Types, GradientsOfWhatIsTheSameAreSummedOnce) {
   rules.all_reduced(grad, Axis::kTp, fault);
   EXPECT_TRUE(fault) << "norm gradients where tp ranks have the same tokens";
   EXPECT_FALSE(rules.gradient(varying(), varying()).partial()) << "a shard's own";
+  EXPECT_EQ(rules.gradient(varying(), same_over(Axis::kTp)).same, RankPartitions::kApart) << "of other elements";
+  EXPECT_EQ(rules.gradient(partial_over(Axis::kTp), same_over(Axis::kTp)).same, over(Axis::kTp)) << "summands";
 }
 
 TEST_F(Types, TextNamesEachAxis) {
