@@ -12,6 +12,7 @@
 #include "cli/common/json_output.h"
 #include "cli/common/style.h"
 #include "cli/common/table.h"
+#include "cli/training_module.h"
 #include "core/base/text.h"
 #include "core/config/exhibit_config.h"
 #include "core/museum/exhibit.h"

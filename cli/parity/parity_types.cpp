@@ -75,7 +75,7 @@ int print(const ParityRequest& request, const nlohmann::ordered_json& data, cons
 
 std::shared_ptr<const TypeReport> types_of(const RunPlan& plan) { return types_of_step(plan, make_meta_world); }
 
-int run_all(const ConfigOptions& options, const ParityRequest& request) {
+int types_of_all(const ConfigOptions& options, const ParityRequest& request) {
   Table table({"layout", "operators", "gradients", "untyped", "first finding"});
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   size_t layouts = 0, wrong = 0;
@@ -101,7 +101,7 @@ int run_types(const ConfigOptions& options, const ParityRequest& request) {
                 .what = "types are followed on shapes, without numbers to compare or to draw",
                 .got = "--types with --audit, --dumps, --against or --out", .want = "the settings of a layout",
                 .fix = "leave the other option out");
-  if (request.all) return run_all(options, request);
+  if (request.all) return types_of_all(options, request);
   const TrainConfig config = options.config();
   const auto report = types_of(options.resolve(config));
   const bool wrong = !report->findings().empty();

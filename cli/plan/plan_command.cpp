@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "backends/meta/meta_world.h"
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
@@ -16,9 +17,13 @@
 #include "cli/train/dry_run.h"
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
+#include "core/base/output_file.h"
+#include "core/base/text.h"
 #include "core/config/requirements.h"
+#include "core/plan/record_step.h"
 #include "core/runtime/memory_check.h"
 #include "core/sim/memory_scope.h"
+#include "core/trace/chrome_writer.h"
 
 namespace ranklab {
 namespace {
@@ -39,16 +44,32 @@ TrainConfig planner_defaults() {
   return c;
 }
 
+// A rank of each stage stands for all that behave alike, and says for how many.
+void write_step(const std::string& path, const RunPlan& plan) {
+  std::vector<RankTrace> traces = record_step(plan, make_meta_world).traces;
+  const int alike = plan.mesh.world_size() / static_cast<int>(traces.size());
+  for (RankTrace& trace : traces)
+    if (alike > 1) trace.label += strprintf(" x%d", alike);
+  write_chrome_trace(path, traces, {.gpus_per_node = plan.gpus_per_node(), .title = plan.config.preset + ", planned"});
+  std::fprintf(stderr, "wrote %s: ranklab viz %s, or Perfetto\n", path.c_str(), path.c_str());
+}
+
 CommandAction add_plan_run(CommandLine& app) {
   auto options = std::make_shared<ConfigOptions>(app, planner_defaults());
-  auto json = std::make_shared<bool>(false);
+  auto json = std::make_shared<bool>(false), force = std::make_shared<bool>(false);
+  auto out = std::make_shared<std::string>();
   app.add_flag("--json", *json, "print one JSON object");
+  app.add_option("--out", *out, "write the step as a trace for ranklab viz: a rank of each stage, for all alike")
+      ->type_name("FILE");
+  app.add_flag("--force", *force, "write --out over a file of that name");
   app.footer(
       "Examples:\n  ranklab plan run --preset llama_8b --bf16 --world-size 64 --zero-stage 3 --gbs 128 --mbs 2\n"
       "  ranklab plan run --preset llama_1b --bf16 --hardware a100-80 --world-size 8 --gbs 64 --mbs 8");
-  return [options, json] {
+  return [options, json, out, force] {
+    if (!out->empty()) check_output({.path = *out, .option = "--out", .force = *force});
     const RunPlan plan = options->resolve(options->config());
     options->report_idle(plan);
+    if (!out->empty()) write_step(*out, plan);
     std::fputs((*json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str(), stdout);
     return 0;
   };

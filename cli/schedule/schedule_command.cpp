@@ -174,7 +174,8 @@ void add_request(CommandLine& app, Arguments& a) {
   add_model_options(app, o.model);
   app.add_option("--pair-factor", o.costs.pair_factor, "time of an overlapped F and BW, of both apart")
       ->capture_default_str();
-  app.add_option("--weight-grad-memory", o.costs.weight_grad_memory, "what W needs of an activation after B, 0 to 1")
+  app.add_option("--weight-grad-memory", o.costs.weight_grad_memory,
+                 "what W needs of an activation after B, 0 to 1; for limits of memory")
       ->capture_default_str();
 }
 void add_dialect(CommandLine& app, Arguments& a) {

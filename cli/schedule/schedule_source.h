@@ -17,8 +17,10 @@ struct ScheduleOptions {
   std::optional<int> num_ranks;  // 4 when not given
   std::optional<int> num_microbatches;
   std::optional<int> num_chunks;
-  ScheduleCosts costs;  // --f, --b, --w, --c
-  std::string trace;    // a file to take the costs from
+  // --f, --b, --w, --c. Of an activation W needs what it does in the 14.6B model of Qi et al. (arXiv 2401.10241,
+  // appendix): with all of it a search within a limit of memory places W where they fit, and not where ranks idle.
+  ScheduleCosts costs = {.weight_grad_memory = 0.432};
+  std::string trace;  // a file to take the costs from
   std::optional<PipelineCosts> of_trace;
   ScheduleModel model;  // or a model and a machine
   std::string dialect = "auto";

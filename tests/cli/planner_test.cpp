@@ -114,6 +114,23 @@ TEST(Planner, AnotherMachineIsAFewWords) {
   EXPECT_GT(step("--software eager"), 1.1 * step(""));
 }
 
+// Of 64 ranks the four that stand for their stages' are drawn, and their step is the one that the plan states.
+TEST(Planner, AStepIsATraceOfARankOfEachStage) {
+  const std::string file = testing::TempDir() + "/planned_step.json.gz";
+  const auto plan =
+      data_of("plan run --preset llama_1b --bf16 --world-size 64 --pp 4 --tp 2 --gbs 128 --force --out " + file);
+  EXPECT_THAT(ranklab("trace validate " + file).output, HasSubstr("sound"));
+  const auto ranks = data_of("trace stats " + file).at("ranks");
+  ASSERT_EQ(ranks.size(), 4u);
+  double longest = 0;
+  for (const auto& rank : ranks) {
+    EXPECT_THAT(rank.dump(), HasSubstr(" x16"));
+    longest = std::max(longest, rank.at("total_ns").get<double>());
+  }
+  const double step_ns = 1e6 * plan.at("estimate").at("virtual_step_ms").get<double>();
+  EXPECT_NEAR(longest / step_ns, 1, 0.02);
+}
+
 // Runs it where one core is allowed.
 Outcome on_one_core(const std::string& arguments) {
   cpu_set_t all, one;

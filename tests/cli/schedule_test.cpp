@@ -65,6 +65,9 @@ TEST_F(ScheduleCommand, SimulateTakesCosts) {
       "--weight-grad-memory 0.3665");
   EXPECT_LT(searched.at("bubble_of_total"), 0.00265);
   for (const double peak : searched.at("peak_memory")) EXPECT_LE(peak, 16 + 1e-9);
+  const std::string large = "simulate zb-2p --pp 16 --num-microbatches 64 --f 11.307 --b 11.254 --w 8.101 --c 0.379";
+  EXPECT_LT(schedule_data(large).at("bubble_of_total"), 0.00545) << "as published, without another option";
+  EXPECT_GT(schedule_data(large + " --weight-grad-memory 1").at("bubble_of_total"), 0.02);
   double all = 0;
   for (const auto& [cause, time] : paper.at("idle")[3].items()) all += time.get<double>();
   EXPECT_NEAR(all + 24 * (18.522 + 18.086 + 9.337), paper.at("end").get<double>(), 1e-6);

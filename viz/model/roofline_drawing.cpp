@@ -89,6 +89,10 @@ class Plot {
     names();
   }
 
+  static bool near(double x, double y, double other_x, double other_y) {
+    return std::fabs(x - other_x) < 30 && std::fabs(y - other_y) < 14;
+  }
+
   // Of a sweep where there is room: its points crowd where they stop to gain. Of the others above and below.
   void names() {
     double last_x = -1e9, last_y = -1e9, beside = -5;
@@ -99,8 +103,11 @@ class Plot {
         beside = 15;
         continue;
       }
-      const bool close = std::fabs(x - last_x) < 30 && std::fabs(y - last_y) < 14;
-      if (close && &point != &p_.points.back()) continue;
+      // The last one has its name in any case.
+      const bool is_last = &point == &p_.points.back();
+      const bool close =
+          near(x, y, last_x, last_y) || near(x, y, across(p_.points.back().intensity), up(p_.points.back().flops));
+      if (close && !is_last) continue;
       last_x = x, last_y = y;
       drawing_.text(x + 7, y + 13, kPointText, kInk, point.name);
     }
