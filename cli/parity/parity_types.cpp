@@ -58,19 +58,21 @@ std::string text_of(const std::string& layout, const TypeReport& report, const S
   return text;
 }
 
-int print(const ParityRequest& request, const nlohmann::ordered_json& data, const std::string& text, size_t wrong) {
+// `wrong`: what was found, "" where nothing was.
+int print(const ParityRequest& request, const nlohmann::ordered_json& data, const std::string& text,
+          const std::string& wrong) {
   if (!request.json) {
     std::fputs(text.c_str(), stdout);
-  } else if (wrong == 0) {
+  } else if (wrong.empty()) {
     std::fputs(json_result(data).c_str(), stdout);
   } else {
     const Error found(ErrorKind::kCheckFailed, {.where = "parity --types",
                                                 .what = "the types of tensors do not go together",
-                                                .got = std::to_string(wrong) + " layouts",
+                                                .got = wrong,
                                                 .fix = "see findings"});
     std::fputs(json_error(found, data, exit_code(found.kind())).c_str(), stdout);
   }
-  return wrong > 0 ? exit_code(ErrorKind::kCheckFailed) : 0;
+  return !wrong.empty() ? exit_code(ErrorKind::kCheckFailed) : 0;
 }
 
 std::shared_ptr<const TypeReport> types_of(const RunPlan& plan) { return types_of_step(plan, make_meta_world); }
@@ -90,7 +92,8 @@ int types_of_all(const ConfigOptions& options, const ParityRequest& request) {
   }
   const std::string text = request.json ? "" : table.for_stdout();
   return print(request, {{"layouts", rows}, {"wrong", wrong}},
-               text + strprintf("%zu layouts, %zu with findings\n", layouts, wrong), wrong);
+               text + strprintf("%zu layouts, %zu with findings\n", layouts, wrong),
+               wrong > 0 ? std::to_string(wrong) + " layouts" : "");
 }
 
 }  // namespace
@@ -104,9 +107,10 @@ int run_types(const ConfigOptions& options, const ParityRequest& request) {
   if (request.all) return types_of_all(options, request);
   const TrainConfig config = options.config();
   const auto report = types_of(options.resolve(config));
-  const bool wrong = !report->findings().empty();
+  const std::vector<TypeFinding> findings = report->findings();
   return print(request, json_of(layout_flags(config), *report),
-               text_of(layout_flags(config), *report, style_for(stdout)), wrong ? 1 : 0);
+               text_of(layout_flags(config), *report, style_for(stdout)),
+               findings.empty() ? "" : sentence(findings.front()));
 }
 
 }  // namespace ranklab

@@ -51,8 +51,10 @@ at::Tensor LinearProducts::input_grad(const at::Tensor& grad, const at::Tensor& 
 
 at::Tensor LinearProducts::weight_grad(const at::Tensor& grad, const at::Tensor& x) const {
   const MemoryScope memory(MemoryCategory::kGradients);
-  if (quantizer_ == nullptr) return plain_weight_grad(flat(grad), flat(x));
-  return quantizer_->weight_grad(flat(grad), flat(x), rows_);
+  at::Tensor grad_weight = quantizer_ == nullptr ? plain_weight_grad(flat(grad), flat(x))
+                                                 : quantizer_->weight_grad(flat(grad), flat(x), rows_);
+  if (TypeWatch* watch = type_watch_of_thread) watch->is_made_of(grad_weight, grad);
+  return grad_weight;
 }
 
 void LinearProducts::defer_weight_grads(WeightGradQueue& queue, const at::Tensor& weight, const at::Tensor& bias,

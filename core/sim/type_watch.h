@@ -46,7 +46,7 @@ class TypeWatch {
   virtual void is_partial_over(const at::Tensor& tensor, Axis axis) = 0;
   // The product of an operand and a parameter: contracted over what both are split over, it is a partial sum.
   virtual void is_product(const at::Tensor& result, const at::Tensor& operand, const at::Tensor& weight) = 0;
-  // Zeros to which this rank may add something that is made of the operand, or nothing.
+  // What a kernel of our own makes of the operand; or zeros to which this rank may add that, or nothing.
   virtual void is_made_of(const at::Tensor& result, const at::Tensor& operand) = 0;
   // This rank's part of the sum, over the ranks of the axis, of tensors like `summand`: where they travelled together
   // with others in one message.

@@ -1,6 +1,5 @@
 // The types of parameters' gradients: from where autograd leaves them, through buckets and reductions, to the norm and
 // the optimizer.
-#include <ranges>
 #include <utility>
 
 #include "core/spmd/type_checker_state.h"
@@ -23,7 +22,8 @@ void TypeChecker::add(const TypedParameter& parameter) {
 
 void TypeChecker::check_gradients() {
   // Roughly in the order of backward.
-  for (const State::Gradient* gradient : std::views::reverse(state_->made)) {
+  for (auto one = state_->made.rbegin(); one != state_->made.rend(); ++one) {
+    const State::Gradient* gradient = *one;
     if (!gradient->type) continue;
     TensorType type = *gradient->type;
     // Of a parameter that other ranks update, they sum the copies, too.

@@ -183,7 +183,7 @@ void TypeChecker::is_product(const at::Tensor& result, const at::Tensor& operand
 }
 
 void TypeChecker::is_made_of(const at::Tensor& result, const at::Tensor& operand) {
-  if (const std::optional<TensorType> type = state_->type_of(operand)) state_->tensors.set(result, {*type}, true);
+  if (state_->type_of(operand)) state_->tensors.set(result, {state_->made_of(result, {operand})}, true);
 }
 
 void TypeChecker::is_scattered_sum_of(const at::Tensor& result, const at::Tensor& summand, Axis axis) {

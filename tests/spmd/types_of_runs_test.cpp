@@ -92,6 +92,19 @@ TEST(TypesOfRuns, EveryLayoutOfExpertsIsRight) {
   }
 }
 
+TEST(TypesOfRuns, EveryPrecisionIsRight) {
+  for (const char* flag : {"--bf16", "--fp16", "--fp8"}) {
+    const std::vector<TrainConfig> layouts =
+        every_layout(config_of_flags({"--world-size", "8", "--num-layers", "4", "--num-experts", "8", flag}));
+    ASSERT_FALSE(layouts.empty());
+    const size_t every = all_cases() ? 1 : 24;
+    for (size_t i = 0; i < layouts.size(); i += every) {
+      SCOPED_TRACE(flag + (" " + layout_flags(layouts[i])));
+      expect_right(layouts[i]);
+    }
+  }
+}
+
 // The kernels of numbers are others than those of shapes.
 TEST(TypesOfRuns, RunsOnNumbersAreRightToo) {
   const FeatureSpace space = composition_space();

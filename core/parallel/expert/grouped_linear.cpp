@@ -129,6 +129,7 @@ std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& r
   });
   for (size_t expert = 0; expert < out.size(); ++expert) {
     if (!out[expert].defined()) out[expert] = at::zeros_like(weights[expert]);
+    if (TypeWatch* watch = type_watch_of_thread) watch->is_made_of(out[expert], grad);
   }
   return out;
 }
