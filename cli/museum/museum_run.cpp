@@ -123,7 +123,7 @@ int run_exhibits(const std::vector<const Exhibit*>& exhibits, const MuseumRunOpt
     rows.push_back(json_of(one));
     table.add({"`" + std::string(exhibit->name) + "`", exhibit->citation, loss_text(one.clean), loss_text(one.wrong),
                first_text(one.finding.result), one.finding.axis_text(), "`" + one.finding.result.smallest + "`",
-               strprintf("%.1f", one.seconds)});
+               one.types, strprintf("%.1f", one.seconds)});
     if (!options.json && !options.table) print_in_full(one);
   }
   if (options.json) std::fputs(json_result({{"exhibits", rows}}).c_str(), stdout);

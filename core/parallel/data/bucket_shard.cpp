@@ -7,6 +7,7 @@
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -62,7 +63,7 @@ void BucketShard::set_grads(const at::Tensor& shard) {
 
 at::Tensor BucketShard::updated() const {
   at::Tensor shard = at::zeros({elements()}, parameters_[layout_.places[0].item]->data.options().requires_grad(false));
-  if (shard.is_meta()) return shard;  // shapes have no numbers to copy
+  if (only_shapes(shard)) return shard;  // shapes have no numbers to copy
   for (const auto& piece : pieces_) {
     const at::Tensor own = piece->in(shard);
     if (piece->whole->unmade) {
@@ -84,7 +85,7 @@ void BucketShard::gather() {
     shard = updated();
   }
   at::Tensor whole = group_.all_gather(shard);
-  if (whole.is_meta()) return;
+  if (only_shapes(whole)) return;
   const NoCostScope no_cost;
   if (injected(InjectedBug::kStaleGather)) whole = of_last_step(whole);
   for (const BucketPlace& place : layout_.places)

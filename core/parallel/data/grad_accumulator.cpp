@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/sim/aten.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -13,7 +14,7 @@ class Sequential : public GradAccumulator {
   int levels(int) const override { return 0; }
   void add(GradSum& sum, const at::Tensor& grad, int) const override {
     const bool first = std::exchange(sum.empty, false);
-    if (grad.is_meta()) return;  // shapes have no numbers to add, and this costs nothing
+    if (only_shapes(grad)) return;
     if (first) {
       sum.view.copy_(grad);
     } else {

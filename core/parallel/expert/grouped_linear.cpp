@@ -60,7 +60,7 @@ std::vector<at::Tensor> transposed(at::TensorList weights) {
 // On shapes there is nothing to compute, and the cost is that of the scope around all experts, of which a plan may have
 // thousands: none is multiplied. But fp16 products have a temporary result each (gemm.cpp), which the memory of a plan
 // counts.
-bool is_only_shapes(const at::Tensor& rows) { return rows.is_meta() && rows.scalar_type() != at::kHalf; }
+bool is_only_shapes(const at::Tensor& rows) { return only_shapes(rows) && rows.scalar_type() != at::kHalf; }
 
 // Calls product(part of the result, expert, its rows) for each expert. RETURNS: the result [N, width].
 template <typename Product>
