@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
-#include <sstream>
 #include <tuple>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/parity/dump_metadata.h"
 
 namespace ranklab {
 namespace {
@@ -72,19 +71,10 @@ ParityMesh::ParityMesh(const std::vector<std::string>& coordinates) : places_(),
   for (const std::string& text : coordinates) {
     places_.push_back(filled(0));
     std::string label;
-    std::istringstream in(text == "one rank" ? "" : text);
-    for (std::string part; std::getline(in, part, ',');) {
-      std::array<char, 16> axis_name{};
-      int place = 0, size = 0;
-      const bool reads = std::sscanf(part.c_str(), " %15s %d of %d", axis_name.data(), &place, &size) == 3;
-      size_t axis = 0;
-      while (axis < sizes_.size() && axis_name.data() != name(static_cast<Axis>(axis))) ++axis;
-      RANKLAB_CHECK(reads && axis < sizes_.size() && place >= 0 && place < size, ErrorKind::kBadFile,
-                    .where = "coordinates", .what = "no coordinates of a rank", .got = quote(text),
-                    .want = "\"dp 0 of 2, tp 1 of 4\"", .fix = "write the axes as ranklab names them");
-      sizes_[axis] = size;
-      places_.back()[axis] = place;
-      label += (label.empty() ? "" : " ") + std::string(axis_name.data()) + std::to_string(place);
+    for (const AxisPlace& one : parse_coordinates(text)) {
+      sizes_[static_cast<size_t>(one.axis)] = one.size;
+      places_.back()[static_cast<size_t>(one.axis)] = one.place;
+      label += (label.empty() ? "" : " ") + std::string(ranklab::name(one.axis)) + std::to_string(one.place);
     }
     labels_.push_back(label.empty() ? "rank" + std::to_string(labels_.size()) : label);
   }

@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/safetensors.h"
+#include "core/parity/dump_metadata.h"
 #include "core/parity/epsilon.h"
 #include "core/sim/aten.h"
 
@@ -16,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-constexpr int64_t kMostElements = int64_t{1} << 33;  // of a global tensor
 
 at::ScalarType scalar_type_of(TensorType type, const std::string& where) {
   switch (type) {
@@ -146,56 +146,13 @@ class RankFile {
   }
 
   GlobalSlice slice_of(const std::string& name, const std::vector<int64_t>& local) const {
-    const Json json = metadata("slice/" + name);
-    if (json.is_null()) return whole_slice(local);
-    int64_t most = 1;
-    for (const int64_t size : local) most *= size;
-    try {
-      GlobalSlice slice = whole_slice(json.at("global_shape").get<std::vector<int64_t>>());
-      int64_t elements = 1;
-      for (const int64_t size : slice.shape) {
-        if (size < 0 || (size > 0 && elements > kMostElements / size)) throw std::out_of_range("global_shape");
-        elements *= size;
-      }
-      const auto add = [&](size_t dim, int64_t first, int64_t count, int64_t stride) {
-        const auto there = static_cast<int64_t>(slice.positions.at(dim).size());
-        if (count < 0 || count > most - there || first < 0 || first >= kMostElements || stride < 1 || stride > most)
-          throw std::out_of_range("no range of positions");
-        for (int64_t i = 0; i < count; ++i) slice.positions.at(dim).push_back(first + i * stride);
-      };
-      if (json.contains("dim"))
-        for (const Json& range : json.at("ranges"))
-          add(json.at("dim"), range.at(0), range.at(1).get<int64_t>() - range.at(0).get<int64_t>(), 1);
-      if (json.contains("positions"))
-        for (const Json& run : json.at("positions")) add(0, run.at(0), run.at(1), run.at(2));
-      if (json.contains("sequences")) {
-        const Json& range = json.at("sequences");
-        add(1, range.at(0), range.at(1).get<int64_t>() - range.at(0).get<int64_t>(), 1);
-      }
-      if (json.contains("dims"))
-        for (const auto& [dim, ranges] : json.at("dims").items())
-          for (const Json& range : ranges)
-            add(std::stoul(dim), range.at(0), range.at(1).get<int64_t>() - range.at(0).get<int64_t>(), 1);
-      if (json.contains("elements")) {
-        const int64_t cut = slice.elements();
-        slice.begin = json.at("elements").at(0);
-        slice.end = json.at("elements").at(1);
-        if (slice.begin < 0 || slice.end < slice.begin || slice.end > cut) throw std::out_of_range("elements");
-      }
-      return slice;
-    } catch (const std::logic_error& error) {
-      throw bad_slice(name, json, error.what());
-    } catch (const Json::exception& error) {
-      throw bad_slice(name, json, error.what());
-    }
-  }
-  Error bad_slice(const std::string& name, const Json& json, const char* why) const {
-    return {ErrorKind::kBadFile,
-            {.where = file_.path(),
-             .what = "the slice of " + quote(name) + " cannot be read: " + why,
-             .got = json.dump().substr(0, 120),
-             .want = "{\"global_shape\": [8, 32], \"dims\": {\"0\": [[4, 8]]}}",
-             .fix = "see docs/parity.md, Files of other programs"}};
+    const auto found = file_.metadata().find("slice/" + name);
+    if (found == file_.metadata().end()) return whole_slice(local);
+    DumpSlice slice = parse_dump_slice(found->second, local, file_.path(), name);
+    return {.shape = std::move(slice.shape),
+            .positions = std::move(slice.positions),
+            .begin = slice.begin,
+            .end = slice.end};
   }
 
   SafetensorsFile file_;

@@ -1,0 +1,32 @@
+// What the files of dumped tensors say in words: which part of a global tensor a tensor is, and where a rank is.
+// Anybody may have written them. Torch-free. Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/vocabulary.h"
+
+namespace ranklab {
+
+// As GlobalSlice (global_slice.h).
+struct DumpSlice {
+  std::vector<int64_t> shape;
+  std::vector<std::vector<int64_t>> positions;  // by dim; empty: all of it
+  int64_t begin = 0, end = -1;
+
+  int64_t cut_elements() const;  // of the positions, before `begin` and `end`
+};
+
+// Of a tensor with this local shape. `where`: the file, `name`: the tensor, for errors. Throws kBadFile.
+DumpSlice parse_dump_slice(const std::string& json, const std::vector<int64_t>& local, const std::string& where,
+                           const std::string& name);
+
+struct AxisPlace {
+  Axis axis = Axis::kWorld;
+  int place = 0, size = 1;
+};
+// Of "dp 0 of 2, tp 1 of 4" or "one rank". Throws kBadFile.
+std::vector<AxisPlace> parse_coordinates(const std::string& text);
+
+}  // namespace ranklab
