@@ -47,14 +47,10 @@ DoctorLine check_cores() {
 DoctorLine check_memory_available() {
   constexpr double kSmallest = 512.0 * (1 << 20), kComfortable = 2048.0 * (1 << 20);
   const double total = static_cast<double>(system_memory_bytes("MemTotal:"));
-  double available = static_cast<double>(system_memory_bytes("MemAvailable:"));
+  const double available = static_cast<double>(available_memory_bytes());
   const double group = number_in("/sys/fs/cgroup/memory.max", kUnlimited);
-  const double group_used = number_in("/sys/fs/cgroup/memory.current", 0);
   std::string value = human_bytes(available) + " available of " + human_bytes(total);
-  if (group < total) {
-    available = std::min(available, group - group_used);
-    value += ", the cgroup's limit is " + human_bytes(group);
-  }
+  if (group < total) value += ", the cgroup's limit is " + human_bytes(group);
   if (available < kSmallest) {
     return {Status::kMissing, "memory", value + "; want 512 MiB", "close programs, or train with fewer ranks", true};
   }

@@ -35,7 +35,7 @@ void check_weights_fit(RunPlan plan) {
   plan.config.sgd_momentum = 0;
   const int64_t weights = fixed_bytes(plan) / 2;  // without gradients
   const int64_t of_gpu = memory_of_ranks(plan.config);
-  const int64_t available = of_gpu > 0 ? of_gpu : system_memory_bytes("MemAvailable:");
+  const int64_t available = of_gpu > 0 ? of_gpu : available_memory_bytes();
   const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
   RANKLAB_CHECK(available == 0 || weights <= available, ErrorKind::kEnvironment, .where = "memory",
                 .what = "the weights of all simulated ranks do not fit this machine", .got = bytes(weights),

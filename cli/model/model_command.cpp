@@ -254,6 +254,10 @@ viz::Drawing drawing_of(const Given& given, const Shown& shown) {
 }
 
 int run_info(Given& given) {
+  RANKLAB_CHECK(given.out.empty() || (!given.markdown && (given.json || !given.stats)), ErrorKind::kInvalidArgument,
+                .where = "--out", .what = "a picture has no table of tensors and is no Markdown",
+                .got = given.markdown ? "--out with --markdown" : "--out with --stats",
+                .want = "--roofline or --histograms with it, or --json beside --stats", .fix = "leave one of them out");
   std::optional<PictureFile> picture;
   if (!given.out.empty())
     picture.emplace(given.out, "model info", ground_of(given.theme), given.force, std::vector{given.model});

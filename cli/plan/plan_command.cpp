@@ -21,8 +21,10 @@
 #include "core/base/text.h"
 #include "core/config/requirements.h"
 #include "core/plan/record_step.h"
+#include "core/plan/type_check.h"
 #include "core/runtime/memory_check.h"
 #include "core/sim/memory_scope.h"
+#include "core/spmd/type_report.h"
 #include "core/trace/chrome_writer.h"
 
 namespace ranklab {
@@ -69,6 +71,7 @@ CommandAction add_plan_run(CommandLine& app) {
     if (!out->empty()) check_output({.path = *out, .option = "--out", .force = *force});
     const RunPlan plan = options->resolve(options->config());
     options->report_idle(plan);
+    if (plan.config.check_gradient_types) types_of_step(plan, make_meta_world)->check();
     if (!out->empty()) write_step(*out, plan);
     std::fputs((*json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str(), stdout);
     return 0;

@@ -41,10 +41,11 @@ PlannedLayout LayoutPlanner::plan(const LayoutChoice& choice) const {
   return row;
 }
 
-std::vector<PlannedLayout> LayoutPlanner::search(int plans, const PinnedLayout& pinned) const {
+std::vector<PlannedLayout> LayoutPlanner::search(int plans, const PinnedLayout& pinned, int beside) const {
   const bool shown = on_terminal(STDERR_FILENO);
   training_functions();  // before there are workers, which thus have it
-  PlanWorkers workers(plans_at_once(), [this](const LayoutChoice& one) { return plan(one); });
+  PlanWorkers workers(std::max(1, plans_at_once() / std::max(1, beside)),
+                      [this](const LayoutChoice& one) { return plan(one); });
   int done = 0;
   const auto tell = [&] {
     if (shown) std::fprintf(stderr, "\r%d of at most %d plans ", std::min(++done, plans), plans);

@@ -23,7 +23,7 @@ class LayoutPlanner {
   static LayoutDetails details_of(const TrainConfig& config);
   PlannedLayout plan(const LayoutChoice& choice) const;
   // Tells a terminal how far it is.
-  std::vector<PlannedLayout> search(int plans, const PinnedLayout& pinned = {}) const;
+  std::vector<PlannedLayout> search(int plans, const PinnedLayout& pinned = {}, int beside = 1) const;
   // Throws kInvalidArgument unless the first row fits.
   void require_fit(const std::vector<PlannedLayout>& rows, const std::string& where) const;
 

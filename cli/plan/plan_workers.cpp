@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -91,7 +92,7 @@ std::optional<LayoutChoice> receive_choice(int socket) {
 }  // namespace
 
 int plans_at_once() {
-  const int64_t room = system_memory_bytes("MemAvailable:") / kPlanBytes;
+  const int64_t room = available_memory_bytes() / kPlanBytes;
   const auto cores = static_cast<int64_t>(std::thread::hardware_concurrency());
   return static_cast<int>(std::clamp<int64_t>(std::min(cores, room), 1, kMostAtOnce));
 }
@@ -122,10 +123,14 @@ void PlanWorkers::start_worker() {
 }
 
 void PlanWorkers::serve(int socket) const {
-  while (const auto choice = receive_choice(socket)) {
-    const PlannedLayout row = plan_(*choice);
-    const PlanNumbers numbers = {row.step_s, row.mfu, row.bytes};
-    if (!send_all(socket, &numbers, sizeof numbers) || !send_text(socket, row.refused)) break;
+  try {
+    while (const auto choice = receive_choice(socket)) {
+      const PlannedLayout row = plan_(*choice);
+      const PlanNumbers numbers = {row.step_s, row.mfu, row.bytes};
+      if (!send_all(socket, &numbers, sizeof numbers) || !send_text(socket, row.refused)) break;
+    }
+  } catch (...) {  // main() is the other process's, which sees this one end
+    ::_exit(1);
   }
   ::_exit(0);  // what this process inherited is the other's to flush
 }

@@ -69,6 +69,14 @@ int run(VizOptions& options, bool attaches) {
                 .where = "viz --attach", .what = "a run that goes on is shown in a window only",
                 .got = options.headless ? "--headless" : "--format text", .want = "a window",
                 .fix = "leave --attach out and give the trace that the run wrote, or use ranklab debug");
+  const std::string without = !options.html.empty()           ? "--html"
+                              : options.format == "text"      ? "--format text"
+                              : options.out.ends_with(".svg") ? "-o " + options.out
+                                                              : "";
+  RANKLAB_CHECK(options.request.parity.empty() || without.empty(), ErrorKind::kInvalidArgument, .where = "viz --parity",
+                .what = "what parity found is shown in the window and in pictures of it",
+                .got = "--parity with " + without, .want = "a window, or --headless -o FILE.png",
+                .fix = "leave one out, or use ranklab parity --out FILE.html or FILE.svg");
   if (options.request.traces.empty() && !attaches && options.request.parity.empty() &&
       std::filesystem::exists(kLastTrace))
     options.request.traces = {"last"};

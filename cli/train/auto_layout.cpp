@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/manifest.h"
 #include "core/checkpoint/run_folder.h"
+#include "core/comm/process_env.h"
 #include "core/config/config_fields.h"
 
 namespace ranklab {
@@ -154,7 +155,8 @@ std::string choose_layout(ConfigOptions& options) {
     }
   }
   const LayoutPlanner planner(config, kMemoryShare);
-  const std::vector<PlannedLayout> rows = planner.search(kPlans, pinned_by(options, config));
+  const std::vector<PlannedLayout> rows =
+      planner.search(kPlans, pinned_by(options, config), read_process_env().local_world_size);
   planner.require_fit(rows, kOrigin);
   rows.front().choice.apply(config);
   const std::vector<ConfigSetting> settings = settings_of(config, options, kOrigin);

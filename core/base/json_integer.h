@@ -4,6 +4,7 @@
 #include <concepts>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "core/base/error.h"
@@ -20,7 +21,7 @@ T json_integer(const auto& value, const char* name) {
   }
   throw Error(ErrorKind::kBadFile, {.where = "JSON",
                                     .what = std::string("\"") + name + "\" is no whole number in range",
-                                    .got = value.dump(),
+                                    .got = value.is_structured() ? std::string(value.type_name()) : value.dump(),
                                     .want = std::to_string(std::numeric_limits<T>::min()) + " to " +
                                             std::to_string(std::numeric_limits<T>::max()),
                                     .fix = "correct the file, or write it again"});

@@ -6,9 +6,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <sstream>
+#include <string>
 #include <system_error>
 
 #include "core/base/error.h"
@@ -26,6 +29,20 @@ int64_t bytes_of_row(const char* path, const std::string& field) {
     if (int64_t kilobytes = 0; words >> key >> kilobytes && key == field) return kilobytes * 1024;
   }
   return 0;
+}
+
+// What the limit of the cgroup (version 2) leaves; the largest number without one.
+int64_t left_by_cgroup() {
+  const std::string group = "/sys/fs/cgroup/";
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  int64_t limit = 0, used = 0, cache = 0;
+  if (!(std::istringstream(read_file_if_any(group + "memory.max")) >> limit)) return kNoLimit;  // "max", or no file
+  std::istringstream(read_file_if_any(group + "memory.current")) >> used;
+  std::istringstream rows(read_file_if_any(group + "memory.stat"));
+  std::string key;
+  for (int64_t bytes = 0; rows >> key >> bytes;)
+    if (key == "inactive_file") cache = bytes;
+  return std::max<int64_t>(limit - used + cache, 1);
 }
 
 }  // namespace
@@ -65,6 +82,7 @@ int terminal_columns(int otherwise, int descriptor) {
 }
 
 int64_t system_memory_bytes(const std::string& field) { return bytes_of_row("/proc/meminfo", field); }
+int64_t available_memory_bytes() { return std::min(system_memory_bytes("MemAvailable:"), left_by_cgroup()); }
 int64_t process_memory_bytes(const std::string& field) { return bytes_of_row("/proc/self/smaps_rollup", field); }
 
 double cpu_time_ms(CpuTime whose) {

@@ -29,6 +29,9 @@ double cpu_time_ms(CpuTime whose);
 
 // A field of /proc/meminfo such as "MemAvailable:"; 0 when the system does not tell.
 int64_t system_memory_bytes(const std::string& field);
+// What this process can still take: what is available on the machine, and no more than its cgroup (a container's limit)
+// leaves, whose file cache is given back when needed. 0 when the system does not tell.
+int64_t available_memory_bytes();
 // A field of /proc/self/smaps_rollup: "Pss:", or "Anonymous:" for memory that no file backs.
 int64_t process_memory_bytes(const std::string& field);
 

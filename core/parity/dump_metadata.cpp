@@ -18,6 +18,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kMostElements = int64_t{1} << 33;  // of a global tensor
+constexpr const char* kSliceExample = "{\"global_shape\": [8, 32], \"dims\": {\"0\": [[4, 8]]}}";
+constexpr const char* kReadDocs = "see docs/parity.md, Files of other programs";
 
 int64_t integer(const Json& json) { return json_integer<int64_t>(json, "a position"); }
 
@@ -93,7 +95,8 @@ DumpSlice parse_dump_slice(const std::string& text, const std::vector<int64_t>& 
                            const std::string& name) {
   const Json json = Json::parse(text, nullptr, false);
   RANKLAB_CHECK(!json.is_discarded(), ErrorKind::kBadFile, .where = where,
-                .what = "metadata " + quote("slice/" + name) + " is no JSON", .got = quote(text.substr(0, 60)));
+                .what = "metadata " + quote("slice/" + name) + " is no JSON", .got = quote(text.substr(0, 60)),
+                .want = kSliceExample, .fix = kReadDocs);
   int64_t most = 1;
   for (const int64_t size : local) most *= size;
   std::string reason;
@@ -108,9 +111,9 @@ DumpSlice parse_dump_slice(const std::string& text, const std::vector<int64_t>& 
   }
   throw Error(ErrorKind::kBadFile, {.where = where,
                                     .what = "the slice of " + quote(name) + " cannot be read: " + reason,
-                                    .got = json.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 120),
-                                    .want = "{\"global_shape\": [8, 32], \"dims\": {\"0\": [[4, 8]]}}",
-                                    .fix = "see docs/parity.md, Files of other programs"});
+                                    .got = quote(text.substr(0, 120)),
+                                    .want = kSliceExample,
+                                    .fix = kReadDocs});
 }
 
 std::vector<AxisPlace> parse_coordinates(const std::string& text) {
@@ -119,7 +122,10 @@ std::vector<AxisPlace> parse_coordinates(const std::string& text) {
   for (std::string part; std::getline(in, part, ',');) {
     std::array<char, 16> axis_name{};
     AxisPlace one;
-    const bool reads = std::sscanf(part.c_str(), " %15s %9d of %9d", axis_name.data(), &one.place, &one.size) == 3;
+    int used = 0;
+    const bool reads =
+        std::sscanf(part.c_str(), " %15s %9d of %9d %n", axis_name.data(), &one.place, &one.size, &used) == 3 &&
+        used == static_cast<int>(part.size());
     size_t axis = 0;
     constexpr auto kAxes = static_cast<size_t>(Axis::kCount);
     while (axis < kAxes && axis_name.data() != name(static_cast<Axis>(axis))) ++axis;

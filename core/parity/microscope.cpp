@@ -60,7 +60,8 @@ Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world,
   std::vector<ParityRecord> perturbed;
   for (uint64_t seed = 1; seed <= kPerturbations; ++seed)
     perturbed.push_back(run("the reference, perturbed", seed, false));
-  if (resolve(reference).num_microbatches > 1)
+  // Stages in the middle of a pipeline number microbatches themselves.
+  if (const RunPlan plan = resolve(reference); plan.num_microbatches > 1 && plan.mesh.size(Axis::kPp) == 1)
     perturbed.push_back(run("the reference, added in another order", 0, true));
   reference_ = std::make_unique<ParityReference>(run("the reference", 0, false), perturbed);
 }

@@ -41,7 +41,7 @@ int64_t kept_bytes(const RunPlan& plan, int64_t steps) {
 }
 
 void check_parity_memory(const RunPlan& plan, const RunPlan* reference, int64_t steps, int64_t available_bytes) {
-  const int64_t available = available_bytes > 0 ? available_bytes : system_memory_bytes("MemAvailable:");
+  const int64_t available = available_bytes > 0 ? available_bytes : available_memory_bytes();
   if (available == 0) return;  // unknown: nothing is refused
   const int64_t own = kept_bytes(plan, steps);
   int64_t other = 0;

@@ -101,7 +101,8 @@ class RankFile {
     if (found == file_.metadata().end()) return {};
     Json json = Json::parse(found->second, nullptr, false);
     RANKLAB_CHECK(!json.is_discarded(), ErrorKind::kBadFile, .where = file_.path(),
-                  .what = "metadata " + quote(key) + " is no JSON", .got = quote(found->second.substr(0, 60)));
+                  .what = "metadata " + quote(key) + " is no JSON", .got = quote(found->second.substr(0, 60)),
+                  .want = "a list of names", .fix = "see docs/parity.md, Files of other programs");
     return json;
   }
 

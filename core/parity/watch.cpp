@@ -56,7 +56,9 @@ class ParityWatch final : public SentinelFamily, public ModuleHook {
     recorder_.hand_over(mine);
     sites_.fill(mine.tensors, table);
     const double scale = step.output->loss_scale > 0 ? step.output->loss_scale : 1;
-    verdict_ = layer_.judge(mine.tensors, scale / static_cast<double>(step.metrics->tokens));
+    // A step is skipped for gradients beyond fp16's range: a rank's part of a sum may be, where the sum is not.
+    verdict_ = step.metrics->skipped ? LayerVerdict{}
+                                     : layer_.judge(mine.tensors, scale / static_cast<double>(step.metrics->tokens));
   }
 
   void report(const SentinelStep&, const RankTable& table, SentinelReport& out) override {

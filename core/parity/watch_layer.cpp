@@ -22,13 +22,13 @@ namespace {
 // Layers larger than this are not brought to one rank.
 constexpr double kMostElements = 1 << 29;
 
-// Quantized products have scales of a whole tensor, of which ranks have parts; and where documents begin is known to
-// batches alone.
+// Quantized products have scales of a whole tensor, of which ranks have parts; where documents begin is known to
+// batches alone; and a loss that balances experts over all replicas' tokens is not known to one of them.
 bool can_compute_alone(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
-  const double elements = 16.0 * static_cast<double>(m.hidden_size) * static_cast<double>(m.hidden_size) *
-                          static_cast<double>(std::max<int64_t>(m.moe.num_experts, 1));
-  return plan.precision == nullptr && !plan.config.documents.any() && elements < kMostElements;
+  const double elements = static_cast<double>(m.parameter_count()) / static_cast<double>(m.num_layers);
+  const bool over_replicas = m.moe.balancing == LoadBalancing::kGlobalAuxLoss && plan.dp() > 1;
+  return plan.precision == nullptr && !plan.config.documents.any() && !over_replicas && elements < kMostElements;
 }
 
 // In the frame of the microbatch: sequences count from its first.
@@ -41,7 +41,9 @@ GlobalSlice shifted(GlobalSlice slice, int64_t first, int64_t sequences) {
 }  // namespace
 
 WatchedLayer::WatchedLayer(SentinelContext& context, std::shared_ptr<ModelProvider> provider)
-    : context_(context), provider_(std::move(provider)), possible_(can_compute_alone(context.plan)) {}
+    : context_(context),
+      provider_(std::move(provider)),
+      possible_(can_compute_alone(context.plan) && !context.data.marks_documents()) {}
 
 void WatchedLayer::choose(int64_t step, int64_t count) {
   const RunPlan& plan = context_.plan;

@@ -43,7 +43,7 @@ int64_t fixed_bytes(const RunPlan& plan) {
 }
 
 void check_memory(const RunPlan& plan, int64_t available_bytes) {
-  const int64_t available = available_bytes > 0 ? available_bytes : system_memory_bytes("MemAvailable:");
+  const int64_t available = available_bytes > 0 ? available_bytes : available_memory_bytes();
   if (available == 0) return;  // unknown: nothing is refused
   const int64_t needed = fixed_bytes(plan);
   const TrainConfig& c = plan.config;

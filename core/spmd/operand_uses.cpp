@@ -12,7 +12,7 @@ constexpr std::array<Names, 8> kAdded = {"add",         "sub",          "rsub", 
                                          "scatter_add", "_foreach_add", "lerp", "index_put"};
 constexpr std::array<Names, 12> kMultiplied = {"mul",    "div", "mm",      "bmm",     "matmul",      "addmm",
                                                "linear", "dot", "baddbmm", "addcmul", "_grouped_mm", "outer"};
-constexpr std::array<Names, 34> kNonlinear = {"exp",
+constexpr std::array<Names, 38> kNonlinear = {"exp",
                                               "log",
                                               "sigmoid",
                                               "silu",
@@ -45,6 +45,10 @@ constexpr std::array<Names, 34> kNonlinear = {"exp",
                                               "erf",
                                               "cross_entropy_loss",
                                               "scaled_dot_product_attention",
+                                              "_scaled_dot_product_flash_attention_for_cpu",
+                                              "_scaled_dot_product_flash_attention",
+                                              "_scaled_dot_product_efficient_attention",
+                                              "_scaled_dot_product_cudnn_attention",
                                               "reciprocal"};
 constexpr std::array<Names, 7> kConstants = {"empty_like", "zeros_like", "ones_like", "full_like",
                                              "new_empty",  "new_zeros",  "new_full"};

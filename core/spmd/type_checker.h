@@ -2,8 +2,8 @@
 // a callback as the virtual clock's (core/sim/op_observer.h), each collective as it is posted, each autograd function
 // with a backward of its own at its ends, and each parameter's gradient to the optimizer. What no rule types is a
 // constant, about which nothing is said. The real code runs: on numbers, or on shapes, where a missing reduction is
-// named before anything is computed. PyTorch's counterpart is spmd_types. Cost: two look-ups an operand, about half a
-// microsecond an operator. Thread rule: its rank's thread, where it is the TypeWatch while it lives.
+// named before anything is computed. PyTorch's counterpart is spmd_types. Cost: two look-ups an
+// operand. Thread rule: its rank's thread, where it is the TypeWatch while it lives.
 #pragma once
 #include <memory>
 #include <span>

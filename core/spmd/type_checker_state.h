@@ -40,10 +40,6 @@ struct TypeChecker::State {
         }) {}
 
   RankPartitions& partitions() { return rules.partitions(); }
-  Gradient* find(const std::string& parameter) {
-    const auto found = gradients.find(parameter);
-    return found != gradients.end() ? &found->second : nullptr;
-  }
   std::optional<TensorType> type_of(const at::Tensor& tensor) const {
     const std::optional<TypedTensors::Known> known = tensors.find(tensor);
     return known ? std::optional(known->type) : std::nullopt;

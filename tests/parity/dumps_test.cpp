@@ -135,6 +135,11 @@ TEST(Dumps, BrokenFilesAreRefusedByName) {
   EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [2], "elements": [100, 102]})"}}),
               HasSubstr("cannot be read"));
   EXPECT_THAT(of({{"coordinates", "left 1"}}), HasSubstr("no coordinates"));
+  EXPECT_THAT(of({{"coordinates", "tp 1 of 4 pp 0 of 2"}}), HasSubstr("no coordinates"));  // a comma is missing
+  EXPECT_THAT(of({{"coordinates", "tp 0 of 12345678901"}}), HasSubstr("no coordinates"));
+  const std::string deep = std::string(400'000, '[') + std::string(400'000, ']');
+  EXPECT_THAT(of({{"slice/a/output", deep}}), HasSubstr("cannot be read"));
+  EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": )" + deep + "}"}}), HasSubstr("cannot be read"));
   EXPECT_THAT(refusal(written("far", {{99999999, {}, {{"a/output", {1, 2}}}}})), HasSubstr("number ranks from 0"));
 }
 

@@ -112,6 +112,17 @@ TEST(ParityWatch, IsSilentWhereNothingIsWrong) {
   }
 }
 
+// What a layer does depends on other replicas there.
+TEST(ParityWatch, LeavesOutLayersThatOneRankCannotComputeAlone) {
+  const Watched run = watched(layout({.world = 2}, [](TrainConfig& c) {
+    c.model.moe.num_experts = 8;
+    c.model.moe.balancing = LoadBalancing::kGlobalAuxLoss;
+    c.model.moe.aux_loss_coeff = 0.1;
+  }));
+  EXPECT_EQ(run.all(), "");
+  EXPECT_EQ(run.measured("parity_copies").first, 4);
+}
+
 TEST(ParityWatch, DoesNotChangeTheTraining) {
   TrainConfig config = layouts()[4];
   const double with = watched(config).result.last_loss;

@@ -64,10 +64,11 @@ void Application::start(const VizRequest& request) {
   }
   if (request.gpus_per_node > 0) workspace_.store().set_gpus_per_node(request.gpus_per_node);
   if (!request.compare.empty()) workspace_.load_other(load_trace(request.compare));
-  const std::string parity = !request.parity.empty() || request.traces.size() != 1
-                                 ? request.parity
-                                 : parity_file_beside(workspace_.store().source());
-  if (!parity.empty()) workspace_.load_parity(read_parity_file(parity), parity);
+  if (!request.parity.empty()) {
+    workspace_.load_parity(read_parity_file(request.parity), request.parity);
+  } else if (request.traces.size() == 1) {
+    load_parity_beside();
+  }
   if (!request.parity.empty() && request.panel.empty()) workspace_.requests.show_panel = "parity";
   if (!request.go_to.empty()) workspace_.go_to(request.go_to);
   workspace_.live = request.live;
@@ -315,6 +316,16 @@ void Application::frame_of_panel(const std::string& panel_id) {
   ImGui::End();
 }
 
+// A file that nobody named stops nothing.
+void Application::load_parity_beside() {
+  try {
+    const std::string path = parity_file_beside(workspace_.store().source());
+    if (!path.empty()) workspace_.load_parity(read_parity_file(path), path);
+  } catch (const Error& error) {
+    workspace_.log(LogLine::Level::kError, error.what());
+  }
+}
+
 void Application::open_requested(std::string& path, bool compare) {
   if (path.empty()) return;
   const std::string asked = std::exchange(path, {});
@@ -327,6 +338,8 @@ void Application::open_requested(std::string& path, bool compare) {
       workspace_.requests.show_panel = "parity";
     } else {
       workspace_.open(asked);
+      workspace_.close_parity();
+      load_parity_beside();
     }
   } catch (const Error& error) {
     workspace_.log(LogLine::Level::kError, error.what());

@@ -65,6 +65,7 @@ class Application {
   void draw_content(OpenPanel& panel);
   void answer_requests();
   void open_requested(std::string& path, bool compare);
+  void load_parity_beside();
   void status_text();
 
   Workspace workspace_;

@@ -49,8 +49,7 @@ ParityRow row_of(const Json& json, size_t ranks) {
                 .kind = json.at("kind").get<std::string>(),
                 .allowed = number_of(json.at("allowed"))};
   for (const Json& cell : json.at("cells")) row.cells.push_back(cell_of(cell));
-  if (row.cells.size() > ranks) throw std::out_of_range("a row has more cells than there are ranks");
-  row.cells.resize(ranks);
+  if (row.cells.size() != ranks) throw std::out_of_range("a row has not as many cells as there are ranks");
   return row;
 }
 
@@ -115,7 +114,8 @@ ParityMap read_parity_file(const std::string& path) {
 std::string parity_file_beside(const std::string& trace) {
   std::error_code ignored;
   const std::filesystem::path beside = std::filesystem::path(trace).parent_path() / "parity.json";
-  return std::filesystem::is_regular_file(beside, ignored) ? beside.string() : "";
+  const bool there = std::filesystem::is_regular_file(beside, ignored);
+  return there && is_parity_file(beside.string()) ? beside.string() : "";
 }
 
 bool is_parity_file(const std::string& path) {

@@ -36,9 +36,10 @@ std::string ParityPanel::nothing_to_show(Workspace& workspace) {
 }
 
 // A map that was not shown before: the layer of the first wrong tensor is open, and that tensor chosen.
-void ParityPanel::take(const ParityMap& map) {
-  if (map_ == &map) return;
-  map_ = &map;
+void ParityPanel::take(const std::shared_ptr<const ParityMap>& shown) {
+  if (map_ == shown) return;
+  map_ = shown;
+  const ParityMap& map = *map_;
   units_ = parity_units(map);
   first_wrong_ = map.first_wrong();
   open_.assign(units_.size(), false);
@@ -77,7 +78,7 @@ void ParityPanel::list_lines(const ParityMap& map) {
 
 void ParityPanel::draw(Workspace& workspace) {
   const ParityMap& map = *workspace.parity();
-  take(map);
+  take(workspace.parity());
   controls(map);
   const ImVec2 space = ImGui::GetContentRegionAvail();
   const bool beside = space.x > scaled(760);

@@ -2,6 +2,7 @@
 // reference in units of what is allowed. Layers open and close; a cell tells its numbers. Thread rule: the window's
 // thread.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ class ParityPanel final : public Panel {
     size_t begin, end;  // of the map's rows
     size_t unit = 0;
   };
-  void take(const ParityMap& map);
+  void take(const std::shared_ptr<const ParityMap>& map);
   void list_lines(const ParityMap& map);
   void controls(const ParityMap& map);
   void heads(const ParityMap& map);
@@ -44,7 +45,7 @@ class ParityPanel final : public Panel {
   void about(const ParityMap& map) const;
   bool narrow() const;
 
-  const ParityMap* map_ = nullptr;
+  std::shared_ptr<const ParityMap> map_;
   std::vector<ParityUnit> units_;
   std::vector<bool> open_;  // by unit
   std::vector<Line> lines_;

@@ -49,7 +49,7 @@ void Workspace::load_other(TraceStore store) {
 void Workspace::load_parity(ParityMap map, const std::string& source) {
   log(LogLine::Level::kInfo,
       strprintf("parity of %s: %zu tensors on %zu ranks", source.c_str(), map.rows.size(), map.ranks.size()));
-  parity_ = std::make_unique<ParityMap>(std::move(map));
+  parity_ = std::make_shared<const ParityMap>(std::move(map));
 }
 
 void Workspace::open(const std::string& path) { load(load_trace(path)); }

@@ -68,7 +68,8 @@ class Workspace {
   void load_other(TraceStore store);
   void close_other() { other_.reset(); }
   // What parity has found; null: no such file is open.
-  const ParityMap* parity() const { return parity_.get(); }
+  const std::shared_ptr<const ParityMap>& parity() const { return parity_; }
+  void close_parity() { parity_.reset(); }
   void load_parity(ParityMap map, const std::string& source);
   // Both throw ranklab::Error; on error the old trace stays.
   void open(const std::string& path);
@@ -130,7 +131,7 @@ class Workspace {
   void keep_end_in_view(TimeRange before);
 
   std::unique_ptr<TraceStore> store_, other_;
-  std::unique_ptr<ParityMap> parity_;
+  std::shared_ptr<const ParityMap> parity_;
   uint64_t loaded_ = 0;
   Cached<ContentKey, BubbleReport> bubbles_, all_bubbles_;
   Cached<ContentKey, CriticalPath> path_;

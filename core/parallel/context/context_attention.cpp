@@ -263,9 +263,9 @@ OwnGrads ring_backward(const OwnPart& in, const Incoming& given, const Attended&
     const int from = (rank + n - hop) % n;
     const KeyPart part{cp.part(in.positions(), from), KeyValue::unpacked(flat, in.keys), from};
     const bool lost = injected(InjectedBug::kCpAttentionGradient) && hop > 0 && hop + 1 == n;
-    const KeyValue own = lost ? part.heads.wide_zeros() : grads_of(part, in, given, how, d);
-    if (hop == 0) summand = own;
-    at::Tensor sum = own.packed();
+    KeyValue own = lost ? part.heads.wide_zeros() : grads_of(part, in, given, how, d);
+    if (hop == 0 && type_watch_of_thread != nullptr) summand = own;
+    at::Tensor sum = std::exchange(own, {}).packed();  // which copies: the parts are not held while messages travel
     if (sums) sum = sums->wait().add_(sum);
     sums = std::make_unique<Hop>(cp, sum, kGradLane, Purpose::kKeyValueGrad);
     if (next) flat = next->wait();

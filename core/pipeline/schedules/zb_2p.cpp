@@ -30,10 +30,12 @@ class Search {
 
   Schedule run() {
     constexpr int kDelays = 16;
-    std::vector<int> best;
+    std::vector<int> best, last;
     double shortest = 0;
     for (int delay = 0; delay <= kDelays; ++delay) {
       const std::vector<int> warmup = eager(costs_.f * delay / kDelays);
+      if (warmup == last) continue;  // whole costs: most delays allow the same
+      last = warmup;
       const double makespan = time_of(warmup, 0);
       if (!best.empty() && makespan >= shortest) continue;
       best = warmup;

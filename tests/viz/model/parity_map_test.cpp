@@ -200,7 +200,8 @@ TEST(ParityFile, HasAllThatIsShown) {
 TEST(ParityFile, ThatIsNoneIsRefused) {
   const std::string text = parity_file_text(parity_map());
   for (const std::string& broken : {std::string(), std::string("[]"), std::string("{}"),
-                                    text.substr(0, text.size() / 2), std::string(R"({"format": "another"})")})
+                                    text.substr(0, text.size() / 2), std::string(R"({"format": "another"})"),
+                                    std::string(text).replace(text.find("\"cells\":[["), 9, "\"cells\":[null,")})
     EXPECT_THROW(parse_parity_file(broken, "a file"), Error) << broken.substr(0, 20);
 }
 
