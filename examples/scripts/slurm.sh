@@ -14,7 +14,8 @@ set -euo pipefail
 script=${1:?usage: slurm.sh SCRIPT [SETTING...]}
 shift
 folder=${SLURM_SUBMIT_DIR:-$PWD}/examples/scripts
-first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST")
+first=${hosts%%$'\n'*}  # not by head: a pipe that it closes early would be an error
 export NUM_NODES=$SLURM_JOB_NUM_NODES MASTER_ADDR=$first MASTER_PORT=$((20000 + SLURM_JOB_ID % 12000))
 export TOKEN_FILE=${SLURM_SUBMIT_DIR:-$PWD}/.token-$SLURM_JOB_ID
 (umask 077 && openssl rand -hex 32 > "$TOKEN_FILE")
