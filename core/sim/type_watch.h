@@ -71,7 +71,8 @@ class TypeWatch {
 
 inline thread_local TypeWatch* type_watch_of_thread = nullptr;
 
-// Whether work on a tensor that costs nothing can be left out: it has no numbers (a plan's), and nobody follows its type.
+// Whether work on a tensor that costs nothing can be left out: it has no numbers (a plan's), and nobody follows its
+// type.
 inline bool only_shapes(const at::Tensor& x) { return type_watch_of_thread == nullptr && x.is_meta(); }
 
 }  // namespace ranklab
