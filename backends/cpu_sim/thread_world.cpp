@@ -22,6 +22,7 @@
 #include "backends/cpu_sim/thread_mover.h"
 #include "core/base/exhausted.h"
 #include "core/base/text.h"
+#include "core/sim/rank_threads.h"
 #include "core/trace/tracer.h"
 
 namespace ranklab {
@@ -180,6 +181,7 @@ class ThreadWorld final : public World {
     const auto run = std::make_shared<ThreadRun>(options_);
     Countdown countdown(options_.size);
     if (options_.stepper) options_.stepper->begin_run();
+    make_thread_pool();
     std::vector<std::thread> threads;
     for (int rank = 0; rank < options_.size; ++rank) {
       try {

@@ -17,6 +17,7 @@
 #include "backends/meta/meta_kernels.h"
 #include "core/base/error.h"
 #include "core/comm/world.h"
+#include "core/sim/rank_threads.h"
 
 namespace ranklab {
 namespace meta {
@@ -68,6 +69,7 @@ class MetaWorld final : public World {
     const auto meetings = std::make_shared<Meetings>(static_cast<int>(running_.size()));
     std::mutex mutex;
     std::exception_ptr first;
+    make_thread_pool();
     std::vector<std::thread> threads;
     for (const int rank : running_) {
       threads.emplace_back([&, rank] {

@@ -42,6 +42,13 @@ std::string chain(const StuckWorld& world, int rank) {
   return text;
 }
 
+std::string longest_chain(const StuckWorld& world) {
+  std::string longest;
+  for (int rank = 0; rank < 8; ++rank)
+    if (std::string one = chain(world, rank); one.size() > longest.size()) longest = std::move(one);
+  return longest;
+}
+
 class WhoIsMissing final : public Lesson {
  public:
   std::vector<Figure> figures() const override {
@@ -97,7 +104,7 @@ class WhoIsMissing final : public Lesson {
       const int found = missing(ranks, groups);
       rows.push_back(exact_row(name + ": missing", one.culprit, found));
       picture.line("  " + name);
-      picture.line(strprintf("    right  rank %d: ", one.culprit) + chain(world, one.culprit == 0 ? 7 : 0));
+      picture.line(strprintf("    right  rank %d: ", one.culprit) + longest_chain(world) + ", which waits for nobody");
       const bool real = found >= 0 && found < 8;
       picture.line(strprintf("    yours  rank %d: ", found) + (!real ? "there is no such rank"
                                                                : world.waits_in[static_cast<size_t>(found)] < 0

@@ -1,0 +1,12 @@
+// What a process does before it starts rank threads. Thread rule: the thread that starts them.
+#pragma once
+#include <ATen/Parallel.h>
+
+namespace ranklab {
+
+// In a forked process (a lesson's exercise, a planner's worker) LibTorch makes its thread pool anew when
+// set_num_threads() first asks for it, as each rank does, and two that ask at once break it (an internal assertion): it
+// is asked for here, alone.
+inline void make_thread_pool() { at::set_num_threads(at::get_num_threads()); }
+
+}  // namespace ranklab
