@@ -188,11 +188,10 @@ CommandAction setup_parity(CommandLine& app) {
       "  ranklab parity --tp 4 --inject norm-unreduced --out parity.html\n"
       "  ranklab parity --all --world-size 8\n"
       "  ranklab parity --types --tp 4 --inject norm-unreduced\n"
-      "The reference is one rank with the same global batches, or what --against says. It runs again twice "
-      "with\n"
+      "The reference is one rank with the same global batches, or what --against says. It runs again twice with\n"
       "weights that differ by one unit in the last place, and with its microbatches in reverse: eight times the\n"
-      "distance that this makes is allowed. All\n"
-      "tensors are kept, so small models. Exit code 4: a tensor differs. What is compared: docs/parity.md.");
+      "distance that this makes is allowed. All tensors are kept, so small models. Exit code 4: a tensor differs.\n"
+      "What is compared: docs/parity.md.");
   auto options = std::make_shared<ConfigOptions>(app, parity_defaults());
   auto request = std::make_shared<ParityRequest>();
   app.add_flag("--all", request->all, "every layout of the world's ranks, as a table");

@@ -14,7 +14,6 @@
 #include "core/nn/initial_values.h"
 #include "core/runtime/count_parameters.h"
 #include "core/runtime/document_data.h"
-#include "core/runtime/generate.h"
 #include "core/runtime/memory_counters.h"
 #include "core/runtime/module_tracer.h"
 #include "core/runtime/rank_probe.h"
@@ -63,13 +62,12 @@ class RuntimeEngine::RankLoop {
     StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_, schedule_.get()};
     watch(context, steps);
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
-    follows_types_ = engine_.partitions_ != nullptr;
     if (leads()) announce(first);
     bool stop = false;
     int64_t done = first;
     for (int64_t step = first; step < steps && !stop; ++step) {
       context.step = step;
-      const MetricReducer::Outcome outcome = train_step(context);
+      const MetricReducer::Outcome outcome = train_step(context, step == first && engine_.partitions_ != nullptr);
       stop = outcome.stop;
       if (reports()) note(outcome, step == first, result);
       end_step();
@@ -173,7 +171,8 @@ class RuntimeEngine::RankLoop {
     if (leads()) each_hook([&](Hook& hook) { hook.on_traces(piece); });
   }
 
-  MetricReducer::Outcome train_step(StepContext& context) {
+  // `typed`: its tensors are followed by their types.
+  MetricReducer::Outcome train_step(StepContext& context, bool typed) {
     const int64_t step = context.step;
     begin_step(step);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
@@ -181,7 +180,6 @@ class RuntimeEngine::RankLoop {
     // Skipped updates do not advance the learning-rate schedule (Megatron's rule).
     const double lr = lr_schedule_of(plan_.config).at(step - (scaler ? scaler->skipped_steps() : 0));
     const double scale = scaler ? scaler->scale() : 0;
-    const bool typed = std::exchange(follows_types_, false);
     auto types = typed ? std::make_unique<RankTypes>(context, *engine_.partitions_, engine_.type_report_) : nullptr;
     StepOutput output;
     double norm = 0;
@@ -329,14 +327,7 @@ class RuntimeEngine::RankLoop {
     if (!text) text = make_text_codec({}, c.model.vocab_size);
     if (c.sample_tokens == 0 || !text || text->vocab_size() > c.model.vocab_size) return;
     if (!works_on_text(ctx_, plan_)) return;
-    const NoCostScope free;
-    model_->set_training(false);
-    const std::unique_ptr<TokenScorer> scorer = make_run_scorer(context);
-    const std::vector<int64_t> tokens = generate_tokens(*scorer, text->prompt(c.sample_prompt),
-                                                        {.tokens = c.sample_tokens,
-                                                         .temperature = c.sample_temperature,
-                                                         .seq_length = c.model.seq_length,
-                                                         .seed = c.seed});
+    const std::vector<int64_t> tokens = sample_of_run(context, text->prompt(c.sample_prompt));
     if (leads()) result.sample = text->shown(tokens);
   }
 
@@ -362,7 +353,6 @@ class RuntimeEngine::RankLoop {
   std::vector<BatchWatch*> batch_watches_;    // whom data_ shows its batches
   std::unique_ptr<RankSentinels> sentinels_;  // null: off
   int64_t parameters_ = 0;                    // total of the whole model
-  bool follows_types_ = false;                // in the next step
 };
 
 RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)

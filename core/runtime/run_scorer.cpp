@@ -1,5 +1,9 @@
 #include "core/runtime/run_scorer.h"
 
+#include <utility>
+
+#include "core/sim/op_observer.h"
+
 namespace ranklab {
 
 bool works_on_text(const RankContext& ctx, const RunPlan& plan) {
@@ -12,6 +16,17 @@ std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context) {
   if (context.model.can_decode()) return make_cached_scorer(context.model, seq_length);
   return make_window_scorer([&context](const Batch& batch) { return run_logits(context, batch); }, seq_length,
                             context.ctx.device());
+}
+
+std::vector<int64_t> sample_of_run(StepContext& context, std::vector<int64_t> prompt) {
+  const TrainConfig& c = context.plan.config;
+  const NoCostScope free;
+  context.model.set_training(false);
+  return generate_tokens(*make_run_scorer(context), std::move(prompt),
+                         {.tokens = c.sample_tokens,
+                          .temperature = c.sample_temperature,
+                          .seq_length = c.model.seq_length,
+                          .seed = c.seed});
 }
 
 at::Tensor run_logits(StepContext& context, const Batch& batch) { return context.schedule->logits(context, batch); }

@@ -2,7 +2,9 @@
 // tensor-parallel group, else through the pipeline. Thread rule: each rank's thread, collectively over the ranks that
 // works_on_text() names.
 #pragma once
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/runtime/components.h"
 #include "core/runtime/generate.h"
@@ -15,6 +17,10 @@ bool works_on_text(const RankContext& ctx, const RunPlan& plan);
 
 // REQUIRES: works_on_text(), context.schedule. What `context` refers to outlives the scorer.
 std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context);
+
+// What the run's settings ask for at its end, behind the prompt. REQUIRES: as make_run_scorer(). The model no longer
+// trains afterwards.
+std::vector<int64_t> sample_of_run(StepContext& context, std::vector<int64_t> prompt);
 
 // [B, S, V] of whole sequences, on every rank that works on the text.
 at::Tensor run_logits(StepContext& context, const Batch& batch);

@@ -70,24 +70,23 @@ void TypeChecker::begin_bucket(const at::Tensor& flat, const std::vector<const s
 }
 
 void TypeChecker::handed_over(const std::string& parameter, const at::Tensor& grad) {
-  const auto found = state_->gradients.find(parameter);
-  if (found != state_->gradients.end() && found->second.type)
-    state_->tensors.set(grad, {*found->second.type, &found->first}, false);
+  if (const State::Gradient* gradient = state_->typed(parameter))
+    state_->tensors.set(grad, {*gradient->type, &gradient->parameter.name}, false);
 }
 
 void TypeChecker::summed_over_copies(const std::string& parameter) {
-  const auto found = state_->gradients.find(parameter);
-  if (found == state_->gradients.end() || !found->second.type) return;
+  State::Gradient* const gradient = state_->typed(parameter);
+  if (gradient == nullptr) return;
   RankPartitions& partitions = state_->partitions();
-  TensorType& type = *found->second.type;
-  type.have = partitions.join(type.have, found->second.copies);
-  type.same = partitions.join(type.same, found->second.copies);
+  TensorType& type = *gradient->type;
+  type.have = partitions.join(type.have, gradient->copies);
+  type.same = partitions.join(type.same, gradient->copies);
 }
 
 void TypeChecker::counted(const std::string& parameter, bool first_only, Axis axis) {
-  const auto found = state_->gradients.find(parameter);
-  if (found == state_->gradients.end() || !found->second.type) return;
-  State::Gradient& gradient = found->second;
+  State::Gradient* const known = state_->typed(parameter);
+  if (known == nullptr) return;
+  State::Gradient& gradient = *known;
   gradient.is_counted = true;
   state_->follower.set_paused(true);
   if (!first_only) return;

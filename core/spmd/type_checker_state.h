@@ -40,6 +40,11 @@ struct TypeChecker::State {
         }) {}
 
   RankPartitions& partitions() { return rules.partitions(); }
+  // Null: no parameter of the model, or of its gradient no type is known.
+  Gradient* typed(const std::string& parameter) {
+    const auto found = gradients.find(parameter);
+    return found != gradients.end() && found->second.type ? &found->second : nullptr;
+  }
   std::optional<TensorType> type_of(const at::Tensor& tensor) const {
     const std::optional<TypedTensors::Known> known = tensors.find(tensor);
     return known ? std::optional(known->type) : std::nullopt;
