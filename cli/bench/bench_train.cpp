@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -44,6 +45,10 @@ const std::vector<Mode>& all_modes() {
       {"3d", "--world-size 8 --dp 2 --tp 2 --pp 2 --no-sp --pipeline-schedule 1f1b --num-microbatches 8",
        "--mode 3d --tp 2 --pp 2 --microbatches 8 --heads 8", 8},
       {"ep8", "--world-size 8 --tp 1 --ep 8 --num-experts 8 --moe-router-topk 2 --moe-router-norm-topk",
+       "--mode moe --experts 8 --topk 2 --heads 8", 8},
+      {"ep8-recompute",
+       "--world-size 8 --tp 1 --ep 8 --num-experts 8 --moe-router-topk 2 --moe-router-norm-topk "
+       "--recompute-granularity selective --recompute-modules moe",
        "--mode moe --experts 8 --topk 2 --heads 8", 8},
   };
   return kModes;
@@ -94,6 +99,8 @@ std::string peer_command(const BenchTrainOptions& o, const Mode& mode, const std
                    matmul.c_str(), o.warmup, o.steps);
 }
 
+bool is_torch(const TrainRow& row) { return row.side.starts_with("torch"); }
+
 // "ranklab mkl" and "torch mkl" use the same library for matrix products.
 std::string library_of(const TrainRow& row) { return row.side.substr(row.side.rfind(' ') + 1); }
 
@@ -123,7 +130,7 @@ void print_row(const TrainRow& row, const std::vector<TrainRow>& rows) {
   std::printf(" %6s", row.limit_share.empty() ? "" : strprintf("%.0f%%", 100 * median(row.limit_share)).c_str());
   const TrainRow* ours = find_row(rows, row.mode, "ranklab");
   const TrainRow* same = find_row(rows, row.mode, "ranklab " + library_of(row));
-  if (row.side.starts_with("torch") && ours != nullptr && same != nullptr) {
+  if (is_torch(row) && ours != nullptr && same != nullptr) {
     const double peer = median(row.tokens_per_s);
     std::printf("   %7.2fx %8.2fx %9.1fx %8.1fx", median(ours->tokens_per_s) / peer, median(same->tokens_per_s) / peer,
                 median(row.startup_s) / median(ours->startup_s), median(row.pss_mb) / median(ours->pss_mb));
@@ -131,7 +138,22 @@ void print_row(const TrainRow& row, const std::vector<TrainRow>& rows) {
   std::printf("\n");
 }
 
+// What ranks on this machine's cores reach of what one rank reaches on all of them.
+void print_against_one_rank(const std::vector<TrainRow>& rows) {
+  const TrainRow* one = find_row(rows, "single", "ranklab");
+  if (one == nullptr) return;
+  std::vector<std::string> shares;
+  for (const TrainRow& row : rows) {
+    const bool same_model = row.mode.find("ep") == std::string::npos;  // experts do other work
+    if (row.side == "ranklab" && &row != one && same_model)
+      shares.push_back(
+          strprintf("%s %.0f%%", row.mode.c_str(), 100 * median(row.tokens_per_s) / median(one->tokens_per_s)));
+  }
+  if (!shares.empty()) std::printf("of one rank's speed with two threads: %s\n", join(shares, ", ").c_str());
+}
+
 void print_summary(const std::vector<TrainRow>& rows) {
+  print_against_one_rank(rows);
   const TrainRow* single = find_row(rows, "single", "torch mkl");
   const TrainRow* dp = find_row(rows, "dp8", "ranklab");
   if (single == nullptr || dp == nullptr) return;
@@ -171,6 +193,27 @@ std::vector<Side> sides_of(const BenchTrainOptions& options, const Mode& mode) {
   return sides;
 }
 
+// Told before the first row, instead of in the middle of the table.
+void check_peer(const BenchTrainOptions& options) {
+  if (options.peer_python.empty()) return;
+  const std::string command = shell_quote(options.peer_python) + " -c 'import torch, numpy' 2>/dev/null";
+  RANKLAB_CHECK(std::system(command.c_str()) == 0, ErrorKind::kInvalidArgument, .where = "bench train",
+                .what = "the peer needs a Python with torch and numpy", .got = "--peer " + quote(options.peer_python),
+                .want = "one that can import both", .fix = "pip install torch numpy there");
+}
+
+// Processes of torchrun die now and then while they end, which says nothing about their speed.
+json run_side(const Side& side) {
+  try {
+    return run_bench_process("bench train", side.command);
+  } catch (const Error& error) {
+    if (!is_torch(side.row)) throw;
+    std::fprintf(stderr, "%s %s failed and is run once more: %s\n", side.row.mode.c_str(), side.row.side.c_str(),
+                 error.what());
+    return run_bench_process("bench train", side.command);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> bench_train_modes() {
@@ -183,13 +226,14 @@ std::vector<std::string> bench_train_modes() {
 // it is done.
 int run_bench_train(const BenchTrainOptions& options) {
   for (const std::string& name : options.modes) find_mode(name);
+  check_peer(options);
   std::vector<TrainRow> rows;
   if (!options.json) print_head(options);
   for (const std::string& name : options.modes) {
     std::vector<Side> sides = sides_of(options, find_mode(name));
     for (int repetition = 0; repetition < options.repetitions; ++repetition) {
       for (Side& side : sides) {
-        side.row.add(run_bench_process("bench train", side.command));
+        side.row.add(run_side(side));
         std::fprintf(stderr, "repetition %d of %d: %s %s: %.1f ms/step\n", repetition + 1, options.repetitions,
                      name.c_str(), side.row.side.c_str(), side.row.step_ms.back());
       }

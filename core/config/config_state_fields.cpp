@@ -1,7 +1,29 @@
 // Settings of what a run holds in memory and keeps in files.
 #include "core/config/config_field_makers.h"
+#include "core/config/recompute_choice.h"
 
 namespace ranklab::fields {
+namespace {
+
+// "core_attn,moe"
+ConfigField recomputed_modules(const std::string& group) {
+  ConfigField field{"memory.recompute_modules",
+                    {"--recompute-modules"},
+                    group,
+                    "of selective, apart by commas: core_attn (attention's inner ones), mlp, moe (a layer's second "
+                    "half, dense or with experts); outputs of norms and activations: --keep-cheap-outputs",
+                    {},
+                    {},
+                    {},
+                    {}};
+  field.get = [](const TrainConfig& config) { return names_of(config.recompute_modules); };
+  field.set = [](TrainConfig& config, const std::string& text) {
+    config.recompute_modules = parse_recomputed_modules(text);
+  };
+  return field;
+}
+
+}  // namespace
 
 void add_memory(std::vector<ConfigField>& rows) {
   const std::string g = "Memory";
@@ -9,8 +31,9 @@ void add_memory(std::vector<ConfigField>& rows) {
                       "keep what norms and activations give for the weights' gradients, instead of recomputing it",
                       RANKLAB_FIELD(keep_cheap_outputs)));
   rows.push_back(text(g, "memory.recompute_granularity", {"--recompute-granularity"},
-                      "activations recomputed in backward: selective (attention's inner ones), full (layers)",
+                      "activations recomputed in backward: selective (those of --recompute-modules), full (layers)",
                       RANKLAB_FIELD(recompute_granularity), {"none", "selective", "full"}));
+  rows.push_back(recomputed_modules(g));
   rows.push_back(text(g, "memory.recompute_method", {"--recompute-method"},
                       "of full: the first layers of a stage (block), or chunks of layers (uniform)",
                       RANKLAB_FIELD(recompute_method), {"block", "uniform"}));

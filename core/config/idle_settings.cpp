@@ -162,6 +162,9 @@ std::vector<IdleRow> make_idle_rows() {
       {"memory.recompute_method"}, [](const RunPlan& p) { return p.config.recompute_granularity == "full"; },
       "--recompute-granularity full");
   add(
+      {"memory.recompute_modules"}, [](const RunPlan& p) { return p.config.recompute_granularity == "selective"; },
+      "--recompute-granularity selective");
+  add(
       {"checkpoint.async"}, [](const RunPlan& p) { return !p.config.save_dir.empty(); }, "--save FOLDER");
   return rows;
 }

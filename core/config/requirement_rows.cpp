@@ -3,6 +3,7 @@
 #include "core/config/device_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/precision_settings.h"
+#include "core/config/recompute_choice.h"
 #include "core/config/requirements.h"
 #include "core/config/sharding.h"
 #include "core/spec/model_rules.h"
@@ -60,10 +61,10 @@ void add_experts(std::vector<Requirement>& rows) {
                   .why = "--overlap-moe-expert-parallel-comm is there for simulated ranks only"});
   rows.push_back(
       {.feature = {.settings = {{"memory.recompute_granularity", "selective"}},
-                   .requested_by = [](const TrainConfig& c) { return c.recompute_granularity == "selective"; }},
+                   .requested_by = [](const TrainConfig& c) { return recompute_policy(c).core_attention(); }},
        .needs = Capability::kSelectiveRecompute,
-       .why = "selective recomputation is there for simulated ranks only",
-       .instead = "--recompute-granularity full"});
+       .why = "attention's inner activations are recomputed for simulated ranks only",
+       .instead = "--recompute-modules mlp or moe, or --recompute-granularity full"});
 }
 
 void add_precision(std::vector<Requirement>& rows) {
@@ -132,12 +133,17 @@ void add_overlap(std::vector<Requirement>& rows) {
                                       .requested_by = [](const TrainConfig& c) { return !c.model.moe.enabled(); }},
                   .why = "--overlap-moe-expert-parallel-comm hides the traffic of experts, and this model has none",
                   .instead = "a preset with experts (deepseek_v3_tiny)"});
-  rows.push_back(
-      {.feature = expert_overlap(),
-       .excludes = Feature{.settings = {{"memory.recompute_granularity", "full"}},
-                           .requested_by = [](const TrainConfig& c) { return c.recompute_granularity == "full"; }},
-       .why = "layers that are recomputed cannot take turns with another microbatch's",
-       .instead = "--recompute-granularity selective or none, or no overlap (as in Megatron-LM)"});
+  rows.push_back({.feature = expert_overlap(),
+                  .excludes = Feature{.settings = {{"memory.recompute_granularity", "full"}},
+                                      .requested_by =
+                                          [](const TrainConfig& c) {
+                                            const RecomputePolicy policy = recompute_policy(c);
+                                            return policy.full() || policy.feed_forward(true) ||
+                                                   policy.feed_forward(false);
+                                          }},
+                  .why = "layers, or halves of them, that are recomputed cannot take turns with another microbatch's",
+                  .instead = "--recompute-granularity selective or none, without --recompute-modules mlp and moe, or "
+                             "no overlap (as in Megatron-LM)"});
   rows.push_back({.feature = expert_overlap(),
                   .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "zb-h1"}},
                                       .surroundings = {{"parallel.pp", "2"}},

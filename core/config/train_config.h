@@ -21,6 +21,7 @@
 #include "core/sim/hardware_profile.h"
 #include "core/spec/context_exchange.h"
 #include "core/spec/model_config.h"
+#include "core/spec/recompute_policy.h"
 
 namespace ranklab {
 
@@ -132,6 +133,7 @@ struct TrainConfig {
 
   // What is recomputed or offloaded instead of kept in device memory.
   std::string recompute_granularity = "none";  // none | selective | full
+  RecomputedModules recompute_modules = {};    // of selective
   std::string recompute_method = "block";      // for full: block | uniform
   int64_t recompute_num_layers = 0;            // block: per stage (0: all); uniform: layers per chunk (0: 1)
   bool optimizer_cpu_offload = false;          // keep optimizer states in host memory, for tensors on GPUs

@@ -2,6 +2,7 @@
 
 #include "core/base/error.h"
 #include "core/model/moe_layer.h"
+#include "core/model/recompute.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -21,7 +22,7 @@ AttentionContext attention_context(const ModelConfig& c, const BlockContext& con
           .cp = context.cp.of_layer(context.layer),
           .kv = context.kv,
           .window = window,
-          .recompute = context.recompute_attention};
+          .recompute = context.recompute.core_attention()};
 }
 
 std::optional<Norm> make_norm(const ModuleScope& scope, const std::optional<ModuleSpec>& spec, const ModelConfig& c,
@@ -54,6 +55,7 @@ TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& 
     : name_(scope.path()),
       uses_(scope),
       residual_form_(c.residual_form),
+      recompute_mlp_(context.recompute.feed_forward(c.is_moe_layer(context.layer))),
       attention_norm_(make_norm(scope, norms.attention, c, context)),
       attention_(make_attention_layer(scope["attention"], c, attention_context(c, context))),
       attention_post_norm_(make_norm(scope, norms.attention_post, c, context)),
@@ -72,42 +74,52 @@ NormOutput TransformerBlock::norm_before(const std::optional<Norm>& norm, const 
   return {sum, sum};
 }
 
-template <typename Attend, typename Drop>
-void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context, const Attend& attend,
-                           const Drop& drop) const {
-  const auto mlp = [&](const NormOutput& input) {
-    const at::Tensor out = uses_.mlp(context, input.normed, [&] { return mlp_->forward(input, context); });
-    return drop(behind(mlp_post_norm_, uses_.mlp_post_norm, out, context), ".mlp.dropout");
+at::Tensor TransformerBlock::drop(const at::Tensor& branch_SBH, const char* name, const ForwardContext& context) const {
+  return dropout(branch_SBH, name_ + name, context.dropout, context.dropout_context());
+}
+
+at::Tensor TransformerBlock::mlp_branch(const NormOutput& input, const ForwardContext& context) const {
+  const at::Tensor out = uses_.mlp(context, input.normed, [&] { return mlp_->forward(input, context); });
+  return drop(behind(mlp_post_norm_, uses_.mlp_post_norm, out, context), ".mlp.dropout", context);
+}
+
+void TransformerBlock::run_mlp(ResidualStream& stream, const ForwardContext& context, bool own_norm) const {
+  const NormOutput input =
+      own_norm ? norm_before(mlp_norm_, uses_.mlp_norm, stream, context) : NormOutput{stream.x_SBH, stream.x_SBH};
+  stream = {input.sum, mlp_branch(input, context)};
+}
+
+template <typename Attend>
+void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context, const Attend& attend) const {
+  const auto second_half = [&](ResidualStream& half, bool own_norm) {
+    const Piece piece = [this, own_norm](ResidualStream& s, const ForwardContext& c) { run_mlp(s, c, own_norm); };
+    recompute_mlp_ ? recomputed(piece, half, context) : piece(half, context);
   };
-  NormOutput input = norm_before(attention_norm_, uses_.attention_norm, stream, context);
+  const NormOutput input = norm_before(attention_norm_, uses_.attention_norm, stream, context);
   stream.x_SBH = input.sum;
   const at::Tensor attended = uses_.attention(context, input.normed, [&] { return attend(input); });
   stream.branch_SBH =
-      drop(behind(attention_post_norm_, uses_.attention_post_norm, attended, context), ".attention.dropout");
-  if (residual_form_ == ResidualForm::kSequential) {
-    input = norm_before(mlp_norm_, uses_.mlp_norm, stream, context);
-    stream.x_SBH = input.sum;
-    stream.branch_SBH = mlp(input);
-    return;
+      drop(behind(attention_post_norm_, uses_.attention_post_norm, attended, context), ".attention.dropout", context);
+  if (residual_form_ == ResidualForm::kSequential) return second_half(stream, true);
+  ResidualStream half{stream.x_SBH, {}};
+  if (residual_form_ == ResidualForm::kParallel) {
+    second_half(half, true);
+    stream.x_SBH = half.x_SBH;
+  } else if (recompute_mlp_) {
+    half.x_SBH = input.normed;
+    second_half(half, false);
+  } else {
+    half.branch_SBH = mlp_branch(input, context);
   }
-  if (residual_form_ == ResidualForm::kParallel)
-    input = norm_before(mlp_norm_, uses_.mlp_norm, {stream.x_SBH, {}}, context);
-  stream.x_SBH = input.sum;
-  stream.branch_SBH = stream.branch_SBH + mlp(input);
+  stream.branch_SBH = stream.branch_SBH + half.branch_SBH;
 }
 
 void TransformerBlock::forward(ResidualStream& stream, const ForwardContext& context) const {
-  run(
-      stream, context, [&](const NormOutput& input) { return attention_->forward(input, context); },
-      [&](const at::Tensor& branch_SBH, const char* name) {
-        return dropout(branch_SBH, name_ + name, context.dropout, context.dropout_context());
-      });
+  run(stream, context, [&](const NormOutput& input) { return attention_->forward(input, context); });
 }
 
 void TransformerBlock::decode(ResidualStream& stream, const ForwardContext& context, AttentionCache& cache) const {
-  run(
-      stream, context, [&](const NormOutput& input) { return attention_->decode(input, context, cache); },
-      [](const at::Tensor& branch_SBH, const char*) { return branch_SBH; });
+  run(stream, context, [&](const NormOutput& input) { return attention_->decode(input, context, cache); });
 }
 
 }  // namespace ranklab

@@ -16,6 +16,7 @@
 #include "core/model/residual_stream.h"
 #include "core/nn/norm.h"
 #include "core/spec/layer_specs.h"
+#include "core/spec/recompute_policy.h"
 
 namespace ranklab {
 
@@ -27,9 +28,9 @@ struct BlockContext {
   RopeTable local_rope = {};  // for sliding-window layers
   TensorParallel tp;
   ContextParallel cp = {};
-  Communicator* kv = nullptr;        // AttentionContext::kv
-  bool recompute_attention = false;  // backward recomputes the softmax part (recompute_policy.h)
-  MoeContext* moe = nullptr;         // REQUIRED for layers with experts; outlives the block
+  Communicator* kv = nullptr;      // AttentionContext::kv
+  RecomputePolicy recompute = {};  // of parts of a layer
+  MoeContext* moe = nullptr;       // REQUIRED for layers with experts; outlives the block
 };
 
 class TransformerBlock {
@@ -44,8 +45,13 @@ class TransformerBlock {
   TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context,
                    const BlockNormSpecs& norms);
   // Runs attention and MLP on the stream. Afterwards stream.x_SBH includes all earlier branches.
-  template <typename Attend, typename Drop>
-  void run(ResidualStream& stream, const ForwardContext& context, const Attend& attend, const Drop& drop) const;
+  template <typename Attend>
+  void run(ResidualStream& stream, const ForwardContext& context, const Attend& attend) const;
+  // The MLP's branch, with its post-norm and dropout.
+  at::Tensor mlp_branch(const NormOutput& input, const ForwardContext& context) const;
+  // Norm and MLP on a stream whose sum they read; with `own_norm` false the stream is normalized already.
+  void run_mlp(ResidualStream& stream, const ForwardContext& context, bool own_norm) const;
+  at::Tensor drop(const at::Tensor& branch_SBH, const char* name, const ForwardContext& context) const;
 
   NormOutput norm_before(const std::optional<Norm>& norm, const ModuleUse& use, const ResidualStream& stream,
                          const ForwardContext& context) const;
@@ -57,6 +63,7 @@ class TransformerBlock {
   };
   Uses uses_;
   ResidualForm residual_form_;
+  bool recompute_mlp_;
   std::optional<Norm> attention_norm_;
   std::unique_ptr<AttentionLayer> attention_;
   std::optional<Norm> attention_post_norm_;

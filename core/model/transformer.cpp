@@ -132,7 +132,7 @@ class Transformer : public LayerStack {
             .tp = tp_,
             .cp = cp_,
             .kv = kv_,
-            .recompute_attention = recompute_.selective(),
+            .recompute = recompute_,
             .moe = moe_.get()};
   }
 

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/recompute_choice.h"
 
 namespace ranklab {
 namespace {
@@ -134,6 +135,8 @@ std::string layout_flags(const TrainConfig& config) {
     flags.push_back("--pipeline-schedule " + config.pipeline_schedule);
   if (config.recompute_granularity != "none")
     flags.push_back("--recompute-granularity " + config.recompute_granularity);
+  if (config.recompute_granularity == "selective")
+    flags.push_back("--recompute-modules " + names_of(config.recompute_modules));
   return flags.empty() ? "one rank" : join(flags, " ");
 }
 

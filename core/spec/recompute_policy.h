@@ -1,6 +1,10 @@
 // Which layers keep only their input for backward and recompute the rest there (Chen et al. 2016, arXiv 1604.06174;
 // selective: Korthikanti et al. 2022, arXiv 2205.05198; the flags are Megatron-LM's).
-//   selective  every layer's attention keeps its projected inputs, not its output
+//   selective  the modules of a layer that `modules` names:
+//                core_attn  attention keeps its projected inputs, not its output
+//                mlp, moe   a dense MLP, or experts with their router and exchanges, keeps the residual stream alone
+//                and
+//                           runs again in backward, its norm included
 //   full       block:   the first `num_layers` layers of each stage, each separately; 0: all, and MTP modules
 //              uniform: all layers, in chunks of `num_layers` (0: 1; a stage's last chunk may be shorter), each MTP
 //                       module separately. Only a chunk's input is kept; one chunk is recomputed at a time.
@@ -14,12 +18,30 @@ namespace ranklab {
 enum class Recompute { kNone, kSelective, kFull };
 enum class RecomputeMethod { kBlock, kUniform };
 
+struct RecomputedModules {
+  bool core_attn = true, mlp = false, moe = false;
+};
+struct RecomputedModuleName {
+  const char* name;
+  bool RecomputedModules::*chosen;
+};
+inline constexpr RecomputedModuleName kRecomputedModules[] = {
+    {"core_attn", &RecomputedModules::core_attn},
+    {"mlp", &RecomputedModules::mlp},
+    {"moe", &RecomputedModules::moe},
+};
+
 struct RecomputePolicy {
   Recompute granularity = Recompute::kNone;
+  RecomputedModules modules = {};
   RecomputeMethod method = RecomputeMethod::kBlock;
   int64_t num_layers = 0;
 
-  bool selective() const { return granularity == Recompute::kSelective; }
+  bool core_attention() const { return granularity == Recompute::kSelective && modules.core_attn; }
+  // The half of a layer behind its attention.
+  bool feed_forward(bool has_experts) const {
+    return granularity == Recompute::kSelective && (has_experts ? modules.moe : modules.mlp);
+  }
   bool full() const { return granularity == Recompute::kFull; }
 
   // Number of layers in the chunk that begins with `layer` of a stage's `layers`; 0: no recomputation, all is kept.

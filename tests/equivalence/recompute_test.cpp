@@ -19,9 +19,12 @@ struct Choice {
   const char* granularity;
   const char* method = "block";
   int64_t num_layers = 0;
+  RecomputedModules modules = {};
 };
 const Choice kChoices[] = {
     {"selective", "selective"},
+    {"halves", "selective", "block", 0, {.core_attn = false, .mlp = true, .moe = true}},
+    {"halves_and_attention", "selective", "block", 0, {.core_attn = true, .mlp = true, .moe = true}},
     {"full", "full"},
     {"full_block_1", "full", "block", 1},
     {"full_uniform_2", "full", "uniform", 2},
@@ -31,6 +34,9 @@ TrainConfig recomputing(TrainConfig config, const Choice& choice) {
   config.recompute_granularity = choice.granularity;
   config.recompute_method = choice.method;
   config.recompute_num_layers = choice.num_layers;
+  config.recompute_modules = choice.modules;
+  config.recompute_modules.moe &= config.model.moe.enabled();
+  config.recompute_modules.mlp &= !config.model.is_moe_layer(0);
   return config;
 }
 
@@ -113,11 +119,11 @@ TEST_P(RecomputedRuns, KeepsEveryBitInLessMemory) {
     if (choice.num_layers > layers) continue;
     const TrainingRecord recomputed = record_training(recomputing(config, choice));
     expect_same_training(recomputed, plain, kSameBits);
-    // Where W comes later the last ranks' peak is what waits for it: the same, and a recomputed layer.
+    // Where W comes later the last ranks' peak is what waits for it: the same, and a recomputed part of a layer.
     const bool splits = plain.schedule.name.starts_with("zb");
     for (const auto& [rank, bytes] : plain.peak_activation_bytes)
       EXPECT_LT(static_cast<double>(recomputed.peak_activation_bytes.at(rank)),
-                (splits ? 1.1 : 1.0) * static_cast<double>(bytes))
+                (splits ? 1.15 : 1.0) * static_cast<double>(bytes))
           << "rank " << rank;
   }
 }

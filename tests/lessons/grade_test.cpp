@@ -5,7 +5,7 @@
 
 #include "lessons/markdown.h"
 #include "tests/lessons/all_rows.h"
-#include "tests/lessons/exercise_file.h"
+#include "tests/lessons/graded.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -18,12 +18,10 @@ std::vector<std::string> failed_rows(const Grade& grade) {
   return failed;
 }
 
-const GradeOptions kPatient{.limit = std::chrono::minutes(2)};  // the machine may be busy
-
 class Exercises : public ::testing::TestWithParam<const LessonRow*> {};
 
 TEST_P(Exercises, FailsAsGiven) {
-  const Grade got = grade(*GetParam(), GetParam()->folder() / "exercise.cpp", kPatient);
+  const Grade& got = graded_file(*GetParam(), "exercise.cpp");
   EXPECT_TRUE(got.compiled) << got.compiler_messages;
   EXPECT_EQ(got.compiler_messages, "") << "no warnings in what a learner starts from";
   EXPECT_EQ(got.problem, "") << "it differs, it does not break";
@@ -32,7 +30,7 @@ TEST_P(Exercises, FailsAsGiven) {
 }
 
 TEST_P(Exercises, PassesWithTheSolution) {
-  const Grade got = grade(*GetParam(), GetParam()->folder() / "solution.cpp", kPatient);
+  const Grade& got = graded_file(*GetParam(), "solution.cpp");
   EXPECT_EQ(got.compiler_messages, "");
   EXPECT_EQ(got.problem, "");
   EXPECT_EQ(failed_rows(got), std::vector<std::string>{});
@@ -244,7 +242,7 @@ class NearMisses : public ::testing::TestWithParam<NearMiss> {};
 
 TEST_P(NearMisses, FailTheirRows) {
   const NearMiss& miss = GetParam();
-  const Grade got = grade_text(miss.lesson, changed_solution(miss.lesson, miss.from, miss.to));
+  const Grade& got = graded(find_lesson(miss.lesson), changed_solution(miss.lesson, miss.from, miss.to));
   EXPECT_TRUE(got.compiled) << got.compiler_messages;
   EXPECT_EQ(got.problem, "");
   EXPECT_FALSE(got.passed());

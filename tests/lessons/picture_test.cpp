@@ -8,7 +8,7 @@
 #include "lessons/glyphs.h"
 #include "lessons/screen.h"
 #include "tests/lessons/all_rows.h"
-#include "tests/lessons/exercise_file.h"
+#include "tests/lessons/graded.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -98,15 +98,10 @@ const DrawnLesson kDrawn[] = {
 
 class Pictures : public ::testing::TestWithParam<DrawnLesson> {};
 
-std::string solution_picture(const std::string& slug) {
-  return grade(find_lesson(slug), find_lesson(slug).folder() / "solution.cpp",
-               {.limit = std::chrono::minutes(2), .width = 80})
-      .picture;
-}
-
 TEST_P(Pictures, ShowWhatIsRightAndWhatIsNot) {
   const DrawnLesson& lesson = GetParam();
-  const std::string right = solution_picture(lesson.slug);
+  const LessonRow& row = find_lesson(lesson.slug);
+  const std::string right = graded_file(row, "solution.cpp").picture;
   EXPECT_NE(right, "");
   EXPECT_EQ(right.find('\033'), std::string::npos);
   std::istringstream lines(right);
@@ -114,8 +109,7 @@ TEST_P(Pictures, ShowWhatIsRightAndWhatIsNot) {
   for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(columns_of(line), 80) << line;
   EXPECT_LE(count, 30);
   for (const WrongAnswer& wrong : lesson.wrong) {
-    const ExerciseFile file(changed_solution(lesson.slug, wrong.from, wrong.to));
-    const Grade got = grade(find_lesson(lesson.slug), file.path(), {.limit = std::chrono::minutes(2), .width = 80});
+    const Grade& got = graded(row, changed_solution(lesson.slug, wrong.from, wrong.to));
     ASSERT_TRUE(got.compiled) << got.compiler_messages;
     EXPECT_FALSE(got.passed()) << wrong.from;
     EXPECT_TRUE(!got.rows.empty() || !got.problem.empty()) << wrong.from;

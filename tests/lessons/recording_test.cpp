@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "core/trace/chrome_reader.h"
-#include "tests/lessons/exercise_file.h"
+#include "tests/lessons/graded.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -26,33 +26,20 @@ const Recorded kRecorded[] = {{"all_reduce", 8, {"yours.json.gz", "right.json.gz
                               {"who_owns_what_in_zero", 8, {"yours.json.gz", "right.json.gz"}},
                               {"split_a_long_sequence", 8, {"right.json.gz", "yours.json.gz"}}};
 
-class Recordings : public ::testing::TestWithParam<Recorded> {
- protected:
-  Grade check(const fs::path& exercise) {
-    return grade(find_lesson(GetParam().lesson), exercise, {.limit = std::chrono::minutes(2), .recordings = folder_});
-  }
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / (std::string("recordings_") + GetParam().lesson);
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
-};
+class Recordings : public ::testing::TestWithParam<Recorded> {};
 
 TEST_P(Recordings, SolutionDoesWhatIsRight) {
   const Recorded& lesson = GetParam();
-  const Grade got = check(find_lesson(lesson.lesson).folder() / "solution.cpp");
+  const Grade& got = graded_file(find_lesson(lesson.lesson), "solution.cpp");
   ASSERT_EQ(got.unrecorded, "");
   std::vector<std::string> files;
   for (const std::string& path : got.recordings) files.push_back(fs::path(path).filename());
   ASSERT_EQ(files, lesson.files);
-  const TraceFile yours = read_chrome_trace((folder_ / "yours.json.gz").string());
+  const TraceFile yours = read_chrome_trace((fs::path(got.recordings[0]).parent_path() / "yours.json.gz").string());
   EXPECT_EQ(yours.ranks.size(), static_cast<size_t>(lesson.ranks));
   for (const RankTrace& rank : yours.ranks) EXPECT_FALSE(rank.events.empty()) << rank.global_rank;
   if (lesson.files.size() == 1) return;
-  const TraceFile right = read_chrome_trace((folder_ / "right.json.gz").string());
+  const TraceFile right = read_chrome_trace((fs::path(got.recordings[0]).parent_path() / "right.json.gz").string());
   ASSERT_EQ(right.ranks.size(), yours.ranks.size());
   const auto end_of = [](const TraceFile& file) {
     int64_t end = 0;

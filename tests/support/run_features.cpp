@@ -133,6 +133,11 @@ RunFeature recomputations() {
   return {"recompute",
           {{"none", choice("none", "block", 0)},
            {"selective", choice("selective", "block", 0)},
+           {"halves of layers",
+            [](TrainConfig& c) {
+              c.recompute_granularity = "selective";
+              c.recompute_modules = {.mlp = !c.model.is_moe_layer(0), .moe = c.model.moe.enabled()};
+            }},
            {"full", choice("full", "block", 0)},
            {"full of one layer", choice("full", "block", 1)}}};
 }

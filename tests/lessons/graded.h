@@ -1,0 +1,42 @@
+// The check of an answer, made once for all tests that ask about the same one: its verdict, its picture of 80 columns
+// and its recordings. Compiling and running answers is most of what these tests cost.
+#pragma once
+#include <map>
+#include <utility>
+
+#include "tests/lessons/exercise_file.h"
+
+namespace ranklab::lesson {
+
+class GradedAnswers {
+ public:
+  const Grade& of(const LessonRow& row, const std::string& text) {
+    const auto [place, is_new] = grades_.try_emplace({row.slug, text});
+    if (!is_new) return place->second;
+    const std::filesystem::path recordings = folder_ / std::to_string(grades_.size());
+    std::filesystem::create_directories(recordings);
+    const ExerciseFile file(text);
+    // The machine may be busy.
+    place->second = grade(row, file.path(), {.limit = std::chrono::minutes(2), .width = 80, .recordings = recordings});
+    return place->second;
+  }
+  ~GradedAnswers() {
+    if (::getpid() == owner_) std::filesystem::remove_all(folder_);  // not at the end of a child that checks an answer
+  }
+
+ private:
+  pid_t owner_ = ::getpid();
+  std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) / ("ranklab_graded_" + std::to_string(owner_));
+  std::map<std::pair<std::string, std::string>, Grade> grades_;
+};
+
+inline const Grade& graded(const LessonRow& row, const std::string& text) {
+  static GradedAnswers answers;
+  return answers.of(row, text);
+}
+inline const Grade& graded_file(const LessonRow& row, const std::string& name) {
+  return graded(row, read_text(row.folder() / name));
+}
+
+}  // namespace ranklab::lesson
