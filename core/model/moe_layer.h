@@ -11,6 +11,7 @@
 #include "core/comm/rank_context.h"
 #include "core/model/expert_book.h"
 #include "core/model/mlp_layer.h"
+#include "core/parallel/context/context_parallel.h"
 #include "core/parallel/expert/dispatcher.h"
 
 namespace ranklab {
