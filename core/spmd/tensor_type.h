@@ -28,12 +28,12 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-// What an operator does with the numbers of its operands.
+// What an operator does with the numbers of an operand.
 enum class OperandUse : uint8_t {
   kCarried,     // moved, chosen or added up: a partial sum stays one
-  kAdded,       // to each other
-  kMultiplied,  // with each other
-  kNonlinear,
+  kAdded,       // to the others that are added, and to the product of those that are multiplied
+  kMultiplied,  // with the others that are multiplied
+  kNonlinear,   // a function that is not linear in it: also a divisor, an exponent, a side of a comparison
 };
 
 // What is wrong with a use. The texts are literals.
@@ -50,8 +50,11 @@ class TypeRules {
 
   RankPartitions& partitions() { return partitions_; }
 
-  // An operator on these operands, of which there is one at least. Sets `fault` where they do not go together.
-  TensorType combined(std::span<const TensorType> operands, OperandUse use, std::optional<TypeFault>& fault);
+  // An operator on these operands, of which there is one at least, and the use of each. Sets `fault` where they do not
+  // go together.
+  TensorType combined(std::span<const TensorType> operands, std::span<const OperandUse> uses,
+                      std::optional<TypeFault>& fault);
+  TensorType combined(std::span<const TensorType> operands, OperandUse of_all, std::optional<TypeFault>& fault);
   TensorType all_reduced(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
   TensorType all_reduced_max(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
   TensorType reduce_scattered(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);

@@ -75,7 +75,8 @@ void TypeChecker::called(const Call& call, const Group& group) {
       case Verb::kAllReduce:
         return sums ? rules.all_reduced(type, group.axis, wrong) : rules.all_reduced_max(type, group.axis, wrong);
       case Verb::kReduceScatter:
-        return rules.reduce_scattered(type, group.axis, wrong);
+        return sums ? rules.reduce_scattered(type, group.axis, wrong)
+                    : rules.exchanged(rules.all_reduced_max(type, group.axis, wrong), group.axis);
       case Verb::kAllGather:
       case Verb::kBroadcast:
         return rules.all_gathered(type, group.axis);

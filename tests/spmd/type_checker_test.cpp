@@ -1,7 +1,10 @@
 // One rank's tensors, followed by operators, autograd functions and the parameters' way to the optimizer.
 #include "core/spmd/type_checker.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
+
+#include <sstream>
 
 #include "core/comm/call.h"
 #include "core/comm/group.h"
