@@ -159,20 +159,27 @@ Axis TypeRules::set_axis(Axis axis) {
   }
 }
 
-std::string TypeRules::text(const TensorType& type) {
-  std::string out;
+AxisType TypeRules::over(const TensorType& type, PartitionId groups) {
+  if (partitions_.within(groups, type.need) && !partitions_.within(groups, type.have)) return AxisType::kPartial;
+  return partitions_.within(groups, type.same) ? AxisType::kReplicated : AxisType::kVarying;
+}
+
+TypeChange TypeRules::change(const TensorType& before, const TensorType& after) {
+  TypeChange out;
   const bool has_experts = partitions_.groups(Axis::kEp) != RankPartitions::kApart;
-  for (const Axis axis : kDense) {
+  for (const Axis axis : TypeChange::kAxes) {
     const PartitionId groups = partitions_.groups(axis);
-    if (groups == RankPartitions::kApart || axis == Axis::kWorld || set_axis(axis) != axis) continue;
-    if (axis == Axis::kEdp && !has_experts) continue;  // it is dp
-    const bool partial = partitions_.within(groups, type.need) && !partitions_.within(groups, type.have);
-    if (axis == Axis::kPp && !partial) continue;  // stages have different tensors
-    if (!out.empty()) out += ", ";
-    out += partial ? "partial" : partitions_.within(groups, type.same) ? "replicated" : "varying";
-    out += " over " + std::string(name(axis));
+    if (groups == RankPartitions::kApart || (axis == Axis::kEdp && !has_experts)) continue;  // edp is dp then
+    const AxisType from = over(before, groups), to = over(after, groups);
+    if (axis == Axis::kPp && from != AxisType::kPartial && to != AxisType::kPartial) continue;
+    out.set(axis, from, to);
   }
-  return out.empty() ? "one rank" : out;
+  return out;
+}
+
+std::string TypeRules::text(const TensorType& type) {
+  const TypeChange types = change(type, type);
+  return types.known() ? types.text() : "one rank";
 }
 
 }  // namespace ranklab

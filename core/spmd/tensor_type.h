@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 
+#include "core/base/type_change.h"
 #include "core/spmd/rank_partitions.h"
 
 namespace ranklab {
@@ -68,10 +69,13 @@ class TypeRules {
   Axis missing(PartitionId need, PartitionId have, bool of_experts = false);
   // The axis that a user sets, of which this is a part: tp of the copies of key/value heads.
   static Axis set_axis(Axis axis);
-  // "partial over tp, replicated over cp, varying over dp": the axes with several ranks.
+  // Over the axes with several ranks; stages of a pipeline have different tensors, so over pp only of partial ones.
+  TypeChange change(const TensorType& before, const TensorType& after);
+  // "partial over tp, replicated over cp, varying over dp".
   std::string text(const TensorType& type);
 
  private:
+  AxisType over(const TensorType& type, PartitionId groups);
   TensorType summed(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
 
   RankPartitions partitions_;
