@@ -9,6 +9,7 @@
 #include "core/base/philox.h"
 #include "core/base/text.h"
 #include "core/nn/scalar_type.h"
+#include "core/nn/split_products.h"
 #include "core/parallel/data/bucket_shard.h"
 #include "core/parity/microscope.h"
 #include "core/parity/piece_exchange.h"
@@ -112,7 +113,9 @@ LayerVerdict WatchedLayer::compared(TensorPieces pieces, double loss_scale) {
                         .pieces = pieces,
                         .input = input_of(pieces),
                         .grad = {step_, ParityPhase::kBackward, path(), "grad_output"}};
-  std::optional<ParityRecord> right = alone_->run(layer, 0), moved = alone_->run(layer, 1);
+  std::optional<ParityRecord> right = alone_->run(layer, 0);
+  const SplitProducts in_another_order;
+  std::optional<ParityRecord> moved = alone_->run(layer, 1);
   if (!right || !moved) return {};
   const ParityReference reference(std::move(*right), {std::move(*moved)});
   ParityRecord got{.title = "this run",

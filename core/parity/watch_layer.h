@@ -1,7 +1,7 @@
 // The layer of a watched step: its input, the gradient of its output and its weights are brought to one rank, which
 // computes it alone and holds what the ranks have computed together to that, within tolerances from one more run that
-// is moved by one unit in the last place. Cost: the layer's weights and activations of one microbatch as messages, two
-// forwards and backwards of it on one rank. Thread rule: its rank's thread.
+// is moved by one unit in the last place and adds in another order. Cost: the layer's weights and activations of one
+// microbatch as messages, two forwards and backwards of it on one rank. Thread rule: its rank's thread.
 #pragma once
 #include <limits>
 #include <memory>

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
+#include "core/nn/split_products.h"
 #include "core/parity/every_layout.h"
 #include "core/parity/microscope.h"
 #include "core/parity/parity_memory.h"
@@ -211,7 +212,8 @@ TEST(RecordRun, InReverseAddsInAnotherOrder) {
   config.global_batch_size = 6;
   config = on_one_rank(config);
   const ParityReference reference(record_run(config, world_of, {.steps = 1}), {});
-  const ParityComparison result = compare(record_run(config, world_of, {.steps = 1, .reversed = true}), reference);
+  const ParityComparison result =
+      compare(record_run(config, world_of, {.steps = 1, .order = {.reversed = true}}), reference);
   EXPECT_EQ(result.first_wrong(), nullptr);
   EXPECT_TRUE(result.not_compared.empty());
   double forward = 0, grads = 0;
@@ -221,6 +223,24 @@ TEST(RecordRun, InReverseAddsInAnotherOrder) {
   }
   EXPECT_EQ(forward, 0);
   EXPECT_GT(grads, 0);
+}
+
+// Products in two halves are the same training: forward and gradients are rounded in another order.
+TEST(RecordRun, InHalvesAddsInAnotherOrder) {
+  TrainConfig config = on_one_rank(small());
+  const ParityReference reference(record_run(config, world_of, {.steps = 1}), {});
+  const ParityComparison result =
+      compare(record_run(config, world_of, {.steps = 1, .order = {.split = true}}), reference);
+  EXPECT_EQ(result.first_wrong(), nullptr);
+  EXPECT_TRUE(result.not_compared.empty());
+  double forward = 0, grads = 0;
+  for (const TensorVerdict& one : result.verdicts) {
+    if (one.key.phase == ParityPhase::kForward) forward = std::max(forward, one.worst.eps);
+    if (one.key.kind == "grad") grads = std::max(grads, one.worst.eps);
+  }
+  EXPECT_GT(forward, 0);
+  EXPECT_GT(grads, 0);
+  EXPECT_FALSE(products_are_split) << "the step is over";
 }
 
 TEST(GlobalSlice, PlacesElementsAndPadding) {
