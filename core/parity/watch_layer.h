@@ -13,6 +13,9 @@
 
 namespace ranklab {
 
+// Why no layer of this run can be computed by one rank alone; "": each can.
+std::string why_not_alone(const RunPlan& plan);
+
 // The same on all ranks.
 struct LayerVerdict {
   double over = std::numeric_limits<double>::quiet_NaN();  // distance / allowed, of the first wrong tensor or else the
@@ -20,7 +23,7 @@ struct LayerVerdict {
   std::string text = {};                                   // where it is wrong, else empty
 };
 
-class WatchedLayer {
+class WatchedLayer final : public BatchWatch {
  public:
   WatchedLayer(SentinelContext& context, std::shared_ptr<ModelProvider> provider);
 
@@ -29,6 +32,8 @@ class WatchedLayer {
   int64_t microbatch() const { return microbatch_; }
   // Whether this rank's part of it is wanted now.
   bool takes(const TensorKey& key) const;
+  // Which documents are in the microbatch, if its data say so.
+  void loaded(const Batch& batch, int64_t wait_ns) override;
   // The layer begins, with its weights in memory.
   void keep_weights(const std::string& path, ModulePass pass);
   // Collective, after the step.
@@ -48,6 +53,8 @@ class WatchedLayer {
   int64_t step_ = 0, layer_ = 0, microbatch_ = 0, dp_rank_ = 0, first_sample_ = 0;
   bool possible_ = true;  // in this run
   TensorPieces weights_;
+  int64_t loads_ = 0;  // microbatches of this step
+  std::shared_ptr<const Documents> documents_;
 };
 
 }  // namespace ranklab
