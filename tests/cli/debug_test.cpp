@@ -87,7 +87,7 @@ TEST(DebugTest, AnEmptyLineRepeatsAndBeginningsOfWordsDo) {
 TEST(DebugTest, TensorsEventsAndNumbers) {
   const Outcome outcome = debug(
       "break optimizer rank=3\\nprint\\nc\\ntensors r3 qkv\\ntensor r3 layers.0.attention.qkv.weight\\n"
-      "tensor 3 layers.0.attention.qkv.weight.grad\\ntrace r3 4\\nhash\\nranks\\nhelp\\nhelp break\\nq\\n",
+      "tensor 3 layers.0.attention.qkv.weight.grad\\ntrace r3 12\\nhash\\nranks\\nhelp\\nhelp break\\nq\\n",
       temporary_path("debug_look"), kFlags + " --check-gradient-types");
   EXPECT_EQ(outcome.exit_code, 0);
   for (const char* part :
