@@ -187,6 +187,7 @@ CommandAction setup_kernels_bench(CommandLine& app) {
 
 CommandAction setup_overhead_bench(CommandLine& app) {
   auto options = std::make_shared<BenchOverheadOptions>();
+  app.add_option("--only", options->only, "one of its parts")->one_of({kOverheadParts.begin(), kOverheadParts.end()});
   app.add_option("--repetitions", options->repetitions)->range(1, kMostCount)->capture_default_str();
   app.add_option("--steps", options->steps)->range(1, kMostCount)->capture_default_str();
   app.add_flag("--json", options->json, "print one JSON object");

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -92,42 +91,51 @@ void print_overhead_head(const BenchOverheadOptions& options) {
               "off CPU ms/step", "on CPU ms/step", "tracer", "watch");
 }
 
-// What looks at some steps alone costs what the mean of all says. `layout` of kTimedLayouts.
-nlohmann::ordered_json cost_of(const BenchOverheadOptions& options, const TimedLayout& layout, int steps,
-                               const char* what, const std::function<void(TrainConfig&)>& switch_on) {
-  constexpr int kWarmup = 1;
-  const auto cpu_ms = [&](bool on) {
-    TrainConfig config = config_for(layout, true);
-    if (on) switch_on(config);
-    return run_step_bench(config, kWarmup, steps, 0).cpu_ms;
-  };
+// What looks at some steps alone costs what the mean of all says: tensors in one of ten steps, the probe in one of
+// twenty.
+nlohmann::ordered_json sentinel_cost(const BenchOverheadOptions& options) {
+  constexpr int kWarmup = 1, kSteps = 20;
+  const TimedLayout& layout = kTimedLayouts[0];
   std::vector<double> off, on;
+  TrainConfig with = config_for(layout, true);
+  with.sentinels.mode = SentinelMode::kStandard;
   for (int i = 0; i < options.repetitions; ++i) {
-    off.push_back(cpu_ms(false));
-    on.push_back(cpu_ms(true));
+    off.push_back(run_step_bench(config_for(layout, true), kWarmup, kSteps, 0).cpu_ms);
+    on.push_back(run_step_bench(with, kWarmup, kSteps, 0).cpu_ms);
   }
   if (options.json) return {{"layout", layout.name}, {"off_cpu_ms", median(off)}, {"on_cpu_ms", median(on)}};
-  std::printf("%s (%s, means of %d steps): %.2f CPU ms/step without, %.2f with, %+.1f%%\n", what, layout.name, steps,
-              median(off), median(on), percent_more(on, off));
+  std::printf(
+      "sentinels, --sentinel-mode standard (%s, means of %d steps): %.2f CPU ms/step without, %.2f with, %+.1f%%\n",
+      layout.name, kSteps, median(off), median(on), percent_more(on, off));
   return {};
 }
 
-// It looks at tensors in one of ten steps and at the probe in one of twenty.
-nlohmann::ordered_json sentinel_cost(const BenchOverheadOptions& options) {
-  return cost_of(options, kTimedLayouts[0], 20, "sentinels, --sentinel-mode standard",
-                 [](TrainConfig& config) { config.sentinels.mode = SentinelMode::kStandard; });
-}
-
-// One step of those that are timed is watched, and the one before them.
+// Of steps that are all watched: what one costs more is divided by the steps between two, and what other programs add
+// to it, too.
 nlohmann::ordered_json watch_cost(const BenchOverheadOptions& options) {
-  constexpr int kSteps = 50;
-  return cost_of(options, kTimedLayouts[1], kSteps, "parity, --watch 50",
-                 [](TrainConfig& config) { config.sentinels.parity_interval = kSteps; });
+  constexpr int kWarmup = 2, kInterval = 50;
+  const TimedLayout& layout = kTimedLayouts[1];
+  std::vector<double> off, on;
+  TrainConfig with = config_for(layout, true);
+  with.sentinels.parity_interval = 1;
+  for (int i = 0; i < options.repetitions; ++i) {
+    off.push_back(run_step_bench(config_for(layout, true), kWarmup, options.steps, 0).cpu_ms);
+    on.push_back(run_step_bench(with, kWarmup, options.steps, 0).cpu_ms);
+  }
+  const double percent = percent_more(on, off) / kInterval;
+  if (options.json)
+    return {{"layout", layout.name},
+            {"interval", kInterval},
+            {"off_cpu_ms", median(off)},
+            {"watched_cpu_ms", median(on)},
+            {"percent", percent}};
+  std::printf(
+      "parity, --watch %d (%s, means of %d steps): %.2f CPU ms/step, %.2f in a watched one, %+.2f%% at one of %d\n",
+      kInterval, layout.name, options.steps, median(off), median(on), percent, kInterval);
+  return {};
 }
 
-}  // namespace
-
-int run_bench_overhead(const BenchOverheadOptions& options) {
+nlohmann::ordered_json layout_costs(const BenchOverheadOptions& options) {
   const double post_us = measure_post_us(8);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   if (!options.json) print_overhead_head(options);
@@ -151,14 +159,18 @@ int run_bench_overhead(const BenchOverheadOptions& options) {
                 median(off.wall), median(on.wall), percent_more(on.wall, off.wall), median(off.cpu), median(on.cpu),
                 percent_more(on.cpu, off.cpu), calls, post_us, 100 * calls * post_us * 1e-3 / median(off.wall));
   }
-  const nlohmann::ordered_json statistics = precision_statistics(options), sentinels = sentinel_cost(options),
-                               watch = watch_cost(options);
-  if (options.json)
-    std::fputs(
-        json_result(
-            {{"layouts", rows}, {"precision_statistics", statistics}, {"sentinels", sentinels}, {"watch", watch}})
-            .c_str(),
-        stdout);
+  return rows;
+}
+
+}  // namespace
+
+int run_bench_overhead(const BenchOverheadOptions& options) {
+  constexpr std::array kParts = {layout_costs, precision_statistics, sentinel_cost, watch_cost};
+  static_assert(kParts.size() == kOverheadParts.size());
+  nlohmann::ordered_json data;
+  for (size_t i = 0; i < kParts.size(); ++i)
+    if (options.only.empty() || options.only == kOverheadParts[i]) data[kOverheadParts[i]] = kParts[i](options);
+  if (options.json) std::fputs(json_result(data).c_str(), stdout);
   return 0;
 }
 

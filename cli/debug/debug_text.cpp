@@ -133,6 +133,7 @@ std::string events_text(const std::vector<RecordedEvent>& events, size_t limit) 
     text += strprintf("step %d  %10s .. %-10s  %s", e.step, time_text(e.virtual_begin_ns).c_str(),
                       time_text(e.virtual_end_ns).c_str(), what.c_str());
     if (e.kind == EventKind::kCollective) text += ", " + human_bytes(static_cast<double>(e.logical_bytes));
+    if (e.types.known()) text += ", " + e.types.text();
     if (e.virtual_peer_wait_ns > 0) text += ", waited " + time_text(e.virtual_peer_wait_ns);
     text += "\n";
   }

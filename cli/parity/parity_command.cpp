@@ -189,8 +189,9 @@ CommandAction setup_parity(CommandLine& app) {
       "  ranklab parity --all --world-size 8\n"
       "  ranklab parity --types --tp 4 --inject norm-unreduced\n"
       "The reference is one rank with the same global batches, or what --against says. It runs again twice with\n"
-      "weights that differ by one unit in the last place, and with its microbatches in reverse: eight times the\n"
-      "distance that this makes is allowed. All tensors are kept, so small models. Exit code 4: a tensor differs.\n"
+      "weights that differ by one unit in the last place, and once with its sums in another order (microbatches in\n"
+      "reverse, products in two halves): eight times the distance that this makes is allowed.\n"
+      "All tensors are kept, so small models. Exit code 4: a tensor differs.\n"
       "What is compared: docs/parity.md.");
   auto options = std::make_shared<ConfigOptions>(app, parity_defaults());
   auto request = std::make_shared<ParityRequest>();

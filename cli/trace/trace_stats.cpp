@@ -20,6 +20,7 @@
 #include "viz/model/text_timeline.h"
 #include "viz/model/time_text.h"
 #include "viz/model/traffic_text.h"
+#include "viz/model/type_table.h"
 
 namespace ranklab {
 namespace {
@@ -35,6 +36,7 @@ struct Stats {
   std::map<std::string, int64_t> path_ns;  // by operation, and "unknown"
   viz::TrafficMatrix traffic;
   std::vector<viz::Insight> insights;
+  std::vector<viz::TypeRow> types;
 };
 
 Stats stats_of(const TraceStore& store, const Window& window) {
@@ -44,6 +46,7 @@ Stats stats_of(const TraceStore& store, const Window& window) {
   out.path = viz::find_critical_path(store, window);
   out.traffic = viz::traffic_matrix(store, window);
   out.insights = viz::find_insights(store, window);
+  out.types = viz::type_table(store, window);
   for (const viz::PathSegment& segment : out.path.segments) {
     int64_t named = 0;
     const auto add = [&](EventRef ref, int64_t time) {
@@ -165,6 +168,10 @@ ordered_json json_of(const TraceStore& store, const Window& window, const Stats&
                    {"algorithm_bytes", op.algorithm_bytes},
                    {"wire_bytes", op.wire_bytes}});
   }
+  ordered_json types = ordered_json::array();
+  for (const viz::TypeRow& row : stats.types)
+    types.push_back(
+        {{"name", row.op}, {"types", row.types.text()}, {"count", row.count}, {"logical_bytes", row.logical_bytes}});
   return {{"source", store.source()},
           {"title", store.title()},
           {"clock", store.clock() == TraceClock::kVirtual ? "virtual" : "wall"},
@@ -178,7 +185,8 @@ ordered_json json_of(const TraceStore& store, const Window& window, const Stats&
           {"critical_path", {{"length_ns", stats.path.length_ns()}, {"by_operation_ns", stats.path_ns}}},
           {"operations", ops},
           {"overlap", viz::overlap(stats.ops)},
-          {"traffic", traffic_json(store, window)}};
+          {"traffic", traffic_json(store, window)},
+          {"types", types}};
 }
 
 Window window_of(const TraceStore& store, int step) {
@@ -222,6 +230,7 @@ int trace_stats(const TraceStatsOptions& options) {
               idle_text(store, stats, options.rows).c_str(), path_text(store, stats).c_str(),
               ops_text(store, stats, options.rows).c_str(), traffic_text(stats).c_str(),
               purpose_text(purposes, store.gpus_per_node()).c_str());
+  if (!stats.types.empty()) std::printf("\n%s", viz::type_text(stats.types).c_str());
   const std::vector<viz::RankMemory> memory = viz::memory_table(store, window);
   if (viz::has_memory(memory)) std::printf("\nmemory: %s", viz::memory_text(memory).c_str());
   if (store.dropped() > 0) std::printf("%lld events were dropped\n", static_cast<long long>(store.dropped()));

@@ -16,6 +16,7 @@
 #include "core/base/text.h"
 #include "core/config/requirements.h"
 #include "core/parity/watch.h"
+#include "core/parity/watch_layer.h"
 #include "core/runtime/engine.h"
 #include "core/runtime/memory_check.h"
 #include "core/runtime/run_log.h"
@@ -32,6 +33,14 @@ void say_long_start(const RunPlan& plan) {
   if (!plan.config.can(Capability::kMakesRanks) || weights < 5e7) return;
   std::fprintf(stderr, "making %s weights (%s parameters x %d replicas) ...\n", human_count(weights).c_str(),
                human_count(static_cast<double>(plan.config.model.parameter_count())).c_str(), plan.dp());
+}
+
+void say_what_is_not_watched(const RunPlan& plan) {
+  const std::string why = plan.config.sentinels.parity_interval > 0 ? why_not_alone(plan) : "";
+  if (why.empty()) return;
+  std::fprintf(stderr,
+               "--watch: no layer is computed by one rank alone (parity_layer): %s; ranks' copies are compared\n",
+               why.c_str());
 }
 
 // A held run cannot finish its step when Ctrl-C or SIGTERM requests it, so no rank is held any more then.
@@ -130,6 +139,7 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
   engine.add_hook(make_console_hook(console));
   if (how_.json) engine.add_hook(make_json_hook(console));
   for (const auto& hook : hooks_) engine.add_hook(hook);
+  say_what_is_not_watched(*plan_);
   say_long_start(*plan_);
 }
 

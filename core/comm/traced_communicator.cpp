@@ -98,7 +98,7 @@ class TracedCommunicator final : public Communicator,
   // Computes the times of `record` and of everything before it on its lane.
   void resolve(const RecordPtr& record);
   // A debugger may pause the rank before it posts and before it waits.
-  void at_boundary(BoundaryKind kind, Verb verb, int peer, int tag);
+  void at_boundary(BoundaryKind kind, Verb verb, int peer, int tag, TypeChange types = {});
   // Moves the compute stream to the end of the call, and records the event.
   void resume_after(Record& record);
   // Records the events of calls that have ended since; with `wait` of all calls, once they end.
@@ -165,7 +165,7 @@ Event TracedCommunicator::new_event(const Call& call) const {
   return event;
 }
 
-void TracedCommunicator::at_boundary(BoundaryKind kind, Verb verb, int peer, int tag) {
+void TracedCommunicator::at_boundary(BoundaryKind kind, Verb verb, int peer, int tag, TypeChange types) {
   if (tracer_ == nullptr || !tracer_->has_stepper()) return;
   const std::vector<int>& ranks = group().global_ranks;
   tracer_->at_boundary({.kind = kind,
@@ -175,20 +175,23 @@ void TracedCommunicator::at_boundary(BoundaryKind kind, Verb verb, int peer, int
                         .group = ranks,
                         .peer = peer >= 0 ? ranks[static_cast<size_t>(peer)] : -1,
                         .tag = tag,
+                        .types = types,
                         .virtual_ns = clock_ != nullptr ? clock_->now_ns() : 0});
 }
 
 WorkPtr TracedCommunicator::post(Call call) {
   settle(/*wait=*/false);
-  at_boundary(BoundaryKind::kPost, call.verb, call.peer, call.tag);
+  TypeWatch* const watch = type_watch_of_thread;
+  const TypeChange types = watch != nullptr ? watch->called(call, group()) : TypeChange();
+  at_boundary(BoundaryKind::kPost, call.verb, call.peer, call.tag, types);
   auto record = std::make_shared<Record>();
   record->event = new_event(call);
+  record->event.types = types;
   record->blocking = call.blocking;
   if (call.verb == Verb::kSend) std::tie(record->message_from, record->message_to) = std::pair(rank(), call.peer);
   if (call.verb == Verb::kRecv) std::tie(record->message_from, record->message_to) = std::pair(call.peer, rank());
   call.posted_virtual_ns = clock_ != nullptr ? clock_->now_ns() : 0;
   charge(*record, call);
-  if (TypeWatch* watch = type_watch_of_thread) watch->called(call, group());
   record->lane = &lane(*record, call.tag);
   record->inner = inner_->post(std::move(call));
   record->lane->pending.push_back(record);

@@ -32,6 +32,8 @@ Enum choice(Unpacker& in, Enum count) {
   return static_cast<Enum>(in.number_between(0, static_cast<int64_t>(count) - 1));
 }
 
+TypeChange types(Unpacker& in) { return TypeChange(static_cast<uint32_t>(in.number_between(0, TypeChange::kEnd - 1))); }
+
 double real(Unpacker& in) { return std::bit_cast<double>(in.number()); }
 int64_t bits(double value) { return std::bit_cast<int64_t>(value); }
 
@@ -52,7 +54,7 @@ void pack(Packer& out, const Event& e) {
   out.number(e.wall_begin_ns).number(e.wall_end_ns).number(e.virtual_posted_ns).number(e.virtual_matched_ns);
   out.number(e.virtual_first_byte_ns).number(e.wall_matched_ns).number(e.virtual_exposed_ns);
   out.number(e.virtual_peer_wait_ns).number(e.logical_bytes).number(e.algorithm_bytes).number(e.wire_bytes);
-  out.number(bits(e.value)).number(static_cast<int64_t>(e.purpose));
+  out.number(bits(e.value)).number(static_cast<int64_t>(e.purpose)).number(e.types.bits());
 }
 
 // Packs the array of an event; an array that is too long is left out.
@@ -92,13 +94,14 @@ Event unpack_event(Unpacker& in, size_t names) {
     *field = in.number();
   e.value = real(in);
   e.purpose = choice(in, Purpose::kCount);
+  e.types = types(in);
   return e;
 }
 
 void pack(Packer& out, const Boundary& b) {
   out.number(static_cast<int64_t>(b.kind)).text(b.name).number(b.step).number(b.microbatch).number(b.stage);
   out.number(static_cast<int64_t>(b.axis)).number(static_cast<int64_t>(b.verb)).numbers(b.group);
-  out.number(b.peer).number(b.tag).number(b.virtual_ns).number(bits(b.value));
+  out.number(b.peer).number(b.tag).number(b.types.bits()).number(b.virtual_ns).number(bits(b.value));
 }
 
 Boundary unpack_boundary(Unpacker& in) {
@@ -111,6 +114,7 @@ Boundary unpack_boundary(Unpacker& in) {
   b.group = members(in);
   b.peer = in.number_between(-1, kInt);
   b.tag = in.number_between(-kInt, kInt);
+  b.types = types(in);
   b.virtual_ns = in.number();
   b.value = real(in);
   return b;

@@ -17,7 +17,7 @@
 namespace ranklab {
 
 constexpr uint32_t kLiveMagic = 0x31'56'4b'52;  // "RKV1"
-constexpr int64_t kLiveVersion = 2;
+constexpr int64_t kLiveVersion = 3;
 constexpr size_t kLiveFrameCap = 1 << 20;    // payload bytes from the run
 constexpr size_t kLiveCommandCap = 4 << 10;  // from a viewer
 constexpr size_t kLiveEventsPerFrame = 1024;

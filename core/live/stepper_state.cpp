@@ -37,7 +37,7 @@ std::string to_text(const Boundary& at) {
     case BoundaryKind::kSpan:
       return at.name + place(at);
     case BoundaryKind::kPost:
-      return call(at);
+      return call(at) + (at.types.known() ? ": " + at.types.text() : "");
     case BoundaryKind::kWait:
       return "wait for " + call(at);
     case BoundaryKind::kValue:

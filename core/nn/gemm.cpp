@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/nn/kernel_path.h"
+#include "core/nn/split_products.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
@@ -18,6 +19,9 @@ __attribute__((weak)) void mkldnn_matmul(const Tensor& a, const Tensor& b, const
 }
 
 namespace ranklab {
+
+thread_local constinit bool products_are_split = false;
+
 namespace {
 
 std::atomic<GemmLibrary> g_library{GemmLibrary::kMkl};
@@ -89,6 +93,15 @@ at::Tensor fp16_mm(const at::Tensor& a, const at::Tensor& b) {
   return at::empty({a.size(0), b.size(1)}, a.options()).copy_(product.matrix());
 }
 
+bool splits(const at::Tensor& a) { return products_are_split && a.size(1) > 1; }
+
+// Each half is rounded to the type of the product, as that of a rank is.
+at::Tensor sum_of_halves(const at::Tensor& a, const at::Tensor& b) {
+  const SplitProducts whole(false);
+  const int64_t half = a.size(1) / 2, rest = a.size(1) - half;
+  return gemm(a.narrow(1, 0, half), b.narrow(0, 0, half)) + gemm(a.narrow(1, half, rest), b.narrow(0, half, rest));
+}
+
 }  // namespace
 
 std::string why_no_onednn() {
@@ -107,6 +120,7 @@ void use_gemm(GemmLibrary library) {
 GemmLibrary gemm_in_use() { return g_library; }
 
 at::Tensor gemm(const at::Tensor& a, const at::Tensor& b) {
+  if (splits(a)) return sum_of_halves(a, b);
   if (as_on_cpu(a) && a.scalar_type() == at::kHalf) return fp16_mm(a, b);
   if (!for_onednn(a, b)) return at::mm(a, b);
   at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
@@ -115,8 +129,12 @@ at::Tensor gemm(const at::Tensor& a, const at::Tensor& b) {
 }
 
 void gemm_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
-  if (for_onednn(a, b)) return onednn_mm(out, a, b);
   at::Tensor result = out;
+  if (splits(a)) {
+    result.copy_(sum_of_halves(a, b));
+    return;
+  }
+  if (for_onednn(a, b)) return onednn_mm(out, a, b);
   if (as_on_cpu(a) && a.scalar_type() == at::kHalf)
     result.copy_(fp16_mm(a, b));
   else
@@ -124,8 +142,12 @@ void gemm_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) 
 }
 
 void gemm_add(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
-  if (for_onednn(a, b)) return onednn_mm(out, a, b, 1);
   at::Tensor result = out;
+  if (splits(a)) {
+    result.add_(sum_of_halves(a, b));
+    return;
+  }
+  if (for_onednn(a, b)) return onednn_mm(out, a, b, 1);
   if (as_on_cpu(a) && a.scalar_type() == at::kHalf)
     result.add_(fp16_mm(a, b));
   else

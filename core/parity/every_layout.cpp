@@ -1,57 +1,33 @@
 #include "core/parity/every_layout.h"
 
-#include <functional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/pipeline/schedules.h"
+#include "core/parity/layout_features.h"
+#include "core/parity/smaller_layouts.h"
 
 namespace ranklab {
 namespace {
 
 class Layouts {
  public:
+  // Nothing of a layout that the model or the batch does not allow, or that is there: a choice that was made anyway.
   void add(const TrainConfig& config) {
     try {
-      resolve(config);
-      all_.push_back(config);
+      const std::string text = layout_flags(config) + " " + std::string(name(config.context_split.exchange));
+      if (known_.insert(text).second) all_.push_back(config);
     } catch (const Error&) {
-      // The model or the batch does not divide.
+      return;
     }
-  }
-  // The layout changed in one thing.
-  void add(TrainConfig config, const std::function<void(TrainConfig&)>& change) {
-    change(config);
-    add(config);
   }
   std::vector<TrainConfig> take() { return std::move(all_); }
 
  private:
   std::vector<TrainConfig> all_;
+  std::set<std::string> known_;
 };
-
-void add_features(Layouts& layouts, const TrainConfig& config) {
-  const ParallelDims& dims = config.parallel;
-  if (dims.dp * dims.cp > 1)
-    for (int stage = 1; stage < static_cast<int>(kZeroStages.size()); ++stage)
-      layouts.add(config, [&](TrainConfig& c) { c.zero_stage = stage; });
-  if (dims.pp > 1) {
-    for (const ScheduleKind& kind : schedule_kinds()) {
-      if (config.pipeline_schedule == kind.name) continue;
-      layouts.add(config, [&](TrainConfig& c) {
-        c.pipeline_schedule = kind.name;
-        c.virtual_stages = kind.chunks == 0 ? 2 : 1;
-      });
-    }
-  }
-  if (dims.cp > 1)
-    for (const ContextExchange exchange : {ContextExchange::kAllGather, ContextExchange::kAllToAll})
-      layouts.add(config, [&](TrainConfig& c) { c.context_split.exchange = exchange; });
-  if (dims.tp > 1) layouts.add(config, [](TrainConfig& c) { c.sequence_parallel = false; });
-  if (config.model.moe.enabled())
-    for (int ep = 2; ep <= dims.world / dims.pp; ep *= 2)
-      layouts.add(config, [&](TrainConfig& c) { c.parallel.ep = ep; });
-}
 
 }  // namespace
 
@@ -71,6 +47,7 @@ std::vector<ParallelDims> every_split(int world) {
 
 std::vector<TrainConfig> every_layout(const TrainConfig& config) {
   Layouts layouts;
+  const std::vector<LayoutFeature> features = layout_features();
   for (const ParallelDims& split : every_split(config.parallel.world)) {
     TrainConfig c = config;
     c.parallel = split;
@@ -79,7 +56,14 @@ std::vector<TrainConfig> every_layout(const TrainConfig& config) {
     c.micro_batch_size = 0;
     c.num_microbatches = 0;
     layouts.add(c);
-    add_features(layouts, c);
+    for (const LayoutFeature& feature : features) {
+      if (!feature.matters(c)) continue;
+      for (const LayoutChoice& choice : feature.choices) {
+        TrainConfig changed = c;
+        choice.change(changed);
+        layouts.add(changed);
+      }
+    }
   }
   return layouts.take();
 }

@@ -1,5 +1,5 @@
-// Every way to lay a run out over its world: each factorization over dp, cp, tp and pp, and of those each ZeRO stage,
-// pipeline schedule, exchange of context and spread of experts. Torch-free. Thread rule: pure.
+// Every way to lay a run out over its world: each factorization over dp, cp, tp and pp, and of those each choice of
+// layout_features.h by itself. Torch-free. Thread rule: pure.
 #pragma once
 #include <vector>
 

@@ -47,11 +47,11 @@ Microscope::OneThread::~OneThread() { at::set_num_threads(before_); }
 
 Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world, ParityOptions options)
     : make_world_(std::move(make_world)), options_(std::move(options)) {
-  const auto run = [&](const char* what, uint64_t seed, bool reversed) {
+  const auto run = [&](const char* what, uint64_t seed, SumOrder order) {
     if (options_.progress) options_.progress(what);
     ParityRecord record =
         record_run(reference, make_world_,
-                   {.steps = options_.steps, .perturb = seed, .reversed = reversed, .components = options_.components});
+                   {.steps = options_.steps, .perturb = seed, .order = order, .components = options_.components});
     RANKLAB_CHECK(record.ended.empty(), ErrorKind::kInvalidArgument, .where = "parity",
                   .what = "the reference itself does not run to its end", .got = record.ended,
                   .fix = "--against another layout");
@@ -59,11 +59,11 @@ Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world,
   };
   std::vector<ParityRecord> perturbed;
   for (uint64_t seed = 1; seed <= kPerturbations; ++seed)
-    perturbed.push_back(run("the reference, perturbed", seed, false));
+    perturbed.push_back(run("the reference, perturbed", seed, {}));
   // Stages in the middle of a pipeline number microbatches themselves.
-  if (const RunPlan plan = resolve(reference); plan.num_microbatches > 1 && plan.mesh.size(Axis::kPp) == 1)
-    perturbed.push_back(run("the reference, added in another order", 0, true));
-  reference_ = std::make_unique<ParityReference>(run("the reference", 0, false), perturbed);
+  const bool can_reverse = resolve(reference).mesh.size(Axis::kPp) == 1;
+  perturbed.push_back(run("the reference, added in another order", 0, {.reversed = can_reverse, .split = true}));
+  reference_ = std::make_unique<ParityReference>(run("the reference", 0, {}), perturbed);
 }
 
 Microscope::Microscope(MakeParityWorld make_world, ParityOptions options)

@@ -1,6 +1,6 @@
 // Runs a layout and its reference, finds the first tensor in causal order that differs, and why (TTrace, arXiv
 // 2506.09280; the tolerance of each tensor is derived by running the reference with other weights by one unit in the
-// last place, and with microbatches in the other order). Then it runs smaller layouts to find what the difference
+// last place, and with its sums in another order). Then it runs smaller layouts to find what the difference
 // needs. Cost: four runs of the reference, one of the layout, and with a difference one of each smaller layout. Thread
 // rule: main thread.
 #pragma once

@@ -143,6 +143,7 @@ std::optional<ParityRecord> OneRankLayer::run(const LayerCase& layer, uint64_t p
                                                  .targets_BS = {},
                                                  .first_sample = layer.first_sample,
                                                  .step = layer.step,
+                                                 .documents = layer.documents,
                                                  .loss_scale = layer.loss_scale},
                                                 StageResult::kLoss);
   torch::autograd::backward({y_SBH}, {grad->view(shape).to(device)});

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/model/batch.h"
 #include "core/parity/parity_record.h"
 #include "core/runtime/components.h"
 
@@ -12,8 +13,9 @@ namespace ranklab {
 
 struct LayerCase {
   int64_t layer = 0, step = 0;
-  int64_t first_sample = 0;  // of the microbatch, in the global batch
-  double loss_scale = 1;     // Batch::loss_scale
+  int64_t first_sample = 0;                              // of the microbatch, in the global batch
+  double loss_scale = 1;                                 // Batch::loss_scale
+  std::shared_ptr<const Documents> documents = nullptr;  // Batch::documents
   // The layer's weights and buffers (phase kWeights), `input` and `grad`; places are those in the microbatch.
   const TensorPieces& pieces;
   TensorKey input, grad;

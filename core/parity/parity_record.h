@@ -41,6 +41,12 @@ struct TensorPiece {
 bool same_bits(const at::Tensor& a, const at::Tensor& b);
 using TensorPieces = std::map<TensorKey, std::vector<TensorPiece>>;
 
+// In which order a run adds up: microbatches from the last to the first, and so their gradients; products of linear
+// layers in two halves of their contraction.
+struct SumOrder {
+  bool reversed = false, split = false;
+};
+
 // Where each rank of a record is. A run of ours has a DeviceMesh; files name coordinates.
 class ParityMesh {
  public:

@@ -75,7 +75,7 @@ void ParityRecorder::keep_activation(ParityPhase phase, const std::string& path,
   const int64_t sequences = rows ? plan_.micro_batch_size : tensor.size(1);
   const int64_t positions = rows ? tensor.size(0) / sequences : tensor.size(0);
   const int microbatch = ctx_->tracer().microbatch();
-  const int loaded = reversed_ ? static_cast<int>(plan_.microbatches_of(step_)) - 1 - microbatch : microbatch;
+  const int loaded = sum_order_.reversed ? static_cast<int>(plan_.microbatches_of(step_)) - 1 - microbatch : microbatch;
   const auto part = activation_slice(plan_, *ctx_, step_, loaded, positions, sequences);
   if (!part) return;
   GlobalSlice slice =
@@ -141,6 +141,7 @@ void ParityRecorder::begin_step() {
   step_ = ctx_->tracer().step();
   if (std::exchange(perturbs_, false)) perturb_weights();
   order_ = 0;
+  if (sum_order_.split) split_.emplace();
   const UnseenScope unseen;
   for (const Parameter* parameter : model_->registry().parameters())
     if (!is_away(parameter->data))
@@ -171,6 +172,7 @@ void ParityRecorder::before_update(const UpdateView& update) {
 }
 
 void ParityRecorder::end_step() {
+  split_.reset();
   const UnseenScope unseen;
   if (LossScaler* const scaler = optimizer_->loss_scaler())
     keep(ParityPhase::kNorm, "loss_scale", "", whole_slice({1}), at::tensor({scaler->scale()}, at::kDouble));
@@ -193,9 +195,9 @@ void ParityRecorder::hand_over(ParityRecord& record) {
   }
 }
 
-ParityRecorders::ParityRecorders(const RunPlan& plan, uint64_t perturb, bool reversed) {
+ParityRecorders::ParityRecorders(const RunPlan& plan, uint64_t perturb, SumOrder order) {
   for (int rank = 0; rank < plan.mesh.world_size(); ++rank)
-    ranks_.push_back(std::make_unique<ParityRecorder>(plan, rank, perturb, reversed));
+    ranks_.push_back(std::make_unique<ParityRecorder>(plan, rank, perturb, order));
 }
 
 void ParityRecorders::hand_over(ParityRecord& record) {

@@ -3,9 +3,11 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/nn/split_products.h"
 #include "core/parity/parity_record.h"
 #include "core/runtime/components.h"
 #include "core/runtime/sentinels/watched_data.h"
@@ -14,9 +16,8 @@ namespace ranklab {
 
 class ParityRecorder final : public ModuleHook, public BatchWatch, public UpdateWatch {
  public:
-  // `reversed`: microbatches run from the last to the first.
-  ParityRecorder(const RunPlan& plan, int rank, uint64_t perturb, bool reversed = false)
-      : plan_(plan), rank_(rank), perturb_(perturb), perturbs_(perturb > 0), reversed_(reversed) {}
+  ParityRecorder(const RunPlan& plan, int rank, uint64_t perturb, SumOrder order = {})
+      : plan_(plan), rank_(rank), perturb_(perturb), perturbs_(perturb > 0), sum_order_(order) {}
 
   void before_forward(const std::string& path, ModulePass pass, const at::Tensor& input) override;
   void after_forward(const std::string& path, ModulePass pass, const at::Tensor& output) override;
@@ -53,7 +54,8 @@ class ParityRecorder final : public ModuleHook, public BatchWatch, public Update
   int rank_;
   uint64_t perturb_;
   bool perturbs_;  // before the first step, when what was to be loaded is
-  bool reversed_;
+  SumOrder sum_order_;
+  std::optional<SplitProducts> split_;  // within a step
   std::function<bool(const TensorKey&)> wanted_;
   std::vector<BatchWatch*> watches_{this};
   std::function<int64_t()> no_clock_ = [] { return int64_t{0}; };
@@ -67,7 +69,7 @@ class ParityRecorder final : public ModuleHook, public BatchWatch, public Update
 
 class ParityRecorders {
  public:
-  ParityRecorders(const RunPlan& plan, uint64_t perturb, bool reversed);
+  ParityRecorders(const RunPlan& plan, uint64_t perturb, SumOrder order);
   ParityRecorder& of(int rank) { return *ranks_.at(static_cast<size_t>(rank)); }
   // After the run.
   void hand_over(ParityRecord& record);

@@ -92,10 +92,10 @@ ParityRecord record_run(const TrainConfig& config, const MakeParityWorld& make_w
                       .type = scalar_type(plan.config.element_dtype()),
                       .mesh = ParityMesh(plan.mesh),
                       .plan = resolved};
-  ParityRecorders recorders(plan, options.perturb, options.reversed);
+  ParityRecorders recorders(plan, options.perturb, options.order);
   const std::shared_ptr<World> world = make_world(plan);
   RuntimeComponents parts = options.components ? options.components(world, plan) : default_components(world, plan);
-  parts.data_provider = std::make_shared<RecordedData>(parts.data_provider, recorders, options.reversed);
+  parts.data_provider = std::make_shared<RecordedData>(parts.data_provider, recorders, options.order.reversed);
   parts.optimizer_runtime = recorded_optimizer(parts.optimizer_runtime, recorders);
   RuntimeEngine engine(parts, plan);
   engine.add_hook(std::make_shared<RecordedMetrics>(record));

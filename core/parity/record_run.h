@@ -17,8 +17,7 @@ struct ParityRunOptions {
   int64_t steps = 1;  // at most: the settings' train_iters end a run too
   // Above 0: every weight is changed by one unit in the last place of the compute dtype, up or down as this seed draws.
   uint64_t perturb = 0;
-  // Microbatches run from the last to the first, so that their gradients are added in another order.
-  bool reversed = false;
+  SumOrder order = {};
   MakeParityParts components = {};  // null: the default ones
 };
 

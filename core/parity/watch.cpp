@@ -25,6 +25,7 @@ class ParityWatch final : public SentinelFamily, public ModuleHook {
 
   ModuleHook* module_hook() override { return this; }
   UpdateWatch* update_watch() override { return &recorder_; }
+  BatchWatch* batch_watch() override { return &layer_; }
   void begin(int64_t step) override {
     sites_.choose(step, count_);
     layer_.choose(step, count_);

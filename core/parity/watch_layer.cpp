@@ -9,6 +9,7 @@
 #include "core/base/philox.h"
 #include "core/base/text.h"
 #include "core/nn/scalar_type.h"
+#include "core/nn/split_products.h"
 #include "core/parallel/data/bucket_shard.h"
 #include "core/parity/microscope.h"
 #include "core/parity/piece_exchange.h"
@@ -22,15 +23,6 @@ namespace {
 // Layers larger than this are not brought to one rank.
 constexpr double kMostElements = 1 << 29;
 
-// Quantized products have scales of a whole tensor, of which ranks have parts; where documents begin is known to
-// batches alone; and a loss that balances experts over all replicas' tokens is not known to one of them.
-bool can_compute_alone(const RunPlan& plan) {
-  const ModelConfig& m = plan.config.model;
-  const double elements = static_cast<double>(m.parameter_count()) / static_cast<double>(m.num_layers);
-  const bool over_replicas = m.moe.balancing == LoadBalancing::kGlobalAuxLoss && plan.dp() > 1;
-  return plan.precision == nullptr && !plan.config.documents.any() && !over_replicas && elements < kMostElements;
-}
-
 // In the frame of the microbatch: sequences count from its first.
 GlobalSlice shifted(GlobalSlice slice, int64_t first, int64_t sequences) {
   slice.shape[1] = sequences;
@@ -40,10 +32,20 @@ GlobalSlice shifted(GlobalSlice slice, int64_t first, int64_t sequences) {
 
 }  // namespace
 
+std::string why_not_alone(const RunPlan& plan) {
+  const ModelConfig& m = plan.config.model;
+  if (plan.precision != nullptr) return "quantized products have scales of a whole tensor, of which ranks have parts";
+  if (m.moe.balancing == LoadBalancing::kGlobalAuxLoss && plan.dp() > 1)
+    return "the loss that balances experts is over all replicas' tokens, of which a layer has one replica's";
+  const double elements = static_cast<double>(m.parameter_count()) / static_cast<double>(m.num_layers);
+  if (elements >= kMostElements)
+    return "a layer has " + human_count(elements) + " weights, more than one rank is given (" +
+           human_count(kMostElements) + ")";
+  return "";
+}
+
 WatchedLayer::WatchedLayer(SentinelContext& context, std::shared_ptr<ModelProvider> provider)
-    : context_(context),
-      provider_(std::move(provider)),
-      possible_(can_compute_alone(context.plan) && !context.data.marks_documents()) {}
+    : context_(context), provider_(std::move(provider)), possible_(why_not_alone(context.plan).empty()) {}
 
 void WatchedLayer::choose(int64_t step, int64_t count) {
   const RunPlan& plan = context_.plan;
@@ -58,6 +60,13 @@ void WatchedLayer::choose(int64_t step, int64_t count) {
   dp_rank_ = draw(1, plan.dp());
   first_sample_ = (dp_rank_ * plan.microbatches_of(step) + microbatch_) * plan.micro_batch_size;
   weights_.clear();
+  loads_ = 0;
+  documents_ = nullptr;
+}
+
+// Batches are loaded in the order of microbatches, once or by each of two stages.
+void WatchedLayer::loaded(const Batch& batch, int64_t) {
+  if (loads_++ % context_.plan.microbatches_of(step_) == microbatch_) documents_ = batch.documents;
 }
 
 bool WatchedLayer::takes(const TensorKey& key) const {
@@ -109,10 +118,13 @@ LayerVerdict WatchedLayer::compared(TensorPieces pieces, double loss_scale) {
                         .step = step_,
                         .first_sample = first_sample_,
                         .loss_scale = loss_scale,
+                        .documents = documents_,
                         .pieces = pieces,
                         .input = input_of(pieces),
                         .grad = {step_, ParityPhase::kBackward, path(), "grad_output"}};
-  std::optional<ParityRecord> right = alone_->run(layer, 0), moved = alone_->run(layer, 1);
+  std::optional<ParityRecord> right = alone_->run(layer, 0);
+  const SplitProducts in_another_order;
+  std::optional<ParityRecord> moved = alone_->run(layer, 1);
   if (!right || !moved) return {};
   const ParityReference reference(std::move(*right), {std::move(*moved)});
   ParityRecord got{.title = "this run",

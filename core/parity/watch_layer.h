@@ -1,7 +1,7 @@
 // The layer of a watched step: its input, the gradient of its output and its weights are brought to one rank, which
 // computes it alone and holds what the ranks have computed together to that, within tolerances from one more run that
-// is moved by one unit in the last place. Cost: the layer's weights and activations of one microbatch as messages, two
-// forwards and backwards of it on one rank. Thread rule: its rank's thread.
+// is moved by one unit in the last place and adds in another order. Cost: the layer's weights and activations of one
+// microbatch as messages, two forwards and backwards of it on one rank. Thread rule: its rank's thread.
 #pragma once
 #include <limits>
 #include <memory>
@@ -13,6 +13,9 @@
 
 namespace ranklab {
 
+// Why no layer of this run can be computed by one rank alone; "": each can.
+std::string why_not_alone(const RunPlan& plan);
+
 // The same on all ranks.
 struct LayerVerdict {
   double over = std::numeric_limits<double>::quiet_NaN();  // distance / allowed, of the first wrong tensor or else the
@@ -20,7 +23,7 @@ struct LayerVerdict {
   std::string text = {};                                   // where it is wrong, else empty
 };
 
-class WatchedLayer {
+class WatchedLayer final : public BatchWatch {
  public:
   WatchedLayer(SentinelContext& context, std::shared_ptr<ModelProvider> provider);
 
@@ -29,6 +32,8 @@ class WatchedLayer {
   int64_t microbatch() const { return microbatch_; }
   // Whether this rank's part of it is wanted now.
   bool takes(const TensorKey& key) const;
+  // Which documents are in the microbatch, if its data say so.
+  void loaded(const Batch& batch, int64_t wait_ns) override;
   // The layer begins, with its weights in memory.
   void keep_weights(const std::string& path, ModulePass pass);
   // Collective, after the step.
@@ -48,6 +53,8 @@ class WatchedLayer {
   int64_t step_ = 0, layer_ = 0, microbatch_ = 0, dp_rank_ = 0, first_sample_ = 0;
   bool possible_ = true;  // in this run
   TensorPieces weights_;
+  int64_t loads_ = 0;  // microbatches of this step
+  std::shared_ptr<const Documents> documents_;
 };
 
 }  // namespace ranklab

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/type_change.h"
 #include "core/base/vocabulary.h"
 
 namespace ranklab {
@@ -27,8 +28,9 @@ class TypeWatch {
  public:
   virtual ~TypeWatch() = default;
 
-  // A collective, as it is posted.
-  virtual void called(const Call& call, const Group& group) = 0;
+  // A collective, as it is posted. RETURNS: what it makes of its tensor's type; of several tensors in a bucket, what it
+  // makes of all alike.
+  virtual TypeChange called(const Call& call, const Group& group) = 0;
 
   // An autograd function with a backward of its own: what no operator made inside of it depends on all its inputs.
   virtual KeptTypes ran_forward(const std::string& function, const std::vector<at::Tensor>& inputs,

@@ -67,31 +67,41 @@ void OperatorFollower::begin(const at::RecordFunction& fn) {
 // Whole numbers choose among the operands: they are not added to them, but make the result vary where they do.
 void OperatorFollower::take_operands(const at::RecordFunction& fn, Frame& frame) {
   operands_.clear();
+  uses_.clear();
   choices_.clear();
   const auto inputs = fn.inputs();
-  for (size_t i = frame.rule->reads_first ? 0 : 1; i < inputs.size(); ++i)
+  const size_t end = inputs.size() - (frame.rule->has_out && !inputs.empty() ? 1 : 0);
+  for (size_t i = frame.rule->reads_first ? 0 : 1; i < end; ++i)
     each_tensor(inputs[i], [&](const at::Tensor& tensor) {
       const std::optional<TypedTensors::Known> known = tensors_.find(tensor);
       if (!known) return;
-      (at::isFloatingType(tensor.scalar_type()) ? operands_ : choices_).push_back(known->type);
+      const bool chooses = !at::isFloatingType(tensor.scalar_type());
+      (chooses ? choices_ : operands_).push_back(known->type);
+      if (!chooses) uses_.push_back(frame.rule->use_of(i));
       if (frame.known && frame.known->parameter == nullptr) frame.known->parameter = known->parameter;
       if (!frame.known) frame.known = known;
     });
   if (!frame.known) return;
-  if (operands_.empty()) operands_.swap(choices_);
+  if (operands_.empty()) {
+    operands_.swap(choices_);
+    uses_.assign(operands_.size(), frame.rule->use_of(0));
+  }
   TensorType& type = frame.known->type;
-  type = rules_.combined(operands_, frame.rule->use, frame.fault);
+  type = rules_.combined(operands_, uses_, frame.fault);
   for (const TensorType& choice : choices_) type.same = rules_.partitions().meet(type.same, choice.same);
 }
 
 void OperatorFollower::end(const at::RecordFunction& fn) {
   if (frames_.empty()) return;  // the operator that was running when this began
-  const Frame frame = std::move(frames_.back());
+  Frame frame = std::move(frames_.back());
   frames_.pop_back();
   if (frame.rule == nullptr) return;
   ++operators_;
-  if (!frames_.empty()) frames_.back().inner = true;
-  if (frame.fault && !frame.inner) on_fault_(*frame.fault, fn.name(), *frame.known);
+  if (frame.fault && !std::exchange(frame.told, true)) on_fault_(*frame.fault, fn.name(), *frame.known);
+  if (!frames_.empty()) {
+    frames_.back().inner = true;
+    frames_.back().told |= frame.told;
+  }
   for (const c10::IValue& value : fn.outputs())
     each_tensor(value, [&](const at::Tensor& tensor) { give_type(tensor, frame); });
 }

@@ -37,7 +37,8 @@ class OperatorFollower {
     const OperatorRule* rule = nullptr;             // null: not followed
     std::optional<TypedTensors::Known> known = {};  // of what the operands give
     std::optional<TypeFault> fault = {};
-    bool inner = false;  // it was made of other operators
+    bool inner = false;  // it ran other operators: those that it is made of, or a few for its own ends
+    bool told = false;   // one of these was at fault
   };
   const OperatorRule& lookup(const at::RecordFunction& fn);
   void take_operands(const at::RecordFunction& fn, Frame& frame);
@@ -50,6 +51,7 @@ class OperatorFollower {
   std::unordered_map<const char*, std::pair<std::string, const OperatorRule*>> by_address_;
   std::vector<Frame> frames_;
   std::vector<TensorType> operands_, choices_;
+  std::vector<OperandUse> uses_;  // of the operands
   bool paused_ = false;
   int64_t operators_ = 0;
   at::CallbackHandle handle_ = 0;

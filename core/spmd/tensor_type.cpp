@@ -1,6 +1,8 @@
 #include "core/spmd/tensor_type.h"
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 namespace ranklab {
 namespace {
@@ -22,15 +24,24 @@ Axis TypeRules::missing(PartitionId need, PartitionId have, bool of_experts) {
   return Axis::kWorld;
 }
 
-TensorType TypeRules::combined(std::span<const TensorType> operands, OperandUse use, std::optional<TypeFault>& fault) {
+TensorType TypeRules::combined(std::span<const TensorType> operands, std::span<const OperandUse> uses,
+                               std::optional<TypeFault>& fault) {
   TensorType out = operands.front();
   const TensorType* partial = nullptr;
-  size_t partials = 0;
-  for (const TensorType& operand : operands) {
+  bool nonlinear = false;
+  size_t factors = 0;  // that are partial
+  std::optional<TensorType> product;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const TensorType& operand = operands[i];
     out.same = partitions_.meet(out.same, operand.same);
+    const bool multiplied = uses[i] == OperandUse::kMultiplied;
+    if (multiplied && product) product->same = partitions_.meet(product->same, operand.same);
+    if (multiplied && (!product || operand.partial()))
+      product = TensorType{product ? product->same : operand.same, operand.have, operand.need};
     if (!operand.partial()) continue;
-    ++partials;
     if (partial == nullptr) partial = &operand;
+    nonlinear |= uses[i] == OperandUse::kNonlinear;
+    factors += multiplied ? 1 : 0;
   }
   if (partial == nullptr) return {out.same};
   out.have = partial->have;
@@ -38,19 +49,29 @@ TensorType TypeRules::combined(std::span<const TensorType> operands, OperandUse 
   const auto wrong = [&](const char* got, const char* want, const char* fix) {
     fault = TypeFault{missing(out.need, out.have), got, want, fix};
   };
-  if (use == OperandUse::kNonlinear)
-    wrong("a partial sum in an operator that is not linear", "the sum, or linear operators before it",
+  if (nonlinear)
+    wrong("a partial sum in an operator that is not linear in it", "the sum, or linear operators before it",
           "reduce it before this operator");
-  if (use == OperandUse::kMultiplied && partials > 1)
-    wrong("the product of two partial sums", "at most one of them", "reduce one of them first");
-  if (use != OperandUse::kAdded) return out;
-  for (const TensorType& operand : operands) {
-    if (operand.partial()) continue;
-    if (!partitions_.within(partitions_.meet(operand.same, out.need), out.have))
-      wrong("a partial sum and a complete tensor, added: the later sum would count the complete one on every rank",
-            "both partial, or both complete", "reduce the partial one first, or add the other after the reduction");
-  }
+  if (factors > 1) wrong("the product of two partial sums", "at most one of them", "reduce one of them first");
+  std::vector<TensorType> summands;
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (uses[i] == OperandUse::kAdded) summands.push_back(operands[i]);
+  if (product && !summands.empty()) summands.push_back(*product);
+  // What a summand that is still to be added up over some ranks meets may not be the same on these.
+  const bool again = std::ranges::any_of(summands, [&](const TensorType& sum) {
+    return sum.partial() && std::ranges::any_of(summands, [&](const TensorType& other) {
+             return !partitions_.within(partitions_.meet(other.same, sum.need), sum.have);
+           });
+  });
+  if (again)
+    wrong("a partial sum and a complete tensor, added: the later sum would count the complete one on every rank",
+          "both partial, or both complete", "reduce the partial one first, or add the other after the reduction");
   return out;
+}
+
+TensorType TypeRules::combined(std::span<const TensorType> operands, OperandUse of_all,
+                               std::optional<TypeFault>& fault) {
+  return combined(operands, std::vector<OperandUse>(operands.size(), of_all), fault);
 }
 
 TensorType TypeRules::summed(const TensorType& type, Axis axis, std::optional<TypeFault>& fault) {
@@ -138,20 +159,27 @@ Axis TypeRules::set_axis(Axis axis) {
   }
 }
 
-std::string TypeRules::text(const TensorType& type) {
-  std::string out;
+AxisType TypeRules::over(const TensorType& type, PartitionId groups) {
+  if (partitions_.within(groups, type.need) && !partitions_.within(groups, type.have)) return AxisType::kPartial;
+  return partitions_.within(groups, type.same) ? AxisType::kReplicated : AxisType::kVarying;
+}
+
+TypeChange TypeRules::change(const TensorType& before, const TensorType& after) {
+  TypeChange out;
   const bool has_experts = partitions_.groups(Axis::kEp) != RankPartitions::kApart;
-  for (const Axis axis : kDense) {
+  for (const Axis axis : TypeChange::kAxes) {
     const PartitionId groups = partitions_.groups(axis);
-    if (groups == RankPartitions::kApart || axis == Axis::kWorld || set_axis(axis) != axis) continue;
-    if (axis == Axis::kEdp && !has_experts) continue;  // it is dp
-    const bool partial = partitions_.within(groups, type.need) && !partitions_.within(groups, type.have);
-    if (axis == Axis::kPp && !partial) continue;  // stages have different tensors
-    if (!out.empty()) out += ", ";
-    out += partial ? "partial" : partitions_.within(groups, type.same) ? "replicated" : "varying";
-    out += " over " + std::string(name(axis));
+    if (groups == RankPartitions::kApart || (axis == Axis::kEdp && !has_experts)) continue;  // edp is dp then
+    const AxisType from = over(before, groups), to = over(after, groups);
+    if (axis == Axis::kPp && from != AxisType::kPartial && to != AxisType::kPartial) continue;
+    out.set(axis, from, to);
   }
-  return out.empty() ? "one rank" : out;
+  return out;
+}
+
+std::string TypeRules::text(const TensorType& type) {
+  const TypeChange types = change(type, type);
+  return types.known() ? types.text() : "one rank";
 }
 
 }  // namespace ranklab

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 
+#include "core/base/type_change.h"
 #include "core/spmd/rank_partitions.h"
 
 namespace ranklab {
@@ -28,12 +29,12 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-// What an operator does with the numbers of its operands.
+// What an operator does with the numbers of an operand.
 enum class OperandUse : uint8_t {
   kCarried,     // moved, chosen or added up: a partial sum stays one
-  kAdded,       // to each other
-  kMultiplied,  // with each other
-  kNonlinear,
+  kAdded,       // to the others that are added, and to the product of those that are multiplied
+  kMultiplied,  // with the others that are multiplied
+  kNonlinear,   // a function that is not linear in it: also a divisor, an exponent, a side of a comparison
 };
 
 // What is wrong with a use. The texts are literals.
@@ -50,8 +51,11 @@ class TypeRules {
 
   RankPartitions& partitions() { return partitions_; }
 
-  // An operator on these operands, of which there is one at least. Sets `fault` where they do not go together.
-  TensorType combined(std::span<const TensorType> operands, OperandUse use, std::optional<TypeFault>& fault);
+  // An operator on these operands, of which there is one at least, and the use of each. Sets `fault` where they do not
+  // go together.
+  TensorType combined(std::span<const TensorType> operands, std::span<const OperandUse> uses,
+                      std::optional<TypeFault>& fault);
+  TensorType combined(std::span<const TensorType> operands, OperandUse of_all, std::optional<TypeFault>& fault);
   TensorType all_reduced(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
   TensorType all_reduced_max(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
   TensorType reduce_scattered(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
@@ -65,10 +69,13 @@ class TypeRules {
   Axis missing(PartitionId need, PartitionId have, bool of_experts = false);
   // The axis that a user sets, of which this is a part: tp of the copies of key/value heads.
   static Axis set_axis(Axis axis);
-  // "partial over tp, replicated over cp, varying over dp": the axes with several ranks.
+  // Over the axes with several ranks; stages of a pipeline have different tensors, so over pp only of partial ones.
+  TypeChange change(const TensorType& before, const TensorType& after);
+  // "partial over tp, replicated over cp, varying over dp".
   std::string text(const TensorType& type);
 
  private:
+  AxisType over(const TensorType& type, PartitionId groups);
   TensorType summed(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
 
   RankPartitions partitions_;

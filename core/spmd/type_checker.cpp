@@ -63,10 +63,10 @@ void TypeChecker::enter(const std::string& module, TypePhase phase) {
 
 void TypeChecker::resume() { state_->follower.set_paused(false); }
 
-void TypeChecker::called(const Call& call, const Group& group) {
+TypeChange TypeChecker::called(const Call& call, const Group& group) {
   if (!call.input.defined()) {
     if (call.output.defined()) state_->tensors.forget(call.output);
-    return;
+    return {};
   }
   TypeRules& rules = state_->rules;
   const auto rule = [&](const TensorType& type, std::optional<TypeFault>& wrong) {
@@ -75,7 +75,8 @@ void TypeChecker::called(const Call& call, const Group& group) {
       case Verb::kAllReduce:
         return sums ? rules.all_reduced(type, group.axis, wrong) : rules.all_reduced_max(type, group.axis, wrong);
       case Verb::kReduceScatter:
-        return rules.reduce_scattered(type, group.axis, wrong);
+        return sums ? rules.reduce_scattered(type, group.axis, wrong)
+                    : rules.exchanged(rules.all_reduced_max(type, group.axis, wrong), group.axis);
       case Verb::kAllGather:
       case Verb::kBroadcast:
         return rules.all_gathered(type, group.axis);
@@ -87,13 +88,16 @@ void TypeChecker::called(const Call& call, const Group& group) {
   };
   state_->latest = group.axis;
   const std::string what = std::string(name(call.verb)) + " over " + std::string(name(group.axis));
-  if (state_->on_bucket(call.input, call.output, rule, what) || !call.output.defined()) return;
+  if (const std::optional<TypeChange> of_bucket = state_->on_bucket(call.input, call.output, rule, what))
+    return *of_bucket;
   const std::optional<Known> known = state_->tensors.find(call.input);
-  if (!known) return state_->tensors.forget(call.output);
+  if (!known && call.output.defined()) state_->tensors.forget(call.output);
+  if (!known) return {};
   std::optional<TypeFault> wrong;
   const TensorType type = rule(known->type, wrong);
   if (wrong) state_->fault(*wrong, what, state_->module, known->type);
-  state_->tensors.set(call.output, {type, known->parameter}, true);
+  if (call.output.defined()) state_->tensors.set(call.output, {type, known->parameter}, true);
+  return rules.change(known->type, type);
 }
 
 KeptTypes TypeChecker::ran_forward(const std::string& function, const std::vector<at::Tensor>& inputs,

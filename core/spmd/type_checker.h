@@ -42,7 +42,7 @@ class TypeChecker final : public TypeWatch {
   // From the gradient norm on operators are not followed, until the update is done.
   void resume();
 
-  void called(const Call& call, const Group& group) override;
+  TypeChange called(const Call& call, const Group& group) override;
   KeptTypes ran_forward(const std::string& function, const std::vector<at::Tensor>& inputs,
                         const std::vector<at::Tensor>& outputs) override;
   void begin_backward(const KeptTypes& kept, const std::vector<at::Tensor>& grads) override;

@@ -53,11 +53,14 @@ struct TypeChecker::State {
   TensorType made_of(const at::Tensor& result, const std::vector<at::Tensor>& from);
   void fault(const TypeFault& wrong, std::string what, const std::string& where, const TensorType& type,
              std::optional<TypePhase> at = {});
-  // A collective on a bucket, as a rule of types: on each gradient in it. RETURNS: whether it is on a bucket.
+  // A collective on a bucket, as a rule of types: on each gradient in it. RETURNS: what it makes of all alike; nothing:
+  // it is on no bucket.
   template <typename Rule>
-  bool on_bucket(const at::Tensor& input, const at::Tensor& output, const Rule& rule, const std::string& what) {
+  std::optional<TypeChange> on_bucket(const at::Tensor& input, const at::Tensor& output, const Rule& rule,
+                                      const std::string& what) {
     const auto found = buckets.find(input.storage().unsafeGetStorageImpl());
-    if (found == buckets.end() || found->second.alive.expired()) return false;
+    if (found == buckets.end() || found->second.alive.expired()) return {};
+    std::optional<TypeChange> all;
     const std::vector<Gradient*> held = found->second.gradients;
     for (Gradient* gradient : held) {
       if (!gradient->type) continue;
@@ -65,9 +68,11 @@ struct TypeChecker::State {
       const TensorType before = *gradient->type;
       gradient->type = rule(before, wrong);
       if (wrong) fault(*wrong, what, gradient->parameter.name, before, TypePhase::kReduction);
+      const TypeChange change = rules.change(before, *gradient->type);
+      all = all ? all->common(change) : change;
     }
     if (output.defined()) add_bucket(output, held);
-    return true;
+    return all.value_or(TypeChange());
   }
   void add_bucket(const at::Tensor& flat, std::vector<Gradient*> held) {
     buckets.insert_or_assign(flat.storage().unsafeGetStorageImpl(),

@@ -38,6 +38,14 @@ std::optional<std::vector<double>> array_of(const json& args) {
   return numbers;
 }
 
+TypeChange types_of(const std::string& text) {
+  const std::optional<TypeChange> types = TypeChange::parsed(text);
+  RANKLAB_CHECK(types, ErrorKind::kBadFile, .where = "trace file", .what = "types of a tensor that are none",
+                .got = quote(text), .want = "such as " + quote("partial -> replicated over tp, varying over dp"),
+                .fix = "the file is damaged: write it again");
+  return *types;
+}
+
 DType dtype_of_name(const std::string& text) { return enum_of<DType, static_cast<size_t>(DType::kOther) + 1>(text); }
 
 }  // namespace
@@ -149,6 +157,7 @@ void ChromeEvents::read_slice(const json& value, bool instant, Event& event) con
   if (args.contains("purpose")) {
     event.purpose = enum_of<Purpose, static_cast<size_t>(Purpose::kCount)>(args["purpose"].get<std::string>());
   }
+  if (args.contains("types")) event.types = types_of(args["types"].get<std::string>());
   if (args.contains("value")) event.value = double_of(args["value"]);
   read_args(args, event);
 }

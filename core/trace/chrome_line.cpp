@@ -133,12 +133,19 @@ const NamedField* find_field(std::string_view key, std::span<const NamedField> f
   return nullptr;
 }
 
+bool types(std::string_view text, Event& event) {
+  const std::optional<TypeChange> parsed = TypeChange::parsed(text);
+  if (parsed) event.types = *parsed;
+  return parsed.has_value();
+}
+
 bool take_word(Cursor& in, std::string_view key, int& stage, Event& event) {
   std::string_view text;
   const auto once = [&](int own) { return std::exchange(stage, own) < own && in.take_string(text); };
   if (key == "verb") return once(1) && word(text, static_cast<size_t>(Verb::kCount), event.verb);
   if (key == "axis") return once(2) && word(text, static_cast<size_t>(Axis::kCount), event.axis);
   if (key == "purpose") return once(4) && word(text, static_cast<size_t>(Purpose::kCount), event.purpose);
+  if (key == "types") return once(5) && types(text, event);
   if (key == "dtype") return once(3) && word(text, static_cast<size_t>(DType::kOther) + 1, event.dtype);
   return false;
 }

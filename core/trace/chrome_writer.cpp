@@ -232,6 +232,10 @@ void ChromeTraceWriter::Impl::args(const RankTrace& trace, const Event& event) {
     key("purpose");
     append_json_string(out_, name(event.purpose));
   }
+  if (event.types.known()) {
+    key("types");
+    append_json_string(out_, event.types.text());
+  }
   for (const NamedField& named : kArgFields) field(named, event);
   for (const NamedField& named : options_.clock == TraceClock::kVirtual ? kWallSpan : kVirtualSpan) field(named, event);
   if (event.value != 0 && event.kind != EventKind::kCounter) {

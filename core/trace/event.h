@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/dtype.h"
+#include "core/base/type_change.h"
 #include "core/base/vocabulary.h"
 
 namespace ranklab {
@@ -61,6 +62,7 @@ struct Event {
   // Numbers that belong to the event: RankTrace::arrays[array - 1]; 0: none. For an all_to_all, the bytes this rank
   // sent to each member of the group; for a routing event, see routing_event.h, for attention attention_event.h.
   uint32_t array = 0;
+  TypeChange types = {};  // of a collective, in a step whose types are followed
 
   bool operator==(const Event&) const = default;
 };

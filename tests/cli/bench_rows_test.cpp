@@ -81,6 +81,15 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(row.param.arguments).substr(0, std::string(row.param.arguments).find(' '));
     });
 
+// docs/parity.md says what it shows.
+TEST(BenchOverhead, SaysWhatWatchingCosts) {
+  const std::string command = "'" RANKLAB_PROGRAM "' bench overhead --only watch --repetitions 1 --steps 1";
+  const Outcome run = run_command(command + " 2>&1");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, ContainsRegex("^parity, --watch 50 \\(dp 4 x tp 2, sp, means of 1 steps\\): [0-9.]+ CPU "
+                                        "ms/step, [0-9.]+ in a watched one, [+-][0-9.]+% at one of 50\n$"));
+}
+
 // The batch of the peer's model comes with the preset, and what layouts add to one rank trains.
 TEST(BenchTrain, LayoutsTrainTheModelOfThePeer) {
   const Outcome run = run_command(

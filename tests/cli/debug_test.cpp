@@ -87,14 +87,15 @@ TEST(DebugTest, AnEmptyLineRepeatsAndBeginningsOfWordsDo) {
 TEST(DebugTest, TensorsEventsAndNumbers) {
   const Outcome outcome = debug(
       "break optimizer rank=3\\nprint\\nc\\ntensors r3 qkv\\ntensor r3 layers.0.attention.qkv.weight\\n"
-      "tensor 3 layers.0.attention.qkv.weight.grad\\ntrace r3 4\\nhash\\nranks\\nhelp\\nhelp break\\nq\\n",
-      temporary_path("debug_look"));
+      "tensor 3 layers.0.attention.qkv.weight.grad\\ntrace r3 12\\nhash\\nranks\\nhelp\\nhelp break\\nq\\n",
+      temporary_path("debug_look"), kFlags + " --check-gradient-types");
   EXPECT_EQ(outcome.exit_code, 0);
   for (const char* part :
        {"no step is finished yet", "  layers.0.attention.qkv.weight\n  layers.1.attention.qkv.weight\nlayers.0",
         "layers.0.attention.qkv.weight on rank 3: fp32 [192 128] of [384 128]\n  min -", "not finite 0\n  first ",
-        "layers.0.attention.qkv.weight.grad on rank 3: fp32 [192 128]", "rank 3\nstep 0 ", " events  state ",
-        "r7 dp1 tp1 pp1   stage 1  tp[6 7]  dp[5 7]  pp[3 7]", "  break WHERE ", "memory/activations > 100MiB"})
+        "layers.0.attention.qkv.weight.grad on rank 3: fp32 [192 128]", "rank 3\nstep 0 ",
+        ", partial -> replicated over dp", " events  state ", "r7 dp1 tp1 pp1   stage 1  tp[6 7]  dp[5 7]  pp[3 7]",
+        "  break WHERE ", "memory/activations > 100MiB"})
     EXPECT_THAT(outcome.output, HasSubstr(part));
 }
 

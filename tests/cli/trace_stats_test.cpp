@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 #include <sstream>
 
 #include "tests/cli/ranklab_program.h"
@@ -26,7 +27,7 @@ const std::string& trained(const std::string& hardware) {
   const Outcome run = ranklab_and_errors(
       "train --mock-data --num-layers 4 --hidden-size 32 --ffn-hidden-size 64 --num-attention-heads 4 --seq-length 32 "
       "--pp 4 --tp 2 --num-microbatches 4 --gbs 8 --train-iters 2 --eval-interval 0 --sample-tokens 0 "
-      "--hardware " +
+      "--check-gradient-types --hardware " +
       hardware + " --log-dir " + folder);
   EXPECT_EQ(run.exit_code, 0) << run.output;
   return trace = folder + "/trace.json.gz";
@@ -45,6 +46,22 @@ TEST(TraceStats, GoldenFiguresOfASchedule) {
   EXPECT_THAT(run.output, AllOf(HasSubstr("critical path: 117 units of 117 units"), HasSubstr("warm-up"),
                                 HasSubstr("waits for r1 BW0 (dependency)")));
   std::filesystem::remove(path);
+}
+
+// Of the first step, which alone was followed. A row-parallel product is partial, a pipeline's message stays what it
+// is.
+TEST(TraceStats, TellsWhatCollectivesMakeOfTypes) {
+  const auto rows_of = [](int step) {
+    return data_of("trace stats " + trained("h100-sxm") + " --step " + std::to_string(step)).at("types");
+  };
+  EXPECT_TRUE(rows_of(1).empty());
+  std::map<std::string, std::set<std::string>> types;
+  for (const auto& row : rows_of(0)) types[row.at("name")].insert(row.at("types").get<std::string>());
+  EXPECT_THAT(types["reduce_scatter tp"], testing::Contains("partial -> varying over tp"));
+  EXPECT_THAT(types["all_gather tp"], testing::Contains("varying -> replicated over tp"));
+  EXPECT_THAT(types["send pp"], testing::ElementsAre("varying over tp"));
+  EXPECT_THAT(ranklab_and_errors("trace stats " + trained("h100-sxm")).output,
+              testing::ContainsRegex("  all_gather tp +[0-9]+ .*  varying -> replicated over tp\n"));
 }
 
 TEST(TraceStats, OfARunAddsUp) {

@@ -115,6 +115,7 @@ uint64_t with(uint64_t hash, const RankTrace& trace, const Event& event) {
                                static_cast<int64_t>(event.verb),
                                static_cast<int64_t>(event.dtype),
                                static_cast<int64_t>(event.purpose),
+                               int64_t{event.types.bits()},
                                int64_t{event.step},
                                int64_t{event.microbatch},
                                int64_t{event.stage},

@@ -30,6 +30,7 @@
 #include "viz/model/text_timeline.h"
 #include "viz/model/trace_diff.h"
 #include "viz/model/traffic_text.h"
+#include "viz/model/type_table.h"
 #include "viz/model/what_if.h"
 
 using namespace ranklab;
@@ -111,6 +112,7 @@ void look_at(const TraceStore& store, const Window& window) {
   memory_table(store, window);
   look_at_stage(store, stage_script(store, window));
   op_table(store, window);
+  type_text(type_table(store, window));
   for (size_t metric = 0; metric < static_cast<size_t>(RankMetric::kCount); ++metric)
     rank_metric(store, window, static_cast<RankMetric>(metric));
 }

@@ -35,7 +35,8 @@ StepperState full_state() {
                                 .verb = Verb::kRecv,
                                 .group = {1, 5},
                                 .peer = 5,
-                                .tag = 9},
+                                .tag = 9,
+                                .types = TypeChange(TypeChange::kEnd - 1)},
                          .inside = "recv(from 1, tag 9)",
                          .waits_for = {5, 0}});
   state.hits.push_back({.breakpoint = 2, .global_rank = 1, .at = {.kind = BoundaryKind::kValue, .value = 1.5}});
@@ -57,6 +58,7 @@ RankTrace batch(std::vector<std::string> names) {
   event.axis = Axis::kTp;
   event.verb = Verb::kAllGather;
   event.tag = -4;
+  event.types = *TypeChange::parsed("varying -> replicated over tp, partial over dp");
   event.value = -0.25;
   event.logical_bytes = int64_t{1} << 40;
   out.events = {event};

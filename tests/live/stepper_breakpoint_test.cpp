@@ -139,6 +139,12 @@ TEST(Boundary, Text) {
                              .group = {0, 4},
                              .peer = 4}),
             "wait for recv from 4 on pp [0 4]");
+  EXPECT_EQ(to_text(Boundary{.kind = BoundaryKind::kPost,
+                             .name = "all_reduce",
+                             .axis = Axis::kTp,
+                             .group = {0, 1},
+                             .types = *TypeChange::parsed("partial -> replicated over tp")}),
+            "all_reduce on tp [0 1]: partial -> replicated over tp");
   EXPECT_EQ(to_text(Boundary{.kind = BoundaryKind::kValue, .name = "loss", .value = 2.5}), "loss = 2.5");
   EXPECT_EQ(to_text(Boundary{.kind = BoundaryKind::kValue, .name = "memory/activations", .value = 3 << 20}),
             "memory/activations = 3.00 MiB");

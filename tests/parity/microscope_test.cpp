@@ -3,8 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
 #include "core/base/error.h"
+#include "core/config/exhibit_config.h"
+#include "core/nn/split_products.h"
 #include "core/parity/every_layout.h"
+#include "core/parity/exhibit_parity.h"
 #include "core/parity/microscope.h"
 #include "core/parity/parity_memory.h"
 #include "core/parity/smaller_layouts.h"
@@ -53,6 +60,7 @@ std::vector<TrainConfig> some_layouts() {
     c.recompute_granularity = "full";
   });
   add(small(), {.world = 4, .tp = 2, .ep = 4}, [](TrainConfig& c) { c.model.moe.num_experts = 8; });
+  add(small(), {.world = 4, .tp = 2, .dp = 2}, [](TrainConfig& c) { c.precision.recipe = "fp8_delayed"; });
   return layouts;
 }
 
@@ -71,19 +79,27 @@ TEST(Microscope, FindsNothingWhereNothingIsWrong) {
   }
 }
 
-// All layouts of a dense and of an expert model: minutes.
+// All layouts of a dense and of an expert model, in each precision: many minutes.
 TEST(Microscope, FindsNothingInAnyLayout) {
   if (!all_cases()) GTEST_SKIP() << "RANKLAB_ALL_CASES=1";
-  for (const int64_t experts : {0, 8}) {
-    TrainConfig base = small();
-    base.parallel = {.world = 8};
-    base.model.num_layers = 8;
-    base.model.num_attention_heads = 8;
-    base.model.moe.num_experts = experts;
-    base.global_batch_size = 16;
-    for (const TrainConfig& config : every_layout(base)) {
-      SCOPED_TRACE(layout_flags(config));
-      EXPECT_FALSE(examined(config, {.narrow = false}).differs());
+  for (const std::string precision : {"fp32", "bf16", "fp8"}) {
+    for (const int64_t experts : {0, 8}) {
+      TrainConfig base = small();
+      if (precision == "bf16") base.bf16 = true;
+      if (precision == "fp8") base.precision.recipe = "fp8_delayed";
+      base.parallel = {.world = 8};
+      base.model.num_layers = 8;
+      base.model.num_attention_heads = 8;
+      base.model.moe.num_experts = experts;
+      base.global_batch_size = 16;
+      std::map<int64_t, std::unique_ptr<Microscope>> references;  // by their microbatches
+      for (const TrainConfig& config : every_layout(base)) {
+        SCOPED_TRACE(precision + " " + layout_flags(config));
+        const TrainConfig reference = on_one_rank(config);
+        std::unique_ptr<Microscope>& scope = references[reference.num_microbatches];
+        if (!scope) scope = std::make_unique<Microscope>(reference, world_of, ParityOptions{.narrow = false});
+        EXPECT_FALSE(scope->examine(config).differs());
+      }
     }
   }
 }
@@ -113,18 +129,69 @@ TEST(Microscope, NamesTheMissingSumAndItsAxis) {
   EXPECT_EQ(result.smallest, "--tp 4 --sequence-parallel");
 }
 
+// Bugs of all parts of a step that one layout can have.
+constexpr const char* kTogether[] = {"init-per-shard",          "sampler-seed-per-rank", "scatter-wrong-group",
+                                     "last-microbatch-local",   "norm-unreduced",        "norm-averaged",
+                                     "clip-first-tp-rank-only", "stale-gather"};
+
+// Two bugs at a time: each with the next, or with RANKLAB_ALL_CASES=1 with every other one.
 TEST(Microscope, OfTwoBugsNamesTheFirst) {
   TrainConfig config = small();
   config.parallel = {.world = 4, .tp = 2, .dp = 2};
+  config.model.num_layers = 2;
   config.zero_stage = 1;
+  config.num_microbatches = 2;
   config.train_iters = 3;
-  for (const char* pair : {"stale-gather,norm-averaged", "norm-averaged,scatter-wrong-group"}) {
-    config.inject = pair;
-    const ParityResult result = examined(config, {.steps = 3, .narrow = false});
-    ASSERT_NE(result.wrong(), nullptr) << pair;
-    const bool scatters = std::string(pair).ends_with("group");
-    EXPECT_EQ(result.wrong()->key.text(), scatters ? "embedding output" : "final_norm.weight grad");
-  }
+  const Microscope scope(on_one_rank(config), world_of, {.steps = 3, .narrow = false});
+  const auto first_wrong = [&](const std::string& bugs) {
+    config.inject = bugs;
+    const ParityResult result = scope.examine(config);
+    if (result.wrong() == nullptr) return std::pair(std::ptrdiff_t{-1}, "nothing of " + bugs);
+    const auto& all = result.comparison.verdicts;
+    const auto place = result.wrong() - all.data();
+    return std::pair(place, all[static_cast<size_t>(place)].key.text());
+  };
+  std::vector<std::pair<std::ptrdiff_t, std::string>> alone;
+  for (const char* bug : kTogether) alone.push_back(first_wrong(bug));
+  for (size_t a = 0; a + 1 < alone.size(); ++a)
+    for (size_t b = a + 1; b < (all_cases() ? alone.size() : a + 2); ++b)
+      EXPECT_EQ(first_wrong(std::string(kTogether[a]) + "," + kTogether[b]), std::min(alone[a], alone[b]))
+          << kTogether[a] << " and " << kTogether[b];
+}
+
+// Each goes on from a checkpoint that another layout wrote; one that was trained otherwise differs from its first
+// weight on.
+TEST(Microscope, HoldsTwoCheckpointsOfOtherLayoutsToEachOther) {
+  const std::string folder = testing::TempDir() + "parity_checkpoints";
+  std::filesystem::remove_all(folder);
+  const auto saved = [&](const char* name, const ParallelDims& dims, double lr) {
+    TrainConfig config = small("fp64");
+    config.parallel = dims;
+    config.zero_stage = dims.dp > 1 ? 1 : 0;
+    config.lr = lr;
+    config.save_dir = folder + "/" + name;
+    trained(config, world_of);
+    return config.save_dir;
+  };
+  const auto from = [](const std::string& checkpoint, const ParallelDims& dims) {
+    TrainConfig config = small("fp64");
+    config.parallel = dims;
+    config.load = checkpoint;
+    config.train_iters = 4;
+    return config;
+  };
+  const std::string replicas = saved("replicas", {.world = 4, .dp = 4}, 1e-3),
+                    stages = saved("stages", {.world = 4, .tp = 2, .pp = 2}, 1e-3),
+                    other = saved("other", {.world = 2, .tp = 2}, 2e-3);
+  const ParallelDims here = {.world = 2, .tp = 2}, there = {.world = 2, .dp = 2};
+  const Microscope scope(from(replicas, there), world_of, {.narrow = false});
+  const ParityResult same = scope.examine(from(stages, here));
+  EXPECT_FALSE(same.differs()) << same.ended << (same.wrong() != nullptr ? same.wrong()->key.text() : "");
+  EXPECT_EQ(same.comparison.verdicts.front().key.step, 2) << "where the checkpoints end";
+  const ParityResult different = scope.examine(from(other, here));
+  ASSERT_NE(different.wrong(), nullptr);
+  EXPECT_EQ(different.wrong()->key.text(), "embedding.weight weight");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Microscope, HoldsAModelOfOnesOwnToOneRank) {
@@ -211,7 +278,8 @@ TEST(RecordRun, InReverseAddsInAnotherOrder) {
   config.global_batch_size = 6;
   config = on_one_rank(config);
   const ParityReference reference(record_run(config, world_of, {.steps = 1}), {});
-  const ParityComparison result = compare(record_run(config, world_of, {.steps = 1, .reversed = true}), reference);
+  const ParityComparison result =
+      compare(record_run(config, world_of, {.steps = 1, .order = {.reversed = true}}), reference);
   EXPECT_EQ(result.first_wrong(), nullptr);
   EXPECT_TRUE(result.not_compared.empty());
   double forward = 0, grads = 0;
@@ -221,6 +289,24 @@ TEST(RecordRun, InReverseAddsInAnotherOrder) {
   }
   EXPECT_EQ(forward, 0);
   EXPECT_GT(grads, 0);
+}
+
+// Products in two halves are the same training: forward and gradients are rounded in another order.
+TEST(RecordRun, InHalvesAddsInAnotherOrder) {
+  TrainConfig config = on_one_rank(small());
+  const ParityReference reference(record_run(config, world_of, {.steps = 1}), {});
+  const ParityComparison result =
+      compare(record_run(config, world_of, {.steps = 1, .order = {.split = true}}), reference);
+  EXPECT_EQ(result.first_wrong(), nullptr);
+  EXPECT_TRUE(result.not_compared.empty());
+  double forward = 0, grads = 0;
+  for (const TensorVerdict& one : result.verdicts) {
+    if (one.key.phase == ParityPhase::kForward) forward = std::max(forward, one.worst.eps);
+    if (one.key.kind == "grad") grads = std::max(grads, one.worst.eps);
+  }
+  EXPECT_GT(forward, 0);
+  EXPECT_GT(grads, 0);
+  EXPECT_FALSE(products_are_split) << "the step is over";
 }
 
 TEST(GlobalSlice, PlacesElementsAndPadding) {

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "core/base/error.h"
 #include "core/config/exhibit_config.h"
 #include "core/parity/smaller_layouts.h"
+#include "core/parity/watch_layer.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/engine.h"
 #include "tests/all_cases.h"
@@ -54,11 +56,13 @@ class KeepReports final : public Hook {
   Watched& watched_;
 };
 
-Watched watched(TrainConfig config) {
+Watched watched(TrainConfig config, const std::function<RuntimeComponents(RuntimeComponents)>& change = {}) {
   config.trace = false;
   if (config.sentinels.parity_interval == 0) config.sentinels.parity_interval = 1;
   const RunPlan plan = resolve(config);
-  RuntimeEngine engine(with_parity_watch(default_components(world_of(plan), plan)), plan);
+  RuntimeComponents parts = default_components(world_of(plan), plan);
+  if (change) parts = change(std::move(parts));
+  RuntimeEngine engine(with_parity_watch(std::move(parts)), plan);
   Watched watched;
   engine.add_hook(std::make_shared<KeepReports>(watched));
   watched.result = engine.fit();
@@ -96,7 +100,11 @@ std::vector<TrainConfig> layouts() {
                    c.bf16 = true;
                    c.recompute_granularity = "full";
                  }),
-          layout({.world = 4, .tp = 2, .ep = 4}, [](TrainConfig& c) { c.model.moe.num_experts = 8; })};
+          layout({.world = 4, .tp = 2, .ep = 4}, [](TrainConfig& c) { c.model.moe.num_experts = 8; }),
+          layout({.world = 4, .tp = 2, .cp = 2}, [](TrainConfig& c) {
+            c.documents = {.reset_attention_mask = true, .reset_position_ids = true, .eod_token = ' '};
+            c.num_microbatches = 2;
+          })};
 }
 
 TEST(ParityWatch, IsSilentWhereNothingIsWrong) {
@@ -121,6 +129,74 @@ TEST(ParityWatch, LeavesOutLayersThatOneRankCannotComputeAlone) {
   }));
   EXPECT_EQ(run.all(), "");
   EXPECT_EQ(run.measured("parity_copies").first, 4);
+  EXPECT_EQ(run.measured("parity_layer").first, 0);
+}
+
+TEST(ParityWatch, SaysWhyLayersAreNotComputedAlone) {
+  const auto why = [](const auto& change) { return why_not_alone(resolve(layout({.world = 2}, change))); };
+  EXPECT_EQ(why([](TrainConfig& c) { c.documents.reset_attention_mask = true; }), "");
+  EXPECT_THAT(why([](TrainConfig& c) {
+                c.params_dtype = "fp32";
+                c.bf16 = true;
+                c.precision.recipe = "mxfp8";
+              }),
+              HasSubstr("scales of a whole tensor"));
+  EXPECT_THAT(why([](TrainConfig& c) {
+                c.model.moe.num_experts = 8;
+                c.model.moe.balancing = LoadBalancing::kGlobalAuxLoss;
+                c.model.moe.aux_loss_coeff = 0.1;
+              }),
+              HasSubstr("all replicas' tokens"));
+  EXPECT_THAT(why([](TrainConfig& c) {
+                c.model.hidden_size = 1 << 15;
+                c.model.ffn_hidden_size = 1 << 17;
+              }),
+              HasSubstr("weights, more than one rank is given"));
+}
+
+// Data of the program's own, with documents of its own, which say nothing of them beforehand: with one stage they need
+// not.
+class PackedData final : public DataProvider {
+ public:
+  explicit PackedData(std::shared_ptr<DataProvider> inner) : inner_(std::move(inner)) {}
+  std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
+    class Packed final : public RankData {
+     public:
+      explicit Packed(std::unique_ptr<RankData> inner) : inner_(std::move(inner)) {}
+      Batch train_batch(int64_t step, int64_t microbatch) override {
+        Batch batch = inner_->train_batch(step, microbatch);
+        auto documents = std::make_shared<Documents>();
+        for (int64_t i = 0; i < batch.tokens_BS.size(0); ++i)
+          documents->starts.push_back({0, 3 + step + microbatch, 9});
+        batch.documents = documents;
+        return batch;
+      }
+      bool has_validation() const override { return false; }
+      Batch validation_batch(int64_t index, int64_t microbatch) override {
+        return inner_->validation_batch(index, microbatch);
+      }
+
+     private:
+      std::unique_ptr<RankData> inner_;
+    };
+    return std::make_unique<Packed>(inner_->build_data(ctx, plan));
+  }
+  std::string describe() const override { return "packed"; }
+
+ private:
+  std::shared_ptr<DataProvider> inner_;
+};
+
+TEST(ParityWatch, ReadsDocumentsFromDataOfOnesOwn) {
+  TrainConfig config = layout({.world = 4, .tp = 2}, [](TrainConfig& c) { c.num_microbatches = 2; });
+  const auto packed = [](RuntimeComponents parts) {
+    parts.data_provider = std::make_shared<PackedData>(parts.data_provider);
+    return parts;
+  };
+  const Watched run = watched(config, packed);
+  EXPECT_EQ(run.all(), "");
+  EXPECT_EQ(run.measured("parity_layer").first, 4);
+  EXPECT_LT(run.measured("parity_layer").second, 1);
 }
 
 TEST(ParityWatch, DoesNotChangeTheTraining) {

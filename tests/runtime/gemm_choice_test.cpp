@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/system.h"
+#include "core/nn/split_products.h"
 #include "core/runtime/checkpoint_settings.h"
 #include "core/sim/aten.h"
 
@@ -47,6 +48,30 @@ TEST(OtherGemm, IsSaidWhenARunGoesOn) {
 }
 
 TEST_F(GemmChoiceTest, NothingToMeasureIsMkl) { EXPECT_EQ(measure_gemm({}).library, GemmLibrary::kMkl); }
+
+// A product in two halves is their sum, of both libraries and of fp16, written, added and returned.
+TEST_F(GemmChoiceTest, SplitProductsAreSumsOfHalves) {
+  for (const GemmLibrary library : {GemmLibrary::kMkl, GemmLibrary::kOneDnn}) {
+    if (library == GemmLibrary::kOneDnn && !onednn_available()) continue;
+    use_gemm(library);
+    for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf}) {
+      const at::Tensor a = at::sin(at::arange(6 * 37, at::kFloat)).view({6, 37}).to(type),
+                       b = at::cos(at::arange(5 * 37, at::kFloat)).view({5, 37}).to(type).t();
+      const at::Tensor want = gemm(a.narrow(1, 0, 18), b.narrow(0, 0, 18)) +
+                              gemm(a.narrow(1, 18, 19), b.narrow(0, 18, 19)),
+                       whole = gemm(a, b), written = at::empty_like(want), added = at::ones_like(want);
+      const SplitProducts split;
+      EXPECT_TRUE(at::equal(gemm(a, b), want)) << type;
+      EXPECT_TRUE(at::equal(gemm(a.narrow(1, 0, 1), b.narrow(0, 0, 1)), a.narrow(1, 0, 1) * b.narrow(0, 0, 1)));
+      gemm_into(written, a, b);
+      EXPECT_TRUE(at::equal(written, want)) << type;
+      gemm_add(added, a, b);
+      EXPECT_TRUE(at::equal(added, want + 1)) << type;
+      EXPECT_FALSE(at::equal(whole, want)) << type << ": the order of the sum is another";
+    }
+  }
+  EXPECT_FALSE(products_are_split);
+}
 
 // Both libraries compute in fp32: 1e-5 of the largest element against fp64 (bf16 would miss it by 100x), transposed
 // operands and odd sizes included.

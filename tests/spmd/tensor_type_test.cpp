@@ -71,6 +71,34 @@ TEST_F(Types, CompleteIsNotAddedToPartial) {
   EXPECT_EQ(fault->axis, Axis::kTp);
   both(partial_over(Axis::kTp), varying(), OperandUse::kAdded);
   EXPECT_FALSE(fault) << "what varies may be another summand";
+  TensorType other = partial_over(Axis::kDp);
+  other.same = over(Axis::kTp);
+  both(other, partial_over(Axis::kTp), OperandUse::kAdded);
+  EXPECT_TRUE(fault) << "partial over dp, and complete over tp";
+}
+
+// Each use by its operand's place: bias + partial x complete, complete / partial.
+TEST_F(Types, OperandsHaveUsesOfTheirOwn) {
+  const TensorType partial = partial_over(Axis::kTp), complete = same_over(Axis::kTp);
+  const auto axis_of_fault = [&](const std::vector<TensorType>& operands, const char* uses) {
+    const OperatorRule rule{.uses = uses};
+    std::vector<OperandUse> each;
+    for (size_t i = 0; i < operands.size(); ++i) each.push_back(rule.use_of(i));
+    fault.reset();
+    EXPECT_TRUE(rules.combined(operands, each, fault).partial());
+    return fault ? fault->axis : Axis::kCount;
+  };
+  EXPECT_EQ(axis_of_fault({partial, complete}, "fn"), Axis::kCount);
+  EXPECT_EQ(axis_of_fault({complete, partial}, "fn"), Axis::kTp) << "a divisor";
+  EXPECT_EQ(axis_of_fault({partial, partial}, "fn"), Axis::kTp);
+  EXPECT_EQ(axis_of_fault({complete, partial, complete}, "aff"), Axis::kTp) << "a bias before the reduction";
+  EXPECT_EQ(axis_of_fault({complete, complete, partial}, "aff"), Axis::kTp);
+  EXPECT_EQ(axis_of_fault({partial, partial, complete}, "aff"), Axis::kCount);
+  EXPECT_EQ(axis_of_fault({partial, complete, complete}, "aff"), Axis::kTp) << "a complete product, added";
+  EXPECT_EQ(axis_of_fault({varying(), complete, partial}, "aff"), Axis::kCount) << "another summand";
+  EXPECT_EQ(axis_of_fault({partial, partial, partial}, "aff"), Axis::kTp) << "a product of partial sums";
+  EXPECT_EQ(axis_of_fault({partial, complete}, "cn"), Axis::kCount);
+  EXPECT_EQ(axis_of_fault({complete, complete, partial}, "cn"), Axis::kTp) << "the last letter goes on";
 }
 
 TEST_F(Types, ReductionsCompleteASum) {
@@ -139,14 +167,18 @@ TEST_F(Types, TextNamesEachAxis) {
 }
 
 TEST(OperandUses, AreThoseOfTheOperators) {
-  EXPECT_EQ(operator_rule("aten::add_", "Tensor").use, OperandUse::kAdded);
-  EXPECT_TRUE(operator_rule("aten::add_", "Tensor").in_place);
-  EXPECT_TRUE(operator_rule("aten::add_", "Tensor").reads_first);
+  const OperatorRule add = operator_rule("aten::add_", "Tensor");
+  EXPECT_EQ(add.uses, "a");
+  EXPECT_TRUE(add.in_place);
+  EXPECT_TRUE(add.reads_first);
   EXPECT_FALSE(operator_rule("aten::copy_", "").reads_first);
-  EXPECT_EQ(operator_rule("aten::mm", "").use, OperandUse::kMultiplied);
-  EXPECT_EQ(operator_rule("aten::silu", "").use, OperandUse::kNonlinear);
-  EXPECT_EQ(operator_rule("aten::index_select", "").use, OperandUse::kCarried);
+  EXPECT_EQ(operator_rule("aten::div_", "Tensor").use_of(0), OperandUse::kMultiplied);
+  EXPECT_EQ(operator_rule("aten::div", "Tensor").use_of(1), OperandUse::kNonlinear);
+  EXPECT_EQ(operator_rule("aten::mm", "").use_of(1), OperandUse::kMultiplied);
+  EXPECT_EQ(operator_rule("aten::silu", "").use_of(0), OperandUse::kNonlinear);
+  EXPECT_EQ(operator_rule("aten::index_select", "").use_of(0), OperandUse::kCarried);
   EXPECT_TRUE(operator_rule("aten::zeros_like", "").makes_constants);
+  EXPECT_TRUE(operator_rule("aten::mm", "out").has_out);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // One rank's tensors, followed by operators, autograd functions and the parameters' way to the optimizer.
 #include "core/spmd/type_checker.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
+
+#include <sstream>
 
 #include "core/comm/call.h"
 #include "core/comm/group.h"
@@ -45,6 +48,117 @@ TEST_F(Checker, TypesGoThroughOperatorsAndViews) {
   at::silu(linear);
   ASSERT_EQ(axis_found(), "tp");
   EXPECT_EQ(report->findings().front().what, "aten::silu");
+}
+
+// An operator with its overload, on p: partial over tp; c: the same over tp; s: that of one number; m: a mask; 2: a
+// number; [ ]: a list. Apart by semicolons.
+constexpr const char* kWrong =
+    "div.Tensor cp; div.Tensor pp; div_.Tensor cp; reciprocal p; pow.Tensor_Scalar p2; pow.Tensor_Tensor cp; "
+    "pow.Scalar 2p; max p; max.other cp; amax p; argmax p; maximum pc; minimum cp; gt.Scalar p2; lt.Tensor cp; "
+    "eq.Tensor pc; isfinite p; sign p; round p; relu p; softplus p; cos p; prod p; var p; linalg_vector_norm "
+    "p; silu_backward cp; sigmoid_backward pp; addmm cpc; addmm ccp; addmm pcc; addcmul cpc; addcdiv ppp; "
+    "addcdiv ccp; lerp.Tensor ccp; where.self mpc; masked_fill.Tensor pms; cat [pc]; mul.Tensor pp; "
+    "fmod.Tensor cp";
+constexpr const char* kRight =
+    "div.Tensor pc; div_.Tensor pc; div.Scalar p2; silu_backward pc; addmm ppc; addcmul ppc; addcdiv ppc; "
+    "lerp.Tensor ppc; where.self mpp; masked_fill.Scalar pm2; cat [pp]; stack [pp]; mul.Tensor pc; sum p; mean "
+    "p; neg p; cumsum p; transpose.int p; div.Tensor cc; maximum cc; pow.Tensor_Scalar c2";
+
+class EachOperator : public Checker {
+ protected:
+  c10::IValue operand(char letter) {
+    switch (letter) {
+      case 'p':
+        return partial_over(Axis::kTp);
+      case 'c':
+        return same_over({Axis::kTp, Axis::kDp});
+      case 's': {
+        const at::Tensor one = at::ones({});
+        checker.is_same_over(one, {Axis::kTp, Axis::kDp});
+        return one;
+      }
+      case 'm':
+        return at::ones({4, 4}, at::kBool);
+      default:
+        return 2;
+    }
+  }
+  static std::vector<std::string> cases(const std::string& text) {
+    std::vector<std::string> all;
+    std::istringstream in(text);
+    for (std::string one; std::getline(in >> std::ws, one, ';');) all.push_back(one);
+    return all;
+  }
+  void run(const std::string& one) {
+    const size_t space = one.find(' '), dot = std::min(one.find('.'), space);
+    const std::string name = "aten::" + one.substr(0, dot), operands = one.substr(space + 1),
+                      overload = dot < space ? one.substr(dot + 1, space - dot - 1) : "";
+    const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(), overload.c_str());
+    std::vector<c10::IValue> stack;
+    c10::List<at::Tensor> list;
+    bool listed = false;
+    for (const char letter : operands) {
+      if (letter == '[' || letter == ']')
+        listed = true;
+      else if (listed)
+        list.push_back(operand(letter).toTensor());
+      else
+        stack.push_back(operand(letter));
+    }
+    if (listed) stack.emplace_back(list);
+    const auto& arguments = op.schema().arguments();
+    for (size_t i = stack.size(); i < arguments.size(); ++i) {
+      if (arguments[i].default_value())
+        stack.push_back(*arguments[i].default_value());
+      else
+        stack.emplace_back(int64_t{i == 1 ? 0 : 1});  // dims
+    }
+    op.callBoxed(&stack);
+  }
+};
+
+TEST_F(EachOperator, IsWrongOfAPartialSumWhereItIsNotLinearInIt) {
+  for (const std::string& one : cases(kWrong)) {
+    const size_t before = report->findings().size();
+    checker.enter(one, TypePhase::kForward);
+    run(one);
+    EXPECT_GT(report->findings().size(), before) << one;
+  }
+  EXPECT_EQ(report->findings()[0].what, "aten::div");
+}
+
+TEST_F(EachOperator, IsRightWhereItIs) {
+  for (const std::string& one : cases(kRight)) {
+    run(one);
+    ASSERT_EQ(axis_found(), "") << one;
+  }
+}
+
+TEST_F(Checker, AGivenResultIsNoOperand) {
+  at::Tensor out = same_over({Axis::kTp, Axis::kDp});
+  at::add_out(out, partial_over(Axis::kTp), partial_over(Axis::kTp));
+  EXPECT_EQ(axis_found(), "");
+  at::silu(out);
+  EXPECT_EQ(axis_found(), "tp") << "it has the result's type";
+}
+
+TEST_F(Checker, ACallSaysWhatItMakesOfItsTensor) {
+  const auto change = [&](const at::Tensor& x, Axis axis) {
+    return checker.called({.verb = Verb::kAllReduce, .input = x, .output = x}, mesh.group(axis, 0)).text();
+  };
+  at::Tensor x = partial_over(Axis::kTp);
+  EXPECT_EQ(change(x, Axis::kTp), "partial -> replicated over tp, varying over dp");
+  EXPECT_EQ(checker
+                .called({.verb = Verb::kReduceScatter, .input = partial_over(Axis::kTp), .output = at::empty({2, 4})},
+                        mesh.group(Axis::kTp, 0))
+                .text(),
+            "partial -> varying over tp, varying over dp");
+  EXPECT_FALSE(
+      checker.called({.verb = Verb::kAllReduce, .input = numbers(), .output = numbers()}, mesh.group(Axis::kTp, 0))
+          .known())
+      << "a constant";
+  EXPECT_EQ(checker.called({.verb = Verb::kSend, .input = same_over({Axis::kTp})}, mesh.group(Axis::kDp, 0)).text(),
+            "replicated over tp, varying over dp");
 }
 
 TEST_F(Checker, WhatAViewReceivesIsItsBases) {
@@ -112,6 +226,17 @@ TEST_F(Gradients, ReducedOnceOverEachAxisAreRight) {
   reduce(flat, Axis::kDp);
   checker.check_gradients();
   EXPECT_EQ(axis_found(), "");
+}
+
+// A bucket has the types that all its gradients share.
+TEST_F(Gradients, ACallOnABucketSaysWhatItMakesOfAllAlike) {
+  arrive();
+  const std::string shard = "qkv.weight";
+  checker.add({.name = shard, .data = at::ones({4, 4}), .split = true});
+  checker.arrived(shard, same_over({}));
+  checker.begin_bucket(flat, {&name_, &shard});
+  EXPECT_EQ(checker.called({.verb = Verb::kAllReduce, .input = flat, .output = flat}, mesh.group(Axis::kDp, 0)).text(),
+            "partial -> replicated over dp");
 }
 
 TEST_F(Gradients, AMissingReductionIsNamed) {

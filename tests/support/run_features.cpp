@@ -6,7 +6,7 @@
 
 #include "core/parallel/expert/dispatcher.h"
 #include "core/parity/every_layout.h"
-#include "core/pipeline/schedules.h"
+#include "core/parity/layout_features.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/support/model_variants.h"
 
@@ -47,28 +47,23 @@ RunFeature layouts() {
   return feature;
 }
 
-RunFeature schedules() {
-  RunFeature feature{"schedule", {}};
-  for (const ScheduleKind& kind : schedule_kinds()) {
-    feature.choices.push_back({kind.name, [&kind](TrainConfig& c) {
-                                 c.pipeline_schedule = kind.name;
-                                 c.virtual_stages = kind.chunks == 0 && std::string(kind.name) != "1f1b" ? 2 : 1;
-                               }});
-  }
+RunFeature as_run_feature(LayoutFeature layout, std::string of = {},
+                          std::function<bool(const TrainConfig&)> matters = {}) {
+  RunFeature feature{.name = std::move(layout.name), .of = std::move(of), .matters = std::move(matters)};
+  for (LayoutChoice& choice : layout.choices) feature.choices.push_back({std::move(choice.name), choice.change});
   return feature;
 }
 
 RunFeature context_splits() {
-  RunFeature feature{
-      .name = "context", .of = "layout", .matters = [](const TrainConfig& c) { return c.parallel.cp > 1; }};
-  for (const ContextExchange exchange :
-       {ContextExchange::kP2p, ContextExchange::kAllGather, ContextExchange::kAllToAll, ContextExchange::kAllToAllP2p})
+  LayoutFeature exchanges = context_exchange_choices();
+  RunFeature feature{.name = exchanges.name, .of = "layout", .matters = exchanges.matters};
+  for (const LayoutChoice& exchange : exchanges.choices)
     for (const SequenceBalance balance :
          {SequenceBalance::kContiguous, SequenceBalance::kZigzag, SequenceBalance::kStripe})
-      feature.choices.push_back(
-          {std::string(name(exchange)) + " " + std::string(name(balance)), [exchange, balance](TrainConfig& c) {
-             c.context_split = {exchange, balance};
-           }});
+      feature.choices.push_back({exchange.name + " " + std::string(name(balance)), [exchange, balance](TrainConfig& c) {
+                                   exchange.change(c);
+                                   c.context_split.balance = balance;
+                                 }});
   return feature;
 }
 
@@ -86,23 +81,6 @@ RunFeature documents() {
 
 bool has_experts(const TrainConfig& c) { return c.model.moe.enabled(); }
 
-RunFeature expert_spread() {
-  const auto over = [](int ep, int etp) {
-    return [=](TrainConfig& c) {
-      c.parallel.ep = ep > 0 ? ep : c.parallel.world / c.parallel.pp;
-      c.parallel.etp = etp;
-    };
-  };
-  return {"experts",
-          {{"on each rank", over(1, 1)},
-           {"ep 2", over(2, 1)},
-           {"ep 4", over(4, 1)},
-           {"over all ranks", over(0, 1)},
-           {"etp 2", over(1, 2)}},
-          "model",
-          has_experts};
-}
-
 RunFeature dispatchers() {
   RunFeature feature{.name = "dispatcher", .of = "model", .matters = has_experts};
   for (const std::string& name : dispatcher_names()) {
@@ -112,13 +90,6 @@ RunFeature dispatchers() {
                                  c.gpus_per_node = 2;
                                }});
   }
-  return feature;
-}
-
-RunFeature zero_stages() {
-  RunFeature feature{"ZeRO", {}};
-  for (int stage = 0; stage < static_cast<int>(kZeroStages.size()); ++stage)
-    feature.choices.push_back({std::to_string(stage), [stage](TrainConfig& c) { c.zero_stage = stage; }});
   return feature;
 }
 
@@ -188,17 +159,16 @@ std::vector<RunFeature> run_features() {
   return {
       models(),
       layouts(),
-      schedules(),
+      as_run_feature(schedule_choices()),
       context_splits(),
       documents(),
-      expert_spread(),
+      as_run_feature(expert_spread_choices(), "model", has_experts),
       dispatchers(),
-      zero_stages(),
+      as_run_feature(zero_stage_choices()),
       recomputations(),
       only_where(two_ways("expert overlap", &TrainConfig::overlap_moe, false, true), "model", has_experts),
       two_ways("pairwise accumulation", &TrainConfig::accumulation, Accumulation::kSequential, Accumulation::kPairwise),
-      only_where(two_ways("sequence parallelism", &TrainConfig::sequence_parallel, false, true), "layout",
-                 [](const TrainConfig& c) { return c.parallel.tp > 1; }),
+      as_run_feature(sequence_parallel_choices(), "layout", sequence_parallel_choices().matters),
       two_ways("late gradient reduction", &TrainConfig::overlap_grad_reduce, true, false),
       two_ways("clipping", &TrainConfig::clip_grad, 0.0, 0.05),
       two_ways("unfused attention", &TrainConfig::attention_backend, std::string("auto"), std::string("unfused")),

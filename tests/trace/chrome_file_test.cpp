@@ -41,6 +41,7 @@ Event event_with_any_field(std::mt19937_64& random, uint32_t names) {
   event.verb = static_cast<Verb>(below(static_cast<int>(Verb::kCount)));
   event.dtype = static_cast<DType>(below(10));
   event.purpose = static_cast<Purpose>(below(static_cast<int>(Purpose::kCount)));
+  event.types = TypeChange(static_cast<uint32_t>(below(TypeChange::kEnd)));
   event.virtual_end_ns += below(1 << 20);
   event.wall_end_ns += below(1 << 20);
   event.virtual_posted_ns = below(2) == 0 ? kNoTime : below(1 << 30);

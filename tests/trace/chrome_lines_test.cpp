@@ -41,6 +41,7 @@ Event event_as_written(std::mt19937_64& random, uint32_t names) {
     e.verb = static_cast<Verb>(random() % static_cast<size_t>(Verb::kCount));
     e.dtype = static_cast<DType>(random() % (static_cast<size_t>(DType::kOther) + 1));
     e.purpose = static_cast<Purpose>(random() % static_cast<size_t>(Purpose::kCount));
+    if (chance()) e.types = TypeChange(static_cast<uint32_t>(random() % TypeChange::kEnd));
     e.peer = static_cast<int>(random() % 8);
     e.tag = static_cast<int>(random() % 100) - 50;
     e.sequence = static_cast<int64_t>(random() % 100000);

@@ -67,6 +67,7 @@ class Details {
     if (group != nullptr) add("group", "ranks " + join(std::span<const int>(*group), ", "));
     number("sequence", event_.sequence);
     add("dtype", std::string(name(event_.dtype)));
+    if (event_.types.known()) add("types", event_.types.text());
     if (event_.peer < 0) return;
     const bool known = group != nullptr && static_cast<size_t>(event_.peer) < group->size();
     const char* role = event_.verb == Verb::kSend ? "to" : event_.verb == Verb::kRecv ? "from" : "root";

@@ -11,6 +11,7 @@
 #include "viz/model/event_details.h"
 #include "viz/model/schedule_store.h"
 #include "viz/model/selection.h"
+#include "viz/model/type_table.h"
 
 namespace ranklab::viz {
 namespace {
@@ -197,6 +198,22 @@ TEST(TraceStore, AppendedEventsKeepTheirNumbers) {
   dangling.events.resize(1);
   dangling.events[0].array = 3;
   EXPECT_EQ(TraceStore(samples::file_of({dangling})).event({0, 0}).array, 0U);
+}
+
+TEST(TraceStore, DetailsTellWhatACallMakesOfTypes) {
+  const TraceStore plain = samples::straggler_store();
+  TraceFile file = samples::file_of({plain.trace(0), plain.trace(1)});
+  for (Event& event : file.ranks[1].events)
+    if (event.kind == EventKind::kCollective) event.types = *TypeChange::parsed("partial -> replicated over dp");
+  const TraceStore store(std::move(file));
+  std::string all;
+  for (const Detail& detail : event_details(store, *find_selection(store, "r1/AR0@dp")))
+    all += detail.key + "=" + detail.value + "\n";
+  EXPECT_THAT(all, HasSubstr("types=partial -> replicated over dp\n"));
+  const std::vector<TypeRow> rows = type_table(store, store.whole());
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].op, "all_reduce dp");
+  EXPECT_EQ(rows[0].count, 1);
 }
 
 TEST(TraceStore, DetailsTellPurposePartsAndTokens) {

@@ -1,0 +1,31 @@
+// What a run's layout can be made of beside its split over dp, cp, tp and pp: a row each, with its choices. `parity
+// --all` takes each choice by itself (every_layout.h), tests cross them with everything else
+// (tests/support/run_features.h). Torch-free. Thread rule: pure.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/config/train_config.h"
+
+namespace ranklab {
+
+struct LayoutChoice {
+  std::string name;
+  std::function<void(TrainConfig&)> change;
+};
+
+struct LayoutFeature {
+  std::string name;
+  std::vector<LayoutChoice> choices;
+  bool (*matters)(const TrainConfig&);  // whether they say anything of a run with this split
+};
+
+LayoutFeature zero_stage_choices();
+LayoutFeature schedule_choices();
+LayoutFeature context_exchange_choices();
+LayoutFeature sequence_parallel_choices();
+LayoutFeature expert_spread_choices();
+std::vector<LayoutFeature> layout_features();
+
+}  // namespace ranklab
