@@ -74,7 +74,7 @@ DoctorLine check_cuda_toolkit() {
   if (compiler.empty() && fs::exists("/usr/local/cuda/bin/nvcc", unreadable)) compiler = "/usr/local/cuda/bin/nvcc";
   if (compiler.empty()) {
     return {Status::kMissing, "CUDA toolkit", "no nvcc; needed only to build the CUDA module",
-            "install CUDA 13 (developer.nvidia.com/cuda-downloads)"};
+            "./ranklab setup --cuda, or install CUDA 13"};
   }
   const std::string release = first_line_of(compiler + " --version | sed -n 's/.*release \\([0-9.]*\\).*/\\1/p'");
   return {Status::kOk, "CUDA toolkit", (release.empty() ? "" : release + ", ") + compiler};
@@ -84,7 +84,7 @@ DoctorLine check_nccl() {
   const std::string path = find_library("libnccl.so.2");
   if (path.empty()) {
     return {Status::kMissing, "NCCL", "no libnccl.so.2; needed only with GPUs",
-            "sudo apt-get install libnccl2 (NVIDIA's repository)"};
+            "./ranklab setup --cuda, or install libnccl2 of NVIDIA's repository"};
   }
   const std::string version = nccl_header_version();
   return {Status::kOk, "NCCL", (version.empty() ? "" : version + ", ") + path};
