@@ -1,11 +1,10 @@
 # ranklab_cuda: libranklab_cuda.so, opened at run time by backends/cuda/load.cpp. It links the CUDA half of the same
 # LibTorch and NCCL. The libraries that libtorch_cuda itself needs (cuDNN, cuBLAS ...) are looked for at run
 # time only, so that a machine without a GPU can build it.
-# Where the system has no toolkit or no NCCL, those beside LibTorch serve: pip lays NVIDIA's wheels there, and so does
-# ./ranklab setup --cuda. Theirs is also the NCCL that LibTorch's CUDA half loads.
-set(nvidia ${RANKLAB_TORCH_ROOT}/../nvidia)
-find_package(CUDAToolkit QUIET)
-if(NOT CUDAToolkit_FOUND AND EXISTS ${nvidia}/cu13/bin/nvcc)
+# What lies beside LibTorch is taken before the system's: pip lays NVIDIA's wheels there, and so does ./ranklab setup --cuda
+# (the compiler, too). It is of LibTorch's own release of CUDA, and LibTorch's CUDA half loads the same NCCL.
+cmake_path(SET nvidia NORMALIZE ${RANKLAB_TORCH_ROOT}/../nvidia)
+if(NOT CUDAToolkit_ROOT AND EXISTS ${nvidia}/cu13/bin/nvcc)
   set(CUDAToolkit_ROOT ${nvidia}/cu13)
 endif()
 find_package(CUDAToolkit REQUIRED)
