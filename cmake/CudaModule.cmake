@@ -1,9 +1,15 @@
 # ranklab_cuda: libranklab_cuda.so, opened at run time by backends/cuda/load.cpp. It links the CUDA half of the same
-# LibTorch and the system's NCCL. The libraries that libtorch_cuda itself needs (cuDNN, cuBLAS ...) are looked for at run
+# LibTorch and NCCL. The libraries that libtorch_cuda itself needs (cuDNN, cuBLAS ...) are looked for at run
 # time only, so that a machine without a GPU can build it.
+# What lies beside LibTorch is taken before the system's: pip lays NVIDIA's wheels there, and so does ./ranklab setup --cuda
+# (the compiler, too). It is of LibTorch's own release of CUDA, and LibTorch's CUDA half loads the same NCCL.
+cmake_path(SET nvidia NORMALIZE ${RANKLAB_TORCH_ROOT}/../nvidia)
+if(NOT CUDAToolkit_ROOT AND EXISTS ${nvidia}/cu13/bin/nvcc)
+  set(CUDAToolkit_ROOT ${nvidia}/cu13)
+endif()
 find_package(CUDAToolkit REQUIRED)
-find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} REQUIRED)
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${nvidia}/nccl/include ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${nvidia}/nccl/lib ${CUDAToolkit_LIBRARY_DIR} REQUIRED)
 foreach(part c10_cuda torch_cuda)
   if(NOT EXISTS ${RANKLAB_TORCH_ROOT}/lib/lib${part}.so)
     message(FATAL_ERROR "CUDA backend: want ${RANKLAB_TORCH_ROOT}/lib/lib${part}.so; got a LibTorch without CUDA; "

@@ -2,8 +2,9 @@
 # Installs what the build needs. Says what it does in one line each, asks for sudo only when a package is missing, downloads only
 # what is not in the cache, goes on where an interrupted download stopped, checks every download against its hash, and is silent
 # and offline when all is there. Cache: $XDG_CACHE_HOME/ranklab (or ~/.cache/ranklab), shared by all clones.
-#   provision.sh [--verbose] [PART ...]   PART: packages, torch (LibTorch's CPU half), cuda (the other half), window (the packages and
-#                                         sources of the visualizer), tests (packages that only tests use); default: all but cuda
+#   provision.sh [--verbose] [PART ...]   PART: packages, torch (LibTorch's CPU half), cuda (the other half), nvidia (what that
+#                                         half loads, and NVIDIA's compiler), window (the packages and sources of the visualizer), tests
+#                                         (packages that only tests use); default: all but cuda and nvidia
 #   provision.sh --download FOLDER        brings all of it into FOLDER, for a machine without network (RANKLAB_PACKAGES=FOLDER)
 # RANKLAB_SKIP_PACKAGES=1: leave the system's packages to me. RANKLAB_TORCH_ROOT: a LibTorch of my own. RANKLAB_SKIP_VIZ=1: no window.
 set -euo pipefail
@@ -22,6 +23,7 @@ note() { [ -n "$verbose" ] && say "$*"; return 0; }
 die() { echo "ranklab: error: [setup] $*" >&2; exit 3; }
 . "$here/pins.sh"
 . "$here/packages.sh"
+. "$here/cuda_wheels.sh"
 
 # Runs the rest of this script's part alone among all clones. The kernel gives the lock back however we end.
 only_one() {  # PART
@@ -142,11 +144,12 @@ provision() {  # PART
     tests) [ -n "${RANKLAB_SKIP_PACKAGES:-}" ] || install_packages "${test_packages[@]}" ;;
     torch) [ -n "${RANKLAB_TORCH_ROOT:-}" ] || install_torch ;;
     cuda) [ -n "${RANKLAB_TORCH_ROOT:-}" ] || install_cuda ;;
+    nvidia) [ -n "${RANKLAB_TORCH_ROOT:-}" ] || install_nvidia ;;
     window)
       if [ -n "${RANKLAB_SKIP_VIZ:-}" ]; then return; fi
       [ -n "${RANKLAB_SKIP_PACKAGES:-}" ] || install_packages "${window_packages[@]}"
       install_imgui ;;
-    *) die "unknown part $1; want packages, torch, cuda, window or tests" ;;
+    *) die "unknown part $1; want packages, torch, cuda, nvidia, window or tests" ;;
   esac
 }
 

@@ -2,7 +2,9 @@
 // enqueued so far on the caller's stream. Messages go through lanes (nccl_lanes.h). NCCL has no tags: in a lane the
 // n-th send matches the n-th receive. A lane not opened up front opens, together with the reverse one, at its first
 // message, where both ends then wait for each other on the host. The order of a reduction is NCCL's own (not specified,
-// may change with size and topology) unless canonical_reductions is set. Thread rule: its rank's thread only.
+// may change with size and topology) unless canonical_reductions is set. NCCL connects a communicator at its first
+// collective, where the members' hosts wait for each other: the first calls of several groups must come in an order
+// that cannot wait in a circle. Thread rule: its rank's thread only.
 #pragma once
 #include <map>
 #include <memory>

@@ -51,6 +51,8 @@ std::string find_on_path(const std::string& program);
 std::string first_line_of(const std::string& command);
 // A shared library's file in the usual folders and LD_LIBRARY_PATH, links resolved ("libnccl.so.2"), or "".
 std::string find_library(const std::string& soname);
+// The file of a library that this process has loaded, or "".
+std::string loaded_library(const std::string& name);
 std::string first_line_of_file(const std::string& path);
 
 }  // namespace ranklab

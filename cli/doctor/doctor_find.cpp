@@ -1,3 +1,5 @@
+#include <link.h>
+
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -61,6 +63,23 @@ std::string find_library(const std::string& soname) {
     return unreadable ? path.string() : real.string();
   }
   return "";
+}
+
+std::string loaded_library(const std::string& name) {
+  struct Search {
+    const std::string& name;
+    std::string found = {};
+  } search{name};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto& looking = *static_cast<Search*>(data);
+        const std::string path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
+        if (path.find("/" + looking.name) == std::string::npos) return 0;
+        looking.found = path;
+        return 1;
+      },
+      &search);
+  return search.found;
 }
 
 std::string first_line_of_file(const std::string& path) {

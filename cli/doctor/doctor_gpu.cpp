@@ -36,9 +36,19 @@ int device_nodes() {
   return count;
 }
 
+// A file of NVIDIA's wheels beside LibTorch, where pip and ./ranklab setup --cuda lay them, or "".
+std::string beside_libtorch(const char* file) {
+  const fs::path torch = fs::path(loaded_library("libtorch_cpu.so")).parent_path().parent_path();
+  std::error_code unreadable;
+  const fs::path path = torch.parent_path() / "nvidia" / file;
+  return fs::exists(path, unreadable) ? path.string() : "";
+}
+
 // "2.28.9" from the header, or "": the library's file does not always carry its version.
 std::string nccl_header_version() {
-  for (const char* path : {"/usr/include/nccl.h", "/usr/local/cuda/include/nccl.h", "/usr/local/include/nccl.h"}) {
+  for (const std::string& path :
+       {beside_libtorch("nccl/include/nccl.h"), std::string("/usr/include/nccl.h"),
+        std::string("/usr/local/cuda/include/nccl.h"), std::string("/usr/local/include/nccl.h")}) {
     std::istringstream file(read_file_if_any(path));
     std::map<std::string, std::string> defined;
     for (std::string line; std::getline(file, line);) {
@@ -69,22 +79,24 @@ DoctorLine check_gpus() {
 }
 
 DoctorLine check_cuda_toolkit() {
-  std::string compiler = find_on_path("nvcc");
+  std::string compiler = beside_libtorch("cu13/bin/nvcc");
+  if (compiler.empty()) compiler = find_on_path("nvcc");
   std::error_code unreadable;
   if (compiler.empty() && fs::exists("/usr/local/cuda/bin/nvcc", unreadable)) compiler = "/usr/local/cuda/bin/nvcc";
   if (compiler.empty()) {
     return {Status::kMissing, "CUDA toolkit", "no nvcc; needed only to build the CUDA module",
-            "install CUDA 13 (developer.nvidia.com/cuda-downloads)"};
+            "./ranklab setup --cuda, or install CUDA 13"};
   }
   const std::string release = first_line_of(compiler + " --version | sed -n 's/.*release \\([0-9.]*\\).*/\\1/p'");
   return {Status::kOk, "CUDA toolkit", (release.empty() ? "" : release + ", ") + compiler};
 }
 
 DoctorLine check_nccl() {
-  const std::string path = find_library("libnccl.so.2");
+  std::string path = beside_libtorch("nccl/lib/libnccl.so.2");
+  if (path.empty()) path = find_library("libnccl.so.2");
   if (path.empty()) {
     return {Status::kMissing, "NCCL", "no libnccl.so.2; needed only with GPUs",
-            "sudo apt-get install libnccl2 (NVIDIA's repository)"};
+            "./ranklab setup --cuda, or install libnccl2 of NVIDIA's repository"};
   }
   const std::string version = nccl_header_version();
   return {Status::kOk, "NCCL", (version.empty() ? "" : version + ", ") + path};

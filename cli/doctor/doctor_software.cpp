@@ -1,7 +1,6 @@
 #include <dlfcn.h>
 #include <gloo/allreduce.h>
 #include <gloo/config.h>
-#include <link.h>
 #include <torch/version.h>
 
 #include <algorithm>
@@ -17,24 +16,6 @@ namespace ranklab {
 namespace {
 
 using Status = DoctorLine::Status;
-
-// The file of a library that this process has loaded, or "".
-std::string loaded_library(const std::string& name) {
-  struct Search {
-    const std::string& name;
-    std::string found = {};
-  } search{name};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* data) {
-        auto& looking = *static_cast<Search*>(data);
-        const std::string path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
-        if (path.find("/" + looking.name) == std::string::npos) return 0;
-        looking.found = path;
-        return 1;
-      },
-      &search);
-  return search.found;
-}
 
 // "cmake version 3.25.1" -> "3.25.1": the first word that begins with a digit.
 std::string version_in(const std::string& line) {

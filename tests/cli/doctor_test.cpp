@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -66,6 +68,29 @@ TEST(Doctor, OptionalThingsMayBeMissing) {
   EXPECT_EQ(report.checks.at("C++ compiler")["fix"], "sudo apt-get install g++");
   EXPECT_THAT(report.checks.at("CUDA module")["value"].get<std::string>(), HasSubstr("/no/module.so"));
   EXPECT_EQ(report.checks.at("display")["status"], "missing");
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path) << text;
+}
+
+// As pip and ./ranklab setup --cuda lay NVIDIA's wheels: nvidia/ beside torch/.
+TEST(Doctor, FindsWhatLiesBesideLibTorch) {
+  const std::string torch = doctor().checks.at("LibTorch")["value"];
+  const std::filesystem::path folder = ::testing::TempDir() + "beside_libtorch";
+  std::filesystem::remove_all(folder);
+  write_text(folder / "nvidia/cu13/bin/nvcc", "#!/bin/sh\necho 'release 13.7, V13.7.1'\n");
+  std::filesystem::permissions(folder / "nvidia/cu13/bin/nvcc", std::filesystem::perms::owner_all);
+  write_text(folder / "nvidia/nccl/include/nccl.h",
+             "#define NCCL_MAJOR 2\n#define NCCL_MINOR 77\n#define NCCL_PATCH 1\n");
+  write_text(folder / "nvidia/nccl/lib/libnccl.so.2", "");
+  std::filesystem::create_directories(folder / "torch");
+  const std::string libraries = torch.substr(torch.find('/'), torch.rfind('/') - torch.find('/'));
+  std::filesystem::create_directory_symlink(libraries, folder / "torch/lib");
+  const Report report = doctor("LD_LIBRARY_PATH=" + (folder / "torch/lib").string());
+  EXPECT_EQ(report.checks.at("CUDA toolkit")["value"], "13.7, " + (folder / "nvidia/cu13/bin/nvcc").string());
+  EXPECT_EQ(report.checks.at("NCCL")["value"], "2.77.1, " + (folder / "nvidia/nccl/lib/libnccl.so.2").string());
 }
 
 TEST(Doctor, WhatSimulationNeedsIsAnError) {

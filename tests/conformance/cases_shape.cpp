@@ -156,6 +156,8 @@ void several_axes_case(const Backend& backend) {
     const Axis axes[] = {Axis::kTp, Axis::kDp, Axis::kPp};
     std::vector<CommunicatorPtr> comms;
     for (const Axis axis : axes) comms.push_back(endpoint.communicator(mesh.group(axis, rank)));
+    // NCCL connects a group at its first collective, where the members' hosts wait for each other.
+    for (const CommunicatorPtr& comm : comms) comm->barrier();
     for (int round = 0; round < 10; ++round) {
       std::vector<WorkPtr> works(3);
       for (size_t k = 0; k < 3; ++k) {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <random>
 
-#include "core/pipeline/message_program.h"
 #include "tests/pipeline/all_schedules.h"
+#include "tests/pipeline/message_programs.h"
 
 namespace ranklab {
 namespace {
@@ -19,28 +19,6 @@ using testing::IsEmpty;
 
 std::string shape(const Schedule& s) {
   return s.name + " pp " + std::to_string(s.num_ranks()) + " m " + std::to_string(s.num_microbatches);
-}
-
-// One communicator for all; sends are noted until the rank next needs a message, and start in one launch with its
-// receives.
-MessageProgram grouped_program(const Schedule& schedule) {
-  MessageProgram program{.num_channels = 1, .connected = false, .ranks = {}};
-  for (const std::vector<Action>& actions : schedule.ranks) {
-    std::vector<ProgramStep>& steps = program.ranks.emplace_back();
-    std::vector<Transfer> noted;
-    const auto flush = [&] {
-      if (!noted.empty()) steps.push_back({0, std::exchange(noted, {})});
-    };
-    for (const Action& action : actions) {
-      const std::vector<PipelineMessage> needed = needed_messages(schedule, action);
-      for (const PipelineMessage& message : needed) noted.push_back({false, message});
-      if (!needed.empty()) flush();
-      steps.push_back({});
-      for (const PipelineMessage& message : made_messages(schedule, action)) noted.push_back({true, message});
-    }
-    flush();
-  }
-  return program;
 }
 
 TEST(MessageLanes, LanesOfATwoRankPipeline) {
@@ -113,12 +91,9 @@ TEST(MessageProgram, TwoMessagesOfALaneSwappedOnOneSideAreRejected) {
     for (int i = 0; i < 12; ++i) {
       MessageProgram mutant = good;
       auto& steps = mutant.ranks[random() % mutant.ranks.size()];
-      std::vector<size_t> launches;
       const bool send = random() % 2 == 0;
       const int channel = static_cast<int>(random() % static_cast<unsigned>(good.num_channels));
-      for (size_t k = 0; k < steps.size(); ++k) {
-        if (steps[k].channel == channel && steps[k].transfers[0].send == send) launches.push_back(k);
-      }
+      const std::vector<size_t> launches = launches_of(steps, channel, send);
       if (launches.size() < 2) continue;
       const size_t at = random() % (launches.size() - 1);
       std::swap(steps[launches[at]], steps[launches[at + 1]]);
@@ -148,19 +123,44 @@ TEST(MessageProgram, WhatIsLostOrTooLateIsNamed) {
             "the receiver");
 }
 
-// One queue for both directions is what NCCL makes of a communicator: a send that waits for its receiver holds the
-// receive behind it.
+TEST(MessageProgram, AMessageThatIsLostOrDoubledIsRejectedInEverySchedule) {
+  std::mt19937 random(22);
+  for (const Schedule& schedule : all_schedules({2, 4}, {8})) {
+    const MessageProgram good = lane_program(schedule, 2);
+    for (const bool doubled : {false, true}) {
+      for (const bool send : {false, true}) {
+        MessageProgram mutant = good;
+        const int channel = static_cast<int>(random() % static_cast<unsigned>(good.num_channels));
+        for (auto& steps : mutant.ranks) {
+          const std::vector<size_t> launches = launches_of(steps, channel, send);
+          if (launches.empty()) continue;
+          const auto at = steps.begin() + static_cast<std::ptrdiff_t>(launches[random() % launches.size()]);
+          const ProgramStep step = *at;
+          if (doubled) steps.insert(at, step);
+          if (!doubled) steps.erase(at);
+        }
+        EXPECT_NE(program_problem(schedule, mutant), "")
+            << shape(schedule) << " channel " << channel << (send ? " send" : " receive") << (doubled ? " twice" : "");
+      }
+    }
+  }
+}
+
+// Messages of two lanes on one channel: what one rank then receives, and in which order, is no longer what is sent, or
+// kernels of both directions wait for each other in one queue.
 TEST(MessageProgram, OneQueueForBothDirectionsWaitsForItself) {
+  int rejected = 0, all = 0;
+  for (const Schedule& schedule : all_schedules({2, 4}, {8})) {
+    ++all;
+    rejected += program_problem(schedule, on_one_channel(lane_program(schedule, 2))).empty() ? 0 : 1;
+  }
+  EXPECT_GT(rejected, all / 2) << "of " << all;
   const Schedule schedule = make_schedule("gpipe", {2, 4, 1});
-  MessageProgram program = lane_program(schedule, 0);
-  EXPECT_EQ(program_problem(schedule, program), "");
+  EXPECT_EQ(program_problem(schedule, lane_program(schedule, 0)), "");
   Schedule ahead = make_schedule("1f1b", {2, 4, 1});
   ahead.ranks[0] = schedule.ranks[0];
-  program = lane_program(ahead, 0);
-  for (auto& steps : program.ranks) {
-    for (ProgramStep& step : steps) step.channel = std::min(step.channel, 0);
-  }
-  EXPECT_THAT(program_problem(ahead, program), HasSubstr("nothing goes on: rank 0 waits for what 0BW0 needs"));
+  EXPECT_THAT(program_problem(ahead, on_one_channel(lane_program(ahead, 0))),
+              HasSubstr("nothing goes on: rank 0 waits for what 0BW0 needs"));
 }
 
 }  // namespace

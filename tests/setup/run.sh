@@ -104,6 +104,22 @@ says '^trained'
 begins=$(awk '/^\/files\/torch/ {split($2, part, /[=-]/); print part[2]}' "$small/index/requests" | sort -n | head -n 1)
 [ "$(asked torch)" -ge 1 ] && [ "${begins:-0}" -gt 500000 ] || fail "begins at byte ${begins:-?} again"
 
+stop_index; start_index
+begin "what GPUs need is laid beside LibTorch, the module is built with it and opened; once"
+run 0 setup --cuda
+says 'downloads what LibTorch.s CUDA half loads .*3 wheels'
+says 'the CUDA module is built and opens: .*build/cuda/bin/libranklab_cuda.so \(version 5\)'
+[ "$(readlink "$small/cache/ranklab/nvidia/cu13/lib/libcudart.so")" = libcudart.so.13 ] || fail "no name to link the runtime by"
+[ -z "$(find "$small/cache/ranklab/download" -name 'n*.whl')" ] || fail "leaves the wheels behind"
+: >"$small/index/requests"
+run 0 setup --cuda
+never_says downloads
+[ ! -s "$small/index/requests" ] || fail "asks the index"
+name="a module that does not open is said"
+echo broken >"$small/tree/build/cuda/bin/libranklab_cuda.so"
+run 3 setup --cuda
+says 'error: \[setup\] the CUDA module cannot be opened; got: .*libranklab_cuda.so'
+
 stop_index; start_index --no-ranges
 begin "an index that knows no ranges serves, too"
 run 0 train

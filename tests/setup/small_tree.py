@@ -27,6 +27,13 @@ foreach(module viz lessons)
   part(ranklab_${module}_module MODULE)
   set_target_properties(ranklab_${module}_module PROPERTIES OUTPUT_NAME ranklab_${module} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 endforeach()
+if(RANKLAB_WITH_CUDA)
+  file(WRITE ${CMAKE_BINARY_DIR}/cuda.cpp "extern \\"C\\" int ranklab_cuda_module_version() { return 5; }\\n")
+  add_library(ranklab_cuda MODULE ${CMAKE_BINARY_DIR}/cuda.cpp)
+  set_target_properties(ranklab_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  add_custom_command(TARGET ranklab_cuda POST_BUILD COMMAND ${RANKLAB_TORCH_ROOT}/../nvidia/cu13/bin/nvcc
+                     COMMAND test -f ${RANKLAB_TORCH_ROOT}/../nvidia/nccl/lib/libnccl.so.2)
+endif()
 add_executable(ranklab cli/main.cpp)
 target_link_libraries(ranklab PRIVATE plain heavy)
 set_target_properties(ranklab PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
@@ -81,6 +88,9 @@ def make_index(index, tree):
     for name in ("libcudart.so.13", "libcupti.so.13"):
         with zipfile.ZipFile(index + "/" + name + ".whl", "w") as file:
             file.writestr("nvidia/cu13/lib/" + name, name)
+    for name, path, text in (("nccl", "nccl/lib/libnccl.so.2", "nccl"), ("nvcc", "cu13/bin/nvcc", "#!/bin/sh\n"), ("runtime", "cu13/lib/libcudart.so.13", "cudart")):
+        with zipfile.ZipFile(index + "/" + name + ".whl", "w") as file:
+            file.writestr("nvidia/" + path, text)
     root = "imgui_bundle-1.92.801/external/"
     with tarfile.open(index + "/imgui.tar.gz", "w:gz") as file:
         for part in ("imgui", "implot", "imgui_test_engine"):
@@ -94,9 +104,10 @@ def make_index(index, tree):
     def piece(begin, end):
         return '(torch %s %s %d %d)' % ("torch-0.0-any.whl", hashlib.sha256(data[begin:end]).hexdigest(), begin, end - begin)
 
-    write(tree + "/cmake/pins.sh", "torch_wheel=torch-0.0-any.whl\ntorch_cpu_piece=%s\ntorch_cuda_piece=%s\ntorch_whole=%s\ncudart=%s\ncupti=%s\nimgui=%s\n" % (
+    wheels = " ".join('"%s"' % whole(name, name + ".whl").strip("()") for name in ("nccl", "nvcc", "runtime"))
+    write(tree + "/cmake/pins.sh", "torch_wheel=torch-0.0-any.whl\ntorch_cpu_piece=%s\ntorch_cuda_piece=%s\ntorch_whole=%s\ncudart=%s\ncupti=%s\nimgui=%s\ncuda_wheels=(%s)\n" % (
         piece(cpu, cuda), piece(cuda, end), whole("torch", "torch-0.0-any.whl"), whole("cudart", "libcudart.so.13.whl"),
-        whole("cupti", "libcupti.so.13.whl"), whole("imgui", "imgui.tar.gz")))
+        whole("cupti", "libcupti.so.13.whl"), whole("imgui", "imgui.tar.gz"), wheels))
 
 
 folder = sys.argv[1]

@@ -2,6 +2,7 @@
 // put together from the shards, pieces and stages that ranks hold of them (gathered_tensors.h). Equal records mean
 // equal training. Ranks have their tensors where RANKLAB_TEST_DEVICE says. Thread rule: main thread.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "core/pipeline/schedule.h"
@@ -37,6 +38,8 @@ struct RecordOptions {
   bool logits = false;                             // REQUIRES: no pipeline
   int64_t vocab_size =
       0;  // 0: the configuration's, which the byte tokenizer needs 256 of; data of one's own may do with less
+  // Null: rank threads where RANKLAB_TEST_DEVICE says; else the configuration's backend and device, and this world.
+  std::function<std::unique_ptr<World>(int size)> make_world = nullptr;
 };
 
 TrainingRecord record_training(TrainConfig config, const RecordOptions& options = {});

@@ -1,0 +1,258 @@
+#include "tests/cuda/stand_in/cuda_runtime.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+using ranklab::stand_in::Event;
+using ranklab::stand_in::kDevices;
+using ranklab::stand_in::Stream;
+using ranklab::stand_in::stream_of;
+
+// What the opaque handles of CUDA's headers point to.
+struct CUstream_st {
+  explicit CUstream_st(int device) : queue(device) {}
+  Stream queue;
+};
+struct CUevent_st {
+  Event event;
+};
+
+namespace {
+
+constexpr size_t kMemory = size_t{16} << 30;
+constexpr size_t kAlignment = 512;
+constexpr int kGreatestPriority = -5;
+constexpr int kVersion = 13'000;
+
+thread_local int t_device = 0;
+thread_local cudaError_t t_last_error = cudaSuccess;
+
+cudaError_t result(cudaError_t code) {
+  if (code != cudaSuccess && code != cudaErrorNotReady) t_last_error = code;
+  return code;
+}
+
+bool exists(int device) { return device >= 0 && device < kDevices; }
+
+// Every stream of each device; the first is its default one.
+class Streams {
+ public:
+  Streams() {
+    for (int device = 0; device < kDevices; ++device) create(device);
+  }
+  cudaStream_t create(int device) {
+    auto* stream = new CUstream_st(device);
+    const std::lock_guard lock(mutex_);
+    all_[static_cast<size_t>(device)].push_back(stream);
+    return stream;
+  }
+  std::vector<cudaStream_t> of(int device) {
+    const std::lock_guard lock(mutex_);
+    return all_[static_cast<size_t>(device)];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::array<std::vector<cudaStream_t>, kDevices> all_;
+};
+
+Streams& streams() {
+  static auto* const all = new Streams;
+  return *all;
+}
+
+cudaError_t copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
+  stream_of(stream).add([=] { std::memmove(to, from, bytes); });
+  return cudaSuccess;
+}
+
+}  // namespace
+
+namespace ranklab::stand_in {
+
+Stream& stream_of(cudaStream_t handle) {
+  return handle == nullptr ? streams().of(t_device).front()->queue : handle->queue;
+}
+
+}  // namespace ranklab::stand_in
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = kDevices;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int* device) {
+  *device = t_device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+  if (!exists(device)) return result(cudaErrorInvalidDevice);
+  t_device = device;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (!exists(device)) return result(cudaErrorInvalidDevice);
+  *properties = {};
+  std::snprintf(properties->name, sizeof(properties->name), "stand-in GPU");
+  properties->major = 9;
+  properties->totalGlobalMem = kMemory;
+  properties->multiProcessorCount = 1;
+  properties->warpSize = 32;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr /*which*/, int device) {
+  *value = 0;
+  return result(exists(device) ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  if (!exists(device)) return result(cudaErrorInvalidDevice);
+  std::snprintf(id, static_cast<size_t>(length), "0000:%02x:00.0", device);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = kGreatestPriority;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* can, int /*device*/, int /*peer*/) {
+  *can = 0;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  for (cudaStream_t stream : streams().of(t_device)) stream->queue.synchronize();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = kVersion;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = kVersion;
+  return cudaSuccess;
+}
+
+const char* cudaGetErrorName(cudaError_t code) {
+  return code == cudaSuccess ? "cudaSuccess" : code == cudaErrorNotReady ? "cudaErrorNotReady" : "cudaError";
+}
+
+const char* cudaGetErrorString(cudaError_t code) {
+  if (code == cudaSuccess) return "no error";
+  if (code == cudaErrorNotReady) return "device not ready";
+  if (code == cudaErrorInvalidDevice) return "invalid device ordinal";
+  if (code == cudaErrorMemoryAllocation) return "out of memory";
+  return "an error of the stand-in runtime";
+}
+
+cudaError_t cudaGetLastError() { return std::exchange(t_last_error, cudaSuccess); }
+
+cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  *pointer = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  return result(*pointer != nullptr ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
+// CUDA's waits until the device is idle, too.
+cudaError_t cudaFree(void* pointer) {
+  cudaDeviceSynchronize();
+  std::free(pointer);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  *free = *total = kMemory;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind /*kind*/, cudaStream_t stream) {
+  return copy(to, from, bytes, stream);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int /*to_device*/, const void* from, int /*from_device*/, size_t bytes,
+                                cudaStream_t stream) {
+  return copy(to, from, bytes, stream);
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind /*kind*/) {
+  copy(to, from, bytes, nullptr);
+  return cudaStreamSynchronize(nullptr);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int /*flags*/, int /*priority*/) {
+  *stream = streams().create(t_device);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return stream_of(stream).idle() ? cudaSuccess : cudaErrorNotReady; }
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  stream_of(stream).synchronize();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int /*flags*/) {
+  event->event.put_in_front_of(stream_of(stream));
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t /*stream*/, cudaStreamCaptureStatus* status) {
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t /*stream*/, cudaStreamCaptureStatus* status,
+                                     unsigned long long* /*id*/, cudaGraph_t* /*graph*/,
+                                     const cudaGraphNode_t** /*dependencies*/, const cudaGraphEdgeData** /*edges*/,
+                                     size_t* /*count*/) {
+  *status = cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* /*mode*/) { return cudaSuccess; }
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int /*flags*/) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned int /*flags*/) {
+  event->event.record(stream_of(stream));
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, 0);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) { return event->event.reached() ? cudaSuccess : cudaErrorNotReady; }
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  event->event.synchronize();
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  if (!begin->event.reached() || !end->event.reached()) return cudaErrorNotReady;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->event.time() - begin->event.time()).count();
+  return cudaSuccess;
+}
+}

@@ -1,0 +1,22 @@
+// What the stand-in for CUDA's runtime adds to the functions of <cuda_runtime_api.h>. It claims kDevices GPUs, whose
+// memory is the host's. It knows the functions that LibTorch's c10_cuda, its events and our NCCL backend call; others
+// go to the real runtime, which finds no driver and says so. Kernels cannot be launched: host_tensors.h has the
+// operators that tests need. Thread rule: as CUDA's.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <functional>
+
+#include "tests/cuda/stand_in/queues.h"
+
+namespace ranklab::stand_in {
+
+constexpr int kDevices = 8;
+
+// The queue behind a handle; null is the current device's default stream.
+Stream& stream_of(cudaStream_t handle);
+
+// Adds work to a stream, as a kernel's launch does.
+inline void launch(cudaStream_t stream, std::function<void()> work) { stream_of(stream).add(std::move(work)); }
+
+}  // namespace ranklab::stand_in

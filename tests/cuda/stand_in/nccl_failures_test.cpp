@@ -1,0 +1,137 @@
+// What the NCCL backend does when something goes wrong, and that it then goes on: watchdog, aborts, time-outs, errors
+// of the library, second runs and worlds at one store. Over the stand-ins; each failure costs the second that rank 0
+// stays for the others.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <thread>
+
+#include "core/comm/device_mesh.h"
+#include "core/sim/aten.h"
+#include "tests/conformance/cases.h"
+#include "tests/cuda/stand_in/nccl_control.h"
+#include "tests/cuda/stand_in/world.h"
+
+namespace ranklab::stand_in {
+namespace {
+
+using conformance::whole_world;
+using std::chrono::milliseconds;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+constexpr milliseconds kHang{800};
+
+CommunicatorPtr everyone(Endpoint& endpoint) { return endpoint.communicator(whole_world(endpoint)); }
+
+at::Tensor ones(const Endpoint& endpoint, int64_t count) {
+  return at::ones({count}, at::TensorOptions(at::kFloat).device(endpoint.device()));
+}
+
+std::string text(const std::optional<Error>& error) { return error ? error->what() : ""; }
+
+// Every communicator is given back, and the next world works.
+void expect_all_well_again() {
+  EXPECT_EQ(live_communicators(), 0);
+  ThreadsOverNccl(2, {}).run(
+      [](Endpoint& endpoint) { EXPECT_EQ(everyone(endpoint)->all_reduce(ones(endpoint, 3)).sum().item<float>(), 6); });
+}
+
+TEST(NcclFailures, ACallThatOthersDoNotMakeIsATimeOutThatNamesIt) {
+  ThreadsOverNccl world(2, {.hang_timeout = kHang, .rendezvous_timeout = milliseconds(20'000)});
+  const auto errors = world.errors_of([](Endpoint& endpoint) {
+    const CommunicatorPtr comm = everyone(endpoint);
+    comm->all_reduce(ones(endpoint, 4));
+    if (endpoint.global_rank() == 0) comm->all_gather(ones(endpoint, 5)).cpu();
+  });
+  ASSERT_TRUE(errors[0]);
+  EXPECT_EQ(errors[0]->kind(), ErrorKind::kTimeout);
+  EXPECT_THAT(text(errors[0]), AllOf(HasSubstr("cuda world, rank 0"), HasSubstr("no end of world[0 1] #1 all_gather"),
+                                     HasSubstr("nccl_failures_test.cpp"), HasSubstr("800 ms")));
+  expect_all_well_again();
+}
+
+TEST(NcclFailures, CallsThatDifferEndInATimeOutOnBothSides) {
+  ThreadsOverNccl world(2, {.hang_timeout = kHang, .rendezvous_timeout = milliseconds(20'000)});
+  const auto errors = world.errors_of(
+      [](Endpoint& endpoint) { everyone(endpoint)->all_reduce(ones(endpoint, 4 + endpoint.global_rank())).cpu(); });
+  for (const auto& error : errors)
+    EXPECT_THAT(text(error), AnyOf(HasSubstr("no end of world[0 1] #0 all_reduce"), HasSubstr("another rank failed")));
+  EXPECT_THAT(text(errors[0]) + text(errors[1]), HasSubstr("no end of world[0 1] #0 all_reduce"));
+  expect_all_well_again();
+}
+
+TEST(NcclFailures, ComparedCallsThatDifferAreNamedBeforeTheyStart) {
+  ThreadsOverNccl world(2, {.check_calls = true});
+  const auto errors = world.errors_of(
+      [](Endpoint& endpoint) { everyone(endpoint)->all_reduce(ones(endpoint, 4 + endpoint.global_rank())).cpu(); });
+  for (const auto& error : errors)
+    EXPECT_THAT(text(error), AllOf(HasSubstr("members call different things"), HasSubstr("[4]"), HasSubstr("[5]")));
+  expect_all_well_again();
+}
+
+TEST(NcclFailures, ARankThatThrowsFreesThoseThatWaitForIt) {
+  ThreadsOverNccl world(3, {});
+  const auto begin = std::chrono::steady_clock::now();
+  const auto errors = world.errors_of([](Endpoint& endpoint) {
+    const CommunicatorPtr comm = everyone(endpoint);
+    comm->all_reduce(ones(endpoint, 4));
+    if (endpoint.global_rank() == 1) throw Error(ErrorKind::kNumeric, {.what = "the loss is NaN"});
+    comm->all_reduce(ones(endpoint, 4)).cpu();
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30)) << "long before the hang time-out";
+  EXPECT_EQ(errors[1]->kind(), ErrorKind::kNumeric);
+  for (const size_t rank : {0, 2})
+    EXPECT_THAT(text(errors[rank]), AllOf(HasSubstr("another rank failed"), HasSubstr("rank 1: the loss is NaN")));
+  expect_all_well_again();
+}
+
+TEST(NcclFailures, AnErrorThatTheLibraryFoundIsTheRanks) {
+  ThreadsOverNccl world(2, {});
+  const auto errors = world.errors_of([](Endpoint& endpoint) {
+    const CommunicatorPtr comm = everyone(endpoint);
+    comm->all_reduce(ones(endpoint, 4));
+    if (endpoint.global_rank() == 1) {
+      report_error(endpoint.device().index(), ncclInternalError);
+      while (true) {
+        comm->barrier();
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+    }
+    while (true) comm->barrier();
+  });
+  EXPECT_THAT(text(errors[1]),
+              AllOf(HasSubstr("NCCL failed while calls of world[0 1] were under way"), HasSubstr("internal error")));
+  EXPECT_THAT(text(errors[0]), HasSubstr("another rank failed"));
+  expect_all_well_again();
+}
+
+TEST(NcclFailures, ACommunicatorOfTooFewComesToAnEndThatNamesTheMissing) {
+  ThreadsOverNccl world(2, {.hang_timeout = kHang, .rendezvous_timeout = milliseconds(1'000)});
+  const auto errors = world.errors_of([](Endpoint& endpoint) {
+    if (endpoint.global_rank() == 0) everyone(endpoint);
+  });
+  EXPECT_EQ(errors[0]->kind(), ErrorKind::kTimeout);
+  EXPECT_THAT(text(errors[0]), HasSubstr("rank 1 did not come"));
+  expect_all_well_again();
+}
+
+// Each run makes new communicators, under keys that no run before it has used.
+TEST(NcclWorldRuns, SecondRunsAndSecondWorldsStartAfresh) {
+  for (int world_number = 0; world_number < 2; ++world_number) {
+    ThreadsOverNccl world(3, {});
+    for (int run = 0; run < 3; ++run) {
+      world.run([&](Endpoint& endpoint) {
+        const CommunicatorPtr comm = everyone(endpoint), again = everyone(endpoint);
+        const at::Tensor mine = ones(endpoint, 2).mul(endpoint.global_rank() + run);
+        EXPECT_EQ(comm->all_reduce(mine.clone())[0].item<float>(), 3 + 3 * run);
+        EXPECT_EQ(again->all_reduce(mine.clone())[0].item<float>(), 3 + 3 * run);
+      });
+      EXPECT_EQ(live_communicators(), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ranklab::stand_in

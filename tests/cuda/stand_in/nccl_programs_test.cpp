@@ -1,0 +1,68 @@
+// The checker of message programs and the stand-in for NCCL are two readings of the same rules: what the one accepts
+// runs on the other to its end, what it rejects does not.
+#include <gtest/gtest.h>
+
+#include "tests/cuda/stand_in/program_run.h"
+#include "tests/pipeline/all_schedules.h"
+#include "tests/pipeline/message_programs.h"
+
+namespace ranklab::stand_in {
+namespace {
+
+constexpr int kPatient = 60'000, kImpatient = 100;
+
+std::string shape(const Schedule& s) {
+  return s.name + " pp " + std::to_string(s.num_ranks()) + " m " + std::to_string(s.num_microbatches);
+}
+
+void expect_runs(const Schedule& schedule, const MessageProgram& program) {
+  EXPECT_EQ(program_problem(schedule, program), "") << shape(schedule);
+  EXPECT_EQ(run_program(schedule, program, kPatient), "") << shape(schedule);
+}
+
+void expect_fails(const Schedule& schedule, const MessageProgram& program, const std::string& what) {
+  EXPECT_NE(program_problem(schedule, program), "") << shape(schedule) << " " << what;
+  EXPECT_NE(run_program(schedule, program, kImpatient), "") << shape(schedule) << " " << what;
+}
+
+TEST(NcclPrograms, WhatTheBackendDoesRunsForEverySchedule) {
+  const std::vector<Schedule> schedules = all_schedules({2, 4}, {8});
+  EXPECT_GE(schedules.size(), 2 * schedule_kinds().size());
+  for (const Schedule& schedule : schedules) expect_runs(schedule, lane_program(schedule, 2));
+}
+
+TEST(NcclPrograms, SendsThatStartWithTheNextReceiveDoNot) {
+  for (const char* name : {"gpipe", "1f1b", "zb-h1", "v-min"}) {
+    for (const int ranks : {2, 4}) {
+      const Schedule schedule = make_schedule(name, {ranks, 4, 1});
+      expect_fails(schedule, grouped_program(schedule), "grouped");
+    }
+  }
+}
+
+TEST(NcclPrograms, MutantsDoNot) {
+  const Schedule schedule = make_schedule("1f1b", {2, 4, 1});
+  const MessageProgram good = lane_program(schedule, 0);
+  MessageProgram swapped = good;
+  const std::vector<size_t> sends = launches_of(swapped.ranks[0], 0, true);
+  ASSERT_GE(sends.size(), 2u);
+  std::swap(swapped.ranks[0][sends[0]].transfers, swapped.ranks[0][sends[1]].transfers);
+  expect_fails(schedule, swapped, "two sends of a lane swapped");
+
+  MessageProgram missing = good;
+  missing.ranks[1].erase(missing.ranks[1].begin() +
+                         static_cast<std::ptrdiff_t>(launches_of(missing.ranks[1], 0, false).back()));
+  expect_fails(schedule, missing, "a receive is missing");
+
+  Schedule ahead = schedule;
+  ahead.ranks[0] = make_schedule("gpipe", {2, 4, 1}).ranks[0];
+  expect_fails(ahead, on_one_channel(lane_program(ahead, 0)), "one queue for both directions");
+
+  Schedule cross = make_schedule("dualpipe", {2, 4, 1});
+  MessageProgram lazy = lane_program(cross, 0);
+  lazy.connected = false;
+  expect_fails(cross, lazy, "lanes that connect at their first message");
+}
+
+}  // namespace
+}  // namespace ranklab::stand_in

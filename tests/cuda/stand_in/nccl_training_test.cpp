@@ -1,0 +1,61 @@
+// Training through the NCCL backend, without a GPU, equals training on one rank: every schedule's messages in lanes,
+// and the collectives of all axes. Losses, gradients, weights and moments are compared, in fp64.
+#include <gtest/gtest.h>
+
+#include "core/config/one_rank.h"
+#include "core/pipeline/schedules.h"
+#include "tests/cuda/stand_in/world.h"
+#include "tests/support/expect_training.h"
+#include "tests/support/model_variants.h"
+#include "tests/support/small_config.h"
+
+namespace ranklab::stand_in {
+namespace {
+
+TrainingRecord over_nccl(TrainConfig config) {
+  config.backend = "cuda";
+  return record_training(
+      config, {.make_world = [](int size) { return std::make_unique<ThreadsOverNccl>(size, CudaWorldOptions{}); }});
+}
+
+TEST(NcclTraining, EveryScheduleTrainsAsOneRank) {
+  TrainConfig config = small_config();
+  config.model.num_layers = 8;
+  config.num_microbatches = 8;
+  const TrainingRecord want = record_training(config);
+  for (const ScheduleKind& kind : schedule_kinds()) {
+    SCOPED_TRACE(kind.name);
+    expect_same_training(over_nccl(with_pipeline(config, kind.name, 4, kind.chunks == 0 ? 2 : 1)), want, kRounding);
+  }
+}
+
+struct Layout {
+  const char* name;
+  ParallelDims dims;
+  void (*change)(TrainConfig&) = [](TrainConfig&) {};
+};
+
+void experts(TrainConfig& c) { expert_variants().front().change(c.model); }
+
+const Layout kLayouts[] = {
+    {"dp4, ZeRO 1", {.world = 4}, [](TrainConfig& c) { c.zero_stage = 1; }},
+    {"dp4, ZeRO 2", {.world = 4}, [](TrainConfig& c) { c.zero_stage = 2; }},
+    {"dp4, ZeRO 3", {.world = 4}, [](TrainConfig& c) { c.zero_stage = 3; }},
+    {"dp2 tp2 pp2", {.world = 8, .tp = 2, .pp = 2}, [](TrainConfig& c) { c.sequence_parallel = true; }},
+    {"cp2 tp2", {.world = 4, .tp = 2, .cp = 2}},
+    {"ep4", {.world = 4, .ep = 4}, experts},
+    {"dp2 tp2 pp2 ep4", {.world = 8, .tp = 2, .pp = 2, .ep = 4}, experts},
+};
+
+TEST(NcclTraining, EveryAxisTrainsAsOneRank) {
+  for (const Layout& layout : kLayouts) {
+    SCOPED_TRACE(layout.name);
+    TrainConfig config = small_config();
+    config.parallel = layout.dims;
+    layout.change(config);
+    expect_same_training(over_nccl(config), record_training(on_one_rank(config)), kRounding);
+  }
+}
+
+}  // namespace
+}  // namespace ranklab::stand_in

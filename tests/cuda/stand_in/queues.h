@@ -1,0 +1,58 @@
+// The streams and events of a stand-in for CUDA's runtime: a stream is an in-order queue whose work runs on a thread of
+// its own, now and then a little late, so that a missing event or a tensor freed too early shows on a machine without a
+// GPU. A wait inside a stream holds that stream alone, as a kernel that spins does; there are as many hardware queues
+// as streams. Nothing is destroyed: a stream may hold work for good, as a GPU does until its process ends. Cost: a
+// thread for each stream that was ever used. Thread rule: any thread.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace ranklab::stand_in {
+
+class Stream {
+ public:
+  explicit Stream(int its_device) : device(its_device) {}
+  void add(std::function<void()> work);
+  bool idle() const;
+  void synchronize() const;
+
+  const int device;
+
+ private:
+  void run();
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::deque<std::function<void()>> work_;
+  int64_t added_ = 0, done_ = 0;
+  bool started_ = false;
+};
+
+// Recorded anew it stands for its last record; who waits for it waits for the record before the wait.
+class Event {
+ public:
+  void record(Stream& stream);
+  void put_in_front_of(Stream& stream);
+  bool reached() const;
+  void synchronize() const;
+  // When the last record was reached. REQUIRES: reached().
+  std::chrono::steady_clock::time_point time() const;
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int64_t recorded = 0, reached = 0;
+    std::chrono::steady_clock::time_point at;
+
+    void wait_for(int64_t record);
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();  // the queued work outlives the event
+};
+
+}  // namespace ranklab::stand_in
