@@ -54,9 +54,11 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
         meetings_(std::move(meetings)),
         stand_in_(std::move(stand_in)) {
     std::map<int, size_t> places;
-    for (const int rank : this->group().global_ranks) {
+    place_of_member_.reserve(this->group().global_ranks.size());
+    for (size_t place = 0; const int rank : this->group().global_ranks) {
       const int representative = in_place_of(rank);
-      const size_t place = places.try_emplace(representative, alike_.size()).first->second;
+      if (alike_.empty() || alike_[place].representative != representative)
+        place = places.try_emplace(representative, alike_.size()).first->second;
       if (place == alike_.size()) alike_.push_back({representative, 0});
       ++alike_[place].members;
       place_of_member_.push_back(static_cast<int64_t>(place));

@@ -37,7 +37,11 @@ class MetaEndpoint final : public Endpoint {
     // Identified by the ranks that run for its members: the representatives of a message's two ends may belong to other
     // groups. A second communicator of the same group numbers its calls separately.
     std::set<int> running;
-    for (const int rank : group.global_ranks) running.insert((*stand_in_)[static_cast<size_t>(rank)]);
+    for (int latest = -1; const int rank : group.global_ranks) {
+      const int own = (*stand_in_)[static_cast<size_t>(rank)];
+      if (own != latest) running.insert(own);  // neighbours mostly have the same, and there may be thousands
+      latest = own;
+    }
     std::string label = std::string(name(group.axis));
     for (const int rank : running) label += ' ' + std::to_string(rank);
     label += '#' + std::to_string(copies_[label]++);

@@ -22,7 +22,9 @@ LayoutDetails LayoutPlanner::details_of(const TrainConfig& config) {
   const RunPlan plan = resolve(config);
   const StepRecord record = training_functions().record_step(plan);
   const StepTime time = time_of(record);
-  return {time, mfu(plan, time.total_ns), framework_memory(plan, record).on_device()};
+  double pass_s = 0;
+  for (const RankRecord& rank : record.ranks) pass_s += static_cast<double>(rank.pass_ns) * 1e-9;
+  return {time, mfu(plan, time.total_ns), framework_memory(plan, record).on_device(), pass_s};
 }
 
 PlannedLayout LayoutPlanner::plan(const LayoutChoice& choice) const {
@@ -35,24 +37,30 @@ PlannedLayout LayoutPlanner::plan(const LayoutChoice& choice) const {
     row.step_s = one.time.total_ns * 1e-9;
     row.mfu = one.mfu;
     row.bytes = one.bytes;
+    row.pass_s = one.pass_s;
   } catch (const Error& error) {
     row.refused = error.what();
   }
   return row;
 }
 
-std::vector<PlannedLayout> LayoutPlanner::search(int plans, const PinnedLayout& pinned, int beside) const {
+std::vector<PlannedLayout> LayoutPlanner::search(const Wanted& wanted) const {
   const bool shown = on_terminal(STDERR_FILENO);
   training_functions();  // before there are workers, which thus have it
-  PlanWorkers workers(std::max(1, plans_at_once() / std::max(1, beside)),
+  PlanWorkers workers(std::max(1, plans_at_once() / std::max(1, wanted.beside)),
                       [this](const LayoutChoice& one) { return plan(one); });
   int done = 0;
   const auto tell = [&] {
-    if (shown) std::fprintf(stderr, "\r%d of at most %d plans ", std::min(++done, plans), plans);
+    if (shown) std::fprintf(stderr, "\r%d of at most %d plans ", std::min(++done, wanted.plans), wanted.plans);
   };
-  const std::vector<PlannedLayout> rows = search_layouts(
-      base_, profile_, {.bytes = most_bytes(), .plans = plans, .at_once = workers.size(), .pinned = pinned},
-      [&](const std::vector<LayoutChoice>& choices) { return workers.plan(choices, tell); });
+  const std::vector<PlannedLayout> rows =
+      search_layouts(base_, profile_,
+                     {.bytes = most_bytes(),
+                      .plans = wanted.plans,
+                      .at_once = workers.size(),
+                      .best = wanted.best,
+                      .pinned = wanted.pinned},
+                     [&](const std::vector<LayoutChoice>& choices) { return workers.plan(choices, tell); });
   if (shown) std::fprintf(stderr, "\n");
   return rows;
 }

@@ -13,6 +13,7 @@ namespace ranklab {
 struct LayoutDetails {
   StepTime time;
   double mfu = 0, bytes = 0;
+  double pass_s = 0;  // of PlannedLayout
 };
 
 class LayoutPlanner {
@@ -22,8 +23,14 @@ class LayoutPlanner {
   // Of a whole configuration. Throws what resolve() and a rank throw.
   static LayoutDetails details_of(const TrainConfig& config);
   PlannedLayout plan(const LayoutChoice& choice) const;
+  struct Wanted {
+    int plans = 48;
+    int best = 0;  // how many of the fastest must be right; 0: every layout is planned
+    PinnedLayout pinned = {};
+    int beside = 1;  // searches at the same time on this machine
+  };
   // Tells a terminal how far it is.
-  std::vector<PlannedLayout> search(int plans, const PinnedLayout& pinned = {}, int beside = 1) const;
+  std::vector<PlannedLayout> search(const Wanted& wanted) const;
   // Throws kInvalidArgument unless the first row fits.
   void require_fit(const std::vector<PlannedLayout>& rows, const std::string& where) const;
 

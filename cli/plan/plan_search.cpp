@@ -166,7 +166,10 @@ int run_plan_search(const ConfigOptions& options, const SearchRequest& request) 
   }
   const LayoutPlanner search(options.config(), request.memory_share);
   if (!request.why.empty()) resolve(with_flags(search.base(), request.why));  // refused before the search
-  const std::vector<PlannedLayout> rows = search.search(request.plans);
+  // A table, a picture or JSON is of all; what is printed, of the best.
+  const bool all = request.json || !request.out.empty();
+  const std::vector<PlannedLayout> rows = search.search(
+      {.plans = request.plans, .best = all ? 0 : std::max(static_cast<int>(kShownPlans), request.measure)});
   search.require_fit(rows, "plan search");
   for (const PictureFile& picture : pictures) picture.write(front_of(search, rows));
   for (const std::string& path : request.out)

@@ -65,7 +65,7 @@ struct ChoiceNumbers {
   int64_t micro_batch;
 };
 struct PlanNumbers {
-  double step_s, mfu, bytes;
+  double step_s, mfu, bytes, pass_s;
 };
 
 bool send_choice(int socket, const LayoutChoice& c) {
@@ -126,7 +126,7 @@ void PlanWorkers::serve(int socket) const {
   try {
     while (const auto choice = receive_choice(socket)) {
       const PlannedLayout row = plan_(*choice);
-      const PlanNumbers numbers = {row.step_s, row.mfu, row.bytes};
+      const PlanNumbers numbers = {row.step_s, row.mfu, row.bytes, row.pass_s};
       if (!send_all(socket, &numbers, sizeof numbers) || !send_text(socket, row.refused)) break;
     }
   } catch (...) {  // main() is the other process's, which sees this one end
@@ -153,7 +153,12 @@ PlannedLayout PlanWorkers::answer_of(Worker& worker, const LayoutChoice& choice)
                 .what = "a process that plans a layout ended", .got = choice.flags(), .want = "its plan",
                 .fix = "free memory, or ranklab plan run " + choice.flags());
   worker.choice = -1;
-  return {.choice = choice, .step_s = numbers.step_s, .mfu = numbers.mfu, .bytes = numbers.bytes, .refused = *refused};
+  return {.choice = choice,
+          .step_s = numbers.step_s,
+          .mfu = numbers.mfu,
+          .bytes = numbers.bytes,
+          .pass_s = numbers.pass_s,
+          .refused = *refused};
 }
 
 std::vector<PlannedLayout> PlanWorkers::plan(const std::vector<LayoutChoice>& choices,

@@ -155,8 +155,10 @@ std::string choose_layout(ConfigOptions& options) {
     }
   }
   const LayoutPlanner planner(config, kMemoryShare);
-  const std::vector<PlannedLayout> rows =
-      planner.search(kPlans, pinned_by(options, config), read_process_env().local_world_size);
+  const std::vector<PlannedLayout> rows = planner.search({.plans = kPlans,
+                                                          .best = 2,  // and the next, which is told
+                                                          .pinned = pinned_by(options, config),
+                                                          .beside = read_process_env().local_world_size});
   planner.require_fit(rows, kOrigin);
   rows.front().choice.apply(config);
   const std::vector<ConfigSetting> settings = settings_of(config, options, kOrigin);

@@ -1,8 +1,11 @@
 #include "core/comm/device_mesh.h"
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "core/base/error.h"
@@ -10,18 +13,21 @@
 namespace ranklab {
 namespace {
 
-using Sizes = std::map<std::string_view, int>;
+// How far apart neighbours of an axis are, and how many there are.
+struct Stride {
+  int step = 1, size = 1;
+  int of(int rank) const { return rank / step % size; }
+};
 
-// Mixed-radix digits of `rank`, the first axis of `order` varying fastest.
-Sizes digits(const std::string& order, const Sizes& sizes, int rank) {
-  Sizes out;
-  const std::string_view text = order;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('-', begin), text.size());
-    const std::string_view axis = text.substr(begin, end - begin);
-    const int size = sizes.at(axis);
-    out[axis] = rank % size;
-    rank /= size;
+// Mixed radix, the first axis of `order` varying fastest.
+std::map<std::string_view, Stride> strides(std::string_view order, const std::map<std::string_view, int>& sizes) {
+  std::map<std::string_view, Stride> out;
+  int step = 1;
+  for (size_t begin = 0; begin < order.size();) {
+    const size_t end = std::min(order.find('-', begin), order.size());
+    const std::string_view axis = order.substr(begin, end - begin);
+    out[axis] = {step, sizes.at(axis)};
+    step *= sizes.at(axis);
     begin = end + 1;
   }
   return out;
@@ -30,23 +36,34 @@ Sizes digits(const std::string& order, const Sizes& sizes, int rank) {
 }  // namespace
 
 DeviceMesh::DeviceMesh(const ParallelDims& dims) : dims_(dims.resolved()) {
-  const Sizes dense = {{"tp", dims_.tp}, {"cp", dims_.cp}, {"ep", 1}, {"dp", dims_.dp}, {"pp", dims_.pp}};
+  const auto dense =
+      strides(dims_.order, {{"tp", dims_.tp}, {"cp", dims_.cp}, {"ep", 1}, {"dp", dims_.dp}, {"pp", dims_.pp}});
   // The expert layers' tp and dp are etp and edp; cp is folded into them (Megatron-Core's expert rank generator).
-  const Sizes expert = {{"tp", dims_.etp}, {"cp", 1}, {"ep", dims_.ep}, {"dp", dims_.edp}, {"pp", dims_.pp}};
-  std::map<std::pair<int, int>, int> replicas;  // counted by tp and pp
+  const auto expert =
+      strides(dims_.order, {{"tp", dims_.etp}, {"cp", 1}, {"ep", dims_.ep}, {"dp", dims_.edp}, {"pp", dims_.pp}});
+  const Stride tp = dense.at("tp"), cp = dense.at("cp"), dp = dense.at("dp"), pp = dense.at("pp");
+  const Stride etp = expert.at("tp"), ep = expert.at("ep"), edp = expert.at("dp"), expert_pp = expert.at("pp");
+  std::vector<int> replicas(static_cast<size_t>(dims_.tp) * static_cast<size_t>(dims_.pp), 0);
+  std::vector<Coordinates> all;
+  all.reserve(static_cast<size_t>(dims_.world));
   for (int rank = 0; rank < dims_.world; ++rank) {
-    const Sizes d = digits(dims_.order, dense, rank);
-    const Sizes e = digits(dims_.order, expert, rank);
-    RANKLAB_CHECK(d.at("pp") == e.at("pp"), ErrorKind::kInvalidArgument, .where = "device mesh",
+    RANKLAB_CHECK(pp.of(rank) == expert_pp.of(rank), ErrorKind::kInvalidArgument, .where = "device mesh",
                   .what = "the dense and the expert layout put a rank in different pipeline stages",
                   .got = "order \"" + dims_.order + "\", rank " + std::to_string(rank) + ": stage " +
-                         std::to_string(d.at("pp")) + " and stage " + std::to_string(e.at("pp")),
+                         std::to_string(pp.of(rank)) + " and stage " + std::to_string(expert_pp.of(rank)),
                   .want = "an order that ends (or begins) with pp, such as \"tp-cp-ep-dp-pp\"",
                   .fix = "move pp to the end of the order");
-    const int replica = replicas[{d.at("tp"), d.at("pp")}]++;
-    coordinates_.push_back(
-        {d.at("tp"), d.at("cp"), d.at("dp"), d.at("pp"), e.at("ep"), e.at("tp"), e.at("dp"), replica});
+    const int replica = replicas[static_cast<size_t>(tp.of(rank) * dims_.pp + pp.of(rank))]++;
+    all.push_back({.tp = tp.of(rank),
+                   .cp = cp.of(rank),
+                   .dp = dp.of(rank),
+                   .pp = pp.of(rank),
+                   .ep = ep.of(rank),
+                   .etp = etp.of(rank),
+                   .edp = edp.of(rank),
+                   .replica = replica});
   }
+  coordinates_ = std::make_shared<const std::vector<Coordinates>>(std::move(all));
 }
 
 int DeviceMesh::size(Axis axis) const { return dims_.size(axis); }
@@ -55,101 +72,79 @@ const DeviceMesh::Coordinates& DeviceMesh::at(int global_rank) const {
   RANKLAB_CHECK(global_rank >= 0 && global_rank < dims_.world, ErrorKind::kInvalidArgument, .where = "device mesh",
                 .what = "no such rank", .got = std::to_string(global_rank),
                 .want = "0 to " + std::to_string(dims_.world - 1), .fix = "pass a global rank of this world");
-  return coordinates_[static_cast<size_t>(global_rank)];
+  return (*coordinates_)[static_cast<size_t>(global_rank)];
 }
 
 // Members share every coordinate but the axis's own. Ascending global rank is ascending coordinate, because a faster
 // axis has the smaller stride; so the product axis dp-cp comes out with its faster factor first, as in Megatron.
-Group DeviceMesh::group(Axis axis, int global_rank) const {
-  using C = Coordinates;
-  const C& mine = at(global_rank);
-  const int dp_shards = size(Axis::kDpShard), edp_shards = size(Axis::kEdpShard);
-  const auto same = [&](const C& c, Axis whole) {
-    if (whole == Axis::kDpCp) return c.tp == mine.tp && c.pp == mine.pp;
-    return c.etp == mine.etp && c.ep == mine.ep && c.pp == mine.pp;
+DeviceMesh::Place DeviceMesh::place(Axis axis, const Coordinates& c, int global_rank) const {
+  const auto joined = [](std::initializer_list<std::pair<int, int>> coordinates_and_sizes) {
+    int64_t number = 0;
+    for (const auto& [coordinate, size] : coordinates_and_sizes) number = number * size + coordinate;
+    return number;
   };
-  const auto together = [&](const C& c) {
-    switch (axis) {
-      case Axis::kWorld:
-        return true;
-      case Axis::kTp:
-        return c.cp == mine.cp && c.dp == mine.dp && c.pp == mine.pp;
-      case Axis::kCp:
-        return c.tp == mine.tp && c.dp == mine.dp && c.pp == mine.pp;
-      case Axis::kDp:
-        return c.tp == mine.tp && c.cp == mine.cp && c.pp == mine.pp;
-      case Axis::kPp:
-        return c.tp == mine.tp && c.cp == mine.cp && c.dp == mine.dp;
-      case Axis::kDpCp:
-        return same(c, Axis::kDpCp);
-      case Axis::kEp:
-        return c.etp == mine.etp && c.edp == mine.edp && c.pp == mine.pp;
-      case Axis::kEtp:
-        return c.ep == mine.ep && c.edp == mine.edp && c.pp == mine.pp;
-      case Axis::kEdp:
-        return same(c, Axis::kEdp);
-      case Axis::kDpShard:
-        return same(c, Axis::kDpCp) && c.replica / dp_shards == mine.replica / dp_shards;
-      case Axis::kDpReplica:
-        return same(c, Axis::kDpCp) && c.replica % dp_shards == mine.replica % dp_shards;
-      case Axis::kEdpShard:
-        return same(c, Axis::kEdp) && c.edp / edp_shards == mine.edp / edp_shards;
-      case Axis::kEdpReplica:
-        return same(c, Axis::kEdp) && c.edp % edp_shards == mine.edp % edp_shards;
-      case Axis::kKv:
-        return c.cp == mine.cp && c.dp == mine.dp && c.pp == mine.pp &&
-               c.tp / dims_.kv_copies == mine.tp / dims_.kv_copies;
-      case Axis::kCpHeads:
-        return c.tp == mine.tp && c.dp == mine.dp && c.pp == mine.pp &&
-               c.cp / dims_.cp_heads == mine.cp / dims_.cp_heads;
-      case Axis::kCpRing:
-        return c.tp == mine.tp && c.dp == mine.dp && c.pp == mine.pp &&
-               (dims_.cp_heads > 1 ? c.cp % dims_.cp_heads == mine.cp % dims_.cp_heads : c.cp == mine.cp);
-      case Axis::kCount:
-        break;
-    }
-    throw Error(ErrorKind::kInternal,
-                {.where = "device mesh", .what = "not an axis", .got = std::to_string(int(axis))});
-  };
-  Group out;
-  out.axis = axis;
-  for (int rank = 0; rank < dims_.world; ++rank) {
-    if (!together(coordinates_[static_cast<size_t>(rank)])) continue;
-    if (rank == global_rank) out.group_rank = out.size();
-    out.global_ranks.push_back(rank);
+  const std::pair tp{c.tp, dims_.tp}, cp{c.cp, dims_.cp}, dp{c.dp, dims_.dp}, pp{c.pp, dims_.pp};
+  const std::pair etp{c.etp, dims_.etp}, ep{c.ep, dims_.ep}, edp{c.edp, dims_.edp};
+  const int shards = size(Axis::kDpShard), edp_shards = size(Axis::kEdpShard), heads = dims_.cp_heads;
+  switch (axis) {
+    case Axis::kWorld:
+      return {0, global_rank};
+    case Axis::kTp:
+      return {joined({cp, dp, pp}), c.tp};
+    case Axis::kCp:
+      return {joined({tp, dp, pp}), c.cp};
+    case Axis::kDp:
+      return {joined({tp, cp, pp}), c.dp};
+    case Axis::kPp:
+      return {joined({tp, cp, dp}), c.pp};
+    case Axis::kDpCp:
+      return {joined({tp, pp}), c.replica};
+    case Axis::kEp:
+      return {joined({etp, edp, pp}), c.ep};
+    case Axis::kEtp:
+      return {joined({ep, edp, pp}), c.etp};
+    case Axis::kEdp:
+      return {joined({etp, ep, pp}), c.edp};
+    case Axis::kDpShard:
+      return {joined({{c.replica / shards, dims_.world}, tp, pp}), c.replica % shards};
+    case Axis::kDpReplica:
+      return {joined({{c.replica % shards, shards}, tp, pp}), c.replica / shards};
+    case Axis::kEdpShard:
+      return {joined({{c.edp / edp_shards, dims_.edp}, etp, ep, pp}), c.edp % edp_shards};
+    case Axis::kEdpReplica:
+      return {joined({{c.edp % edp_shards, edp_shards}, etp, ep, pp}), c.edp / edp_shards};
+    case Axis::kKv:
+      return {joined({{c.tp / dims_.kv_copies, dims_.tp}, cp, dp, pp}), c.tp % dims_.kv_copies};
+    case Axis::kCpHeads:
+      return {joined({{c.cp / heads, dims_.cp}, tp, dp, pp}), c.cp % heads};
+    case Axis::kCpRing:
+      if (heads == 1) return {joined({cp, tp, dp, pp}), 0};  // nobody exchanges heads: no ring of such groups
+      return {joined({{c.cp % heads, heads}, tp, dp, pp}), c.cp / heads};
+    case Axis::kCount:
+      break;
   }
+  throw Error(ErrorKind::kInternal, {.where = "device mesh", .what = "not an axis", .got = std::to_string(int(axis))});
+}
+
+Group DeviceMesh::group(Axis axis, int global_rank) const {
+  const int64_t own = place(axis, at(global_rank), global_rank).group;
+  Group out{.axis = axis, .global_ranks = {}, .group_rank = coordinate(axis, global_rank)};
+  for (int rank = 0; rank < dims_.world; ++rank)
+    if (place(axis, at(rank), rank).group == own) out.global_ranks.push_back(rank);
   return out;
 }
 
 int DeviceMesh::coordinate(Axis axis, int global_rank) const {
-  const Coordinates& c = at(global_rank);
-  switch (axis) {
-    case Axis::kTp:
-      return c.tp;
-    case Axis::kCp:
-      return c.cp;
-    case Axis::kDp:
-      return c.dp;
-    case Axis::kPp:
-      return c.pp;
-    case Axis::kEp:
-      return c.ep;
-    case Axis::kEtp:
-      return c.etp;
-    case Axis::kEdp:
-      return c.edp;
-    default:
-      return group(axis, global_rank).group_rank;  // a product of axes
-  }
+  return place(axis, at(global_rank), global_rank).member;
 }
 
 std::vector<Group> DeviceMesh::groups(Axis axis) const {
   std::vector<Group> out;
-  std::vector<bool> listed(static_cast<size_t>(dims_.world), false);
+  std::unordered_map<int64_t, size_t> index;
   for (int rank = 0; rank < dims_.world; ++rank) {
-    if (listed[static_cast<size_t>(rank)]) continue;
-    Group& found = out.emplace_back(group(axis, rank));
-    for (const int member : found.global_ranks) listed[static_cast<size_t>(member)] = true;
+    const size_t number = index.try_emplace(place(axis, at(rank), rank).group, out.size()).first->second;
+    if (number == out.size()) out.push_back({.axis = axis, .global_ranks = {}});
+    out[number].global_ranks.push_back(rank);
   }
   return out;
 }

@@ -1,6 +1,10 @@
 // Coordinates and groups of every rank, for the dense and the expert factorization (ParallelDims). Pure arithmetic,
-// torch-free, until a rank binds its groups to communicators (RankContext).
+// torch-free, until a rank binds its groups to communicators (RankContext). Cost: a visit of each rank to make a mesh,
+// a group or all groups of an axis; copies of a mesh share their table, since a world may have tens of thousands of
+// ranks.
 #pragma once
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,9 +33,15 @@ class DeviceMesh {
     int tp, cp, dp, pp, ep, etp, edp;
     int replica = 0;  // among the ranks of its replica_axis()
   };
+  // Which group of an axis a rank is in, and its place there.
+  struct Place {
+    int64_t group;
+    int member;
+  };
   const Coordinates& at(int global_rank) const;
+  Place place(Axis axis, const Coordinates& c, int global_rank) const;
   ParallelDims dims_;
-  std::vector<Coordinates> coordinates_;
+  std::shared_ptr<const std::vector<Coordinates>> coordinates_;
 };
 
 }  // namespace ranklab

@@ -55,6 +55,31 @@ double state_bytes(int zero_stage, double replicas) {
   return zero_stage == 1 ? 6 + 12.0 / replicas : 18;
 }
 
+// Of a token in a layer: what F keeps for its backward with fused norms and flash attention. Of the inputs and outputs
+// of linear layers in 16 bits some are computed again or shared, of experts' some are kept twice.
+struct KeptBytes {
+  double whole, without_attention;
+};
+
+KeptBytes kept_bytes(const ModelConfig& m) {
+  constexpr double kOfDense = 1.5, kOfExperts = 1.85;  // of plans of llama_8b and deepseek_v3
+  const auto hidden = static_cast<double>(m.hidden_size), heads = static_cast<double>(m.num_attention_heads);
+  const double queries =
+      m.mla.enabled() ? heads * static_cast<double>(m.mla.query_head_dim()) : static_cast<double>(m.query_width());
+  const double values = m.mla.enabled() ? heads * static_cast<double>(m.mla.v_head_dim) : queries;  // and outputs
+  const double keys = m.mla.enabled() ? queries + values : 2 * static_cast<double>(m.kv_width());
+  double whole = kOfDense * (4 * hidden + queries + keys + values);
+  if (m.moe.enabled()) {
+    const auto inner = static_cast<double>(m.moe.ffn_hidden_size);
+    const double shared = m.moe.shared_ffn_hidden_size > 0 ? 1 : 0;
+    whole += kOfExperts * (static_cast<double>(m.moe.topk) * (2 * hidden + 3 * inner) + shared * hidden +
+                           3 * static_cast<double>(m.moe.shared_ffn_hidden_size));
+  } else {
+    whole += kOfDense * 3 * static_cast<double>(m.ffn_hidden_size);
+  }
+  return {whole, whole - 2 * values};
+}
+
 }  // namespace
 
 std::string LayoutChoice::flags() const {
@@ -107,15 +132,17 @@ RoughCost rough_cost(const TrainConfig& c, const HardwareProfile& profile, const
                                 : 0;
   const double expert_replicas = std::max(dp * l.cp * tp / l.ep, 1.0);
   const double states = dense * state_bytes(l.zero_stage, dp) + experts * state_bytes(l.zero_stage, expert_replicas);
-  // Bytes of a token, layer and hidden column: of a gated MLP with fused kernels and flash attention; experts keep
-  // more.
-  const bool experts_keep = m.moe.enabled();
-  const double whole = experts_keep ? 34 : 25, selective = experts_keep ? 30 : 23;
-  const double kept = l.recompute == "full" ? 2 : l.recompute == "selective" ? selective : whole;
+  const KeptBytes kept = kept_bytes(m);
+  // Where weight gradients are computed later, what was computed again is kept until then.
+  const bool again_kept = l.recompute == "full" && l.schedule != "zb-h1";
+  const double of_layer = again_kept ? 2 * hidden : l.recompute == "none" ? kept.whole : kept.without_attention;
   const double in_flight = std::min(microbatches, pp);
-  const double activations = kept * static_cast<double>(l.micro_batch * m.seq_length) / static_cast<double>(l.cp) *
-                             hidden / tp * layers / pp * in_flight;
-  return {(compute + of_tensor + of_experts) * (1 + bubble) + of_data, states + activations};
+  const double own_micro_batch =
+      static_cast<double>(l.micro_batch * m.seq_length) / static_cast<double>(l.cp) / tp;  // tokens
+  const double activations = own_micro_batch * (of_layer * layers / pp * in_flight + (again_kept ? kept.whole : 0));
+  // Each microbatch reads the weights in F and B and adds to their gradients.
+  const double of_weights = microbatches * 14 * (dense + experts) / profile.memory_bandwidth;
+  return {(compute + of_tensor + of_experts + of_weights) * (1 + bubble) + of_data, states + activations};
 }
 
 void PinnedLayout::apply(LayoutChoice& l) const {

@@ -62,6 +62,7 @@ void note_end(StepContext& c, Notes& notes) {
   rank.time.kernel_times.add(repeated(c.model).kernel_times);
   rank.traffic = repeated(c.model).traffic;
   rank.kept_bytes = kept_by_stages(c.model);
+  rank.pass_ns = shortest_passes_ns(c.model);
   rank.at_peak = peaks.at_peak;
   rank.highest = peaks.highest;
   for (size_t i = 0; i < rank.after.size(); ++i)

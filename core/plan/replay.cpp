@@ -3,7 +3,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -36,6 +38,7 @@ class Replay {
     passes_ = num_microbatches == num_microbatches_ ? &whole_ : &short_;
     std::fill(forwards_.begin(), forwards_.end(), 0);
     memos_.clear();
+    shortest_ns_.clear();
     repeated_ = {};
   }
   // What repeated passes held has been given back by now; what is left is of tensors that no probe saw.
@@ -51,6 +54,10 @@ class Replay {
   }
   const Repeated& repeated() const { return repeated_; }
   const std::vector<int64_t>& kept() const { return kept_; }
+  int64_t shortest_ns() const {
+    return std::accumulate(shortest_ns_.begin(), shortest_ns_.end(), int64_t{0},
+                           [](int64_t sum, const auto& pass) { return sum + pass.second; });
+  }
 
   at::Tensor forward(CausalLm& model, int stage, const at::Tensor& input, const Batch& batch, StageResult result);
   // Called around a backward, or part of one. RETURNS: true when it runs.
@@ -89,6 +96,14 @@ class Replay {
     for (size_t i = 0; i < added_.size(); ++i) added_[i] += more[i];
   }
   void catch_up_time(PassProbe& probe, const PassMemo& memo) { repeated_.kernel_times.add(probe.catch_up_time(memo)); }
+  const PassMemo& remember(Pass pass, int stage, PassMemo memo) {
+    int64_t ns = memo.compute_ns;
+    for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp})
+      ns += memo.exposed_ns[static_cast<size_t>(axis)];
+    int64_t& shortest = shortest_ns_.try_emplace({pass, stage}, ns).first->second;
+    shortest = std::min(shortest, ns);
+    return memos_[{pass, stage}] = std::move(memo);
+  }
   at::Tensor repeat_forward(int stage, int microbatch, const at::Tensor& input);
   void look_what_is_held();
   static WeakStorage weakly(const at::Tensor& tensor);
@@ -103,7 +118,8 @@ class Replay {
   std::vector<int> forwards_;  // number so far, for each stage
   std::vector<int64_t> kept_;
   std::map<std::pair<Pass, int>, PassMemo> memos_;  // of the latest pass that ran
-  std::map<int, Output> outputs_;                   // of each stage
+  std::map<std::pair<Pass, int>, int64_t> shortest_ns_;
+  std::map<int, Output> outputs_;  // of each stage
   Repeated repeated_;
   CategoryBytes added_{};                // for repeated passes, in this step
   std::set<std::pair<int, int>> split_;  // stages and microbatches whose B is done
@@ -158,7 +174,7 @@ at::Tensor Replay::forward(CausalLm& model, int stage, const at::Tensor& input, 
   if (!passes_->runs(stage, microbatch)) return repeat_forward(stage, microbatch, input);
   PassProbe probe(ctx_);
   at::Tensor output = model.forward_stage(stage, input, batch, result);
-  const PassMemo& memo = memos_[{Pass::kForward, stage}] = probe.end();
+  const PassMemo& memo = remember(Pass::kForward, stage, probe.end());
   kept_[static_cast<size_t>(stage)] = together(memo.kept);
   outputs_[stage] = {output.sizes().vec(), output.options().requires_grad(false)};
   ends_[{stage, microbatch}] = {input, output, {}};
@@ -224,7 +240,7 @@ void Replay::end() {
     ends_.erase(at_);
   }
   if (ran) {
-    memos_[{kind_, at_.first}] = probe_->end();
+    remember(kind_, at_.first, probe_->end());
   } else {
     catch_up_bytes(*probe_, *memo_);
   }
@@ -334,6 +350,9 @@ const Repeated& repeated(const CausalLm& model) {
 }
 const std::vector<int64_t>& kept_by_stages(const CausalLm& model) {
   return dynamic_cast<const ReplayedModel&>(model).replay().kept();
+}
+int64_t shortest_passes_ns(const CausalLm& model) {
+  return dynamic_cast<const ReplayedModel&>(model).replay().shortest_ns();
 }
 
 }  // namespace ranklab

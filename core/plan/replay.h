@@ -25,5 +25,8 @@ struct Repeated {
 const Repeated& repeated(const CausalLm& model);
 // Bytes that a microbatch keeps from F to its backward in each of the rank's stages.
 const std::vector<int64_t>& kept_by_stages(const CausalLm& model);
+// The shortest passes of a microbatch in all of the rank's stages: compute and what layers exchange, without gradients
+// and messages. 0 where microbatches differ.
+int64_t shortest_passes_ns(const CausalLm& model);
 
 }  // namespace ranklab

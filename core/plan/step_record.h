@@ -35,6 +35,7 @@ struct RankRecord {
   TrafficCount traffic = {};
   RankTime time = {};
   std::vector<int64_t> kept_bytes = {};  // by a microbatch from F to its backward, for each of its stages
+  int64_t pass_ns = 0;                   // of a microbatch in these stages, with the exchanges within them
 };
 
 struct StepRecord {

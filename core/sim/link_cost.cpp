@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <unordered_map>
 
 #include "core/base/error.h"
 
@@ -44,7 +45,9 @@ LinkCost::LinkCost(const HardwareProfile& profile, std::span<const int> global_r
   crosses_nodes_ = std::any_of(node_.begin(), node_.end(), [&](int node) { return node != node_.front(); });
   slowest_ = intra_;
   node_share_ = static_cast<int>(node_.size());
-  for (const int node : node_) node_share_ = std::min(node_share_, static_cast<int>(std::ranges::count(node_, node)));
+  std::unordered_map<int, int> members;  // of each node
+  for (const int node : node_) ++members[node];
+  for (const auto& [node, count] : members) node_share_ = std::min(node_share_, count);
   if (crosses_nodes_) {
     slowest_.latency_ns = std::max(intra_.latency_ns, inter_.latency_ns);
     slowest_.bandwidth_bytes_per_ns = std::min(intra_.bandwidth_bytes_per_ns, inter_.bandwidth_bytes_per_ns);

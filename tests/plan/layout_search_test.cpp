@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "core/config/train_config.h"
+#include "core/plan/layout_bound.h"
 #include "core/spec/presets.h"
 
 namespace ranklab {
@@ -167,6 +169,68 @@ TEST(LayoutSearch, IsTheSameHoweverManyArePlannedAtOnce) {
         }
     }
   }
+}
+
+// A machine on which passes take long with much tp and recomputation, and gradients and an optimizer come on top.
+PlannedLayout timed_plan(const TrainConfig& config, const LayoutChoice& l) {
+  PlannedLayout row{.choice = l, .refused = {}};
+  row.pass_s = static_cast<double>(l.micro_batch) * (1 + 0.2 * std::log2(l.tp) + (l.recompute == "full" ? 0.3 : 0));
+  const int64_t replicas = config.parallel.world / l.tp / l.pp;
+  const auto microbatches = static_cast<double>(config.global_batch_size / replicas / l.micro_batch);
+  const double waits = (l.pp - 1.0) / l.virtual_stages / (l.schedule == "zb-h1" ? 3 : 1);
+  row.step_s = row.pass_s / l.pp * (microbatches + waits) + 0.1 * static_cast<double>(replicas) + 0.05 * l.zero_stage;
+  row.bytes = 100e9 / l.tp / l.pp + (l.recompute == "none" ? 20e9 : 5e9) * static_cast<double>(l.micro_batch);
+  if (l.cp > 1) row.refused = "no long sequences";
+  return row;
+}
+
+// What earlier plans show to be slower is not planned; the ten best are those that planning all would find.
+TEST(LayoutSearch, TheBestAreTheSameWhereSlowerOnesAreNotPlanned) {
+  const HardwareProfile h100 = load_hardware_profile("h100-sxm");
+  const TrainConfig config = searched(64, 256);
+  for (const int plans : {24, 48, 2000}) {
+    for (const int at_once : {1, 2, 5}) {
+      size_t made = 0;
+      const LayoutPlans plan = [&](const std::vector<LayoutChoice>& choices) {
+        std::vector<PlannedLayout> rows;
+        for (const LayoutChoice& one : choices) rows.push_back(timed_plan(config, one));
+        made += choices.size();
+        return rows;
+      };
+      const SearchLimits all{.bytes = 72e9, .plans = plans, .at_once = at_once};
+      SearchLimits ten = all;
+      ten.best = 10;
+      const auto every = search_layouts(config, h100, all, plan);
+      const size_t without = std::exchange(made, 0);
+      const auto pruned = search_layouts(config, h100, ten, plan);
+      EXPECT_LT(made, without) << plans << " plans, " << at_once << " at once";
+      ASSERT_GE(pruned.size(), 10u);
+      for (size_t i = 0; i < 10; ++i) {
+        EXPECT_EQ(pruned[i].choice.flags(), every[i].choice.flags()) << i << " of " << plans;
+        EXPECT_EQ(pruned[i].step_s, every[i].step_s);
+        EXPECT_EQ(on_front(pruned, pruned[i], 72e9), on_front(every, every[i], 72e9));
+      }
+    }
+  }
+}
+
+// The closed form of 1F1B, which no plan of a pipeline with messages can undercut.
+TEST(LayoutBounds, AnotherPipelineOfTheSamePassesTakesAtLeastItsShareOfThem) {
+  const TrainConfig config = searched(64, 256);
+  LayoutBounds bounds;
+  const LayoutChoice planned{.tp = 2, .pp = 4, .micro_batch = 2};
+  EXPECT_EQ(bounds.step_at_least(config, planned), 0) << "nothing is known";
+  bounds.learn(planned, 8.0);
+  bounds.learn(planned, 8.5);
+  LayoutChoice other = planned;
+  other.pp = 8;  // 4 replicas, 32 microbatches
+  EXPECT_NEAR(bounds.step_at_least(config, other), 8.0 / 8 * (32 + 7), 0.031 * 39);
+  EXPECT_LT(bounds.step_at_least(config, other), 8.0 / 8 * (32 + 7));
+  other.virtual_stages = 2;
+  EXPECT_NEAR(bounds.step_at_least(config, other), 8.0 / 8 * (32 + 3.5), 0.031 * 36);
+  other.micro_batch = 1;
+  EXPECT_EQ(bounds.step_at_least(config, other), 0) << "other passes";
+  EXPECT_FALSE(LayoutBounds::alike(planned, {.tp = 2, .pp = 4, .zero_stage = 3, .micro_batch = 2}));
 }
 
 TEST(LayoutSearch, TheFrontIsWhatNothingBeatsInBoth) {
