@@ -92,8 +92,8 @@ use_package_folder() {
 
 # For a machine without network: every package that is needed on a bare system of this release, by the names and hashes that
 # apt has verified, the wheels and the sources. apt-get is told that nothing is installed, so that it leaves nothing out.
-download_all() {  # FOLDER
-  local folder=$1 parts
+download_all() {  # FOLDER [--cuda]
+  local folder=$1 parts wheel
   [ -n "$folder" ] || die "no folder given; want: ./ranklab setup --download FOLDER"
   mkdir -p "$folder/partial" "$cache"
   folder=$(cd "$folder" && pwd)
@@ -113,6 +113,13 @@ download_all() {  # FOLDER
   fetch "CUDA runtime" "$folder/${cudart[1]}" "${cudart[@]}"
   fetch "CUDA profiling interface" "$folder/${cupti[1]}" "${cupti[@]}"
   fetch "Dear ImGui" "$folder/${imgui[1]}" "${imgui[@]}"
+  if [ "${2:-}" = --cuda ]; then
+    say "downloads NVIDIA's libraries and compiler (${#cuda_wheels[@]} wheels, 2 GB) into $folder"
+    for wheel in "${cuda_wheels[@]}"; do
+      read -r -a wheel <<<"${wheel//$'\n'/ }"
+      fetch "${wheel[0]}" "$folder/${wheel[1]}" "${wheel[@]}"
+    done
+  fi
   stop_showing
   (cd "$folder" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs -d '\n' sha256sum >SHA256SUMS)
   say "done; on the other machine: RANKLAB_PACKAGES=FOLDER ./ranklab train"

@@ -5,7 +5,7 @@
 #   provision.sh [--verbose] [PART ...]   PART: packages, torch (LibTorch's CPU half), cuda (the other half), nvidia (what that
 #                                         half loads, and NVIDIA's compiler), window (the packages and sources of the visualizer), tests
 #                                         (packages that only tests use); default: all but cuda and nvidia
-#   provision.sh --download FOLDER        brings all of it into FOLDER, for a machine without network (RANKLAB_PACKAGES=FOLDER)
+#   provision.sh --download FOLDER [--cuda]   brings all of it into FOLDER, for a machine without network (RANKLAB_PACKAGES=FOLDER)
 # RANKLAB_SKIP_PACKAGES=1: leave the system's packages to me. RANKLAB_TORCH_ROOT: a LibTorch of my own. RANKLAB_SKIP_VIZ=1: no window.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
@@ -77,8 +77,9 @@ fetch() {
   fi
 }
 
+also_offline="" then_offline=train
 how_offline() {
-  echo "./ranklab setup --download FOLDER on a machine that has network and the same Debian, then here RANKLAB_PACKAGES=FOLDER ./ranklab train"
+  echo "./ranklab setup --download FOLDER$also_offline on a machine that has network and the same Debian, then here RANKLAB_PACKAGES=FOLDER ./ranklab $then_offline"
 }
 
 install_torch() {
@@ -156,10 +157,11 @@ provision() {  # PART
 # One package manager run for all parts that were asked for.
 main() {
   if [ "${1:-}" = --verbose ]; then verbose=1; shift; fi
-  if [ "${1:-}" = --download ]; then download_all "${2:-}"; return; fi
+  if [ "${1:-}" = --download ]; then download_all "${2:-}" "${3:-}"; return; fi
   [ $# -gt 0 ] || set -- packages window tests torch
   mkdir -p "$cache"
   local part all=" $* "
+  if [[ $all == *" nvidia "* ]]; then also_offline=" --cuda" then_offline="setup --cuda"; fi
   if [[ $all == *" window "* && $all == *" packages "* && -z ${RANKLAB_SKIP_VIZ:-} ]]; then packages+=("${window_packages[@]}"); fi
   if [[ $all == *" tests "* && $all == *" packages "* ]]; then packages+=("${test_packages[@]}"); fi
   for part in "$@"; do provision "$part"; done

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 
+#include "tests/all_cases.h"
 #include "tests/pipeline/all_schedules.h"
 #include "tests/pipeline/message_programs.h"
 
@@ -51,7 +53,14 @@ TEST(MessageLanes, EachReceiveIsPostedOnceAndAheadAsTold) {
 }
 
 TEST(MessageProgram, EveryScheduleOfTheListRunsOverLanes) {
-  const std::vector<Schedule> schedules = all_schedules({2, 3, 4, 5, 8, 11, 16}, {1, 2, 4, 7, 8, 16, 24, 32, 64});
+  std::vector<int> ranks = {2, 3, 4, 5, 8, 11, 16}, microbatches = {1, 2, 4, 7, 8, 16, 24, 32, 64};
+  if (all_cases()) {
+    ranks.resize(15);
+    std::iota(ranks.begin(), ranks.end(), 2);
+    microbatches.resize(64);
+    std::iota(microbatches.begin(), microbatches.end(), 1);
+  }
+  const std::vector<Schedule> schedules = all_schedules(ranks, microbatches);
   EXPECT_GT(schedules.size(), 500u);
   for (const Schedule& schedule : schedules) {
     for (const int prefetch : {0, 2}) {

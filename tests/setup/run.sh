@@ -133,6 +133,14 @@ stop_index
 start_anew
 RANKLAB_PACKAGES="$small/kit" run 0 train
 says '^trained'
+name="so for GPUs: without the folder it is said how to bring it"
+run 3 setup --cuda
+says 'cannot bring LibTorch.s CUDA half.*setup --download FOLDER --cuda on a machine .*RANKLAB_PACKAGES=FOLDER ./ranklab setup --cuda'
+start_index
+run 0 setup --download "$small/kit" --cuda
+stop_index
+RANKLAB_PACKAGES="$small/kit" run 0 setup --cuda
+says 'the CUDA module is built and opens'
 name="a broken file of that folder is refused, named, and not used"
 start_anew
 printf 'x' | dd of="$small/kit/torch-0.0-any.whl" bs=1 seek=1000000 conv=notrunc status=none

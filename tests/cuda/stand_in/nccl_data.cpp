@@ -28,9 +28,11 @@ void reduce_as(const std::vector<const Operation*>& all, size_t count, char* out
     std::memcpy(&one, static_cast<const char*>(all[member]->from) + i * sizeof(T), sizeof(T));
     return op == ncclAvg ? static_cast<T>(static_cast<double>(one) * factor) : one;
   };
+  // A ring cuts the elements into a part for each member, whose sum begins behind that member and ends at it.
   for (size_t i = 0; i < count; ++i) {
-    T sum = value(1 % n, i);
-    for (size_t step = 2; step <= n; ++step) sum = combine(sum, value(step % n, i), op);
+    const size_t end = i * n / count;
+    T sum = value((end + 1) % n, i);
+    for (size_t step = 2; step <= n; ++step) sum = combine(sum, value((end + step) % n, i), op);
     std::memcpy(out + i * sizeof(T), &sum, sizeof(T));
   }
 }

@@ -1,6 +1,6 @@
-// What the stand-in's calls do to bytes. Sums run through the members one by one, from member 1 around to member 0, and
-// round to the tensors' type at each step, as a ring does: not the canonical order of our own reductions. Thread rule:
-// pure functions.
+// What the stand-in's calls do to bytes. A sum runs through the members one by one and rounds to the tensors' type at
+// each step; where it begins depends on the element's place among the others, as in a ring: not the canonical order of
+// our own reductions. Thread rule: pure functions.
 #pragma once
 #include <nccl.h>
 

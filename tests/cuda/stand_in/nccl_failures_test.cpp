@@ -117,6 +117,60 @@ TEST(NcclFailures, ACommunicatorOfTooFewComesToAnEndThatNamesTheMissing) {
   expect_all_well_again();
 }
 
+// A lane's receive is launched when its sender has posted the message, too; until then the host waits.
+TEST(NcclFailures, AMessageThatIsNeverSentIsATimeOutThatNamesIt) {
+  ThreadsOverNccl world(2, {.hang_timeout = kHang, .rendezvous_timeout = milliseconds(1'000)});
+  const auto errors = world.errors_of([](Endpoint& endpoint) {
+    const CommunicatorPtr comm = everyone(endpoint);
+    comm->open_lanes({{0, 1, 1}});
+    const at::Tensor data = ones(endpoint, 4);
+    if (endpoint.global_rank() == 0) comm->send(data, 1, {0, 1});
+    for (int tag = 0; endpoint.global_rank() == 1 && tag < 2; ++tag) comm->recv(data, 0, {tag, 1});
+  });
+  EXPECT_EQ(errors[1]->kind(), ErrorKind::kTimeout);
+  EXPECT_THAT(text(errors[1]), AllOf(HasSubstr("no end of waiting for the other side of recv"),
+                                     HasSubstr("nccl_failures_test.cpp"), HasSubstr("1000 ms")));
+  expect_all_well_again();
+}
+
+TEST(NcclFailures, APipelineWhoseMiddleRankThrowsComesToAnEnd) {
+  ThreadsOverNccl world(4, {});
+  const auto errors = world.errors_of([](Endpoint& endpoint) {
+    const CommunicatorPtr comm = everyone(endpoint);
+    const int rank = endpoint.global_rank();
+    comm->open_lanes({{0, 1, 1}, {1, 2, 1}, {2, 3, 1}, {1, 0, 2}, {2, 1, 2}, {3, 2, 2}});
+    for (int round = 0;; ++round) {
+      at::Tensor data = ones(endpoint, 16);
+      if (rank > 0) comm->recv(data, rank - 1, {round, 1});
+      if (rank == 2 && round == 3) throw Error(ErrorKind::kNumeric, {.what = "the loss is NaN"});
+      if (rank < 3) comm->send(data, rank + 1, {round, 1});
+      if (rank < 3) comm->recv(data, rank + 1, {round, 2});
+      if (rank > 0) comm->send(data, rank - 1, {round, 2});
+    }
+  });
+  for (const size_t rank : {0, 1, 3}) EXPECT_THAT(text(errors[rank]), HasSubstr("rank 2: the loss is NaN"));
+  EXPECT_EQ(errors[2]->kind(), ErrorKind::kNumeric);
+  expect_all_well_again();
+}
+
+// NCCL tells of a peer's death without its name. What the peer itself reports soon after is the better error.
+TEST(NcclFailures, ARemoteErrorWaitsForTheRankThatCausedIt) {
+  ThreadsOverNccl world(2, {});
+  const auto errors = world.errors_of([](Endpoint& endpoint) {
+    const CommunicatorPtr comm = everyone(endpoint);
+    comm->all_reduce(ones(endpoint, 4));
+    if (endpoint.global_rank() == 0) {
+      report_error(endpoint.device().index(), ncclRemoteError);
+      comm->all_reduce(ones(endpoint, 4)).cpu();
+    } else {
+      std::this_thread::sleep_for(milliseconds(300));
+      throw Error(ErrorKind::kNumeric, {.what = "the loss is NaN"});
+    }
+  });
+  EXPECT_THAT(text(errors[0]), AllOf(HasSubstr("another rank failed"), HasSubstr("rank 1: the loss is NaN")));
+  expect_all_well_again();
+}
+
 // Each run makes new communicators, under keys that no run before it has used.
 TEST(NcclWorldRuns, SecondRunsAndSecondWorldsStartAfresh) {
   for (int world_number = 0; world_number < 2; ++world_number) {

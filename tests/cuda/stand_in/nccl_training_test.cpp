@@ -12,10 +12,10 @@
 namespace ranklab::stand_in {
 namespace {
 
-TrainingRecord over_nccl(TrainConfig config) {
+TrainingRecord over_nccl(TrainConfig config, const CudaWorldOptions& options = {}) {
   config.backend = "cuda";
   return record_training(
-      config, {.make_world = [](int size) { return std::make_unique<ThreadsOverNccl>(size, CudaWorldOptions{}); }});
+      config, {.make_world = [options](int size) { return std::make_unique<ThreadsOverNccl>(size, options); }});
 }
 
 TEST(NcclTraining, EveryScheduleTrainsAsOneRank) {
@@ -54,6 +54,18 @@ TEST(NcclTraining, EveryAxisTrainsAsOneRank) {
     config.parallel = layout.dims;
     layout.change(config);
     expect_same_training(over_nccl(config), record_training(on_one_rank(config)), kRounding);
+  }
+}
+
+// With canonical reductions a sum does not depend on how it is scattered.
+TEST(NcclTraining, CanonicalReductionsGiveTheSameBitsInEveryZeroStage) {
+  TrainConfig config = small_config();
+  config.parallel = {.world = 8, .tp = 2};
+  const TrainingRecord want = over_nccl(config, {.canonical_reductions = true});
+  for (const int stage : {1, 2, 3}) {
+    SCOPED_TRACE(stage);
+    config.zero_stage = stage;
+    expect_same_training(over_nccl(config, {.canonical_reductions = true}), want, Tolerance{});
   }
 }
 
