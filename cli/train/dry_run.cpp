@@ -155,6 +155,12 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
     text += strprintf("    exposed %-4s %10s  of %s on the links\n", std::string(name(axis)).c_str(),
                       human_ns(shown).c_str(), human_ns(busy).c_str());
   }
+  if (run.time.hidden_ns > 0)
+    text += strprintf("    beside       %10s  by which compute takes longer beside collectives that it hides\n",
+                      human_ns(run.time.hidden_ns).c_str());
+  if (run.time.slowest_ns > 0)
+    text += strprintf("    slowest      %10s  waiting for the slowest of %d GPUs\n",
+                      human_ns(run.time.slowest_ns).c_str(), plan.config.parallel.world);
   return text + style.dim("    how: " + method_text(plan)) + "\n";
 }
 
@@ -228,6 +234,8 @@ std::string dry_run_json(const RunPlan& plan) {
                                    {"compute_ms", run.time.compute_ns * 1e-6},
                                    {"kernels_ms", kernels_json(run.time)},
                                    {"pipeline_idle_ms", run.time.pipeline_idle_ns * 1e-6},
+                                   {"beside_collectives_ms", run.time.hidden_ns * 1e-6},
+                                   {"slowest_gpu_ms", run.time.slowest_ns * 1e-6},
                                    {"exposed_ms", exposed},
                                    {"mfu", run.mfu},
                                    {"tolerance", kStepTimeTolerance}}}};

@@ -19,6 +19,7 @@
 #include "core/config/train_config.h"
 #include "core/museum/exhibit.h"
 #include "core/pipeline/overlap.h"
+#include "core/sim/software_terms.h"
 #include "core/sim/what_if.h"
 #include "core/spec/model_config.h"
 
@@ -178,6 +179,7 @@ void check_kept(const RunPlan& plan) {
 HardwareProfile profile_of(const TrainConfig& config) {
   HardwareProfile profile = load_hardware_profile(config.hardware, config.efficiency);
   profile.software = software_named(config.software);
+  adapt_software(profile, config.recompute_granularity);
   apply_what_if(profile, config.what_if);
   return profile;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
@@ -87,9 +88,8 @@ class RowPlan {
     layout();
     batch();
     precision();
-    if (holds(gpu, "4 per node")) set("sim.gpus_per_node", 4);
-    if (holds(gpu, "GB200") || holds(gpu, "GB300")) set("sim.gpus_per_node", 64);  // of a rack's 72, a power of two
-    if (holds(c_.text("network"), "4x200")) set("sim.what_if", "nic=12.5");        // half as many NICs as GPUs
+    if (gpus_of_node() != kUsualNode) set("sim.gpus_per_node", gpus_of_node());
+    if (const auto nic = nic_gb_s(c_.text("network"))) set("sim.what_if", strprintf("nic=%.6g", *nic));
     set("sim.software", software());
   }
 
@@ -98,16 +98,37 @@ class RowPlan {
   void set(const char* key, double value) { set(key, strprintf("%.15g", value)); }
   void leave_out(const std::string& why) { run_.left_out = why; }
 
+  static constexpr int kUsualNode = 8;
+  int gpus_of_node() const {
+    const std::string gpu = c_.text("gpu_type");
+    if (holds(gpu, "GB200") || holds(gpu, "GB300")) return 64;  // of a rack's 72, a power of two
+    return holds(gpu, "4 per node") ? 4 : kUsualNode;
+  }
+
+  // "4x100Gb/s Omni-Path": of a GPU, of the eight that a node has.
+  static std::optional<double> nic_gb_s(const std::string& network) {
+    int nics = 0;
+    double gbit_s = 0;
+    constexpr double kBits = 8;
+    if (std::sscanf(network.c_str(), "%dx%lf", &nics, &gbit_s) != 2 || nics <= 0 || gbit_s < 25) return std::nullopt;
+    return nics * gbit_s / kBits / kUsualNode;
+  }
+
+  bool of_megatron_core() const { return software() == "transformer_engine" || software() == "megatron_core_26_06"; }
   std::string software() const {
     const std::string techniques = c_.text("techniques"), framework = c_.text("framework");
     if (framework == "Megatron-Core") return "transformer_engine";
     if (framework == "Megatron-LM local") return "megatron";
-    if (framework == "InternEvo" || framework == "llm-foundry") return "eager";
-    if (c_.has("container")) return "transformer_engine";
-    if (holds(c_.text("framework"), "Megatron-DeepSpeed")) return "megatron_deepspeed";
+    if (framework == "InternEvo") return "eager";
+    if (framework == "llm-foundry") return "llm_foundry";
+    // NeMo's containers from 26.06 on, whose Megatron-Core launches graphs of kernels.
+    if (c_.has("container")) return c_.text("container") >= "26.06" ? "megatron_core_26_06" : "transformer_engine";
+    if (holds(framework, "Megatron-DeepSpeed") || holds(c_.text("schedule"), "DeepSpeed"))
+      return newer() ? "megatron_deepspeed_bf16" : "megatron_deepspeed";
     if (holds(c_.text("system"), "MegaScale")) return "megascale";
     if (!newer()) return "megatron";
     if (c_.is("compile", false) || holds(techniques, "compile") || holds(techniques, "async TP")) return "compiled";
+    if (torchtitan() && holds(c_.text("precision"), "fp8")) return "compiled";  // its FP8 needs the compiler to be fast
     if (holds(run_.source, "Megatron-Core") || holds(run_.source, "ModelZoo")) return "transformer_engine";
     if (holds(run_.source, "Megatron") || holds(run_.source, "MegaScale")) return "megatron";
     return "eager";
@@ -158,10 +179,16 @@ class RowPlan {
     set("moe.first_dense_layers", c_.number_or("first_dense_layers", 0));
     set("moe.force_balance", "true");
     set("moe.balancing", "none");
+    // NeMo's recipes send tokens to other nodes by DeepEP, too.
+    const bool to_others = c_.number_or("ep", 1) * c_.number_or("tp", 1) > gpus_of_node();
+    if (to_others && (c_.text("dispatcher") == "DeepEP" || c_.has("container")))
+      set("parallel.moe_dispatcher", "dedup");
   }
 
   void layout() {
-    const double tp = c_.number_or("tp", 1), pp = c_.number_or("pp", 1), vpp = c_.number_or("vpp", 1);
+    // Two stages a rank where a row says that they are interleaved, and not how many.
+    const double tp = c_.number_or("tp", 1), pp = c_.number_or("pp", 1),
+                 vpp = c_.number("vpp").value_or(says_interleaved() ? 2 : 1);
     set("parallel.world_size", *c_.number("gpus"));
     set("parallel.tp", tp);
     set("parallel.pp", pp);
@@ -192,13 +219,18 @@ class RowPlan {
   // Megatron-LM of 2021 and 2022 had neither sequence parallelism nor flash attention; it trained in fp16.
   bool newer() const { return !holds(c_.text("precision"), "fp16"); }
 
+  bool says_interleaved() const {
+    const std::string said = c_.text("schedule");
+    return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
+  }
+
   std::string schedule(double vpp) const {
     const std::string said = c_.text("schedule");
     if (holds(said, "ZB-2p")) return "zb-2p";
     if (holds(said, "ZB-1p")) return "zb-h1";
     if (holds(said, "ZBV") || holds(said, "ZB-V")) return "zb-v";
     if (holds(said, "DualPipe")) return "dualpipe";
-    return vpp > 1 ? "interleaved-1f1b" : "1f1b";
+    return vpp > 1 || says_interleaved() ? "interleaved-1f1b" : "1f1b";
   }
   std::string zero() const {
     // PyTorch's FSDP keeps layers gathered, and their gradients whole, until a pipeline's step has ended.
@@ -230,8 +262,7 @@ class RowPlan {
     if (said == "fp32") return;
     set("train.bf16", "true");  // fp16 takes as much time and memory
     // Megatron sums gradients of bf16 in fp32, and those of fp16 as they are.
-    if (newer() && (holds(software(), "mega") || software() == "transformer_engine"))
-      set("precision.main_grads_dtype", "fp32");
+    if (newer() && (holds(software(), "mega") || of_megatron_core())) set("precision.main_grads_dtype", "fp32");
     if (holds(said, "MXFP8"))
       set("precision.recipe", "mxfp8");
     else if (holds(said, "NVFP4"))

@@ -1,6 +1,7 @@
 #include "core/plan/record_step.h"
 
 #include <algorithm>
+#include <cmath>
 #include <mutex>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "core/runtime/before_step.h"
 #include "core/runtime/engine.h"
 #include "core/sim/memory_scope.h"
+#include "core/sim/software_terms.h"
 
 namespace ranklab {
 namespace {
@@ -156,6 +158,22 @@ int64_t latest(const std::map<int, RankRecord>& ranks, int64_t RankTime::*when) 
   return result;
 }
 
+// What the clocks of a few ranks do not show: collectives take from the compute before which they hide, and thousands
+// of GPUs wait for the slowest.
+void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
+  double hidden = 0;  // of all ranks; messages of a pipeline take no SMs for long
+  for (const RankRecord& rank : record.ranks)
+    for (const auto& [axis, busy] : rank.traffic.busy_ns)
+      if (axis != Axis::kPp)
+        hidden += std::max(0.0, static_cast<double>(busy - rank.time.exposed_ns[static_cast<size_t>(axis)]));
+  record.hidden_ns =
+      std::llround(hidden_share(plan.profile) * hidden / static_cast<double>(std::max<size_t>(record.ranks.size(), 1)));
+  record.step_ns += record.hidden_ns;
+  const double slowest = slowest_share(plan.profile, plan.mesh.world_size());
+  record.slowest_ns = std::llround(slowest * static_cast<double>(record.step_ns));
+  record.step_ns += record.slowest_ns;
+}
+
 }  // namespace
 
 RunPlan plan_to_record(RunPlan plan) {
@@ -217,6 +235,7 @@ StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, c
       rank->second.traffic.add(trace.events, trace, recorded.mesh, recorded.gpus_per_node());
   StepRecord record{.step_ns = latest(notes->ranks, &RankTime::end_ns) - latest(notes->ranks, &RankTime::begin_ns)};
   for (auto& [rank, kept] : notes->ranks) record.ranks.push_back(std::move(kept));
+  add_what_clocks_lack(record, recorded);
   record.traces = std::move(result.traces);
   return record;
 }

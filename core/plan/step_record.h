@@ -39,7 +39,9 @@ struct RankRecord {
 };
 
 struct StepRecord {
-  int64_t step_ns = 0;                 // from the latest rank's end of a step to that of the next
+  int64_t step_ns = 0;                 // from the latest rank's end of a step to that of the next, with the next two
+  int64_t hidden_ns = 0;               // that compute takes longer beside collectives (core/sim/software_terms.h)
+  int64_t slowest_ns = 0;              // that all wait for the slowest of many GPUs
   std::vector<RankRecord> ranks = {};  // in ascending global rank
   std::vector<RankTrace> traces = {};  // what they recorded; repeated microbatches have only their messages
 

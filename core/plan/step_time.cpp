@@ -13,6 +13,8 @@ double StepTime::exposed_total_ns() const {
 StepTime time_of(const StepRecord& record) {
   StepTime time;
   time.total_ns = static_cast<double>(record.step_ns);
+  time.hidden_ns = static_cast<double>(record.hidden_ns);
+  time.slowest_ns = static_cast<double>(record.slowest_ns);
   const auto ranks = static_cast<double>(record.ranks.size());
   for (const RankRecord& rank : record.ranks) {
     time.compute_ns += static_cast<double>(rank.time.compute_ns) / ranks;
@@ -25,7 +27,8 @@ StepTime time_of(const StepRecord& record) {
     }
   }
   if (record.ranks.size() > 1)
-    time.pipeline_idle_ns = std::max(0.0, time.total_ns - time.compute_ns - time.exposed_total_ns());
+    time.pipeline_idle_ns =
+        std::max(0.0, time.total_ns - time.compute_ns - time.exposed_total_ns() - time.hidden_ns - time.slowest_ns);
   return time;
 }
 

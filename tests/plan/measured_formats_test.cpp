@@ -53,7 +53,8 @@ TEST(MeasuredFormats, BloomsSweepIsMeasuredByTheDevice) {
      "gbs": 2048, "zero": 1, "oom": true, "tflops_formula": "new"}]})");
   const RunPlan plan = plan_of(runs.at(0));
   EXPECT_EQ(plan.config.recompute_granularity, "full");
-  EXPECT_EQ(plan.config.software, "megatron_deepspeed");
+  EXPECT_EQ(plan.config.software, "megatron_deepspeed_bf16");
+  EXPECT_DOUBLE_EQ(plan.profile.inter_node.bandwidth_bytes_per_ns, 4 * 12.5 / 8) << "four links of 100 Gb/s a node";
   EXPECT_EQ(plan.dp(), 16);
   EXPECT_TRUE(runs[0].measured.on_device);
   EXPECT_EQ(*runs[0].measured.peak_bytes, 60.0 * 1024 * 1024 * 1024);

@@ -50,6 +50,37 @@ TEST(MeasuredRuns, RatesBecomeStepTimes) {
   EXPECT_EQ(plan.profile.name, "h100-96");
 }
 
+constexpr const char* kExpertsInContainer =
+    R"([{"id": "moe", "source": "Megatron-Bridge", "config": {"model": "MoE", "layers": 8,
+  "hidden": 1024, "heads": 8, "kv_heads": 8, "experts": 16, "topk": 2, "moe_ffn": 512, "vocab": 51200, "seq": 2048, "tp": 1,
+  "pp": 2, "ep": EP, "micro_batch": 1, "global_batch": 64, "gpus": 32, "gpu_type": "DGX-B200", "precision": "bf16",
+  "schedule": "SCHEDULE", "container": "VERSION"}, "measured": {"step_time_s": 1}}])";
+
+std::string experts_with(const std::string& ep, const std::string& schedule, const std::string& version) {
+  std::string text = kExpertsInContainer;
+  for (const auto& [key, value] : {std::pair{"EP", ep}, {"SCHEDULE", schedule}, {"VERSION", version}})
+    text.replace(text.find(key), std::string(key).size(), value);
+  return text;
+}
+
+TEST(MeasuredRuns, AContainersVersionAndItsTokensToOtherNodes) {
+  const RunPlan inside = plan_of(rows_of(experts_with("8", "1F1B", "26.04 NeMo Container")).at(0));
+  EXPECT_EQ(inside.config.software, "transformer_engine");
+  EXPECT_EQ(inside.config.moe_dispatcher, "alltoall");
+  const RunPlan across = plan_of(rows_of(experts_with("16", "1F1B", "26.06.01 NeMo Container")).at(0));
+  EXPECT_EQ(across.config.software, "megatron_core_26_06");
+  EXPECT_EQ(across.config.moe_dispatcher, "dedup");
+}
+
+TEST(MeasuredRuns, InterleavedStagesAreTwoARankUnlessARowCountsThem) {
+  const auto stages = [](const char* schedule) {
+    return plan_of(rows_of(experts_with("8", schedule, "26.04")).at(0)).schedule.num_stages();
+  };
+  EXPECT_EQ(stages("Interleaved 1F1B"), 4);
+  EXPECT_EQ(stages("interleaved-1F1B assumed for pp>1"), 2) << "the source says nothing of it";
+  EXPECT_EQ(stages("non-interleaved 1F1B"), 2);
+}
+
 TEST(MeasuredRuns, WhatCannotBePlannedSaysWhy) {
   const auto rows = rows_of(R"([{"id": "a", "config": {"layers": 2}, "measured": {}}, {"id": "b"},
     {"id": "c", "config": {"layers": 2, "hidden": 64, "heads": 2, "seq": 64, "gpus": 8, "gpu_type": "V100"},

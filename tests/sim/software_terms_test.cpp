@@ -1,0 +1,70 @@
+// What software costs besides its factors: on a machine, in a run, and in a world of thousands of GPUs.
+#include "core/sim/software_terms.h"
+
+#include <gtest/gtest.h>
+
+#include "core/sim/hardware_profile.h"
+
+namespace ranklab {
+namespace {
+
+HardwareProfile profile_with(const char* gpu, const char* software, Efficiency efficiency = Efficiency::kMeasured) {
+  HardwareProfile profile = load_hardware_profile(gpu, efficiency);
+  profile.software = software_named(software);
+  return profile;
+}
+
+double factor(const HardwareProfile& profile, KernelShape::Kind kind) {
+  return profile.software.kernels.at(static_cast<size_t>(kind));
+}
+
+TEST(SoftwareTerms, AttentionWrittenForAmpereTakesLongerOnHopperAlone) {
+  constexpr auto kAttention = KernelShape::Kind::kAttention;
+  HardwareProfile a100 = profile_with("a100-80", "compiled"), h100 = profile_with("h100-sxm", "compiled");
+  const double before = factor(h100, kAttention);
+  adapt_software(a100, "none");
+  adapt_software(h100, "none");
+  EXPECT_EQ(factor(a100, kAttention), before);
+  EXPECT_GT(factor(h100, kAttention), 1.5 * before);
+  EXPECT_EQ(factor(h100, KernelShape::Kind::kProduct), factor(a100, KernelShape::Kind::kProduct));
+}
+
+TEST(SoftwareTerms, HalfOfTheProductsAreComputedAgainWhereTorchtitanRecomputesSelectively) {
+  HardwareProfile plain = profile_with("h100-96", "compiled"), again = plain,
+                  megatron = profile_with("h100-96", "megatron");
+  const Software before = megatron.software;
+  adapt_software(plain, "full");
+  adapt_software(again, "selective");
+  adapt_software(megatron, "selective");
+  constexpr auto kProduct = KernelShape::Kind::kProduct;
+  // Of the forward's products, a third of all, those that are recomputed hold between a third and a half of the work.
+  EXPECT_GT(factor(again, kProduct) / factor(plain, kProduct), 1 + 1.0 / 9);
+  EXPECT_LT(factor(again, kProduct) / factor(plain, kProduct), 1 + 1.0 / 6);
+  EXPECT_EQ(megatron.software.kernels, before.kernels) << "it saves every product";
+}
+
+TEST(SoftwareTerms, ThousandsOfGpusWaitForTheSlowest) {
+  const HardwareProfile h100 = profile_with("h100-sxm", "megatron");
+  EXPECT_EQ(slowest_share(h100, 8), 0);
+  EXPECT_EQ(slowest_share(h100, 512), 0);
+  const double once = slowest_share(h100, 1024);
+  EXPECT_GT(once, 0);
+  EXPECT_NEAR(slowest_share(h100, 16384), 5 * once, 1e-12) << "as much for each doubling";
+  EXPECT_EQ(slowest_share(profile_with("h100-sxm", "megatron", Efficiency::kDatasheet), 16384), 0);
+}
+
+TEST(SoftwareTerms, NothingIsAddedToThisProjectsKernelsOrToTheDatasheet) {
+  HardwareProfile own = profile_with("h100-sxm", "ranklab"),
+                  datasheet = profile_with("h100-sxm", "compiled", Efficiency::kDatasheet);
+  const Software before = datasheet.software;
+  adapt_software(own, "selective");
+  adapt_software(datasheet, "selective");
+  EXPECT_EQ(own.software.kernels, software_named("ranklab").kernels);
+  EXPECT_EQ(datasheet.software.kernels, before.kernels);
+  EXPECT_EQ(hidden_share(own), 0);
+  EXPECT_EQ(hidden_share(datasheet), 0);
+  EXPECT_GT(hidden_share(profile_with("h100-sxm", "compiled")), 0);
+}
+
+}  // namespace
+}  // namespace ranklab
