@@ -179,7 +179,7 @@ void check_kept(const RunPlan& plan) {
 HardwareProfile profile_of(const TrainConfig& config) {
   HardwareProfile profile = load_hardware_profile(config.hardware, config.efficiency);
   profile.software = software_named(config.software);
-  adapt_software(profile, config.recompute_granularity);
+  adapt_software(profile, recompute_policy(config).core_attention());
   apply_what_if(profile, config.what_if);
   return profile;
 }

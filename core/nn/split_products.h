@@ -1,6 +1,7 @@
 // Matrix products whose contraction is cut into two halves that are multiplied one by one and then added: the same sum
 // in another order, as two ranks that share a matrix take it. Parity derives from it how far rounding moves a tensor.
-// Cost: otherwise the reading of a word of the thread. Thread rule: of the thread, since ranks are threads.
+// Cost: otherwise the reading of a word of the thread. Thread rule: of the thread, since
+// ranks are threads; a backward that autograd runs on a thread of its own, as on a GPU, is not split.
 #pragma once
 
 namespace ranklab {

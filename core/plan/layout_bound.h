@@ -4,6 +4,7 @@
 // (messages, gradients, the optimizer) is left out. So a search need not plan what cannot be among its best.
 // Torch-free. Cost: a look-up. Thread rule: one thread at a time.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
 #include <tuple>

@@ -56,7 +56,7 @@ double state_bytes(int zero_stage, double replicas) {
 }
 
 // Of a token in a layer: what F keeps for its backward with fused norms and flash attention. Of the inputs and outputs
-// of linear layers in 16 bits some are computed again or shared, of experts' some are kept twice.
+// of linear layers in 16 bits some are recomputed or shared, of experts' some are kept twice.
 struct KeptBytes {
   double whole, without_attention;
 };
@@ -133,13 +133,13 @@ RoughCost rough_cost(const TrainConfig& c, const HardwareProfile& profile, const
   const double expert_replicas = std::max(dp * l.cp * tp / l.ep, 1.0);
   const double states = dense * state_bytes(l.zero_stage, dp) + experts * state_bytes(l.zero_stage, expert_replicas);
   const KeptBytes kept = kept_bytes(m);
-  // Where weight gradients are computed later, what was computed again is kept until then.
-  const bool again_kept = l.recompute == "full" && l.schedule != "zb-h1";
-  const double of_layer = again_kept ? 2 * hidden : l.recompute == "none" ? kept.whole : kept.without_attention;
+  // Where weight gradients are computed later, what was recomputed is kept until then.
+  const bool freed_at_once = l.recompute == "full" && l.schedule != "zb-h1";
+  const double of_layer = freed_at_once ? 2 * hidden : l.recompute == "none" ? kept.whole : kept.without_attention;
   const double in_flight = std::min(microbatches, pp);
   const double own_micro_batch =
       static_cast<double>(l.micro_batch * m.seq_length) / static_cast<double>(l.cp) / tp;  // tokens
-  const double activations = own_micro_batch * (of_layer * layers / pp * in_flight + (again_kept ? kept.whole : 0));
+  const double activations = own_micro_batch * (of_layer * layers / pp * in_flight + (freed_at_once ? kept.whole : 0));
   // Each microbatch reads the weights in F and B and adds to their gradients.
   const double of_weights = microbatches * 14 * (dense + experts) / profile.memory_bandwidth;
   return {(compute + of_tensor + of_experts + of_weights) * (1 + bubble) + of_data, states + activations};

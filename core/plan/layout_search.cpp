@@ -83,7 +83,7 @@ class Search {
       if (!is_planned(one)) missing.push_back(one);
     if (missing.empty()) return;
     for (PlannedLayout& row : plan_(missing)) {
-      if (row.refused.empty() && row.pass_s > 0) bounds_.learn(row.choice, row.pass_s);
+      if (row.refused.empty()) bounds_.learn(row.choice, row.pass_s);
       planned_.push_back(std::move(row));
     }
   }

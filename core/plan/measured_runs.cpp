@@ -105,13 +105,25 @@ class RowPlan {
     return holds(gpu, "4 per node") ? 4 : kUsualNode;
   }
 
-  // "4x100Gb/s Omni-Path": of a GPU, of the eight that a node has.
-  static std::optional<double> nic_gb_s(const std::string& network) {
+  // "4x100Gb/s Omni-Path": of a GPU, where the node's share them.
+  std::optional<double> nic_gb_s(const std::string& network) const {
     int nics = 0;
     double gbit_s = 0;
     constexpr double kBits = 8;
-    if (std::sscanf(network.c_str(), "%dx%lf", &nics, &gbit_s) != 2 || nics <= 0 || gbit_s < 25) return std::nullopt;
-    return nics * gbit_s / kBits / kUsualNode;
+    if (std::sscanf(network.c_str(), "%dx%lf", &nics, &gbit_s) != 2 || nics <= 0 || !(gbit_s >= 25) ||
+        !std::isfinite(gbit_s))
+      return std::nullopt;
+    return nics * gbit_s / kBits / std::min(gpus_of_node(), kUsualNode);
+  }
+
+  // The release in "nvcr.io/nvidia/nemo:25.04" or "NeMo 25.04"; "" without one.
+  std::string container() const {
+    const std::string text = c_.text("container");
+    const auto digit = [&](size_t at) { return text[at] >= '0' && text[at] <= '9'; };
+    for (size_t at = 0; at + 5 <= text.size(); ++at)
+      if (digit(at) && digit(at + 1) && text[at + 2] == '.' && digit(at + 3) && digit(at + 4))
+        return text.substr(at, 5);
+    return "";
   }
 
   bool of_megatron_core() const { return software() == "transformer_engine" || software() == "megatron_core_26_06"; }
@@ -122,7 +134,7 @@ class RowPlan {
     if (framework == "InternEvo") return "eager";
     if (framework == "llm-foundry") return "llm_foundry";
     // NeMo's containers from 26.06 on, whose Megatron-Core launches graphs of kernels.
-    if (c_.has("container")) return c_.text("container") >= "26.06" ? "megatron_core_26_06" : "transformer_engine";
+    if (c_.has("container")) return container() >= "26.06" ? "megatron_core_26_06" : "transformer_engine";
     if (holds(framework, "Megatron-DeepSpeed") || holds(c_.text("schedule"), "DeepSpeed"))
       return newer() ? "megatron_deepspeed_bf16" : "megatron_deepspeed";
     if (holds(c_.text("system"), "MegaScale")) return "megascale";
@@ -186,9 +198,8 @@ class RowPlan {
   }
 
   void layout() {
-    // Two stages a rank where a row says that they are interleaved, and not how many.
     const double tp = c_.number_or("tp", 1), pp = c_.number_or("pp", 1),
-                 vpp = c_.number("vpp").value_or(says_interleaved() ? 2 : 1);
+                 vpp = c_.number("vpp").value_or(two_stages(pp) ? 2 : 1);
     set("parallel.world_size", *c_.number("gpus"));
     set("parallel.tp", tp);
     set("parallel.pp", pp);
@@ -224,13 +235,16 @@ class RowPlan {
     return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
   }
 
+  // Of a rank, where a row says that they are interleaved, and not how many.
+  bool two_stages(double pp) const { return says_interleaved() && std::fmod(c_.number_or("layers", 0), 2 * pp) == 0; }
+
   std::string schedule(double vpp) const {
     const std::string said = c_.text("schedule");
     if (holds(said, "ZB-2p")) return "zb-2p";
     if (holds(said, "ZB-1p")) return "zb-h1";
     if (holds(said, "ZBV") || holds(said, "ZB-V")) return "zb-v";
     if (holds(said, "DualPipe")) return "dualpipe";
-    return vpp > 1 || says_interleaved() ? "interleaved-1f1b" : "1f1b";
+    return vpp > 1 ? "interleaved-1f1b" : "1f1b";
   }
   std::string zero() const {
     // PyTorch's FSDP keeps layers gathered, and their gradients whole, until a pipeline's step has ended.

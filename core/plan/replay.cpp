@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -54,9 +53,20 @@ class Replay {
   }
   const Repeated& repeated() const { return repeated_; }
   const std::vector<int64_t>& kept() const { return kept_; }
+  // Of these stages together: a schedule may run a stage's backward whole and in halves.
   int64_t shortest_ns() const {
-    return std::accumulate(shortest_ns_.begin(), shortest_ns_.end(), int64_t{0},
-                           [](int64_t sum, const auto& pass) { return sum + pass.second; });
+    const auto of = [&](Pass pass, int stage) {
+      const auto found = shortest_ns_.find({pass, stage});
+      return found == shortest_ns_.end() ? int64_t{0} : found->second;
+    };
+    int64_t sum = 0;
+    for (const auto& [key, forward_ns] : shortest_ns_) {
+      const auto [pass, stage] = key;
+      if (pass != Pass::kForward) continue;
+      const int64_t whole = of(Pass::kWhole, stage), halves = of(Pass::kInput, stage) + of(Pass::kWeight, stage);
+      sum += forward_ns + (whole > 0 && halves > 0 ? std::min(whole, halves) : whole + halves);
+    }
+    return sum;
   }
 
   at::Tensor forward(CausalLm& model, int stage, const at::Tensor& input, const Batch& batch, StageResult result);

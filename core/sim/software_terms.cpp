@@ -38,7 +38,7 @@ void times(Software& software, const Factors& factors) {
 
 }  // namespace
 
-void adapt_software(HardwareProfile& profile, const std::string& recompute_granularity) {
+void adapt_software(HardwareProfile& profile, bool recomputes_attention) {
   if (profile.kernels == nullptr) return;
   const std::string_view name = profile.software.name;
   for (const OnMachine& row : kOnMachines) {
@@ -48,7 +48,7 @@ void adapt_software(HardwareProfile& profile, const std::string& recompute_granu
     if (!blackwell) profile.software.collectives *= row.collectives_hopper;
   }
   for (const InRun& row : kInRuns)
-    if (row.software == name && recompute_granularity == "selective") times(profile.software, row.selective);
+    if (row.software == name && recomputes_attention) times(profile.software, row.selective);
 }
 
 double hidden_share(const HardwareProfile& profile) {

@@ -1,10 +1,10 @@
 // Which layers keep only their input for backward and recompute the rest there (Chen et al. 2016, arXiv 1604.06174;
 // selective: Korthikanti et al. 2022, arXiv 2205.05198; the flags are Megatron-LM's).
 //   selective  the modules of a layer that `modules` names:
-//                core_attn  attention keeps its projected inputs, not its output
-//                mlp, moe   a dense MLP, or experts with their router and exchanges, keeps the residual stream alone
-//                and
-//                           runs again in backward, its norm included
+//              core_attn  attention keeps its projected inputs, not its output
+//              mlp, moe   the second half of a dense layer, or of one with experts (router, exchanges and all), keeps
+//                         its input alone: the residual stream, from which its norm is recomputed, too, or where both
+//                         halves read one norm (ResidualForm::kParallelOneNorm) what that gives
 //   full       block:   the first `num_layers` layers of each stage, each separately; 0: all, and MTP modules
 //              uniform: all layers, in chunks of `num_layers` (0: 1; a stage's last chunk may be shorter), each MTP
 //                       module separately. Only a chunk's input is kept; one chunk is recomputed at a time.

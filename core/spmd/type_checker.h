@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/type_change.h"
 #include "core/sim/type_watch.h"
 #include "core/spmd/tensor_type.h"
 #include "core/spmd/type_report.h"

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/type_change.h"
 #include "core/base/vocabulary.h"
 #include "core/trace/event.h"
 

@@ -1,7 +1,12 @@
 // The check of an answer, made once for all tests that ask about the same one: its verdict, its picture of 80 columns
 // and its recordings. Compiling and running answers is most of what these tests cost.
 #pragma once
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "tests/lessons/exercise_file.h"
@@ -11,14 +16,14 @@ namespace ranklab::lesson {
 class GradedAnswers {
  public:
   const Grade& of(const LessonRow& row, const std::string& text) {
-    const auto [place, is_new] = grades_.try_emplace({row.slug, text});
-    if (!is_new) return place->second;
+    const std::pair key(row.slug, text);
+    if (const auto known = grades_.find(key); known != grades_.end()) return known->second;
     const std::filesystem::path recordings = folder_ / std::to_string(grades_.size());
     std::filesystem::create_directories(recordings);
     const ExerciseFile file(text);
     // The machine may be busy.
-    place->second = grade(row, file.path(), {.limit = std::chrono::minutes(2), .width = 80, .recordings = recordings});
-    return place->second;
+    Grade got = grade(row, file.path(), {.limit = std::chrono::minutes(2), .width = 80, .recordings = recordings});
+    return grades_.emplace(key, std::move(got)).first->second;
   }
   ~GradedAnswers() {
     if (::getpid() == owner_) std::filesystem::remove_all(folder_);  // not at the end of a child that checks an answer

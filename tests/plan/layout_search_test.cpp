@@ -6,11 +6,16 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string_view>
 #include <utility>
 
+#include "backends/meta/meta_world.h"
+#include "core/base/error.h"
 #include "core/config/train_config.h"
 #include "core/plan/layout_bound.h"
+#include "core/plan/record_step.h"
 #include "core/spec/presets.h"
+#include "tests/runtime/tiny_run.h"
 
 namespace ranklab {
 namespace {
@@ -242,6 +247,51 @@ TEST(LayoutSearch, TheFrontIsWhatNothingBeatsInBoth) {
   EXPECT_TRUE(on_front(rows, rows[1], 100));
   EXPECT_FALSE(on_front(rows, rows[2], 100));
   EXPECT_FALSE(on_front(rows, rows[4], 100)) << "as small as one that is faster";
+}
+
+// Of every layout that a plan of another one says something of, uneven stages, schedules that mirror or split passes
+// and few microbatches among them.
+TEST(LayoutBounds, AreBelowTheStepsThatAreRecorded) {
+  for (const int64_t batch : {8, 16}) {
+    TrainConfig config = tiny_config(8, 1);
+    config.model.num_layers = 6;
+    config.global_batch_size = batch;
+    struct Recorded {
+      LayoutChoice choice;
+      double step_s, pass_s;
+    };
+    std::vector<Recorded> all;
+    for (const int pp : {1, 2, 4}) {
+      for (const char* schedule : {"1f1b", "interleaved-1f1b", "gpipe", "zb-h1", "zb-v", "dualpipe"}) {
+        LayoutChoice one{.tp = 1, .pp = pp, .micro_batch = 1};
+        one.schedule = schedule;
+        one.virtual_stages = std::string_view(schedule) == "interleaved-1f1b" ? 2 : 1;
+        TrainConfig c = config;
+        one.apply(c);
+        StepRecord record;
+        try {
+          record = record_step(resolve(c), make_meta_world);
+        } catch (const Error&) {
+          continue;  // more stages than layers, too few microbatches
+        }
+        double pass_s = 0;
+        for (const RankRecord& rank : record.ranks) pass_s += static_cast<double>(rank.pass_ns) * 1e-9;
+        all.push_back({one, static_cast<double>(record.step_ns) * 1e-9, pass_s});
+      }
+    }
+    EXPECT_GT(all.size(), 8u);
+    int held = 0;
+    for (const Recorded& planned : all) {
+      LayoutBounds bounds;
+      bounds.learn(planned.choice, planned.pass_s);
+      for (const Recorded& other : all) {
+        const double bound = bounds.step_at_least(config, other.choice);
+        EXPECT_LE(bound, other.step_s) << planned.choice.flags() << " of " << other.choice.flags();
+        held += bound > 0.5 * other.step_s ? 1 : 0;
+      }
+    }
+    EXPECT_GT(held, 20) << "bounds that say something";
+  }
 }
 
 }  // namespace

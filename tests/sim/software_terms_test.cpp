@@ -22,20 +22,20 @@ TEST(SoftwareTerms, AttentionWrittenForAmpereTakesLongerOnHopperAlone) {
   constexpr auto kAttention = KernelShape::Kind::kAttention;
   HardwareProfile a100 = profile_with("a100-80", "compiled"), h100 = profile_with("h100-sxm", "compiled");
   const double before = factor(h100, kAttention);
-  adapt_software(a100, "none");
-  adapt_software(h100, "none");
+  adapt_software(a100, false);
+  adapt_software(h100, false);
   EXPECT_EQ(factor(a100, kAttention), before);
   EXPECT_GT(factor(h100, kAttention), 1.5 * before);
   EXPECT_EQ(factor(h100, KernelShape::Kind::kProduct), factor(a100, KernelShape::Kind::kProduct));
 }
 
-TEST(SoftwareTerms, HalfOfTheProductsAreComputedAgainWhereTorchtitanRecomputesSelectively) {
+TEST(SoftwareTerms, HalfOfTheProductsAreRecomputedWhereTorchtitanRecomputesSelectively) {
   HardwareProfile plain = profile_with("h100-96", "compiled"), again = plain,
                   megatron = profile_with("h100-96", "megatron");
   const Software before = megatron.software;
-  adapt_software(plain, "full");
-  adapt_software(again, "selective");
-  adapt_software(megatron, "selective");
+  adapt_software(plain, false);
+  adapt_software(again, true);
+  adapt_software(megatron, true);
   constexpr auto kProduct = KernelShape::Kind::kProduct;
   // Of the forward's products, a third of all, those that are recomputed hold between a third and a half of the work.
   EXPECT_GT(factor(again, kProduct) / factor(plain, kProduct), 1 + 1.0 / 9);
@@ -57,8 +57,8 @@ TEST(SoftwareTerms, NothingIsAddedToThisProjectsKernelsOrToTheDatasheet) {
   HardwareProfile own = profile_with("h100-sxm", "ranklab"),
                   datasheet = profile_with("h100-sxm", "compiled", Efficiency::kDatasheet);
   const Software before = datasheet.software;
-  adapt_software(own, "selective");
-  adapt_software(datasheet, "selective");
+  adapt_software(own, true);
+  adapt_software(datasheet, true);
   EXPECT_EQ(own.software.kernels, software_named("ranklab").kernels);
   EXPECT_EQ(datasheet.software.kernels, before.kernels);
   EXPECT_EQ(hidden_share(own), 0);

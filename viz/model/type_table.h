@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/type_change.h"
 #include "viz/model/trace_store.h"
 
 namespace ranklab::viz {
