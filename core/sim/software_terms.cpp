@@ -19,6 +19,7 @@ struct OnMachine {
   double collectives_hopper = 1;
 };
 constexpr std::array kOnMachines = {
+    OnMachine{"eager", {1, 1.15, 1.15, 0.9, 1, 1}, {1, 1.15, 1.15, 0.9, 1, 1}},
     OnMachine{"llm_foundry", {1, 1, 1, 1.93, 1, 1}, {1, 1, 1, 1.93, 1, 1}},
     OnMachine{"compiled", {1, 1, 1, 2.2, 1, 1}, {1, 1, 1, 2.2, 1, 1}},
     OnMachine{"transformer_engine", {2.2, 1, 1.85, 1.4, 1, 1}, {1, 1, 1, 1, 1, 1}, 0.5},
