@@ -114,6 +114,7 @@ std::string tensor_text(const TensorSummary& tensor, int global_rank) {
            std::to_string(global_rank) + ")\n";
   std::string text = title + tensor.dtype + " " + spaced_shape_text(tensor.shape);
   if (tensor.global_shape != tensor.shape) text += " of " + spaced_shape_text(tensor.global_shape);
+  if (!tensor.types.empty()) text += ", " + tensor.types;
   text += strprintf("\n  min %.6g  max %.6g  mean %.6g  norm %.6g  not finite %lld\n  first", tensor.min, tensor.max,
                     tensor.mean, tensor.norm, static_cast<long long>(tensor.not_finite));
   for (const double value : tensor.first) text += strprintf(" %.6g", value);

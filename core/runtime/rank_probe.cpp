@@ -12,6 +12,7 @@
 #include "core/parallel/data/bucket_shard.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -82,6 +83,7 @@ class RegistryProbe final : public RankProbe {
     if (!out.defined) return out;
     out.dtype = std::string(name(dtype_of(tensor.scalar_type())));
     out.shape = tensor.sizes().vec();
+    if (TypeWatch* watch = *watch_) out.types = watch->type_text(parameter->name, grad);
     RANKLAB_CHECK(!is_away(tensor), ErrorKind::kInvalidArgument, .where = "tensor",
                   .what = "the parameter is not on this rank now: ranks share it out and gather it for its use",
                   .got = quote(asked) + ", --zero-stage 3", .want = "a moment in its layer's F or B",
@@ -118,6 +120,7 @@ class RegistryProbe final : public RankProbe {
   const ParameterRegistry& registry_;
   std::shared_ptr<MemoryBook> book_;
   std::function<std::vector<at::Tensor>()> shards_;
+  TypeWatch* const* watch_ = &type_watch_of_thread;  // the rank's own
 };
 
 }  // namespace

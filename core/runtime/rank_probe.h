@@ -1,5 +1,5 @@
 // A rank's tensors and memory, as numbers for a debugger that has stopped it (core/live/stepper_probe.h). Cost: nothing
-// until it is used. Thread rule: as RankProbe.
+// until it is used. Thread rule: made on the rank's thread; then as RankProbe.
 #pragma once
 #include <functional>
 #include <memory>

@@ -67,6 +67,10 @@ class TypeWatch {
   virtual void counted(const std::string& parameter, bool first_only, Axis axis) = 0;
   virtual void norm_summed(bool experts, Axis axis) = 0;
 
+  // A parameter's type, or its gradient's as it is now: "partial over tp, varying over dp"; "": not known. From any
+  // thread while the rank is held.
+  virtual std::string type_text(const std::string& parameter, bool of_gradient) = 0;
+
   // Numbers that must be the same on all ranks of these axes when `what` is updated with them.
   virtual void expect_same(const at::Tensor& numbers, std::initializer_list<Axis> axes, const std::string& what) = 0;
 };

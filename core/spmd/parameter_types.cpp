@@ -74,6 +74,12 @@ void TypeChecker::handed_over(const std::string& parameter, const at::Tensor& gr
     state_->tensors.set(grad, {*gradient->type, &gradient->parameter.name}, false);
 }
 
+std::string TypeChecker::type_text(const std::string& parameter, bool of_gradient) {
+  const auto found = state_->gradients.find(parameter);
+  if (found == state_->gradients.end() || (of_gradient && !found->second.type)) return "";
+  return state_->rules.text(of_gradient ? *found->second.type : found->second.forward);
+}
+
 void TypeChecker::summed_over_copies(const std::string& parameter) {
   State::Gradient* const gradient = state_->typed(parameter);
   if (gradient == nullptr) return;

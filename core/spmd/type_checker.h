@@ -62,6 +62,7 @@ class TypeChecker final : public TypeWatch {
   void summed_over_copies(const std::string& parameter) override;
   void counted(const std::string& parameter, bool first_only, Axis axis) override;
   void norm_summed(bool experts, Axis axis) override;
+  std::string type_text(const std::string& parameter, bool of_gradient) override;
   void expect_same(const at::Tensor& numbers, std::initializer_list<Axis> axes, const std::string& what) override;
 
   struct State;

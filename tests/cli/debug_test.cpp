@@ -92,10 +92,13 @@ TEST(DebugTest, TensorsEventsAndNumbers) {
   EXPECT_EQ(outcome.exit_code, 0);
   for (const char* part :
        {"no step is finished yet", "  layers.0.attention.qkv.weight\n  layers.1.attention.qkv.weight\nlayers.0",
-        "layers.0.attention.qkv.weight on rank 3: fp32 [192 128] of [384 128]\n  min -", "not finite 0\n  first ",
-        "layers.0.attention.qkv.weight.grad on rank 3: fp32 [192 128]", "rank 3\nstep 0 ",
-        ", partial -> replicated over dp", " events  state ", "r7 dp1 tp1 pp1   stage 1  tp[6 7]  dp[5 7]  pp[3 7]",
-        "  break WHERE ", "memory/activations > 100MiB"})
+        "layers.0.attention.qkv.weight on rank 3: fp32 [192 128] of [384 128], varying over tp, replicated over dp\n  "
+        "min -",
+        "not finite 0\n  first ",
+        "layers.0.attention.qkv.weight.grad on rank 3: fp32 [192 128] of [384 128], varying over tp, replicated over "
+        "dp",
+        "rank 3\nstep 0 ", ", partial -> replicated over dp", " events  state ",
+        "r7 dp1 tp1 pp1   stage 1  tp[6 7]  dp[5 7]  pp[3 7]", "  break WHERE ", "memory/activations > 100MiB"})
     EXPECT_THAT(outcome.output, HasSubstr(part));
 }
 

@@ -271,6 +271,16 @@ TEST(ParityMemory, IsAboutWhatARecordKeeps) {
   }
 }
 
+// In forward, and of gradients.
+std::pair<double, double> farthest(const ParityComparison& result) {
+  double forward = 0, grads = 0;
+  for (const TensorVerdict& one : result.verdicts) {
+    if (one.key.phase == ParityPhase::kForward) forward = std::max(forward, one.worst.eps);
+    if (one.key.kind == "grad") grads = std::max(grads, one.worst.eps);
+  }
+  return {forward, grads};
+}
+
 // Microbatches in reverse are the same training: only sums of gradients are rounded in another order.
 TEST(RecordRun, InReverseAddsInAnotherOrder) {
   TrainConfig config = small();
@@ -282,11 +292,7 @@ TEST(RecordRun, InReverseAddsInAnotherOrder) {
       compare(record_run(config, world_of, {.steps = 1, .order = {.reversed = true}}), reference);
   EXPECT_EQ(result.first_wrong(), nullptr);
   EXPECT_TRUE(result.not_compared.empty());
-  double forward = 0, grads = 0;
-  for (const TensorVerdict& one : result.verdicts) {
-    if (one.key.phase == ParityPhase::kForward) forward = std::max(forward, one.worst.eps);
-    if (one.key.kind == "grad") grads = std::max(grads, one.worst.eps);
-  }
+  const auto [forward, grads] = farthest(result);
   EXPECT_EQ(forward, 0);
   EXPECT_GT(grads, 0);
 }
@@ -299,11 +305,7 @@ TEST(RecordRun, InHalvesAddsInAnotherOrder) {
       compare(record_run(config, world_of, {.steps = 1, .order = {.split = true}}), reference);
   EXPECT_EQ(result.first_wrong(), nullptr);
   EXPECT_TRUE(result.not_compared.empty());
-  double forward = 0, grads = 0;
-  for (const TensorVerdict& one : result.verdicts) {
-    if (one.key.phase == ParityPhase::kForward) forward = std::max(forward, one.worst.eps);
-    if (one.key.kind == "grad") grads = std::max(grads, one.worst.eps);
-  }
+  const auto [forward, grads] = farthest(result);
   EXPECT_GT(forward, 0);
   EXPECT_GT(grads, 0);
   EXPECT_FALSE(products_are_split) << "the step is over";

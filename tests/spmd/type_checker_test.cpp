@@ -240,8 +240,11 @@ TEST_F(Gradients, ACallOnABucketSaysWhatItMakesOfAllAlike) {
 }
 
 TEST_F(Gradients, AMissingReductionIsNamed) {
+  EXPECT_EQ(checker.type_text(name_, true), "");
   arrive();
   reduce(flat, Axis::kDp);
+  EXPECT_EQ(checker.type_text(name_, true), "partial over tp, replicated over dp");
+  EXPECT_EQ(checker.type_text(name_, false), "replicated over tp, replicated over dp");
   checker.check_gradients();
   ASSERT_EQ(axis_found(), "tp");
   EXPECT_EQ(report->findings().front().module, name_);
