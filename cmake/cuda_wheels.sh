@@ -9,7 +9,11 @@ install_nvidia() {
   [ ! -f "$home/.complete" ] || return 0
   say "downloads what LibTorch's CUDA half loads (cuBLAS, cuDNN, NCCL ...) and NVIDIA's compiler (${#cuda_wheels[@]} wheels, 2 GB; 4 GB unpacked) into $cache"
   start_showing
-  rm -rf "$part" && mkdir -p "$part"
+  # What a run before this one has unpacked stays, unless it was of other wheels.
+  if ! printf '%s\n' "${cuda_wheels[@]}" | cmp -s - "$part/.wheels"; then
+    rm -rf "$part" && mkdir -p "$part"
+    printf '%s\n' "${cuda_wheels[@]}" >"$part/.wheels"
+  fi
   # shellcheck disable=SC2154
   for wheel in "${cuda_wheels[@]}"; do
     # shellcheck disable=SC2086
@@ -24,9 +28,11 @@ install_nvidia() {
 # Each is unpacked as soon as it is there, so that the disk never holds all of both.
 unpack_cuda_wheel() {  # FOLDER PACKAGE FILE SHA256
   local file="$cache/download/$3"
+  if [ -f "$1/.done-$3" ]; then return; fi
   fetch "$2" "$file" "$2" "$3" "$4"
   [ -z "$state" ] || echo "unpacks $2" >"$state"
   python3 "$here/unpack_wheel.py" "$file" "$1" nvidia/ || die "cannot unpack $2 into $1; do: check the disk"
+  touch "$1/.done-$3"
   rm -f "$file"
 }
 

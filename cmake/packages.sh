@@ -93,8 +93,10 @@ use_package_folder() {
 # For a machine without network: every package that is needed on a bare system of this release, by the names and hashes that
 # apt has verified, the wheels and the sources. apt-get is told that nothing is installed, so that it leaves nothing out.
 download_all() {  # FOLDER [--cuda]
-  local folder=$1 parts wheel
-  [ -n "$folder" ] || die "no folder given; want: ./ranklab setup --download FOLDER"
+  local folder=${1:-} parts wheel usage="./ranklab setup --download FOLDER [--cuda]"
+  [[ -n $folder && $folder != -* ]] || die "no folder to download into; got: ${folder:-nothing}; want: $usage"
+  [[ $# -lt 2 || ( $# = 2 && $2 = --cuda ) ]] || die "setup --download knows --cuda alone behind the folder; got: ${*:2}; want: $usage"
+  if [ $# = 2 ]; then also_offline=" --cuda" then_offline="setup --cuda"; fi
   mkdir -p "$folder/partial" "$cache"
   folder=$(cd "$folder" && pwd)
   start_showing
@@ -113,7 +115,7 @@ download_all() {  # FOLDER [--cuda]
   fetch "CUDA runtime" "$folder/${cudart[1]}" "${cudart[@]}"
   fetch "CUDA profiling interface" "$folder/${cupti[1]}" "${cupti[@]}"
   fetch "Dear ImGui" "$folder/${imgui[1]}" "${imgui[@]}"
-  if [ "${2:-}" = --cuda ]; then
+  if [ $# = 2 ]; then
     say "downloads NVIDIA's libraries and compiler (${#cuda_wheels[@]} wheels, 2 GB) into $folder"
     for wheel in "${cuda_wheels[@]}"; do
       read -r -a wheel <<<"${wheel//$'\n'/ }"
@@ -122,5 +124,5 @@ download_all() {  # FOLDER [--cuda]
   fi
   stop_showing
   (cd "$folder" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs -d '\n' sha256sum >SHA256SUMS)
-  say "done; on the other machine: RANKLAB_PACKAGES=FOLDER ./ranklab train"
+  say "done; on the other machine: RANKLAB_PACKAGES=FOLDER ./ranklab $then_offline"
 }

@@ -157,7 +157,7 @@ provision() {  # PART
 # One package manager run for all parts that were asked for.
 main() {
   if [ "${1:-}" = --verbose ]; then verbose=1; shift; fi
-  if [ "${1:-}" = --download ]; then download_all "${2:-}" "${3:-}"; return; fi
+  if [ "${1:-}" = --download ]; then shift; download_all "$@"; return; fi
   [ $# -gt 0 ] || set -- packages window tests torch
   mkdir -p "$cache"
   local part all=" $* "

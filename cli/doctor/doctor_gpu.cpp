@@ -6,6 +6,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "cli/doctor/doctor_checks.h"
 #include "core/base/input_file.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -38,7 +39,9 @@ int device_nodes() {
 
 // A file of NVIDIA's wheels beside LibTorch, where pip and ./ranklab setup --cuda lay them, or "".
 std::string beside_libtorch(const char* file) {
-  const fs::path torch = fs::path(loaded_library("libtorch_cpu.so")).parent_path().parent_path();
+  const std::string library = loaded_library("libtorch_cpu.so");
+  if (library.empty()) return "";
+  const fs::path torch = fs::path(library).parent_path().parent_path();
   std::error_code unreadable;
   const fs::path path = torch.parent_path() / "nvidia" / file;
   return fs::exists(path, unreadable) ? path.string() : "";
@@ -87,7 +90,8 @@ DoctorLine check_cuda_toolkit() {
     return {Status::kMissing, "CUDA toolkit", "no nvcc; needed only to build the CUDA module",
             "./ranklab setup --cuda, or install CUDA 13"};
   }
-  const std::string release = first_line_of(compiler + " --version | sed -n 's/.*release \\([0-9.]*\\).*/\\1/p'");
+  const std::string release =
+      first_line_of(shell_quote(compiler) + " --version | sed -n 's/.*release \\([0-9.]*\\).*/\\1/p'");
   return {Status::kOk, "CUDA toolkit", (release.empty() ? "" : release + ", ") + compiler};
 }
 

@@ -2,12 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/shell_quote.h"
 #include "tests/cli/run_program.h"
 
 namespace ranklab {
@@ -78,8 +81,7 @@ void write_text(const std::filesystem::path& path, const std::string& text) {
 // As pip and ./ranklab setup --cuda lay NVIDIA's wheels: nvidia/ beside torch/.
 TEST(Doctor, FindsWhatLiesBesideLibTorch) {
   const std::string torch = doctor().checks.at("LibTorch")["value"];
-  const std::filesystem::path folder = ::testing::TempDir() + "beside_libtorch";
-  std::filesystem::remove_all(folder);
+  const std::filesystem::path folder = ::testing::TempDir() + "beside libtorch " + std::to_string(getpid());
   write_text(folder / "nvidia/cu13/bin/nvcc", "#!/bin/sh\necho 'release 13.7, V13.7.1'\n");
   std::filesystem::permissions(folder / "nvidia/cu13/bin/nvcc", std::filesystem::perms::owner_all);
   write_text(folder / "nvidia/nccl/include/nccl.h",
@@ -88,7 +90,8 @@ TEST(Doctor, FindsWhatLiesBesideLibTorch) {
   std::filesystem::create_directories(folder / "torch");
   const std::string libraries = torch.substr(torch.find('/'), torch.rfind('/') - torch.find('/'));
   std::filesystem::create_directory_symlink(libraries, folder / "torch/lib");
-  const Report report = doctor("LD_LIBRARY_PATH=" + (folder / "torch/lib").string());
+  const Report report = doctor("LD_LIBRARY_PATH=" + shell_quote((folder / "torch/lib").string()));
+  std::filesystem::remove_all(folder);
   EXPECT_EQ(report.checks.at("CUDA toolkit")["value"], "13.7, " + (folder / "nvidia/cu13/bin/nvcc").string());
   EXPECT_EQ(report.checks.at("NCCL")["value"], "2.77.1, " + (folder / "nvidia/nccl/lib/libnccl.so.2").string());
 }

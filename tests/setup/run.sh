@@ -115,10 +115,31 @@ says 'the CUDA module is built and opens: .*build/cuda/bin/libranklab_cuda.so \(
 run 0 setup --cuda
 never_says downloads
 [ ! -s "$small/index/requests" ] || fail "asks the index"
+run 3 setup --cuda now
+says 'error: \[setup\] setup --cuda takes no more words; got: now; want: ./ranklab setup --cuda$'
 name="a module that does not open is said"
 echo broken >"$small/tree/build/cuda/bin/libranklab_cuda.so"
 run 3 setup --cuda
 says 'error: \[setup\] the CUDA module cannot be opened; got: .*libranklab_cuda.so'
+
+stop_index; start_index
+begin "wheels that were unpacked before an interruption are not brought again"
+mv "$small/index/nvcc.whl" "$small/nvcc.whl"
+run 3 setup --cuda
+says 'error: \[setup\] cannot bring nvcc'
+[ "$(asked nccl.whl)" = 1 ] || fail "asks for the first wheel $(asked nccl.whl) times"
+mv "$small/nvcc.whl" "$small/index/nvcc.whl"
+run 0 setup --cuda
+says 'the CUDA module is built and opens'
+[ "$(asked nccl.whl) $(asked nvcc.whl)" = "1 1" ] || fail "asks for the first wheel $(asked nccl.whl) times, for the other $(asked nvcc.whl)"
+[ -f "$small/cache/ranklab/nvidia/nccl/lib/libnccl.so.2" ] || fail "lost what was unpacked"
+name="what was unpacked of other wheels is not kept"
+mkdir -p "$small/cache/ranklab/nvidia.part/nvidia"
+touch "$small/cache/ranklab/nvidia.part/.done-nccl.whl" "$small/cache/ranklab/nvidia.part/nvidia/old"
+echo 'other wheels' >"$small/cache/ranklab/nvidia.part/.wheels"
+rm -r "$small/cache/ranklab/nvidia"
+run 0 setup --cuda
+[ ! -e "$small/cache/ranklab/nvidia/old" ] && [ "$(asked nccl.whl)" = 2 ] || fail "keeps them"
 
 stop_index; start_index --no-ranges
 begin "an index that knows no ranges serves, too"
@@ -127,7 +148,15 @@ says '^trained'
 
 stop_index; start_index
 begin "a folder of packages instead of a network"
+run 3 setup --download
+says 'error: \[setup\] no folder to download into; got: nothing; want: ./ranklab setup --download FOLDER \[--cuda\]$'
+run 3 setup --download --cuda "$small/kit"
+says 'error: \[setup\] no folder to download into; got: --cuda; want: '
+run 3 setup --download "$small/kit" --gpu
+says 'error: \[setup\] setup --download knows --cuda alone behind the folder; got: --gpu; want: '
+[ ! -e "$small/kit" ] || fail "makes the folder all the same"
 run 0 setup --download "$small/kit"
+says 'done; on the other machine: RANKLAB_PACKAGES=FOLDER ./ranklab train$'
 [ -f "$small/kit/SHA256SUMS" ] || fail "no SHA256SUMS in the folder"
 stop_index
 start_anew
@@ -138,6 +167,7 @@ run 3 setup --cuda
 says 'cannot bring LibTorch.s CUDA half.*setup --download FOLDER --cuda on a machine .*RANKLAB_PACKAGES=FOLDER ./ranklab setup --cuda'
 start_index
 run 0 setup --download "$small/kit" --cuda
+says 'done; on the other machine: RANKLAB_PACKAGES=FOLDER ./ranklab setup --cuda$'
 stop_index
 RANKLAB_PACKAGES="$small/kit" run 0 setup --cuda
 says 'the CUDA module is built and opens'

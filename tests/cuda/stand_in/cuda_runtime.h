@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <functional>
+#include <utility>
 
 #include "tests/cuda/stand_in/queues.h"
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
+#include <type_traits>
 
 namespace ranklab::stand_in {
 namespace {
@@ -22,17 +23,20 @@ template <typename T>
 void reduce_as(const std::vector<const Operation*>& all, size_t count, char* out) {
   const size_t n = all.size();
   const ncclRedOp_t op = all.front()->op;
-  const double factor = op == ncclAvg ? 1.0 / static_cast<double>(n) : 1.0;
+  // As NCCL: floating-point numbers are scaled before they are added, the sum of integers is divided.
+  const bool divides = op == ncclAvg && std::is_integral_v<T>, scales = op == ncclAvg && !divides;
+  const double factor = 1.0 / static_cast<double>(n);
   const auto value = [&](size_t member, size_t i) {
     T one;
     std::memcpy(&one, static_cast<const char*>(all[member]->from) + i * sizeof(T), sizeof(T));
-    return op == ncclAvg ? static_cast<T>(static_cast<double>(one) * factor) : one;
+    return scales ? static_cast<T>(static_cast<double>(one) * factor) : one;
   };
   // A ring cuts the elements into a part for each member, whose sum begins behind that member and ends at it.
   for (size_t i = 0; i < count; ++i) {
     const size_t end = i * n / count;
     T sum = value((end + 1) % n, i);
     for (size_t step = 2; step <= n; ++step) sum = combine(sum, value((end + step) % n, i), op);
+    if (divides) sum = static_cast<T>(static_cast<int64_t>(sum) / static_cast<int64_t>(n));
     std::memcpy(out + i * sizeof(T), &sum, sizeof(T));
   }
 }

@@ -21,7 +21,10 @@ using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
 
-constexpr milliseconds kHang{800};
+// Each is waited out once or twice. They bound the rest of the same run as well: long enough for a busy machine.
+constexpr milliseconds kHang{5'000}, kRendezvous{5'000};
+
+std::string in_text(milliseconds time) { return std::to_string(time.count()) + " ms"; }
 
 CommunicatorPtr everyone(Endpoint& endpoint) { return endpoint.communicator(whole_world(endpoint)); }
 
@@ -48,7 +51,7 @@ TEST(NcclFailures, ACallThatOthersDoNotMakeIsATimeOutThatNamesIt) {
   ASSERT_TRUE(errors[0]);
   EXPECT_EQ(errors[0]->kind(), ErrorKind::kTimeout);
   EXPECT_THAT(text(errors[0]), AllOf(HasSubstr("cuda world, rank 0"), HasSubstr("no end of world[0 1] #1 all_gather"),
-                                     HasSubstr("nccl_failures_test.cpp"), HasSubstr("800 ms")));
+                                     HasSubstr("nccl_failures_test.cpp"), HasSubstr(in_text(kHang))));
   expect_all_well_again();
 }
 
@@ -73,14 +76,12 @@ TEST(NcclFailures, ComparedCallsThatDifferAreNamedBeforeTheyStart) {
 
 TEST(NcclFailures, ARankThatThrowsFreesThoseThatWaitForIt) {
   ThreadsOverNccl world(3, {});
-  const auto begin = std::chrono::steady_clock::now();
   const auto errors = world.errors_of([](Endpoint& endpoint) {
     const CommunicatorPtr comm = everyone(endpoint);
     comm->all_reduce(ones(endpoint, 4));
     if (endpoint.global_rank() == 1) throw Error(ErrorKind::kNumeric, {.what = "the loss is NaN"});
     comm->all_reduce(ones(endpoint, 4)).cpu();
   });
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30)) << "long before the hang time-out";
   EXPECT_EQ(errors[1]->kind(), ErrorKind::kNumeric);
   for (const size_t rank : {0, 2})
     EXPECT_THAT(text(errors[rank]), AllOf(HasSubstr("another rank failed"), HasSubstr("rank 1: the loss is NaN")));
@@ -108,7 +109,7 @@ TEST(NcclFailures, AnErrorThatTheLibraryFoundIsTheRanks) {
 }
 
 TEST(NcclFailures, ACommunicatorOfTooFewComesToAnEndThatNamesTheMissing) {
-  ThreadsOverNccl world(2, {.hang_timeout = kHang, .rendezvous_timeout = milliseconds(1'000)});
+  ThreadsOverNccl world(2, {.hang_timeout = kHang, .rendezvous_timeout = kRendezvous});
   const auto errors = world.errors_of([](Endpoint& endpoint) {
     if (endpoint.global_rank() == 0) everyone(endpoint);
   });
@@ -119,7 +120,7 @@ TEST(NcclFailures, ACommunicatorOfTooFewComesToAnEndThatNamesTheMissing) {
 
 // A lane's receive is launched when its sender has posted the message, too; until then the host waits.
 TEST(NcclFailures, AMessageThatIsNeverSentIsATimeOutThatNamesIt) {
-  ThreadsOverNccl world(2, {.hang_timeout = kHang, .rendezvous_timeout = milliseconds(1'000)});
+  ThreadsOverNccl world(2, {.hang_timeout = kHang, .rendezvous_timeout = kRendezvous});
   const auto errors = world.errors_of([](Endpoint& endpoint) {
     const CommunicatorPtr comm = everyone(endpoint);
     comm->open_lanes({{0, 1, 1}});
@@ -129,7 +130,7 @@ TEST(NcclFailures, AMessageThatIsNeverSentIsATimeOutThatNamesIt) {
   });
   EXPECT_EQ(errors[1]->kind(), ErrorKind::kTimeout);
   EXPECT_THAT(text(errors[1]), AllOf(HasSubstr("no end of waiting for the other side of recv"),
-                                     HasSubstr("nccl_failures_test.cpp"), HasSubstr("1000 ms")));
+                                     HasSubstr("nccl_failures_test.cpp"), HasSubstr(in_text(kRendezvous))));
   expect_all_well_again();
 }
 

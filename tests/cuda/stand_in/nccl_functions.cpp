@@ -1,6 +1,7 @@
 // The functions of NCCL that backends/cuda calls, over cliques of ranks that are threads of this process.
 #include <nccl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -80,7 +81,8 @@ Registry& registry() {
   return *all;
 }
 
-// The calls that this thread's open group has collected.
+// The calls that this thread's open group has collected: one launch for each communicator, in the order of their first
+// calls.
 struct Group {
   int depth = 0;
   ncclResult_t error = ncclSuccess;
@@ -88,8 +90,9 @@ struct Group {
   std::map<ncclComm*, cudaStream_t> streams;
 
   void add(ncclComm* comm, const Operation& operation, cudaStream_t stream) {
-    if (launches.empty() || launches.back().first != comm) launches.emplace_back(comm, std::vector<Operation>());
-    launches.back().second.push_back(operation);
+    auto mine = std::find_if(launches.begin(), launches.end(), [&](const auto& each) { return each.first == comm; });
+    if (mine == launches.end()) mine = launches.emplace(mine, comm, std::vector<Operation>());
+    mine->second.push_back(operation);
     streams[comm] = stream;
   }
 };

@@ -1,4 +1,5 @@
-// The stand-in for NCCL keeps NCCL's rules: what matches, what holds a host, what never ends, and what an abort ends.
+// The stand-in for NCCL keeps NCCL's rules: what matches, what holds a host, what never ends, and what an abort ends;
+// and that for CUDA's runtime what its events promise.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -148,6 +149,57 @@ TEST(NcclStandIn, AnAbortEndsTheKernelsOfItsOwnRankAlone) {
       mine.sync();
     }
   });
+}
+
+// As two launches, each member's first would connect its own direction alone.
+TEST(NcclStandIn, AGroupIsOneLaunchForEachCommunicator) {
+  ncclUniqueId id;
+  ncclGetUniqueId(&id);
+  run_raw_ranks(2, [&](RawRank& mine) {
+    RawRank second = mine;
+    ASSERT_EQ(ncclCommInitRankConfig(&second.comm, 2, id, mine.rank, nullptr), ncclSuccess);
+    std::vector<int> data = {mine.rank}, other = {-1}, another = {-1};
+    ncclGroupStart();
+    EXPECT_EQ(mine.send(data, 1 - mine.rank), ncclSuccess);
+    EXPECT_EQ(second.send(data, 1 - mine.rank), ncclSuccess);
+    EXPECT_EQ(mine.receive(other, 1 - mine.rank), ncclSuccess);
+    EXPECT_EQ(second.receive(another, 1 - mine.rank), ncclSuccess);
+    EXPECT_EQ(ncclGroupEnd(), ncclSuccess) << ncclGetLastError(nullptr);
+    mine.sync();
+    EXPECT_THAT(other, ElementsAre(1 - mine.rank));
+    EXPECT_THAT(another, ElementsAre(1 - mine.rank));
+    EXPECT_EQ(ncclCommDestroy(second.comm), ncclSuccess);
+  });
+}
+
+TEST(NcclStandIn, AnAverageOfIntegersIsTheirSumDivided) {
+  run_raw_ranks(3, [](RawRank& mine) {
+    std::vector<int> data = mine.rank == 2 ? std::vector{6, -6} : std::vector{1 + mine.rank, -1 - mine.rank};
+    EXPECT_EQ(ncclAllReduce(data.data(), data.data(), 2, ncclInt32, ncclAvg, mine.comm, mine.stream), ncclSuccess);
+    mine.sync();
+    EXPECT_THAT(data, ElementsAre(3, -3));
+  });
+}
+
+TEST(CudaStandIn, AWaitIsForTheRecordBeforeItAlone) {
+  cudaStream_t held = nullptr, idle = nullptr, waiting = nullptr;
+  for (cudaStream_t* stream : {&held, &idle, &waiting}) cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, 0);
+  cudaEvent_t event = nullptr;
+  cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+  EXPECT_EQ(cudaEventQuery(event), cudaSuccess) << "never recorded";
+  std::atomic<bool> free{false};
+  launch(held, [&] { free.wait(false); });
+  cudaEventRecord(event, held);
+  EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
+  cudaStreamWaitEvent(waiting, event, 0);
+  cudaEventRecord(event, idle);
+  EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess);
+  wait_a_little();
+  EXPECT_EQ(cudaStreamQuery(waiting), cudaErrorNotReady) << "the record that it saw is not reached";
+  EXPECT_EQ(cudaEventQuery(event), cudaSuccess) << "the last one is";
+  free = true;
+  free.notify_all();
+  EXPECT_EQ(cudaStreamSynchronize(waiting), cudaSuccess);
 }
 
 TEST(NcclStandIn, WrongUseIsRefused) {

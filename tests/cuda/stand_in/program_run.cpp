@@ -90,11 +90,11 @@ class Run {
     auto since = std::chrono::steady_clock::now();
     while (ended < schedule.num_ranks() && !stop) {
       const auto now = std::chrono::steady_clock::now();
-      if (progress != seen) {
+      if (progress != seen || set_up < schedule.num_ranks()) {  // a join cannot be broken off
         seen = progress;
         since = now;
       }
-      if (now - since > patience) fail("no progress");
+      if (now - since > patience) fail(kNoProgress);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (stop) {
@@ -117,6 +117,7 @@ class Run {
   std::set<Direction> directions;
   std::atomic<bool> stop{false};
   std::atomic<int64_t> progress{0};
+  std::atomic<int> set_up{0};  // ranks whose communicators are there, and connected if the program wants it
   std::atomic<int> ended{0};
   std::vector<std::unique_ptr<Rank>> ranks;
 
@@ -142,9 +143,12 @@ void Rank::wait_for(cudaEvent_t event) {
 void Rank::make_communicators() {
   for (const ncclUniqueId& id : run_.ids) {
     ncclComm_t comm = nullptr;
-    accept(ncclCommInitRankConfig(&comm, run_.schedule.num_ranks(), id, rank_, nullptr));
-    const std::lock_guard lock(mutex_);
-    comms_.push_back(comm);
+    const ncclResult_t code = ncclCommInitRankConfig(&comm, run_.schedule.num_ranks(), id, rank_, nullptr);
+    if (comm != nullptr) {
+      const std::lock_guard lock(mutex_);
+      comms_.push_back(comm);
+    }
+    accept(code);
   }
 }
 
@@ -204,6 +208,7 @@ void Rank::work() {
   try {
     make_communicators();
     if (run_.program.connected) connect();
+    ++run_.set_up;
     for (const ProgramStep& each : run_.program.ranks[static_cast<size_t>(rank_)]) {
       step(each);
       ++run_.progress;
@@ -220,6 +225,7 @@ void Rank::work() {
   } catch (const std::out_of_range&) {
     run_.fail("rank " + std::to_string(rank_) + " never receives what an action needs");
   } catch (const Stopped&) {
+    abort();  // what it made after the test's thread had looked
   }
   ++run_.ended;
 }

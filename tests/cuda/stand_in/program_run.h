@@ -8,8 +8,10 @@
 
 namespace ranklab::stand_in {
 
-// "" when it ran to its end with every message right; else what a rank met, or "no progress" after `patience_ms`
-// without any.
+constexpr const char* kNoProgress = "no progress";
+
+// "" when it ran to its end with every message right; else what a rank met, or kNoProgress after `patience_ms` without
+// any; the time that the communicators take does not count.
 std::string run_program(const Schedule& schedule, const MessageProgram& program, int patience_ms);
 
 }  // namespace ranklab::stand_in

@@ -1,6 +1,5 @@
 #include "tests/cuda/stand_in/queues.h"
 
-#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -48,52 +47,50 @@ void Stream::synchronize() const {
   changed_.wait(lock, [this, until = added_] { return done_ >= until; });
 }
 
-void Event::State::wait_for(int64_t record) {
+void Event::Record::wait() {
   std::unique_lock lock(mutex);
-  changed.wait(lock, [this, record] { return reached >= record; });
+  changed.wait(lock, [this] { return reached; });
+}
+
+std::shared_ptr<Event::Record> Event::last() const {
+  const std::lock_guard lock(mutex_);
+  return last_;
 }
 
 void Event::record(Stream& stream) {
-  int64_t number = 0;
+  const auto fresh = std::make_shared<Record>();
   {
-    const std::lock_guard lock(state_->mutex);
-    number = ++state_->recorded;
+    const std::lock_guard lock(mutex_);
+    last_ = fresh;
   }
-  stream.add([state = state_, number] {
-    const std::lock_guard lock(state->mutex);
-    if (number <= state->reached) return;  // a later record on another stream came first
-    state->reached = number;
-    state->at = std::chrono::steady_clock::now();
-    state->changed.notify_all();
+  stream.add([fresh] {
+    const std::lock_guard lock(fresh->mutex);
+    fresh->reached = true;
+    fresh->at = std::chrono::steady_clock::now();
+    fresh->changed.notify_all();
   });
 }
 
 void Event::put_in_front_of(Stream& stream) {
-  int64_t number = 0;
-  {
-    const std::lock_guard lock(state_->mutex);
-    number = state_->recorded;
-  }
-  stream.add([state = state_, number] { state->wait_for(number); });
+  if (const auto record = last()) stream.add([record] { record->wait(); });
 }
 
 bool Event::reached() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->reached >= state_->recorded;
+  const auto record = last();
+  if (!record) return true;
+  const std::lock_guard lock(record->mutex);
+  return record->reached;
 }
 
 void Event::synchronize() const {
-  int64_t number = 0;
-  {
-    const std::lock_guard lock(state_->mutex);
-    number = state_->recorded;
-  }
-  state_->wait_for(number);
+  if (const auto record = last()) record->wait();
 }
 
 std::chrono::steady_clock::time_point Event::time() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->at;
+  const auto record = last();
+  if (!record) return {};
+  const std::lock_guard lock(record->mutex);
+  return record->at;
 }
 
 }  // namespace ranklab::stand_in

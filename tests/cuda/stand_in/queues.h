@@ -44,15 +44,18 @@ class Event {
   std::chrono::steady_clock::time_point time() const;
 
  private:
-  struct State {
+  struct Record {
     std::mutex mutex;
     std::condition_variable changed;
-    int64_t recorded = 0, reached = 0;
+    bool reached = false;
     std::chrono::steady_clock::time_point at;
 
-    void wait_for(int64_t record);
+    void wait();
   };
-  std::shared_ptr<State> state_ = std::make_shared<State>();  // the queued work outlives the event
+  std::shared_ptr<Record> last() const;
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<Record> last_;  // null before the first; the queued work keeps its own, and may outlive the event
 };
 
 }  // namespace ranklab::stand_in
