@@ -2,6 +2,7 @@
 // the reason, the axis.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -162,7 +163,7 @@ TEST(Microscope, OfTwoBugsNamesTheFirst) {
 // Each goes on from a checkpoint that another layout wrote; one that was trained otherwise differs from its first
 // weight on.
 TEST(Microscope, HoldsTwoCheckpointsOfOtherLayoutsToEachOther) {
-  const std::string folder = testing::TempDir() + "parity_checkpoints";
+  const std::string folder = testing::TempDir() + "parity_checkpoints_" + std::to_string(::getpid());
   std::filesystem::remove_all(folder);
   const auto saved = [&](const char* name, const ParallelDims& dims, double lr) {
     TrainConfig config = small("fp64");

@@ -162,12 +162,12 @@ class PackedData final : public DataProvider {
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
     class Packed final : public RankData {
      public:
-      explicit Packed(std::unique_ptr<RankData> inner) : inner_(std::move(inner)) {}
+      Packed(std::unique_ptr<RankData> inner, int64_t dp_rank) : inner_(std::move(inner)), dp_rank_(dp_rank) {}
       Batch train_batch(int64_t step, int64_t microbatch) override {
         Batch batch = inner_->train_batch(step, microbatch);
         auto documents = std::make_shared<Documents>();
         for (int64_t i = 0; i < batch.tokens_BS.size(0); ++i)
-          documents->starts.push_back({0, 3 + step + microbatch, 9});
+          documents->starts.push_back({0, 2 + step + microbatch + 3 * dp_rank_, 11});
         batch.documents = documents;
         return batch;
       }
@@ -178,8 +178,9 @@ class PackedData final : public DataProvider {
 
      private:
       std::unique_ptr<RankData> inner_;
+      int64_t dp_rank_;  // another replica's documents are others
     };
-    return std::make_unique<Packed>(inner_->build_data(ctx, plan));
+    return std::make_unique<Packed>(inner_->build_data(ctx, plan), ctx.coordinate(Axis::kDp));
   }
   std::string describe() const override { return "packed"; }
 

@@ -37,6 +37,7 @@ std::string other_value(const ConfigField& field, const TrainConfig& config) {
   if (field.key == "model.window_attn_skip_freq") return "[0]*2+[1]*4";
   if (field.key == "parallel.cp_comm_type") return "a2a,p2p,a2a+p2p";
   if (field.key == "parallel.cp_sizes") return "2,4";
+  if (field.key == "memory.recompute_modules") return "mlp,moe";
   if (field.key == "train.global_batch_tokens") return "8192";  // whole sequences
   if (field.key == "train.train_samples") return "640";         // whole batches
   if (field.key.ends_with("_factors")) return "1,1.5,2.25";
