@@ -12,16 +12,13 @@ namespace {
 
 void check_modules(const TrainConfig& c) {
   if (c.recompute_granularity != "selective") return;
-  bool dense = false;
-  for (int64_t layer = 0; layer < c.model.num_layers + c.model.mtp_num_layers; ++layer)
-    dense |= !c.model.is_moe_layer(layer);
   const auto check = [](bool asked, bool there, const char* module, const char* what) {
     RANKLAB_CHECK(!asked || there, ErrorKind::kInvalidArgument, .where = "config",
                   .what = std::string("this model has no layer ") + what,
                   .got = std::string("--recompute-modules with ") + module, .want = "modules that it has",
                   .fix = std::string("take ") + module + " out");
   };
-  check(c.recompute_modules.mlp, dense, "mlp", "without experts");
+  check(c.recompute_modules.mlp, !c.model.is_moe_layer(0), "mlp", "without experts");  // dense layers come first
   check(c.recompute_modules.moe, c.model.moe.enabled(), "moe", "with experts");
 }
 
