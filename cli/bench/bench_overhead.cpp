@@ -60,21 +60,27 @@ double percent_more(const std::vector<double>& on, const std::vector<double>& of
   return 100 * (median(on) / median(off) - 1);
 }
 
+// CPU milliseconds of a step, of runs in turn without and with what is measured.
+struct Alternating {
+  std::vector<double> off, on;
+
+  Alternating(int repetitions, const TrainConfig& without, const TrainConfig& with, int warmup, int steps) {
+    for (int i = 0; i < repetitions; ++i) {
+      off.push_back(run_step_bench(without, warmup, steps, 0).cpu_ms);
+      on.push_back(run_step_bench(with, warmup, steps, 0).cpu_ms);
+    }
+  }
+};
+
 // Statistics of quantized tensors are taken in one of ten steps (and more of the first ten, which the warm-up leaves
 // out), so the mean is informative, not the median.
 nlohmann::ordered_json precision_statistics(const BenchOverheadOptions& options) {
   constexpr int kWarmup = 10, kSteps = 20;
-  const auto cpu_ms = [](int64_t interval) {
-    TrainConfig config = config_for(kTimedLayouts[0], true);
-    config.precision.recipe = "mxfp8";
-    config.precision.stats_interval = interval;
-    return run_step_bench(config, kWarmup, kSteps, 0).cpu_ms;
-  };
-  std::vector<double> off, on;
-  for (int i = 0; i < options.repetitions; ++i) {
-    off.push_back(cpu_ms(0));
-    on.push_back(cpu_ms(TrainConfig{}.precision.stats_interval));
-  }
+  TrainConfig with = config_for(kTimedLayouts[0], true);
+  with.precision.recipe = "mxfp8";
+  TrainConfig without = with;
+  without.precision.stats_interval = 0;
+  const auto [off, on] = Alternating(options.repetitions, without, with, kWarmup, kSteps);
   if (options.json)
     return {
         {"layout", kTimedLayouts[0].name}, {"recipe", "mxfp8"}, {"off_cpu_ms", median(off)}, {"on_cpu_ms", median(on)}};
@@ -96,13 +102,9 @@ void print_overhead_head(const BenchOverheadOptions& options) {
 nlohmann::ordered_json sentinel_cost(const BenchOverheadOptions& options) {
   constexpr int kWarmup = 1, kSteps = 20;
   const TimedLayout& layout = kTimedLayouts[0];
-  std::vector<double> off, on;
   TrainConfig with = config_for(layout, true);
   with.sentinels.mode = SentinelMode::kStandard;
-  for (int i = 0; i < options.repetitions; ++i) {
-    off.push_back(run_step_bench(config_for(layout, true), kWarmup, kSteps, 0).cpu_ms);
-    on.push_back(run_step_bench(with, kWarmup, kSteps, 0).cpu_ms);
-  }
+  const auto [off, on] = Alternating(options.repetitions, config_for(layout, true), with, kWarmup, kSteps);
   if (options.json) return {{"layout", layout.name}, {"off_cpu_ms", median(off)}, {"on_cpu_ms", median(on)}};
   std::printf(
       "sentinels, --sentinel-mode standard (%s, means of %d steps): %.2f CPU ms/step without, %.2f with, %+.1f%%\n",
@@ -115,13 +117,9 @@ nlohmann::ordered_json sentinel_cost(const BenchOverheadOptions& options) {
 nlohmann::ordered_json watch_cost(const BenchOverheadOptions& options) {
   constexpr int kWarmup = 2, kInterval = 50;
   const TimedLayout& layout = kTimedLayouts[1];
-  std::vector<double> off, on;
   TrainConfig with = config_for(layout, true);
   with.sentinels.parity_interval = 1;
-  for (int i = 0; i < options.repetitions; ++i) {
-    off.push_back(run_step_bench(config_for(layout, true), kWarmup, options.steps, 0).cpu_ms);
-    on.push_back(run_step_bench(with, kWarmup, options.steps, 0).cpu_ms);
-  }
+  const auto [off, on] = Alternating(options.repetitions, config_for(layout, true), with, kWarmup, options.steps);
   const double percent = percent_more(on, off) / kInterval;
   if (options.json)
     return {{"layout", layout.name},

@@ -28,6 +28,9 @@ struct Mode {
   int peer_processes;
 };
 
+const std::string kExperts = "--world-size 8 --tp 1 --ep 8 --num-experts 8 --moe-router-topk 2 --moe-router-norm-topk";
+constexpr const char* kPeerExperts = "--mode moe --experts 8 --topk 2 --heads 8";
+
 // Ranks in a pipeline or ZeRO group have no tensor-parallel peers: ranklab's own defaults would add some.
 const std::vector<Mode>& all_modes() {
   static const std::vector<Mode> kModes = {
@@ -44,12 +47,8 @@ const std::vector<Mode>& all_modes() {
        "--mode pp --chunks 2 --schedule Interleaved1F1B --microbatches 8 --heads 8", 4},
       {"3d", "--world-size 8 --dp 2 --tp 2 --pp 2 --no-sp --pipeline-schedule 1f1b --num-microbatches 8",
        "--mode 3d --tp 2 --pp 2 --microbatches 8 --heads 8", 8},
-      {"ep8", "--world-size 8 --tp 1 --ep 8 --num-experts 8 --moe-router-topk 2 --moe-router-norm-topk",
-       "--mode moe --experts 8 --topk 2 --heads 8", 8},
-      {"ep8-recompute",
-       "--world-size 8 --tp 1 --ep 8 --num-experts 8 --moe-router-topk 2 --moe-router-norm-topk "
-       "--recompute-granularity selective --recompute-modules moe",
-       "--mode moe --experts 8 --topk 2 --heads 8", 8},
+      {"ep8", kExperts, kPeerExperts, 8},
+      {"ep8-recompute", kExperts + " --recompute-granularity selective --recompute-modules moe", kPeerExperts, 8},
   };
   return kModes;
 }
@@ -144,7 +143,7 @@ void print_against_one_rank(const std::vector<TrainRow>& rows) {
   if (one == nullptr) return;
   std::vector<std::string> shares;
   for (const TrainRow& row : rows) {
-    const bool same_model = row.mode.find("ep") == std::string::npos;  // experts do other work
+    const bool same_model = find_mode(row.mode).peer != kPeerExperts;  // experts do other work
     if (row.side == "ranklab" && &row != one && same_model)
       shares.push_back(
           strprintf("%s %.0f%%", row.mode.c_str(), 100 * median(row.tokens_per_s) / median(one->tokens_per_s)));

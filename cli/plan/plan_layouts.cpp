@@ -22,9 +22,8 @@ LayoutDetails LayoutPlanner::details_of(const TrainConfig& config) {
   const RunPlan plan = resolve(config);
   const StepRecord record = training_functions().record_step(plan);
   const StepTime time = time_of(record);
-  double pass_s = 0;
-  for (const RankRecord& rank : record.ranks) pass_s += static_cast<double>(rank.pass_ns) * 1e-9;
-  return {time, mfu(plan, time.total_ns), framework_memory(plan, record).on_device(), pass_s};
+  return {time, mfu(plan, time.total_ns), framework_memory(plan, record).on_device(),
+          static_cast<double>(record.pass_ns()) * 1e-9};
 }
 
 PlannedLayout LayoutPlanner::plan(const LayoutChoice& choice) const {

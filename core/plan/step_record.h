@@ -47,6 +47,7 @@ struct StepRecord {
 
   const RankRecord& of_pipeline_rank(int pp_rank) const;
   const RankRecord& fullest() const;  // the rank with the highest peak
+  int64_t pass_ns() const;            // of a microbatch in all stages together
 };
 
 }  // namespace ranklab

@@ -1,9 +1,7 @@
 #include "backends/cuda/rendezvous.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <functional>
@@ -13,6 +11,7 @@
 #include "backends/cuda/heartbeat.h"
 #include "core/base/error.h"
 #include "core/sim/aten.h"
+#include "tests/cuda/free_port.h"
 
 namespace ranklab {
 namespace {
@@ -20,18 +19,6 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-int free_port() {
-  const int handle = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  bind(handle, reinterpret_cast<sockaddr*>(&address), size);
-  getsockname(handle, reinterpret_cast<sockaddr*>(&address), &size);
-  close(handle);
-  return ntohs(address.sin_port);
-}
 
 // Runs the body as two ranks, each with its rendezvous; returns what each threw ("" for nothing).
 std::vector<std::string> run_pair(const std::function<void(int rank, Rendezvous&)>& body, milliseconds timeout) {

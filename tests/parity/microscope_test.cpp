@@ -272,8 +272,13 @@ TEST(ParityMemory, IsAboutWhatARecordKeeps) {
   }
 }
 
-// In forward, and of gradients.
-std::pair<double, double> farthest(const ParityComparison& result) {
+// How far a step with its sums in another order is from one in the usual order, of which nothing is wrong: in forward,
+// and of gradients.
+std::pair<double, double> moved_by(const SumOrder& order, const TrainConfig& config) {
+  const ParityReference reference(record_run(config, world_of, {.steps = 1}), {});
+  const ParityComparison result = compare(record_run(config, world_of, {.steps = 1, .order = order}), reference);
+  EXPECT_EQ(result.first_wrong(), nullptr);
+  EXPECT_TRUE(result.not_compared.empty());
   double forward = 0, grads = 0;
   for (const TensorVerdict& one : result.verdicts) {
     if (one.key.phase == ParityPhase::kForward) forward = std::max(forward, one.worst.eps);
@@ -287,26 +292,14 @@ TEST(RecordRun, InReverseAddsInAnotherOrder) {
   TrainConfig config = small();
   config.num_microbatches = 3;
   config.global_batch_size = 6;
-  config = on_one_rank(config);
-  const ParityReference reference(record_run(config, world_of, {.steps = 1}), {});
-  const ParityComparison result =
-      compare(record_run(config, world_of, {.steps = 1, .order = {.reversed = true}}), reference);
-  EXPECT_EQ(result.first_wrong(), nullptr);
-  EXPECT_TRUE(result.not_compared.empty());
-  const auto [forward, grads] = farthest(result);
+  const auto [forward, grads] = moved_by({.reversed = true}, on_one_rank(config));
   EXPECT_EQ(forward, 0);
   EXPECT_GT(grads, 0);
 }
 
 // Products in two halves are the same training: forward and gradients are rounded in another order.
 TEST(RecordRun, InHalvesAddsInAnotherOrder) {
-  TrainConfig config = on_one_rank(small());
-  const ParityReference reference(record_run(config, world_of, {.steps = 1}), {});
-  const ParityComparison result =
-      compare(record_run(config, world_of, {.steps = 1, .order = {.split = true}}), reference);
-  EXPECT_EQ(result.first_wrong(), nullptr);
-  EXPECT_TRUE(result.not_compared.empty());
-  const auto [forward, grads] = farthest(result);
+  const auto [forward, grads] = moved_by({.split = true}, on_one_rank(small()));
   EXPECT_GT(forward, 0);
   EXPECT_GT(grads, 0);
   EXPECT_FALSE(products_are_split) << "the step is over";

@@ -1,7 +1,5 @@
 #include "tests/cuda/stand_in/world.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <map>
@@ -9,22 +7,11 @@
 
 #include "backends/cuda/backend_row.h"
 #include "backends/cuda/cuda_world.h"
+#include "tests/cuda/free_port.h"
 #include "tests/cuda/stand_in/host_tensors.h"
 
 namespace ranklab::stand_in {
 namespace {
-
-int free_port() {
-  const int handle = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  bind(handle, reinterpret_cast<sockaddr*>(&address), size);
-  getsockname(handle, reinterpret_cast<sockaddr*>(&address), &size);
-  close(handle);
-  return ntohs(address.sin_port);
-}
 
 // A rank keeps its connection to a store for good and counts the worlds there: so worlds of one size share a store, and
 // those of another have theirs.
