@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "backends/cpu_sim/thread_world.h"
-#include "core/runtime/checkpoint_manager.h"
+#include "core/runtime/checkpoint/manager.h"
 #include "examples/bring_your_own.h"
 #include "examples/example_args.h"
 #include "examples/example_hooks.h"

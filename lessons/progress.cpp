@@ -7,7 +7,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/system.h"
 
 namespace ranklab::lesson {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <mutex>
 
-#include "backends/cpu_sim/group_transport.h"
+#include "backends/cpu_sim/transport/group_transport.h"
 
 namespace ranklab::cpu_sim {
 

@@ -1,7 +1,7 @@
 // The kernels of kernels/ behind core's interface, on the current stream of the current device. Thread rule: as
 // device_kernels.h.
 #pragma once
-#include "core/nn/device_kernels.h"
+#include "core/nn/kernels/device_kernels.h"
 
 namespace ranklab {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "backends/cuda/operand_kernels.h"
-#include "backends/cuda/quantize_kernels.h"
+#include "backends/cuda/kernels/operand_kernels.h"
+#include "backends/cuda/kernels/quantize_kernels.h"
 #include "core/base/error.h"
 
 namespace ranklab {

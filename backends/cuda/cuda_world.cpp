@@ -16,8 +16,8 @@
 
 #include "backends/cuda/backend_row.h"
 #include "backends/cuda/gpu_choice.h"
-#include "backends/cuda/nccl_communicator.h"
-#include "backends/cuda/rendezvous.h"
+#include "backends/cuda/nccl/nccl_communicator.h"
+#include "backends/cuda/nccl/rendezvous.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/text.h"

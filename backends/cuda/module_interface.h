@@ -3,7 +3,7 @@
 #pragma once
 #include "backends/cuda/cuda_backend.h"
 #include "core/comm/device_queues.h"
-#include "core/nn/device_kernels.h"
+#include "core/nn/kernels/device_kernels.h"
 #include "core/precision/device_rounding.h"
 
 namespace ranklab {

@@ -19,7 +19,7 @@
 #include "core/nn/router.h"
 #include "core/parallel/expert/dispatcher.h"
 #include "core/sim/aten.h"
-#include "viz/model/traffic_matrix.h"
+#include "viz/model/tables/traffic_matrix.h"
 
 namespace ranklab {
 namespace {

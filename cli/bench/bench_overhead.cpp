@@ -10,7 +10,7 @@
 #include "cli/bench/bench_step.h"
 #include "cli/common/json_output.h"
 #include "cli/world/make_world.h"
-#include "core/base/median.h"
+#include "core/base/numbers/median.h"
 #include "core/runtime/engine.h"
 
 namespace ranklab {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/common/json_output.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/base/text.h"
 #include "core/precision/quantize.h"
 #include "core/precision/recipe.h"

@@ -11,7 +11,7 @@
 #include "cli/bench/bench_process.h"
 #include "cli/common/json_output.h"
 #include "core/base/error.h"
-#include "core/base/median.h"
+#include "core/base/numbers/median.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/nn/gemm.h"

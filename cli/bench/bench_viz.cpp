@@ -15,12 +15,12 @@
 #include "core/trace/chrome_reader.h"
 #include "core/trace/chrome_writer.h"
 #include "viz/app/window.h"
-#include "viz/model/bubbles.h"
 #include "viz/model/critical_path.h"
-#include "viz/model/generated_trace.h"
 #include "viz/model/level_of_detail.h"
-#include "viz/model/load_trace.h"
-#include "viz/model/traffic_matrix.h"
+#include "viz/model/store/generated_trace.h"
+#include "viz/model/store/load_trace.h"
+#include "viz/model/tables/bubbles.h"
+#include "viz/model/tables/traffic_matrix.h"
 
 namespace ranklab {
 namespace {

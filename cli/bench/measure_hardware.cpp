@@ -9,9 +9,9 @@
 
 #include "backends/cpu_sim/thread_world.h"
 #include "cli/bench/device_timer.h"
-#include "core/nn/block_attention.h"
+#include "core/nn/attention/block_attention.h"
+#include "core/nn/attention/softmax_attention.h"
 #include "core/nn/gemm.h"
-#include "core/nn/softmax_attention.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 

@@ -12,13 +12,13 @@
 #include "cli/common/json_output.h"
 #include "cli/model/saved_model.h"
 #include "core/base/error.h"
-#include "core/base/output_file.h"
+#include "core/base/files/output_file.h"
 #include "core/base/text.h"
 #include "core/checkpoint/element_convert.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/checkpoint/tensor_files.h"
 #include "core/checkpoint/tensor_source.h"
-#include "core/config/config_fields.h"
+#include "core/config/settings/fields.h"
 
 namespace ranklab {
 namespace {

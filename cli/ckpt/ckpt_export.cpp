@@ -10,7 +10,7 @@
 #include "cli/model/saved_model.h"
 #include "cli/model/saved_tokenizer.h"
 #include "core/base/text.h"
-#include "core/checkpoint/hf_export.h"
+#include "core/checkpoint/hf/export.h"
 
 namespace ranklab {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/checkpoint_diff.h"
 #include "core/checkpoint/run_folder.h"
-#include "core/runtime/checkpoint_settings.h"
+#include "core/runtime/checkpoint/settings.h"
 
 namespace ranklab {
 namespace {

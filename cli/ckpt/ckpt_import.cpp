@@ -11,7 +11,7 @@
 #include "cli/model/saved_model.h"
 #include "cli/model/saved_tokenizer.h"
 #include "core/base/text.h"
-#include "core/checkpoint/hf_import.h"
+#include "core/checkpoint/hf/import.h"
 
 namespace ranklab {
 namespace {

@@ -20,7 +20,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
-#include "core/runtime/checkpoint_settings.h"
+#include "core/runtime/checkpoint/settings.h"
 
 namespace ranklab {
 namespace {

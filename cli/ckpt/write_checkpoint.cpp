@@ -6,10 +6,10 @@
 
 #include "cli/ckpt/new_run_folder.h"
 #include "cli/model/saved_model.h"
-#include "core/base/atomic_file.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/text.h"
 #include "core/checkpoint/tensor_files.h"
-#include "core/config/config_fields.h"
+#include "core/config/settings/fields.h"
 
 namespace ranklab {
 namespace {

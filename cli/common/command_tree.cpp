@@ -4,7 +4,7 @@
 #include <set>
 
 #include "cli/common/command_line.h"
-#include "core/config/config_fields.h"
+#include "core/config/settings/fields.h"
 #include "core/pipeline/schedules.h"
 #include "core/precision/recipe.h"
 #include "core/sim/hardware_profile.h"

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "cli/common/command_module.h"
-#include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/output_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/output_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "viz/model/drawing.h"
+#include "viz/model/svg/drawing.h"
 
 namespace ranklab {
 

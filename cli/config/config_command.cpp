@@ -9,9 +9,9 @@
 #include "cli/common/pipeline_text.h"
 #include "cli/config/config_options.h"
 #include "cli/config/settings_json.h"
-#include "core/config/config_fields.h"
-#include "core/config/config_schema.h"
-#include "core/config/config_toml.h"
+#include "core/config/settings/fields.h"
+#include "core/config/settings/schema.h"
+#include "core/config/settings/toml.h"
 
 namespace ranklab {
 namespace {

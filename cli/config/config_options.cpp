@@ -12,9 +12,9 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
-#include "core/config/config_fields.h"
-#include "core/config/config_toml.h"
 #include "core/config/idle_settings.h"
+#include "core/config/settings/fields.h"
+#include "core/config/settings/toml.h"
 
 namespace ranklab {
 

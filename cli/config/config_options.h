@@ -1,11 +1,11 @@
-// The settings table (core/config/config_fields.h) as command-line options, with the other sources of settings:
-// --config FILE, the environment and --set (core/config/config_sources.h defines their precedence).
+// The settings table (core/config/settings/fields.h) as command-line options, with the other sources of settings:
+// --config FILE, the environment and --set (core/config/settings/sources.h defines their precedence).
 #pragma once
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/config/config_sources.h"
+#include "core/config/settings/sources.h"
 
 namespace ranklab {
 

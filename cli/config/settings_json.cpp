@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/config/config_fields.h"
+#include "core/config/settings/fields.h"
 
 namespace ranklab {
 

@@ -10,11 +10,11 @@
 #include "cli/common/json_output.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/runtime/checkpoint_choice.h"
+#include "core/runtime/checkpoint/choice.h"
 #include "core/runtime/data_identity.h"
 #include "core/runtime/document_data.h"
-#include "core/runtime/generate.h"
-#include "core/runtime/text_codec.h"
+#include "core/runtime/text/generate.h"
+#include "core/runtime/text/text_codec.h"
 #include "core/runtime/training_data.h"
 
 namespace ranklab {

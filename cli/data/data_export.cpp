@@ -6,7 +6,7 @@
 
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
-#include "core/base/output_file.h"
+#include "core/base/files/output_file.h"
 #include "core/data/megatron_output.h"
 
 namespace ranklab {

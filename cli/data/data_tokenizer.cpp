@@ -11,7 +11,7 @@
 #include "cli/common/json_output.h"
 #include "cli/data/train_tokenizer.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/data/corpus.h"

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "cli/doctor/doctor_checks.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/system.h"
 
 namespace ranklab {

@@ -5,7 +5,7 @@
 
 #include "backends/cuda/cuda_backend.h"
 #include "cli/doctor/doctor_checks.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 

@@ -13,7 +13,7 @@
 #include "cli/eval/eval_output.h"
 #include "cli/generate/saved_run.h"
 #include "core/base/error.h"
-#include "core/runtime/score_tokens.h"
+#include "core/runtime/text/score_tokens.h"
 
 namespace ranklab {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/text.h"
 #include "core/data/token_shard.h"
 

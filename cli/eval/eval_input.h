@@ -6,7 +6,7 @@
 
 #include "cli/eval/eval_tasks.h"
 #include "cli/eval/eval_tokenizer.h"
-#include "core/runtime/score_tokens.h"
+#include "core/runtime/text/score_tokens.h"
 
 namespace ranklab {
 

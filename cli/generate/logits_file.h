@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/runtime/run_scorer.h"
+#include "core/runtime/text/run_scorer.h"
 
 namespace ranklab {
 

@@ -12,8 +12,8 @@
 #include "core/comm/process_env.h"
 #include "core/comm/rank_context.h"
 #include "core/nn/initial_values.h"
-#include "core/runtime/load_weights.h"
-#include "core/runtime/memory_check.h"
+#include "core/runtime/checkpoint/load_weights.h"
+#include "core/runtime/memory/check.h"
 
 namespace ranklab {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <sstream>
 
-#include "backends/cpu_sim/socket.h"
+#include "backends/cpu_sim/transport/socket.h"
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
 #include "cli/config/config_options.h"
@@ -18,8 +18,8 @@
 #include "core/base/process_limit.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
-#include "core/runtime/memory_check.h"
-#include "core/runtime/run_log.h"
+#include "core/runtime/memory/check.h"
+#include "core/runtime/record/run_log.h"
 
 namespace ranklab {
 namespace {

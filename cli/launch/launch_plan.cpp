@@ -8,11 +8,11 @@
 #include <sstream>
 #include <thread>
 
-#include "backends/cpu_sim/handshake.h"
+#include "backends/cpu_sim/transport/handshake.h"
 #include "cli/world/make_world.h"
 #include "cli/world/run_token.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {

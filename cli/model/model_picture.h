@@ -1,4 +1,4 @@
-// What `ranklab model info --out` draws (viz/model/model_drawing.h). Thread rule: main thread.
+// What `ranklab model info --out` draws (viz/model/svg/model_drawing.h). Thread rule: main thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "cli/model/weight_histograms.h"
 #include "core/config/train_config.h"
 #include "core/plan/category_bytes.h"
-#include "viz/model/model_drawing.h"
+#include "viz/model/svg/model_drawing.h"
 
 namespace ranklab {
 

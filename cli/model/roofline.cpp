@@ -91,7 +91,7 @@ class Sum {
   }
 
   // Of a query and a key in a head: scores and values. Decoding with latent attention multiplies the compressed vectors
-  // themselves (core/nn/decode_attention.h).
+  // themselves (core/nn/attention/decode_attention.h).
   int64_t width_of_pair() const {
     const MlaConfig& mla = model_.mla;
     if (!mla.enabled()) return 2 * model_.head_dim();

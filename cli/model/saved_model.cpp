@@ -4,10 +4,10 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/checkpoint/hf_import.h"
+#include "core/checkpoint/hf/import.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/checkpoint/tensor_source.h"
-#include "core/config/config_fields.h"
+#include "core/config/settings/fields.h"
 
 namespace ranklab {
 namespace {

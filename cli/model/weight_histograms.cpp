@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/histogram_axis.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/histogram_axis.h"
+#include "core/base/numbers/philox.h"
 #include "core/base/text.h"
 #include "core/checkpoint/tensor_stats.h"
 #include "core/spec/module_table.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/common/style.h"
-#include "core/base/value_spread.h"
+#include "core/base/numbers/value_spread.h"
 #include "core/checkpoint/tensor_source.h"
 #include "core/config/train_config.h"
 

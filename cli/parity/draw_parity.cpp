@@ -2,8 +2,8 @@
 #include <string>
 
 #include "viz/html/parity/parity_page.h"
-#include "viz/model/parity_file.h"
-#include "viz/model/parity_svg.h"
+#include "viz/model/parity/parity_file.h"
+#include "viz/model/parity/parity_svg.h"
 
 extern "C" void ranklab_draw_parity(const ranklab::viz::ParityMap& map, const std::string& path, std::string& file) {
   file = path.ends_with(".svg")    ? ranklab::viz::parity_svg(map)

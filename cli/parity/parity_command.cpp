@@ -22,16 +22,16 @@
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/config/config_fields.h"
-#include "core/config/config_flags.h"
 #include "core/config/one_rank.h"
 #include "core/config/requirements.h"
+#include "core/config/settings/fields.h"
+#include "core/config/settings/flags.h"
 #include "core/parity/every_layout.h"
 #include "core/parity/microscope.h"
 #include "core/parity/parity_memory.h"
 #include "core/parity/read_dumps.h"
 #include "core/parity/smaller_layouts.h"
-#include "core/runtime/memory_check.h"
+#include "core/runtime/memory/check.h"
 
 namespace ranklab {
 namespace {

@@ -6,9 +6,9 @@
 #include "cli/common/command_module.h"
 #include "cli/parity/parity_table.h"
 #include "cli/parity/parity_text.h"
-#include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/output_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/output_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/parity/microscope.h"
-#include "viz/model/parity_map.h"
+#include "viz/model/parity/parity_map.h"
 
 namespace ranklab {
 

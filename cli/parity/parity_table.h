@@ -1,7 +1,7 @@
 // A parity result as the plain table that pictures are made of. Cost: one row a tensor. Thread rule: pure.
 #pragma once
 #include "core/parity/microscope.h"
-#include "viz/model/parity_map.h"
+#include "viz/model/parity/parity_map.h"
 
 namespace ranklab {
 

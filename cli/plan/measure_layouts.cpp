@@ -11,7 +11,7 @@
 #include "core/config/requirements.h"
 #include "core/runtime/components.h"
 #include "core/runtime/engine.h"
-#include "core/runtime/memory_check.h"
+#include "core/runtime/memory/check.h"
 
 namespace ranklab {
 namespace {

@@ -1,10 +1,10 @@
-// The search of core/plan/layout_search.h with plans of the training code: of `plan search` and `train --layout auto`.
-// Thread rule: main thread.
+// The search of core/plan/search/layout_search.h with plans of the training code: of `plan search` and `train --layout
+// auto`. Thread rule: main thread.
 #pragma once
 #include <string>
 #include <vector>
 
-#include "core/plan/layout_search.h"
+#include "core/plan/search/layout_search.h"
 #include "core/plan/step_time.h"
 
 namespace ranklab {

@@ -6,7 +6,7 @@
 
 #include "cli/common/style.h"
 #include "core/config/train_config.h"
-#include "core/runtime/memory_measure.h"
+#include "core/runtime/memory/measure.h"
 
 namespace ranklab {
 

@@ -11,12 +11,12 @@
 #include "cli/common/table.h"
 #include "cli/plan/measure_layouts.h"
 #include "cli/plan/plan_layouts.h"
-#include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/output_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/output_file.h"
 #include "core/base/text.h"
-#include "core/config/config_fields.h"
-#include "viz/model/front_drawing.h"
+#include "core/config/settings/fields.h"
+#include "viz/model/svg/front_drawing.h"
 
 namespace ranklab {
 namespace {

@@ -15,8 +15,8 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/plan/framework_memory.h"
-#include "core/plan/measured_runs.h"
-#include "core/plan/plan_band.h"
+#include "core/plan/measured/measured_runs.h"
+#include "core/plan/measured/plan_band.h"
 #include "core/plan/step_time.h"
 
 namespace ranklab {
@@ -92,7 +92,8 @@ std::string flags_of(const MeasuredRun& run) {
   return text;
 }
 
-// The mean of the two in the middle of an even count, since groups are small (core/base/median.h takes the upper one).
+// The mean of the two in the middle of an even count, since groups are small (core/base/numbers/median.h takes the
+// upper one).
 double middle(std::vector<double> values) {
   std::ranges::sort(values);
   const size_t n = values.size();

@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/plan/layout_search.h"
+#include "core/plan/search/layout_search.h"
 
 namespace ranklab {
 

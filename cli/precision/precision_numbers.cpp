@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/philox.h"
+#include "core/base/files/input_file.h"
+#include "core/base/numbers/philox.h"
 #include "core/base/text.h"
 #include "core/checkpoint/safetensors.h"
 

@@ -9,9 +9,9 @@
 #include "cli/common/command_module.h"
 #include "cli/common/json_output.h"
 #include "cli/report/report_json.h"
-#include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/output_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/output_file.h"
 #include "core/base/text.h"
 #include "viz/html/report/report_page.h"
 

@@ -12,7 +12,7 @@
 #include "cli/schedule/schedule_json.h"
 #include "cli/schedule/schedule_text.h"
 #include "core/base/error.h"
-#include "core/base/output_file.h"
+#include "core/base/files/output_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {

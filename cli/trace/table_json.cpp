@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "viz/model/selection.h"
+#include "viz/model/store/selection.h"
 
 namespace ranklab {
 

@@ -2,9 +2,9 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
-#include "viz/model/bubbles.h"
-#include "viz/model/expert_load.h"
 #include "viz/model/insights/insight.h"
+#include "viz/model/tables/bubbles.h"
+#include "viz/model/tables/expert_load.h"
 
 namespace ranklab {
 

@@ -8,9 +8,9 @@
 #include "cli/common/json_output.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "viz/model/load_trace.h"
-#include "viz/model/op_table.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/load_trace.h"
+#include "viz/model/store/time_text.h"
+#include "viz/model/tables/op_table.h"
 #include "viz/model/trace_diff.h"
 
 namespace ranklab {

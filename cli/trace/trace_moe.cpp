@@ -9,8 +9,8 @@
 #include "cli/trace/table_json.h"
 #include "cli/trace/trace_traffic.h"
 #include "core/base/error.h"
-#include "viz/model/expert_load.h"
-#include "viz/model/traffic_text.h"
+#include "viz/model/tables/expert_load.h"
+#include "viz/model/tables/traffic_text.h"
 
 namespace ranklab {
 namespace {

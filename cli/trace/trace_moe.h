@@ -1,7 +1,7 @@
 // `ranklab trace stats FILE --moe [--json]`: how evenly the experts of a mixture were used, and the token traffic
 // between ranks. Thread rule: one thread.
 #pragma once
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
 
 namespace ranklab {
 

@@ -11,16 +11,16 @@
 #include "cli/trace/trace_traffic.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "viz/model/bubbles.h"
 #include "viz/model/critical_path.h"
 #include "viz/model/insights/insight.h"
-#include "viz/model/load_trace.h"
-#include "viz/model/memory_table.h"
-#include "viz/model/op_table.h"
+#include "viz/model/store/load_trace.h"
+#include "viz/model/store/time_text.h"
+#include "viz/model/tables/bubbles.h"
+#include "viz/model/tables/memory_table.h"
+#include "viz/model/tables/op_table.h"
+#include "viz/model/tables/traffic_text.h"
+#include "viz/model/tables/type_table.h"
 #include "viz/model/text_timeline.h"
-#include "viz/model/time_text.h"
-#include "viz/model/traffic_text.h"
-#include "viz/model/type_table.h"
 
 namespace ranklab {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "viz/model/traffic_text.h"
+#include "viz/model/tables/traffic_text.h"
 
 namespace ranklab {
 namespace {

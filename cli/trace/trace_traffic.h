@@ -2,7 +2,7 @@
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
-#include "viz/model/traffic_matrix.h"
+#include "viz/model/tables/traffic_matrix.h"
 
 namespace ranklab {
 

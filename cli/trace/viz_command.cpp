@@ -8,7 +8,7 @@
 #include "cli/common/command_module.h"
 #include "cli/common/style.h"
 #include "core/base/error.h"
-#include "core/base/output_file.h"
+#include "core/base/files/output_file.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/live/live_client.h"

@@ -11,7 +11,7 @@
 #include "core/checkpoint/manifest.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/comm/process_env.h"
-#include "core/config/config_fields.h"
+#include "core/config/settings/fields.h"
 
 namespace ranklab {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/runtime/hooks.h"
-#include "core/runtime/lost_outputs.h"
+#include "core/runtime/observe/lost_outputs.h"
 
 namespace ranklab {
 

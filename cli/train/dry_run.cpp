@@ -14,7 +14,7 @@
 #include "cli/training_module.h"
 #include "core/base/text.h"
 #include "core/plan/axis_traffic.h"
-#include "core/plan/plan_band.h"
+#include "core/plan/measured/plan_band.h"
 #include "core/plan/step_time.h"
 
 namespace ranklab {

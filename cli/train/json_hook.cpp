@@ -8,7 +8,7 @@
 #include "cli/common/json_output.h"
 #include "cli/common/stdout_text.h"
 #include "core/base/error.h"
-#include "core/runtime/run_log.h"
+#include "core/runtime/record/run_log.h"
 
 namespace ranklab {
 namespace {

@@ -9,15 +9,15 @@
 
 #include "cli/common/pipeline_text.h"
 #include "cli/common/typed_program.h"
-#include "core/base/atomic_file.h"
-#include "core/base/input_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/shell_quote.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/comm/process_env.h"
-#include "core/config/config_fields.h"
-#include "core/runtime/run_log.h"
+#include "core/config/settings/fields.h"
+#include "core/runtime/record/run_log.h"
 
 namespace ranklab {
 namespace {

@@ -13,7 +13,7 @@
 #include "cli/training_module.h"
 #include "cli/world/adopt_world.h"
 #include "core/base/error.h"
-#include "core/config/config_toml.h"
+#include "core/config/settings/toml.h"
 
 namespace ranklab {
 namespace {

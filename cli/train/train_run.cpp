@@ -18,10 +18,10 @@
 #include "core/parity/watch.h"
 #include "core/parity/watch_layer.h"
 #include "core/runtime/engine.h"
-#include "core/runtime/memory_check.h"
-#include "core/runtime/run_log.h"
-#include "core/runtime/tensorboard.h"
-#include "core/runtime/torch_profile.h"
+#include "core/runtime/memory/check.h"
+#include "core/runtime/record/run_log.h"
+#include "core/runtime/record/tensorboard.h"
+#include "core/runtime/record/torch_profile.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {

@@ -13,8 +13,8 @@
 #include "core/live/live_feed.h"
 #include "core/live/stepper.h"
 #include "core/runtime/hooks.h"
-#include "core/runtime/lost_outputs.h"
-#include "core/runtime/trace_file.h"
+#include "core/runtime/observe/lost_outputs.h"
+#include "core/runtime/record/trace_file.h"
 
 namespace ranklab {
 

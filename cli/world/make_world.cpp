@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "backends/cpu_sim/process_world.h"
+#include "backends/cpu_sim/processes/process_world.h"
 #include "backends/cpu_sim/thread_world.h"
 #include "backends/cuda/backend_row.h"
 #include "backends/cuda/cuda_backend.h"

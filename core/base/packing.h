@@ -1,7 +1,8 @@
 // Values as bytes for a socket: frames of a 16-byte header (magic, type, length) and a payload of packed little-endian
 // values. Input is untrusted: the length is checked against a cap before anything is allocated, every value against
-// what is left of its frame. Two protocols use it, each with its own magic: rank processes (backends/cpu_sim/frame.h)
-// and viewers (core/live/live_message.h). Thread rule: values; one reader per connection.
+// what is left of its frame. Two protocols use it, each with its own magic: rank processes
+// (backends/cpu_sim/transport/frame.h) and viewers (core/live/live_message.h). Thread rule: values; one reader per
+// connection.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 
 namespace ranklab {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/base/checksum.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {

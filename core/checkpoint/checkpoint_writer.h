@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "core/base/file_calls.h"
+#include "core/base/files/file_calls.h"
 #include "core/checkpoint/manifest.h"
 
 namespace ranklab {

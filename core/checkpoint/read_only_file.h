@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 
 namespace ranklab {
 

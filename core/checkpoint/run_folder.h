@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/file_calls.h"
+#include "core/base/files/file_calls.h"
 
 namespace ranklab {
 

@@ -1,9 +1,9 @@
 // Tensors in a file, data only: safetensors (safetensors_header.h), readable by any framework, with checksums of our
-// own (integrity.h). A file appears whole or not at all, even if the power fails (core/base/atomic_file.h). The reader
-// refuses anything that is not exactly the format, and checks each chunk before it returns its bytes. Cost: writing
-// hashes the bytes once and makes no second copy of them (safetensors_stream.h holds one tensor); reading holds the
-// header, and a chunk where less than a chunk is requested. Thread rule: const calls from any thread; a path has one
-// writer.
+// own (integrity.h). A file appears whole or not at all, even if the power fails (core/base/files/atomic_file.h). The
+// reader refuses anything that is not exactly the format, and checks each chunk before it returns its bytes. Cost:
+// writing hashes the bytes once and makes no second copy of them (safetensors_stream.h holds one tensor); reading holds
+// the header, and a chunk where less than a chunk is requested. Thread rule: const calls from any thread; a path has
+// one writer.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/atomic_file.h"
+#include "core/base/files/atomic_file.h"
 #include "core/checkpoint/integrity.h"
 #include "core/checkpoint/read_only_file.h"
 #include "core/checkpoint/safetensors_header.h"

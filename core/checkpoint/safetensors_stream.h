@@ -1,7 +1,8 @@
 // A safetensors file whose tensors are added one after the other, in any order, so that a model may be larger than
 // memory: each is hashed and written at its offset as it arrives, and the header, whose length follows from names and
-// shapes, is written last. The file gets its name when it is complete (core/base/atomic_file.h), so a crash leaves the
-// old file or none. Cost: each byte is hashed and written once; the header in memory. Thread rule: one thread.
+// shapes, is written last. The file gets its name when it is complete (core/base/files/atomic_file.h), so a crash
+// leaves the old file or none. Cost: each byte is hashed and written once; the header in memory. Thread rule: one
+// thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,10 @@
 // Summary statistics of a tensor's elements: enough to spot weights that are dead, exploded or not numbers
-// (core/base/value_spread.h). Cost: besides the bytes some hundred kilobytes. Thread rule: pure.
+// (core/base/numbers/value_spread.h). Cost: besides the bytes some hundred kilobytes. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <span>
 
-#include "core/base/value_spread.h"
+#include "core/base/numbers/value_spread.h"
 #include "core/checkpoint/tensor_source.h"
 
 namespace ranklab {

@@ -1,7 +1,7 @@
 #include "core/config/batch_choice.h"
 
 #include "core/base/error.h"
-#include "core/config/config_sources.h"
+#include "core/config/settings/sources.h"
 
 namespace ranklab {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/config/config_flags.h"
-#include "core/config/config_sources.h"
+#include "core/config/settings/flags.h"
+#include "core/config/settings/sources.h"
 
 namespace ranklab {
 namespace {

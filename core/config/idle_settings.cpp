@@ -2,10 +2,10 @@
 
 #include <functional>
 
-#include "core/config/config_fields.h"
-#include "core/config/config_sources.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/lr_choice.h"
+#include "core/config/settings/fields.h"
+#include "core/config/settings/sources.h"
 #include "core/precision/precision_policy.h"
 #include "core/spec/presets.h"
 

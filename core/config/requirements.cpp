@@ -2,8 +2,8 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/config/config_fields.h"
 #include "core/config/device_choice.h"
+#include "core/config/settings/fields.h"
 
 namespace ranklab {
 namespace {

@@ -1,4 +1,4 @@
-// One training run as numbers and names: filled from a preset and flags (config_fields.h), checked once by resolve()
+// One training run as numbers and names: filled from a preset and flags (settings/fields.h), checked once by resolve()
 // and immutable after that. Flag names are Megatron-LM's. Torch-free.
 #pragma once
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "core/comm/backend.h"
 #include "core/comm/device_mesh.h"
 #include "core/config/precision_config.h"
-#include "core/config/sentinel_rules.h"
+#include "core/config/settings/sentinel_rules.h"
 #include "core/optim/lr_decay.h"
 #include "core/optim/optimizer_list.h"
 #include "core/pipeline/schedule.h"
@@ -39,7 +39,7 @@ struct DocumentSettings {
   bool any() const { return reset_attention_mask || reset_position_ids || eod_mask_loss; }
 };
 
-// What watches a run's numbers (core/config/sentinel_rules.h).
+// What watches a run's numbers (core/config/settings/sentinel_rules.h).
 struct SentinelSettings {
   SentinelMode mode = SentinelMode::kOff;
   std::string rules;                 // changes of the table's rows
@@ -62,7 +62,7 @@ struct TrainConfig {
   ModelConfig model;
 
   // Parallelism. dp is derived: world / (tp cp pp). A run that sets no size is dp 2 x tp 2 x pp 2; see settle_layout
-  // (config_sources.h).
+  // (settings/sources.h).
   ParallelDims parallel{.world = 8, .tp = 2, .pp = 2};
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
   ContextSplit context_split;             // over the cp ranks

@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/philox.h"
+#include "core/base/files/input_file.h"
+#include "core/base/numbers/philox.h"
 #include "core/base/text.h"
 
 namespace ranklab {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/text.h"
 #include "core/data/megatron_format.h"
 #include "core/data/token_shard.h"

@@ -5,11 +5,11 @@
 #include <span>
 #include <string_view>
 
-#include "core/base/atomic_file.h"
 #include "core/base/checksum.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
-#include "core/base/output_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/input_file.h"
+#include "core/base/files/output_file.h"
 #include "core/base/text.h"
 #include "core/data/shard_file.h"
 #include "core/data/shard_format.h"

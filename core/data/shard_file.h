@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/data/token_shard.h"
 
 namespace ranklab::shards {

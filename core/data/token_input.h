@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 
 namespace ranklab {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/json_integer.h"
 #include "core/base/text.h"
 #include "core/data/shard_file.h"

@@ -1,6 +1,6 @@
 // What a stepper may query about a rank's own objects, as plain numbers: its tensors and its memory. The runtime
-// creates one per rank (core/runtime/rank_probe.h). Thread rule: memory_bytes() from the rank's thread; the rest from
-// any thread while the world is paused.
+// creates one per rank (core/runtime/observe/rank_probe.h). Thread rule: memory_bytes() from the rank's thread; the
+// rest from any thread while the world is paused.
 #pragma once
 #include <cstdint>
 #include <string>

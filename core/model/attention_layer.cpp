@@ -6,8 +6,8 @@
 
 #include "core/model/attention_split.h"
 #include "core/model/latent_attention_layer.h"
-#include "core/nn/attention.h"
-#include "core/nn/decode_attention.h"
+#include "core/nn/attention/attention.h"
+#include "core/nn/attention/decode_attention.h"
 #include "core/nn/head_norm.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/parallel/projection_norm.h"

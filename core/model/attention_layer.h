@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "core/model/forward_context.h"
-#include "core/nn/attention_cache.h"
+#include "core/nn/attention/attention_cache.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
 #include "core/parallel/context/context_parallel.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/nn/attention_cache.h"
+#include "core/nn/attention/attention_cache.h"
 
 namespace ranklab {
 

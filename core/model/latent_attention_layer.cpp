@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "core/model/attention_split.h"
-#include "core/nn/decode_attention.h"
-#include "core/nn/latent_attention.h"
+#include "core/nn/attention/decode_attention.h"
+#include "core/nn/attention/latent_attention.h"
 #include "core/nn/yarn.h"
 #include "core/parallel/collectives.h"
 #include "core/parallel/context/head_exchange.h"

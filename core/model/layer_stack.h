@@ -15,7 +15,7 @@
 #include "core/model/causal_lm.h"
 #include "core/model/forward_context.h"
 #include "core/model/residual_stream.h"
-#include "core/nn/attention_cache.h"
+#include "core/nn/attention/attention_cache.h"
 #include "core/parallel/context/context_parallel.h"
 #include "core/parallel/quantizer_book.h"
 #include "core/parallel/tensor_parallel.h"

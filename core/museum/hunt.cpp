@@ -4,7 +4,7 @@
 #include <array>
 
 #include "core/base/error.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/base/text.h"
 #include "core/precision/precision_policy.h"
 

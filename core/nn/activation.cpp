@@ -1,9 +1,9 @@
 #include "core/nn/activation.h"
 
 #include "core/nn/custom_function.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
+#include "core/nn/kernels/row_kernels.h"
 #include "core/nn/recomputable_output.h"
-#include "core/nn/row_kernels.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 

@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "core/base/philox.h"
-#include "core/nn/kernel_path.h"
+#include "core/base/numbers/philox.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/nn/split_products.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"

@@ -2,8 +2,8 @@
 
 #include "core/base/injected_bug.h"
 #include "core/nn/custom_function.h"
-#include "core/nn/head_norm_kernels.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/head_norm_kernels.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/nn/weight_gradient.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"

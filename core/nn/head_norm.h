@@ -7,7 +7,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
 #include "core/nn/parameter.h"
 #include "core/spec/layer_specs.h"
 

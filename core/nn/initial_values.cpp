@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/base/text.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"

@@ -1,5 +1,5 @@
 // Hooks around the uses of a model's modules, forward and backward, for those who watch a model without being a part of
-// it: the trace's spans of modules (core/runtime/module_tracer.h), statistics, dumps. PyTorch's counterparts are
+// it: the trace's spans of modules (core/runtime/record/module_tracer.h), statistics, dumps. PyTorch's counterparts are
 // register_forward_hook and register_full_backward_hook. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/nn/softmax_attention.h"
+#include "core/nn/attention/softmax_attention.h"
 
 namespace ranklab {
 

@@ -2,9 +2,9 @@
 
 #include "core/base/injected_bug.h"
 #include "core/nn/custom_function.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
+#include "core/nn/kernels/row_kernels.h"
 #include "core/nn/recomputable_output.h"
-#include "core/nn/row_kernels.h"
 #include "core/nn/weight_gradient.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"

@@ -1,9 +1,9 @@
-// AdamW's update of a whole group by a device kernel (core/nn/device_kernels.h): one pass reads gradients, weights and
-// moments in the types in which they are stored, scales the gradients, and writes weights, moments and, from masters,
-// the rounded parameters. The plain version is ParamGroup::update() with at::_fused_adamw_. Internal to core/optim.
-// Thread rule: its rank's thread.
+// AdamW's update of a whole group by a device kernel (core/nn/kernels/device_kernels.h): one pass reads gradients,
+// weights and moments in the types in which they are stored, scales the gradients, and writes weights, moments and,
+// from masters, the rounded parameters. The plain version is ParamGroup::update() with at::_fused_adamw_. Internal to
+// core/optim. Thread rule: its rank's thread.
 #pragma once
-#include "core/nn/device_kernels.h"
+#include "core/nn/kernels/device_kernels.h"
 #include "core/optim/param_groups.h"
 
 namespace ranklab {

@@ -5,7 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/injected_bug.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/type_watch.h"

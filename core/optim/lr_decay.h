@@ -4,7 +4,7 @@
 
 namespace ranklab {
 
-// The order of --lr-decay-style and --lr-wsd-decay-style in core/config/config_lr_fields.cpp.
+// The order of --lr-decay-style and --lr-wsd-decay-style in core/config/settings/lr_fields.cpp.
 enum class LrDecay { kConstant, kCosine, kLinear, kInverseSquareRoot, kWsd, kExponential };
 enum class WsdDecay { kExponential, kLinear, kCosine, kMinusSqrt };
 

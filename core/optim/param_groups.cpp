@@ -1,7 +1,7 @@
 #include "core/optim/param_groups.h"
 
 #include "core/base/error.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"

@@ -5,7 +5,7 @@
 #include "core/base/error.h"
 #include "core/nn/activation.h"
 #include "core/nn/custom_function.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/nn/recomputable_output.h"
 #include "core/parallel/linear_products.h"
 #include "core/parallel/quantizer_book.h"

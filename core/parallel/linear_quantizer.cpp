@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/nn/gemm.h"
 #include "core/nn/scalar_type.h"
 #include "core/parallel/device_operand.h"

@@ -1,7 +1,7 @@
 #include "core/parallel/projection_norm.h"
 
 #include "core/nn/custom_function.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/nn/norm.h"
 #include "core/nn/weight_gradient.h"
 #include "core/parallel/saved_group.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/nn/parameter.h"
-#include "core/runtime/activation_slice.h"
+#include "core/runtime/observe/activation_slice.h"
 
 namespace ranklab {
 

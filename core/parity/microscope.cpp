@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/config/config_fields.h"
 #include "core/config/one_rank.h"
+#include "core/config/settings/fields.h"
 #include "core/parity/smaller_layouts.h"
 
 namespace ranklab {

@@ -2,7 +2,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/parity/global_slice.h"
 
 namespace ranklab {

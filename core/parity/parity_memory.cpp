@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
-#include "core/runtime/memory_check.h"
+#include "core/runtime/memory/check.h"
 
 namespace ranklab {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/runtime/gather_texts.h"
+#include "core/runtime/text/gather_texts.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {

@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/base/text.h"
 #include "core/nn/scalar_type.h"
 #include "core/nn/split_products.h"
 #include "core/parallel/data/bucket_shard.h"
 #include "core/parity/microscope.h"
 #include "core/parity/piece_exchange.h"
-#include "core/runtime/gather_texts.h"
+#include "core/runtime/text/gather_texts.h"
 #include "core/sim/aten.h"
 #include "core/sim/unseen_scope.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base/checksum.h"
 #include "core/base/text.h"
-#include "core/runtime/gather_texts.h"
+#include "core/runtime/text/gather_texts.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {

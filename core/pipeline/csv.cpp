@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/text.h"
 #include "core/pipeline/csv_messages.h"
 #include "core/pipeline/schedules.h"

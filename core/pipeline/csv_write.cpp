@@ -1,5 +1,5 @@
-#include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/files/atomic_file.h"
 #include "core/base/text.h"
 #include "core/pipeline/csv.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/plan/shape_data.h"
-#include "core/runtime/checkpoint_manager.h"
+#include "core/runtime/checkpoint/manager.h"
 #include "core/runtime/engine.h"
 
 namespace ranklab {

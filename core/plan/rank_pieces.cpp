@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/plan/built_rank.h"
-#include "core/runtime/checkpoint_snapshot.h"
+#include "core/runtime/checkpoint/snapshot.h"
 
 namespace ranklab {
 

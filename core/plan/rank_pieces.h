@@ -1,5 +1,5 @@
 // What a rank of a layout writes into a checkpoint: which slice of which global tensor, according to its own snapshot
-// (core/runtime/checkpoint_snapshot.h), built on shapes. So a checkpoint is resharded without starting a rank. Cost: a
+// (core/runtime/checkpoint/snapshot.h), built on shapes. So a checkpoint is resharded without starting a rank. Cost: a
 // model and its optimizer without memory. Thread rule: as record_step().
 #pragma once
 #include <string>

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/precision/vector_lanes.h"
 
 namespace ranklab {

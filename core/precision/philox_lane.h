@@ -1,6 +1,6 @@
-// The random bits of one element of a RandomStream (core/base/philox.h) for code that also runs on a GPU: the same ten
-// Philox rounds; a test checks that they are equal. C++17, as required by nvcc's flags. Cost: ten rounds per element.
-// Thread rule: pure.
+// The random bits of one element of a RandomStream (core/base/numbers/philox.h) for code that also runs on a GPU: the
+// same ten Philox rounds; a test checks that they are equal. C++17, as required by nvcc's flags. Cost: ten rounds per
+// element. Thread rule: pure.
 #pragma once
 #include <cstdint>
 

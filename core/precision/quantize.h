@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/precision/block_scale.h"
 #include "core/precision/tensor_precision.h"
 

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/text.h"
 #include "core/base/toml.h"
 #include "core/precision/recipe_check.h"

@@ -2,12 +2,12 @@
 #include "core/base/injected_bug.h"
 #include "core/data/batch_source.h"
 #include "core/model/transformer.h"
-#include "core/runtime/checkpoint_manager.h"
+#include "core/runtime/checkpoint/manager.h"
 #include "core/runtime/components.h"
 #include "core/runtime/data_identity.h"
 #include "core/runtime/pipeline_schedule.h"
 #include "core/runtime/provide.h"
-#include "core/runtime/text_codec.h"
+#include "core/runtime/text/text_codec.h"
 #include "core/runtime/training_data.h"
 
 namespace ranklab {

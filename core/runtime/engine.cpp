@@ -1,6 +1,6 @@
 #include "core/runtime/engine.h"
+#include "core/nn/attention/softmax_attention.h"
 #include "core/nn/recomputable_output.h"
-#include "core/nn/softmax_attention.h"
 
 #include <ATen/Parallel.h>
 
@@ -14,16 +14,16 @@
 #include "core/nn/initial_values.h"
 #include "core/runtime/count_parameters.h"
 #include "core/runtime/document_data.h"
-#include "core/runtime/memory_counters.h"
-#include "core/runtime/module_tracer.h"
-#include "core/runtime/rank_probe.h"
-#include "core/runtime/rank_taps.h"
-#include "core/runtime/rank_types.h"
-#include "core/runtime/run_scorer.h"
+#include "core/runtime/memory/counters.h"
+#include "core/runtime/observe/rank_probe.h"
+#include "core/runtime/observe/rank_taps.h"
+#include "core/runtime/observe/rank_types.h"
+#include "core/runtime/record/module_tracer.h"
+#include "core/runtime/record/trace_span.h"
 #include "core/runtime/sentinels/rank_sentinels.h"
 #include "core/runtime/step_metrics.h"
-#include "core/runtime/text_codec.h"
-#include "core/runtime/trace_span.h"
+#include "core/runtime/text/run_scorer.h"
+#include "core/runtime/text/text_codec.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 

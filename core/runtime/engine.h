@@ -9,8 +9,8 @@
 #include "core/live/stepper.h"
 #include "core/runtime/components.h"
 #include "core/runtime/hooks.h"
-#include "core/runtime/module_watch.h"
-#include "core/runtime/trace_gather.h"
+#include "core/runtime/observe/module_watch.h"
+#include "core/runtime/record/trace_gather.h"
 #include "core/spmd/rank_partitions.h"
 #include "core/spmd/type_report.h"
 

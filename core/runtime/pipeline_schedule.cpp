@@ -13,9 +13,9 @@
 #include "core/comm/event_now.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/interleave.h"
-#include "core/runtime/module_tracer.h"
+#include "core/runtime/record/module_tracer.h"
+#include "core/runtime/record/trace_span.h"
 #include "core/runtime/stage_messages.h"
-#include "core/runtime/trace_span.h"
 #include "core/sim/aten.h"
 #include "core/sim/type_watch.h"
 

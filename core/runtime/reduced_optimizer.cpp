@@ -17,7 +17,7 @@
 #include "core/precision/precision_policy.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/rank_matrices.h"
-#include "core/runtime/trace_span.h"
+#include "core/runtime/record/trace_span.h"
 #include "core/runtime/zero_counter.h"
 #include "core/trace/zero_event.h"
 

@@ -9,7 +9,7 @@
 #include "core/config/data_choice.h"
 #include "core/data/corpus.h"
 #include "core/data/token_shard.h"
-#include "core/runtime/text_codec.h"
+#include "core/runtime/text/text_codec.h"
 
 namespace ranklab {
 namespace {

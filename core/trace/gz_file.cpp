@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/text.h"
 
 namespace ranklab {

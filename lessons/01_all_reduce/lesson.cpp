@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/base/text.h"
 #include "core/sim/link_cost.h"
 #include "lessons/01_all_reduce/algorithms.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/sim/aten.h"
 
 namespace ranklab::lesson {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/sim/aten.h"
 
 namespace ranklab::lesson {

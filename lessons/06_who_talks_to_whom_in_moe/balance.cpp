@@ -6,7 +6,7 @@
 #include <numeric>
 #include <string>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 
 namespace ranklab::lesson {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/comm/purpose.h"
 #include "core/sim/aten.h"
 

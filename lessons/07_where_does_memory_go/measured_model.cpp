@@ -4,7 +4,7 @@
 
 #include "backends/cpu_sim/thread_world.h"
 #include "core/model/block.h"
-#include "core/runtime/memory_measure.h"
+#include "core/runtime/memory/measure.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "lessons/rank_run.h"

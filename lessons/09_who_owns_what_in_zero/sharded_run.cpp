@@ -4,7 +4,7 @@
 #include <cmath>
 #include <mutex>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/sim/aten.h"
 
 namespace ranklab::lesson {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 
 namespace ranklab::lesson {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/precision/block_scale.h"
 #include "core/precision/quantize.h"
 #include "core/precision/recipe.h"

@@ -2,7 +2,7 @@
 // stochastically; the learner's rounding against the program's, and its mean against the number.
 #include <cmath>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/base/text.h"
 #include "core/precision/block_scale.h"
 #include "core/precision/quantize.h"

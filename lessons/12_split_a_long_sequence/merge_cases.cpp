@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 
 namespace ranklab::lesson {
 namespace {

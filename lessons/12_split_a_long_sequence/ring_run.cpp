@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/sim/aten.h"
 
 namespace ranklab::lesson {
@@ -37,7 +37,7 @@ struct Attended {
   at::Tensor out_HSD, log_sum_exp_HS;
 };
 
-// In plain operators: what core/nn/block_attention.h does must not judge itself.
+// In plain operators: what core/nn/attention/block_attention.h does must not judge itself.
 Attended softmax(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& seen) {
   const at::Tensor hidden = seen.logical_not();
   const double scale = 1 / std::sqrt(static_cast<double>(kRingHeadDim));

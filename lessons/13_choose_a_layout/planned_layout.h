@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "core/plan/layout_candidates.h"
+#include "core/plan/search/layout_candidates.h"
 #include "lessons/13_choose_a_layout/exercise.h"
 
 namespace ranklab::lesson {

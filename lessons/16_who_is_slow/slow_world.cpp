@@ -4,7 +4,7 @@
 
 #include "core/trace/chrome_reader.h"
 #include "viz/model/insights/insight.h"
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
 
 namespace ranklab::lesson {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/file_calls.h"
+#include "core/base/files/file_calls.h"
 
 namespace ranklab {
 

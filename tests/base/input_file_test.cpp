@@ -1,4 +1,4 @@
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -100,7 +100,8 @@ TEST(InputFileDoor, IsTheOnlyOne) {
       for (std::string line; std::getline(in, line);) {
         ++number;
         if (!std::regex_search(line, past) || std::regex_search(line, harmless)) continue;
-        ADD_FAILURE() << path.string() << ":" << number << ": read files through core/base/input_file.h: " << line;
+        ADD_FAILURE() << path.string() << ":" << number
+                      << ": read files through core/base/files/input_file.h: " << line;
       }
     }
   }

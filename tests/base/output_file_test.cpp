@@ -1,4 +1,4 @@
-#include "core/base/output_file.h"
+#include "core/base/files/output_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/base/atomic_file.h"
 #include "core/base/error.h"
+#include "core/base/files/atomic_file.h"
 #include "tests/cli/run_program.h"
 
 namespace ranklab {

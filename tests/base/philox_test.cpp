@@ -1,4 +1,4 @@
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Statistics of numbers in pieces, beside their definitions over all of them; columns of histograms.
-#include "core/base/value_spread.h"
+#include "core/base/numbers/value_spread.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/base/histogram_axis.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/histogram_axis.h"
+#include "core/base/numbers/philox.h"
 
 namespace ranklab {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/checkpoint/hf_config.h"
+#include "core/checkpoint/hf/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

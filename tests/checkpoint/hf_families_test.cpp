@@ -6,7 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "core/checkpoint/hf_config.h"
+#include "core/checkpoint/hf/config.h"
 #include "tests/checkpoint/hf_models.h"
 
 namespace ranklab {

@@ -1,6 +1,6 @@
 // Folders of FP8 matrices, made by hand: each value is its code's times its block's scale, and what does not fit is
 // refused by name.
-#include "core/checkpoint/hf_fp8.h"
+#include "core/checkpoint/hf/fp8.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

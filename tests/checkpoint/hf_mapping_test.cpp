@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "core/checkpoint/hf_folder.h"
+#include "core/checkpoint/hf/folder.h"
 #include "tests/checkpoint/hf_models.h"
 
 namespace ranklab {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/checkpoint/hf_export.h"
-#include "core/checkpoint/hf_import.h"
-#include "core/checkpoint/hf_mapping.h"
+#include "core/checkpoint/hf/export.h"
+#include "core/checkpoint/hf/import.h"
+#include "core/checkpoint/hf/mapping.h"
 #include "core/spec/module_table.h"
 #include "tests/checkpoint/tensor_files.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "core/config/config_fields.h"
+#include "core/config/settings/fields.h"
 #include "tests/cli/ranklab_program.h"
 
 namespace ranklab {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config/config_fields.h"
+#include "core/config/settings/fields.h"
 #include "tests/cli/ranklab_program.h"
 
 namespace ranklab {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/config/config_fields.h"
-#include "core/config/config_sources.h"
+#include "core/config/settings/fields.h"
+#include "core/config/settings/sources.h"
 
 namespace ranklab {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/config/config_sources.h"
+#include "core/config/settings/sources.h"
 
 namespace ranklab {
 namespace {

@@ -6,9 +6,9 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "core/config/config_sources.h"
 #include "core/config/precision_choice.h"
 #include "core/config/requirements.h"
+#include "core/config/settings/sources.h"
 #include "tests/cli/run_program.h"
 
 namespace ranklab {

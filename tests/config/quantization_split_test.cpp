@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "core/config/config_sources.h"
+#include "core/config/settings/sources.h"
 
 namespace ranklab {
 namespace {

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/config/config_fields.h"
-#include "core/config/config_sources.h"
 #include "core/config/device_choice.h"
+#include "core/config/settings/fields.h"
+#include "core/config/settings/sources.h"
 
 namespace ranklab {
 namespace {

@@ -1,12 +1,12 @@
 // Frames from hostile peers: nothing is allocated on their word, and nonsense is an error, not a crash.
-#include "backends/cpu_sim/frame.h"
+#include "backends/cpu_sim/transport/frame.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "backends/cpu_sim/handshake.h"
+#include "backends/cpu_sim/transport/handshake.h"
 #include "core/base/error.h"
 
 namespace ranklab::cpu_sim {

@@ -1,5 +1,5 @@
 // Data connections between ranks: who may make one, and how messages move on it.
-#include "backends/cpu_sim/peer_links.h"
+#include "backends/cpu_sim/transport/peer_links.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@
 #include <thread>
 #include <vector>
 
-#include "backends/cpu_sim/data_connect.h"
-#include "backends/cpu_sim/frame.h"
-#include "backends/cpu_sim/handshake.h"
-#include "backends/cpu_sim/thread_links.h"
+#include "backends/cpu_sim/transport/data_connect.h"
+#include "backends/cpu_sim/transport/frame.h"
+#include "backends/cpu_sim/transport/handshake.h"
+#include "backends/cpu_sim/transport/thread_links.h"
 #include "core/base/error.h"
 
 namespace ranklab::cpu_sim {

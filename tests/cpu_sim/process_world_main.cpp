@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "backends/cpu_sim/process_world.h"
+#include "backends/cpu_sim/processes/process_world.h"
 #include "tests/conformance/conformance.h"
 #include "tests/cpu_sim/faults.h"
 

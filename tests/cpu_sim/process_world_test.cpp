@@ -5,10 +5,10 @@
 
 #include <functional>
 
-#include "backends/cpu_sim/frame.h"
-#include "backends/cpu_sim/handshake.h"
-#include "backends/cpu_sim/own_user_socket.h"
-#include "backends/cpu_sim/wire.h"
+#include "backends/cpu_sim/processes/wire.h"
+#include "backends/cpu_sim/transport/frame.h"
+#include "backends/cpu_sim/transport/handshake.h"
+#include "backends/cpu_sim/transport/own_user_socket.h"
 #include "tests/cpu_sim/processes.h"
 
 namespace ranklab::cpu_sim_test {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "backends/cpu_sim/socket.h"
+#include "backends/cpu_sim/transport/socket.h"
 
 namespace ranklab::cpu_sim_test {
 

@@ -16,7 +16,7 @@
 #include "core/base/error.h"
 #include "core/live/stepper.h"
 #include "core/runtime/engine.h"
-#include "core/runtime/rank_probe.h"
+#include "core/runtime/observe/rank_probe.h"
 #include "core/sim/memory_scope.h"
 #include "tests/runtime/tiny_run.h"
 

@@ -1,6 +1,6 @@
 // Where there is a GPU: its kernels against the same in plain ATen ops on it, in fp64.
 #include "backends/cuda/cuda_backend.h"
-#include "core/nn/softmax_attention.h"
+#include "core/nn/attention/softmax_attention.h"
 #include "tests/cuda/device_kernels_cases.h"
 
 namespace ranklab {

@@ -1,9 +1,9 @@
 // Norms, SwiGLU, heads and attention.
 #include "core/nn/activation.h"
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
+#include "core/nn/attention/latent_attention.h"
 #include "core/nn/head_norm.h"
-#include "core/nn/kernel_path.h"
-#include "core/nn/latent_attention.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/nn/norm.h"
 #include "tests/cuda/device_kernels_cases.h"
 

@@ -1,7 +1,7 @@
 // The loss, the gradients' norm and AdamW.
 #include <cmath>
 
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/optim/grad_clip.h"
 #include "core/optim/optimizer.h"
 #include "core/parallel/vocab_cross_entropy.h"

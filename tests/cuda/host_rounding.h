@@ -3,8 +3,8 @@
 #pragma once
 #include <algorithm>
 
-#include "backends/cuda/operand_body.h"
-#include "backends/cuda/quantize_body.h"
+#include "backends/cuda/kernels/operand_body.h"
+#include "backends/cuda/kernels/quantize_body.h"
 
 namespace ranklab {
 

@@ -1,11 +1,11 @@
-#include "backends/cuda/nccl_types.h"
+#include "backends/cuda/nccl/nccl_types.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backends/cuda/call_compare.h"
-#include "backends/cuda/nccl_api.h"
-#include "backends/cuda/nccl_verbs.h"
+#include "backends/cuda/nccl/call_compare.h"
+#include "backends/cuda/nccl/nccl_api.h"
+#include "backends/cuda/nccl/nccl_verbs.h"
 #include "core/base/error.h"
 #include "core/sim/aten.h"
 

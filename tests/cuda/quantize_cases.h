@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/quantize_body.h"
-#include "core/base/philox.h"
+#include "backends/cuda/kernels/quantize_body.h"
+#include "core/base/numbers/philox.h"
 #include "core/precision/quantize.h"
 #include "core/precision/recipe.h"
 

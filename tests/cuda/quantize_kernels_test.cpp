@@ -1,5 +1,5 @@
 // The GPU's quantizer against core/precision, where there is a GPU.
-#include "backends/cuda/quantize_kernels.h"
+#include "backends/cuda/kernels/quantize_kernels.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backends/cuda/rendezvous.h"
+#include "backends/cuda/nccl/rendezvous.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <functional>
 #include <thread>
 
-#include "backends/cuda/call_compare.h"
-#include "backends/cuda/heartbeat.h"
+#include "backends/cuda/nccl/call_compare.h"
+#include "backends/cuda/nccl/heartbeat.h"
 #include "core/base/error.h"
 #include "core/sim/aten.h"
 #include "tests/cuda/free_port.h"

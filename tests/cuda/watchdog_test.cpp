@@ -1,5 +1,5 @@
 // What looks after calls in flight, with calls and communicators that are told what to be.
-#include "backends/cuda/watchdog.h"
+#include "backends/cuda/nccl/watchdog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

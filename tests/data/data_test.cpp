@@ -6,7 +6,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/data/batch_source.h"
 #include "core/data/corpus.h"
 #include "core/data/token_dataset.h"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 
 namespace ranklab {
 

@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
-#include "core/checkpoint/hf_tokenizer.h"
+#include "core/checkpoint/hf/tokenizer.h"
 #include "core/data/tokenizer/tokenizer_file.h"
 #include "core/data/tokenizer/tokenizer_spec.h"
 #include "tests/data/tokenizer_golden.h"

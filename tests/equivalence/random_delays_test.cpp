@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/runtime/engine.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/support/small_config.h"

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/config/config_sources.h"
-#include "core/config/config_toml.h"
+#include "core/config/settings/sources.h"
+#include "core/config/settings/toml.h"
 #include "core/config/train_config.h"
 
 using namespace ranklab;

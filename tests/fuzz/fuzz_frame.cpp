@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "backends/cpu_sim/frame.h"
-#include "backends/cpu_sim/handshake.h"
+#include "backends/cpu_sim/transport/frame.h"
+#include "backends/cpu_sim/transport/handshake.h"
 #include "core/base/error.h"
 
 using namespace ranklab;

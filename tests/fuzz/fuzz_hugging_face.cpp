@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "core/checkpoint/hf_config.h"
-#include "core/checkpoint/hf_import.h"
+#include "core/checkpoint/hf/config.h"
+#include "core/checkpoint/hf/import.h"
 #include "tests/fuzz/scratch_folder.h"
 
 using namespace ranklab;

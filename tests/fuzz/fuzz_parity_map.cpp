@@ -5,8 +5,8 @@
 
 #include "core/base/error.h"
 #include "viz/html/parity/parity_page.h"
-#include "viz/model/parity_file.h"
-#include "viz/model/parity_svg.h"
+#include "viz/model/parity/parity_file.h"
+#include "viz/model/parity/parity_svg.h"
 
 using namespace ranklab;
 using namespace ranklab::viz;

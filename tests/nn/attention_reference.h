@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
 #include "tests/golden/golden.h"
 
 namespace ranklab {

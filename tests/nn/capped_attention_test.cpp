@@ -1,9 +1,9 @@
 // Attention with bounded scores, in blocks of queries, against plain differentiable ops on the whole square.
-#include "core/nn/capped_attention.h"
+#include "core/nn/attention/capped_attention.h"
 
 #include <gtest/gtest.h>
 
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/nn/attention_reference.h"

@@ -4,12 +4,12 @@
 #include <limits>
 
 #include "core/nn/activation.h"
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
 #include "core/nn/gemm.h"
 #include "core/nn/head_norm.h"
+#include "core/nn/kernels/row_kernels_16bit.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
-#include "core/nn/row_kernels_16bit.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 

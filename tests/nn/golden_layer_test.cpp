@@ -3,7 +3,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/nn/activation.h"
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
 #include "core/sim/aten.h"

@@ -4,8 +4,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/base/error.h"
-#include "core/nn/decode_attention.h"
-#include "core/nn/latent_attention.h"
+#include "core/nn/attention/decode_attention.h"
+#include "core/nn/attention/latent_attention.h"
 #include "core/nn/yarn.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"

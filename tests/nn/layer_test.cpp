@@ -5,12 +5,12 @@
 #include <functional>
 
 #include "core/nn/activation.h"
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
 #include "core/nn/head_norm.h"
+#include "core/nn/kernels/row_kernels.h"
 #include "core/nn/norm.h"
 #include "core/nn/recomputable_output.h"
 #include "core/nn/rope.h"
-#include "core/nn/row_kernels.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 

@@ -1,6 +1,6 @@
 // Dropout of attention's probabilities: its mask is of global pairs, and blocks with it are plain attention with it,
 // forward and backward.
-#include "core/nn/score_dropout.h"
+#include "core/nn/attention/score_dropout.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "core/nn/block_attention.h"
+#include "core/nn/attention/block_attention.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 

@@ -1,9 +1,9 @@
 // Attention with all scores in memory against plain differentiable ops, by the name that training takes it by.
-#include "core/nn/unfused_attention.h"
+#include "core/nn/attention/unfused_attention.h"
 
 #include <gtest/gtest.h>
 
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/nn/attention_reference.h"

@@ -1,9 +1,9 @@
 // Attention to a window of positions, in blocks, against plain differentiable ops with a mask of the whole sequence.
-#include "core/nn/window_attention.h"
+#include "core/nn/attention/window_attention.h"
 
 #include <gtest/gtest.h>
 
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/nn/attention_reference.h"

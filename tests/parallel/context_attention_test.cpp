@@ -7,7 +7,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/base/error.h"
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/parallel/context/position_order.h"
 #include "core/sim/aten.h"

@@ -1,5 +1,5 @@
 // The search among layouts, over a made-up machine whose best layout is known.
-#include "core/plan/layout_search.h"
+#include "core/plan/search/layout_search.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include "backends/meta/meta_world.h"
 #include "core/base/error.h"
 #include "core/config/train_config.h"
-#include "core/plan/layout_bound.h"
 #include "core/plan/record_step.h"
+#include "core/plan/search/layout_bound.h"
 #include "core/spec/presets.h"
 #include "tests/runtime/tiny_run.h"
 

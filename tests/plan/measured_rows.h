@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/config/config_sources.h"
-#include "core/plan/measured_runs.h"
+#include "core/config/settings/sources.h"
+#include "core/plan/measured/measured_runs.h"
 
 namespace ranklab {
 

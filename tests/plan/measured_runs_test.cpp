@@ -1,5 +1,5 @@
 // Rows of published runs become settings, and say why where they cannot.
-#include "core/plan/measured_runs.h"
+#include "core/plan/measured/measured_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

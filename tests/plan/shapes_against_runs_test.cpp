@@ -7,7 +7,7 @@
 #include "backends/meta/meta_world.h"
 #include "core/pipeline/schedules.h"
 #include "core/plan/record_step.h"
-#include "core/runtime/memory_measure.h"
+#include "core/runtime/memory/measure.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/trace_report.h"
 #include "examples/bring_your_own.h"

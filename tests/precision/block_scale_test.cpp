@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/precision/recipe.h"
 #include "tests/precision/special_numbers.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 
 namespace ranklab {
 namespace {

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/precision/quantization_error.h"
 #include "tests/precision/special_numbers.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/precision/recipe.h"
 
 namespace ranklab {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/precision/quantize.h"
 #include "core/precision/recipe.h"
 

@@ -10,7 +10,7 @@
 #include "backends/cpu_sim/thread_world.h"
 #include "core/checkpoint/checkpoint_diff.h"
 #include "core/checkpoint/run_folder.h"
-#include "core/config/config_sources.h"
+#include "core/config/settings/sources.h"
 #include "core/runtime/engine.h"
 #include "tests/cli/run_program.h"
 

@@ -1,4 +1,4 @@
-#include "core/config/config_sources.h"
+#include "core/config/settings/sources.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/config/config_fields.h"
-#include "core/config/config_schema.h"
-#include "core/config/config_toml.h"
+#include "core/config/settings/fields.h"
+#include "core/config/settings/schema.h"
+#include "core/config/settings/toml.h"
 
 namespace ranklab {
 namespace {

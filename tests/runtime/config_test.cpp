@@ -4,8 +4,8 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "core/config/config_fields.h"
-#include "core/runtime/memory_check.h"
+#include "core/config/settings/fields.h"
+#include "core/runtime/memory/check.h"
 #include "tests/runtime/tiny_run.h"
 
 namespace ranklab {

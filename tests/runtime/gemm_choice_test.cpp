@@ -7,7 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/nn/split_products.h"
-#include "core/runtime/checkpoint_settings.h"
+#include "core/runtime/checkpoint/settings.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {

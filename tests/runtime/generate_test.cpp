@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/model/transformer.h"
-#include "core/runtime/generate.h"
+#include "core/runtime/text/generate.h"
 #include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"
 #include "tests/runtime/tiny_run.h"

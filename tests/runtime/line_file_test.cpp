@@ -1,4 +1,4 @@
-#include "core/runtime/line_file.h"
+#include "core/runtime/record/line_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

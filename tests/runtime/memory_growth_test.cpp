@@ -11,7 +11,7 @@
 #include "backends/cpu_sim/thread_world.h"
 #include "core/base/system.h"
 #include "core/runtime/engine.h"
-#include "core/runtime/trace_file.h"
+#include "core/runtime/record/trace_file.h"
 #include "core/sim/memory_scope.h"
 #include "core/spec/presets.h"
 

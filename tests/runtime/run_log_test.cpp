@@ -1,4 +1,4 @@
-#include "core/runtime/run_log.h"
+#include "core/runtime/record/run_log.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
-#include "core/runtime/trace_file.h"
+#include "core/runtime/record/trace_file.h"
 #include "tests/cli/run_program.h"
 #include "tests/runtime/tiny_run.h"
 

@@ -1,5 +1,5 @@
 // Likelihoods of tokens: against a model's own logits, and the same in every layout.
-#include "core/runtime/score_tokens.h"
+#include "core/runtime/text/score_tokens.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/runtime/tensorboard.h"
+#include "core/runtime/record/tensorboard.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,8 +10,8 @@
 #include <map>
 
 #include "core/base/error.h"
-#include "core/base/value_histogram.h"
-#include "core/runtime/model_metrics.h"
+#include "core/base/numbers/value_histogram.h"
+#include "core/runtime/record/model_metrics.h"
 #include "tests/cli/run_program.h"
 #include "tests/runtime/tiny_run.h"
 

@@ -9,7 +9,7 @@
 #include "core/optim/optimizer.h"
 #include "core/parallel/data/bucket_layout.h"
 #include "core/parallel/data/bucket_shard.h"
-#include "core/runtime/memory_measure.h"
+#include "core/runtime/memory/measure.h"
 #include "core/runtime/provide.h"
 #include "core/sim/memory_scope.h"
 #include "tests/runtime/checkpoint_run.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <ostream>
 
-#include "core/base/value_histogram.h"
+#include "core/base/numbers/value_histogram.h"
 #include "tests/sentinels/sentinel_run.h"
 #include "tests/support/model_variants.h"
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "tests/support/run_features.h"
 
 namespace ranklab {

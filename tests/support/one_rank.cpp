@@ -1,6 +1,6 @@
 #include "tests/support/one_rank.h"
 
-#include "core/config/config_fields.h"
+#include "core/config/settings/fields.h"
 #include "tests/support/small_config.h"
 
 namespace ranklab {

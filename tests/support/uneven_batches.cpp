@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/runtime/provide.h"
 #include "core/sim/aten.h"
 

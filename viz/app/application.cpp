@@ -9,11 +9,11 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "viz/app/commands.h"
-#include "viz/model/deep_link.h"
-#include "viz/model/load_trace.h"
-#include "viz/model/parity_file.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
+#include "viz/model/parity/parity_file.h"
+#include "viz/model/store/deep_link.h"
+#include "viz/model/store/load_trace.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 
 namespace ranklab::viz {
 namespace {

@@ -12,7 +12,7 @@
 #include "viz/app/transport_bar.h"
 #include "viz/app/window.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

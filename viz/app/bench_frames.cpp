@@ -10,7 +10,7 @@
 #include "viz/app/gui_context.h"
 #include "viz/app/software_renderer.h"
 #include "viz/app/window.h"
-#include "viz/model/generated_trace.h"
+#include "viz/model/store/generated_trace.h"
 
 namespace ranklab::viz {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
 
 namespace ranklab::viz::action {
 namespace {

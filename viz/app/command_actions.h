@@ -1,6 +1,6 @@
 // The functions behind commands. Thread rule: the window's thread.
 #pragma once
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz::action {
 

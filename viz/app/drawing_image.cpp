@@ -9,7 +9,7 @@
 #include "viz/app/gui_context.h"
 #include "viz/app/image.h"
 #include "viz/app/software_renderer.h"
-#include "viz/model/svg_writer.h"
+#include "viz/model/svg/svg_writer.h"
 
 namespace ranklab::viz {
 namespace {

@@ -1,9 +1,9 @@
-// A drawing (viz/model/drawing.h) as a PNG, two pixels to one of its SVG, in the window's font. Needs no display. The
-// same drawing gives the same bytes. Thread rule: one at a time.
+// A drawing (viz/model/svg/drawing.h) as a PNG, two pixels to one of its SVG, in the window's font. Needs no display.
+// The same drawing gives the same bytes. Thread rule: one at a time.
 #pragma once
 #include <string>
 
-#include "viz/model/drawing.h"
+#include "viz/model/svg/drawing.h"
 
 namespace ranklab::viz {
 

@@ -3,7 +3,7 @@
 #include <imgui.h>
 #include <implot.h>
 
-#include "viz/panels/theme.h"
+#include "viz/panels/parts/theme.h"
 
 namespace ranklab::viz {
 

@@ -4,9 +4,9 @@
 
 #include <string_view>
 
-#include "core/base/atomic_file.h"
 #include "core/base/error.h"
-#include "core/base/input_file.h"
+#include "core/base/files/atomic_file.h"
+#include "core/base/files/input_file.h"
 
 namespace ranklab::viz {
 namespace {

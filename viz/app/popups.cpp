@@ -8,10 +8,10 @@
 
 #include "core/base/text.h"
 #include "viz/app/commands.h"
-#include "viz/model/selection.h"
-#include "viz/model/time_text.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
+#include "viz/model/store/selection.h"
+#include "viz/model/store/time_text.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 
 namespace ranklab::viz {
 namespace {

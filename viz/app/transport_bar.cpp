@@ -10,9 +10,9 @@
 #include "viz/app/command_actions.h"
 #include "viz/app/transport_icons.h"
 #include "viz/model/curves.h"
-#include "viz/model/time_text.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
+#include "viz/model/store/time_text.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 
 namespace ranklab::viz {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "viz/panels/cached.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

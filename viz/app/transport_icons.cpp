@@ -2,8 +2,8 @@
 
 #include <imgui.h>
 
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 
 namespace ranklab::viz {
 namespace {

@@ -1,8 +1,8 @@
 #include "viz/app/window.h"
 
 #include "viz/app/gl_window.h"
-#include "viz/model/load_trace.h"
-#include "viz/model/parity_file.h"
+#include "viz/model/parity/parity_file.h"
+#include "viz/model/store/load_trace.h"
 
 namespace ranklab::viz {
 

@@ -4,7 +4,7 @@
 #include "core/base/text.h"
 #include "viz/html/page_data.h"
 #include "viz/html/page_text.h"
-#include "viz/model/markup.h"
+#include "viz/model/svg/markup.h"
 
 namespace ranklab::viz {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "viz/model/event_graph.h"
-#include "viz/model/stalls.h"
+#include "viz/model/store/event_graph.h"
+#include "viz/model/store/stalls.h"
 
 namespace ranklab::viz {
 namespace {

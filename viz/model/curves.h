@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
 
 namespace ranklab::viz {
 

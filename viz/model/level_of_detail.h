@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
 
 namespace ranklab::viz {
 

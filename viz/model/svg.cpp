@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "core/base/text.h"
-#include "viz/model/bubbles.h"
 #include "viz/model/critical_path.h"
 #include "viz/model/legend.h"
 #include "viz/model/level_of_detail.h"
-#include "viz/model/svg_writer.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
+#include "viz/model/svg/svg_writer.h"
+#include "viz/model/tables/bubbles.h"
 
 namespace ranklab::viz {
 namespace {

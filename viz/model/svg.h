@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "viz/model/svg_writer.h"
-#include "viz/model/trace_store.h"
-#include "viz/model/traffic_matrix.h"
+#include "viz/model/store/trace_store.h"
+#include "viz/model/svg/svg_writer.h"
+#include "viz/model/tables/traffic_matrix.h"
 
 namespace ranklab::viz {
 

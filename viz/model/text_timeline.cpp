@@ -4,8 +4,8 @@
 #include <array>
 
 #include "core/base/text.h"
-#include "viz/model/bubbles.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
+#include "viz/model/tables/bubbles.h"
 
 namespace ranklab::viz {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "viz/model/memory_table.h"
+#include "viz/model/tables/memory_table.h"
 
 namespace ranklab::viz {
 namespace {

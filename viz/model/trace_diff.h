@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "viz/model/op_table.h"
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
+#include "viz/model/tables/op_table.h"
 
 namespace ranklab::viz {
 

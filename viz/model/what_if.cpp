@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/base/error.h"
-#include "viz/model/event_graph.h"
-#include "viz/model/op_table.h"
+#include "viz/model/store/event_graph.h"
+#include "viz/model/tables/op_table.h"
 
 namespace ranklab::viz {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "viz/panels/attention_plots.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
+#include "viz/panels/parts/attention_plots.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 
 namespace ranklab::viz {
 namespace {

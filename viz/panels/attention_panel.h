@@ -1,16 +1,16 @@
 // Who attends to what with context parallelism: the blocks of queries and keys by the rank that computes them, those of
 // the layer at the cursor, done, running or to come; each rank's share of the work, and what the fullest one costs. The
-// numbers come from viz/model/attention_table.h. Thread rule: the window's thread.
+// numbers come from viz/model/tables/attention_table.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
 #include <optional>
 #include <utility>
 
-#include "viz/model/attention_table.h"
-#include "viz/panels/cached.h"
+#include "viz/model/tables/attention_table.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "viz/model/comm_table.h"
-#include "viz/model/mismatch_view.h"
-#include "viz/panels/cached.h"
+#include "viz/model/tables/comm_table.h"
+#include "viz/model/tables/mismatch_view.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/base/text.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 
 namespace ranklab::viz {
 namespace {

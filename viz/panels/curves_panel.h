@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "viz/model/curves.h"
-#include "viz/panels/cached.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "viz/model/event_details.h"
-#include "viz/panels/area_totals.h"
-#include "viz/panels/cached.h"
+#include "viz/model/store/event_details.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/area_totals.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "viz/model/trace_diff.h"
-#include "viz/panels/cached.h"
-#include "viz/panels/gantt_strip.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
+#include "viz/panels/timeline/gantt_strip.h"
 
 namespace ranklab::viz {
 

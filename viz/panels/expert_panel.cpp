@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "core/base/text.h"
-#include "viz/panels/expert_plots.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
+#include "viz/panels/parts/expert_plots.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 
 namespace ranklab::viz {
 namespace {

@@ -1,15 +1,15 @@
 // How evenly the experts of a mixture are used: layer x expert of a step as a heatmap, tokens of each expert of a layer
 // next to the ideal, imbalance and biases over the steps, dead experts by name. The numbers come from
-// viz/model/expert_load.h. Thread rule: the window's thread.
+// viz/model/tables/expert_load.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
 #include <vector>
 
-#include "viz/model/expert_load.h"
-#include "viz/panels/cached.h"
+#include "viz/model/tables/expert_load.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

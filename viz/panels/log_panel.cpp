@@ -4,10 +4,10 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include "core/base/text.h"
-#include "viz/model/time_text.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
-#include "viz/panels/workspace.h"
+#include "viz/model/store/time_text.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "viz/model/time_text.h"
-#include "viz/panels/plots.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
+#include "viz/model/store/time_text.h"
+#include "viz/panels/parts/plots.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 
 namespace ranklab::viz {
 namespace {

@@ -3,10 +3,10 @@
 #pragma once
 #include <vector>
 
-#include "viz/model/memory_table.h"
-#include "viz/panels/cached.h"
+#include "viz/model/tables/memory_table.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

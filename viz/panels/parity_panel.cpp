@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "core/base/text.h"
-#include "viz/model/parity_lines.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
+#include "viz/model/parity/parity_lines.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 
 namespace ranklab::viz {
 namespace {

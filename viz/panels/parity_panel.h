@@ -9,9 +9,9 @@
 
 #include <imgui.h>
 
-#include "viz/model/parity_map.h"
+#include "viz/model/parity/parity_map.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

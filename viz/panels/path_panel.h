@@ -8,9 +8,9 @@
 
 #include "viz/model/critical_path.h"
 #include "viz/model/what_if.h"
-#include "viz/panels/cached.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

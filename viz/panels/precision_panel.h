@@ -1,6 +1,6 @@
 // The effect of quantization on the tensors of a step: a table of all of them; for the selected one its magnitudes next
 // to the ranges of the formats, its curves over the sampled steps, the scales of its groups; underflow by layer and
-// step; and an estimate for another format or scale. The numbers come from viz/model/precision_table.h and
+// step; and an estimate for another format or scale. The numbers come from viz/model/tables/precision_table.h and
 // requantize.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "viz/model/precision_table.h"
-#include "viz/model/requantize.h"
-#include "viz/panels/cached.h"
+#include "viz/model/tables/precision_table.h"
+#include "viz/model/tables/requantize.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/precision_plots.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/precision_plots.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

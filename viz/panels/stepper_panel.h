@@ -4,7 +4,7 @@
 #include <string>
 
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

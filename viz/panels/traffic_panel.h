@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "viz/model/traffic_matrix.h"
-#include "viz/panels/cached.h"
+#include "viz/model/tables/traffic_matrix.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

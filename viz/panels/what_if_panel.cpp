@@ -11,11 +11,11 @@
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/simulate.h"
 #include "core/pipeline/verify.h"
-#include "viz/model/run_schedule.h"
-#include "viz/model/schedule_store.h"
-#include "viz/model/time_text.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
+#include "viz/model/store/run_schedule.h"
+#include "viz/model/store/schedule_store.h"
+#include "viz/model/store/time_text.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 
 namespace ranklab::viz {
 namespace {

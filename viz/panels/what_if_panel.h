@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/pipeline/schedule.h"
-#include "viz/panels/gantt_strip.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/schedule_run.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/schedule_run.h"
+#include "viz/panels/parts/workspace.h"
+#include "viz/panels/timeline/gantt_strip.h"
 
 namespace ranklab::viz {
 

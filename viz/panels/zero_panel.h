@@ -1,15 +1,15 @@
 // What each rank holds of the parameters, gradients and optimizer states that data-parallel ranks shard (ZeRO): a cell
 // per bucket and rank with a lane for each of the three, at the cursor; bytes of each rank; the four stages side by
-// side. The numbers come from viz/model/zero_table.h. Thread rule: the window's thread.
+// side. The numbers come from viz/model/tables/zero_table.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
 #include <utility>
 
-#include "viz/model/zero_table.h"
-#include "viz/panels/cached.h"
+#include "viz/model/tables/zero_table.h"
 #include "viz/panels/panel.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

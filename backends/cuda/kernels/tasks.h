@@ -1,5 +1,5 @@
-// Converts core's requests to a device's kernels (core/nn/device_kernels.h) into kernel arguments, with element types
-// as C++ types. Thread rule: pure functions.
+// Converts core's requests to a device's kernels (core/nn/kernels/device_kernels.h) into kernel arguments, with element
+// types as C++ types. Thread rule: pure functions.
 #pragma once
 #include <utility>
 #include <vector>
@@ -9,7 +9,7 @@
 #include "backends/cuda/kernels/norm_body.h"
 #include "backends/cuda/kernels/qkv_body.h"
 #include "backends/cuda/kernels/swiglu_body.h"
-#include "core/nn/device_kernels.h"
+#include "core/nn/kernels/device_kernels.h"
 
 namespace ranklab::rows {
 

@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include "core/base/input_file.h"
+#include "core/base/files/input_file.h"
 #include "core/base/text.h"
 #include "core/data/tokenizer/json_reader.h"
 #include "core/data/tokenizer/tokenizer.h"

@@ -5,9 +5,9 @@
 
 #include "core/base/injected_bug.h"
 #include "core/comm/purpose.h"
-#include "core/nn/block_attention.h"
+#include "core/nn/attention/block_attention.h"
 #include "core/nn/custom_function.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/parallel/context/attention_trace.h"
 #include "core/parallel/context/position_order.h"
 #include "core/sim/aten.h"

@@ -13,8 +13,8 @@
 #include <memory>
 #include <vector>
 
-#include "core/nn/score_dropout.h"
-#include "core/nn/softmax_attention.h"
+#include "core/nn/attention/score_dropout.h"
+#include "core/nn/attention/softmax_attention.h"
 #include "core/parallel/context/context_parallel.h"
 #include "core/parallel/context/travelling_keys.h"
 

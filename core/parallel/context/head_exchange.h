@@ -5,7 +5,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "core/nn/attention.h"
+#include "core/nn/attention/attention.h"
 #include "core/parallel/context/context_parallel.h"
 
 namespace ranklab {

@@ -2,7 +2,7 @@
 
 #include <torch/csrc/autograd/autograd.h>
 
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/recompute_scope.h"

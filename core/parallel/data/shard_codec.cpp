@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/parallel/operand_rounding.h"
 #include "core/precision/rounding_grid.h"
 #include "core/precision/scaled_matrix.h"

@@ -5,7 +5,7 @@
 #include "core/nn/activation.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/gemm.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/expert/product_cost.h"
 #include "core/sim/aten.h"

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "core/nn/custom_function.h"
-#include "core/nn/kernel_path.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/parallel/operand_rounding.h"
 #include "core/precision/scaled_matrix.h"
 #include "core/sim/aten.h"

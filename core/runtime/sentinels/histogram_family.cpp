@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/base/value_histogram.h"
+#include "core/base/numbers/value_histogram.h"
 #include "core/runtime/sentinels/families.h"
 #include "core/runtime/sentinels/parameter_keys.h"
 #include "core/sim/aten.h"

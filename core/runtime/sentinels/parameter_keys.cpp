@@ -4,7 +4,7 @@
 #include <set>
 #include <string_view>
 
-#include "core/runtime/gather_texts.h"
+#include "core/runtime/text/gather_texts.h"
 
 namespace ranklab {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/checksum.h"
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/runtime/sentinels/attention_probe.h"
 #include "core/runtime/sentinels/families.h"
 #include "core/sim/aten.h"

@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/config/sentinel_rules.h"
+#include "core/config/settings/sentinel_rules.h"
 
 namespace ranklab {
 
 struct SentinelValue {
-  const char* name = "";  // of the row (core/config/sentinel_rules.h)
+  const char* name = "";  // of the row (core/config/settings/sentinel_rules.h)
   std::string tag;        // "Gradients/block_3/norm"
   double value = 0;
   std::string detail = {};  // what the number is about, in words; most have none

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "core/base/median.h"
+#include "core/base/numbers/median.h"
 #include "core/runtime/sentinels/families.h"
 
 namespace ranklab {

@@ -5,7 +5,7 @@
 #include "tests/viz/html/browser.h"
 #include "tests/viz/html/hostile_trace.h"
 #include "viz/html/stage_page.h"
-#include "viz/model/palette.h"
+#include "viz/model/svg/palette.h"
 
 namespace ranklab::viz {
 namespace {

@@ -12,8 +12,8 @@
 #include "tests/viz/html/hostile_trace.h"
 #include "tests/viz/html/report_sample.h"
 #include "viz/html/report/line_chart.h"
-#include "viz/model/generated_trace.h"
-#include "viz/model/nice_step.h"
+#include "viz/model/store/generated_trace.h"
+#include "viz/model/svg/nice_step.h"
 
 namespace ranklab::viz {
 namespace {

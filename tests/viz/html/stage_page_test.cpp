@@ -12,8 +12,8 @@
 #include "tests/viz/model/zero_sample.h"
 #include "viz/html/page_data.h"
 #include "viz/html/page_text.h"
-#include "viz/model/generated_trace.h"
-#include "viz/model/palette.h"
+#include "viz/model/store/generated_trace.h"
+#include "viz/model/svg/palette.h"
 
 namespace ranklab::viz {
 namespace {

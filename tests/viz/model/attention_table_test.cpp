@@ -1,12 +1,12 @@
 // Which rank attends to what and when, on the run of attention_sample.h.
-#include "viz/model/attention_table.h"
+#include "viz/model/tables/attention_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/viz/model/attention_sample.h"
 #include "viz/model/insights/insight.h"
-#include "viz/model/op_table.h"
+#include "viz/model/tables/op_table.h"
 
 namespace ranklab::viz {
 namespace {

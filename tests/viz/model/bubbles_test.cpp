@@ -1,4 +1,4 @@
-#include "viz/model/bubbles.h"
+#include "viz/model/tables/bubbles.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/schedule_store.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/schedule_store.h"
+#include "viz/model/store/time_text.h"
 
 namespace ranklab::viz {
 namespace {

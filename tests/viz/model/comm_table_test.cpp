@@ -1,10 +1,10 @@
-#include "viz/model/comm_table.h"
+#include "viz/model/tables/comm_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/mismatch_view.h"
+#include "viz/model/tables/mismatch_view.h"
 
 namespace ranklab::viz {
 namespace {

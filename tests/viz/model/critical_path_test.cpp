@@ -5,9 +5,9 @@
 
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/event_graph.h"
-#include "viz/model/schedule_store.h"
-#include "viz/model/selection.h"
+#include "viz/model/store/event_graph.h"
+#include "viz/model/store/schedule_store.h"
+#include "viz/model/store/selection.h"
 #include "viz/model/what_if.h"
 
 namespace ranklab::viz {

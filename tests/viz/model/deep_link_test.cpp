@@ -1,4 +1,4 @@
-#include "viz/model/deep_link.h"
+#include "viz/model/store/deep_link.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/schedule_store.h"
+#include "viz/model/store/schedule_store.h"
 
 namespace ranklab::viz {
 namespace {

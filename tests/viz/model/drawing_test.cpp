@@ -1,5 +1,5 @@
 // Drawings: on both grounds; a histogram's columns and a roofline's points where their numbers are.
-#include "viz/model/drawing.h"
+#include "viz/model/svg/drawing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 #include <map>
 #include <string>
 
-#include "core/base/value_histogram.h"
-#include "viz/model/front_drawing.h"
-#include "viz/model/model_drawing.h"
+#include "core/base/numbers/value_histogram.h"
+#include "viz/model/svg/front_drawing.h"
+#include "viz/model/svg/model_drawing.h"
 
 namespace ranklab::viz {
 namespace {

@@ -1,5 +1,5 @@
 // The experts' measures on numbers that a reader can add up, and the tables of a run made by hand.
-#include "viz/model/expert_load.h"
+#include "viz/model/tables/expert_load.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Whatever a viewer is given: whole, cut off, damaged, or from another program.
-#include "viz/model/load_trace.h"
+#include "viz/model/store/load_trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,15 +13,15 @@
 #include "core/trace/chrome_writer.h"
 #include "tests/cli/run_program.h"
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/bubbles.h"
-#include "viz/model/comm_table.h"
 #include "viz/model/critical_path.h"
-#include "viz/model/generated_trace.h"
-#include "viz/model/mismatch_view.h"
-#include "viz/model/schedule_store.h"
-#include "viz/model/selection.h"
+#include "viz/model/store/generated_trace.h"
+#include "viz/model/store/schedule_store.h"
+#include "viz/model/store/selection.h"
+#include "viz/model/tables/bubbles.h"
+#include "viz/model/tables/comm_table.h"
+#include "viz/model/tables/mismatch_view.h"
+#include "viz/model/tables/traffic_matrix.h"
 #include "viz/model/text_timeline.h"
-#include "viz/model/traffic_matrix.h"
 
 namespace ranklab::viz {
 namespace {

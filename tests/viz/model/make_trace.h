@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/trace/tracer.h"
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
 
 namespace ranklab::viz::samples {
 

@@ -1,6 +1,6 @@
 // Colours that share a row or a plot can be told apart: CIEDE2000 (Sharma, Wu, Dalal 2005) of what a person sees, with
 // normal vision and with each kind of dichromacy in full (Machado, Oliveira, Fernandes 2009).
-#include "viz/model/palette.h"
+#include "viz/model/svg/palette.h"
 
 #include <gtest/gtest.h>
 

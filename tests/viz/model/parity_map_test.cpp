@@ -1,6 +1,6 @@
 // The table of a parity result: which rows are one, what is furthest, colours whose order is seen and whose texts can
 // be read, and the drawing.
-#include "viz/model/parity_map.h"
+#include "viz/model/parity/parity_map.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 
 #include "core/base/error.h"
 #include "tests/viz/model/parity_sample.h"
-#include "viz/model/parity_file.h"
-#include "viz/model/parity_lines.h"
-#include "viz/model/parity_svg.h"
+#include "viz/model/parity/parity_file.h"
+#include "viz/model/parity/parity_lines.h"
+#include "viz/model/parity/parity_svg.h"
 
 namespace ranklab::viz {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "viz/model/parity_map.h"
+#include "viz/model/parity/parity_map.h"
 
 namespace ranklab::viz::samples {
 

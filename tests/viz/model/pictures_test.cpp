@@ -5,10 +5,10 @@
 #include "core/base/text.h"
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/schedule_store.h"
+#include "viz/model/store/schedule_store.h"
+#include "viz/model/store/time_text.h"
 #include "viz/model/svg.h"
 #include "viz/model/text_timeline.h"
-#include "viz/model/time_text.h"
 
 namespace ranklab::viz {
 namespace {

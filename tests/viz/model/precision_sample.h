@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/philox.h"
+#include "core/base/numbers/philox.h"
 #include "core/precision/number_format.h"
 #include "core/trace/precision_event.h"
 #include "tests/viz/model/make_trace.h"

@@ -1,5 +1,5 @@
 // Tables of quantized tensors: sums by hand, and estimates held to what was counted number by number.
-#include "viz/model/precision_table.h"
+#include "viz/model/tables/precision_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "tests/viz/model/precision_sample.h"
-#include "viz/model/requantize.h"
+#include "viz/model/tables/requantize.h"
 
 namespace ranklab::viz {
 namespace {

@@ -1,10 +1,10 @@
-#include "viz/model/run_schedule.h"
+#include "viz/model/store/run_schedule.h"
 
 #include <gtest/gtest.h>
 
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/schedule_store.h"
+#include "viz/model/store/schedule_store.h"
 
 namespace ranklab::viz {
 namespace {

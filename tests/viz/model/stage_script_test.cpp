@@ -10,9 +10,9 @@
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/stage_sample.h"
 #include "tests/viz/model/zero_sample.h"
-#include "viz/model/generated_trace.h"
-#include "viz/model/schedule_store.h"
 #include "viz/model/stage/words.h"
+#include "viz/model/store/generated_trace.h"
+#include "viz/model/store/schedule_store.h"
 
 namespace ranklab::viz {
 namespace {

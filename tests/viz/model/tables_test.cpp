@@ -12,10 +12,10 @@
 #include "tests/cli/run_program.h"
 #include "tests/viz/model/make_trace.h"
 #include "viz/model/curves.h"
-#include "viz/model/memory_table.h"
-#include "viz/model/mesh_layout.h"
-#include "viz/model/mesh_table.h"
-#include "viz/model/op_table.h"
+#include "viz/model/tables/memory_table.h"
+#include "viz/model/tables/mesh_layout.h"
+#include "viz/model/tables/mesh_table.h"
+#include "viz/model/tables/op_table.h"
 
 namespace ranklab::viz {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "tests/viz/model/make_trace.h"
-#include "viz/model/generated_trace.h"
-#include "viz/model/op_table.h"
+#include "viz/model/store/generated_trace.h"
+#include "viz/model/tables/op_table.h"
 
 namespace ranklab::viz {
 namespace {

@@ -1,4 +1,4 @@
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include "core/base/error.h"
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/expert_sample.h"
-#include "viz/model/event_details.h"
-#include "viz/model/schedule_store.h"
-#include "viz/model/selection.h"
-#include "viz/model/type_table.h"
+#include "viz/model/store/event_details.h"
+#include "viz/model/store/schedule_store.h"
+#include "viz/model/store/selection.h"
+#include "viz/model/tables/type_table.h"
 
 namespace ranklab::viz {
 namespace {

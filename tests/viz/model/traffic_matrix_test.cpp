@@ -1,4 +1,4 @@
-#include "viz/model/traffic_matrix.h"
+#include "viz/model/tables/traffic_matrix.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tests/viz/model/expert_sample.h"
-#include "viz/model/traffic_text.h"
+#include "viz/model/tables/traffic_text.h"
 
 namespace ranklab::viz {
 namespace {

@@ -1,5 +1,5 @@
 // Two ranks shard a layer of 100 + 28 elements (padding) and one keeps a bucket of its own; states by hand.
-#include "viz/model/zero_table.h"
+#include "viz/model/tables/zero_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,8 +9,8 @@
 #include "tests/viz/window/sample_traces.h"
 #include "viz/app/gui_context.h"
 #include "viz/app/software_renderer.h"
+#include "viz/panels/parts/workspace.h"
 #include "viz/panels/timeline/draw_rows.h"
-#include "viz/panels/workspace.h"
 
 namespace {
 size_t allocations = 0;

@@ -1,5 +1,5 @@
 // Programs started beside the window, by a shell in their place; and the runs of the Schedules panel on top of them.
-#include "viz/panels/child_run.h"
+#include "viz/panels/parts/child_run.h"
 #include "tests/eventually.h"
 
 #include <gmock/gmock.h>
@@ -18,8 +18,8 @@
 
 #include "core/base/error.h"
 #include "tests/cli/run_program.h"
-#include "viz/panels/schedule_run.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/schedule_run.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 namespace {

@@ -19,7 +19,7 @@
 #include "viz/app/gui_context.h"
 #include "viz/app/image.h"
 #include "viz/app/window.h"
-#include "viz/model/palette.h"
+#include "viz/model/svg/palette.h"
 #include "viz/panels/panel.h"
 
 namespace ranklab::viz {

@@ -6,11 +6,11 @@
 
 #include "core/base/error.h"
 #include "tests/viz/window/sample_traces.h"
-#include "viz/model/schedule_store.h"
-#include "viz/model/selection.h"
-#include "viz/panels/area_totals.h"
-#include "viz/panels/dependencies.h"
-#include "viz/panels/workspace.h"
+#include "viz/model/store/schedule_store.h"
+#include "viz/model/store/selection.h"
+#include "viz/panels/parts/area_totals.h"
+#include "viz/panels/parts/dependencies.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "tests/viz/model/parity_sample.h"
 #include "tests/viz/window/window_fixture.h"
-#include "viz/model/parity_file.h"
+#include "viz/model/parity/parity_file.h"
 #include "viz/panels/parity_panel.h"
 
 namespace ranklab::viz {

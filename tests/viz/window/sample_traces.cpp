@@ -1,7 +1,7 @@
 #include "tests/viz/window/sample_traces.h"
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/simulate.h"
-#include "viz/model/schedule_store.h"
+#include "viz/model/store/schedule_store.h"
 
 namespace ranklab::viz {
 namespace {

@@ -6,7 +6,7 @@
 #include "tests/viz/model/stage_sample.h"
 #include "tests/viz/model/zero_sample.h"
 #include "tests/viz/window/window_fixture.h"
-#include "viz/model/generated_trace.h"
+#include "viz/model/store/generated_trace.h"
 #include "viz/panels/stage/stage_panel.h"
 
 namespace ranklab::viz {

@@ -6,7 +6,7 @@
 
 #include "tests/cli/run_program.h"
 #include "tests/viz/window/window_fixture.h"
-#include "viz/model/selection.h"
+#include "viz/model/store/selection.h"
 #include "viz/panels/what_if_panel.h"
 
 namespace ranklab::viz {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "viz/app/gl_window.h"
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
 
 namespace ranklab::viz {
 

@@ -6,8 +6,8 @@
 #include "core/base/text.h"
 #include "viz/html/page_text.h"
 #include "viz/html/report/html_text.h"
-#include "viz/model/markup.h"
-#include "viz/model/parity_lines.h"
+#include "viz/model/parity/parity_lines.h"
+#include "viz/model/svg/markup.h"
 
 namespace ranklab::viz {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 #include <string>
 
-#include "viz/model/parity_map.h"
+#include "viz/model/parity/parity_map.h"
 
 namespace ranklab::viz {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "viz/model/markup.h"
+#include "viz/model/svg/markup.h"
 
 namespace ranklab::viz {
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "core/base/text.h"
-#include "viz/model/markup.h"
-#include "viz/model/nice_step.h"
+#include "viz/model/svg/markup.h"
+#include "viz/model/svg/nice_step.h"
 
 namespace ranklab::viz {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "core/base/text.h"
-#include "viz/model/mesh_layout.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
+#include "viz/model/tables/mesh_layout.h"
 
 namespace ranklab::viz {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "viz/model/run/run_facts.h"
-#include "viz/model/svg_writer.h"
+#include "viz/model/svg/svg_writer.h"
 
 namespace ranklab::viz {
 

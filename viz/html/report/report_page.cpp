@@ -5,7 +5,7 @@
 #include "viz/html/page_text.h"
 #include "viz/html/report/html_text.h"
 #include "viz/html/report/sections.h"
-#include "viz/model/markup.h"
+#include "viz/model/svg/markup.h"
 
 namespace ranklab::viz {
 namespace {

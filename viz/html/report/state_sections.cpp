@@ -6,7 +6,7 @@
 #include "viz/html/report/html_text.h"
 #include "viz/html/report/pictures.h"
 #include "viz/html/report/sections.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
 
 namespace ranklab::viz {
 namespace {

@@ -5,9 +5,9 @@
 #include "viz/html/report/html_text.h"
 #include "viz/html/report/pictures.h"
 #include "viz/html/report/sections.h"
-#include "viz/model/markup.h"
+#include "viz/model/store/time_text.h"
 #include "viz/model/svg.h"
-#include "viz/model/time_text.h"
+#include "viz/model/svg/markup.h"
 
 namespace ranklab::viz {
 namespace {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "core/base/text.h"
-#include "viz/model/attention_table.h"
 #include "viz/model/insights/attention_waits.h"
 #include "viz/model/insights/insight.h"
+#include "viz/model/tables/attention_table.h"
 
 namespace ranklab::viz {
 

@@ -2,8 +2,8 @@
 #include <map>
 
 #include "core/base/text.h"
-#include "viz/model/expert_load.h"
 #include "viz/model/insights/insight.h"
+#include "viz/model/tables/expert_load.h"
 
 namespace ranklab::viz {
 // What the fullest expert-parallel rank makes its peers wait: in each layer and step its work beyond the mean.

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "viz/model/bubbles.h"
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
+#include "viz/model/tables/bubbles.h"
 
 namespace ranklab::viz {
 

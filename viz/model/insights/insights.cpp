@@ -3,7 +3,7 @@
 
 #include "core/base/text.h"
 #include "viz/model/insights/insight.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
 
 namespace ranklab::viz {
 namespace {

@@ -3,7 +3,7 @@
 #include "core/base/text.h"
 #include "viz/model/insights/insight.h"
 #include "viz/model/insights/stage_work.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
 
 namespace ranklab::viz {
 // Bubbles that a balanced pipeline has too: (p - 1) / (m + p - 1) of the time for 1F1B.

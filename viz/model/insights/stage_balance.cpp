@@ -5,7 +5,7 @@
 #include "core/pipeline/balanced_split.h"
 #include "viz/model/insights/insight.h"
 #include "viz/model/insights/stage_work.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
 
 namespace ranklab::viz {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <map>
 
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
 
 namespace ranklab::viz {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/base/median.h"
+#include "core/base/numbers/median.h"
 #include "core/base/text.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
 
 namespace ranklab::viz {
 namespace {

@@ -4,15 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "viz/model/bubbles.h"
-#include "viz/model/expert_load.h"
 #include "viz/model/insights/insight.h"
-#include "viz/model/memory_table.h"
-#include "viz/model/mesh_table.h"
-#include "viz/model/precision_table.h"
 #include "viz/model/run/run_files.h"
-#include "viz/model/traffic_text.h"
-#include "viz/model/zero_table.h"
+#include "viz/model/tables/bubbles.h"
+#include "viz/model/tables/expert_load.h"
+#include "viz/model/tables/memory_table.h"
+#include "viz/model/tables/mesh_table.h"
+#include "viz/model/tables/precision_table.h"
+#include "viz/model/tables/traffic_text.h"
+#include "viz/model/tables/zero_table.h"
 
 namespace ranklab::viz {
 

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "viz/model/load_trace.h"
+#include "viz/model/store/load_trace.h"
 
 namespace ranklab::viz {
 namespace {

@@ -1,5 +1,5 @@
-// A run's folder (core/runtime/run_log.h, trace_file.h) as reports read it: each file if it is there, and as much of it
-// as can be read. Cost: that of the trace (trace_store.h). Thread rule: one thread.
+// A run's folder (core/runtime/record/run_log.h, trace_file.h) as reports read it: each file if it is there, and as
+// much of it as can be read. Cost: that of the trace (trace_store.h). Thread rule: one thread.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,7 +8,7 @@
 #include "viz/model/run/fired_sentinels.h"
 #include "viz/model/run/metric_lines.h"
 #include "viz/model/run/run_record.h"
-#include "viz/model/trace_store.h"
+#include "viz/model/store/trace_store.h"
 
 namespace ranklab::viz {
 

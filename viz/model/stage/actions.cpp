@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/base/text.h"
-#include "viz/model/precision_table.h"
 #include "viz/model/stage/parts.h"
 #include "viz/model/stage/words.h"
+#include "viz/model/tables/precision_table.h"
 
 namespace ranklab::viz {
 namespace {

@@ -4,11 +4,11 @@
 #include <map>
 #include <set>
 
-#include "viz/model/comm_table.h"
 #include "viz/model/stage/parts.h"
 #include "viz/model/stage/words.h"
-#include "viz/model/stalls.h"
-#include "viz/model/traffic_matrix.h"
+#include "viz/model/store/stalls.h"
+#include "viz/model/tables/comm_table.h"
+#include "viz/model/tables/traffic_matrix.h"
 
 namespace ranklab::viz {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/base/text.h"
 #include "viz/model/stage/parts.h"
 #include "viz/model/stage/words.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
 
 namespace ranklab::viz {
 namespace {

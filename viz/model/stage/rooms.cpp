@@ -4,8 +4,8 @@
 #include <cmath>
 #include <map>
 
-#include "viz/model/mesh_table.h"
 #include "viz/model/stage/parts.h"
+#include "viz/model/tables/mesh_table.h"
 
 namespace ranklab::viz {
 namespace {

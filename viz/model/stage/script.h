@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "viz/model/bubbles.h"
-#include "viz/model/memory_table.h"
-#include "viz/model/trace_store.h"
-#include "viz/model/zero_table.h"
+#include "viz/model/store/trace_store.h"
+#include "viz/model/tables/bubbles.h"
+#include "viz/model/tables/memory_table.h"
+#include "viz/model/tables/zero_table.h"
 
 namespace ranklab::viz {
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "core/base/text.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
 
 namespace ranklab::viz {
 

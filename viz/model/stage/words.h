@@ -3,8 +3,8 @@
 #include <span>
 #include <string>
 
-#include "viz/model/bubbles.h"
 #include "viz/model/stage/script.h"
+#include "viz/model/tables/bubbles.h"
 
 namespace ranklab::viz {
 

@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "core/base/text.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 #include "viz/panels/stage/stage_view.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
 
 namespace ranklab::viz {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "core/base/text.h"
 #include "viz/model/stage/words.h"
-#include "viz/model/time_text.h"
+#include "viz/model/store/time_text.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 #include "viz/panels/stage/stage_view.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
 
 namespace ranklab::viz {
 namespace {

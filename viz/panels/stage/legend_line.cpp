@@ -5,9 +5,9 @@
 
 #include "core/base/text.h"
 #include "viz/model/stage/words.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 #include "viz/panels/stage/stage_view.h"
-#include "viz/panels/theme.h"
-#include "viz/panels/widgets.h"
 
 namespace ranklab::viz {
 namespace {

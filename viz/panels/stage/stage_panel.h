@@ -4,10 +4,10 @@
 #pragma once
 #include <imgui.h>
 
-#include "viz/panels/gantt_strip.h"
 #include "viz/panels/panel.h"
+#include "viz/panels/parts/workspace.h"
 #include "viz/panels/stage/stage_view.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/timeline/gantt_strip.h"
 
 namespace ranklab::viz {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "viz/model/stage/script.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "viz/model/bubbles.h"
 #include "viz/model/critical_path.h"
 #include "viz/model/level_of_detail.h"
+#include "viz/model/tables/bubbles.h"
 #include "viz/panels/timeline/growing.h"
 #include "viz/panels/timeline/layout.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viz/panels/theme.h"
-#include "viz/panels/workspace.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "viz/panels/view_state.h"
+#include "viz/panels/parts/view_state.h"
 
 namespace ranklab::viz {
 

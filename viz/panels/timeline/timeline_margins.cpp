@@ -3,10 +3,10 @@
 #include <array>
 #include <cmath>
 
-#include "viz/model/time_text.h"
-#include "viz/panels/theme.h"
+#include "viz/model/store/time_text.h"
+#include "viz/panels/parts/theme.h"
+#include "viz/panels/parts/widgets.h"
 #include "viz/panels/timeline/timeline_panel.h"
-#include "viz/panels/widgets.h"
 
 namespace ranklab::viz {
 namespace {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "viz/model/legend.h"
-#include "viz/panels/cached.h"
 #include "viz/panels/panel.h"
+#include "viz/panels/parts/cached.h"
+#include "viz/panels/parts/workspace.h"
 #include "viz/panels/timeline/draw_rows.h"
 #include "viz/panels/timeline/layout.h"
-#include "viz/panels/workspace.h"
 
 namespace ranklab::viz {
 

@@ -1,0 +1,176 @@
+#include "core/checkpoint/hf/config.h"
+
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/hf/key.h"
+#include "core/checkpoint/hf/refusal.h"
+#include "core/checkpoint/hf/rope.h"
+#include "core/checkpoint/read_only_file.h"
+
+namespace ranklab {
+namespace {
+
+// Keys that do not affect what the model computes.
+const std::set<std::string> kWithoutMeaning = {"architectures",
+                                               "model_type",
+                                               "auto_map",
+                                               "transformers_version",
+                                               "torch_dtype",
+                                               "dtype",
+                                               "use_cache",
+                                               "cache_implementation",
+                                               "bos_token_id",
+                                               "eos_token_id",
+                                               "pad_token_id",
+                                               "_name_or_path",
+                                               "attention_dropout",
+                                               "pretraining_tp",
+                                               "output_router_logits",
+                                               "router_jitter_noise",
+                                               "router_aux_loss_coef",
+                                               "ep_size",
+                                               "task_specific_params",
+                                               "n_ctx",
+                                               "summary_activation",
+                                               "summary_first_dropout",
+                                               "summary_proj_to_labels",
+                                               "summary_type",
+                                               "summary_use_proj",
+                                               "reorder_and_upcast_attn",
+                                               "attn_pdrop",
+                                               "return_dict",
+                                               "output_hidden_states",
+                                               "output_attentions",
+                                               "chunk_size_feed_forward",
+                                               "id2label",
+                                               "label2id",
+                                               "is_encoder_decoder",
+                                               "is_decoder",
+                                               "problem_type",
+                                               "qk_head_dim",
+                                               "rope_theta",
+                                               "rope_scaling",
+                                               "rope_parameters",
+                                               "rope_interleave",
+                                               "original_max_position_embeddings",
+                                               "partial_rotary_factor",
+                                               "quantization_config",
+                                               "head_dim"};
+
+const char* torch_name(TensorType type) {
+  switch (type) {
+    case TensorType::kF64:
+      return "float64";
+    case TensorType::kBF16:
+      return "bfloat16";
+    case TensorType::kF16:
+      return "float16";
+    default:
+      return "float32";
+  }
+}
+
+HfJson parse(const std::string& text, const std::string& path) {
+  constexpr int kDeepest = 8;
+  std::vector<std::set<std::string>> seen;  // keys of the objects that are still open
+  const auto bounded = [&](int depth, HfJson::parse_event_t event, HfJson& value) {
+    if (depth > kDeepest)
+      refuse_checkpoint_file(path, "values lie inside values too often", "more than 8 levels", "a config.json");
+    if (event == HfJson::parse_event_t::object_start) seen.emplace_back();
+    if (event == HfJson::parse_event_t::object_end) seen.pop_back();
+    // For duplicate keys JSON lets readers choose which one counts, and readers differ.
+    if (event == HfJson::parse_event_t::key && !seen.back().insert(value.get<std::string>()).second)
+      refuse_checkpoint_file(path, "a key comes twice", quote(printable(value.get<std::string>())), "each key once");
+    return true;
+  };
+  HfJson file;
+  try {
+    file = HfJson::parse(text, bounded);
+  } catch (const HfJson::exception& error) {
+    refuse_checkpoint_file(path, "this is no JSON", printable(error.what(), 200), "a config.json of transformers");
+  }
+  if (!file.is_object()) refuse_checkpoint_file(path, "this is no JSON object", file.type_name(), "a config.json");
+  return file;
+}
+
+HfValue value_of(const HfJson& file, const std::string& key, const std::string& path) {
+  const auto found = file.find(key);
+  return {found == file.end() ? HfJson() : *found, key, path};
+}
+
+const HfFamily& family_of(const HfJson& file, const std::string& path) {
+  const HfValue list = value_of(file, "architectures", path);
+  if (!list.is_null()) {
+    if (!list.json().is_array() || list.json().size() != 1 || !list.json()[0].is_string())
+      list.refuse_damaged("one name");
+    return hf_family_named(list.json()[0].get<std::string>(), path);
+  }
+  const HfValue type = value_of(file, "model_type", path);
+  for (const HfFamily& family : hf_families()) {
+    if (type.json() == family.model_type) return family;
+  }
+  refuse_checkpoint_file(path, "the file does not say which model this is", "no \"architectures\"",
+                         "\"architectures\": [NAME]");
+}
+
+void read_keys(HfConfig& config, const HfJson& file, const std::string& path) {
+  std::set<std::string> known = kWithoutMeaning;
+  for (const HfKey& key : config.family.keys) {
+    known.insert(key.key);
+    auto found = file.find(key.key);
+    if (found == file.end() && !key.other.empty()) {
+      known.insert(key.other);
+      found = file.find(key.other);
+    }
+    if (found == file.end() && key.required)
+      refuse_checkpoint_file(path, "a key is missing", quote(key.key),
+                             "a config.json of " + config.family.architecture);
+    key.set(config.model, HfValue(found == file.end() ? key.absent : *found, key.key, path));
+  }
+  for (const auto& [key, value] : file.items()) {
+    if (!known.contains(key)) config.unknown_keys.push_back(printable(key));
+  }
+}
+
+void check(const HfConfig& config, const std::string& path) {
+  std::string computes;
+  try {
+    validate(config.model, 1, false);
+    computes = hf_family(config.model).architecture;
+  } catch (const Error& error) {
+    refuse_hf_feature(path, "ranklab cannot represent this model: " + error.text().what, error.text().got,
+                      error.text().want);
+  }
+  if (computes != config.family.architecture)
+    refuse_hf_feature(path, "the settings are not those of " + config.family.architecture, "those of " + computes,
+                      "settings of one family");
+}
+
+}  // namespace
+
+std::string hf_config_json(const ModelConfig& config, const HfFamily& family, TensorType type) {
+  HfJson file = {{"architectures", {family.architecture}}, {"model_type", family.model_type}};
+  for (const HfKey& key : family.keys) {
+    if (!key.get) continue;
+    HfJson value = key.get(config);
+    if (!value.is_discarded()) file[key.key] = std::move(value);
+  }
+  write_hf_rope(file, config);
+  file["torch_dtype"] = torch_name(type);
+  return file.dump(2) + "\n";
+}
+
+HfConfig read_hf_config(const std::string& text, const std::string& path) {
+  const HfJson file = parse(text, path);
+  HfConfig config{.family = family_of(file, path)};
+  config.model = config.family.model;
+  config.fp8 = read_hf_fp8(file, path);
+  read_keys(config, file, path);
+  read_hf_rope(config.model, file, path);
+  check(config, path);
+  return config;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,176 @@
+#include "core/checkpoint/hf/export.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/element_convert.h"
+#include "core/checkpoint/hf/config.h"
+#include "core/checkpoint/hf/mapping.h"
+#include "core/checkpoint/hf/tokenizer.h"
+#include "core/checkpoint/hf/transform.h"
+#include "core/checkpoint/tensor_files.h"
+
+namespace ranklab {
+namespace {
+
+// Name of one file of a sharded model.
+std::string shard_name(size_t index, size_t count) {
+  if (count == 1) return "model.safetensors";
+  return strprintf("model-%05zu-of-%05zu.safetensors", index + 1, count);
+}
+
+class Exporter {
+ public:
+  Exporter(const TensorSource& ours, const ModelConfig& config, const HfExportOptions& options)
+      : ours_(ours), config_(config), options_(options), family_(hf_family(config)) {
+    check_tensor_count(config, ours.tensors().size(), ours.where());
+    map_ = hf_mapping(config, family_);
+    check_ours();
+    for (const HfTensor& tensor : map_) {
+      for (const HfPart& part : tensor.parts) {
+        if (part.kind != HfPartKind::kTiedCopy) add(tensor, part);
+      }
+    }
+  }
+
+  HfExported write(const std::string& folder) {
+    RANKLAB_CHECK(options_.tokenizer != HfTokenizer::kBytes || config_.vocab_size >= kByteTokens,
+                  ErrorKind::kInvalidArgument, .where = "Hugging Face",
+                  .what = "a tokenizer of bytes has tokens that the model does not know",
+                  .got = "a vocabulary of " + std::to_string(config_.vocab_size), .want = "256 or more",
+                  .fix = "leave --tokenizer bytes out");
+    make_empty_folder(folder);
+    HfExported result{.architecture = family_.architecture, .tensors = theirs_.size()};
+    const auto files = files_of_at_most(theirs_, options_.max_shard_bytes);
+    nlohmann::ordered_json places = nlohmann::ordered_json::object();
+    for (size_t i = 0; i < files.size(); ++i) {
+      result.files.push_back(shard_name(i, files.size()));
+      write_tensors(folder + "/" + result.files.back(), files[i], [this](const TensorInfo& t) { return bytes_of(t); },
+                    {.metadata = {{"format", "pt"}}, .durable = options_.durable});
+      for (const TensorInfo& tensor : files[i]) {
+        places[tensor.name] = result.files.back();
+        result.bytes += static_cast<uint64_t>(elements_of(tensor)) * size_bytes(tensor.type);
+      }
+    }
+    if (files.size() > 1) {
+      const nlohmann::ordered_json index = {{"metadata", {{"total_size", result.bytes}}}, {"weight_map", places}};
+      write_text(folder, "model.safetensors.index.json", index.dump(2) + "\n", result);
+    }
+    if (options_.tokenizer == HfTokenizer::kAuto && !options_.own_tokenizer.empty()) {
+      write_text(folder, "tokenizer.json", options_.own_tokenizer, result);
+      write_text(folder, "tokenizer_config.json", hf_tokenizer_config(config_.seq_length, options_.own_end_token),
+                 result);
+    } else if (writes_bytes()) {
+      write_text(folder, "tokenizer.json", hf_byte_tokenizer(), result);
+      write_text(folder, "tokenizer_config.json", hf_tokenizer_config(config_.seq_length, ""), result);
+    }
+    write_text(folder, "config.json", hf_config_json(config_, family_, main_type_), result);
+    return result;
+  }
+
+ private:
+  bool writes_bytes() const {
+    if (options_.tokenizer == HfTokenizer::kAuto) return config_.vocab_size == kByteTokens;
+    return options_.tokenizer == HfTokenizer::kBytes;
+  }
+
+  using Place = std::pair<const HfTensor*, const HfPart*>;
+
+  static int64_t elements_of(const TensorInfo& tensor) {
+    int64_t elements = 1;
+    for (const int64_t size : tensor.shape) elements *= size;
+    return elements;
+  }
+
+  // For export, a router without a bias gets a zero bias.
+  bool is_made_up(const HfTensor& tensor) const {
+    return tensor.ours.starts_with("buffer/") && ours_.find(tensor.ours) == nullptr && !config_.moe.expert_bias;
+  }
+
+  void check_ours() const {
+    std::set<std::string> known;
+    for (const HfTensor& tensor : map_) {
+      known.insert(tensor.ours);
+      if (is_made_up(tensor)) continue;
+      const TensorInfo& stored = ours_.tensor(tensor.ours);
+      if (stored.shape != tensor.shape || !is_float_target(stored.type))
+        refuse_checkpoint_file(ours_.where(), "tensor " + quote(tensor.ours) + " is not what the model has",
+                               stored.describe(), "floats of shape " + shape_text(tensor.shape));
+    }
+    for (const TensorInfo& tensor : ours_.tensors()) {
+      const bool counts = tensor.name.starts_with("weight/") || tensor.name.starts_with("buffer/");
+      if (counts && !known.contains(tensor.name))
+        refuse_checkpoint_file(ours_.where(), "the model has no such parameter", quote(tensor.name),
+                               "the parameters of its settings");
+    }
+  }
+
+  void add(const HfTensor& tensor, const HfPart& part) {
+    const TensorType stored = is_made_up(tensor) ? TensorType::kF32 : ours_.tensor(tensor.ours).type;
+    const bool asked = options_.type && !part.keeps_fp32;
+    const TensorType type = asked ? *options_.type : options_.type ? TensorType::kF32 : stored;
+    if (!part.keeps_fp32) see_type(type);
+    theirs_.push_back({part.name, type, part.shape});
+    places_[part.name] = {&tensor, &part};
+  }
+
+  // The element type of all weights; where they differ, one that holds all of their values: a reader may rely on the
+  // declared type.
+  void see_type(TensorType type) {
+    if (theirs_.empty()) main_type_ = type;
+    if (type == main_type_) return;
+    const bool wide = type == TensorType::kF64 || main_type_ == TensorType::kF64;
+    main_type_ = wide ? TensorType::kF64 : TensorType::kF32;
+  }
+
+  std::vector<std::byte> bytes_of(const TensorInfo& theirs) {
+    const auto& [tensor, part] = places_.at(theirs.name);
+    read_ours(*tensor);
+    return convert_elements(held_type_, to_theirs(*part, held_, tensor->shape, size_bytes(held_type_)), theirs.type);
+  }
+
+  // The parts of one of our tensors come consecutively.
+  void read_ours(const HfTensor& tensor) {
+    if (held_name_ == tensor.ours) return;
+    held_name_ = tensor.ours;
+    if (is_made_up(tensor)) {
+      held_type_ = TensorType::kF32;
+      held_.assign(static_cast<size_t>(tensor.shape[0]) * sizeof(float), std::byte{0});
+      return;
+    }
+    held_type_ = ours_.tensor(tensor.ours).type;
+    held_ = ours_.read(tensor.ours);
+  }
+
+  void write_text(const std::string& folder, const std::string& name, const std::string& text, HfExported& result) {
+    write_file_atomically(folder + "/" + name, text,
+                          {.where = "Hugging Face", .what = "cannot write the file", .fix = "check the folder"},
+                          {.durable = options_.durable});
+    result.files.push_back(name);
+  }
+
+  const TensorSource& ours_;
+  const ModelConfig& config_;
+  const HfExportOptions& options_;
+  const HfFamily& family_;
+  std::vector<HfTensor> map_;
+  std::vector<TensorInfo> theirs_;
+  std::map<std::string, Place> places_;
+  TensorType main_type_ = TensorType::kF32;
+  std::string held_name_;
+  TensorType held_type_ = TensorType::kF32;
+  std::vector<std::byte> held_;
+};
+
+}  // namespace
+
+HfExported export_hf(const TensorSource& ours, const ModelConfig& config, const std::string& folder,
+                     const HfExportOptions& options) {
+  return Exporter(ours, config, options).write(folder);
+}
+
+}  // namespace ranklab

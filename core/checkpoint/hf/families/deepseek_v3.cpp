@@ -1,0 +1,162 @@
+// DeepseekV3ForCausalLM (arXiv 2412.19437), with the names of the published weights, which the classes of transformers
+// read: latent attention, YaRN, sigmoid-routed experts in groups, dense first layers, MTP modules as the layers after
+// the last.
+#include "core/base/text.h"
+#include "core/checkpoint/hf/families/families.h"
+#include "core/checkpoint/hf/keys.h"
+#include "core/checkpoint/hf/refusal.h"
+#include "core/checkpoint/hf/rope.h"
+#include "core/checkpoint/hf/rules.h"
+
+namespace ranklab {
+namespace {
+
+HfRules attention_rules() {
+  return {{"attention.q_down", {"self_attn.q_a_proj"}},
+          {"attention.q_norm", {"self_attn.q_a_layernorm"}},
+          {"attention.q_up", {"self_attn.q_b_proj"}, HfLayout::kNeighboursPerHead},
+          {"attention.q", {"self_attn.q_proj"}, HfLayout::kNeighboursPerHead},
+          {"attention.kv_down", {"self_attn.kv_a_proj_with_mqa"}, HfLayout::kNeighboursAtEnd},
+          {"attention.kv_norm", {"self_attn.kv_a_layernorm"}},
+          {"attention.kv_up", {"self_attn.kv_b_proj"}},
+          {"attention.out", {"self_attn.o_proj"}}};
+}
+
+// Rules of an MTP layer.
+HfRules prediction_rules() {
+  return {{"enorm", {"enorm"}}, {"hnorm", {"hnorm"}}, {"proj", {"eh_proj"}}, {"norm", {"shared_head.norm"}}};
+}
+
+// Values for the keys about experts in a model without experts: the classes require numbers.
+MoeConfig experts_of(const ModelConfig& c) {
+  if (c.moe.enabled()) return c.moe;
+  return {
+      .num_experts = 2, .topk = 1, .ffn_hidden_size = c.ffn_hidden_size, .shared_ffn_hidden_size = c.ffn_hidden_size};
+}
+
+HfKey routed_experts() {
+  HfKey key = experts_key("n_routed_experts");
+  key.get = [](const ModelConfig& c) { return HfJson(experts_of(c).num_experts); };
+  return key;
+}
+
+HfKey shared_experts() {
+  const auto get = [](const ModelConfig& c) { return HfJson(experts_of(c).shared_ffn_hidden_size / c.expert_ffn()); };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    const int64_t count = value.is_null() ? 0 : value.integer();
+    if (count < 0 || count > 1024 || !is_sane(c.expert_ffn())) value.refuse_damaged("at most 1024");
+    c.moe.shared_ffn_hidden_size = count * c.expert_ffn();
+  };
+  return {"n_shared_experts", get, set};
+}
+
+HfKey normalization() {
+  HfKey key = normalization_key(true);
+  key.get = [](const ModelConfig& c) { return HfJson(c.moe.enabled() && c.moe.normalizes()); };
+  return key;
+}
+
+HfKeys router_keys() {
+  return {routed_experts(),
+          {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(experts_of(c).topk); },
+           [](ModelConfig& c, const HfValue& value) { c.moe.topk = value.integer(); }, true},
+          {"moe_intermediate_size", [](const ModelConfig& c) { return HfJson(c.expert_ffn()); },
+           [](ModelConfig& c, const HfValue& value) { c.moe.ffn_hidden_size = value.integer(); }, true},
+          shared_experts(),
+          {"n_group", [](const ModelConfig& c) { return HfJson(experts_of(c).num_groups); },
+           [](ModelConfig& c, const HfValue& value) { c.moe.num_groups = value.integer(); }, true},
+          {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
+           [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true},
+          normalization(),
+          hf_member("routed_scaling_factor", RANKLAB_HF(moe.scaling_factor), 2.5),
+          hf_constant("scoring_func", "sigmoid"),
+          hf_constant("topk_method", "noaux_tc"),
+          hf_constant("moe_layer_freq", 1),
+          balancing_key("aux_loss_alpha", LoadBalancing::kSeqAuxLoss),
+          hf_note("seq_aux", true)};
+}
+
+// Layers with an index below this are dense: here all of them.
+int64_t all_layers(const ModelConfig& c) { return c.num_layers + c.mtp_num_layers; }
+
+// Must be read last: it decides whether there are experts at all.
+HfKey first_dense_layers_key() {
+  const auto get = [](const ModelConfig& c) {
+    return HfJson(c.moe.enabled() ? c.moe.first_dense_layers : all_layers(c));
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    c.moe.first_dense_layers = value.integer();
+    c.moe.score = RouterScore::kSigmoid;
+    c.moe.expert_bias = true;
+    const bool sane = is_sane(c.num_layers) && is_sane(c.mtp_num_layers);  // validate() refuses others
+    if (sane && c.moe.first_dense_layers >= all_layers(c)) c.moe = {};
+  };
+  return {"first_k_dense_replace", get, set, false, 3};
+}
+
+HfKeys deepseek_v3_keys() {
+  HfKeys keys = transformer_keys();
+  const auto q_lora = [](const ModelConfig& c) { return c.mla.q_lora_rank > 0 ? HfJson(c.mla.q_lora_rank) : HfJson(); };
+  const auto set_q_lora = [](ModelConfig& c, const HfValue& value) {
+    c.mla.q_lora_rank = value.is_null() ? 0 : value.integer();
+  };
+  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6),
+                hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false),
+                {"q_lora_rank", q_lora, set_q_lora},
+                hf_member("kv_lora_rank", RANKLAB_HF(mla.kv_lora_rank)),
+                hf_member("qk_nope_head_dim", RANKLAB_HF(mla.qk_head_dim)),
+                hf_member("qk_rope_head_dim", RANKLAB_HF(mla.qk_pos_emb_head_dim)),
+                hf_member("v_head_dim", RANKLAB_HF(mla.v_head_dim)),
+                hf_member("rope_interleave", RANKLAB_HF(hf_rope_interleave), true)});
+  append(keys, router_keys());
+  append(keys, {hf_member("num_nextn_predict_layers", RANKLAB_HF(mtp_num_layers), 0), first_dense_layers_key()});
+  append(keys, ending_keys(false));
+  return keys;
+}
+
+void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
+  constexpr double kInnerEpsilon = 1e-6;
+  check_norms_before(r, c);
+  check_no_gemma(r, c);
+  check_sequential(r, c);
+  r.require(c.norm_epsilon == kInnerEpsilon, "--norm-epsilon", strprintf("%g", c.norm_epsilon),
+            "1e-6: that of the norms inside latent attention cannot be set there");
+  r.require_off("--qk-layernorm", c.qk_norm);
+  r.require_off("--add-bias-linear", c.add_bias);
+  r.require_off("--add-qkv-bias", c.add_qkv_bias);
+  r.require(!c.add_attention_bias || c.mla.q_lora_rank > 0, "--q-lora-rank", "0",
+            "1 and more: queries that are not compressed have no bias there");
+  r.require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
+  r.require(c.activation == ActivationKind::kSwiGlu, "--activation", name(c.activation), "swiglu");
+  r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
+  r.require_number("--window-size", static_cast<double>(c.window_size), 0);
+  check_hf_rope(r, c);
+  r.require(c.rope_scaling.kind != RopeScalingKind::kLongRope, "--rope-scaling-type", "longrope", "another");
+  if (!c.moe.enabled()) return;
+  const MoeConfig& m = c.moe;
+  r.require(m.score == RouterScore::kSigmoid, "--moe-router-score-function", "softmax", "sigmoid");
+  r.require(m.num_experts / m.num_groups >= 2, "--moe-router-num-groups", std::to_string(m.num_groups),
+            "groups of two experts or more");
+  r.require(m.shared_ffn_hidden_size > 0 && m.shared_ffn_hidden_size % c.expert_ffn() == 0,
+            "--moe-shared-expert-intermediate-size", std::to_string(m.shared_ffn_hidden_size),
+            "a multiple of --moe-ffn-hidden-size " + std::to_string(c.expert_ffn()));
+  r.require_off("--moe-shared-expert-gate", m.shared_gate);
+  check_routing(r, m);
+}
+
+}  // namespace
+
+HfFamily deepseek_v3_family() {
+  return {.architecture = "DeepseekV3ForCausalLM",
+          .model_type = "deepseek_v3",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = together({llama_norm_rules(), attention_rules(), llama_mlp_rules(), expert_rules(),
+                                   shared_expert_rules("mlp.shared_experts"), prediction_rules()}),
+          .keys = deepseek_v3_keys(),
+          .has_form = [](const ModelConfig& c) { return c.mla.enabled(); },
+          .check = check_deepseek_v3};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,25 @@
+// The families of family.h, each in the file of its name. Thread rule: pure functions.
+#pragma once
+#include "core/checkpoint/hf/family.h"
+
+namespace ranklab {
+
+HfFamily llama_family();
+HfFamily gpt2_family();
+HfFamily mistral_family();      // arXiv 2310.06825
+HfFamily phi3_family();         // arXiv 2404.14219
+HfFamily stablelm_family();     // arXiv 2402.17834
+HfFamily mixtral_family();      // arXiv 2401.04088
+HfFamily deepseek_v3_family();  // arXiv 2412.19437
+HfFamily phi_family();          // arXiv 2306.11644
+HfFamily gpt_neox_family();     // arXiv 2204.06745
+HfFamily gemma2_family();       // arXiv 2408.00118
+HfFamily gemma3_family();       // arXiv 2503.19786
+HfFamily olmo3_family();
+HfFamily olmo2_family();  // arXiv 2501.00656
+HfFamily qwen2_family();  // arXiv 2407.10671
+HfFamily qwen2_moe_family();
+HfFamily qwen3_family();  // arXiv 2505.09388
+HfFamily qwen3_moe_family();
+
+}  // namespace ranklab

@@ -1,0 +1,63 @@
+// Gemma3ForCausalLM (arXiv 2503.19786), text only: five of six layers have sliding-window attention and rotary
+// frequencies of their own; each head's query and key has a norm.
+#include "core/base/text.h"
+#include "core/checkpoint/hf/families/families.h"
+#include "core/checkpoint/hf/families/gemma.h"
+
+namespace ranklab {
+namespace {
+
+// Which layers have the window in files without a list of layers. Derived from the list on export: with a pattern of
+// six, all layers of a model of five have the window.
+HfKey window_pattern() {
+  const auto get = [](const ModelConfig& c) {
+    std::vector<bool> windows;
+    for (int64_t layer = 0; layer < c.num_layers; ++layer) windows.push_back(c.window_of_layer(layer) > 0);
+    const int64_t skip_freq = window_layers_of(windows).skip_freq;
+    return skip_freq > 1 ? HfJson(skip_freq) : not_written();
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    if (value.integer() < 2) value.refuse("2 or more");
+    c.window_layers = {.skip_freq = value.integer()};
+  };
+  return {"sliding_window_pattern", get, set, false, {}, "_sliding_window_pattern"};
+}
+
+HfKeys gemma3_keys() {
+  HfKeys keys = gemma_keys();
+  append(keys, {window_key(4096), window_pattern(), layer_types_key(true),
+                hf_member("rope_local_base_freq", RANKLAB_HF(local_rope_theta), 10000.0),
+                hf_constant("attn_logit_softcapping", nullptr),
+                softcapping_key("final_logit_softcapping", &ModelConfig::final_logit_softcapping, nullptr)});
+  append(keys, ending_keys(true));
+  return keys;
+}
+
+void check_gemma3(const HfRefusal& r, const ModelConfig& c) {
+  check_gemma(r, c);
+  r.require(c.qk_norm_width == QkNormWidth::kHead, "--qk-layernorm-width", "all-heads", "head");
+  r.require_number("--attn-logit-softcapping", c.attn_logit_softcapping, 0);
+  r.require(c.window_size == 0 || c.has_local_rope(), "--rotary-base-local", strprintf("%g", c.local_rope_theta),
+            "a base of layers with a window");
+}
+
+}  // namespace
+
+HfFamily gemma3_family() {
+  ModelConfig model = gemma_model();
+  model.qk_norm = true;
+  model.window_layers = {.skip_freq = 6};
+  model.rope_theta = 1e6;
+  return {.architecture = "Gemma3ForCausalLM",
+          .model_type = "gemma3_text",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = together({gemma_norm_rules(), llama_attention_rules(), head_norm_rules(), llama_mlp_rules()}),
+          .model = model,
+          .keys = gemma3_keys(),
+          .has_form = [](const ModelConfig& c) { return c.norm_placement == NormPlacement::kBoth && c.qk_norm; },
+          .check = check_gemma3};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,44 @@
+// MistralForCausalLM (arXiv 2310.06825): Llama without biases, with or without sliding-window attention. A model
+// without a window is written as this class only if its settings name it (--hf-architecture), as they do after import.
+#include "core/checkpoint/hf/families/families.h"
+#include "core/checkpoint/hf/keys.h"
+#include "core/checkpoint/hf/refusal.h"
+#include "core/checkpoint/hf/rules.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kMistral = "MistralForCausalLM";
+
+HfKeys mistral_keys() {
+  HfKeys keys = transformer_keys();
+  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), window_key(4096)});
+  append(keys, ending_keys(false));
+  return keys;
+}
+
+}  // namespace
+
+HfFamily mistral_family() {
+  ModelConfig model;
+  model.hf_architecture = kMistral;
+  return {.architecture = kMistral,
+          .model_type = "mistral",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
+          .model = model,
+          .keys = mistral_keys(),
+          .has_form =
+              [](const ModelConfig& c) {
+                return (c.hf_architecture == kMistral || c.window_size > 0) && !c.has_qkv_bias();
+              },
+          .check =
+              [](const HfRefusal& r, const ModelConfig& c) {
+                check_rotary_layers(r, c);
+                check_window_of_all_layers(r, c);
+              }};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,47 @@
+// Olmo3ForCausalLM (OLMo 3; huggingface.co/allenai/Olmo-3-1025-7B): three of four layers have sliding-window attention;
+// where RoPE is scaled, those layers keep the unscaled frequencies.
+#include "core/checkpoint/hf/families/families.h"
+#include "core/checkpoint/hf/families/olmo.h"
+
+namespace ranklab {
+namespace {
+
+constexpr double kBase = 500000.0;  // when the file gives none
+
+// rope.h reads and writes the base; the layers with a window use the same one.
+HfKey local_base() {
+  const auto set = [](ModelConfig& c, const HfValue& value) { value.into(c.local_rope_theta); };
+  return {"rope_theta", {}, set, false, kBase};
+}
+
+HfKeys olmo3_keys() {
+  HfKeys keys = olmo_keys();
+  append(keys, {window_key(4096), layer_types_key(true), local_base()});
+  append(keys, ending_keys(false));
+  return keys;
+}
+
+void check_olmo3(const HfRefusal& r, const ModelConfig& c) {
+  check_olmo(r, c);
+  r.require_number("--rotary-base-local", c.local_rope_theta, c.rope_theta);
+}
+
+}  // namespace
+
+HfFamily olmo3_family() {
+  ModelConfig model = olmo_model();
+  model.window_layers = {.skip_freq = 4};
+  model.rope_theta = kBase;
+  return {
+      .architecture = "Olmo3ForCausalLM",
+      .model_type = "olmo3",
+      .layer_prefix = "model.layers.",
+      .rules = llama_model_rules(),
+      .layer_rules = olmo_layer_rules(),
+      .model = model,
+      .keys = olmo3_keys(),
+      .has_form = [](const ModelConfig& c) { return c.norm_placement == NormPlacement::kBehind && c.window_size > 0; },
+      .check = check_olmo3};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,114 @@
+#include "core/checkpoint/hf/families/qwen.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ranklab {
+namespace {
+
+constexpr int64_t kMostLayers = 1 << 16;  // layers of a model; validate() refuses more
+
+// Which layers have the window. Keys are read in this order: the switch (with the classes' default window when no
+// number follows), the window's size, the first layer that has it, and the list of all layers that newer files have.
+HfKey window_switch() {
+  return {"use_sliding_window", [](const ModelConfig& c) { return HfJson(c.window_size > 0); },
+          [](ModelConfig& c, const HfValue& value) { c.window_size = value.boolean() ? 4096 : 0; }, false, false};
+}
+
+HfKey window_number() {
+  HfKey key = window_key(4096);
+  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+    if (c.window_size > 0) set(c, value);
+  };
+  return key;
+}
+
+HfKey first_window_layer() {
+  const auto get = [](const ModelConfig& c) {
+    int64_t first = 0;
+    while (first < c.num_layers && c.window_of_layer(first) == 0) ++first;
+    return HfJson(first);
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    const int64_t first = value.integer();
+    if (c.window_size == 0 || first <= 0 || c.num_layers < 1 || c.num_layers > kMostLayers) return;
+    const int64_t whole = std::min(first, c.num_layers);
+    c.window_layers.pattern.assign(static_cast<size_t>(whole), false);
+    c.window_layers.pattern.resize(static_cast<size_t>(c.num_layers), true);
+  };
+  return {"max_window_layers", get, set, false, 28};
+}
+
+// Without a list, "max_window_layers" decides.
+HfKey layer_types() {
+  HfKey key = layer_types_key(false);
+  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+    if (!value.is_null()) return set(c, value);
+    const std::vector<bool> windows = c.window_layers.pattern;
+    if (windows.empty()) return;
+    const bool any = std::ranges::find(windows, true) != windows.end();
+    if (!any) c.window_size = 0;
+    c.window_layers = any ? window_layers_of(windows) : WindowLayers{};
+  };
+  return key;
+}
+
+// The layers that keep a dense MLP. Here these must be the first ones.
+HfKey mlp_only_layers_key() {
+  const auto get = [](const ModelConfig& c) {
+    HfJson layers = HfJson::array();
+    for (int64_t layer = 0; layer < c.moe.first_dense_layers; ++layer) layers.push_back(layer);
+    return layers;
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    const char* want = "the first layers in their order: [], [0], [0, 1], ...";
+    if (!value.json().is_array()) value.refuse_damaged(want);
+    for (const HfJson& layer : value.json()) {
+      if (layer != c.moe.first_dense_layers) value.refuse(want);
+      ++c.moe.first_dense_layers;
+    }
+  };
+  return {"mlp_only_layers", get, set};
+}
+
+HfKey expert_width() {
+  HfKey key = hf_count("moe_intermediate_size", RANKLAB_HF(moe.ffn_hidden_size));
+  key.get = [](const ModelConfig& c) { return HfJson(c.expert_ffn()); };
+  return key;
+}
+
+}  // namespace
+
+HfKeys qwen_layer_keys(HfJson head_dim) {
+  HfKeys keys = transformer_keys();
+  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(std::move(head_dim)),
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6)});
+  return keys;
+}
+
+HfKeys qwen_window_keys() {
+  HfKey images = hf_constant("use_mrope", false);  // position ids of images
+  images.get = {};
+  return {window_switch(), window_number(), first_window_layer(), layer_types(), std::move(images)};
+}
+
+HfKeys qwen_expert_keys() {
+  HfKey experts = experts_key("num_experts");
+  experts.other = "num_local_experts";  // the name since transformers 5
+  return {std::move(experts),
+          hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk)),
+          expert_width(),
+          normalization_key(false),
+          balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss),
+          hf_constant("decoder_sparse_step", 1),
+          mlp_only_layers_key()};
+}
+
+void check_qwen_layers(const HfRefusal& r, const ModelConfig& c, bool qkv_bias) {
+  check_rotary_layers(r, c);
+  r.require_off("--add-bias-linear", c.add_bias);
+  r.require_off(qkv_bias ? "--add-attention-bias" : "--add-qkv-bias", qkv_bias ? c.add_attention_bias : c.add_qkv_bias);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,17 @@
+// What the Qwen families share: keys of sliding-window attention and of multimodal positions, which ranklab does not
+// support, and the keys of the families with experts. Thread rule: pure functions.
+#pragma once
+#include "core/checkpoint/hf/keys.h"
+#include "core/checkpoint/hf/refusal.h"
+
+namespace ranklab {
+
+// The sizes up to the norms' epsilon; `head_dim`: the value in a file without the key (head_dim_key()).
+HfKeys qwen_layer_keys(HfJson head_dim);
+HfKeys qwen_window_keys();
+HfKeys qwen_expert_keys();
+// Requires layers whose linear layers have no bias, except those of queries, keys and values if `qkv_bias`, else those
+// of attention.
+void check_qwen_layers(const HfRefusal& refusal, const ModelConfig& config, bool qkv_bias);
+
+}  // namespace ranklab

@@ -1,0 +1,39 @@
+#include "core/checkpoint/hf/family.h"
+
+#include <algorithm>
+
+#include "core/base/text.h"
+#include "core/checkpoint/hf/families/families.h"
+#include "core/checkpoint/hf/refusal.h"
+#include "core/checkpoint/read_only_file.h"
+
+namespace ranklab {
+
+// The order matters: a family that fits more models comes after those that fit fewer of them.
+const std::vector<HfFamily>& hf_families() {
+  static const std::vector<HfFamily> kFamilies = {
+      deepseek_v3_family(), gemma3_family(),   gemma2_family(),   olmo3_family(), olmo2_family(),
+      phi_family(),         gpt_neox_family(), stablelm_family(), gpt2_family(),  qwen3_moe_family(),
+      qwen2_moe_family(),   mixtral_family(),  qwen3_family(),    qwen2_family(), phi3_family(),
+      mistral_family(),     llama_family()};
+  return kFamilies;
+}
+
+const HfFamily& hf_family_named(const std::string& architecture, const std::string& path) {
+  std::vector<std::string> names;
+  for (const HfFamily& family : hf_families()) {
+    if (family.architecture == architecture) return family;
+    names.push_back(family.architecture);
+  }
+  refuse_hf_feature(path, "ranklab has no such model", "architecture " + quote(printable(architecture)),
+                    "one of " + join(names, ", "));
+}
+
+const HfFamily& hf_family(const ModelConfig& config) {
+  const auto has_form = [&](const HfFamily& family) { return family.has_form(config); };
+  const HfFamily& family = *std::ranges::find_if(hf_families(), has_form);
+  family.check(HfRefusal(family.architecture), config);
+  return family;
+}
+
+}  // namespace ranklab

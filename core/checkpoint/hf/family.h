@@ -1,0 +1,57 @@
+// The model families that both Hugging Face's transformers (github.com/huggingface/transformers) and ranklab support,
+// and their module names there. A family is one file of hf_families/: a table of rules for names, the keys of its
+// config.json, and what it cannot express. Thread rule: immutable.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/hf/key.h"
+#include "core/spec/model_config.h"
+
+namespace ranklab {
+
+class HfRefusal;
+
+// Memory layout of a module's matrix in Hugging Face files.
+enum class HfLayout {
+  kSame,
+  kTransposed,  // [in, out], the Conv1D of GPT-2
+  // Interleaved RoPE: neighbouring rows of a head are rotated together. Their row 2i is our i, row 2i + 1 our i + n/2.
+  kNeighboursPerHead,
+  kNeighboursAtEnd,  // ... of one head only: the last rows of the matrix
+  // Partial rotary embeddings: their heads hold the rotated rows first, in two halves, then the others. In our layout
+  // each half of the head holds half of both (core/nn/rope.h).
+  kRotaryFirst,
+  // Head by head, each as its query, its key and its value (equally many of each); rotated rows as in kRotaryFirst.
+  kHeadsTogether,
+};
+
+// Maps one of our modules (named as in module_table.h, without ".weight", and without "layers.*." inside a layer) to
+// theirs: three names are queries, keys and values, two are the gate and the other half of a SwiGLU.
+struct HfRule {
+  std::string ours = {};
+  std::vector<std::string> theirs = {};
+  HfLayout layout = HfLayout::kSame;
+};
+
+struct HfFamily {
+  std::string architecture = {};                   // "LlamaForCausalLM"
+  std::string model_type = {};                     // "llama"
+  std::string layer_prefix = {};                   // before a layer's index
+  std::vector<HfRule> rules = {};                  // outside layers
+  std::vector<HfRule> layer_rules = {};            // the first that names a module applies to it
+  ModelConfig model = {};                          // what a file of this family means before any key is read
+  std::vector<HfKey> keys = {};                    // of config.json, in file order
+  bool (*has_form)(const ModelConfig&) = nullptr;  // whether this model may belong to the family
+  void (*check)(const HfRefusal& refusal, const ModelConfig&) = nullptr;  // ... and does, if nothing is refused
+};
+
+const std::vector<HfFamily>& hf_families();
+// Throws kBadFile listing the available families.
+const HfFamily& hf_family_named(const std::string& architecture, const std::string& path);
+
+// The family that computes exactly what this model computes: the first whose form it has. Throws kInvalidArgument
+// naming the setting that this family lacks. Training-only settings (dropout, balancing losses) are not considered.
+const HfFamily& hf_family(const ModelConfig& config);
+
+}  // namespace ranklab

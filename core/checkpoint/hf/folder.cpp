@@ -1,0 +1,112 @@
+#include "core/checkpoint/hf/folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/hf/refusal.h"
+#include "core/checkpoint/read_only_file.h"
+
+namespace ranklab {
+namespace {
+
+constexpr uint64_t kMostIndexBytes = 100'000'000;
+constexpr uint64_t kMostConfigBytes = 1'000'000;
+constexpr size_t kMostFiles = 10'000;
+constexpr const char* kOneFile = "model.safetensors";
+constexpr const char* kIndex = "model.safetensors.index.json";
+
+bool is_plain_name(const std::string& name) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
+  return name.ends_with(".safetensors") && name.size() <= 200 && name[0] != '.' && std::ranges::all_of(name, plain);
+}
+
+}  // namespace
+
+std::string read_bounded_file(const std::string& path, uint64_t limit_bytes) {
+  const ReadOnlyFile file(path);
+  if (file.size_bytes() > limit_bytes)
+    refuse_checkpoint_file(path, "the file is too long", std::to_string(file.size_bytes()) + " bytes",
+                           "at most " + std::to_string(limit_bytes));
+  std::string text(file.size_bytes(), '\0');
+  file.read(0, {reinterpret_cast<std::byte*>(text.data()), text.size()});
+  return text;
+}
+
+HfFolder::HfFolder(const std::string& folder) : folder_(folder) {
+  RANKLAB_CHECK(std::filesystem::is_directory(folder_), ErrorKind::kIo, .where = "Hugging Face",
+                .what = "there is no such folder", .got = quote(folder_),
+                .want = "a folder with config.json and *.safetensors", .fix = "check the path");
+  const std::string index = folder_ + "/" + kIndex;
+  if (std::filesystem::exists(folder_ + "/" + kOneFile)) {
+    add_file(kOneFile);
+  } else if (std::filesystem::exists(index)) {
+    read_index(index);
+  } else {
+    for (const char* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+      if (std::filesystem::exists(folder_ + "/" + pickle))
+        refuse_hf_feature(folder_, "its weights are pickles, which may run any code when they are read", pickle,
+                          std::string(kOneFile) + ", or " + kIndex + " with its files");
+    }
+    refuse_checkpoint_file(folder_, "this folder has no weights that ranklab reads",
+                           std::string("neither ") + kOneFile + " nor " + kIndex,
+                           "a folder that save_pretrained() or export-hf wrote (no .bin files: they are pickles)");
+  }
+  std::ranges::sort(tensors_, {}, &TensorInfo::name);
+}
+
+std::string HfFolder::config_text() const { return read_bounded_file(config_path(), kMostConfigBytes); }
+
+void HfFolder::add_file(const std::string& file) {
+  files_.push_back(std::make_unique<SafetensorsFile>(folder_ + "/" + file));
+  for (const TensorEntry& entry : files_.back()->tensors()) {
+    if (!places_.emplace(entry.name, files_.back().get()).second)
+      refuse_checkpoint_file(files_.back()->path(), "a tensor is in two files", quote(printable(entry.name)),
+                             "each tensor once");
+    tensors_.push_back({entry.name, entry.type, entry.shape});
+  }
+}
+
+void HfFolder::read_index(const std::string& path) {
+  const std::string text = read_bounded_file(path, kMostIndexBytes);
+  std::map<std::string, std::string> wanted;  // tensor -> file
+  std::set<std::string> files;
+  // Keeps nothing deeper than {"weight_map": {NAME: FILE}}.
+  const auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) { return depth <= 3; };
+  const auto json = nlohmann::json::parse(text, shallow, false);
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  if (map == json.end() || !map->is_object())
+    refuse_checkpoint_file(path, "this is no index", "no \"weight_map\"", "{\"weight_map\": {TENSOR: FILE}}");
+  for (const auto& [tensor, file] : map->items()) {
+    if (!file.is_string() || !is_plain_name(file.get<std::string>()))
+      refuse_checkpoint_file(path, "tensor " + quote(printable(tensor)) + " lies in no plainly named file",
+                             printable(file.is_string() ? file.get<std::string>() : file.type_name()),
+                             "letters, digits, - _ . and .safetensors at the end");
+    wanted[tensor] = file.get<std::string>();
+    files.insert(wanted[tensor]);
+  }
+  if (files.size() > kMostFiles)
+    refuse_checkpoint_file(path, "too many files", std::to_string(files.size()), std::to_string(kMostFiles));
+  for (const std::string& file : files) add_file(file);
+  for (const auto& [tensor, file] : wanted) {
+    const auto place = places_.find(tensor);
+    if (place == places_.end() || place->second->path() != folder_ + "/" + file)
+      refuse_checkpoint_file(path, "the index names a tensor that its file lacks", quote(printable(tensor)), file);
+  }
+  for (const TensorInfo& tensor : tensors_) {
+    if (!wanted.contains(tensor.name))
+      refuse_checkpoint_file(path, "the index lacks a tensor of its files", quote(printable(tensor.name)),
+                             "every tensor");
+  }
+}
+
+std::vector<std::byte> HfFolder::read(const std::string& name) const {
+  const TensorInfo& known = tensor(name);
+  const SafetensorsFile& file = *places_.at(known.name);
+  return file.read(file.tensor(known.name));
+}
+
+}  // namespace ranklab

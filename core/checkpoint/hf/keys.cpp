@@ -1,0 +1,127 @@
+#include "core/checkpoint/hf/keys.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace ranklab {
+
+void append(HfKeys& keys, HfKeys more) {
+  keys.insert(keys.end(), std::move_iterator(more.begin()), std::move_iterator(more.end()));
+}
+
+bool is_sane(int64_t size) { return size >= 0 && size < int64_t{1} << 40; }
+
+namespace {
+
+HfKey key_value_heads() {
+  const auto get = [](const ModelConfig& c) { return HfJson(c.query_groups()); };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    const int64_t groups = value.is_null() ? c.num_attention_heads : value.integer();
+    c.num_query_groups = groups == c.num_attention_heads ? 0 : groups;
+  };
+  return {"num_key_value_heads", get, set};
+}
+
+}  // namespace
+
+// In some versions, YaRN's classes derive the scaling factor from this length; dynamic scaling starts beyond it.
+HfKey positions_key(const std::string& key) {
+  const auto get = [](const ModelConfig& c) {
+    if (c.rope_scaling.kind == RopeScalingKind::kDynamic) return HfJson(c.rope_scaling.original_seq_length);
+    if (c.rope_scaling.kind == RopeScalingKind::kLongRope)
+      return HfJson(std::llround(c.rope_scaling.factor * static_cast<double>(c.rope_scaling.original_seq_length)));
+    const double stretched = c.yarn.scaling_factor * static_cast<double>(c.yarn.original_seq_length);
+    return HfJson(c.yarn.enabled() ? static_cast<int64_t>(stretched) : c.seq_length);
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) { c.seq_length = value.integer(); };
+  return {key, get, set, true};
+}
+
+HfKey head_dim_key(HfJson absent) {
+  const auto get = [](const ModelConfig& c) { return HfJson(c.head_dim()); };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    if (value.integer() < 1) value.refuse_damaged("1 or more");
+    const int64_t heads = c.num_attention_heads;
+    const bool follows = heads > 0 && c.hidden_size % heads == 0 && value.integer() == c.hidden_size / heads;
+    c.kv_channels = follows ? 0 : value.integer();
+  };
+  return {"head_dim", get, set, false, std::move(absent)};
+}
+
+HfKey window_key(HfJson absent) {
+  const auto get = [](const ModelConfig& c) { return c.window_size > 0 ? HfJson(c.window_size) : HfJson(); };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    c.window_size = value.is_null() ? 0 : value.integer();
+    if (!value.is_null() && c.window_size < 1) value.refuse_damaged("null, or 1 or more");
+  };
+  return {"sliding_window", get, set, false, std::move(absent)};
+}
+
+HfKey layer_types_key(bool always) {
+  const auto get = [always](const ModelConfig& c) {
+    if (!always && (c.window_size == 0 || c.window_layers.all())) return not_written();
+    HfJson kinds = HfJson::array();
+    for (int64_t layer = 0; layer < c.num_layers; ++layer)
+      kinds.push_back(c.window_of_layer(layer) > 0 ? "sliding_attention" : "full_attention");
+    return kinds;
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    const char* want = "sliding_attention or full_attention for every layer";
+    if (!value.json().is_array()) value.refuse_damaged(want);
+    std::vector<bool> windows;
+    for (const HfJson& kind : value.json()) {
+      windows.push_back(kind == "sliding_attention");
+      if (!windows.back() && kind != "full_attention") value.refuse(want);
+    }
+    const bool any = std::ranges::find(windows, true) != windows.end();
+    if (any && static_cast<int64_t>(windows.size()) != c.num_layers) value.refuse_damaged(want);
+    if (any && c.window_size == 0) value.refuse("full_attention for every layer: the file names no window");
+    if (!any) c.window_size = 0;
+    c.window_layers = any ? window_layers_of(windows) : WindowLayers{};
+  };
+  return {"layer_types", get, set};
+}
+
+HfKey experts_key(const std::string& key) { return hf_count(key, RANKLAB_HF(moe.num_experts)); }
+
+HfKey normalization_key(bool absent) {
+  const auto get = [](const ModelConfig& c) { return HfJson(c.moe.normalizes()); };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    c.moe.normalize_topk = value.boolean();
+    c.moe.normalize_top1 = c.moe.normalize_topk && c.moe.topk == 1;
+  };
+  return {"norm_topk_prob", get, set, false, absent};
+}
+
+HfKey balancing_key(const std::string& key, LoadBalancing kind) {
+  const auto get = [](const ModelConfig& c) { return HfJson(c.moe.aux_loss_coeff); };
+  const auto set = [kind](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    c.moe.aux_loss_coeff = value.number();
+    c.moe.balancing = c.moe.aux_loss_coeff > 0 ? kind : LoadBalancing::kNone;
+  };
+  return {key, get, set};
+}
+
+HfKeys transformer_keys(const char* activation_key, const char* activation) {
+  HfKeys keys = {hf_member("vocab_size", RANKLAB_HF(vocab_size)),
+                 hf_member("hidden_size", RANKLAB_HF(hidden_size)),
+                 hf_member("num_hidden_layers", RANKLAB_HF(num_layers)),
+                 hf_member("num_attention_heads", RANKLAB_HF(num_attention_heads)),
+                 key_value_heads(),
+                 positions_key("max_position_embeddings")};
+  if (activation_key != nullptr) keys.push_back(hf_constant(activation_key, activation));
+  keys.push_back(hf_member("initializer_range", RANKLAB_HF(init_std), 0.02));
+  return keys;
+}
+
+HfKeys ending_keys(bool tied) {
+  return {hf_member("tie_word_embeddings", RANKLAB_HF(tie_embeddings), tied), hf_note("bos_token_id", nullptr),
+          hf_note("eos_token_id", nullptr), hf_note("use_cache", true)};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,40 @@
+// Keys of config.json (key.h) that several Hugging Face families have, in the order they are written and read; keys
+// that are only written are transformers' own. RoPE is handled separately (rope.h). Thread rule: pure functions.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/checkpoint/hf/key.h"
+
+namespace ranklab {
+
+using HfKeys = std::vector<HfKey>;
+
+void append(HfKeys& keys, HfKeys more);
+// Whether sums and products of a few such sizes fit in 64 bits. The full validation happens when all are read.
+bool is_sane(int64_t size);
+
+// The sizes of any transformer, under Llama's names, and its activation, if a key for it is given.
+HfKeys transformer_keys(const char* activation_key = "hidden_act", const char* activation = "silu");
+HfKeys ending_keys(bool tied);  // `tied`: the value in a file that does not say
+HfKey positions_key(const std::string& key);
+// The width of a head; read after the sizes. `absent`: the value in a file without the key; null: hidden_size /
+// num_attention_heads.
+HfKey head_dim_key(HfJson absent = {});
+
+// The sliding window of attention. `absent`: the value in a file without the key; null: none.
+HfKey window_key(HfJson absent = {});
+
+// ... and, read after it, which layers have it; without a list nothing changes. Written where layers differ, or if
+// `always`.
+HfKey layer_types_key(bool always);
+
+// The number of routed experts. A dense model is expressed by other keys, so 0 is refused.
+HfKey experts_key(const std::string& key);
+// Whether the weights of a token's experts are normalized to sum to 1. `absent`: the value in a file without the key.
+HfKey normalization_key(bool absent);
+// Affects training only; the file does not say over which tokens the loss balances.
+HfKey balancing_key(const std::string& key, LoadBalancing kind);
+
+}  // namespace ranklab

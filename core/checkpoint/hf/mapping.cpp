@@ -1,0 +1,188 @@
+#include "core/checkpoint/hf/mapping.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/checkpoint/read_only_file.h"
+#include "core/spec/module_table.h"
+
+namespace ranklab {
+namespace {
+
+// `text` with its first "*" replaced by a number.
+std::string numbered(std::string text, int64_t number) {
+  const size_t star = text.find('*');
+  return star == std::string::npos ? text : text.replace(star, 1, std::to_string(number));
+}
+
+bool rotates_neighbours(HfLayout layout) {
+  return layout == HfLayout::kNeighboursPerHead || layout == HfLayout::kNeighboursAtEnd;
+}
+
+bool take_prefix(std::string& text, const std::string& prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.erase(0, prefix.size());
+  return true;
+}
+
+int64_t rotary_first_row(const HfPart& part, int64_t row) {
+  const int64_t in_head = row % part.head_rows, half = part.head_rows / 2, pairs = part.rotary_rows / 2;
+  const auto place = [&](int64_t first, int64_t second, int64_t count, int64_t i) {
+    return row - in_head + (i < count ? first + i : second + i - count);
+  };
+  if (in_head < part.rotary_rows) return place(0, half, pairs, in_head);
+  return place(pairs, half + pairs, half - pairs, in_head - part.rotary_rows);
+}
+
+// In our layout queries, keys and values are three blocks; head h has the h-th rows of each.
+int64_t together_row(const HfPart& part, int64_t row) {
+  const int64_t head = row / (3 * part.head_rows), kind = row / part.head_rows % 3, in_head = row % part.head_rows;
+  const int64_t ours = (kind * (part.rows / 3)) + head * part.head_rows + in_head;
+  return kind < 2 && part.rotary_rows < part.head_rows ? rotary_first_row(part, ours) : ours;
+}
+
+class Mapping {
+ public:
+  Mapping(const ModelConfig& config, const HfFamily& family) : c_(config), family_(family) {}
+
+  std::vector<HfTensor> make() {
+    for (const ModuleRow& row : module_table(c_)) {
+      if (!row.tied) add_row(row);
+    }
+    add_copies();
+    return std::move(tensors_);
+  }
+
+ private:
+  void add_row(const ModuleRow& row) {
+    std::string module = row.parameter;
+    const bool in_layer = take_prefix(module, row.mtp ? "mtp.*." : "layers.*.");
+    take_prefix(module, "block.");
+    const size_t dot = module.rfind('.');
+    const std::string suffix = module.substr(dot);  // ".weight" or ".bias"
+    module.resize(dot);
+    const HfRule& rule = find_rule(in_layer ? family_.layer_rules : family_.rules, module, row.parameter);
+    if (!in_layer) {
+      add(row.parameter, row, rule, "", suffix);
+      return;
+    }
+    for (int64_t layer = row.first_layer; layer < row.first_layer + row.layers; ++layer) {
+      const std::string prefix = family_.layer_prefix + std::to_string(row.mtp ? c_.num_layers + layer : layer) + ".";
+      const std::string ours = numbered(row.parameter, layer);
+      for (int64_t expert = 0; expert < row.per_layer; ++expert)
+        add(numbered(ours, expert), row, numbered_rule(rule, expert), prefix, suffix);
+      if (row.part == ModulePart::kRouter && c_.moe.score == RouterScore::kSigmoid) add_router_bias(ours, prefix);
+    }
+  }
+
+  static const HfRule& find_rule(const std::vector<HfRule>& rules, const std::string& module,
+                                 const std::string& parameter) {
+    const auto found = std::ranges::find(rules, module, &HfRule::ours);
+    RANKLAB_CHECK(found != rules.end(), ErrorKind::kInternal, .where = "Hugging Face",
+                  .what = "a family has no name for a parameter", .got = parameter);
+    return *found;
+  }
+
+  static HfRule numbered_rule(HfRule rule, int64_t expert) {
+    for (std::string& name : rule.theirs) name = numbered(name, expert);
+    return rule;
+  }
+
+  // Either each of their tensors holds one part of our fused tensor, or one holds all of it.
+  void add(const std::string& parameter, const ModuleRow& row, const HfRule& rule, const std::string& prefix,
+           const std::string& suffix) {
+    const std::vector<int64_t>& shape = row.shape;
+    HfTensor tensor{"weight/" + parameter, shape, {}};
+    int64_t first = 0;
+    const std::vector<int64_t> rows = rule.theirs.size() == 1 ? std::vector<int64_t>{shape[0]} : row.parts;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      HfPart part{.name = prefix + rule.theirs[i] + suffix, .shape = shape, .first_row = first, .rows = rows[i]};
+      part.shape[0] = rows[i];
+      if (shape.size() == 2 || rotates_neighbours(rule.layout)) set_layout(part, rule.layout);
+      if (rule.layout == HfLayout::kHeadsTogether) {
+        set_heads(part, rule.layout);
+      } else if (rule.ours == "attention.qkv" && c_.is_partly_rotary()) {
+        set_heads(part, HfLayout::kRotaryFirst);
+      }
+      tensor.parts.push_back(std::move(part));
+      first += rows[i];
+    }
+    tensors_.push_back(std::move(tensor));
+  }
+
+  void set_layout(HfPart& part, HfLayout layout) const {
+    part.layout = !c_.hf_rope_interleave && rotates_neighbours(layout) ? HfLayout::kSame : layout;
+    if (layout == HfLayout::kTransposed) std::swap(part.shape[0], part.shape[1]);
+    part.head_rows = layout == HfLayout::kNeighboursPerHead ? c_.mla.query_head_dim() : part.rows;
+    part.rotary_rows = c_.mla.qk_pos_emb_head_dim;
+  }
+
+  // For queries and keys, both matrix and bias.
+  void set_heads(HfPart& part, HfLayout layout) const {
+    part.layout = layout;
+    part.head_rows = c_.head_dim();
+    part.rotary_rows = c_.rotary_width();
+    part.with_heads = std::clamp<int64_t>(c_.query_width() + c_.kv_width() - part.first_row, 0, part.rows);
+  }
+
+  // A router without a bias gets a zero bias.
+  void add_router_bias(const std::string& router, const std::string& prefix) {
+    const std::string name = router.substr(0, router.rfind('.')) + ".bias";
+    const std::vector<int64_t> shape = {c_.moe.num_experts};
+    tensors_.push_back({"buffer/" + name,
+                        shape,
+                        {{.name = prefix + "mlp.gate.e_score_correction_bias",
+                          .shape = shape,
+                          .rows = shape[0],
+                          .keeps_fp32 = true}}});
+  }
+
+  void add_copy(const std::string& ours, const std::string& name, HfPartKind kind) {
+    HfTensor& tensor = *std::ranges::find(tensors_, "weight/" + ours, &HfTensor::ours);
+    tensor.parts.push_back({.name = name, .shape = tensor.shape, .rows = tensor.shape[0], .kind = kind});
+  }
+
+  void add_copies() {
+    const std::string head = c_.tie_embeddings ? "embedding.weight" : "head.weight";
+    if (c_.tie_embeddings) add_copy(head, "lm_head.weight", HfPartKind::kTiedCopy);
+    for (int64_t k = 0; k < c_.mtp_num_layers; ++k) {
+      const std::string prefix = family_.layer_prefix + std::to_string(c_.num_layers + k) + ".";
+      add_copy("embedding.weight", prefix + "embed_tokens.weight", HfPartKind::kCopy);
+      add_copy(head, prefix + "shared_head.head.weight", HfPartKind::kCopy);
+    }
+  }
+
+  const ModelConfig& c_;
+  const HfFamily& family_;
+  std::vector<HfTensor> tensors_;
+};
+
+}  // namespace
+
+std::vector<HfTensor> hf_mapping(const ModelConfig& config, const HfFamily& family) {
+  return Mapping(config, family).make();
+}
+
+void check_tensor_count(const ModelConfig& config, size_t tensors, const std::string& where) {
+  constexpr int64_t kTimes = 10, kMore = 100;
+  int64_t wanted = 0;
+  for (const ModuleRow& row : module_table(config)) wanted += row.tied ? 0 : row.copies();
+  const auto there = static_cast<int64_t>(tensors);
+  if (wanted > kTimes * there + kMore)
+    refuse_checkpoint_file(where, "the model has far more parameters than there are tensors",
+                           std::to_string(there) + " tensors", std::to_string(wanted) + " parameters of its settings");
+}
+
+int64_t our_row(const HfPart& part, int64_t row) {
+  if (part.layout == HfLayout::kRotaryFirst) return row < part.with_heads ? rotary_first_row(part, row) : row;
+  if (part.layout == HfLayout::kHeadsTogether) return together_row(part, row);
+  if (!rotates_neighbours(part.layout)) return row;
+  const int64_t head = row / part.head_rows, in_head = row % part.head_rows, plain = part.head_rows - part.rotary_rows;
+  if (in_head < plain) return row;
+  const int64_t i = in_head - plain;
+  return head * part.head_rows + plain + i / 2 + (i % 2) * (part.rotary_rows / 2);
+}
+
+}  // namespace ranklab

@@ -1,0 +1,20 @@
+// RoPE in a config.json: "rope_theta" with "rope_scaling" (until transformers 4), or "rope_parameters" with both (since
+// 5). The first form is written, because every version reads it. Plain rotation, linear and dynamic scaling, Llama 3's
+// and YaRN are representable; others (longrope, mrope, ...) are refused. The rotary fraction of a head is read for
+// every family; whether a family may have one is up to its checks. Thread rule: pure functions.
+#pragma once
+#include <string>
+
+#include "core/checkpoint/hf/key.h"
+#include "core/checkpoint/hf/refusal.h"
+
+namespace ranklab {
+
+void write_hf_rope(HfJson& file, const ModelConfig& config);
+// Reads into a model whose sizes are set; `theta`: the value in a file without the key. Throws kBadFile naming the key.
+void read_hf_rope(ModelConfig& config, const HfJson& file, const std::string& path);
+
+// Refuses RoPE scaling that no file can express.
+void check_hf_rope(const HfRefusal& refusal, const ModelConfig& config);
+
+}  // namespace ranklab

@@ -1,0 +1,26 @@
+// Names of modules that several Hugging Face families share (family.h). Thread rule: pure functions.
+#pragma once
+#include <initializer_list>
+#include <vector>
+
+#include "core/checkpoint/hf/family.h"
+
+namespace ranklab {
+
+using HfRules = std::vector<HfRule>;
+
+HfRules together(std::initializer_list<HfRules> tables);
+
+HfRules llama_model_rules();  // outside layers
+// Rules of a Llama layer: its norms, its attention, its MLP.
+HfRules llama_norm_rules();
+HfRules llama_attention_rules();
+HfRules llama_mlp_rules();
+// RMSNorms of each head's query and key, as in Qwen3.
+HfRules head_norm_rules();
+// The router "mlp.gate", and experts each with Llama's MLP.
+HfRules expert_rules();
+// Shared experts, under this module name.
+HfRules shared_expert_rules(const std::string& module);
+
+}  // namespace ranklab

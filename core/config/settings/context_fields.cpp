@@ -1,0 +1,107 @@
+// Settings of context parallelism, and of documents that are packed into sequences.
+#include "core/config/settings/field_makers.h"
+
+namespace ranklab::fields {
+namespace {
+
+std::vector<std::string> parts_of(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+constexpr std::array kExchanges = {ContextExchange::kP2p, ContextExchange::kAllGather, ContextExchange::kAllToAll,
+                                   ContextExchange::kAllToAllP2p};
+
+// One word for all layers, or one for each: "a2a,p2p".
+ConfigField exchanges(const std::string& group) {
+  ConfigField field{"parallel.cp_comm_type",
+                    {"--cp-comm-type"},
+                    group,
+                    "how attention gets other ranks' keys and values: round a ring (p2p), gathered, by exchanging "
+                    "heads for positions (a2a: Ulysses), or heads between neighbours and a ring of them; or a list, "
+                    "one for each layer",
+                    ConfigField::Kind::kValue,
+                    {},
+                    {},
+                    {}};
+  std::vector<std::string> names;
+  for (const ContextExchange one : kExchanges) names.emplace_back(name(one));
+  field.get = [](const TrainConfig& config) {
+    const ContextSplit& split = config.context_split;
+    if (split.by_layer.empty()) return std::string(name(split.exchange));
+    std::vector<std::string> words;
+    for (const ContextExchange one : split.by_layer) words.emplace_back(name(one));
+    return join(words, ",");
+  };
+  field.set = [field, names](TrainConfig& config, const std::string& text) {
+    std::vector<ContextExchange> chosen;
+    for (const std::string& word : parts_of(text)) {
+      const auto found = std::ranges::find(names, word);
+      if (found == names.end()) refuse(field, text, "one of " + join(names, ", ") + ", or a list of them with commas");
+      chosen.push_back(kExchanges[static_cast<size_t>(found - names.begin())]);
+    }
+    config.context_split.exchange = chosen.front();
+    config.context_split.by_layer = chosen.size() > 1 ? chosen : std::vector<ContextExchange>{};
+  };
+  return field;
+}
+
+// "2,4"
+ConfigField levels(const std::string& group) {
+  ConfigField field{"parallel.cp_sizes",
+                    {"--hierarchical-context-parallel-sizes"},
+                    group,
+                    "of a2a+p2p: how many neighbours exchange heads, and how many groups of them form the ring, as "
+                    "2,4 (default: as many neighbours as the heads allow)",
+                    ConfigField::Kind::kValue,
+                    {},
+                    {},
+                    {}};
+  field.get = [](const TrainConfig& config) { return join(std::span<const int64_t>(config.context_sizes), ","); };
+  field.set = [field](TrainConfig& config, const std::string& text) {
+    config.context_sizes.clear();
+    if (text.empty()) return;
+    for (const std::string& part : parts_of(text)) config.context_sizes.push_back(parse_number<int64_t>(field, part));
+    const bool sound = config.context_sizes.size() == 2 && std::ranges::min(config.context_sizes) >= 2;
+    if (!sound) refuse(field, text, "two numbers of 2 and more, as 2,4");
+  };
+  return field;
+}
+
+}  // namespace
+
+void add_context(std::vector<ConfigField>& rows) {
+  const std::string g = "Parallelism";
+  rows.push_back(number(g, "parallel.cp", {"--context-parallel-size", "--cp"},
+                        "context parallel ranks, each with a part of every sequence", RANKLAB_FIELD(parallel.cp),
+                        count(1)));
+  rows.push_back(exchanges(g));
+  rows.push_back(levels(g));
+  rows.push_back(choice(g, "parallel.cp_balance", {"--cp-balance"},
+                        "which positions a context parallel rank has: neighbours, one early and one late chunk, or "
+                        "every cp-th",
+                        {"contiguous", "zigzag", "stripe"}, RANKLAB_FIELD(context_split.balance)));
+  rows.push_back(number(g, "parallel.sep", {"--sep", "--sep-size"},
+                        "one group for sequences (Ulysses) and experts: --cp N --cp-comm-type a2a and --ep N (0: not)",
+                        RANKLAB_FIELD(sep), count(0)));
+}
+
+void add_documents(std::vector<ConfigField>& rows) {
+  const std::string g = "Data";
+  rows.push_back(flag(g, "data.reset_attention_mask", {"--reset-attention-mask"},
+                      "a token attends to its own document alone: sequences are packed documents",
+                      RANKLAB_FIELD(documents.reset_attention_mask)));
+  rows.push_back(flag(g, "data.reset_position_ids", {"--reset-position-ids"},
+                      "positions begin again at 0 in every document", RANKLAB_FIELD(documents.reset_position_ids)));
+  rows.push_back(flag(g, "data.eod_mask_loss", {"--eod-mask-loss"}, "no loss for what follows the end of a document",
+                      RANKLAB_FIELD(documents.eod_mask_loss)));
+  rows.push_back(number(g, "data.eod_token", {"--eod-token"}, "the token that ends a document",
+                        RANKLAB_FIELD(documents.eod_token), count(0)));
+}
+
+}  // namespace ranklab::fields

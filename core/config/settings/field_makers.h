@@ -1,0 +1,185 @@
+// Makers of the rows of config_fields(): a member of TrainConfig with its key, flags and help. Internal to
+// core/runtime. Thread rule: pure functions.
+#pragma once
+#include <algorithm>
+#include <charconv>
+#include <concepts>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/config/settings/fields.h"
+
+namespace ranklab::fields {
+
+using Flags = std::vector<std::string>;
+
+// The fix that an error suggests for a value that a field refuses.
+inline std::string usual(const ConfigField& field) {
+  return "pass such a value, or leave " + field.flags[0] + " out for the default";
+}
+
+[[noreturn]] inline void refuse(const ConfigField& field, const std::string& text, const std::string& want) {
+  const std::string nearest = nearest_name(text, field.choices);
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "config",
+               .what = join(field.flags, " / ") + " cannot take this value",
+               .got = quote(text),
+               .want = want,
+               .fix = nearest.empty() ? usual(field) : "did you mean " + quote(nearest) + "?"});
+}
+
+template <typename T>
+T parse_number(const ConfigField& field, const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size())
+    refuse(field, text, std::integral<T> ? "a whole number" : "a number");
+  return value + T{0};  // minus zero is zero: TOML would read a written "-0" back as the integer 0
+}
+
+// The shortest text that reads back to the same bits.
+inline std::string to_text(double value) {
+  std::string text = strprintf("%g", value);
+  for (int digits = 7; digits <= 17 && std::strtod(text.c_str(), nullptr) != value; ++digits) {
+    text = strprintf("%.*g", digits, value);
+  }
+  return text;
+}
+template <std::integral T>
+std::string to_text(T value) {
+  return std::to_string(value);
+}
+
+// The ranges of rows. Counts end far beyond any use, so that their products still fit 64 bits.
+constexpr double kMostCounted = 0x1p40, kWeekSeconds = 7 * 24 * 3600.0;
+inline ConfigRange within(double least, double most, std::string words = {}) {
+  return {.least = least, .most = most, .words = std::move(words)};
+}
+inline ConfigRange count(double least, std::string words = {}) { return within(least, kMostCounted, std::move(words)); }
+inline ConfigRange at_least(double least, std::string words = {}) {
+  return within(least, std::numeric_limits<double>::max(), std::move(words));
+}
+inline ConfigRange above(double bound) {
+  return {.least = bound, .most = std::numeric_limits<double>::max(), .without_least = true};
+}
+inline ConfigRange below_one() { return {.least = 0, .most = 1, .without_most = true}; }
+
+// Access is a callable TrainConfig& -> T&.
+template <typename Access>
+auto& read(const Access& access, const TrainConfig& config) {
+  return access(const_cast<TrainConfig&>(config));
+}
+
+template <typename Access>
+ConfigField number(std::string group, std::string key, Flags flags, std::string help, Access access,
+                   ConfigRange range) {
+  using T = std::remove_reference_t<decltype(access(std::declval<TrainConfig&>()))>;
+  ConfigField field{
+      std::move(key), std::move(flags), std::move(group), std::move(help), ConfigField::Kind::kValue, {}, {}, {}};
+  field.type = std::integral<T> ? ConfigField::Type::kInteger : ConfigField::Type::kNumber;
+  field.range = std::move(range);
+  field.number = [access](const TrainConfig& config) { return static_cast<double>(read(access, config)); };
+  field.get = [access](const TrainConfig& config) { return to_text(read(access, config)); };
+  field.set = [access, field](TrainConfig& config, const std::string& text) {
+    access(config) = parse_number<T>(field, text);
+  };
+  return field;
+}
+
+template <typename Access>
+ConfigField text(std::string group, std::string key, Flags flags, std::string help, Access access,
+                 std::vector<std::string> choices = {}) {
+  ConfigField field{std::move(key),
+                    std::move(flags),
+                    std::move(group),
+                    std::move(help),
+                    ConfigField::Kind::kValue,
+                    std::move(choices),
+                    {},
+                    {}};
+  field.get = [access](const TrainConfig& config) { return read(access, config); };
+  field.set = [access, field](TrainConfig& config, const std::string& value) {
+    if (!field.choices.empty() && std::find(field.choices.begin(), field.choices.end(), value) == field.choices.end()) {
+      refuse(field, value, "one of " + join(field.choices, ", "));
+    }
+    access(config) = value;
+  };
+  return field;
+}
+
+template <typename Access>
+ConfigField flag(std::string group, std::string key, Flags flags, std::string help, Access access) {
+  ConfigField field{
+      std::move(key), std::move(flags), std::move(group), std::move(help), ConfigField::Kind::kFlag, {}, {}, {}};
+  field.type = ConfigField::Type::kBool;
+  field.get = [access](const TrainConfig& config) -> std::string {
+    const std::optional<bool> value = read(access, config);
+    return value.has_value() ? (*value ? "true" : "false") : "auto";
+  };
+  field.set = [access, field](TrainConfig& config, const std::string& value) {
+    if (value != "true" && value != "false") refuse(field, value, "true or false");
+    access(config) = value == "true";
+  };
+  return field;
+}
+
+// names[i] belongs to the enumerator with value i.
+template <typename Access>
+ConfigField choice(std::string group, std::string key, Flags flags, std::string help, std::vector<std::string> names,
+                   Access access) {
+  using T = std::remove_reference_t<decltype(access(std::declval<TrainConfig&>()))>;
+  ConfigField field{std::move(key),
+                    std::move(flags),
+                    std::move(group),
+                    std::move(help),
+                    ConfigField::Kind::kValue,
+                    std::move(names),
+                    {},
+                    {}};
+  field.get = [access, field](const TrainConfig& config) {
+    return field.choices[static_cast<size_t>(read(access, config))];
+  };
+  field.set = [access, field](TrainConfig& config, const std::string& value) {
+    for (size_t i = 0; i < field.choices.size(); ++i) {
+      if (field.choices[i] != value) continue;
+      access(config) = static_cast<T>(i);
+      return;
+    }
+    refuse(field, value, "one of " + join(field.choices, ", "));
+  };
+  return field;
+}
+
+// Access to a member, for the makers.
+#define RANKLAB_FIELD(member) \
+  [](TrainConfig & c) -> auto& { return c.member; }
+
+// The rows of the model: core/config/settings/model_fields.cpp.
+void add_model(std::vector<ConfigField>& rows);
+void add_rotary(std::vector<ConfigField>& rows);
+void add_hugging_face(std::vector<ConfigField>& rows);
+void add_latent_attention(std::vector<ConfigField>& rows);
+void add_yarn(std::vector<ConfigField>& rows);
+void add_experts(std::vector<ConfigField>& rows);
+// Settings of what a run holds in memory and keeps in files: core/config/settings/state_fields.cpp.
+void add_memory(std::vector<ConfigField>& rows);
+void add_checkpoints(std::vector<ConfigField>& rows);
+// Settings of what watches a run: core/config/settings/watch_fields.cpp.
+void add_sentinels(std::vector<ConfigField>& rows);
+void add_dump(std::vector<ConfigField>& rows);
+void add_museum(std::vector<ConfigField>& rows);
+// The optimizers, and their learning rate: core/config/settings/optim_fields.cpp, lr_fields.cpp.
+void add_optimizers(std::vector<ConfigField>& rows);
+void add_learning_rate(std::vector<ConfigField>& rows);
+// Settings of number formats: core/config/settings/precision_fields.cpp.
+void add_precision(std::vector<ConfigField>& rows);
+void add_context(std::vector<ConfigField>& rows);    // among "parallel"
+void add_documents(std::vector<ConfigField>& rows);  // among "data"
+
+}  // namespace ranklab::fields

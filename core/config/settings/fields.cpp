@@ -1,0 +1,306 @@
+#include "core/config/settings/fields.h"
+
+#include <cmath>
+
+#include "core/config/device_choice.h"
+#include "core/config/settings/field_makers.h"
+#include "core/config/sharding.h"
+
+namespace ranklab {
+namespace {
+
+using namespace fields;
+
+void add_sharding(std::vector<ConfigField>& rows) {
+  const std::string g = "Parallelism";
+  std::vector<std::string> strategies = {"auto"};
+  std::string numbered;
+  for (const ZeroStage& stage : kZeroStages) {
+    numbered +=
+        (numbered.empty() ? " " : ", ") + std::string(stage.strategy) + " " + std::to_string(strategies.size() - 1);
+    strategies.emplace_back(stage.strategy);
+  }
+  rows.push_back(number(g, "parallel.zero_stage", {"--zero-stage"},
+                        "ZeRO: data-parallel ranks shard optimizer states (1), gradients, too (2), parameters, too (3)",
+                        RANKLAB_FIELD(zero_stage), within(-1, kZeroStages.size() - 1, zero_stage_numbers(0))));
+  rows.push_back(flag(g, "parallel.use_distributed_optimizer", {"--use-distributed-optimizer"}, "ZeRO stage 1 at least",
+                      RANKLAB_FIELD(use_distributed_optimizer)));
+  rows.push_back(text(g, "parallel.sharding_strategy", {"--data-parallel-sharding-strategy"},
+                      "the same stages by name:" + numbered, RANKLAB_FIELD(sharding_strategy), strategies));
+  rows.push_back(number(g, "parallel.replicas",
+                        {"--num-distributed-optimizer-instances", "--data-parallel-replicate-degree"},
+                        "HSDP: groups of dp ranks, each of which shards all of it (1: one group)",
+                        RANKLAB_FIELD(parallel.replicas), count(1)));
+}
+
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const Backend& row : backends()) names.emplace_back(row.name);
+  return names;
+}
+
+void add_parallel(std::vector<ConfigField>& rows) {
+  const std::string g = "Parallelism";
+  rows.push_back(number(g, "parallel.world_size", {"--world-size", "--ranks"}, "number of ranks",
+                        RANKLAB_FIELD(parallel.world), within(1, 131072)));
+  rows.push_back(number(g, "parallel.tp", {"--tensor-model-parallel-size", "--tp"},
+                        "tensor parallel ranks (1 once tp, cp, pp, dp, ep or etp is given)", RANKLAB_FIELD(parallel.tp),
+                        count(1)));
+  rows.push_back(number(g, "parallel.pp", {"--pipeline-model-parallel-size", "--pp"},
+                        "pipeline ranks (1 once tp, cp, pp, dp, ep or etp is given)", RANKLAB_FIELD(parallel.pp),
+                        count(1)));
+  rows.push_back(number(g, "parallel.vpp", {"--num-virtual-stages-per-pipeline-rank", "--vpp"},
+                        "stages of a pipeline rank (more than 1: interleaved-1f1b, looped-bfs)",
+                        RANKLAB_FIELD(virtual_stages), count(1)));
+  rows.push_back(text(g, "parallel.pipeline_schedule", {"--pipeline-schedule"},
+                      "order of the pipeline's work: a name (ranklab schedule list), or a CSV file",
+                      RANKLAB_FIELD(pipeline_schedule)));
+  rows.push_back(
+      text(g, "parallel.pipeline_layout", {"--pipeline-layout"},
+           "layers of each stage, as in 2,2,3,1, or even (default: even, fewer in the last stage where the head is "
+           "work of a layer and more)",
+           RANKLAB_FIELD(pipeline_layout)));
+  rows.push_back(number(g, "parallel.dp", {"--data-parallel-size", "--dp"}, "data parallel ranks (0: derived)",
+                        RANKLAB_FIELD(parallel.dp), count(0)));
+  add_context(rows);
+  rows.push_back(number(g, "parallel.ep", {"--expert-model-parallel-size", "--ep"},
+                        "ranks over which the experts are sharded; the ranks of a stage, seen another way",
+                        RANKLAB_FIELD(parallel.ep), count(1)));
+  rows.push_back(number(g, "parallel.etp", {"--expert-tensor-parallel-size", "--etp"}, "ranks that split each expert",
+                        RANKLAB_FIELD(parallel.etp), count(1)));
+  rows.push_back(flag(g, "parallel.sequence_parallel", {"--sequence-parallel", "--sp"},
+                      "split the sequence over tp between the linear layers (default: when tp > 1)",
+                      RANKLAB_FIELD(sequence_parallel)));
+  rows.push_back(
+      text(g, "parallel.order", {"--order"}, "rank order, fastest axis first", RANKLAB_FIELD(parallel.order)));
+  rows.push_back(text(g, "parallel.backend", {"--backend", "--distributed-backend"},
+                      "where ranks live (ranklab list backends)", RANKLAB_FIELD(backend), backend_names()));
+  rows.push_back(flag(g, "parallel.check_calls", {"--check-calls"},
+                      "compare every collective between ranks before it runs (slow; simulated ranks always do)",
+                      RANKLAB_FIELD(check_calls)));
+  rows.push_back(flag(g, "parallel.canonical_reductions", {"--canonical-reductions"},
+                      "add over ranks in the order of simulated ones, for their bits (slow)",
+                      RANKLAB_FIELD(canonical_reductions)));
+  rows.push_back(
+      text(g, "parallel.device", {"--device"},
+           "where tensors are and kernels run; simulated ranks share one GPU (auto: the backend's usual, see "
+           "ranklab list backends)",
+           RANKLAB_FIELD(device), {kUsualDevice, kHostDevice, kGpuDevice}));
+  rows.push_back(flag(g, "parallel.deterministic", {"--deterministic", "--deterministic-mode"},
+                      "on GPUs only kernels that give the same bits every time (slower; the CPU's always do)",
+                      RANKLAB_FIELD(deterministic)));
+  rows.push_back(text(
+      g, "parallel.attention_backend", {"--attention-backend"},
+      "unfused: all scores in memory; of GPUs in 16 bits also flash, or cuDNN's fused attention (auto: the faster; "
+      "flash if --deterministic)",
+      RANKLAB_FIELD(attention_backend), {"auto", "flash", "fused", "unfused"}));
+  rows.push_back(flag(g, "parallel.overlap_grad_reduce", {"--overlap-grad-reduce"},
+                      "reduce gradient buckets during backward", RANKLAB_FIELD(overlap_grad_reduce)));
+  rows.push_back(number(g, "parallel.ddp_bucket_bytes", {"--ddp-bucket-bytes"},
+                        "gradient bucket size (0: chosen by backend)", RANKLAB_FIELD(ddp_bucket_bytes), count(0)));
+  add_sharding(rows);
+}
+
+void add_training(std::vector<ConfigField>& rows) {
+  const std::string g = "Training";
+  rows.push_back(number(g, "train.train_iters", {"--train-iters", "--steps"}, "optimizer steps",
+                        RANKLAB_FIELD(train_iters), count(0)));
+  rows.push_back(number(g, "train.train_samples", {"--train-samples"},
+                        "sequences to train on: --train-iters is this / the global batch (0: by --train-iters)",
+                        RANKLAB_FIELD(train_samples), count(0)));
+  rows.push_back(number(g, "train.global_batch_size", {"--global-batch-size", "--gbs"}, "sequences per step",
+                        RANKLAB_FIELD(global_batch_size), count(1)));
+  rows.push_back(number(g, "train.global_batch_tokens", {"--global-batch-tokens"},
+                        "the same in tokens: --global-batch-size is this / --seq-length (0: by --global-batch-size)",
+                        RANKLAB_FIELD(global_batch_tokens), count(0)));
+  rows.push_back(
+      text(g, "train.rampup_batch_size", {"--rampup-batch-size"},
+           "\"START INCREMENT SAMPLES\": batches grow from START sequences to --global-batch-size over the first "
+           "SAMPLES sequences",
+           RANKLAB_FIELD(rampup_batch_size)));
+  rows.push_back(number(g, "train.micro_batch_size", {"--micro-batch-size", "--mbs"},
+                        "sequences per forward (0: global batch / dp / microbatches)", RANKLAB_FIELD(micro_batch_size),
+                        count(0)));
+  rows.push_back(number(g, "train.num_microbatches", {"--num-microbatches"},
+                        "forwards of a dp rank per step (0: from the micro batch size, else 1; with pp, 2 pp or more)",
+                        RANKLAB_FIELD(num_microbatches), count(0)));
+  rows.push_back(choice(g, "train.accumulation", {"--grad-accumulation"},
+                        "order in which microbatch gradients are added", {"sequential", "pairwise"},
+                        RANKLAB_FIELD(accumulation)));
+  rows.push_back(number(g, "train.seed", {"--seed"}, "seed of weights, data order, dropout and sampling",
+                        RANKLAB_FIELD(seed), at_least(0)));
+  rows.push_back(text(g, "train.params_dtype", {"--params-dtype"}, "type of parameters and activations",
+                      RANKLAB_FIELD(params_dtype), {"fp32", "fp64", "bf16", "fp16"}));
+  rows.push_back(flag(g, "train.bf16", {"--bf16"},
+                      "bf16 parameters, activations and gradients; fp32 master weights and moments",
+                      RANKLAB_FIELD(bf16)));
+  add_optimizers(rows);
+  rows.push_back(number(g, "optim.clip_grad", {"--clip-grad"}, "largest global gradient norm (0: no clipping)",
+                        RANKLAB_FIELD(clip_grad), at_least(0)));
+}
+
+void add_data(std::vector<ConfigField>& rows) {
+  const std::string g = "Data";
+  rows.push_back(
+      text(g, "data.path", {"--data-path"},
+           "a text file, or a folder of token shards; or several with weights: 0.7 A 0.3 B (default: the Debian "
+           "corpus)",
+           RANKLAB_FIELD(data_path)));
+  rows.push_back(
+      flag(g, "data.mock", {"--mock-data"}, "generated sentences instead of a corpus", RANKLAB_FIELD(mock_data)));
+  add_documents(rows);
+  rows.push_back(number(g, "data.validation_fraction", {"--validation-fraction"},
+                        "share of samples kept for validation", RANKLAB_FIELD(validation_fraction), below_one()));
+  rows.push_back(number(g, "data.eval_interval", {"--eval-interval"}, "steps between validations (0: never)",
+                        RANKLAB_FIELD(eval_interval), count(0)));
+  rows.push_back(number(g, "data.eval_iters", {"--eval-iters"}, "global batches per validation",
+                        RANKLAB_FIELD(eval_iters), count(0)));
+}
+
+void add_simulation(std::vector<ConfigField>& rows) {
+  const std::string g = "Simulation";
+  rows.push_back(text(g, "sim.hardware", {"--hardware"}, "profile of the simulated GPU, or a .toml file",
+                      RANKLAB_FIELD(hardware)));
+  rows.push_back(choice(g, "sim.efficiency", {"--efficiency"},
+                        "of simulated kernels and collectives: as the datasheet allows, or as real ones were measured",
+                        {"datasheet", "measured"}, RANKLAB_FIELD(efficiency)));
+  rows.push_back(text(g, "sim.software", {"--software"},
+                      "with --efficiency measured: whose kernels and collectives (ranklab list software)",
+                      RANKLAB_FIELD(software)));
+  rows.push_back(text(g, "sim.what_if", {"--what-if"},
+                      "another machine: peak, memory, nvlink or nic, times or GB/s: nvlink=2x,nic=12.5",
+                      RANKLAB_FIELD(what_if)));
+  rows.push_back(number(g, "sim.gpus_per_node", {"--gpus-per-node"}, "GPUs that share fast links (0: the profile's)",
+                        RANKLAB_FIELD(gpus_per_node), count(0)));
+  rows.push_back(text(g, "sim.collectives", {"--collectives"},
+                      "reductions, gathers, all-to-all: direct in the peers' memory, or gloo's messages (same bits)",
+                      RANKLAB_FIELD(collectives), {"direct", "gloo"}));
+  rows.push_back(text(g, "sim.transport", {"--transport"},
+                      "of Gloo's messages: inproc (memory; between processes of a host unix sockets), or tcp",
+                      RANKLAB_FIELD(transport), {"inproc", "tcp"}));
+  rows.push_back(number(g, "sim.hang_timeout_s", {"--hang-timeout"},
+                        "seconds until a silent rank is reported (0: never)", RANKLAB_FIELD(hang_timeout_s),
+                        within(0, kWeekSeconds)));
+  rows.push_back(number(g, "sim.rendezvous_timeout_s", {"--rendezvous-timeout"},
+                        "seconds that ranks which are processes wait for each other at the start",
+                        RANKLAB_FIELD(rendezvous_timeout_s), within(0, kWeekSeconds)));
+  rows.push_back(number(g, "sim.threads_per_rank", {"--threads-per-rank"}, "math threads of each rank",
+                        RANKLAB_FIELD(threads_per_rank), within(1, 1024)));
+  rows.push_back(text(g, "sim.gemm", {"--gemm"},
+                      "fp32 matrix multiplication: auto goes by the processor, fastest by a stopwatch",
+                      RANKLAB_FIELD(gemm), {"auto", "mkl", "onednn", "fastest"}));
+}
+
+void add_output(std::vector<ConfigField>& rows) {
+  const std::string g = "Output";
+  rows.push_back(text(g, "log.dir", {"--log-dir"},
+                      "folder for log.txt, metrics.jsonl and the trace (default: runs/<time>)",
+                      RANKLAB_FIELD(log_dir)));
+  rows.push_back(text(g, "log.tensorboard_dir", {"--tensorboard-dir"},
+                      "folder for a TensorBoard event file (default: none)", RANKLAB_FIELD(tensorboard_dir)));
+  rows.push_back(
+      number(g, "log.interval", {"--log-interval"}, "print every N steps", RANKLAB_FIELD(log_interval), count(1)));
+  rows.push_back(flag(g, "trace.enabled", {"--trace"}, "record the timeline", RANKLAB_FIELD(trace)));
+  rows.push_back(text(g, "trace.level", {"--trace-level"},
+                      "how detailed: phases of a step, actions and collectives, modules, kernels (FLOPs, bytes, bound)",
+                      RANKLAB_FIELD(trace_level), {"step", "action", "module", "kernel"}));
+  rows.push_back(number(g, "trace.step_start", {"--trace-step-start", "--profile-step-start"}, "first traced step",
+                        RANKLAB_FIELD(trace_step_start), count(0)));
+  rows.push_back(number(g, "trace.step_end", {"--trace-step-end", "--profile-step-end"}, "first step no longer traced",
+                        RANKLAB_FIELD(trace_step_end), count(0)));
+  rows.push_back(flag(g, "trace.profile", {"--profile"},
+                      "of the traced steps also every kernel of rank 0, in PyTorch's profile (Kineto)",
+                      RANKLAB_FIELD(profile)));
+  rows.push_back(flag(g, "log.zero_debug", {"--zero-debug"},
+                      "print which rank owns which part of each parameter, and what each step reduces and gathers",
+                      RANKLAB_FIELD(zero_debug)));
+  rows.push_back(
+      flag(g, "log.check_gradient_types", {"--check-gradient-types"},
+           "in the first step follow what is replicated, varying or partial over which axis, and end the run "
+           "where a reduction is missing, doubled or over the wrong ranks",
+           RANKLAB_FIELD(check_gradient_types)));
+  rows.push_back(number(g, "sample.tokens", {"--sample-tokens"}, "tokens of text to generate at the end (0: none)",
+                        RANKLAB_FIELD(sample_tokens), count(0)));
+  rows.push_back(
+      text(g, "sample.prompt", {"--sample-prompt"}, "text the sample starts from", RANKLAB_FIELD(sample_prompt)));
+  rows.push_back(number(g, "sample.temperature", {"--sample-temperature"}, "0: always the likeliest token",
+                        RANKLAB_FIELD(sample_temperature), within(0, 1000)));
+}
+
+std::vector<ConfigField> make_fields() {
+  std::vector<ConfigField> rows;
+  add_model(rows);
+  add_rotary(rows);  // also of the table "model", which a TOML file may open only once
+  add_hugging_face(rows);
+  add_latent_attention(rows);
+  add_yarn(rows);
+  add_experts(rows);
+  add_parallel(rows);
+  add_training(rows);
+  add_precision(rows);
+  add_memory(rows);
+  add_checkpoints(rows);
+  add_data(rows);
+  add_simulation(rows);
+  add_sentinels(rows);
+  add_output(rows);
+  add_dump(rows);
+  add_museum(rows);
+  return rows;
+}
+
+}  // namespace
+
+bool ConfigRange::holds(double value) const {
+  return std::isfinite(value) && (without_least ? value > least : value >= least) &&
+         (without_most ? value < most : value <= most);
+}
+
+std::string ConfigRange::text() const {
+  if (!words.empty()) return words;
+  if (without_most) return to_text(least) + " <= value < " + to_text(most);
+  if (most >= kMostCounted) return without_least ? "above " + to_text(least) : to_text(least) + " or more";
+  return to_text(least) + " to " + strprintf("%.15g", most);
+}
+
+void check_ranges(const TrainConfig& config) {
+  for (const ConfigField& field : config_fields()) {
+    RANKLAB_CHECK(!field.number || field.range.holds(field.number(config)), ErrorKind::kInvalidArgument,
+                  .where = "config", .what = join(field.flags, " / ") + " is out of range",
+                  .got = field.flags[0] + " " + field.get(config), .want = field.range.text(),
+                  .fix = fields::usual(field));
+  }
+}
+
+const std::vector<ConfigField>& config_fields() {
+  static const std::vector<ConfigField> kFields = make_fields();
+  return kFields;
+}
+
+const ConfigField* find_field(const std::string& key) {
+  const auto it = std::ranges::find(config_fields(), key, &ConfigField::key);
+  return it == config_fields().end() ? nullptr : &*it;
+}
+
+const ConfigField& field_named(const std::string& key_or_flag) {
+  std::vector<std::string> names;
+  for (const ConfigField& field : config_fields()) {
+    names.push_back(field.key);
+    names.insert(names.end(), field.flags.begin(), field.flags.end());
+    const bool match =
+        field.key == key_or_flag || std::find(field.flags.begin(), field.flags.end(), key_or_flag) != field.flags.end();
+    if (match) return field;
+  }
+  const std::string nearest = nearest_name(key_or_flag, names);
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "config",
+               .what = "unknown setting",
+               .got = quote(key_or_flag),
+               .fix = nearest.empty() ? "see `ranklab train --help-all`" : "did you mean " + quote(nearest) + "?"});
+}
+
+void set_config_field(TrainConfig& config, const std::string& key_or_flag, const std::string& value) {
+  field_named(key_or_flag).set(config, value);
+}
+
+}  // namespace ranklab

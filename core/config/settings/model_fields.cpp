@@ -1,0 +1,179 @@
+#include "core/config/settings/field_makers.h"
+#include "core/spec/moe_dispatcher_names.h"
+
+namespace ranklab::fields {
+namespace {
+
+ConfigField window_layers(const std::string& group) {
+  ConfigField field{"model.window_attn_skip_freq",
+                    {"--window-attn-skip-freq"},
+                    group,
+                    "layers with that window: all (0), all but each so manieth (6), or a pattern ([0]*2+[1]*4)",
+                    ConfigField::Kind::kValue,
+                    {},
+                    {},
+                    {}};
+  field.get = [](const TrainConfig& config) { return window_layers_text(config.model.window_layers); };
+  field.set = [field](TrainConfig& config, const std::string& value) {
+    const auto layers = parse_window_layers(value);
+    if (!layers) refuse(field, value, "0, a number of layers, or a pattern: [1]*3+[0]");
+    config.model.window_layers = *layers;
+  };
+  return field;
+}
+
+}  // namespace
+
+void add_model(std::vector<ConfigField>& rows) {
+  const std::string g = "Model";
+  rows.push_back(
+      text(g, "model.preset", {"--preset"}, "model preset; later flags override its numbers", RANKLAB_FIELD(preset)));
+  rows.push_back(number(g, "model.num_layers", {"--num-layers"}, "transformer layers", RANKLAB_FIELD(model.num_layers),
+                        within(1, 1 << 16)));
+  rows.push_back(number(g, "model.hidden_size", {"--hidden-size"}, "width of the residual stream",
+                        RANKLAB_FIELD(model.hidden_size), within(1, 1 << 20)));
+  rows.push_back(number(g, "model.ffn_hidden_size", {"--ffn-hidden-size"}, "width of the MLP",
+                        RANKLAB_FIELD(model.ffn_hidden_size), within(1, 1 << 20)));
+  rows.push_back(number(g, "model.num_attention_heads", {"--num-attention-heads"}, "query heads",
+                        RANKLAB_FIELD(model.num_attention_heads), within(1, 1 << 20)));
+  rows.push_back(number(g, "model.num_query_groups", {"--num-query-groups"},
+                        "key/value heads (0: as many as query heads; 1: MQA); fewer than --tp: neighbours share one",
+                        RANKLAB_FIELD(model.num_query_groups), within(0, 1 << 20)));
+  rows.push_back(number(g, "model.kv_channels", {"--kv-channels"},
+                        "width of a head (0: --hidden-size / --num-attention-heads)", RANKLAB_FIELD(model.kv_channels),
+                        within(0, 1 << 20)));
+  rows.push_back(number(g, "model.vocab_size", {"--vocab-size"}, "tokens in the vocabulary (bytes: 256)",
+                        RANKLAB_FIELD(model.vocab_size), within(1, 1 << 24)));
+  rows.push_back(number(g, "model.seq_length", {"--seq-length"}, "tokens per sequence", RANKLAB_FIELD(model.seq_length),
+                        within(1, 1 << 24)));
+  rows.push_back(number(g, "model.window_size", {"--window-size"},
+                        "tokens that a token attends to, itself among them (0: all before it)",
+                        RANKLAB_FIELD(model.window_size), within(0, 1 << 24)));
+  rows.push_back(window_layers(g));
+  rows.push_back(choice(g, "model.norm", {"--normalization"}, "normalization layer", {"RMSNorm", "LayerNorm"},
+                        RANKLAB_FIELD(model.norm)));
+  rows.push_back(number(g, "model.norm_epsilon", {"--norm-epsilon"}, "added to what a norm divides by",
+                        RANKLAB_FIELD(model.norm_epsilon), above(0)));
+  rows.push_back(choice(g, "model.norm_placement", {"--norm-placement"},
+                        "norms of attention's and the MLP's input, of their output (OLMo 2), or of both (Gemma 2)",
+                        {"before", "behind", "both"}, RANKLAB_FIELD(model.norm_placement)));
+  rows.push_back(
+      choice(g, "model.residual_form", {"--residual-form"},
+             "attention, then the MLP, or both of the same input, through two norms (GPT-NeoX) or one (Phi-2)",
+             {"sequential", "parallel", "parallel-one-norm"}, RANKLAB_FIELD(model.residual_form)));
+  rows.push_back(choice(g, "model.position", {"--position-embedding-type"}, "positions", {"rope", "learned_absolute"},
+                        RANKLAB_FIELD(model.position)));
+  rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation",
+                        {"swiglu", "gelu", "geglu", "gelu_erf"}, RANKLAB_FIELD(model.activation)));
+  rows.push_back(number(g, "model.dropout", {"--hidden-dropout"}, "dropout of embeddings and residual branches",
+                        RANKLAB_FIELD(model.dropout), below_one()));
+  rows.push_back(number(g, "model.attention_dropout", {"--attention-dropout"},
+                        "dropout of attention's probabilities, which are then in memory (unfused)",
+                        RANKLAB_FIELD(model.attention_dropout), below_one()));
+  rows.push_back(number(g, "model.init_std", {"--init-method-std"}, "standard deviation of initial weights",
+                        RANKLAB_FIELD(model.init_std), at_least(0)));
+  rows.push_back(
+      flag(g, "model.add_bias", {"--add-bias-linear"}, "biases in linear layers", RANKLAB_FIELD(model.add_bias)));
+  rows.push_back(flag(g, "model.add_qkv_bias", {"--add-qkv-bias"}, "biases of queries, keys and values alone (Qwen2)",
+                      RANKLAB_FIELD(model.add_qkv_bias)));
+  rows.push_back(flag(g, "model.add_attention_bias", {"--add-attention-bias"}, "biases of attention's linear layers",
+                      RANKLAB_FIELD(model.add_attention_bias)));
+  rows.push_back(flag(g, "model.qk_norm", {"--qk-layernorm"}, "RMSNorm of queries and keys (Qwen3)",
+                      RANKLAB_FIELD(model.qk_norm)));
+  rows.push_back(choice(g, "model.qk_norm_width", {"--qk-layernorm-width"},
+                        "its mean goes over each head, or over all heads of a token (OLMo 2)", {"head", "all-heads"},
+                        RANKLAB_FIELD(model.qk_norm_width)));
+  rows.push_back(flag(g, "model.norm_1p", {"--apply-layernorm-1p"}, "norms multiply with 1 + their weight (Gemma)",
+                      RANKLAB_FIELD(model.norm_1p)));
+  rows.push_back(number(g, "model.query_pre_attn_scalar", {"--query-pre-attn-scalar"},
+                        "scores are divided by its root (0: the width of a head)",
+                        RANKLAB_FIELD(model.query_pre_attn_scalar), at_least(0)));
+  rows.push_back(number(g, "model.attn_logit_softcapping", {"--attn-logit-softcapping"},
+                        "scores are bounded by c: c tanh(score / c) (Gemma 2; 0: they are not)",
+                        RANKLAB_FIELD(model.attn_logit_softcapping), at_least(0)));
+  rows.push_back(number(g, "model.final_logit_softcapping", {"--final-logit-softcapping"}, "so are logits",
+                        RANKLAB_FIELD(model.final_logit_softcapping), at_least(0)));
+  rows.push_back(flag(g, "model.scale_embeddings", {"--scale-embeddings"}, "token embeddings times sqrt(--hidden-size)",
+                      RANKLAB_FIELD(model.scale_embeddings)));
+  rows.push_back(flag(g, "model.add_head_bias", {"--add-head-bias"}, "a bias of the output head",
+                      RANKLAB_FIELD(model.add_head_bias)));
+  rows.push_back(flag(g, "model.tie_embeddings", {"--tie-embeddings"}, "output head = token embedding",
+                      RANKLAB_FIELD(model.tie_embeddings)));
+}
+
+void add_latent_attention(std::vector<ConfigField>& rows) {
+  const std::string g = "Multi-head latent attention";
+  rows.push_back(number(g, "mla.kv_lora_rank", {"--kv-lora-rank"},
+                        "width of the compressed key and value (0: ordinary attention)",
+                        RANKLAB_FIELD(model.mla.kv_lora_rank), within(0, 1 << 20)));
+  rows.push_back(number(g, "mla.q_lora_rank", {"--q-lora-rank"}, "width of the compressed query (0: not compressed)",
+                        RANKLAB_FIELD(model.mla.q_lora_rank), within(0, 1 << 20)));
+  rows.push_back(number(g, "mla.qk_head_dim", {"--qk-head-dim"}, "of a query or key head, without position",
+                        RANKLAB_FIELD(model.mla.qk_head_dim), within(0, 1 << 20)));
+  rows.push_back(number(g, "mla.qk_pos_emb_head_dim", {"--qk-pos-emb-head-dim"}, "its part with rotary position",
+                        RANKLAB_FIELD(model.mla.qk_pos_emb_head_dim), within(0, 1 << 20)));
+  rows.push_back(number(g, "mla.v_head_dim", {"--v-head-dim"}, "of a value head", RANKLAB_FIELD(model.mla.v_head_dim),
+                        within(0, 1 << 20)));
+}
+
+void add_experts(std::vector<ConfigField>& rows) {
+  const std::string g = "Mixture of experts";
+  rows.push_back(number(g, "moe.num_experts", {"--num-experts"}, "routed experts in place of each MLP (0: dense)",
+                        RANKLAB_FIELD(model.moe.num_experts), within(0, 1 << 16)));
+  rows.push_back(number(g, "moe.topk", {"--moe-router-topk"}, "experts that see a token", RANKLAB_FIELD(model.moe.topk),
+                        within(0, 1 << 16)));
+  rows.push_back(number(g, "moe.ffn_hidden_size", {"--moe-ffn-hidden-size"},
+                        "width of an expert (0: --ffn-hidden-size)", RANKLAB_FIELD(model.moe.ffn_hidden_size),
+                        within(0, 1 << 20)));
+  rows.push_back(number(g, "moe.shared_ffn_hidden_size", {"--moe-shared-expert-intermediate-size"},
+                        "width of the shared experts together (0: none)",
+                        RANKLAB_FIELD(model.moe.shared_ffn_hidden_size), within(0, 1 << 20)));
+  rows.push_back(flag(g, "moe.shared_gate", {"--moe-shared-expert-gate"},
+                      "shared experts times the sigmoid of a gate (Qwen2-MoE)", RANKLAB_FIELD(model.moe.shared_gate)));
+  rows.push_back(number(g, "moe.first_dense_layers", {"--first-k-dense-replace"}, "first layers that keep their MLP",
+                        RANKLAB_FIELD(model.moe.first_dense_layers), within(0, 1 << 16)));
+  rows.push_back(choice(g, "moe.score", {"--moe-router-score-function"}, "from the router's logits",
+                        {"softmax", "sigmoid"}, RANKLAB_FIELD(model.moe.score)));
+  rows.push_back(number(g, "moe.num_groups", {"--moe-router-num-groups"}, "groups of experts",
+                        RANKLAB_FIELD(model.moe.num_groups), within(0, 1 << 16)));
+  rows.push_back(number(g, "moe.group_topk", {"--moe-router-group-topk"},
+                        "groups a token may use: those with the largest sum of their two best scores",
+                        RANKLAB_FIELD(model.moe.group_topk), within(0, 1 << 16)));
+  rows.push_back(flag(g, "moe.normalize_topk", {"--moe-router-norm-topk"},
+                      "weights of a token's experts add up to the scaling factor",
+                      RANKLAB_FIELD(model.moe.normalize_topk)));
+  rows.push_back(flag(g, "moe.normalize_top1", {"--moe-router-norm-top1"},
+                      "of a single expert, too: its weight is 1, not its score (Mixtral)",
+                      RANKLAB_FIELD(model.moe.normalize_top1)));
+  rows.push_back(number(g, "moe.scaling_factor", {"--moe-router-topk-scaling-factor"}, "of the experts' weights",
+                        RANKLAB_FIELD(model.moe.scaling_factor), above(0)));
+  rows.push_back(choice(g, "moe.balancing", {"--moe-router-load-balancing-type"},
+                        "auxiliary loss: none, over a microbatch, each sequence, or all dp ranks' microbatches",
+                        {"none", "aux_loss", "seq_aux_loss", "global_aux_loss"}, RANKLAB_FIELD(model.moe.balancing)));
+  rows.push_back(number(g, "moe.aux_loss_coeff", {"--moe-aux-loss-coeff"}, "weight of the auxiliary loss",
+                        RANKLAB_FIELD(model.moe.aux_loss_coeff), at_least(0)));
+  rows.push_back(number(g, "moe.z_loss_coeff", {"--moe-z-loss-coeff"},
+                        "weight of the squared log-sum-exp of the logits", RANKLAB_FIELD(model.moe.z_loss_coeff),
+                        at_least(0)));
+  rows.push_back(flag(g, "moe.expert_bias", {"--moe-router-enable-expert-bias"},
+                      "balance by a bias that only the choice sees, moved after each step (DeepSeek-V3)",
+                      RANKLAB_FIELD(model.moe.expert_bias)));
+  rows.push_back(number(g, "moe.bias_update_rate", {"--moe-router-bias-update-rate"}, "step of that bias",
+                        RANKLAB_FIELD(model.moe.bias_update_rate), at_least(0)));
+  rows.push_back(number(g, "moe.capacity_factor", {"--moe-expert-capacity-factor"},
+                        "most tokens of an expert, times the mean; the rest is dropped (0: none is)",
+                        RANKLAB_FIELD(model.moe.capacity_factor), at_least(0)));
+  rows.push_back(flag(g, "moe.force_balance", {"--moe-router-force-load-balancing"},
+                      "experts in turn, whatever the scores (for debugging)", RANKLAB_FIELD(model.moe.force_balance)));
+  rows.push_back(text(g, "parallel.moe_dispatcher", {"--moe-token-dispatcher-type"},
+                      "how tokens travel to their experts", RANKLAB_FIELD(moe_dispatcher), moe_dispatcher_names()));
+  rows.push_back(flag(g, "parallel.overlap_moe", {"--overlap-moe-expert-parallel-comm"},
+                      "hide dispatch and combine of one microbatch behind the compute of another",
+                      RANKLAB_FIELD(overlap_moe)));
+  rows.push_back(number(g, "mtp.num_layers", {"--mtp-num-layers"}, "modules that predict one token further each",
+                        RANKLAB_FIELD(model.mtp_num_layers), within(0, 64)));
+  rows.push_back(number(g, "mtp.loss_weight", {"--mtp-loss-scaling-factor"}, "weight of their mean loss",
+                        RANKLAB_FIELD(model.mtp_loss_weight), at_least(0)));
+}
+
+}  // namespace ranklab::fields

@@ -1,0 +1,56 @@
+// Settings of the optimizers (core/optim/optimizer_list.h).
+#include "core/config/settings/field_makers.h"
+
+namespace ranklab::fields {
+namespace {
+
+template <typename List>
+std::vector<std::string> names(const List& list) {
+  return {list.begin(), list.end()};
+}
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> result;
+  for (const OptimizerRow& row : kOptimizers) result.emplace_back(row.name);
+  return result;
+}
+
+void add_muon(std::vector<ConfigField>& rows, const std::string& g) {
+  rows.push_back(number(g, "optim.muon_momentum", {"--muon-momentum"}, "Muon's momentum", RANKLAB_FIELD(muon_momentum),
+                        below_one()));
+  rows.push_back(flag(g, "optim.muon_nesterov", {"--muon-use-nesterov"}, "Muon's momentum is Nesterov's",
+                      RANKLAB_FIELD(muon_nesterov)));
+  rows.push_back(number(g, "optim.muon_ns_steps", {"--muon-num-ns-steps"}, "Newton-Schulz steps of Muon",
+                        RANKLAB_FIELD(muon_ns_steps), within(1, 100)));
+  rows.push_back(text(g, "optim.muon_ns_dtype", {"--muon-ns-dtype"}, "type of these steps (auto: that of the update)",
+                      RANKLAB_FIELD(muon_ns_dtype), {"auto", "bf16"}));
+  rows.push_back(choice(g, "optim.muon_distribution", {"--muon-distribution"},
+                        "which of the data-parallel ranks orthogonalizes a matrix: all of them, one to which it is "
+                        "sent, or the one whose shard has all of it",
+                        names(kMuonDistributions), RANKLAB_FIELD(muon_distribution)));
+}
+
+}  // namespace
+
+void add_optimizers(std::vector<ConfigField>& rows) {
+  const std::string g = "Training";
+  rows.push_back(
+      choice(g, "optim.optimizer", {"--optimizer"}, "optimizer", optimizer_names(), RANKLAB_FIELD(optimizer)));
+  add_learning_rate(rows);
+  rows.push_back(number(g, "optim.weight_decay", {"--weight-decay"}, "decoupled weight decay",
+                        RANKLAB_FIELD(weight_decay), at_least(0)));
+  rows.push_back(
+      number(g, "optim.adam_beta1", {"--adam-beta1"}, "AdamW beta 1", RANKLAB_FIELD(adam_beta1), below_one()));
+  rows.push_back(
+      number(g, "optim.adam_beta2", {"--adam-beta2"}, "AdamW beta 2", RANKLAB_FIELD(adam_beta2), below_one()));
+  rows.push_back(number(g, "optim.adam_eps", {"--adam-eps"}, "AdamW epsilon", RANKLAB_FIELD(adam_eps), at_least(0)));
+  rows.push_back(
+      number(g, "optim.sgd_momentum", {"--sgd-momentum"}, "SGD momentum", RANKLAB_FIELD(sgd_momentum), below_one()));
+  rows.push_back(
+      number(g, "optim.lion_beta1", {"--lion-beta1"}, "Lion beta 1", RANKLAB_FIELD(lion_beta1), below_one()));
+  rows.push_back(
+      number(g, "optim.lion_beta2", {"--lion-beta2"}, "Lion beta 2", RANKLAB_FIELD(lion_beta2), below_one()));
+  add_muon(rows, g);
+}
+
+}  // namespace ranklab::fields

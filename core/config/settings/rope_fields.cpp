@@ -1,0 +1,97 @@
+// Settings of rotary position embeddings, and of how a model is written as a Hugging Face folder.
+#include "core/config/settings/field_makers.h"
+
+namespace ranklab::fields {
+namespace {
+
+// "1,1.05,1.2"
+template <typename Access>
+ConfigField numbers(const std::string& group, std::string key, Flags flags, std::string help, Access access) {
+  ConfigField field{std::move(key), std::move(flags), group, std::move(help), ConfigField::Kind::kValue, {}, {}, {}};
+  field.get = [access](const TrainConfig& config) {
+    std::vector<std::string> parts;
+    for (const double value : read(access, config)) parts.push_back(to_text(value));
+    return join(parts, ",");
+  };
+  field.set = [access, field](TrainConfig& config, const std::string& text) {
+    std::vector<double> values;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      values.push_back(parse_number<double>(field, text.substr(begin, end - begin)));
+      begin = end + 1;
+    }
+    access(config) = std::move(values);
+  };
+  return field;
+}
+
+}  // namespace
+
+void add_rotary(std::vector<ConfigField>& rows) {
+  const std::string g = "Rotary positions";
+  rows.push_back(number(g, "model.rope_theta", {"--rotary-base"}, "base of the rotary frequencies",
+                        RANKLAB_FIELD(model.rope_theta), above(0)));
+  rows.push_back(number(g, "model.local_rope_theta", {"--rotary-base-local"},
+                        "base of layers with a window, whose frequencies are not stretched (0: as in the others)",
+                        RANKLAB_FIELD(model.local_rope_theta), at_least(0)));
+  rows.push_back(number(g, "model.rotary_percent", {"--rotary-percent"}, "share of a head that carries position",
+                        RANKLAB_FIELD(model.rotary_percent),
+                        {.least = 0, .most = 1, .without_least = true, .words = "above 0, at most 1"}));
+  rows.push_back(choice(g, "model.rope_scaling_type", {"--rope-scaling-type"},
+                        "stretch of the rotary frequencies: all alike, by the length, slow ones alone, each by its own",
+                        {"none", "linear", "dynamic", "llama3", "longrope"}, RANKLAB_FIELD(model.rope_scaling.kind)));
+  rows.push_back(number(g, "model.rope_scaling_factor", {"--rope-scaling-factor"}, "factor of that stretch",
+                        RANKLAB_FIELD(model.rope_scaling.factor), at_least(1)));
+  rows.push_back(number(g, "model.rope_scaling_original_length", {"--rope-scaling-original-length"},
+                        "dynamic, llama3, longrope: sequence length before the stretch",
+                        RANKLAB_FIELD(model.rope_scaling.original_seq_length), within(1, 1 << 24)));
+  rows.push_back(number(g, "model.rope_low_freq_factor", {"--rope-low-freq-factor"},
+                        "llama3: turns within that length below which a frequency is stretched in full",
+                        RANKLAB_FIELD(model.rope_scaling.low_freq_factor), above(0)));
+  rows.push_back(number(g, "model.rope_high_freq_factor", {"--rope-high-freq-factor"},
+                        "llama3: turns above which it stays", RANKLAB_FIELD(model.rope_scaling.high_freq_factor),
+                        above(0)));
+  rows.push_back(numbers(g, "model.rope_short_factors", {"--rope-short-factors"},
+                         "longrope: what each frequency is divided by, up to that length",
+                         RANKLAB_FIELD(model.rope_scaling.short_factors)));
+  rows.push_back(numbers(g, "model.rope_long_factors", {"--rope-long-factors"}, "longrope: ... in longer sequences",
+                         RANKLAB_FIELD(model.rope_scaling.long_factors)));
+  rows.push_back(number(g, "model.rope_attention_factor", {"--rope-attention-factor"},
+                        "longrope: of queries and keys (0: from the factor and the length)",
+                        RANKLAB_FIELD(model.rope_scaling.attention_factor), at_least(0)));
+}
+
+void add_yarn(std::vector<ConfigField>& rows) {
+  const std::string g = "Rotary positions";
+  rows.push_back(number(g, "yarn.scaling_factor", {"--rotary-scaling-factor"},
+                        "YaRN: stretch of the rotary frequencies (1: none)", RANKLAB_FIELD(model.yarn.scaling_factor),
+                        at_least(1)));
+  rows.push_back(number(g, "yarn.original_seq_length", {"--original-max-position-embeddings"},
+                        "YaRN: sequence length before the stretch", RANKLAB_FIELD(model.yarn.original_seq_length),
+                        within(1, 1 << 24)));
+  rows.push_back(number(g, "yarn.beta_fast", {"--beta-fast"}, "YaRN: turns above which a frequency stays",
+                        RANKLAB_FIELD(model.yarn.beta_fast), above(0)));
+  rows.push_back(number(g, "yarn.beta_slow", {"--beta-slow"}, "YaRN: turns below which it is stretched in full",
+                        RANKLAB_FIELD(model.yarn.beta_slow), above(0)));
+  rows.push_back(number(g, "yarn.mscale", {"--mscale"}, "YaRN: temperature of queries and keys",
+                        RANKLAB_FIELD(model.yarn.mscale), at_least(0)));
+  rows.push_back(number(g, "yarn.mscale_all_dim", {"--mscale-all-dim"},
+                        "YaRN: what that is divided by; of latent attention also the temperature of the scores",
+                        RANKLAB_FIELD(model.yarn.mscale_all_dim), at_least(0)));
+  rows.push_back(number(g, "yarn.attention_factor", {"--yarn-attention-factor"},
+                        "YaRN: of queries and keys, in place of both (0: none)",
+                        RANKLAB_FIELD(model.yarn.attention_factor), at_least(0)));
+  rows.push_back(flag(g, "yarn.truncate", {"--yarn-truncate"}, "YaRN: mixed frequencies begin and end at whole pairs",
+                      RANKLAB_FIELD(model.yarn.truncate)));
+}
+
+void add_hugging_face(std::vector<ConfigField>& rows) {
+  const std::string g = "Hugging Face folders (ckpt export-hf)";
+  rows.push_back(text(g, "model.hf_architecture", {"--hf-architecture"}, "class, where several compute the same",
+                      RANKLAB_FIELD(model.hf_architecture), {"auto", "MistralForCausalLM", "Phi3ForCausalLM"}));
+  rows.push_back(flag(g, "model.hf_rope_interleave", {"--hf-rope-interleave"},
+                      "latent attention: rows that turn together are neighbours, not halves",
+                      RANKLAB_FIELD(model.hf_rope_interleave)));
+}
+
+}  // namespace ranklab::fields

@@ -1,0 +1,233 @@
+#include "core/nn/attention/attention.h"
+
+#include <optional>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/nn/attention/softmax_attention.h"
+#include "core/nn/attention/softmax_recomputer.h"
+#include "core/nn/attention/unfused_attention.h"
+#include "core/nn/attention/window_attention.h"
+#include "core/nn/custom_function.h"
+#include "core/nn/kernels/kernel_path.h"
+#include "core/nn/kernels/row_kernels.h"
+#include "core/sim/aten.h"
+#include "core/sim/op_observer.h"
+#include "core/spec/attention_span.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::variable_list;
+
+double attention_flops(const at::Tensor& qkv, const AttentionShape& shape) {
+  const auto seq = static_cast<double>(qkv.size(0));
+  return 2.0 * attention_span(qkv.size(0), shape.window) * seq *
+         static_cast<double>(qkv.size(1) * shape.heads * shape.head_dim);
+}
+
+KernelShape kernel_shape(const at::Tensor& qkv, const AttentionShape& shape) {
+  return KernelShape::attention(static_cast<double>(qkv.size(0) * qkv.size(1) * shape.heads),
+                                attention_span(qkv.size(0), shape.window) / 2, static_cast<double>(shape.head_dim));
+}
+
+kernels::QkvShape qkv_shape(int64_t seq, int64_t batch, const AttentionShape& shape) {
+  return {seq, batch, shape.heads, shape.groups, shape.head_dim};
+}
+
+at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
+
+kernels::HeadStrides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
+
+struct Heads {
+  at::Tensor q, k, v;  // [B, heads or groups, S, D], queries and keys rotated (RoPE)
+};
+
+// On a device heads are stored in the layout wanted of the output, [S, B, heads, D], since its attention kernels give
+// the output the strides of q.
+at::Tensor empty_heads(const at::Tensor& qkv, int64_t heads, int64_t head_dim) {
+  const int64_t seq = qkv.size(0), batch = qkv.size(1);
+  if (device_kernels_of(qkv) == nullptr) return at::empty({batch, heads, seq, head_dim}, qkv.options());
+  return at::empty({seq, batch, heads, head_dim}, qkv.options()).permute({1, 2, 0, 3});
+}
+
+DeviceQkv device_qkv(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope, const Heads& h) {
+  return {.number = device_number(qkv),
+          .shape = qkv_shape(qkv.size(0), qkv.size(1), shape),
+          .strides = {strides_of(h.q), strides_of(h.k), strides_of(h.v)},
+          .cos = device_in(rope.cos_SD),
+          .sin = device_in(rope.sin_SD),
+          .qkv = device_out(qkv),
+          .q = device_out(h.q),
+          .k = device_out(h.k),
+          .v = device_out(h.v)};
+}
+
+Heads split_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  const int64_t seq = qkv.size(0), batch = qkv.size(1);
+  RANKLAB_CHECK(!rope.defined() || rope.cos_SD.scalar_type() == kernel_wide_type(qkv), ErrorKind::kInternal,
+                .where = "causal_attention", .what = "the rotary table has another type than it is read in",
+                .got = c10::toString(rope.cos_SD.scalar_type()), .want = c10::toString(kernel_wide_type(qkv)));
+  const Heads h{empty_heads(qkv, shape.heads, shape.head_dim), empty_heads(qkv, shape.groups, shape.head_dim),
+                empty_heads(qkv, shape.groups, shape.head_dim)};
+  if (const DeviceKernels* device = device_kernels_of(qkv)) {
+    device->split_qkv(device_qkv(qkv, shape, rope, h));
+    return h;
+  }
+  for_kernel_type(qkv, [&]<typename T>() {
+    kernels::split_qkv(qkv_shape(seq, batch, shape), kernel_in<T>(qkv),
+                       rope.defined() ? kernel_in<KernelWide<T>>(rope.cos_SD) : nullptr,
+                       rope.defined() ? kernel_in<KernelWide<T>>(rope.sin_SD) : nullptr, kernel_out<T>(h.q),
+                       kernel_out<T>(h.k), kernel_out<T>(h.v));
+  });
+  return h;
+}
+
+// What backward needs.
+struct Softmaxed {
+  Heads heads;
+  at::Tensor out;  // [S, B, heads D]; a per-head copy of it would be a second one
+  at::Tensor log_sum_exp;
+};
+
+Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  const CostScope cost({"flash_attention", kernel_shape(qkv, shape)}, attention_flops(qkv, shape), 2.0 * bytes_of(qkv),
+                       dtype_of(qkv));
+  const Heads h = split_heads(qkv, shape, rope);
+  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, score_rule(shape));
+  return {h, out.out.permute({2, 0, 1, 3}).reshape({qkv.size(0), qkv.size(1), shape.heads * shape.head_dim}),
+          out.log_sum_exp};
+}
+
+// The gradient of qkv.
+at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward, const AttentionShape& shape,
+                            const RopeTable& rope) {
+  const auto& [q, k, v] = forward.heads;
+  const int64_t batch = q.size(0), seq = q.size(2);
+  at::Tensor grad_qkv = at::empty({seq, batch, (shape.heads + 2 * shape.groups) * shape.head_dim}, q.options());
+  const CostScope cost({"flash_attention_backward", kernel_shape(grad_qkv, shape).of_backward()},
+                       2.5 * attention_flops(grad_qkv, shape), 4.0 * bytes_of(grad_qkv), dtype_of(q));
+  const auto by_head = [&](const at::Tensor& x_SBH) {
+    return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
+  };
+  const SoftmaxHeads grads = softmax_attention_grad({q, k, v}, {by_head(forward.out), forward.log_sum_exp},
+                                                    by_head(grad_out), score_rule(shape));
+  const at::Tensor dq = with_dense_rows(grads.q), dk = with_dense_rows(grads.k), dv = with_dense_rows(grads.v);
+  if (const DeviceKernels* device = device_kernels_of(q)) {
+    device->merge_qkv(device_qkv(grad_qkv, shape, rope, {dq, dk, dv}));
+    return grad_qkv;
+  }
+  for_kernel_type(q, [&]<typename T>() {
+    kernels::merge_qkv(qkv_shape(seq, batch, shape), {strides_of(dq), strides_of(dk), strides_of(dv)}, kernel_in<T>(dq),
+                       kernel_in<T>(dk), kernel_in<T>(dv),
+                       rope.defined() ? kernel_in<KernelWide<T>>(rope.cos_SD) : nullptr,
+                       rope.defined() ? kernel_in<KernelWide<T>>(rope.sin_SD) : nullptr, kernel_out<T>(grad_qkv));
+  });
+  return grad_qkv;
+}
+
+struct AttentionFunction : CustomFunction<AttentionFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, const AttentionShape& shape,
+                            const RopeTable& rope) {
+    const Softmaxed f = softmax_forward(qkv.contiguous(), shape, rope);
+    // `out` costs no extra memory: the next layer saves it anyway.
+    ctx->save_for_backward({f.heads.q, f.heads.k, f.heads.v, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD});
+    ctx->saved_data["groups"] = shape.groups;
+    ctx->saved_data["window"] = shape.window;
+    ctx->saved_data["scale"] = shape.scale;
+    ctx->saved_data["cap"] = shape.cap;
+    return f.out;
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const Softmaxed f{{saved[0], saved[1], saved[2]}, saved[3], saved[4]};
+    const AttentionShape shape{.heads = f.heads.q.size(1),
+                               .groups = ctx->saved_data["groups"].toInt(),
+                               .head_dim = f.heads.q.size(3),
+                               .window = ctx->saved_data["window"].toInt(),
+                               .scale = ctx->saved_data["scale"].toDouble(),
+                               .cap = ctx->saved_data["cap"].toDouble()};
+    return {softmax_backward(grads[0], f, shape, {saved[5], saved[6]}), {}, {}};
+  }
+};
+
+// Saves only qkv for backward.
+class AttentionRecomputer final : public SoftmaxRecomputer<Softmaxed> {
+ public:
+  AttentionRecomputer(at::Tensor qkv, const AttentionShape& shape, RopeTable rope)
+      : qkv_(std::move(qkv)), shape_(shape), rope_(std::move(rope)) {}
+
+  Softmaxed forward() const override { return softmax_forward(qkv_, shape_, rope_); }
+
+  at::Tensor input_grad(const at::Tensor& grad_out) {
+    const at::Tensor grad = softmax_backward(grad_out, computed(), shape_, rope_);
+    qkv_.reset();
+    differentiated();
+    return grad;
+  }
+
+ private:
+  at::Tensor qkv_;
+  AttentionShape shape_;
+  RopeTable rope_;
+};
+
+struct RecomputedAttentionFunction : CustomFunction<RecomputedAttentionFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*qkv*/,
+                            const c10::intrusive_ptr<AttentionRecomputer>& recomputer) {
+    ctx->saved_data["recomputer"] = c10::IValue::make_capsule(recomputer);
+    return recomputer->forward().out;
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto recomputer = ctx->saved_data["recomputer"].toCapsule();
+    return {static_cast<AttentionRecomputer&>(*recomputer).input_grad(grads[0]), {}};
+  }
+};
+
+bool has_kernels(const at::Tensor& qkv, const AttentionShape& shape) {
+  return has_row_kernels(qkv) && has_softmax_attention(qkv, shape.head_dim) &&
+         (as_on_cpu(qkv) || shape.cap > 0 || !shape.has_window(qkv.size(0)));
+}
+
+}  // namespace
+
+at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  if (gpu_attention() == GpuAttention::kUnfused)
+    return unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape), /*recompute=*/false);
+  if (!has_kernels(qkv, shape)) return causal_attention_reference(qkv, shape, rope);
+  return AttentionFunction::apply(qkv, shape, rope);
+}
+
+RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const AttentionShape& shape,
+                                                 const RopeTable& rope) {
+  if (gpu_attention() == GpuAttention::kUnfused)
+    return {unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape), /*recompute=*/true)};
+  if (!at::GradMode::is_enabled() || !has_kernels(qkv, shape)) return {causal_attention(qkv, shape, rope)};
+  const auto recomputer = c10::make_intrusive<AttentionRecomputer>(qkv.detach().contiguous(), shape, rope);
+  return {RecomputedAttentionFunction::apply(qkv, recomputer), recomputer};
+}
+
+ScoreRule score_rule(const AttentionShape& shape) {
+  const auto scale = shape.scale > 0 ? std::optional(shape.scale) : std::nullopt;
+  return {.scale = scale, .window = shape.window, .cap = shape.cap};
+}
+
+SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  const at::Tensor heads =
+      qkv.view({qkv.size(0), qkv.size(1), shape.heads + 2 * shape.groups, shape.head_dim}).permute({1, 2, 0, 3});
+  const auto parts = heads.split_with_sizes({shape.heads, shape.groups, shape.groups}, 1);
+  return {apply_rope(parts[0], rope), apply_rope(parts[1], rope), parts[2]};
+}
+
+at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  const int64_t seq = qkv.size(0);
+  const auto [q, k, v] = rotated_heads(qkv, shape, rope);
+  const at::Tensor all_k = repeat_groups(k, shape.heads), all_v = repeat_groups(v, shape.heads);
+  if (shape.cap > 0) return by_position(softmax_attention_reference({q, all_k, all_v}, score_rule(shape)));
+  const bool near = shape.has_window(seq);
+  const auto seen = near ? std::optional(window_mask(0, seq, 0, seq, shape.window, qkv.device())) : std::nullopt;
+  return by_position(at::scaled_dot_product_attention(q, all_k, all_v, seen, 0.0, !near, shape.score_scale()));
+}
+
+}  // namespace ranklab

@@ -1,0 +1,187 @@
+#include "core/nn/attention/block_attention.h"
+
+#include <ATen/ops/logaddexp.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/nn/activation.h"
+#include "core/nn/kernels/kernel_path.h"
+#include "core/sim/aten.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+using Kind = AttentionBlock::Kind;
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+at::Tensor of_queries(const at::Tensor& x, const AttentionBlock& b) { return x.narrow(2, b.query, b.queries); }
+at::Tensor of_keys(const at::Tensor& x, const AttentionBlock& b) { return x.narrow(2, b.key, b.keys); }
+
+// True where a query attends to a key; undefined for a full block.
+at::Tensor attended(const AttentionBlock& b, at::Device device) {
+  if (b.kind == Kind::kFull) return {};
+  const auto options = at::TensorOptions(at::kLong).device(device);
+  const at::Tensor query = at::arange(b.queries, options).unsqueeze(1), key = at::arange(b.keys, options);
+  if (b.kind == Kind::kCausal) return key.le(query);
+  return key.ge(query + b.band.first).logical_and(key.le(query + b.band.last));
+}
+
+double scale_of(const SoftmaxHeads& in, const ScoreRule& rule) {
+  return rule.scale.value_or(1.0 / std::sqrt(static_cast<double>(in.q.size(3))));
+}
+
+SoftmaxHeads block_rows(const SoftmaxHeads& in, const AttentionBlock& b) {
+  const int64_t heads = in.q.size(1);
+  return {of_queries(in.q, b), repeat_groups(of_keys(in.k, b), heads), repeat_groups(of_keys(in.v, b), heads)};
+}
+
+// A triangle counts as half its square, as in attention.h.
+double cost_pairs(const AttentionBlock& b) {
+  return b.kind == Kind::kCausal ? 0.5 * static_cast<double>(b.queries * b.keys) : static_cast<double>(b.pairs());
+}
+
+CostScope cost_of(const char* kernel, const SoftmaxHeads& in, const AttentionBlock& b, double factor) {
+  const auto heads = static_cast<double>(in.q.size(0) * in.q.size(1));
+  const auto width = static_cast<double>(in.q.size(3) + in.v.size(3));
+  const auto groups = static_cast<double>(in.q.size(0) * in.k.size(1));
+  const double elements = 2 * heads * static_cast<double>(b.queries) + 2 * groups * static_cast<double>(b.keys);
+  const auto queries = static_cast<double>(b.queries);
+  KernelShape shape = KernelShape::attention(heads * queries, cost_pairs(b) / queries, width / 2);
+  if (b.kind == Kind::kFull) shape = shape.of_square();
+  return {{kernel, factor > 1 ? shape.of_backward() : shape},
+          factor * 2 * cost_pairs(b) * heads * width,
+          factor * elements * static_cast<double>(in.q.size(3) * in.q.itemsize()),
+          dtype_of(in.q)};
+}
+
+// Scores in plain ops, in fp32 or fp64.
+class PlainScores {
+ public:
+  PlainScores(const SoftmaxHeads& rows, const AttentionBlock& block, const ScoreRule& rule, const at::Tensor& kept)
+      : rows_(rows),
+        cap_(rule.cap),
+        scale_(scale_of(rows, rule)),
+        attended_(attended(block, rows.q.device())),
+        kept_(kept) {
+    const at::ScalarType wide = kernel_wide_type(rows.q);
+    q_ = rows.q.to(wide), k_ = rows.k.to(wide), v_ = rows.v.to(wide);
+    const at::Tensor products = at::matmul(q_, k_.transpose(-1, -2)).mul_(scale_);
+    if (cap_ > 0) bounded_ = (products / cap_).tanh_();
+    scores_ = cap_ > 0 ? bounded_ * cap_ : products;
+    if (attended_.defined()) scores_ = scores_.masked_fill(attended_.logical_not(), kHidden);
+  }
+
+  SoftmaxedHeads forward() const {
+    const at::Tensor log_sum_exp = at::logsumexp(scores_, {-1});
+    return {at::matmul(dropped((scores_ - log_sum_exp.unsqueeze(-1)).exp_()), v_), log_sum_exp};
+  }
+
+  SoftmaxHeads grad(const at::Tensor& out, const at::Tensor& log_sum_exp, const at::Tensor& grad_out) const {
+    const at::Tensor grad = grad_out.to(q_.scalar_type());
+    const at::Tensor weights = (scores_ - log_sum_exp.unsqueeze(-1)).exp_();
+    const at::Tensor along = (grad * out.to(q_.scalar_type())).sum(-1, true);
+    // With dropout `along` is still the sum of weights times their gradients: those are dropped, too.
+    at::Tensor grad_scores = weights * (dropped(at::matmul(grad, v_.transpose(-1, -2))) - along) * scale_;
+    if (cap_ > 0) grad_scores = grad_scores * (1 - bounded_ * bounded_);  // d tanh = 1 - tanh^2
+    return {at::matmul(grad_scores, k_), at::matmul(grad_scores.transpose(-1, -2), q_),
+            at::matmul(dropped(weights).transpose(-1, -2), grad)};
+  }
+
+ private:
+  at::Tensor dropped(const at::Tensor& pairs) const { return kept_.defined() ? pairs * kept_ : pairs; }
+
+  const SoftmaxHeads& rows_;
+  double cap_, scale_;
+  at::Tensor attended_, kept_, q_, k_, v_, bounded_, scores_;
+};
+
+bool is_fused(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule) {
+  if (gpu_attention() == GpuAttention::kUnfused) return false;
+  if (rule.cap > 0) return false;
+  if (as_on_cpu(in.q)) return true;
+  return block.kind != Kind::kBand && in.q.itemsize() == 2 && has_softmax_attention(in.q, in.q.size(3));
+}
+
+// The mask that is added to scores.
+std::optional<at::Tensor> added_mask(const AttentionBlock& block, const at::TensorOptions& options) {
+  if (block.kind != Kind::kBand) return std::nullopt;
+  const at::Tensor seen = attended(block, options.device());
+  return at::zeros(seen.sizes(), options).masked_fill_(seen.logical_not(), kHidden);
+}
+
+SoftmaxedHeads fused(const SoftmaxHeads& rows, const AttentionBlock& block, const ScoreRule& rule) {
+  const bool causal = block.kind == Kind::kCausal;
+  if (as_on_cpu(rows.q)) {
+    const auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(
+        rows.q, rows.k, rows.v, 0.0, causal, added_mask(block, rows.q.options()), rule.scale);
+    return {out, log_sum_exp};
+  }
+  auto result = at::_scaled_dot_product_flash_attention(rows.q, rows.k, rows.v, 0.0, causal, false, rule.scale);
+  return {std::get<0>(result), std::get<1>(result)};
+}
+
+SoftmaxHeads fused_grad(const SoftmaxHeads& rows, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
+                        const AttentionBlock& block, const ScoreRule& rule) {
+  const bool causal = block.kind == Kind::kCausal;
+  if (as_on_cpu(rows.q)) {
+    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
+        grad_out, rows.q, rows.k, rows.v, forward.out, forward.log_sum_exp, 0.0, causal,
+        added_mask(block, rows.q.options()), rule.scale);
+    return {dq, dk, dv};
+  }
+  const at::Tensor seed = at::empty({2}, rows.q.options().dtype(at::kUInt64));  // of dropout, which is off
+  const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_backward(
+      grad_out, rows.q, rows.k, rows.v, forward.out, forward.log_sum_exp.contiguous(), {}, {}, rows.q.size(2),
+      rows.k.size(2), 0.0, causal, seed, seed, rule.scale);
+  return {dq, dk, dv};
+}
+
+}  // namespace
+
+SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule,
+                               const at::Tensor& kept) {
+  const CostScope cost = cost_of("flash_attention", in, block, 1);
+  const SoftmaxHeads rows = block_rows(in, block);
+  const bool plain = kept.defined() || !is_fused(in, block, rule);
+  return plain ? PlainScores(rows, block, rule, kept).forward() : fused(rows, block, rule);
+}
+
+SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
+                                  const AttentionBlock& block, const ScoreRule& rule, const at::Tensor& kept) {
+  const CostScope cost = cost_of("flash_attention_backward", in, block, 2.5);
+  const SoftmaxHeads rows = block_rows(in, block);
+  const SoftmaxedHeads own{of_queries(forward.out, block), of_queries(forward.log_sum_exp, block)};
+  const at::Tensor grad = of_queries(grad_out, block);
+  const bool plain = kept.defined() || !is_fused(in, block, rule);
+  const SoftmaxHeads d = plain ? PlainScores(rows, block, rule, kept).grad(own.out, own.log_sum_exp, grad)
+                               : fused_grad(rows, own, grad, block, rule);
+  return {d.q, sum_groups(d.k, in.k.size(1)), sum_groups(d.v, in.k.size(1))};
+}
+
+SoftmaxMerge::SoftmaxMerge(const at::Tensor& q, int64_t value_dim) : type_(q.scalar_type()) {
+  const auto options = q.options().dtype(kernel_wide_type(q));
+  out_ = at::zeros({q.size(0), q.size(1), q.size(2), value_dim}, options);
+  log_sum_exp_ = at::full({q.size(0), q.size(1), q.size(2)}, kHidden, options);
+}
+
+SoftmaxMerge::SoftmaxMerge(at::ScalarType type, at::Tensor out, at::Tensor log_sum_exp)
+    : type_(type), out_(std::move(out)), log_sum_exp_(std::move(log_sum_exp)) {}
+
+SoftmaxMerge SoftmaxMerge::of_sequences(int64_t first, int64_t count) const {
+  return {type_, out_.narrow(0, first, count), log_sum_exp_.narrow(0, first, count)};
+}
+
+void SoftmaxMerge::add(const AttentionBlock& block, const SoftmaxedHeads& result) {
+  at::Tensor out = of_queries(out_, block), sum = of_queries(log_sum_exp_, block);
+  const at::Tensor added = result.log_sum_exp.to(sum.scalar_type());
+  const at::Tensor both = at::logaddexp(sum, added);
+  out.mul_((sum - both).exp_().unsqueeze(-1));
+  out.addcmul_(result.out.to(out.scalar_type()), (added - both).exp_().unsqueeze(-1));
+  sum.copy_(both);
+}
+
+SoftmaxedHeads SoftmaxMerge::result() const { return {out_.to(type_), log_sum_exp_}; }
+
+}  // namespace ranklab

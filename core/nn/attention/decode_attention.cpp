@@ -1,0 +1,128 @@
+#include "core/nn/attention/decode_attention.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/nn/activation.h"
+#include "core/nn/attention/softmax_attention.h"
+#include "core/nn/attention/window_attention.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+void check_room(const AttentionCache& cache, int64_t positions) {
+  if (cache.window > 0) return;
+  RANKLAB_CHECK(cache.positions + positions <= cache.capacity(), ErrorKind::kInvalidArgument, .where = "decoding",
+                .what = "the cache is full",
+                .got = strprintf("%lld positions behind %lld", static_cast<long long>(positions),
+                                 static_cast<long long>(cache.positions)),
+                .want = strprintf("at most %lld in all", static_cast<long long>(cache.capacity())),
+                .fix = "begin a new cache with the last tokens");
+}
+
+// If the angles depend on the sequence length, a cached key keeps those of the length at which it was added, as in
+// transformers.
+RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
+  if (!rope.defined()) return {};
+  return {rope.cos_SD.narrow(0, first, count), rope.sin_SD.narrow(0, first, count)};
+}
+
+// Grouped queries: q [B, groups, n S, D] (S new positions of n heads), keys and values of `past` + S positions, of
+// which a query sees the last `rule.window` (0: all). `with_bias` [B, groups, n S, 1]: the product of each query with
+// the bias that all keys share; undefined: no bias.
+at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t past,
+                  const ScoreRule& rule, const at::Tensor& with_bias = {}) {
+  at::Tensor scores = at::matmul(q, keys.transpose(-1, -2));
+  if (with_bias.defined()) scores += with_bias;
+  scores.mul_(rule.scale.value());
+  if (rule.cap > 0) scores = soft_capped(scores, rule.cap);
+  const int64_t total = keys.size(2), seq = total - past;
+  if (seq > 1) {
+    const at::Tensor seen = window_mask(past, seq, 0, total, rule.window == 0 ? total : rule.window, q.device());
+    scores.view({q.size(0), q.size(1), -1, seq, total})
+        .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
+  }
+  return at::matmul(at::softmax(scores, -1), values);
+}
+
+// Copies the last `keep` positions of [B, groups, S, D] into a cache.
+void keep_last(at::Tensor& kept, const at::Tensor& all, int64_t keep) {
+  kept.narrow(2, 0, keep).copy_(all.narrow(2, all.size(2) - keep, keep));
+}
+
+// RETURNS: the keys and values that the new positions may see, their own last. Updates the cache.
+std::pair<at::Tensor, at::Tensor> see(const at::Tensor& keys, const at::Tensor& values, AttentionCache& cache) {
+  const int64_t seq = keys.size(2), past = cache.positions;
+  cache.positions += seq;
+  if (cache.window == 0) {
+    cache.keys.narrow(2, past, seq).copy_(keys);
+    cache.values.narrow(2, past, seq).copy_(values);
+    return {cache.keys.narrow(2, 0, past + seq), cache.values.narrow(2, 0, past + seq)};
+  }
+  const auto behind_kept = [&](const at::Tensor& kept, const at::Tensor& fresh) {
+    return at::cat({kept.narrow(2, 0, std::min(past, cache.window - 1)), fresh}, 2);
+  };
+  const std::pair seen{behind_kept(cache.keys, keys), behind_kept(cache.values, values)};
+  const int64_t keep = std::min(past + seq, cache.window - 1);
+  keep_last(cache.keys, seen.first, keep);
+  keep_last(cache.values, seen.second, keep);
+  return seen;
+}
+
+}  // namespace
+
+at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, const RopeTable& rope,
+                            AttentionCache& cache) {
+  const int64_t seq = qkv.size(0), batch = qkv.size(1), past = cache.positions;
+  check_room(cache, seq);
+  const at::Tensor heads = qkv.view({seq, batch, s.heads + 2 * s.groups, s.head_dim}).permute({1, 2, 0, 3});
+  const auto parts = heads.split_with_sizes({s.heads, s.groups, s.groups}, 1);
+  const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
+  const auto [keys, values] = see(apply_rope(parts[1], here), parts[2], cache);
+  if (past == 0) return causal_attention(qkv, s, all);
+  const at::Tensor q = apply_rope(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
+  const at::Tensor out =
+      attend(q, keys, values, keys.size(2) - seq, {.scale = s.score_scale(), .window = cache.window, .cap = s.cap});
+  return by_position(out.reshape({batch, s.heads, seq, s.head_dim}));
+}
+
+at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, const RopeTable& rope,
+                                   AttentionCache& cache) {
+  const int64_t seq = in.q.size(0), batch = in.q.size(1), past = cache.positions, lora = in.compressed.size(2);
+  check_room(cache, seq);
+  const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
+  const at::Tensor fresh = cache.keys.narrow(2, past, seq);  // [B, 1, S, lora + rope]
+  fresh.narrow(-1, 0, lora).copy_(in.compressed.transpose(0, 1).unsqueeze(1));
+  fresh.narrow(-1, lora, s.rope).copy_(apply_rope(in.k_rope.transpose(0, 1).unsqueeze(1), here));
+  cache.positions += seq;
+  const at::Tensor& bias = in.kv_up_bias;
+  if (past == 0) {
+    const at::Tensor kv = at::linear(in.compressed, in.kv_up);
+    return latent_attention({in.q, bias.defined() ? kv + bias : kv, in.k_rope}, s, all);
+  }
+
+  const at::Tensor q = in.q.view({seq, batch, s.heads, s.query_head()}).permute({1, 2, 0, 3});  // [B, heads, S, D]
+  const at::Tensor up = in.kv_up.view({s.heads, s.nope + s.v, lora});
+  const at::Tensor q_lora = at::matmul(q.narrow(-1, 0, s.nope), up.narrow(1, 0, s.nope));  // [B, heads, S, lora]
+  const at::Tensor queries = at::cat({q_lora, apply_rope(q.narrow(-1, s.nope, s.rope), here)}, -1);
+  at::Tensor bias_scores, bias_values;  // the key bias times each query; the value bias of each head
+  if (bias.defined()) {
+    const at::Tensor by_head = bias.view({s.heads, s.nope + s.v, 1});
+    bias_scores = at::matmul(q.narrow(-1, 0, s.nope), by_head.narrow(1, 0, s.nope)).view({batch, 1, s.heads * seq, 1});
+    bias_values = by_head.narrow(1, s.nope, s.v).view({s.heads, 1, s.v});
+  }
+  const int64_t first = s.window > 0 ? std::max<int64_t>(0, past - (s.window - 1)) : 0;  // first that a query sees
+  const at::Tensor keys = cache.keys.narrow(2, first, past + seq - first);
+  const at::Tensor mixed =
+      attend(queries.view({batch, 1, s.heads * seq, lora + s.rope}), keys, keys.narrow(-1, 0, lora), past - first,
+             {.scale = s.softmax_scale, .window = s.window, .cap = s.cap}, bias_scores);
+  const at::Tensor weights = up.narrow(1, s.nope, s.v).transpose(-1, -2);  // [heads, lora, v]
+  const at::Tensor values = at::matmul(mixed.view({batch, s.heads, seq, lora}), weights);
+  return by_position(bias.defined() ? values + bias_values : values);
+}
+
+}  // namespace ranklab

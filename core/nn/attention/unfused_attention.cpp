@@ -1,0 +1,88 @@
+#include "core/nn/attention/unfused_attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/nn/attention/window_attention.h"
+#include "core/nn/custom_function.h"
+#include "core/sim/aten.h"
+#include "core/sim/op_cost.h"
+#include "core/sim/op_observer.h"
+#include "core/sim/recompute_scope.h"
+
+namespace ranklab {
+namespace {
+
+using torch::autograd::variable_list;
+
+struct Scoring {
+  double scale = 1;
+  int64_t window = 0;  // 0: all before it
+};
+
+double bytes_of_scores(const at::Tensor& x) { return static_cast<double>(x.nbytes()); }
+
+// [B, heads, S, D] as one batch of matrices.
+at::Tensor matrices(const at::Tensor& x) { return x.reshape({x.size(0) * x.size(1), x.size(2), x.size(3)}); }
+
+at::Tensor probabilities(const at::Tensor& q, const at::Tensor& k, const Scoring& how) {
+  const at::Tensor scores = at::bmm(matrices(q), matrices(k).transpose(1, 2));
+  const CostScope cost("masked_softmax", 0.0, 2 * bytes_of_scores(scores), dtype_of(scores.scalar_type()));
+  const int64_t seq = q.size(2);
+  const at::Tensor seen = window_mask(0, seq, 0, seq, how.window > 0 ? how.window : seq, q.device());
+  return at::softmax((scores * how.scale).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity()),
+                     -1);
+}
+
+struct UnfusedAttention : CustomFunction<UnfusedAttention> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                            const Scoring& how, bool recompute) {
+    const at::Tensor p = probabilities(q, k, how);
+    variable_list kept = {q, k, v};
+    if (!recompute) kept.push_back(p);
+    ctx->save_for_backward(std::move(kept));
+    ctx->saved_data["scale"] = how.scale;
+    ctx->saved_data["window"] = how.window;
+    return at::bmm(p, matrices(v)).view({q.size(0), q.size(1), q.size(2), v.size(3)});
+  }
+
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2];
+    const Scoring how{ctx->saved_data["scale"].toDouble(), ctx->saved_data["window"].toInt()};
+    const at::Tensor p = saved.size() > 3 ? saved[3] : computed_again(q, k, how);
+    const at::Tensor d = matrices(grads[0].contiguous());
+    const at::Tensor dv = at::bmm(p.transpose(1, 2), d), dp = at::bmm(d, matrices(v).transpose(1, 2));
+    const at::Tensor ds = score_grad(dp, p, how.scale);
+    return {at::bmm(ds, matrices(k)).view_as(q),
+            at::bmm(ds.transpose(1, 2), matrices(q)).view_as(k),
+            dv.view_as(v),
+            {},
+            {}};
+  }
+
+  static at::Tensor computed_again(const at::Tensor& q, const at::Tensor& k, const Scoring& how) {
+    const RecomputeScope uncounted;
+    return probabilities(q, k, how);
+  }
+
+  // Of the scores before they were scaled: p (dp - sum(dp p)) scale.
+  static at::Tensor score_grad(const at::Tensor& dp, const at::Tensor& p, double scale) {
+    const CostScope cost("masked_softmax_backward", 0.0, 3 * bytes_of_scores(p), dtype_of(p.scalar_type()));
+    return (p * (dp - (dp * p).sum(-1, true))).mul_(scale);
+  }
+};
+
+}  // namespace
+
+at::Tensor unfused_attention(const SoftmaxHeads& in, const ScoreRule& rule, bool recompute) {
+  const int64_t heads = in.q.size(1), seq = in.q.size(2);
+  const SoftmaxHeads all{in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)};
+  if (rule.cap > 0) return by_position(softmax_attention_reference(all, rule));  // its chain of plain ops
+  const Scoring how{rule.scale.value_or(1.0 / std::sqrt(static_cast<double>(in.q.size(3)))),
+                    rule.has_window(seq) ? rule.window : 0};
+  return by_position(
+      UnfusedAttention::apply(all.q.contiguous(), all.k.contiguous(), all.v.contiguous(), how, recompute));
+}
+
+}  // namespace ranklab

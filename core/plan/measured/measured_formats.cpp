@@ -1,0 +1,228 @@
+#include "core/plan/measured/measured_formats.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+// A value that may be absent or null.
+template <typename T>
+T value_of(const Json& from, const char* key, T otherwise) {
+  const auto it = from.find(key);
+  return it == from.end() || it->is_null() ? otherwise : it->template get<T>();
+}
+std::string word_of(const Json& from, const char* key, const char* otherwise = "") {
+  return value_of<std::string>(from, key, otherwise);
+}
+
+// Copies what is there under another name.
+void take(Json& to, const char* name, const Json& from, const char* key) {
+  if (from.contains(key) && !from[key].is_null()) to[name] = from[key];
+}
+
+// --- Megatron-LM: {"case", "config", "other_flags", "rows": [{"gpu", "gpus", "mem_alloc_bytes", ...}]} ---
+
+bool is_text(const Json& flags, const char* key, const char* wanted) {
+  return flags.contains(key) && flags[key].is_string() && flags[key].get<std::string>() == wanted;
+}
+
+std::string megatron_precision(const Json& config) {
+  std::string text = word_of(config, "dtype", "bf16");
+  if (!config.contains("fp8")) return text;
+  const std::string recipe = word_of(config, "fp8_recipe", "delayed");
+  return text + (recipe == "mxfp8" ? " MXFP8" : recipe == "blockwise" ? " 1x128" : " FP8-CS");
+}
+
+// What a case has that no model here has; "" if there is nothing.
+std::string megatron_reason(const Json& test) {
+  const Json &config = test.at("config"), &flags = test.at("other_flags");
+  const std::string name = test.at("case");
+  for (const char* other : {"bert/", "t5/", "hybrid/", "mimo/", "nemotron/", "gpt/gpt3_mcore_te_tp2_pp2_kd"})
+    if (name.starts_with(other)) return std::string("another kind of model (") + other + ")";
+  for (const char* missing : {"spec", "hybrid-layer-pattern", "squared-relu", "moe-latent-size", "export-kd-cfg"})
+    if (flags.contains(missing)) return std::string("this project has no --") + missing;
+  if (word_of(config, "pos") == "none") return "no position embedding";
+  if (config.contains("fsdp")) return "Megatron's own FSDP";
+  if (flags.contains("tokenizer-type") && !config.contains("padded_vocab")) return "its vocabulary is not known";
+  if (!config.contains("mbs") || !config.contains("layers")) return "the case does not say its size";
+  return "";
+}
+
+// GPT-2's 50257 tokens, as Megatron pads them by default.
+int padded_gpt2_vocabulary(int tp) {
+  const int step = 128 * tp;
+  return (50257 + step - 1) / step * step;
+}
+
+Json megatron_config(const Json& test) {
+  const Json &from = test.at("config"), &flags = test.at("other_flags");
+  Json to = Json::object();
+  for (const char* same : {"layers", "hidden", "heads", "kv_heads", "head_dim", "seq", "tp", "pp", "cp", "ep", "etp",
+                           "vpp", "norm", "swiglu", "experts", "topk", "recompute"})
+    take(to, same, from, same);
+  take(to, "position", from, "pos");
+  to["vocab"] = value_of(from, "padded_vocab", padded_gpt2_vocabulary(value_of(from, "tp", 1)));
+  to["layout"] = "even";
+  take(to, "micro_batch", from, "mbs");
+  take(to, "global_batch", from, "gbs");
+  take(to, "moe_ffn", from, "moe_ffn");
+  take(to, "shared_ffn", from, "shared_ffn");
+  take(to, "mtp_depth", from, "mtp");
+  const double hidden = value_of(from, "hidden", 0.0);
+  to["ffn"] = from.contains("ffn") ? from["ffn"].get<double>()
+              : value_of(from, "swiglu", false)
+                  ? static_cast<double>(static_cast<int64_t>(4 * hidden * 2 / 3 / 64) * 64)
+                  : 4 * hidden;
+  to["tied"] = value_of(from, "tied", false);
+  to["bias"] = !flags.contains("disable-bias-linear");
+  to["sequence_parallel"] = value_of(from, "sp", false) && value_of(from, "tp", 1) > 1;
+  to["zero"] = value_of(from, "dist_opt", false) ? 1 : 0;
+  to["grad_bucket_overlap"] = value_of(from, "overlap_grad", false);
+  to["precision"] = megatron_precision(from);
+  to["framework"] = word_of(from, "impl", "transformer_engine") == "local" ? "Megatron-LM local" : "Megatron-Core";
+  to["attention"] =
+      is_text(flags, "attention-backend", "unfused") || word_of(from, "impl") == "local" ? "unfused" : "flash";
+  const auto dropout = [&](const char* key) {
+    return !flags.contains(key) || !flags[key].is_number() || flags[key].get<double>() > 0;
+  };
+  to["dropout"] = dropout("attention-dropout");
+  to["hidden_dropout"] = dropout("hidden-dropout");
+  if (word_of(from, "optimizer") == "muon") {
+    to["optimizer"] = "muon";
+    to["muon_distribution"] = "layer-sharded";  // whole matrices of a rank, as its layer-wise optimizer does
+  }
+  if (value_of(from, "mla", false)) {
+    for (const auto& [name, key] : {std::pair{"kv_lora", "kv-lora-rank"},
+                                    {"q_lora", "q-lora-rank"},
+                                    {"head_dim", "qk-head-dim"},
+                                    {"v_head_dim", "v-head-dim"},
+                                    {"rope_dim", "qk-pos-emb-head-dim"}})
+      take(to, name, flags, key);
+  }
+  return to;
+}
+
+std::vector<Json> megatron_rows(const Json& cases) {
+  std::vector<Json> rows;
+  for (const Json& test : cases) {
+    const std::string reason = megatron_reason(test);
+    for (const Json& row : test.at("rows")) {
+      Json out = {{"id", test.at("case").get<std::string>() + "@" + word_of(row, "platform") + "-" +
+                             word_of(row, "env") + "-" + std::to_string(value_of(row, "part", 1))},
+                  {"source", "Megatron-LM golden values"},
+                  {"config", megatron_config(test)},
+                  {"measured", Json::object()}};
+      take(out["config"], "gpus", row, "gpus");
+      take(out["config"], "gpu_type", row, "gpu");
+      take(out["measured"], "static_bytes", row, "mem_alloc_bytes");
+      take(out["measured"], "last_stage_peak_bytes", row, "mem_max_bytes");
+      if (value_of(test, "realistic_time", false)) take(out["measured"], "step_time_s", row, "iter_s");
+      if (!reason.empty()) out["left_out"] = reason;
+      rows.push_back(std::move(out));
+    }
+  }
+  return rows;
+}
+
+// --- tables of rows ---
+
+Json bloom_row(const Json& from) {
+  Json config = {{"model", "GPT (BLOOM " + word_of(from, "size") + ")"},
+                 {"seq", 2048},
+                 {"vocab", 250880},
+                 {"gpu_type", "A100-80GB"},
+                 {"precision", "bf16"},
+                 {"framework", "Megatron-DeepSpeed"},
+                 {"recompute", "full"},
+                 {"tied", true},
+                 {"attention", "unfused"},
+                 {"sequence_parallel", false},
+                 {"network", "4x100Gb/s Omni-Path"}};
+  for (const char* same : {"layers", "hidden", "heads", "gpus", "tp", "pp", "zero"}) take(config, same, from, same);
+  take(config, "micro_batch", from, "mbs");
+  take(config, "global_batch", from, "gbs");
+  Json measured = Json::object();
+  take(measured, "step_time_s", from, "sec_per_iter");
+  take(measured, "device_memory_GiB", from, "mem_gb");
+  Json row = {{"source", "BLOOM layout sweep"}, {"config", config}, {"measured", measured}};
+  if (value_of(from, "oom", false)) row["left_out"] = "it ran out of memory";
+  return row;
+}
+
+Json internevo_row(const Json& from) {
+  Json config = {{"model", word_of(from, "model")},
+                 {"vocab", 103168},
+                 {"ffn", 11008},
+                 {"framework", "InternEvo"},
+                 {"network", "4x100Gb/s RoCE"}};
+  for (const char* same : {"layers", "hidden", "heads", "seq", "gpus", "tp", "precision"})
+    take(config, same, from, same);
+  take(config, "kv_heads", from, "heads");
+  take(config, "gpu_type", from, "gpu");
+  take(config, "micro_batch", from, "mbs");
+  config["global_batch"] = value_of(from, "mbs", 1.0) * value_of(from, "microbatches", 1.0) *
+                           value_of(from, "gpus", 1.0) / value_of(from, "tp", 1.0);
+  config["zero"] = 1;
+  config["recompute"] = value_of(from, "act_ckpt", false) ? "full" : "none";
+  Json measured = Json::object();
+  take(measured, "tokens_per_s_per_gpu", from, "tgs");
+  take(measured, "peak_memory_GB", from, "mem_gb");
+  return {{"source", "InternEvo"}, {"config", config}, {"measured", measured}};
+}
+
+Json foundry_row(const Json& from) {
+  Json config = {{"model", "GPT (" + word_of(from, "model") + ")"},
+                 {"framework", "llm-foundry"},
+                 {"position", "learned_absolute"},
+                 {"norm", "LayerNorm"},
+                 {"swiglu", false},
+                 {"bias", false},
+                 {"tied", true},
+                 {"attention", "flash"}};
+  for (const char* same : {"layers", "hidden", "heads", "ffn", "vocab", "seq", "gpus"}) take(config, same, from, same);
+  const std::string gpu = word_of(from, "gpu");
+  config["gpu_type"] = gpu.starts_with("h100") ? "H100-80GB" : gpu.starts_with("a100_80") ? "A100-80GB" : gpu;
+  take(config, "micro_batch", from, "mbs");
+  take(config, "global_batch", from, "gbs");
+  const std::string precision = word_of(from, "precision", "amp_bf16");
+  config["precision"] = precision.find("fp8") != std::string::npos ? "bf16 FP8-CS" : "bf16";
+  config["zero"] = word_of(from, "sharding") == "FULL_SHARD" ? 3 : word_of(from, "sharding") == "SHARD_GRAD_OP" ? 2 : 0;
+  config["recompute"] = value_of(from, "act_ckpt", false) ? "full" : "none";
+  Json measured = Json::object();
+  take(measured, "step_time_s", from, "step_s");
+  Json row = {{"source", "llm-foundry MPT"}, {"config", config}, {"measured", measured}};
+  if (value_of(from, "act_offload", false)) row["left_out"] = "activations are moved to the host";
+  return row;
+}
+
+// Of a table's row, by the columns that no other table has.
+Json common_row(const Json& row) {
+  if (!row.is_object() || row.contains("measured")) return row;
+  if (row.contains("tflops_formula")) return bloom_row(row);
+  if (row.contains("zero1")) return internevo_row(row);
+  if (row.contains("act_offload")) return foundry_row(row);
+  return row;
+}
+
+}  // namespace
+
+std::vector<Json> measured_rows(const Json& file) {
+  if (file.is_object() && file.contains("cases") && file["cases"].is_array()) return megatron_rows(file["cases"]);
+  const Json* rows = file.is_array() ? &file : nullptr;
+  for (const char* key : {"rows", "runs"})
+    if (file.is_object() && file.contains(key) && file[key].is_array()) rows = &file[key];
+  std::vector<Json> out;
+  if (rows == nullptr) return out;
+  for (size_t i = 0; i < rows->size(); ++i) {
+    out.push_back(common_row((*rows)[i]));
+    if (out.back().is_object() && !out.back().contains("id")) out.back()["id"] = "row " + std::to_string(i);
+  }
+  return out;
+}
+
+}  // namespace ranklab

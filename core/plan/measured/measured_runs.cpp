@@ -1,0 +1,364 @@
+#include "core/plan/measured/measured_runs.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+#include "core/base/files/input_file.h"
+#include "core/base/text.h"
+#include "core/plan/measured/measured_formats.h"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+struct GpuName {
+  const char *in_text, *profile;
+};
+// The first that a row's gpu_type contains.
+constexpr std::array kGpus = {GpuName{"H100-96GB", "h100-96"}, GpuName{"GB300", "gb300"},   GpuName{"GB200", "gb200"},
+                              GpuName{"B300", "b300"},         GpuName{"B200", "b200"},     GpuName{"H200", "h200"},
+                              GpuName{"H800", "h800"},         GpuName{"H100", "h100-sxm"}, GpuName{"A100", "a100-80"}};
+
+bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
+// One row's values, read leniently: papers leave things out.
+class RowReader {
+ public:
+  explicit RowReader(const Json& config) : config_(config) {}
+
+  std::optional<double> number(const char* key) const {
+    const auto it = config_.find(key);
+    if (it == config_.end()) return std::nullopt;
+    if (it->is_number()) return it->get<double>();
+    if (!it->is_string()) return std::nullopt;
+    const std::string text = it->get<std::string>();  // "128K"
+    if (text.size() > 1 && text.back() == 'K' && text.find_first_not_of("0123456789") == text.size() - 1)
+      return 1000.0 * std::stod(text);
+    return std::nullopt;
+  }
+  double number_or(const char* key, double otherwise) const { return number(key).value_or(otherwise); }
+  std::string text(const char* key) const {
+    const auto it = config_.find(key);
+    return it != config_.end() && it->is_string() ? it->get<std::string>() : "";
+  }
+  bool is(const char* key, bool otherwise) const {
+    const auto it = config_.find(key);
+    return it != config_.end() && it->is_boolean() ? it->get<bool>() : otherwise;
+  }
+  bool has(const char* key) const {
+    const auto it = config_.find(key);
+    return it != config_.end() && !it->is_null();
+  }
+
+ private:
+  const Json& config_;
+};
+
+double replicas_of(const RowReader& c) {
+  return c.number_or("gpus", 1) / c.number_or("tp", 1) / c.number_or("pp", 1) / c.number_or("cp", 1);
+}
+double sequences_at_once(const RowReader& c) { return c.number_or("micro_batch", c.number_or("local_batch", 0)); }
+
+// Of a step; a row that says nothing of it has one forward of each replica.
+double global_batch_of(const RowReader& c) {
+  const double replicas = replicas_of(c), forward = std::max(sequences_at_once(c), 1.0);
+  const double said = c.number_or("global_batch", c.number_or("batch_per_dp", 0) * replicas);
+  return said > 0 ? said : c.number_or("microbatches", c.number_or("grad_accum", 1)) * forward * replicas;
+}
+
+class RowPlan {
+ public:
+  RowPlan(const Json& row, MeasuredRun& run) : c_(row.at("config")), run_(run) {}
+
+  void settle() {
+    for (const char* key : {"layers", "hidden", "heads", "seq", "gpus", "gpu_type"})
+      if (!c_.has(key)) return leave_out(std::string("the row has no ") + key);
+    const std::string gpu = c_.text("gpu_type");
+    const auto* const known = std::ranges::find_if(kGpus, [&](const GpuName& one) { return holds(gpu, one.in_text); });
+    if (known == kGpus.end()) return leave_out("no profile of " + gpu);
+    run_.gpu = known->profile;
+    set("sim.hardware", run_.gpu);
+    set("sim.efficiency", "measured");
+    model();
+    layout();
+    batch();
+    precision();
+    if (gpus_of_node() != kUsualNode) set("sim.gpus_per_node", gpus_of_node());
+    if (const auto nic = nic_gb_s(c_.text("network"))) set("sim.what_if", strprintf("nic=%.6g", *nic));
+    set("sim.software", software());
+  }
+
+ private:
+  void set(const char* key, const std::string& text) { run_.settings.push_back({key, text, "row " + run_.id}); }
+  void set(const char* key, double value) { set(key, strprintf("%.15g", value)); }
+  void leave_out(const std::string& why) { run_.left_out = why; }
+
+  static constexpr int kUsualNode = 8;
+  int gpus_of_node() const {
+    const std::string gpu = c_.text("gpu_type");
+    if (holds(gpu, "GB200") || holds(gpu, "GB300")) return 64;  // of a rack's 72, a power of two
+    return holds(gpu, "4 per node") ? 4 : kUsualNode;
+  }
+
+  // "4x100Gb/s Omni-Path": of a GPU, where the node's share them.
+  std::optional<double> nic_gb_s(const std::string& network) const {
+    int nics = 0;
+    double gbit_s = 0;
+    constexpr double kBits = 8;
+    if (std::sscanf(network.c_str(), "%dx%lf", &nics, &gbit_s) != 2 || nics <= 0 || !(gbit_s >= 25) ||
+        !std::isfinite(gbit_s))
+      return std::nullopt;
+    return nics * gbit_s / kBits / std::min(gpus_of_node(), kUsualNode);
+  }
+
+  // The release in "nvcr.io/nvidia/nemo:25.04" or "NeMo 25.04"; "" without one.
+  std::string container() const {
+    const std::string text = c_.text("container");
+    const auto digit = [&](size_t at) { return text[at] >= '0' && text[at] <= '9'; };
+    for (size_t at = 0; at + 5 <= text.size(); ++at)
+      if (digit(at) && digit(at + 1) && text[at + 2] == '.' && digit(at + 3) && digit(at + 4))
+        return text.substr(at, 5);
+    return "";
+  }
+
+  bool of_megatron_core() const { return software() == "transformer_engine" || software() == "megatron_core_26_06"; }
+  std::string software() const {
+    const std::string techniques = c_.text("techniques"), framework = c_.text("framework");
+    if (framework == "Megatron-Core") return "transformer_engine";
+    if (framework == "Megatron-LM local") return "megatron";
+    if (framework == "InternEvo") return "eager";
+    if (framework == "llm-foundry") return "llm_foundry";
+    // NeMo's containers from 26.06 on, whose Megatron-Core launches graphs of kernels.
+    if (c_.has("container")) return container() >= "26.06" ? "megatron_core_26_06" : "transformer_engine";
+    if (holds(framework, "Megatron-DeepSpeed") || holds(c_.text("schedule"), "DeepSpeed"))
+      return newer() ? "megatron_deepspeed_bf16" : "megatron_deepspeed";
+    if (holds(c_.text("system"), "MegaScale")) return "megascale";
+    if (!newer()) return "megatron";
+    if (c_.is("compile", false) || holds(techniques, "compile") || holds(techniques, "async TP")) return "compiled";
+    if (torchtitan() && holds(c_.text("precision"), "fp8")) return "compiled";  // its FP8 needs the compiler to be fast
+    if (holds(run_.source, "Megatron-Core") || holds(run_.source, "ModelZoo")) return "transformer_engine";
+    if (holds(run_.source, "Megatron") || holds(run_.source, "MegaScale")) return "megatron";
+    return "eager";
+  }
+
+  void model() {
+    const double hidden = *c_.number("hidden"), heads = *c_.number("heads");
+    set("model.num_layers", *c_.number("layers"));
+    set("model.hidden_size", hidden);
+    set("model.num_attention_heads", heads);
+    set("model.seq_length", *c_.number("seq"));
+    const bool gpt = holds(c_.text("model"), "GPT") || (!c_.has("kv_heads") && !c_.has("experts"));
+    set("model.vocab_size", c_.number_or("vocab", gpt ? 51200 : 128256));
+    set("model.ffn_hidden_size",
+        c_.number_or("ffn_dense", c_.number_or("ffn", gpt ? 4 * hidden : usual_gated(hidden))));
+    if (c_.has("kv_heads")) set("model.num_query_groups", *c_.number("kv_heads"));
+    if (c_.has("head_dim") && !c_.has("kv_lora")) set("model.kv_channels", *c_.number("head_dim"));
+    set("model.tie_embeddings", c_.is("tied", gpt) ? "true" : "false");
+    set("model.norm", c_.has("norm") ? c_.text("norm") : gpt ? "LayerNorm" : "RMSNorm");
+    set("model.activation", c_.is("swiglu", !gpt && !c_.has("norm")) ? "swiglu" : "gelu");
+    set("model.position", c_.has("position") ? c_.text("position") : gpt ? "learned_absolute" : "rope");
+    set("model.add_bias", c_.is("bias", gpt && !c_.has("experts")) ? "true" : "false");
+    const bool dropped = c_.is("dropout", false);
+    if (dropped) set("model.attention_dropout", 0.1);
+    if (c_.is("hidden_dropout", dropped)) set("model.dropout", 0.1);
+    if (c_.has("kv_lora")) latent();
+    if (c_.has("experts")) experts();
+    if (c_.has("mtp_depth")) set("mtp.num_layers", *c_.number("mtp_depth"));
+  }
+  // 8/3 of the width, a third more, to a multiple of 256 (KempnerForge's "auto 1.3x").
+  static double usual_gated(double hidden) { return std::ceil(hidden * 8 / 3 * 1.3 / 256) * 256; }
+
+  void latent() {
+    set("mla.kv_lora_rank", *c_.number("kv_lora"));
+    set("mla.q_lora_rank", c_.number_or("q_lora", 0));
+    const double head = c_.number_or("head_dim", 128);
+    set("mla.qk_head_dim", head);
+    set("mla.v_head_dim", c_.number_or("v_head_dim", head));
+    set("mla.qk_pos_emb_head_dim", c_.number_or("rope_dim", 64));
+  }
+  void experts() {
+    set("moe.num_experts", *c_.number("experts"));
+    set("moe.topk", c_.number_or("topk", 1));
+    const double wide = c_.number_or("moe_ffn", c_.number_or("ffn", 0));
+    set("moe.ffn_hidden_size", wide);
+    if (c_.has("shared_ffn")) set("moe.shared_ffn_hidden_size", *c_.number("shared_ffn"));
+    if (c_.number_or("shared_experts", 0) > 0) set("moe.shared_ffn_hidden_size", wide * *c_.number("shared_experts"));
+    set("moe.first_dense_layers", c_.number_or("first_dense_layers", 0));
+    set("moe.force_balance", "true");
+    set("moe.balancing", "none");
+    // NeMo's recipes send tokens to other nodes by DeepEP, too.
+    const bool to_others = c_.number_or("ep", 1) * c_.number_or("tp", 1) > gpus_of_node();
+    if (to_others && (c_.text("dispatcher") == "DeepEP" || c_.has("container")))
+      set("parallel.moe_dispatcher", "dedup");
+  }
+
+  void layout() {
+    const double tp = c_.number_or("tp", 1), pp = c_.number_or("pp", 1),
+                 vpp = c_.number("vpp").value_or(two_stages(pp) ? 2 : 1);
+    set("parallel.world_size", *c_.number("gpus"));
+    set("parallel.tp", tp);
+    set("parallel.pp", pp);
+    if (c_.number_or("cp", 1) > 1) set("parallel.cp", *c_.number("cp"));
+    if (c_.number_or("ep", 1) > 1) set("parallel.ep", *c_.number("ep"));
+    if (c_.has("experts") && (c_.has("etp") || c_.has("norm"))) set("parallel.etp", c_.number_or("etp", tp));
+    set("parallel.sequence_parallel", tp > 1 && c_.is("sequence_parallel", newer()) ? "true" : "false");
+    if (pp > 1) {
+      set("parallel.pipeline_schedule", schedule(vpp));
+      if (vpp > 1) set("parallel.vpp", vpp);
+      if (c_.has("layout")) set("parallel.pipeline_layout", c_.text("layout"));
+      if (holds(c_.text("note"), "first and last stage hold one layer fewer") && vpp <= 1) shorter_ends(pp);
+    }
+    set("parallel.zero_stage", zero());
+    if (c_.has("optimizer")) set("optim.optimizer", c_.text("optimizer"));
+    if (c_.has("muon_distribution")) set("optim.muon_distribution", c_.text("muon_distribution"));
+    set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", newer()) ? "true" : "false");
+    set("memory.recompute_granularity", recompute());
+    if (c_.text("attention") == "unfused" || (!newer() && !c_.has("attention")))
+      set("parallel.attention_backend", "unfused");
+  }
+  void shorter_ends(double pp) {
+    const double each = std::floor((*c_.number("layers") + 2) / pp);
+    std::string layout = strprintf("%.0f", each - 1);
+    for (int stage = 1; stage < static_cast<int>(pp) - 1; ++stage) layout += strprintf(",%.0f", each);
+    set("parallel.pipeline_layout", layout + strprintf(",%.0f", each - 1));
+  }
+  // Megatron-LM of 2021 and 2022 had neither sequence parallelism nor flash attention; it trained in fp16.
+  bool newer() const { return !holds(c_.text("precision"), "fp16"); }
+
+  bool says_interleaved() const {
+    const std::string said = c_.text("schedule");
+    return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
+  }
+
+  // Of a rank, where a row says that they are interleaved, and not how many.
+  bool two_stages(double pp) const { return says_interleaved() && std::fmod(c_.number_or("layers", 0), 2 * pp) == 0; }
+
+  std::string schedule(double vpp) const {
+    const std::string said = c_.text("schedule");
+    if (holds(said, "ZB-2p")) return "zb-2p";
+    if (holds(said, "ZB-1p")) return "zb-h1";
+    if (holds(said, "ZBV") || holds(said, "ZB-V")) return "zb-v";
+    if (holds(said, "DualPipe")) return "dualpipe";
+    return vpp > 1 ? "interleaved-1f1b" : "1f1b";
+  }
+  std::string zero() const {
+    // PyTorch's FSDP keeps layers gathered, and their gradients whole, until a pipeline's step has ended.
+    if (c_.number_or("fsdp", 0) > 0) return c_.number_or("pp", 1) > 1 ? "1" : "3";
+    if (torchtitan() && c_.number_or("zero", 0) == 3 && c_.number_or("pp", 1) > 1) return "1";
+    if (const auto stage = c_.number("zero")) return strprintf("%.0f", *stage);
+    if (holds(c_.text("zero"), "FSDP")) return "2";
+    return newer() ? "1" : "0";
+  }
+  bool torchtitan() const { return holds(run_.source, "torchtitan"); }
+  std::string recompute() const {
+    const std::string said = c_.text("recompute");
+    if (torchtitan() && said.empty()) return "selective";  // its default
+    if (holds(said, "full")) return "full";
+    return holds(said, "selective") ? "selective" : "none";
+  }
+
+  void batch() {
+    // torchtitan cuts a local batch into forwards of one sequence where it has a pipeline.
+    const bool cut = c_.has("local_batch") && c_.number_or("pp", 1) > 1;
+    const double global = global_batch_of(c_);
+    if (global < replicas_of(c_)) return leave_out("the row has no batch");
+    set("train.global_batch_size", global);
+    set("train.micro_batch_size", cut ? 1 : std::max(sequences_at_once(c_), 1.0));
+  }
+
+  void precision() {
+    const std::string said = c_.text("precision");
+    if (said == "fp32") return;
+    set("train.bf16", "true");  // fp16 takes as much time and memory
+    // Megatron sums gradients of bf16 in fp32, and those of fp16 as they are.
+    if (newer() && (holds(software(), "mega") || of_megatron_core())) set("precision.main_grads_dtype", "fp32");
+    if (holds(said, "MXFP8"))
+      set("precision.recipe", "mxfp8");
+    else if (holds(said, "NVFP4"))
+      set("precision.recipe", "nvfp4");
+    else if (holds(said, "1x128"))
+      set("precision.recipe", "deepseek_v3");
+    else if (holds(said, "FP8-CS") || holds(said, "fp8"))
+      set("precision.recipe", "fp8_current");
+    else if (holds(said, "FP8"))
+      set("precision.recipe", "fp8_current");
+  }
+
+  RowReader c_;
+  MeasuredRun& run_;
+};
+
+MeasuredFigures figures_of(const Json& row) {
+  const RowReader m(row.at("measured")), c(row.at("config"));
+  MeasuredFigures out;
+  for (const char* key : {"step_time_s", "derived_step_time_s"})
+    if (!out.step_s) out.step_s = m.number(key);
+  const auto gpus = c.number("gpus"), seq = c.number("seq");
+  if (!out.step_s && gpus && seq && (c.number("global_batch") || c.has("local_batch"))) {
+    const double sequences = global_batch_of(c);
+    if (const auto rate = m.number("tokens_per_s_per_gpu")) out.step_s = sequences * *seq / (*rate * *gpus);
+    if (const auto rate = m.number("samples_per_gpu_s")) out.step_s = sequences / (*rate * *gpus);
+  }
+  if (const auto mfu = m.number("mfu_pct"); mfu && !out.step_s) out.mfu = *mfu / 100;
+  if (const auto gb = m.number("peak_memory_GB")) out.peak_bytes = *gb * 1e9;
+  out.static_bytes = m.number("static_bytes");
+  out.reserved = !holds(row.value("source", std::string()), "Zero Bubble");  // which gives what tensors take
+  out.on_device = m.number("device_memory_GiB").has_value();
+  if (const auto gib = m.number("device_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
+  out.last_stage_peak_bytes = m.number("last_stage_peak_bytes");
+  if (const auto gib = m.number("peak_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
+  return out;
+}
+
+MeasuredRun read_row(const Json& row, size_t index) {
+  MeasuredRun run;
+  run.id = "row " + std::to_string(index);
+  if (row.contains("id") && row["id"].is_string()) run.id = row["id"].get<std::string>();
+  if (row.contains("source") && row["source"].is_string()) run.source = row["source"].get<std::string>();
+  if (!row.contains("config") || !row["config"].is_object() || !row.contains("measured") ||
+      !row["measured"].is_object()) {
+    run.left_out = "the row is no run: it has no config and measured";
+    return run;
+  }
+  run.measured = figures_of(row);
+  RowPlan(row, run).settle();
+  if (row.contains("left_out")) run.left_out = row["left_out"].get<std::string>();
+  if (run.left_out.empty() && !run.measured.step_s && !run.measured.mfu && !run.measured.peak_bytes &&
+      !run.measured.static_bytes)
+    run.left_out = "nothing that a plan predicts was measured";
+  return run;
+}
+
+std::vector<MeasuredRun> runs_of(const Json& file, const std::string& path) {
+  const std::vector<Json> rows = file.is_discarded() ? std::vector<Json>() : measured_rows(file);
+  RANKLAB_CHECK(!rows.empty(), ErrorKind::kBadFile, .where = path, .what = "the file has no rows of measured runs",
+                .got = "other contents", .want = "a JSON list of objects with \"config\" and \"measured\"",
+                .fix = "see docs/planner.md for the format");
+  std::vector<MeasuredRun> runs;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].is_object()) runs.push_back(read_row(rows[i], i));
+  return runs;
+}
+
+}  // namespace
+
+std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
+  constexpr size_t kLimitBytes = 64 << 20;
+  const std::string text =
+      read_whole_file(path, kLimitBytes, {.kind = ErrorKind::kIo, .where = "measured runs", .fix = "check the path"});
+  try {
+    return runs_of(Json::parse(text, nullptr, false), path);
+  } catch (const Json::exception& error) {  // a value of another type, or a key that is missing
+    throw Error(ErrorKind::kBadFile, {.where = path,
+                                      .what = "a row of measured runs has not the shape of its collection",
+                                      .got = error.what(),
+                                      .fix = "see docs/planner.md for the format"});
+  }
+}
+
+}  // namespace ranklab

@@ -1,0 +1,80 @@
+#include "core/runtime/checkpoint/load_weights.h"
+
+#include <cstring>
+#include <mutex>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/checkpoint/read_only_file.h"
+#include "core/runtime/checkpoint/snapshot.h"
+#include "core/sim/aten.h"
+#include "core/sim/op_observer.h"
+
+namespace ranklab {
+namespace {
+
+at::ScalarType type_of(const Checkpoint& checkpoint, const std::string& name) {
+  const TensorType type = checkpoint.tensor(name).type;
+  const std::optional<at::ScalarType> scalar = scalar_type(type);
+  if (scalar && is_float(type)) return *scalar;
+  refuse_checkpoint_file(checkpoint.folder(), "tensor " + quote(name) + " is of a type that weights have not",
+                         std::string(ranklab::name(type)), "F64, F32, BF16 or F16");
+}
+
+void read_weight(const Checkpoint& checkpoint, const std::string& name, const std::vector<int64_t>& shape,
+                 const SlicePartition& partition, const at::Tensor& to) {
+  const StoredTensor& stored = checkpoint.tensor(name);
+  if (stored.shape != shape)
+    refuse_checkpoint_file(checkpoint.folder(), "tensor " + quote(name) + " is not the model's",
+                           shape_text(stored.shape), shape_text(shape));
+  at::Tensor values = at::empty(to.sizes(), at::TensorOptions().dtype(type_of(checkpoint, name)));
+  checkpoint.read(name, {.partition = partition, .begin = 0, .end = to.numel()},
+                  {static_cast<std::byte*>(values.mutable_data_ptr()), values.nbytes()});
+  to.copy_(values);
+}
+
+void read_weight(const TensorSource& source, const std::string& name, const std::vector<int64_t>& shape,
+                 const SlicePartition& partition, const at::Tensor& to) {
+  const TensorInfo& stored = source.tensor(name);
+  const std::optional<at::ScalarType> scalar = scalar_type(stored.type);
+  if (!scalar || !is_float(stored.type) || stored.shape != shape)
+    refuse_checkpoint_file(source.where(), "tensor " + quote(name) + " is not the model's", stored.describe(),
+                           shape_text(shape));
+  const std::vector<std::byte> whole = source.read(name);
+  at::Tensor values = at::zeros(to.sizes(), at::TensorOptions().dtype(*scalar));  // padding stays zero
+  auto* mine = static_cast<std::byte*>(values.mutable_data_ptr());
+  const auto element = values.element_size();
+  for (const SliceRun& run : slice_runs(shape, {.partition = partition, .begin = 0, .end = to.numel()}))
+    std::memcpy(mine + run.at * element, whole.data() + run.global * element,
+                static_cast<size_t>(run.length * element));
+  to.copy_(values);
+}
+
+}  // namespace
+
+void load_weights(const TensorSource& source, CausalLm& model) {
+  static std::mutex one_rank;  // sources are read by one thread
+  const std::lock_guard lock(one_rank);
+  const at::NoGradGuard no_grad;
+  const NoCostScope no_cost;
+  for (const Parameter* parameter : model.registry().parameters())
+    read_weight(source, "weight/" + parameter->name, parameter->partition.global_shape,
+                slice_partition(parameter->partition), parameter->data);
+  for (const auto& [name, buffer] : model.buffers())
+    if (source.find("buffer/" + name) != nullptr)
+      read_weight(source, "buffer/" + name, buffer.sizes().vec(), {}, buffer);
+}
+
+void load_weights(const Checkpoint& checkpoint, CausalLm& model) {
+  const at::NoGradGuard no_grad;
+  const NoCostScope no_cost;
+  for (const Parameter* parameter : model.registry().parameters())
+    read_weight(checkpoint, "weight/" + parameter->name, parameter->partition.global_shape,
+                slice_partition(parameter->partition), parameter->data);
+  for (const auto& [name, buffer] : model.buffers()) {
+    if (checkpoint.manifest().config.empty() && !checkpoint.has("buffer/" + name)) continue;  // imported weights
+    read_weight(checkpoint, "buffer/" + name, buffer.sizes().vec(), {}, buffer);
+  }
+}
+
+}  // namespace ranklab

@@ -1,0 +1,17 @@
+// Loads a checkpoint's weights and buffers into a model that is not trained, whatever layout wrote it (training loads
+// with its optimizer: restore.h). A parameter of another dtype gets rounded values. Cost: reads what this
+// rank holds of the model. Thread rule: every rank calls it, on its own thread; the checkpoint is shared.
+#pragma once
+#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/tensor_source.h"
+#include "core/model/causal_lm.h"
+
+namespace ranklab {
+
+// Throws kBadFile naming a tensor that is missing or has another shape than the model's.
+void load_weights(const Checkpoint& checkpoint, CausalLm& model);
+// The same of whole tensors ("weight/NAME"), such as a Hugging Face folder's. Cost: every rank reads every tensor that
+// it has a part of, one rank after the other.
+void load_weights(const TensorSource& source, CausalLm& model);
+
+}  // namespace ranklab

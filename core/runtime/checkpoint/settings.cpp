@@ -1,0 +1,158 @@
+#include "core/runtime/checkpoint/settings.h"
+
+#include <array>
+#include <string_view>
+
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/config/settings/fields.h"
+
+namespace ranklab {
+namespace {
+
+// Model settings that only training or an export reads: they may change when a run resumes.
+constexpr std::array<std::string_view, 12> kFree = {
+    "model.preset",         "model.dropout",         "model.attention_dropout",
+    "model.init_std",       "model.hf_architecture", "model.hf_rope_interleave",
+    "moe.balancing",        "moe.aux_loss_coeff",    "moe.z_loss_coeff",
+    "moe.bias_update_rate", "moe.force_balance",     "mtp.loss_weight"};
+
+bool shapes_model(std::string_view key) {
+  for (const std::string_view free : kFree) {
+    if (key == free) return false;
+  }
+  for (const std::string_view group : {"model.", "mla.", "yarn.", "moe.", "mtp."}) {
+    if (key.starts_with(group)) return true;
+  }
+  return false;
+}
+
+std::string flag_of(const std::string& key) {
+  for (const ConfigField& field : config_fields()) {
+    if (field.key == key) return field.flags.empty() ? key : field.flags[0];
+  }
+  return key;
+}
+
+[[noreturn]] void refuse(const std::string& folder, const std::string& what, const std::string& saved,
+                         const std::string& now, const std::string& fix) {
+  throw Error(ErrorKind::kInvalidArgument, {.where = "checkpoint",
+                                            .what = quote(folder) + ": " + what,
+                                            .got = now,
+                                            .want = saved + ", as saved",
+                                            .fix = fix});
+}
+
+void check_setting(const SettingTexts& saved, const SettingTexts& now, const std::string& key,
+                   const std::string& folder, const std::string& what, const std::string& fix) {
+  const auto before = saved.find(key), after = now.find(key);
+  if (before == saved.end() || after == now.end() || before->second == after->second) return;
+  const std::string flag = flag_of(key);
+  refuse(folder, what, flag + " " + before->second, flag + " " + after->second, fix);
+}
+
+void check_model(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
+  const SettingTexts now = model_settings(config);
+  for (const auto& [key, value] : manifest.model) {
+    // Rotary embeddings have no table of positions: a model can be fine-tuned on other sequence lengths.
+    if (key == "model.seq_length" && config.finetune && config.model.position == PositionKind::kRope) continue;
+    check_setting(manifest.model, now, key, folder, "the checkpoint is of another model",
+                  "pass the settings it was saved with (ranklab ckpt inspect prints them)");
+  }
+}
+
+void check_type(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
+  const TensorType want = config.params_dtype == "fp64" ? TensorType::kF64 : TensorType::kF32;
+  for (const auto& [name, tensor] : manifest.tensors) {
+    // 16-bit and 32-bit weights are interchangeable: the stored dtype may change when a run resumes.
+    const bool wide = tensor.type == TensorType::kF64;
+    if (!name.starts_with("weight/") || (is_float(tensor.type) && wide == (want == TensorType::kF64))) continue;
+    refuse(folder, "its weights are of another type", std::string(ranklab::name(tensor.type)),
+           std::string(ranklab::name(want)) + " (--params-dtype " + config.params_dtype + ")",
+           "set --params-dtype as it was saved");
+  }
+}
+
+void check_data(const CheckpointManifest& manifest, const SettingTexts& data, const std::string& folder) {
+  for (const auto& [key, value] : manifest.data) {
+    const auto now = data.find(key);
+    if (now != data.end() && now->second == value) continue;
+    refuse(folder, "the data is not what the run was trained on", key + " " + value,
+           key + " " + (now == data.end() ? "not known" : now->second),
+           "pass the same --data-path (and --validation-fraction), or --finetune to start on other data");
+  }
+}
+
+}  // namespace
+
+SettingTexts all_settings(const TrainConfig& config) {
+  SettingTexts texts;
+  for (const ConfigField& field : config_fields()) texts[field.key] = field.get(config);
+  return texts;
+}
+
+SettingTexts model_settings(const TrainConfig& config) {
+  SettingTexts texts;
+  for (const ConfigField& field : config_fields()) {
+    if (shapes_model(field.key)) texts[field.key] = field.get(config);
+  }
+  return texts;
+}
+
+std::map<std::string, int64_t> layout_sizes(const RunPlan& plan) {
+  std::map<std::string, int64_t> sizes = {{"world", plan.mesh.world_size()}, {"zero_stage", plan.zero_stage}};
+  if (plan.mesh.dims().replicas > 1) sizes["replicas"] = plan.mesh.dims().replicas;
+  if (plan.mesh.size(Axis::kCp) > 1) sizes["cp"] = plan.mesh.size(Axis::kCp);
+  for (const Axis axis : {Axis::kTp, Axis::kPp, Axis::kDp, Axis::kEp, Axis::kEtp, Axis::kEdp})
+    sizes[std::string(name(axis))] = plan.mesh.size(axis);
+  return sizes;
+}
+
+void describe_run(const RunPlan& plan, const SettingTexts& data, CheckpointManifest& manifest) {
+  manifest.config = all_settings(plan.config);
+  manifest.model = model_settings(plan.config);
+  manifest.layout = layout_sizes(plan);
+  manifest.data = data;
+}
+
+void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, const SettingTexts& data,
+                     const std::string& folder) {
+  const TrainConfig& config = plan.config;
+  check_model(manifest, config, folder);
+  check_type(manifest, config, folder);
+  if (config.finetune) return;
+  const SettingTexts now = all_settings(config);
+  check_setting(manifest.config, now, "train.seed", folder, "the run was started with another seed",
+                "pass that seed, or --finetune to start anew from the weights");
+  check_setting(manifest.config, now, "optim.optimizer", folder, "its states are of another optimizer",
+                "pass that optimizer, or --finetune to start anew from the weights");
+  check_data(manifest, data, folder);
+}
+
+std::string other_gemm(const CheckpointManifest& manifest, const TrainConfig& config) {
+  const auto kept = manifest.config.find("sim.gemm");
+  if (kept == manifest.config.end() || kept->second == config.gemm || kept->second == "auto" || config.gemm == "auto")
+    return "";
+  return "; its products were " + kept->second + "'s and are " + config.gemm +
+         "'s from here on, which changes last digits (--gemm " + kept->second + " keeps them)";
+}
+
+std::string origin_text(const CheckpointManifest& manifest) {
+  std::string text = "step " + std::to_string(manifest.step);
+  if (manifest.layout.empty()) return text + " (imported)";
+  std::string layout;
+  const auto add = [&](const char* key, const std::string& words, int64_t from) {
+    const auto found = manifest.layout.find(key);
+    if (found == manifest.layout.end() || found->second < from) return;
+    layout += (layout.empty() ? "" : ", ") + words + " " + std::to_string(found->second);
+  };
+  for (const char* axis : {"dp", "tp", "pp", "ep", "etp"}) add(axis, axis, 2);
+  add("zero_stage", "ZeRO", 1);
+  add("replicas", "replicas", 2);
+  const auto injected = manifest.config.find("museum.inject");
+  const bool wrong = injected != manifest.config.end() && !injected->second.empty();
+  return text + " (saved by " + (layout.empty() ? "one rank" : layout) +
+         (wrong ? ", wrong on purpose: " + injected->second : "") + ")";
+}
+
+}  // namespace ranklab

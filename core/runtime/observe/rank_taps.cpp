@@ -1,0 +1,54 @@
+#include "core/runtime/observe/rank_taps.h"
+
+#include "core/runtime/text/gather_texts.h"
+
+namespace ranklab {
+namespace {
+
+// Rank 0's process names the folder.
+std::string agreed_folder(const std::string& folder, const RankContext& ctx, Communicator& world) {
+  const std::string mine = ctx.global_rank() == 0 ? folder : "";
+  return gather_texts(mine, world, ctx.control_device())[0] + "/dump";
+}
+
+}  // namespace
+
+RankTaps::RankTaps(StepContext& context, const std::vector<ModuleWatch>& watches, const std::string& folder,
+                   Communicator& world)
+    : context_(context) {
+  // Tensors without numbers (core/plan) have nothing to show.
+  if (!context.data.has_tokens()) return;
+  const TrainConfig& c = context.plan.config;
+  ModuleHooks& hooks = context.model.registry().hooks();
+  if (!watches.empty()) watches_ = std::make_unique<ModuleWatches>(watches, context.ctx, hooks, world);
+  if (c.dump_modules.empty() && !c.sentinels.any()) return;
+  folder_ = agreed_folder(folder, context.ctx, world);
+  if (!c.dump_modules.empty())
+    dump_ = std::make_unique<TensorDump>(context.plan, context.ctx, context.model, folder_, world);
+}
+
+void RankTaps::begin_step(int64_t step) {
+  ModuleHooks& hooks = context_.model.registry().hooks();
+  if (watches_) {
+    watches_->begin_step(step);
+    hooks.set(*watches_, true);
+  }
+  if (!dump_) return;
+  const bool there = dump_->begin_step(step);
+  hooks.set(*dump_, there);
+  if (UpdateWatches* updates = context_.optimizer.update_watches()) updates->set(*dump_, there);
+}
+
+void RankTaps::end_step() {
+  ModuleHooks& hooks = context_.model.registry().hooks();
+  if (watches_) hooks.set(*watches_, false);  // not for forwards between steps
+  if (!dump_) return;
+  hooks.set(*dump_, false);
+  dump_->end_step(context_.optimizer);
+}
+
+void RankTaps::dump_state(int64_t step) const {
+  write_rank_dump(folder_ + "/sentinel", step, context_.ctx, state_dump(context_.optimizer));
+}
+
+}  // namespace ranklab

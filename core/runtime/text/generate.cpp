@@ -1,0 +1,112 @@
+#include "core/runtime/text/generate.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/numbers/philox.h"
+#include "core/data/token_dataset.h"
+#include "core/model/decode_cache.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+class CachedScorer : public TokenScorer {
+ public:
+  CachedScorer(CausalLm& model, int64_t seq_length)
+      : model_(model), cache_(model.begin_decoding(/*sequences=*/1, seq_length)) {}
+
+  at::Tensor next_logits(const std::vector<int64_t>& window) override {
+    const bool goes_on = window.size() > seen_.size() && std::equal(seen_.begin(), seen_.end(), window.begin());
+    if (!goes_on) {
+      cache_->clear();
+      seen_.clear();
+    }
+    std::vector<int64_t> fresh(window.begin() + static_cast<std::ptrdiff_t>(seen_.size()), window.end());
+    const at::Tensor tokens_BS = at::from_blob(fresh.data(), {1, static_cast<int64_t>(fresh.size())}, at::kLong);
+    seen_ = window;
+    return model_.decode(*cache_, tokens_BS.to(model_.registry().device()))[0];
+  }
+  int64_t cache_bytes_per_token() const override { return cache_->bytes_per_token(); }
+
+ private:
+  CausalLm& model_;
+  std::unique_ptr<DecodeCache> cache_;
+  std::vector<int64_t> seen_;  // tokens that the cache holds
+};
+
+class WindowScorer : public TokenScorer {
+ public:
+  WindowScorer(std::function<at::Tensor(const Batch&)> logits, int64_t seq_length, c10::Device device)
+      : logits_(std::move(logits)), seq_length_(seq_length), device_(device) {}
+
+  at::Tensor next_logits(const std::vector<int64_t>& window) override {
+    // Always seq_length wide (sequence parallelism splits it): padding after the last token is masked as future.
+    at::Tensor window_BS = at::full({1, seq_length_}, 0, at::kLong);
+    std::copy(window.begin(), window.end(), window_BS.mutable_data_ptr<int64_t>());
+    window_BS = window_BS.to(device_);
+    return logits_({.tokens_BS = window_BS, .targets_BS = window_BS})[0][static_cast<int64_t>(window.size()) - 1];
+  }
+
+ private:
+  std::function<at::Tensor(const Batch&)> logits_;
+  int64_t seq_length_;
+  c10::Device device_;
+};
+
+// Ties are sorted by the lowest token, so that every rank draws the same.
+int64_t draw(const at::Tensor& logits_V, const GenerateOptions& options, float uniform) {
+  const at::Tensor logits = logits_V.to(at::kCPU, at::kDouble);
+  if (options.temperature <= 0 || options.top_k == 1) return logits.argmax().item<int64_t>();
+  const auto [sorted, tokens] = at::sort(logits, /*stable=*/true, /*dim=*/-1, /*descending=*/true);
+  const int64_t among = options.top_k > 0 ? std::min(options.top_k, sorted.size(0)) : sorted.size(0);
+  const at::Tensor probability = at::softmax(sorted.narrow(0, 0, among) / options.temperature, -1).contiguous();
+  const double* p = probability.const_data_ptr<double>();
+  double sum = 0;
+  for (int64_t i = 0; i < among; ++i) {
+    sum += p[i];
+    if (uniform < sum) return tokens[i].item<int64_t>();
+  }
+  return tokens[among - 1].item<int64_t>();
+}
+
+}  // namespace
+
+std::unique_ptr<TokenScorer> make_cached_scorer(CausalLm& model, int64_t seq_length) {
+  return std::make_unique<CachedScorer>(model, seq_length);
+}
+
+std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const Batch&)> logits, int64_t seq_length,
+                                                c10::Device device) {
+  return std::make_unique<WindowScorer>(std::move(logits), seq_length, device);
+}
+
+std::vector<int64_t> generate_tokens(TokenScorer& scorer, std::vector<int64_t> tokens, const GenerateOptions& options) {
+  RANKLAB_CHECK(!tokens.empty(), ErrorKind::kInvalidArgument, .where = "sample", .what = "the prompt is empty",
+                .got = "''", .want = "at least one byte",
+                .fix = "give one: --sample-prompt TEXT of train, --prompt TEXT of generate");
+  const at::NoGradGuard no_grad;
+  const RandomStream stream(options.seed, RandomPurpose::kSample, "generate");
+  const auto window = static_cast<size_t>(options.seq_length);
+  size_t begin = tokens.size() - std::min(tokens.size(), window);
+  for (int64_t i = 0; i < options.tokens; ++i) {
+    if (tokens.size() - begin > window) begin = tokens.size() - std::max<size_t>(1, window / 2);
+    const std::vector<int64_t> seen(tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.end());
+    tokens.push_back(draw(scorer.next_logits(seen), options, stream.uniform(static_cast<uint64_t>(i))));
+  }
+  return tokens;
+}
+
+std::vector<int64_t> prompt_tokens(const std::string& text) { return ByteTokenizer::encode(text); }
+
+std::string printable_text(const std::vector<int64_t>& tokens) {
+  std::string text = ByteTokenizer::decode(tokens);
+  for (char& c : text) {
+    if (c != '\n' && (std::isprint(static_cast<unsigned char>(c)) == 0)) c = '.';
+  }
+  return text;
+}
+
+}  // namespace ranklab

@@ -1,0 +1,70 @@
+#include "viz/model/store/load_trace.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/files/input_file.h"
+#include "core/trace/pytorch_reader.h"
+#include "viz/model/store/schedule_store.h"
+
+namespace ranklab::viz {
+namespace {
+
+std::string file_of(const std::string& path) {
+  if (path == "last") return "runs/last/trace.json.gz";
+  std::error_code error;
+  return std::filesystem::is_directory(path, error) ? (std::filesystem::path(path) / "trace.json.gz").string() : path;
+}
+
+TraceStore store_of(TracePrefix prefix, const std::string& source) {
+  TraceStore store(std::move(prefix.file), source);
+  store.set_warning(std::move(prefix.broken));
+  return store;
+}
+
+// One of our files that has no rank or no event is not tried as another format.
+bool is_ours(const TracePrefix& prefix) { return !prefix.file.ranks.empty(); }
+
+// Why reading stopped, without the advice that applies to files of our own.
+std::string reason(const TracePrefix& ours, const Error& other) {
+  std::string text = ours.broken.empty() ? other.text().what : ours.broken;
+  if (text.starts_with("broken: ")) text.erase(0, 8);
+  return text.substr(0, text.find("; "));
+}
+
+}  // namespace
+
+void require_trace_file(const std::string& path) {
+  const InputFile readable(
+      file_of(path),
+      {.kind = ErrorKind::kBadFile, .where = "trace file", .fix = "make one: ./ranklab train --train-iters 2"});
+}
+
+TraceStore load_trace(const std::string& path) {
+  const std::string file = file_of(path);
+  require_trace_file(file);  // first: otherwise an unreadable file would look like a trace of an unknown kind
+  if (file.ends_with(".csv")) return schedule_store_from_csv(file);
+  TracePrefix ours = read_trace_prefix(file);
+  if (is_ours(ours) || (ours.broken.empty() && ours.file.schema_version != 0 && ours.file.world_size == 0))
+    return store_of(std::move(ours), file);
+  try {
+    return store_of(read_pytorch_traces(std::span<const std::string>(&file, 1)), file);
+  } catch (const Error& error) {
+    throw Error(error.kind(), {.where = "trace file " + file,
+                               .what = "nothing in it can be shown",
+                               .got = reason(ours, error),
+                               .want = "a trace.json.gz of ranklab train, torch.profiler's JSON, or a schedule's CSV",
+                               .fix = "make one: ./ranklab train --train-iters 2"});
+  }
+}
+
+TraceStore load_traces(std::span<const std::string> paths) {
+  RANKLAB_CHECK(!paths.empty(), ErrorKind::kInvalidArgument, .where = "traces", .what = "no file is named",
+                .fix = "name a trace.json.gz, or last");
+  if (paths.size() == 1) return load_trace(paths.front());
+  return store_of(read_pytorch_traces(paths), paths.front() + " and " + std::to_string(paths.size() - 1) + " more");
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,18 @@
+// Opens any supported file: our Chrome JSON (also truncated or damaged: the readable part with a warning), PyTorch
+// profiler's Chrome JSON (one file, or several with one rank each), a schedule's CSV. Thread rule: one thread.
+#pragma once
+#include <span>
+#include <string>
+
+#include "viz/model/store/trace_store.h"
+
+namespace ranklab::viz {
+
+// "last" is runs/last/trace.json.gz; a folder means its trace.json.gz. Throws kBadFile when no part is readable.
+TraceStore load_trace(const std::string& path);
+// Throws what load_trace() throws where the file is missing, unreadable or no regular file.
+void require_trace_file(const std::string& path);
+// Several files are the ranks of one PyTorch job.
+TraceStore load_traces(std::span<const std::string> paths);
+
+}  // namespace ranklab::viz

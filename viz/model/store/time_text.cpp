@@ -1,0 +1,30 @@
+#include "viz/model/store/time_text.h"
+
+#include <cmath>
+
+#include "core/base/text.h"
+
+namespace ranklab::viz {
+
+std::string format_time(const TraceStore& store, int64_t time_ns) {
+  if (store.unit_ns() == 0) return human_ns(static_cast<double>(time_ns));
+  const double units = static_cast<double>(time_ns) / static_cast<double>(store.unit_ns());
+  return strprintf("%.6g unit%s", units, units == 1 ? "" : "s");
+}
+
+double share_of(int64_t part_ns, int64_t whole_ns) {
+  return whole_ns > 0 ? static_cast<double>(part_ns) / static_cast<double>(whole_ns) : 0;
+}
+
+std::string format_percent(double share) { return strprintf("%.2f %%", 100 * share); }
+
+int64_t axis_step_ns(int64_t length_ns, int marks) {
+  const double least = static_cast<double>(std::max<int64_t>(length_ns, 1)) / std::max(marks, 1);
+  const double decade = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (decade * factor >= least * (1 - 1e-9)) return std::max<int64_t>(1, std::llround(decade * factor));
+  }
+  return std::max<int64_t>(1, std::llround(decade * 10));
+}
+
+}  // namespace ranklab::viz

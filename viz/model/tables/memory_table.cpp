@@ -1,0 +1,104 @@
+#include "viz/model/tables/memory_table.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+namespace ranklab::viz {
+namespace {
+
+constexpr std::string_view kPrefix = "memory/";
+constexpr int kOther = static_cast<int>(kMemoryCategories), kLimit = kOther + 1;
+
+// Category of a counter, kOther, kLimit, or -1 when it is no memory counter.
+int category_of(std::string_view counter) {
+  if (!counter.starts_with(kPrefix)) return -1;
+  counter.remove_prefix(kPrefix.size());
+  for (size_t i = 0; i < kMemoryCategories; ++i) {
+    if (counter == name(static_cast<MemoryCategory>(i))) return static_cast<int>(i);
+  }
+  return counter == "limit" ? kLimit : kOther;
+}
+
+RankMemory table_of(const TraceStore& store, const Window& window, size_t rank_index) {
+  const RankTrace& trace = store.trace(rank_index);
+  RankMemory out;
+  out.global_rank = trace.global_rank;
+  std::vector<int> categories;
+  for (const std::string& name : trace.names) categories.push_back(category_of(name));
+  std::vector<double> others(trace.names.size(), 0.0);
+  MemorySample now;
+  // Counters of one moment are one sample.
+  for (const uint32_t index : store.rank(rank_index).counters) {
+    const Event& event = trace.events[index];
+    const int category = categories[event.name];
+    if (category < 0 || !window.has(event, store.clock())) continue;
+    if (category == kLimit) {
+      out.limit_bytes = event.value;
+      continue;
+    }
+    const int64_t time = begin_ns(event, store.clock());
+    if (category == kOther) {
+      others[event.name] = event.value;
+      out.other_bytes = std::max(out.other_bytes, std::accumulate(others.begin(), others.end(), 0.0));
+      continue;
+    }
+    now.time_ns = time;
+    now.step = event.step;
+    now.bytes[static_cast<size_t>(category)] = event.value;
+    if (!out.samples.empty() && out.samples.back().time_ns == time && out.samples.back().step == event.step) {
+      out.samples.back() = now;
+    } else {
+      out.samples.push_back(now);
+    }
+  }
+  for (const MemorySample& sample : out.samples) {
+    if (sample.total() > out.peak.total() || &sample == &out.samples.front()) out.peak = sample;
+  }
+  return out;
+}
+
+constexpr size_t kListedRanks = 32;
+
+std::string headings() {
+  std::string out = strprintf("%-6s %11s %8s", "rank", "peak", "in step");
+  for (size_t c = 0; c < kMemoryCategories; ++c)
+    out += strprintf(" %11s", std::string(name(static_cast<MemoryCategory>(c))).c_str());
+  return out + strprintf(" %11s %11s\n", "unknown", "of limit");
+}
+
+std::string rank_line(const RankMemory& rank) {
+  std::string out = strprintf("r%-5d %11s %8s", rank.global_rank, bytes_text(rank.peak.total()).c_str(),
+                              rank.peak.step < 0 ? "-" : std::to_string(rank.peak.step).c_str());
+  for (const double bytes : rank.peak.bytes) out += strprintf(" %11s", bytes_text(bytes).c_str());
+  const std::string share = rank.limit_bytes > 0 ? strprintf("%.3g %%", 100 * rank.share_of_limit()) : "-";
+  return out + strprintf(" %11s %11s\n", bytes_text(rank.other_bytes).c_str(), share.c_str());
+}
+
+}  // namespace
+
+double MemorySample::total() const { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
+
+std::vector<RankMemory> memory_table(const TraceStore& store, const Window& window) {
+  std::vector<RankMemory> out;
+  for (size_t r = 0; r < store.ranks().size(); ++r) out.push_back(table_of(store, window, r));
+  return out;
+}
+
+bool has_memory(const std::vector<RankMemory>& table) {
+  return std::any_of(table.begin(), table.end(), [](const RankMemory& rank) { return !rank.samples.empty(); });
+}
+
+std::string bytes_text(double bytes) { return bytes == 0 ? std::string("-") : human_bytes(bytes); }
+
+std::string memory_text(const std::vector<RankMemory>& table) {
+  if (!has_memory(table)) return "the trace has no memory counters: ./ranklab train --train-iters 3 records them\n";
+  std::string out = "each rank at its fullest moment, bytes by category\n" + headings();
+  for (size_t r = 0; r < std::min(table.size(), kListedRanks); ++r) out += rank_line(table[r]);
+  if (table.size() > kListedRanks) out += strprintf("and %zu more ranks\n", table.size() - kListedRanks);
+  return out;
+}
+
+}  // namespace ranklab::viz

@@ -1,0 +1,39 @@
+// Statistics per operation name: count, duration, bytes, and time not hidden by compute. Cost: O(n). Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "viz/model/store/trace_store.h"
+
+namespace ranklab::viz {
+
+struct OpTotal {
+  int64_t count = 0;
+  int64_t total_ns = 0;
+  double mean_ns() const { return count > 0 ? static_cast<double>(total_ns) / static_cast<double>(count) : 0; }
+};
+
+struct OpRow {
+  std::string name;  // "F", "all_reduce tp"
+  EventKind kind = EventKind::kCompute;
+  OpTotal time;
+  // For calls: sums over ranks.
+  int64_t logical_bytes = 0;
+  int64_t algorithm_bytes = 0;
+  int64_t wire_bytes = 0;
+  int64_t exposed_ns = 0;
+  int64_t peer_wait_ns = 0;
+};
+
+// "F", "all_reduce tp"
+std::string op_name(const RankTrace& trace, const Event& event);
+// Names of other programs' kernels can be long: shortened for tables to at most 32 bytes.
+std::string short_name(const std::string& op_name);
+// Longest total first; phases last.
+std::vector<OpRow> op_table(const TraceStore& store, const Window& window);
+// The fraction of the time on links that compute hides (as HTA defines it); 1 without communication, or on the wall
+// clock, where it is not known.
+double overlap(const std::vector<OpRow>& ops);
+
+}  // namespace ranklab::viz

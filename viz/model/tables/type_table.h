@@ -1,0 +1,23 @@
+// What collectives make of the types of tensors (partial, varying, replicated over each mesh axis), in a trace of a run
+// whose types were followed. Cost: O(events). Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/type_change.h"
+#include "viz/model/store/trace_store.h"
+
+namespace ranklab::viz {
+
+struct TypeRow {
+  std::string op;    // "all_reduce tp"
+  TypeChange types;  // "partial -> replicated over tp, varying over dp"
+  int64_t count = 0, logical_bytes = 0;
+};
+
+// Of the same operation the most frequent first; empty: no types were followed.
+std::vector<TypeRow> type_table(const TraceStore& store, const Window& window);
+std::string type_text(const std::vector<TypeRow>& rows);  // "" without rows
+
+}  // namespace ranklab::viz

@@ -1,0 +1,18 @@
+// What a selected event waited for and what waited for it, as arrows between events: an action and the action of
+// another rank whose message it used, the two ends of a message, a collective's last member and the others. Cost:
+// O(events of the step). Thread rule: pure.
+#pragma once
+#include <vector>
+
+#include "viz/model/store/trace_store.h"
+
+namespace ranklab::viz {
+
+struct Dependency {
+  EventRef from, to;
+  bool incoming = false;  // `to` is the selected event
+};
+
+std::vector<Dependency> dependencies(const TraceStore& store, EventRef chosen);
+
+}  // namespace ranklab::viz
