@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The minutes of the README's commands on a bare system: debootstraps it (minbase), copies this checkout's committed files into it, runs
 # `./ranklab train` and, with --test, `./ranklab test` there with nothing in any cache, and prints how long each part took.
-#   tests/fresh/run.sh [bookworm|trixie] [--test] [--kills N]     as root, with debootstrap; 6 GB in $TMPDIR; the system is removed at the end
+#   tests/fresh/run.sh [bookworm|trixie] [--test] [--kills N] [--no-unity]     as root, with debootstrap; 6 GB in $TMPDIR; the system is removed at the end
 # --kills N: the first command is killed N times at random instants, and typed again each time, before it may end.
+# --no-unity: every source is compiled by itself, which shows that each includes what it uses; takes about twice as long.
 # The bare system takes packages and wheels from where this one does: its apt sources, pip's settings and certificates are copied.
 set -euo pipefail
 # What is mounted below is seen by this script and its children alone, and is gone with the last of them.
@@ -10,13 +11,14 @@ if [ "$(id -u)" = 0 ] && [ -z "${RANKLAB_FRESH_MOUNTS:-}" ]; then
   RANKLAB_FRESH_MOUNTS=own exec unshare --mount --propagation private "${BASH_SOURCE[0]}" "$@"
 fi
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-suite=bookworm with_tests= kills=0
+suite=bookworm with_tests= kills=0 unity=ON
 while [ $# -gt 0 ]; do
   case $1 in
     bookworm | trixie) suite=$1 ;;
     --test) with_tests=yes ;;
+    --no-unity) unity=OFF ;;
     --kills) kills=${2:?--kills wants a number}; shift ;;
-    *) echo "run.sh: what is \"$1\"? want: bookworm, trixie, --test, --kills N" >&2; exit 2 ;;
+    *) echo "run.sh: what is \"$1\"? want: bookworm, trixie, --test, --kills N, --no-unity" >&2; exit 2 ;;
   esac
   shift
 done
@@ -65,6 +67,8 @@ done < <(env)
 
 mkdir -p "$system/ranklab"
 git -C "$root" archive HEAD | tar -x -C "$system/ranklab"
+sed -i "/^option(RANKLAB_UNITY /s/ON)/$unity)/" "$system/ranklab/CMakeLists.txt"
+grep -q "^option(RANKLAB_UNITY .* $unity)" "$system/ranklab/CMakeLists.txt"
 
 inside() { chroot "$system" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "${passed[@]}" bash -c "cd /ranklab && $1"; }
 minutes() { awk -v s="$1" 'BEGIN {printf "%d min %02d s", s / 60, s % 60}'; }
