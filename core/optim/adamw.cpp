@@ -1,18 +1,17 @@
-
 #include "core/optim/device_adam.h"
-#include "core/optim/optimizer.h"
-#include "core/optim/param_groups.h"
+#include "core/optim/grouped_optimizer.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
 
-class AdamW : public Optimizer {
+class AdamW : public GroupedOptimizer {
  public:
   AdamW(const std::vector<Parameter*>& parameters, const AdamWOptions& options)
-      : options_(options),
-        groups_(group_by_decay(parameters, {.offload = options.cpu_offload, .masters = options.masters})) {
+      : GroupedOptimizer(group_by_decay(parameters, {.offload = options.cpu_offload, .masters = options.masters}),
+                         {"exp_avg", "exp_avg_sq"}),
+        options_(options) {
     const MemoryScope memory(MemoryCategory::kOptimizer);
     for (size_t g = 0; g < groups_.size(); ++g) {
       moments_[g] = {groups_[g].zeros(options.exp_avg_type), groups_[g].zeros(options.exp_avg_sq_type)};
@@ -21,7 +20,6 @@ class AdamW : public Optimizer {
     }
   }
 
-  void step(double lr) override { step_scaled(lr, 1); }
   bool step_scaled(double lr, double factor) override {
     const at::NoGradGuard no_grad;
     ++updates_;
@@ -47,23 +45,10 @@ class AdamW : public Optimizer {
     return true;
   }
 
-  void zero_grad() override {
-    for (const ParamGroup& group : groups_) group.clear_grads();
-  }
-
-  std::vector<OptimizerState> states() const override {
-    constexpr std::array kMoments = {"exp_avg", "exp_avg_sq"};
-    std::vector<OptimizerState> result;
-    for (size_t g = 0; g < groups_.size(); ++g) groups_[g].add_states(moments_[g], kMoments, result);
-    return result;
-  }
-  int64_t updates() const override { return updates_; }
   void restored(int64_t updates) override {
-    updates_ = updates;
-    for (size_t g = 0; g < groups_.size(); ++g) {
+    GroupedOptimizer::restored(updates);
+    for (size_t g = 0; g < groups_.size(); ++g)
       if (!groups_[g].empty()) step_[g].fill_(updates);
-      groups_[g].publish();
-    }
   }
 
  private:
@@ -78,10 +63,7 @@ class AdamW : public Optimizer {
   }
 
   AdamWOptions options_;
-  std::array<ParamGroup, 2> groups_;
-  std::array<GroupMoments, 2> moments_;  // per group: exp_avg and exp_avg_sq
   std::array<at::Tensor, 2> step_;
-  int64_t updates_ = 0;
 };
 
 }  // namespace

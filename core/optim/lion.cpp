@@ -1,21 +1,20 @@
-#include "core/optim/optimizer.h"
-#include "core/optim/param_groups.h"
+#include "core/optim/grouped_optimizer.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
 
-class Lion : public Optimizer {
+class Lion : public GroupedOptimizer {
  public:
   Lion(const std::vector<Parameter*>& parameters, const LionOptions& options)
-      : options_(options),
-        groups_(group_by_decay(parameters, {.offload = options.cpu_offload, .masters = options.masters})) {
+      : GroupedOptimizer(group_by_decay(parameters, {.offload = options.cpu_offload, .masters = options.masters}),
+                         {"exp_avg"}),
+        options_(options) {
     const MemoryScope memory(MemoryCategory::kOptimizer);
     for (size_t g = 0; g < groups_.size(); ++g) moments_[g] = {groups_[g].zeros(options.exp_avg_type)};
   }
 
-  void step(double lr) override { step_scaled(lr, 1); }
   bool step_scaled(double lr, double factor) override {
     const at::NoGradGuard no_grad;
     ++updates_;
@@ -37,27 +36,8 @@ class Lion : public Optimizer {
     return true;
   }
 
-  void zero_grad() override {
-    for (const ParamGroup& group : groups_) group.clear_grads();
-  }
-
-  std::vector<OptimizerState> states() const override {
-    constexpr std::array kMoments = {"exp_avg"};
-    std::vector<OptimizerState> result;
-    for (size_t g = 0; g < groups_.size(); ++g) groups_[g].add_states(moments_[g], kMoments, result);
-    return result;
-  }
-  int64_t updates() const override { return updates_; }
-  void restored(int64_t updates) override {
-    updates_ = updates;
-    for (const ParamGroup& group : groups_) group.publish();
-  }
-
  private:
   LionOptions options_;
-  std::array<ParamGroup, 2> groups_;
-  std::array<GroupMoments, 2> moments_;  // per group: exp_avg
-  int64_t updates_ = 0;
 };
 
 }  // namespace
