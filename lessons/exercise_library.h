@@ -14,7 +14,7 @@ class ExerciseLibrary {
   // Throws kCheckFailed when it does not load. Never unloaded: the process that loads it is a short-lived child.
   explicit ExerciseLibrary(const std::filesystem::path& shared_object);
 
-  // Of a warm-up, which a learner may leave out or remove.
+  // Whether it defines `name`: a learner may leave out or remove the function of a warm-up.
   bool has(const std::string& name) const;
   // Throws kCheckFailed when the exercise does not define it.
   template <typename Function>

@@ -15,8 +15,8 @@ struct BenchContextOptions {
   int64_t head_dim = 128;
   int64_t batch = 1;
   std::string hardware = "h800";
-  // Of the profile's peak that attention reaches: FlashAttention-2 on Hopper (Shah et al. 2024, arXiv 2407.08608:
-  // 35 %), which the published measurements ran.
+  // The fraction of the profile's peak that attention reaches: FlashAttention-2 on Hopper (Shah et al. 2024, arXiv
+  // 2407.08608: 35 %), which the published measurements ran.
   double efficiency = 0.337;
   bool json = false;
 };

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kHead = "# Written by ranklab bench hardware";
 
-// Of a CPU all figures are measured: a rank is a thread with one core.
+// Every figure of a CPU is measured: a rank is a thread with one core.
 HardwareProfile of_a_core(const HardwarePoints& points, const HardwareSizes& sizes) {
   HardwareProfile profile;
   profile.title = "A core of this machine for each rank";
@@ -43,7 +43,7 @@ HardwareProfile of_a_core(const HardwarePoints& points, const HardwareSizes& siz
   return profile;
 }
 
-// Of a GPU the datasheet and the links are those of a profile: this process sees one GPU.
+// Datasheet and links of a GPU are taken from a profile: this process sees one GPU.
 HardwareProfile of_a_gpu(const std::string& like) {
   RANKLAB_CHECK(!like.empty(), ErrorKind::kInvalidArgument, .where = "bench hardware",
                 .what = "a GPU's peaks, SMs and links are not timed here", .got = "no --like",

@@ -112,8 +112,8 @@ nlohmann::ordered_json sentinel_cost(const BenchOverheadOptions& options) {
   return {};
 }
 
-// Of steps that are all watched: what one costs more is divided by the steps between two, and what other programs add
-// to it, too.
+// All steps are watched. What a watched step costs more is divided by the steps between two watched ones, and so is
+// what other programs add.
 nlohmann::ordered_json watch_cost(const BenchOverheadOptions& options) {
   constexpr int kWarmup = 2, kInterval = 50;
   const TimedLayout& layout = kTimedLayouts[1];

@@ -53,7 +53,7 @@ Words script(const Words& values, const Words&) {
   refuse("ranklab runs no script", "leave --script out and name a model: --preset NAME (ranklab list presets)");
 }
 
-// Of so many samples an epoch is one pass: --train-samples says the same.
+// One epoch of a stated number of samples: --train-samples says the same.
 Words epochs(const Words& values, const Words& line) {
   if (values[0] == "1" && has(line, "--mock-data-num-samples")) return {};
   refuse("ranklab counts steps, not epochs",

@@ -80,7 +80,7 @@ int decode(const TokenizerOptions& options, const CommandOption& given) {
   return 0;
 }
 
-// Of the file's text, or of the corpus that runs train on. The second time, as most words have been met before.
+// Encodes the file, or the corpus that runs train on, and times the second pass: most words are cached by then.
 Json measure(Tokenizer& tokenizer, const std::string& file) {
   const std::string text = file.empty() ? load_corpus("").text : read_input(file);
   std::vector<double> rates;

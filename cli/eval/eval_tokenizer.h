@@ -39,9 +39,9 @@ class EvalTokenizer {
   std::optional<Tokenizer> tokenizer_;
 };
 
-// Of the file or folder `path` if that is not empty, else of the saved model (null: none) that was opened as `load`,
-// else bytes for a vocabulary of them. Throws kInvalidArgument when there is none for the model's vocabulary, and what
-// open_tokenizer() throws.
+// The tokenizer of the file or folder `path` if that is not empty, else of the saved model (null: none) opened as
+// `load`, else bytes for a vocabulary of them. Throws kInvalidArgument when there is none for the model's vocabulary,
+// and what open_tokenizer() throws.
 EvalTokenizer choose_eval_tokenizer(const std::string& path, const SavedModel* saved, const std::string& load,
                                     int64_t vocab_size);
 

@@ -18,7 +18,7 @@ namespace {
 using lesson::LessonState;
 using lesson::Progress;
 
-// Of the right training, which the wrong one is to be held to.
+// The command of the correct training, which the wrong one is compared with.
 std::string right_command(const Hunt& hunt) {
   return "ranklab train " + join(exhibit_flags(*hunt.exhibit, "FOLDER"), " ") + " --seed " +
          std::to_string(hunt.seed());

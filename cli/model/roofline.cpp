@@ -44,7 +44,7 @@ class Sum {
  private:
   const RooflineLoad& load() const { return point_.load; }
 
-  // Of a layer's experts those that some token reaches, if all are as likely.
+  // How many of a layer's experts some token reaches, if all are equally likely.
   double reached(const ModuleRow& row) const {
     if (!row.is_expert()) return as_double(row.per_layer);
     const double experts = as_double(row.per_layer), each = as_double(row.active_per_layer) / experts;
@@ -90,8 +90,8 @@ class Sum {
     if (!row.parameter.ends_with("bias")) point_.activation_bytes += passes_ * 2 * elements * element_bytes_;
   }
 
-  // Of a query and a key in a head: scores and values. Decoding with latent attention multiplies the compressed vectors
-  // themselves (core/nn/attention/decode_attention.h).
+  // Multiplied per query, key and head: scores and values. Decoding with latent attention multiplies the compressed
+  // vectors themselves (core/nn/attention/decode_attention.h).
   int64_t width_of_pair() const {
     const MlaConfig& mla = model_.mla;
     if (!mla.enabled()) return 2 * model_.head_dim();

@@ -14,7 +14,7 @@ struct MeasuredLayout {
   double wall_s = 0;     // the median of some steps on this machine
 };
 
-// Of the first `count` that fit. Throws kEnvironment where this machine has too little memory.
+// Measures the first `count` that fit. Throws kEnvironment where this machine has too little memory.
 std::vector<MeasuredLayout> measure_layouts(const LayoutPlanner& planner, const std::vector<PlannedLayout>& rows,
                                             int count);
 // A table, and both orders.

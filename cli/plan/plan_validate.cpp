@@ -51,7 +51,7 @@ struct Compared {
     if (!predicted || !run.measured.static_bytes) return std::nullopt;
     return predicted->last_stage.at_rest() / *run.measured.static_bytes;
   }
-  // Of what was measured: of tensors alone on the last stage, or all that PyTorch holds on the fullest GPU.
+  // The bytes that the row measured: tensors alone on the last stage, or all that PyTorch holds on the fullest GPU.
   double predicted_peak() const {
     if (run.measured.last_stage_peak_bytes) return predicted->last_stage.allocated();
     if (run.measured.on_device) return predicted->memory.on_device();

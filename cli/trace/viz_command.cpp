@@ -43,7 +43,7 @@ void print_text(const VizOptions& options) {
   std::fputs(viz::render_text(options.request, width, style_for(stdout).on()).c_str(), stdout);
 }
 
-// Of one run several files would be one command's: they are asked for one by one.
+// A page shows one file: several are asked for one by one.
 int write_page(const VizOptions& options, bool attaches) {
   const std::string also = attaches                   ? "--attach"
                            : options.headless         ? "--headless"

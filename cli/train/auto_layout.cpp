@@ -90,7 +90,7 @@ struct Saved {
   CheckpointManifest manifest;
 };
 
-// Of the newest checkpoint that the run may start from; the run itself finds out whether it is intact.
+// The newest checkpoint that the run may start from; the run itself finds out whether it is intact.
 std::optional<Saved> saved_run(const TrainConfig& c) {
   const std::string root = c.load == "auto" ? c.save_dir : c.load;
   if (root.empty()) return std::nullopt;

@@ -20,7 +20,7 @@ inline constexpr const char* kListenerVariable = "RANKLAB_RDZV_LISTENER";  // ra
 std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& env = {},
                                   std::shared_ptr<Stepper> stepper = nullptr);
 
-// Of a run whose ranks are threads of this process.
+// The world of a run whose ranks are threads of this process.
 inline std::shared_ptr<World> simulated_world(const RunPlan& plan) { return make_world(plan.config); }
 
 // Number of file descriptors that such a rank has open (require_descriptors()).

@@ -21,7 +21,7 @@
 namespace ranklab {
 
 inline constexpr const char* kManifestName = "manifest.json";
-// Of Hugging Face: what made the tokens that the model knows.
+// Hugging Face's file: the tokenizer of the model's vocabulary.
 inline constexpr const char* kTokenizerName = "tokenizer.json";
 inline constexpr uint64_t kMostTokenizerBytes = uint64_t{64} << 20;
 inline constexpr uint64_t kMostManifestBytes = uint64_t{64} << 20;

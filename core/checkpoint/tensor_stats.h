@@ -11,7 +11,7 @@ namespace ranklab {
 
 // Adds the elements whose bytes these are.
 void add_elements(ValueSpread& spread, TensorType type, std::span<const std::byte> bytes);
-// Of a whole tensor, read in blocks where its source can.
+// Statistics of a whole tensor, read in blocks where its source can.
 ValueSpread tensor_stats(const TensorSource& tensors, const TensorInfo& tensor);
 
 }  // namespace ranklab

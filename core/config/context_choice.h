@@ -8,7 +8,7 @@ namespace ranklab {
 // Sets cp, its exchange and balance, and with experts ep. Throws kInvalidArgument if another setting contradicts it.
 void apply_sep(TrainConfig& config);
 
-// Of a2a+p2p: how many neighbours exchange heads; 1 with any other exchange. Throws kInvalidArgument.
+// How many neighbours exchange heads in a2a+p2p; 1 with any other exchange. Throws kInvalidArgument.
 int head_exchange_ranks(const TrainConfig& config);
 
 // Throws kInvalidArgument naming the numbers and the nearest that fit.

@@ -229,7 +229,7 @@ struct RunPlan {
   // Whether its kernels are timed as another software's.
   bool of_other_software() const { return profile.kernels != nullptr && config.software != Software{}.name; }
   int64_t tokens_per_step() const { return config.global_batch_size * config.model.seq_length; }
-  // Of one step, whose batch is smaller while batches grow.
+  // Sizes of one step, whose batch is smaller during --rampup-batch-size.
   int64_t sequences_of(int64_t step) const { return ramp.grows() ? ramp.size_of(step) : config.global_batch_size; }
   int64_t tokens_of(int64_t step) const { return sequences_of(step) * config.model.seq_length; }
   int64_t microbatches_of(int64_t step) const { return sequences_of(step) / (micro_batch_size * dp()); }

@@ -39,7 +39,7 @@ inline constexpr const TokenType* find_type(uint8_t code) {
     if (type.code == code) return &type;
   return nullptr;
 }
-// Of a vocabulary, as DType.optimal_dtype() chooses it.
+// The type for a vocabulary, as DType.optimal_dtype() chooses it.
 inline constexpr uint8_t type_of(int64_t vocab_size) { return vocab_size < 65500 ? kUint16 : kInt32; }
 
 // REQUIRES: the type is one of kTypes.

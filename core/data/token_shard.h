@@ -51,7 +51,7 @@ struct PrepareOptions {
   TokenWidth width = TokenWidth::kUint16;
   int64_t shard_tokens = int64_t{1} << 26;
   InputFormat format = {};
-  // Of text, none: bytes; of files of tokens, whose they are. Its file is put beside the shards.
+  // For text (null: bytes are the tokens), or the one that made the given tokens. Its file is put beside the shards.
   Tokenizer* tokenizer = nullptr;
   bool force = false;  // also overwrite files with shards' names that are not shards
   std::function<void(int64_t done, int64_t total)> progress = {};  // tokens, after each shard

@@ -61,7 +61,7 @@ constexpr auto kKinds =
                                      "not synchronized", "wrong random numbers", "too few bits", "lost state", "hang"});
 static_assert(kKinds.size() == static_cast<size_t>(BugKind::kCount));
 
-// Of "hunt-7".
+// 7 of "hunt-7".
 std::optional<int> number_of_hunt(const std::string& name) {
   constexpr std::string_view kBegin = "hunt-";
   int number = 0;

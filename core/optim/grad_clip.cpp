@@ -43,7 +43,7 @@ Counting counting_of(const Parameter& parameter) {
   return {parameter.partition.replicated(), parameter.is_expert ? Axis::kEtp : Axis::kTp};
 }
 
-// Of the ranks that share the shards of a parameter, or have copies of it in other stages.
+// Whether this rank counts the parameter for all ranks that hold it: copies in other stages, or the same shard.
 bool speaks_in_group(const Parameter& parameter, const RankContext& context) {
   const std::vector<int>& holders = parameter.pipeline_ranks;
   if (!holders.empty() && holders.front() != context.coordinate(Axis::kPp)) return false;

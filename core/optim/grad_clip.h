@@ -35,7 +35,7 @@ void scale_grads(const std::vector<Parameter*>& parameters, double factor);
 // Whether any gradient in the world is infinite or NaN. Cost: one pass over the gradients, and one all_reduce of 4
 // bytes. REQUIRES: gradients are reduced; every rank calls it.
 bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& context);
-// Of this rank alone.
+// Whether a gradient of this rank alone overflows.
 bool overflows_here(const std::vector<Parameter*>& parameters);
 
 // Both steps: clips the gradients and returns the norm before clipping.

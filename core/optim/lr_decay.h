@@ -13,9 +13,9 @@ enum class WsdDecay { kExponential, kLinear, kCosine, kMinusSqrt };
 double cosine_left(double ratio);
 // linear: 1 - ratio. Megatron-LM.
 double linear_left(double ratio);
-// Of WSD: 2 * 0.5^ratio - 1, which halves the distance to -1. Megatron-LM.
+// WSD's exponential decay: 2 * 0.5^ratio - 1, which halves the distance to -1. Megatron-LM.
 double halving_left(double ratio);
-// Of WSD: 1 - sqrt(ratio). Megatron-LM; arXiv 2405.18392.
+// WSD's decay by the root: 1 - sqrt(ratio). Megatron-LM; arXiv 2405.18392.
 double minus_sqrt_left(double ratio);
 
 // WSD: 1 until the last `decay_steps` of `end`, then one of the four above over those. Megatron-LM; arXiv 2404.06395.

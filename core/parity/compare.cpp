@@ -73,7 +73,7 @@ ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRe
   }
 }
 
-// Of weights that an optimizer with a first moment has updated: those of any step so far.
+// Elements whose update's sign rounding may decide, in any step so far (optimizers with a first moment).
 at::Tensor ParityReference::undecided(const TensorKey& key) const {
   constexpr double kSmall = 0.03;  // of the root mean square
   if (key.kind != "updated weight" && key.phase != ParityPhase::kWeights) return {};

@@ -98,7 +98,7 @@ struct ParityComparison {
 ParityComparison audit(const ParityRecord& got);
 TensorVerdict audit(const ParityRecord& got, const TensorKey& key);
 
-// Of one tensor, which both have.
+// The verdict on one tensor that both runs have.
 TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const TensorKey& key, bool exact);
 // `exact`: both runs do the same arithmetic, and no distance is allowed.
 ParityComparison compare(const ParityRecord& got, const ParityReference& want, bool exact = false);

@@ -18,7 +18,7 @@ struct DumpSlice {
   int64_t cut_elements() const;  // of the positions, before `begin` and `end`
 };
 
-// Of a tensor with this local shape. `where`: the file, `name`: the tensor, for errors. Throws kBadFile.
+// The slice of a tensor with this local shape. `where`: the file, `name`: the tensor, for errors. Throws kBadFile.
 DumpSlice parse_dump_slice(const std::string& json, const std::vector<int64_t>& local, const std::string& where,
                            const std::string& name);
 
@@ -26,7 +26,7 @@ struct AxisPlace {
   Axis axis = Axis::kWorld;
   int place = 0, size = 1;
 };
-// Of "dp 0 of 2, tp 1 of 4" or "one rank". Throws kBadFile.
+// Reads "dp 0 of 2, tp 1 of 4" or "one rank". Throws kBadFile.
 std::vector<AxisPlace> parse_coordinates(const std::string& text);
 
 }  // namespace ranklab

@@ -142,7 +142,8 @@ class Case {
                        list_of(extra)};
   }
 
-  // Of tensors that are no gradients of parameters. Copies of the same numbers are no shares of a sum.
+  // A sum over some axes that was never made, for tensors other than gradients of parameters. Equal numbers on all
+  // ranks are copies, and not parts of a sum.
   std::optional<Explanation> missing_sum() const {
     for (const std::vector<Axis>& axes : axis_sets()) {
       if (axes.empty()) continue;

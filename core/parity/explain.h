@@ -18,11 +18,11 @@ struct Explanation {
 // The most specific first.
 std::vector<Explanation> explain(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong);
 
-// Of copies of which nobody knows the right one: along which axes they differ. `differ` tells of two of the ranks, by
+// Along which axes copies differ, when none is known to be right. `differ` tells of two of the ranks, by
 // their places in the list, whether they have other bits of the same elements.
 std::vector<Explanation> explain_copies(const ParityMesh& mesh, const std::vector<int>& ranks,
                                         const std::function<bool(size_t, size_t)>& differ);
-// Of an audit.
+// The same for a tensor that an audit compared.
 std::vector<Explanation> explain_copies(const ParityRecord& got, const TensorKey& key);
 
 // The wrong elements as a box of the global tensor: "rows 8 to 15 of [16, 8, 32]"; nothing where all are wrong.

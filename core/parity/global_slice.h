@@ -12,7 +12,7 @@
 
 namespace ranklab {
 
-// Of each dim the global positions of the local ones, in order; of that cut, row-major, the elements [begin, end).
+// Which part of a global tensor a rank has: positions in each dim, and of that block, row-major, elements [begin, end).
 struct GlobalSlice {
   std::vector<int64_t> shape;                   // of the global tensor
   std::vector<std::vector<int64_t>> positions;  // by dim; empty: all of it. Positions past the shape are padding
@@ -34,7 +34,7 @@ GlobalSlice parameter_slice(const Parameter& parameter, int64_t begin = 0, int64
 GlobalSlice activation_global_slice(const ActivationSlice& slice, int64_t seq_length, int64_t sequences,
                                     const std::vector<int64_t>& width);
 
-// Of an element of the flat tensor: 67 of [8, 64] is "[1, 3]".
+// The index of an element of the flattened tensor: 67 of [8, 64] is "[1, 3]".
 std::string coordinates_text(int64_t flat, const std::vector<int64_t>& shape);
 
 }  // namespace ranklab

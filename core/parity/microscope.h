@@ -23,7 +23,7 @@ struct ParityOptions {
   MakeParityParts components = {};  // of every run, for a model or data of the program's own; null: the default ones
 };
 
-// Of a layout with one thing less.
+// What came of trying a layout with one thing less.
 struct NarrowedTo {
   std::string axis, flags;
   bool gone = false;  // the difference is not there

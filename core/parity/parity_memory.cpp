@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// Of a layer, in tensors of the hidden size: what its two norms, attention, MLP and itself read and give, and the
+// A layer's tensors of the hidden size: inputs and outputs of its two norms, attention, MLP and itself, and the
 // gradients of both.
 constexpr int64_t kTensorsOfLayer = 19, kOutsideOfLayers = 6;
 // Weights, gradients and moments are kept as they are, and weights and gradients twice.

@@ -52,7 +52,7 @@ class ParityMesh {
  public:
   ParityMesh() = default;  // one rank
   explicit ParityMesh(const DeviceMesh& mesh);
-  // Of each rank its coordinates, "dp 0 of 2, tp 1 of 4" or "one rank". Throws kBadFile.
+  // Takes each rank's coordinates, "dp 0 of 2, tp 1 of 4" or "one rank". Throws kBadFile.
   explicit ParityMesh(const std::vector<std::string>& coordinates);
 
   int world_size() const { return static_cast<int>(labels_.size()); }

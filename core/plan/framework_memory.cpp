@@ -16,7 +16,7 @@ bool has_head(const Schedule& schedule, int pp_rank) {
   return std::ranges::any_of(schedule.stages_of(pp_rank), [&](int stage) { return schedule.is_last(stage); });
 }
 
-// Of a microbatch, on the rank that has the head.
+// Logits of a microbatch, on the rank that has the head.
 double logits(const RunPlan& plan) {
   const ParallelDims& dims = plan.mesh.dims();
   const ModelConfig& m = plan.config.model;
@@ -71,7 +71,7 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer});
   out.workspace = software.workspace_bytes + cublas_workspace(plan.profile);
   const double most = bytes_of(rank.highest, {kActivations});
-  // Of this project's own peak, the 16-bit logits and their gradient are no activations that a microbatch keeps.
+  // The recorded peak includes 16-bit logits and their gradient, which no microbatch keeps for its backward.
   const double at_loss = has_head(plan.schedule, rank.pp_rank) ? logits(plan) : 0;
   const double own_loss = std::min(4 * at_loss, most);
   out.activations = (most - own_loss) * kept_ratio(plan, rank) + bytes_of(rank.highest, {kGathered});

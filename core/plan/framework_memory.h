@@ -11,7 +11,7 @@
 
 namespace ranklab {
 
-// Of CUDA, its loaded kernels and NCCL's buffers, on a GPU: 0.5 GB of the first two and some 0.7 GB of channels.
+// CUDA, its loaded kernels and NCCL's buffers on a GPU: 0.5 GB for the first two and some 0.7 GB of channels.
 constexpr double kContextBytes = 1.2e9;
 
 struct FrameworkMemory {
@@ -43,7 +43,7 @@ struct FrameworkMemory {
 };
 
 FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank);
-// Of the pipeline rank that takes most.
+// Memory of the pipeline rank that takes most.
 FrameworkMemory framework_memory(const RunPlan& plan, const StepRecord& record);
 
 }  // namespace ranklab

@@ -81,7 +81,7 @@ std::vector<int> stand_ins(const DeviceMesh& mesh, const Representatives& repres
   return stand_in;
 }
 
-// Of the context-parallel ranks the one that takes longest to attend stands for all.
+// The context-parallel rank that takes longest to attend stands for all.
 int slowest_context_rank(const RunPlan& plan) {
   const ContextSplit& split = plan.config.context_split;
   const int cp = plan.mesh.size(Axis::kCp);

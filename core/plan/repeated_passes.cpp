@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-// Of the passes of one kind: the first, the second (which is repeated), and the last.
+// The passes of one kind that are recorded: the first, the second (which is repeated), and the last.
 void add_ends(const std::vector<int>& order, std::set<int>& run) {
   if (order.empty()) return;
   run.insert(order.front());

@@ -53,7 +53,7 @@ class Replay {
   }
   const Repeated& repeated() const { return repeated_; }
   const std::vector<int64_t>& kept() const { return kept_; }
-  // Of these stages together: a schedule may run a stage's backward whole and in halves.
+  // The shortest time of these stages together: a schedule may run a stage's backward whole and in halves.
   int64_t shortest_ns() const {
     const auto of = [&](Pass pass, int stage) {
       const auto found = shortest_ns_.find({pass, stage});

@@ -51,7 +51,7 @@ template <typename Run>
 class GiveSteps final : public Hook {
  public:
   explicit GiveSteps(Run& run) : run_(run) {}
-  // Of rank 0, between two steps.
+  // Called on rank 0, between two steps.
   void on_step_end(const StepMetrics& metrics) override {
     std::unique_lock lock(run_.mutex);
     run_.given = metrics;

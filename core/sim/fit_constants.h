@@ -11,7 +11,7 @@ namespace ranklab {
 std::vector<double> fit_constants(const std::vector<double>& start,
                                   const std::function<double(std::span<const double>)>& error, int rounds = 2000);
 
-// Of |predicted / measured - 1|: half and nine of ten are within.
+// Quantiles of |predicted / measured - 1|: the median, and what nine of ten are within.
 struct FitError {
   double half = 0, most = 0;
 };

@@ -19,7 +19,7 @@ struct Tile {
 constexpr std::array kTiles = {Tile{256, 128}, Tile{128, 256}, Tile{128, 128}, Tile{128, 64}, Tile{64, 128},
                                Tile{64, 64},   Tile{64, 32},   Tile{32, 64},   Tile{256, 64}, Tile{64, 256}};
 
-// Of two that overlap for the most part.
+// The time of two parts that overlap for the most part.
 double either(double compute_s, double moved_s) {
   return std::cbrt(compute_s * compute_s * compute_s + moved_s * moved_s * moved_s);
 }

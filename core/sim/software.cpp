@@ -21,7 +21,7 @@ constexpr SoftwareMemory kMegatronCoreMemory{1.12, 1.12, 1.4, 0, 3, 2, 0, 76e6};
 constexpr SoftwareMemory kMegatronDeepSpeedMemory{1.1, 1.1, 1.4, 3, 0, 2, 0.1, 76e6};
 constexpr SoftwareMemory kEagerMemory{2.1, 0.85, 2.1, 0, 3, 8, 0.1, 76e6};
 constexpr std::array kSoftware = {
-    // Of this project's own, two runs on an H100 (tests/gpu/results): 155 and 1190 ms where kernels alone take 148 and
+    // This project's own, by two runs on an H100 (tests/gpu/results): 155 and 1190 ms where kernels alone take 148 and
     // 1083.
     Software{"ranklab",
              "this project's kernels: norms, rotation, activations and losses are fused",

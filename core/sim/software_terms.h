@@ -15,7 +15,7 @@ struct HardwareProfile;
 // The profile's software as it runs on that machine, in a run that recomputes attention selectively, or not.
 void adapt_software(HardwareProfile& profile, bool recomputes_attention);
 
-// Of the time that collectives take behind compute, the share by which compute takes longer.
+// By what share of the time that collectives take behind compute, compute takes longer.
 double hidden_share(const HardwareProfile& profile);
 // By how much a step of so many GPUs takes longer than one of a few hundred.
 double slowest_share(const HardwareProfile& profile, int gpus);

@@ -40,7 +40,7 @@ class TypeWatch {
   virtual void end_backward(const std::string& function, const KeptTypes& kept, const std::vector<at::Tensor>& grads,
                             const std::vector<at::Tensor>& made) = 0;
 
-  // This rank's part of something that the ranks of the axis share out.
+  // This rank's part of something that the ranks of the axis have parts of.
   virtual void is_part(const at::Tensor& tensor, Axis axis) = 0;
   // Made outside of the step: the same over these axes, and varying over all others.
   virtual void is_same_over(const at::Tensor& tensor, std::initializer_list<Axis> axes) = 0;

@@ -24,7 +24,7 @@ class VirtualClock {
     compute_ns_ += duration_ns;
   }
   // The compute stream waits for something on `axis` that ends at end_ns (no effect if that is past).
-  // Of the gap, `transfer_ns` at most is counted as exposed communication, the rest as waiting for a peer.
+  // At most `transfer_ns` of the gap counts as exposed communication, the rest as waiting for a peer.
   WaitSplit wait_until(int64_t end_ns, int64_t transfer_ns, Axis axis);
 
   int64_t compute_ns() const { return compute_ns_; }

@@ -21,7 +21,7 @@ struct AttentionCell {
 
 class AttentionCells {
  public:
-  // Of a sequence over `ranks`, divided as `balance` does.
+  // The cells of a sequence over `ranks`, divided as `balance` does.
   AttentionCells(int64_t seq_length, int ranks, SequenceBalance balance);
 
   // A block of the positions of `queries` and `keys`, as attention_blocks() gives it.

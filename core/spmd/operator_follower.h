@@ -18,7 +18,7 @@ namespace ranklab {
 
 class OperatorFollower {
  public:
-  // Of operands that do not go together: what they are, in which operator, whose gradient (or null).
+  // Called for operands that do not go together: what they are, in which operator, whose gradient (or null).
   using OnFault = std::function<void(const TypeFault&, const char* name, const TypedTensors::Known& operands)>;
 
   OperatorFollower(TypeRules& rules, TypedTensors& tensors, OnFault on_fault);

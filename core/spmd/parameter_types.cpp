@@ -26,7 +26,7 @@ void TypeChecker::check_gradients() {
     const State::Gradient* gradient = *one;
     if (!gradient->type) continue;
     TensorType type = *gradient->type;
-    // Of a parameter that other ranks update, they sum the copies, too.
+    // Where other ranks update a parameter, they also sum its copies.
     if (!gradient->is_counted) type.have = state_->partitions().join(type.have, gradient->copies);
     if (!type.partial()) continue;
     const Axis axis = state_->rules.missing(type.need, type.have, gradient->parameter.is_expert);

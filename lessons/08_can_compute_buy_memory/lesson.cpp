@@ -41,7 +41,7 @@ class Choice {
   std::unique_ptr<bool[]> recompute_;
 };
 
-// Of all choices within the limit one that computes least twice.
+// The choice within the limit that recomputes least.
 Choice best_choice(const std::vector<Layer>& layers, double limit) {
   double least = std::numeric_limits<double>::infinity();
   size_t best = 0;

@@ -13,7 +13,7 @@ constexpr int kContextRanks = 8;
 constexpr int64_t kLongSequence = 4096;
 
 struct SplitCost {
-  // Of each rank, when it attends, named by the rank whose keys it attends to.
+  // When each rank attends, named by the rank whose keys it attends to.
   std::vector<std::vector<GlyphSpan>> blocks;
   int64_t time_ns = 0;  // until the last rank is done
   int64_t hops = 0;     // messages that a rank sends

@@ -9,7 +9,7 @@ using namespace ranklab::lesson;
 
 static bool same(double a, double b) { return std::abs(a - b) <= 1e-4 * (std::abs(a) + std::abs(b)); }
 
-// Of the ranks with the same coordinate on the other axis.
+// The sum over the ranks with the same coordinate on the other axis.
 static double sum_over(std::span<const RankGradient> ranks, const RankGradient& here, bool over_tp) {
   double sum = 0;
   for (const RankGradient& other : ranks)

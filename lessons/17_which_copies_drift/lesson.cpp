@@ -47,7 +47,7 @@ double most_apart(const TwoRuns& runs) {
   for (size_t step = 0; step < runs.wrong.losses.size(); ++step) most = std::max(most, runs.apart(step));
   return most;
 }
-// Of two tp ranks: the norms.
+// The first step after which two tp ranks' norms have different hashes.
 int first_other_hash(const DriftingRun& run) {
   for (size_t step = 0; step < run.steps.size(); ++step)
     if (run.steps[step][0].whole != run.steps[step][1].whole) return static_cast<int>(step);

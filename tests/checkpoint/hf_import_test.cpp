@@ -75,7 +75,7 @@ TEST(HfExport, AByteModelBringsItsTokenizer) {
   for (const auto& [text, token] : vocabulary.items()) tokens.insert(token.get<int>());
   EXPECT_EQ(tokens.size(), 256u);
   EXPECT_EQ(*tokens.rbegin(), 255);
-  // Of GPT-2's table: a letter, the blank, a newline, the soft hyphen, the last byte.
+  // Bytes in GPT-2's table: a letter, the blank, a newline, the soft hyphen, the last byte.
   for (const auto& [text, byte] :
        {std::pair<const char*, int>{"a", 'a'}, {"\u0120", ' '}, {"\u010a", '\n'}, {"\u0143", 0xAD}, {"\u00ff", 0xFF}})
     EXPECT_EQ(vocabulary.value(text, -1), byte) << text;

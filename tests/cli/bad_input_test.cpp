@@ -103,7 +103,7 @@ class BadInputs : public testing::Test {
     return run_command("cd " + folder.string() +
                        " && bash -c \"TIMEFORMAT='%U %S'; { time bash run.sh 2>&1; } 2>cpu\"");
   }
-  // Of the processors: on a busy machine a refusal waits for them, which is not its fault.
+  // Processor time: on a busy machine a refusal waits for a processor, which is not its fault.
   double cpu_seconds(size_t number) const {
     double user = 0, system = 0;
     std::ifstream(root_ / std::to_string(number) / "cpu") >> user >> system;

@@ -98,7 +98,7 @@ TEST(BenchTrain, LayoutsTrainTheModelOfThePeer) {
   ASSERT_EQ(run.exit_code, 0) << run.output;
   for (const char* mode : {"zero3", "pp4-vpp2", "3d", "ep8", "ep8-recompute"})
     EXPECT_THAT(run.output, HasSubstr("\n" + std::string(mode) + " ")) << mode;
-  // Of a step's time, what products alone would take; the rows of the table say it in percent.
+  // The rows of the table say in percent how much of a step's time products alone would take.
   EXPECT_THAT(run.output, ContainsRegex("\nep8 +ranklab +[0-9.]+ +[0-9]+ +[0-9.]+ +[0-9]+ +[1-9][0-9]?%"));
   const Outcome bad = run_command("'" RANKLAB_PROGRAM "' bench train --modes dp9 2>&1");
   EXPECT_EQ(bad.exit_code, 2) << bad.output;

@@ -210,7 +210,7 @@ class Session {
     }
     return false;
   }
-  // Of a program that ends on its own within the time that Ctrl-C is given.
+  // The exit code of a program that ends on its own within the time that Ctrl-C is given.
   int exit_code() {
     for (int i = 0; i < 1000; ++i) {
       int status = 0;

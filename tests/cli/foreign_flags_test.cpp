@@ -105,7 +105,7 @@ TEST(ForeignFlags, HelpAndCompletionDoNotShowThem) {
          {"total-batch-size", "total_batch_size", "max-steps", "max_steps", "exp-name", "use-compile"})
       EXPECT_THAT(text, Not(HasSubstr(word))) << command;
   }
-  // Of commands without settings they are no options.
+  // Commands without settings do not take them.
   EXPECT_THAT(ranklab_and_errors("schedule list --max_steps 2").output, HasSubstr("unknown option"));
 }
 

@@ -32,7 +32,7 @@ class Interrupt : public testing::Test {
     fs::create_directories(folder_);
   }
   void TearDown() override {
-    // Of a test that failed before its end.
+    // Programs of a test that failed before its end.
     for (const pid_t pid : running_) {
       ::kill(pid, SIGKILL);
       ::waitpid(pid, nullptr, 0);

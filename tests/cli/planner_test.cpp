@@ -21,7 +21,7 @@ const std::string kRows = RANKLAB_TEST_DIR "/../plan/published_runs.json";
 TEST(Planner, IsNearPublishedRuns) {
   const auto rows = data_of("plan validate " + kRows).at("rows");
   EXPECT_GE(rows.size(), 21u);
-  // Of each figure: how many rows have it, how far the mean and each of them may be off.
+  // Bounds of a figure: how many rows have it, how far the mean and each of them may be off.
   struct Bound {
     const char* ratio;
     size_t rows;
@@ -90,7 +90,7 @@ TEST(Planner, OtherSoftwareKeepsDroppedScores) {
   };
   const auto without = plan(""), with = plan("--attention-dropout 0.1");
   EXPECT_EQ(without["estimate"]["virtual_step_ms"], with["estimate"]["virtual_step_ms"]);
-  // Of 8 sequences, 12 layers and 12 heads of 1024 x 1024 scores: a mask of a byte and a result of two.
+  // 8 sequences, 12 layers and 12 heads of 1024 x 1024 scores: a mask of a byte and a result of two each.
   const auto activations = [](const auto& of) { return of["gpu_memory_bytes"]["activations"].template get<double>(); };
   EXPECT_NEAR((activations(with) - activations(without)) / (3.0 * 8 * 12 * 12 * 1024 * 1024), 1, 0.2);
 }
@@ -114,7 +114,7 @@ TEST(Planner, AnotherMachineIsAFewWords) {
   EXPECT_GT(step("--software eager"), 1.1 * step(""));
 }
 
-// Of 64 ranks the four that stand for their stages' are drawn, and their step is the one that the plan states.
+// Four of 64 ranks are drawn, one for each stage, and their step is the one that the plan states.
 TEST(Planner, AStepIsATraceOfARankOfEachStage) {
   const std::string file = testing::TempDir() + "/planned_step.json.gz";
   const auto plan =

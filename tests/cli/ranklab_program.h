@@ -19,7 +19,7 @@ inline Outcome ranklab_and_errors(const std::string& arguments, const std::strin
   return run_command(environment + " " RANKLAB_PROGRAM " " + arguments + " 2>&1");
 }
 
-// Of a run with --json that went well.
+// The JSON object that a run with --json printed; the run must succeed.
 inline nlohmann::json answer_of(const Outcome& run) {
   EXPECT_EQ(run.exit_code, 0) << run.output;
   const nlohmann::json json = nlohmann::json::parse(run.output, nullptr, /*allow_exceptions=*/false);

@@ -148,7 +148,7 @@ TEST(Readme, TheDefaultRunGivesTheFiguresShown) {
   EXPECT_LT(rows.rbegin()->second.loss, 0.5 * rows.begin()->second.loss) << "the loss clearly falls";
 }
 
-// Of the last of three steps.
+// Metrics of the last of three steps.
 nlohmann::json last_step(const std::string& flags) {
   const std::filesystem::path directory = temporary_path("ranklab_readme_experts");
   printed_by("train --preset deepseek_v3_tiny --ep 8 --num-microbatches 4 --steps 3 --sample-tokens 0 --no-trace " +

@@ -22,7 +22,7 @@ nlohmann::json roofline_point_of(const nlohmann::json& data, const std::string& 
   return {};
 }
 
-// Of products, and of embeddings, of which a token uses one row.
+// Parameters of products, and of embeddings, of which a token uses one row.
 int64_t parameters_of(const nlohmann::json& data, const std::string& part) {
   int64_t sum = 0;
   for (const nlohmann::json& row : data["modules"])

@@ -48,7 +48,7 @@ TEST(TraceStats, GoldenFiguresOfASchedule) {
   std::filesystem::remove(path);
 }
 
-// Of the first step, which alone was followed. A row-parallel product is partial, a pipeline's message stays what it
+// The first step alone was followed. A row-parallel product is partial, a pipeline's message stays what it
 // is.
 TEST(TraceStats, TellsWhatCollectivesMakeOfTypes) {
   const auto rows_of = [](int step) {

@@ -86,7 +86,7 @@ TEST(IdleSettings, AFilesLineThatSaysWhatHoldsAnywayIsNotNamed) {
   for (const char* typed : {"--set", "flag --moe-router-topk", "environment RANKLAB_MOE_TOPK"})
     EXPECT_THAT(idle_of(all, typed), Not(IsEmpty())) << typed;
   EXPECT_THAT(idle_of({{"moe.topk", "3"}}, "model.toml:7"), ElementsAre(HasSubstr("--moe-router-topk 3")));
-  // Of what the preset says, not of the program's own defaults.
+  // Compared with what the preset says, not with the program's own defaults.
   EXPECT_THAT(idle_of({{"model.preset", "gpt2_124m"}, {"model.rope_theta", "10000"}}, "model.toml:7"), IsEmpty());
   EXPECT_THAT(idle_of({{"model.preset", "gpt2_124m"}, {"model.rope_theta", "500000"}}, "model.toml:7"),
               ElementsAre(HasSubstr("--position-embedding-type rope")));

@@ -19,7 +19,7 @@ using Layer = std::function<Tensors(const Tensors&)>;
 
 inline const std::vector<at::ScalarType> kTypes = {at::kDouble, at::kFloat, at::kBFloat16, at::kHalf};
 
-// Of the largest result.
+// Relative to the largest result.
 inline double tolerance(at::ScalarType type) {
   if (type == at::kDouble) return 1e-12;
   if (type == at::kFloat) return 5e-6;

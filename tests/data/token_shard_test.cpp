@@ -139,7 +139,7 @@ TEST_F(TokenShards, DamageIsFoundAndTheFileNamed) {
   expect_bad_file([&] { tokens->read(0, all); }, shard(2), "damaged");
 }
 
-// Of every byte of every file: the index, a header, tokens, the checksums behind them.
+// Flips a bit in every byte of every file: the index, a header, tokens, the checksums behind them.
 TEST_F(TokenShards, NoFlippedBitIsAccepted) {
   prepare_shards(files_, folder(), {.shard_tokens = 700});
   for (const std::string& file : {folder() + "/index.json", shard(0), shard(1)}) {

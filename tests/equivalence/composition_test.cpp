@@ -45,7 +45,7 @@ const std::set<std::string> kNumbers = {
     "the groups that shard optimizer states do not divide the ranks with the same experts",
 };
 
-// Of schedules that run all forwards before all backwards, which only the whole list has.
+// The reason of schedules that run all forwards before all backwards, which only the whole list has.
 const std::string kNothingToOverlap = "--overlap-moe-expert-parallel-comm found no two microbatches to overlap";
 
 bool is_of_the_pipeline(const std::string& why) { return why.starts_with("--pipeline-schedule dualpipe: "); }

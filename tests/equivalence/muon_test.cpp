@@ -139,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(All, MuonLayouts, testing::ValuesIn(kMuonLayouts),
 
 using Calls = std::map<std::pair<Axis, Verb>, int>;
 
-// Of a rank's last optimizer phase.
+// Calls in a rank's last optimizer phase.
 Calls calls_of(const RankTrace& trace) {
   const Event* phase = nullptr;
   for (const Event& event : trace.events)

@@ -184,7 +184,7 @@ TEST_P(RecomputeExperts, KeepEveryBitAndAreBookedOnce) {
 INSTANTIATE_TEST_SUITE_P(Cases, RecomputeExperts, testing::ValuesIn(kExpertCases),
                          [](const auto& one) { return std::string(one.param.name); });
 
-// Of a model whose layers are nearly all of its work.
+// Shown with a model whose layers are nearly all of its work.
 TEST(RecomputeCost, IsOneMoreForwardWhichIsNotTheModelsWork) {
   TrainConfig config = small_config();
   config.model.hidden_size = 256;

@@ -75,7 +75,7 @@ void qwen_experts(TrainConfig& c) {
   experts(c);
   c.model.moe.shared_gate = true;
 }
-// Of tests/support, whose key/value heads tp ranks can shard here.
+// A variant of tests/support; tp ranks can shard its key/value heads here.
 void variant(TrainConfig& c, const char* name) {
   variant_named(name).change(c.model);
   c.model.num_query_groups = 2;

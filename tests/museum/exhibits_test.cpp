@@ -119,7 +119,7 @@ TEST_P(Exhibits, IsOneRanksTrainingButForTheBug) {
   }
   const std::set<std::string> wrong = wrong_names(record_training(with_bug(c)), clean);
   EXPECT_FALSE(wrong.empty());
-  // Of these the record has no tensors; tests/parity sees them.
+  // The record has no tensors of these; tests/parity sees them.
   const std::string guilty = GetParam()->guilty_module;
   if (guilty == "batch" || guilty == "loss_scale") return;
   EXPECT_TRUE(any_matches(guilty, wrong)) << testing::PrintToString(wrong);

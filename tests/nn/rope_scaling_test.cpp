@@ -18,7 +18,7 @@ constexpr double kOfFp32 = 1e-6;
 
 const RopeScaling kDynamic{.kind = RopeScalingKind::kDynamic, .factor = 2, .original_seq_length = 2048};
 
-// Of each frequency: small ones count as much as large ones.
+// Compares each frequency relative to itself: small ones count as much as large ones.
 void expect_frequencies(const at::Tensor& got, const std::string& name) {
   const golden::Golden file = golden::load("rope_scaling.txt");
   const at::Tensor& want = file[name + ".frequencies"];

@@ -76,7 +76,7 @@ TEST(ClipGradNorm, AMissingGradientIsNamed) {
   });
 }
 
-// Of a gradient that one rank alone has, also of a parameter whose norm another rank speaks for.
+// An overflow of a gradient that one rank alone has, also where another rank counts the parameter's norm.
 TEST(Overflow, OfAnyRankIsSeenByAll) {
   for (const float value : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     for (const at::ScalarType type : {at::kHalf, at::kBFloat16, at::kFloat}) {

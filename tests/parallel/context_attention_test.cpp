@@ -120,7 +120,7 @@ const Exchange kExchanges[] = {{ContextExchange::kP2p, 2},
                                {ContextExchange::kAllToAllP2p, 8, 4}};
 
 constexpr int64_t kPositions = 48, kSequences = 3;
-// Of one token, of all, ending at borders of parts and in the middle of them.
+// Documents of one token, of all, ending at borders of parts and in the middle of them.
 const DocumentStarts kDocuments = {{0}, {0, 1, 2, 12, 31, 47}, {0, 6, 7, 24, 36}};
 
 void expect_one_rank(const ContextCase& one, const Exchange& exchange, SequenceBalance balance,

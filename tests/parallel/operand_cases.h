@@ -23,7 +23,7 @@ struct OperandCase {
   OperandRounding how;
 };
 
-// Of a matrix [rows, cols] with an even number of columns. `stream` is drawn from where a recipe does.
+// Cases of a matrix [rows, cols] with an even number of columns. `stream` is drawn from where a recipe does.
 inline std::vector<OperandCase> operand_cases(int64_t rows, int64_t cols, const RandomStream& stream) {
   std::vector<OperandCase> cases;
   for (const PrecisionRecipe& recipe : precision_recipes()) {

@@ -17,7 +17,7 @@ constexpr int64_t kTokens = 12;
 const at::ScalarType kDtypes[] = {at::kFloat, at::kDouble, at::kBFloat16};
 
 double tolerance(at::ScalarType dtype) { return dtype == at::kDouble ? 1e-13 : 2e-6; }
-// Of 16-bit logits the loss is exact, the gradient is rounded.
+// The loss of 16-bit logits is exact, their gradient is rounded.
 double grad_tolerance(at::ScalarType dtype) { return dtype == at::kBFloat16 ? 4e-3 : tolerance(dtype); }
 
 void check_cross_entropy(RankContext& context, int64_t vocab, at::ScalarType dtype) {

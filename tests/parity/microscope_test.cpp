@@ -45,7 +45,7 @@ std::string reasons(const ParityResult& result) {
   return all;
 }
 
-// Of what parts a layout can have: sequences, heads, stages, shards, experts.
+// Layouts that together split all that can be split: sequences, heads, stages, shards, experts.
 std::vector<TrainConfig> some_layouts() {
   std::vector<TrainConfig> layouts;
   const auto add = [&](TrainConfig c, const ParallelDims& dims, const auto& change) {

@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-// Of sums of times of about 1, in double.
+// Rounding of sums of times of about 1, in double.
 inline constexpr double kTiny = 1e-9;
 
 // Those of the requests that the kind takes; a refusal names both numbers, which schedules_test.cpp checks.

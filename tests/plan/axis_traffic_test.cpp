@@ -159,7 +159,7 @@ TEST(Experts, ExchangeTopKTokens) {
   EXPECT_EQ(counts.logical_bytes, counts.calls * 4 * 8 * 8) << "eight counts of each of four ranks";
   EXPECT_FALSE(calls.contains({Axis::kEdp, Verb::kAllReduce})) << "edp is 1: nobody else holds these experts";
   const AxisTraffic ep = row(s, Axis::kEp, 2);
-  // Of an all_to_all two of three peers sit on the other node; of the rings around the four (counts, and the norm's 8
+  // In an all_to_all two of three peers sit on the other node; in the rings around the four (counts, and the norm's 8
   // bytes) two edges cross.
   EXPECT_EQ(ep.bytes_across_nodes, 4 * (moved.ring_bytes * 2 / 3) + 2 * (counts.ring_bytes + 12));
 }
@@ -203,7 +203,7 @@ TEST(Experts, TheRoutersLossCountsOverItsGroups) {
   EXPECT_EQ(reduced(Axis::kDp).logical_bytes - dp.logical_bytes, 3 * 4 * 4 * 8);
 }
 
-// Of four experts on two places, two of a token lie on one place in 2 of 6 cases.
+// With four experts on two places, a token's two experts lie on one place in 2 of 6 cases.
 TEST(TokenSpread, IsTheChanceOfAPlace) {
   EXPECT_DOUBLE_EQ(expected_places({.num_experts = 4, .topk = 2}, 2), 2 * (1 - 1.0 / 6));
   EXPECT_DOUBLE_EQ(expected_places({.num_experts = 4, .topk = 1}, 4), 1);

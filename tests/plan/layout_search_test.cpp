@@ -61,7 +61,7 @@ TEST(LayoutCandidates, NeighboursDifferInOneThingAndResolve) {
         << want;
 }
 
-// Of 128 ranks of a stage, ep hold an expert once; the others of its states are shards.
+// ep of a stage's 128 ranks hold an expert once; the others have shards of its states.
 TEST(LayoutCandidates, ExpertsAreHeldByTheirOwnRanks) {
   TrainConfig config = searched(1024, 1024);
   config.model = model_preset("deepseek_v3");
@@ -249,7 +249,7 @@ TEST(LayoutSearch, TheFrontIsWhatNothingBeatsInBoth) {
   EXPECT_FALSE(on_front(rows, rows[4], 100)) << "as small as one that is faster";
 }
 
-// Of every layout that a plan of another one says something of, uneven stages, schedules that mirror or split passes
+// Holds for every layout that a plan of another one bounds, uneven stages, schedules that mirror or split passes
 // and few microbatches among them.
 TEST(LayoutBounds, AreBelowTheStepsThatAreRecorded) {
   for (const int64_t batch : {8, 16}) {

@@ -23,7 +23,7 @@ std::string row_name(const testing::TestParamInfo<Row>& row) {
   return row.param.name;
 }
 
-// Of every rank of a run, what the representative of its stage was recorded with.
+// Every rank of a run made the calls that the representative of its stage was recorded with.
 void expect_calls(const StepRecord& record, const TrainResult& run, const DeviceMesh& mesh) {
   ASSERT_EQ(record.ranks.size(), static_cast<size_t>(mesh.size(Axis::kPp)));
   for (const RankSummary& rank :

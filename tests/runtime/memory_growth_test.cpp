@@ -18,7 +18,7 @@
 namespace ranklab {
 namespace {
 
-// Of this process, without pages of files.
+// Memory of this process, without pages of files.
 int64_t own_kilobytes() { return process_memory_bytes("Anonymous:") / 1024; }
 
 class KilobytesAfter : public Hook {

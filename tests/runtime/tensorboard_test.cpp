@@ -269,7 +269,7 @@ TEST(Tensorboard, ARunHasHistogramsOfEveryParameter) {
   fs::remove_all(directory);
 }
 
-// Of a mixture under a loss scale: what only some runs have is in groups, too.
+// A mixture under a loss scale: what only some runs have is in groups, too.
 TEST(Tensorboard, EveryMetricHasAGroup) {
   StepMetrics m;
   m.wall_mfu = m.mtp_loss = m.moe_max_over_mean = m.loss_scale = 1;

@@ -55,7 +55,7 @@ void take_activation(const nlohmann::json& slice, int64_t width, const std::vect
       for (int64_t h = 0; h < width; ++h) out[{position, first + b, h}] = values[at++];
 }
 
-// Of all ranks; a module's tensors of all microbatches are one.
+// The dumps of all ranks; a module's tensors of all microbatches are one.
 std::map<std::string, Elements> dumped(TrainConfig config, const std::string& folder) {
   fs::remove_all(folder);
   run_sentinels(config, {.output = folder});

@@ -216,7 +216,7 @@ TEST(SentinelFaultTable, HasEverySentinelWithBounds) {
   EXPECT_THAT(with_fault, testing::UnorderedElementsAreArray(with_bounds));
 }
 
-// Of random tokens: generated sentences are so short here that they repeat.
+// On random tokens: generated sentences are so short here that they repeat.
 TEST(CleanRuns, FireNoSentinel) {
   for (const bool experts : {false, true}) {
     for (const int zero : {0, 3}) {

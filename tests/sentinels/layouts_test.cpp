@@ -20,7 +20,7 @@ struct LayoutCase {
 
 void PrintTo(const LayoutCase& one, std::ostream* out) { *out << one.name; }
 
-// Of time and memory layouts tell other things.
+// Time and memory are not the same in every layout.
 bool depends_on_layout(const std::string& tag) {
   for (const char* prefix : {"Time/", "Throughput/", "Perf/", "Memory/", "Health/step_time", "Health/straggler",
                              "Health/memory", "Checkpoint/"})
@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
                                }}),
     [](const auto& one) { return one.param.name; });
 
-// Of known numbers: each in the bin whose limits hold it, the first one's least among them.
+// Each known number is in the bin whose limits hold it, the first bin's least among them.
 TEST(SentinelHistograms, BinsHoldWhatTheirLimitsSay) {
   using H = ValueHistogram;
   EXPECT_EQ(H::limit(H::kMagnitudes), std::ldexp(1.0, -32));

@@ -37,7 +37,7 @@ TEST(SoftwareTerms, HalfOfTheProductsAreRecomputedWhereTorchtitanRecomputesSelec
   adapt_software(again, true);
   adapt_software(megatron, true);
   constexpr auto kProduct = KernelShape::Kind::kProduct;
-  // Of the forward's products, a third of all, those that are recomputed hold between a third and a half of the work.
+  // Recomputed products are between a third and a half of the forward's, which are a third of all.
   EXPECT_GT(factor(again, kProduct) / factor(plain, kProduct), 1 + 1.0 / 9);
   EXPECT_LT(factor(again, kProduct) / factor(plain, kProduct), 1 + 1.0 / 6);
   EXPECT_EQ(megatron.software.kernels, before.kernels) << "it saves every product";

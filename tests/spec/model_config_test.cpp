@@ -206,7 +206,7 @@ TEST(Validate, LongRopeWantsANumberForEachPair) {
 }
 
 TEST(ModelConfigTest, AWindowTakesFlopsAway) {
-  // Of 4 positions 1 + 2 + 2 + 2 keys where the causal half counts 1 + 2 + 3 + 4 as 8.
+  // 4 positions attend to 1 + 2 + 2 + 2 keys where the causal half counts 1 + 2 + 3 + 4 as 8.
   EXPECT_DOUBLE_EQ(attention_span(4, 2), 3);
   EXPECT_DOUBLE_EQ(attention_span(4, 4), 4);
   EXPECT_DOUBLE_EQ(attention_span(4, 0), 4);

@@ -12,7 +12,7 @@ struct Tolerance {
   double first = 0;      // until the first step's update
   double later = first;  // after it
   double loss = later;
-  // Of the gradient's norm: its squares are added in an order of the layout's.
+  // Tolerance of the gradient's norm: each layout adds its squares in an order of its own.
   double norm = std::max(later, 1e-12);
 };
 
@@ -25,7 +25,7 @@ constexpr Tolerance kRounding{.first = 1e-12};
 void expect_same_training(const TrainingRecord& got, const TrainingRecord& want, const Tolerance& tolerance);
 void expect_tensors_near(const StepTensors& got, const StepTensors& want, const Tolerance& tolerance,
                          const std::string& what);
-// Of runs whose arithmetic differs: their curves alone.
+// For runs whose arithmetic differs: compares their curves alone.
 void expect_losses_near(const TrainingRecord& got, const TrainingRecord& want, double tolerance);
 void expect_curves_near(const TrainingRecord& got, const TrainingRecord& want, double loss, double norm);
 

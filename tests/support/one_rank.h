@@ -14,7 +14,7 @@ class OneRankRuns {
  public:
   // `data` null: the settings' own.
   explicit OneRankRuns(std::shared_ptr<DataProvider> data) : data_(std::move(data)) {}
-  // Of the same training as `config`. `model` tells models apart that differ in what is no setting.
+  // The record of one rank training as `config` says. `model` tells models apart that differ in what is no setting.
   const TrainingRecord& of(const TrainConfig& config, const std::string& model = "");
   size_t trained() const { return runs_.size(); }
 

@@ -175,7 +175,7 @@ std::vector<RunFeature> run_features() {
       {"attention dropout",
        {{"no", [](TrainConfig& c) { c.model.attention_dropout = 0; }},
         {"yes", [](TrainConfig& c) { c.model.attention_dropout = 0.2; }}}},
-      // Of half the batch, for one step.
+      // One step has half the batch.
       {"growing batches",
        {{"no", [](TrainConfig& c) { c.rampup_batch_size.clear(); }},
         {"yes",

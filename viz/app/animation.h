@@ -1,5 +1,5 @@
 // Several images of one size as an animated PNG: a PNG to programs that know no animation, which show its first frame.
-// Of each further frame only what changed is written. Source: APNG specification 1.0 (Mozilla, 2008), chunks acTL, fcTL
+// Each further frame writes only what changed. Source: APNG specification 1.0 (Mozilla, 2008), chunks acTL, fcTL
 // and fdAT; part of the PNG specification since its third edition. Cost: two images and the file in memory. Thread
 // rule: one thread.
 #pragma once

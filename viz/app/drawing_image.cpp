@@ -15,7 +15,7 @@ namespace ranklab::viz {
 namespace {
 
 constexpr float kPixelsEach = 2, kLongestSide = 16'384;
-// Of DejaVu Sans: ImGui's size of a font is from its ascent to its descent, an SVG's is an em.
+// DejaVu Sans: ImGui's size of a font is from its ascent to its descent, an SVG's is an em.
 constexpr float kHighPerEm = 1.164F, kAscentPerEm = 0.928F;
 constexpr int kFontFrames = 3;  // glyphs are made in the frame after their first use
 

@@ -15,7 +15,7 @@ struct PagePart {
 };
 std::span<const PagePart> page_parts();    // of stage_page.h
 std::span<const PagePart> report_parts();  // of report/report_page.h and parity/parity_page.h
-// Of either list. Throws kInternal for another name.
+// The text of a name in either list. Throws kInternal for another name.
 std::string_view page_part(std::string_view name);
 
 // The page with a text in the place of each mark, in one pass, so that a mark inside a trace's own text is no mark.

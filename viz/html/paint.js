@@ -12,7 +12,7 @@ function mix(a, b, t) {
   const x = channels(a), y = channels(b);
   return "rgb(" + x.map((c, i) => Math.round(c + (y[i] - c) * t)).join(",") + ")";
 }
-// Of what travels: darker on a light page.
+// The colour of what travels: darker on a light page.
 function flowColor(kind) { return dark.matches ? script.kinds[kind].color : mix(script.kinds[kind].color, "#000000", 0.22); }
 function wordsOn(color) {
   const [r, g, b] = channels(color);

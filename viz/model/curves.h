@@ -23,7 +23,7 @@ struct Curve {
   std::string source;              // "measured", "model"
   std::vector<CurvePoint> points;  // by step
   std::vector<int> bad_steps;      // steps where a value is NaN or infinite, at most 1000 of a file's
-  // Of a file also, whatever was joined: the first and the last value, and how many there were.
+  // The whole file's first and last value, and how many there were, however many points were joined.
   double first_value = 0, last_value = 0;
   int64_t values = 0;
   double skew() const;  // the largest (high - low) / |value|

@@ -104,7 +104,7 @@ void draw_links(ImDrawList& draw, const MeshLayout& mesh, const TilePlaces& plac
   }
 }
 
-// Of a mesh of one axis: a power of 2, at most 8.
+// Columns of a mesh of one axis: a power of 2, at most 8.
 int columns_that_fit(float width) {
   int columns = 8;
   while (columns > 1 && static_cast<float>(columns) * scaled(70) > width) columns /= 2;

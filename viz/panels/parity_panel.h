@@ -52,7 +52,7 @@ class ParityPanel final : public Panel {
   std::optional<size_t> first_wrong_;
   std::optional<ParityPlace> chosen_;
   bool only_wrong_ = false, show_first_ = false;
-  // Of this frame.
+  // Measures of this frame.
   float label_width_ = 0, cell_width_ = 0, line_height_ = 0;
   ImVec2 corner_;
 };

@@ -17,7 +17,7 @@ struct HistogramAxis {
 
   int64_t side() const { return (last - first) / per_column + 1; }  // columns of a sign; zero has one between them
   int64_t columns() const { return 2 * side() + 1; }
-  // Of a bin; those of zero are the middle one.
+  // The column of a bin; zero has the middle one.
   int64_t column(int64_t bin) const {
     const int64_t from_zero = bin - ValueHistogram::kMagnitudes;
     if (from_zero == 0) return side();

@@ -20,7 +20,7 @@ struct ValueHistogram {
   double least = 0, most = 0, elements = 0, sum = 0, squares = 0;
   std::vector<double> counts = {};  // of each bin
 
-  // Of quarters of powers of two from the least on: 0 is 2^-32.
+  // The lower edge of a bin, counted in quarters of powers of two: 0 is 2^-32.
   static double edge(int64_t quarters) {
     return std::ldexp(1.0 + static_cast<double>(quarters % kPerPower) / kPerPower,
                       static_cast<int>(quarters / kPerPower + kLeastPower));

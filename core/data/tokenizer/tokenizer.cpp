@@ -18,7 +18,7 @@
 namespace ranklab {
 namespace {
 
-// Of GPT-2 and Qwen, Llama 3, DeepSeek-V3, others.
+// Ends of a document in GPT-2 and Qwen, Llama 3, DeepSeek-V3, others.
 constexpr std::array kEnds = {"<|endoftext|>", "<|end_of_text|>", "<｜end▁of▁sentence｜>", "</s>", "<eos>"};
 
 std::vector<AddedToken> added_of(const TokenizerSpec& spec, bool normalized) {

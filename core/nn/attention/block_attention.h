@@ -28,7 +28,7 @@ class SoftmaxMerge {
  public:
   SoftmaxMerge(const at::Tensor& q, int64_t value_dim);
   void add(const AttentionBlock& block, const SoftmaxedHeads& result);
-  // Of some sequences; it adds to these results.
+  // A view of some sequences: adding to it adds to these results.
   SoftmaxMerge of_sequences(int64_t first, int64_t count) const;
   // In the type of q.
   SoftmaxedHeads result() const;

@@ -66,7 +66,7 @@ struct UnfusedAttention : CustomFunction<UnfusedAttention> {
     return probabilities(q, k, how);
   }
 
-  // Of the scores before they were scaled: p (dp - sum(dp p)) scale.
+  // The gradient of the scores before they were scaled: p (dp - sum(dp p)) scale.
   static at::Tensor score_grad(const at::Tensor& dp, const at::Tensor& p, double scale) {
     const CostScope cost("masked_softmax_backward", 0.0, 3 * bytes_of_scores(p), dtype_of(p.scalar_type()));
     return (p * (dp - (dp * p).sum(-1, true))).mul_(scale);

@@ -13,7 +13,7 @@ namespace ranklab {
 struct ContextParallel {
   Communicator* comm = nullptr;  // null: every rank has whole sequences; must outlive the modules
   ContextSplit split = {};
-  // Of kAllToAllP2p, else null: neighbours on comm that exchange heads, and the ring of those groups.
+  // For kAllToAllP2p, else null: the neighbours on comm that exchange heads, and the ring of those groups.
   Communicator* heads = nullptr;
   Communicator* ring = nullptr;
   int joined = 1;  // a member of comm stands for so many ranks, whose parts of a sequence it has together

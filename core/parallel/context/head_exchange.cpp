@@ -94,7 +94,7 @@ AttentionShape shape_of_one_rank(const AttentionShape& shape, const ContextParal
   const int n = cp.size();
   if (n == 1) return shape;
   RANKLAB_CHECK(shape.heads % n == 0 && (shape.groups % n == 0 || n % shape.groups == 0), ErrorKind::kInvalidArgument,
-                .where = "context parallelism", .what = "--cp-comm-type a2a shares out heads, which do not divide",
+                .where = "context parallelism", .what = "--cp-comm-type a2a splits heads, which do not divide",
                 .got = std::to_string(shape.heads) + " heads, " + std::to_string(shape.groups) +
                        " key/value heads of a tp rank, --cp " + std::to_string(n),
                 .want = "a multiple of --cp", .fix = "lower --cp, or use --cp-comm-type p2p or all_gather");

@@ -65,7 +65,7 @@ MatrixExchange::Bucket MatrixExchange::plan(const GradBucket& bucket, bool owner
   return out;
 }
 
-// Of the members that have at least half as much of a matrix as any other, the one with the least work so far.
+// A matrix goes to the member with the least work so far, among those that hold at least half of the largest part.
 void MatrixExchange::choose_owners(Bucket& bucket, std::vector<double>& load) const {
   std::vector<std::vector<int64_t>> held(bucket.matrices.size(), std::vector<int64_t>(load.size(), 0));
   for (size_t member = 0; member < bucket.parts.size(); ++member) {
@@ -250,7 +250,7 @@ WorkPtr MatrixExchange::map_shared(const Bucket& bucket, const Pieces& pieces, c
   return group_.all_gather_async(joined(mapped(owned, std::move(locals), map), bucket), rows);
 }
 
-// Of a bucket with owners, in their order: what this member has of each matrix.
+// Takes this member's part of each matrix out of a bucket's results, which are in the order of the owners.
 void MatrixExchange::take_results(const Bucket& bucket, const at::Tensor& results, Pieces& pieces) const {
   int64_t at = 0;
   const auto take = [&](const Parameter* matrix, int64_t elements) {

@@ -200,7 +200,7 @@ Json foundry_row(const Json& from) {
   return row;
 }
 
-// Of a table's row, by the columns that no other table has.
+// Brings a row of any table into one form; tables are told apart by columns that no other has.
 Json common_row(const Json& row) {
   if (!row.is_object() || row.contains("measured")) return row;
   if (row.contains("tflops_formula")) return bloom_row(row);

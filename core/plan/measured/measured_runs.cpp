@@ -64,7 +64,7 @@ double replicas_of(const RowReader& c) {
 }
 double sequences_at_once(const RowReader& c) { return c.number_or("micro_batch", c.number_or("local_batch", 0)); }
 
-// Of a step; a row that says nothing of it has one forward of each replica.
+// Sequences of a step; a row that does not say has one forward of each replica.
 double global_batch_of(const RowReader& c) {
   const double replicas = replicas_of(c), forward = std::max(sequences_at_once(c), 1.0);
   const double said = c.number_or("global_batch", c.number_or("batch_per_dp", 0) * replicas);
@@ -235,7 +235,7 @@ class RowPlan {
     return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
   }
 
-  // Of a rank, where a row says that they are interleaved, and not how many.
+  // Stages of a rank, where a row says that they are interleaved, and not how many.
   bool two_stages(double pp) const { return says_interleaved() && std::fmod(c_.number_or("layers", 0), 2 * pp) == 0; }
 
   std::string schedule(double vpp) const {

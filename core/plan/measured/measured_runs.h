@@ -17,7 +17,7 @@ struct MeasuredFigures {
   std::optional<double> peak_bytes;  // of a GPU
   bool reserved = true;              // with what the allocator holds in reserve
   bool on_device = false;            // with all else on the GPU, too, as nvidia-smi says
-  // Of tensors on a rank of the last pipeline stage: after a step, and at most.
+  // Bytes of tensors on a rank of the last pipeline stage: after a step, and at most.
   std::optional<double> static_bytes, last_stage_peak_bytes;
 };
 

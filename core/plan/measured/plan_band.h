@@ -13,7 +13,7 @@ struct PlanBand {
   double step_low = 1, step_high = 1;
   double memory_low = 1, memory_high = 1;
 
-  // Of a plan's memory on its GPU: the context is the same in every run.
+  // The range for a plan's memory on its GPU, whose context is the same in every run.
   std::pair<double, double> on_device(const FrameworkMemory& memory) const {
     return {memory.context + memory_low * memory.reserved(), memory.context + memory_high * memory.reserved()};
   }

@@ -12,9 +12,9 @@ namespace {
 // formula says.
 constexpr double kEqual = 0.97, kEqualUneven = 0.9;
 
-// Of the (pp - 1) / vpp passes for which a rank of 1F1B waits in the beginning and in the end. ZB-H1 fills them with
-// weight gradients, which are hardly more than half of a backward. Of other schedules nothing is said but that each
-// rank computes its share; their plans say nothing of others, since their ranks may hold stages twice.
+// How much remains of the (pp - 1) / vpp passes that a rank of 1F1B waits at the start and the end. ZB-H1 fills them
+// with weight gradients, which are hardly more than half of a backward. Of other schedules nothing is said but that
+// each rank computes its share; their plans say nothing of others, since their ranks may hold stages twice.
 struct Waiting {
   std::string_view schedule;
   double share;

@@ -48,14 +48,14 @@ Weights weights_of(const ModelConfig& m) {
   return {all - experts, experts};
 }
 
-// Of a parameter of which so many ranks hold replicas or shards.
+// Bytes of state of a parameter that `replicas` ranks replicate or shard.
 double state_bytes(int zero_stage, double replicas) {
   if (zero_stage == 3) return 18.0 / replicas;
   if (zero_stage == 2) return 2 + 16.0 / replicas;
   return zero_stage == 1 ? 6 + 12.0 / replicas : 18;
 }
 
-// Of a token in a layer: what F keeps for its backward with fused norms and flash attention. Of the inputs and outputs
+// Bytes that a layer's F keeps for each token with fused norms and flash attention. Among the inputs and outputs
 // of linear layers in 16 bits some are recomputed or shared, of experts' some are kept twice.
 struct KeptBytes {
   double whole, without_attention;

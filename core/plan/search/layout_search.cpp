@@ -187,7 +187,7 @@ class Search {
     return true;
   }
 
-  // Of the best sizes; where there are fewer, any step is.
+  // The slowest step among the best sizes; where there are fewer, any step is of interest.
   double slowest_of_interest() const {
     std::vector<LayoutChoice> sizes;
     for (const Row& row : rows_) {

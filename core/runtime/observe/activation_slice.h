@@ -14,8 +14,8 @@ struct ActivationSlice {
   int64_t first_sequence = 0, end_sequence = 0;  // of the global batch
 };
 
-// Of an activation with so many positions and sequences (its first two dims), in a microbatch of this rank; nothing for
-// sizes that are none of a rank's tokens.
+// The slice of an activation with these positions and sequences (its first two dims), in a microbatch of this rank;
+// none for sizes that are none of a rank's tokens.
 std::optional<ActivationSlice> activation_slice(const RunPlan& plan, const RankContext& ctx, int64_t step,
                                                 int microbatch, int64_t positions, int64_t sequences);
 

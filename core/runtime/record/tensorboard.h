@@ -32,7 +32,7 @@ struct TensorboardScalar {
 std::string tensorboard_version_record(double wall_time);
 std::string tensorboard_scalar_record(double wall_time, int64_t step, std::span<const TensorboardScalar> scalars);
 
-// Of the bins with elements and those between them, with one empty bin before them: HistogramProto {min 1, max 2, num
+// From the first bin with elements to the last, after one empty bin: HistogramProto {min 1, max 2, num
 // 3, sum 4, sum_squares 5, bucket_limit 6 and bucket 7 packed, all doubles} in field 5 of a value.
 std::string tensorboard_histogram_record(double wall_time, int64_t step, std::span<const ValueHistogram> histograms);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Of a rank's pieces of a tensor. Extremes are of elements that are not zero, as padding is.
+// Counts over a rank's pieces of a tensor. Extremes leave out zeros, which padding is.
 struct Counted {
   std::vector<double> counts = std::vector<double>(ValueHistogram::kBins);
   double least = kInfinity, most = -kInfinity, zeros = 0, sum = 0, squares = 0;

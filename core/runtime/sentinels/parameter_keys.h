@@ -10,7 +10,7 @@
 namespace ranklab {
 
 std::string parameter_key(const Parameter& parameter);
-// Of all ranks' parameters, ascending.
+// The keys of all ranks' parameters, ascending.
 std::vector<std::string> all_parameter_keys(const ParameterRegistry& registry, Communicator& world, c10::Device device);
 // Elements of the whole tensor, without the padding of shards; 0 for an expert, which is never padded and shares its
 // key.

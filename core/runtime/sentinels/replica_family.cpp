@@ -46,7 +46,7 @@ class ReplicaFamily final : public SentinelFamily {
   }
 
  private:
-  // Of dense parameters those that tp splits, and those that each of its ranks has.
+  // Dense parameters that tp splits, dense parameters that every tp rank has whole, and experts.
   enum Kind : size_t { kSplit, kWhole, kExpert, kKinds };
   bool shards() const { return context_.plan.zero().parameters; }
 

@@ -20,7 +20,7 @@ class TextCodec {
   int64_t vocab_size() const;
   // The tokenizer.json that goes with the weights; "" for bytes.
   std::string tokenizer_json() const { return tokenizer_ ? tokenizer_->json() : ""; }
-  // Of a text to go on from: with the tokens that the tokenizer puts before a text, without those behind it.
+  // Tokens of a text to continue: with the tokens that the tokenizer puts before a text, without those behind it.
   std::vector<int64_t> prompt(const std::string& text);
   // For a terminal: what is no character, or controls it, is replaced. Tokens that the tokenizer does not know, as of a
   // vocabulary that was padded, too.
@@ -31,7 +31,7 @@ class TextCodec {
   std::optional<Tokenizer> tokenizer_;
 };
 
-// Of bytes if a model knows just those, of the tokenizer if there is one; else null.
+// A codec of bytes if the vocabulary is bytes, of the tokenizer if there is one; else null.
 std::shared_ptr<TextCodec> make_text_codec(std::optional<Tokenizer> tokenizer, int64_t vocab_size);
 
 }  // namespace ranklab

@@ -51,7 +51,7 @@ class TwoRanks {
   std::vector<std::thread> threads_;
 };
 
-// Of a rank that has recorded nothing, and of one that waits for it.
+// A rank that has recorded nothing, and one that waits for it.
 TEST(Growing, WhatRanksDoNowGrowsUntilTheRunsTime) {
   TraceStore store;
   RankTrace first;

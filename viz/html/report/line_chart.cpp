@@ -20,7 +20,7 @@ constexpr double kLargest = 1e300;  // their differences are numbers, too
 
 bool can_be_drawn(double value) { return std::abs(value) < kLargest; }  // false for NaN
 
-// Of an axis whose marks are `step` apart, so that neighbouring marks differ.
+// The text of an axis' mark: precise enough that marks `step` apart differ.
 std::string mark_text(double value, double step) {
   const double size = std::max(std::abs(value), step);
   if (size >= 1e6 || size < 1e-3) return strprintf("%.3g", value);

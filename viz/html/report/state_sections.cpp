@@ -72,7 +72,7 @@ struct SampledTensor {
   const TensorSample* sample = nullptr;
 };
 
-// Of the last sampled step, the noisiest first.
+// The tensors of the last sampled step, the noisiest first.
 std::vector<SampledTensor> sampled(const PrecisionTable& precision) {
   std::vector<SampledTensor> out;
   const int step = precision.steps.empty() ? -1 : precision.steps.back();
@@ -125,14 +125,14 @@ std::string zero_section(Runs runs) {
       return absent("The trace has no buckets of gradients: one data-parallel rank reduces none (--dp).");
     const bool sharded =
         std::any_of(zero.rows.begin(), zero.rows.end(), [](const ZeroBucketRow& row) { return row.shards > 1; });
-    std::string out = paragraph(
-        zero.stage == 0 || !sharded
-            ? "Stage " + std::to_string(zero.stage) +
-                  ": every data-parallel rank holds all of what it updates. --zero-stage 1, 2 or 3 shares it out."
-            : strprintf("Stage %d: data-parallel ranks share out %s.", zero.stage,
-                        zero.stage == 1   ? "the optimizer's states"
-                        : zero.stage == 2 ? "the optimizer's states and the gradients"
-                                          : "the optimizer's states, the gradients and the parameters"));
+    std::string out =
+        paragraph(zero.stage == 0 || !sharded
+                      ? "Stage " + std::to_string(zero.stage) +
+                            ": every data-parallel rank holds all of what it updates. --zero-stage 1, 2 or 3 shards it."
+                      : strprintf("Stage %d: data-parallel ranks shard %s.", zero.stage,
+                                  zero.stage == 1   ? "the optimizer's states"
+                                  : zero.stage == 2 ? "the optimizer's states and the gradients"
+                                                    : "the optimizer's states, the gradients and the parameters"));
     if (zero.stage > 0 && sharded)
       out += figure(zero_svg(zero, facts.mesh, {true, letter + "z", "which part of each bucket a rank updates"}),
                     "Which part of a bucket each rank updates: 2/8 is the second of eight.");

@@ -33,7 +33,7 @@ std::optional<Insight> attention_balance(const InsightInput& in) {
       "attention is uneven: rank %d attends to %.1f times the mean of %zu context-parallel ranks, which wait for it",
       in.store.rank(group->members[worst->fullest()]).global_rank, worst->imbalance(), worst->tiles.size());
   const bool contiguous = !worst->striped && static_cast<size_t>(worst->chunks) == worst->tiles.size();
-  out.advice = contiguous ? "try --cp-balance zigzag" : "try --cp-comm-type a2a, which shares out heads";
+  out.advice = contiguous ? "try --cp-balance zigzag" : "try --cp-comm-type a2a, which splits heads";
   out.event = worst->tiles[worst->fullest()].front().event;
   return out;
 }

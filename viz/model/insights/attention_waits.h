@@ -4,7 +4,7 @@
 
 namespace ranklab::viz {
 
-// Of a peer that is late, not of the transfer.
+// Whether the rank waits because a peer is late, not for the transfer.
 inline bool waits_for_attention(const InsightInput& in, size_t rank, const IdleInterval& idle) {
   if (idle.event == kNoEvent || (idle.cause != BubbleCause::kDependency && idle.cause != BubbleCause::kStraggler))
     return false;

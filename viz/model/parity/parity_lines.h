@@ -17,7 +17,7 @@ struct ParityLine {
 
 std::vector<ParityLine> parity_lines(const ParityMap& map);
 std::string phase_text(const ParityRow& row);  // "step 0, forward"
-// Of a layer: "layers.1: 5 of 8 tensors wrong"; without a name "32 right tensors".
+// A line on a layer: "layers.1: 5 of 8 tensors wrong"; without a name "32 right tensors".
 std::string summary_text(const ParityMap& map, size_t begin, size_t end, const std::string& name = "");
 
 }  // namespace ranklab::viz

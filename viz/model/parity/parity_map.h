@@ -58,9 +58,9 @@ struct ParityUnit {
 std::vector<ParityUnit> parity_units(const ParityMap& map);
 bool same_phase(const ParityRow& one, const ParityRow& other);
 
-// Of several rows, what is furthest from the reference on each rank: the row, whose cell it is.
+// For each rank, which of several rows is furthest from the reference.
 std::vector<std::optional<size_t>> furthest_rows(const ParityMap& map, size_t begin, size_t end);
-// Of those the one that is furthest of all; none: no rank has a part of any.
+// The furthest of these over all ranks; none: no rank has a part of any.
 struct ParityPlace {
   size_t row = 0, rank = 0;
 };

@@ -16,7 +16,7 @@
 
 namespace ranklab::viz {
 
-// Of the trace's step that is shown; memory, experts and precision of all traced steps.
+// Facts of the step that is shown; memory, experts and precision are those of all traced steps.
 struct StepFacts {
   Window window;
   BubbleReport bubbles;
@@ -45,7 +45,7 @@ struct RunFacts {
 };
 
 RunFacts run_facts(const std::string& path);
-// Of several steps the second one: the first also warms up. Without steps the whole trace.
+// The second step, if there are several: the first also warms up. Without steps the whole trace.
 Window shown_window(const TraceStore& store);
 std::string glance_text(const GlanceNumber& number);  // "0.41 ms"; "-" where the run does not say
 

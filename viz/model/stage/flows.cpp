@@ -13,7 +13,7 @@
 namespace ranklab::viz {
 namespace {
 
-// Of one call: a picture with more lines shows none of them. Of more the largest are kept.
+// Pairs shown of one call: a picture with more lines shows none of them. The largest are kept.
 constexpr size_t kMostPairs = 256;
 
 class FlowFiller {

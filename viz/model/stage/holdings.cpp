@@ -11,7 +11,7 @@ constexpr size_t kMostSamples = 2000;
 // The limit of a device is the top of a bar if the fullest room reaches this part of it; else nothing would be seen.
 constexpr double kNearLimit = 0.2;
 
-// Of each group of neighbours the one with the most bytes.
+// Keeps the sample with the most bytes from each group of neighbours.
 void thin(std::vector<MemorySample>& samples) {
   if (samples.size() <= kMostSamples) return;
   const size_t group = (samples.size() + kMostSamples - 1) / kMostSamples;
@@ -40,7 +40,7 @@ void fill_holdings(const TraceStore& store, StageScript& script) {
   script.memory_top_bytes = peak >= limit * kNearLimit && limit >= peak ? limit : peak;
   if (script.window.step < 0 && store.steps().empty()) return;
   const ZeroTable zero = zero_table(store, script.window.step);
-  // Of another step it would be a different picture.
+  // Shards of another step would be a different picture.
   if (script.window.step < 0 || zero.step == script.window.step) script.zero = zero;
 }
 

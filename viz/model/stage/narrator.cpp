@@ -80,7 +80,7 @@ class Narrator {
         wait.range.length_ns());
   }
 
-  // Of a message both ends; of a collective its members, with others that make the same call at that moment.
+  // Names both ends of a message, or a collective's members, with others that make the same call at that moment.
   void travels(const StageFlow& flow) {
     const std::vector<StagePair>& pairs = script_.pair_sets[flow.pairs];
     const StageFlowKind& kind = script_.kinds[flow.kind];

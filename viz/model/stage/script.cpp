@@ -102,7 +102,7 @@ int sights(const StageScript& script, int64_t time_ns, std::vector<uint32_t>& fl
                   row.parameters_at(room.rank_index, time_ns, script.zero.stage) == HeldParameters::kGathered;
   }
   flows_at(script, time_ns, 0, flows);
-  // Of one way a message, of many an exchange.
+  // One way is a message, many are an exchange.
   for (const uint32_t flow : flows)
     travels = std::max(travels, 2 + 2 * static_cast<int>(script.pair_sets[script.flows[flow].pairs].size() > 16) +
                                     static_cast<int>(script.flows[flow].microbatch >= 0 ||

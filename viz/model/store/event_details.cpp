@@ -114,7 +114,7 @@ class Details {
     add(key, text, source);
   }
 
-  // Of the modules of an action, where they were recorded: the next depth of its row has the outermost ones.
+  // FLOPs of an action's modules, where they were recorded: the next depth of its row has the outermost ones.
   double flops_inside() const {
     const std::optional<EventPlace> place = store_.place_of(ref_);
     if (!place) return 0;
@@ -130,7 +130,7 @@ class Details {
     return flops;
   }
 
-  // Of an action, a module or a kernel.
+  // The work of an action, a module or a kernel.
   void work(double flops) {
     const int64_t ns = event_.virtual_end_ns - event_.virtual_begin_ns;
     if (flops > 0) {

@@ -56,11 +56,11 @@ std::string_view name(Paint paint);     // "forward", "all_reduce": for legends
 std::string block_text(const Event& event, std::string_view event_name, bool with_stage);
 
 Rgba axis_colour(Axis axis);
-// Of what travels: the axis' colour, or for a purpose one of its own; what comes back is the paler of a pair.
+// Colour of what travels: the axis' colour, or a purpose's own; what comes back is the paler of a pair.
 Rgba flow_colour(Axis axis, Purpose purpose);
-// Of ranks beside each other in one picture, by their place there: eight, then from the beginning.
+// Colours of ranks beside each other in one picture, by their place there: eight, then from the beginning.
 Rgba rank_colour(size_t place);
-// Of a number format by its bits: the fewer the warmer. Numbers that are no floats are grey.
+// Colour of a number format by its bits: the fewer the warmer. Numbers that are no floats are grey.
 Rgba precision_colour(int bits);
 int float_bits(DType dtype);  // 0: no float
 

@@ -93,7 +93,7 @@ class Plot {
     return std::fabs(x - other_x) < 30 && std::fabs(y - other_y) < 14;
   }
 
-  // Of a sweep where there is room: its points crowd where they stop to gain. Of the others above and below.
+  // A sweep's points are named where there is room: they crowd where they stop gaining. Others above and below.
   void names() {
     double last_x = -1e9, last_y = -1e9, beside = -5;
     for (const RooflinePicture::Point& point : p_.points) {

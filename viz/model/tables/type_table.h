@@ -16,7 +16,7 @@ struct TypeRow {
   int64_t count = 0, logical_bytes = 0;
 };
 
-// Of the same operation the most frequent first; empty: no types were followed.
+// The most frequent first within an operation; empty: no types were followed.
 std::vector<TypeRow> type_table(const TraceStore& store, const Window& window);
 std::string type_text(const std::vector<TypeRow>& rows);  // "" without rows
 

@@ -187,7 +187,7 @@ bool Workspace::poll_live() {
   return !more.empty();
 }
 
-// Of a trace that grew: where its end was in view it stays there, and the whole trace stays whole.
+// After the trace grew: an end that was in view stays in view, and a view of the whole trace stays whole.
 void Workspace::keep_end_in_view(TimeRange before) {
   const TimeRange now = store_->range();
   const auto old_end = static_cast<double>(before.end_ns), new_end = static_cast<double>(now.end_ns);

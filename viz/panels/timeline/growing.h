@@ -16,7 +16,7 @@ struct GrowingBlock {
   std::string words;  // "waits for r4", "parked at F mb 3"
 };
 
-// Of the ranks that have not ended, in virtual time; none in wall time.
+// Blocks of the ranks that have not ended, in virtual time; none in wall time.
 std::vector<GrowingBlock> growing_blocks(const TraceStore& store, const StepperState& state);
 
 }  // namespace ranklab::viz
