@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Which folder may include which: each file's includes are held to its folder's row, and rows name folders above them.
+Within a folder, no two rooms (folders beside each other) include each other, and none is crowded.
 
     tests/folder_arrows.py [ROOT]
 
@@ -43,6 +44,9 @@ MAY_INCLUDE = {
 }
 # Programs may include all of these, and what their row says; no folder includes a program.
 PROGRAMS = {"lessons": "", "examples": "", "cli": "lessons"}
+MOST_FILES = 45  # in a room: a reader should see at a glance what is there
+SOURCES = (".h", ".cpp", ".cu", ".cuh")
+INCLUDE = re.compile(r'\s*#\s*include "((?:core|backends|viz|cli|lessons|examples|tests)/[^"]+)"')
 
 
 def folder_of(path):
@@ -59,10 +63,10 @@ def breaches(root):
     for source in sorted(root.glob("*/**/*")):
         path = source.relative_to(root).as_posix()
         here = folder_of(path)
-        if source.suffix not in (".h", ".cpp", ".cu", ".cuh") or here is None:
+        if source.suffix not in SOURCES or here is None:
             continue
         for number, line in enumerate(source.read_text().splitlines(), 1):
-            found = re.match(r'\s*#\s*include "((?:core|backends|viz|cli|lessons|examples|tests)/[^"]+)"', line)
+            found = INCLUDE.match(line)
             if not found:
                 continue
             there = folder_of(found[1]) or found[1].split("/")[0]
@@ -84,9 +88,31 @@ def breaches(root):
                 yield f"tests/folder_arrows.py: no file of {here} includes {there}: take it out of the row"
 
 
+def room_breaches(root):
+    """Rooms of one folder that include each other, and rooms with too many files."""
+    arrows, files = {}, collections.Counter()
+    for source in sorted(root.glob("*/**/*")):
+        path = source.relative_to(root)
+        if source.suffix not in SOURCES or folder_of(path.as_posix()) is None:
+            continue
+        here = path.parent
+        files[here] += 1
+        for line in source.read_text().splitlines():
+            found = INCLUDE.match(line)
+            there = pathlib.PurePath(found[1]).parent if found else here
+            if there != here and there.parent == here.parent and len(there.parts) > 2:
+                arrows.setdefault((here, there), f"{path} includes {found[1]}")
+    for (here, there), line in arrows.items():
+        if (there, here) in arrows and here < there:
+            yield f"{here} and {there} include each other: {line}; {arrows[there, here]}"
+    for room, count in files.items():
+        if count > MOST_FILES:
+            yield f"{room}: {count} files, want at most {MOST_FILES}: give those that belong together a room"
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
-    found = list(breaches(root))
+    found = [*breaches(root), *room_breaches(root)]
     for breach in found:
         print(breach)
     if not found:

@@ -24,7 +24,7 @@ double logits(const RunPlan& plan) {
          static_cast<double>((m.vocab_size + dims.tp - 1) / dims.tp);
 }
 
-// Attention's scores of a microbatch in a layer, on a rank; 0 where they are never in memory or computed again.
+// Attention's scores of a microbatch in a layer, on a rank; 0 where they are never in memory, or recomputed.
 double scores(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   if (c.attention_backend != "unfused" || c.recompute_granularity != "none") return 0;
