@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/model/output_head.h"
-#include "core/parallel/vocab_embedding.h"
+#include "core/parallel/tensor/vocab_embedding.h"
 #include "core/runtime/provide.h"
 #include "core/sim/aten.h"
 #include "core/spec/layer_specs.h"

@@ -25,7 +25,7 @@
 #include "core/nn/norm.h"
 #include "core/optim/grad_clip.h"
 #include "core/optim/optimizer.h"
-#include "core/parallel/vocab_cross_entropy.h"
+#include "core/parallel/tensor/vocab_cross_entropy.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {

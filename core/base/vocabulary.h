@@ -9,8 +9,9 @@ namespace ranklab {
 // Mesh axes. kDpCp is the product axis over which dense gradients are reduced; it is used where cp is larger than one,
 // dp elsewhere. Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). HSDP splits
 // those ranks once more: dp-shard groups neighbours that shard all states, dp-replica the ranks at the same position of
-// those groups. kKv: neighbours on tp whose query heads read the same key/value head (core/parallel/shared_heads.h).
-// kCpHeads and kCpRing split cp once more: neighbours that exchange heads for positions, and the ring of those groups.
+// those groups. kKv: neighbours on tp whose query heads read the same key/value head
+// (core/parallel/tensor/shared_heads.h). kCpHeads and kCpRing split cp once more: neighbours that exchange heads for
+// positions, and the ring of those groups.
 enum class Axis : uint8_t {
   kWorld,
   kTp,

@@ -10,8 +10,8 @@
 #include "core/nn/attention/decode_attention.h"
 #include "core/nn/head_norm.h"
 #include "core/parallel/context/head_exchange.h"
-#include "core/parallel/projection_norm.h"
-#include "core/parallel/shared_heads.h"
+#include "core/parallel/tensor/projection_norm.h"
+#include "core/parallel/tensor/shared_heads.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {

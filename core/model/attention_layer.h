@@ -11,7 +11,7 @@
 #include "core/nn/norm.h"
 #include "core/nn/rope.h"
 #include "core/parallel/context/context_parallel.h"
-#include "core/parallel/linear.h"
+#include "core/parallel/tensor/linear.h"
 #include "core/spec/model_config.h"
 
 namespace ranklab {

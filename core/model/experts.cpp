@@ -5,7 +5,7 @@
 #include "core/nn/activation.h"
 #include "core/parallel/expert/expert_mlp.h"
 #include "core/parallel/expert/grouped_linear.h"
-#include "core/parallel/quantizer_book.h"
+#include "core/parallel/quantized/quantizer_book.h"
 
 namespace ranklab {
 namespace {

@@ -7,9 +7,9 @@
 #include "core/nn/attention/decode_attention.h"
 #include "core/nn/attention/latent_attention.h"
 #include "core/nn/yarn.h"
-#include "core/parallel/collectives.h"
 #include "core/parallel/context/head_exchange.h"
-#include "core/parallel/replicated_linear.h"
+#include "core/parallel/tensor/collectives.h"
+#include "core/parallel/tensor/replicated_linear.h"
 #include "core/sim/aten.h"
 #include "core/spec/layer_specs.h"
 

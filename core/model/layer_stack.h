@@ -17,7 +17,7 @@
 #include "core/model/residual_stream.h"
 #include "core/nn/attention/attention_cache.h"
 #include "core/parallel/context/context_parallel.h"
-#include "core/parallel/quantizer_book.h"
+#include "core/parallel/quantized/quantizer_book.h"
 #include "core/parallel/tensor_parallel.h"
 #include "core/spec/context_exchange.h"
 #include "core/spec/recompute_policy.h"

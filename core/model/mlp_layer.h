@@ -8,7 +8,7 @@
 
 #include "core/model/forward_context.h"
 #include "core/nn/norm.h"
-#include "core/parallel/linear.h"
+#include "core/parallel/tensor/linear.h"
 #include "core/spec/layer_specs.h"
 
 namespace ranklab {

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/model/recompute.h"
 #include "core/nn/custom_function.h"
-#include "core/parallel/vocab_cross_entropy.h"
+#include "core/parallel/tensor/vocab_cross_entropy.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 

@@ -12,8 +12,8 @@
 
 #include "core/model/block.h"
 #include "core/model/output_head.h"
-#include "core/parallel/replicated_linear.h"
-#include "core/parallel/vocab_embedding.h"
+#include "core/parallel/tensor/replicated_linear.h"
+#include "core/parallel/tensor/vocab_embedding.h"
 
 namespace ranklab {
 

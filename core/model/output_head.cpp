@@ -3,8 +3,8 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/nn/activation.h"
-#include "core/parallel/quantizer_book.h"
-#include "core/parallel/vocab_cross_entropy.h"
+#include "core/parallel/quantized/quantizer_book.h"
+#include "core/parallel/tensor/vocab_cross_entropy.h"
 #include "core/sim/aten.h"
 #include "core/spec/layer_specs.h"
 

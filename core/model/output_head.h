@@ -7,7 +7,7 @@
 
 #include "core/model/forward_context.h"
 #include "core/nn/norm.h"
-#include "core/parallel/linear.h"
+#include "core/parallel/tensor/linear.h"
 #include "core/spec/model_config.h"
 
 namespace ranklab {

@@ -18,7 +18,7 @@
 #include "core/model/output_head.h"
 #include "core/model/token_check.h"
 #include "core/parallel/context/context_attention.h"
-#include "core/parallel/vocab_embedding.h"
+#include "core/parallel/tensor/vocab_embedding.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/spec/layer_specs.h"

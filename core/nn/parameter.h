@@ -56,7 +56,7 @@ struct Parameter {
   std::optional<InitialValues> unmade = {};
 };
 
-class QuantizerBook;  // core/parallel/quantizer_book.h
+class QuantizerBook;  // core/parallel/quantized/quantizer_book.h
 
 class ParameterRegistry {
  public:

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/parallel/vocab_cross_entropy.h"
+#include "core/parallel/tensor/vocab_cross_entropy.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 

@@ -13,7 +13,7 @@
 #include "core/nn/scalar_type.h"
 #include "core/optim/grad_clip.h"
 #include "core/parallel/data/grad_reducer.h"
-#include "core/parallel/shared_grads.h"
+#include "core/parallel/tensor/shared_grads.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/rank_matrices.h"

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "backends/cuda/cuda_backend.h"
-#include "core/parallel/device_operand.h"
-#include "core/parallel/quantizer_book.h"
+#include "core/parallel/quantized/device_operand.h"
+#include "core/parallel/quantized/quantizer_book.h"
 #include "core/sim/aten.h"
 #include "tests/parallel/operand_cases.h"
 #include "tests/parallel/run_ranks.h"

@@ -4,7 +4,7 @@
 #include "core/nn/kernels/kernel_path.h"
 #include "core/optim/grad_clip.h"
 #include "core/optim/optimizer.h"
-#include "core/parallel/vocab_cross_entropy.h"
+#include "core/parallel/tensor/vocab_cross_entropy.h"
 #include "tests/cuda/device_kernels_cases.h"
 #include "tests/parallel/run_ranks.h"
 

@@ -1,5 +1,5 @@
 // The backward of each collective must be its adjoint: sum over ranks of <A x, y> = sum over ranks of <x, A^T y>.
-#include "core/parallel/collectives.h"
+#include "core/parallel/tensor/collectives.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>

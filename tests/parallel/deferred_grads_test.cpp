@@ -9,8 +9,8 @@
 
 #include "core/nn/activation.h"
 #include "core/parallel/deferred_grads.h"
-#include "core/parallel/linear.h"
-#include "core/parallel/replicated_linear.h"
+#include "core/parallel/tensor/linear.h"
+#include "core/parallel/tensor/replicated_linear.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"

@@ -1,13 +1,13 @@
 // Operands rounded by the steps of a GPU are those of the CPU bit for bit, alone and on several ranks; products of
 // codes are those of the numbers read back; which products are made of codes is a table.
-#include "core/parallel/device_operand.h"
+#include "core/parallel/quantized/device_operand.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "core/parallel/hadamard_transform.h"
-#include "core/parallel/scaled_product.h"
+#include "core/parallel/quantized/hadamard_transform.h"
+#include "core/parallel/quantized/scaled_product.h"
 #include "core/sim/aten.h"
 #include "tests/cuda/host_rounding.h"
 #include "tests/parallel/operand_cases.h"

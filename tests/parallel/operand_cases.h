@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
 #include "core/precision/recipe.h"
 #include "core/sim/aten.h"
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "core/parallel/collectives.h"
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
+#include "core/parallel/tensor/collectives.h"
 #include "core/precision/recipe.h"
 #include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"

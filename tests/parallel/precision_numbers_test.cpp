@@ -1,5 +1,5 @@
 // What a trace says of a rounded tensor, counted by hand.
-#include "core/parallel/precision_numbers.h"
+#include "core/parallel/quantized/precision_numbers.h"
 
 #include <gtest/gtest.h>
 

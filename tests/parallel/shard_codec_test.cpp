@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/parallel/data/shard_codec.h"
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
 #include "core/precision/recipe.h"
 #include "core/sim/aten.h"
 #include "tests/parallel/run_ranks.h"

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "core/parallel/vocab_cross_entropy.h"
-#include "core/parallel/vocab_embedding.h"
+#include "core/parallel/tensor/vocab_cross_entropy.h"
+#include "core/parallel/tensor/vocab_embedding.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 #include "tests/parallel/run_ranks.h"

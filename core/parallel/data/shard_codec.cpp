@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/nn/kernels/kernel_path.h"
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
 #include "core/precision/rounding_grid.h"
 #include "core/precision/scaled_matrix.h"
 #include "core/sim/aten.h"

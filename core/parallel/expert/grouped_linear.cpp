@@ -6,7 +6,7 @@
 #include "core/nn/gemm.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/expert/product_cost.h"
-#include "core/parallel/linear_quantizer.h"
+#include "core/parallel/quantized/linear_quantizer.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"

@@ -4,7 +4,7 @@
 
 #include "core/nn/custom_function.h"
 #include "core/nn/kernels/kernel_path.h"
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
 #include "core/precision/scaled_matrix.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"

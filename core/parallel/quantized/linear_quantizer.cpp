@@ -1,4 +1,4 @@
-#include "core/parallel/linear_quantizer.h"
+#include "core/parallel/quantized/linear_quantizer.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,11 +7,11 @@
 #include "core/base/numbers/philox.h"
 #include "core/nn/gemm.h"
 #include "core/nn/scalar_type.h"
-#include "core/parallel/device_operand.h"
-#include "core/parallel/hadamard_transform.h"
-#include "core/parallel/hopper_product.h"
-#include "core/parallel/quantizer_book.h"
-#include "core/parallel/scaled_product.h"
+#include "core/parallel/quantized/device_operand.h"
+#include "core/parallel/quantized/hadamard_transform.h"
+#include "core/parallel/quantized/hopper_product.h"
+#include "core/parallel/quantized/quantizer_book.h"
+#include "core/parallel/quantized/scaled_product.h"
 #include "core/precision/device_rounding.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"

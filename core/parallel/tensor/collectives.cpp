@@ -1,4 +1,4 @@
-#include "core/parallel/collectives.h"
+#include "core/parallel/tensor/collectives.h"
 
 #include "core/base/error.h"
 #include "core/base/text.h"

@@ -1,11 +1,11 @@
-#include "core/parallel/vocab_embedding.h"
+#include "core/parallel/tensor/vocab_embedding.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "core/base/injected_bug.h"
 #include "core/nn/custom_function.h"
-#include "core/parallel/collectives.h"
+#include "core/parallel/tensor/collectives.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"

@@ -1,4 +1,4 @@
-#include "core/parallel/linear.h"
+#include "core/parallel/tensor/linear.h"
 
 #include <functional>
 
@@ -7,8 +7,8 @@
 #include "core/nn/custom_function.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/recomputable_output.h"
-#include "core/parallel/linear_products.h"
-#include "core/parallel/quantizer_book.h"
+#include "core/parallel/quantized/quantizer_book.h"
+#include "core/parallel/tensor/linear_products.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 

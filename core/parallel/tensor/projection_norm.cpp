@@ -1,4 +1,4 @@
-#include "core/parallel/projection_norm.h"
+#include "core/parallel/tensor/projection_norm.h"
 
 #include "core/nn/custom_function.h"
 #include "core/nn/kernels/kernel_path.h"

@@ -1,8 +1,8 @@
-#include "core/parallel/replicated_linear.h"
+#include "core/parallel/tensor/replicated_linear.h"
 
 #include "core/nn/custom_function.h"
-#include "core/parallel/linear_products.h"
-#include "core/parallel/quantizer_book.h"
+#include "core/parallel/quantized/quantizer_book.h"
+#include "core/parallel/tensor/linear_products.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {

@@ -1,4 +1,4 @@
-#include "core/parallel/shared_grads.h"
+#include "core/parallel/tensor/shared_grads.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "core/parallel/precision_numbers.h"
+#include "core/parallel/quantized/precision_numbers.h"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
-#include "core/parallel/scaled_product.h"
+#include "core/parallel/quantized/scaled_product.h"
 
 #include "core/nn/gemm.h"
-#include "core/parallel/device_operand.h"
+#include "core/parallel/quantized/device_operand.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {

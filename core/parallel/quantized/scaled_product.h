@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
 
 namespace ranklab {
 

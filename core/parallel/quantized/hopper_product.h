@@ -3,7 +3,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
 
 namespace ranklab {
 

@@ -14,7 +14,7 @@
 
 #include "core/comm/rank_context.h"
 #include "core/nn/parameter.h"
-#include "core/parallel/linear_quantizer.h"
+#include "core/parallel/quantized/linear_quantizer.h"
 #include "core/precision/hadamard.h"
 #include "core/precision/precision_policy.h"
 

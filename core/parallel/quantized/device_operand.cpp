@@ -1,4 +1,4 @@
-#include "core/parallel/device_operand.h"
+#include "core/parallel/quantized/device_operand.h"
 
 #include <span>
 #include <string_view>

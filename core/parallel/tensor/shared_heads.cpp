@@ -1,4 +1,4 @@
-#include "core/parallel/shared_heads.h"
+#include "core/parallel/tensor/shared_heads.h"
 
 #include "core/base/injected_bug.h"
 #include "core/nn/custom_function.h"

@@ -7,8 +7,8 @@
 #include <functional>
 
 #include "core/parallel/deferred_grads.h"
-#include "core/parallel/linear.h"
-#include "core/parallel/linear_quantizer.h"
+#include "core/parallel/quantized/linear_quantizer.h"
+#include "core/parallel/tensor/linear.h"
 
 namespace ranklab {
 

@@ -5,7 +5,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
 #include "core/precision/device_rounding.h"
 
 namespace ranklab {

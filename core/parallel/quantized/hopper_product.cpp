@@ -1,4 +1,4 @@
-#include "core/parallel/hopper_product.h"
+#include "core/parallel/quantized/hopper_product.h"
 
 #include <algorithm>
 #include <vector>

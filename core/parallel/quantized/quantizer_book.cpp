@@ -1,10 +1,10 @@
-#include "core/parallel/quantizer_book.h"
+#include "core/parallel/quantized/quantizer_book.h"
 
 #include <algorithm>
 #include <set>
 
 #include "core/comm/event_now.h"
-#include "core/parallel/precision_numbers.h"
+#include "core/parallel/quantized/precision_numbers.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"

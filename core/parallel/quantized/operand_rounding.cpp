@@ -1,4 +1,4 @@
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "core/base/error.h"
-#include "core/parallel/device_operand.h"
+#include "core/parallel/quantized/device_operand.h"
 #include "core/precision/device_rounding.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
 
 namespace ranklab {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/parallel/operand_rounding.h"
+#include "core/parallel/quantized/operand_rounding.h"
 #include "core/parallel/tensor_parallel.h"
 #include "core/parallel/token_context.h"
 #include "core/precision/precision_policy.h"

@@ -1,4 +1,4 @@
-#include "core/parallel/hadamard_transform.h"
+#include "core/parallel/quantized/hadamard_transform.h"
 
 #include "core/sim/aten.h"
 

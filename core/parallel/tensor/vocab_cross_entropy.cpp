@@ -1,4 +1,4 @@
-#include "core/parallel/vocab_cross_entropy.h"
+#include "core/parallel/tensor/vocab_cross_entropy.h"
 
 #include <algorithm>
 #include <limits>

@@ -8,7 +8,7 @@
 
 #include "core/nn/norm.h"
 #include "core/nn/parameter.h"
-#include "core/parallel/linear.h"
+#include "core/parallel/tensor/linear.h"
 #include "core/parallel/tensor_parallel.h"
 
 namespace ranklab {

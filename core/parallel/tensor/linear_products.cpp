@@ -1,4 +1,4 @@
-#include "core/parallel/linear_products.h"
+#include "core/parallel/tensor/linear_products.h"
 
 #include <utility>
 
