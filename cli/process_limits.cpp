@@ -1,11 +1,13 @@
 #include "cli/process_limits.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -71,6 +73,13 @@ void refuse_small_address_space(int, char**, char**) {
   ::_exit(3);
 }
 
+// A standard stream that whoever started us had closed: the next file opened would take its place, and get what is
+// printed. Read-only, so that printing fails as on a closed one.
+void hold_standard_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
+    if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) static_cast<void>(::open("/dev/null", O_RDONLY));
+}
+
 }  // namespace
 
 // NOLINTNEXTLINE: the loader finds it by its section
@@ -78,6 +87,7 @@ __attribute__((section(".preinit_array"), used)) void (*const kBeforeLibraries)(
                                                                                 char**) = refuse_small_address_space;
 
 void meet_process_limits() {
+  hold_standard_streams();
   std::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(leave_by_name);
   pthread_attr_t attributes;

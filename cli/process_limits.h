@@ -7,7 +7,8 @@ namespace ranklab {
 // Call first in main(). Threads get stacks of 8 MiB whatever `ulimit -s` is; exceeding `ulimit -f` makes a write fail
 // instead of raising SIGXFSZ; an uncaught exception ends with an error and exit code 3 or 1. (Too little address space,
 // `ulimit -v`, is refused before that, since LibTorch would abort while it is loaded.) Throws kEnvironment when the
-// stack cannot be made large enough.
+// stack cannot be made large enough. Standard streams that were closed get /dev/null, so that no file takes their
+// place.
 void meet_process_limits();
 
 }  // namespace ranklab

@@ -16,6 +16,8 @@
 #include "core/base/files/output_file.h"
 #include "core/base/text.h"
 #include "core/checkpoint/hf/tokenizer.h"
+#include "core/base/utf8.h"
+#include "core/checkpoint/hf_tokenizer.h"
 #include "core/data/text_reader.h"
 #include "core/data/tokenizer/bpe_trainer.h"
 #include "core/data/tokenizer/tokenizer.h"
@@ -74,8 +76,9 @@ TokenizerSpec learn(const TokenizerTraining& options, uint64_t& bytes, size_t& w
 
 int train_tokenizer(const TokenizerTraining& options) {
   for (const std::string& token : options.special)
-    RANKLAB_CHECK(!token.empty(), ErrorKind::kInvalidArgument, .where = "--special", .what = "a special token is empty",
-                  .got = "''", .want = "a text", .fix = "leave it out");
+    RANKLAB_CHECK(!token.empty() && is_utf8(token), ErrorKind::kInvalidArgument, .where = "--special",
+                  .what = token.empty() ? "a special token is empty" : "a special token is no UTF-8",
+                  .got = quote(without_controls(shown_as_utf8(token))), .want = "a text", .fix = "leave it out");
   check_tokenizer_files(options);
   uint64_t bytes = 0;
   size_t words = 0;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -147,6 +148,7 @@ int lesson_hint(const LessonRequest& request) {
   const auto hints = lesson::sections_of(as_typed(lesson::read_text(session.row.folder() / "hints.md")));
   const int count = static_cast<int>(hints.size());
   int& shown = session.state().hints;
+  shown = std::clamp(shown, 0, count);  // of a file that another version, or a hand, has written
   const bool more = shown < count;
   if (more) ++shown;
   session.screen.line(session.screen.paint(Ink::kBold, strprintf("Hint %d of %d", shown, count)));

@@ -1,7 +1,5 @@
 #include "cli/museum/museum_run.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,6 +14,7 @@
 #include "cli/parity/parity_text.h"
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/config/exhibit_config.h"
 #include "core/parity/exhibit_parity.h"
@@ -31,7 +30,7 @@ namespace fs = std::filesystem;
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& name)
-      : path_(fs::temp_directory_path() / ("ranklab_museum_" + std::to_string(getpid()) + "_" + name)) {}
+      : path_(new_temporary_folder("ranklab-museum-" + name, "museum run")) {}
   ~ScratchFolder() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);

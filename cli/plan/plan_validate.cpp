@@ -13,6 +13,7 @@
 #include "cli/common/memory_json.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/plan/framework_memory.h"
 #include "core/plan/measured/measured_runs.h"
@@ -88,7 +89,7 @@ Compared compare(MeasuredRun run) {
 
 std::string flags_of(const MeasuredRun& run) {
   std::string text = "ranklab plan run";
-  for (const ConfigSetting& setting : run.settings) text += " --set " + setting.key + "=" + setting.text;
+  for (const ConfigSetting& setting : run.settings) text += " --set " + shell_word(setting.key + "=" + setting.text);
   return text;
 }
 

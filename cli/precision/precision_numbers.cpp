@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "core/base/error.h"
@@ -52,9 +53,10 @@ std::vector<float> parse_text(const std::string& text, const std::string& path) 
     const std::string word = text.substr(at, end - at);
     char* rest = nullptr;
     numbers.push_back(std::strtof(word.c_str(), &rest));
-    RANKLAB_CHECK(*rest == '\0', ErrorKind::kBadFile, .where = kNumbersWhere, .what = path + " holds what is no number",
-                  .got = quote(word), .want = "numbers between spaces, lines or commas",
-                  .fix = "remove it, or pass a file of numbers");
+    // Not *rest == '\0': a file may hold zero bytes.
+    RANKLAB_CHECK(rest == word.c_str() + word.size(), ErrorKind::kBadFile, .where = kNumbersWhere,
+                  .what = path + " holds what is no number", .got = quote(printable(word, 40)),
+                  .want = "numbers between spaces, lines or commas", .fix = "remove it, or pass a file of numbers");
     at = end;
   }
   return numbers;
@@ -90,11 +92,12 @@ std::vector<NumberMatrix> read_tensors(const NumberSource& source) {
     if (source.tensor.empty() || source.tensor == entry.name) matrices.push_back(of_tensor(file, entry));
   }
   const std::string nearest = nearest_name(source.tensor, names);
-  RANKLAB_CHECK(!matrices.empty(), ErrorKind::kInvalidArgument, .where = kNumbersWhere,
-                .what = "no such tensor of floating-point numbers in " + source.text,
-                .got = source.tensor.empty() ? "none" : quote(source.tensor),
-                .want = std::to_string(names.size()) + " tensors have them",
-                .fix = nearest.empty() ? "see ranklab ckpt ls" : "did you mean " + quote(nearest) + "?");
+  RANKLAB_CHECK(
+      !matrices.empty(), ErrorKind::kInvalidArgument, .where = kNumbersWhere,
+      .what = "no such tensor of floating-point numbers in " + source.text,
+      .got = source.tensor.empty() ? "none" : quote(source.tensor),
+      .want = std::to_string(names.size()) + " tensors have them",
+      .fix = nearest.empty() ? "see: ranklab ckpt inspect " + source.text : "did you mean " + quote(nearest) + "?");
   return matrices;
 }
 
@@ -102,7 +105,9 @@ std::vector<NumberMatrix> read_tensors(const NumberSource& source) {
 
 std::vector<NumberMatrix> read_numbers(const NumberSource& source) {
   const std::string& path = source.text;
-  if (path.find('(') != std::string::npos) return {draw(source)};
+  // A file may have such a name, too: "weights (1).txt".
+  if (std::error_code none; path.find('(') != std::string::npos && !std::filesystem::exists(path, none))
+    return {draw(source)};
   if (path.ends_with(".safetensors")) return read_tensors(source);
   const std::string bytes = read_whole_file(
       path, kMostBytes, {.where = kNumbersWhere, .fix = "give a file, or a distribution as 'normal(0,1)'"});

@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kTopologyWhere = "ranklab topo";
 constexpr int kMaxWorld = 16384;
+constexpr int64_t kMostSequences = int64_t{1} << 30;  // times the world within 64 bits
 
 // Without a given world size: dp x cp x tp x pp, with dp 1 unless it was given.
 ParallelDims with_world(ParallelDims dims) {
@@ -68,6 +69,9 @@ RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   if (options.seq_length != 0) c.model.seq_length = options.seq_length;
   check_positive("--seq-length", c.model.seq_length);
   check_positive("--micro-batch-size", options.micro_batch_size);
+  RANKLAB_CHECK(options.micro_batch_size <= kMostSequences, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
+                .what = "--micro-batch-size is out of range", .got = std::to_string(options.micro_batch_size),
+                .want = "1 to " + std::to_string(kMostSequences), .fix = "leave it out for its default");
   check_positive("--ddp-bucket-bytes", options.bucket_bytes);
   c.sequence_parallel = options.sequence_parallel.value_or(dims.tp > 1);
   set_experts(options, dims, c.model);

@@ -36,7 +36,7 @@ struct Topology {
   std::vector<AxisTraffic> traffic;
 
   int node(int rank) const { return rank / gpus_per_node; }
-  int nodes() const { return (mesh.world_size() + gpus_per_node - 1) / gpus_per_node; }
+  int nodes() const { return (mesh.world_size() - 1) / gpus_per_node + 1; }
 };
 
 // Throws kInvalidArgument naming both numbers and the nearest legal values.

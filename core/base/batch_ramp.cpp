@@ -11,6 +11,15 @@ namespace ranklab {
 namespace {
 
 constexpr int64_t kMost = int64_t{1} << 40;
+constexpr int64_t kMostSizes = 1 << 16;
+
+// A product of samples and increments may pass 64 bits.
+int64_t scaled(int64_t value, int64_t by, int64_t over) {
+  return static_cast<int64_t>(static_cast<__int128>(value) * by / over);
+}
+int64_t scaled_up(int64_t value, int64_t by, int64_t over) {
+  return static_cast<int64_t>((static_cast<__int128>(value) * by + over - 1) / over);
+}
 
 [[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want,
                          const std::string& fix) {
@@ -52,6 +61,9 @@ BatchRamp BatchRamp::parse(const std::string& text, int64_t whole) {
   if ((whole - ramp.start) % ramp.increment != 0)
     refuse("INCREMENT does not divide what the batch grows by", got,
            "a divisor of " + std::to_string(whole - ramp.start), "pass such an INCREMENT, or another START");
+  if ((whole - ramp.start) / ramp.increment > kMostSizes)
+    refuse("the batch has too many sizes", got, "at most " + std::to_string(kMostSizes) + " increments",
+           "pass a larger INCREMENT");
   return ramp;
 }
 
@@ -59,7 +71,7 @@ int64_t BatchRamp::size_after(int64_t consumed) const {
   if (!grows() || consumed > samples) return whole;
   const int64_t increments = (whole - start) / increment;
   // Megatron-LM divides by samples / increments in floating point.
-  const int64_t passed = samples == 0 ? increments : consumed * increments / samples;
+  const int64_t passed = samples == 0 ? increments : scaled(consumed, increments, samples);
   return start + std::min(passed, increments) * increment;
 }
 
@@ -72,7 +84,7 @@ void BatchRamp::each(const Visit& visit) const {
     if (size < whole) {
       // The first number of samples from which on the batch is larger.
       const int64_t increments = (whole - start) / increment, passed = (size - start) / increment + 1;
-      const int64_t end = std::min((passed * samples + increments - 1) / increments, samples + 1);
+      const int64_t end = std::min(scaled_up(passed, samples, increments), samples + 1);
       steps = (end - consumed + size - 1) / size;
     }
     if (!visit(size, steps) || size == whole) return;

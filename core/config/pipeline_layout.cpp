@@ -21,12 +21,11 @@ namespace {
 // The legal values nearest to `wanted` among the divisors of `total`, as text: "4 or 8".
 std::string nearest_divisors(int64_t total, int64_t wanted) {
   int64_t below = 1, above = total;
-  for (int64_t d = 1; d <= total; ++d) {
+  for (int64_t d = 1; d <= total / d; ++d) {  // to the root: a batch may have 2^40 sequences
     if (total % d != 0) continue;
-    if (d <= wanted) below = d;
-    if (d >= wanted) {
-      above = d;
-      break;
+    for (const int64_t divisor : {d, total / d}) {
+      if (divisor <= wanted) below = std::max(below, divisor);
+      if (divisor >= wanted) above = std::min(above, divisor);
     }
   }
   return below == above ? std::to_string(below) : std::to_string(below) + " or " + std::to_string(above);
@@ -43,8 +42,9 @@ void require_divisor(const char* flag, int64_t value, int64_t sequences) {
 int64_t default_microbatches(const TrainConfig& c, int64_t sequences) {
   const int64_t pp = c.parallel.pp;
   if (pp == 1) return 1;
+  const int64_t most = std::min<int64_t>(sequences, kMostMicrobatches);
   for (const int64_t unit : {pp, int64_t{1}}) {
-    for (int64_t count = 2 * pp; count <= sequences; ++count) {
+    for (int64_t count = 2 * pp; count <= most; ++count) {
       if (sequences % count == 0 && count % unit == 0) return count;
     }
   }

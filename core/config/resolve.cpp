@@ -19,6 +19,7 @@
 #include "core/config/train_config.h"
 #include "core/museum/exhibit.h"
 #include "core/pipeline/overlap.h"
+#include "core/pipeline/schedules.h"
 #include "core/sim/software_terms.h"
 #include "core/sim/what_if.h"
 #include "core/spec/model_config.h"
@@ -112,7 +113,14 @@ void fill_ramp(RunPlan& plan) {
   plan.ramp = BatchRamp::parse(plan.config.rampup_batch_size, plan.config.global_batch_size);
   if (!plan.ramp.grows()) return;
   const int64_t unit = plan.micro_batch_size * plan.dp();
+  int64_t cells = 0;
   for (const int64_t size : plan.ramp.sizes()) {
+    cells += size / unit * plan.schedule.num_stages();
+    RANKLAB_CHECK(cells <= kMostCells, ErrorKind::kInvalidArgument, .where = "--rampup-batch-size",
+                  .what = "the schedules of all batch sizes have too many actions to list",
+                  .got = plan.config.rampup_batch_size + " to --global-batch-size " + std::to_string(plan.ramp.whole),
+                  .want = strprintf("stages x microbatches of all sizes: at most %ld", static_cast<long>(kMostCells)),
+                  .fix = "pass a larger INCREMENT or --micro-batch-size");
     RANKLAB_CHECK(size % unit == 0, ErrorKind::kInvalidArgument, .where = "--rampup-batch-size",
                   .what = "a batch is no whole number of microbatches of every data-parallel rank",
                   .got = strprintf("%ld sequences, micro batch %ld x dp %d", static_cast<long>(size),

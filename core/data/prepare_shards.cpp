@@ -11,6 +11,7 @@
 #include "core/base/files/input_file.h"
 #include "core/base/files/output_file.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/data/shard_file.h"
 #include "core/data/shard_format.h"
 #include "core/data/token_input.h"
@@ -34,6 +35,12 @@ void write_durably(const std::string& path, std::initializer_list<std::string_vi
   file.commit();
 }
 
+// As the index has them: a path may hold any bytes, JSON may not.
+std::vector<ShardInput> in_utf8(std::vector<ShardInput> inputs) {
+  for (ShardInput& input : inputs) input.path = shown_as_utf8(input.path);
+  return inputs;
+}
+
 void write_index(const std::string& folder, const ShardIndex& index) {
   Json json = {{"format", "ranklab-token-shards"},
                {"version", index.version},
@@ -47,7 +54,7 @@ void write_index(const std::string& folder, const ShardIndex& index) {
                {"shards", Json::array()}};
   if (!index.format.tokenizer.empty()) json["tokenizer"] = index.format.tokenizer;
   if (index.format.end_token) json["eod_token"] = *index.format.end_token;
-  for (const ShardInput& input : index.inputs)
+  for (const ShardInput& input : in_utf8(index.inputs))
     json["inputs"].push_back(
         {{"path", input.path}, {"bytes", input.bytes}, {"hash", input.hash}, {"tokens", input.tokens}});
   for (const ShardInfo& shard : index.shards)
@@ -161,7 +168,7 @@ ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const 
 void adopt_earlier(const std::string& folder, ShardIndex& index) {
   if (!fs::exists(path_in(folder, "index.json"))) return;
   const ShardIndex earlier = read_shard_index(folder);
-  RANKLAB_CHECK(earlier.inputs == index.inputs && earlier.width == index.width &&
+  RANKLAB_CHECK(earlier.inputs == in_utf8(index.inputs) && earlier.width == index.width &&
                     earlier.shard_tokens == index.shard_tokens && earlier.format == index.format,
                 ErrorKind::kInvalidArgument, .where = "data",
                 .what = quote(folder) + " holds shards of other inputs or settings",

@@ -82,7 +82,8 @@ LiveSocket listen_at(const std::string& path) {
   struct stat there {};
   if (::lstat(path.c_str(), &there) == 0) {
     if (!S_ISSOCK(there.st_mode)) fail("cannot listen at", path, "a file of that name", "give another path");
-    if (connect_once(new_socket(path), address) == 0)
+    const int error = connect_once(new_socket(path), address);
+    if (error == 0 || error == EAGAIN)  // EAGAIN: its queue is full
       fail("cannot listen at", path, "a run that listens there", "give another path (--viz-listen PATH)");
     ::unlink(path.c_str());
   }

@@ -22,10 +22,11 @@ std::vector<int> Schedule::stages_of(int rank) const {
 
 void require_legal(const ScheduleCosts& costs) {
   const auto within = [](const char* name, double value, bool zero_too, double most) {
-    RANKLAB_CHECK(std::isfinite(value) && value <= most && (zero_too ? value >= 0 : value > 0),
-                  ErrorKind::kInvalidArgument, .where = "schedule costs",
-                  .what = std::string("no legal value for ") + name, .got = strprintf("%g", value),
-                  .want = strprintf("%s, at most %g", zero_too ? "0 or more" : "more than 0", most),
+    constexpr double kLeast = 1e-12;  // one divided by a smaller number may be infinite
+    RANKLAB_CHECK((zero_too && value == 0) || (value >= kLeast && value <= most), ErrorKind::kInvalidArgument,
+                  .where = "schedule costs", .what = std::string("no legal value for ") + name,
+                  .got = strprintf("%g", value),
+                  .want = strprintf("%s, at most %g", zero_too ? "0 or more" : "more than 0, at least 1e-12", most),
                   .fix = "times may be in any unit");
   };
   within("f", costs.f, false, 1e12);

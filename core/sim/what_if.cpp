@@ -57,6 +57,13 @@ void apply_one(HardwareProfile& profile, const std::string& change) {
   for (const Change& row : kChanges) {
     if (name != row.name) continue;
     row.scale(profile, unit == "x" ? number : number / row.now(profile));
+    // As in a profile's file: times beyond would not fit in nanoseconds.
+    constexpr double kLowest = 1e-6, kHighest = 1e6;
+    const double now = row.now(profile);
+    RANKLAB_CHECK(now >= kLowest && now <= kHighest, ErrorKind::kInvalidArgument, .where = "what-if",
+                  .what = "--what-if goes beyond any machine",
+                  .got = quote(change) + strprintf(", which makes %g", now),
+                  .want = strprintf("%g to %g GB/s (peak: TFLOP/s)", kLowest, kHighest), .fix = "change it by less");
     return;
   }
   refuse_change(change);

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "core/base/error.h"
 
 namespace ranklab {
@@ -47,6 +49,16 @@ TEST(BatchRamp, WithoutOneEachStepHasTheWholeBatch) {
   EXPECT_FALSE(none.grows());
   EXPECT_EQ(none.samples_before(1'000'000'000), 32'000'000'000);
   EXPECT_EQ(none.steps_in(100), 3);
+}
+
+TEST(BatchRamp, ProductsOfLargeNumbersDoNotOverflow) {
+  constexpr int64_t kLarge = int64_t{1} << 40;
+  const BatchRamp ramp = BatchRamp::parse("16777216 16777216 1099511627776", kLarge);
+  EXPECT_EQ(ramp.size_after(0), 1 << 24);
+  EXPECT_EQ(ramp.size_after(kLarge / 2), int64_t{1} << 39);
+  EXPECT_EQ(ramp.size_after(kLarge), kLarge);
+  EXPECT_EQ(ramp.sizes().back(), kLarge);
+  EXPECT_TRUE(std::ranges::is_sorted(ramp.sizes()));
 }
 
 std::string refusal(const std::string& text) {

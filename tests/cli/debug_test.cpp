@@ -76,7 +76,7 @@ TEST(DebugTest, AScriptGivesTheseLines) {
 
 TEST(DebugTest, AnEmptyLineRepeatsAndBeginningsOfWordsDo) {
   const std::vector<std::string> one = dialogue(debug("step 3\\nq\\n", temporary_path("debug_one")).output);
-  const std::vector<std::string> other = dialogue(debug("s\\n\\n\\nqui\\n", temporary_path("debug_other")).output);
+  const std::vector<std::string> other = dialogue(debug("s\\n\\n\\v\\nqui\\n", temporary_path("debug_other")).output);
   ASSERT_GE(one.size(), 5U);
   ASSERT_GE(other.size(), 7U);
   EXPECT_EQ(hash_in(one.back()), hash_in(other.back()));

@@ -227,6 +227,11 @@ TEST_F(Learner, MakesMistakes) {
     EXPECT_THAT(outcome.output, HasSubstr(told)) << arguments;
   }
   fs::create_directories(home_ / "state");
+  for (const char* hints : {"-5", "99"}) {  // of another version, or by hand
+    std::ofstream(home_ / "state/lessons.json")
+        << R"({"schema": 1, "current": 1, "lessons": {"all_reduce": {"hints": )" << hints << "}}}";
+    EXPECT_THAT(lesson("hint all_reduce").output, testing::ContainsRegex("Hint [13] of 3")) << hints;
+  }
   std::ofstream(home_ / "state/lessons.json") << "{";
   EXPECT_EQ(lesson("list").exit_code, 8);
 }

@@ -62,6 +62,15 @@ TEST_F(LostOutput, AFullDeviceUnderTheJsonIsNoSuccess) {
   EXPECT_EQ(run("tiny --train-iters 2 >/dev/full").exit_code, 9) << "the table on stdout";
 }
 
+// The first files that a program opens would take their places, and hold what is printed.
+TEST_F(LostOutput, ClosedStreamsLeaveTheirPlacesToNoFile) {
+  EXPECT_EQ(run("tiny --train-iters 2 --save ck <&- >&- 2>&-").exit_code, 9);
+  for (const char* lock : {"r/log.lock", "ck/lock"}) {
+    const std::string held = text(lock);
+    EXPECT_EQ(std::count(held.begin(), held.end(), '\n'), 1) << lock << ": " << held;
+  }
+}
+
 TEST_F(LostOutput, ARemovedLogFolderIsNoticedAtOnce) {
   const Outcome outcome =
       run("tiny --train-iters 400 --json --save ck >out 2>err & while [ ! -s r/log.txt ]; do sleep 0.02; done\n"

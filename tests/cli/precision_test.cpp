@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -87,6 +88,10 @@ TEST(PrecisionQuantize, ReadsFilesOfNumbers) {
   EXPECT_EQ(of_text["formats"], of_raw["formats"]);
   EXPECT_EQ(of_text["count"], 4);
   EXPECT_EQ(row_of(of_text, "e4m3", "")["underflow"], 0.25);
+  const std::string copy = temporary_path("numbers (1)") + ".txt";  // as browsers name a second download
+  std::filesystem::rename(text, copy);
+  EXPECT_EQ(tensors("'" + copy + "'")[0]["formats"], of_raw["formats"]);
+  std::filesystem::remove(copy);
   std::ofstream(text) << "1 two";
   EXPECT_THAT(ranklab("precision quantize " + text + " 2>&1").output, HasSubstr("'two'"));
 }

@@ -80,6 +80,10 @@ TEST(Topo, LargeWorldsAreShortenedAndFast) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
+TEST(Topo, ANodeMayBeLargerThanAnyWorld) {
+  EXPECT_THAT(topo("--tp 2 --preset none --gpus-per-node 2147483647").output, HasSubstr("2 ranks on 1 node"));
+}
+
 TEST(Topo, OneRankSendsNothing) {
   EXPECT_THAT(topo("--preset gpt_tiny").output, HasSubstr("nothing is sent"));
   EXPECT_THAT(topo("--tp 3 --preset none").output, HasSubstr("3 ranks on 1 node"));

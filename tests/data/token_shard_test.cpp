@@ -107,6 +107,14 @@ TEST_F(TokenShards, AnUnfinishedRunIsContinuedAndTheFilesAreTheSame) {
   EXPECT_EQ(prepare_shards(files_, folder(), {.shard_tokens = 100}).resumed_shards, 11u);
 }
 
+TEST_F(TokenShards, AnInputsNameMayBeNoUtf8) {
+  write("caf\xe9.txt", text_);
+  const std::vector<std::string> file = {(root_ / "caf\xe9.txt").string()};
+  prepare_shards(file, folder(), {.shard_tokens = 400});
+  EXPECT_THAT(read_shard_index(folder()).inputs[0].path, HasSubstr("caf\\xe9.txt"));
+  EXPECT_EQ(prepare_shards(file, folder(), {.shard_tokens = 400}).resumed_shards, 3u) << "the same input again";
+}
+
 TEST_F(TokenShards, OtherInputsAreRefused) {
   prepare_shards(files_, folder(), {.shard_tokens = 100});
   std::string changed = text_.substr(333);

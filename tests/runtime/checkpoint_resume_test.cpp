@@ -302,6 +302,15 @@ TEST(Checkpoints, MissingMomentsBeginAtZeroInOneLine) {
   EXPECT_EQ(record->steps.size(), 4);
 }
 
+// The amax histories of delayed scaling begin as in a new run.
+TEST(Checkpoints, ARunGoesOnInAnotherPrecision) {
+  const std::string run = temporary_path("ranklab_recipe");
+  train(kOne + saving(run), 2);
+  const auto record = train(kOne + loading(run) + Settings{{"precision.recipe", "fp8_delayed"}});
+  EXPECT_EQ(record->first_step, 2);
+  EXPECT_EQ(record->steps.size(), 4);
+}
+
 TEST(Checkpoints, WhatDoesNotFitIsRefusedBeforeAnyRankStarts) {
   const std::string run = temporary_path("ranklab_fit");
   train(kOne + saving(run), 2);

@@ -87,6 +87,12 @@ TEST(ConfigToml, MinusZeroIsZero) {
   EXPECT_EQ(config_toml(again.config), config_toml(merged.config));
 }
 
+TEST(ConfigToml, NumbersBelowTheSmallestNormalOneAreRead) {
+  const MergedConfig merged = merge_config({}, parse_config_toml("[optim]\nweight_decay = 1e-310\n", "a.toml"));
+  EXPECT_EQ(merged.config.weight_decay, 1e-310);
+  EXPECT_EQ(merge_config({}, parse_config_toml(config_toml(merged.config), "b.toml")).config.weight_decay, 1e-310);
+}
+
 TEST(ConfigToml, RemarksKeepItReadable) {
   const auto remark = [](const std::string& key) { return key == "optim.lr" ? "flag --lr" : std::string("default"); };
   const std::string text = config_toml({}, remark, {"parallel.tp"});

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
 
 #include "core/base/error.h"
 #include "core/runtime/record/trace_file.h"
@@ -72,6 +74,20 @@ TEST(RunLog, TwoRunsNeverShareAFolder) {
       EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
   }
   EXPECT_EQ(lines(directory + "/log.txt"), std::vector<std::string>{"0 train 1.500000"});
+}
+
+TEST(RunLog, RunsThatBeginInTheSameSecondHaveTheirOwnFolders) {
+  const std::filesystem::path here = std::filesystem::current_path();
+  const std::string place = testing::TempDir() + "/ranklab_default_log_dir" + std::to_string(::getpid());
+  std::filesystem::create_directories(place);
+  std::filesystem::current_path(place);
+  std::vector<std::string> folders(32);
+  std::vector<std::thread> runs;
+  for (std::string& folder : folders) runs.emplace_back([&folder] { folder = default_log_dir(); });
+  for (std::thread& run : runs) run.join();
+  std::filesystem::current_path(here);
+  std::filesystem::remove_all(place);
+  EXPECT_EQ(std::set<std::string>(folders.begin(), folders.end()).size(), folders.size());
 }
 
 TEST(RunLog, ARunThatGoesOnKeepsTheLinesBeforeIt) {

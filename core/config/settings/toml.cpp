@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -28,7 +29,8 @@ bool too_large_for_toml(const std::string& text) {
 
 std::string exact_text(double value) {
   std::string text;
-  for (int digits = 6; digits <= 17 && (text.empty() || std::stod(text) != value); ++digits) {
+  // Not std::stod, which throws at numbers below the smallest normal one.
+  for (int digits = 6; digits <= 17 && (text.empty() || std::strtod(text.c_str(), nullptr) != value); ++digits) {
     text = strprintf("%.*g", digits, value);
   }
   return text;

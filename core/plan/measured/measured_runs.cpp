@@ -38,7 +38,7 @@ class RowReader {
     if (!it->is_string()) return std::nullopt;
     const std::string text = it->get<std::string>();  // "128K"
     if (text.size() > 1 && text.back() == 'K' && text.find_first_not_of("0123456789") == text.size() - 1)
-      return 1000.0 * std::stod(text);
+      return 1000.0 * std::strtod(text.c_str(), nullptr);
     return std::nullopt;
   }
   double number_or(const char* key, double otherwise) const { return number(key).value_or(otherwise); }

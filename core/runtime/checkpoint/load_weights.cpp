@@ -65,6 +65,11 @@ void load_weights(const TensorSource& source, CausalLm& model) {
       read_weight(source, "buffer/" + name, buffer.sizes().vec(), {}, buffer);
 }
 
+bool begins_anew(const Checkpoint& checkpoint, const std::string& buffer) {
+  const bool may_lack = checkpoint.manifest().config.empty() || buffer.ends_with(".amax_history");
+  return may_lack && !checkpoint.has("buffer/" + buffer);
+}
+
 void load_weights(const Checkpoint& checkpoint, CausalLm& model) {
   const at::NoGradGuard no_grad;
   const NoCostScope no_cost;
@@ -72,7 +77,7 @@ void load_weights(const Checkpoint& checkpoint, CausalLm& model) {
     read_weight(checkpoint, "weight/" + parameter->name, parameter->partition.global_shape,
                 slice_partition(parameter->partition), parameter->data);
   for (const auto& [name, buffer] : model.buffers()) {
-    if (checkpoint.manifest().config.empty() && !checkpoint.has("buffer/" + name)) continue;  // imported weights
+    if (begins_anew(checkpoint, name)) continue;
     read_weight(checkpoint, "buffer/" + name, buffer.sizes().vec(), {}, buffer);
   }
 }

@@ -4,6 +4,8 @@
 #include "core/base/text.h"
 #include "core/checkpoint/read_only_file.h"
 #include "core/runtime/checkpoint/snapshot.h"
+#include "core/runtime/checkpoint_snapshot.h"
+#include "core/runtime/load_weights.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
@@ -57,10 +59,9 @@ void restore_loss_scale(const Checkpoint& checkpoint, LossScaler* scaler) {
 }
 
 void restore_buffers(const Checkpoint& checkpoint, CausalLm& model) {
-  const bool imported = checkpoint.manifest().config.empty();
   for (const auto& [name, buffer] : model.buffers()) {
     const std::string stored = "buffer/" + name;
-    if (imported && !checkpoint.has(stored)) continue;  // keeps its initial value
+    if (begins_anew(checkpoint, name)) continue;
     const std::vector<int64_t> shape = buffer.sizes().vec();
     read_converted(checkpoint, stored, shape, whole_slice(shape), buffer);
   }

@@ -158,8 +158,12 @@ std::string default_log_dir() {
   localtime_r(&now, &local);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  make_log_folder("runs");
   std::string directory = std::string("runs/") + stamp;
-  for (int i = 2; fs::exists(directory); ++i) directory = std::string("runs/") + stamp + "-" + std::to_string(i);
+  std::error_code error;
+  // Created, not looked for: a run that begins in the same second takes another.
+  for (int i = 2; !fs::create_directory(directory, error) && !error; ++i)
+    directory = std::string("runs/") + stamp + "-" + std::to_string(i);
   make_log_folder(directory);
   std::error_code ignored;  // the link is a convenience
   fs::remove("runs/last", ignored);
