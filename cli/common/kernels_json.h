@@ -10,6 +10,7 @@ inline nlohmann::ordered_json kernels_json(const StepTime& time) {
   nlohmann::ordered_json json;
   for (size_t kind = 0; kind < kKernelKindNames.size(); ++kind)
     json[kKernelKindNames[kind]] = time.kernel_ns[kind] * 1e-6;
+  json["launches"] = time.launch_ns * 1e-6;  // what compute waits for
   return json;
 }
 

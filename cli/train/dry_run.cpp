@@ -120,6 +120,8 @@ std::string kernels_text(const StepTime& time) {
     if (time.kernel_ns[kind] <= 0) continue;
     text += (text.empty() ? "" : ", ") + std::string(kKernelKindNames[kind]) + " " + human_ns(time.kernel_ns[kind]);
   }
+  if (time.launch_ns > 0)
+    text += strprintf(", waiting for %.0f launches %s", time.launches, human_ns(time.launch_ns).c_str());
   return text;
 }
 

@@ -37,7 +37,8 @@ Communicator& RankContext::comm(Axis axis) {
   if (slot) return *slot;
   const Group group = mesh_.group(axis, global_rank());
   std::unique_ptr<LinkCost> cost;
-  if (options_.virtual_time) cost = std::make_unique<LinkCost>(*options_.profile, group.global_ranks, gpus_per_node());
+  if (options_.virtual_time)
+    cost = std::make_unique<LinkCost>(*options_.profile, group.global_ranks, gpus_per_node(), axis);
   slot = make_traced_communicator(endpoint_.communicator(group), options_.virtual_time ? &clock_ : nullptr,
                                   options_.trace ? &tracer_ : nullptr, std::move(cost));
   return *slot;

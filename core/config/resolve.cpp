@@ -187,7 +187,11 @@ void check_kept(const RunPlan& plan) {
 HardwareProfile profile_of(const TrainConfig& config) {
   HardwareProfile profile = load_hardware_profile(config.hardware, config.efficiency);
   profile.software = software_named(config.software);
-  adapt_software(profile, recompute_policy(config).core_attention());
+  const bool same = !config.sequence_parallel.value_or(true);
+  adapt_software(profile, {.recomputes_attention = recompute_policy(config).core_attention(),
+                           .scales_rows = config.precision.recipe == "fp8_rowwise",
+                           .scales_tensors = config.precision.recipe == "fp8_current",
+                           .same_activations = same ? config.parallel.tp : 1});
   apply_what_if(profile, config.what_if);
   return profile;
 }

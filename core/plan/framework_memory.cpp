@@ -56,10 +56,19 @@ double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
                       : plan.config.model.moe.enabled()                ? software.experts
                                                                        : software.activations;
   if (own <= 0) return kept;
+  // This project's one copy of scores in 16 bits is every software's, too.
+  constexpr double kOwnScoreBytes = 2;
   const bool dropped = plan.config.model.attention_dropout > 0;
   const double each = software.score_bytes + (dropped ? software.dropped_score_bytes : 0);
-  const double more = each * scores(plan) * static_cast<double>(layers_of(plan, rank.pp_rank));
-  return kept + more / own;
+  const double all_scores = scores(plan) * static_cast<double>(layers_of(plan, rank.pp_rank));
+  const double own_scores = std::min(kOwnScoreBytes * all_scores, own);
+  return (kept * (own - own_scores) + own_scores + each * all_scores) / own;
+}
+
+// Where gradients are added up in fp32: the 16-bit ones that a software keeps beside them.
+double copied_gradients(const RunPlan& plan, const RankRecord& rank) {
+  if (plan.config.precision.main_grads_dtype != "fp32") return 0;
+  return plan.profile.software.memory.gradient_copies * bytes_of(rank.after, {MemoryCategory::kParameters});
 }
 
 }  // namespace
@@ -68,8 +77,9 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   using enum MemoryCategory;
   const SoftwareMemory& software = plan.profile.software.memory;
   FrameworkMemory out;
-  out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer});
-  out.workspace = software.workspace_bytes + cublas_workspace(plan.profile);
+  out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer}) + copied_gradients(plan, rank);
+  out.workspace = software.workspace_bytes + cublas_workspace(plan.profile) +
+                  std::min(software.exchange_bytes, 2 * bytes_of(rank.after, {kParameters}));
   const double most = bytes_of(rank.highest, {kActivations});
   // The recorded peak includes 16-bit logits and their gradient, which no microbatch keeps for its backward.
   const double at_loss = has_head(plan.schedule, rank.pp_rank) ? logits(plan) : 0;

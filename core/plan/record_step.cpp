@@ -166,8 +166,8 @@ void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
     for (const auto& [axis, busy] : rank.traffic.busy_ns)
       if (axis != Axis::kPp)
         hidden += std::max(0.0, static_cast<double>(busy - rank.time.exposed_ns[static_cast<size_t>(axis)]));
-  record.hidden_ns =
-      std::llround(hidden_share(plan.profile) * hidden / static_cast<double>(std::max<size_t>(record.ranks.size(), 1)));
+  record.hidden_ns = std::llround(plan.profile.software.terms.beside * hidden /
+                                  static_cast<double>(std::max<size_t>(record.ranks.size(), 1)));
   record.step_ns += record.hidden_ns;
   const double slowest = slowest_share(plan.profile, plan.mesh.world_size());
   record.slowest_ns = std::llround(slowest * static_cast<double>(record.step_ns));

@@ -21,6 +21,8 @@ StepTime time_of(const StepRecord& record) {
     time.flops += rank.time.flops / ranks;
     for (size_t kind = 0; kind < time.kernel_ns.size(); ++kind)
       time.kernel_ns[kind] += static_cast<double>(rank.time.kernel_times.ns[kind]) / ranks;
+    time.launch_ns += static_cast<double>(rank.time.kernel_times.launch_ns) / ranks;
+    time.launches += static_cast<double>(rank.time.kernel_times.launches) / ranks;
     for (const auto& [axis, busy] : rank.traffic.busy_ns) {
       time.busy_ns[axis] += static_cast<double>(busy) / ranks;
       time.exposed_ns[axis] += static_cast<double>(rank.time.exposed_ns[static_cast<size_t>(axis)]) / ranks;

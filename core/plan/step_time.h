@@ -15,6 +15,8 @@ struct StepTime {
   double compute_ns = 0;
   double flops = 0;                                     // of GEMMs and attention
   std::array<double, KernelShape::kKinds> kernel_ns{};  // compute by kind of kernel
+  double launch_ns = 0;                                 // compute waiting for its host to launch kernels
+  double launches = 0;                                  // kernels
   std::map<Axis, double> exposed_ns;                    // communication that compute does not hide
   std::map<Axis, double> busy_ns;                       // time on the links
   double pipeline_idle_ns = 0;                          // waiting for other ranks of the pipeline

@@ -153,6 +153,7 @@ class ActionRunner {
       type_boundary(input);
     }
     at::Tensor output;
+    meet_host();
     {
       const Span span(*this, "F", stage, microbatch);
       output = c_.model.forward_stage(local(stage), input, batches_[static_cast<size_t>(microbatch)], options_.result);
@@ -174,6 +175,7 @@ class ActionRunner {
     const bool is_last = schedule_.is_last(stage);
     const at::Tensor grad = is_last ? at::Tensor() : messages_.take_gradient(stage, microbatch);
     if (!is_last) type_boundary(grad);
+    meet_host();
     c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = whole});
     {
       const Span span(*this, whole ? "BW" : "B", stage, microbatch);
@@ -200,6 +202,7 @@ class ActionRunner {
   }
 
   void run_weight_grad(int stage, int microbatch) {
+    meet_host();
     c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = true});
     {
       const Span span(*this, "W", stage, microbatch);
@@ -207,6 +210,10 @@ class ActionRunner {
     }
     c_.optimizer.end_pass();
     land(stage, microbatch);
+  }
+
+  void meet_host() {
+    if (c_.ctx.op_observer() != nullptr) c_.ctx.op_observer()->begin_pass();
   }
 
   void land(int stage, int microbatch) {

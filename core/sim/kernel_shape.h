@@ -21,6 +21,7 @@ struct KernelShape {
   bool backward = false;  // of attention
   bool square = false;    // of attention: every query to every key, not the causal half
   int bits = 16;          // of a product's operands: 16 or more, 8 or 4
+  int launches = 1;       // of a product for experts: software launches a kernel for each
 
   static KernelShape product(double m, double n, double k, double batches = 1) {
     return {Kind::kProduct, m, n, k, batches};
@@ -55,13 +56,19 @@ inline constexpr std::array<const char*, KernelShape::kKinds> kKernelKindNames =
 // Nanoseconds in kernels of each kind.
 struct KernelTimes {
   std::array<int64_t, KernelShape::kKinds> ns{};
+  int64_t launch_ns = 0;  // between kernels, waiting for the host to launch the next
+  int64_t launches = 0;   // kernels
 
   void add(const KernelTimes& more) {
     for (size_t kind = 0; kind < ns.size(); ++kind) ns[kind] += more.ns[kind];
+    launch_ns += more.launch_ns;
+    launches += more.launches;
   }
   KernelTimes since(const KernelTimes& before) const {
     KernelTimes spent = *this;
     for (size_t kind = 0; kind < ns.size(); ++kind) spent.ns[kind] -= before.ns[kind];
+    spent.launch_ns -= before.launch_ns;
+    spent.launches -= before.launches;
     return spent;
   }
 };

@@ -25,14 +25,18 @@ double rate_of(const CollectiveEfficiency& e, Verb verb) {
   return verb == Verb::kAllToAll ? e.all_to_all : 1.0;
 }
 
+constexpr double kTreeRate = 0.92;
+
 // ceil(parts x bytes / n): the last chunk of an uneven ring is padded to the others' size.
 int64_t ring_share(int64_t bytes, int64_t parts, int64_t n) { return (bytes * parts + n - 1) / n; }
 
 }  // namespace
 
-LinkCost::LinkCost(const HardwareProfile& profile, std::span<const int> global_ranks, int gpus_per_node)
+LinkCost::LinkCost(const HardwareProfile& profile, std::span<const int> global_ranks, int gpus_per_node, Axis axis)
     : measured_(profile.collectives),
-      slower_(profile.software.collectives),
+      slower_(profile.software.collectives * (axis == Axis::kTp ? profile.software.terms.tensor_collectives : 1)),
+      sharded_slower_(profile.software.terms.sharded_across_nodes),
+      message_parts_(axis == Axis::kPp ? profile.software.terms.message_parts : 1),
       intra_(profile.intra_node),
       inter_(profile.inter_node) {
   RANKLAB_CHECK(gpus_per_node > 0, ErrorKind::kInvalidArgument, .where = "sim link cost",
@@ -78,25 +82,32 @@ TransferCost LinkCost::collective(Verb verb, int64_t logical_bytes) const {
 }
 
 // A ring of members on several nodes takes one step between nodes per node; a message of an all_to_all that leaves the
-// node has one NIC.
+// node has one NIC. An all_reduce of several nodes may go up and down a tree of nodes instead, in which a node's
+// members are a chain: fewer steps, at a rate that is somewhat lower (NCCL's src/graph/tuning.cc).
 TransferCost LinkCost::transfer_of(Verb verb, int steps, int64_t bytes) const {
   if (measured_ == nullptr) return transfer(slowest_, steps, bytes);
   const CollectiveEfficiency& e = *measured_;
   TransferCost best{.algorithm_bytes = bytes, .steps = steps};
   const int nics = verb == Verb::kAllToAll ? 1 : node_share_;
-  const double across_gb_s = inter_.bandwidth_bytes_per_ns * e.across_nodes * nics;
+  const bool of_shards = verb == Verb::kAllGather || verb == Verb::kReduceScatter;
+  const double across_gb_s = inter_.bandwidth_bytes_per_ns * e.across_nodes * nics / (of_shards ? sharded_slower_ : 1);
   const double rounds = node_.size() > 1 ? static_cast<double>(steps) / static_cast<double>(node_.size() - 1) : 1;
   const double nodes = static_cast<double>(node_.size()) / node_share_;
   const double across_us = crosses_nodes_ ? e.across_hop_us * rounds * (nodes - 1) : 0;
+  const auto take = [&](double start_us, double gb_s) {
+    const int64_t total_ns = std::llround(start_us * 1e3 + slower_ * static_cast<double>(bytes) / gb_s);
+    if (best.total_ns > 0 && total_ns >= best.total_ns) return;
+    best.latency_ns = std::llround(start_us * 1e3);
+    best.total_ns = total_ns;
+  };
   for (size_t i = 0; i < e.protocols.size(); ++i) {
     const Protocol& p = e.protocols[i];
     double gb_s = p.gb_s * (i == 0 ? 1.0 : rate_of(e, verb));
     if (crosses_nodes_) gb_s = std::min(gb_s, across_gb_s);
-    const double start_ns = (p.base_us + p.hop_us * steps + across_us) * 1e3;
-    const int64_t total_ns = std::llround(start_ns + slower_ * static_cast<double>(bytes) / gb_s);
-    if (i > 0 && total_ns >= best.total_ns) continue;
-    best.latency_ns = std::llround(start_ns);
-    best.total_ns = total_ns;
+    take(p.base_us + p.hop_us * steps + across_us, gb_s);
+    if (crosses_nodes_ && verb == Verb::kAllReduce)
+      take(p.base_us + 2 * (p.hop_us * (node_share_ - 1) + e.across_hop_us * std::ceil(std::log2(nodes))),
+           kTreeRate * gb_s);
   }
   return best;
 }
@@ -126,6 +137,12 @@ TransferCost LinkCost::puts(int64_t inside, int64_t between) const {
           .steps = 1};
 }
 
+// Of a message whose parts have arrived at the ranks of a node: they gather it.
+int64_t LinkCost::gathered_ns(int64_t bytes, int parts) const {
+  const Protocol& p = measured_->protocols.back();
+  return std::llround(p.base_us * 1e3 + static_cast<double>(bytes) * (parts - 1) / parts / p.gb_s);
+}
+
 TransferCost LinkCost::message(int from_group_rank, int to_group_rank, int64_t bytes) const {
   const int from = node_.at(static_cast<size_t>(from_group_rank));
   const int to = node_.at(static_cast<size_t>(to_group_rank));
@@ -138,8 +155,10 @@ TransferCost LinkCost::message(int from_group_rank, int to_group_rank, int64_t b
       from == to ? measured_->protocols.back().gb_s : link.bandwidth_bytes_per_ns * measured_->across_nodes;
   const double start_us = start.base_us + start.hop_us + (from == to ? 0 : measured_->across_hop_us);
   cost.latency_ns = std::llround(start_us * 1e3);
-  cost.total_ns =
-      std::llround(start_us * 1e3 + static_cast<double>(bytes) / std::min(link.bandwidth_bytes_per_ns, most));
+  const double sent_ns = static_cast<double>(bytes) / std::min(link.bandwidth_bytes_per_ns, most);
+  const int parts = from == to ? 1 : message_parts_;
+  cost.total_ns = std::llround(start_us * 1e3 + sent_ns / parts);
+  if (parts > 1) cost.total_ns += gathered_ns(bytes, parts);
   return cost;
 }
 

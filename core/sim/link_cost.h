@@ -31,7 +31,9 @@ struct TransferCost {
 class LinkCost {
  public:
   // REQUIRES: global_ranks in group order. Ranks r and s share a node when r / gpus_per_node == s / gpus_per_node.
-  LinkCost(const HardwareProfile& profile, std::span<const int> global_ranks, int gpus_per_node);
+  // `axis`: what the group is for, where software makes a difference.
+  LinkCost(const HardwareProfile& profile, std::span<const int> global_ranks, int gpus_per_node,
+           Axis axis = Axis::kWorld);
 
   TransferCost collective(Verb verb, int64_t logical_bytes) const;
   TransferCost message(int from_group_rank, int to_group_rank, int64_t bytes) const;
@@ -45,10 +47,12 @@ class LinkCost {
 
  private:
   TransferCost transfer_of(Verb verb, int steps, int64_t bytes) const;
+  int64_t gathered_ns(int64_t bytes, int parts) const;
 
   std::vector<int> node_;
   std::shared_ptr<const CollectiveEfficiency> measured_;
-  double slower_ = 1;   // Software::collectives
+  double slower_ = 1, sharded_slower_ = 1;  // Software::collectives, SoftwareTerms
+  int message_parts_ = 1;
   int node_share_ = 1;  // members on the node that has the fewest
   Link slowest_;
   Link intra_;

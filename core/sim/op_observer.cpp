@@ -3,6 +3,7 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -55,7 +56,8 @@ struct OpObserver::State {
     bool child_charged = false;
   };
 
-  State(const HardwareProfile& hardware, VirtualClock& rank_clock) : profile(hardware), clock(rank_clock) {
+  State(const HardwareProfile& hardware, VirtualClock& rank_clock)
+      : profile(hardware), clock(rank_clock), launch_ns(std::llround(hardware.software.terms.launch_us * 1e3)) {
     frames.reserve(32);
   }
 
@@ -73,12 +75,25 @@ struct OpObserver::State {
     return one->op;
   }
 
+  // The GPU cannot begin a kernel before its host has launched it, nor end work before the host launched its last one.
+  void wait_for_launches(int launches) {
+    kernel_times.launches += launches;
+    if (launch_ns <= 0) return;
+    host_ns += launches * launch_ns;
+    const int64_t wait_ns = host_ns - clock.now_ns();
+    if (wait_ns <= 0) return;
+    clock.advance(wait_ns);
+    kernel_times.launch_ns += wait_ns;
+  }
+
   template <typename Name>
   void charge(double model_flops, const KernelWork& work, const Name& name) {
+    wait_for_launches(1);
     const int64_t begin_ns = clock.now_ns();
     const int64_t spent_ns = kernel_ns(profile, work);
     clock.advance(spent_ns);
     kernel_times.ns.at(static_cast<size_t>(work.shape.kind)) += spent_ns;
+    if (work.shape.launches > 1) wait_for_launches(work.shape.launches - 1);
     if (on_kernel)
       on_kernel({.name = name(),
                  .flops = work.flops,
@@ -122,6 +137,8 @@ struct OpObserver::State {
 
   const HardwareProfile& profile;
   VirtualClock& clock;
+  const int64_t launch_ns;
+  int64_t host_ns = 0;  // when the host has launched the latest kernel
   double flops = 0;
   int64_t ops = 0;
   KernelTimes kernel_times{};
@@ -173,6 +190,7 @@ double OpObserver::flops() const { return state_->flops; }
 int64_t OpObserver::ops() const { return state_->ops; }
 const KernelTimes& OpObserver::kernel_times() const { return state_->kernel_times; }
 void OpObserver::set_paused(bool paused) { state_->paused = paused; }
+void OpObserver::begin_pass() { state_->host_ns = state_->clock.now_ns(); }
 void OpObserver::set_on_kernel(std::function<void(const KernelRun&)> on_kernel) {
   state_->on_kernel = std::move(on_kernel);
 }

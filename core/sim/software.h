@@ -21,6 +21,18 @@ struct SoftwareMemory {
   double logit_bytes = 0;      // at the loss, of each logit, beside 16-bit logits and their gradient
   double reserve = 0;          // that the allocator holds and no tensor uses, of what is not held all the time
   double workspace_bytes = 0;  // of tensors: cuBLAS's and the engine's scratch
+  double exchange_bytes = 0;   // buckets of gradients and gathered weights; at most twice the parameters
+  double gradient_copies = 0;  // of 16-bit gradients beside those in fp32, where a run has these
+};
+
+// What a run pays besides its kernels and collectives, by its software on its machine (software_terms.h sets them).
+struct SoftwareTerms {
+  double launch_us = 0;             // of the host for each kernel: a GPU whose kernels are shorter waits for it
+  double beside = 0;                // of the time that collectives take behind compute, by which compute takes longer
+  double slowest = 0;               // by how much each doubling of the GPUs above 512 makes a step longer
+  double tensor_collectives = 1;    // those of tensor-parallel groups, beside Software::collectives
+  double sharded_across_nodes = 1;  // gathers and scatters of shards between nodes
+  int message_parts = 1;            // in which the ranks of a tensor-parallel group send what all of them hold
 };
 
 struct Software {
@@ -29,6 +41,7 @@ struct Software {
   std::array<double, KernelShape::kKinds> kernels = {1, 1, 1, 1, 1, 1};  // by KernelShape::Kind
   double collectives = 1;
   SoftwareMemory memory = {};
+  SoftwareTerms terms = {};
 };
 
 std::span<const Software> software_rows();

@@ -12,6 +12,16 @@ namespace {
 
 using Factors = std::array<double, KernelShape::kKinds>;  // by KernelShape::Kind
 
+enum class Machine : uint8_t { kAmpere, kHopper, kBlackwell, kBlackwellRack };
+
+// Racks share NVLink over more than a node's eight GPUs, and their runs launch graphs of kernels.
+Machine machine_of(const HardwareProfile& profile) {
+  constexpr int kNode = 8;
+  if (profile.peak_flops_fp8 <= 0) return Machine::kAmpere;
+  if (!profile.kernels->gemm_4bit) return Machine::kHopper;
+  return profile.gpus_per_node > kNode ? Machine::kBlackwellRack : Machine::kBlackwell;
+}
+
 // Beside the software's factors, which are Ampere's.
 struct OnMachine {
   std::string_view software;
@@ -19,48 +29,85 @@ struct OnMachine {
   double collectives_hopper = 1;
 };
 constexpr std::array kOnMachines = {
-    OnMachine{"eager", {1, 1.15, 1.15, 0.9, 1, 1}, {1, 1.15, 1.15, 0.9, 1, 1}},
-    OnMachine{"llm_foundry", {1, 1, 1, 1.93, 1, 1}, {1, 1, 1, 1.93, 1, 1}},
-    OnMachine{"compiled", {1, 1, 1, 2.2, 1, 1}, {1, 1, 1, 2.2, 1, 1}},
-    OnMachine{"transformer_engine", {2.2, 1, 1.85, 1.4, 1, 1}, {1, 1, 1, 1, 1, 1}, 0.5},
-    OnMachine{"megatron_core_26_06", {5, 1.3, 1.7, 2.2, 1, 1}, {1, 1, 1, 1, 1, 1}, 0.5}};
+    OnMachine{"eager", {1.15, 1.15, 1.15, 0.7, 1, 1}, {1.15, 1.15, 1.15, 0.7, 1, 1}, 0.75},
+    OnMachine{"llm_foundry", {1, 1, 0.28, 1.93, 0.45, 1}, {1, 1, 1, 1.93, 1, 1}},
+    OnMachine{"compiled", {1, 1, 1, 2.45, 1, 1}, {1, 1, 1, 2.45, 1, 1}},
+    OnMachine{"compiled_async_tp", {1, 1, 1, 2.45, 1, 1}, {1, 1, 1, 2.45, 1, 1}},
+    OnMachine{"transformer_engine", {2.2, 1, 1.1, 1.3, 1, 1}, {1, 1, 1, 1, 1, 1}, 0.4},
+    OnMachine{"megatron_core_26_06", {3, 1.1, 1.3, 1.5, 1, 1}, {1, 1, 1, 1, 1, 1}, 0.5}};
+
+// In microseconds that the host takes for an operator of this project's model, of which the software has some more.
+struct Launches {
+  std::string_view software;
+  std::array<double, 4> us;  // by Machine
+};
+constexpr std::array kLaunches = {Launches{"transformer_engine", {45, 45, 40, 20}},
+                                  Launches{"megatron_core_26_06", {45, 45, 40, 15}}};
 
 struct InRun {
   std::string_view software;
   Factors selective;
-  double hidden;
+  double beside;
 };
 constexpr std::array kInRuns = {InRun{"eager", {1.3, 1.12, 1.12, 1, 1.12, 1}, 0},
-                                InRun{"compiled", {1.3, 1.12, 1.12, 1, 1.12, 1}, 0.15}};
+                                InRun{"compiled", {1.3, 1.12, 1.12, 1, 1.12, 1}, 0.15},
+                                InRun{"compiled_async_tp", {1.3, 1.12, 1.12, 1, 1.12, 1}, 0.15}};
+// Products of torch's compiler with a scale for each row: another library's kernels.
+constexpr double kRowScaled = 1.3;
+
+// Whose ranks send parts of what all of them hold.
+constexpr std::array<std::string_view, 4> kMessagesInParts = {"megatron", "megatron_deepspeed",
+                                                              "megatron_deepspeed_bf16", "megascale"};
+
+template <typename Rows>
+auto row_of(const Rows& rows, std::string_view software) {
+  const auto found = std::ranges::find_if(rows, [&](const auto& row) { return row.software == software; });
+  return found == rows.end() ? nullptr : &*found;
+}
 
 void times(Software& software, const Factors& factors) {
   for (size_t kind = 0; kind < factors.size(); ++kind) software.kernels.at(kind) *= factors.at(kind);
 }
 
-}  // namespace
-
-void adapt_software(HardwareProfile& profile, bool recomputes_attention) {
-  if (profile.kernels == nullptr) return;
+SoftwareTerms terms_of(const HardwareProfile& profile, const SoftwareRun& run) {
+  constexpr double kEachDoubling = 0.03, kAsyncTensor = 0.55, kGatheredIn8Bits = 0.75, kMegatronCoreTensor = 0.45,
+                   kShardsAcross = 10;
   const std::string_view name = profile.software.name;
-  for (const OnMachine& row : kOnMachines) {
-    if (row.software != name || profile.peak_flops_fp8 <= 0) continue;
-    const bool blackwell = profile.kernels->gemm_4bit.has_value();
-    times(profile.software, blackwell ? row.blackwell : row.hopper);
-    if (!blackwell) profile.software.collectives *= row.collectives_hopper;
-  }
-  for (const InRun& row : kInRuns)
-    if (row.software == name && recomputes_attention) times(profile.software, row.selective);
+  SoftwareTerms terms{.slowest = kEachDoubling};
+  if (const InRun* row = row_of(kInRuns, name)) terms.beside = row->beside;
+  if (const Launches* row = row_of(kLaunches, name))
+    terms.launch_us = row->us.at(static_cast<size_t>(machine_of(profile)));
+  const bool compiled = name == "compiled" || name == "compiled_async_tp";
+  if (compiled && run.scales_tensors) terms.tensor_collectives *= kGatheredIn8Bits;
+  if (name == "compiled_async_tp") terms.tensor_collectives *= kAsyncTensor;
+  if (name == "transformer_engine" || name == "megatron_core_26_06") terms.tensor_collectives = kMegatronCoreTensor;
+  if (name == "megatron_deepspeed") terms.sharded_across_nodes = kShardsAcross;
+  if (std::ranges::find(kMessagesInParts, name) != kMessagesInParts.end()) terms.message_parts = run.same_activations;
+  return terms;
 }
 
-double hidden_share(const HardwareProfile& profile) {
-  const auto* const row = std::ranges::find(kInRuns, std::string_view(profile.software.name), &InRun::software);
-  return row == kInRuns.end() || profile.kernels == nullptr ? 0 : row->hidden;
+}  // namespace
+
+void adapt_software(HardwareProfile& profile, const SoftwareRun& run) {
+  if (profile.kernels == nullptr) return;
+  Software& software = profile.software;
+  const std::string_view name = software.name;
+  const Machine machine = machine_of(profile);
+  if (const OnMachine* row = row_of(kOnMachines, name); row != nullptr && machine != Machine::kAmpere) {
+    times(software, machine == Machine::kHopper ? row->hopper : row->blackwell);
+    if (machine == Machine::kHopper) software.collectives *= row->collectives_hopper;
+  }
+  if (const InRun* row = row_of(kInRuns, name)) {
+    if (run.recomputes_attention) times(software, row->selective);
+    if (run.scales_rows) software.kernels.at(static_cast<size_t>(KernelShape::Kind::kLowProduct)) *= kRowScaled;
+  }
+  software.terms = terms_of(profile, run);
 }
 
 double slowest_share(const HardwareProfile& profile, int gpus) {
-  constexpr double kFewGpus = 512, kEachDoubling = 0.03;
+  constexpr double kFewGpus = 512;
   if (profile.kernels == nullptr || gpus <= kFewGpus) return 0;
-  return kEachDoubling * std::log2(gpus / kFewGpus);
+  return profile.software.terms.slowest * std::log2(gpus / kFewGpus);
 }
 
 }  // namespace ranklab

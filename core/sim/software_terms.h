@@ -5,6 +5,14 @@
 //   selective   torchtitan's selective recomputation saves every second product only; Megatron's saves all
 //   hidden      collectives behind compute take SMs, memory bandwidth and power from it
 //   slowest     all GPUs of a step wait for the slowest one; above some hundred that grows with their number
+//   launches    a host launches kernel after kernel: short ones wait for it (core/sim/op_observer.h)
+//   messages    Megatron's tensor-parallel ranks, which hold the same activations without sequence parallelism, each
+//               send a part of them to the next stage, whose node gathers them (arXiv 2104.04473, section 4.1)
+//   8 bits      torch's compiler rounds with a scale for each tensor before tensor-parallel ranks gather, half the
+//   bytes
+//               of two of their exchanges in three; products with a scale for each row are another library's kernels
+//   async       tensor parallelism in pieces hides a part of its exchanges behind its products
+//   shards      DeepSpeed gathers weights of ZeRO-3 parameter by parameter: between nodes one NIC's rate and a half
 // What the constants are and how they were fitted: docs/planner.md. With `--efficiency measured` alone. Thread rule:
 // pure.
 #pragma once
@@ -12,11 +20,17 @@ namespace ranklab {
 
 struct HardwareProfile;
 
-// The profile's software as it runs on that machine, in a run that recomputes attention selectively, or not.
-void adapt_software(HardwareProfile& profile, bool recomputes_attention);
+// What of a run makes a difference to its software.
+struct SoftwareRun {
+  bool recomputes_attention = false;  // selectively
+  bool scales_rows = false;           // products of 8 bits with a scale for each row ...
+  bool scales_tensors = false;        // ... or for each tensor, which is gathered after it was rounded
+  int same_activations = 1;           // tensor-parallel ranks that hold the same between layers
+};
 
-// By what share of the time that collectives take behind compute, compute takes longer.
-double hidden_share(const HardwareProfile& profile);
+// The profile's software as it runs on that machine, in that run.
+void adapt_software(HardwareProfile& profile, const SoftwareRun& run);
+
 // By how much a step of so many GPUs takes longer than one of a few hundred.
 double slowest_share(const HardwareProfile& profile, int gpus);
 

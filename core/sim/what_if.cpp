@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -11,13 +12,42 @@
 namespace ranklab {
 namespace {
 
+// What software costs, which a change switches off (= 0), or sets to what kernels alone take (= 1).
+struct Term {
+  const char* name;
+  double& (*of)(Software&);
+};
+template <KernelShape::Kind kKind>
+double& kernels_of(Software& s) {
+  return s.kernels[static_cast<size_t>(kKind)];
+}
+using Kind = KernelShape::Kind;
+constexpr Term kTerms[] = {{"launches", [](Software& s) -> double& { return s.terms.launch_us; }},
+                           {"beside", [](Software& s) -> double& { return s.terms.beside; }},
+                           {"slowest", [](Software& s) -> double& { return s.terms.slowest; }},
+                           {"collectives", [](Software& s) -> double& { return s.collectives; }},
+                           {"elementwise", kernels_of<Kind::kOther>},
+                           {"products", kernels_of<Kind::kProduct>},
+                           {"low-bit-products", kernels_of<Kind::kLowProduct>},
+                           {"attention", kernels_of<Kind::kAttention>},
+                           {"quantization", kernels_of<Kind::kQuantize>},
+                           {"loss", kernels_of<Kind::kLoss>}};
+
+std::vector<std::string> names_of_terms() {
+  std::vector<std::string> names;
+  for (const Term& term : kTerms) names.emplace_back(term.name);
+  return names;
+}
+
 [[noreturn]] void refuse_change(const std::string& got) {
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "what-if",
                .what = "--what-if does not understand this change",
                .got = quote(got),
-               .want = "peak, memory, nvlink or nic, = NUMBERx (times) or = NUMBER (GB/s, peak in TFLOP/s)",
-               .fix = "write for example nvlink=2x,nic=12.5"});
+               .want = "peak, memory, nvlink or nic, = NUMBERx (times) or = NUMBER (GB/s, peak in TFLOP/s), or of the "
+                       "software " +
+                       join(names_of_terms(), ", ") + ", = NUMBERx or = NUMBER",
+               .fix = "write for example nvlink=2x,nic=12.5,slowest=0"});
 }
 
 void scale_nvlink(HardwareProfile& p, double factor) {
@@ -52,8 +82,15 @@ void apply_one(HardwareProfile& profile, const std::string& change) {
   char* end = nullptr;
   const double number = std::strtod(value.c_str(), &end);
   const std::string unit(end);
-  if (end == value.c_str() || (unit != "x" && !unit.empty()) || !std::isfinite(number) || number <= 0)
+  if (end == value.c_str() || (unit != "x" && !unit.empty()) || !std::isfinite(number) || number < 0)
     refuse_change(change);
+  for (const Term& term : kTerms) {
+    if (name != term.name) continue;
+    double& value_now = term.of(profile.software);
+    value_now = unit == "x" ? value_now * number : number;
+    return;
+  }
+  if (number == 0) refuse_change(change);
   for (const Change& row : kChanges) {
     if (name != row.name) continue;
     row.scale(profile, unit == "x" ? number : number / row.now(profile));

@@ -66,12 +66,30 @@ TEST(FrameworkMemory, ScoresOfUnfusedAttention) {
   RunPlan plan = plan_with({.score_bytes = 2, .dropped_score_bytes = 1});
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 57e6) << "flash attention has none";
   plan.config.attention_backend = "unfused";
+  RunPlan keeps_more = plan_with({.activations = 2});
+  keeps_more.config.attention_backend = "unfused";
+  EXPECT_DOUBLE_EQ(framework_memory(keeps_more, rank_at(0)).activations,
+                   2 * 50e6 - 2.0 * 2 * (2 * 4 * 128 * 128.0) * 5 + 7e6)
+      << "its scores are as many";
   const double scores = 2 * 4 * 128 * 128.0, more = 2 * scores * 2 / 10e6;  // 4 of 8 heads, 2 layers
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 50e6 * (1 + more) + 7e6);
   plan.config.model.dropout = 0.1;
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 50e6 * (1 + more) + 7e6) << "drops no scores";
   plan.config.model.attention_dropout = 0.1;
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 50e6 * (1 + 1.5 * more) + 7e6);
+}
+
+TEST(FrameworkMemory, BuffersOfDeepSpeed) {
+  RunPlan plan = plan_with({.exchange_bytes = 3e8, .gradient_copies = 1});
+  RankRecord rank = rank_at(0);
+  const double parameters = 2e8;
+  rank.after[static_cast<size_t>(MemoryCategory::kParameters)] = static_cast<int64_t>(parameters);
+  const FrameworkMemory plain = framework_memory(plan, rank);
+  EXPECT_DOUBLE_EQ(plain.workspace, 3e8 + kCublas);
+  plan.config.precision.main_grads_dtype = "fp32";
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank).states - plain.states, parameters);
+  rank.after[static_cast<size_t>(MemoryCategory::kParameters)] = 1000;
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank).workspace, 2000 + kCublas) << "no more than there is to exchange";
 }
 
 TEST(FrameworkMemory, RecomputationInItsOwnWay) {

@@ -45,10 +45,27 @@ TEST(MeasuredFormats, MegatronsGoldenValuesAreOfTheLastStage) {
   EXPECT_THAT(runs[2].left_out, HasSubstr("bert"));
 }
 
+TEST(MeasuredFormats, AGoldenCasesGroupsOfShardsAndItsFewLayersAtTheEnds) {
+  std::string text = kGolden;
+  const auto put = [&](const std::string& what, const std::string& instead) {
+    ASSERT_NE(text.find(what), std::string::npos) << what;
+    text.replace(text.find(what), what.size(), instead);
+  };
+  put(R"("pp": 2)", R"("pp": 4)");
+  put(R"("optimizer": "muon")", R"("optimizer": "adam")");
+  put(R"("tp": 2)", R"("tp": 1)");
+  put(R"("hidden-dropout": 0.0)", R"("hidden-dropout": 0.0, "num-distributed-optimizer-instances": 2,
+    "decoder-first-pipeline-num-layers": 2, "decoder-last-pipeline-num-layers": 4)");
+  put(R"("gpus": 8)", R"("gpus": 16)");
+  const RunPlan plan = plan_of(rows_of(text).at(0));
+  EXPECT_EQ(plan.stage_layers, (std::vector<int64_t>{2, 3, 3, 4}));
+  EXPECT_EQ(plan.config.parallel.replicas, 2);
+}
+
 TEST(MeasuredFormats, BloomsSweepIsMeasuredByTheDevice) {
   const std::vector<MeasuredRun> runs = rows_of(R"({"rows": [
     {"size": "104B", "hidden": 11600, "layers": 64, "heads": 80, "gpus": 512, "dp": 16, "tp": 8, "pp": 4, "mbs": 1,
-     "gbs": 2048, "zero": 1, "mem_gb": 60, "sec_per_iter": 200.0, "tflops_formula": "new"},
+     "gbs": 2048, "zero": 1, "mem_gb": 60, "sec_per_iter": 200.0, "grads": "as compute type", "tflops_formula": "new"},
     {"size": "104B", "hidden": 11600, "layers": 64, "heads": 80, "gpus": 512, "dp": 16, "tp": 8, "pp": 4, "mbs": 8,
      "gbs": 2048, "zero": 1, "oom": true, "tflops_formula": "new"}]})");
   const RunPlan plan = plan_of(runs.at(0));
@@ -56,6 +73,7 @@ TEST(MeasuredFormats, BloomsSweepIsMeasuredByTheDevice) {
   EXPECT_EQ(plan.config.software, "megatron_deepspeed_bf16");
   EXPECT_DOUBLE_EQ(plan.profile.inter_node.bandwidth_bytes_per_ns, 4 * 12.5 / 8) << "four links of 100 Gb/s a node";
   EXPECT_EQ(plan.dp(), 16);
+  EXPECT_NE(plan.config.precision.main_grads_dtype, "fp32") << "as its row says";
   EXPECT_TRUE(runs[0].measured.on_device);
   EXPECT_EQ(*runs[0].measured.peak_bytes, 60.0 * 1024 * 1024 * 1024);
   EXPECT_EQ(*runs[0].measured.step_s, 200);

@@ -81,13 +81,40 @@ TEST(MeasuredRuns, InterleavedStagesAreTwoARankUnlessARowCountsThem) {
   EXPECT_EQ(stages("non-interleaved 1F1B"), 2);
 }
 
+TEST(MeasuredRuns, EndsThatAreShorterAreShorterInEachOfARanksStages) {
+  std::string text = experts_with("8", "interleaved-1F1B; one layer removed from first and last stage", "26.04");
+  text.replace(text.find(R"("layers": 8)"), 11, R"("layers": 6)");
+  EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, (std::vector<int64_t>{1, 2, 2, 1}));
+}
+
+TEST(MeasuredRuns, TorchtitansExchangesAndScales) {
+  const auto plan = [](const std::string& precision, const std::string& techniques) {
+    return plan_of(rows_of(R"([{"config": {"model": "Llama 3.1 8B", "layers": 32, "hidden": 4096, "heads": 32,
+      "kv_heads": 8, "ffn": 14336, "vocab": 128256, "seq": 8192, "gpus": 64, "tp": 8, "zero": 3, "local_batch": 2,
+      "gpu_type": "H100-96GB HBM2e", "precision": ")" +
+                           precision + R"(", "techniques": ")" + techniques + R"("},
+      "measured": {"tokens_per_s_per_gpu": 4096}, "source": "torchtitan"}])")
+                       .at(0));
+  };
+  const RunPlan vanilla = plan("fp8 rowwise", "vanilla TP"), async = plan("fp8 tensorwise", "async TP");
+  EXPECT_EQ(vanilla.config.software, "compiled");
+  EXPECT_EQ(vanilla.config.precision.recipe, "fp8_rowwise");
+  EXPECT_EQ(async.config.software, "compiled_async_tp");
+  EXPECT_EQ(async.config.precision.recipe, "fp8_current");
+  EXPECT_EQ(vanilla.profile.software.terms.tensor_collectives, 1);
+  EXPECT_LT(async.profile.software.terms.tensor_collectives, 0.75) << "hidden, and half as many bytes";
+}
+
 TEST(MeasuredRuns, WhatCannotBePlannedSaysWhy) {
   const auto rows = rows_of(R"([{"id": "a", "config": {"layers": 2}, "measured": {}}, {"id": "b"},
     {"id": "c", "config": {"layers": 2, "hidden": 64, "heads": 2, "seq": 64, "gpus": 8, "gpu_type": "V100"},
-     "measured": {"step_time_s": 1}}])");
+     "measured": {"step_time_s": 1}},
+    {"id": "d", "config": {"layers": 2, "hidden": 64, "heads": 2, "seq": 64, "gpus": 8, "gpu_type": "H100",
+     "phase": "LoRA Performance"}, "measured": {"step_time_s": 1}}])");
   EXPECT_THAT(rows.at(0).left_out, HasSubstr("no hidden"));
   EXPECT_THAT(rows.at(1).left_out, HasSubstr("no config"));
   EXPECT_THAT(rows.at(2).left_out, HasSubstr("V100"));
+  EXPECT_THAT(rows.at(3).left_out, HasSubstr("LoRA"));
   EXPECT_THROW(rows_of("{}"), Error);
   EXPECT_THROW(rows_of("not JSON"), Error);
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/sim/link_cost.h"
+#include "core/sim/software_terms.h"
 #include "core/sim/what_if.h"
 
 namespace ranklab {
@@ -115,8 +116,23 @@ TEST(WhatIf, ChangesWhatIsNamed) {
   EXPECT_DOUBLE_EQ(profile.inter_node.bandwidth_bytes_per_ns, 12.5);
   EXPECT_NEAR(profile.collectives->protocols[2].gb_s, 2 * 300.8, 1e-6);
   EXPECT_DOUBLE_EQ(profile.memory_bandwidth, 3350e9);
-  for (const char* bad : {"nvlink", "nvlink=", "nvlink=0x", "nvlink=-1", "pcie=2x", "nic=2y", "nic=nan"})
+  for (const char* bad : {"nvlink", "nvlink=", "nvlink=0x", "nvlink=-1", "pcie=2x", "nic=2y", "nic=nan", "slowest=-1"})
     EXPECT_THROW(apply_what_if(profile, bad), Error) << bad;
+}
+
+TEST(WhatIf, SwitchesOffWhatSoftwareCosts) {
+  HardwareProfile profile = measured();
+  profile.software = software_named("compiled");
+  adapt_software(profile, {});
+  ASSERT_GT(profile.software.terms.beside, 0);
+  ASSERT_GT(slowest_share(profile, 4096), 0);
+  const double attention = profile.software.kernels.at(static_cast<size_t>(KernelShape::Kind::kAttention));
+  apply_what_if(profile, "beside=0,slowest=0x,attention=0.5x,products=1,collectives=1");
+  EXPECT_EQ(profile.software.terms.beside, 0);
+  EXPECT_EQ(slowest_share(profile, 4096), 0);
+  EXPECT_DOUBLE_EQ(profile.software.kernels.at(static_cast<size_t>(KernelShape::Kind::kAttention)), attention / 2);
+  EXPECT_EQ(profile.software.kernels.at(static_cast<size_t>(KernelShape::Kind::kProduct)), 1);
+  EXPECT_EQ(profile.software.collectives, 1);
 }
 
 TEST(Software, MultipliesKernelsOfItsKinds) {

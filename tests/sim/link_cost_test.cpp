@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "core/base/error.h"
@@ -79,6 +81,38 @@ TEST(LinkCost, AGroupAcrossNodesIsBoundByTheSlowestHop) {
   expect_cost(cost.message(0, 1, 8000), 1, 8000, 100, 2);
   expect_cost(cost.message(1, 2, 8000), 1, 8000, 1000, 0.5);
   EXPECT_FALSE(cost_of({2, 3}, 2).crosses_nodes());
+}
+
+// Megatron without sequence parallelism: eight ranks hold the same, each sends an eighth, and their node gathers it.
+TEST(LinkCost, RanksThatHoldTheSameSendPartsOfIt) {
+  HardwareProfile whole = load_hardware_profile("a100-80", Efficiency::kMeasured), parts = whole;
+  parts.software.terms.message_parts = 8;
+  const std::vector<int> stages = {0, 8};
+  constexpr int64_t kBytes = 64 << 20;
+  const auto ns = [&](const HardwareProfile& profile, Axis axis, int gpus_per_node) {
+    return static_cast<double>(LinkCost(profile, stages, gpus_per_node, axis).message(0, 1, kBytes).total_ns);
+  };
+  const double eighth = kBytes / 8.0 / (25 * 0.8), gathered = kBytes * 7 / 8.0 / 174.9;
+  constexpr double kStarts = 8177 + 914 + 5000 + 37080;
+  EXPECT_NEAR(ns(parts, Axis::kPp, 8), kStarts + eighth + gathered, 10);
+  EXPECT_GT(ns(whole, Axis::kPp, 8), 3 * ns(parts, Axis::kPp, 8));
+  EXPECT_EQ(ns(parts, Axis::kCp, 8), ns(whole, Axis::kCp, 8)) << "they hold different heads";
+  EXPECT_EQ(ns(parts, Axis::kPp, 16), ns(whole, Axis::kPp, 16)) << "within a node nothing is gained";
+}
+
+// Of a few bytes a ring over many nodes is steps alone; a tree has fewer. Of many bytes its rate is lower.
+TEST(LinkCost, SmallSumsOfManyNodesGoUpATree) {
+  HardwareProfile h100 = load_hardware_profile("h100-sxm", Efficiency::kMeasured);
+  h100.inter_node.bandwidth_bytes_per_ns = 25;  // of both verbs alike the narrowest
+  std::vector<int> ranks(1024);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const LinkCost cost(h100, ranks, 8);
+  const auto ns = [&](Verb verb, int64_t bytes) { return static_cast<double>(cost.collective(verb, bytes).total_ns); };
+  const double ring = 2 * ns(Verb::kAllGather, 1 << 10), tree = ns(Verb::kAllReduce, 1 << 10);
+  EXPECT_LT(tree, 0.2 * ring);
+  EXPECT_GT(tree, 2 * 5e3 * std::log2(128)) << "up and down as many steps as the number of nodes has digits";
+  constexpr int64_t kMany = int64_t{64} << 30;
+  EXPECT_NEAR(ns(Verb::kAllReduce, kMany) / (2 * ns(Verb::kAllGather, kMany)), 1, 0.01);
 }
 
 TEST(LinkCost, AGroupOfOneIsFree) {

@@ -43,6 +43,30 @@ TEST(OpObserver, AComputeBoundMatmulTakesItsFlops) {
   EXPECT_EQ(seen.flops, 2.0 * 64 * 64 * 64);
 }
 
+// The host is ahead of a GPU with long kernels and behind one with short ones; a pass begins without a lead.
+TEST(OpObserver, ShortKernelsWaitForTheirLaunch) {
+  HardwareProfile slow_host = toy_compute();
+  slow_host.software.terms.launch_us = 1;
+  constexpr int64_t kLaunch = 1000, kLong = 2 * 64 * 64 * 64, kShort = 2 * 16;
+  const at::Tensor a = ones({64, 64}), b = ones({64, 64}), c = ones({4});
+  VirtualClock clock;
+  OpObserver observer(slow_host, clock);
+  for (int i = 0; i < 3; ++i) at::neg(c);
+  EXPECT_EQ(clock.now_ns(), 3 * kLaunch + kShort);
+  observer.begin_pass();
+  int64_t begin = clock.now_ns();
+  at::mm(a, b);
+  for (int i = 0; i < 3; ++i) at::neg(c);
+  EXPECT_EQ(clock.now_ns() - begin, kLaunch + kLong + 3 * kShort) << "launched meanwhile";
+  observer.begin_pass();
+  begin = clock.now_ns();
+  at::neg(c);
+  EXPECT_EQ(clock.now_ns() - begin, kLaunch + kShort) << "the lead was lost";
+  const KernelTimes& times = observer.kernel_times();
+  EXPECT_EQ(times.launches, 8);
+  EXPECT_EQ(times.launch_ns + times.ns[0] + times.ns[1], clock.compute_ns());
+}
+
 TEST(OpObserver, AMemoryBoundMatmulTakesItsBytes) {
   const at::Tensor a = ones({1, 256}), b = ones({256, 256});
   EXPECT_EQ(observe([&] { at::mm(a, b); }).ns, 4 * (256 + 256 * 256 + 256));  // flops: 131072, less

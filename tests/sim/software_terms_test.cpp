@@ -22,8 +22,8 @@ TEST(SoftwareTerms, AttentionWrittenForAmpereTakesLongerOnHopperAlone) {
   constexpr auto kAttention = KernelShape::Kind::kAttention;
   HardwareProfile a100 = profile_with("a100-80", "compiled"), h100 = profile_with("h100-sxm", "compiled");
   const double before = factor(h100, kAttention);
-  adapt_software(a100, false);
-  adapt_software(h100, false);
+  adapt_software(a100, {});
+  adapt_software(h100, {});
   EXPECT_EQ(factor(a100, kAttention), before);
   EXPECT_GT(factor(h100, kAttention), 1.5 * before);
   EXPECT_EQ(factor(h100, KernelShape::Kind::kProduct), factor(a100, KernelShape::Kind::kProduct));
@@ -33,9 +33,9 @@ TEST(SoftwareTerms, HalfOfTheProductsAreRecomputedWhereTorchtitanRecomputesSelec
   HardwareProfile plain = profile_with("h100-96", "compiled"), again = plain,
                   megatron = profile_with("h100-96", "megatron");
   const Software before = megatron.software;
-  adapt_software(plain, false);
-  adapt_software(again, true);
-  adapt_software(megatron, true);
+  adapt_software(plain, {});
+  adapt_software(again, {.recomputes_attention = true});
+  adapt_software(megatron, {.recomputes_attention = true});
   constexpr auto kProduct = KernelShape::Kind::kProduct;
   // Recomputed products are between a third and a half of the forward's, which are a third of all.
   EXPECT_GT(factor(again, kProduct) / factor(plain, kProduct), 1 + 1.0 / 9);
@@ -44,26 +44,52 @@ TEST(SoftwareTerms, HalfOfTheProductsAreRecomputedWhereTorchtitanRecomputesSelec
 }
 
 TEST(SoftwareTerms, ThousandsOfGpusWaitForTheSlowest) {
-  const HardwareProfile h100 = profile_with("h100-sxm", "megatron");
+  HardwareProfile h100 = profile_with("h100-sxm", "megatron"),
+                  datasheet = profile_with("h100-sxm", "megatron", Efficiency::kDatasheet);
+  adapt_software(h100, {});
+  adapt_software(datasheet, {});
   EXPECT_EQ(slowest_share(h100, 8), 0);
   EXPECT_EQ(slowest_share(h100, 512), 0);
   const double once = slowest_share(h100, 1024);
   EXPECT_GT(once, 0);
   EXPECT_NEAR(slowest_share(h100, 16384), 5 * once, 1e-12) << "as much for each doubling";
-  EXPECT_EQ(slowest_share(profile_with("h100-sxm", "megatron", Efficiency::kDatasheet), 16384), 0);
+  EXPECT_EQ(slowest_share(datasheet, 16384), 0);
 }
 
 TEST(SoftwareTerms, NothingIsAddedToThisProjectsKernelsOrToTheDatasheet) {
   HardwareProfile own = profile_with("h100-sxm", "ranklab"),
                   datasheet = profile_with("h100-sxm", "compiled", Efficiency::kDatasheet);
   const Software before = datasheet.software;
-  adapt_software(own, true);
-  adapt_software(datasheet, true);
+  adapt_software(own, {.recomputes_attention = true});
+  adapt_software(datasheet, {.recomputes_attention = true});
   EXPECT_EQ(own.software.kernels, software_named("ranklab").kernels);
   EXPECT_EQ(datasheet.software.kernels, before.kernels);
-  EXPECT_EQ(hidden_share(own), 0);
-  EXPECT_EQ(hidden_share(datasheet), 0);
-  EXPECT_GT(hidden_share(profile_with("h100-sxm", "compiled")), 0);
+  EXPECT_EQ(own.software.terms.beside, 0);
+  EXPECT_EQ(own.software.terms.launch_us, 0);
+  EXPECT_EQ(datasheet.software.terms.beside, 0);
+  HardwareProfile compiled = profile_with("h100-sxm", "compiled");
+  adapt_software(compiled, {});
+  EXPECT_GT(compiled.software.terms.beside, 0);
+}
+
+TEST(SoftwareTerms, OnlyRanksThatHoldTheSameSendItInParts) {
+  HardwareProfile megatron = profile_with("a100-80", "megatron"), split = megatron,
+                  core = profile_with("a100-80", "eager");
+  adapt_software(megatron, {.same_activations = 8});
+  adapt_software(split, {.same_activations = 1});  // sequence parallelism
+  adapt_software(core, {.same_activations = 8});
+  EXPECT_EQ(megatron.software.terms.message_parts, 8);
+  EXPECT_EQ(split.software.terms.message_parts, 1);
+  EXPECT_EQ(core.software.terms.message_parts, 1);
+}
+
+// Rack-scale machines and eight GPUs under a host of the same generation are not launched alike.
+TEST(SoftwareTerms, HostsLaunchKernelsInTheirOwnTime) {
+  HardwareProfile b200 = profile_with("b200", "transformer_engine"),
+                  gb200 = profile_with("gb200", "transformer_engine");
+  adapt_software(b200, {});
+  adapt_software(gb200, {});
+  EXPECT_GT(b200.software.terms.launch_us, gb200.software.terms.launch_us);
 }
 
 }  // namespace

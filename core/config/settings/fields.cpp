@@ -167,9 +167,11 @@ void add_simulation(std::vector<ConfigField>& rows) {
   rows.push_back(text(g, "sim.software", {"--software"},
                       "with --efficiency measured: whose kernels and collectives (ranklab list software)",
                       RANKLAB_FIELD(software)));
-  rows.push_back(text(g, "sim.what_if", {"--what-if"},
-                      "another machine: peak, memory, nvlink or nic, times or GB/s: nvlink=2x,nic=12.5",
-                      RANKLAB_FIELD(what_if)));
+  rows.push_back(
+      text(g, "sim.what_if", {"--what-if"},
+           "another machine or software: peak, memory, nvlink, nic (times or GB/s), launches, beside, slowest, "
+           "...: nvlink=2x,slowest=0",
+           RANKLAB_FIELD(what_if)));
   rows.push_back(number(g, "sim.gpus_per_node", {"--gpus-per-node"}, "GPUs that share fast links (0: the profile's)",
                         RANKLAB_FIELD(gpus_per_node), count(0)));
   rows.push_back(text(g, "sim.collectives", {"--collectives"},

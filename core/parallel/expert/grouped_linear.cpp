@@ -26,6 +26,8 @@ CostScope product_cost(const at::Tensor& rows, int64_t out, const at::TensorList
   const bool low = !quantizers.empty() && quantizers[0]->precision().weight.quantized();
   if (low) cost.bytes += 2 * cost.operand_elements * quantizers[0]->precision().weight.format->bits() / kBitsPerByte;
   if (low) cost.shape = cost.shape.of_bits(static_cast<int>(quantizers[0]->precision().weight.format->bits()));
+  // Scales of blocks are made by a kernel for each expert, too.
+  if (low && quantizers[0]->precision().activation.granularity == Granularity::kTile) cost.shape.launches *= 2;
   return cost.scope(low ? DType::kFloat8 : dtype_of(rows.scalar_type()));
 }
 

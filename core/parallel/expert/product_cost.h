@@ -22,8 +22,9 @@ inline ProductCost grouped_product_cost(int64_t rows, int64_t in, int64_t out, s
   const auto n = static_cast<double>(rows), i = static_cast<double>(in), o = static_cast<double>(out);
   const double operands = n * i + i * o * static_cast<double>(experts);
   const double each = n / std::max<double>(static_cast<double>(experts), 1);  // as many rows for each
-  return {2 * n * i * o, operands, static_cast<double>(itemsize) * (operands + n * o),
-          KernelShape::product(each, o, i, static_cast<double>(experts))};
+  KernelShape shape = KernelShape::product(each, o, i, static_cast<double>(experts));
+  shape.launches = std::max(static_cast<int>(experts), 1);
+  return {2 * n * i * o, operands, static_cast<double>(itemsize) * (operands + n * o), shape};
 }
 
 }  // namespace ranklab

@@ -59,6 +59,16 @@ int padded_gpt2_vocabulary(int tp) {
   return (50257 + step - 1) / step * step;
 }
 
+// Layers of each stage, where the first and the last have a number of their own.
+std::string megatron_stages(int layers, int pp, const Json& flags) {
+  const int first = value_of(flags, "decoder-first-pipeline-num-layers", 0),
+            last = value_of(flags, "decoder-last-pipeline-num-layers", 0);
+  if (first <= 0 || last <= 0 || pp < 3) return "even";
+  std::string text = std::to_string(first);
+  for (int stage = 2; stage < pp; ++stage) text += "," + std::to_string((layers - first - last) / (pp - 2));
+  return text + "," + std::to_string(last);
+}
+
 Json megatron_config(const Json& test) {
   const Json &from = test.at("config"), &flags = test.at("other_flags");
   Json to = Json::object();
@@ -67,7 +77,7 @@ Json megatron_config(const Json& test) {
     take(to, same, from, same);
   take(to, "position", from, "pos");
   to["vocab"] = value_of(from, "padded_vocab", padded_gpt2_vocabulary(value_of(from, "tp", 1)));
-  to["layout"] = "even";
+  to["layout"] = megatron_stages(value_of(from, "layers", 0), value_of(from, "pp", 1), flags);
   take(to, "micro_batch", from, "mbs");
   take(to, "global_batch", from, "gbs");
   take(to, "moe_ffn", from, "moe_ffn");
@@ -96,6 +106,7 @@ Json megatron_config(const Json& test) {
     to["optimizer"] = "muon";
     to["muon_distribution"] = "layer-sharded";  // whole matrices of a rank, as its layer-wise optimizer does
   }
+  take(to, "optimizer_instances", flags, "num-distributed-optimizer-instances");
   if (value_of(from, "mla", false)) {
     for (const auto& [name, key] : {std::pair{"kv_lora", "kv-lora-rank"},
                                     {"q_lora", "q-lora-rank"},
@@ -146,6 +157,7 @@ Json bloom_row(const Json& from) {
   for (const char* same : {"layers", "hidden", "heads", "gpus", "tp", "pp", "zero"}) take(config, same, from, same);
   take(config, "micro_batch", from, "mbs");
   take(config, "global_batch", from, "gbs");
+  take(config, "gradients", from, "grads");
   Json measured = Json::object();
   take(measured, "step_time_s", from, "sec_per_iter");
   take(measured, "device_memory_GiB", from, "mem_gb");

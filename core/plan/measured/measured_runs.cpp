@@ -78,6 +78,8 @@ class RowPlan {
   void settle() {
     for (const char* key : {"layers", "hidden", "heads", "seq", "gpus", "gpu_type"})
       if (!c_.has(key)) return leave_out(std::string("the row has no ") + key);
+    if (holds(c_.text("phase"), "LoRA"))
+      return leave_out("LoRA has weight gradients of a few small matrices alone, and no model here");
     const std::string gpu = c_.text("gpu_type");
     const auto* const known = std::ranges::find_if(kGpus, [&](const GpuName& one) { return holds(gpu, one.in_text); });
     if (known == kGpus.end()) return leave_out("no profile of " + gpu);
@@ -139,7 +141,8 @@ class RowPlan {
       return newer() ? "megatron_deepspeed_bf16" : "megatron_deepspeed";
     if (holds(c_.text("system"), "MegaScale")) return "megascale";
     if (!newer()) return "megatron";
-    if (c_.is("compile", false) || holds(techniques, "compile") || holds(techniques, "async TP")) return "compiled";
+    if (holds(techniques, "async TP") || holds(techniques, "AsyncTP")) return "compiled_async_tp";
+    if (c_.is("compile", false) || holds(techniques, "compile")) return "compiled";
     if (torchtitan() && holds(c_.text("precision"), "fp8")) return "compiled";  // its FP8 needs the compiler to be fast
     if (holds(run_.source, "Megatron-Core") || holds(run_.source, "ModelZoo")) return "transformer_engine";
     if (holds(run_.source, "Megatron") || holds(run_.source, "MegaScale")) return "megatron";
@@ -199,7 +202,7 @@ class RowPlan {
 
   void layout() {
     const double tp = c_.number_or("tp", 1), pp = c_.number_or("pp", 1),
-                 vpp = c_.number("vpp").value_or(two_stages(pp) ? 2 : 1);
+                 vpp = c_.number("vpp").value_or(stages_of_rank(pp));
     set("parallel.world_size", *c_.number("gpus"));
     set("parallel.tp", tp);
     set("parallel.pp", pp);
@@ -211,9 +214,10 @@ class RowPlan {
       set("parallel.pipeline_schedule", schedule(vpp));
       if (vpp > 1) set("parallel.vpp", vpp);
       if (c_.has("layout")) set("parallel.pipeline_layout", c_.text("layout"));
-      if (holds(c_.text("note"), "first and last stage hold one layer fewer") && vpp <= 1) shorter_ends(pp);
+      if (shorter_ends()) stages_with_short_ends(pp * vpp);
     }
     set("parallel.zero_stage", zero());
+    if (c_.number_or("optimizer_instances", 1) > 1) set("parallel.replicas", *c_.number("optimizer_instances"));
     if (c_.has("optimizer")) set("optim.optimizer", c_.text("optimizer"));
     if (c_.has("muon_distribution")) set("optim.muon_distribution", c_.text("muon_distribution"));
     set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", newer()) ? "true" : "false");
@@ -221,10 +225,14 @@ class RowPlan {
     if (c_.text("attention") == "unfused" || (!newer() && !c_.has("attention")))
       set("parallel.attention_backend", "unfused");
   }
-  void shorter_ends(double pp) {
-    const double each = std::floor((*c_.number("layers") + 2) / pp);
+  bool shorter_ends() const {
+    return holds(c_.text("note"), "first and last stage hold one layer fewer") ||
+           holds(c_.text("schedule"), "one layer removed from first and last stage");
+  }
+  void stages_with_short_ends(double stages) {
+    const double each = std::floor((*c_.number("layers") + 2) / stages);
     std::string layout = strprintf("%.0f", each - 1);
-    for (int stage = 1; stage < static_cast<int>(pp) - 1; ++stage) layout += strprintf(",%.0f", each);
+    for (int stage = 1; stage < static_cast<int>(stages) - 1; ++stage) layout += strprintf(",%.0f", each);
     set("parallel.pipeline_layout", layout + strprintf(",%.0f", each - 1));
   }
   // Megatron-LM of 2021 and 2022 had neither sequence parallelism nor flash attention; it trained in fp16.
@@ -235,8 +243,13 @@ class RowPlan {
     return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
   }
 
-  // Stages of a rank, where a row says that they are interleaved, and not how many.
-  bool two_stages(double pp) const { return says_interleaved() && std::fmod(c_.number_or("layers", 0), 2 * pp) == 0; }
+  // Of a rank, where a row says that they are interleaved, and not how many.
+  double stages_of_rank(double pp) const {
+    // Ends with a layer fewer are told of stages with few layers.
+    const double layers = c_.number_or("layers", 0) + (shorter_ends() ? 2 : 0),
+                 stages = shorter_ends() ? layers / pp / 2 : 2;
+    return says_interleaved() && stages >= 2 && std::fmod(layers, stages * pp) == 0 ? stages : 1;
+  }
 
   std::string schedule(double vpp) const {
     const std::string said = c_.text("schedule");
@@ -276,13 +289,16 @@ class RowPlan {
     if (said == "fp32") return;
     set("train.bf16", "true");  // fp16 takes as much time and memory
     // Megatron sums gradients of bf16 in fp32, and those of fp16 as they are.
-    if (newer() && (holds(software(), "mega") || of_megatron_core())) set("precision.main_grads_dtype", "fp32");
-    if (holds(said, "MXFP8"))
+    const bool in_fp32 = c_.has("gradients") ? holds(c_.text("gradients"), "fp32") : newer();
+    if (in_fp32 && (holds(software(), "mega") || of_megatron_core())) set("precision.main_grads_dtype", "fp32");
+    if (holds(said, "MXFP8") || said.starts_with("FP8-MX"))
       set("precision.recipe", "mxfp8");
     else if (holds(said, "NVFP4"))
       set("precision.recipe", "nvfp4");
     else if (holds(said, "1x128"))
       set("precision.recipe", "deepseek_v3");
+    else if (holds(said, "rowwise"))
+      set("precision.recipe", "fp8_rowwise");
     else if (holds(said, "FP8-CS") || holds(said, "fp8"))
       set("precision.recipe", "fp8_current");
     else if (holds(said, "FP8"))
