@@ -47,7 +47,7 @@ endforeach()
 # What the module is made of, also linked by its unit tests.
 add_library(ranklab_nccl STATIC nccl_types.cpp nccl_api.cpp nccl_comm.cpp nccl_verbs.cpp nccl_work.cpp
                                 nccl_communicator.cpp nccl_lanes.cpp nccl_context.cpp call_compare.cpp canonical_reduce.cpp
-                                failure.cpp watchdog.cpp heartbeat.cpp gpu_choice.cpp device_clock.cpp rendezvous.cpp cuda_world.cpp cuda_rounding.cpp cuda_kernels.cpp
+                                failure.cpp watchdog.cpp heartbeat.cpp gpu_choice.cpp device_clock.cpp stream_graph.cpp rendezvous.cpp cuda_world.cpp cuda_rounding.cpp cuda_kernels.cpp
                                 device_queues.cpp ${kernel_objects})
 set_source_files_properties(${kernel_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 add_library(ranklab::nccl ALIAS ranklab_nccl)

@@ -8,7 +8,7 @@ inline constexpr Backend kCudaBackendRow = {
     .name = "cuda",
     .help = "a process and a GPU for each rank, NCCL between them",
     .on_host = {},
-    .on_gpu = {Capability::kGpuTensors},
+    .on_gpu = {Capability::kGpuTensors, Capability::kRecordedPasses},
     .usual_bucket_bytes = 25 << 20,
 };
 

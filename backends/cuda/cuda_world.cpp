@@ -18,6 +18,9 @@
 #include "backends/cuda/gpu_choice.h"
 #include "backends/cuda/nccl/nccl_communicator.h"
 #include "backends/cuda/nccl/rendezvous.h"
+#include "backends/cuda/nccl_communicator.h"
+#include "backends/cuda/rendezvous.h"
+#include "backends/cuda/stream_graph.h"
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
@@ -36,6 +39,7 @@ class NcclEndpoint final : public Endpoint {
     const int serial = serials_[group.label()]++;
     return std::make_shared<NcclCommunicator>(group, serial, context_);
   }
+  std::shared_ptr<GraphRecorder> graph_recorder() override { return make_stream_recorder(context_); }
 
  private:
   ProcessEnv env_;

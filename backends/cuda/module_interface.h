@@ -9,7 +9,7 @@
 namespace ranklab {
 
 // Incremented when the functions below or the structs they pass change.
-constexpr int kCudaModuleVersion = 5;
+constexpr int kCudaModuleVersion = 6;
 
 using CudaModuleVersionFunction = int();
 // Writes why no GPU can be used into *why_not and returns false, or returns true.

@@ -90,6 +90,14 @@ Words data_path(const Words& values, const Words&) {
   return {"--data-path=" + join(values, " ")};
 }
 
+// Transformer Engine's graphs are a layer each; local is Megatron-LM's own.
+Words graphs(const Words& values, const Words&) {
+  if (values[0] == "none") return {};
+  if (values[0] == "local") return {"--cuda-graph"};
+  refuse("graphs are made of whole passes here, local or none, not " + values[0],
+         "use --cuda-graph, or leave --cuda-graph-impl out");
+}
+
 Words experiment(const Words& values, const Words&) { return {"--log-dir", "runs/" + values[0]}; }
 Words without_validation(const Words&, const Words&) { return {"--eval-interval", "0"}; }
 
@@ -132,6 +140,8 @@ std::vector<ForeignFlag> make_flags() {
       // Megatron-LM
       {"--rampup-batch-size", 3, rampup, /*also_own=*/true},
       {"--data-path", 1, data_path, /*also_own=*/true, /*and_more=*/true},
+      {"--cuda-graph-impl", 1, graphs},
+      {"--cuda-graph-scope", 1, holds("full_iteration", "leave it out: --cuda-graph records whole passes")},
       // torchrun
       {"--nproc-per-node", 1, called("--world-size")},
       {"--nnodes", 1, missing("use ranklab launch, which takes it")},

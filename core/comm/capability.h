@@ -22,6 +22,7 @@ enum class Capability : uint8_t {
   kEmulatedSums,
   kHeldRanks,
   kMeasuredRanks,
+  kRecordedPasses,
   kCount
 };
 
@@ -40,6 +41,7 @@ inline constexpr std::array<const char*, static_cast<size_t>(Capability::kCount)
     "emulated sums of tensor cores",
     "a debugger that holds them",
     "memory that is measured rank by rank",
+    "passes that are recorded and launched at once (CUDA graphs)",
 };
 
 constexpr const char* text_of(Capability capability) { return kCapabilityTexts[static_cast<size_t>(capability)]; }

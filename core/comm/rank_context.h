@@ -38,6 +38,7 @@ class RankContext {
 
   // The traced communicator of this rank's group on `axis`, made on first use.
   Communicator& comm(Axis axis);
+  std::shared_ptr<GraphRecorder> graph_recorder() { return endpoint_.graph_recorder(); }
   VirtualClock& clock() { return clock_; }
   Tracer& tracer() { return tracer_; }
   OpObserver* op_observer() { return op_observer_.get(); }  // null without virtual time

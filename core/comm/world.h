@@ -10,6 +10,8 @@
 
 namespace ranklab {
 
+class GraphRecorder;  // graph_recorder.h
+
 // One rank's access to its world.
 class Endpoint {
  public:
@@ -21,6 +23,8 @@ class Endpoint {
   virtual c10::Device control_device() const { return device(); }
   // The communicator of a group this rank is a member of; every member requests its groups in the same order.
   virtual CommunicatorPtr communicator(const Group& group) = 0;
+  // Where the world has Capability::kRecordedPasses, what records work of this rank's stream; else null.
+  virtual std::shared_ptr<GraphRecorder> graph_recorder() { return nullptr; }
 };
 
 class World {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/text.h"
 #include "core/config/device_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/precision_settings.h"
@@ -20,6 +21,50 @@ std::string stage_shown(const TrainConfig& c) { return "ZeRO stage " + std::to_s
 bool writes_to_peers(const TrainConfig& c) {
   const auto* row = std::ranges::find(kDispatcherTexts, c.moe_dispatcher, &DispatcherText::name);
   return c.model.moe.enabled() && c.parallel.ep > 1 && row != std::end(kDispatcherTexts) && row->writes_to_peers;
+}
+
+// What keeps a microbatch's forward and backward from being the same work on the same addresses every time; "" if
+// nothing does.
+std::string not_replayable(const TrainConfig& c) {
+  const auto above = [](const char* flag, auto value, auto usual) {
+    return value > usual ? strprintf("%s %g", flag, static_cast<double>(value)) : std::string();
+  };
+  const ModelConfig& m = c.model;
+  for (const std::string& sized :
+       {above("--pp", c.parallel.pp, 1), above("--tp", c.parallel.tp, 1), above("--cp", c.parallel.cp, 1),
+        above("--num-experts", m.moe.num_experts, 0), above("--mtp-num-layers", m.mtp_num_layers, 0),
+        above("--hidden-dropout", m.dropout, 0.0), above("--attention-dropout", m.attention_dropout, 0.0)})
+    if (!sized.empty()) return sized;
+  if (zero_stage_row(resolve_zero_stage(c)).parameters) return stage_shown(c);
+  if (c.documents.reset_attention_mask) return "--reset-attention-mask";
+  if (c.documents.reset_position_ids) return "--reset-position-ids";
+  return precision_settings(c).recipe.linear.quantized() ? recipe_shown(c) : "";
+}
+
+// The numbers of a graph are fixed when it is recorded: dropout's coordinates, the amax of past steps, how many tokens
+// an expert has. And between processes every call is watched (backends' watchdogs), in a graph none is.
+void add_graphs(std::vector<Requirement>& rows) {
+  const auto graph = [](Feature::Settings surroundings) {
+    return Feature{.settings = {{"parallel.cuda_graph", "true"}},
+                   .surroundings = std::move(surroundings),
+                   .requested_by = [](const TrainConfig& c) { return c.cuda_graph; }};
+  };
+  const Feature::Settings replicas = {{"parallel.tp", "1"}, {"parallel.pp", "1"}};
+  rows.push_back({.feature = graph(replicas),
+                  .needs = Capability::kRecordedPasses,
+                  .why = "a CUDA graph spares a rank with a GPU of its own its launches; simulated ranks pay theirs in "
+                         "virtual time"});
+  Feature::Settings recorded = replicas;
+  for (const Backend& row : backends())
+    if (row.on_gpu.has(Capability::kRecordedPasses)) recorded.emplace_back("parallel.backend", row.name);
+  rows.push_back({.feature = graph(recorded),
+                  .excludes = Feature{.settings = {{"model.dropout", "0.1"}},
+                                      .requested_by = [](const TrainConfig& c) { return !not_replayable(c).empty(); },
+                                      .shown = not_replayable},
+                  .why =
+                      "a graph is launched again as it was recorded: it calls no other rank inside a pass, and takes "
+                      "no number from the host (a step's random masks, an expert's tokens, past scales)",
+                  .instead = "replicas of a dense model without dropout in bf16, fp16 or fp32, up to --zero-stage 2"});
 }
 
 // What features need of the world.
@@ -229,6 +274,7 @@ void add_model(std::vector<Requirement>& rows) {
 std::vector<Requirement> make_requirements() {
   std::vector<Requirement> rows;
   add_devices(rows);  // first, so that a missing device is the error reported
+  add_graphs(rows);
   add_experts(rows);
   add_precision(rows);
   add_commands(rows);

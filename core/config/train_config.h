@@ -73,6 +73,7 @@ struct TrainConfig {
   bool canonical_reductions = false;              // in the order of tree_reduce.h; simulated ranks always reduce so
   std::string device = "auto";  // auto | cpu | cuda: of tensors and kernels; auto is the backend's default
   bool deterministic = false;   // bitwise reproducible GPU kernels; the CPU's always are
+  bool cuda_graph = false;      // a microbatch's forward and backward is recorded once and launched at once
 
   // Experts.
   std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h

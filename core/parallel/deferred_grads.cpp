@@ -1,11 +1,13 @@
 #include "core/parallel/deferred_grads.h"
 
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <map>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -49,6 +51,13 @@ DeferWeightGrads::DeferWeightGrads(WeightGradQueue& queue) : previous_(std::exch
 DeferWeightGrads::~DeferWeightGrads() { queue_in_force = previous_; }
 
 WeightGradQueue* deferred_weight_grads() { return queue_in_force; }
+
+void hand_over_grad(const at::Tensor& leaf, const at::Tensor& grad) {
+  RANKLAB_CHECK(!leaf.grad().defined(), ErrorKind::kInternal, .where = "hand_over_grad",
+                .what = "the leaf has a gradient already", .got = "a second one");
+  leaf.mutable_grad() = grad;
+  if (const auto& hook = torch::autograd::impl::post_acc_grad_hooks(leaf)) (*hook)(leaf);
+}
 
 void accumulate_grad(const at::Tensor& leaf, at::Tensor grad) {
   const auto accumulator = torch::autograd::impl::grad_accumulator(leaf);

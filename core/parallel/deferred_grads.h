@@ -49,5 +49,7 @@ WeightGradQueue* deferred_weight_grads();
 // Accumulates into leaf.grad() as autograd does at the end of a backward, hooks included. A gradient without other
 // references is stored without a copy.
 void accumulate_grad(const at::Tensor& leaf, at::Tensor grad);
+// The same for a leaf without a gradient, which gets `grad` itself however many others refer to it.
+void hand_over_grad(const at::Tensor& leaf, const at::Tensor& grad);
 
 }  // namespace ranklab

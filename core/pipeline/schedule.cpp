@@ -20,6 +20,17 @@ std::vector<int> Schedule::stages_of(int rank) const {
   return stages;
 }
 
+Schedule forward_only(const Schedule& whole, int num_microbatches) {
+  Schedule out{whole.name, num_microbatches, whole.rank_of_stage, whole.chain_length, {}};
+  out.rank_of_stage.resize(static_cast<size_t>(whole.chain_length));
+  out.ranks.resize(whole.ranks.size());
+  for (int stage = 0; stage < whole.chain_length; ++stage) {
+    for (int i = 0; i < num_microbatches; ++i)
+      out.ranks[static_cast<size_t>(whole.rank(stage))].push_back(forward(stage, i));
+  }
+  return out;
+}
+
 void require_legal(const ScheduleCosts& costs) {
   const auto within = [](const char* name, double value, bool zero_too, double most) {
     constexpr double kLeast = 1e-12;  // one divided by a smaller number may be infinite

@@ -42,6 +42,9 @@ struct Schedule {
   std::vector<int> stages_of(int rank) const;
 };
 
+// Only the forwards: each stage of the first model copy runs all microbatches before the rank's next stage.
+Schedule forward_only(const Schedule& whole, int num_microbatches);
+
 // The parameters of a schedule. Errors name the field and the nearest legal value.
 struct ScheduleRequest {
   int num_ranks = 1;

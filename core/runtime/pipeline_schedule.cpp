@@ -15,6 +15,8 @@
 #include "core/parallel/interleave.h"
 #include "core/runtime/record/module_tracer.h"
 #include "core/runtime/record/trace_span.h"
+#include "core/runtime/module_tracer.h"
+#include "core/runtime/replayed_pass.h"
 #include "core/runtime/stage_messages.h"
 #include "core/sim/aten.h"
 #include "core/sim/type_watch.h"
@@ -24,18 +26,6 @@ namespace {
 
 int64_t count_targets(const at::Tensor& targets_BS) { return targets_BS.ne(-100).sum().item<int64_t>(); }
 
-// Only the forwards: each stage of the first model copy runs all microbatches before the rank's next stage.
-Schedule forward_only(const Schedule& whole, int num_microbatches) {
-  Schedule out{whole.name, num_microbatches, whole.rank_of_stage, whole.chain_length, {}};
-  out.rank_of_stage.resize(static_cast<size_t>(whole.chain_length));
-  out.ranks.resize(whole.ranks.size());
-  for (int stage = 0; stage < whole.chain_length; ++stage) {
-    for (int i = 0; i < num_microbatches; ++i)
-      out.ranks[static_cast<size_t>(whole.rank(stage))].push_back(forward(stage, i));
-  }
-  return out;
-}
-
 // Runs one rank's actions of a schedule.
 class ActionRunner {
  public:
@@ -43,6 +33,7 @@ class ActionRunner {
     double loss_scale = 1;
     double scale = 1;  // of it the loss scaler's
     StageResult result = StageResult::kLoss;
+    ReplayedPass* replayed = nullptr;  // not null: runs the passes, of a rank that has the whole model
   };
   // `whole`: the training schedule, which defines the model's stages; `schedule` may be only its forwards.
   ActionRunner(StepContext& c, const Schedule& whole, const Schedule& schedule, const std::vector<Batch>& batches,
@@ -60,6 +51,10 @@ class ActionRunner {
     for (size_t i = 0; i < actions.size(); ++i) {
       messages_.prepare(i);
       const Action& a = actions[i];
+      if (options_.replayed != nullptr) {
+        if (a.has_input_grad()) run_replayed(a.backward_microbatch());
+        continue;
+      }
       if (a.kind == ActionKind::kFBW && c_.plan.config.overlap_moe) {
         run_pair(a);
         continue;
@@ -133,6 +128,12 @@ class ActionRunner {
                                     }};
     interleave([&] { run_forward(a.stage, a.microbatch); },
                [&] { run_backward(a.backward_stage(), a.backward_microbatch(), a.has_weight_grad()); }, hooks);
+  }
+
+  // In place of a microbatch's backward; its forward and weight gradients, too.
+  void run_replayed(int microbatch) {
+    const Batch& batch = batches_[static_cast<size_t>(microbatch)];
+    losses_.push_back(options_.replayed->run(batch, loss_scale_of(microbatch), microbatch));
   }
 
   double loss_scale_of(int microbatch) const {
@@ -267,9 +268,10 @@ class PipelineSchedule : public ScheduleStrategy {
     output.tokens = tokens_here(c, schedule, batches);
     c.optimizer.begin_step(schedule.num_microbatches);
     ActionRunner runner(c, schedule, schedule, batches, boundary(c, c.plan.micro_batch_size),
-                        {.loss_scale = loss_scale, .scale = scale});
+                        {.loss_scale = loss_scale, .scale = scale, .replayed = ReplayedPass::of_step(c, replayed_)});
     runner.run();
     output.loss_sum = runner.loss_sum();
+    if (replayed_) replayed_->settle();  // reading the losses has waited for the device
     return output;
   }
 
@@ -393,6 +395,7 @@ class PipelineSchedule : public ScheduleStrategy {
   }
 
   Schedule schedule_, validation_, single_;
+  std::unique_ptr<ReplayedPass> replayed_;
 };
 
 }  // namespace

@@ -27,6 +27,14 @@ done
 llama="--preset llama_1b --micro-batch-size 1 --train-iters 6 --log-interval 1"
 step "llama_1b bf16, a sequence a step" 150 speed llama_1b_gbs1 --backend cuda $llama --bf16 --global-batch-size 1
 step "llama_1b bf16, 8 sequences a step" 150 speed llama_1b_gbs8 --backend cuda $llama --bf16 --global-batch-size 8
+# The same with a CUDA graph: more steps, since the first passes are warm-ups and the recording.
+graph="--preset llama_1b --micro-batch-size 1 --train-iters 10 --log-interval 1 --cuda-graph"
+step "llama_1b bf16, a sequence a step, CUDA graph" 150 speed llama_1b_graph_gbs1 --backend cuda $graph --bf16 --global-batch-size 1
+step "llama_1b bf16, 8 sequences a step, CUDA graph" 150 speed llama_1b_graph_gbs8 --backend cuda $graph --bf16 --global-batch-size 8
+# Layers that compute for less time than launching them takes.
+small="--preset gpt_10m --micro-batch-size 1 --global-batch-size 8 --train-iters 40 --log-interval 1 --bf16"
+step "gpt_10m bf16, 8 sequences a step" 90 speed gpt_10m_plain --backend cuda $small
+step "gpt_10m bf16, 8 sequences a step, CUDA graph" 90 speed gpt_10m_graph --backend cuda $small --cuda-graph
 profile() {
   train llama_1b_profile --backend cuda $llama --bf16 --global-batch-size 1 --profile --profile-step-start 3 --profile-step-end 4 &&
     "$python" "$kit/kernels.py" "$out/runs/llama_1b_profile/profile.json" | tee "$out/kernels.txt"

@@ -37,7 +37,8 @@ int64_t fixed_bytes(const RunPlan& plan) {
   int64_t sum = 0;
   for (const ModuleRow& row : module_table(c.model)) {
     sum += held(zero.parameters, types.param_bytes(), row) + held(shards_grads, types.grad_bytes(), row) +
-           held(zero.optimizer, types.optimizer_bytes(is_hidden_matrix(row)), row);
+           held(zero.optimizer, types.optimizer_bytes(is_hidden_matrix(row)), row) +
+           held(false, c.cuda_graph ? c.element_bytes() : 0, row);  // a graph's gradients of a microbatch stay
   }
   return sum * plan.schedule.num_chains();
 }

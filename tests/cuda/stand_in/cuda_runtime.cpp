@@ -1,9 +1,11 @@
 #include "tests/cuda/stand_in/cuda_runtime.h"
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -12,6 +14,7 @@ using ranklab::stand_in::Event;
 using ranklab::stand_in::kDevices;
 using ranklab::stand_in::Stream;
 using ranklab::stand_in::stream_of;
+using ranklab::stand_in::StreamWork;
 
 // What the opaque handles of CUDA's headers point to.
 struct CUstream_st {
@@ -20,6 +23,13 @@ struct CUstream_st {
 };
 struct CUevent_st {
   Event event;
+};
+
+struct CUgraph_st {
+  std::vector<StreamWork> work;
+};
+struct CUgraphExec_st {
+  std::shared_ptr<const std::vector<StreamWork>> work;  // replays that are queued outlive it
 };
 
 namespace {
@@ -65,6 +75,23 @@ Streams& streams() {
   static auto* const all = new Streams;
   return *all;
 }
+
+// What this thread captures (cudaStreamCaptureModeThreadLocal, the only mode that is known here): a call that is not
+// allowed meanwhile is an error, and so is then the capture's end.
+struct Capture {
+  Stream* stream = nullptr;
+  bool valid = true;
+  unsigned long long id = 0;
+};
+thread_local Capture t_capture;
+
+cudaError_t forbidden(cudaError_t code) {
+  t_capture.valid = false;
+  return result(code);
+}
+
+// Waits and queries of the thread that captures.
+bool captures_here() { return t_capture.stream != nullptr; }
 
 cudaError_t copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
   stream_of(stream).add([=] { std::memmove(to, from, bytes); });
@@ -133,6 +160,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int /*device*/, int /*peer*/) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
+  if (captures_here()) return forbidden(cudaErrorStreamCaptureUnsupported);
   for (cudaStream_t stream : streams().of(t_device)) stream->queue.synchronize();
   return cudaSuccess;
 }
@@ -156,6 +184,10 @@ const char* cudaGetErrorString(cudaError_t code) {
   if (code == cudaErrorNotReady) return "device not ready";
   if (code == cudaErrorInvalidDevice) return "invalid device ordinal";
   if (code == cudaErrorMemoryAllocation) return "out of memory";
+  if (code == cudaErrorStreamCaptureUnsupported) return "operation not permitted when stream is capturing";
+  if (code == cudaErrorStreamCaptureInvalidated) return "operation failed due to a previous error during capture";
+  if (code == cudaErrorStreamCaptureIsolation) return "dependency created on uncaptured work in another stream";
+  if (code == cudaErrorCapturedEvent) return "operation not permitted on an event last recorded in a capturing stream";
   return "an error of the stand-in runtime";
 }
 
@@ -197,28 +229,74 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int /*fl
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return stream_of(stream).idle() ? cudaSuccess : cudaErrorNotReady; }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (captures_here()) return forbidden(cudaErrorStreamCaptureUnsupported);
+  return stream_of(stream).idle() ? cudaSuccess : cudaErrorNotReady;
+}
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (captures_here()) return forbidden(cudaErrorStreamCaptureUnsupported);
   stream_of(stream).synchronize();
   return cudaSuccess;
 }
 
+// CUDA's takes the other stream into the capture where the event was recorded in one; here no test needs that.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int /*flags*/) {
+  if (event->event.captured() != stream_of(stream).captures()) return forbidden(cudaErrorStreamCaptureIsolation);
   event->event.put_in_front_of(stream_of(stream));
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t /*stream*/, cudaStreamCaptureStatus* status) {
-  *status = cudaStreamCaptureStatusNone;
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  *status = stream_of(stream).captures() ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t /*stream*/, cudaStreamCaptureStatus* status,
-                                     unsigned long long* /*id*/, cudaGraph_t* /*graph*/,
-                                     const cudaGraphNode_t** /*dependencies*/, const cudaGraphEdgeData** /*edges*/,
-                                     size_t* /*count*/) {
-  *status = cudaStreamCaptureStatusNone;
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
+                                     cudaGraph_t* /*graph*/, const cudaGraphNode_t** /*dependencies*/,
+                                     const cudaGraphEdgeData** /*edges*/, size_t* /*count*/) {
+  if (id != nullptr) *id = t_capture.id;
+  return cudaStreamIsCapturing(stream, status);
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  if (stream == nullptr || mode != cudaStreamCaptureModeThreadLocal || captures_here() ||
+      !stream_of(stream).begin_capture())
+    return result(cudaErrorStreamCaptureUnsupported);
+  static std::atomic<unsigned long long> captures{0};
+  t_capture = {&stream_of(stream), true, ++captures};
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  *graph = nullptr;
+  if (t_capture.stream != &stream_of(stream)) return result(cudaErrorIllegalState);
+  std::vector<StreamWork> work = t_capture.stream->end_capture();
+  t_capture.stream = nullptr;
+  if (!t_capture.valid) return result(cudaErrorStreamCaptureInvalidated);
+  *graph = new CUgraph_st{std::move(work)};
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* launched, cudaGraph_t graph, unsigned long long /*flags*/) {
+  *launched = new CUgraphExec_st{std::make_shared<const std::vector<StreamWork>>(graph->work)};
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t launched, cudaStream_t stream) {
+  stream_of(stream).add([work = launched->work] {
+    for (const StreamWork& each : *work) each();
+  });
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t launched) {
+  delete launched;
   return cudaSuccess;
 }
 
@@ -243,9 +321,15 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaEventRecordWithFlags(event, stream, 0);
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t event) { return event->event.reached() ? cudaSuccess : cudaErrorNotReady; }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (captures_here()) return forbidden(cudaErrorStreamCaptureUnsupported);
+  if (event->event.captured()) return result(cudaErrorCapturedEvent);
+  return event->event.reached() ? cudaSuccess : cudaErrorNotReady;
+}
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (captures_here()) return forbidden(cudaErrorStreamCaptureUnsupported);
+  if (event->event.captured()) return result(cudaErrorCapturedEvent);
   event->event.synchronize();
   return cudaSuccess;
 }

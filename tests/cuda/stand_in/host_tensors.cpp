@@ -58,12 +58,18 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, OptionalT
                                            type.value_or(at::kFloat));
 }
 
+// As LibTorch's waits: an error is thrown, such as that of a wait during a capture.
+void wait_for(cudaStream_t stream) {
+  const cudaError_t code = cudaStreamSynchronize(stream);
+  TORCH_CHECK(code == cudaSuccess, "CUDA error: ", cudaGetErrorString(code));
+}
+
 // The host waits where one side is its own memory.
 at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool /*non_blocking*/) {
   if (self.numel() == 0) return self;
   const cudaStream_t stream = current_stream(self.is_cuda() ? self : source);
   launch(stream, [to = on_host(self), from = on_host(source)]() mutable { to.copy_(from); });
-  if (!self.is_cuda() || !source.is_cuda()) cudaStreamSynchronize(stream);
+  if (!self.is_cuda() || !source.is_cuda()) wait_for(stream);
   return self;
 }
 
@@ -89,7 +95,7 @@ at::Tensor copy_from_and_resize(const at::Tensor& source, const at::Tensor& targ
 }
 
 at::Scalar local_scalar(const at::Tensor& self) {
-  cudaStreamSynchronize(current_stream(self));
+  wait_for(current_stream(self));
   return on_host(self).item();
 }
 

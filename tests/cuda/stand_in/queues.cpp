@@ -11,8 +11,25 @@ constexpr std::chrono::microseconds kLate{50};
 
 }  // namespace
 
-void Stream::add(std::function<void()> work) {
+bool Stream::begin_capture() {
   const std::lock_guard lock(mutex_);
+  return !std::exchange(captures_, true);
+}
+
+std::vector<StreamWork> Stream::end_capture() {
+  const std::lock_guard lock(mutex_);
+  captures_ = false;
+  return std::exchange(captured_, {});
+}
+
+bool Stream::captures() const {
+  const std::lock_guard lock(mutex_);
+  return captures_;
+}
+
+void Stream::add(StreamWork work) {
+  const std::lock_guard lock(mutex_);
+  if (captures_) return captured_.push_back(std::move(work));
   work_.push_back(std::move(work));
   ++added_;
   if (!std::exchange(started_, true)) std::thread([this] { run(); }).detach();
@@ -21,7 +38,7 @@ void Stream::add(std::function<void()> work) {
 
 void Stream::run() {
   for (int number = 0;; ++number) {
-    std::function<void()> work;
+    StreamWork work;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return !work_.empty(); });
@@ -59,6 +76,7 @@ std::shared_ptr<Event::Record> Event::last() const {
 
 void Event::record(Stream& stream) {
   const auto fresh = std::make_shared<Record>();
+  fresh->captured = stream.captures();
   {
     const std::lock_guard lock(mutex_);
     last_ = fresh;
@@ -80,6 +98,11 @@ bool Event::reached() const {
   if (!record) return true;
   const std::lock_guard lock(record->mutex);
   return record->reached;
+}
+
+bool Event::captured() const {
+  const auto record = last();
+  return record && record->captured;
 }
 
 void Event::synchronize() const {

@@ -11,13 +11,20 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 namespace ranklab::stand_in {
+
+using StreamWork = std::function<void()>;
 
 class Stream {
  public:
   explicit Stream(int its_device) : device(its_device) {}
-  void add(std::function<void()> work);
+  void add(StreamWork work);
+  // While it captures, what is added is kept and not run.
+  bool begin_capture();  // false: it captures already
+  std::vector<StreamWork> end_capture();
+  bool captures() const;
   bool idle() const;
   void synchronize() const;
 
@@ -28,7 +35,9 @@ class Stream {
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;
+  std::deque<StreamWork> work_;
+  std::vector<StreamWork> captured_;
+  bool captures_ = false;
   int64_t added_ = 0, done_ = 0;
   bool started_ = false;
 };
@@ -39,6 +48,7 @@ class Event {
   void record(Stream& stream);
   void put_in_front_of(Stream& stream);
   bool reached() const;
+  bool captured() const;  // its last record is part of a capture
   void synchronize() const;
   // When the last record was reached. REQUIRES: reached().
   std::chrono::steady_clock::time_point time() const;
@@ -47,7 +57,7 @@ class Event {
   struct Record {
     std::mutex mutex;
     std::condition_variable changed;
-    bool reached = false;
+    bool reached = false, captured = false;
     std::chrono::steady_clock::time_point at;
 
     void wait();

@@ -1,0 +1,200 @@
+#include "backends/cuda/stream_graph.h"
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/trace/tracer.h"
+
+namespace ranklab {
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+[[noreturn]] void refuse(const std::string& got) {
+  throw Error(ErrorKind::kEnvironment,
+              {.where = "--cuda-graph",
+               .what = "a microbatch's forward and backward cannot be recorded as a graph",
+               .got = got,
+               .want = "kernels alone, without waits of the host, copies from its pageable memory, or new libraries",
+               .fix = "leave --cuda-graph out"});
+}
+
+void accept(cudaError_t code, const char* step) {
+  if (code == cudaSuccess) return;
+  cudaGetLastError();  // it would be the next call's, too
+  refuse(std::string(step) + ": " + cudaGetErrorString(code));
+}
+
+// LibTorch counts its own graphs' in the first number from 1, and users' pools in the second.
+c10::MempoolId_t new_pool() {
+  static std::atomic<c10::CaptureId_t> pools{0};
+  return {0, (c10::CaptureId_t{1} << 62) + ++pools};
+}
+
+class ReplaySpan final : public CallTiming {
+ public:
+  explicit ReplaySpan(DeviceClock::AnchorPtr anchor)
+      : begin(cudaEventDefault), end(cudaEventDefault), anchor_(std::move(anchor)), posted_ns_(wall_now_ns()) {}
+  bool known() const override { return end.query(); }
+  CallTimes call_times() const override {
+    CallTimes times;
+    times.posted_wall_ns = posted_ns_;
+    times.matched_wall_ns = std::max(posted_ns_, anchor_->wall_ns_of(begin));
+    times.done_wall_ns = std::max(times.matched_wall_ns, anchor_->wall_ns_of(end));
+    return times;
+  }
+
+  at::cuda::CUDAEvent begin, end;
+
+ private:
+  DeviceClock::AnchorPtr anchor_;
+  int64_t posted_ns_;
+};
+
+// The memory of a graph's tensors, which is nobody else's while the graph lives.
+class GraphPool {
+ public:
+  explicit GraphPool(c10::DeviceIndex device) : device_(device) {}
+  ~GraphPool() {
+    if (opened_) allocator::releasePool(device_, id_);
+  }
+  GraphPool(const GraphPool&) = delete;
+  GraphPool& operator=(const GraphPool&) = delete;
+
+  // What is allocated for the stream comes from the pool, until close().
+  void open(cudaStream_t stream) {
+    allocator::beginAllocateToPool(device_, id_, [stream](cudaStream_t asked) { return asked == stream; });
+    opened_ = true;
+  }
+  void close() { allocator::endAllocateToPool(device_, id_); }
+
+ private:
+  c10::DeviceIndex device_;
+  c10::MempoolId_t id_ = new_pool();
+  bool opened_ = false;
+};
+
+class StreamGraph final : public RecordedGraph {
+ public:
+  StreamGraph(NcclContextPtr context, const c10::cuda::CUDAStream& stream, const GraphBody& body)
+      : context_(std::move(context)), pool_(context_->device.index()) {
+    const c10::cuda::CUDAStreamGuard here(stream);
+    pool_.open(stream.stream());
+    cudaGraph_t graph = nullptr;
+    const std::exception_ptr thrown = capture(stream.stream(), body, &graph);
+    pool_.close();
+    if (thrown) std::rethrow_exception(thrown);
+    const cudaError_t code = cudaGraphInstantiate(&launched_, graph, 0);
+    cudaGraphDestroy(graph);
+    accept(code, "making it");
+  }
+  ~StreamGraph() override {
+    // A replay may be under way.
+    cudaDeviceSynchronize();
+    outputs_.clear();
+    if (launched_ != nullptr) cudaGraphExecDestroy(launched_);
+  }
+  StreamGraph(const StreamGraph&) = delete;
+  StreamGraph& operator=(const StreamGraph&) = delete;
+
+  std::shared_ptr<const CallTiming> replay() override {
+    context_->failure.throw_if_set();
+    const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(context_->device.index());
+    auto span = std::make_shared<ReplaySpan>(context_->clock.anchor());
+    span->begin.record(stream);
+    accept(cudaGraphLaunch(launched_, stream.stream()), "launching it");
+    span->end.record(stream);
+    return span;
+  }
+  const GraphTensors& outputs() const override { return outputs_; }
+
+ private:
+  // A capture must be ended whatever the body threw.
+  std::exception_ptr capture(cudaStream_t stream, const GraphBody& body, cudaGraph_t* graph) {
+    std::exception_ptr thrown;
+    try {
+      accept(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "beginning");
+      try {
+        outputs_ = body();
+      } catch (const c10::Error& error) {
+        thrown = as_ours(error);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      const cudaError_t code = cudaStreamEndCapture(stream, graph);
+      if (!thrown) accept(code, "ending");
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    if (thrown) {
+      outputs_.clear();
+      cudaGetLastError();
+    }
+    return thrown;
+  }
+  static std::exception_ptr as_ours(const c10::Error& error) {
+    try {
+      const std::string text = error.what_without_backtrace();
+      refuse(text.substr(0, text.find('\n')));
+    } catch (...) {
+      return std::current_exception();
+    }
+  }
+
+  NcclContextPtr context_;
+  GraphPool pool_;
+  cudaGraphExec_t launched_ = nullptr;
+  GraphTensors outputs_;
+};
+
+class StreamRecorder final : public GraphRecorder {
+ public:
+  explicit StreamRecorder(NcclContextPtr context)
+      : context_(std::move(context)), stream_(c10::cuda::getStreamFromPool(false, context_->device.index())) {}
+
+  GraphTensors run(const GraphBody& body) override {
+    const c10::cuda::CUDAStream rank = current();
+    follow(rank, stream_);
+    GraphTensors outputs;
+    {
+      const c10::cuda::CUDAStreamGuard here(stream_);
+      outputs = body();
+    }
+    follow(stream_, rank);
+    // Freed, their memory goes to later work of this stream, which is behind what the rank's does with them now.
+    return outputs;
+  }
+  std::unique_ptr<RecordedGraph> record(const GraphBody& body) override {
+    cudaDeviceSynchronize();
+    allocator::emptyCache();  // what warm-ups took, for the graph's own
+    return std::make_unique<StreamGraph>(context_, stream_, body);
+  }
+
+ private:
+  c10::cuda::CUDAStream current() const { return c10::cuda::getCurrentCUDAStream(context_->device.index()); }
+  static void follow(const c10::cuda::CUDAStream& first, const c10::cuda::CUDAStream& then) {
+    at::cuda::CUDAEvent reached;
+    reached.record(first);
+    reached.block(then);
+  }
+
+  NcclContextPtr context_;
+  c10::cuda::CUDAStream stream_;
+};
+
+}  // namespace
+
+std::shared_ptr<GraphRecorder> make_stream_recorder(NcclContextPtr context) {
+  return std::make_shared<StreamRecorder>(std::move(context));
+}
+
+}  // namespace ranklab

@@ -1,0 +1,161 @@
+// CUDA graphs of the backend, over the stand-in for CUDA's runtime, which forbids during a capture what CUDA forbids:
+// what is recorded, what its replays read and write, whose memory its tensors have, and what is no graph.
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "core/comm/graph_recorder.h"
+#include "core/sim/aten.h"
+#include "tests/cuda/stand_in/cuda_runtime.h"
+#include "tests/cuda/stand_in/world.h"
+#include "tests/support/small_config.h"
+#include "tests/support/training_record.h"
+
+namespace ranklab::stand_in {
+namespace {
+
+using testing::HasSubstr;
+
+void on_one_rank(const std::function<void(GraphRecorder&, const at::TensorOptions&)>& body) {
+  ThreadsOverNccl(1, {}).run([&](Endpoint& endpoint) {
+    const std::shared_ptr<GraphRecorder> recorder = endpoint.graph_recorder();
+    ASSERT_NE(recorder, nullptr);
+    body(*recorder, at::TensorOptions(at::kFloat).device(endpoint.device()));
+  });
+}
+
+float first(const at::Tensor& tensor) { return tensor.cpu().const_data_ptr<float>()[0]; }
+
+TEST(StreamGraph, ReplaysWhatWasRecordedOnWhatThereIsNow) {
+  on_one_rank([](GraphRecorder& recorder, const at::TensorOptions& options) {
+    at::Tensor x = at::empty({4}, options), sum = at::zeros({4}, options);
+    const GraphBody body = [&] {
+      at::Tensor doubled = at::empty({4}, options);
+      doubled.copy_(x).add_(x);
+      sum.add_(doubled);
+      return GraphTensors{doubled};
+    };
+    x.fill_(1);
+    EXPECT_EQ(first(recorder.run(body)[0]), 2);
+    const auto graph = recorder.record(body);
+    EXPECT_EQ(first(sum), 2) << "the recording itself computes nothing";
+    for (const float value : {3.0F, 5.0F}) {
+      x.fill_(value);
+      graph->replay();
+      EXPECT_EQ(first(graph->outputs()[0]), 2 * value);
+    }
+    EXPECT_EQ(first(sum), 2 + 6 + 10);
+  });
+}
+
+TEST(StreamGraph, ItsMemoryIsItsOwn) {
+  on_one_rank([](GraphRecorder& recorder, const at::TensorOptions& options) {
+    std::vector<const void*> inside;
+    const auto graph = recorder.record([&] {
+      const at::Tensor given_back = at::zeros({1 << 20}, options), kept = at::zeros({1 << 20}, options);
+      inside = {given_back.const_data_ptr(), kept.const_data_ptr()};
+      return GraphTensors{kept};
+    });
+    std::vector<at::Tensor> others;
+    for (int i = 0; i < 8; ++i) {
+      others.push_back(at::zeros({1 << 20}, options));
+      EXPECT_THAT(inside, testing::Not(testing::Contains(others.back().const_data_ptr())));
+    }
+  });
+}
+
+TEST(StreamGraph, ItsTimesAreTheDevices) {
+  on_one_rank([](GraphRecorder& recorder, const at::TensorOptions& options) {
+    at::Tensor x = at::zeros({4}, options);
+    const auto graph = recorder.record([&] {
+      x.add_(1);
+      return GraphTensors{};
+    });
+    const auto timing = graph->replay();
+    EXPECT_EQ(first(x), 1);  // waits for it
+    ASSERT_TRUE(timing->known());
+    const CallTimes times = timing->call_times();
+    EXPECT_LE(times.posted_wall_ns, times.matched_wall_ns);
+    EXPECT_LE(times.matched_wall_ns, times.done_wall_ns);
+  });
+}
+
+TEST(StreamGraph, ABodyThatWaitsForTheDeviceIsRefusedAndTheNextOneRecorded) {
+  on_one_rank([](GraphRecorder& recorder, const at::TensorOptions& options) {
+    at::Tensor x = at::zeros({4}, options);
+    const GraphBody reads = [&] {
+      x.add_(1);
+      x.cpu();
+      return GraphTensors{};
+    };
+    try {
+      recorder.record(reads);
+      ADD_FAILURE() << "recorded";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.text().what, HasSubstr("cannot be recorded as a graph"));
+      EXPECT_THAT(error.text().got, HasSubstr("when stream is capturing"));
+    }
+    recorder
+        .record([&] {
+          x.add_(1);
+          return GraphTensors{};
+        })
+        ->replay();
+    EXPECT_EQ(first(x), 1);
+  });
+}
+
+TEST(StreamGraph, WhatTheBodyThrowsIsThrown) {
+  on_one_rank([](GraphRecorder& recorder, const at::TensorOptions&) {
+    try {
+      recorder.record([]() -> GraphTensors { throw Error(ErrorKind::kNumeric, {.what = "of the body"}); });
+      ADD_FAILURE() << "recorded";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.text().what, "of the body");
+    }
+  });
+}
+
+// As the watchdog queries the calls of other streams.
+TEST(CudaStandIn, ACaptureForbidsQueriesOfItsThreadAlone) {
+  cudaStream_t stream = nullptr;
+  cudaEvent_t before = nullptr, inside = nullptr;
+  cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0);
+  for (cudaEvent_t* event : {&before, &inside}) cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+  cudaEventRecord(before, stream);
+  cudaStreamSynchronize(stream);
+  EXPECT_EQ(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeThreadLocal), cudaErrorStreamCaptureUnsupported);
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  cudaEventRecord(inside, stream);
+  std::jthread([&] {
+    EXPECT_EQ(cudaEventQuery(before), cudaSuccess);
+    EXPECT_EQ(cudaEventQuery(inside), cudaErrorCapturedEvent);
+  }).join();
+  EXPECT_EQ(cudaEventQuery(before), cudaErrorStreamCaptureUnsupported);
+  cudaGraph_t graph = nullptr;
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(graph, nullptr);
+  cudaGetLastError();
+}
+
+// The stand-in's operators compute on the host, so that a model's pass is none that can be recorded: the run ends with
+// that error, after its warm-ups.
+TEST(NcclTraining, APassThatCannotBeRecordedEndsTheRunInWords) {
+  TrainConfig config = small_config();
+  config.backend = "cuda";
+  config.cuda_graph = true;
+  config.trace = false;
+  config.num_microbatches = 4;
+  config.train_iters = 1;
+  try {
+    record_training(
+        config, {.make_world = [](int size) { return std::make_unique<ThreadsOverNccl>(size, CudaWorldOptions{}); }});
+    ADD_FAILURE() << "recorded";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("cannot be recorded as a graph"));
+    EXPECT_THAT(error.what(), HasSubstr("leave --cuda-graph out"));
+  }
+}
+
+}  // namespace
+}  // namespace ranklab::stand_in
