@@ -18,8 +18,6 @@
 #include "backends/cuda/gpu_choice.h"
 #include "backends/cuda/nccl/nccl_communicator.h"
 #include "backends/cuda/nccl/rendezvous.h"
-#include "backends/cuda/nccl_communicator.h"
-#include "backends/cuda/rendezvous.h"
 #include "backends/cuda/stream_graph.h"
 #include "core/base/error.h"
 #include "core/base/log.h"

@@ -5,7 +5,7 @@
 #pragma once
 #include <memory>
 
-#include "backends/cuda/nccl_context.h"
+#include "backends/cuda/nccl/nccl_context.h"
 #include "core/comm/graph_recorder.h"
 
 namespace ranklab {

@@ -15,7 +15,6 @@
 #include "core/parallel/interleave.h"
 #include "core/runtime/record/module_tracer.h"
 #include "core/runtime/record/trace_span.h"
-#include "core/runtime/module_tracer.h"
 #include "core/runtime/replayed_pass.h"
 #include "core/runtime/stage_messages.h"
 #include "core/sim/aten.h"

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kSpan = "graph";
 
-// Of the loss: fp32, and fp64 for fp64 models.
+// The type of the loss: fp32, and fp64 for fp64 models.
 at::TensorOptions scale_options(const ParameterRegistry& registry) {
   return at::TensorOptions(registry.dtype() == at::kDouble ? at::kDouble : at::kFloat).device(registry.device());
 }

@@ -137,7 +137,7 @@ TransferCost LinkCost::puts(int64_t inside, int64_t between) const {
           .steps = 1};
 }
 
-// Of a message whose parts have arrived at the ranks of a node: they gather it.
+// The ranks of a node gather a message whose parts have arrived at them.
 int64_t LinkCost::gathered_ns(int64_t bytes, int parts) const {
   const Protocol& p = measured_->protocols.back();
   return std::llround(p.base_us * 1e3 + static_cast<double>(bytes) * (parts - 1) / parts / p.gb_s);

@@ -158,7 +158,7 @@ TEST(Planner, AStepOfSmallKernelsWaitsForItsHost) {
   EXPECT_LT(free.at("virtual_step_ms").get<double>(), waits.at("virtual_step_ms").get<double>() - launches);
 }
 
-// Of 64 ranks the four that stand for their stages' are drawn, and their step is the one that the plan states.
+// Four of 64 ranks are drawn, one for each stage, and their step is the one that the plan states.
 TEST(Planner, AStepIsATraceOfARankOfEachStage) {
   const std::string file = testing::TempDir() + "/planned_step.json.gz";
   const auto plan =

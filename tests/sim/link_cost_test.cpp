@@ -100,7 +100,7 @@ TEST(LinkCost, RanksThatHoldTheSameSendPartsOfIt) {
   EXPECT_EQ(ns(parts, Axis::kPp, 16), ns(whole, Axis::kPp, 16)) << "within a node nothing is gained";
 }
 
-// Of a few bytes a ring over many nodes is steps alone; a tree has fewer. Of many bytes its rate is lower.
+// For a few bytes a ring over many nodes is steps alone, and a tree has fewer; for many bytes its rate is lower.
 TEST(LinkCost, SmallSumsOfManyNodesGoUpATree) {
   HardwareProfile h100 = load_hardware_profile("h100-sxm", Efficiency::kMeasured);
   h100.inter_node.bandwidth_bytes_per_ns = 25;  // of both verbs alike the narrowest

@@ -243,7 +243,7 @@ class RowPlan {
     return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
   }
 
-  // Of a rank, where a row says that they are interleaved, and not how many.
+  // Stages of a rank, where a row says that they are interleaved, and not how many.
   double stages_of_rank(double pp) const {
     // Ends with a layer fewer are told of stages with few layers.
     const double layers = c_.number_or("layers", 0) + (shorter_ends() ? 2 : 0),
