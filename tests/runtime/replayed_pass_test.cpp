@@ -49,6 +49,7 @@ TEST(ReplayedFunction, AnotherShapeIsRecordedAnew) {
   const auto ones = [](int64_t count) { return at::full({count}, 1.0, at::kDouble); };
   for (int i = 0; i < 5; ++i) EXPECT_EQ(first(sum({ones(4)})), 4);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(first(sum({ones(3)})), 3);
+  EXPECT_EQ(seen->warm_ups, 2 * ReplayedFunction::kWarmUps);
   EXPECT_EQ(seen->recordings, 2);
   EXPECT_EQ(seen->live, 1) << "the old graph is freed";
 }
