@@ -56,6 +56,14 @@ TEST(Golden, Rope) {
   expect_golden("rope.dx", x.grad());
 }
 
+// As a layer has them: positions first, heads of one pair, one sequence.
+TEST(Rope, NumbersOfAHeadLieSideBySideWhateverTheirLayoutWas) {
+  const at::Tensor qkv = wave({5, 1, 3 * 2}, 0.3);
+  const at::Tensor q = qkv.view({5, 1, 3, 2}).permute({1, 2, 0, 3});
+  const at::Tensor y = apply_rope(q, make_rope_table(5, 2, 100.0, at::TensorOptions().dtype(at::kDouble)));
+  EXPECT_TRUE(y.is_contiguous()) << y.strides();
+}
+
 TEST(Golden, Attention) {
   struct Case {
     const char* name;
