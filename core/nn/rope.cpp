@@ -52,8 +52,8 @@ at::Tensor apply_rope(const at::Tensor& x_in, const RopeTable& table) {
   const at::Tensor cos = table.cos_SD.narrow(-2, 0, x.size(-2));
   const at::Tensor sin = table.sin_SD.narrow(-2, 0, x.size(-2));
   const auto halves = x.chunk(2, -1);
-  // Of halves of one number cat() may take the heads for channels that come last; kernels of attention want each head's
-  // numbers side by side, and do not check.
+  // Where halves have one number, cat() may choose the channels-last layout; attention kernels read each head's
+  // numbers side by side, and do not check the strides.
   return at::cat({halves[0] * cos - halves[1] * sin, halves[0] * sin + halves[1] * cos}, -1)
       .contiguous()
       .to(x_in.scalar_type());
