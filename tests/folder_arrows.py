@@ -89,7 +89,7 @@ def breaches(root):
 
 
 def room_breaches(root):
-    """Rooms of one folder that include each other, and rooms with too many files."""
+    """Rooms of one folder that include each other, also over others, and rooms with too many files."""
     arrows, files = {}, collections.Counter()
     for source in sorted(root.glob("*/**/*")):
         path = source.relative_to(root)
@@ -102,9 +102,12 @@ def room_breaches(root):
             there = pathlib.PurePath(found[1]).parent if found else here
             if there != here and there.parent == here.parent and len(there.parts) > 2:
                 arrows.setdefault((here, there), f"{path} includes {found[1]}")
-    for (here, there), line in arrows.items():
-        if (there, here) in arrows and here < there:
-            yield f"{here} and {there} include each other: {line}; {arrows[there, here]}"
+    # Arrows that lead nowhere else cannot be part of a circle.
+    circle = dict(arrows)
+    while ends := {there for _, there in circle} - {here for here, _ in circle}:
+        circle = {arrow: line for arrow, line in circle.items() if arrow[1] not in ends}
+    for line in circle.values():
+        yield f"rooms include each other in a circle: {line}"
     for room, count in files.items():
         if count > MOST_FILES:
             yield f"{room}: {count} files, want at most {MOST_FILES}: give those that belong together a room"
