@@ -8,11 +8,27 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace ranklab {
 namespace {
 
 constexpr const char* kHelpAll = "--help-all";
+
+std::string shown(int64_t number) { return std::to_string(number); }
+std::string shown(double number) { return strprintf("%g", number); }
+
+// As CLI::Range, whose words differ between CLI11's releases.
+template <typename T>
+CLI::Validator between(T least, T most) {
+  const auto refusal = [least, most](const std::string& text) {
+    T number{};
+    const bool fits = CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
+    return fits ? std::string() : "got " + text + "; want " + shown(least) + " to " + shown(most);
+  };
+  return CLI::Validator([refusal](std::string& text) { return refusal(text); },
+                        std::string(CLI::detail::type_name<T>()) + " in [" + shown(least) + " - " + shown(most) + "]");
+}
 
 class PlainNames : public CLI::Formatter {
  public:
@@ -79,11 +95,11 @@ CommandOption* CommandOption::one_of(const std::vector<std::string>& words) {
   return this;
 }
 CommandOption* CommandOption::within(int64_t least, int64_t most) {
-  option_->check(CLI::Range(least, most));
+  option_->check(between(least, most));
   return this;
 }
 CommandOption* CommandOption::within(double least, double most) {
-  option_->check(CLI::Range(least, most));
+  option_->check(between(least, most));
   return this;
 }
 
