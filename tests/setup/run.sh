@@ -118,9 +118,10 @@ never_says downloads
 run 3 setup --cuda now
 says 'error: \[setup\] setup --cuda takes no more words; got: now; want: ./ranklab setup --cuda$'
 name="a module that does not open is said"
-echo broken >"$small/tree/build/cuda/bin/libranklab_cuda.so"
+sed -i 's/ranklab_cuda_module_version/another_version/' "$small/tree/CMakeLists.txt"
 run 3 setup --cuda
 says 'error: \[setup\] the CUDA module cannot be opened; got: .*libranklab_cuda.so'
+sed -i 's/another_version/ranklab_cuda_module_version/' "$small/tree/CMakeLists.txt"
 
 stop_index; start_index
 begin "wheels that were unpacked before an interruption are not brought again"
