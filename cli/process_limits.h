@@ -8,7 +8,7 @@ namespace ranklab {
 // instead of raising SIGXFSZ; an uncaught exception ends with an error and exit code 3 or 1. (Too little address space,
 // `ulimit -v`, is refused before that, since LibTorch would abort while it is loaded.) Throws kEnvironment when the
 // stack cannot be made large enough. Standard streams that were closed get /dev/null, so that no file takes their
-// place.
+// place. Only the program calls it: a main of one's own on the libraries, as those of examples/, keeps what it got.
 void meet_process_limits();
 
 }  // namespace ranklab

@@ -20,7 +20,7 @@ foreach(part c10_cuda torch_cuda)
 endforeach()
 
 # Kernels, by nvcc itself: CMake's CUDA language would have to be enabled for every folder that links them. Those that
-# quantize have the CPU's bits, so no fused multiply-add; those of kernels/ are equal but for rounding.
+# quantize have the CPU's bits, so no fused multiply-add; the others are equal but for rounding.
 set(RANKLAB_CUDA_ARCHITECTURES "80;90" CACHE STRING "Compute capabilities of the kernels, such as 80;90")
 set(kernel_flags -O3 -ccbin ${CMAKE_CXX_COMPILER} -I${PROJECT_SOURCE_DIR} -Werror all-warnings -Xcompiler -fPIC,-Wall,-Wextra)
 foreach(architecture ${RANKLAB_CUDA_ARCHITECTURES})
@@ -38,16 +38,16 @@ function(ranklab_kernels source)
   set(kernel_objects ${kernel_objects} ${kernel_object} PARENT_SCOPE)
 endfunction()
 foreach(kernels quantize_kernels operand_kernels)
-  ranklab_kernels(${kernels}.cu -std=c++17 --fmad=false)
+  ranklab_kernels(kernels/${kernels}.cu -std=c++17 --fmad=false)
 endforeach()
 foreach(kernels norm_kernels swiglu_kernels qkv_kernels loss_kernels lists_kernels)
   ranklab_kernels(kernels/${kernels}.cu -std=c++20)
 endforeach()
 
 # What the module is made of, also linked by its unit tests.
-add_library(ranklab_nccl STATIC nccl_types.cpp nccl_api.cpp nccl_comm.cpp nccl_verbs.cpp nccl_work.cpp
-                                nccl_communicator.cpp nccl_lanes.cpp nccl_context.cpp call_compare.cpp canonical_reduce.cpp
-                                failure.cpp watchdog.cpp heartbeat.cpp gpu_choice.cpp device_clock.cpp stream_graph.cpp rendezvous.cpp cuda_world.cpp cuda_rounding.cpp cuda_kernels.cpp
+add_library(ranklab_nccl STATIC nccl/nccl_types.cpp nccl/nccl_api.cpp nccl/nccl_comm.cpp nccl/nccl_verbs.cpp nccl/nccl_work.cpp
+                                nccl/nccl_communicator.cpp nccl/nccl_lanes.cpp nccl/nccl_context.cpp nccl/call_compare.cpp nccl/canonical_reduce.cpp
+                                nccl/failure.cpp nccl/watchdog.cpp nccl/heartbeat.cpp gpu_choice.cpp nccl/device_clock.cpp stream_graph.cpp nccl/rendezvous.cpp cuda_world.cpp cuda_rounding.cpp cuda_kernels.cpp
                                 device_queues.cpp ${kernel_objects})
 set_source_files_properties(${kernel_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 add_library(ranklab::nccl ALIAS ranklab_nccl)

@@ -2,12 +2,8 @@
 # cmake/provision.sh unpacks into the cache. Compiled once, with the Test Engine's hooks: a program links either
 # imgui::test_engine or viz/app/no_test_engine.cpp, whose hooks do nothing. Sets RANKLAB_VIZ_LACKS to what is missing.
 set(RANKLAB_VIZ_LACKS "")
-if(DEFINED ENV{XDG_CACHE_HOME})
-  set(_cache "$ENV{XDG_CACHE_HOME}/ranklab")
-else()
-  set(_cache "$ENV{HOME}/.cache/ranklab")
-endif()
-set(RANKLAB_IMGUI_ROOT "${_cache}/imgui-1.92.801" CACHE PATH "Folder with imgui, implot and imgui_test_engine of imgui-bundle 1.92.801")
+include(${CMAKE_CURRENT_LIST_DIR}/DownloadCache.cmake)
+set(RANKLAB_IMGUI_ROOT "${RANKLAB_CACHE}/imgui-1.92.801" CACHE PATH "Folder with imgui, implot and imgui_test_engine of imgui-bundle 1.92.801")
 if(NOT EXISTS ${RANKLAB_IMGUI_ROOT}/imgui/imgui/imgui.h)
   list(APPEND RANKLAB_VIZ_LACKS "Dear ImGui in ${RANKLAB_IMGUI_ROOT}")
 endif()

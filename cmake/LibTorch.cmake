@@ -1,15 +1,12 @@
 # torch::cpu: LibTorch's CPU half, from (first found) -DTorch_DIR / -DRANKLAB_TORCH_ROOT, or the wheel that ./ranklab
 # unpacked into the user's cache. find_package(Torch) on the CUDA wheel demands a CUDA toolkit, so the target is made here.
-set(_cache "$ENV{XDG_CACHE_HOME}")
-if(NOT _cache)
-  set(_cache "$ENV{HOME}/.cache")
-endif()
+include(${CMAKE_CURRENT_LIST_DIR}/DownloadCache.cmake)
 set(RANKLAB_TORCH_ROOT "" CACHE PATH "Folder with LibTorch's include/ and lib/")
 if(NOT RANKLAB_TORCH_ROOT AND Torch_DIR)
   get_filename_component(RANKLAB_TORCH_ROOT "${Torch_DIR}/../../.." ABSOLUTE)
 endif()
 if(NOT RANKLAB_TORCH_ROOT)
-  set(RANKLAB_TORCH_ROOT "${_cache}/ranklab/torch-2.11.0")
+  set(RANKLAB_TORCH_ROOT "${RANKLAB_CACHE}/torch-2.11.0")
 endif()
 # While the wheel is still coming down (./ranklab sets the variable), targets that know no torch are built already.
 if(NOT EXISTS "${RANKLAB_TORCH_ROOT}/lib/libtorch_cpu.so" AND NOT DEFINED ENV{RANKLAB_TORCH_PENDING})

@@ -9,7 +9,7 @@
 # RANKLAB_SKIP_PACKAGES=1: leave the system's packages to me. RANKLAB_TORCH_ROOT: a LibTorch of my own. RANKLAB_SKIP_VIZ=1: no window.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-cache="${XDG_CACHE_HOME:-$HOME/.cache}/ranklab"
+. "$here/home.sh"
 packages=(g++ cmake ninja-build ccache mold pkg-config python3 ca-certificates
           libgloo-dev libcli11-dev libgtest-dev libgmock-dev nlohmann-json3-dev libtomlplusplus-dev zlib1g-dev libpcre2-dev libutf8proc-dev libxxhash-dev libssl-dev bible-kjv)
 window_packages=(libglfw3-dev libgl-dev libpng-dev libgl1-mesa-dri fonts-dejavu-core xvfb xauth)

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/error.h"
@@ -19,7 +21,7 @@ namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-[[noreturn]] void refuse(const std::string& got) {
+[[noreturn]] void refuse_recording(const std::string& got) {
   throw Error(ErrorKind::kEnvironment,
               {.where = "--cuda-graph",
                .what = "a microbatch's forward and backward cannot be recorded as a graph",
@@ -31,7 +33,22 @@ namespace allocator = c10::cuda::CUDACachingAllocator;
 void accept(cudaError_t code, const char* step) {
   if (code == cudaSuccess) return;
   cudaGetLastError();  // it would be the next call's, too
-  refuse(std::string(step) + ": " + cudaGetErrorString(code));
+  refuse_recording(std::string(step) + ": " + cudaGetErrorString(code));
+}
+
+// Gives back a recording, which is no longer needed once it has been made something to launch.
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
+};
+using OwnedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, DestroyGraph>;
+
+void check_launch(cudaError_t code) {
+  if (code == cudaSuccess) return;
+  cudaGetLastError();
+  RANKLAB_CHECK(false, ErrorKind::kEnvironment, .where = "--cuda-graph",
+                .what = "the GPU could not launch a microbatch's recorded pass", .got = cudaGetErrorString(code),
+                .want = "no error",
+                .fix = "run again without --cuda-graph: an error of one of its kernels then names the operator");
 }
 
 // LibTorch counts its own graphs' in the first number from 1, and users' pools in the second.
@@ -89,13 +106,11 @@ class StreamGraph final : public RecordedGraph {
       : context_(std::move(context)), pool_(context_->device.index()) {
     const c10::cuda::CUDAStreamGuard here(stream);
     pool_.open(stream.stream());
-    cudaGraph_t graph = nullptr;
-    const std::exception_ptr thrown = capture(stream.stream(), body, &graph);
+    OwnedGraph graph;
+    const std::exception_ptr thrown = capture(stream.stream(), body, graph);
     pool_.close();
     if (thrown) std::rethrow_exception(thrown);
-    const cudaError_t code = cudaGraphInstantiate(&launched_, graph, 0);
-    cudaGraphDestroy(graph);
-    accept(code, "making it");
+    accept(cudaGraphInstantiate(&launched_, graph.get(), 0), "making it");
   }
   ~StreamGraph() override {
     // A replay may be under way.
@@ -111,7 +126,7 @@ class StreamGraph final : public RecordedGraph {
     const c10::cuda::CUDAStream stream = c10::cuda::getCurrentCUDAStream(context_->device.index());
     auto span = std::make_shared<ReplaySpan>(context_->clock.anchor());
     span->begin.record(stream);
-    accept(cudaGraphLaunch(launched_, stream.stream()), "launching it");
+    check_launch(cudaGraphLaunch(launched_, stream.stream()));
     span->end.record(stream);
     return span;
   }
@@ -119,19 +134,22 @@ class StreamGraph final : public RecordedGraph {
 
  private:
   // A capture must be ended whatever the body threw.
-  std::exception_ptr capture(cudaStream_t stream, const GraphBody& body, cudaGraph_t* graph) {
+  std::exception_ptr capture(cudaStream_t stream, const GraphBody& body, OwnedGraph& graph) {
     std::exception_ptr thrown;
     try {
       accept(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "beginning");
       try {
         outputs_ = body();
-      } catch (const c10::Error& error) {
-        thrown = as_ours(error);
       } catch (...) {
         thrown = std::current_exception();
       }
-      const cudaError_t code = cudaStreamEndCapture(stream, graph);
-      if (!thrown) accept(code, "ending");
+      cudaGraph_t recorded = nullptr;
+      const cudaError_t code = cudaStreamEndCapture(stream, &recorded);
+      graph.reset(recorded);
+      if (thrown && code != cudaSuccess)
+        thrown = of_capture(thrown);
+      else if (!thrown)
+        accept(code, "ending");
     } catch (...) {
       thrown = std::current_exception();
     }
@@ -141,10 +159,18 @@ class StreamGraph final : public RecordedGraph {
     }
     return thrown;
   }
-  static std::exception_ptr as_ours(const c10::Error& error) {
+  // What a body threw whose capture failed: of LibTorch's errors the one that ended the capture, in our words; but
+  // memory that is exhausted stays what it is, and so do errors of ours.
+  static std::exception_ptr of_capture(const std::exception_ptr& thrown) {
     try {
-      const std::string text = error.what_without_backtrace();
-      refuse(text.substr(0, text.find('\n')));
+      try {
+        std::rethrow_exception(thrown);
+      } catch (const c10::OutOfMemoryError&) {
+        throw;
+      } catch (const c10::Error& error) {
+        const std::string text = error.what_without_backtrace();
+        refuse_recording(text.substr(0, text.find('\n')));
+      }
     } catch (...) {
       return std::current_exception();
     }

@@ -10,6 +10,7 @@
 
 #include "cli/common/interrupt.h"
 #include "cli/debug/debug_text.h"
+#include "core/base/blank.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 
@@ -116,7 +117,7 @@ void DebugPrompt::converse() {
   while (!leaving_) {
     const std::optional<std::string> line = input_.next_line();
     if (!line) break;
-    const std::string& text = line->find_first_not_of(" \t\r\v\f") == std::string::npos ? last_line_ : *line;
+    const std::string& text = is_blank(*line) ? last_line_ : *line;
     if (text.empty() || text[0] == '#') continue;
     last_line_ = text;
     try {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/base/blank.h"
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
@@ -94,7 +95,7 @@ std::vector<ChoiceTask> read_choice_tasks(const std::string& path) {
     std::string line = text.substr(begin, end - begin);
     begin = end + 1;
     ++number;
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    if (is_blank(line)) continue;
     out.push_back(task_of(line, path, number));
   }
   RANKLAB_CHECK(!out.empty(), ErrorKind::kBadFile, .where = "eval --tasks", .what = quote(path) + " has no tasks",

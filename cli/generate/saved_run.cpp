@@ -33,6 +33,7 @@ void choose_replica_world(const ConfigOptions& options, TrainConfig& config) {
 void check_weights_fit(RunPlan plan) {
   plan.config.optimizer = OptimizerKind::kSgd;
   plan.config.sgd_momentum = 0;
+  plan.config.cuda_graph = false;
   const int64_t weights = fixed_bytes(plan) / 2;  // without gradients
   const int64_t of_gpu = memory_of_ranks(plan.config);
   const int64_t available = of_gpu > 0 ? of_gpu : available_memory_bytes();
@@ -92,7 +93,7 @@ void run_saved_model(const RunPlan& plan, const std::shared_ptr<World>& world, c
     const std::unique_ptr<CausalLm> model = parts.model_provider->build_model(context, own);
     make_values(model->registry());
     if (saved != nullptr && saved->checkpoint)
-      load_weights(*saved->checkpoint, *model);
+      load_weights(*saved->checkpoint, *model, own.config);
     else if (saved != nullptr)
       load_weights(*saved->tensors, *model);
     model->set_training(false);

@@ -2,6 +2,8 @@
 #include "cli/training_module.h"
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -13,6 +15,7 @@ namespace {
 constexpr const char* kTopologyWhere = "ranklab topo";
 constexpr int kMaxWorld = 16384;
 constexpr int64_t kMostSequences = int64_t{1} << 30;  // times the world within 64 bits
+constexpr int64_t kMostTokens = int64_t{1} << 34;     // of a step: the bytes of all ranks' messages within 64 bits
 
 // Without a given world size: dp x cp x tp x pp, with dp 1 unless it was given.
 ParallelDims with_world(ParallelDims dims) {
@@ -33,12 +36,13 @@ ParallelDims with_world(ParallelDims dims) {
 
 void check_multiple(const char* what, int64_t value, const char* by, int64_t divisor, const char* fix) {
   const int64_t below = value / divisor * divisor;
-  std::string nearest = std::to_string(below + divisor);
-  if (below > 0) nearest = std::to_string(below) + " or " + nearest;
+  std::vector<int64_t> nearest;
+  if (below > 0) nearest.push_back(below);
+  if (below <= std::numeric_limits<int64_t>::max() - divisor) nearest.push_back(below + divisor);
   RANKLAB_CHECK(value > 0 && value % divisor == 0, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = strprintf("%s must be a positive multiple of %s", what, by),
                 .got = strprintf("%s %ld, %s %ld", what, static_cast<long>(value), by, static_cast<long>(divisor)),
-                .want = nearest, .fix = fix);
+                .want = join(nearest, " or "), .fix = fix);
 }
 
 void check_positive(const char* flag, int64_t value) {
@@ -84,6 +88,12 @@ RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   const int64_t replica_batch = options.micro_batch_size * dims.dp;
   const int64_t batch = options.global_batch_size == 0 ? replica_batch * dims.pp : options.global_batch_size;
   check_multiple("--global-batch-size", batch, "micro batch x dp", replica_batch, "change --gbs or --mbs");
+  RANKLAB_CHECK(
+      batch <= kMostTokens / c.model.seq_length, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
+      .what = "a step of too many tokens",
+      .got = strprintf("%ld sequences of %ld tokens", static_cast<long>(batch), static_cast<long>(c.model.seq_length)),
+      .want = strprintf("at most %ld sequences", static_cast<long>(kMostTokens / c.model.seq_length)),
+      .fix = "give a smaller --gbs, --mbs or --seq-length");
   c.micro_batch_size = options.micro_batch_size;
   c.global_batch_size = batch;
   c.parallel = dims;

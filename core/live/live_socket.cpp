@@ -108,7 +108,11 @@ LiveSocket accept_viewer(const LiveSocket& listener) {
 LiveSocket connect_to(const std::string& path) {
   const sockaddr_un address = address_of(path);
   LiveSocket socket = new_socket(path);
-  if (const int error = connect_once(socket, address); error != 0)
+  const int error = connect_once(socket, address);
+  if (error == EAGAIN)
+    fail("no place among the viewers that wait at", path, "a full queue",
+         "wait until the run answers (a debugger may hold it), or end viewers of it, and attach again");
+  if (error != 0)
     fail("no run listens at", path, std::strerror(error),
          "start one: ranklab train --viz-listen, and attach while it runs");
   return socket;

@@ -33,7 +33,7 @@ class LiveSocket {
 LiveSocket listen_at(const std::string& path);
 // The next waiting viewer, if any; one of another user is rejected.
 LiveSocket accept_viewer(const LiveSocket& listener);
-// Throws kIo when nobody listens there.
+// Throws kIo when nobody listens there, or too many wait already.
 LiveSocket connect_to(const std::string& path);
 
 }  // namespace ranklab

@@ -54,7 +54,8 @@ WeightGradQueue* deferred_weight_grads() { return queue_in_force; }
 
 void hand_over_grad(const at::Tensor& leaf, const at::Tensor& grad) {
   RANKLAB_CHECK(!leaf.grad().defined(), ErrorKind::kInternal, .where = "hand_over_grad",
-                .what = "the leaf has a gradient already", .got = "a second one");
+                .what = "the leaf has a gradient already", .got = "a second one", .want = "one in each pass",
+                .fix = "take leaf.grad() before the next pass");
   leaf.mutable_grad() = grad;
   if (const auto& hook = torch::autograd::impl::post_acc_grad_hooks(leaf)) (*hook)(leaf);
 }

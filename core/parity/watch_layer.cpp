@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -170,7 +171,7 @@ LayerVerdict WatchedLayer::judge(const TensorPieces& mine, double loss_scale) {
   for (const std::string& text : gather_texts(told, context_.world, device)) {
     const size_t space = text.find(' ');
     if (space == std::string::npos) continue;
-    verdict = {.over = std::stod(text.substr(0, space)), .text = text.substr(space + 1)};
+    verdict = {.over = std::strtod(text.c_str(), nullptr), .text = text.substr(space + 1)};
   }
   return verdict;
 }

@@ -37,8 +37,8 @@ void require_legal(const ScheduleCosts& costs) {
     RANKLAB_CHECK((zero_too && value == 0) || (value >= kLeast && value <= most), ErrorKind::kInvalidArgument,
                   .where = "schedule costs", .what = std::string("no legal value for ") + name,
                   .got = strprintf("%g", value),
-                  .want = strprintf("%s, at most %g", zero_too ? "0 or more" : "more than 0, at least 1e-12", most),
-                  .fix = "times may be in any unit");
+                  .want = strprintf("%s%g to %g", zero_too ? "0, or " : "", kLeast, most),
+                  .fix = most > 2 ? "give times in another unit" : "it is a ratio");
   };
   within("f", costs.f, false, 1e12);
   within("b", costs.b, false, 1e12);

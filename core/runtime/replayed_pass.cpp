@@ -41,10 +41,10 @@ ReplayedPass* ReplayedPass::of_step(StepContext& c, std::unique_ptr<ReplayedPass
 }
 
 at::Tensor ReplayedPass::run(const Batch& batch, double loss_scale, int microbatch) {
-  RANKLAB_CHECK(batch.documents == nullptr, ErrorKind::kInvalidArgument, .where = "--cuda-graph",
-                .what = "attention to documents is other work for each batch, and a graph is the same work",
-                .got = "a batch with documents", .want = "sequences that are one document each",
-                .fix = "leave --cuda-graph out");
+  RANKLAB_CHECK(
+      batch.documents == nullptr, ErrorKind::kInvalidArgument, .where = "--cuda-graph",
+      .what = "a graph repeats one recorded computation; attention within documents differs from batch to batch",
+      .got = "a batch with documents", .want = "sequences that are one document each", .fix = "leave --cuda-graph out");
   ctx_.tracer().set_microbatch(microbatch);
   Event span = event_now(ctx_, EventKind::kCompute, kSpan);
   span.step = ctx_.tracer().step();

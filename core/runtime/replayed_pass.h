@@ -20,9 +20,9 @@ class ReplayedPass {
   // The context's parts outlive this. REQUIRES: one stage.
   ReplayedPass(StepContext& context, std::shared_ptr<GraphRecorder> recorder);
 
-  // What runs this step's passes: `kept`, made at first, or null where they are not replayed: not asked for, shapes
-  // alone (nothing records), or somebody looks into the passes (hooks of modules, types, a stepper, a bug of the
-  // museum).
+  // What runs this step's passes: `kept`, made at first, or null where they are not replayed: not asked for, a world
+  // without a recorder (that of shapes), or the passes are watched or changed (hooks of modules, a check of tensors'
+  // types, a stepper, an injected bug).
   static ReplayedPass* of_step(StepContext& context, std::unique_ptr<ReplayedPass>& kept);
   // RETURNS: the microbatch's loss, a tensor of its own.
   at::Tensor run(const Batch& batch, double loss_scale, int microbatch);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <system_error>
 
+#include "core/base/blank.h"
 #include "core/base/error.h"
 #include "core/trace/chrome_events.h"
 #include "core/trace/chrome_json.h"
@@ -91,7 +92,7 @@ class LinesReader {
     if (comma && count_ > 0) return broken("a comma after the last event");
     std::string_view line;
     while (lines_.next(line)) {
-      if (line.find_first_not_of(" \t\r") != std::string_view::npos) return broken("text after the end");
+      if (!is_blank(line)) return broken("text after the end");
     }
     return lines_.damage().empty() ? LinesEnd::kWhole : broken("");
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/blank.h"
 #include "core/base/dtype.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
@@ -14,6 +15,11 @@ TEST(Text, HumanUnits) {
   EXPECT_EQ(human_bytes(1536), "1.50 KiB");
   EXPECT_EQ(human_ns(1.5e6), "1.50 ms");
   EXPECT_EQ(human_count(12345), "12.3k");
+}
+
+TEST(Text, BlankLinesHoldWhiteSpaceAlone) {
+  for (const char* blank : {"", " \t\r", "\f", "\v\n"}) EXPECT_TRUE(is_blank(blank));
+  for (const char* text : {"a", " . ", "\xc2\xa0"}) EXPECT_FALSE(is_blank(text));
 }
 
 TEST(Text, ControlCharactersAreNotShown) {

@@ -171,6 +171,30 @@ TEST(LiveServerTest, TheSocketGoesWithTheRunAndADeadOneIsReplaced) {
   EXPECT_EQ(source->stepper(), nullptr) << "nothing to step";
 }
 
+// A run that answers nobody, since a debugger holds it, lives all the same.
+TEST(LiveServerTest, ARunWhoseQueueIsFullIsStillThere) {
+  const std::string path = temporary_path("busy");
+  const LiveSocket listener = listen_at(path);
+  std::vector<LiveSocket> waiting;
+  std::string refused;
+  for (int i = 0; i < 100 && refused.empty(); ++i) {
+    try {
+      waiting.push_back(connect_to(path));
+    } catch (const Error& error) {
+      refused = error.what();
+    }
+  }
+  EXPECT_THAT(refused, testing::AllOf(HasSubstr("a full queue"), testing::Not(HasSubstr("no run"))));
+  try {
+    const LiveSocket second = listen_at(path);
+    ADD_FAILURE() << "pushed out";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.text().got, "a run that listens there");
+  }
+  EXPECT_TRUE(std::filesystem::exists(path));
+  ::unlink(path.c_str());
+}
+
 TEST(LiveServerTest, PathsThatCannotBe) {
   const auto feed = std::make_shared<LiveFeed>(1);
   const auto text_of = [&](const std::string& path) {

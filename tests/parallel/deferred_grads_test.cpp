@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "core/base/error.h"
 #include "core/nn/activation.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/tensor/linear.h"
@@ -50,6 +51,23 @@ struct Count : torch::autograd::PostAccumulateGradHook {
   void operator()(const at::Tensor& leaf) override { arrivals_ += leaf.grad().defined() ? 1 : 0; }
   int& arrivals_;
 };
+
+TEST(HandOverGrad, StoresTheTensorItselfTellsTheHookAndRefusesASecond) {
+  const at::Tensor leaf = wave({3}, 0.1).requires_grad_(true), grad = wave({3}, 0.2), other_reference = grad;
+  int arrivals = 0;
+  torch::autograd::impl::set_post_acc_grad_hooks(leaf, std::make_unique<Count>(arrivals));
+  hand_over_grad(leaf, grad);
+  EXPECT_EQ(leaf.grad().const_data_ptr(), other_reference.const_data_ptr()) << "no copy";
+  EXPECT_EQ(arrivals, 1);
+  try {
+    hand_over_grad(leaf, grad);
+    ADD_FAILURE() << "taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.text().got, "a second one");
+    EXPECT_EQ(error.text().want, "one in each pass");
+  }
+  EXPECT_EQ(arrivals, 1);
+}
 
 TEST(DeferredGrads, AreTheSameAndArriveOnce) {
   run_ranks(dims_of(1, 1), [](RankContext& context) {

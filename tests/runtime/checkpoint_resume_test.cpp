@@ -1,6 +1,7 @@
 // A run that is stopped and goes on is the run that was never stopped: every loss and every weight, bit for bit.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "core/base/error.h"
@@ -302,13 +303,34 @@ TEST(Checkpoints, MissingMomentsBeginAtZeroInOneLine) {
   EXPECT_EQ(record->steps.size(), 4);
 }
 
-// The amax histories of delayed scaling begin as in a new run.
+// The amax histories of delayed scaling begin as in a new run, which is said.
 TEST(Checkpoints, ARunGoesOnInAnotherPrecision) {
   const std::string run = temporary_path("ranklab_recipe");
+  const Settings delayed = {{"precision.recipe", "fp8_delayed"}};
   train(kOne + saving(run), 2);
-  const auto record = train(kOne + loading(run) + Settings{{"precision.recipe", "fp8_delayed"}});
+  const auto record = train(kOne + saving(run) + loading("auto") + delayed, 4);
   EXPECT_EQ(record->first_step, 2);
-  EXPECT_EQ(record->steps.size(), 4);
+  EXPECT_THAT(record->loaded, HasSubstr("no such amax histories for"));
+  const auto shorter = train(kOne + loading(run) + delayed + Settings{{"precision.amax_history_len", "4"}}, 5);
+  EXPECT_THAT(shorter->loaded, HasSubstr("no such amax histories for")) << "those of another length";
+  EXPECT_EQ(shorter->steps.size(), 1);
+}
+
+// But one of them that a run of the same settings saved is not missing by right.
+TEST(Checkpoints, ALostAmaxHistoryIsMissed) {
+  const std::string run = temporary_path("ranklab_history");
+  const Settings delayed = {{"precision.recipe", "fp8_delayed"}};
+  train(kOne + saving(run) + delayed, 1);
+  EXPECT_THAT(train(kOne + loading(run) + delayed, 2)->loaded, ::testing::Not(HasSubstr("amax histories")));
+  const std::string path = step_folders(run).back().path + "/" + kManifestName;
+  CheckpointManifest manifest = read_manifest(path);
+  const auto history = std::ranges::find_if(manifest.tensors,
+                                            [](const auto& tensor) { return tensor.first.ends_with(".amax_history"); });
+  ASSERT_NE(history, manifest.tensors.end());
+  const std::string lost = history->first;
+  manifest.tensors.erase(history);
+  std::ofstream(path) << manifest_text(manifest);
+  EXPECT_THAT(refusal(kOne + loading(run) + delayed), HasSubstr(lost));
 }
 
 TEST(Checkpoints, WhatDoesNotFitIsRefusedBeforeAnyRankStarts) {

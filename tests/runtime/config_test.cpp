@@ -126,7 +126,18 @@ TEST(MemoryCheck, RefusesBeforeRanksStartAndSaysWhatWouldFit) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
-    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("4 replicas"), HasSubstr("raise --tp"), HasSubstr("available")));
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("4 replicas"), HasSubstr("raise --tp"), HasSubstr("available"),
+                                             testing::Not(HasSubstr("CUDA graph"))));
+  }
+  RunPlan recorded = plan;
+  recorded.config.cuda_graph = true;
+  EXPECT_EQ(fixed_bytes(recorded), fixed_bytes(plan) / 2 * 3);
+  try {
+    check_memory(recorded, fixed_bytes(plan));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("the CUDA graphs' gradients of a microbatch"),
+                                             HasSubstr("leave --cuda-graph out")));
   }
 }
 

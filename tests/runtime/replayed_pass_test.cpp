@@ -121,6 +121,14 @@ const Row kRows[] = {
        c.train_iters = 6;
        c.clip_grad = 0.1;
      }},
+    // No exchange and no sum: gradients stay in the graph's memory, where clipping and the optimizer read them.
+    {"one rank, one microbatch, clipped",
+     [](TrainConfig& c) {
+       c.parallel.world = 1;
+       c.num_microbatches = 1;
+       c.train_iters = 6;
+       c.clip_grad = 0.1;
+     }},
     {"ZeRO 1", [](TrainConfig& c) { c.zero_stage = 1; }},
     {"ZeRO 2, tied",
      [](TrainConfig& c) {
@@ -154,8 +162,8 @@ TEST(ReplayedPass, GivesTheBitsOfPassesThatAreNotRecorded) {
     const TrainingRecord got = record_training(config, {.make_world = make_world});
     expect_same_training(got, want, kSameBits);
     const int64_t passes = config.train_iters * config.num_microbatches;
-    EXPECT_EQ(seen->recordings, 2) << "one a rank";
-    EXPECT_EQ(seen->replays, 2 * (passes - ReplayedFunction::kWarmUps));
+    EXPECT_EQ(seen->recordings, config.parallel.world) << "one a rank";
+    EXPECT_EQ(seen->replays, config.parallel.world * (passes - ReplayedFunction::kWarmUps));
     EXPECT_EQ(seen->live, 0);
   }
 }

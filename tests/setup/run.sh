@@ -194,5 +194,14 @@ PATH="$small/bin:$PATH" run 3 train
 says 'no room on the disk of .*got 10 MB free; want [0-9]+ MB'
 [ "$(asked '')" = 0 ] || fail "downloads all the same"
 
+name="a user without a home directory, of whom /etc/passwd knows nothing, is told so by both scripts"
+printf '#!/bin/sh\nexit 2\n' >"$small/bin/getent"
+chmod +x "$small/bin/getent"
+for script in "$ranklab" "$small/tree/cmake/provision.sh"; do
+  env -u HOME -u XDG_CACHE_HOME PATH="$small/bin:$PATH" "$script" torch >"$out" 2>&1
+  [ $? = 3 ] || fail "$script does not leave with 3"
+  says 'error: \[setup\] no home directory; .*do: set HOME or XDG_CACHE_HOME'
+done
+
 [ "$failed" = 0 ] && echo "setup: all as it should be"
 exit "$failed"

@@ -89,9 +89,11 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(flag(g, "parallel.deterministic", {"--deterministic", "--deterministic-mode"},
                       "on GPUs only kernels that give the same bits every time (slower; the CPU's always do)",
                       RANKLAB_FIELD(deterministic)));
-  rows.push_back(flag(g, "parallel.cuda_graph", {"--cuda-graph", "--enable-cuda-graph"},
-                      "on GPUs launch a microbatch's forward and backward at once, as one recorded CUDA graph",
-                      RANKLAB_FIELD(cuda_graph)));
+  rows.push_back(
+      flag(g, "parallel.cuda_graph", {"--cuda-graph", "--enable-cuda-graph"},
+           "launch a microbatch's forward and backward at once, as one recorded CUDA graph (needs --backend cuda "
+           "and the whole model on each rank)",
+           RANKLAB_FIELD(cuda_graph)));
   rows.push_back(text(
       g, "parallel.attention_backend", {"--attention-backend"},
       "unfused: all scores in memory; of GPUs in 16 bits also flash, or cuDNN's fused attention (auto: the faster; "

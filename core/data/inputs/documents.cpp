@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/blank.h"
 #include "core/base/text.h"
 #include "core/data/inputs/inputs.h"
 #include "core/data/inputs/json_text.h"
@@ -19,7 +20,7 @@ class JsonDocuments final : public Documents {
   bool next(std::string& document) override {
     for (document.clear(); document.empty();) {
       if (!lines_.next(line_)) return false;
-      if (line_.find_first_not_of(" \t\r") == std::string::npos) continue;
+      if (is_blank(line_)) continue;
       JsonText found = json_text(line_, json_key_);
       if (!found.text)
         refuse_input(lines_.path(), lines_.place(), found.problem, found.got,

@@ -1,17 +1,21 @@
 #include "core/runtime/checkpoint/load_weights.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/read_only_file.h"
+#include "core/runtime/checkpoint/settings.h"
 #include "core/runtime/checkpoint/snapshot.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
+
+constexpr const char* kHistory = ".amax_history";
 
 at::ScalarType type_of(const Checkpoint& checkpoint, const std::string& name) {
   const TensorType type = checkpoint.tensor(name).type;
@@ -50,6 +54,15 @@ void read_weight(const TensorSource& source, const std::string& name, const std:
   to.copy_(values);
 }
 
+// Those that decide which amax histories there are, and how long.
+bool same_precision(const CheckpointManifest& manifest, const TrainConfig& config) {
+  const SettingTexts now = all_settings(config);
+  return std::ranges::all_of(manifest.config, [&](const auto& saved) {
+    const auto same = now.find(saved.first);
+    return !saved.first.starts_with("precision.") || same == now.end() || same->second == saved.second;
+  });
+}
+
 }  // namespace
 
 void load_weights(const TensorSource& source, CausalLm& model) {
@@ -65,21 +78,31 @@ void load_weights(const TensorSource& source, CausalLm& model) {
       read_weight(source, "buffer/" + name, buffer.sizes().vec(), {}, buffer);
 }
 
-bool begins_anew(const Checkpoint& checkpoint, const std::string& buffer) {
-  const bool may_lack = checkpoint.manifest().config.empty() || buffer.ends_with(".amax_history");
-  return may_lack && !checkpoint.has("buffer/" + buffer);
+StoredBuffers stored_buffers(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config) {
+  const CheckpointManifest& manifest = checkpoint.manifest();
+  const bool imported = manifest.config.empty();
+  const bool has_histories =
+      std::ranges::any_of(manifest.tensors, [](const auto& tensor) { return tensor.first.ends_with(kHistory); });
+  const bool may_differ = !has_histories || !same_precision(manifest, config);
+  StoredBuffers result;
+  for (const auto& [name, buffer] : model.buffers()) {
+    const bool has = checkpoint.has("buffer/" + name);
+    const bool fits = has && checkpoint.tensor("buffer/" + name).shape == buffer.sizes().vec();
+    const bool new_history = !imported && name.ends_with(kHistory) && may_differ && !fits;
+    result.new_histories += new_history ? 1 : 0;
+    if (!new_history && (has || !imported)) result.buffers.emplace_back(name, buffer);
+  }
+  return result;
 }
 
-void load_weights(const Checkpoint& checkpoint, CausalLm& model) {
+void load_weights(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config) {
   const at::NoGradGuard no_grad;
   const NoCostScope no_cost;
   for (const Parameter* parameter : model.registry().parameters())
     read_weight(checkpoint, "weight/" + parameter->name, parameter->partition.global_shape,
                 slice_partition(parameter->partition), parameter->data);
-  for (const auto& [name, buffer] : model.buffers()) {
-    if (begins_anew(checkpoint, name)) continue;
+  for (const auto& [name, buffer] : stored_buffers(checkpoint, model, config).buffers)
     read_weight(checkpoint, "buffer/" + name, buffer.sizes().vec(), {}, buffer);
-  }
 }
 
 }  // namespace ranklab

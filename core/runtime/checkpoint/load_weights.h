@@ -2,20 +2,28 @@
 // with its optimizer: restore.h). A parameter of another dtype gets rounded values. Cost: reads what this
 // rank holds of the model. Thread rule: every rank calls it, on its own thread; the checkpoint is shared.
 #pragma once
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/tensor_source.h"
+#include "core/config/train_config.h"
 #include "core/model/causal_lm.h"
 
 namespace ranklab {
 
-// Whether the checkpoint lacks this buffer by right, which keeps its initial value: imported weights have none, and a
-// run without delayed scaling saved no amax histories.
-bool begins_anew(const Checkpoint& checkpoint, const std::string& buffer);
+// The buffers that a checkpoint must have for this run. The others keep their initial values: imported weights have
+// none, and a run of other precision settings saved no amax histories, or those of other modules or lengths.
+struct StoredBuffers {
+  std::vector<std::pair<std::string, at::Tensor>> buffers;
+  int64_t new_histories = 0;  // amax histories of delayed scaling that begin at zero
+};
+StoredBuffers stored_buffers(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config);
 
 // Throws kBadFile naming a tensor that is missing or has another shape than the model's.
-void load_weights(const Checkpoint& checkpoint, CausalLm& model);
+void load_weights(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config);
 // The same of whole tensors ("weight/NAME"), such as a Hugging Face folder's. Cost: every rank reads every tensor that
 // it has a part of, one rank after the other.
 void load_weights(const TensorSource& source, CausalLm& model);

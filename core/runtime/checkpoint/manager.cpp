@@ -108,6 +108,9 @@ class RunCheckpoints : public CheckpointManager {
     if (restored.missing_moments > 0)
       text += "; it has no optimizer states for " + std::to_string(restored.missing_moments) +
               " tensors, which begin at zero";
+    if (restored.new_histories > 0)
+      text += "; it has no such amax histories for " + std::to_string(restored.new_histories) +
+              " modules, which begin at zero";
     for (const std::string& change : restored.converted) text += "; " + change;
     return text;
   }

@@ -57,13 +57,14 @@ void restore_loss_scale(const Checkpoint& checkpoint, LossScaler* scaler) {
                        number("skipped_steps", 0, static_cast<double>(checkpoint.manifest().step)))});
 }
 
-void restore_buffers(const Checkpoint& checkpoint, CausalLm& model) {
-  for (const auto& [name, buffer] : model.buffers()) {
-    const std::string stored = "buffer/" + name;
-    if (begins_anew(checkpoint, name)) continue;
+// RETURNS: how many amax histories the checkpoint has not.
+int64_t restore_buffers(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config) {
+  const StoredBuffers stored = stored_buffers(checkpoint, model, config);
+  for (const auto& [name, buffer] : stored.buffers) {
     const std::vector<int64_t> shape = buffer.sizes().vec();
-    read_converted(checkpoint, stored, shape, whole_slice(shape), buffer);
+    read_converted(checkpoint, "buffer/" + name, shape, whole_slice(shape), buffer);
   }
+  return stored.new_histories;
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ Restored restore(const Checkpoint& checkpoint, StepContext& context, bool weight
         }
       }
     }
-    restore_buffers(checkpoint, context.model);
+    result.new_histories = restore_buffers(checkpoint, context.model, context.plan.config);
   }
   if (!weights_only) restore_loss_scale(checkpoint, context.optimizer.loss_scaler());
   context.optimizer.restored(weights_only ? 0 : checkpoint.manifest().updates);

@@ -13,6 +13,7 @@ namespace ranklab {
 
 struct Restored {
   int64_t missing_moments = 0;  // tensors that the checkpoint lacks: they start at zero
+  int64_t new_histories = 0;    // amax histories of delayed scaling, likewise
   // Tensors stored in another dtype, which were rounded or widened: "exp_avg BF16 to F32".
   std::set<std::string> converted = {};
 };

@@ -54,8 +54,11 @@ void check_memory(const RunPlan& plan, int64_t available_bytes) {
   if (plan.dp() > 1) fix += ", fewer replicas (dp is " + std::to_string(plan.dp()) + "; raise --tp)";
   if (c.model.vocab_size > 256) fix += ", --vocab-size 256 (text is read as bytes)";
   if (state_types(plan).moments > 0) fix += ", or --optimizer sgd";
+  if (c.cuda_graph) fix += ", or leave --cuda-graph out";
   RANKLAB_CHECK(needed <= available, ErrorKind::kEnvironment, .where = "memory",
-                .what = "parameters, gradients and optimizer state of all simulated ranks do not fit this machine",
+                .what = std::string("parameters, gradients") +
+                        (c.cuda_graph ? ", the CUDA graphs' gradients of a microbatch" : "") +
+                        " and optimizer state of all ranks do not fit this machine",
                 .got = human_bytes(static_cast<double>(needed)) + " for " +
                        human_count(static_cast<double>(c.model.parameter_count())) + " parameters x " +
                        std::to_string(plan.replicas() * plan.schedule.num_chains()) + " replicas",

@@ -25,10 +25,27 @@ struct CUevent_st {
   Event event;
 };
 
+namespace {
+std::atomic<int> living_graphs{0};
+std::atomic<bool> next_launch_fails{false};
+
+struct LivingGraph {
+  LivingGraph() { ++living_graphs; }
+  ~LivingGraph() { --living_graphs; }
+  LivingGraph(const LivingGraph&) = delete;
+  LivingGraph& operator=(const LivingGraph&) = delete;
+};
+}  // namespace
+
 struct CUgraph_st {
+  explicit CUgraph_st(std::vector<StreamWork> recorded) : work(std::move(recorded)) {}
+  LivingGraph living;
   std::vector<StreamWork> work;
 };
 struct CUgraphExec_st {
+  explicit CUgraphExec_st(const std::vector<StreamWork>& recorded)
+      : work(std::make_shared<const std::vector<StreamWork>>(recorded)) {}
+  LivingGraph living;
   std::shared_ptr<const std::vector<StreamWork>> work;  // replays that are queued outlive it
 };
 
@@ -105,6 +122,9 @@ namespace ranklab::stand_in {
 Stream& stream_of(cudaStream_t handle) {
   return handle == nullptr ? streams().of(t_device).front()->queue : handle->queue;
 }
+
+int live_graphs() { return living_graphs; }
+void fail_next_graph_launch() { next_launch_fails = true; }
 
 }  // namespace ranklab::stand_in
 
@@ -184,6 +204,7 @@ const char* cudaGetErrorString(cudaError_t code) {
   if (code == cudaErrorNotReady) return "device not ready";
   if (code == cudaErrorInvalidDevice) return "invalid device ordinal";
   if (code == cudaErrorMemoryAllocation) return "out of memory";
+  if (code == cudaErrorLaunchFailure) return "unspecified launch failure";
   if (code == cudaErrorStreamCaptureUnsupported) return "operation not permitted when stream is capturing";
   if (code == cudaErrorStreamCaptureInvalidated) return "operation failed due to a previous error during capture";
   if (code == cudaErrorStreamCaptureIsolation) return "dependency created on uncaptured work in another stream";
@@ -274,16 +295,17 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   std::vector<StreamWork> work = t_capture.stream->end_capture();
   t_capture.stream = nullptr;
   if (!t_capture.valid) return result(cudaErrorStreamCaptureInvalidated);
-  *graph = new CUgraph_st{std::move(work)};
+  *graph = new CUgraph_st(std::move(work));
   return cudaSuccess;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* launched, cudaGraph_t graph, unsigned long long /*flags*/) {
-  *launched = new CUgraphExec_st{std::make_shared<const std::vector<StreamWork>>(graph->work)};
+  *launched = new CUgraphExec_st(graph->work);
   return cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t launched, cudaStream_t stream) {
+  if (next_launch_fails.exchange(false)) return result(cudaErrorLaunchFailure);
   stream_of(stream).add([work = launched->work] {
     for (const StreamWork& each : *work) each();
   });

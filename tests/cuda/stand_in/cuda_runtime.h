@@ -17,6 +17,11 @@ constexpr int kDevices = 8;
 // The queue behind a handle; null is the current device's default stream.
 Stream& stream_of(cudaStream_t handle);
 
+// Graphs that were recorded, or made to be launched, and not destroyed.
+int live_graphs();
+// The next launch of a graph fails.
+void fail_next_graph_launch();
+
 // Adds work to a stream, as a kernel's launch does.
 inline void launch(cudaStream_t stream, std::function<void()> work) { stream_of(stream).add(std::move(work)); }
 

@@ -1,5 +1,6 @@
 // CUDA graphs of the backend, over the stand-in for CUDA's runtime, which forbids during a capture what CUDA forbids:
 // what is recorded, what its replays read and write, whose memory its tensors have, and what is no graph.
+#include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -113,6 +114,57 @@ TEST(StreamGraph, WhatTheBodyThrowsIsThrown) {
     } catch (const Error& error) {
       EXPECT_EQ(error.text().what, "of the body");
     }
+    EXPECT_EQ(live_graphs(), 0) << "what was recorded before is given back";
+  });
+}
+
+// Errors of LibTorch's that have nothing to do with the capture, and exhausted memory also where it ended the capture.
+TEST(StreamGraph, ErrorsThatTheCaptureDidNotMakeStayAsTheyAre) {
+  on_one_rank([](GraphRecorder& recorder, const at::TensorOptions& options) {
+    at::Tensor x = at::zeros({4}, options);
+    const auto thrown_by = [&](const GraphBody& body) -> std::string {
+      try {
+        recorder.record(body);
+      } catch (const c10::OutOfMemoryError&) {
+        return "memory";
+      } catch (const c10::Error& error) {
+        return error.what_without_backtrace();
+      }
+      return "";
+    };
+    EXPECT_THAT(thrown_by([&]() -> GraphTensors {
+                  x.add_(1);
+                  TORCH_CHECK(false, "of an operator");
+                }),
+                HasSubstr("of an operator"));
+    EXPECT_EQ(thrown_by([&]() -> GraphTensors {
+                x.add_(1);
+                cudaDeviceSynchronize();
+                TORCH_CHECK_WITH(OutOfMemoryError, false, "none left");
+              }),
+              "memory");
+    EXPECT_EQ(live_graphs(), 0);
+  });
+}
+
+TEST(StreamGraph, ALaunchThatFailsIsNoRecordingThatFails) {
+  on_one_rank([](GraphRecorder& recorder, const at::TensorOptions& options) {
+    at::Tensor x = at::zeros({4}, options);
+    const auto graph = recorder.record([&] {
+      x.add_(1);
+      return GraphTensors{};
+    });
+    EXPECT_EQ(live_graphs(), 1) << "the recording itself is not kept";
+    fail_next_graph_launch();
+    try {
+      graph->replay();
+      ADD_FAILURE() << "launched";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.text().what, HasSubstr("could not launch"));
+      EXPECT_EQ(error.text().got, "unspecified launch failure");
+    }
+    graph->replay();
+    EXPECT_EQ(first(x), 1);
   });
 }
 

@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/blank.h"
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
@@ -123,7 +124,7 @@ std::string ChildRun::last_line() const {
   std::istringstream file(tail);
   std::string last;
   for (std::string line; std::getline(file, line);)
-    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+    if (!is_blank(line)) last = line;
   return last;
 }
 
