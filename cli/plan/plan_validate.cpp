@@ -185,6 +185,7 @@ nlohmann::ordered_json row_json(const Compared& row) {
   json["predicted_mfu"] = row.predicted->mfu;
   const StepTime& time = row.predicted->time;
   json["kernels_ms"] = kernels_json(time);
+  json["launch_wait_ms"] = time.launch_ns * 1e-6;
   json["launches"] = time.launches;
   json["exposed_ms"] = time.exposed_total_ns() * 1e-6;
   json["pipeline_idle_ms"] = time.pipeline_idle_ns * 1e-6;

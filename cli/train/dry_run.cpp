@@ -235,6 +235,7 @@ std::string dry_run_json(const RunPlan& plan) {
                                   {{"virtual_step_ms", run.time.total_ns * 1e-6},
                                    {"compute_ms", run.time.compute_ns * 1e-6},
                                    {"kernels_ms", kernels_json(run.time)},
+                                   {"launch_wait_ms", run.time.launch_ns * 1e-6},
                                    {"pipeline_idle_ms", run.time.pipeline_idle_ns * 1e-6},
                                    {"beside_collectives_ms", run.time.hidden_ns * 1e-6},
                                    {"slowest_gpu_ms", run.time.slowest_ns * 1e-6},

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/config/state_types.h"
+
 namespace ranklab {
 namespace {
 
@@ -65,9 +67,10 @@ double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
   return (kept * (own - own_scores) + own_scores + each * all_scores) / own;
 }
 
-// Where gradients are added up in fp32: the 16-bit ones that a software keeps beside them.
+// Where 16-bit gradients are added up in fp32: the 16-bit ones that a software keeps beside them.
 double copied_gradients(const RunPlan& plan, const RankRecord& rank) {
-  if (plan.config.precision.main_grads_dtype != "fp32") return 0;
+  const StateTypes types = state_types(plan);
+  if (types.main_grads != DType::kFloat32 || types.param_bytes() != 2) return 0;
   return plan.profile.software.memory.gradient_copies * bytes_of(rank.after, {MemoryCategory::kParameters});
 }
 

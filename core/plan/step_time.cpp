@@ -41,6 +41,7 @@ double model_flops(const RunPlan& plan) {
 }
 
 double mfu(const RunPlan& plan, double step_ns) {
+  if (step_ns <= 0) return 0;  // --what-if can switch all kernels off
   return model_flops(plan) / (step_ns * 1e-9 * plan.profile.peak_flops(plan.config.element_dtype()));
 }
 

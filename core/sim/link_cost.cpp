@@ -25,7 +25,14 @@ double rate_of(const CollectiveEfficiency& e, Verb verb) {
   return verb == Verb::kAllToAll ? e.all_to_all : 1.0;
 }
 
+// Of a ring's rate: the bandwidth that NCCL 2's tuning model gives a tree of an all_reduce (src/graph/tuning.cc).
 constexpr double kTreeRate = 0.92;
+
+// Over whose groups ZeRO shards what it gathers and scatters.
+bool shards_states(Axis axis) {
+  return axis == Axis::kDp || axis == Axis::kDpCp || axis == Axis::kDpShard || axis == Axis::kEdp ||
+         axis == Axis::kEdpShard;
+}
 
 // ceil(parts x bytes / n): the last chunk of an uneven ring is padded to the others' size.
 int64_t ring_share(int64_t bytes, int64_t parts, int64_t n) { return (bytes * parts + n - 1) / n; }
@@ -35,7 +42,7 @@ int64_t ring_share(int64_t bytes, int64_t parts, int64_t n) { return (bytes * pa
 LinkCost::LinkCost(const HardwareProfile& profile, std::span<const int> global_ranks, int gpus_per_node, Axis axis)
     : measured_(profile.collectives),
       slower_(profile.software.collectives * (axis == Axis::kTp ? profile.software.terms.tensor_collectives : 1)),
-      sharded_slower_(profile.software.terms.sharded_across_nodes),
+      sharded_slower_(shards_states(axis) ? profile.software.terms.sharded_across_nodes : 1),
       message_parts_(axis == Axis::kPp ? profile.software.terms.message_parts : 1),
       intra_(profile.intra_node),
       inter_(profile.inter_node) {

@@ -8,7 +8,9 @@
 // For all_to_all the caller passes exchange_bytes() as S: what this rank sends to others, excluding its own part. log2
 // is rounded up. A group inside one node uses the intra-node link; one that spans nodes is bound by the slowest hop of
 // its ring. With the profile's measured collectives (`--efficiency measured`, collective_efficiency.h) the time is that
-// of the fastest protocol, and a group of several GPUs a node leaves it through as many NICs.
+// of the fastest protocol, a group of several GPUs a node leaves it through as many NICs, and an all_reduce between
+// nodes may take a tree of them. Software (software.h) makes all collectives longer or shorter, those of
+// tensor-parallel groups and of ZeRO's shards by factors of their own, and may send a pipeline's messages in parts.
 #pragma once
 #include <cstdint>
 #include <memory>

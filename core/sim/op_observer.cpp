@@ -92,6 +92,7 @@ struct OpObserver::State {
     const int64_t begin_ns = clock.now_ns();
     const int64_t spent_ns = kernel_ns(profile, work);
     clock.advance(spent_ns);
+    const int64_t end_ns = clock.now_ns();
     kernel_times.ns.at(static_cast<size_t>(work.shape.kind)) += spent_ns;
     if (work.shape.launches > 1) wait_for_launches(work.shape.launches - 1);
     if (on_kernel)
@@ -101,7 +102,7 @@ struct OpObserver::State {
                  .dtype = work.dtype,
                  .bound = kernel_bound(profile, work),
                  .begin_ns = begin_ns,
-                 .end_ns = clock.now_ns()});
+                 .end_ns = end_ns});
     if (!recomputing()) flops += model_flops;
     ++ops;
     if (after_op) after_op();

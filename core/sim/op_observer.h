@@ -26,7 +26,7 @@ class OpObserver {
   int64_t ops() const;
   const KernelTimes& kernel_times() const;  // since creation
   void set_paused(bool paused);             // paused ops cost nothing (bookkeeping, tests, checkpointing)
-  // A pass begins: the host has waited for what it needs, and is no kernel ahead of the GPU. With a software whose
+  // A pass begins: the host has waited for what it needs, and has launched nothing ahead. With a software whose
   // host takes time to launch a kernel (software.h) the pass takes as long as the slower of the two.
   void begin_pass();
   // Called after each op or CostScope that was charged, with the clock at its end. Empty: no call.

@@ -10,16 +10,49 @@ namespace ranklab {
 namespace {
 
 // Kernels: elementwise, products, products in 8 and 4 bits, attention, quantization, loss (which others than this
-// project compute by some kernels in fp32); collectives. Memory: activations,
-// those with selective recomputation and of models with experts, bytes a score (always;
-// with dropout), bytes a logit, the allocator's reserve,
-// scratch. Fitted to a half of published runs of each, drawn at random, that `plan validate` reads; where it had too
-// few rows for a figure, 1. Megatron's bytes follow from its code: of a score dropout's mask and result, of a logit its
-// copy in fp32, less the 16-bit one that ends with it (arXiv 2205.05198, table 2).
-constexpr SoftwareMemory kMegatronMemory{1.12, 1.12, 1.4, 3.25, 0, 2, 0, 76e6};
-constexpr SoftwareMemory kMegatronCoreMemory{1.12, 1.12, 1.4, 0, 4.4, 2, 0, 76e6};
-constexpr SoftwareMemory kMegatronDeepSpeedMemory{1.1, 1.1, 1.4, 4, 0, 2, 0.1, 76e6, 9e9, 1};
-constexpr SoftwareMemory kEagerMemory{2.1, 0.85, 2.1, 0, 3, 8, 0.1, 76e6};
+// project compute by some kernels in fp32); collectives. Fitted to all published runs of each that `plan validate`
+// reads (docs/planner.md says what fits to halves of them predict); where there were too few for a figure, 1.
+// Megatron's bytes follow from its code: of a logit its copy in fp32, less the 16-bit one that ends with it; of a score
+// dropout's mask and result, 3 (arXiv 2205.05198, table 2). What its scores take above 3 is fitted, too: no source
+// names it.
+constexpr double kScratch = 76e6;  // fitted to exact counts of tensors in Megatron-LM's tests
+constexpr SoftwareMemory kMegatronMemory{.activations = 1.12,
+                                         .selective = 1.12,
+                                         .experts = 1.4,
+                                         .score_bytes = 3.25,
+                                         .logit_bytes = 2,
+                                         .workspace_bytes = kScratch};
+constexpr SoftwareMemory kMegatronCoreMemory{.activations = 1.12,
+                                             .selective = 1.12,
+                                             .experts = 1.4,
+                                             .dropped_score_bytes = 4.4,
+                                             .logit_bytes = 2,
+                                             .workspace_bytes = kScratch};
+// exchange_bytes, gradient_copies: fitted to the memory of BLOOM's sweep of layouts, with gradients in fp32 and
+// without.
+constexpr SoftwareMemory kMegatronDeepSpeedMemory{.activations = 1.1,
+                                                  .selective = 1.1,
+                                                  .experts = 1.4,
+                                                  .score_bytes = 4,
+                                                  .logit_bytes = 2,
+                                                  .reserve = 0.1,
+                                                  .workspace_bytes = kScratch,
+                                                  .exchange_bytes = 9e9,
+                                                  .gradient_copies = 1};
+constexpr SoftwareMemory kEagerMemory{.activations = 2.1,
+                                      .selective = 0.85,
+                                      .experts = 2.1,
+                                      .dropped_score_bytes = 3,
+                                      .logit_bytes = 8,
+                                      .reserve = 0.1,
+                                      .workspace_bytes = kScratch};
+constexpr SoftwareMemory kCompiledMemory{.activations = 1,
+                                         .selective = 0.85,
+                                         .experts = 1,
+                                         .dropped_score_bytes = 3,
+                                         .logit_bytes = 10,
+                                         .reserve = 0.05,
+                                         .workspace_bytes = kScratch};
 constexpr std::array kSoftware = {
     // This project's own, by two runs on an H100 (tests/gpu/results): 155 and 1190 ms where kernels alone take 148 and
     // 1083.
@@ -57,12 +90,12 @@ constexpr std::array kSoftware = {
              "torch.compile with FSDP: torchtitan and others",
              {1.25, 0.97, 0.56, 1, 1.1, 3},
              1.85,
-             {1, 0.85, 1, 0, 3, 10, 0.05, 76e6}},
+             kCompiledMemory},
     Software{"compiled_async_tp",
              "torchtitan with asynchronous tensor parallelism: exchanges in pieces beside their products",
              {1.4, 1, 0.7, 1, 1.1, 3},
              1.85,
-             {1, 0.85, 1, 0, 3, 10, 0.05, 76e6}},
+             kCompiledMemory},
     Software{"transformer_engine",
              "Megatron-Core with Transformer Engine, which fuses quantization and hides communication",
              {0.7, 1.07, 0.77, 1.4, 0.5, 3},

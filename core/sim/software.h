@@ -32,7 +32,7 @@ struct SoftwareTerms {
   double slowest = 0;               // by how much each doubling of the GPUs above 512 makes a step longer
   double tensor_collectives = 1;    // those of tensor-parallel groups, beside Software::collectives
   double sharded_across_nodes = 1;  // gathers and scatters of shards between nodes
-  int message_parts = 1;            // in which the ranks of a tensor-parallel group send what all of them hold
+  int message_parts = 1;            // of a message whose bytes all tensor-parallel ranks hold: each sends one
 };
 
 struct Software {

@@ -1,18 +1,20 @@
 // What training software costs besides its factors on kernels and collectives (software.h), where a run or a machine
 // makes the difference:
 //   machine     attention of PyTorch and Triton is written for Ampere: on Hopper and later it reaches about half of
-//               FlashAttention-3 and cuDNN; on Hopper hosts launch every kernel, where Blackwell's runs launch graphs
+//               FlashAttention-3 and cuDNN; other factors of a machine are fitted, and say no cause
 //   selective   torchtitan's selective recomputation saves every second product only; Megatron's saves all
 //   hidden      collectives behind compute take SMs, memory bandwidth and power from it
 //   slowest     all GPUs of a step wait for the slowest one; above some hundred that grows with their number
-//   launches    a host launches kernel after kernel: short ones wait for it (core/sim/op_observer.h)
+//   launches    a host launches kernel after kernel, and short ones wait for it (core/sim/op_observer.h); on racks of
+//               Blackwell, whose runs launch graphs of kernels, it takes less than half as long for each
 //   messages    Megatron's tensor-parallel ranks, which hold the same activations without sequence parallelism, each
 //               send a part of them to the next stage, whose node gathers them (arXiv 2104.04473, section 4.1)
-//   8 bits      torch's compiler rounds with a scale for each tensor before tensor-parallel ranks gather, half the
+//   8 bits      torch's compiler rounds with a scale for each tensor before tensor-parallel ranks gather: half the
 //   bytes
 //               of two of their exchanges in three; products with a scale for each row are another library's kernels
 //   async       tensor parallelism in pieces hides a part of its exchanges behind its products
-//   shards      DeepSpeed gathers weights of ZeRO-3 parameter by parameter: between nodes one NIC's rate and a half
+//   shards      DeepSpeed gathers weights of ZeRO-3 parameter by parameter: between nodes a tenth of the NICs' rate,
+//               by the two runs of it that were published beside Megatron-LM's (arXiv 2104.04473, table 2)
 // What the constants are and how they were fitted: docs/planner.md. With `--efficiency measured` alone. Thread rule:
 // pure.
 #pragma once

@@ -12,26 +12,41 @@
 namespace ranklab {
 namespace {
 
-// What software costs, which a change switches off (= 0), or sets to what kernels alone take (= 1).
+// What software costs. A step of such values still fits in nanoseconds.
+constexpr double kMostMicroseconds = 1e6, kMostFactor = 1e6, kMostShare = 1e3, kMostParts = 1e3;
 struct Term {
   const char* name;
-  double& (*of)(Software&);
+  double (*now)(const Software&);
+  void (*set)(Software&, double);
+  double least, most;
 };
 template <KernelShape::Kind kKind>
-double& kernels_of(Software& s) {
-  return s.kernels[static_cast<size_t>(kKind)];
+constexpr Term kernels_of(const char* name) {
+  return {name, [](const Software& s) { return s.kernels[static_cast<size_t>(kKind)]; },
+          [](Software& s, double value) { s.kernels[static_cast<size_t>(kKind)] = value; }, 0, kMostFactor};
+}
+template <double SoftwareTerms::*kTerm>
+constexpr Term term_of(const char* name, double least, double most) {
+  return {name, [](const Software& s) { return s.terms.*kTerm; },
+          [](Software& s, double value) { s.terms.*kTerm = value; }, least, most};
 }
 using Kind = KernelShape::Kind;
-constexpr Term kTerms[] = {{"launches", [](Software& s) -> double& { return s.terms.launch_us; }},
-                           {"beside", [](Software& s) -> double& { return s.terms.beside; }},
-                           {"slowest", [](Software& s) -> double& { return s.terms.slowest; }},
-                           {"collectives", [](Software& s) -> double& { return s.collectives; }},
-                           {"elementwise", kernels_of<Kind::kOther>},
-                           {"products", kernels_of<Kind::kProduct>},
-                           {"low-bit-products", kernels_of<Kind::kLowProduct>},
-                           {"attention", kernels_of<Kind::kAttention>},
-                           {"quantization", kernels_of<Kind::kQuantize>},
-                           {"loss", kernels_of<Kind::kLoss>}};
+constexpr Term kTerms[] = {
+    term_of<&SoftwareTerms::launch_us>("launches", 0, kMostMicroseconds),
+    term_of<&SoftwareTerms::beside>("beside", 0, kMostShare),
+    term_of<&SoftwareTerms::slowest>("slowest", 0, kMostShare),
+    {"collectives", [](const Software& s) { return s.collectives; },
+     [](Software& s, double value) { s.collectives = value; }, 0, kMostFactor},
+    term_of<&SoftwareTerms::tensor_collectives>("tensor-collectives", 0, kMostFactor),
+    term_of<&SoftwareTerms::sharded_across_nodes>("shards", 1, kMostFactor),
+    {"messages", [](const Software& s) { return static_cast<double>(s.terms.message_parts); },
+     [](Software& s, double value) { s.terms.message_parts = static_cast<int>(std::lround(value)); }, 1, kMostParts},
+    kernels_of<Kind::kOther>("elementwise"),
+    kernels_of<Kind::kProduct>("products"),
+    kernels_of<Kind::kLowProduct>("low-bit-products"),
+    kernels_of<Kind::kAttention>("attention"),
+    kernels_of<Kind::kQuantize>("quantization"),
+    kernels_of<Kind::kLoss>("loss")};
 
 std::vector<std::string> names_of_terms() {
   std::vector<std::string> names;
@@ -46,7 +61,7 @@ std::vector<std::string> names_of_terms() {
                .got = quote(got),
                .want = "peak, memory, nvlink or nic, = NUMBERx (times) or = NUMBER (GB/s, peak in TFLOP/s), or of the "
                        "software " +
-                       join(names_of_terms(), ", ") + ", = NUMBERx or = NUMBER",
+                       join(names_of_terms(), ", ") + ", = NUMBERx or = NUMBER (launches in microseconds)",
                .fix = "write for example nvlink=2x,nic=12.5,slowest=0"});
 }
 
@@ -75,6 +90,19 @@ constexpr Change kChanges[] = {
     {"nic", [](const HardwareProfile& p) { return p.inter_node.bandwidth_bytes_per_ns; },
      [](HardwareProfile& p, double factor) { p.inter_node.bandwidth_bytes_per_ns *= factor; }}};
 
+// Without measured kernels there is nothing that software's terms would belong to, and most would do nothing.
+void change_term(HardwareProfile& profile, const Term& term, double number, bool times, const std::string& change) {
+  RANKLAB_CHECK(profile.kernels != nullptr, ErrorKind::kInvalidArgument, .where = "what-if",
+                .what = "--what-if changes software, whose costs the datasheet's times do not have",
+                .got = quote(change) + " with --efficiency datasheet", .want = "--efficiency measured",
+                .fix = "add --efficiency measured, or leave the change out");
+  const double now = times ? term.now(profile.software) * number : number;
+  RANKLAB_CHECK(now >= term.least && now <= term.most, ErrorKind::kInvalidArgument, .where = "what-if",
+                .what = "--what-if goes beyond any software", .got = quote(change) + strprintf(", which makes %g", now),
+                .want = strprintf("%s of %g to %g", term.name, term.least, term.most), .fix = "change it by less");
+  term.set(profile.software, now);
+}
+
 void apply_one(HardwareProfile& profile, const std::string& change) {
   const size_t equals = change.find('=');
   if (equals == std::string::npos) refuse_change(change);
@@ -82,13 +110,11 @@ void apply_one(HardwareProfile& profile, const std::string& change) {
   char* end = nullptr;
   const double number = std::strtod(value.c_str(), &end);
   const std::string unit(end);
-  if (end == value.c_str() || (unit != "x" && !unit.empty()) || !std::isfinite(number) || number < 0)
+  const bool hexadecimal = value.find_first_of("xX") < static_cast<size_t>(end - value.c_str());
+  if (end == value.c_str() || hexadecimal || (unit != "x" && !unit.empty()) || !std::isfinite(number) || number < 0)
     refuse_change(change);
   for (const Term& term : kTerms) {
-    if (name != term.name) continue;
-    double& value_now = term.of(profile.software);
-    value_now = unit == "x" ? value_now * number : number;
-    return;
+    if (name == term.name) return change_term(profile, term, number, unit == "x", change);
   }
   if (number == 0) refuse_change(change);
   for (const Change& row : kChanges) {

@@ -6,10 +6,11 @@
 
 namespace ranklab {
 
-// A list with commas of what software costs (launches, beside, slowest, collectives, or a kind of kernels: the factors
-// and terms of software.h; 0 switches it off, and factors are 1 where kernels take what they do alone), or of peak,
-// memory, nvlink or nic, each "= NUMBERx", times the profile's, or "= NUMBER" in GB/s (peak: TFLOP/s in 16 bits, others
-// in proportion). Measured rates change with it. Throws kInvalidArgument.
+// A list with commas of what software costs (launches in microseconds, beside, slowest, collectives,
+// tensor-collectives, shards, messages, or a kind of kernels: the factors and terms of software.h; 0 switches launches,
+// beside and slowest off, 1 the others; with measured kernels alone), or of peak, memory, nvlink or nic, each
+// "= NUMBERx", times the profile's, or "= NUMBER" in GB/s (peak: TFLOP/s in 16 bits, others in proportion). Measured
+// rates change with it. Throws kInvalidArgument.
 void apply_what_if(HardwareProfile& profile, const std::string& text);
 
 }  // namespace ranklab

@@ -86,6 +86,9 @@ TEST(FrameworkMemory, BuffersOfDeepSpeed) {
   rank.after[static_cast<size_t>(MemoryCategory::kParameters)] = static_cast<int64_t>(parameters);
   const FrameworkMemory plain = framework_memory(plan, rank);
   EXPECT_DOUBLE_EQ(plain.workspace, 3e8 + kCublas);
+  EXPECT_DOUBLE_EQ(plain.states, parameters + 800e6) << "of fp32 parameters there are no 16-bit gradients";
+  plan.config.bf16 = true;
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank).states, plain.states) << "nor copies of gradients in 16 bits";
   plan.config.precision.main_grads_dtype = "fp32";
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank).states - plain.states, parameters);
   rank.after[static_cast<size_t>(MemoryCategory::kParameters)] = 1000;

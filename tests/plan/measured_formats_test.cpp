@@ -60,6 +60,13 @@ TEST(MeasuredFormats, AGoldenCasesGroupsOfShardsAndItsFewLayersAtTheEnds) {
   const RunPlan plan = plan_of(rows_of(text).at(0));
   EXPECT_EQ(plan.stage_layers, (std::vector<int64_t>{2, 3, 3, 4}));
   EXPECT_EQ(plan.config.parallel.replicas, 2);
+  put(R"("decoder-last-pipeline-num-layers": 4)", R"("decoder-last-pipeline-num-layers": 0)");
+  put(R"("decoder-first-pipeline-num-layers": 2)", R"("decoder-first-pipeline-num-layers": 3)");
+  EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, (std::vector<int64_t>{3, 3, 3, 3}));
+  put(R"("decoder-first-pipeline-num-layers": 3)", R"("decoder-first-pipeline-num-layers": 2)");
+  EXPECT_THAT(rows_of(text).at(0).left_out, HasSubstr("layers of its stages")) << "ten for three";
+  put(R"("pp": 4)", R"("pp": 2)");
+  EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, (std::vector<int64_t>{2, 10}));
 }
 
 TEST(MeasuredFormats, BloomsSweepIsMeasuredByTheDevice) {

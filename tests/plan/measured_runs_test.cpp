@@ -85,6 +85,8 @@ TEST(MeasuredRuns, EndsThatAreShorterAreShorterInEachOfARanksStages) {
   std::string text = experts_with("8", "interleaved-1F1B; one layer removed from first and last stage", "26.04");
   text.replace(text.find(R"("layers": 8)"), 11, R"("layers": 6)");
   EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, (std::vector<int64_t>{1, 2, 2, 1}));
+  text.replace(text.find(R"("layers": 6)"), 11, R"("layers": 8)");
+  EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, (std::vector<int64_t>{4, 4})) << "five pairs for two ranks";
 }
 
 TEST(MeasuredRuns, TorchtitansExchangesAndScales) {

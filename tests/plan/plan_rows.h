@@ -262,12 +262,24 @@ inline void measured_kernels(TrainConfig& c) {
   c.efficiency = Efficiency::kMeasured;
   c.software = "eager";
 }
+// Whose host launches kernels, and whose tensor-parallel ranks send parts of a message to another node.
+inline void transformer_engine(TrainConfig& c) {
+  c.efficiency = Efficiency::kMeasured;
+  c.software = "transformer_engine";
+}
+inline void megatron_on_nodes(TrainConfig& c) {
+  c.efficiency = Efficiency::kMeasured;
+  c.software = "megatron";
+  c.gpus_per_node = 2;
+}
 inline void attention_dropout(TrainConfig& c) { c.model.attention_dropout = 0.1; }
 inline void unfused_scores(TrainConfig& c) { c.attention_backend = "unfused"; }
 
 inline const Training kRuns[] = {
     {"measured_larger_tp2", 4, 2, true, 0, both<larger, measured_kernels>},
     {"measured_experts_pp2", 8, 1, false, 0, both<deepseek_tiny<4, 2>, measured_kernels>, "b200"},
+    {"transformer_engine_experts_pp2", 8, 1, false, 0, both<deepseek_tiny<4, 2>, transformer_engine>, "b200"},
+    {"megatron_on_nodes_pp2", 8, 2, false, 1, both<larger, both<two_stages, megatron_on_nodes>>, "a100-80"},
     {"unfused_selective", 2, 2, true, 4, both<unfused_scores, recompute_selectively>},
     {"unfused_larger", 2, 1, false, 4, both<larger, unfused_scores>},
     {"cp8", 8, 1, false, 0, context<8>},

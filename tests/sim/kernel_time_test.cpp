@@ -116,8 +116,16 @@ TEST(WhatIf, ChangesWhatIsNamed) {
   EXPECT_DOUBLE_EQ(profile.inter_node.bandwidth_bytes_per_ns, 12.5);
   EXPECT_NEAR(profile.collectives->protocols[2].gb_s, 2 * 300.8, 1e-6);
   EXPECT_DOUBLE_EQ(profile.memory_bandwidth, 3350e9);
-  for (const char* bad : {"nvlink", "nvlink=", "nvlink=0x", "nvlink=-1", "pcie=2x", "nic=2y", "nic=nan", "slowest=-1"})
+  profile.software.terms.launch_us = 5;
+  for (const char* bad : {"nvlink",      "nvlink=",       "nvlink=0x",         "nvlink=-1",
+                          "pcie=2x",     "nic=2y",        "nic=nan",           "slowest=-1",
+                          "nic=0x19",    "launches=1e12", "launches=1e308x",   "beside=1e300",
+                          "slowest=1e4", "products=1e7",  "collectives=1e300", "tensor-collectives=1e7x",
+                          "shards=0",    "shards=1e7",    "messages=0",        "messages=1e9"})
     EXPECT_THROW(apply_what_if(profile, bad), Error) << bad;
+  HardwareProfile datasheet = load_hardware_profile("h100-sxm");
+  for (const char* software : {"launches=45", "beside=1", "slowest=0", "products=1x", "messages=1"})
+    EXPECT_THROW(apply_what_if(datasheet, software), Error) << software << " of times that have none";
 }
 
 TEST(WhatIf, SwitchesOffWhatSoftwareCosts) {
@@ -133,6 +141,11 @@ TEST(WhatIf, SwitchesOffWhatSoftwareCosts) {
   EXPECT_DOUBLE_EQ(profile.software.kernels.at(static_cast<size_t>(KernelShape::Kind::kAttention)), attention / 2);
   EXPECT_EQ(profile.software.kernels.at(static_cast<size_t>(KernelShape::Kind::kProduct)), 1);
   EXPECT_EQ(profile.software.collectives, 1);
+  profile.software.terms = {.tensor_collectives = 0.5, .sharded_across_nodes = 10, .message_parts = 8};
+  apply_what_if(profile, "tensor-collectives=1,shards=0.5x,messages=0.5x");
+  EXPECT_EQ(profile.software.terms.tensor_collectives, 1);
+  EXPECT_EQ(profile.software.terms.sharded_across_nodes, 5);
+  EXPECT_EQ(profile.software.terms.message_parts, 4);
 }
 
 TEST(Software, MultipliesKernelsOfItsKinds) {

@@ -100,10 +100,27 @@ TEST(LinkCost, RanksThatHoldTheSameSendPartsOfIt) {
   EXPECT_EQ(ns(parts, Axis::kPp, 16), ns(whole, Axis::kPp, 16)) << "within a node nothing is gained";
 }
 
+// ZeRO's shards have a factor of their own; what other groups gather does not.
+TEST(LinkCost, OnlyZerosShardsAreSlowerBetweenNodes) {
+  HardwareProfile plain = load_hardware_profile("a100-80", Efficiency::kMeasured), slower = plain;
+  slower.software.terms.sharded_across_nodes = 10;
+  const std::vector<int> ranks = {0, 8};
+  const auto ns = [&](const HardwareProfile& profile, Axis axis, Verb verb) {
+    return static_cast<double>(LinkCost(profile, ranks, 8, axis).collective(verb, 64 << 20).total_ns);
+  };
+  for (const Axis axis : {Axis::kDp, Axis::kDpCp, Axis::kDpShard, Axis::kEdp, Axis::kEdpShard}) {
+    for (const Verb verb : {Verb::kAllGather, Verb::kReduceScatter})
+      EXPECT_GT(ns(slower, axis, verb), 8 * ns(plain, axis, verb)) << name(axis);
+    EXPECT_EQ(ns(slower, axis, Verb::kAllReduce), ns(plain, axis, Verb::kAllReduce)) << name(axis);
+  }
+  for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp})
+    EXPECT_EQ(ns(slower, axis, Verb::kAllGather), ns(plain, axis, Verb::kAllGather)) << name(axis);
+}
+
 // For a few bytes a ring over many nodes is steps alone, and a tree has fewer; for many bytes its rate is lower.
 TEST(LinkCost, SmallSumsOfManyNodesGoUpATree) {
   HardwareProfile h100 = load_hardware_profile("h100-sxm", Efficiency::kMeasured);
-  h100.inter_node.bandwidth_bytes_per_ns = 25;  // of both verbs alike the narrowest
+  h100.inter_node.bandwidth_bytes_per_ns = 25;  // narrower than NVLink, for either verb
   std::vector<int> ranks(1024);
   std::iota(ranks.begin(), ranks.end(), 0);
   const LinkCost cost(h100, ranks, 8);

@@ -67,6 +67,22 @@ TEST(OpObserver, ShortKernelsWaitForTheirLaunch) {
   EXPECT_EQ(times.launch_ns + times.ns[0] + times.ns[1], clock.compute_ns());
 }
 
+// The experts of a product are launched one by one; the time until the last is launched is no kernel's.
+TEST(OpObserver, AKernelsEventEndsBeforeTheWaitForItsOtherLaunches) {
+  HardwareProfile slow_host = toy_compute();
+  slow_host.software.terms.launch_us = 1;
+  VirtualClock clock;
+  OpObserver observer(slow_host, clock);
+  KernelRun seen;
+  observer.set_on_kernel([&](const KernelRun& run) { seen = run; });
+  KernelShape shape = KernelShape::product(2, 2, 2);
+  shape.launches = 4;
+  CostScope(KernelName("experts", shape), 16, 1, DType::kFloat32);
+  EXPECT_EQ(seen.begin_ns, 1000);
+  EXPECT_EQ(seen.end_ns, 1016);
+  EXPECT_EQ(clock.now_ns(), 4000);
+}
+
 TEST(OpObserver, AMemoryBoundMatmulTakesItsBytes) {
   const at::Tensor a = ones({1, 256}), b = ones({256, 256});
   EXPECT_EQ(observe([&] { at::mm(a, b); }).ns, 4 * (256 + 256 * 256 + 256));  // flops: 131072, less

@@ -74,13 +74,23 @@ TEST(SoftwareTerms, NothingIsAddedToThisProjectsKernelsOrToTheDatasheet) {
 
 TEST(SoftwareTerms, OnlyRanksThatHoldTheSameSendItInParts) {
   HardwareProfile megatron = profile_with("a100-80", "megatron"), split = megatron,
-                  core = profile_with("a100-80", "eager");
+                  eager = profile_with("a100-80", "eager");
   adapt_software(megatron, {.same_activations = 8});
   adapt_software(split, {.same_activations = 1});  // sequence parallelism
-  adapt_software(core, {.same_activations = 8});
+  adapt_software(eager, {.same_activations = 8});
   EXPECT_EQ(megatron.software.terms.message_parts, 8);
   EXPECT_EQ(split.software.terms.message_parts, 1);
-  EXPECT_EQ(core.software.terms.message_parts, 1);
+  EXPECT_EQ(eager.software.terms.message_parts, 1);
+}
+
+TEST(SoftwareTerms, ProductsScaledByRowsAreThoseOfTorchsCompiler) {
+  constexpr auto kLowProduct = KernelShape::Kind::kLowProduct;
+  for (const auto& [software, times] : {std::pair{"compiled", 1.3}, {"compiled_async_tp", 1.3}, {"eager", 1.0}}) {
+    HardwareProfile whole = profile_with("h100-sxm", software), rows = whole;
+    adapt_software(whole, {});
+    adapt_software(rows, {.scales_rows = true});
+    EXPECT_DOUBLE_EQ(factor(rows, kLowProduct), times * factor(whole, kLowProduct)) << software;
+  }
 }
 
 // Rack-scale machines and eight GPUs under a host of the same generation are not launched alike.

@@ -174,8 +174,10 @@ void add_simulation(std::vector<ConfigField>& rows) {
                       RANKLAB_FIELD(software)));
   rows.push_back(
       text(g, "sim.what_if", {"--what-if"},
-           "another machine or software: peak, memory, nvlink, nic (times or GB/s), launches, beside, slowest, "
-           "...: nvlink=2x,slowest=0",
+           "another machine: peak (TFLOP/s), memory, nvlink, nic (GB/s), = NUMBERx (times) or = NUMBER; with "
+           "--efficiency measured other software: launches (microseconds), beside, slowest, collectives, "
+           "tensor-collectives, shards, messages, elementwise, products, low-bit-products, attention, quantization, "
+           "loss: nvlink=2x,slowest=0",
            RANKLAB_FIELD(what_if)));
   rows.push_back(number(g, "sim.gpus_per_node", {"--gpus-per-node"}, "GPUs that share fast links (0: the profile's)",
                         RANKLAB_FIELD(gpus_per_node), count(0)));

@@ -38,6 +38,23 @@ std::string megatron_precision(const Json& config) {
   return text + (recipe == "mxfp8" ? " MXFP8" : recipe == "blockwise" ? " 1x128" : " FP8-CS");
 }
 
+// Layers of each stage, where the first or the last have a number of their own; "" where the others cannot share the
+// rest evenly, or where stages are interleaved, of which these numbers do not say how they are cut.
+std::string megatron_stages(const Json& config, const Json& flags) {
+  const int first = value_of(flags, "decoder-first-pipeline-num-layers", 0),
+            last = value_of(flags, "decoder-last-pipeline-num-layers", 0), pp = value_of(config, "pp", 1);
+  if (pp == 1 || (first <= 0 && last <= 0)) return "even";
+  const int others = pp - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
+            rest = value_of(config, "layers", 0) - std::max(first, 0) - std::max(last, 0);
+  const bool shared = others == 0 ? rest == 0 : rest > 0 && rest % others == 0;
+  if (!shared || value_of(config, "vpp", 1) > 1) return "";
+  std::vector<std::string> stages;
+  if (first > 0) stages.push_back(std::to_string(first));
+  for (int stage = 0; stage < others; ++stage) stages.push_back(std::to_string(rest / others));
+  if (last > 0) stages.push_back(std::to_string(last));
+  return join(stages, ",");
+}
+
 // What a case has that no model here has; "" if there is nothing.
 std::string megatron_reason(const Json& test) {
   const Json &config = test.at("config"), &flags = test.at("other_flags");
@@ -50,6 +67,7 @@ std::string megatron_reason(const Json& test) {
   if (config.contains("fsdp")) return "Megatron's own FSDP";
   if (flags.contains("tokenizer-type") && !config.contains("padded_vocab")) return "its vocabulary is not known";
   if (!config.contains("mbs") || !config.contains("layers")) return "the case does not say its size";
+  if (megatron_stages(config, flags).empty()) return "the layers of its stages are not known";
   return "";
 }
 
@@ -57,16 +75,6 @@ std::string megatron_reason(const Json& test) {
 int padded_gpt2_vocabulary(int tp) {
   const int step = 128 * tp;
   return (50257 + step - 1) / step * step;
-}
-
-// Layers of each stage, where the first and the last have a number of their own.
-std::string megatron_stages(int layers, int pp, const Json& flags) {
-  const int first = value_of(flags, "decoder-first-pipeline-num-layers", 0),
-            last = value_of(flags, "decoder-last-pipeline-num-layers", 0);
-  if (first <= 0 || last <= 0 || pp < 3) return "even";
-  std::string text = std::to_string(first);
-  for (int stage = 2; stage < pp; ++stage) text += "," + std::to_string((layers - first - last) / (pp - 2));
-  return text + "," + std::to_string(last);
 }
 
 Json megatron_config(const Json& test) {
@@ -77,7 +85,7 @@ Json megatron_config(const Json& test) {
     take(to, same, from, same);
   take(to, "position", from, "pos");
   to["vocab"] = value_of(from, "padded_vocab", padded_gpt2_vocabulary(value_of(from, "tp", 1)));
-  to["layout"] = megatron_stages(value_of(from, "layers", 0), value_of(from, "pp", 1), flags);
+  to["layout"] = megatron_stages(from, flags);
   take(to, "micro_batch", from, "mbs");
   take(to, "global_batch", from, "gbs");
   take(to, "moe_ffn", from, "moe_ffn");

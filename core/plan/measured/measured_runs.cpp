@@ -243,12 +243,12 @@ class RowPlan {
     return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
   }
 
-  // Stages of a rank, where a row says that they are interleaved, and not how many.
+  // Stages of a rank, where a row says that they are interleaved, and not how many: two; or, where the ends are a layer
+  // shorter than the others, as many as have two layers each, so that the ends have one.
   double stages_of_rank(double pp) const {
-    // Ends with a layer fewer are told of stages with few layers.
     const double layers = c_.number_or("layers", 0) + (shorter_ends() ? 2 : 0),
                  stages = shorter_ends() ? layers / pp / 2 : 2;
-    return says_interleaved() && stages >= 2 && std::fmod(layers, stages * pp) == 0 ? stages : 1;
+    return says_interleaved() && stages >= 2 && std::fmod(layers, 2 * pp) == 0 ? stages : 1;
   }
 
   std::string schedule(double vpp) const {

@@ -1,5 +1,5 @@
-// How far published runs were from plans to whose fit they did not belong: what a plan says is given with the range
-// that held 90 % of them (docs/planner.md). Thread rule: pure. Torch-free.
+// How far published runs were from their plans, most of which had a part in fitting them: what a plan says is given
+// with the range that held 90 % of them (docs/planner.md). Thread rule: pure. Torch-free.
 #pragma once
 #include <string>
 #include <utility>
