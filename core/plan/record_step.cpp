@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/plan/built_rank.h"
 #include "core/plan/replay.h"
 #include "core/plan/short_first_step.h"
@@ -158,6 +160,16 @@ int64_t latest(const std::map<int, RankRecord>& ranks, int64_t RankTime::*when) 
   return result;
 }
 
+// Terms that --what-if allows can together be longer than nanoseconds count.
+int64_t nanoseconds(double ns) {
+  constexpr double kLongest = 3e18;
+  RANKLAB_CHECK(ns <= kLongest, ErrorKind::kInvalidArgument, .where = "plan",
+                .what = "the step takes too long to count", .got = strprintf("%g s", ns * 1e-9),
+                .want = strprintf("at most %g s", kLongest * 1e-9),
+                .fix = "lower beside, slowest or collectives of --what-if");
+  return std::llround(ns);
+}
+
 // What the clocks of a few ranks do not show: collectives take from the compute before which they hide, and thousands
 // of GPUs wait for the slowest.
 void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
@@ -166,11 +178,11 @@ void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
     for (const auto& [axis, busy] : rank.traffic.busy_ns)
       if (axis != Axis::kPp)
         hidden += std::max(0.0, static_cast<double>(busy - rank.time.exposed_ns[static_cast<size_t>(axis)]));
-  record.hidden_ns = std::llround(plan.profile.software.terms.beside * hidden /
-                                  static_cast<double>(std::max<size_t>(record.ranks.size(), 1)));
+  record.hidden_ns = nanoseconds(plan.profile.software.terms.beside * hidden /
+                                 static_cast<double>(std::max<size_t>(record.ranks.size(), 1)));
   record.step_ns += record.hidden_ns;
   const double slowest = slowest_share(plan.profile, plan.mesh.world_size());
-  record.slowest_ns = std::llround(slowest * static_cast<double>(record.step_ns));
+  record.slowest_ns = nanoseconds(slowest * static_cast<double>(record.step_ns));
   record.step_ns += record.slowest_ns;
 }
 

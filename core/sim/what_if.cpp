@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-// What software costs. A step of such values still fits in nanoseconds.
+// What software costs. With each alone a step still fits in nanoseconds.
 constexpr double kMostMicroseconds = 1e6, kMostFactor = 1e6, kMostShare = 1e3, kMostParts = 1e3;
 struct Term {
   const char* name;

@@ -278,8 +278,6 @@ inline void unfused_scores(TrainConfig& c) { c.attention_backend = "unfused"; }
 inline const Training kRuns[] = {
     {"measured_larger_tp2", 4, 2, true, 0, both<larger, measured_kernels>},
     {"measured_experts_pp2", 8, 1, false, 0, both<deepseek_tiny<4, 2>, measured_kernels>, "b200"},
-    {"transformer_engine_experts_pp2", 8, 1, false, 0, both<deepseek_tiny<4, 2>, transformer_engine>, "b200"},
-    {"megatron_on_nodes_pp2", 8, 2, false, 1, both<larger, both<two_stages, megatron_on_nodes>>, "a100-80"},
     {"unfused_selective", 2, 2, true, 4, both<unfused_scores, recompute_selectively>},
     {"unfused_larger", 2, 1, false, 4, both<larger, unfused_scores>},
     {"cp8", 8, 1, false, 0, context<8>},
@@ -385,6 +383,8 @@ inline const Training kRuns[] = {
     {"muon_zero1_dp8", 8, 1, false, 0, zero_of<1, larger_muon<MuonDistribution::kDuplicated>>},
     {"muon_layer_sharded_zero2_dp4", 4, 1, false, 0, zero_of<2, larger_muon<MuonDistribution::kLayerSharded>>},
     {"attention_dropout_larger", 2, 2, true, 4, both<larger, attention_dropout>},
+    {"transformer_engine_experts_pp2", 8, 1, false, 0, both<deepseek_tiny<4, 2>, transformer_engine>, "b200"},
+    {"megatron_on_nodes_pp2", 8, 2, false, 1, both<larger, both<two_stages, megatron_on_nodes>>, "a100-80"},
 };
 
 inline TrainConfig config_of(const Training& run) {
