@@ -25,7 +25,8 @@ double rate_of(const CollectiveEfficiency& e, Verb verb) {
   return verb == Verb::kAllToAll ? e.all_to_all : 1.0;
 }
 
-// A tree's part of a ring's rate: the bandwidth that NCCL 2's tuning model gives a tree of an all_reduce (src/graph/tuning.cc).
+// A tree's part of a ring's rate: the bandwidth that NCCL 2's tuning model gives a tree of an all_reduce
+// (src/graph/tuning.cc).
 constexpr double kTreeRate = 0.92;
 
 // Over whose groups ZeRO shards what it gathers and scatters.
