@@ -150,10 +150,10 @@ class ActionRunner {
     if (!schedule_.is_first(stage)) {
       input = messages_.take_activation(stage, microbatch);
       if (at::GradMode::is_enabled()) input = input.detach().set_requires_grad(true);
-      type_boundary(input);
+      type_boundary(input, c_.plan.sequence_parallel);
     }
     at::Tensor output;
-    meet_host();
+    begin_observed_pass();
     {
       const Span span(*this, "F", stage, microbatch);
       output = c_.model.forward_stage(local(stage), input, batches_[static_cast<size_t>(microbatch)], options_.result);
@@ -174,8 +174,8 @@ class ActionRunner {
     Flight& flight = flights_.at({stage, microbatch});
     const bool is_last = schedule_.is_last(stage);
     const at::Tensor grad = is_last ? at::Tensor() : messages_.take_gradient(stage, microbatch);
-    if (!is_last) type_boundary(grad);
-    meet_host();
+    if (!is_last) type_boundary(grad, c_.plan.sequence_parallel);
+    begin_observed_pass();
     c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = whole});
     {
       const Span span(*this, whole ? "BW" : "B", stage, microbatch);
@@ -191,18 +191,8 @@ class ActionRunner {
     if (whole) land(stage, microbatch);
   }
 
-  // What stages hand each other, for those who follow types: tp ranks have the same, or parts of the sequence.
-  void type_boundary(const at::Tensor& tensor) const {
-    TypeWatch* watch = type_watch_of_thread;
-    if (watch == nullptr) return;
-    if (c_.plan.sequence_parallel)
-      watch->is_same_over(tensor, {});
-    else
-      watch->is_same_over(tensor, {Axis::kTp});
-  }
-
   void run_weight_grad(int stage, int microbatch) {
-    meet_host();
+    begin_observed_pass();
     c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = true});
     {
       const Span span(*this, "W", stage, microbatch);
@@ -212,7 +202,7 @@ class ActionRunner {
     land(stage, microbatch);
   }
 
-  void meet_host() {
+  void begin_observed_pass() {
     if (c_.ctx.op_observer() != nullptr) c_.ctx.op_observer()->begin_pass();
   }
 

@@ -4,6 +4,7 @@
 
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -93,6 +94,15 @@ void StageMessages::release_sends(int peer, size_t place) {
 void StageMessages::finish() {
   for (const Sent& sent : sent_) sent.work->wait();
   sent_.clear();
+}
+
+void type_boundary(const at::Tensor& tensor, bool sequence_parallel) {
+  TypeWatch* watch = type_watch_of_thread;
+  if (watch == nullptr) return;
+  if (sequence_parallel)
+    watch->is_same_over(tensor, {});
+  else
+    watch->is_same_over(tensor, {Axis::kTp});
 }
 
 }  // namespace ranklab

@@ -64,4 +64,7 @@ class StageMessages {
   std::vector<Sent> sent_;
 };
 
+// Tells those who follow types what a stage was handed: tp ranks have the same, or parts of the sequence.
+void type_boundary(const at::Tensor& tensor, bool sequence_parallel);
+
 }  // namespace ranklab
