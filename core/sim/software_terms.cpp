@@ -73,8 +73,8 @@ void times(Software& software, const Factors& factors) {
 
 SoftwareTerms terms_of(const HardwareProfile& profile, const SoftwareRun& run) {
   constexpr double kEachDoubling = 0.03, kAsyncTensor = 0.55, kGatheredIn8Bits = 0.75, kMegatronCoreTensor = 0.45;
-  constexpr double kShardsAcross =
-      10;  // by two runs of ZeRO-3 alone, on 384 and 1,120 A100 (arXiv 2104.04473, table 2)
+  // By two runs of ZeRO-3 alone, on 384 and 1,120 A100 (arXiv 2104.04473, table 2).
+  constexpr double kShardsAcross = 10;
   const std::string_view name = profile.software.name;
   SoftwareTerms terms{.slowest = kEachDoubling};
   if (const InRun* row = row_of(kInRuns, name)) terms.beside = row->beside;

@@ -9,9 +9,8 @@
 //               Blackwell, whose runs launch graphs of kernels, it takes less than half as long for each
 //   messages    Megatron's tensor-parallel ranks, which hold the same activations without sequence parallelism, each
 //               send a part of them to the next stage, whose node gathers them (arXiv 2104.04473, section 4.1)
-//   8 bits      torch's compiler rounds with a scale for each tensor before tensor-parallel ranks gather: half the
-//   bytes
-//               of two of their exchanges in three; products with a scale for each row are another library's kernels
+//   8 bits      torch's compiler rounds with a scale for each tensor before tensor-parallel ranks gather, which halves
+//               the bytes of two exchanges in three; products with a scale for each row are another library's kernels
 //   async       tensor parallelism in pieces hides a part of its exchanges behind its products
 //   shards      DeepSpeed gathers weights of ZeRO-3 parameter by parameter: between nodes a tenth of the NICs' rate,
 //               by the two runs of it that were published beside Megatron-LM's (arXiv 2104.04473, table 2)

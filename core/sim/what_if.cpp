@@ -14,6 +14,7 @@ namespace {
 
 // What software costs. With each alone a step still fits in nanoseconds.
 constexpr double kMostMicroseconds = 1e6, kMostFactor = 1e6, kMostShare = 1e3, kMostParts = 1e3;
+
 struct Term {
   const char* name;
   double (*now)(const Software&);
