@@ -115,14 +115,13 @@ std::string traffic_text(const DryRun& run, const Style& style) {
 
 // "products 610 ms, attention 120 ms": what compute is made of.
 std::string kernels_text(const StepTime& time) {
-  std::string text;
-  for (size_t kind = 0; kind < kKernelKindNames.size(); ++kind) {
-    if (time.kernel_ns[kind] <= 0) continue;
-    text += (text.empty() ? "" : ", ") + std::string(kKernelKindNames[kind]) + " " + human_ns(time.kernel_ns[kind]);
-  }
+  std::vector<std::string> parts;
+  for (size_t kind = 0; kind < kKernelKindNames.size(); ++kind)
+    if (time.kernel_ns[kind] > 0)
+      parts.push_back(std::string(kKernelKindNames[kind]) + " " + human_ns(time.kernel_ns[kind]));
   if (time.launch_ns > 0)
-    text += strprintf(", waiting for %.0f launches %s", time.launches, human_ns(time.launch_ns).c_str());
-  return text;
+    parts.push_back(strprintf("waiting for %.0f launches %s", time.launches, human_ns(time.launch_ns).c_str()));
+  return join(parts, ", ");
 }
 
 std::string method_text(const RunPlan& plan) {

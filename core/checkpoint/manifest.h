@@ -49,15 +49,14 @@ struct StoredTensor {
 };
 
 struct CheckpointManifest {
-  int64_t step = 0;              // optimizer steps done, which is also the index of the next step
-  int64_t updates = 0;           // of the optimizer (AdamW's bias correction)
-  int64_t consumed_samples = 0;  // where reading the data resumes
-  std::map<std::string, std::string> config =
-      {};  // every setting by key (core/config/settings/fields.h); empty: imported
-  std::map<std::string, std::string> model = {};  // the subset of `config` that determines the model
-  std::map<std::string, int64_t> layout = {};     // world, tp, pp, dp, ep, etp, zero_stage, ...
-  std::map<std::string, std::string> data = {};   // identifies the data; empty: not known
-  std::map<std::string, double> metrics = {};     // of the last step
+  int64_t step = 0;                                // optimizer steps done, which is also the index of the next step
+  int64_t updates = 0;                             // of the optimizer (AdamW's bias correction)
+  int64_t consumed_samples = 0;                    // where reading the data resumes
+  std::map<std::string, std::string> config = {};  // every setting by key (settings/fields.h); empty: imported
+  std::map<std::string, std::string> model = {};   // the subset of `config` that determines the model
+  std::map<std::string, int64_t> layout = {};      // world, tp, pp, dp, ep, etp, zero_stage, ...
+  std::map<std::string, std::string> data = {};    // identifies the data; empty: not known
+  std::map<std::string, double> metrics = {};      // of the last step
   // scale, clean_steps and skipped_steps (core/optim/loss_scaler.h); empty: there was none
   std::map<std::string, double> loss_scale = {};
   std::string tokenizer_xxh3 = {};  // of kTokenizerName beside it, as xxh3_text(); "": there is none

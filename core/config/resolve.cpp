@@ -10,6 +10,7 @@
 #include "core/config/lr_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/precision_choice.h"
+#include "core/config/precision_settings.h"
 #include "core/config/quantization_split.h"
 #include "core/config/recompute_choice.h"
 #include "core/config/requirements.h"
@@ -188,9 +189,13 @@ HardwareProfile profile_of(const TrainConfig& config) {
   HardwareProfile profile = load_hardware_profile(config.hardware, config.efficiency);
   profile.software = software_named(config.software);
   const bool same = !config.sequence_parallel.value_or(true);
+  const LinearPrecision linear = precision_settings(config).recipe.linear;
+  const auto scales = [&](Granularity each) {
+    return linear.activation.quantized() && linear.activation.granularity == each && !scales_are_delayed(linear);
+  };
   adapt_software(profile, {.recomputes_attention = recompute_policy(config).core_attention(),
-                           .scales_rows = config.precision.recipe == "fp8_rowwise",
-                           .scales_tensors = config.precision.recipe == "fp8_current",
+                           .scales_rows = scales(Granularity::kRow),
+                           .scales_tensors = scales(Granularity::kTensor),
                            .same_activations = same ? config.parallel.tp : 1});
   apply_what_if(profile, config.what_if);
   return profile;

@@ -32,20 +32,20 @@ Schedule forward_only(const Schedule& whole, int num_microbatches) {
 }
 
 void require_legal(const ScheduleCosts& costs) {
-  const auto within = [](const char* name, double value, bool zero_too, double most) {
+  constexpr const char *kTimes = "give times in another unit", *kRatio = "give a ratio in that range";
+  const auto within = [](const char* name, double value, bool zero_too, double most, const char* fix) {
     constexpr double kLeast = 1e-12;  // one divided by a smaller number may be infinite
     RANKLAB_CHECK((zero_too && value == 0) || (value >= kLeast && value <= most), ErrorKind::kInvalidArgument,
                   .where = "schedule costs", .what = std::string("no legal value for ") + name,
                   .got = strprintf("%g", value),
-                  .want = strprintf("%s%g to %g", zero_too ? "0, or " : "", kLeast, most),
-                  .fix = most > 2 ? "give times in another unit" : "it is a ratio");
+                  .want = strprintf("%s%g to %g", zero_too ? "0, or " : "", kLeast, most), .fix = fix);
   };
-  within("f", costs.f, false, 1e12);
-  within("b", costs.b, false, 1e12);
-  within("w", costs.w, true, 1e12);
-  within("c", costs.c, true, 1e12);
-  within("pair_factor", costs.pair_factor, false, 2);
-  within("weight_grad_memory", costs.weight_grad_memory, true, 1);
+  within("f", costs.f, false, 1e12, kTimes);
+  within("b", costs.b, false, 1e12, kTimes);
+  within("w", costs.w, true, 1e12, kTimes);
+  within("c", costs.c, true, 1e12, kTimes);
+  within("pair_factor", costs.pair_factor, false, 2, kRatio);
+  within("weight_grad_memory", costs.weight_grad_memory, true, 1, kRatio);
 }
 
 }  // namespace ranklab

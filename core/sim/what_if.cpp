@@ -49,12 +49,6 @@ constexpr Term kTerms[] = {
     kernels_of<Kind::kQuantize>("quantization"),
     kernels_of<Kind::kLoss>("loss")};
 
-std::vector<std::string> names_of_terms() {
-  std::vector<std::string> names;
-  for (const Term& term : kTerms) names.emplace_back(term.name);
-  return names;
-}
-
 [[noreturn]] void refuse_change(const std::string& got) {
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "what-if",
@@ -62,7 +56,7 @@ std::vector<std::string> names_of_terms() {
                .got = quote(got),
                .want = "peak, memory, nvlink or nic, = NUMBERx (times) or = NUMBER (GB/s, peak in TFLOP/s), or of the "
                        "software " +
-                       join(names_of_terms(), ", ") + ", = NUMBERx or = NUMBER (launches in microseconds)",
+                       what_if_terms() + ", = NUMBERx or = NUMBER (launches in microseconds)",
                .fix = "write for example nvlink=2x,nic=12.5,slowest=0"});
 }
 
@@ -134,6 +128,12 @@ void apply_one(HardwareProfile& profile, const std::string& change) {
 }
 
 }  // namespace
+
+std::string what_if_terms() {
+  std::vector<std::string> names;
+  for (const Term& term : kTerms) names.emplace_back(term.name);
+  return join(names, ", ");
+}
 
 void apply_what_if(HardwareProfile& profile, const std::string& text) {
   for (size_t begin = 0; begin < text.size();) {

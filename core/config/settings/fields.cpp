@@ -5,6 +5,7 @@
 #include "core/config/device_choice.h"
 #include "core/config/settings/field_makers.h"
 #include "core/config/sharding.h"
+#include "core/sim/what_if.h"
 
 namespace ranklab {
 namespace {
@@ -175,9 +176,8 @@ void add_simulation(std::vector<ConfigField>& rows) {
   rows.push_back(
       text(g, "sim.what_if", {"--what-if"},
            "another machine: peak (TFLOP/s), memory, nvlink, nic (GB/s), = NUMBERx (times) or = NUMBER; with "
-           "--efficiency measured other software: launches (microseconds), beside, slowest, collectives, "
-           "tensor-collectives, shards, messages, elementwise, products, low-bit-products, attention, quantization, "
-           "loss: nvlink=2x,slowest=0",
+           "--efficiency measured other software: " +
+               what_if_terms() + " (launches in microseconds): nvlink=2x,slowest=0",
            RANKLAB_FIELD(what_if)));
   rows.push_back(number(g, "sim.gpus_per_node", {"--gpus-per-node"}, "GPUs that share fast links (0: the profile's)",
                         RANKLAB_FIELD(gpus_per_node), count(0)));
