@@ -36,6 +36,8 @@ std::string kernel_name(const at::RecordFunction& fn, const OpClass& op) {
       .text();
 }
 
+constexpr OpClass kNoOperator{.kind = OpKind::kComposite};
+
 }  // namespace
 
 std::string KernelName::text() const {
@@ -63,10 +65,11 @@ struct OpObserver::State {
 
   const OpClass& lookup(const at::RecordFunction& fn) {
     const char* const address = fn.name();
+    if (std::strchr(address, ':') == nullptr) return kNoOperator;  // a node of autograd, at a new address each time
     const auto it = by_address.find(address);
     // Comparing the text detects an address that was reused for another operator.
     if (it != by_address.end() && std::strcmp(it->second->name.c_str(), address) == 0) return it->second->op;
-    // Autograd functions have a new address in every step.
+    // Nodes of autograd in a namespace have a new address in every step.
     if (by_address.size() > kAddresses) by_address.clear();
     const std::string overload = fn.overload_name();
     auto& one = known[std::string(address) + '.' + overload];
@@ -108,9 +111,25 @@ struct OpObserver::State {
     if (after_op) after_op();
   }
 
+  // Being told of an operator costs its arguments boxed, about as much as a small operator itself. Most operators run
+  // where none is charged, so that after a few of them nobody is told until the scope ends, unless others listen too.
+  void skip() {
+    if (++skipped != kTold) return;
+    if (at::get_record_function_tls_().sorted_tls_callbacks_.size() > 1 || at::hasGlobalCallbacks()) return;
+    at::enableRecordFunction(false);
+    deaf = true;
+  }
+  void scope_ended() {
+    if (paused || scope_depth > 0) return;
+    skipped = 0;
+    if (!std::exchange(deaf, false)) return;
+    at::enableRecordFunction(true);
+  }
+
   void begin(const at::RecordFunction& fn) {
     Frame& frame = frames.emplace_back();
-    if (paused || scope_depth > 0 || closed_depth > 0) return;
+    if (paused || scope_depth > 0) return skip();
+    if (closed_depth > 0) return;
     frame.op = &lookup(fn);
     if (frame.op->kind != OpKind::kFree && frame.op->kind != OpKind::kComposite) {
       frame.cost = cost_at_start(*frame.op, fn.inputs());
@@ -144,6 +163,9 @@ struct OpObserver::State {
   int64_t ops = 0;
   KernelTimes kernel_times{};
   bool paused = false;
+  bool deaf = false;  // operators are not told of until the scopes have ended
+  static constexpr int kTold = 2;
+  int skipped = 0;  // operators that were told of inside the scopes that are open
   int scope_depth = 0;
   int closed_depth = 0;
   std::vector<Frame> frames;
@@ -183,6 +205,7 @@ OpObserver::OpObserver(const HardwareProfile& profile, VirtualClock& clock)
 }
 
 OpObserver::~OpObserver() {
+  if (state_->deaf) at::enableRecordFunction(true);
   at::removeCallback(state_->handle);
   t_state = nullptr;
 }
@@ -190,7 +213,10 @@ OpObserver::~OpObserver() {
 double OpObserver::flops() const { return state_->flops; }
 int64_t OpObserver::ops() const { return state_->ops; }
 const KernelTimes& OpObserver::kernel_times() const { return state_->kernel_times; }
-void OpObserver::set_paused(bool paused) { state_->paused = paused; }
+void OpObserver::set_paused(bool paused) {
+  state_->paused = paused;
+  state_->scope_ended();
+}
 void OpObserver::begin_pass() { state_->host_ns = state_->clock.now_ns(); }
 void OpObserver::set_on_kernel(std::function<void(const KernelRun&)> on_kernel) {
   state_->on_kernel = std::move(on_kernel);
@@ -203,7 +229,10 @@ CostScope::CostScope(KernelName name, double flops, double bytes, DType dtype)
 }
 
 CostScope::~CostScope() {
-  if (t_state == nullptr || --t_state->scope_depth > 0 || t_state->paused) return;
+  if (t_state == nullptr) return;
+  --t_state->scope_depth;
+  t_state->scope_ended();
+  if (t_state->scope_depth > 0 || t_state->paused) return;
   t_state->charge(flops_, {flops_, bytes_, dtype_, name_.shape}, [this] { return name_.text(); });
 }
 
@@ -214,7 +243,9 @@ NoCostScope::NoCostScope() {
 }
 
 NoCostScope::~NoCostScope() {
-  if (t_state != nullptr) t_state->paused = previous_;
+  if (t_state == nullptr) return;
+  t_state->paused = previous_;
+  t_state->scope_ended();
 }
 
 RecomputeScope::RecomputeScope() { ++t_recomputations; }

@@ -36,6 +36,8 @@ OperatorFollower::OperatorFollower(TypeRules& rules, TypedTensors& tensors, OnFa
                                            .needsInputs(true)
                                            .needsOutputs(true)
                                            .scopes({at::RecordScope::FUNCTION}));
+  at::enableRecordFunction(
+      true);  // also inside a scope of the observer, which otherwise turns it off (op_observer.cpp)
 }
 
 OperatorFollower::~OperatorFollower() {

@@ -1,6 +1,7 @@
 #include "core/sim/op_observer.h"
 #include "core/sim/aten.h"
 
+#include <ATen/record_function.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -241,6 +242,56 @@ TEST(OpObserver, PausedOpsCostNothing) {
               at::add(x, x);
             }).ns,
             1200);
+}
+
+// Nobody is told of operators inside long scopes; they must be told of again behind them.
+TEST(OpObserver, OpsBehindALongScopeCount) {
+  const at::Tensor a = ones({100});
+  const auto many = [&] {
+    for (int i = 0; i < 5; ++i) a.neg();
+  };
+  const auto twice = [&] {
+    {
+      const CostScope scope("work", 5000, 100, DType::kFloat32);
+      many();
+      {
+        const NoCostScope pause;
+        many();
+      }
+      many();
+    }
+    a.neg();
+    const NoCostScope pause;
+    many();
+    { const CostScope nothing("work", 5000, 100, DType::kFloat32); }
+    many();
+  };
+  const Observed seen = observe([&] {
+    twice();
+    twice();
+    a.neg();
+  });
+  EXPECT_EQ(seen.ops, 5);
+  EXPECT_EQ(seen.ns, 2 * (5000 + 800) + 800);
+}
+
+int64_t g_heard = 0;
+
+TEST(OpObserver, OthersAreToldOfOpsInsideItsScopes) {
+  const at::CallbackHandle other = at::addThreadLocalCallback(
+      at::RecordFunctionCallback([](const at::RecordFunction&) -> std::unique_ptr<at::ObserverContext> {
+        ++g_heard;
+        return nullptr;
+      }).scopes({at::RecordScope::FUNCTION}));
+  const at::Tensor a = ones({100});
+  g_heard = 0;
+  const Observed seen = observe([&] {
+    const NoCostScope pause;
+    for (int i = 0; i < 5; ++i) a.neg();
+  });
+  at::removeCallback(other);
+  EXPECT_EQ(g_heard, 5);
+  EXPECT_EQ(seen.ops, 0);
 }
 
 TEST(OpObserver, ScopesWithoutAnObserverDoNothing) {

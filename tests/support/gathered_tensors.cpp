@@ -1,6 +1,7 @@
 #include "tests/support/gathered_tensors.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/sim/aten.h"
 #include "tests/cpu_sim/test_world.h"
@@ -8,35 +9,39 @@
 namespace ranklab {
 namespace {
 
-// The rank's part with these elements in it, and which of its elements they are; no mask: all.
-struct Part {
-  at::Tensor values, mask;
-};
-
-Part part_of(const Partition& partition, int64_t begin, const at::Tensor& flat) {
-  const std::vector<int64_t> shape = local_shape(partition);
-  if (flat.numel() == c10::multiply_integers(shape)) return {flat.view(shape), {}};
-  Part part{at::zeros(shape, flat.options()), at::zeros(shape, at::kBool)};
-  part.values.view({-1}).narrow(0, begin, flat.numel()).copy_(flat);
-  part.mask.view({-1}).narrow(0, begin, flat.numel()).fill_(true);
-  return part;
+const std::byte* bytes_of(const at::Tensor& t, int64_t element) {
+  return static_cast<const std::byte*>(t.const_data_ptr()) + element * static_cast<int64_t>(t.element_size());
 }
 
-bool any(const at::Tensor& flags) { return flags.any().item<bool>(); }
+bool same_bits(const at::Tensor& a, int64_t of_a, const at::Tensor& b, int64_t of_b, int64_t count) {
+  return std::memcmp(bytes_of(a, of_a), bytes_of(b, of_b), static_cast<size_t>(count) * a.element_size()) == 0;
+}
 
-// Elements of the whole, in one range of a rank's part, as the rank has them.
-bool merge(const at::Tensor& whole, const at::Tensor& known, const at::Tensor& values, const at::Tensor& mask) {
-  if (!mask.defined() && known.all().item<bool>()) return at::equal(whole, values);
-  const at::Tensor there = mask.defined() ? known.logical_and(mask) : known;
-  const bool agrees = !any(there.logical_and(whole.ne(values)));
-  if (mask.defined()) {
-    whole.copy_(at::where(mask, values, whole));
-    known.logical_or_(mask);
-  } else {
-    whole.copy_(values);
-    known.fill_(true);
+bool is_zero(const at::Tensor& t, int64_t first, int64_t count) {
+  return count == 0 || !t.narrow(0, first, count).any().item<bool>();
+}
+
+// Of a rank's part the elements [begin, end), as runs: what `each` gets is where a run begins in the whole, where in
+// the part, and how many elements it has; `padding` gets those behind the whole's end.
+template <typename Each, typename Padding>
+void for_each_run(const Partition& partition, int64_t begin, int64_t end, const Each& each, const Padding& padding) {
+  const std::vector<int64_t>& shape = partition.global_shape;
+  const auto dim = static_cast<size_t>(std::max(partition.dim, 0));
+  const int64_t length = shape[dim], outer = c10::multiply_integers(shape.begin(), shape.begin() + dim),
+                inner = c10::multiply_integers(shape.begin() + dim + 1, shape.end());
+  auto ranges = partition.ranges;
+  if (partition.replicated()) ranges = {{0, length}};
+  int64_t at = 0;  // in the part
+  for (int64_t o = 0; o < outer; ++o) {
+    for (const auto& [first, last] : ranges) {
+      const int64_t there = std::clamp(length - first, int64_t{0}, last - first) * inner;
+      const int64_t behind = at + (last - first) * inner, from = std::max(at, begin), to = std::min(at + there, end);
+      if (from < to) each((o * length + first) * inner + from - at, from, to - from);
+      const int64_t rest = std::max(at + there, begin), rest_end = std::min(behind, end);
+      if (rest < rest_end) padding(rest, rest_end - rest);
+      at = behind;
+    }
   }
-  return agrees;
 }
 
 }  // namespace
@@ -45,34 +50,50 @@ void GatheredTensors::fault(const std::string& text, const StepTensor& key) {
   faults_.push_back(what_ + " of " + key.second + " at step " + std::to_string(key.first) + ": " + text);
 }
 
+// Elements [begin, begin + count) of `values` at `first`; whether those that are known already have the same bits.
+bool GatheredTensors::Whole::put(int64_t first, const at::Tensor& values, int64_t begin, int64_t count) {
+  const auto element = static_cast<int64_t>(tensor.element_size());
+  bool agrees = true;
+  for (int64_t done = 0; done < count;) {
+    const auto at = known.begin() + first + done;
+    const int64_t run = std::find(at, known.begin() + first + count, !*at) - at;
+    if (*at) {
+      agrees = agrees && same_bits(tensor, first + done, values, begin + done, run);
+    } else {
+      std::memcpy(static_cast<std::byte*>(tensor.mutable_data_ptr()) + (first + done) * element,
+                  bytes_of(values, begin + done), static_cast<size_t>(run * element));
+      std::fill(at, at + run, true);
+    }
+    done += run;
+  }
+  return agrees;
+}
+
 void GatheredTensors::put(int64_t step, const Parameter& parameter, int64_t begin, const at::Tensor& flat) {
   const at::NoGradGuard no_grad;
-  const Part part = part_of(parameter.partition, begin, kept(flat));
-  const std::vector<int64_t>& shape = parameter.partition.global_shape;
-  const int64_t dim = std::max(parameter.partition.dim, 0), length = shape[static_cast<size_t>(dim)];
-  auto ranges = parameter.partition.ranges;
-  if (parameter.partition.replicated()) ranges = {{0, length}};
+  const at::Tensor values = kept(flat).contiguous();
   const StepTensor key{step, parameter.name};
   const std::lock_guard lock(mutex_);
   Whole& whole = tensors_[key];
-  if (!whole.tensor.defined()) whole = {at::zeros(shape, part.values.options()), at::zeros(shape, at::kBool)};
-  int64_t at = 0;
-  for (const auto& [first, last] : ranges) {
-    const int64_t there = std::clamp(length - first, int64_t{0}, last - first);  // the rest is padding
-    const auto here = [&](const at::Tensor& t) { return t.defined() ? t.narrow(dim, at, there) : t; };
-    const auto global = [&](const at::Tensor& t) { return t.narrow(dim, std::min(first, length), there); };
-    if (!merge(global(whole.tensor), global(whole.known), here(part.values), here(part.mask)))
-      fault("copies differ", key);
-    if (there < last - first && any(part.values.narrow(dim, at + there, last - first - there).ne(0)))
-      fault("padding is not zero", key);
-    at += last - first;
+  if (!whole.tensor.defined()) {
+    whole.tensor = at::zeros(parameter.partition.global_shape, values.options());
+    whole.known.resize(static_cast<size_t>(whole.tensor.numel()));
   }
+  bool agrees = true, padded = true;
+  for_each_run(
+      parameter.partition, begin, begin + values.numel(),
+      [&](int64_t first, int64_t from, int64_t count) {
+        agrees = whole.put(first, values, from - begin, count) && agrees;
+      },
+      [&](int64_t from, int64_t count) { padded = padded && is_zero(values, from - begin, count); });
+  if (!agrees) fault("copies differ", key);
+  if (!padded) fault("padding is not zero", key);
 }
 
 StepTensors GatheredTensors::take() {
   StepTensors out;
   for (auto& [key, whole] : tensors_) {
-    if (!whole.known.all().item<bool>()) fault("elements are on no rank", key);
+    if (!std::ranges::all_of(whole.known, [](bool known) { return known; })) fault("elements are on no rank", key);
     out[key] = whole.tensor;
   }
   return out;

@@ -28,7 +28,9 @@ class GatheredTensors {
 
  private:
   struct Whole {
-    at::Tensor tensor, known;
+    at::Tensor tensor;
+    std::vector<bool> known;  // of its elements, row-major
+    bool put(int64_t first, const at::Tensor& values, int64_t begin, int64_t count);
   };
   void fault(const std::string& text, const StepTensor& key);
 
