@@ -131,11 +131,14 @@ TEST_P(FailingRankTest, LateRankIsToldThatTheWorldGaveUp) {
   options.grace = milliseconds(5000);
   options.on_stuck = [](const Error&) { FAIL() << "the rank came back"; };
   std::string told;
+  std::atomic<bool> given_up = false;  // as its peer has seen
   const Outcome outcome = run_world(options, [&](Endpoint& endpoint, Communicator& comm) {
     try {
-      if (endpoint.global_rank() == 0) std::this_thread::sleep_for(milliseconds(400));
+      if (endpoint.global_rank() == 0)
+        while (!given_up) std::this_thread::sleep_for(milliseconds(1));
       comm.barrier();
     } catch (const Error& error) {
+      given_up = true;
       if (endpoint.global_rank() == 0) told = error.what();
       throw;
     }
