@@ -157,11 +157,15 @@ Listing software() {
   Listing out{Table({"`--software`", "whose kernels", "elementwise", "products", "in 8 and 4 bits", "attention",
                      "quantization", "loss", "collectives", "activations kept", "bytes a logit", "reserve"})};
   const auto times = [](double factor) { return strprintf("%.3g", factor); };
+  const auto each_logit = [&](const SoftwareMemory& memory) {
+    const bool same = memory.shared_logit_bytes == memory.logit_bytes;
+    return times(4 + memory.logit_bytes) + (same ? "" : ", " + times(4 + memory.shared_logit_bytes));
+  };
   for (const Software& row : software_rows()) {
     const auto& k = row.kernels;
     out.table.add({code(row.name), row.what, times(k[0]), times(k[1]), times(k[2]), times(k[3]), times(k[4]),
-                   times(k[5]), times(row.collectives), times(row.memory.activations),
-                   times(4 + row.memory.logit_bytes), times(row.memory.reserve)});
+                   times(k[5]), times(row.collectives), times(row.memory.activations), each_logit(row.memory),
+                   times(row.memory.reserve)});
     out.rows.push_back({{"software", row.name},
                         {"about", row.what},
                         {"kernels", k},
@@ -169,6 +173,7 @@ Listing software() {
                         {"memory",
                          {{"activations", row.memory.activations},
                           {"bytes_a_logit", 4 + row.memory.logit_bytes},
+                          {"bytes_a_shared_logit", 4 + row.memory.shared_logit_bytes},
                           {"reserve", row.memory.reserve}}}});
   }
   return out;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/config/recompute_choice.h"
 #include "core/config/state_types.h"
+#include "core/sim/gpu_generation.h"
 
 namespace ranklab {
 namespace {
@@ -26,10 +28,10 @@ double logits(const RunPlan& plan) {
          static_cast<double>((m.vocab_size + dims.tp - 1) / dims.tp);
 }
 
-// Attention's scores of a microbatch in a layer, on a rank; 0 where they are never in memory, or recomputed.
+// Attention's scores of a microbatch in a layer, on a rank; 0 where they are never in memory.
 double scores(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  if (c.attention_backend != "unfused" || c.recompute_granularity != "none") return 0;
+  if (c.attention_backend != "unfused") return 0;
   const ParallelDims& dims = plan.mesh.dims();
   const auto keys = static_cast<double>(c.model.seq_length);
   return static_cast<double>(plan.micro_batch_size) * static_cast<double>(c.model.num_attention_heads) / dims.tp *
@@ -43,17 +45,24 @@ int64_t layers_of(const RunPlan& plan, int pp_rank) {
   return layers;
 }
 
-// What cuBLAS is given to work in: 32 MiB from Hopper on, 8 MiB and an eighth before.
-double cublas_workspace(const HardwareProfile& profile) {
+// Bytes of workspaces: cuBLAS's of the threads of forward and of backward, and the software's own.
+double workspaces(const RunPlan& plan) {
   constexpr double kMiB = 1024 * 1024;
-  return (profile.peak_flops_fp8 > 0 ? 32 : 8.125) * kMiB;
+  constexpr int kThreads = 2;
+  const SoftwareMemory& software = plan.profile.software.memory;
+  const GpuGeneration gpu = gpu_generation(plan.profile);
+  const double cublas = software.cublas_mib > 0 ? software.cublas_mib * kMiB : cublas_workspace_bytes(gpu),
+               grouped = plan.config.model.moe.enabled() ? software.grouped_workspaces : 0;
+  return kThreads * cublas + (software.own_workspaces + grouped) * engine_workspace_bytes(gpu);
 }
 
 // How much more the software keeps of a microbatch than this project does.
 double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
   const SoftwareMemory& software = plan.profile.software.memory;
   if (plan.config.recompute_granularity == "full") return 1;  // the inputs of layers, in any software
-  const double own = std::accumulate(rank.kept_bytes.begin(), rank.kept_bytes.end(), 0.0);
+  // Less the 16-bit logits, which the loss keeps for its backward and of which layers have no part.
+  const double own = std::accumulate(rank.kept_bytes.begin(), rank.kept_bytes.end(), 0.0) -
+                     (has_head(plan.schedule, rank.pp_rank) ? 2 * logits(plan) : 0);
   const double kept = plan.config.recompute_granularity == "selective" ? software.selective
                       : plan.config.model.moe.enabled()                ? software.experts
                                                                        : software.activations;
@@ -62,16 +71,39 @@ double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
   constexpr double kOwnScoreBytes = 2;
   const bool dropped = plan.config.model.attention_dropout > 0;
   const double each = software.score_bytes + (dropped ? software.dropped_score_bytes : 0);
-  const double all_scores = scores(plan) * static_cast<double>(layers_of(plan, rank.pp_rank));
+  const bool kept_to_backward = !recompute_policy(plan.config).core_attention();
+  const double all_scores = (kept_to_backward ? scores(plan) : 0) * static_cast<double>(layers_of(plan, rank.pp_rank));
   const double own_scores = std::min(kOwnScoreBytes * all_scores, own);
   return (kept * (own - own_scores) + own_scores + each * all_scores) / own;
 }
 
-// Where 16-bit gradients are added up in fp32: the 16-bit ones that a software keeps beside them.
+// What a software adds 16-bit gradients up in, or keeps of them where this project adds them up in fp32.
 double copied_gradients(const RunPlan& plan, const RankRecord& rank) {
   const StateTypes types = state_types(plan);
-  if (types.main_grads != DType::kFloat32 || types.param_bytes() != 2) return 0;
-  return plan.profile.software.memory.gradient_copies * bytes_of(rank.after, {MemoryCategory::kParameters});
+  if (types.param_bytes() != 2) return 0;
+  const SoftwareMemory& software = plan.profile.software.memory;
+  const double each = types.grad_bytes() == 2 ? software.accumulator_bytes : 2 * software.gradient_copies;
+  return each * bytes_of(rank.after, {MemoryCategory::kParameters}) / 2;
+}
+
+// Gradients that are added up in 16 bits, as the optimizer has them between steps: a copy in fp32 of its part.
+double fp32_gradients(const RunPlan& plan, const RankRecord& rank) {
+  const StateTypes types = state_types(plan);
+  if (types.grad_bytes() != 2 || !types.has_masters()) return 0;
+  const double elements = bytes_of(rank.after, {MemoryCategory::kOptimizer}) / mean_optimizer_bytes(plan);
+  return plan.profile.software.memory.fp32_gradients * size_bytes(DType::kFloat32) * elements;
+}
+
+// What the rank's stages hold of their inputs between steps.
+double stage_inputs(const RunPlan& plan, int pp_rank) {
+  const ModelConfig& m = plan.config.model;
+  const ParallelDims& dims = plan.mesh.dims();
+  const double elements = static_cast<double>(plan.micro_batch_size * m.seq_length * m.hidden_size) / dims.cp /
+                          (plan.sequence_parallel ? dims.tp : 1);
+  const std::vector<int> stages = plan.schedule.stages_of(pp_rank);
+  const auto fed = std::ranges::count_if(stages, [&](int stage) { return !plan.schedule.is_first(stage); });
+  return plan.profile.software.memory.stage_inputs * static_cast<double>(fed) * elements *
+         static_cast<double>(state_types(plan).param_bytes());
 }
 
 }  // namespace
@@ -81,14 +113,15 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   const SoftwareMemory& software = plan.profile.software.memory;
   FrameworkMemory out;
   out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer}) + copied_gradients(plan, rank);
-  out.workspace = software.workspace_bytes + cublas_workspace(plan.profile) +
+  out.between_steps = fp32_gradients(plan, rank) + stage_inputs(plan, rank.pp_rank);
+  out.workspace = workspaces(plan) + software.score_buffer_bytes * scores(plan) +
                   std::min(software.exchange_bytes, 2 * bytes_of(rank.after, {kParameters}));
   const double most = bytes_of(rank.highest, {kActivations});
   // The recorded peak includes 16-bit logits and their gradient, which no microbatch keeps for its backward.
   const double at_loss = has_head(plan.schedule, rank.pp_rank) ? logits(plan) : 0;
   const double own_loss = std::min(4 * at_loss, most);
   out.activations = (most - own_loss) * kept_ratio(plan, rank) + bytes_of(rank.highest, {kGathered});
-  out.loss = own_loss + software.logit_bytes * at_loss;
+  out.loss = own_loss + (plan.mesh.dims().tp > 1 ? software.shared_logit_bytes : software.logit_bytes) * at_loss;
   out.reserve = software.reserve * (out.activations + out.loss);
   out.context = kContextBytes;
   return out;

@@ -3,6 +3,7 @@
 // reserve of PyTorch's caching allocator, and the context of CUDA and NCCL, which no allocator counts. Buffers in which
 // simulated ranks reduce are left out: NCCL reduces in place. Thread rule: pure. Torch-free.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -21,6 +22,7 @@ struct FrameworkMemory {
   double workspace = 0;    // scratch of cuBLAS and of the software
   double reserve = 0;
   double context = 0;
+  double between_steps = 0;  // what the software holds from one step's optimizer to the next step alone
 
   // Name and bytes of each.
   std::array<std::pair<const char*, double>, 6> parts() const {
@@ -33,9 +35,9 @@ struct FrameworkMemory {
   }
 
   // After a step, of tensors.
-  double at_rest() const { return states + workspace; }
+  double at_rest() const { return states + workspace + between_steps; }
   // At most, of tensors: torch.cuda.max_memory_allocated().
-  double allocated() const { return at_rest() + activations + loss; }
+  double allocated() const { return states + workspace + std::max(activations + loss, between_steps); }
   // torch.cuda.max_memory_reserved().
   double reserved() const { return allocated() + reserve; }
   // nvidia-smi.

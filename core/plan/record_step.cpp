@@ -227,16 +227,11 @@ Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& m
   return fullest_owners(plan, shares);
 }
 
-}  // namespace
-
-StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
-                       FirstStep first) {
-  const RunPlan recorded = plan_to_record(plan);
+StepRecord record_after(FirstStep first, const RunPlan& recorded, const ShapeWorldMaker& make_world,
+                        const RuntimeComponents& own, const Representatives& representatives) {
   const auto notes = std::make_shared<Notes>();
-  const Representatives representatives = representatives_of(recorded, make_world, own);
   RuntimeComponents parts = with_repeated_passes(on_shapes(own, make_world(stand_ins(recorded.mesh, representatives))));
-  if (first == FirstStep::kShort && may_begin_short(recorded))
-    parts.schedule_selector = with_short_first_step(parts.schedule_selector);
+  if (first == FirstStep::kShort) parts.schedule_selector = with_short_first_step(parts.schedule_selector);
   parts.schedule_selector =
       before_each_step(parts.schedule_selector, [notes](StepContext& c) { note_begin(c, *notes); });
   RuntimeEngine engine(std::move(parts), recorded);
@@ -247,8 +242,21 @@ StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, c
       rank->second.traffic.add(trace.events, trace, recorded.mesh, recorded.gpus_per_node());
   StepRecord record{.step_ns = latest(notes->ranks, &RankTime::end_ns) - latest(notes->ranks, &RankTime::begin_ns)};
   for (auto& [rank, kept] : notes->ranks) record.ranks.push_back(std::move(kept));
-  add_what_clocks_lack(record, recorded);
   record.traces = std::move(result.traces);
+  return record;
+}
+
+}  // namespace
+
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
+                       FirstStep first) {
+  const RunPlan recorded = plan_to_record(plan);
+  const Representatives representatives = representatives_of(recorded, make_world, own);
+  const auto after = [&](FirstStep step) { return record_after(step, recorded, make_world, own, representatives); };
+  const bool shortly = first == FirstStep::kShort && may_begin_short(recorded);
+  StepRecord record = after(shortly ? FirstStep::kShort : FirstStep::kWhole);
+  if (shortly && !begins_as_it_ends(record)) record = after(FirstStep::kWhole);
+  add_what_clocks_lack(record, recorded);
   return record;
 }
 

@@ -1,9 +1,11 @@
 #include "core/plan/short_first_step.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "core/plan/replay.h"
+#include "core/plan/step_record.h"
 #include "core/runtime/components.h"
 
 namespace ranklab {
@@ -69,6 +71,19 @@ Schedule shortest_schedule(const Schedule& of) {
     }
   }
   return out;
+}
+
+bool begins_as_it_ends(const StepRecord& record) {
+  constexpr int64_t kShare = 2000;
+  RankTime last;
+  for (const RankRecord& rank : record.ranks) {
+    last.begin_ns = std::max(last.begin_ns, rank.time.begin_ns);
+    last.end_ns = std::max(last.end_ns, rank.time.end_ns);
+  }
+  return std::ranges::all_of(record.ranks, [&](const RankRecord& rank) {
+    const int64_t before = last.begin_ns - rank.time.begin_ns, after = last.end_ns - rank.time.end_ns;
+    return std::abs(before - after) <= record.step_ns / kShare;
+  });
 }
 
 std::shared_ptr<ScheduleSelector> with_short_first_step(std::shared_ptr<ScheduleSelector> selector) {

@@ -13,21 +13,28 @@ namespace {
 // project compute by some kernels in fp32); collectives. Fitted to all published runs of each that `plan validate`
 // reads (docs/planner.md says what fits to halves of them predict); where there were too few for a figure, 1.
 // Megatron's bytes follow from its code: of a logit its copy in fp32, less the 16-bit one that ends with it; of a score
-// dropout's mask and result, 3 (arXiv 2205.05198, table 2). What its scores take above 3 is fitted, too: no source
-// names it.
-constexpr double kScratch = 76e6;  // fitted to exact counts of tensors in Megatron-LM's tests
+// dropout's mask and result, 3 (arXiv 2205.05198, table 2). Between steps its optimizer for 16-bit parameters holds the
+// gradients in fp32, and each stage its last input with the gradient; without Transformer Engine its layers share a
+// buffer for products of queries and keys.
 constexpr SoftwareMemory kMegatronMemory{.activations = 1.12,
                                          .selective = 1.12,
                                          .experts = 1.4,
-                                         .score_bytes = 3.25,
+                                         .score_bytes = 3,
+                                         .score_buffer_bytes = 2,
                                          .logit_bytes = 2,
-                                         .workspace_bytes = kScratch};
+                                         .shared_logit_bytes = 2,
+                                         .fp32_gradients = 1,
+                                         .stage_inputs = 2};
 constexpr SoftwareMemory kMegatronCoreMemory{.activations = 1.12,
                                              .selective = 1.12,
                                              .experts = 1.4,
-                                             .dropped_score_bytes = 4.4,
+                                             .dropped_score_bytes = 3,
                                              .logit_bytes = 2,
-                                             .workspace_bytes = kScratch};
+                                             .shared_logit_bytes = 2,
+                                             .own_workspaces = 1,
+                                             .grouped_workspaces = 4,
+                                             .fp32_gradients = 1,
+                                             .stage_inputs = 2};
 // exchange_bytes, gradient_copies: fitted to the memory of BLOOM's sweep of layouts, with gradients in fp32 and
 // without.
 constexpr SoftwareMemory kMegatronDeepSpeedMemory{.activations = 1.1,
@@ -35,24 +42,26 @@ constexpr SoftwareMemory kMegatronDeepSpeedMemory{.activations = 1.1,
                                                   .experts = 1.4,
                                                   .score_bytes = 4,
                                                   .logit_bytes = 2,
+                                                  .shared_logit_bytes = 2,
                                                   .reserve = 0.1,
-                                                  .workspace_bytes = kScratch,
                                                   .exchange_bytes = 9e9,
-                                                  .gradient_copies = 1};
-constexpr SoftwareMemory kEagerMemory{.activations = 2.1,
+                                                  .gradient_copies = 1,
+                                                  .fp32_gradients = 1};
+constexpr SoftwareMemory kEagerMemory{.activations = 1.65,
                                       .selective = 0.85,
-                                      .experts = 2.1,
+                                      .experts = 1.65,
                                       .dropped_score_bytes = 3,
                                       .logit_bytes = 8,
+                                      .shared_logit_bytes = 2,
                                       .reserve = 0.1,
-                                      .workspace_bytes = kScratch};
+                                      .accumulator_bytes = 4};
 constexpr SoftwareMemory kCompiledMemory{.activations = 1,
-                                         .selective = 0.85,
+                                         .selective = 0.7,
                                          .experts = 1,
                                          .dropped_score_bytes = 3,
                                          .logit_bytes = 10,
-                                         .reserve = 0.05,
-                                         .workspace_bytes = kScratch};
+                                         .shared_logit_bytes = 10,
+                                         .reserve = 0.15};
 constexpr std::array kSoftware = {
     // This project's own, by two runs on an H100 (tests/gpu/results): 155 and 1190 ms where kernels alone take 148 and
     // 1083.

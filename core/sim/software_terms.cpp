@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <string_view>
 
+#include "core/base/error.h"
+#include "core/sim/gpu_generation.h"
 #include "core/sim/hardware_profile.h"
 
 namespace ranklab {
@@ -12,80 +15,86 @@ namespace {
 
 using Factors = std::array<double, KernelShape::kKinds>;  // by KernelShape::Kind
 
-enum class Machine : uint8_t { kAmpere, kHopper, kBlackwell, kBlackwellRack };
+constexpr Factors kSame = {1, 1, 1, 1, 1, 1};
 
-// Racks share NVLink over more than a node's eight GPUs; their runs launch graphs of kernels, those of other Blackwell
-// machines kernel after kernel.
-Machine machine_of(const HardwareProfile& profile) {
-  constexpr int kNode = 8;
-  if (profile.peak_flops_fp8 <= 0) return Machine::kAmpere;
-  if (!profile.kernels->gemm_4bit) return Machine::kHopper;
-  return profile.gpus_per_node > kNode ? Machine::kBlackwellRack : Machine::kBlackwell;
-}
-
-// Beside the software's factors, which are Ampere's.
-struct OnMachine {
+// What a software costs besides its row of software.cpp: one row each.
+struct Costs {
   std::string_view software;
-  Factors hopper, blackwell;
+  // Beside the software's factors, which are Ampere's.
+  Factors hopper = kSame, blackwell = kSame;
   double collectives_hopper = 1;
+  // Microseconds of the host for an operator of this project's model, of which the software has some more; by
+  // GpuGeneration.
+  std::array<double, 4> launch_us = {};
+  Factors selective = kSame;       // where attention is recomputed
+  double beside = 0;               // of collectives behind compute
+  double tensor_collectives = 1;   // tensor-parallel groups'
+  double gathers_8bit = 1;         // theirs where activations have a scale for each tensor
+  double row_scaled = 1;           // products of 8 bits with a scale for each row
+  double shards_across_nodes = 1;  // gathers and scatters of shards
+  bool sends_parts = false;        // of what all tensor-parallel ranks hold
 };
-constexpr std::array kOnMachines = {
-    OnMachine{"eager", {1.15, 1.15, 1.15, 0.7, 1, 1}, {1.15, 1.15, 1.15, 0.7, 1, 1}, 0.75},
-    OnMachine{"llm_foundry", {1, 1, 0.28, 1.93, 0.45, 1}, {1, 1, 1, 1.93, 1, 1}},
-    OnMachine{"compiled", {1, 1, 1, 2.45, 1, 1}, {1, 1, 1, 2.45, 1, 1}},
-    OnMachine{"compiled_async_tp", {1, 1, 1, 2.45, 1, 1}, {1, 1, 1, 2.45, 1, 1}},
-    OnMachine{"transformer_engine", {2.2, 1, 1.1, 1.3, 1, 1}, {1, 1, 1, 1, 1, 1}, 0.4},
-    OnMachine{"megatron_core_26_06", {3, 1.1, 1.3, 1.5, 1, 1}, {1, 1, 1, 1, 1, 1}, 0.5}};
 
-// In microseconds that the host takes for an operator of this project's model, of which the software has some more.
-struct Launches {
-  std::string_view software;
-  std::array<double, 4> us;  // by Machine
-};
-constexpr std::array kLaunches = {Launches{"transformer_engine", {45, 45, 40, 20}},
-                                  Launches{"megatron_core_26_06", {45, 45, 40, 15}}};
+constexpr Factors kHalfAgain = {1.3, 1.12, 1.12, 1, 1.12, 1};  // torchtitan's selective recomputation
+constexpr Factors kAmpereAttention = {1, 1, 1, 2.45, 1, 1};
+constexpr Factors kEagerSince = {1.15, 1.15, 1.15, 0.7, 1, 1};
+constexpr std::array kCosts = {
+    Costs{.software = "ranklab"}, Costs{.software = "megatron", .sends_parts = true},
+    // shards: by two runs of ZeRO-3 alone, on 384 and 1,120 A100 (arXiv 2104.04473, table 2).
+    Costs{.software = "megatron_deepspeed", .shards_across_nodes = 10, .sends_parts = true},
+    Costs{.software = "megatron_deepspeed_bf16", .sends_parts = true},
+    Costs{.software = "megascale", .sends_parts = true},
+    Costs{.software = "eager",
+          .hopper = kEagerSince,
+          .blackwell = kEagerSince,
+          .collectives_hopper = 0.75,
+          .selective = kHalfAgain},
+    Costs{.software = "llm_foundry", .hopper = {1, 1, 0.28, 1.93, 0.45, 1}, .blackwell = {1, 1, 1, 1.93, 1, 1}},
+    Costs{.software = "compiled",
+          .hopper = kAmpereAttention,
+          .blackwell = kAmpereAttention,
+          .selective = kHalfAgain,
+          .beside = 0.15,
+          .gathers_8bit = 0.75,
+          .row_scaled = 1.3},
+    Costs{.software = "compiled_async_tp",
+          .hopper = kAmpereAttention,
+          .blackwell = kAmpereAttention,
+          .selective = kHalfAgain,
+          .beside = 0.15,
+          .tensor_collectives = 0.55,
+          .gathers_8bit = 0.75,
+          .row_scaled = 1.3},
+    Costs{.software = "transformer_engine",
+          .hopper = {2.2, 1, 1.1, 1.3, 1, 1},
+          .collectives_hopper = 0.4,
+          .launch_us = {45, 45, 40, 20},
+          .tensor_collectives = 0.45},
+    Costs{.software = "megatron_core_26_06",
+          .hopper = {3, 1.1, 1.3, 1.5, 1, 1},
+          .collectives_hopper = 0.5,
+          .launch_us = {45, 45, 40, 15},
+          .tensor_collectives = 0.45}};
 
-struct InRun {
-  std::string_view software;
-  Factors selective;
-  double beside;
-};
-constexpr std::array kInRuns = {InRun{"eager", {1.3, 1.12, 1.12, 1, 1.12, 1}, 0},
-                                InRun{"compiled", {1.3, 1.12, 1.12, 1, 1.12, 1}, 0.15},
-                                InRun{"compiled_async_tp", {1.3, 1.12, 1.12, 1, 1.12, 1}, 0.15}};
-// Products of torch's compiler with a scale for each row: another library's kernels.
-constexpr double kRowScaled = 1.3;
-bool compiled(std::string_view software) { return software == "compiled" || software == "compiled_async_tp"; }
-
-// Whose ranks send parts of what all of them hold.
-constexpr std::array<std::string_view, 4> kMessagesInParts = {"megatron", "megatron_deepspeed",
-                                                              "megatron_deepspeed_bf16", "megascale"};
-
-template <typename Rows>
-auto row_of(const Rows& rows, std::string_view software) {
-  const auto found = std::ranges::find_if(rows, [&](const auto& row) { return row.software == software; });
-  return found == rows.end() ? nullptr : &*found;
+const Costs& costs_of(std::string_view software) {
+  const auto* const row = std::ranges::find_if(kCosts, [&](const Costs& one) { return one.software == software; });
+  RANKLAB_CHECK(row != kCosts.end(), ErrorKind::kInternal, .where = "software", .what = "a software has no costs",
+                .got = std::string(software), .want = "a row of core/sim/software_terms.cpp", .fix = "add it");
+  return *row;
 }
 
 void times(Software& software, const Factors& factors) {
   for (size_t kind = 0; kind < factors.size(); ++kind) software.kernels.at(kind) *= factors.at(kind);
 }
 
-SoftwareTerms terms_of(const HardwareProfile& profile, const SoftwareRun& run) {
-  constexpr double kEachDoubling = 0.03, kAsyncTensor = 0.55, kGatheredIn8Bits = 0.75, kMegatronCoreTensor = 0.45;
-  // By two runs of ZeRO-3 alone, on 384 and 1,120 A100 (arXiv 2104.04473, table 2).
-  constexpr double kShardsAcross = 10;
-  const std::string_view name = profile.software.name;
-  SoftwareTerms terms{.slowest = kEachDoubling};
-  if (const InRun* row = row_of(kInRuns, name)) terms.beside = row->beside;
-  if (const Launches* row = row_of(kLaunches, name))
-    terms.launch_us = row->us.at(static_cast<size_t>(machine_of(profile)));
-  if (compiled(name) && run.scales_tensors) terms.tensor_collectives *= kGatheredIn8Bits;
-  if (name == "compiled_async_tp") terms.tensor_collectives *= kAsyncTensor;
-  if (name == "transformer_engine" || name == "megatron_core_26_06") terms.tensor_collectives = kMegatronCoreTensor;
-  if (name == "megatron_deepspeed") terms.sharded_across_nodes = kShardsAcross;
-  if (std::ranges::find(kMessagesInParts, name) != kMessagesInParts.end()) terms.message_parts = run.same_activations;
-  return terms;
+SoftwareTerms terms_of(const Costs& costs, GpuGeneration gpu, const SoftwareRun& run) {
+  constexpr double kEachDoubling = 0.03;
+  return {.launch_us = costs.launch_us.at(static_cast<size_t>(gpu)),
+          .beside = costs.beside,
+          .slowest = kEachDoubling,
+          .tensor_collectives = costs.tensor_collectives * (run.scales_tensors ? costs.gathers_8bit : 1),
+          .sharded_across_nodes = costs.shards_across_nodes,
+          .message_parts = costs.sends_parts ? run.same_activations : 1};
 }
 
 }  // namespace
@@ -93,17 +102,17 @@ SoftwareTerms terms_of(const HardwareProfile& profile, const SoftwareRun& run) {
 void adapt_software(HardwareProfile& profile, const SoftwareRun& run) {
   if (profile.kernels == nullptr) return;
   Software& software = profile.software;
-  const std::string_view name = software.name;
-  const Machine machine = machine_of(profile);
-  if (const OnMachine* row = row_of(kOnMachines, name); row != nullptr && machine != Machine::kAmpere) {
-    times(software, machine == Machine::kHopper ? row->hopper : row->blackwell);
-    if (machine == Machine::kHopper) software.collectives *= row->collectives_hopper;
+  const Costs& costs = costs_of(software.name);
+  const GpuGeneration gpu = gpu_generation(profile);
+  if (gpu == GpuGeneration::kHopper) {
+    times(software, costs.hopper);
+    software.collectives *= costs.collectives_hopper;
+  } else if (gpu != GpuGeneration::kAmpere) {
+    times(software, costs.blackwell);
   }
-  if (const InRun* row = row_of(kInRuns, name); row != nullptr && run.recomputes_attention)
-    times(software, row->selective);
-  if (compiled(name) && run.scales_rows)
-    software.kernels.at(static_cast<size_t>(KernelShape::Kind::kLowProduct)) *= kRowScaled;
-  software.terms = terms_of(profile, run);
+  if (run.recomputes_attention) times(software, costs.selective);
+  if (run.scales_rows) software.kernels.at(static_cast<size_t>(KernelShape::Kind::kLowProduct)) *= costs.row_scaled;
+  software.terms = terms_of(costs, gpu, run);
 }
 
 double slowest_share(const HardwareProfile& profile, int gpus) {

@@ -13,13 +13,14 @@ namespace ranklab {
 namespace {
 
 // What software costs. With each alone a step still fits in nanoseconds.
-constexpr double kMostMicroseconds = 1e6, kMostFactor = 1e6, kMostShare = 1e3, kMostParts = 1e3;
+constexpr double kMostMicroseconds = 1e6, kMostFactor = 1e6, kMostShare = 1e3, kMostParts = 1e3, kMostMiB = 1e6;
 
 struct Term {
   const char* name;
   double (*now)(const Software&);
   void (*set)(Software&, double);
   double least, most;
+  bool takes_time = true;
 };
 template <KernelShape::Kind kKind>
 constexpr Term kernels_of(const char* name) {
@@ -30,6 +31,15 @@ template <double SoftwareTerms::*kTerm>
 constexpr Term term_of(const char* name, double least, double most) {
   return {name, [](const Software& s) { return s.terms.*kTerm; },
           [](Software& s, double value) { s.terms.*kTerm = value; }, least, most};
+}
+template <double SoftwareMemory::*kTerm>
+constexpr Term memory_of(const char* name, double most) {
+  return {name,
+          [](const Software& s) { return s.memory.*kTerm; },
+          [](Software& s, double value) { s.memory.*kTerm = value; },
+          0,
+          most,
+          false};
 }
 using Kind = KernelShape::Kind;
 constexpr Term kTerms[] = {
@@ -47,7 +57,9 @@ constexpr Term kTerms[] = {
     kernels_of<Kind::kLowProduct>("low-bit-products"),
     kernels_of<Kind::kAttention>("attention"),
     kernels_of<Kind::kQuantize>("quantization"),
-    kernels_of<Kind::kLoss>("loss")};
+    kernels_of<Kind::kLoss>("loss"),
+    memory_of<&SoftwareMemory::cublas_mib>("cublas-workspace", kMostMiB),
+    memory_of<&SoftwareMemory::grouped_workspaces>("grouped-workspaces", kMostParts)};
 
 [[noreturn]] void refuse_change(const std::string& got) {
   throw Error(ErrorKind::kInvalidArgument,
@@ -56,7 +68,7 @@ constexpr Term kTerms[] = {
                .got = quote(got),
                .want = "peak, memory, nvlink or nic, = NUMBERx (times) or = NUMBER (GB/s, peak in TFLOP/s), or of the "
                        "software " +
-                       what_if_terms() + ", = NUMBERx or = NUMBER (launches in microseconds)",
+                       what_if_terms() + ", = NUMBERx or = NUMBER (launches in microseconds, cublas-workspace in MiB)",
                .fix = "write for example nvlink=2x,nic=12.5,slowest=0"});
 }
 
@@ -87,7 +99,7 @@ constexpr Change kChanges[] = {
 
 // Without measured kernels there is nothing that software's terms would belong to, and most would do nothing.
 void change_term(HardwareProfile& profile, const Term& term, double number, bool times, const std::string& change) {
-  RANKLAB_CHECK(profile.kernels != nullptr, ErrorKind::kInvalidArgument, .where = "what-if",
+  RANKLAB_CHECK(profile.kernels != nullptr || !term.takes_time, ErrorKind::kInvalidArgument, .where = "what-if",
                 .what = "--what-if changes software, whose costs the datasheet's times do not have",
                 .got = quote(change) + " with --efficiency datasheet", .want = "--efficiency measured",
                 .fix = "add --efficiency measured, or leave the change out");

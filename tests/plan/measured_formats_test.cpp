@@ -45,6 +45,59 @@ TEST(MeasuredFormats, MegatronsGoldenValuesAreOfTheLastStage) {
   EXPECT_THAT(runs[2].left_out, HasSubstr("bert"));
 }
 
+std::string golden_with(const std::string& what, const std::string& instead, std::string text = kGolden) {
+  EXPECT_NE(text.find(what), std::string::npos) << what;
+  return text.replace(text.find(what), what.size(), instead);
+}
+
+TEST(MeasuredFormats, AGoldenCasesWorkspaces) {
+  const RunPlan plain = plan_of(rows_of(kGolden).at(0));
+  EXPECT_EQ(plain.profile.software.memory.cublas_mib, 0) << "PyTorch's default";
+  EXPECT_EQ(plain.profile.software.memory.grouped_workspaces, 0) << "a product for each expert";
+  const std::string text = golden_with(R"("realistic_time": false)", R"("realistic_time": false, "env":
+    {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"})");
+  const RunPlan plan = plan_of(rows_of(golden_with(R"("dtype")", R"("grouped_gemm": true, "dtype")", text)).at(0));
+  EXPECT_EQ(plan.profile.software.memory.cublas_mib, 32);
+  EXPECT_EQ(plan.profile.software.memory.grouped_workspaces, 4);
+}
+
+TEST(MeasuredFormats, GoldenValuesThatAreNotOfTheirCommandAreLeftOut) {
+  const std::string other =
+      golden_with(R"("gpus": null, "mem_alloc_bytes": 7e8)", R"("gpus": 8, "mem_alloc_bytes": 8e8)");
+  for (const size_t leg : {0, 1}) EXPECT_THAT(rows_of(other).at(leg).left_out, HasSubstr("two legs")) << leg;
+  const std::string near = golden_with("8e8", "7.1e8", other);
+  for (const size_t leg : {0, 1}) EXPECT_EQ(rows_of(near).at(leg).left_out, "") << leg;
+  EXPECT_THAT(rows_of(golden_with(R"("dtype")", R"("cuda_graph": "attn", "dtype")")).at(0).left_out,
+              HasSubstr("CUDA graphs"));
+}
+
+// With an attention backend that nobody names, deterministic runs of the older cluster computed scores.
+TEST(MeasuredFormats, WhichAttentionAnOlderTransformerEngineChose) {
+  std::string text = golden_with(R"("attention-backend": "unfused", )", "");
+  text = golden_with(R"("realistic_time": false)",
+                     R"("realistic_time": false, "env": {"NVTE_ALLOW_NONDETERMINISTIC_ALGO": 0})", text);
+  EXPECT_NE(plan_of(rows_of(text).at(0)).config.attention_backend, "unfused");
+  text = golden_with(R"("platform": "dgx_a100")", R"("platform": "dgxa100_dracooci")", text);
+  EXPECT_EQ(plan_of(rows_of(text).at(0)).config.attention_backend, "unfused");
+  text = golden_with(R"(_ALGO": 0)", R"(_ALGO": 1)", text);
+  EXPECT_NE(plan_of(rows_of(text).at(0)).config.attention_backend, "unfused");
+}
+
+TEST(MeasuredFormats, ModulesThatMegatronRecomputes) {
+  const auto recomputed = [](const char* modules) {
+    const TrainConfig c =
+        plan_of(rows_of(golden_with(R"("dtype")", std::string(R"("recompute": "selective", "recompute_modules": ")") +
+                                                      modules + R"(", "dtype")"))
+                    .at(0))
+            .config;
+    return c.recompute_granularity + (c.recompute_modules.core_attn ? " core_attn" : "") +
+           (c.recompute_modules.mlp ? " mlp" : "");
+  };
+  EXPECT_EQ(recomputed("[core_attn mlp]"), "selective core_attn mlp");
+  EXPECT_EQ(recomputed("[layernorm mlp]"), "selective mlp");
+  EXPECT_THAT(recomputed("[layernorm]"), testing::StartsWith("none")) << "which is recomputed here in any case";
+}
+
 TEST(MeasuredFormats, AGoldenCasesGroupsOfShardsAndItsFewLayersAtTheEnds) {
   std::string text = kGolden;
   const auto put = [&](const std::string& what, const std::string& instead) {

@@ -201,7 +201,8 @@ TEST(ShortFirstStep, LeavesTheRecordAsItIs) {
     c.micro_batch_size = 1;
     c.global_batch_size = 24;
   }
-  for (size_t row = 0; row < std::size(kRuns); row += 4) runs.push_back(config_of(kRuns[row]));
+  for (size_t row = 0; row < std::size(kRuns); ++row)
+    if (row % 4 == 0 || kRuns[row].name == std::string("pp2_zb_v")) runs.push_back(config_of(kRuns[row]));
   for (TrainConfig& c : runs) {
     if (c.parallel.pp == 1) c.micro_batch_size = 1, c.global_batch_size = 4 * c.parallel.world;
     const RunPlan plan = resolve(c);

@@ -126,6 +126,9 @@ TEST(WhatIf, ChangesWhatIsNamed) {
   HardwareProfile datasheet = load_hardware_profile("h100-sxm");
   for (const char* software : {"launches=45", "beside=1", "slowest=0", "products=1x", "messages=1"})
     EXPECT_THROW(apply_what_if(datasheet, software), Error) << software << " of times that have none";
+  apply_what_if(datasheet, "cublas-workspace=32,grouped-workspaces=0");
+  EXPECT_EQ(datasheet.software.memory.cublas_mib, 32) << "memory is no matter of time";
+  EXPECT_THROW(apply_what_if(datasheet, "cublas-workspace=1e7"), Error);
 }
 
 TEST(WhatIf, SwitchesOffWhatSoftwareCosts) {

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
+#include "core/base/error.h"
+#include "core/sim/gpu_generation.h"
 #include "core/sim/hardware_profile.h"
 
 namespace ranklab {
@@ -90,6 +94,23 @@ TEST(SoftwareTerms, ProductsScaledByRowsAreThoseOfTorchsCompiler) {
     adapt_software(whole, {});
     adapt_software(rows, {.scales_rows = true});
     EXPECT_DOUBLE_EQ(factor(rows, kLowProduct), times * factor(whole, kLowProduct)) << software;
+  }
+}
+
+TEST(SoftwareTerms, EverySoftwareHasItsCosts) {
+  for (const Software& software : software_rows()) {
+    HardwareProfile profile = profile_with("h100-sxm", software.name);
+    EXPECT_NO_THROW(adapt_software(profile, {})) << software.name;
+  }
+}
+
+TEST(GpuGeneration, WorkspacesAreByGeneration) {
+  constexpr double kMiB = 1024 * 1024;
+  for (const auto& [gpu, cublas, engine] :
+       {std::tuple{"a100-80", 8.125, 4.0}, {"h100-sxm", 32.0, 32.0}, {"b200", 8.125, 32.0}}) {
+    const GpuGeneration generation = gpu_generation(load_hardware_profile(gpu, Efficiency::kMeasured));
+    EXPECT_EQ(cublas_workspace_bytes(generation), cublas * kMiB) << gpu;
+    EXPECT_EQ(engine_workspace_bytes(generation), engine * kMiB) << gpu;
   }
 }
 

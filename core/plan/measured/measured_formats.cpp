@@ -1,6 +1,9 @@
 #include "core/plan/measured/measured_formats.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
 #include <string>
 
 #include "core/base/text.h"
@@ -65,10 +68,43 @@ std::string megatron_reason(const Json& test) {
     if (flags.contains(missing)) return std::string("this project has no --") + missing;
   if (word_of(config, "pos") == "none") return "no position embedding";
   if (config.contains("fsdp")) return "Megatron's own FSDP";
+  if (config.contains("cuda_graph")) return "CUDA graphs of parts of layers, which keep memory of their own";
   if (flags.contains("tokenizer-type") && !config.contains("padded_vocab")) return "its vocabulary is not known";
   if (!config.contains("mbs") || !config.contains("layers")) return "the case does not say its size";
   if (megatron_stages(config, flags).empty()) return "the layers of its stages are not known";
   return "";
+}
+
+// Megatron's CUBLAS_WORKSPACE_CONFIG, ":4096:8": so many KiB, so many times.
+std::optional<double> cublas_workspace_mib(const Json& env) {
+  int kib = 0, times = 0;
+  if (std::sscanf(word_of(env, "CUBLAS_WORKSPACE_CONFIG").c_str(), ":%d:%d", &kib, &times) != 2) return std::nullopt;
+  return kib / 1024.0 * times;
+}
+
+// The values of the older cluster are of a Transformer Engine whose fused attention was not deterministic, and whose
+// runs that had to be deterministic thus computed scores: where cases differ in the attention that they ask for alone,
+// theirs are equal to the byte.
+bool chose_unfused(const Json& test, const Json& row) {
+  const Json env = test.value("env", Json::object()), &flags = test.at("other_flags");
+  const std::string allowed = "NVTE_ALLOW_NONDETERMINISTIC_ALGO";
+  return word_of(row, "platform").find("dracooci") != std::string::npos && !flags.contains("attention-backend") &&
+         env.contains(allowed) && env[allowed] == 0;
+}
+
+// Whether both legs of a resumed test, which run one command, have the same memory within a twentieth. Where they have
+// not, one leg's values are of another program, and none says which.
+bool legs_agree(const Json& rows, const Json& row) {
+  constexpr double kApart = 0.05;
+  for (const Json& other : rows) {
+    if (word_of(other, "platform") != word_of(row, "platform") || word_of(other, "env") != word_of(row, "env"))
+      continue;
+    for (const char* key : {"mem_alloc_bytes", "mem_max_bytes"}) {
+      const double one = value_of(row, key, 0.0), two = value_of(other, key, 0.0);
+      if (std::min(one, two) > 0 && std::abs(one - two) > kApart * std::min(one, two)) return false;
+    }
+  }
+  return true;
 }
 
 // GPT-2's 50257 tokens, as Megatron pads them by default.
@@ -81,7 +117,7 @@ Json megatron_config(const Json& test) {
   const Json &from = test.at("config"), &flags = test.at("other_flags");
   Json to = Json::object();
   for (const char* same : {"layers", "hidden", "heads", "kv_heads", "head_dim", "seq", "tp", "pp", "cp", "ep", "etp",
-                           "vpp", "norm", "swiglu", "experts", "topk", "recompute"})
+                           "vpp", "norm", "swiglu", "experts", "topk", "recompute", "recompute_modules"})
     take(to, same, from, same);
   take(to, "position", from, "pos");
   to["vocab"] = value_of(from, "padded_vocab", padded_gpt2_vocabulary(value_of(from, "tp", 1)));
@@ -102,7 +138,10 @@ Json megatron_config(const Json& test) {
   to["zero"] = value_of(from, "dist_opt", false) ? 1 : 0;
   to["grad_bucket_overlap"] = value_of(from, "overlap_grad", false);
   to["precision"] = megatron_precision(from);
-  to["framework"] = word_of(from, "impl", "transformer_engine") == "local" ? "Megatron-LM local" : "Megatron-Core";
+  // Layers of experts in cases named so are Transformer Engine's, whatever the other layers are.
+  const bool local =
+      word_of(from, "impl", "transformer_engine") == "local" && word_of(test, "case").find("_te_") == std::string::npos;
+  to["framework"] = local ? "Megatron-LM local" : "Megatron-Core";
   to["attention"] =
       is_text(flags, "attention-backend", "unfused") || word_of(from, "impl") == "local" ? "unfused" : "flash";
   const auto dropout = [&](const char* key) {
@@ -114,6 +153,8 @@ Json megatron_config(const Json& test) {
     to["optimizer"] = "muon";
     to["muon_distribution"] = "layer-sharded";  // whole matrices of a rank, as its layer-wise optimizer does
   }
+  if (const auto mib = cublas_workspace_mib(test.value("env", Json::object()))) to["cublas_workspace_mib"] = *mib;
+  to["grouped_gemm"] = value_of(from, "grouped_gemm", false);
   take(to, "optimizer_instances", flags, "num-distributed-optimizer-instances");
   if (value_of(from, "mla", false)) {
     for (const auto& [name, key] : {std::pair{"kv_lora", "kv-lora-rank"},
@@ -141,6 +182,9 @@ std::vector<Json> megatron_rows(const Json& cases) {
       take(out["measured"], "static_bytes", row, "mem_alloc_bytes");
       take(out["measured"], "last_stage_peak_bytes", row, "mem_max_bytes");
       if (value_of(test, "realistic_time", false)) take(out["measured"], "step_time_s", row, "iter_s");
+      if (chose_unfused(test, row)) out["config"]["attention"] = "unfused";
+      if (!legs_agree(test.at("rows"), row))
+        out["left_out"] = "the two legs of its test have different memory, and run one command";
       if (!reason.empty()) out["left_out"] = reason;
       rows.push_back(std::move(out));
     }

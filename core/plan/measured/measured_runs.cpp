@@ -10,6 +10,8 @@
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
 #include "core/plan/measured/measured_formats.h"
+#include "core/plan/measured/row_reader.h"
+#include "core/spec/recompute_policy.h"
 
 namespace ranklab {
 namespace {
@@ -25,51 +27,6 @@ constexpr std::array kGpus = {GpuName{"H100-96GB", "h100-96"}, GpuName{"GB300", 
                               GpuName{"H800", "h800"},         GpuName{"H100", "h100-sxm"}, GpuName{"A100", "a100-80"}};
 
 bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
-// One row's values, read leniently: papers leave things out.
-class RowReader {
- public:
-  explicit RowReader(const Json& config) : config_(config) {}
-
-  std::optional<double> number(const char* key) const {
-    const auto it = config_.find(key);
-    if (it == config_.end()) return std::nullopt;
-    if (it->is_number()) return it->get<double>();
-    if (!it->is_string()) return std::nullopt;
-    const std::string text = it->get<std::string>();  // "128K"
-    if (text.size() > 1 && text.back() == 'K' && text.find_first_not_of("0123456789") == text.size() - 1)
-      return 1000.0 * std::strtod(text.c_str(), nullptr);
-    return std::nullopt;
-  }
-  double number_or(const char* key, double otherwise) const { return number(key).value_or(otherwise); }
-  std::string text(const char* key) const {
-    const auto it = config_.find(key);
-    return it != config_.end() && it->is_string() ? it->get<std::string>() : "";
-  }
-  bool is(const char* key, bool otherwise) const {
-    const auto it = config_.find(key);
-    return it != config_.end() && it->is_boolean() ? it->get<bool>() : otherwise;
-  }
-  bool has(const char* key) const {
-    const auto it = config_.find(key);
-    return it != config_.end() && !it->is_null();
-  }
-
- private:
-  const Json& config_;
-};
-
-double replicas_of(const RowReader& c) {
-  return c.number_or("gpus", 1) / c.number_or("tp", 1) / c.number_or("pp", 1) / c.number_or("cp", 1);
-}
-double sequences_at_once(const RowReader& c) { return c.number_or("micro_batch", c.number_or("local_batch", 0)); }
-
-// Sequences of a step; a row that does not say has one forward of each replica.
-double global_batch_of(const RowReader& c) {
-  const double replicas = replicas_of(c), forward = std::max(sequences_at_once(c), 1.0);
-  const double said = c.number_or("global_batch", c.number_or("batch_per_dp", 0) * replicas);
-  return said > 0 ? said : c.number_or("microbatches", c.number_or("grad_accum", 1)) * forward * replicas;
-}
 
 class RowPlan {
  public:
@@ -91,7 +48,7 @@ class RowPlan {
     batch();
     precision();
     if (gpus_of_node() != kUsualNode) set("sim.gpus_per_node", gpus_of_node());
-    if (const auto nic = nic_gb_s(c_.text("network"))) set("sim.what_if", strprintf("nic=%.6g", *nic));
+    if (const std::string change = what_if(); !change.empty()) set("sim.what_if", change);
     set("sim.software", software());
   }
 
@@ -116,6 +73,15 @@ class RowPlan {
         !std::isfinite(gbit_s))
       return std::nullopt;
     return nics * gbit_s / kBits / std::min(gpus_of_node(), kUsualNode);
+  }
+
+  // What the row says of its machine and its workspaces.
+  std::string what_if() const {
+    std::vector<std::string> changes;
+    if (const auto nic = nic_gb_s(c_.text("network"))) changes.push_back(strprintf("nic=%.6g", *nic));
+    if (const auto mib = c_.number("cublas_workspace_mib")) changes.push_back(strprintf("cublas-workspace=%.6g", *mib));
+    if (!c_.is("grouped_gemm", true)) changes.push_back("grouped-workspaces=0");
+    return join(changes, ",");
   }
 
   // The release in "nvcr.io/nvidia/nemo:25.04" or "NeMo 25.04"; "" without one.
@@ -222,10 +188,14 @@ class RowPlan {
     if (c_.has("muon_distribution")) set("optim.muon_distribution", c_.text("muon_distribution"));
     set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", newer()) ? "true" : "false");
     set("memory.recompute_granularity", recompute());
+    if (c_.has("recompute_modules") && recompute() == "selective")
+      set("memory.recompute_modules", known_modules(c_.text("recompute_modules")));
     if (c_.text("attention") == "unfused" || (!newer() && !c_.has("attention")))
       set("parallel.attention_backend", "unfused");
   }
   bool shorter_ends() const {
+    const double layers = c_.number_or("layers", 0), pp = c_.number_or("pp", 1);
+    if (torchtitan() && says_interleaved() && std::fmod(layers + 2, 2 * pp) == 0) return true;
     return holds(c_.text("note"), "first and last stage hold one layer fewer") ||
            holds(c_.text("schedule"), "one layer removed from first and last stage");
   }
@@ -247,7 +217,7 @@ class RowPlan {
   // shorter than the others, as many as have two layers each, so that the ends have one.
   double stages_of_rank(double pp) const {
     const double layers = c_.number_or("layers", 0) + (shorter_ends() ? 2 : 0),
-                 stages = shorter_ends() ? layers / pp / 2 : 2;
+                 stages = shorter_ends() && !torchtitan() ? layers / pp / 2 : 2;
     return says_interleaved() && stages >= 2 && std::fmod(layers, 2 * pp) == 0 ? stages : 1;
   }
 
@@ -272,16 +242,26 @@ class RowPlan {
     const std::string said = c_.text("recompute");
     if (torchtitan() && said.empty()) return "selective";  // its default
     if (holds(said, "full")) return "full";
-    return holds(said, "selective") ? "selective" : "none";
+    const bool none_known = c_.has("recompute_modules") && known_modules(c_.text("recompute_modules")).empty();
+    return holds(said, "selective") && !none_known ? "selective" : "none";
+  }
+
+  // Of Megatron's names those that a plan here knows; outputs of norms and activations are recomputed in any case.
+  static std::string known_modules(const std::string& said) {
+    std::vector<std::string> known;
+    for (const RecomputedModuleName& one : kRecomputedModules)
+      if (holds(said, one.name)) known.emplace_back(one.name);
+    return join(known, ",");
   }
 
   void batch() {
-    // torchtitan cuts a local batch into forwards of one sequence where it has a pipeline.
-    const bool cut = c_.has("local_batch") && c_.number_or("pp", 1) > 1;
+    // torchtitan cuts a local batch into as many microbatches as its pipeline has ranks.
+    const double pp = c_.number_or("pp", 1);
+    const bool cut = c_.has("local_batch") && pp > 1;
     const double global = global_batch_of(c_);
     if (global < replicas_of(c_)) return leave_out("the row has no batch");
     set("train.global_batch_size", global);
-    set("train.micro_batch_size", cut ? 1 : std::max(sequences_at_once(c_), 1.0));
+    set("train.micro_batch_size", std::max(sequences_at_once(c_) / (cut ? pp : 1), 1.0));
   }
 
   void precision() {

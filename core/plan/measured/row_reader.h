@@ -1,0 +1,58 @@
+// The values of a published run's row by the names of papers, and what follows from several. Thread rule: immutable.
+#pragma once
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace ranklab {
+
+// One row's values, read leniently: papers leave things out.
+class RowReader {
+ public:
+  explicit RowReader(const nlohmann::json& config) : config_(config) {}
+
+  std::optional<double> number(const char* key) const {
+    const auto it = config_.find(key);
+    if (it == config_.end()) return std::nullopt;
+    if (it->is_number()) return it->get<double>();
+    if (!it->is_string()) return std::nullopt;
+    const std::string text = it->get<std::string>();  // "128K"
+    if (text.size() > 1 && text.back() == 'K' && text.find_first_not_of("0123456789") == text.size() - 1)
+      return 1000.0 * std::strtod(text.c_str(), nullptr);
+    return std::nullopt;
+  }
+  double number_or(const char* key, double otherwise) const { return number(key).value_or(otherwise); }
+  std::string text(const char* key) const {
+    const auto it = config_.find(key);
+    return it != config_.end() && it->is_string() ? it->get<std::string>() : "";
+  }
+  bool is(const char* key, bool otherwise) const {
+    const auto it = config_.find(key);
+    return it != config_.end() && it->is_boolean() ? it->get<bool>() : otherwise;
+  }
+  bool has(const char* key) const {
+    const auto it = config_.find(key);
+    return it != config_.end() && !it->is_null();
+  }
+
+ private:
+  const nlohmann::json& config_;
+};
+
+inline double replicas_of(const RowReader& c) {
+  return c.number_or("gpus", 1) / c.number_or("tp", 1) / c.number_or("pp", 1) / c.number_or("cp", 1);
+}
+inline double sequences_at_once(const RowReader& c) {
+  return c.number_or("micro_batch", c.number_or("local_batch", 0));
+}
+
+// Sequences of a step; a row that does not say has one forward of each replica.
+inline double global_batch_of(const RowReader& c) {
+  const double replicas = replicas_of(c), forward = std::max(sequences_at_once(c), 1.0);
+  const double said = c.number_or("global_batch", c.number_or("batch_per_dp", 0) * replicas);
+  return said > 0 ? said : c.number_or("microbatches", c.number_or("grad_accum", 1)) * forward * replicas;
+}
+
+}  // namespace ranklab
