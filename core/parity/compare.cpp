@@ -57,19 +57,21 @@ TensorDistance distance_of(const at::Tensor& apart, const at::Tensor& got, const
 
 ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor,
                                  double least)
-    : record_(std::move(record)), keys_(causal_order(record_)), epsilon_(epsilon_of(record_.type)) {
+    : record_(std::move(record)), keys_(causal_order(record_)), epsilon_(epsilon_of(record_.type)), factor_(factor) {
   for (const auto& [key, pieces] : record_.tensors) {
     whole_.emplace(key, put_together(pieces));
     tolerance_[key] = least;
   }
   for (auto& [key, whole] : whole_) whole.undecided = undecided(key);
-  for (const ParityRecord& other : perturbed) {
-    for (const auto& [key, pieces] : other.tensors) {
-      if (!whole_.contains(key)) continue;
-      for (const TensorPiece& piece : pieces)
-        if (const auto apart = distance(key, piece); apart && apart->eps < kNoMeasure)
-          tolerance_[key] = std::max(tolerance_[key], factor * apart->eps);
-    }
+  for (const ParityRecord& other : perturbed) add(other);
+}
+
+void ParityReference::add(const ParityRecord& perturbed) {
+  for (const auto& [key, pieces] : perturbed.tensors) {
+    if (!whole_.contains(key)) continue;
+    for (const TensorPiece& piece : pieces)
+      if (const auto apart = distance(key, piece); apart && apart->eps < kNoMeasure)
+        tolerance_[key] = std::max(tolerance_[key], factor_ * apart->eps);
   }
 }
 

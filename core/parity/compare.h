@@ -41,6 +41,9 @@ class ParityReference {
   ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor = kFactor,
                   double least = kLeastEps);
 
+  // One more of `perturbed`: tolerances can only grow.
+  void add(const ParityRecord& perturbed);
+
   const ParityRecord& record() const { return record_; }
   const std::vector<TensorKey>& keys() const { return keys_; }  // in causal order
   const WholeTensor& whole(const TensorKey& key) const { return whole_.at(key); }
@@ -61,7 +64,7 @@ class ParityReference {
 
   std::map<TensorKey, WholeTensor> whole_;
   std::map<TensorKey, double> tolerance_;
-  double epsilon_;
+  double epsilon_, factor_;
 };
 
 // What one rank has of a tensor, beside the reference's.
