@@ -54,13 +54,21 @@ class ParityReference {
 
   // The values of the reference where the piece's are; padding has 0.
   at::Tensor at_slice(const TensorKey& key, const GlobalSlice& slice) const;
-  // Nothing for a piece whose tensor has another shape here.
-  std::optional<TensorDistance> distance(const TensorKey& key, const TensorPiece& piece) const;
+  // Nothing for a piece whose tensor has another shape here. `left_out`: more elements that are not compared (of the
+  // global tensor, flat; undefined: none).
+  std::optional<TensorDistance> distance(const TensorKey& key, const TensorPiece& piece,
+                                         const at::Tensor& left_out = {}) const;
+  // Where `got` has first moments of the other sign behind this weight. They are compared themselves: if they are near
+  // enough, such an element moved the other way by rounding.
+  at::Tensor turned(const ParityRecord& got, const TensorKey& key) const;
 
  private:
   ParityRecord record_;
   std::vector<TensorKey> keys_;
+  std::vector<TensorKey> moments_of(const TensorKey& key) const;
   at::Tensor undecided(const TensorKey& key) const;
+  void find_undecided();
+  void widen(const ParityRecord& perturbed, bool weights);
 
   std::map<TensorKey, WholeTensor> whole_;
   std::map<TensorKey, double> tolerance_;

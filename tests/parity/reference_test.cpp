@@ -95,6 +95,34 @@ TEST(ParityReference, ADifferenceThatCouldBeRoundingIsHeldToMoreRuns) {
   EXPECT_EQ(examined(config, later), std::pair(10, true));
 }
 
+// A parameter of 16 elements after a step: all ones, but for one element.
+ParityRecord after_a_step(double moment, double weight) {
+  ParityRecord record;
+  record.type = at::kFloat;
+  for (const auto& [kind, value] : {std::pair{"exp_avg", moment}, {"updated weight", weight}}) {
+    at::Tensor values = at::ones({16}, at::kFloat);
+    values[3] = value;
+    record.tensors[{0, ParityPhase::kUpdate, "w", kind}] = {{0, 0, whole_slice({16}), values}};
+  }
+  return record;
+}
+
+// In few bits a moment may have the other sign by rounding, and then its weight moves the other way.
+TEST(ParityReference, AWeightIsNotHeldToWhatRoundingDecided) {
+  constexpr double kQuarter = 0.25 * 0x1p23;  // of the root mean square, in epsilons
+  const ParityReference reference(after_a_step(0.4, 1), {}, kFactor, kQuarter);
+  const auto wrong = [&](double moment, double weight) {
+    const ParityComparison result = compare(after_a_step(moment, weight), reference);
+    return result.first_wrong() == nullptr ? "" : result.first_wrong()->key.kind;
+  };
+  EXPECT_EQ(wrong(0.4, 1), "");
+  EXPECT_EQ(wrong(-0.1, -1), "");
+  EXPECT_EQ(wrong(0.5, -1), "updated weight") << "the moment says which way";
+  EXPECT_EQ(wrong(-2, -1), "exp_avg") << "a moment that is itself too far";
+  const ParityReference smaller(after_a_step(0.2, 1), {}, kFactor, kQuarter);
+  EXPECT_EQ(compare(after_a_step(0.3, -1), smaller).first_wrong(), nullptr) << "smaller than what is allowed";
+}
+
 TEST(ParityReference, OneMorePerturbedRunCanOnlyAllowMore) {
   TrainConfig config = small_fp32();
   config.model.num_layers = 1;
