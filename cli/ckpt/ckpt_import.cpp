@@ -10,6 +10,7 @@
 #include "cli/common/json_output.h"
 #include "cli/model/saved_model.h"
 #include "cli/model/saved_tokenizer.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/checkpoint/hf/import.h"
 
@@ -39,8 +40,8 @@ int run_import(const ImportOptions& options) {
   for (const std::string& note : notes) std::printf("note: %s\n", note.c_str());
   std::printf("%s: %s, %zu tensors, %s in %s\n", written.folder.c_str(), model.architecture().c_str(), written.tensors,
               human_bytes(static_cast<double>(written.bytes)).c_str(), short_name(model.type()).c_str());
-  std::printf("  go on training: ranklab train --config %s --load %s --finetune\n", written.settings.c_str(),
-              options.out.c_str());
+  std::printf("  go on training: ranklab train --config %s --load %s --finetune\n",
+              shell_word(written.settings).c_str(), shell_word(options.out).c_str());
   return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "cli/common/command_line.h"
 #include "core/base/error.h"
@@ -65,9 +66,9 @@ class Translation {
 
   void convert(const ForeignFlag& foreign, const std::string& word, size_t equals) {
     Words values;
-    if (equals != std::string::npos) values.push_back(word.substr(equals + 1));
+    if (equals != std::string::npos) add_values(foreign, word.substr(equals + 1), values);
     while (values.size() < foreign.values && at_ < words_.size() && !words_[at_].starts_with("--"))
-      values.push_back(words_[at_++]);
+      add_values(foreign, words_[at_++], values);
     while (foreign.and_more && at_ < words_.size() && (!words_[at_].starts_with('-') || weight_in(words_[at_])))
       values.push_back(words_[at_++]);
     const std::string spelt = word.substr(0, equals);
@@ -83,6 +84,13 @@ class Translation {
       text.got = quote(join(values, " ").insert(0, values.empty() ? spelt : spelt + " "));
       throw Error(error.kind(), text);
     }
+  }
+
+  // Several values may come in one word, apart by blanks: so settings have them, and so `launch` hands them on.
+  static void add_values(const ForeignFlag& foreign, const std::string& word, Words& values) {
+    if (foreign.values < 2) return values.push_back(word);
+    std::istringstream in(word);
+    for (std::string value; in >> value;) values.push_back(value);
   }
 
   const CommandLine& command_;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
@@ -43,10 +44,10 @@ TrainConfig parity_defaults() {
   return c;
 }
 
-// One rank's settings, with the flags behind --against on top.
+// The settings of one rank (or of as few as train by the same loss), with the flags behind --against on top.
 TrainConfig reference_of(const TrainConfig& config, const std::vector<std::string>& flags) {
-  TrainConfig reference = on_one_rank(config);
-  const int64_t microbatches = reference.num_microbatches;
+  TrainConfig reference = reference_layout(config);
+  const int64_t usual = reference.num_microbatches, microbatches = usual * reference.parallel.world;
   std::vector<std::string> words;
   for (const std::string& some : flags) {
     std::istringstream in(some);
@@ -56,9 +57,9 @@ TrainConfig reference_of(const TrainConfig& config, const std::vector<std::strin
     set_config_field(reference, setting.key, setting.text);
   ParallelDims& dims = reference.parallel;
   const int model_ranks = dims.tp * dims.cp * dims.pp;
-  const int dp = dims.dp > 0 ? dims.dp : std::max(dims.world / model_ranks, 1);  // of one rank unless flags say more
+  const int dp = dims.dp > 0 ? dims.dp : std::max(dims.world / model_ranks, 1);  // unless flags say more
   dims.world = model_ranks * dp;
-  if (reference.micro_batch_size == 0 && reference.num_microbatches == microbatches && microbatches % dp == 0)
+  if (reference.micro_batch_size == 0 && reference.num_microbatches == usual && microbatches % dp == 0)
     reference.num_microbatches = microbatches / dp;
   return reference;
 }
@@ -125,13 +126,13 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   Table table({"layout", "tensors", "closest to its tolerance", "eps", "allowed", "verdict"});
   size_t different = 0, done = 0;
-  // Layouts with the same microbatches have the same reference.
-  std::map<int64_t, std::unique_ptr<Microscope>> references;
+  // Layouts with the same microbatches, on as many ranks, have the same reference.
+  std::map<std::pair<int, int64_t>, std::unique_ptr<Microscope>> references;
   const std::vector<TrainConfig> layouts = every_layout(config);
   for (const TrainConfig& layout : layouts) {
     if (on_terminal(2)) std::fprintf(stderr, "\r\033[K  layout %zu of %zu ", ++done, layouts.size());
     const TrainConfig reference = reference_of(layout, request.against);
-    std::unique_ptr<Microscope>& microscope = references[reference.num_microbatches];
+    std::unique_ptr<Microscope>& microscope = references[{reference.parallel.world, reference.num_microbatches}];
     if (!microscope) microscope = made(reference, {.steps = config.train_iters, .narrow = false}, request.audit);
     const ParityResult result = microscope->examine(layout);
     different += result.differs();

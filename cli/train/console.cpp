@@ -14,6 +14,7 @@
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
 #include "cli/common/terminal.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/plan/zero_map.h"
@@ -171,7 +172,7 @@ class ConsoleHook : public Hook {
     if (book_ && simulated_ && result.steps_done > 0) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);
     if (!options_.trace_path.empty())
-      line("trace", options_.trace_path + " (ranklab viz " + options_.trace_path + ", or Perfetto)");
+      line("trace", options_.trace_path + " (ranklab viz " + shell_word(options_.trace_path) + ", or Perfetto)");
     for (const std::string& reason : options_.lost->said()) line("lost", reason);
     flush();
   }

@@ -8,6 +8,7 @@
 #include "cli/common/command_module.h"
 #include "cli/common/interrupt.h"
 #include "cli/train/background_run.h"
+#include "core/base/shell_quote.h"
 #include "core/live/live_server.h"
 #include "core/live/live_source.h"
 #include "viz/app/window.h"
@@ -24,7 +25,7 @@ std::unique_ptr<LiveServer> open_server(TrainRun& run, const LiveRunOptions& opt
     path = run.log_dir() + "/viz.sock";
   }
   auto server = std::make_unique<LiveServer>(path, run.live_feed(), run.stepper());
-  std::fprintf(stderr, "viewers may come: ranklab viz --attach %s\n", path.c_str());
+  std::fprintf(stderr, "viewers may come: ranklab viz --attach %s\n", shell_word(path).c_str());
   return server;
 }
 

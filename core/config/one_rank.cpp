@@ -28,4 +28,19 @@ TrainConfig on_one_rank(TrainConfig c) {
   return c;
 }
 
+bool loss_depends_on_dp(const TrainConfig& config) {
+  const MoeConfig& moe = config.model.moe;
+  return moe.enabled() && moe.balancing == LoadBalancing::kGlobalAuxLoss && moe.aux_loss_coeff != 0;
+}
+
+TrainConfig reference_layout(const TrainConfig& config) {
+  const RunPlan plan = resolve(config);
+  TrainConfig c = on_one_rank(config);
+  if (!loss_depends_on_dp(config) || plan.dp() == 1) return c;
+  c.num_microbatches = plan.num_microbatches;
+  if (plan.num_microbatches == 1 && config.model.moe.capacity_factor == 0) return c;
+  c.parallel.world = c.parallel.dp = plan.dp();
+  return c;
+}
+
 }  // namespace ranklab

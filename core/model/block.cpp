@@ -31,6 +31,11 @@ std::optional<Norm> make_norm(const ModuleScope& scope, const std::optional<Modu
   return Norm(scope, *spec, c, context.tp.sharded_sequence());
 }
 
+NormOutput own(NormOutput input, const ModuleUse& use) {
+  input.normed = use.own(input.normed);
+  return input;
+}
+
 // A branch's output with its post-norm, if there is one.
 at::Tensor behind(const std::optional<Norm>& norm, const ModuleUse& use, const at::Tensor& branch_SBH,
                   const ForwardContext& context) {
@@ -67,8 +72,10 @@ TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& 
 NormOutput TransformerBlock::norm_before(const std::optional<Norm>& norm, const ModuleUse& use,
                                          const ResidualStream& stream, const ForwardContext& context) const {
   if (norm) {
-    const at::Tensor& last = stream.branch_SBH.defined() ? stream.branch_SBH : stream.x_SBH;
-    return use(context, last, [&] { return (*norm)(stream.x_SBH, stream.branch_SBH); });
+    ResidualStream read = stream;
+    at::Tensor& last = read.branch_SBH.defined() ? read.branch_SBH : read.x_SBH;
+    last = use.own(last);
+    return use(context, last, [&] { return (*norm)(read.x_SBH, read.branch_SBH); });
   }
   const at::Tensor sum = stream.sum();
   return {sum, sum};
@@ -78,7 +85,8 @@ at::Tensor TransformerBlock::drop(const at::Tensor& branch_SBH, const char* name
   return dropout(branch_SBH, name_ + name, context.dropout, context.dropout_context());
 }
 
-at::Tensor TransformerBlock::mlp_branch(const NormOutput& input, const ForwardContext& context) const {
+at::Tensor TransformerBlock::mlp_branch(const NormOutput& from, const ForwardContext& context) const {
+  const NormOutput input = own(from, uses_.mlp);
   const at::Tensor out = uses_.mlp(context, input.normed, [&] { return mlp_->forward(input, context); });
   return drop(behind(mlp_post_norm_, uses_.mlp_post_norm, out, context), ".mlp.dropout", context);
 }
@@ -97,7 +105,8 @@ void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context
   };
   const NormOutput input = norm_before(attention_norm_, uses_.attention_norm, stream, context);
   stream.x_SBH = input.sum;
-  const at::Tensor attended = uses_.attention(context, input.normed, [&] { return attend(input); });
+  const NormOutput attended_to = own(input, uses_.attention);
+  const at::Tensor attended = uses_.attention(context, attended_to.normed, [&] { return attend(attended_to); });
   stream.branch_SBH =
       drop(behind(attention_post_norm_, uses_.attention_post_norm, attended, context), ".attention.dropout", context);
   if (residual_form_ == ResidualForm::kSequential) return second_half(stream, true);

@@ -48,7 +48,7 @@ class TransformerBlock {
   template <typename Attend>
   void run(ResidualStream& stream, const ForwardContext& context, const Attend& attend) const;
   // The MLP's branch, with its post-norm and dropout.
-  at::Tensor mlp_branch(const NormOutput& input, const ForwardContext& context) const;
+  at::Tensor mlp_branch(const NormOutput& from, const ForwardContext& context) const;
   // Norm and MLP on a stream whose sum they read; with `own_norm` false the stream is normalized already.
   void run_mlp(ResidualStream& stream, const ForwardContext& context, bool own_norm) const;
   at::Tensor drop(const at::Tensor& branch_SBH, const char* name, const ForwardContext& context) const;

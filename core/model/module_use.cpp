@@ -9,6 +9,10 @@ ModulePass pass_of(const ForwardContext& context) {
 
 }  // namespace
 
+at::Tensor ModuleUse::own(const at::Tensor& input) const {
+  return hooks_->empty() || !input.requires_grad() ? input : input.view_as(input);
+}
+
 void ModuleUse::begin(const ForwardContext& context, const at::Tensor& input) const {
   hooks_->each([&](ModuleHook& hook) { hook.before_forward(path_, pass_of(context), input); });
 }

@@ -19,6 +19,10 @@ class ModuleUse {
     scope.registry().hooks().add_path(path_);
   }
 
+  // `input` as a tensor of this module's own, where hooks look: the gradient that they see is then what this module's
+  // backward makes, whoever else reads `input`.
+  at::Tensor own(const at::Tensor& input) const;
+
   // RETURNS: forward(). `input`: the tensor whose gradient the module's backward makes; may be undefined.
   template <typename Forward>
   auto operator()(const ForwardContext& context, const at::Tensor& input, const Forward& forward) const {

@@ -1,6 +1,7 @@
 #include "core/model/moe_layer.h"
 
 #include "core/base/injected_bug.h"
+#include "core/model/decode_cache.h"
 #include "core/model/experts.h"
 #include "core/model/module_use.h"
 #include "core/nn/router.h"
@@ -90,7 +91,8 @@ class MoeLayer : public MlpLayer {
   // The global indices of the tokens, so that round-robin experts are the same in every layout.
   at::Tensor token_numbers(const at::Tensor& tokens_TH, int64_t sequences, const ForwardContext& context) const {
     const int64_t positions = tokens_TH.size(0) / sequences;
-    const int64_t first = tp_.over(context.tokens).sharded_sequence() ? tp_.rank() * positions : 0;
+    const int64_t before = context.cache != nullptr ? context.cache->positions : 0;
+    const int64_t first = before + (tp_.over(context.tokens).sharded_sequence() ? tp_.rank() * positions : 0);
     const auto options = at::TensorOptions(at::kLong).device(tokens_TH.device());
     const at::Tensor position_S = context.part != nullptr ? context.part->index.narrow(0, first, positions)
                                                           : at::arange(first, first + positions, options);

@@ -53,39 +53,73 @@ TensorDistance distance_of(const at::Tensor& apart, const at::Tensor& got, const
           .want = want[worst].item<double>()};
 }
 
+bool is_of_weights(const TensorKey& key) { return key.kind == "updated weight" || key.phase == ParityPhase::kWeights; }
+
 }  // namespace
 
 ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor,
                                  double least)
-    : record_(std::move(record)), keys_(causal_order(record_)), epsilon_(epsilon_of(record_.type)) {
+    : record_(std::move(record)), keys_(causal_order(record_)), epsilon_(epsilon_of(record_.type)), factor_(factor) {
   for (const auto& [key, pieces] : record_.tensors) {
     whole_.emplace(key, put_together(pieces));
     tolerance_[key] = least;
   }
+  find_undecided();
+  for (const ParityRecord& other : perturbed) add(other);
+}
+
+void ParityReference::find_undecided() {
   for (auto& [key, whole] : whole_) whole.undecided = undecided(key);
-  for (const ParityRecord& other : perturbed) {
-    for (const auto& [key, pieces] : other.tensors) {
-      if (!whole_.contains(key)) continue;
-      for (const TensorPiece& piece : pieces)
-        if (const auto apart = distance(key, piece); apart && apart->eps < kNoMeasure)
-          tolerance_[key] = std::max(tolerance_[key], factor * apart->eps);
-    }
+}
+
+// What is allowed of moments decides which elements of weights are compared, so weights come last.
+void ParityReference::add(const ParityRecord& perturbed) {
+  widen(perturbed, false);
+  find_undecided();
+  widen(perturbed, true);
+}
+
+void ParityReference::widen(const ParityRecord& perturbed, bool weights) {
+  for (const auto& [key, pieces] : perturbed.tensors) {
+    if (!whole_.contains(key) || is_of_weights(key) != weights) continue;
+    for (const TensorPiece& piece : pieces)
+      if (const auto apart = distance(key, piece); apart && apart->eps < kNoMeasure)
+        tolerance_[key] = std::max(tolerance_[key], factor_ * apart->eps);
   }
 }
 
-// Elements whose update's sign rounding may decide, in any step so far (optimizers with a first moment).
+// The first moments that a weight has seen so far, of optimizers that have them.
+std::vector<TensorKey> ParityReference::moments_of(const TensorKey& key) const {
+  std::vector<TensorKey> moments;
+  if (!is_of_weights(key)) return moments;
+  const int64_t last = key.phase == ParityPhase::kWeights ? key.step - 1 : key.step;
+  for (int64_t step = 0; step <= last; ++step) {
+    const TensorKey moment{step, ParityPhase::kUpdate, key.name, "exp_avg"};
+    if (has(moment) && whole_.at(moment).shape == whole_.at(key).shape) moments.push_back(moment);
+  }
+  return moments;
+}
+
+// Elements whose update's sign rounding may decide, in any step so far: small ones, and in few bits those that are
+// smaller than what rounding may make of the moment.
 at::Tensor ParityReference::undecided(const TensorKey& key) const {
   constexpr double kSmall = 0.03;  // of the root mean square
-  if (key.kind != "updated weight" && key.phase != ParityPhase::kWeights) return {};
-  const int64_t last = key.phase == ParityPhase::kWeights ? key.step - 1 : key.step;
   at::Tensor all;
-  for (auto moment = whole_.lower_bound({0, ParityPhase::kUpdate, key.name, "exp_avg"}); moment != whole_.end();
-       ++moment) {
-    const auto& [at, whole] = *moment;
-    if (at.step > last) break;
-    if (at.phase != ParityPhase::kUpdate || at.name != key.name || at.kind != "exp_avg") continue;
-    if (whole.shape != whole_.at(key).shape) continue;
-    const at::Tensor here = whole.values.abs().lt(kSmall * whole.rms);
+  for (const TensorKey& moment : moments_of(key)) {
+    const WholeTensor& whole = whole_.at(moment);
+    const double small = std::max(kSmall, tolerance_.at(moment) * epsilon_);
+    const at::Tensor here = whole.values.abs().lt(small * whole.rms);
+    all = all.defined() ? all.logical_or(here) : here;
+  }
+  return all;
+}
+
+at::Tensor ParityReference::turned(const ParityRecord& got, const TensorKey& key) const {
+  at::Tensor all;
+  for (const TensorKey& moment : moments_of(key)) {
+    const auto found = got.tensors.find(moment);
+    if (found == got.tensors.end() || found->second.front().slice.shape != whole_.at(moment).shape) continue;
+    const at::Tensor here = (put_together(found->second).values * whole_.at(moment).values).lt(0);
     all = all.defined() ? all.logical_or(here) : here;
   }
   return all;
@@ -97,14 +131,15 @@ at::Tensor ParityReference::at_slice(const TensorKey& key, const GlobalSlice& sl
   return whole_.at(key).values.index_select(0, index.clamp_min(0)).masked_fill(index.lt(0), 0);
 }
 
-std::optional<TensorDistance> ParityReference::distance(const TensorKey& key, const TensorPiece& piece) const {
+std::optional<TensorDistance> ParityReference::distance(const TensorKey& key, const TensorPiece& piece,
+                                                        const at::Tensor& left_out) const {
   const WholeTensor& whole = whole_.at(key);
   if (whole.shape != piece.slice.shape || piece.slice.elements() != piece.value.numel()) return {};
   if (piece.value.numel() == 0) return TensorDistance{};
   const at::Tensor want = at_slice(key, piece.slice), got = piece.value.to(at::kDouble);
   at::Tensor apart = difference(got, want).abs();
-  if (whole.undecided.defined())
-    apart = apart.masked_fill(whole.undecided.index_select(0, piece.slice.index().clamp_min(0)), 0);
+  for (const at::Tensor& mask : {whole.undecided, left_out})
+    if (mask.defined()) apart = apart.masked_fill(mask.index_select(0, piece.slice.index().clamp_min(0)), 0);
   return distance_of(apart, got, want, whole.rms, epsilon_, piece.slice);
 }
 
@@ -172,10 +207,13 @@ void separate(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
   });
 }
 
-void measure(const ParityReference& want, const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
+void measure(const ParityRecord& got, const ParityReference& want, const std::vector<TensorPiece>& pieces,
+             TensorVerdict& verdict) {
   verdict.worst_rank = pieces.front().rank;
   for (const TensorPiece& piece : pieces) {
-    const auto apart = want.distance(verdict.key, piece);
+    auto apart = want.distance(verdict.key, piece);
+    if (apart && verdict.tolerance > 0 && apart->eps > verdict.tolerance)
+      apart = want.distance(verdict.key, piece, want.turned(got, verdict.key));
     const auto [place, first] = verdict.ranks.try_emplace(piece.rank);
     RankDistance& rank = place->second;
     rank.fits = rank.fits && apart.has_value();
@@ -198,7 +236,7 @@ void measure(const ParityReference& want, const std::vector<TensorPiece>& pieces
 TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const TensorKey& key, bool exact) {
   const std::vector<TensorPiece>& pieces = got.tensors.at(key);
   TensorVerdict verdict{.key = key, .tolerance = exact ? 0 : want.tolerance(key)};
-  measure(want, pieces, verdict);
+  measure(got, want, pieces, verdict);
   find_broken(got, want, pieces, verdict);
   separate(pieces, verdict);
   return verdict;

@@ -41,6 +41,9 @@ class ParityReference {
   ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor = kFactor,
                   double least = kLeastEps);
 
+  // One more of `perturbed`: tolerances can only grow.
+  void add(const ParityRecord& perturbed);
+
   const ParityRecord& record() const { return record_; }
   const std::vector<TensorKey>& keys() const { return keys_; }  // in causal order
   const WholeTensor& whole(const TensorKey& key) const { return whole_.at(key); }
@@ -51,17 +54,25 @@ class ParityReference {
 
   // The values of the reference where the piece's are; padding has 0.
   at::Tensor at_slice(const TensorKey& key, const GlobalSlice& slice) const;
-  // Nothing for a piece whose tensor has another shape here.
-  std::optional<TensorDistance> distance(const TensorKey& key, const TensorPiece& piece) const;
+  // Nothing for a piece whose tensor has another shape here. `left_out`: more elements that are not compared (of the
+  // global tensor, flat; undefined: none).
+  std::optional<TensorDistance> distance(const TensorKey& key, const TensorPiece& piece,
+                                         const at::Tensor& left_out = {}) const;
+  // Where `got` has first moments of the other sign behind this weight. They are compared themselves: if they are near
+  // enough, such an element moved the other way by rounding.
+  at::Tensor turned(const ParityRecord& got, const TensorKey& key) const;
 
  private:
   ParityRecord record_;
   std::vector<TensorKey> keys_;
+  std::vector<TensorKey> moments_of(const TensorKey& key) const;
   at::Tensor undecided(const TensorKey& key) const;
+  void find_undecided();
+  void widen(const ParityRecord& perturbed, bool weights);
 
   std::map<TensorKey, WholeTensor> whole_;
   std::map<TensorKey, double> tolerance_;
-  double epsilon_;
+  double epsilon_, factor_;
 };
 
 // What one rank has of a tensor, beside the reference's.

@@ -42,7 +42,7 @@ TrainResult trained(TrainConfig config, const MakeParityWorld& make_world) {
 ExhibitFinding examine_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
                                ParityOptions options) {
   const TrainConfig config = prepared(exhibit, make_world, folder, options);
-  return finding_of(exhibit, Microscope(on_one_rank(config), make_world, options), config);
+  return finding_of(exhibit, Microscope(reference_layout(config), make_world, options), config);
 }
 
 ExhibitFinding audit_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,

@@ -1,8 +1,8 @@
 // Runs a layout and its reference, finds the first tensor in causal order that differs, and why (TTrace, arXiv
 // 2506.09280; the tolerance of each tensor is derived by running the reference with other weights by one unit in the
 // last place, and with its sums in another order). Then it runs smaller layouts to find what the difference
-// needs. Cost: four runs of the reference, one of the layout, and with a difference one of each smaller layout. Thread
-// rule: main thread.
+// needs. Cost: four runs of the reference, one of the layout, and with a difference one of each smaller layout; a
+// difference that could be rounding after all costs five more of the reference. Thread rule: main thread.
 #pragma once
 #include <functional>
 #include <memory>
@@ -63,6 +63,8 @@ class Microscope {
   const ParityReference& reference() const { return *reference_; }  // REQUIRES: there is one
 
  private:
+  ParityRecord run_reference(const char* what, uint64_t perturb, SumOrder order) const;
+  void perturb_more() const;
   bool shows(const TrainConfig& config, const ParityResult& result) const;
   void narrow(const TrainConfig& config, ParityResult& result) const;
 
@@ -81,7 +83,9 @@ class Microscope {
   OneThread one_thread_;
   MakeParityWorld make_world_;
   ParityOptions options_;
+  TrainConfig reference_config_;
   std::unique_ptr<ParityReference> reference_;  // null: runs are audited
+  mutable bool perturbed_more_ = false;
 };
 
 }  // namespace ranklab

@@ -108,14 +108,15 @@ void ParityRecorder::after_backward(const std::string& path, const at::Tensor& g
   keep_activation(ParityPhase::kBackward, path, "grad_input", grad_input);
 }
 
+// A step's batches are loaded before its begin_step().
 void ParityRecorder::loaded(const Batch& batch, int64_t) {
-  if (step_ < 0) return;
+  const int64_t step = ctx_->tracer().step();
   const UnseenScope unseen;
   for (const auto& [what, tensor] : {std::pair{"tokens", batch.tokens_BS}, std::pair{"targets", batch.targets_BS}}) {
     if (!tensor.defined()) continue;
-    GlobalSlice slice = whole_slice({plan_.sequences_of(step_), tensor.size(1)});
+    GlobalSlice slice = whole_slice({plan_.sequences_of(step), tensor.size(1)});
     for (int64_t i = 0; i < tensor.size(0); ++i) slice.positions[0].push_back(batch.first_sample + i);
-    const TensorKey key{step_, ParityPhase::kBatch, "batch", what};
+    const TensorKey key{step, ParityPhase::kBatch, "batch", what};
     // The first and the last stage of a rank load the same batch.
     if (has(key, slice)) continue;
     keep(tensors_, key, std::move(slice), tensor);

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/one_rank.h"
 #include "core/config/recompute_choice.h"
 
 namespace ranklab {
@@ -40,7 +41,7 @@ constexpr Change kChanges[] = {
        c.context_sizes.clear();
        c.sep = 0;
      }},
-    {"dp", "--dp 1", [](const RunPlan& plan) { return plan.dp() > 1; },
+    {"dp", "--dp 1", [](const RunPlan& plan) { return plan.dp() > 1 && !loss_depends_on_dp(plan.config); },
      [](TrainConfig& c, const RunPlan& plan) {
        c.parallel.world /= plan.dp();
        c.parallel.dp = 0;

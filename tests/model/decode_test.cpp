@@ -74,6 +74,13 @@ ModelConfig experts() {
   return c;
 }
 
+ModelConfig experts_in_turn() {
+  ModelConfig c = experts();
+  c.moe.topk = 1;
+  c.moe.force_balance = true;
+  return c;
+}
+
 ModelConfig qwen() {
   ModelConfig c = llama();
   c.kv_channels = 6;
@@ -307,7 +314,10 @@ TEST(Decode, WindowOfSeveralNewPositions) {
 
 TEST(Decode, QwenLike) { expect_decodes_everywhere(qwen()); }
 TEST(Decode, QwenLikeExperts) { expect_decodes_everywhere(qwen_experts()); }
-TEST(Decode, Experts) { expect_decodes_everywhere(experts()); }
+TEST(Decode, Experts) {
+  expect_decodes_everywhere(experts());
+  expect_decodes_everywhere(experts_in_turn());
+}
 
 // ep over the tensor-parallel ranks, which hold the same tokens while decoding.
 TEST(Decode, ExpertParallel) {

@@ -215,7 +215,7 @@ constexpr Found kFound[] = {
     {"replica-init", "parity_copies", "embedding.weight weight (weights), ranks 2, 3", "copies differ over dp"},
     {"dropout-seed-per-rank", "parity_copies", "embedding output (forward), rank 1", "copies differ over tp"},
     {"rope-local-positions", "parity_layer", "layers.0.attention output (forward", "computed over cp"},
-    {"cp-attention-gradient", "parity_layer", "layers.0.attention_norm grad_output (backward", "computed over cp"},
+    {"cp-attention-gradient", "parity_layer", "layers.0.attention grad_input (backward", "computed over cp"},
     {"gather-backward-slices", "parity_layer", "layers.0.mlp.router grad_output (backward", "computed over ep"},
     {"norm-unreduced", "parity_copies", "final_norm.weight", "copies differ over tp"},
     {"tied-embedding-unsynced", "parity_copies", "embedding.weight", "copies differ over pp"},

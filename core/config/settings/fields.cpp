@@ -274,10 +274,16 @@ std::string ConfigRange::text() const {
 
 void check_ranges(const TrainConfig& config) {
   for (const ConfigField& field : config_fields()) {
-    RANKLAB_CHECK(!field.number || field.range.holds(field.number(config)), ErrorKind::kInvalidArgument,
-                  .where = "config", .what = join(field.flags, " / ") + " is out of range",
-                  .got = field.flags[0] + " " + field.get(config), .want = field.range.text(),
-                  .fix = fields::usual(field));
+    if (!field.number || field.range.holds(field.number(config))) continue;
+    std::string want = field.range.text();
+    // Where a count ends is told to those alone who went beyond it.
+    if (field.range.most == kMostCounted && field.number(config) > kMostCounted)
+      want += ", and at most " + strprintf("%.15g", kMostCounted);
+    throw Error(ErrorKind::kInvalidArgument, {.where = "config",
+                                              .what = join(field.flags, " / ") + " is out of range",
+                                              .got = field.flags[0] + " " + field.get(config),
+                                              .want = want,
+                                              .fix = fields::usual(field)});
   }
 }
 

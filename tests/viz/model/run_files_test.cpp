@@ -152,6 +152,14 @@ TEST_F(RunFolder, WhatIsNoRunIsRefused) {
   EXPECT_THROW(read_run(folder_ + "/notes.txt"), Error);
 }
 
+TEST_F(RunFolder, ATraceMayHaveAnyName) {
+  const std::string copy = folder_ + "/monday.json.gz";
+  write_chrome_trace(copy, samples::one_microbatch().ranks);
+  EXPECT_THROW(read_run(folder_), Error) << "nobody said which file is the run's";
+  EXPECT_TRUE(read_run(copy).trace.has_value());
+  EXPECT_THAT(files_of_run(copy), testing::Contains(copy)) << "no report may overwrite it";
+}
+
 TEST_F(RunFolder, TheNumbersToCompareBy) {
   std::string text;
   for (const char* row : {"9,\"virtual_step_ms\":8", "2,\"virtual_step_ms\":4", "1.5,\"virtual_step_ms\":2"})

@@ -14,7 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostPoints = 200;  // a chart has about 300 pixels
-constexpr std::array kFiles = {"run.json", "metrics.jsonl", "log.txt", "sentinels.jsonl", "trace.json.gz"};
+constexpr const char* kTrace = "trace.json.gz";
+constexpr std::array kFiles = {"run.json", "metrics.jsonl", "log.txt", "sentinels.jsonl", kTrace};
 
 std::string folder_of(const std::string& path) {
   if (path == "last") return "runs/last";
@@ -30,6 +31,13 @@ std::string folder_of(const std::string& path) {
                                     .fix = "ranklab train --log-dir runs/mine, then ranklab report runs/mine"});
 }
 
+// The trace that was named, or the folder's.
+std::string trace_of(const std::string& path) {
+  std::error_code none;
+  return path != "last" && fs::exists(path, none) && !fs::is_directory(path, none) ? path
+                                                                                   : folder_of(path) + "/" + kTrace;
+}
+
 bool there(const std::string& path) {
   std::error_code none;
   return fs::exists(fs::symlink_status(path, none));
@@ -37,10 +45,10 @@ bool there(const std::string& path) {
 
 // Reads one file; why it cannot is a problem of the report, which the other files do not share.
 template <typename Read>
-void read_file(RunFiles& run, const char* name, const Read& read) {
-  const std::string path = run.folder + "/" + name;
+void read_file(RunFiles& run, const std::string& path, const Read& read) {
   if (!there(path)) return;
-  const auto note = [&](const std::string& why) { run.problems.push_back(std::string(name) + ": " + why); };
+  const std::string name = fs::path(path).filename().string();
+  const auto note = [&](const std::string& why) { run.problems.push_back(name + ": " + why); };
   try {
     const std::string problem = read(path);
     if (!problem.empty()) note(problem);
@@ -64,24 +72,26 @@ std::string RunFiles::title() const {
 RunFiles read_run(const std::string& path) {
   RunFiles run;
   run.folder = folder_of(path);
-  const bool any = std::ranges::any_of(kFiles, [&](const char* name) { return there(run.folder + "/" + name); });
+  const std::string trace = trace_of(path);
+  const auto in_folder = [&](const char* name) { return there(run.folder + "/" + name); };
+  const bool any = there(trace) || std::ranges::any_of(kFiles, in_folder);
   RANKLAB_CHECK(any, ErrorKind::kBadFile, .where = "report", .what = "nothing of a run is in this folder",
                 .got = quote(run.folder), .want = "metrics.jsonl, run.json or trace.json.gz",
                 .fix = "name a run's --log-dir");
-  read_file(run, "run.json", [&](const std::string& file) {
+  read_file(run, run.folder + "/run.json", [&](const std::string& file) {
     run.record = read_run_record(file);
     return std::string();
   });
-  read_file(run, "metrics.jsonl", [&](const std::string& file) {
+  read_file(run, run.folder + "/metrics.jsonl", [&](const std::string& file) {
     MetricLines lines = read_metric_lines(file, kMostPoints);
     run.curves = std::move(lines.curves);
     return lines.problem.empty() ? "" : lines.problem + "; what is before it is shown";
   });
-  read_file(run, "sentinels.jsonl", [&](const std::string& file) {
+  read_file(run, run.folder + "/sentinels.jsonl", [&](const std::string& file) {
     run.sentinels = read_fired_sentinels(file);
     return run.sentinels.problem;
   });
-  read_file(run, "trace.json.gz", [&](const std::string& file) {
+  read_file(run, trace, [&](const std::string& file) {
     run.trace = load_trace(file);
     return run.trace->warning();
   });
@@ -91,6 +101,7 @@ RunFiles read_run(const std::string& path) {
 std::vector<std::string> files_of_run(const std::string& path) {
   std::vector<std::string> out;
   for (const char* name : kFiles) out.push_back(folder_of(path) + "/" + name);
+  out.push_back(trace_of(path));
   return out;
 }
 

@@ -1,0 +1,147 @@
+// What a run is held to: the batches of its own steps, gradients of branches alone, the same loss.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/config/one_rank.h"
+#include "core/parity/microscope.h"
+#include "core/parity/record_run.h"
+#include "tests/parity/world_of.h"
+#include "tests/support/small_config.h"
+
+namespace ranklab {
+namespace {
+
+TrainConfig small_fp32() {
+  TrainConfig c = small_config();
+  c.params_dtype = "fp32";
+  return c;
+}
+
+// A step's batches are loaded before it begins: each is kept as that step's, in a step of any size.
+TEST(ParityReference, HoldsEveryStepsBatchesToTheReference) {
+  TrainConfig config = small_fp32();
+  config.parallel = {.world = 2, .dp = 2};
+  config.model.num_layers = 1;
+  config.train_iters = 3;
+  config.global_batch_size = 8;
+  config.micro_batch_size = 2;
+  config.rampup_batch_size = "4 4 4";
+  const ParityRecord record = record_run(config, world_of, {.steps = 2});
+  for (int64_t step = 0; step < 2; ++step) {
+    const auto found = record.tensors.find({step, ParityPhase::kBatch, "batch", "tokens"});
+    ASSERT_NE(found, record.tensors.end());
+    EXPECT_EQ(found->second.front().slice.shape[0], step == 0 ? 4 : 8);
+    EXPECT_EQ(found->second.size(), step == 0 ? 2U : 4U) << "a piece for each microbatch";
+  }
+  EXPECT_FALSE(record.tensors.contains({2, ParityPhase::kBatch, "batch", "tokens"}));
+  EXPECT_FALSE(Microscope(on_one_rank(config), world_of, {.steps = 2}).examine(config).differs());
+}
+
+// A branch's gradient is its own, where another branch reads the same input, and when it runs anew on a copy of it.
+TEST(ParityReference, BranchesThatShareAnInputHaveGradientsOfTheirOwn) {
+  for (const ResidualForm form : {ResidualForm::kParallel, ResidualForm::kParallelOneNorm}) {
+    TrainConfig config = small_fp32();
+    config.parallel = {.world = 1};
+    config.model.residual_form = form;
+    config.recompute_granularity = "selective";
+    config.recompute_modules = {.mlp = true};
+    const ParityResult result = Microscope(on_one_rank(config), world_of, {.steps = 1}).examine(config);
+    EXPECT_FALSE(result.differs()) << result.wrong()->key.text();
+  }
+}
+
+// Experts are balanced over what all data-parallel ranks have at a time: a loss that one rank has only of a microbatch
+// that it takes whole.
+TEST(ParityReference, TheReferenceTrainsByTheSameBalancingLoss) {
+  TrainConfig config = small_fp32();
+  config.parallel = {.world = 2, .dp = 2};
+  config.model.num_layers = 2;
+  config.model.moe = {.num_experts = 4, .balancing = LoadBalancing::kGlobalAuxLoss, .aux_loss_coeff = 0.3};
+  config.num_microbatches = 1;
+  EXPECT_EQ(reference_layout(config).parallel.world, 1);
+  EXPECT_FALSE(Microscope(reference_layout(config), world_of, {.steps = 1}).examine(config).differs());
+  EXPECT_TRUE(Microscope(on_one_rank(config), world_of, {.steps = 1, .narrow = false}).examine(config).differs());
+  config.num_microbatches = 2;
+  config.parallel = {.world = 4, .tp = 2, .dp = 2};
+  EXPECT_EQ(reference_layout(config).parallel.world, 2);
+  EXPECT_FALSE(Microscope(reference_layout(config), world_of, {.steps = 1}).examine(config).differs());
+}
+
+// How many runs it takes to examine a layout against one rank of `right`, and whether it differs.
+std::pair<int, bool> examined(const TrainConfig& right, const TrainConfig& config) {
+  int runs = 0;
+  const auto count = [&runs](const std::string&) { ++runs; };
+  const Microscope scope(on_one_rank(right), world_of, {.steps = 2, .narrow = false, .progress = count});
+  const bool differs = scope.examine(config).differs();
+  return {runs, differs};
+}
+
+// One weight whose gradient nearly vanishes may make all of a distance once there was an update: a number of which the
+// usual runs say little.
+TEST(ParityReference, ADifferenceThatCouldBeRoundingIsHeldToMoreRuns) {
+  TrainConfig config = small_fp32();
+  config.parallel = {.world = 2, .tp = 2};
+  config.model.num_layers = 1;
+  config.lr_decay_iters = 3;
+  EXPECT_EQ(examined(config, config), std::pair(5, false));
+  TrainConfig wrong = config;
+  wrong.inject = "init-per-shard";
+  EXPECT_EQ(examined(config, wrong), std::pair(5, true)) << "far beyond rounding, before any update";
+  TrainConfig later = config;
+  later.lr_decay_iters = 4;  // the first step has the same rate
+  EXPECT_EQ(examined(config, later), std::pair(10, true));
+}
+
+// A parameter of 16 elements after a step: all ones, but for one element.
+ParityRecord after_a_step(double moment, double weight) {
+  ParityRecord record;
+  record.type = at::kFloat;
+  for (const auto& [kind, value] : {std::pair{"exp_avg", moment}, {"updated weight", weight}}) {
+    at::Tensor values = at::ones({16}, at::kFloat);
+    values[3] = value;
+    record.tensors[{0, ParityPhase::kUpdate, "w", kind}] = {{0, 0, whole_slice({16}), values}};
+  }
+  return record;
+}
+
+// In few bits a moment may have the other sign by rounding, and then its weight moves the other way.
+TEST(ParityReference, AWeightIsNotHeldToWhatRoundingDecided) {
+  constexpr double kQuarter = 0.25 * 0x1p23;  // of the root mean square, in epsilons
+  const ParityReference reference(after_a_step(0.4, 1), {}, kFactor, kQuarter);
+  const auto wrong = [&](double moment, double weight) {
+    const ParityComparison result = compare(after_a_step(moment, weight), reference);
+    return result.first_wrong() == nullptr ? "" : result.first_wrong()->key.kind;
+  };
+  EXPECT_EQ(wrong(0.4, 1), "");
+  EXPECT_EQ(wrong(-0.1, -1), "");
+  EXPECT_EQ(wrong(0.5, -1), "updated weight") << "the moment says which way";
+  EXPECT_EQ(wrong(-2, -1), "exp_avg") << "a moment that is itself too far";
+  const ParityReference smaller(after_a_step(0.2, 1), {}, kFactor, kQuarter);
+  EXPECT_EQ(compare(after_a_step(0.3, -1), smaller).first_wrong(), nullptr) << "smaller than what is allowed";
+}
+
+TEST(ParityReference, OneMorePerturbedRunCanOnlyAllowMore) {
+  TrainConfig config = small_fp32();
+  config.model.num_layers = 1;
+  const auto perturbed = [&](uint64_t seed) { return record_run(config, world_of, {.steps = 2, .perturb = seed}); };
+  ParityReference reference(perturbed(0), {perturbed(1)}, kFactor, 0);
+  std::map<TensorKey, double> before;
+  for (const TensorKey& key : reference.keys()) before[key] = reference.tolerance(key);
+  const ParityRecord more = perturbed(2);
+  reference.add(more);
+  int grew = 0;
+  for (const auto& [key, allowed] : before) {
+    double farthest = 0;
+    for (const TensorPiece& piece : more.tensors.at(key))
+      farthest = std::max(farthest, reference.distance(key, piece)->eps);
+    EXPECT_EQ(reference.tolerance(key), std::max(allowed, kFactor * farthest)) << key.text();
+    grew += reference.tolerance(key) > allowed;
+  }
+  EXPECT_GT(grew, 5);
+}
+
+}  // namespace
+}  // namespace ranklab
