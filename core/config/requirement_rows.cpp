@@ -212,12 +212,6 @@ std::string embedding_shown(const TrainConfig& c) {
          (c.model.mtp_num_layers > 0 ? ", --mtp-num-layers above 0" : ", --tie-embeddings");
 }
 
-bool holds_layers_twice(const RunPlan& plan) {
-  for (int part = 0; part < plan.schedule.chain_length; ++part)
-    if (ranks_holding(plan.schedule, [&](int held) { return held == part; }).size() != 1) return true;
-  return false;
-}
-
 void add_pipeline(std::vector<Requirement>& rows) {
   rows.push_back(
       {.feature = {.settings = {{"train.accumulation", "pairwise"}},
@@ -229,19 +223,6 @@ void add_pipeline(std::vector<Requirement>& rows) {
        .why = "pairwise accumulation needs every parameter in one stage of a rank, and rank 0 has the embedding in two",
        .instead = "--grad-accumulation sequential, an embedding of its own (--no-tie-embeddings, --mtp-num-layers 0), "
                   "or a schedule without a V"});
-  rows.push_back(
-      {.feature = {.settings = {{"precision.recipe", "fp8_delayed"}},
-                   .requested_by_plan =
-                       [](const RunPlan& plan) {
-                         return plan.precision && scales_are_delayed(plan.precision->recipe().linear);
-                       },
-                   .shown = recipe_shown},
-       .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "dualpipe"}},
-                           .surroundings = {{"parallel.pp", "2"}, {"train.num_microbatches", "4"}},
-                           .requested_by_plan = holds_layers_twice},
-       .why = "delayed scaling keeps the largest magnitudes of past steps, and two pipeline ranks with the same layers "
-              "would keep different ones",
-       .instead = "--precision-recipe fp8_current, or a schedule that holds each layer once (1f1b, zb-v, dualpipe-v)"});
 }
 
 void add_sharding(std::vector<Requirement>& rows) {

@@ -33,7 +33,9 @@ void add_quantizer(std::vector<LinearQuantizer*>& quantizers, LinearQuantizer* q
 Experts::Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfig& c, Communicator& ep,
                  Communicator& etp)
     : activation_(activation_function(c.activation)),
-      down_bias_use_(etp.rank() == 0 ? BiasUse::kAdd : BiasUse::kLeaveToPeer) {
+      down_bias_use_(etp.size() == 1   ? BiasUse::kAdd
+                     : etp.rank() == 0 ? BiasUse::kAddForGroup
+                                       : BiasUse::kLeaveToPeer) {
   const int64_t own = c.moe.num_experts / ep.size();
   const TensorParallel group{&etp, false};
   for (int64_t expert = own * ep.rank(); expert < own * (ep.rank() + 1); ++expert) {

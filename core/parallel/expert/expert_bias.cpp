@@ -39,6 +39,15 @@ std::vector<at::Tensor> sums_by_expert(const at::Tensor& grad_NO, const std::vec
   return sums;
 }
 
+// For those who follow types, a tensor of its own: the bias is the same on all ranks, and one rank's summand here.
+at::Tensor summand(const at::Tensor& bias, BiasUse use) {
+  TypeWatch* watch = type_watch_of_thread;
+  if (watch == nullptr || use != BiasUse::kAddForGroup) return bias;
+  const at::Tensor own = bias.clone();
+  watch->is_partial_over(own, Axis::kEtp);
+  return own;
+}
+
 struct AddExpertBiases : CustomFunction<AddExpertBiases> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& rows, at::TensorList biases,
                             const std::vector<int64_t>& counts, BiasUse use) {
@@ -50,7 +59,7 @@ struct AddExpertBiases : CustomFunction<AddExpertBiases> {
     int64_t begin = 0;
     for (size_t expert = 0; expert < counts.size() && !only_shapes(rows); ++expert) {
       at::Tensor part = out.narrow(0, begin, counts[expert]);
-      at::add_out(part, rows.narrow(0, begin, counts[expert]), biases[expert]);
+      at::add_out(part, rows.narrow(0, begin, counts[expert]), summand(biases[expert], use));
       begin += counts[expert];
     }
     note_made_of(out, rows);

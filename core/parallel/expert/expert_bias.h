@@ -10,9 +10,9 @@
 
 namespace ranklab {
 
-// What this rank does with a bias. Of the ranks whose outputs are summed (a row-parallel layer's) one adds it, and all
-// have the gradients of all rows, so that each has the bias' gradient without a sum over ranks.
-enum class BiasUse : uint8_t { kAdd, kLeaveToPeer };
+// What this rank does with a bias. Where rows are partial sums over etp (a row-parallel layer's), one rank adds it for
+// its group; all have the gradients of all rows, so that each has the bias' gradient without a sum over ranks.
+enum class BiasUse : uint8_t { kAdd, kAddForGroup, kLeaveToPeer };
 
 // rows [N, O] by expert, counts and biases [O] per expert -> [N, O]. No biases: the rows themselves.
 at::Tensor add_expert_biases(const at::Tensor& rows_NO, const std::vector<int64_t>& counts,
