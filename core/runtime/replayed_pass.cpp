@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/comm/event_now.h"
+#include "core/nn/device_random.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -49,12 +50,13 @@ at::Tensor ReplayedPass::run(const Batch& batch, double loss_scale, int microbat
   Event span = event_now(ctx_, EventKind::kCompute, kSpan);
   span.step = ctx_.tracer().step();
   span.microbatch = microbatch;
-  at::Tensor scale;
+  at::Tensor scale, offset;
   {
     const NoCostScope no_cost;
     scale = at::scalar_tensor(loss_scale, scale_options(model_.registry()));
+    offset = random_offset(static_cast<uint64_t>(batch.step), batch.first_sample, model_.registry().device());
   }
-  const ReplayedFunction::Result result = function_({batch.tokens_BS, batch.targets_BS, scale});
+  const ReplayedFunction::Result result = function_({batch.tokens_BS, batch.targets_BS, scale, offset});
   span.virtual_end_ns = ctx_.clock().now_ns();
   span.wall_end_ns = wall_now_ns();
   if (ctx_.tracer().wants(EventKind::kCompute)) unsettled_.push_back({span, result.timing});
@@ -64,7 +66,7 @@ at::Tensor ReplayedPass::run(const Batch& batch, double loss_scale, int microbat
 }
 
 GraphTensors ReplayedPass::passes(const GraphTensors& inputs) {
-  const Batch batch{.tokens_BS = inputs[0], .targets_BS = inputs[1]};
+  const Batch batch{.tokens_BS = inputs[0], .targets_BS = inputs[1], .random_offset = inputs[3]};
   const at::Tensor loss = model_.forward_stage(0, {}, batch, StageResult::kLoss);
   torch::autograd::backward({loss * inputs[2]}, {at::Tensor()});
   GraphTensors outputs = {loss.detach()};
