@@ -8,6 +8,7 @@
 #include "core/comm/event_now.h"
 #include "core/nn/device_random.h"
 #include "core/parallel/deferred_grads.h"
+#include "core/parallel/quantized/quantizer_book.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/type_watch.h"
@@ -16,6 +17,7 @@ namespace ranklab {
 namespace {
 
 constexpr const char* kSpan = "graph";
+constexpr int64_t kNoStep = -1;  // of no step are there statistics; what differs between steps is read from tensors
 
 // The type of the loss: fp32, and fp64 for fp64 models.
 at::TensorOptions scale_options(const ParameterRegistry& registry) {
@@ -34,6 +36,10 @@ ReplayedPass::ReplayedPass(StepContext& c, std::shared_ptr<GraphRecorder> record
 ReplayedPass* ReplayedPass::of_step(StepContext& c, std::unique_ptr<ReplayedPass>& kept) {
   if (!c.plan.config.cuda_graph || !c.plan.config.inject.empty()) return nullptr;
   if (!c.model.registry().hooks().empty() || type_watch_of_thread != nullptr || c.ctx.tracer().has_stepper())
+    return nullptr;
+  // Statistics are read on the host.
+  if (QuantizerBook* quantizers = c.model.registry().quantizers();
+      quantizers != nullptr && quantizers->samples({.step = c.step, .trains = true}))
     return nullptr;
   if (kept) return kept.get();
   auto recorder = c.ctx.graph_recorder();
@@ -66,7 +72,7 @@ at::Tensor ReplayedPass::run(const Batch& batch, double loss_scale, int microbat
 }
 
 GraphTensors ReplayedPass::passes(const GraphTensors& inputs) {
-  const Batch batch{.tokens_BS = inputs[0], .targets_BS = inputs[1], .random_offset = inputs[3]};
+  const Batch batch{.tokens_BS = inputs[0], .targets_BS = inputs[1], .step = kNoStep, .random_offset = inputs[3]};
   const at::Tensor loss = model_.forward_stage(0, {}, batch, StageResult::kLoss);
   torch::autograd::backward({loss * inputs[2]}, {at::Tensor()});
   GraphTensors outputs = {loss.detach()};

@@ -70,6 +70,20 @@ float QuantizerBook::delayed_amax(const std::string& module, TensorRole role) co
   return *std::max_element(row, row + settings_.amax_history_len);
 }
 
+at::Tensor QuantizerBook::delayed_amaxes(const std::string& module) const {
+  at::Tensor all = at::empty({kRoles}, at::kFloat);
+  for (int64_t role = 0; role < kRoles; ++role)
+    all.mutable_data_ptr<float>()[role] = delayed_amax(module, static_cast<TensorRole>(role));
+  return all;
+}
+
+at::Tensor QuantizerBook::device_amax(const std::string& module, TensorRole role, at::Device device) {
+  const NoCostScope free;
+  at::Tensor& all = device_amax_[module];
+  if (!all.defined()) all = delayed_amaxes(module).to(device, at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+  return all.narrow(0, static_cast<int64_t>(role), 1);
+}
+
 void QuantizerBook::make_histories() {
   if (!delayed() || !history_.empty()) return;
   for (const std::string& module : history_modules())
@@ -119,6 +133,7 @@ void QuantizerBook::end_step() {
       row[0] = std::isfinite(*next) ? *next : 0;
     }
   }
+  for (auto& [module, all] : device_amax_) all.copy_(delayed_amaxes(module));
 }
 
 bool QuantizerBook::samples(const TokenContext& tokens) const {

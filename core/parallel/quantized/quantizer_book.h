@@ -45,6 +45,8 @@ class QuantizerBook {
 
   // The amax from which a tensor's scale is made in this step; 0 before the first.
   float delayed_amax(const std::string& module, TensorRole role) const;
+  // [1] the same on the device, in the same memory in every step.
+  at::Tensor device_amax(const std::string& module, TensorRole role, at::Device device);
   // Advances the histories by one step. Collective with delayed scaling.
   void end_step();
   // The histories [3, length] by name, the same on every rank of a stage.
@@ -60,6 +62,7 @@ class QuantizerBook {
   std::vector<std::string> delayed_modules() const;
   std::vector<std::string> history_modules() const;
   at::Tensor agreed_amax(const std::vector<std::string>& modules);
+  at::Tensor delayed_amaxes(const std::string& module) const;
   void make_histories();  // call after all layers are made
 
   QuantizationSettings settings_;
@@ -67,7 +70,8 @@ class QuantizerBook {
   uint64_t seed_;
   RandomHadamard hadamard_;
   std::vector<std::unique_ptr<LinearQuantizer>> quantizers_;
-  std::map<std::string, at::Tensor> history_;  // [3, length], newest first
+  std::map<std::string, at::Tensor> history_;      // [3, length], newest first
+  std::map<std::string, at::Tensor> device_amax_;  // [3] delayed_amax() on the device, of modules that asked for it
 };
 
 // Makes the quantizer of a linear layer whose ranks are `group`; null if QuantizerBook::make() is or there is no book.
