@@ -32,9 +32,6 @@ const std::set<std::string> kRefused = {
     "layout dp 4 x pp 2 in two groups with ZeRO 0",
     "layout dp 4 in two groups with experts over all ranks",
     "layout dp 4 x pp 2 in two groups with experts over all ranks",
-    "recompute full of one layer with expert overlap yes",
-    "recompute full with expert overlap yes",
-    "recompute halves of layers with expert overlap yes",
     "schedule dualpipe with growing batches yes",  // two microbatches at first, and it wants four
     "schedule zb-h1 with expert overlap yes",
     "schedule zb-v with expert overlap yes",
