@@ -207,15 +207,15 @@ TEST(ReplayedPass, QuantizesAsAPassThatIsNotRecorded) {
     config.parallel.tp = tp;
     config.trace = true;
     config.trace_level = "action";
-    config.precision.stats_interval = 3;  // of steps 0, 1, 2 and 3 of six
-    config.train_iters = 6;
+    config.precision.stats_interval = 4;  // of steps 0, 1, 2 and 4 of eight
+    config.train_iters = 8;
     const auto seen = counts();
     const auto make_world = [&](int size) { return with_checked_recorder(make_test_world(size), seen); };
     const TrainingRecord want = record_training(config, {.make_world = make_world});
     config.cuda_graph = true;
     expect_same_training(record_training(config, {.make_world = make_world}), want, kSameBits);
     EXPECT_EQ(seen->recordings, config.parallel.world);
-    EXPECT_EQ(seen->replays, config.parallel.world * (2 * 3 - ReplayedFunction::kWarmUps));
+    EXPECT_EQ(seen->replays, config.parallel.world * (4 * 3 - ReplayedFunction::kWarmUps));
   }
   use_device_rounding(nullptr, RoundedTensors::kHost);
 }
