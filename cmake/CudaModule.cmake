@@ -46,7 +46,7 @@ endforeach()
 
 # What the module is made of, also linked by its unit tests.
 add_library(ranklab_nccl STATIC nccl/nccl_types.cpp nccl/nccl_api.cpp nccl/nccl_comm.cpp nccl/nccl_verbs.cpp nccl/nccl_work.cpp
-                                nccl/nccl_communicator.cpp nccl/nccl_lanes.cpp nccl/nccl_context.cpp nccl/call_compare.cpp nccl/canonical_reduce.cpp
+                                nccl/nccl_communicator.cpp nccl/recorded_call.cpp nccl/nccl_lanes.cpp nccl/nccl_context.cpp nccl/call_compare.cpp nccl/canonical_reduce.cpp
                                 nccl/failure.cpp nccl/watchdog.cpp nccl/heartbeat.cpp gpu_choice.cpp nccl/device_clock.cpp stream_graph.cpp nccl/rendezvous.cpp cuda_world.cpp cuda_rounding.cpp cuda_kernels.cpp
                                 device_queues.cpp ${kernel_objects})
 set_source_files_properties(${kernel_objects} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -57,11 +58,16 @@ c10::MempoolId_t new_pool() {
   return {0, (c10::CaptureId_t{1} << 62) + ++pools};
 }
 
-class ReplaySpan final : public CallTiming {
+class ReplaySpan final : public CallTiming, public WatchedCall {
  public:
   explicit ReplaySpan(DeviceClock::AnchorPtr anchor)
       : begin(cudaEventDefault), end(cudaEventDefault), anchor_(std::move(anchor)), posted_ns_(wall_now_ns()) {}
   bool known() const override { return end.query(); }
+  State state() const override {
+    if (end.query()) return State::kDone;
+    return begin.query() ? State::kRunning : State::kWaiting;
+  }
+  std::string describe() const override { return "a microbatch's recorded pass"; }
   CallTimes call_times() const override {
     CallTimes times;
     times.posted_wall_ns = posted_ns_;
@@ -87,9 +93,13 @@ class GraphPool {
   GraphPool(const GraphPool&) = delete;
   GraphPool& operator=(const GraphPool&) = delete;
 
-  // What is allocated for the stream comes from the pool, until close().
-  void open(cudaStream_t stream) {
-    allocator::beginAllocateToPool(device_, id_, [stream](cudaStream_t asked) { return asked == stream; });
+  // What is allocated for streams of a capture comes from the pool, until close(): the recorder's own, and those of the
+  // collectives that it waits for. No other capture is under way on the device.
+  void open() {
+    allocator::beginAllocateToPool(device_, id_, [](cudaStream_t asked) {
+      cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+      return cudaStreamIsCapturing(asked, &status) == cudaSuccess && status == cudaStreamCaptureStatusActive;
+    });
     opened_ = true;
   }
   void close() { allocator::endAllocateToPool(device_, id_); }
@@ -100,12 +110,26 @@ class GraphPool {
   bool opened_ = false;
 };
 
+// The launches of a graph, in which a collective may wait for a peer that never comes.
+class WatchedLaunches final : public WatchedComm {
+ public:
+  explicit WatchedLaunches(NcclContextPtr context) : context_(std::move(context)) { context_->watchdog.add(this); }
+  ~WatchedLaunches() override { context_->watchdog.remove(this); }
+  WatchedLaunches(const WatchedLaunches&) = delete;
+  WatchedLaunches& operator=(const WatchedLaunches&) = delete;
+  std::string describe() const override { return "recorded passes"; }
+  std::optional<Error> reported_error(bool& /*remote*/) override { return std::nullopt; }
+
+ private:
+  NcclContextPtr context_;
+};
+
 class StreamGraph final : public RecordedGraph {
  public:
   StreamGraph(NcclContextPtr context, const c10::cuda::CUDAStream& stream, const GraphBody& body)
-      : context_(std::move(context)), pool_(context_->device.index()) {
+      : context_(std::move(context)), watched_(context_), pool_(context_->device.index()) {
     const c10::cuda::CUDAStreamGuard here(stream);
-    pool_.open(stream.stream());
+    pool_.open();
     OwnedGraph graph;
     const std::exception_ptr thrown = capture(stream.stream(), body, graph);
     pool_.close();
@@ -113,8 +137,15 @@ class StreamGraph final : public RecordedGraph {
     accept(cudaGraphInstantiate(&launched_, graph.get(), 0), "making it");
   }
   ~StreamGraph() override {
-    // A replay may be under way.
-    cudaDeviceSynchronize();
+    // After an error, the peers of its collectives may never come.
+    if (std::uncaught_exceptions() > 0) {
+      context_->failure.set_unwinding();
+      context_->watchdog.abort_now();
+    }
+    {
+      const Watchdog::HostCall call(context_->watchdog, "waiting for a recorded pass to end");
+      cudaDeviceSynchronize();  // a replay may be under way
+    }
     outputs_.clear();
     if (launched_ != nullptr) cudaGraphExecDestroy(launched_);
   }
@@ -128,6 +159,7 @@ class StreamGraph final : public RecordedGraph {
     span->begin.record(stream);
     check_launch(cudaGraphLaunch(launched_, stream.stream()));
     span->end.record(stream);
+    watched_.add(span);
     return span;
   }
   const GraphTensors& outputs() const override { return outputs_; }
@@ -177,6 +209,7 @@ class StreamGraph final : public RecordedGraph {
   }
 
   NcclContextPtr context_;
+  WatchedLaunches watched_;
   GraphPool pool_;
   cudaGraphExec_t launched_ = nullptr;
   GraphTensors outputs_;

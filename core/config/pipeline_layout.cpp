@@ -176,6 +176,12 @@ std::vector<int> ranks_holding(const Schedule& schedule, const std::function<boo
   return {ranks.begin(), ranks.end()};
 }
 
+bool holds_layers_twice(const Schedule& schedule) {
+  for (int part = 0; part < schedule.chain_length; ++part)
+    if (ranks_holding(schedule, [&](int held) { return held == part; }).size() > 1) return true;
+  return false;
+}
+
 int64_t first_layer(const RunPlan& plan, int part) {
   return std::accumulate(plan.stage_layers.begin(), plan.stage_layers.begin() + part, int64_t{0});
 }

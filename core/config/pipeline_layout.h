@@ -25,6 +25,9 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& config, const Sched
 // The pipeline ranks that hold a model part for which has(part) is true, ascending.
 std::vector<int> ranks_holding(const Schedule& schedule, const std::function<bool(int part)>& has);
 
+// Whether several pipeline ranks have the same layers (DualPipe).
+bool holds_layers_twice(const Schedule& schedule);
+
 int64_t first_layer(const RunPlan& plan, int part);
 // The pipeline ranks that hold that part of the model, ascending.
 std::vector<int> pipeline_holders(const RunPlan& plan, const ModelUnit& unit);

@@ -2,7 +2,6 @@
 
 #include "core/base/text.h"
 #include "core/config/device_choice.h"
-#include "core/config/pipeline_layout.h"
 #include "core/config/precision_settings.h"
 #include "core/config/recompute_choice.h"
 #include "core/config/requirements.h"
@@ -23,6 +22,12 @@ bool writes_to_peers(const TrainConfig& c) {
   return c.model.moe.enabled() && c.parallel.ep > 1 && row != std::end(kDispatcherTexts) && row->writes_to_peers;
 }
 
+// Stochastic rounding's numbers depend on the step and the token, which the host tells.
+bool draws_noise(const LinearPrecision& linear) {
+  const auto draws = [](const TensorPrecision& p) { return p.quantized() && p.rounding == Rounding::kStochastic; };
+  return draws(linear.activation) || draws(linear.weight) || draws(linear.gradient);
+}
+
 // What keeps a microbatch's forward and backward from being the same work on the same addresses every time; "" if
 // nothing does.
 std::string not_replayable(const TrainConfig& c) {
@@ -31,40 +36,39 @@ std::string not_replayable(const TrainConfig& c) {
   };
   const ModelConfig& m = c.model;
   for (const std::string& sized :
-       {above("--pp", c.parallel.pp, 1), above("--tp", c.parallel.tp, 1), above("--cp", c.parallel.cp, 1),
-        above("--num-experts", m.moe.num_experts, 0), above("--mtp-num-layers", m.mtp_num_layers, 0),
-        above("--hidden-dropout", m.dropout, 0.0), above("--attention-dropout", m.attention_dropout, 0.0)})
+       {above("--pp", c.parallel.pp, 1), above("--cp", c.parallel.cp, 1), above("--num-experts", m.moe.num_experts, 0),
+        above("--mtp-num-layers", m.mtp_num_layers, 0)})
     if (!sized.empty()) return sized;
   if (zero_stage_row(resolve_zero_stage(c)).parameters) return stage_shown(c);
   if (c.documents.reset_attention_mask) return "--reset-attention-mask";
   if (c.documents.reset_position_ids) return "--reset-position-ids";
-  return precision_settings(c).recipe.linear.quantized() ? recipe_shown(c) : "";
+  return draws_noise(precision_settings(c).recipe.linear) ? recipe_shown(c) : "";
 }
 
-// The numbers of a graph are fixed when it is recorded: dropout's coordinates, the amax of past steps, how many tokens
-// an expert has. And between processes every call is watched (backends' watchdogs), in a graph none is.
+// The numbers of a graph are fixed when it is recorded: how many tokens an expert has, which noise rounding adds. Where
+// dropout draws, the amax of past steps, and what collectives exchange, the device reads from tensors. Messages
+// are launched when both of their hosts have posted them, which no graph can wait for.
 void add_graphs(std::vector<Requirement>& rows) {
   const auto graph = [](Feature::Settings surroundings) {
     return Feature{.settings = {{"parallel.cuda_graph", "true"}},
                    .surroundings = std::move(surroundings),
                    .requested_by = [](const TrainConfig& c) { return c.cuda_graph; }};
   };
-  const Feature::Settings replicas = {{"parallel.tp", "1"}, {"parallel.pp", "1"}};
-  rows.push_back({.feature = graph(replicas),
+  const Feature::Settings one_stage = {{"parallel.pp", "1"}};
+  rows.push_back({.feature = graph(one_stage),
                   .needs = Capability::kRecordedPasses,
                   .why = "a CUDA graph spares a rank with a GPU of its own its launches; simulated ranks pay theirs in "
                          "virtual time"});
-  Feature::Settings recorded = replicas;
+  Feature::Settings recorded = one_stage;
   for (const Backend& row : backends())
     if (row.on_gpu.has(Capability::kRecordedPasses)) recorded.emplace_back("parallel.backend", row.name);
   rows.push_back({.feature = graph(recorded),
-                  .excludes = Feature{.settings = {{"model.dropout", "0.1"}},
+                  .excludes = Feature{.settings = {{"moe.num_experts", "8"}},
                                       .requested_by = [](const TrainConfig& c) { return !not_replayable(c).empty(); },
                                       .shown = not_replayable},
-                  .why =
-                      "a graph is launched again as it was recorded: it calls no other rank inside a pass, and takes "
-                      "no number from the host (a step's random masks, an expert's tokens, past scales)",
-                  .instead = "replicas of a dense model without dropout in bf16, fp16 or fp32, up to --zero-stage 2"});
+                  .why = "a graph is launched again as it was recorded: it exchanges no messages inside a pass, and "
+                         "takes no number from the host (an expert's tokens, stochastic rounding's noise)",
+                  .instead = "--dp and --tp with a dense model, up to --zero-stage 2, rounding to nearest"});
 }
 
 // What features need of the world.
@@ -179,69 +183,11 @@ void add_overlap(std::vector<Requirement>& rows) {
                   .why = "--overlap-moe-expert-parallel-comm hides the traffic of experts, and this model has none",
                   .instead = "a preset with experts (deepseek_v3_tiny)"});
   rows.push_back({.feature = expert_overlap(),
-                  .excludes = Feature{.settings = {{"memory.recompute_granularity", "full"}},
-                                      .requested_by =
-                                          [](const TrainConfig& c) {
-                                            const RecomputePolicy policy = recompute_policy(c);
-                                            return policy.full() || policy.feed_forward(true) ||
-                                                   policy.feed_forward(false);
-                                          }},
-                  .why = "layers, or halves of them, that are recomputed cannot take turns with another microbatch's",
-                  .instead = "--recompute-granularity selective or none, without --recompute-modules mlp and moe, or "
-                             "no overlap (as in Megatron-LM)"});
-  rows.push_back({.feature = expert_overlap(),
                   .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "zb-h1"}},
                                       .surroundings = {{"parallel.pp", "2"}},
                                       .requested_by_plan = splits_all_backwards},
                   .why = "a backward that is cut into B and W leaves no whole layer to take turns with",
                   .instead = "a schedule with BW (1f1b, dualpipe)"});
-}
-
-// A rank that holds both ends of the model, as in a V schedule, has two copies of the embedding: tied head, or MTP's.
-bool has_embedding_twice(const RunPlan& plan) {
-  const Schedule& s = plan.schedule;
-  const ModelConfig& model = plan.config.model;
-  if (s.chain_length == 1 || (!model.tie_embeddings && model.mtp_num_layers == 0)) return false;
-  const std::vector<int> first = ranks_holding(s, [](int part) { return part == 0; });
-  const std::vector<int> last = ranks_holding(s, [&](int part) { return part == s.chain_length - 1; });
-  return std::ranges::find_first_of(first, last) != first.end();
-}
-
-std::string embedding_shown(const TrainConfig& c) {
-  return "--pipeline-schedule " + c.pipeline_schedule +
-         (c.model.mtp_num_layers > 0 ? ", --mtp-num-layers above 0" : ", --tie-embeddings");
-}
-
-bool holds_layers_twice(const RunPlan& plan) {
-  for (int part = 0; part < plan.schedule.chain_length; ++part)
-    if (ranks_holding(plan.schedule, [&](int held) { return held == part; }).size() != 1) return true;
-  return false;
-}
-
-void add_pipeline(std::vector<Requirement>& rows) {
-  rows.push_back(
-      {.feature = {.settings = {{"train.accumulation", "pairwise"}},
-                   .requested_by = [](const TrainConfig& c) { return c.accumulation == Accumulation::kPairwise; }},
-       .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "zb-v"}, {"model.tie_embeddings", "true"}},
-                           .surroundings = {{"parallel.pp", "2"}},
-                           .requested_by_plan = has_embedding_twice,
-                           .shown = embedding_shown},
-       .why = "pairwise accumulation needs every parameter in one stage of a rank, and rank 0 has the embedding in two",
-       .instead = "--grad-accumulation sequential, an embedding of its own (--no-tie-embeddings, --mtp-num-layers 0), "
-                  "or a schedule without a V"});
-  rows.push_back(
-      {.feature = {.settings = {{"precision.recipe", "fp8_delayed"}},
-                   .requested_by_plan =
-                       [](const RunPlan& plan) {
-                         return plan.precision && scales_are_delayed(plan.precision->recipe().linear);
-                       },
-                   .shown = recipe_shown},
-       .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "dualpipe"}},
-                           .surroundings = {{"parallel.pp", "2"}, {"train.num_microbatches", "4"}},
-                           .requested_by_plan = holds_layers_twice},
-       .why = "delayed scaling keeps the largest magnitudes of past steps, and two pipeline ranks with the same layers "
-              "would keep different ones",
-       .instead = "--precision-recipe fp8_current, or a schedule that holds each layer once (1f1b, zb-v, dualpipe-v)"});
 }
 
 void add_sharding(std::vector<Requirement>& rows) {
@@ -279,7 +225,6 @@ std::vector<Requirement> make_requirements() {
   add_precision(rows);
   add_commands(rows);
   add_overlap(rows);
-  add_pipeline(rows);
   add_sharding(rows);
   add_model(rows);
   return rows;

@@ -24,7 +24,8 @@ std::shared_ptr<const ScoreDropout> dropout_of(const ForwardContext& context, co
                                                            .first_sample = context.tokens.first_sample,
                                                            .first_head = first,
                                                            .heads = heads.all,
-                                                           .seq_length = context.tokens.seq_length});
+                                                           .seq_length = context.tokens.seq_length,
+                                                           .offset = context.batch.random_offset});
 }
 
 }  // namespace

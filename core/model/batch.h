@@ -20,6 +20,9 @@ struct Batch {
   at::Tensor targets_BS;     // int64, next tokens; -100 is ignored
   int64_t first_sample = 0;  // index of the first sequence in this step's global batch: selects the dropout mask
   int64_t step = 0;
+  // `step` and `first_sample` on the device, where a pass is recorded (core/nn/device_random.h); undefined: those
+  // above.
+  at::Tensor random_offset = {};
   std::shared_ptr<const Documents> documents = nullptr;  // null: each sequence is one document
   // The factor on the sum of the token losses before backward, for losses that are added in stages other than the last
   // (the load balancing loss of experts).

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/nn/activation.h"
+#include "core/parallel/expert/expert_bias.h"
 #include "core/parallel/expert/expert_mlp.h"
 #include "core/parallel/expert/grouped_linear.h"
 #include "core/parallel/quantized/quantizer_book.h"
@@ -16,6 +17,13 @@ at::Tensor make_weight(const ModuleScope& scope, const ModuleSpec& spec, Communi
   return parameter.data;
 }
 
+void add_bias(std::vector<at::Tensor>& biases, const ModuleScope& scope, const ModuleSpec& spec, Communicator& etp) {
+  Parameter* parameter = scope.make_bias(spec, etp.rank(), etp.size());
+  if (parameter == nullptr) return;
+  parameter->is_expert = true;
+  biases.push_back(parameter->data);
+}
+
 void add_quantizer(std::vector<LinearQuantizer*>& quantizers, LinearQuantizer* quantizer) {
   if (quantizer != nullptr) quantizers.push_back(quantizer);
 }
@@ -24,13 +32,18 @@ void add_quantizer(std::vector<LinearQuantizer*>& quantizers, LinearQuantizer* q
 
 Experts::Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfig& c, Communicator& ep,
                  Communicator& etp)
-    : activation_(activation_function(c.activation)) {
+    : activation_(activation_function(c.activation)),
+      down_bias_use_(etp.size() == 1   ? BiasUse::kAdd
+                     : etp.rank() == 0 ? BiasUse::kAddForGroup
+                                       : BiasUse::kLeaveToPeer) {
   const int64_t own = c.moe.num_experts / ep.size();
   const TensorParallel group{&etp, false};
   for (int64_t expert = own * ep.rank(); expert < own * (ep.rank() + 1); ++expert) {
     const ModuleScope one = scope[std::to_string(expert)];
     up_.push_back(make_weight(one, spec.up, etp));
+    add_bias(up_biases_, one, spec.up, etp);
     down_.push_back(make_weight(one, spec.down, etp));
+    add_bias(down_biases_, one, spec.down, etp);
     add_quantizer(up_quantizers_, make_quantizer(one, spec.up, group, /*dispatched=*/true));
     add_quantizer(down_quantizers_, make_quantizer(one, spec.down, group));
   }
@@ -38,10 +51,12 @@ Experts::Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfi
 
 at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts,
                                const TokenContext& tokens) const {
-  const bool quantized = !up_quantizers_.empty() || !down_quantizers_.empty();
-  if (activation_ == swiglu && !quantized && has_expert_blocks(rows_NH)) return expert_mlp(rows_NH, counts, up_, down_);
-  const at::Tensor up = grouped_linear(rows_NH, counts, up_, up_quantizers_, tokens);
-  return grouped_linear(activate(activation_, up), counts, down_, down_quantizers_, tokens);
+  const bool plain = up_quantizers_.empty() && down_quantizers_.empty() && up_biases_.empty() && down_biases_.empty();
+  if (activation_ == swiglu && plain && has_expert_blocks(rows_NH)) return expert_mlp(rows_NH, counts, up_, down_);
+  const at::Tensor up =
+      add_expert_biases(grouped_linear(rows_NH, counts, up_, up_quantizers_, tokens), counts, up_biases_);
+  return add_expert_biases(grouped_linear(activate(activation_, up), counts, down_, down_quantizers_, tokens), counts,
+                           down_biases_, down_bias_use_);
 }
 
 }  // namespace ranklab

@@ -8,6 +8,7 @@
 
 #include "core/comm/communicator.h"
 #include "core/nn/parameter.h"
+#include "core/parallel/expert/expert_bias.h"
 #include "core/parallel/token_context.h"
 #include "core/spec/layer_specs.h"
 
@@ -27,6 +28,8 @@ class Experts {
  private:
   at::Tensor (*activation_)(const at::Tensor&);
   std::vector<at::Tensor> up_, down_;
+  std::vector<at::Tensor> up_biases_, down_biases_;  // empty: none
+  BiasUse down_bias_use_;
   std::vector<LinearQuantizer*> up_quantizers_, down_quantizers_;  // empty: none
 };
 

@@ -49,7 +49,8 @@ struct ForwardContext {
             tokens.first_sample,
             injected(InjectedBug::kDropoutMaskRepeated) ? 0 : first_position,
             tokens.positions,
-            tokens.seq_length};
+            tokens.seq_length,
+            batch.random_offset};
   }
 };
 

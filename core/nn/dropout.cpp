@@ -2,16 +2,34 @@
 
 #include <span>
 
+#include "core/base/error.h"
 #include "core/base/numbers/philox.h"
+#include "core/nn/device_random.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
+namespace {
+
+at::Tensor drawn_on_device(const at::Tensor& x_SBH, const std::string& layer_name, double p,
+                           const DropoutContext& context) {
+  RANKLAB_CHECK(context.positions == nullptr, ErrorKind::kInternal, .where = layer_name,
+                .what = "a mask drawn on a device is of positions in a row");
+  const int64_t seq = x_SBH.size(0), batch = x_SBH.size(1), hidden = x_SBH.size(2);
+  const DeviceRandom random(context.seed, layer_name, context.offset);
+  const auto options = context.offset.options();
+  const at::Tensor position_S1 = at::arange(context.first_position, context.first_position + seq, options).unsqueeze(1);
+  const at::Tensor sample_B = random.first_sample() + at::arange(batch, options);
+  return random.dropout_mask((sample_B * context.seq_length + position_S1) * hidden, hidden, hidden % 4 == 0, p, x_SBH);
+}
+
+}  // namespace
 
 at::Tensor dropout_mask(const at::Tensor& x_SBH, const std::string& layer_name, double p,
                         const DropoutContext& context) {
   const NoCostScope no_cost;  // a GPU draws the mask inside the multiplication's kernel
+  if (context.offset.defined()) return drawn_on_device(x_SBH, layer_name, p, context);
   const int64_t seq = x_SBH.size(0), batch = x_SBH.size(1), hidden = x_SBH.size(2);
   const RandomStream stream(context.seed, RandomPurpose::kDropout, layer_name, context.step);
   at::Tensor mask = at::empty({seq, batch, hidden}, at::TensorOptions().dtype(at::kFloat).device(host_side(x_SBH)));

@@ -19,6 +19,8 @@ struct DropoutContext {
   // The rank's positions under context parallelism, of which dim S begins at the first_position-th; null: all.
   std::shared_ptr<const std::vector<int64_t>> positions = nullptr;
   int64_t seq_length = 0;  // the model's longest sequence: the stride between samples
+  // Step and first sample on the device, where a pass is recorded (device_random.h); undefined: those above.
+  at::Tensor offset = {};
 };
 
 // 0 with probability p, else 1 / (1 - p); x_SBH gives shape, dtype and device.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/fiber.h"
+#include "core/sim/recompute_scope.h"
 
 namespace ranklab {
 namespace {
@@ -23,7 +24,8 @@ struct Pair {
 
 thread_local Pair* t_pair = nullptr;
 
-// A piece with its own copy of thread-local state: whether gradients are recorded (in forward, not in backward).
+// A piece with its own copy of thread-local state: whether gradients are recorded (in forward, not in backward), and
+// whether it recomputes activations.
 class InterleavedPiece {
  public:
   InterleavedPiece(int number, const std::function<void()>& body, const InterleaveHooks& hooks)
@@ -36,12 +38,14 @@ class InterleavedPiece {
     if (state_) at::ThreadLocalState::setThreadLocalState(*state_);
     if (hooks_.resumed) hooks_.resumed(number_);
     std::exception_ptr error;
+    const int outer_scopes = exchange_recompute_scopes(recompute_scopes_);
     try {
       fiber_.resume();
     } catch (const Stopped&) {
     } catch (...) {
       error = std::current_exception();
     }
+    recompute_scopes_ = exchange_recompute_scopes(outer_scopes);
     if (hooks_.suspended) hooks_.suspended(number_);
     state_.emplace();
     at::ThreadLocalState::setThreadLocalState(outer);
@@ -53,6 +57,7 @@ class InterleavedPiece {
   const InterleaveHooks& hooks_;
   Fiber fiber_;
   std::optional<at::ThreadLocalState> state_;
+  int recompute_scopes_ = 0;
 };
 
 }  // namespace

@@ -1,15 +1,18 @@
 #include "core/precision/device_rounding.h"
 
+#include <array>
 #include <atomic>
 
 namespace ranklab {
 namespace {
 
-std::atomic<const DeviceRounding*> g_rounding{nullptr};
+std::array<std::atomic<const DeviceRounding*>, 2> g_rounding{};
 
 }  // namespace
 
-void use_device_rounding(const DeviceRounding* rounding) { g_rounding = rounding; }
-const DeviceRounding* device_rounding() { return g_rounding; }
+void use_device_rounding(const DeviceRounding* rounding, RoundedTensors tensors) {
+  g_rounding[static_cast<size_t>(tensors)] = rounding;
+}
+const DeviceRounding* device_rounding(RoundedTensors tensors) { return g_rounding[static_cast<size_t>(tensors)]; }
 
 }  // namespace ranklab

@@ -55,8 +55,10 @@ class DeviceRounding {
   virtual void hash_rows(const DeviceMatrix& matrix, uint64_t* numbers) const = 0;
 };
 
+// Whose tensors are rounded: a GPU's, or the host's, where tests run the steps of a GPU in loops.
+enum class RoundedTensors { kGpu, kHost };
 // Null: no device can. The object must live as long as the process.
-void use_device_rounding(const DeviceRounding* rounding);
-const DeviceRounding* device_rounding();
+void use_device_rounding(const DeviceRounding* rounding, RoundedTensors tensors = RoundedTensors::kGpu);
+const DeviceRounding* device_rounding(RoundedTensors tensors = RoundedTensors::kGpu);
 
 }  // namespace ranklab

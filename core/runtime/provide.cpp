@@ -13,6 +13,7 @@ QuantizationSettings quantization_settings(const RunPlan& plan) {
   return {.policy = plan.precision,
           .amax_history_len = p.amax_history_len,
           .amax_most_recent = p.amax_compute_algo == "most_recent",
+          .layers_held_twice = holds_layers_twice(plan.schedule),
           .stats_interval = p.stats_interval,
           .dispatch = plan.precision ? plan.precision->recipe().dispatch : TensorPrecision{}};
 }

@@ -49,9 +49,11 @@ class ReducedOptimizer : public RankOptimizer {
       optimizer_->map_matrices_with(
           [this](const auto& pieces, auto& values, const MatrixMap& map) { matrices_->map(pieces, values, map); });
     }
+    const std::vector<int> numbers = plan.schedule.stages_of(ctx.coordinate(Axis::kPp));
     for (int stage = 0; stage < model.num_stages(); ++stage) {
-      stages_.push_back({of_kind(model.stage_parameters(stage), false), 0});
-      expert_stages_.push_back({of_kind(model.stage_parameters(stage), true), 0});
+      const int chain = numbers.at(static_cast<size_t>(stage)) / plan.schedule.chain_length;
+      stages_.push_back({of_kind(model.stage_parameters(stage), false), 0, chain});
+      expert_stages_.push_back({of_kind(model.stage_parameters(stage), true), 0, chain});
     }
   }
 

@@ -6,7 +6,9 @@
 
 #include "core/base/error.h"
 #include "core/comm/event_now.h"
+#include "core/nn/device_random.h"
 #include "core/parallel/deferred_grads.h"
+#include "core/parallel/quantized/quantizer_book.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/type_watch.h"
@@ -15,6 +17,7 @@ namespace ranklab {
 namespace {
 
 constexpr const char* kSpan = "graph";
+constexpr int64_t kNoStep = -1;  // of no step are there statistics; what differs between steps is read from tensors
 
 // The type of the loss: fp32, and fp64 for fp64 models.
 at::TensorOptions scale_options(const ParameterRegistry& registry) {
@@ -34,6 +37,10 @@ ReplayedPass* ReplayedPass::of_step(StepContext& c, std::unique_ptr<ReplayedPass
   if (!c.plan.config.cuda_graph || !c.plan.config.inject.empty()) return nullptr;
   if (!c.model.registry().hooks().empty() || type_watch_of_thread != nullptr || c.ctx.tracer().has_stepper())
     return nullptr;
+  // Statistics are read on the host.
+  if (QuantizerBook* quantizers = c.model.registry().quantizers();
+      quantizers != nullptr && quantizers->samples({.step = c.step, .trains = true}))
+    return nullptr;
   if (kept) return kept.get();
   auto recorder = c.ctx.graph_recorder();
   if (recorder) kept = std::make_unique<ReplayedPass>(c, std::move(recorder));
@@ -49,12 +56,13 @@ at::Tensor ReplayedPass::run(const Batch& batch, double loss_scale, int microbat
   Event span = event_now(ctx_, EventKind::kCompute, kSpan);
   span.step = ctx_.tracer().step();
   span.microbatch = microbatch;
-  at::Tensor scale;
+  at::Tensor scale, offset;
   {
     const NoCostScope no_cost;
     scale = at::scalar_tensor(loss_scale, scale_options(model_.registry()));
+    offset = random_offset(static_cast<uint64_t>(batch.step), batch.first_sample, model_.registry().device());
   }
-  const ReplayedFunction::Result result = function_({batch.tokens_BS, batch.targets_BS, scale});
+  const ReplayedFunction::Result result = function_({batch.tokens_BS, batch.targets_BS, scale, offset});
   span.virtual_end_ns = ctx_.clock().now_ns();
   span.wall_end_ns = wall_now_ns();
   if (ctx_.tracer().wants(EventKind::kCompute)) unsettled_.push_back({span, result.timing});
@@ -64,7 +72,7 @@ at::Tensor ReplayedPass::run(const Batch& batch, double loss_scale, int microbat
 }
 
 GraphTensors ReplayedPass::passes(const GraphTensors& inputs) {
-  const Batch batch{.tokens_BS = inputs[0], .targets_BS = inputs[1]};
+  const Batch batch{.tokens_BS = inputs[0], .targets_BS = inputs[1], .step = kNoStep, .random_offset = inputs[3]};
   const at::Tensor loss = model_.forward_stage(0, {}, batch, StageResult::kLoss);
   torch::autograd::backward({loss * inputs[2]}, {at::Tensor()});
   GraphTensors outputs = {loss.detach()};

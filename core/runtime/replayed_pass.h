@@ -1,11 +1,11 @@
 // A microbatch's forward and backward as a ReplayedFunction, for a rank that has the whole model (--cuda-graph;
-// Megatron-LM's full iteration, a microbatch at a time). Recorded are the kernels from tokens, targets and loss scale
-// to the loss and each parameter's gradient. What depends on the step stays outside: gradients are handed to the
-// optimizer after the replay, which adds them over microbatches and reduces them over ranks (after the backward, that
-// is, not during it). So losses and gradients have the bits of a pass that is not recorded. The table of combinations
-// refuses what a recording would freeze (core/config/requirement_rows.cpp). On the timeline a pass is one span,
-// "graph". Cost: the gradients of one microbatch, beside the sums of all. Thread rule: its rank's thread, where it is
-// also destroyed.
+// Megatron-LM's full iteration, a microbatch at a time). Recorded are the kernels from tokens, targets, loss scale
+// and the offset in dropout's streams to the loss and each parameter's gradient. What depends on the step stays
+// outside: gradients are handed to the optimizer after the replay, which adds them over microbatches and reduces them
+// over ranks (after the backward, that is, not during it). So losses and gradients have the bits of a pass that is not
+// recorded. The table of combinations refuses what a recording would freeze (core/config/requirement_rows.cpp). On the
+// timeline a pass is one span, "graph". Cost: the gradients of one microbatch, beside the sums of all. Thread rule: its
+// rank's thread, where it is also destroyed.
 #pragma once
 #include <memory>
 #include <vector>

@@ -251,5 +251,6 @@ NoCostScope::~NoCostScope() {
 RecomputeScope::RecomputeScope() { ++t_recomputations; }
 RecomputeScope::~RecomputeScope() { --t_recomputations; }
 bool recomputing() { return t_recomputations > 0; }
+int exchange_recompute_scopes(int open) { return std::exchange(t_recomputations, open); }
 
 }  // namespace ranklab

@@ -13,5 +13,8 @@ class RecomputeScope {
   RecomputeScope& operator=(const RecomputeScope&) = delete;
 };
 bool recomputing();  // on this thread
+// How many scopes are open on this thread; RETURNS: how many were. For pieces of work that take turns on a thread
+// (core/parallel/interleave.h): each has its own.
+int exchange_recompute_scopes(int open);
 
 }  // namespace ranklab

@@ -19,8 +19,8 @@ std::string plain_heads(const ModelConfig& c) {
   return join(words, ", ");
 }
 
-const std::array<ModelRule, 3>& rules() {
-  static const std::array<ModelRule, 3> kRules = {{
+const std::array<ModelRule, 2>& rules() {
+  static const std::array<ModelRule, 2> kRules = {{
       {.option = {.setting = {"model.kv_channels", "32"},
                   .chosen = [](const ModelConfig& c) { return !plain_heads(c).empty(); },
                   .shown = plain_heads},
@@ -42,14 +42,6 @@ const std::array<ModelRule, 3>& rules() {
                [](const ModelConfig& c) { return strprintf("--rotary-scaling-factor %g", c.yarn.scaling_factor); }},
        .why = "--rope-scaling-type and YaRN both stretch the rotary frequencies",
        .instead = "--rope-scaling-type none, or --rotary-scaling-factor 1"},
-      {.option = {.setting = {"model.add_bias", "true"},
-                  .chosen = [](const ModelConfig& c) { return c.add_bias; },
-                  .shown = [](const ModelConfig& /*c*/) { return std::string("--add-bias-linear"); }},
-       .excluded = {.setting = {"moe.num_experts", "8"},
-                    .chosen = [](const ModelConfig& c) { return c.moe.enabled(); },
-                    .shown = [](const ModelConfig& c) { return "--num-experts " + std::to_string(c.moe.num_experts); }},
-       .why = "experts have no bias",
-       .instead = "--no-add-bias-linear; --add-attention-bias has those of attention alone"},
   }};
   return kRules;
 }

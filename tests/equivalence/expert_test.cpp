@@ -177,6 +177,29 @@ TEST(ExpertOverlap, SameBitsLessExposed) {
   }
 }
 
+// A backward that recomputes its layers takes turns, too: tokens also travel behind the other microbatch while it
+// repeats a forward.
+TEST(ExpertOverlap, SameBitsWithRecomputation) {
+  for (const auto& [granularity, pp] : {std::pair{"full", 1}, std::pair{"full", 2}, std::pair{"selective", 1}}) {
+    SCOPED_TRACE(std::string(granularity) + ", pp " + std::to_string(pp));
+    TrainConfig config = expert_config("deepseek_experts");
+    config.train_iters = 3;
+    config.model.num_layers = 4;
+    config.parallel = {.world = 4 * pp, .pp = pp, .ep = 4};
+    config.pipeline_schedule = pp == 1 ? "1f1b" : "dualpipe-v";
+    config.num_microbatches = 4;
+    const TrainingRecord kept = record_training(config);
+    config.recompute_granularity = granularity;
+    if (config.recompute_granularity == "selective") config.recompute_modules = {.mlp = true, .moe = true};
+    const TrainingRecord plain = record_training(config);
+    config.overlap_moe = true;
+    const TrainingRecord hidden = record_training(config);
+    expect_same_training(hidden, kept, kSameBits);
+    EXPECT_LT(hidden.steps[1].exposed_comm_fraction, plain.steps[1].exposed_comm_fraction);
+    EXPECT_LT(hidden.steps[1].virtual_step_ms, plain.steps[1].virtual_step_ms);
+  }
+}
+
 // fp32: 3e-6 after one step (a token is a sum over more products here), 1e-5 after ten of AdamW.
 TEST(ExpertsInFp32, TenStepsOfAdamW) {
   for (const size_t layout : {size_t{3}, size_t{4}, size_t{10}, size_t{12}}) {

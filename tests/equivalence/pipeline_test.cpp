@@ -43,6 +43,20 @@ void expect_schedules_change_nothing(const TrainConfig& config, std::initializer
   }
 }
 
+// Where a rank has both ends of the model, an embedding's gradient of a microbatch is the sum of both stages', before
+// microbatches are added up in pairs. DualPipe's copies add up their own, then each other's.
+TEST(Pipeline, PairsOfMicrobatchesAreAddedWhereARankHasTheEmbeddingTwice) {
+  for (const int predicted : {0, 1}) {
+    SCOPED_TRACE(predicted);
+    TrainConfig config = pipeline_config();
+    config.model.tie_embeddings = predicted == 0;
+    config.model.mtp_num_layers = predicted;
+    config.accumulation = Accumulation::kPairwise;
+    config.train_iters = 2;
+    expect_schedules_change_nothing(config, {"zb-v", "dualpipe-v", "dualpipe"});
+  }
+}
+
 // Every schedule of the list that can run at all: new rows are tested without a change here.
 TEST(Pipeline, EveryScheduleEqualsOneRank) {
   TrainConfig config = pipeline_config();

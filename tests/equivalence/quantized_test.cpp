@@ -61,6 +61,28 @@ TEST(QuantizedTraining, APipelineIsOneRankBitForBit) {
   }
 }
 
+// Of DualPipe's two copies of a layer each sees half of the microbatches, and both scale by the amaxes of all. Two and
+// two microbatches are summed as by a pairwise accumulation of four.
+TEST(QuantizedTraining, BothCopiesOfDualPipeScaleByAllMicrobatches) {
+  TrainConfig config = of_recipe(1, 1, "fp8_delayed");
+  config.num_microbatches = 4;
+  config.precision.main_grads_dtype = "fp32";
+  config.clip_grad = 0;
+  config.lr_decay_iters = 8;
+  config.lr_warmup_iters = 0;
+  TrainConfig copies = config;
+  config.accumulation = Accumulation::kPairwise;
+  const std::vector<double> whole = record_training(config).losses();
+  copies.parallel = {.world = 2, .tp = 1, .pp = 2};
+  copies.pipeline_schedule = "dualpipe";
+  copies.save_dir = temporary_path("quantized_dualpipe");
+  copies.train_iters = 4;
+  EXPECT_EQ(record_training(copies).losses(), std::vector<double>(whole.begin(), whole.begin() + 4));
+  copies.load = copies.save_dir;
+  copies.train_iters = 8;
+  EXPECT_EQ(record_training(copies).losses(), std::vector<double>(whole.begin() + 4, whole.end()));
+}
+
 // Stochastic rounding draws by the token in the data, whoever has it. Both sums of microbatches are of two numbers.
 TEST(QuantizedTraining, DataParallelismIsAccumulationBitForBit) {
   for (const char* recipe : kRecipes) {

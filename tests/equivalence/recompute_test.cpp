@@ -220,13 +220,6 @@ TEST(RecomputeChoice, RefusesWhatDoesNotGoTogether) {
   refused([](TrainConfig& c) { c.recompute_granularity = "full", c.recompute_num_layers = -1; },
           "--recompute-num-layers is out of range");
   refused([](TrainConfig& c) { c.recompute_granularity = "full", c.recompute_num_layers = 4; }, "at most 3");
-  refused(
-      [](TrainConfig& c) {
-        c.recompute_granularity = "full";
-        c.num_microbatches = 4;
-        c.overlap_moe = true;
-      },
-      "cannot take turns");
 }
 
 }  // namespace

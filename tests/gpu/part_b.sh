@@ -55,6 +55,10 @@ for schedule in 1f1b zb-h1 dualpipe; do nccl_layout "pp 4 $schedule" 4 nccl_one 
 for stage in 1 2 3; do nccl_layout "dp 2 ZeRO $stage" 2 nccl_one --dp 2 --zero-stage "$stage"; done
 nccl_layout "dp 2, CUDA graph" 2 nccl_one --dp 2 --num-microbatches 2 --cuda-graph --no-trace
 nccl_layout "dp 2 ZeRO 2, CUDA graph" 2 nccl_one --dp 2 --zero-stage 2 --num-microbatches 2 --cuda-graph --no-trace
+nccl_layout "dp 2 tp 2, CUDA graph" 4 nccl_one --dp 2 --tp 2 --num-microbatches 2 --cuda-graph --no-trace
+dropout="--hidden-dropout 0.1 --attention-dropout 0.1"
+step "one rank, dropout" 60 train nccl_one_dropout --backend cuda --train-iters 10 $dropout
+nccl_layout "tp 2, dropout, CUDA graph" 2 nccl_one_dropout --tp 2 --num-microbatches 2 --cuda-graph --no-trace $dropout
 nccl_layout "ep 2" 2 nccl_one_moe --preset deepseek_v3_tiny --ep 2
 step "a killed rank is named, dp 2" 40 lost_rank KILL 2 --dp 2
 step "a killed rank is named, pp 3" 40 lost_rank KILL 3 --pp 3 --num-layers 6 --global-batch-size 12

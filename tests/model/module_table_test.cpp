@@ -59,9 +59,24 @@ std::vector<ModelConfig> kinds() {
   ModelConfig latent_biases = gpt2;
   latent_biases.num_query_groups = 0;
   latent_biases.mla.kv_lora_rank = 16;
-  return {latent_with_all, latent_biases, llama,      gpt2,        deepseek,
-          mixture,         predicting,    qwen2,      both_biases, model_preset("qwen3_moe_tiny"),
-          attention_bias,  olmo2,         both_norms, gemma,       phi2};
+  ModelConfig biased_experts = qwen2;
+  biased_experts.add_bias = true;
+  return {biased_experts,
+          latent_with_all,
+          latent_biases,
+          llama,
+          gpt2,
+          deepseek,
+          mixture,
+          predicting,
+          qwen2,
+          both_biases,
+          model_preset("qwen3_moe_tiny"),
+          attention_bias,
+          olmo2,
+          both_norms,
+          gemma,
+          phi2};
 }
 
 // Every parameter of the registry by its name, with its elements.

@@ -1,5 +1,6 @@
 // The mask belongs to the global element, whatever part of the batch or sequence a rank holds.
 #include "core/nn/dropout.h"
+#include "core/nn/device_random.h"
 #include "core/sim/aten.h"
 
 #include <gtest/gtest.h>
@@ -36,6 +37,23 @@ TEST(Dropout, DropsTheStatedShareAndKeepsTheMean) {
   const at::Tensor mask = dropout_mask(at::ones({100, 20, 50}), "a", 0.1, dropout_context());
   EXPECT_NEAR(mask.eq(0).to(at::kDouble).mean().item<double>(), 0.1, 4 * std::sqrt(0.09 / 100000));
   EXPECT_FLOAT_EQ(mask.max().item<float>(), 1.0f / 0.9f);
+}
+
+// Rows of ten elements begin inside of Philox' blocks of four, rows of eight at their edges.
+TEST(Dropout, OffsetsOnTheDeviceDrawTheSameBits) {
+  for (const int64_t hidden : {kHidden, int64_t{8}}) {
+    for (const uint64_t step : {0u, 3u, 4000u}) {
+      for (const double p : {0.1, 0.5, 1.0 / 3}) {
+        const at::Tensor x = at::ones({kSeq, kBatch, hidden}, at::kDouble);
+        DropoutContext context = dropout_context(int64_t{1} << 33, 3, step);
+        const at::Tensor want = dropout_mask(x, "layers.1", p, context);
+        context.offset = random_offset(context.step, context.first_sample, at::kCPU);
+        context.step = 77, context.first_sample = 78;  // not read
+        EXPECT_TRUE(at::equal(dropout_mask(x, "layers.1", p, context), want)) << hidden << ", " << step << ", " << p;
+        EXPECT_TRUE(at::equal(dropout_mask(x.to(at::kBFloat16), "layers.1", p, context), want.to(at::kBFloat16)));
+      }
+    }
+  }
 }
 
 TEST(Dropout, ProbabilityZeroIsTheInput) { EXPECT_TRUE(dropout(kWhole, "a", 0.0, dropout_context()).is_same(kWhole)); }

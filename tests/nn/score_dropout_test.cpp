@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "core/nn/attention/block_attention.h"
+#include "core/nn/device_random.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"
 
@@ -54,6 +55,21 @@ TEST(ScoreDropout, IsOfGlobalPairs) {
     ScoreDropout other = dropout_of(0.3);
     change(other);
     EXPECT_FALSE(at::equal(other.mask(0, 4, 6, positions(0, 64), positions(0, 64), like), whole));
+  }
+}
+
+TEST(ScoreDropout, OffsetsOnTheDeviceDrawTheSameBits) {
+  const at::Tensor like = at::empty({0}, at::kDouble);
+  for (const int64_t length : {64, 50}) {
+    ScoreDropout dropout = dropout_of(0.3);
+    dropout.seq_length = length;
+    dropout.first_sample = 5;
+    dropout.first_head = 2;
+    const auto mask = [&] { return dropout.mask(1, 2, 3, positions(16, 8), positions(8, 24), like); };
+    const at::Tensor want = mask();
+    dropout.offset = random_offset(dropout.step, dropout.first_sample, at::kCPU);
+    dropout.step = dropout.first_sample = 77;  // not read
+    EXPECT_TRUE(at::equal(mask(), want)) << length;
   }
 }
 

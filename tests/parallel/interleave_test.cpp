@@ -1,5 +1,5 @@
-// Two pieces of a rank's work in turns: in which order they run, that both see their own autograd state, and what
-// happens when one fails.
+// Two pieces of a rank's work in turns: in which order they run, that both see their own autograd state and
+// recomputation, and what happens when one fails.
 #include "core/parallel/interleave.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/sim/aten.h"
+#include "core/sim/recompute_scope.h"
 #include "tests/parallel/run_ranks.h"
 
 namespace ranklab {
@@ -27,18 +28,20 @@ TEST(Interleave, PiecesSwitchWhereTheyWait) {
           for (int i = 0; i < 2; ++i) {
             order += "f";
             await_in_turns(post(dp));
-            order += at::GradMode::is_enabled() ? "F" : "!";
+            order += at::GradMode::is_enabled() && !recomputing() ? "F" : "!";
           }
         },
         [&] {
           const at::NoGradGuard no_grad;
+          const RecomputeScope scope;
           order += "b";
           await_in_turns(post(dp));
-          order += at::GradMode::is_enabled() ? "!" : "B";
+          order += at::GradMode::is_enabled() || !recomputing() ? "!" : "B";
         },
         {.resumed = [&](int piece) { order += std::to_string(piece); }, .suspended = {}});
     EXPECT_FALSE(is_interleaved());
     EXPECT_TRUE(at::GradMode::is_enabled());
+    EXPECT_FALSE(recomputing());
     const std::lock_guard lock(mutex);
     orders.push_back(order);
   });

@@ -92,6 +92,7 @@ inline const Layout kLayouts[] = {
     {"together_zero3_dp4", 4, 1, false, 0, zero_of<3, recompute_together<2>>},
     {"fp8_delayed_tp2_sp", 8, 2, true, 0, fp8_delayed},
     {"fp8_delayed_pp2_tp2", 8, 2, true, 1, both<two_stages, fp8_delayed>},
+    {"fp8_delayed_tp2_dualpipe", 8, 2, true, 1, both<dualpipe, fp8_delayed>},
     {"fp8_delayed_ep4_tp2", 8, 2, true, 0, both<over_ep<4>, fp8_delayed>},
     {"fp8_current_tp2_sp", 4, 2, true, 0, fp8_current},
     {"fp8_current_tp2_no_sp_zb_h1", 4, 2, false, 1, both<zb_h1<2>, fp8_current>},

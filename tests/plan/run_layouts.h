@@ -227,6 +227,7 @@ inline void qwen_experts(TrainConfig& c) {
 template <int kEp>
 inline void qwen_experts_in_two_stages(TrainConfig& c) {
   qwen_experts<kEp>(c);
+  c.model.add_bias = true;
   c.parallel.pp = 2;
   c.model.num_layers = 4;
 }

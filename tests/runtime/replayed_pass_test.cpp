@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/sim/aten.h"
 #include "tests/cpu_sim/test_world.h"
+#include "tests/cuda/host_rounding.h"
 #include "tests/support/checked_recorder.h"
 #include "tests/support/expect_training.h"
 #include "tests/support/small_config.h"
@@ -102,6 +103,28 @@ struct Row {
 };
 const Row kRows[] = {
     {"fp64, dp 2, 3 microbatches", [](TrainConfig&) {}},
+    {"dropout, recompute",
+     [](TrainConfig& c) {
+       c.model.dropout = 0.2;
+       c.model.attention_dropout = 0.1;
+       c.recompute_granularity = "full";
+     }},
+    {"tp 2, sequence parallelism, dropout",
+     [](TrainConfig& c) {
+       c.parallel = {.world = 4, .tp = 2};
+       c.sequence_parallel = true;
+       c.model.dropout = 0.2;
+       c.model.attention_dropout = 0.1;
+     }},
+    {"tp 2, tied, bf16",
+     [](TrainConfig& c) {
+       c.parallel.tp = 2;
+       c.num_microbatches = 3;
+       c.params_dtype = "fp32";
+       c.bf16 = true;
+       c.model.tie_embeddings = true;
+       c.zero_stage = 1;
+     }},
     {"pairwise", [](TrainConfig& c) { c.accumulation = Accumulation::kPairwise; }},
     {"bf16, recompute",
      [](TrainConfig& c) {
@@ -166,6 +189,35 @@ TEST(ReplayedPass, GivesTheBitsOfPassesThatAreNotRecorded) {
     EXPECT_EQ(seen->replays, config.parallel.world * (passes - ReplayedFunction::kWarmUps));
     EXPECT_EQ(seen->live, 0);
   }
+}
+
+// Operands rounded by the steps of a GPU: amaxes of past steps are read, and those of this one kept, where the
+// recording found them. Statistics are taken of steps that are not replayed.
+TEST(ReplayedPass, QuantizesAsAPassThatIsNotRecorded) {
+  static const HostRounding kSteps;
+  use_device_rounding(&kSteps, RoundedTensors::kHost);
+  for (const auto& [recipe, tp] : {std::pair{"fp8_delayed", 1}, std::pair{"fp8_delayed", 2},
+                                   std::pair{"fp8_current", 2}, std::pair{"deepseek_v3", 1}, std::pair{"mxfp8", 1}}) {
+    SCOPED_TRACE(recipe);
+    TrainConfig config = config_of(kRows[0]);
+    config.params_dtype = "fp32";
+    config.precision.recipe = recipe;
+    config.model.hidden_size = config.model.ffn_hidden_size = 64;
+    if (!std::string(recipe).starts_with("fp8_")) config.precision.block_size = 16;
+    config.parallel.tp = tp;
+    config.trace = true;
+    config.trace_level = "action";
+    config.precision.stats_interval = 4;  // of steps 0, 1, 2 and 4 of eight
+    config.train_iters = 8;
+    const auto seen = counts();
+    const auto make_world = [&](int size) { return with_checked_recorder(make_test_world(size), seen); };
+    const TrainingRecord want = record_training(config, {.make_world = make_world});
+    config.cuda_graph = true;
+    expect_same_training(record_training(config, {.make_world = make_world}), want, kSameBits);
+    EXPECT_EQ(seen->recordings, config.parallel.world);
+    EXPECT_EQ(seen->replays, config.parallel.world * (4 * 3 - ReplayedFunction::kWarmUps));
+  }
+  use_device_rounding(nullptr, RoundedTensors::kHost);
 }
 
 // A rank whose modules are watched runs its passes as they are, kernel by kernel.

@@ -47,6 +47,17 @@ class OpLines {
   OpLines(const OpLines&) = delete;
   OpLines& operator=(const OpLines&) = delete;
 
+  // A call of other ranks. What it writes is the body's, as are its operands.
+  static void note(const Group& group, const Call& call) {
+    if (of_thread == nullptr) return;
+    std::ostringstream text;
+    text << name(group.axis) << " " << name(call.verb) << " " << static_cast<int>(call.op);
+    for (const at::Tensor& tensor : {call.input, call.output})
+      if (tensor.defined()) text << " " << tensor.scalar_type() << tensor.sizes();
+    text << " " << call.input_splits << " " << call.output_splits;
+    of_thread->lines_.push_back(text.str());
+  }
+
   // After the body: what an operator made inside itself (scalars, buffers of kernels) is gone by now, or its result.
   // What is left came from outside.
   std::vector<std::string> lines() const {
@@ -133,6 +144,14 @@ thread_local OpLines* OpLines::of_thread = nullptr;
   throw Error(ErrorKind::kEnvironment, {.where = "checked recorder", .what = what, .got = got, .want = want});
 }
 
+// Of calls of other ranks only collectives can be recorded.
+void check_calls(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines)
+    for (const std::string host : {" send ", " recv ", " barrier "})
+      if (line.find(host) != std::string::npos)
+        refuse("a body that is recorded calls another rank's host", line, "collectives alone");
+}
+
 // The one value that a body reads on the host, and never on a device: whole numbers, of the check of tokens.
 void check_reads(const std::vector<std::string>& lines) {
   for (const std::string& line : lines)
@@ -152,6 +171,7 @@ class CheckedGraph final : public RecordedGraph {
       outputs_ = watched(lines_);
     }
     check_reads(lines_);
+    check_calls(lines_);
     const at::NoGradGuard no_grad;
     const NoCostScope no_cost;
     for (at::Tensor& output : outputs_)
@@ -207,6 +227,20 @@ class CheckedRecorder final : public GraphRecorder {
   std::shared_ptr<RecorderCounts> counts_;
 };
 
+// Notes the calls that a body makes. Those in which the host takes part cannot be recorded.
+class NotedCommunicator final : public Communicator {
+ public:
+  explicit NotedCommunicator(CommunicatorPtr inner) : Communicator(inner->group()), inner_(std::move(inner)) {}
+  bool open_lanes(const std::vector<MessageLane>& lanes) override { return inner_->open_lanes(lanes); }
+  WorkPtr post(Call call) override {
+    OpLines::note(group(), call);
+    return inner_->post(std::move(call));
+  }
+
+ private:
+  CommunicatorPtr inner_;
+};
+
 class RecordingEndpoint final : public Endpoint {
  public:
   RecordingEndpoint(Endpoint& inner, std::shared_ptr<RecorderCounts> counts)
@@ -215,7 +249,9 @@ class RecordingEndpoint final : public Endpoint {
   int world_size() const override { return inner_.world_size(); }
   c10::Device device() const override { return inner_.device(); }
   c10::Device control_device() const override { return inner_.control_device(); }
-  CommunicatorPtr communicator(const Group& group) override { return inner_.communicator(group); }
+  CommunicatorPtr communicator(const Group& group) override {
+    return std::make_shared<NotedCommunicator>(inner_.communicator(group));
+  }
   std::shared_ptr<GraphRecorder> graph_recorder() override { return make_checked_recorder(counts_); }
 
  private:

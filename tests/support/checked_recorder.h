@@ -1,8 +1,9 @@
 // A stand-in for a device's graph recorder, on the host: a replay runs the recorded body again, as it was captured, and
 // copies what it makes to the recording's outputs. What a graph would get wrong it gets wrong as well or throws:
 // numbers that the body's closure captured stay those of the recording; outputs are NaN until the first replay; a body
-// that calls another operator than in the recording, with another host number or another tensor from outside, or that
-// reads a tensor's value, throws. Thread rule: as graph_recorder.h; counts are any thread's.
+// that calls another operator or collective than in the recording, with another host number or another tensor from
+// outside, that reads a tensor's value, or that sends a message, throws. Thread rule: as graph_recorder.h; counts are
+// any thread's.
 #pragma once
 #include <atomic>
 #include <memory>

@@ -254,6 +254,7 @@ constexpr ModelVariant kExperts[] = {
        experts(c);
        c.moe.capacity_factor = 0.8;
        c.moe.topk = 3;
+       c.add_bias = true;
      }},
     {"idle_experts",  // k = 1, and experts without any token
      [](ModelConfig& c) {
@@ -278,6 +279,7 @@ constexpr ModelVariant kExperts[] = {
      [](ModelConfig& c) {
        experts(c);
        c.activation = ActivationKind::kGeluErf;
+       c.add_bias = true;
      }},
     {"geglu_latent_experts",
      [](ModelConfig& c) {

@@ -119,10 +119,11 @@ void NcclComm::abort_together(const std::vector<WatchedComm*>& comms) {
   std::vector<std::unique_lock<std::timed_mutex>> locks;
   ncclGroupStart();
   for (WatchedComm* each : comms) {
-    auto& comm = static_cast<NcclComm&>(*each);
-    std::unique_lock lock(comm.in_use_, std::defer_lock);
+    auto* comm = dynamic_cast<NcclComm*>(each);
+    if (comm == nullptr) continue;  // the launches of a graph, which end with the communicators of its calls
+    std::unique_lock lock(comm->in_use_, std::defer_lock);
     if (!lock.try_lock_for(kComeOut)) continue;
-    if (comm.comm_ != nullptr) ncclCommAbort(std::exchange(comm.comm_, nullptr));
+    if (comm->comm_ != nullptr) ncclCommAbort(std::exchange(comm->comm_, nullptr));
     locks.push_back(std::move(lock));
   }
   ncclGroupEnd();

@@ -8,6 +8,7 @@
 #include "backends/cuda/nccl/call_compare.h"
 #include "backends/cuda/nccl/canonical_reduce.h"
 #include "backends/cuda/nccl/nccl_verbs.h"
+#include "backends/cuda/nccl/recorded_call.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/comm/call_check.h"
@@ -97,17 +98,20 @@ void NcclCommunicator::check_device(const Call& call) const {
                 .fix = "move it to the rank's device first");
 }
 
-std::shared_ptr<NcclSpan> NcclCommunicator::start(const Call& call, const CallTimes& times) {
-  at::cuda::CUDAEvent ready;
-  ready.record(c10::cuda::getCurrentCUDAStream(context_->device.index()));
+WorkPtr NcclCommunicator::start(Call call, const CallTimes& times) {
   const bool reduces = call.verb == Verb::kAllReduce || call.verb == Verb::kReduceScatter;
-  return launch(*comm_, call, times, ready, [&] {
+  const auto on_stream = [&] {
     if (reduces && context_->options.canonical_reductions) {
       start_canonical_reduction(*comm_, group(), call);
     } else {
       start_collective(*comm_, group(), call);
     }
-  });
+  };
+  if (captures_now()) return record_call(*comm_, call, times, on_stream);
+  at::cuda::CUDAEvent ready;
+  ready.record(c10::cuda::getCurrentCUDAStream(context_->device.index()));
+  auto span = launch(*comm_, call, times, ready, on_stream);
+  return std::make_shared<NcclWork>(context_, std::move(call), std::move(span));
 }
 
 WorkPtr NcclCommunicator::post(Call call) {
@@ -129,9 +133,9 @@ WorkPtr NcclCommunicator::post(Call call) {
   }
   // A receive may be posted long before its message, so it is compared when it is waited for.
   if (compare && call.verb != Verb::kRecv) std::exchange(compare, nullptr)();
-  if (is_message(call)) return std::make_shared<NcclMessageWork>(lanes_, post_message(call, times), std::move(compare));
-  auto span = start(call, times);
-  return std::make_shared<NcclWork>(context_, std::move(call), std::move(span));
+  if (is_message(call) && !captures_now())
+    return std::make_shared<NcclMessageWork>(lanes_, post_message(call, times), std::move(compare));
+  return start(std::move(call), times);
 }
 
 }  // namespace ranklab

@@ -32,7 +32,7 @@ class NcclCommunicator final : public Communicator {
   void check_device(const Call& call) const;
   void open(const MessageLane& lane);
   PostedMessagePtr post_message(const Call& call, const CallTimes& times);
-  std::shared_ptr<NcclSpan> start(const Call& call, const CallTimes& times);
+  WorkPtr start(Call call, const CallTimes& times);
 
   NcclContextPtr context_;
   int serial_;

@@ -40,11 +40,17 @@ std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> c, std::array<uint32_
   return c;
 }
 
+uint64_t RandomStream::seed_key(uint64_t seed) { return mix(seed + 0x9e3779b97f4a7c15ull); }
+
+uint64_t RandomStream::step_key(RandomPurpose purpose, uint64_t step) {
+  return mix(static_cast<uint64_t>(purpose) * 0x9e3779b97f4a7c15ull + step);
+}
+
 RandomStream::RandomStream(uint64_t seed, RandomPurpose purpose, std::string_view global_name, uint64_t step) {
-  const uint64_t key = mix(seed + 0x9e3779b97f4a7c15ull);
+  const uint64_t key = seed_key(seed);
   key_ = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
   uint64_t stream = hash_bytes(global_name.data(), global_name.size());
-  stream = mix(stream ^ mix(static_cast<uint64_t>(purpose) * 0x9e3779b97f4a7c15ull + step));
+  stream = mix(stream ^ step_key(purpose, step));
   stream_ = {static_cast<uint32_t>(stream), static_cast<uint32_t>(stream >> 32)};
 }
 

@@ -27,6 +27,10 @@ class RandomStream {
  public:
   RandomStream(uint64_t seed, RandomPurpose purpose, std::string_view global_name, uint64_t step = 0);
 
+  // What the seed and the step contribute to a stream, for drawing its numbers elsewhere (core/nn/device_random.h).
+  static uint64_t seed_key(uint64_t seed);
+  static uint64_t step_key(RandomPurpose purpose, uint64_t step);
+
   uint32_t bits(uint64_t element) const;
   // Uniform in [0, 1), 24 bits.
   float uniform(uint64_t element) const;

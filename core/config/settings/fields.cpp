@@ -93,7 +93,7 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(
       flag(g, "parallel.cuda_graph", {"--cuda-graph", "--enable-cuda-graph"},
            "launch a microbatch's forward and backward at once, as one recorded CUDA graph (needs --backend cuda "
-           "and the whole model on each rank)",
+           "and every layer on each rank)",
            RANKLAB_FIELD(cuda_graph)));
   rows.push_back(text(
       g, "parallel.attention_backend", {"--attention-backend"},

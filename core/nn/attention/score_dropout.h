@@ -21,11 +21,18 @@ struct ScoreDropout {
   int64_t first_head = 0;    // the first of this rank's heads among `heads`, all of the model's
   int64_t heads = 1;
   int64_t seq_length = 0;  // the model's longest sequence: the stride between queries
+  // Step and first sample on the device, where a pass is recorded (device_random.h); undefined: those above.
+  at::Tensor offset = {};
 
   // 0 with probability p, else 1 / (1 - p), for these sequences of the microbatch, this many heads, and positions:
   // [sequences, heads, queries, keys] of the type and device of `like`.
   at::Tensor mask(int64_t first_sequence, int64_t sequences, int64_t own_heads, const std::vector<int64_t>& queries,
                   const std::vector<int64_t>& keys, const at::Tensor& like) const;
+
+ private:
+  at::Tensor drawn_on_device(int64_t first_sequence, int64_t sequences, int64_t own_heads,
+                             const std::vector<int64_t>& queries, const std::vector<int64_t>& keys,
+                             const at::Tensor& like) const;
 };
 
 }  // namespace ranklab

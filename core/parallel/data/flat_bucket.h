@@ -1,6 +1,7 @@
 // The memory of a gradient bucket: one flat tensor of which each parameter's sum is a view. It may be allocated and
 // freed within a step. Cost: filling new memory with zeros. Thread rule: its rank's thread.
 #pragma once
+#include <map>
 #include <vector>
 
 #include "core/parallel/data/grad_accumulator.h"
@@ -13,7 +14,9 @@ struct GradSlot {
   size_t bucket = 0;   // index among the reducer's buckets
   int64_t offset = 0;  // elements
   GradSum sum = {};
-  bool arrived = false;  // has arrived in this pass
+  bool arrived = false;            // has arrived in this pass
+  std::map<int, int> stages = {};  // how many of the rank's stages have the parameter, by chain
+  std::map<int, int> passes = {};  // ... have completed a microbatch that others of them have not, by microbatch
   // A gradient that is wrongly added after the reduction (InjectedBug::kLastMicrobatchLocal).
   at::Tensor after_sum = {};
 };

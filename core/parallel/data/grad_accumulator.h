@@ -19,7 +19,7 @@ struct GradSum {
   at::Tensor view;                    // view of the bucket, in the parameter's shape
   std::vector<at::Tensor> levels;     // the same of the bucket's levels
   std::map<int, at::Tensor> partial;  // gradients of microbatches that are not complete
-  int total = 0;                      // microbatches to complete, over all stages that have the parameter
+  int total = 0;                      // microbatches to complete
   int completed = 0;
   bool empty = true;  // no gradient yet
 

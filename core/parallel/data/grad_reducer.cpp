@@ -152,17 +152,19 @@ void GradReducer::begin_step(const std::vector<GradStage>& stages) {
   next_start_ = 0;
   passes_left_ = 0;
   stage_slots_.clear();
+  chains_.clear();
   for (Bucket& bucket : buckets_) {
-    for (GradSlot& slot : bucket.slots) slot.sum.begin_step();
+    for (GradSlot& slot : bucket.slots) {
+      slot.sum.begin_step();
+      slot.stages.clear();
+      slot.passes.clear();
+    }
   }
-  int most_microbatches = 0;
+  most_microbatches_ = 0;
   adds_ = false;
-  for (const GradStage& stage : stages) {
-    begin_stage(stage);
-    most_microbatches = std::max(most_microbatches, stage.num_microbatches);
-  }
-  adds_ = adds_ || most_microbatches > 1;
-  num_levels_ = accumulator_.levels(most_microbatches);
+  for (const GradStage& stage : stages) begin_stage(stage);
+  adds_ = adds_ || most_microbatches_ > 1;
+  num_levels_ = accumulator_.levels(most_microbatches_);
   for (Parameter* parameter : parameters_) parameter->data.mutable_grad().reset();
   for (Bucket& bucket : buckets_) begin_bucket(bucket);
 }
@@ -171,18 +173,17 @@ void GradReducer::begin_stage(const GradStage& stage) {
   RANKLAB_CHECK(stage.num_microbatches > 0, ErrorKind::kInvalidArgument, .where = "GradReducer::begin_step",
                 .what = "a step needs at least one microbatch", .got = std::to_string(stage.num_microbatches));
   passes_left_ += stage.num_microbatches;
+  chains_.push_back(stage.chain);
   std::vector<GradSlot*>& slots = stage_slots_.emplace_back();
   for (const Parameter* parameter : stage.parameters) {
     const auto found = slot_of_.find(parameter);
     RANKLAB_CHECK(found != slot_of_.end(), ErrorKind::kInternal, .where = "GradReducer::begin_step",
                   .what = "a stage has a parameter that is not reduced", .got = parameter->name);
-    GradSum& sum = found->second->sum;
-    RANKLAB_CHECK(sum.total == 0 || options_.accumulation == GradAccumulation::kSequential, ErrorKind::kInvalidArgument,
-                  .where = "GradReducer::begin_step", .what = "pairwise accumulation needs each parameter in one stage",
-                  .got = parameter->name, .fix = "--grad-accumulation sequential");
-    adds_ = adds_ || sum.total > 0;
-    sum.total += stage.num_microbatches;
-    slots.push_back(found->second);
+    GradSlot& slot = *found->second;
+    adds_ = adds_ || slot.sum.total > 0;
+    if (slot.stages[stage.chain]++ == 0) slot.sum.total += stage.num_microbatches;
+    most_microbatches_ = std::max(most_microbatches_, slot.sum.total);
+    slots.push_back(&slot);
   }
 }
 
@@ -251,10 +252,12 @@ void GradReducer::add(GradSlot& slot, const at::Tensor& grad) {
     slot.sum.view.add_(slot.parameter->data);
 }
 
-// One more microbatch of this parameter is complete.
+// A stage has completed one more microbatch of this parameter.
 void GradReducer::complete(GradSlot& slot) {
   Bucket& bucket = buckets_[slot.bucket];
   if (bucket.stays) return;
+  const int stages = slot.stages.at(chains_[static_cast<size_t>(pass_->stage)]);
+  if (stages > 1 && ++slot.passes[pass_->microbatch] < stages) return;
   const NoCostScope no_cost;
   const at::NoGradGuard no_grad;
   bucket.allocate(num_levels_);

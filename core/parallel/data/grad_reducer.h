@@ -46,10 +46,12 @@ struct GradReducerOptions {
   std::function<void(const Parameter& parameter, const at::Tensor& sum)> local = {};
 };
 
-// The parameters of one of the rank's stages, and the number of microbatches per step.
+// The parameters of one of the rank's stages, and the number of microbatches per step. The stages of one chain see the
+// same microbatches (DualPipe has two chains).
 struct GradStage {
   std::vector<Parameter*> parameters;
   int num_microbatches = 1;
+  int chain = 0;
 };
 
 class GradReducer {
@@ -61,7 +63,8 @@ class GradReducer {
   GradReducer(const GradReducer&) = delete;
   GradReducer& operator=(const GradReducer&) = delete;
 
-  // Forgets the old gradients. In pairwise mode a parameter belongs to one stage.
+  // Forgets the old gradients. A parameter may belong to several stages (a tied embedding): its gradient of a
+  // microbatch is the sum of all stages', as on a rank with the whole model.
   void begin_step(const std::vector<GradStage>& stages);
   void begin_pass(const GradPass& pass);  // before a backward, or a part of one
   void end_pass();
@@ -119,6 +122,8 @@ class GradReducer {
   std::vector<Bucket> buckets_;
   std::unordered_map<const Parameter*, GradSlot*> slot_of_;
   std::vector<std::vector<GradSlot*>> stage_slots_;
+  std::vector<int> chains_;       // of each stage
+  int most_microbatches_ = 0;     // of a parameter, in this step
   int num_levels_ = 0;            // of the accumulator, in this step
   bool adds_ = false;             // some parameter gets several gradients in this step
   std::optional<GradPass> pass_;  // the running pass

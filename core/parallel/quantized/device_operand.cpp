@@ -92,6 +92,7 @@ class DeviceRounder {
 
   // The amax [1] that scales are made from; does not modify `own`.
   at::Tensor tensor_amax(const at::Tensor& own) const {
+    if (how_.device_amax.defined()) return how_.device_amax;
     if (how_.amax) return at::full({1}, *how_.amax, floats());
     if (!scale_of_tensor(how_.precision)) return own;
     at::Tensor whole = own.clone();
@@ -151,6 +152,11 @@ class DeviceRounder {
 };
 
 }  // namespace
+
+const DeviceRounding* rounding_of(const at::Tensor& x) {
+  if (x.is_meta()) return nullptr;
+  return device_rounding(x.is_cpu() ? RoundedTensors::kHost : RoundedTensors::kGpu);
+}
 
 RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device) {
   return DeviceRounder(matrix, how, device).run();

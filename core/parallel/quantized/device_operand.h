@@ -13,6 +13,9 @@ namespace ranklab {
 // Bits of the codes that a quantized product takes: float8.
 constexpr int kCodeBits = 8;
 
+// What rounds tensors like x; null: the loops of the host (operand_rounding.h).
+const DeviceRounding* rounding_of(const at::Tensor& x);
+
 // REQUIRES: `matrix` is on the device of `device`.
 RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device);
 

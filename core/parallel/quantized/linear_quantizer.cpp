@@ -89,7 +89,11 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
     if (use.rows.sequences > 0) how.noise.rows = token_numbers(use.rows, matrix.size(0), position);
   }
   const auto role = static_cast<size_t>(use.role);
-  if (precision.scale == ScaleRule::kDelayedFp32) how.amax = book_.delayed_amax(module(), use.role);
+  if (precision.scale == ScaleRule::kDelayedFp32 && rounding_of(matrix) != nullptr) {
+    how.device_amax = book_.device_amax(module(), use.role, matrix.device());
+  } else if (precision.scale == ScaleRule::kDelayedFp32) {
+    how.amax = book_.delayed_amax(module(), use.role);
+  }
   RoundedOperand result = round_operand(matrix, how);
   if (use.rows.tokens.trains) note_amax(precision.scale, use.role, result);
   if (use.noted && !matrix.is_meta() && book_.samples(use.rows.tokens) && noted_step_[role] != use.rows.tokens.step) {
@@ -105,7 +109,8 @@ void LinearQuantizer::note_amax(ScaleRule rule, TensorRole role, const RoundedOp
     amax_[place] = std::max(amax_[place], operand.amax);
   } else if (rule == ScaleRule::kDelayedFp32) {
     at::Tensor& most = device_amax_[place];
-    most = most.defined() ? at::maximum(most, operand.device_amax) : operand.device_amax;
+    if (!most.defined()) most = at::zeros_like(operand.device_amax);
+    at::maximum_out(most, most, operand.device_amax);  // where it is, as a graph's replays do
   }
 }
 
@@ -123,7 +128,7 @@ at::Tensor LinearQuantizer::product(const Side& a, const Side& b, at::ScalarType
   const bool low = a.precision.quantized() && b.precision.quantized();
   if (low && a.operand.device_scales.defined())
     return device_product({a.operand, a.precision, a.k_first}, {b.operand, b.precision, b.k_first},
-                          device_rounding()->capability(), type);
+                          rounding_of(a.operand.device_scales)->capability(), type);
   constexpr double kBitsPerByte = 8;
   const auto item = static_cast<double>(c10::elementSize(type));
   const auto k_by_other = [](const Side& side) {
@@ -221,8 +226,10 @@ at::Tensor LinearQuantizer::transformed(const at::Tensor& matrix) const {
 std::array<float, 3> LinearQuantizer::take_amax() {
   std::array<float, 3> seen = std::exchange(amax_, {});
   for (size_t role = 0; role < seen.size(); ++role) {
-    const at::Tensor most = std::exchange(device_amax_[role], {});
-    if (most.defined()) seen[role] = std::max(seen[role], most.item<float>());
+    at::Tensor& most = device_amax_[role];
+    if (!most.defined()) continue;
+    seen[role] = std::max(seen[role], most.item<float>());
+    most.zero_();
   }
   return seen;
 }

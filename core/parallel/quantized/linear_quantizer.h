@@ -72,7 +72,7 @@ class LinearQuantizer {
   ModulePrecision precision_;
   LinearForm form_;
   std::array<float, 3> amax_{};
-  std::array<at::Tensor, 3> device_amax_{};  // [1] each, on a GPU
+  std::array<at::Tensor, 3> device_amax_{};  // [1] each, on a device that rounds; made once, so that graphs find them
   std::array<int64_t, 3> noted_step_{-1, -1, -1};
 };
 

@@ -171,8 +171,8 @@ bool scale_of_tensor(const TensorPrecision& precision) {
 }
 
 RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& how) {
-  if (matrix.is_cpu() || matrix.is_meta()) return Rounder(matrix, how).run();
-  const DeviceRounding* device = device_rounding();
+  const DeviceRounding* device = rounding_of(matrix);
+  if (device == nullptr && (matrix.is_cpu() || matrix.is_meta())) return Rounder(matrix, how).run();
   RANKLAB_CHECK(device != nullptr, ErrorKind::kEnvironment, .where = "quantization",
                 .what = "nothing here quantizes numbers on this device", .got = matrix.device().str(),
                 .want = "a GPU whose backend brings the kernels, or the CPU", .fix = "use --bf16");

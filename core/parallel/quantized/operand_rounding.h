@@ -41,6 +41,7 @@ struct OperandRounding {
   OperandNoise noise = {};
   // Delayed scaling: the amax from which the scale is made; 0: unknown, scale 1.
   std::optional<float> amax = {};
+  at::Tensor device_amax = {};  // [1] the same on a device that rounds, whose graphs may read it; instead of `amax`
   // On a GPU: store codes instead of values, if codes_fit().
   bool codes = false;
 };

@@ -17,6 +17,12 @@ constexpr int64_t kRoles = 3;
 // "layers.3" of "layers.3.mlp.experts.7.down".
 std::string layer_of(const std::string& module) { return module.substr(0, module.find('.', module.find('.') + 1)); }
 
+std::vector<std::string> keys_of(const std::map<std::string, at::Tensor>& map) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : map) keys.push_back(key);
+  return keys;
+}
+
 }  // namespace
 
 QuantizerBook::QuantizerBook(QuantizationSettings settings, RankContext& rank, uint64_t seed)
@@ -38,14 +44,21 @@ bool QuantizerBook::delayed() const {
   return settings_.policy && scales_are_delayed(settings_.policy->recipe().linear);
 }
 
+// Of the whole model, sorted.
+std::vector<std::string> QuantizerBook::delayed_modules() const {
+  std::vector<std::string> modules;
+  for (const ModulePrecision& module : settings_.policy->modules())
+    if (scales_are_delayed(module.linear)) modules.push_back(module.module);
+  std::ranges::sort(modules);
+  return modules;
+}
+
 // Includes all experts of a layer, wherever they are, so that every rank of a stage keeps the same histories.
 std::vector<std::string> QuantizerBook::history_modules() const {
   std::set<std::string> layers;
   for (const auto& quantizer : quantizers_) layers.insert(layer_of(quantizer->module()));
-  std::vector<std::string> modules;
-  for (const ModulePrecision& module : settings_.policy->modules()) {
-    if (scales_are_delayed(module.linear) && layers.contains(layer_of(module.module))) modules.push_back(module.module);
-  }
+  std::vector<std::string> modules = delayed_modules();
+  std::erase_if(modules, [&](const std::string& module) { return !layers.contains(layer_of(module)); });
   return modules;
 }
 
@@ -55,6 +68,20 @@ float QuantizerBook::delayed_amax(const std::string& module, TensorRole role) co
   const float* row = found->second.const_data_ptr<float>() + static_cast<int64_t>(role) * settings_.amax_history_len;
   if (settings_.amax_most_recent) return row[0];
   return *std::max_element(row, row + settings_.amax_history_len);
+}
+
+at::Tensor QuantizerBook::delayed_amaxes(const std::string& module) const {
+  at::Tensor all = at::empty({kRoles}, at::kFloat);
+  for (int64_t role = 0; role < kRoles; ++role)
+    all.mutable_data_ptr<float>()[role] = delayed_amax(module, static_cast<TensorRole>(role));
+  return all;
+}
+
+at::Tensor QuantizerBook::device_amax(const std::string& module, TensorRole role, at::Device device) {
+  const NoCostScope free;
+  at::Tensor& all = device_amax_[module];
+  if (!all.defined()) all = delayed_amaxes(module).to(device, at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+  return all.narrow(0, static_cast<int64_t>(role), 1);
 }
 
 void QuantizerBook::make_histories() {
@@ -70,32 +97,43 @@ std::vector<std::pair<std::string, at::Tensor>> QuantizerBook::buffers() {
   return result;
 }
 
+// The largest amaxes [modules, 3] of this step, over the ranks that have parts of a module's tensors, or copies of the
+// module: as Transformer Engine reduces them over its amax reduction group. Zero for modules that this rank lacks.
+at::Tensor QuantizerBook::agreed_amax(const std::vector<std::string>& modules) {
+  at::Tensor seen = at::zeros({static_cast<int64_t>(modules.size()), kRoles}, at::kFloat);
+  for (const auto& quantizer : quantizers_) {
+    const auto found = std::lower_bound(modules.begin(), modules.end(), quantizer->module());
+    if (found == modules.end() || *found != quantizer->module()) continue;
+    const std::array<float, 3> amax = quantizer->take_amax();
+    std::copy(amax.begin(), amax.end(), seen.mutable_data_ptr<float>() + (found - modules.begin()) * kRoles);
+  }
+  seen = seen.to(rank_.device());
+  std::vector<Axis> axes = {Axis::kTp, rank_.replica_axis()};
+  if (settings_.layers_held_twice) axes.push_back(Axis::kPp);
+  for (const Axis axis : axes)
+    if (rank_.size(axis) > 1) seen = rank_.comm(axis).all_reduce(seen, ReduceOp::kMax);
+  return seen.cpu();
+}
+
 void QuantizerBook::end_step() {
   if (!delayed()) return;
   make_histories();
   const NoCostScope free;
-  at::Tensor seen = at::zeros({static_cast<int64_t>(history_.size()), kRoles}, at::kFloat);
-  for (const auto& quantizer : quantizers_) {
-    const auto found = history_.find(quantizer->module());
-    if (found == history_.end()) continue;
-    const auto place = std::distance(history_.begin(), found);
-    const std::array<float, 3> amax = quantizer->take_amax();
-    std::copy(amax.begin(), amax.end(), seen.mutable_data_ptr<float>() + place * kRoles);
-  }
-  seen = seen.to(rank_.device());
-  for (const Axis axis : {Axis::kTp, rank_.replica_axis()}) {
-    if (rank_.size(axis) > 1) seen = rank_.comm(axis).all_reduce(seen, ReduceOp::kMax);
-  }
-  seen = seen.cpu();
+  // Over pp all ranks reduce the same list, whichever of its modules each has.
+  const std::vector<std::string> modules = settings_.layers_held_twice ? delayed_modules() : keys_of(history_);
+  const at::Tensor seen = agreed_amax(modules);
   const float* next = seen.const_data_ptr<float>();
-  for (auto& [module, history] : history_) {
+  for (const std::string& module : modules) {
+    const auto found = history_.find(module);
     for (int64_t role = 0; role < kRoles; ++role, ++next) {
-      float* row = history.mutable_data_ptr<float>() + role * settings_.amax_history_len;
+      if (found == history_.end()) continue;
+      float* row = found->second.mutable_data_ptr<float>() + role * settings_.amax_history_len;
       std::copy_backward(row, row + settings_.amax_history_len - 1, row + settings_.amax_history_len);
       // Transformer Engine keeps the old scale if the amax is not finite; the step is lost anyway.
       row[0] = std::isfinite(*next) ? *next : 0;
     }
   }
+  for (auto& [module, all] : device_amax_) all.copy_(delayed_amaxes(module));
 }
 
 bool QuantizerBook::samples(const TokenContext& tokens) const {

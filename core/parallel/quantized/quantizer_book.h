@@ -1,7 +1,8 @@
 // Owns the quantizers of the linear layers of one rank's model, the amax histories from which delayed scaling makes its
 // scales (Transformer Engine, DelayedScaling), and the statistics of sampled steps, which go into the trace
 // (precision_event.h). Cost: with delayed scaling one all_reduce of 3 numbers per module over tp and one over dp at the
-// end of a step. Thread rule: its rank's thread.
+// end of a step; where pipeline ranks have the same layers, one over pp, of the modules of all stages. Thread rule: its
+// rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -24,7 +25,9 @@ struct QuantizationSettings {
   std::shared_ptr<const PrecisionPolicy> policy = nullptr;  // null: all products in the type of the parameters
   int64_t amax_history_len = 16;
   bool amax_most_recent = false;  // use the newest amax instead of the largest of the history
-  int64_t stats_interval = 10;    // steps; 0: no statistics
+  bool layers_held_twice =
+      false;                    // several pipeline ranks have the same layers, on microbatches of their own (DualPipe)
+  int64_t stats_interval = 10;  // steps; 0: no statistics
   TensorPrecision dispatch = {};  // wire format of token dispatch
 };
 
@@ -42,7 +45,9 @@ class QuantizerBook {
 
   // The amax from which a tensor's scale is made in this step; 0 before the first.
   float delayed_amax(const std::string& module, TensorRole role) const;
-  // Advances the histories by one step. Collective over tp and dp with delayed scaling.
+  // [1] the same on the device, in the same memory in every step.
+  at::Tensor device_amax(const std::string& module, TensorRole role, at::Device device);
+  // Advances the histories by one step. Collective with delayed scaling.
   void end_step();
   // The histories [3, length] by name, the same on every rank of a stage.
   std::vector<std::pair<std::string, at::Tensor>> buffers();
@@ -54,7 +59,10 @@ class QuantizerBook {
 
  private:
   bool delayed() const;
+  std::vector<std::string> delayed_modules() const;
   std::vector<std::string> history_modules() const;
+  at::Tensor agreed_amax(const std::vector<std::string>& modules);
+  at::Tensor delayed_amaxes(const std::string& module) const;
   void make_histories();  // call after all layers are made
 
   QuantizationSettings settings_;
@@ -62,7 +70,8 @@ class QuantizerBook {
   uint64_t seed_;
   RandomHadamard hadamard_;
   std::vector<std::unique_ptr<LinearQuantizer>> quantizers_;
-  std::map<std::string, at::Tensor> history_;  // [3, length], newest first
+  std::map<std::string, at::Tensor> history_;      // [3, length], newest first
+  std::map<std::string, at::Tensor> device_amax_;  // [3] delayed_amax() on the device, of modules that asked for it
 };
 
 // Makes the quantizer of a linear layer whose ranks are `group`; null if QuantizerBook::make() is or there is no book.

@@ -99,6 +99,8 @@ struct Capture {
   Stream* stream = nullptr;
   bool valid = true;
   unsigned long long id = 0;
+  ranklab::stand_in::CapturePtr work = nullptr;
+  std::vector<Stream*> joined = {};
 };
 thread_local Capture t_capture;
 
@@ -207,6 +209,7 @@ const char* cudaGetErrorString(cudaError_t code) {
   if (code == cudaErrorLaunchFailure) return "unspecified launch failure";
   if (code == cudaErrorStreamCaptureUnsupported) return "operation not permitted when stream is capturing";
   if (code == cudaErrorStreamCaptureInvalidated) return "operation failed due to a previous error during capture";
+  if (code == cudaErrorStreamCaptureUnjoined) return "capturing stream has unjoined work";
   if (code == cudaErrorStreamCaptureIsolation) return "dependency created on uncaptured work in another stream";
   if (code == cudaErrorCapturedEvent) return "operation not permitted on an event last recorded in a capturing stream";
   return "an error of the stand-in runtime";
@@ -261,10 +264,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 
-// CUDA's takes the other stream into the capture where the event was recorded in one; here no test needs that.
+// A stream that waits for an event of the capture becomes a part of it, until the capture's end, before which the
+// capture's first stream must have waited for it.
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int /*flags*/) {
-  if (event->event.captured() != stream_of(stream).captures()) return forbidden(cudaErrorStreamCaptureIsolation);
-  event->event.put_in_front_of(stream_of(stream));
+  Stream& waiting = stream_of(stream);
+  const ranklab::stand_in::CapturePtr capture = event->event.capture();
+  if (capture && capture == t_capture.work && waiting.begin_capture(capture)) t_capture.joined.push_back(&waiting);
+  if (capture != waiting.capture()) return forbidden(cudaErrorStreamCaptureIsolation);
+  event->event.put_in_front_of(waiting);
   return cudaSuccess;
 }
 
@@ -281,20 +288,25 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  const auto work = std::make_shared<std::vector<StreamWork>>();
   if (stream == nullptr || mode != cudaStreamCaptureModeThreadLocal || captures_here() ||
-      !stream_of(stream).begin_capture())
+      !stream_of(stream).begin_capture(work))
     return result(cudaErrorStreamCaptureUnsupported);
   static std::atomic<unsigned long long> captures{0};
-  t_capture = {&stream_of(stream), true, ++captures};
+  t_capture = {.stream = &stream_of(stream), .id = ++captures, .work = work};
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   *graph = nullptr;
   if (t_capture.stream != &stream_of(stream)) return result(cudaErrorIllegalState);
-  std::vector<StreamWork> work = t_capture.stream->end_capture();
-  t_capture.stream = nullptr;
-  if (!t_capture.valid) return result(cudaErrorStreamCaptureInvalidated);
+  const Capture ended = std::exchange(t_capture, {});
+  std::vector<StreamWork> work = std::exchange(*ended.work, {});  // which events of the capture keep
+  ended.stream->end_capture();
+  bool joined = true;
+  for (Stream* each : ended.joined) joined = each->end_capture() && joined;
+  if (!ended.valid) return result(cudaErrorStreamCaptureInvalidated);
+  if (!joined) return result(cudaErrorStreamCaptureUnjoined);
   *graph = new CUgraph_st(std::move(work));
   return cudaSuccess;
 }

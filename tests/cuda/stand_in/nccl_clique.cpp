@@ -61,7 +61,7 @@ void Clique::connect(int rank) {
   changed_.notify_all();
 }
 
-Outcome Clique::prepare(int rank, const std::vector<Operation>& operations) {
+Outcome Clique::prepare(int rank, const std::vector<Operation>& operations, bool in_graph) {
   std::unique_lock lock(mutex_);
   Member& me = member(rank);
   const bool collective =
@@ -77,7 +77,7 @@ Outcome Clique::prepare(int rank, const std::vector<Operation>& operations) {
   me.connecting.clear();
   if (!me.failed_to_connect.empty()) return {ncclInternalError, me.failed_to_connect};
   if (me.aborted) return {ncclInternalError, "aborted while it connected"};
-  ++me.launched;
+  if (!in_graph) ++me.launched;
   return {};
 }
 
@@ -131,7 +131,7 @@ void Clique::withdraw(const Kernel& kernel) {
     std::replace_if(collective.begin(), collective.end(), gone, Posted{nullptr, nullptr});
 }
 
-void Clique::run(int rank, const std::vector<Operation>& operations) {
+void Clique::run(int rank, const std::vector<Operation>& operations, bool in_graph) {
   std::unique_lock lock(mutex_);
   Member& me = member(rank);
   Kernel kernel{operations.size()};
@@ -141,7 +141,7 @@ void Clique::run(int rank, const std::vector<Operation>& operations) {
     changed_.wait(lock, [&] { return me.aborted || kernel.unmet == 0; });
     if (kernel.unmet > 0) withdraw(kernel);
   }
-  ++me.ran;
+  if (!in_graph) ++me.ran;
   changed_.notify_all();
 }
 

@@ -36,10 +36,10 @@ class Clique {
   // Blocks until every member has come.
   Outcome join(int rank, int device);
   // The host's part of a launch. Blocks while it connects.
-  Outcome prepare(int rank, const std::vector<Operation>& operations);
+  Outcome prepare(int rank, const std::vector<Operation>& operations, bool in_graph = false);
   // The kernel: blocks the stream it runs on.
-  void run(int rank, const std::vector<Operation>& operations);
-  // Blocks until every prepared launch of this member has run.
+  void run(int rank, const std::vector<Operation>& operations, bool in_graph = false);
+  // Blocks until every prepared launch of this member has run, but for those of graphs.
   void finish(int rank);
   void abort(int rank);
 

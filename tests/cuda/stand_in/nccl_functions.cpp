@@ -110,10 +110,12 @@ bool sends_itself_what_it_receives(const ncclComm& comm, const std::vector<Opera
 ncclResult_t launch(ncclComm* comm, std::vector<Operation> operations, cudaStream_t stream) {
   if (!sends_itself_what_it_receives(*comm, operations))
     return fail(ncclInvalidUsage, "Trying to send to self without a matching recv");
-  if (const Outcome ready = comm->clique->prepare(comm->rank, operations); ready.code != ncclSuccess)
+  const bool in_graph = ranklab::stand_in::stream_of(stream).captures();
+  if (const Outcome ready = comm->clique->prepare(comm->rank, operations, in_graph); ready.code != ncclSuccess)
     return report(ready);
-  ranklab::stand_in::launch(
-      stream, [clique = comm->clique, rank = comm->rank, all = std::move(operations)] { clique->run(rank, all); });
+  ranklab::stand_in::launch(stream, [clique = comm->clique, rank = comm->rank, all = std::move(operations), in_graph] {
+    clique->run(rank, all, in_graph);
+  });
   return ncclSuccess;
 }
 

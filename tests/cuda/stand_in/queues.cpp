@@ -1,5 +1,6 @@
 #include "tests/cuda/stand_in/queues.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -11,25 +12,41 @@ constexpr std::chrono::microseconds kLate{50};
 
 }  // namespace
 
-bool Stream::begin_capture() {
+bool Stream::begin_capture(CapturePtr capture) {
   const std::lock_guard lock(mutex_);
-  return !std::exchange(captures_, true);
+  if (capture_) return false;
+  capture_ = std::move(capture);
+  captured_work_ = waited_for_ = 0;
+  return true;
 }
 
-std::vector<StreamWork> Stream::end_capture() {
+bool Stream::end_capture() {
   const std::lock_guard lock(mutex_);
-  captures_ = false;
-  return std::exchange(captured_, {});
+  capture_ = nullptr;
+  return waited_for_ == captured_work_;
 }
 
-bool Stream::captures() const {
+CapturePtr Stream::capture() const {
   const std::lock_guard lock(mutex_);
-  return captures_;
+  return capture_;
+}
+
+int64_t Stream::captured_work() const {
+  const std::lock_guard lock(mutex_);
+  return captured_work_;
+}
+
+void Stream::note_waited_for(int64_t captured_work) {
+  const std::lock_guard lock(mutex_);
+  waited_for_ = std::max(waited_for_, captured_work);
 }
 
 void Stream::add(StreamWork work) {
   const std::lock_guard lock(mutex_);
-  if (captures_) return captured_.push_back(std::move(work));
+  if (capture_) {
+    ++captured_work_;
+    return capture_->push_back(std::move(work));
+  }
   work_.push_back(std::move(work));
   ++added_;
   if (!std::exchange(started_, true)) std::thread([this] { run(); }).detach();
@@ -76,7 +93,9 @@ std::shared_ptr<Event::Record> Event::last() const {
 
 void Event::record(Stream& stream) {
   const auto fresh = std::make_shared<Record>();
-  fresh->captured = stream.captures();
+  fresh->capture = stream.capture();
+  fresh->stream = &stream;
+  fresh->captured_work = stream.captured_work() + 1;  // with this record
   {
     const std::lock_guard lock(mutex_);
     last_ = fresh;
@@ -90,7 +109,10 @@ void Event::record(Stream& stream) {
 }
 
 void Event::put_in_front_of(Stream& stream) {
-  if (const auto record = last()) stream.add([record] { record->wait(); });
+  const auto record = last();
+  if (!record) return;
+  if (record->capture && record->stream != &stream) record->stream->note_waited_for(record->captured_work);
+  stream.add([record] { record->wait(); });
 }
 
 bool Event::reached() const {
@@ -100,9 +122,9 @@ bool Event::reached() const {
   return record->reached;
 }
 
-bool Event::captured() const {
+CapturePtr Event::capture() const {
   const auto record = last();
-  return record && record->captured;
+  return record ? record->capture : nullptr;
 }
 
 void Event::synchronize() const {

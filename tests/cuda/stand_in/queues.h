@@ -16,15 +16,21 @@
 namespace ranklab::stand_in {
 
 using StreamWork = std::function<void()>;
+// What the streams of a capture were given, in the order of the thread that captures.
+using CapturePtr = std::shared_ptr<std::vector<StreamWork>>;
 
 class Stream {
  public:
   explicit Stream(int its_device) : device(its_device) {}
   void add(StreamWork work);
   // While it captures, what is added is kept and not run.
-  bool begin_capture();  // false: it captures already
-  std::vector<StreamWork> end_capture();
-  bool captures() const;
+  bool begin_capture(CapturePtr capture);  // false: it captures already
+  // RETURNS: whether another stream of the capture waits for the last of its work.
+  bool end_capture();
+  bool captures() const { return capture() != nullptr; }
+  CapturePtr capture() const;
+  int64_t captured_work() const;
+  void note_waited_for(int64_t captured_work);
   bool idle() const;
   void synchronize() const;
 
@@ -36,8 +42,8 @@ class Stream {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::deque<StreamWork> work_;
-  std::vector<StreamWork> captured_;
-  bool captures_ = false;
+  CapturePtr capture_;
+  int64_t captured_work_ = 0, waited_for_ = 0;
   int64_t added_ = 0, done_ = 0;
   bool started_ = false;
 };
@@ -48,7 +54,8 @@ class Event {
   void record(Stream& stream);
   void put_in_front_of(Stream& stream);
   bool reached() const;
-  bool captured() const;  // its last record is part of a capture
+  bool captured() const { return capture() != nullptr; }  // its last record is part of a capture
+  CapturePtr capture() const;
   void synchronize() const;
   // When the last record was reached. REQUIRES: reached().
   std::chrono::steady_clock::time_point time() const;
@@ -57,7 +64,10 @@ class Event {
   struct Record {
     std::mutex mutex;
     std::condition_variable changed;
-    bool reached = false, captured = false;
+    bool reached = false;
+    CapturePtr capture = nullptr;
+    Stream* stream = nullptr;
+    int64_t captured_work = 0;
     std::chrono::steady_clock::time_point at;
 
     void wait();

@@ -49,6 +49,67 @@ TEST(StreamGraph, ReplaysWhatWasRecordedOnWhatThereIsNow) {
   });
 }
 
+// Asynchronous calls, on streams of their own: launched by each replay, on what there is then.
+TEST(StreamGraph, CollectivesAreAPartOfIt) {
+  for (const bool canonical : {false, true}) {
+    CudaWorldOptions world;
+    world.canonical_reductions = canonical;
+    ThreadsOverNccl(2, world).run([&](Endpoint& endpoint) {
+      const int rank = endpoint.global_rank();
+      const CommunicatorPtr comm = endpoint.communicator({Axis::kTp, {0, 1}, rank});
+      const at::TensorOptions options = at::TensorOptions(at::kFloat).device(endpoint.device());
+      at::Tensor x = at::empty({4}, options);
+      const GraphBody body = [&] {
+        at::Tensor sum = at::empty({4}, options);
+        sum.copy_(x);
+        const WorkPtr reducing = comm->all_reduce_async(sum), gathering = comm->all_gather_async(x);
+        const at::Tensor both = gathering->wait();
+        return GraphTensors{reducing->wait().add_(x), both};
+      };
+      const std::shared_ptr<GraphRecorder> recorder = endpoint.graph_recorder();
+      x.fill_(1);
+      EXPECT_EQ(first(recorder->run(body)[0]), 3);
+      const auto graph = recorder->record(body);
+      for (const float value : {3.0F, 5.0F}) {
+        x.fill_(value + static_cast<float>(rank));
+        graph->replay();
+        EXPECT_EQ(first(graph->outputs()[0]), 2 * value + 1 + value + static_cast<float>(rank));
+        const at::Tensor both = graph->outputs()[1].cpu();
+        EXPECT_EQ(both[0].item<float>(), value);
+        EXPECT_EQ(both[4].item<float>(), value + 1);
+      }
+      EXPECT_EQ(first(comm->all_reduce(x)), 11) << "as it is, after replays";
+    });
+  }
+}
+
+TEST(StreamGraph, MessagesAndCallsNobodyWaitsForAreRefused) {
+  ThreadsOverNccl(2, {}).run([&](Endpoint& endpoint) {
+    const int rank = endpoint.global_rank();
+    const CommunicatorPtr comm = endpoint.communicator({Axis::kTp, {0, 1}, rank});
+    at::Tensor x = at::zeros({4}, at::TensorOptions(at::kFloat).device(endpoint.device()));
+    comm->all_reduce(x);
+    const auto thrown_by = [&](const GraphBody& body) -> std::string {
+      try {
+        endpoint.graph_recorder()->record(body);
+      } catch (const Error& error) {
+        return error.text().what + "; " + error.text().got;
+      }
+      return "";
+    };
+    EXPECT_THAT(thrown_by([&] {
+                  rank == 0 ? comm->send(x, 1) : static_cast<void>(comm->recv(x, 0));
+                  return GraphTensors{};
+                }),
+                HasSubstr("a message or a barrier cannot be part of a graph"));
+    EXPECT_THAT(thrown_by([&] {
+                  comm->all_reduce_async(x);
+                  return GraphTensors{};
+                }),
+                HasSubstr("unjoined work"));
+  });
+}
+
 TEST(StreamGraph, ItsMemoryIsItsOwn) {
   on_one_rank([](GraphRecorder& recorder, const at::TensorOptions& options) {
     std::vector<const void*> inside;

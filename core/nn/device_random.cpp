@@ -1,0 +1,85 @@
+#include "core/nn/device_random.h"
+
+#include <array>
+#include <cmath>
+
+#include "core/base/numbers/philox.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+// 32-bit words are kept in int64, whose products wrap modulo 2^64 as unsigned ones do.
+constexpr int64_t kWord = 0xffffffff;
+constexpr int64_t kUniformBits = 24;
+
+int64_t as_signed(uint64_t x) { return static_cast<int64_t>(x); }
+
+at::Tensor low_word(const at::Tensor& x) { return x.bitwise_and(kWord); }
+// An arithmetic shift brings copies of the sign, which are masked away.
+at::Tensor high_word(const at::Tensor& x) { return x.__rshift__(32).bitwise_and_(kWord); }
+
+// x ^ (x >> count), the shift without a sign.
+at::Tensor xor_shifted(const at::Tensor& x, int64_t count) {
+  return x.bitwise_xor(x.__rshift__(count).bitwise_and_(as_signed(~uint64_t{0} >> count)));
+}
+
+// RandomStream's mixing function.
+at::Tensor mixed(at::Tensor x) {
+  x = xor_shifted(x, 30).mul_(as_signed(0xbf58476d1ce4e5b9u));
+  x = xor_shifted(x, 27).mul_(as_signed(0x94d049bb133111ebu));
+  return xor_shifted(x, 31);
+}
+
+// The four words of each block of the stream: ten rounds of Philox4x32.
+std::array<at::Tensor, 4> philox(const at::Tensor& block, const at::Tensor& stream, uint64_t key) {
+  std::array<at::Tensor, 4> c = {low_word(block), high_word(block), low_word(stream), high_word(stream)};
+  auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const at::Tensor p0 = c[0].mul(int64_t{0xD2511F53}), p1 = c[2].mul(int64_t{0xCD9E8D57});
+    c = {high_word(p1).bitwise_xor(c[1]).bitwise_xor_(int64_t{k0}), low_word(p1),
+         high_word(p0).bitwise_xor(c[3]).bitwise_xor_(int64_t{k1}), low_word(p0)};
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return c;
+}
+
+}  // namespace
+
+at::Tensor random_offset(uint64_t step, int64_t first_sample, at::Device device) {
+  const std::array<int64_t, 2> offset = {as_signed(RandomStream::step_key(RandomPurpose::kDropout, step)),
+                                         first_sample};
+  const at::Tensor on_host = at::empty({2}, at::kLong);
+  std::copy(offset.begin(), offset.end(), on_host.mutable_data_ptr<int64_t>());
+  return on_host.to(device);
+}
+
+DeviceRandom::DeviceRandom(uint64_t seed, std::string_view name, const at::Tensor& offset)
+    : key_(RandomStream::seed_key(seed)),
+      offset_(offset),
+      stream_(mixed(offset.select(0, 0).bitwise_xor(as_signed(hash_bytes(name.data(), name.size()))))) {}
+
+at::Tensor DeviceRandom::first_sample() const { return offset_.select(0, 1); }
+
+at::Tensor DeviceRandom::bits(const at::Tensor& first, int64_t width, bool aligned) const {
+  const auto options = first.options();
+  if (aligned) {
+    const at::Tensor block = first.__rshift__(2).unsqueeze(-1) + at::arange(width / 4, options);
+    const auto words = philox(block, stream_, key_);
+    return at::stack({words[0], words[1], words[2], words[3]}, -1).flatten(-2);
+  }
+  const at::Tensor element = first.unsqueeze(-1) + at::arange(width, options), word = element.bitwise_and(3);
+  const auto words = philox(element.__rshift__(2), stream_, key_);
+  return at::where(word.lt(2), at::where(word.eq(0), words[0], words[1]), at::where(word.eq(2), words[2], words[3]));
+}
+
+at::Tensor DeviceRandom::dropout_mask(const at::Tensor& first, int64_t width, bool aligned, double p,
+                                      const at::Tensor& like) const {
+  // The uniform numbers are multiples of 2^-24, so that whole numbers are compared.
+  const auto dropped = static_cast<int64_t>(std::ceil(std::ldexp(p, kUniformBits)));
+  const at::Tensor kept = bits(first, width, aligned).__rshift__(32 - kUniformBits).ge(dropped);
+  return kept.to(like.options()).mul_(static_cast<double>(static_cast<float>(1.0 / (1.0 - p))));
+}
+
+}  // namespace ranklab
