@@ -12,7 +12,7 @@ TrainConfig on_one_rank(TrainConfig config);
 // all data-parallel ranks have at a time (global_aux_loss). One rank takes them one after another, which is another
 // loss, so these data-parallel ranks stay; a single microbatch that drops no token is taken whole by one rank.
 TrainConfig reference_layout(const TrainConfig& config);
-// Whether a run of other data-parallel ranks trains by another loss.
+// Whether the loss depends on how many data-parallel ranks there are.
 bool loss_depends_on_dp(const TrainConfig& config);
 
 }  // namespace ranklab

@@ -48,11 +48,11 @@ std::array<at::Tensor, 4> philox(const at::Tensor& block, const at::Tensor& stre
 }  // namespace
 
 at::Tensor random_offset(uint64_t step, int64_t first_sample, at::Device device) {
-  const std::array<int64_t, 2> offset = {as_signed(RandomStream::step_key(RandomPurpose::kDropout, step)),
-                                         first_sample};
-  const at::Tensor on_host = at::empty({2}, at::kLong);
-  std::copy(offset.begin(), offset.end(), on_host.mutable_data_ptr<int64_t>());
-  return on_host.to(device);
+  // Filled by kernels: a copy from the host's memory would make the host wait for the device.
+  at::Tensor offset = at::empty({2}, at::TensorOptions(at::kLong).device(device));
+  offset.select(0, 0).fill_(as_signed(RandomStream::step_key(RandomPurpose::kDropout, step)));
+  offset.select(0, 1).fill_(first_sample);
+  return offset;
 }
 
 DeviceRandom::DeviceRandom(uint64_t seed, std::string_view name, const at::Tensor& offset)

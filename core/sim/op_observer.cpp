@@ -117,13 +117,13 @@ struct OpObserver::State {
     if (++skipped != kTold) return;
     if (at::get_record_function_tls_().sorted_tls_callbacks_.size() > 1 || at::hasGlobalCallbacks()) return;
     at::enableRecordFunction(false);
-    deaf = true;
   }
+  // LibTorch has the switch in a state that pieces of work which take turns on this thread have each of their own
+  // (core/parallel/interleave.h), so that no copy of it is kept here.
   void scope_ended() {
     if (paused || scope_depth > 0) return;
     skipped = 0;
-    if (!std::exchange(deaf, false)) return;
-    at::enableRecordFunction(true);
+    if (!at::isRecordFunctionEnabled()) at::enableRecordFunction(true);
   }
 
   void begin(const at::RecordFunction& fn) {
@@ -163,7 +163,6 @@ struct OpObserver::State {
   int64_t ops = 0;
   KernelTimes kernel_times{};
   bool paused = false;
-  bool deaf = false;  // operators are not told of until the scopes have ended
   static constexpr int kTold = 2;
   int skipped = 0;  // operators that were told of inside the scopes that are open
   int scope_depth = 0;
@@ -205,7 +204,7 @@ OpObserver::OpObserver(const HardwareProfile& profile, VirtualClock& clock)
 }
 
 OpObserver::~OpObserver() {
-  if (state_->deaf) at::enableRecordFunction(true);
+  at::enableRecordFunction(true);
   at::removeCallback(state_->handle);
   t_state = nullptr;
 }

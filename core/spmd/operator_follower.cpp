@@ -36,8 +36,8 @@ OperatorFollower::OperatorFollower(TypeRules& rules, TypedTensors& tensors, OnFa
                                            .needsInputs(true)
                                            .needsOutputs(true)
                                            .scopes({at::RecordScope::FUNCTION}));
-  at::enableRecordFunction(
-      true);  // also inside a scope of the observer, which otherwise turns it off (op_observer.cpp)
+  // Inside a scope of the observer, which may have turned it off (core/sim/op_observer.cpp), too.
+  at::enableRecordFunction(true);
 }
 
 OperatorFollower::~OperatorFollower() {

@@ -191,14 +191,23 @@ TEST(ReplayedPass, GivesTheBitsOfPassesThatAreNotRecorded) {
   }
 }
 
+// While alive, operands are rounded by the steps of a GPU.
+class StepsOfAGpu {
+ public:
+  StepsOfAGpu() { use_device_rounding(&steps_, RoundedTensors::kHost); }
+  ~StepsOfAGpu() { use_device_rounding(nullptr, RoundedTensors::kHost); }
+
+ private:
+  HostRounding steps_;
+};
+
 // Operands rounded by the steps of a GPU: amaxes of past steps are read, and those of this one kept, where the
 // recording found them. Statistics are taken of steps that are not replayed.
 TEST(ReplayedPass, QuantizesAsAPassThatIsNotRecorded) {
-  static const HostRounding kSteps;
-  use_device_rounding(&kSteps, RoundedTensors::kHost);
+  const StepsOfAGpu steps;
   for (const auto& [recipe, tp] : {std::pair{"fp8_delayed", 1}, std::pair{"fp8_delayed", 2},
                                    std::pair{"fp8_current", 2}, std::pair{"deepseek_v3", 1}, std::pair{"mxfp8", 1}}) {
-    SCOPED_TRACE(recipe);
+    SCOPED_TRACE(std::string(recipe) + " tp " + std::to_string(tp));
     TrainConfig config = config_of(kRows[0]);
     config.params_dtype = "fp32";
     config.precision.recipe = recipe;
@@ -217,7 +226,6 @@ TEST(ReplayedPass, QuantizesAsAPassThatIsNotRecorded) {
     EXPECT_EQ(seen->recordings, config.parallel.world);
     EXPECT_EQ(seen->replays, config.parallel.world * (4 * 3 - ReplayedFunction::kWarmUps));
   }
-  use_device_rounding(nullptr, RoundedTensors::kHost);
 }
 
 // A rank whose modules are watched runs its passes as they are, kernel by kernel.

@@ -208,6 +208,24 @@ TEST_P(SentinelFaults, FireTheirSentinel) {
 INSTANTIATE_TEST_SUITE_P(Of, SentinelFaults, testing::ValuesIn(faults()),
                          [](const auto& one) { return std::string(one.param.sentinel); });
 
+// Each expert is on two ranks, which split its weights and both have its second bias.
+TEST(ReplicaDrift, IsSeenInABiasOfAnExpertOnRanksThatSplitIt) {
+  TrainConfig config = watched_config();
+  usual_experts(config);
+  config.model.add_bias = true;
+  config.parallel.ep = 2;
+  config.parallel.etp = 2;
+  EXPECT_THAT(run_sentinels(config).fired(), testing::Not(testing::Contains("replica_drift")));
+  const SentinelRun run = run_sentinels(config, {.before_step = on_rank(5, [](StepContext& context) {
+                                                   if (context.step != 2) return;
+                                                   const at::NoGradGuard no_grad;
+                                                   for (Parameter* parameter : context.model.registry().parameters())
+                                                     if (parameter->is_expert && parameter->partition.replicated())
+                                                       parameter->data.view({-1})[0] += 1e-9;
+                                                 })});
+  EXPECT_THAT(run.fired(), testing::Contains("replica_drift"));
+}
+
 TEST(SentinelFaultTable, HasEverySentinelWithBounds) {
   std::vector<std::string> with_bounds, with_fault;
   for (const SentinelRow& row : sentinel_rows())

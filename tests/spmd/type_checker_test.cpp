@@ -9,6 +9,7 @@
 #include "core/comm/call.h"
 #include "core/comm/group.h"
 #include "core/sim/aten.h"
+#include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
@@ -48,6 +49,23 @@ TEST_F(Checker, TypesGoThroughOperatorsAndViews) {
   at::silu(linear);
   ASSERT_EQ(axis_found(), "tp");
   EXPECT_EQ(report->findings().front().what, "aten::silu");
+}
+
+// The clock has turned off that operators are told, inside a scope that costs nothing.
+TEST(CheckerInAScope, IsToldOfOperators) {
+  VirtualClock clock;
+  const HardwareProfile profile;
+  const OpObserver observer(profile, clock);
+  const NoCostScope free;
+  at::Tensor x = at::ones({4});
+  for (int i = 0; i < 5; ++i) x = x * 2.0;
+  const DeviceMesh mesh({.world = 2, .tp = 2});
+  const auto report = std::make_shared<TypeReport>();
+  TypeChecker checker{RankPartitions(mesh), Axis::kDp, 0, report};
+  checker.is_same_over(x, {});
+  checker.is_partial_over(x, Axis::kTp);
+  at::silu(x);
+  EXPECT_EQ(report->findings().size(), 1);
 }
 
 // An operator with its overload, on p: partial over tp; c: the same over tp; s: that of one number; m: a mask; 2: a

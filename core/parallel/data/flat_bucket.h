@@ -16,7 +16,7 @@ struct GradSlot {
   GradSum sum = {};
   bool arrived = false;            // has arrived in this pass
   std::map<int, int> stages = {};  // how many of the rank's stages have the parameter, by chain
-  std::map<int, int> passes = {};  // ... have completed a microbatch that others of them have not, by microbatch
+  std::map<int, int> passes = {};  // how many of these have completed a microbatch that not all have, by microbatch
   // A gradient that is wrongly added after the reduction (InjectedBug::kLastMicrobatchLocal).
   at::Tensor after_sum = {};
 };

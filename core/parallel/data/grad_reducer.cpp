@@ -243,7 +243,7 @@ void GradReducer::add(GradSlot& slot, const at::Tensor& grad) {
   bucket.allocate(num_levels_);
   if (!std::exchange(bucket.touched, true)) tell(ZeroState::kPartial, bucket);
   if (injected(InjectedBug::kLastMicrobatchLocal) && slot.sum.total > 1 && slot.sum.completed + 1 == slot.sum.total) {
-    slot.after_sum = grad;
+    slot.after_sum = slot.after_sum.defined() ? slot.after_sum + grad : grad;
     return;
   }
   const bool first = slot.sum.empty;

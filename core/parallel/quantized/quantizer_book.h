@@ -25,9 +25,9 @@ struct QuantizationSettings {
   std::shared_ptr<const PrecisionPolicy> policy = nullptr;  // null: all products in the type of the parameters
   int64_t amax_history_len = 16;
   bool amax_most_recent = false;  // use the newest amax instead of the largest of the history
-  bool layers_held_twice =
-      false;                    // several pipeline ranks have the same layers, on microbatches of their own (DualPipe)
-  int64_t stats_interval = 10;  // steps; 0: no statistics
+  // Several pipeline ranks have the same layers, on microbatches of their own (DualPipe).
+  bool layers_held_twice = false;
+  int64_t stats_interval = 10;    // steps; 0: no statistics
   TensorPrecision dispatch = {};  // wire format of token dispatch
 };
 

@@ -46,13 +46,14 @@ class ReplicaFamily final : public SentinelFamily {
   }
 
  private:
-  // Dense parameters that tp splits, dense parameters that every tp rank has whole, and experts.
-  enum Kind : size_t { kSplit, kWhole, kExpert, kKinds };
+  // Dense parameters that tp splits, dense parameters that every tp rank has whole, and the same of experts and etp.
+  enum Kind : size_t { kSplit, kWhole, kSplitExpert, kWholeExpert, kKinds };
   bool shards() const { return context_.plan.zero().parameters; }
 
   void add(const Parameter& parameter, const at::Tensor& weight) {
     if (!weight.defined() || weight.numel() == 0) return;
-    const Kind kind = parameter.is_expert ? kExpert : parameter.partition.replicated() ? kWhole : kSplit;
+    const bool whole = parameter.partition.replicated();
+    const Kind kind = parameter.is_expert ? (whole ? kWholeExpert : kSplitExpert) : whole ? kWhole : kSplit;
     const at::Tensor host = weight.detach().to(at::kCPU).contiguous();
     const uint64_t hash = xxh3(std::span(static_cast<const std::byte*>(host.const_data_ptr()), host.nbytes()));
     hashes_[kind] = (hashes_[kind] ^ hash) * 0x100000001b3;
@@ -62,9 +63,10 @@ class ReplicaFamily final : public SentinelFamily {
   std::tuple<size_t, int, int, int, int> group(size_t kind, int rank) const {
     const auto at = [&](Axis axis) { return context_.ctx.mesh().coordinate(axis, rank); };
     const int pp = at(Axis::kPp);
-    if (kind == kExpert) return {kind, pp, at(Axis::kEp), at(Axis::kEtp), shards() ? at(Axis::kEdpShard) : 0};
-    // A shard's pieces of whole and of split parameters depend on the tp rank.
-    const bool by_tp = kind == kSplit || shards();
+    // A shard's pieces of whole and of split parameters depend on the tp (etp) rank.
+    const bool by_tp = kind == kSplit || kind == kSplitExpert || shards();
+    if (kind == kSplitExpert || kind == kWholeExpert)
+      return {kind, pp, at(Axis::kEp), by_tp ? at(Axis::kEtp) : 0, shards() ? at(Axis::kEdpShard) : 0};
     return {kind, pp, by_tp ? at(Axis::kTp) : 0, 0, shards() ? at(Axis::kDpShard) : 0};
   }
 
