@@ -2,6 +2,7 @@
 
 #include "core/nn/custom_function.h"
 #include "core/parallel/deferred_grads.h"
+#include "core/parallel/expert/expert_rows.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
@@ -13,7 +14,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// A GPU's kernel for all experts, which passes over the rows so many times.
+// One kernel for all experts, as fused ones are, which passes over the rows so many times.
 CostScope pass_cost(const char* name, const at::Tensor& rows, double passes) {
   return {name, 0, passes * static_cast<double>(rows.nbytes()), dtype_of(rows.scalar_type())};
 }
@@ -56,12 +57,11 @@ struct AddExpertBiases : CustomFunction<AddExpertBiases> {
     if (use == BiasUse::kLeaveToPeer) return rows.detach();
     const CostScope cost = pass_cost("expert_bias", rows, 2);
     at::Tensor out = at::empty_like(rows);
-    int64_t begin = 0;
-    for (size_t expert = 0; expert < counts.size() && !only_shapes(rows); ++expert) {
-      at::Tensor part = out.narrow(0, begin, counts[expert]);
-      at::add_out(part, rows.narrow(0, begin, counts[expert]), summand(biases[expert], use));
-      begin += counts[expert];
-    }
+    if (!only_shapes(rows))
+      for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
+        at::Tensor part = out.narrow(0, begin, count);
+        at::add_out(part, rows.narrow(0, begin, count), summand(biases[expert], use));
+      });
     note_made_of(out, rows);
     return out;
   }

@@ -5,6 +5,7 @@
 #include "core/nn/custom_function.h"
 #include "core/nn/gemm.h"
 #include "core/parallel/deferred_grads.h"
+#include "core/parallel/expert/expert_rows.h"
 #include "core/parallel/expert/product_cost.h"
 #include "core/parallel/quantized/linear_quantizer.h"
 #include "core/sim/aten.h"
@@ -29,15 +30,6 @@ CostScope product_cost(const at::Tensor& rows, int64_t out, const at::TensorList
   // Scales of blocks are made by a kernel for each expert, too.
   if (low && quantizers[0]->precision().activation.granularity == Granularity::kTile) cost.shape.launches *= 2;
   return cost.scope(low ? DType::kFloat8 : dtype_of(rows.scalar_type()));
-}
-
-template <typename Product>
-void for_each_expert(const std::vector<int64_t>& counts, const Product& product) {
-  int64_t begin = 0;
-  for (size_t expert = 0; expert < counts.size(); ++expert) {
-    if (counts[expert] > 0) product(expert, begin, counts[expert]);
-    begin += counts[expert];
-  }
 }
 
 // The kernel reads 16 bytes at a time: rows of both sides must be multiples of that.
