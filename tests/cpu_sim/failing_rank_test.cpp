@@ -132,10 +132,11 @@ TEST_P(FailingRankTest, LateRankIsToldThatTheWorldGaveUp) {
   options.on_stuck = [](const Error&) { FAIL() << "the rank came back"; };
   std::string told;
   std::atomic<bool> given_up = false;  // as its peer has seen
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   const Outcome outcome = run_world(options, [&](Endpoint& endpoint, Communicator& comm) {
     try {
       if (endpoint.global_rank() == 0)
-        while (!given_up) std::this_thread::sleep_for(milliseconds(1));
+        while (!given_up && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(milliseconds(1));
       comm.barrier();
     } catch (const Error& error) {
       given_up = true;

@@ -59,6 +59,18 @@ TEST(MeasuredFormats, AGoldenCasesWorkspaces) {
   const RunPlan plan = plan_of(rows_of(golden_with(R"("dtype")", R"("grouped_gemm": true, "dtype")", text)).at(0));
   EXPECT_EQ(plan.profile.software.memory.cublas_mib, 32);
   EXPECT_EQ(plan.profile.software.memory.grouped_workspaces, 4);
+  EXPECT_EQ(plan_of(rows_of(golden_with(":4096:8", ":4096:2:16:8", text)).at(0)).profile.software.memory.cublas_mib,
+            8.125);
+  for (const char* wrong : {":4096", ":-4096:8", ":4096:0", ":99999999999:8", "4096:8", ":4096:8:"})
+    EXPECT_THAT(rows_of(golden_with(":4096:8", wrong, text)).at(0).left_out, HasSubstr("CUBLAS_WORKSPACE")) << wrong;
+}
+
+TEST(MeasuredFormats, ExpertsAloneAreTheEnginesInLocalCases) {
+  const std::string local =
+      golden_with(R"("impl": "transformer_engine")", R"("impl": "local")", golden_with("gpt/a", "gpt/a_te_b"));
+  EXPECT_EQ(plan_of(rows_of(local).at(0)).config.software, "megatron");
+  const std::string experts = golden_with(R"("dtype")", R"("experts": 4, "moe_ffn": 512, "dtype")", local);
+  EXPECT_EQ(plan_of(rows_of(experts).at(0)).config.software, "transformer_engine");
 }
 
 TEST(MeasuredFormats, GoldenValuesThatAreNotOfTheirCommandAreLeftOut) {
@@ -69,6 +81,12 @@ TEST(MeasuredFormats, GoldenValuesThatAreNotOfTheirCommandAreLeftOut) {
   for (const size_t leg : {0, 1}) EXPECT_EQ(rows_of(near).at(leg).left_out, "") << leg;
   EXPECT_THAT(rows_of(golden_with(R"("dtype")", R"("cuda_graph": "attn", "dtype")")).at(0).left_out,
               HasSubstr("CUDA graphs"));
+  for (const char* off : {"false", "null", "\"none\""})
+    EXPECT_EQ(rows_of(golden_with(R"("dtype")", std::string(R"("cuda_graph": )") + off + R"(, "dtype")", near))
+                  .at(0)
+                  .left_out,
+              "")
+        << off;
 }
 
 // With an attention backend that nobody names, deterministic runs of the older cluster computed scores.
@@ -86,16 +104,21 @@ TEST(MeasuredFormats, WhichAttentionAnOlderTransformerEngineChose) {
 TEST(MeasuredFormats, ModulesThatMegatronRecomputes) {
   const auto recomputed = [](const char* modules) {
     const TrainConfig c =
-        plan_of(rows_of(golden_with(R"("dtype")", std::string(R"("recompute": "selective", "recompute_modules": ")") +
-                                                      modules + R"(", "dtype")"))
+        plan_of(rows_of(golden_with(R"("dtype")", std::string(R"("recompute": "selective", "recompute_modules": )") +
+                                                      modules + R"(, "dtype")"))
                     .at(0))
             .config;
     return c.recompute_granularity + (c.recompute_modules.core_attn ? " core_attn" : "") +
            (c.recompute_modules.mlp ? " mlp" : "");
   };
-  EXPECT_EQ(recomputed("[core_attn mlp]"), "selective core_attn mlp");
-  EXPECT_EQ(recomputed("[layernorm mlp]"), "selective mlp");
-  EXPECT_THAT(recomputed("[layernorm]"), testing::StartsWith("none")) << "which is recomputed here in any case";
+  EXPECT_EQ(recomputed(R"("[core_attn mlp]")"), "selective core_attn mlp");
+  EXPECT_EQ(recomputed(R"("[layernorm mlp]")"), "selective mlp");
+  EXPECT_EQ(recomputed(R"(["core_attn", "mlp"])"), "selective core_attn mlp");
+  for (const char* own : {R"("[layernorm]")", R"("[moe_act]")", R"(["moe_act"])"})
+    EXPECT_THAT(recomputed(own), testing::StartsWith("none")) << own << " is recomputed here in any case";
+  const std::string other =
+      golden_with(R"("dtype")", R"("recompute": "selective", "recompute_modules": ["mlp", "router"], "dtype")");
+  EXPECT_THAT(rows_of(other).at(0).left_out, HasSubstr("module router"));
 }
 
 TEST(MeasuredFormats, AGoldenCasesGroupsOfShardsAndItsFewLayersAtTheEnds) {

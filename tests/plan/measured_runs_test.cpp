@@ -63,6 +63,18 @@ std::string experts_with(const std::string& ep, const std::string& schedule, con
   return text;
 }
 
+TEST(MeasuredRuns, PipelinesCutALocalBatchAlone) {
+  const auto run_with = [](const std::string& batch) {
+    return rows_of(R"([{"config": {"model": "GPT", "layers": 4, "hidden": 512, "heads": 8, "seq": 1024, "gpus": 8,
+      "pp": 2, "global_batch": 48, "gpu_type": "A100-80GB", "precision": "bf16", )" +
+                   batch + R"(}, "measured": {"step_time_s": 1}}])")
+        .at(0);
+  };
+  EXPECT_EQ(plan_of(run_with(R"("local_batch": 4)")).micro_batch_size, 2);
+  EXPECT_EQ(plan_of(run_with(R"("local_batch": 12, "micro_batch": 3)")).micro_batch_size, 3);
+  EXPECT_THAT(run_with(R"("local_batch": 3)").left_out, testing::HasSubstr("local batch"));
+}
+
 TEST(MeasuredRuns, AContainersVersionAndItsTokensToOtherNodes) {
   const RunPlan inside = plan_of(rows_of(experts_with("8", "1F1B", "26.04 NeMo Container")).at(0));
   EXPECT_EQ(inside.config.software, "transformer_engine");

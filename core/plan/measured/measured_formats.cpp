@@ -1,8 +1,9 @@
 #include "core/plan/measured/measured_formats.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 #include <string>
 
@@ -34,6 +35,15 @@ bool is_text(const Json& flags, const char* key, const char* wanted) {
   return flags.contains(key) && flags[key].is_string() && flags[key].get<std::string>() == wanted;
 }
 
+// Whether something is chosen: neither false, null, 0, "none" nor nothing at all.
+bool is_on(const Json& config, const char* key) {
+  const auto it = config.find(key);
+  if (it == config.end() || it->is_null()) return false;
+  if (it->is_boolean()) return it->get<bool>();
+  if (it->is_number()) return it->get<double>() != 0;
+  return !it->empty() && *it != "" && *it != "none" && *it != "None" && *it != "false" && *it != "False";
+}
+
 std::string megatron_precision(const Json& config) {
   std::string text = word_of(config, "dtype", "bf16");
   if (!config.contains("fp8")) return text;
@@ -58,6 +68,29 @@ std::string megatron_stages(const Json& config, const Json& flags) {
   return join(stages, ",");
 }
 
+constexpr const char* kWorkspaceConfig = "CUBLAS_WORKSPACE_CONFIG";
+
+// What that says, ":4096:2:16:8": so many KiB, so many times, and more such pairs. Nothing: it is not there, or
+// something else.
+std::optional<double> cublas_workspace_mib(const Json& env) {
+  const std::string text = word_of(env, kWorkspaceConfig);
+  if (text.empty()) return std::nullopt;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  double kib = 0;
+  while (at != end) {
+    std::array<int, 2> pair = {};
+    for (int& value : pair) {
+      if (at == end || *at != ':') return std::nullopt;
+      const auto [after, error] = std::from_chars(at + 1, end, value);
+      if (error != std::errc() || value <= 0) return std::nullopt;
+      at = after;
+    }
+    kib += static_cast<double>(pair[0]) * pair[1];
+  }
+  return kib / 1024;
+}
+
 // What a case has that no model here has; "" if there is nothing.
 std::string megatron_reason(const Json& test) {
   const Json &config = test.at("config"), &flags = test.at("other_flags");
@@ -68,18 +101,14 @@ std::string megatron_reason(const Json& test) {
     if (flags.contains(missing)) return std::string("this project has no --") + missing;
   if (word_of(config, "pos") == "none") return "no position embedding";
   if (config.contains("fsdp")) return "Megatron's own FSDP";
-  if (config.contains("cuda_graph")) return "CUDA graphs of parts of layers, which keep memory of their own";
+  if (is_on(config, "cuda_graph")) return "CUDA graphs of parts of layers, which keep memory of their own";
   if (flags.contains("tokenizer-type") && !config.contains("padded_vocab")) return "its vocabulary is not known";
   if (!config.contains("mbs") || !config.contains("layers")) return "the case does not say its size";
+  const Json env = test.value("env", Json::object());
+  if (!word_of(env, kWorkspaceConfig).empty() && !cublas_workspace_mib(env))
+    return std::string(kWorkspaceConfig) + " is no list of sizes and counts above 0";
   if (megatron_stages(config, flags).empty()) return "the layers of its stages are not known";
   return "";
-}
-
-// Megatron's CUBLAS_WORKSPACE_CONFIG, ":4096:8": so many KiB, so many times.
-std::optional<double> cublas_workspace_mib(const Json& env) {
-  int kib = 0, times = 0;
-  if (std::sscanf(word_of(env, "CUBLAS_WORKSPACE_CONFIG").c_str(), ":%d:%d", &kib, &times) != 2) return std::nullopt;
-  return kib / 1024.0 * times;
 }
 
 // The values of the older cluster are of a Transformer Engine whose fused attention was not deterministic, and whose
@@ -139,8 +168,9 @@ Json megatron_config(const Json& test) {
   to["grad_bucket_overlap"] = value_of(from, "overlap_grad", false);
   to["precision"] = megatron_precision(from);
   // Layers of experts in cases named so are Transformer Engine's, whatever the other layers are.
-  const bool local =
-      word_of(from, "impl", "transformer_engine") == "local" && word_of(test, "case").find("_te_") == std::string::npos;
+  const bool engine_experts =
+      value_of(from, "experts", 0) > 0 && word_of(test, "case").find("_te_") != std::string::npos;
+  const bool local = word_of(from, "impl", "transformer_engine") == "local" && !engine_experts;
   to["framework"] = local ? "Megatron-LM local" : "Megatron-Core";
   to["attention"] =
       is_text(flags, "attention-backend", "unfused") || word_of(from, "impl") == "local" ? "unfused" : "flash";

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
@@ -188,8 +189,9 @@ class RowPlan {
     if (c_.has("muon_distribution")) set("optim.muon_distribution", c_.text("muon_distribution"));
     set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", newer()) ? "true" : "false");
     set("memory.recompute_granularity", recompute());
-    if (c_.has("recompute_modules") && recompute() == "selective")
-      set("memory.recompute_modules", known_modules(c_.text("recompute_modules")));
+    if (c_.has("recompute_modules") && recompute() == "selective") set("memory.recompute_modules", known_modules());
+    if (const std::string other = unknown_module(); !other.empty())
+      leave_out("what recomputing the module " + other + " saves is not known");
     if (c_.text("attention") == "unfused" || (!newer() && !c_.has("attention")))
       set("parallel.attention_backend", "unfused");
   }
@@ -242,26 +244,41 @@ class RowPlan {
     const std::string said = c_.text("recompute");
     if (torchtitan() && said.empty()) return "selective";  // its default
     if (holds(said, "full")) return "full";
-    const bool none_known = c_.has("recompute_modules") && known_modules(c_.text("recompute_modules")).empty();
+    const bool none_known = c_.has("recompute_modules") && known_modules().empty();
     return holds(said, "selective") && !none_known ? "selective" : "none";
   }
 
-  // Of Megatron's names those that a plan here knows; outputs of norms and activations are recomputed in any case.
-  static std::string known_modules(const std::string& said) {
+  // Of Megatron's names those that a plan here knows.
+  std::string known_modules() const {
+    const std::vector<std::string> said = c_.words("recompute_modules");
     std::vector<std::string> known;
     for (const RecomputedModuleName& one : kRecomputedModules)
-      if (holds(said, one.name)) known.emplace_back(one.name);
+      if (std::ranges::find(said, one.name) != said.end()) known.emplace_back(one.name);
     return join(known, ",");
+  }
+  // The first name that is none of Megatron's; "" without one. Outputs of norms and activations are recomputed here in
+  // any case; the latents' projections and shared experts a plan here keeps.
+  std::string unknown_module() const {
+    constexpr std::array<std::string_view, 4> kOthers = {"layernorm", "moe_act", "mla_up_proj", "shared_experts"};
+    for (const std::string& said : c_.words("recompute_modules")) {
+      const auto known = [&](const RecomputedModuleName& one) { return said == one.name; };
+      if (std::ranges::none_of(kRecomputedModules, known) && std::ranges::find(kOthers, said) == kOthers.end())
+        return said;
+    }
+    return "";
   }
 
   void batch() {
     // torchtitan cuts a local batch into as many microbatches as its pipeline has ranks.
     const double pp = c_.number_or("pp", 1);
-    const bool cut = c_.has("local_batch") && pp > 1;
+    const bool cut = !c_.has("micro_batch") && c_.has("local_batch") && pp > 1;
     const double global = global_batch_of(c_);
     if (global < replicas_of(c_)) return leave_out("the row has no batch");
     set("train.global_batch_size", global);
-    set("train.micro_batch_size", std::max(sequences_at_once(c_) / (cut ? pp : 1), 1.0));
+    const double sequences = sequences_at_once(c_);
+    if (cut && sequences > pp && std::fmod(sequences, pp) != 0)
+      return leave_out("its local batch cannot be cut into as many microbatches as its pipeline has ranks");
+    set("train.micro_batch_size", std::max(sequences / (cut ? pp : 1), 1.0));
   }
 
   void precision() {

@@ -2,9 +2,13 @@
 #pragma once
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace ranklab {
 
@@ -27,6 +31,16 @@ class RowReader {
   std::string text(const char* key) const {
     const auto it = config_.find(key);
     return it != config_.end() && it->is_string() ? it->get<std::string>() : "";
+  }
+  // Words of a text like "[core_attn mlp]" or of a list.
+  std::vector<std::string> words(const char* key) const {
+    const auto it = config_.find(key);
+    if (it == config_.end()) return {};
+    std::string all = it->is_string() ? it->get<std::string>() : it->is_null() ? "" : it->dump();
+    for (char& c : all)
+      if (std::string_view(",[]\"'").find(c) != std::string_view::npos) c = ' ';
+    std::istringstream words(all);
+    return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
   }
   bool is(const char* key, bool otherwise) const {
     const auto it = config_.find(key);
