@@ -76,6 +76,12 @@ class Translation {
                   .where = "ranklab " + command_.name(), .what = spelt + " has another number of values",
                   .got = std::to_string(values.size()), .want = std::to_string(foreign.values),
                   .fix = foreign.values > 0 ? "pass the value after it" : "leave the value out");
+    const bool blank = foreign.values > 1 && std::ranges::any_of(values, [](const std::string& value) {
+                         return value.find_first_not_of(" \t\n") == std::string::npos;
+                       });
+    RANKLAB_CHECK(!blank, ErrorKind::kInvalidArgument, .where = "ranklab " + command_.name(),
+                  .what = spelt + " has an empty value", .got = quote(join(values, " ")),
+                  .want = std::to_string(foreign.values) + " values", .fix = "pass the values after it");
     try {
       for (std::string& own : foreign.convert(values, words_)) out_.push_back(std::move(own));
     } catch (const Error& error) {  // of the table, which knows neither the command nor the spelling
@@ -89,6 +95,7 @@ class Translation {
   // Several values may come in one word, apart by blanks: so settings have them, and so `launch` hands them on.
   static void add_values(const ForeignFlag& foreign, const std::string& word, Words& values) {
     if (foreign.values < 2) return values.push_back(word);
+    if (word.find_first_not_of(" \t\n") == std::string::npos) return values.push_back(word);  // none, which is checked
     std::istringstream in(word);
     for (std::string value; in >> value;) values.push_back(value);
   }

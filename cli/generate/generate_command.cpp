@@ -21,6 +21,7 @@
 #include "cli/train/console.h"
 #include "core/base/error.h"
 #include "core/base/files/output_file.h"
+#include "core/base/shell_quote.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/runtime/engine.h"
@@ -202,7 +203,7 @@ int run_generate(ConfigOptions& options, GenerateRequest& request, const std::st
   RANKLAB_CHECK(!request.model || request.model->checkpoint || config.train_iters == 0, ErrorKind::kInvalidArgument,
                 .where = "--load", .what = "a Hugging Face folder has no state to train on from", .got = quote(load),
                 .want = "a checkpoint, or no --train-iters",
-                .fix = "ranklab ckpt import-hf " + load + " OUT, then --load OUT");
+                .fix = "ranklab ckpt import-hf " + shell_path(load) + " OUT, then --load OUT");
   watch_interrupts();
   const auto [plan, world] =
       ready_run(options, std::move(config), [&](const RunPlan& ready) { choose_text(ready, request, load); });

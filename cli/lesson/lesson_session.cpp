@@ -11,6 +11,7 @@
 #include "cli/common/style.h"
 #include "cli/common/typed_program.h"
 #include "core/base/error.h"
+#include "core/base/shell_quote.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "lessons/workspace.h"
@@ -53,7 +54,7 @@ void print_recordings(LessonSession& session, const lesson::Grade& grade) {
   if (grade.recordings.empty()) return;
   std::vector<lesson::Cells> rows = {{"", ""}};
   for (const std::string& path : grade.recordings)
-    rows.push_back({as_typed("ranklab viz " + shown(path) + " --layout Stage"),
+    rows.push_back({as_typed("ranklab viz " + shell_path(shown(path)) + " --layout Stage"),
                     path.ends_with("right.json.gz") ? "plays the right one" : "plays what your code did"});
   session.screen.table(rows);
   session.screen.line();

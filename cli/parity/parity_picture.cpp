@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/output_file.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -41,7 +42,8 @@ void ParityPicture::write(const ParityResult& result) const {
   draw_(map, path_, file);
   write_file_atomically(path_, file, kCannotWrite);
   const bool opens = path_.ends_with(".json");
-  std::fprintf(stderr, "wrote %s%s\n", path_.c_str(), opens ? (" (ranklab viz --parity " + path_ + ")").c_str() : "");
+  std::fprintf(stderr, "wrote %s%s\n", path_.c_str(),
+               opens ? (" (ranklab viz --parity " + shell_path(path_) + ")").c_str() : "");
 }
 
 }  // namespace ranklab

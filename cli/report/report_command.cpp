@@ -79,7 +79,8 @@ int run_report(const ReportOptions& options) {
 
 CommandAction setup_report(CommandLine& app) {
   auto options = std::make_shared<ReportOptions>();
-  app.add_option("RUN", options->runs, "the folder of a run (its --log-dir), or last; a second one to compare it with")
+  app.add_option("RUN", options->runs,
+                 "the folder of a run (its --log-dir), or last, or a trace alone; a second one to compare it with")
       ->required()
       ->type_name("FOLDER");
   app.add_option("-o,--out", options->out,

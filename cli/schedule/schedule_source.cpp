@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -102,7 +103,7 @@ void require_sound(const LoadedSchedule& loaded, const std::string& what) {
   RANKLAB_CHECK(problems.empty(), ErrorKind::kCheckFailed, .where = what, .what = "the schedule is wrong",
                 .got = problems.front(),
                 .want = problems.size() > 1 ? "none of " + std::to_string(problems.size()) + " problems" : "",
-                .fix = "ranklab schedule check " + what + " lists all that is wrong");
+                .fix = "ranklab schedule check " + shell_path(what) + " lists all that is wrong");
 }
 
 void read_costs(ScheduleOptions& options) {

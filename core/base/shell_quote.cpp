@@ -1,5 +1,7 @@
 #include "core/base/shell_quote.h"
 
+#include <algorithm>
+
 namespace ranklab {
 
 std::string shell_quote(const std::string& text) {
@@ -9,8 +11,12 @@ std::string shell_quote(const std::string& text) {
 }
 
 std::string shell_word(const std::string& text) {
-  const bool plain = !text.empty() && text.find_first_of(" \t\n\"'\\$`*?[]{}();&|<>!#~") == std::string::npos;
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+  const bool plain = !text.empty() && std::ranges::none_of(text, is_control) &&
+                     text.find_first_of(" \"'\\$`*?[]{}();&|<>!#~") == std::string::npos;
   return plain ? text : shell_quote(text);
 }
+
+std::string shell_path(const std::string& path) { return shell_word(path.starts_with('-') ? "./" + path : path); }
 
 }  // namespace ranklab

@@ -8,5 +8,7 @@ namespace ranklab {
 std::string shell_quote(const std::string& text);
 // In quotes only where the shell would not leave it as it is.
 std::string shell_word(const std::string& text);
+// The same of a path, which no command takes for an option.
+std::string shell_path(const std::string& path);
 
 }  // namespace ranklab

@@ -83,7 +83,7 @@ void ParityReference::widen(const ParityRecord& perturbed, bool weights) {
   for (const auto& [key, pieces] : perturbed.tensors) {
     if (!whole_.contains(key) || is_of_weights(key) != weights) continue;
     for (const TensorPiece& piece : pieces)
-      if (const auto apart = distance(key, piece); apart && apart->eps < kNoMeasure)
+      if (const auto apart = distance(key, piece, whole_.at(key).undecided); apart && apart->eps < kNoMeasure)
         tolerance_[key] = std::max(tolerance_[key], factor_ * apart->eps);
   }
 }
@@ -101,13 +101,14 @@ std::vector<TensorKey> ParityReference::moments_of(const TensorKey& key) const {
 }
 
 // Elements whose update's sign rounding may decide, in any step so far: small ones, and in few bits those that are
-// smaller than what rounding may make of the moment.
+// smaller than what rounding may make of the moment. Without a limit all elements could be that, and a wrong update of
+// right moments would pass.
 at::Tensor ParityReference::undecided(const TensorKey& key) const {
-  constexpr double kSmall = 0.03;  // of the root mean square
+  constexpr double kSmall = 0.03, kMost = 0.25;  // of the root mean square
   at::Tensor all;
   for (const TensorKey& moment : moments_of(key)) {
     const WholeTensor& whole = whole_.at(moment);
-    const double small = std::max(kSmall, tolerance_.at(moment) * epsilon_);
+    const double small = std::clamp(tolerance_.at(moment) * epsilon_, kSmall, kMost);
     const at::Tensor here = whole.values.abs().lt(small * whole.rms);
     all = all.defined() ? all.logical_or(here) : here;
   }
@@ -119,7 +120,10 @@ at::Tensor ParityReference::turned(const ParityRecord& got, const TensorKey& key
   for (const TensorKey& moment : moments_of(key)) {
     const auto found = got.tensors.find(moment);
     if (found == got.tensors.end() || found->second.front().slice.shape != whole_.at(moment).shape) continue;
-    const at::Tensor here = (put_together(found->second).values * whole_.at(moment).values).lt(0);
+    const WholeTensor& want = whole_.at(moment);
+    const at::Tensor values = put_together(found->second).values;
+    const double near = tolerance_.at(moment) * epsilon_ * want.rms;
+    const at::Tensor here = (values * want.values).lt(0).logical_and((values - want.values).abs().le(near));
     all = all.defined() ? all.logical_or(here) : here;
   }
   return all;
@@ -138,8 +142,7 @@ std::optional<TensorDistance> ParityReference::distance(const TensorKey& key, co
   if (piece.value.numel() == 0) return TensorDistance{};
   const at::Tensor want = at_slice(key, piece.slice), got = piece.value.to(at::kDouble);
   at::Tensor apart = difference(got, want).abs();
-  for (const at::Tensor& mask : {whole.undecided, left_out})
-    if (mask.defined()) apart = apart.masked_fill(mask.index_select(0, piece.slice.index().clamp_min(0)), 0);
+  if (left_out.defined()) apart = apart.masked_fill(left_out.index_select(0, piece.slice.index().clamp_min(0)), 0);
   return distance_of(apart, got, want, whole.rms, epsilon_, piece.slice);
 }
 
@@ -207,13 +210,24 @@ void separate(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
   });
 }
 
-void measure(const ParityRecord& got, const ParityReference& want, const std::vector<TensorPiece>& pieces,
+at::Tensor both(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.defined() || !b.defined()) return a.defined() ? a : b;
+  return a.logical_or(b);
+}
+
+double share_of(const at::Tensor& mask) { return mask.defined() ? mask.to(at::kDouble).mean().item<double>() : 0; }
+
+void measure(const ParityRecord& got, const ParityReference& want, const std::vector<TensorPiece>& pieces, bool exact,
              TensorVerdict& verdict) {
+  at::Tensor left_out;
+  if (!exact) left_out = want.whole(verdict.key).undecided;
   verdict.worst_rank = pieces.front().rank;
   for (const TensorPiece& piece : pieces) {
-    auto apart = want.distance(verdict.key, piece);
-    if (apart && verdict.tolerance > 0 && apart->eps > verdict.tolerance)
-      apart = want.distance(verdict.key, piece, want.turned(got, verdict.key));
+    auto apart = want.distance(verdict.key, piece, left_out);
+    if (apart && !exact && apart->eps > verdict.tolerance) {
+      left_out = both(want.whole(verdict.key).undecided, want.turned(got, verdict.key));
+      apart = want.distance(verdict.key, piece, left_out);
+    }
     const auto [place, first] = verdict.ranks.try_emplace(piece.rank);
     RankDistance& rank = place->second;
     rank.fits = rank.fits && apart.has_value();
@@ -229,6 +243,7 @@ void measure(const ParityRecord& got, const ParityReference& want, const std::ve
       verdict.worst_rank = piece.rank;
     }
   }
+  verdict.left_out = share_of(left_out);
 }
 
 }  // namespace
@@ -236,7 +251,7 @@ void measure(const ParityRecord& got, const ParityReference& want, const std::ve
 TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const TensorKey& key, bool exact) {
   const std::vector<TensorPiece>& pieces = got.tensors.at(key);
   TensorVerdict verdict{.key = key, .tolerance = exact ? 0 : want.tolerance(key)};
-  measure(got, want, pieces, verdict);
+  measure(got, want, pieces, exact, verdict);
   find_broken(got, want, pieces, verdict);
   separate(pieces, verdict);
   return verdict;

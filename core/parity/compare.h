@@ -54,12 +54,12 @@ class ParityReference {
 
   // The values of the reference where the piece's are; padding has 0.
   at::Tensor at_slice(const TensorKey& key, const GlobalSlice& slice) const;
-  // Nothing for a piece whose tensor has another shape here. `left_out`: more elements that are not compared (of the
+  // Nothing for a piece whose tensor has another shape here. `left_out`: elements that are not compared (of the
   // global tensor, flat; undefined: none).
   std::optional<TensorDistance> distance(const TensorKey& key, const TensorPiece& piece,
                                          const at::Tensor& left_out = {}) const;
-  // Where `got` has first moments of the other sign behind this weight. They are compared themselves: if they are near
-  // enough, such an element moved the other way by rounding.
+  // Where `got` has first moments of the other sign behind this weight, each as near as its tensor is allowed to be:
+  // such an element moved the other way by rounding.
   at::Tensor turned(const ParityRecord& got, const TensorKey& key) const;
 
  private:
@@ -91,6 +91,7 @@ struct TensorVerdict {
   std::vector<int> wrong_ranks = {}, right_ranks = {};
   std::map<int, RankDistance> ranks = {};  // of those that have a part of it
   bool fits = true;                        // every piece has the reference's shape
+  double left_out = 0;                     // share of its elements that rounding decided and nobody compared
   std::string broken = {};  // what is wrong with it whatever its distance: copies that differ, another type
   bool wrong() const { return !wrong_ranks.empty(); }
 };

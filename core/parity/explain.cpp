@@ -35,7 +35,8 @@ class Case {
     const int rank = wrong.worst.eps > 0 ? wrong.worst_rank : wrong.wrong_ranks.front();
     piece_ = &*std::ranges::find(pieces_, rank, &TensorPiece::rank);
     for (const TensorPiece& piece : pieces_) {
-      const auto apart = want.distance(wrong.key, piece);
+      const auto apart =
+          want.distance(wrong.key, piece, wrong.tolerance > 0 ? want.whole(wrong.key).undecided : at::Tensor());
       if (piece.rank == rank && apart && apart->eps == wrong.worst.eps) piece_ = &piece;
     }
     value_ = piece_->value.to(at::kDouble);

@@ -64,9 +64,9 @@ class Microscope {
 
  private:
   ParityRecord run_reference(const char* what, uint64_t perturb, SumOrder order) const;
-  void perturb_more() const;
-  bool shows(const TrainConfig& config, const ParityResult& result) const;
-  void narrow(const TrainConfig& config, ParityResult& result) const;
+  const ParityReference& after_more_runs() const;
+  bool shows(const TrainConfig& config, const ParityReference* want, const ParityResult& result) const;
+  void narrow(const TrainConfig& config, const ParityReference* want, ParityResult& result) const;
 
   // Tensors are small: more threads of the math library would wait for each other.
   class OneThread {
@@ -84,8 +84,8 @@ class Microscope {
   MakeParityWorld make_world_;
   ParityOptions options_;
   TrainConfig reference_config_;
-  std::unique_ptr<ParityReference> reference_;  // null: runs are audited
-  mutable bool perturbed_more_ = false;
+  std::unique_ptr<ParityReference> reference_;      // null: runs are audited
+  mutable std::unique_ptr<ParityReference> wider_;  // after_more_runs(), once one was needed
 };
 
 }  // namespace ranklab

@@ -5,6 +5,7 @@
 #include "core/base/blank.h"
 #include "core/base/dtype.h"
 #include "core/base/error.h"
+#include "core/base/shell_quote.h"
 #include "core/base/utf8.h"
 
 namespace ranklab {
@@ -36,6 +37,16 @@ TEST(Text, NearestNameForgivesTyposButNotStrangers) {
   EXPECT_EQ(nearest_name("--pt", others), "--tp");  // a swap is one typo
   EXPECT_EQ(nearest_name("rmsnorm", others), "RMSNorm");
   EXPECT_EQ(nearest_name("h100", others), "h100-sxm");  // the beginning of a name beats a typo
+}
+
+TEST(ShellQuote, AShellReadsWhatWasMeant) {
+  EXPECT_EQ(shell_path("runs/a.json"), "runs/a.json");
+  EXPECT_EQ(shell_path("my run's"), "'my run'\\''s'");
+  EXPECT_EQ(shell_path("-x"), "./-x");
+  EXPECT_EQ(shell_path("-a b"), "'./-a b'");
+  EXPECT_EQ(shell_word("-x"), "-x") << "a flag";
+  EXPECT_EQ(shell_word("a\rb"), "'a\rb'");
+  EXPECT_EQ(shell_word(""), "''");
 }
 
 TEST(DType, NamesRoundTripAndUnknownOnesAreRefused) {

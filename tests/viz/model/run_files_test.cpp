@@ -158,6 +158,26 @@ TEST_F(RunFolder, ATraceMayHaveAnyName) {
   EXPECT_THROW(read_run(folder_), Error) << "nobody said which file is the run's";
   EXPECT_TRUE(read_run(copy).trace.has_value());
   EXPECT_THAT(files_of_run(copy), testing::Contains(copy)) << "no report may overwrite it";
+  // It need not be of the run that lies beside it.
+  write("metrics.jsonl", line(0, "2"));
+  write("run.json", R"({"command": "ranklab train", "settings": []})");
+  const RunFiles alone = read_run(copy);
+  EXPECT_TRUE(alone.trace.has_value());
+  EXPECT_FALSE(alone.record.has_value());
+  EXPECT_EQ(alone.curve("loss"), nullptr);
+}
+
+TEST_F(RunFolder, AFileOfTheFolderStandsForIt) {
+  write_chrome_trace(folder_ + "/trace.json.gz", samples::one_microbatch().ranks);
+  write("metrics.jsonl", line(0, "2"));
+  write("run.json", R"({"command": "ranklab train", "settings": []})");
+  for (const char* name : {"run.json", "metrics.jsonl", "trace.json.gz"}) {
+    const RunFiles run = read_run(folder_ + "/" + name);
+    EXPECT_TRUE(run.trace.has_value()) << name;
+    EXPECT_TRUE(run.record.has_value()) << name;
+    EXPECT_NE(run.curve("loss"), nullptr) << name;
+    EXPECT_TRUE(run.problems.empty()) << name;
+  }
 }
 
 TEST_F(RunFolder, TheNumbersToCompareBy) {

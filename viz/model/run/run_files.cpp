@@ -17,26 +17,36 @@ constexpr size_t kMostPoints = 200;  // a chart has about 300 pixels
 constexpr const char* kTrace = "trace.json.gz";
 constexpr std::array kFiles = {"run.json", "metrics.jsonl", "log.txt", "sentinels.jsonl", kTrace};
 
+// A file that every run's folder has under this name stands for the folder.
+bool is_of_folder(const std::string& path) {
+  return std::ranges::find(kFiles, fs::path(path).filename().string()) != kFiles.end();
+}
+
+bool is_file(const std::string& path) {
+  std::error_code none;
+  return path != "last" && fs::exists(path, none) && !fs::is_directory(path, none);
+}
+
+// Whether a trace was named that may lie beside another run's files: it is read alone.
+bool is_trace_alone(const std::string& path) { return is_file(path) && !is_of_folder(path); }
+
 std::string folder_of(const std::string& path) {
   if (path == "last") return "runs/last";
   std::error_code none;
   if (fs::is_directory(path, none)) return path;
-  const bool trace = path.ends_with(".json") || path.ends_with(".json.gz");
+  const bool named = path.ends_with(".json") || path.ends_with(".json.gz") || is_of_folder(path);
   const std::string parent = fs::path(path).parent_path().string();
-  if (trace && fs::exists(path, none)) return parent.empty() ? "." : parent;
-  throw Error(ErrorKind::kBadFile, {.where = "report",
-                                    .what = "no such run",
-                                    .got = quote(path),
-                                    .want = "the folder that a run wrote (its --log-dir), or last",
-                                    .fix = "ranklab train --log-dir runs/mine, then ranklab report runs/mine"});
+  if (named && fs::exists(path, none)) return parent.empty() ? "." : parent;
+  throw Error(ErrorKind::kBadFile,
+              {.where = "report",
+               .what = "no such run",
+               .got = quote(path),
+               .want = "the folder that a run wrote (its --log-dir), last, or a trace (.json, .json.gz)",
+               .fix = "ranklab train --log-dir runs/mine, then ranklab report runs/mine"});
 }
 
 // The trace that was named, or the folder's.
-std::string trace_of(const std::string& path) {
-  std::error_code none;
-  return path != "last" && fs::exists(path, none) && !fs::is_directory(path, none) ? path
-                                                                                   : folder_of(path) + "/" + kTrace;
-}
+std::string trace_of(const std::string& path) { return is_trace_alone(path) ? path : folder_of(path) + "/" + kTrace; }
 
 bool there(const std::string& path) {
   std::error_code none;
@@ -78,6 +88,14 @@ RunFiles read_run(const std::string& path) {
   RANKLAB_CHECK(any, ErrorKind::kBadFile, .where = "report", .what = "nothing of a run is in this folder",
                 .got = quote(run.folder), .want = "metrics.jsonl, run.json or trace.json.gz",
                 .fix = "name a run's --log-dir");
+  const auto read_trace = [&](const std::string& file) {
+    run.trace = load_trace(file);
+    return run.trace->warning();
+  };
+  if (is_trace_alone(path)) {
+    read_file(run, trace, read_trace);
+    return run;
+  }
   read_file(run, run.folder + "/run.json", [&](const std::string& file) {
     run.record = read_run_record(file);
     return std::string();
@@ -91,10 +109,7 @@ RunFiles read_run(const std::string& path) {
     run.sentinels = read_fired_sentinels(file);
     return run.sentinels.problem;
   });
-  read_file(run, trace, [&](const std::string& file) {
-    run.trace = load_trace(file);
-    return run.trace->warning();
-  });
+  read_file(run, trace, read_trace);
   return run;
 }
 
