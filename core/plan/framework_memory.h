@@ -22,13 +22,15 @@ struct FrameworkMemory {
   double workspace = 0;    // scratch of cuBLAS and of the software
   double reserve = 0;
   double context = 0;
-  double between_steps = 0;  // what the software holds from one step's optimizer to the next step alone
+  // What the software holds from one step's optimizer until the next step begins to take memory.
+  double between_steps = 0;
 
-  // Name and bytes of each.
-  std::array<std::pair<const char*, double>, 6> parts() const {
+  // Name and bytes of each; together on_device().
+  std::array<std::pair<const char*, double>, 7> parts() const {
     return {{{"states", states},
              {"activations", activations},
              {"loss", loss},
+             {"held between", std::max(0.0, between_steps - activations - loss)},
              {"workspace", workspace},
              {"reserve", reserve},
              {"context", context}}};

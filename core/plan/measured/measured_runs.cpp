@@ -248,12 +248,15 @@ class RowPlan {
     return holds(said, "selective") && !none_known ? "selective" : "none";
   }
 
-  // Of Megatron's names those that a plan here knows.
+  // Of Megatron's names those that a plan here knows and that the model has.
   std::string known_modules() const {
     const std::vector<std::string> said = c_.words("recompute_modules");
+    const bool experts_alone = c_.has("experts") && c_.number_or("first_dense_layers", 0) == 0;
     std::vector<std::string> known;
-    for (const RecomputedModuleName& one : kRecomputedModules)
+    for (const RecomputedModuleName& one : kRecomputedModules) {
+      if (one.chosen == &RecomputedModules::mlp && experts_alone) continue;
       if (std::ranges::find(said, one.name) != said.end()) known.emplace_back(one.name);
+    }
     return join(known, ",");
   }
   // The first name that is none of Megatron's; "" without one. Outputs of norms and activations are recomputed here in
