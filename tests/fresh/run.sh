@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The minutes of the README's commands on a bare system: debootstraps it (minbase), copies this checkout's committed files into it, runs
 # `./ranklab train` and, with --test, `./ranklab test` there with nothing in any cache, and prints how long each part took.
-#   tests/fresh/run.sh [bookworm|trixie] [--test] [--kills N] [--no-unity]     as root, with debootstrap; 6 GB in $TMPDIR; the system is removed at the end
+#   tests/fresh/run.sh [bookworm|trixie] [--test | --test-alone] [--kills N] [--no-unity]     as root, with debootstrap; 6 GB in $TMPDIR; the system is removed at the end
+# --test-alone: `./ranklab test` with no train before it, which then compiles everything.
 # --kills N: the first command is killed N times at random instants, and typed again each time, before it may end.
 # --no-unity: every source is compiled by itself, which shows that each includes what it uses; takes about twice as long.
 # The bare system takes packages and wheels from where this one does: its apt sources, pip's settings and certificates are copied.
@@ -11,14 +12,15 @@ if [ "$(id -u)" = 0 ] && [ -z "${RANKLAB_FRESH_MOUNTS:-}" ]; then
   RANKLAB_FRESH_MOUNTS=own exec unshare --mount --propagation private "${BASH_SOURCE[0]}" "$@"
 fi
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-suite=bookworm with_tests= kills=0 unity=ON
+suite=bookworm with_tests= alone= kills=0 unity=ON
 while [ $# -gt 0 ]; do
   case $1 in
     bookworm | trixie) suite=$1 ;;
     --test) with_tests=yes ;;
+    --test-alone) with_tests=yes alone=yes ;;
     --no-unity) unity=OFF ;;
     --kills) kills=${2:?--kills wants a number}; shift ;;
-    *) echo "run.sh: what is \"$1\"? want: bookworm, trixie, --test, --kills N, --no-unity" >&2; exit 2 ;;
+    *) echo "run.sh: what is \"$1\"? want: bookworm, trixie, --test, --test-alone, --kills N, --no-unity" >&2; exit 2 ;;
   esac
   shift
 done
@@ -85,17 +87,19 @@ for ((kill = 1; kill <= kills; ++kill)); do
 done
 begin=$(date +%s.%N)
 first=
-while IFS= read -r line; do
-  echo "$line" >&2
-  # The table's row of step 0: the first loss is there.
-  if [ -z "$first" ] && [[ $line =~ ^\ +0\ +[0-9]+\.[0-9]+\  ]]; then first=$(date +%s.%N); fi
-done < <(inside "./ranklab train 2>&1; echo \"exit code \$?\"" | tee "$work/train.log")
-end=$(date +%s.%N)
-tail -n 1 "$work/train.log" | grep -q '^exit code 0$' || {
+train() {
+  while IFS= read -r line; do
+    echo "$line" >&2
+    # The table's row of step 0: the first loss is there.
+    if [ -z "$first" ] && [[ $line =~ ^\ +0\ +[0-9]+\.[0-9]+\  ]]; then first=$(date +%s.%N); fi
+  done < <(inside "./ranklab train 2>&1; echo \"exit code \$?\"" | tee "$work/train.log")
+  tail -n 1 "$work/train.log" | grep -q '^exit code 0$' && return
   tail -n 20 "$system/root/.cache/ranklab/apt.log" >&2 || true
   echo "run.sh: ./ranklab train failed on $suite" >&2
   exit 1
 }
+[ -n "$alone" ] || train
+end=$(date +%s.%N)
 tested=
 if [ -n "$with_tests" ]; then
   inside "./ranklab test" >&2 || { echo "run.sh: ./ranklab test failed on $suite" >&2; exit 1; }
@@ -103,8 +107,10 @@ if [ -n "$with_tests" ]; then
 fi
 
 echo "$suite, $(nproc) cores, $(chroot "$system" g++ --version | head -n 1), $(git -C "$root" log -1 --format=%h)"
-row "./ranklab train: to its first step" "$(awk "BEGIN {print $first - $begin}")"
-row "./ranklab train: to its end" "$(awk "BEGIN {print $end - $begin}")"
-if [ -n "$tested" ]; then row "./ranklab test, after it" "$(awk "BEGIN {print $tested - $end}")"; fi
+if [ -z "$alone" ]; then
+  row "./ranklab train: to its first step" "$(awk "BEGIN {print $first - $begin}")"
+  row "./ranklab train: to its end" "$(awk "BEGIN {print $end - $begin}")"
+fi
+if [ -n "$tested" ]; then row "./ranklab test, $([ -n "$alone" ] && echo alone || echo "after it")" "$(awk "BEGIN {print $tested - $end}")"; fi
 echo "of these, in seconds:"
 sed 's/^/  /' "$system/ranklab/build/release.times"
