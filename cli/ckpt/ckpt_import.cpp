@@ -41,7 +41,7 @@ int run_import(const ImportOptions& options) {
   std::printf("%s: %s, %zu tensors, %s in %s\n", written.folder.c_str(), model.architecture().c_str(), written.tensors,
               human_bytes(static_cast<double>(written.bytes)).c_str(), short_name(model.type()).c_str());
   std::printf("  go on training: ranklab train --config %s --load %s --finetune\n",
-              shell_word(written.settings).c_str(), shell_word(options.out).c_str());
+              shell_path(written.settings).c_str(), shell_path(options.out).c_str());
   return 0;
 }
 

@@ -54,7 +54,7 @@ void write_step(const std::string& path, const RunPlan& plan) {
   for (RankTrace& trace : traces)
     if (alike > 1) trace.label += strprintf(" x%d", alike);
   write_chrome_trace(path, traces, {.gpus_per_node = plan.gpus_per_node(), .title = plan.config.preset + ", planned"});
-  std::fprintf(stderr, "wrote %s: ranklab viz %s, or Perfetto\n", path.c_str(), shell_word(path).c_str());
+  std::fprintf(stderr, "wrote %s: ranklab viz %s, or Perfetto\n", path.c_str(), shell_path(path).c_str());
 }
 
 CommandAction add_plan_run(CommandLine& app) {

@@ -172,7 +172,7 @@ class ConsoleHook : public Hook {
     if (book_ && simulated_ && result.steps_done > 0) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);
     if (!options_.trace_path.empty())
-      line("trace", options_.trace_path + " (ranklab viz " + shell_word(options_.trace_path) + ", or Perfetto)");
+      line("trace", options_.trace_path + " (ranklab viz " + shell_path(options_.trace_path) + ", or Perfetto)");
     for (const std::string& reason : options_.lost->said()) line("lost", reason);
     flush();
   }

@@ -25,7 +25,7 @@ std::unique_ptr<LiveServer> open_server(TrainRun& run, const LiveRunOptions& opt
     path = run.log_dir() + "/viz.sock";
   }
   auto server = std::make_unique<LiveServer>(path, run.live_feed(), run.stepper());
-  std::fprintf(stderr, "viewers may come: ranklab viz --attach %s\n", shell_word(path).c_str());
+  std::fprintf(stderr, "viewers may come: ranklab viz --attach %s\n", shell_path(path).c_str());
   return server;
 }
 

@@ -28,7 +28,7 @@ TrainConfig muon_config() {
   c.model.vocab_size = 261;
   c.params_dtype = "fp32";
   c.global_batch_size = 16;
-  c.train_iters = 4;
+  c.train_iters = 3;
   c.adam_eps = 1e-8;
   c.trace = false;
   c.ddp_bucket_bytes = 20000;
