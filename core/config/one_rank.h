@@ -10,7 +10,8 @@ TrainConfig on_one_rank(TrainConfig config);
 
 // What a parallel run is compared with: one rank, but where the balancing loss of experts is of the microbatches that
 // all data-parallel ranks have at a time (global_aux_loss). One rank takes them one after another, which is another
-// loss, so these data-parallel ranks stay; a single microbatch that drops no token is taken whole by one rank.
+// loss, so these data-parallel ranks stay; a single microbatch of 32 bits and more that drops no token is taken whole
+// by one rank.
 TrainConfig reference_layout(const TrainConfig& config);
 // Whether the loss depends on how many data-parallel ranks there are.
 bool loss_depends_on_dp(const TrainConfig& config);

@@ -64,6 +64,9 @@ TEST(ParityReference, TheReferenceTrainsByTheSameBalancingLoss) {
   EXPECT_EQ(reference_layout(config).parallel.world, 1);
   EXPECT_FALSE(Microscope(reference_layout(config), world_of, {.steps = 1}).examine(config).differs());
   EXPECT_TRUE(Microscope(on_one_rank(config), world_of, {.steps = 1, .narrow = false}).examine(config).differs());
+  config.bf16 = true;
+  EXPECT_EQ(reference_layout(config).parallel.world, 2);
+  config.bf16 = false;
   config.num_microbatches = 2;
   config.parallel = {.world = 4, .tp = 2, .dp = 2};
   EXPECT_EQ(reference_layout(config).parallel.world, 2);
