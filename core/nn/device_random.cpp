@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/numbers/philox.h"
+#include "core/base/numbers/philox_rounds.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -26,8 +27,8 @@ at::Tensor xor_shifted(const at::Tensor& x, int64_t count) {
 
 // RandomStream's mixing function.
 at::Tensor mixed(at::Tensor x) {
-  x = xor_shifted(x, 30).mul_(as_signed(0xbf58476d1ce4e5b9u));
-  x = xor_shifted(x, 27).mul_(as_signed(0x94d049bb133111ebu));
+  x = xor_shifted(x, 30).mul_(as_signed(kMixMultiplier1));
+  x = xor_shifted(x, 27).mul_(as_signed(kMixMultiplier2));
   return xor_shifted(x, 31);
 }
 
@@ -35,12 +36,12 @@ at::Tensor mixed(at::Tensor x) {
 std::array<at::Tensor, 4> philox(const at::Tensor& block, const at::Tensor& stream, uint64_t key) {
   std::array<at::Tensor, 4> c = {low_word(block), high_word(block), low_word(stream), high_word(stream)};
   auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const at::Tensor p0 = c[0].mul(int64_t{0xD2511F53}), p1 = c[2].mul(int64_t{0xCD9E8D57});
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const at::Tensor p0 = c[0].mul(int64_t{kPhiloxMultiplier0}), p1 = c[2].mul(int64_t{kPhiloxMultiplier2});
     c = {high_word(p1).bitwise_xor(c[1]).bitwise_xor_(int64_t{k0}), low_word(p1),
          high_word(p0).bitwise_xor(c[3]).bitwise_xor_(int64_t{k1}), low_word(p0)};
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
+    k0 += kPhiloxKeyStep0;
+    k1 += kPhiloxKeyStep1;
   }
   return c;
 }

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include "core/base/numbers/philox_rounds.h"
 #include "core/precision/rounding_grid.h"
 
 namespace ranklab {
@@ -18,16 +19,16 @@ RANKLAB_EVERYWHERE uint32_t philox_bits(const PhiloxKey& from, uint64_t element)
   const uint64_t block = element / 4;
   uint32_t c[4] = {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), from.stream[0], from.stream[1]};
   uint32_t k[2] = {from.key[0], from.key[1]};
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const uint64_t p0 = uint64_t{kPhiloxMultiplier0} * c[0], p1 = uint64_t{kPhiloxMultiplier2} * c[2];
     const uint32_t c0 = static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0];
     const uint32_t c2 = static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1];
     c[0] = c0;
     c[1] = static_cast<uint32_t>(p1);
     c[2] = c2;
     c[3] = static_cast<uint32_t>(p0);
-    k[0] += 0x9E3779B9;
-    k[1] += 0xBB67AE85;
+    k[0] += kPhiloxKeyStep0;
+    k[1] += kPhiloxKeyStep1;
   }
   return c[element % 4];
 }

@@ -35,9 +35,21 @@ struct Costs {
   bool sends_parts = false;        // of what all tensor-parallel ranks hold
 };
 
-constexpr Factors kHalfAgain = {1.3, 1.12, 1.12, 1, 1.12, 1};  // torchtitan's selective recomputation
-constexpr Factors kAmpereAttention = {1, 1, 1, 2.45, 1, 1};
-constexpr Factors kEagerSince = {1.15, 1.15, 1.15, 0.7, 1, 1};
+constexpr Factors kTorchtitanSelective = {1.3, 1.12, 1.12, 1, 1.12, 1};
+constexpr Factors kCompiledAttention = {1, 1, 1, 2.45, 1, 1};
+constexpr Factors kEagerFromHopper = {1.15, 1.15, 1.15, 0.7, 1, 1};
+// torch.compile's, whichever kernels its tensor-parallel collectives are.
+constexpr Costs compiled(std::string_view software, double tensor_collectives = 1) {
+  return {.software = software,
+          .hopper = kCompiledAttention,
+          .blackwell = kCompiledAttention,
+          .selective = kTorchtitanSelective,
+          .beside = 0.15,
+          .tensor_collectives = tensor_collectives,
+          .gathers_8bit = 0.75,
+          .row_scaled = 1.3};
+}
+
 constexpr std::array kCosts = {
     Costs{.software = "ranklab"}, Costs{.software = "megatron", .sends_parts = true},
     // shards: by two runs of ZeRO-3 alone, on 384 and 1,120 A100 (arXiv 2104.04473, table 2).
@@ -45,26 +57,12 @@ constexpr std::array kCosts = {
     Costs{.software = "megatron_deepspeed_bf16", .sends_parts = true},
     Costs{.software = "megascale", .sends_parts = true},
     Costs{.software = "eager",
-          .hopper = kEagerSince,
-          .blackwell = kEagerSince,
+          .hopper = kEagerFromHopper,
+          .blackwell = kEagerFromHopper,
           .collectives_hopper = 0.75,
-          .selective = kHalfAgain},
+          .selective = kTorchtitanSelective},
     Costs{.software = "llm_foundry", .hopper = {1, 1, 0.28, 1.93, 0.45, 1}, .blackwell = {1, 1, 1, 1.93, 1, 1}},
-    Costs{.software = "compiled",
-          .hopper = kAmpereAttention,
-          .blackwell = kAmpereAttention,
-          .selective = kHalfAgain,
-          .beside = 0.15,
-          .gathers_8bit = 0.75,
-          .row_scaled = 1.3},
-    Costs{.software = "compiled_async_tp",
-          .hopper = kAmpereAttention,
-          .blackwell = kAmpereAttention,
-          .selective = kHalfAgain,
-          .beside = 0.15,
-          .tensor_collectives = 0.55,
-          .gathers_8bit = 0.75,
-          .row_scaled = 1.3},
+    compiled("compiled"), compiled("compiled_async_tp", 0.55),
     Costs{.software = "transformer_engine",
           .hopper = {2.2, 1, 1.1, 1.3, 1, 1},
           .collectives_hopper = 0.4,

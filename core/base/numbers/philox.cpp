@@ -5,13 +5,14 @@
 #include <numbers>
 
 #include "core/base/error.h"
+#include "core/base/numbers/philox_rounds.h"
 
 namespace ranklab {
 namespace {
 
 uint64_t mix(uint64_t x) {  // splitmix64 finalizer
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  x = (x ^ (x >> 30)) * kMixMultiplier1;
+  x = (x ^ (x >> 27)) * kMixMultiplier2;
   return x ^ (x >> 31);
 }
 
@@ -29,13 +30,13 @@ std::array<float, 2> box_muller(uint32_t a, uint32_t b) {
 }  // namespace
 
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> c, std::array<uint32_t, 2> k) {
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t p0 = uint64_t{0xD2511F53} * c[0];
-    const uint64_t p1 = uint64_t{0xCD9E8D57} * c[2];
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const uint64_t p0 = uint64_t{kPhiloxMultiplier0} * c[0];
+    const uint64_t p1 = uint64_t{kPhiloxMultiplier2} * c[2];
     c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(p1),
          static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<uint32_t>(p0)};
-    k[0] += 0x9E3779B9;
-    k[1] += 0xBB67AE85;
+    k[0] += kPhiloxKeyStep0;
+    k[1] += kPhiloxKeyStep1;
   }
   return c;
 }
@@ -96,7 +97,7 @@ RandomPermutation::RandomPermutation(uint64_t size, uint64_t seed, uint64_t epoc
                 .got = "0");
   half_bits_ = (std::bit_width(size - 1) + 1) / 2;
   if (half_bits_ == 0) half_bits_ = 1;
-  const uint64_t key = mix(mix(seed + 0x9e3779b97f4a7c15ull) ^ (epoch * 0xd1b54a32d192ed03ull));
+  const uint64_t key = mix(RandomStream::seed_key(seed) ^ (epoch * 0xd1b54a32d192ed03ull));
   key_ = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/numbers/philox.h"
+#include "core/base/numbers/philox_rounds.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -63,7 +64,7 @@ RANKLAB_AVX2 inline Blocks counters(uint64_t first, Key stream) {
 }
 
 RANKLAB_AVX2 inline void one_round(Blocks& b, __m256i key0, __m256i key1) {
-  const Product p0 = multiply(b.c0, 0xD2511F53), p1 = multiply(b.c2, 0xCD9E8D57);
+  const Product p0 = multiply(b.c0, kPhiloxMultiplier0), p1 = multiply(b.c2, kPhiloxMultiplier2);
   b = {_mm256_xor_si256(_mm256_xor_si256(p1.high, b.c1), key0), p1.low,
        _mm256_xor_si256(_mm256_xor_si256(p0.high, b.c3), key1), p0.low};
 }
@@ -84,13 +85,13 @@ RANKLAB_AVX2 inline void store(const Blocks& x, uint32_t* out) {
 // Two groups of eight blocks at a time: the multiplications of one hide the latency of the other's.
 RANKLAB_AVX2 void fill_avx2(uint64_t first, Key stream, Key key, uint32_t* out) {
   Blocks a = counters(first, stream), b = counters(first + 8, stream);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < kPhiloxRounds; ++round) {
     const __m256i key0 = _mm256_set1_epi32(static_cast<int>(key[0])),
                   key1 = _mm256_set1_epi32(static_cast<int>(key[1]));
     one_round(a, key0, key1);
     one_round(b, key0, key1);
-    key[0] += 0x9E3779B9;
-    key[1] += 0xBB67AE85;
+    key[0] += kPhiloxKeyStep0;
+    key[1] += kPhiloxKeyStep1;
   }
   store(a, out);
   store(b, out + kWords / 2);

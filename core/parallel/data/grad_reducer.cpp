@@ -174,6 +174,7 @@ void GradReducer::begin_stage(const GradStage& stage) {
                 .what = "a step needs at least one microbatch", .got = std::to_string(stage.num_microbatches));
   passes_left_ += stage.num_microbatches;
   chains_.push_back(stage.chain);
+  most_microbatches_ = std::max(most_microbatches_, stage.num_microbatches);
   std::vector<GradSlot*>& slots = stage_slots_.emplace_back();
   for (const Parameter* parameter : stage.parameters) {
     const auto found = slot_of_.find(parameter);

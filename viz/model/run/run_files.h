@@ -24,8 +24,8 @@ struct RunFiles {
   std::string title() const;                          // model and layout, else the folder
 };
 
-// `path`: the folder, "last" for runs/last, or a file of it; a trace of a name of its own is read
-// alone. Throws kBadFile when there is nothing of a run.
+// `path`: the folder, "last" for runs/last, or a file of it; a trace of a name of its own is read alone.
+// Throws kBadFile when there is nothing of a run.
 RunFiles read_run(const std::string& path);
 // The files that read_run() may read, which a report must not overwrite.
 std::vector<std::string> files_of_run(const std::string& path);
