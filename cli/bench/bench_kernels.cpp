@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,10 @@
 #include "core/nn/norm.h"
 #include "core/optim/grad_clip.h"
 #include "core/optim/optimizer.h"
+#include "core/parallel/quantized/device_operand.h"
+#include "core/parallel/quantized/scaled_product.h"
 #include "core/parallel/tensor/vocab_cross_entropy.h"
+#include "core/precision/recipe.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -65,6 +69,7 @@ class KernelBench {
     attentions();
     losses();
     updates();
+    quantized();
     return rows_;
   }
 
@@ -199,6 +204,38 @@ class KernelBench {
     add("AdamW of " + std::to_string(32 * rows * kHidden / 1'000'000) + "M", (2 + 4 * 6 + 2) * count, 0,
         [&] { optimizer->step_scaled(1e-4, 0.5); });
     add("gradient norm", 2 * count, 0, [&] { grad_norm(parameters, context_); });
+  }
+
+  // FP8: rounding an operand as its product reads it, also turned, and the product, beside the same one in bf16.
+  void quantized() {
+    const at::Tensor x = sample({o_.tokens, kHidden}), weight = sample({kFfn, kHidden});
+    const DeviceRounding* device = rounding_of(x);
+    if (device == nullptr) return;
+    const double flops = 2.0 * static_cast<double>(o_.tokens) * kHidden * kFfn;
+    const double elements = bytes_of(x) / 2;
+    keep({"product in bf16", bytes_of(x) + bytes_of(weight), flops,
+          timer_.milliseconds([&] { at::mm(x, weight.t()); })});
+    TensorPrecision whole{.format = e4m3()}, rows = whole, tiles = whole, squares = whole;
+    rows.granularity = Granularity::kRow;
+    tiles.granularity = Granularity::kTile;
+    squares.granularity = Granularity::kBlock;
+    tiles.block = squares.block = kScaledGroup;
+    for (const auto& [name, left, right] :
+         {std::tuple{"tensor", whole, whole}, {"row", rows, rows}, {"128", tiles, squares}}) {
+      const std::string scale = std::string("a scale a ") + name;
+      const auto round = [](const at::Tensor& m, const TensorPrecision& p, Along along) {
+        return round_operand(m, {.precision = p, .along = along, .codes = true});
+      };
+      // The amax reads, the rounding reads and writes a byte.
+      keep({"FP8 codes, " + scale, 5 * elements, 0, timer_.milliseconds([&] { round(x, left, Along::kColumns); })});
+      keep({"FP8 codes turned, " + scale, 5 * elements, 0, timer_.milliseconds([&] { round(x, left, Along::kRows); })});
+      const RoundedOperand a = round(x, left, Along::kColumns), b = round(weight, right, Along::kColumns);
+      const auto product = [&](int capability) {
+        return timer_.milliseconds([&] { device_product({a, left}, {b, right}, capability, at::kBFloat16); });
+      };
+      keep({"FP8 product, " + scale, bytes_of(x) / 2 + bytes_of(weight) / 2, flops, product(device->capability()),
+            product(0)});
+    }
   }
 
   BenchKernelsOptions o_;

@@ -30,9 +30,11 @@ struct DeviceNoise {
 
 // Where to write the results; each pointer belongs to the first element of the matrix. Null: not wanted.
 struct DeviceRounded {
-  float* values = nullptr;   // dequantized values
-  uint8_t* codes = nullptr;  // one byte each; only 8-bit formats
-  int64_t stride = 0;        // elements from row to row, for both
+  float* values = nullptr;    // dequantized values
+  uint8_t* codes = nullptr;   // one byte each; only 8-bit formats
+  int64_t stride = 0;         // elements from row to row, for both
+  uint8_t* turned = nullptr;  // the codes of the transpose: element (row, column) at [column * turned_stride + row]
+  int64_t turned_stride = 0;
 };
 
 class DeviceRounding {

@@ -19,7 +19,7 @@ const RandomStream kStream(5, RandomPurpose::kStochasticRounding, "layer/dx", 3)
 TEST(CudaRounding, HasTheBitsOfTheCpu) {
   std::string why_not;
   if (!cuda_backend_available(&why_not)) GTEST_SKIP() << why_not;
-  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{130, 272}, {5, 18}, {1024, 512}}) {
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{130, 272}, {5, 18}, {1024, 512}, {1000, 264}}) {
     for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
       const at::Tensor x = operand_sample(rows, cols, 1).to(type), there = x.to(at::kCUDA);
       for (OperandCase c : operand_cases(rows, cols, kStream)) {
@@ -38,10 +38,40 @@ TEST(CudaRounding, HasTheBitsOfTheCpu) {
   }
 }
 
+// Every bf16 number up to the format's largest, with the scale 1: also subnormal ones, ties and the zero below zero.
+TEST(CudaRounding, ConvertsEveryNumber) {
+  std::string why_not;
+  if (!cuda_backend_available(&why_not)) GTEST_SKIP() << why_not;
+  at::Tensor all = at::arange(1 << 16, at::kInt).to(at::kShort).view(at::kBFloat16).view({256, 256}).clone();
+  for (const NumberFormat* format : {e4m3(), e5m2()}) {
+    const auto largest = static_cast<float>(format->largest());
+    const at::Tensor x = at::where(all.to(at::kFloat).abs() <= largest, all, at::full({}, largest, at::kBFloat16));
+    const OperandRounding how{.precision = {.format = format}, .codes = true};
+    const RoundedOperand got = on_host(round_operand(x.to(at::kCUDA), how)), want = round_operand(x, how);
+    EXPECT_EQ(got.scales, want.scales);
+    EXPECT_TRUE(at::equal(got.values.view(at::kInt), want.values.view(at::kInt))) << format->name;
+  }
+}
+
+TEST(CudaRounding, CodesLieBothWaysAndScalesAreKept) {
+  std::string why_not;
+  if (!cuda_backend_available(&why_not)) GTEST_SKIP() << why_not;
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{1024, 512}, {1000, 264}, {5, 18}}) {
+    const at::Tensor x = operand_sample(rows, cols, 1).to(at::kBFloat16).to(at::kCUDA);
+    OperandRounding how{.precision = {.format = e4m3()}, .codes = true, .both_ways = true};
+    const RoundedOperand both = round_operand(x, how);
+    EXPECT_TRUE(at::equal(both.codes.view(at::kByte).t(), both.other_codes.view(at::kByte)));
+    how.device_scale = both.device_scales;
+    how.along = Along::kRows;
+    how.both_ways = false;
+    EXPECT_TRUE(at::equal(round_operand(x, how).codes.view(at::kByte), both.other_codes.view(at::kByte)));
+  }
+}
+
 using Products = std::array<at::Tensor, 3>;
 
 Products products_of(const PrecisionRecipe& recipe, at::Device device, RankContext& rank) {
-  constexpr int64_t kTokens = 256, kIn = 384, kOut = 512;
+  constexpr int64_t kTokens = 256, kIn = 1024, kOut = 512;  // multiples of 512, as products with scales of squares want
   const auto sample = [&](int64_t rows, int64_t cols, uint64_t seed) {
     return operand_sample(rows, cols, seed).to(at::kBFloat16).to(device);
   };

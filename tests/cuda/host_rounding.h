@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 
+#include "backends/cuda/kernels/cast_body.h"
 #include "backends/cuda/kernels/operand_body.h"
 #include "backends/cuda/kernels/quantize_body.h"
 
@@ -10,12 +11,14 @@ namespace ranklab {
 
 class HostRounding final : public DeviceRounding {
  public:
-  int capability() const override { return 0; }
+  explicit HostRounding(int capability = 0) : capability_(capability) {}
+  int capability() const override { return capability_; }
   void group_amax(const DeviceMatrix& m, float* amax) const override {
-    constexpr int kLanes = 16;
+    const bool packs = in_packs(m) && m.width % kNeighbours == 0;
     for (int64_t group = 0; group < m.groups(); ++group) {
-      uint32_t most = 0;
-      for (int lane = 0; lane < kLanes; ++lane) most = std::max(most, amax_of_share(m, group, lane, kLanes));
+      const uint32_t most = m.width == 1 ? of_column(m, group)
+                            : packs      ? of_lanes<kNeighbours>(m, group)
+                                         : of_lanes<1>(m, group);
       amax[group] = OneLane::number(most);
     }
   }
@@ -26,6 +29,7 @@ class HostRounding final : public DeviceRounding {
   }
   void round(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales, const DeviceNoise& noise,
              const DeviceRounded& out) const override {
+    if (casts(m, grid, noise, out)) return cast(m, grid, scales, out);
     for (int64_t i = 0; i < m.rows * m.cols; ++i) round_element(m, grid, scales, noise, out, i / m.cols, i % m.cols);
   }
   void round_at_once(const DeviceMatrix& m, const RoundingGrid& grid, const ScaleMaker& maker, float* scales,
@@ -41,6 +45,27 @@ class HostRounding final : public DeviceRounding {
   }
 
  private:
+  template <int kItems>
+  static uint32_t of_lanes(const DeviceMatrix& m, int64_t group) {
+    constexpr int kLanes = 16;
+    uint32_t most = 0;
+    for (int lane = 0; lane < kLanes; ++lane) most = std::max(most, amax_of_share<kItems>(m, group, lane, kLanes));
+    return most;
+  }
+  static uint32_t of_column(const DeviceMatrix& m, int64_t group) {
+    const int64_t first = group / m.cols * m.height;
+    return amax_of_column(m, first, std::min(m.height, m.rows - first), group % m.cols);
+  }
+  static void cast(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales, const DeviceRounded& out) {
+    for (int64_t i = 0; i < m.rows * m.cols; i += kNeighbours) {
+      const int64_t row = i / m.cols, col = i % m.cols;
+      const EightCodes codes = round_pack(m, grid, scales, row, col);
+      for (int n = 0; n < kNeighbours; ++n) {
+        if (out.codes != nullptr) out.codes[row * out.stride + col + n] = codes.code[n];
+        if (out.turned != nullptr) out.turned[(col + n) * out.turned_stride + row] = codes.code[n];
+      }
+    }
+  }
   template <typename T>
   static void run(const QuantizeTask<T>& task) {
     for (int64_t group = 0; group < task.groups(); ++group) {
@@ -49,6 +74,8 @@ class HostRounding final : public DeviceRounding {
       round_of_lane(task, group, make_scale(task.maker, amax), 0, 1);
     }
   }
+
+  int capability_;
 };
 
 }  // namespace ranklab

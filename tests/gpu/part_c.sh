@@ -35,6 +35,16 @@ step "llama_1b bf16, 8 sequences a step, CUDA graph" 150 speed llama_1b_graph_gb
 small="--preset gpt_10m --micro-batch-size 1 --global-batch-size 8 --train-iters 40 --log-interval 1 --bf16"
 step "gpt_10m bf16, 8 sequences a step" 90 speed gpt_10m_plain --backend cuda $small
 step "gpt_10m bf16, 8 sequences a step, CUDA graph" 90 speed gpt_10m_graph --backend cuda $small --cuda-graph
+# FP8 beside bf16, where products are most of a step: layers of llama_8b, as many as fit with their optimizer's states.
+large="--preset llama_8b --num-layers 8 --micro-batch-size 1 --global-batch-size 1 --train-iters 8 --log-interval 1 --bf16"
+step "llama_8b, 8 layers, bf16" 90 speed llama_8b_bf16 --backend cuda $large
+for recipe in fp8_current fp8_rowwise deepseek_v3; do
+  step "llama_8b, 8 layers, $recipe" 90 speed "llama_8b_$recipe" --backend cuda $large --precision-recipe $recipe
+done
+# Eight rank threads beside one, with the same batch.
+shared="--device cuda --preset llama_1b --num-layers 3 --vocab-size 32000 --micro-batch-size 1 --global-batch-size 8 --train-iters 8 --log-interval 1 --bf16"
+step "llama_1b, 3 layers, one rank thread" 90 speed shared_one $shared --world-size 1
+step "llama_1b, 3 layers, 8 rank threads, dp 8" 90 speed shared_dp8 $shared --dp 8
 profile() {
   train llama_1b_profile --backend cuda $llama --bf16 --global-batch-size 1 --profile --profile-step-start 3 --profile-step-end 4 &&
     "$python" "$kit/kernels.py" "$out/runs/llama_1b_profile/profile.json" | tee "$out/kernels.txt"

@@ -13,7 +13,9 @@ train() {
 # processes N FOLDER COMMAND...: N processes with torchrun's variables that share the GPU. Leaves their output in FOLDER
 # (0, 0.err, 0.pid ...); fails when one of them does.
 processes() {
-  local count=$1 folder=$2 rank status=0 pids=() port=$((20000 + RANDOM % 20000)); shift 2
+  local count=$1 folder=$2 rank status=0 pids=() port; shift 2
+  # Below the ports that the system hands out (32768 and up), and free now.
+  while port=$((20000 + RANDOM % 12000)) && (: <>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
   mkdir -p "$folder"
   for ((rank = 0; rank < count; ++rank)); do
     RANKLAB_SHARE_GPU=1 RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=$count LOCAL_WORLD_SIZE=$count GROUP_RANK=0 \

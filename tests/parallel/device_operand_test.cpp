@@ -46,12 +46,28 @@ TEST(DeviceOperand, CodesReadBackAreTheValues) {
   for (OperandCase c : operand_cases(48, 64, kStream)) {
     c.how.codes = true;
     const RoundedOperand operand = round_on_device(x, c.how, kDevice);
-    EXPECT_EQ(operand.codes.defined(), codes_fit(c.how)) << c.name;
-    EXPECT_EQ(operand.values.defined(), !codes_fit(c.how)) << c.name;
+    EXPECT_EQ(operand.codes.defined(), codes_fit(c.how, 0)) << c.name;
+    EXPECT_EQ(operand.values.defined(), !codes_fit(c.how, 0)) << c.name;
     coded += operand.codes.defined() ? 1 : 0;
     expect_same(operand, round_operand(x, c.how), c.name);
   }
   EXPECT_EQ(coded, 3 * 3 * 2) << "three recipes with scales of tensors and rows, three operands, two directions";
+}
+
+TEST(DeviceOperand, CodesLieBothWaysAndScalesAreKept) {
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{48, 64}, {5, 18}}) {
+    const at::Tensor x = operand_sample(rows, cols, 2);
+    OperandRounding how{.precision = {.format = e4m3()}, .codes = true, .both_ways = true};
+    const RoundedOperand both = round_on_device(x, how, kDevice);
+    EXPECT_TRUE(at::equal(both.codes.view(at::kByte).t(), both.other_codes.view(at::kByte)));
+    how.both_ways = false;
+    how.device_scale = both.device_scales;
+    how.along = Along::kRows;
+    // Larger numbers: their own scale would be another one.
+    const RoundedOperand kept = round_on_device(x, how, kDevice), other = round_on_device(2 * x, how, kDevice);
+    EXPECT_TRUE(at::equal(kept.codes.view(at::kByte), both.other_codes.view(at::kByte)));
+    EXPECT_TRUE(at::equal(other.device_scales, both.device_scales));
+  }
 }
 
 TEST(DeviceOperand, PartsOnRanksAreThePartsOfTheWhole) {
@@ -98,6 +114,8 @@ TEST(ScaledMmForm, IsWhatTheUnitsCan) {
   const TensorPrecision row{.format = e4m3(), .granularity = Granularity::kRow};
   const TensorPrecision row_e5m2{.format = e5m2(), .granularity = Granularity::kRow};
   const TensorPrecision tile{.format = e4m3(), .granularity = Granularity::kTile, .block = 128};
+  const TensorPrecision square{.format = e4m3(), .granularity = Granularity::kBlock, .block = 128};
+  const TensorPrecision short_tile{.format = e4m3(), .granularity = Granularity::kTile, .block = 32};
   const TensorPrecision small{.format = e2m1()};
   TensorPrecision noisy = whole;
   noisy.rounding = Rounding::kStochastic;
@@ -113,6 +131,13 @@ TEST(ScaledMmForm, IsWhatTheUnitsCan) {
   EXPECT_EQ(scaled_mm_form(whole, row, 16, 32, 48, 90), kNone);
   for (const TensorPrecision& other : {tile, small, noisy, TensorPrecision{}})
     EXPECT_EQ(scaled_mm_form(other, other, 16, 32, 48, 90), kNone);
+  EXPECT_EQ(scaled_mm_form(tile, tile, 16, 128, 48, 90), kGroupWise);
+  EXPECT_EQ(scaled_mm_form(tile, square, 16, 512, 48, 90), kGroupWise);
+  EXPECT_EQ(scaled_mm_form(square, tile, 16, 512, 48, 90), kGroupWise);
+  EXPECT_EQ(scaled_mm_form(tile, square, 16, 128, 48, 90), kNone) << "rows of scales at no multiple of 16 bytes";
+  EXPECT_EQ(scaled_mm_form(square, square, 16, 512, 48, 90), kNone);
+  EXPECT_EQ(scaled_mm_form(short_tile, short_tile, 16, 128, 48, 90), kNone);
+  for (const int other : {80, 89, 100, 120}) EXPECT_EQ(scaled_mm_form(tile, tile, 16, 128, 48, other), kNone);
   EXPECT_EQ(scaled_mm_form(whole, whole, 8, 32, 48, 90), kNone);
   EXPECT_EQ(scaled_mm_form(whole, whole, 16, 40, 48, 90), kNone);
   EXPECT_EQ(scaled_mm_form(whole, whole, 16, 32, 0, 90), kNone);
@@ -175,6 +200,45 @@ TEST(ScaledProduct, LiesAsTheUnitsReadIt) {
       EXPECT_EQ(o.type, rows ? at::kBFloat16 : at::kFloat);
       const at::Tensor a = o.a.to(at::kDouble) * o.scale_a, b = o.b.to(at::kDouble) * o.scale_b;
       EXPECT_LT(error_of(a.mm(b), p.want), 1e-6);  // what is read back is rounded to fp32
+    }
+  }
+}
+
+// Of groups of 128 on a GPU that has products of them: codes, and scales as its units read them.
+TEST(ScaledProduct, OfGroupsLiesAsTheUnitsReadIt) {
+  const HostRounding hopper(kScalesGroups);
+  const TensorPrecision tile{.format = e4m3(), .granularity = Granularity::kTile, .block = 128};
+  const TensorPrecision square{.format = e4m3(), .granularity = Granularity::kBlock, .block = 128};
+  constexpr int64_t kM = 256, kK = 512, kN = 384;
+  for (const bool k_first : {false, true}) {
+    for (const auto& [left, right] : {std::pair{tile, tile}, {tile, square}, {square, tile}}) {
+      const auto coded = [&](const TensorPrecision& p, int64_t rows, uint64_t seed) {
+        const at::Tensor x = k_first ? operand_sample(kK, rows, seed) : operand_sample(rows, kK, seed);
+        const OperandRounding how{.precision = p, .along = k_first ? Along::kRows : Along::kColumns, .codes = true};
+        const RoundedOperand operand = round_on_device(x, how, hopper);
+        expect_same(operand, round_operand(x, how), "groups");
+        return operand;
+      };
+      const RoundedOperand a = coded(left, kM, 6), b = coded(right, kN, 7);
+      const ScaledMmOperands o =
+          scaled_mm_operands({a, left, k_first}, {b, right, k_first}, ScaledMmForm::kGroupWise, at::kBFloat16);
+      EXPECT_TRUE(o.a.is_contiguous() && o.b.t().is_contiguous());
+      EXPECT_EQ(o.a.sizes(), (at::IntArrayRef{kM, kK}));
+      EXPECT_EQ(o.b.sizes(), (at::IntArrayRef{kK, kN}));
+      const auto expect_scales = [](const at::Tensor& scale, const TensorPrecision& p, int64_t rows) {
+        const bool tiles = p.granularity == Granularity::kTile;
+        EXPECT_EQ(scale.sizes(), (at::IntArrayRef{tiles ? rows : rows / 128, kK / 128}));
+        EXPECT_EQ(scale.strides(), tiles ? (at::IntArrayRef{1, rows}) : (at::IntArrayRef{kK / 128, 1}));
+      };
+      expect_scales(o.scale_a, left, kM);
+      expect_scales(o.scale_b.t(), right, kN);
+      const auto whole = [](const at::Tensor& scale, int64_t rows) {
+        return scale.repeat_interleave(rows / scale.size(0), 0).repeat_interleave(128, 1).to(at::kDouble);
+      };
+      const at::Tensor got =
+          (o.a.to(at::kDouble) * whole(o.scale_a, kM)).mm((o.b.t().to(at::kDouble) * whole(o.scale_b.t(), kN)).t());
+      const at::Tensor va = values_of(a).to(at::kDouble), vb = values_of(b).to(at::kDouble);
+      EXPECT_LT(error_of(got, k_first ? va.t().mm(vb) : va.mm(vb.t())), 1e-6);
     }
   }
 }

@@ -18,17 +18,73 @@ RANKLAB_EVERYWHERE int64_t quotient(int64_t a, int64_t b) {
   return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
 }
 
-// Bits of the largest magnitude among every `lanes`-th element of a group from `lane` on; at most infinity's. As
-// integers magnitudes are ordered as numbers, with NaN above infinity.
+// Neighbours of a row that a thread takes at once, where addresses allow: 16 bytes of bf16.
+constexpr int kNeighbours = 8;
+
+// Whether every `kNeighbours` columns begin at a multiple of 16 bytes.
+inline bool in_packs(const DeviceMatrix& m) {
+  const int64_t bytes = m.bf16 ? 2 : 4;
+  return m.cols % kNeighbours == 0 && m.stride * bytes % 16 == 0 && reinterpret_cast<uintptr_t>(m.x) % 16 == 0;
+}
+
+struct alignas(16) FourWords {
+  uint32_t word[4];
+};
+
+// kItems neighbours from `col` on. REQUIRES: 1, or kNeighbours and in_packs(), where `col` is a multiple of it.
+template <int kItems>
+RANKLAB_EVERYWHERE void load_numbers(const DeviceMatrix& m, int64_t row, int64_t col, float* to) {
+  if (kItems == 1) {
+    to[0] = number_at(m, row, col);
+    return;
+  }
+  const int64_t i = row * m.stride + col;
+  if (m.bf16) {
+    const FourWords pack = *reinterpret_cast<const FourWords*>(static_cast<const uint16_t*>(m.x) + i);
+    for (int pair = 0; pair < 4; ++pair) {
+      to[2 * pair] = OneLane::number(pack.word[pair] << 16);
+      to[2 * pair + 1] = OneLane::number(pack.word[pair] & 0xffff0000U);
+    }
+    return;
+  }
+  for (int half = 0; half < 2; ++half) {
+    const FourWords pack = *reinterpret_cast<const FourWords*>(static_cast<const float*>(m.x) + i + 4 * half);
+    for (int word = 0; word < 4; ++word) to[4 * half + word] = OneLane::number(pack.word[word]);
+  }
+}
+
+RANKLAB_EVERYWHERE uint32_t size_bits(float x) { return OneLane::bits(x) & ~kFloatSign; }
+
+// Bits of the largest magnitude among every `lanes`-th pack of kItems elements of a group from `lane` on; at most
+// infinity's. As integers magnitudes are ordered as numbers, with NaN above infinity. REQUIRES: as load_numbers(), with
+// groups that are as wide as a multiple of kItems.
+template <int kItems>
 RANKLAB_EVERYWHERE uint32_t amax_of_share(const DeviceMatrix& m, int64_t group, int64_t lane, int64_t lanes) {
   const int64_t row = group / m.grid_cols() * m.height, col = group % m.grid_cols() * m.width;
   const int64_t height = row + m.height < m.rows ? m.height : m.rows - row;
-  const int64_t width = col + m.width < m.cols ? m.width : m.cols - col;
+  const int64_t width = (col + m.width < m.cols ? m.width : m.cols - col) / kItems;
   uint32_t most = 0;
   for (int64_t i = lane; i < height * width; i += lanes) {
     // 64-bit divisions cost more than the read.
     const int64_t down = height == 1 ? 0 : (width == 1 ? i : quotient(i, width));
-    const uint32_t size = OneLane::bits(number_at(m, row + down, col + i - down * width)) & ~kFloatSign;
+    float x[kItems];
+    load_numbers<kItems>(m, row + down, col + (i - down * width) * kItems, x);
+    for (int item = 0; item < kItems; ++item) {
+      const uint32_t size = size_bits(x[item]);
+      most = size > most ? size : most;
+    }
+  }
+  return most < kFloatExponent ? most : kFloatExponent;
+}
+
+// Bits of the largest magnitude in `rows` rows of a column from `row` on; at most infinity's.
+RANKLAB_EVERYWHERE uint32_t amax_of_column(const DeviceMatrix& m, int64_t row, int64_t rows, int64_t col) {
+  uint32_t most = 0;
+#ifdef __CUDA_ARCH__
+#pragma unroll 8
+#endif
+  for (int64_t i = 0; i < rows; ++i) {
+    const uint32_t size = size_bits(number_at(m, row + i, col));
     most = size > most ? size : most;
   }
   return most < kFloatExponent ? most : kFloatExponent;
@@ -39,11 +95,15 @@ RANKLAB_EVERYWHERE ScaleMaker maker_of_tensor(ScaleMaker maker, const float* ten
   return maker;
 }
 
+RANKLAB_EVERYWHERE int64_t group_of(const DeviceMatrix& m, int64_t row, int64_t col) {
+  return quotient(row, m.height) * quotient(m.cols + m.width - 1, m.width) + quotient(col, m.width);
+}
+RANKLAB_EVERYWHERE float inverse_of(float scale) { return scale == 0 ? 0.0F : 1 / scale; }
+
 RANKLAB_EVERYWHERE void round_element(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales,
                                       const DeviceNoise& noise, const DeviceRounded& out, int64_t row, int64_t col) {
-  const float scale =
-      scales[quotient(row, m.height) * quotient(m.cols + m.width - 1, m.width) + quotient(col, m.width)];
-  const float scaled = number_at(m, row, col) * (scale == 0 ? 0.0F : 1 / scale);
+  const float scale = scales[group_of(m, row, col)];
+  const float scaled = number_at(m, row, col) * inverse_of(scale);
   float rounded = 0;
   if (noise.row_numbers == nullptr) {
     rounded = round_nearest<OneLane>(grid, scaled);
@@ -52,9 +112,11 @@ RANKLAB_EVERYWHERE void round_element(const DeviceMatrix& m, const RoundingGrid&
         noise.row_numbers[row] * static_cast<uint64_t>(noise.columns) + static_cast<uint64_t>(noise.first_column + col);
     rounded = round_stochastic<OneLane>(grid, scaled, philox_bits(noise.key, element));
   }
-  const int64_t at = row * out.stride + col;
-  if (out.values != nullptr) out.values[at] = rounded * scale;
-  if (out.codes != nullptr) out.codes[at] = static_cast<uint8_t>(code_of_rounded<OneLane>(grid, rounded));
+  if (out.values != nullptr) out.values[row * out.stride + col] = rounded * scale;
+  if (out.codes == nullptr && out.turned == nullptr) return;
+  const auto code = static_cast<uint8_t>(code_of_rounded<OneLane>(grid, rounded));
+  if (out.codes != nullptr) out.codes[row * out.stride + col] = code;
+  if (out.turned != nullptr) out.turned[col * out.turned_stride + row] = code;
 }
 
 // FNV-1a of the row's fp32 bytes, lowest first.

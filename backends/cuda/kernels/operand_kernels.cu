@@ -1,5 +1,7 @@
 #include "backends/cuda/kernels/operand_kernels.h"
 
+#include "backends/cuda/kernels/cast_body.h"
+#include "backends/cuda/kernels/cast_kernels.h"
 #include "backends/cuda/kernels/operand_body.h"
 #include "backends/cuda/kernels/thread_teams.h"
 
@@ -10,34 +12,45 @@ __device__ int64_t thread_number() { return static_cast<int64_t>(blockIdx.x) * k
 __device__ int64_t thread_count() { return static_cast<int64_t>(gridDim.x) * kThreads; }
 
 // One team of kLanes lanes per group. All lanes of a warp run together, those without a group idle.
-template <int kLanes>
+template <int kItems, int kLanes>
 __global__ void amax_of_teams(DeviceMatrix m, float* amax) {
   constexpr int kTeams = kThreads / kLanes;
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const int64_t groups = m.groups(), stride = static_cast<int64_t>(gridDim.x) * kTeams;
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * kTeams; first < groups; first += stride) {
     const int64_t group = first + threadIdx.x / kLanes;
-    const uint32_t size = largest_of_team<kLanes>(group < groups ? amax_of_share(m, group, lane, kLanes) : 0);
+    const uint32_t size = largest_of_team<kLanes>(group < groups ? amax_of_share<kItems>(m, group, lane, kLanes) : 0);
     if (group < groups && lane == 0) amax[group] = OneLane::number(size);
   }
 }
 
-__global__ void amax_of_threads(DeviceMatrix m, float* amax) {
-  for (int64_t group = thread_number(); group < m.groups(); group += thread_count())
-    amax[group] = OneLane::number(amax_of_share(m, group, 0, 1));
-}
-
+template <int kItems>
 __global__ void amax_of_blocks(DeviceMatrix m, float* amax) {
   for (int64_t group = blockIdx.x; group < m.groups(); group += gridDim.x) {
-    const uint32_t size = largest_of_block(amax_of_share(m, group, threadIdx.x, kThreads));
+    const uint32_t size = largest_of_block(amax_of_share<kItems>(m, group, threadIdx.x, kThreads));
     if (threadIdx.x == 0) amax[group] = OneLane::number(size);
   }
 }
 
 // For a single group; *amax must be zero before.
+template <int kItems>
 __global__ void amax_of_whole(DeviceMatrix m, unsigned* amax) {
-  const uint32_t size = largest_of_block(amax_of_share(m, 0, thread_number(), thread_count()));
+  const uint32_t size = largest_of_block(amax_of_share<kItems>(m, 0, thread_number(), thread_count()));
   if (threadIdx.x == 0) atomicMax(amax, size);
+}
+
+// For groups of one column: a thread takes a few rows of one, and its neighbours the columns beside it. All of amax
+// must be zero before.
+constexpr int64_t kColumnRows = 64;
+__global__ void amax_of_columns(DeviceMatrix m, unsigned* amax, int64_t pieces) {
+  const int64_t group_rows = (m.rows + m.height - 1) / m.height;
+  for (int64_t piece = blockIdx.y; piece < group_rows * pieces; piece += gridDim.y) {
+    const int64_t group_row = piece / pieces, first = group_row * m.height + piece % pieces * kColumnRows;
+    const int64_t group_end = (group_row + 1) * m.height < m.rows ? (group_row + 1) * m.height : m.rows;
+    const int64_t rows = first + kColumnRows < group_end ? kColumnRows : group_end - first;
+    for (int64_t col = thread_number(); col < m.cols; col += thread_count())
+      atomicMax(amax + group_row * m.cols + col, amax_of_column(m, first, rows, col));
+  }
 }
 
 __global__ void scales_of_groups(ScaleMaker maker, const float* amax, int64_t groups, const float* tensor_amax,
@@ -61,6 +74,34 @@ __global__ void hash_all_rows(DeviceMatrix m, uint64_t* numbers) {
 
 }  // namespace
 
+namespace {
+
+template <int kItems>
+void launch_amax(const DeviceMatrix& m, float* amax, cudaStream_t stream) {
+  const int64_t groups = m.groups(), packs = m.width / kItems;
+  constexpr int kHalf = kWarp / 2;
+  constexpr int64_t kMostOfTeam = 1024;  // elements for which a warp is enough
+  if (groups == 1) {
+    const int64_t work = m.rows * m.cols / kItems;
+    amax_of_whole<kItems><<<blocks_for(work, kThreads), kThreads, 0, stream>>>(m, reinterpret_cast<unsigned*>(amax));
+  } else if (m.height == 1 && packs <= kHalf) {
+    amax_of_teams<kItems, kHalf><<<blocks_for(groups, kThreads / kHalf), kThreads, 0, stream>>>(m, amax);
+  } else if (m.height == 1 && m.width <= kMostOfTeam) {
+    amax_of_teams<kItems, kWarp><<<blocks_for(groups, kThreads / kWarp), kThreads, 0, stream>>>(m, amax);
+  } else {
+    amax_of_blocks<kItems><<<blocks_for(groups, 1), kThreads, 0, stream>>>(m, amax);
+  }
+}
+
+cudaError_t launch_amax_of_columns(const DeviceMatrix& m, float* amax, cudaStream_t stream) {
+  const int64_t group_rows = (m.rows + m.height - 1) / m.height, pieces = (m.height + kColumnRows - 1) / kColumnRows;
+  const dim3 blocks(blocks_for(m.cols, kThreads), blocks_for(group_rows * pieces, 1));
+  amax_of_columns<<<blocks, kThreads, 0, stream>>>(m, reinterpret_cast<unsigned*>(amax), pieces);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
 cudaError_t launch_group_amax(const DeviceMatrix& matrix, float* amax, cudaStream_t stream) {
   DeviceMatrix m = matrix;
   if (m.groups() == 1 && m.stride == m.cols) {  // contiguous: handled as one row
@@ -69,18 +110,15 @@ cudaError_t launch_group_amax(const DeviceMatrix& matrix, float* amax, cudaStrea
   }
   const int64_t groups = m.groups();
   if (groups == 0 || m.cols == 0) return cudaSuccess;
-  if (groups == 1) {
-    const cudaError_t cleared = cudaMemsetAsync(amax, 0, sizeof(float), stream);
+  if (groups == 1 || m.width == 1) {
+    const cudaError_t cleared = cudaMemsetAsync(amax, 0, static_cast<size_t>(groups) * sizeof(float), stream);
     if (cleared != cudaSuccess) return cleared;
-    amax_of_whole<<<blocks_for(m.rows * m.cols, kThreads), kThreads, 0, stream>>>(m, reinterpret_cast<unsigned*>(amax));
-  } else if (m.width == 1) {
-    amax_of_threads<<<blocks_for(groups, kThreads), kThreads, 0, stream>>>(m, amax);
-  } else if (m.height == 1 && m.width <= kWarp / 2) {
-    amax_of_teams<kWarp / 2><<<blocks_for(groups, 2 * kThreads / kWarp), kThreads, 0, stream>>>(m, amax);
-  } else if (m.height == 1) {
-    amax_of_teams<kWarp><<<blocks_for(groups, kThreads / kWarp), kThreads, 0, stream>>>(m, amax);
+  }
+  if (groups > 1 && m.width == 1) return launch_amax_of_columns(m, amax, stream);
+  if (in_packs(m) && m.width % kNeighbours == 0) {
+    launch_amax<kNeighbours>(m, amax, stream);
   } else {
-    amax_of_blocks<<<blocks_for(groups, 1), kThreads, 0, stream>>>(m, amax);
+    launch_amax<1>(m, amax, stream);
   }
   return cudaGetLastError();
 }
@@ -95,6 +133,7 @@ cudaError_t launch_make_scales(const ScaleMaker& maker, const float* amax, int64
 cudaError_t launch_round(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales, const DeviceNoise& noise,
                          const DeviceRounded& out, cudaStream_t stream) {
   if (m.rows * m.cols == 0) return cudaSuccess;
+  if (casts(m, grid, noise, out)) return launch_cast(m, grid, scales, out, stream);
   const dim3 blocks(blocks_for(m.cols, kThreads), blocks_for(m.rows, 1));
   round_elements<<<blocks, kThreads, 0, stream>>>(m, grid, scales, noise, out);
   return cudaGetLastError();

@@ -21,21 +21,33 @@ void agree(at::Tensor& amax, Communicator* group) {
 class DeviceRounder {
  public:
   DeviceRounder(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device)
-      : how_(how), device_(device), pieces_(operand_pieces(how, matrix.size(0), matrix.size(1))) {
+      : how_(how),
+        device_(device),
+        codes_(how.codes && codes_fit(how, device.capability())),
+        pieces_(operand_pieces(how, matrix.size(0), matrix.size(1))) {
     const bool narrow = matrix.scalar_type() == at::kBFloat16;
     x_ = (narrow ? matrix : matrix.to(at::kFloat)).contiguous();
   }
 
   RoundedOperand run() {
     RoundedOperand result;
+    result.along = how_.along;
+    if (how_.device_scale.defined() && codes_) {
+      result.device_scales = how_.device_scale;
+      round(result);
+      result.pieces = std::move(pieces_);
+      return result;
+    }
     if (at_once()) {
       round_at_once(result);
       result.pieces = std::move(pieces_);
       return result;
     }
     at::Tensor amax = group_amax();
-    result.device_amax = amax.numel() > 0 ? amax.amax().view({1}) : at::zeros({1}, amax.options());
-    const at::Tensor whole = tensor_amax(result.device_amax);
+    const at::Tensor own = largest_of(amax);
+    // The tensor's own amax is a result of formats whose scale follows from it, or that a rank keeps for later steps.
+    if (!in_groups()) result.device_amax = own;
+    const at::Tensor whole = tensor_amax(own);
     if (how_.precision.granularity == Granularity::kTensor) amax = whole.expand({amax.numel()}).contiguous();
     if (how_.precision.granularity == Granularity::kRow) {
       agree(amax, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
@@ -65,12 +77,23 @@ class DeviceRounder {
 
   int64_t group_count() const { return static_cast<int64_t>(pieces_.back().first_group + pieces_.back().group_count); }
 
+  bool in_groups() const {
+    const Granularity granularity = how_.precision.granularity;
+    return (granularity == Granularity::kTile || granularity == Granularity::kBlock) &&
+           !scale_of_tensor(how_.precision);
+  }
+
   // Whether one pass suffices: no group spans ranks, and a group's elements are adjacent for a team of threads.
   bool at_once() const {
     const TensorPrecision& p = how_.precision;
-    const bool tiles = p.granularity == Granularity::kTile && how_.along == Along::kColumns;
-    return (tiles || p.granularity == Granularity::kBlock) && p.rounding == Rounding::kNearest && !scale_of_tensor(p) &&
-           how_.col_parts.size() <= 1;
+    const bool adjacent = p.granularity == Granularity::kBlock || how_.along == Along::kColumns;
+    return in_groups() && adjacent && !codes_ && p.rounding == Rounding::kNearest && how_.col_parts.size() <= 1;
+  }
+
+  // The largest of the groups, [1]; of no interest where each group is for itself.
+  at::Tensor largest_of(const at::Tensor& amax) const {
+    if (amax.numel() == 0) return at::zeros({1}, amax.options());
+    return amax.numel() == 1 || in_groups() ? amax.narrow(0, 0, 1) : amax.amax().view({1});
   }
 
   void round_at_once(RoundedOperand& result) const {
@@ -127,26 +150,40 @@ class DeviceRounder {
 
   void round(RoundedOperand& result) const {
     const MemoryScope memory(MemoryCategory::kBuffers);
-    const NumberFormat& format = *how_.precision.format;
-    const bool codes = how_.codes && codes_fit(how_);
-    at::Tensor out = at::empty(x_.sizes(), codes ? x_.options().dtype(at::kByte) : floats());
     const at::Tensor rows = row_numbers();
+    if (codes_) return cast(result);
+    result.values = at::empty(x_.sizes(), floats());
     for (const OperandPiece& p : pieces_) {
-      const int64_t begin = p.row * out.size(1) + p.col;
-      DeviceRounded to{.stride = out.size(1)};
-      if (codes) {
-        to.codes = out.mutable_data_ptr<uint8_t>() + begin;
-      } else {
-        to.values = out.mutable_data_ptr<float>() + begin;
-      }
-      device_.round(matrix_of(p), rounding_grid(format), result.device_scales.const_data_ptr<float>() + p.first_group,
-                    noise_of(p, rows), to);
+      float* begin = result.values.mutable_data_ptr<float>() + p.row * x_.size(1) + p.col;
+      device_.round(matrix_of(p), rounding_grid(*how_.precision.format),
+                    result.device_scales.const_data_ptr<float>() + p.first_group, noise_of(p, rows),
+                    {.values = begin, .stride = x_.size(1)});
     }
-    (codes ? result.codes : result.values) = codes ? out.view(code_type(format)) : out;
+  }
+
+  // Operands with codes are a single piece.
+  void cast(RoundedOperand& result) const {
+    const NumberFormat& format = *how_.precision.format;
+    const auto empty = [&](int64_t rows, int64_t cols) {
+      return at::empty({rows, cols}, x_.options().dtype(at::kByte));
+    };
+    at::Tensor along_columns, along_rows;
+    if (how_.along == Along::kColumns || how_.both_ways) along_columns = empty(x_.size(0), x_.size(1));
+    if (how_.along == Along::kRows || how_.both_ways) along_rows = empty(x_.size(1), x_.size(0));
+    const auto bytes = [](at::Tensor& x) { return x.defined() ? x.mutable_data_ptr<uint8_t>() : nullptr; };
+    device_.round(matrix_of(pieces_.at(0)), rounding_grid(format), result.device_scales.const_data_ptr<float>(), {},
+                  {.codes = bytes(along_columns),
+                   .stride = x_.size(1),
+                   .turned = bytes(along_rows),
+                   .turned_stride = x_.size(0)});
+    const auto typed = [&](const at::Tensor& x) { return x.defined() ? x.view(code_type(format)) : x; };
+    result.codes = typed(how_.along == Along::kColumns ? along_columns : along_rows);
+    result.other_codes = typed(how_.along == Along::kColumns ? along_rows : along_columns);
   }
 
   const OperandRounding& how_;
   const DeviceRounding& device_;
+  bool codes_;
   std::vector<OperandPiece> pieces_;
   at::Tensor x_;
 };
@@ -162,23 +199,35 @@ RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& 
   return DeviceRounder(matrix, how, device).run();
 }
 
-bool codes_fit(const OperandRounding& how) {
+bool codes_fit(const OperandRounding& how, int capability) {
   const TensorPrecision& p = how.precision;
   const bool few_scales = p.granularity == Granularity::kTensor || p.granularity == Granularity::kRow;
-  return p.quantized() && p.format->bits() == kCodeBits && few_scales && p.rounding == Rounding::kNearest &&
-         how.row_parts.size() <= 1 && how.col_parts.size() <= 1;
+  const bool in_groups = capability == kScalesGroups && p.block == kScaledGroup && !scale_of_tensor(p);
+  return p.quantized() && p.format->bits() == kCodeBits && (few_scales || in_groups) &&
+         p.rounding == Rounding::kNearest && how.row_parts.size() <= 1 && how.col_parts.size() <= 1;
 }
 
 at::Tensor values_of(const RoundedOperand& operand) {
   if (!operand.codes.defined()) return operand.values;
   const OperandPiece& whole = operand.pieces.at(0);
-  const int64_t grid_rows = whole.groups.grid_rows(whole.rows), grid_cols = whole.groups.grid_cols(whole.cols);
-  return operand.codes.to(at::kFloat) * operand.device_scales.reshape({grid_rows, grid_cols});
+  at::Tensor scales =
+      operand.device_scales.reshape({whole.groups.grid_rows(whole.rows), whole.groups.grid_cols(whole.cols)});
+  // One scale for each element, where groups are neither single elements nor all of them.
+  const auto repeat = [&](int64_t dim, int64_t length, int64_t group) {
+    if (group == 1 || group >= length) return;
+    auto sizes = scales.sizes().vec();
+    sizes.insert(sizes.begin() + dim + 1, group);
+    scales = scales.unsqueeze(dim + 1).expand(sizes).flatten(dim, dim + 1).narrow(dim, 0, length);
+  };
+  repeat(0, whole.rows, whole.groups.height);
+  repeat(1, whole.cols, whole.groups.width);
+  const at::Tensor numbers = operand.codes.to(at::kFloat);
+  return (operand.along == Along::kColumns ? numbers : numbers.t()) * scales;
 }
 
 RoundedOperand on_host(const RoundedOperand& operand) {
   if (!operand.device_scales.defined()) return operand;
-  RoundedOperand result{.values = values_of(operand).cpu(), .pieces = operand.pieces};
+  RoundedOperand result{.values = values_of(operand).cpu().contiguous(), .pieces = operand.pieces};
   if (operand.device_amax.defined()) result.amax = operand.device_amax.item<float>();
   const at::Tensor scales = operand.device_scales.cpu();
   for (const float scale : std::span(scales.const_data_ptr<float>(), static_cast<size_t>(scales.numel())))

@@ -12,6 +12,10 @@ namespace ranklab {
 
 // Bits of the codes that a quantized product takes: float8.
 constexpr int kCodeBits = 8;
+// The groups along what is summed over for which a GPU's FP8 product has scales, and the GPUs that have such products:
+// of compute capability 9.0 only (NVIDIA cuBLAS, scaling factors of 8-bit data types).
+constexpr int64_t kScaledGroup = 128;
+constexpr int kScalesGroups = 90;
 
 // What rounds tensors like x; null: the loops of the host (operand_rounding.h).
 const DeviceRounding* rounding_of(const at::Tensor& x);
@@ -19,8 +23,9 @@ const DeviceRounding* rounding_of(const at::Tensor& x);
 // REQUIRES: `matrix` is on the device of `device`.
 RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device);
 
-// Whether an operand can be stored as float8 codes: with one scale per tensor, or one per row that a product sums over.
-bool codes_fit(const OperandRounding& how);
+// Whether an operand is stored as float8 codes: with one scale per tensor, one per row that a product sums over, or, on
+// a GPU whose products take them, one per 128 of such a row or per square of 128. `capability`: the GPU's.
+bool codes_fit(const OperandRounding& how, int capability);
 
 // The operand's values, fp32 [R, C], dequantized if it has codes.
 at::Tensor values_of(const RoundedOperand& operand);

@@ -44,24 +44,33 @@ struct LinearQuantizer::Use {
   const char* product = "";  // names the stream of stochastic rounding
   TokenRows rows = {};
   bool noted = false;
+  bool codes = true;  // for a product; false: for another rounding
+  bool both_ways = false;
+  at::Tensor* scale = nullptr;  // of the whole tensor: read if it is there, else left for later
 };
+
+// What ends at the bounds of fused parts.
+enum class LinearQuantizer::PartBounds { kNone, kGroups, kNoise };
 
 LinearQuantizer::LinearQuantizer(QuantizerBook& book, ModulePrecision precision, LinearForm form)
     : book_(book), precision_(std::move(precision)), form_(std::move(form)) {
   if (form_.out_parts.empty()) form_.out_parts = {form_.out};
 }
 
-OperandParts LinearQuantizer::out_parts_as(bool wanted, bool by_part) const {
-  if (!wanted || !by_part) return {};
+OperandParts LinearQuantizer::out_parts_as(bool wanted, PartBounds bounds, int64_t group) const {
+  if (!wanted || bounds == PartBounds::kNone) return {};
   const bool cut = form_.split == ModuleSplit::kColumn;
   const int64_t ranks = cut ? form_.group.size() : 1, rank = cut ? form_.group.rank() : 0;
   OperandParts parts;
   int64_t begin = 0, global = 0;
+  bool at_groups = bounds == PartBounds::kGroups;
   for (const int64_t length : form_.out_parts) {
+    at_groups = at_groups && begin % group == 0;
     parts.push_back({begin, length / ranks, global + rank * (length / ranks)});
     begin += length / ranks;
     global += length;
   }
+  if (at_groups) return {};  // the groups of all parts are those of one
   return parts;
 }
 
@@ -69,16 +78,19 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
   if (!precision.quantized()) return {.values = matrix.to(at::kFloat)};
   const bool groups_end_in_parts =
       precision.granularity == Granularity::kTile || precision.granularity == Granularity::kBlock;
+  const PartBounds bounds = groups_end_in_parts ? PartBounds::kGroups : PartBounds::kNone;
   OperandRounding how{.precision = precision,
                       .along = use.along,
                       .rows_group = use.rows_group,
                       .cols_group = use.cols_group,
                       .context_group = use.of_tokens && use.rows.tokens.positions ? book_.context_group() : nullptr,
-                      .row_parts = out_parts_as(use.out_is_rows, groups_end_in_parts),
-                      .codes = true};
+                      .row_parts = out_parts_as(use.out_is_rows, bounds, precision.block),
+                      .codes = use.codes,
+                      .both_ways = use.both_ways};
+  if (use.scale != nullptr) how.device_scale = *use.scale;
   std::optional<RandomStream> stream;
   const bool stochastic = precision.rounding == Rounding::kStochastic;
-  how.col_parts = out_parts_as(use.out_is_cols, groups_end_in_parts || stochastic);
+  how.col_parts = out_parts_as(use.out_is_cols, stochastic ? PartBounds::kNoise : bounds, precision.block);
   if (stochastic) {
     const std::string name = module() + "/" + use.product;
     stream.emplace(book_.seed(), RandomPurpose::kStochasticRounding, name, static_cast<uint64_t>(use.rows.tokens.step));
@@ -95,6 +107,7 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
     how.amax = book_.delayed_amax(module(), use.role);
   }
   RoundedOperand result = round_operand(matrix, how);
+  if (use.scale != nullptr && precision.granularity == Granularity::kTensor) *use.scale = result.device_scales;
   if (use.rows.tokens.trains) note_amax(precision.scale, use.role, result);
   if (use.noted && !matrix.is_meta() && book_.samples(use.rows.tokens) && noted_step_[role] != use.rows.tokens.step) {
     noted_step_[role] = use.rows.tokens.step;
@@ -114,13 +127,20 @@ void LinearQuantizer::note_amax(ScaleRule rule, TensorRole role, const RoundedOp
   }
 }
 
-LinearQuantizer::Side LinearQuantizer::weight_side(const at::Tensor& weight, Along along, const TokenRows& rows) {
+Communicator* LinearQuantizer::sharded_tokens(const TokenRows& rows) const {
+  const bool sharded = form_.split == ModuleSplit::kReplicated && form_.group.over(rows.tokens).sharded_sequence();
+  return sharded ? form_.group.comm : nullptr;
+}
+
+LinearQuantizer::Side LinearQuantizer::weight_side(const at::Tensor& weight, Along along, const TokenRows& rows,
+                                                   KeptRounding* kept) {
   const bool column = form_.split == ModuleSplit::kColumn, row = form_.split == ModuleSplit::kRow;
   Use use{.role = TensorRole::kWeight, .along = along, .out_is_rows = true};
   if (column && form_.group.active()) use.rows_group = form_.group.comm;
   if (row && form_.group.active()) use.cols_group = form_.group.comm;
   use.rows = rows;
   use.noted = along == Along::kColumns;
+  if (kept != nullptr) use.scale = &kept->weight_scale;
   return {precision_.linear.weight, rounded(weight, precision_.linear.weight, use), along == Along::kRows};
 }
 
@@ -158,18 +178,20 @@ at::Tensor LinearQuantizer::plain(const at::Tensor& a, const at::Tensor& b) cons
   return gemm(a.to(type), b.to(type)).to(a.scalar_type());
 }
 
-at::Tensor LinearQuantizer::forward(const at::Tensor& x, const at::Tensor& weight, const TokenRows& rows) {
+at::Tensor LinearQuantizer::forward(const at::Tensor& x, const at::Tensor& weight, const TokenRows& rows,
+                                    KeptRounding* kept) {
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(x, weight.t());
   Use use{.role = TensorRole::kActivation, .of_tokens = rows.sequences > 0, .rows = rows, .noted = true};
   if (form_.split == ModuleSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
-  if (form_.split == ModuleSplit::kReplicated && form_.group.over(rows.tokens).sharded_sequence())
-    use.rows_group = form_.group.comm;
+  use.rows_group = sharded_tokens(rows);
+  if (kept != nullptr && !p.hadamard) use.scale = &kept->activation_scale;
   const Side left{p.activation, rounded(x, p.activation, use)};
-  return product(left, weight_side(weight, Along::kColumns, rows), x.scalar_type());
+  return product(left, weight_side(weight, Along::kColumns, rows, kept), x.scalar_type());
 }
 
-at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor& weight, const TokenRows& rows) {
+at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor& weight, const TokenRows& rows,
+                                       KeptRounding* kept, bool keeps_grad) {
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(grad, weight);
   Use use{.role = TensorRole::kGradient,
@@ -179,40 +201,55 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
           .rows = rows,
           .noted = true};
   if (form_.split == ModuleSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
-  if (form_.split == ModuleSplit::kReplicated && form_.group.over(rows.tokens).sharded_sequence())
-    use.rows_group = form_.group.comm;
-  const Side left{p.gradient, rounded(grad, p.gradient, use)};
-  return product(left, weight_side(weight, Along::kRows, rows), grad.scalar_type());
+  use.rows_group = sharded_tokens(rows);
+  // The weight's gradient takes other numbers where they are turned first, and other scales where rows have them.
+  use.both_ways = keeps_grad && kept != nullptr && !p.hadamard && p.gradient.granularity == Granularity::kTensor;
+  Side left{p.gradient, rounded(grad, p.gradient, use)};
+  if (left.operand.other_codes.defined()) {
+    const at::Tensor turned = std::move(left.operand.other_codes);
+    kept->grad = left.operand;
+    kept->grad.along = Along::kRows;
+    kept->grad.codes = turned;
+  }
+  return product(left, weight_side(weight, Along::kRows, rows, kept), grad.scalar_type());
 }
 
-at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows) {
+LinearQuantizer::Side LinearQuantizer::grad_side(const at::Tensor& grad, const TokenRows& rows, KeptRounding* kept) {
+  const LinearPrecision& p = precision_.linear;
+  if (kept != nullptr && kept->grad.codes.defined())
+    return {p.gradient, std::exchange(kept->grad, {}), /*k_first=*/true};
+  Use use{.role = TensorRole::kGradient,
+          .along = Along::kRows,
+          .rows_group = sharded_tokens(rows),
+          .of_tokens = rows.sequences > 0,
+          .out_is_cols = true,
+          .product = "dw",
+          .rows = rows};
+  if (form_.split == ModuleSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
+  return {p.gradient, rounded(transformed(grad), p.gradient, use), /*k_first=*/true};
+}
+
+at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows,
+                                        KeptRounding* kept) {
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(grad.t(), x);
-  Communicator* tokens = form_.split == ModuleSplit::kReplicated && form_.group.over(rows.tokens).sharded_sequence()
-                             ? form_.group.comm
-                             : nullptr;
-  Use grad_use{.role = TensorRole::kGradient,
-               .along = Along::kRows,
-               .rows_group = tokens,
-               .of_tokens = rows.sequences > 0,
-               .out_is_cols = true,
-               .product = "dw",
-               .rows = rows};
-  if (form_.split == ModuleSplit::kColumn && form_.group.active()) grad_use.cols_group = form_.group.comm;
-  Use x_use{.role = TensorRole::kActivation,
-            .along = Along::kRows,
-            .rows_group = tokens,
-            .of_tokens = rows.sequences > 0,
-            .rows = rows};
-  if (form_.split == ModuleSplit::kRow && form_.group.active()) x_use.cols_group = form_.group.comm;
+  const Side left = grad_side(grad, rows, kept);
+  Use use{.role = TensorRole::kActivation,
+          .along = Along::kRows,
+          .rows_group = sharded_tokens(rows),
+          .of_tokens = rows.sequences > 0,
+          .rows = rows};
+  if (form_.split == ModuleSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
   at::Tensor input = x;
   if (p.requantize_activation) {
-    Use first = x_use;
+    Use first = use;
     first.along = Along::kColumns;
+    first.codes = false;
     input = values_of(rounded(x, p.activation, first));
+  } else if (kept != nullptr && !p.hadamard) {
+    use.scale = &kept->activation_scale;
   }
-  const Side left{p.gradient, rounded(transformed(grad), p.gradient, grad_use), /*k_first=*/true};
-  const Side right{p.activation, rounded(transformed(input), p.activation, x_use), /*k_first=*/true};
+  const Side right{p.activation, rounded(transformed(input), p.activation, use), /*k_first=*/true};
   return product(left, right, x.scalar_type());
 }
 

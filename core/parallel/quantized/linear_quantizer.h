@@ -39,13 +39,26 @@ struct TokenRows {
   int64_t sequences = 0;  // rows are [S, sequences]; 0: arbitrary tokens (experts), identified by their contents
 };
 
+// What rounding the operands of one product leaves for the next ones of the same tensors, on a GPU and for scales of
+// whole tensors: no pass for the amax is needed again, and the gradient's codes are written for both of its products at
+// once.
+struct KeptRounding {
+  at::Tensor activation_scale = {}, weight_scale = {};  // [1], from the forward pass
+  RoundedOperand grad = {};                             // for the weight's gradient, which takes it
+};
+
+// `kept`, where given, is the same in the products of one forward pass and its backward pass.
 class LinearQuantizer {
  public:
   LinearQuantizer(QuantizerBook& book, ModulePrecision precision, LinearForm form);
 
-  at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const TokenRows& rows);
-  at::Tensor input_grad(const at::Tensor& grad, const at::Tensor& weight, const TokenRows& rows);
-  at::Tensor weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows);
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const TokenRows& rows,
+                     KeptRounding* kept = nullptr);
+  // `keeps_grad`: weight_grad() of the same gradient follows at once.
+  at::Tensor input_grad(const at::Tensor& grad, const at::Tensor& weight, const TokenRows& rows,
+                        KeptRounding* kept = nullptr, bool keeps_grad = false);
+  at::Tensor weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows,
+                         KeptRounding* kept = nullptr);
 
   const std::string& module() const { return precision_.module; }
   const LinearPrecision& precision() const { return precision_.linear; }
@@ -54,6 +67,7 @@ class LinearQuantizer {
 
  private:
   struct Use;  // how a product uses an operand
+  enum class PartBounds;
   // An operand of a product: [rows, K], or [K, rows] if `k_first`.
   struct Side {
     const TensorPrecision& precision;
@@ -62,11 +76,15 @@ class LinearQuantizer {
   };
   RoundedOperand rounded(const at::Tensor& matrix, const TensorPrecision& precision, const Use& use);
   void note_amax(ScaleRule rule, TensorRole role, const RoundedOperand& operand);
-  Side weight_side(const at::Tensor& weight, Along along, const TokenRows& rows);
+  Side weight_side(const at::Tensor& weight, Along along, const TokenRows& rows, KeptRounding* kept);
+  Side grad_side(const at::Tensor& grad, const TokenRows& rows, KeptRounding* kept);
+  // The ranks that hold the other tokens, where a layer with a whole weight sees a part of them; null: none.
+  Communicator* sharded_tokens(const TokenRows& rows) const;
   at::Tensor transformed(const at::Tensor& matrix) const;
   at::Tensor product(const Side& a, const Side& b, at::ScalarType type) const;
   at::Tensor plain(const at::Tensor& a, const at::Tensor& b) const;
-  OperandParts out_parts_as(bool rows, bool by_part) const;
+  // The fused parts of the output, if `wanted`; none where groups of `group` elements end at their bounds anyway.
+  OperandParts out_parts_as(bool wanted, PartBounds bounds, int64_t group) const;
 
   QuantizerBook& book_;
   ModulePrecision precision_;

@@ -42,8 +42,12 @@ struct OperandRounding {
   // Delayed scaling: the amax from which the scale is made; 0: unknown, scale 1.
   std::optional<float> amax = {};
   at::Tensor device_amax = {};  // [1] the same on a device that rounds, whose graphs may read it; instead of `amax`
-  // On a GPU: store codes instead of values, if codes_fit().
+  // On a GPU: store codes instead of values, if codes_fit(), each row over what the product sums over.
   bool codes = false;
+  // With codes of one scale per tensor: the scale [1] of an earlier rounding of this tensor, instead of a pass for its
+  // amax; and whether a product along the other dimension wants its codes, too.
+  at::Tensor device_scale = {};
+  bool both_ways = false;
 };
 
 // A block of the matrix with separate scaling groups: a fused part, or the whole matrix.
@@ -62,7 +66,9 @@ struct RoundedOperand {
   // For an operand on a GPU, instead of `amax` and `scales`: reading them waits for the device (device_operand.h).
   at::Tensor device_amax = {};    // [1]; undefined if the operand was rounded in one pass
   at::Tensor device_scales = {};  // [groups]
-  at::Tensor codes = {};          // float8 [R, C], instead of values
+  Along along = Along::kColumns;  // what the product sums over
+  at::Tensor codes = {};          // float8 [R, C], or [C, R] if rounded along rows; instead of values
+  at::Tensor other_codes = {};    // the transpose of `codes`, if wanted
 };
 
 // An amax as ranks exchange it: infinite for NaN, so that all see an overflow.

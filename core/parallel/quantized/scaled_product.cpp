@@ -15,11 +15,28 @@ bool codes(const TensorPrecision& p) {
 }
 bool is_e4m3(const TensorPrecision& p) { return p.format->name == "e4m3"; }
 
-// [rows, K]
-at::Tensor codes_of(const CodedSide& side) {
-  return side.k_first ? side.operand.codes.t().contiguous() : side.operand.codes;
+bool in_groups(const TensorPrecision& p) {
+  return (p.granularity == Granularity::kTile || p.granularity == Granularity::kBlock) && p.block == kScaledGroup &&
+         p.scale != ScaleRule::kE4M3;
 }
-at::Tensor scales_of(const CodedSide& side) { return side.operand.device_scales; }
+
+// Rows of scales of squares begin at multiples of 16 bytes, four scales.
+bool groups_fit(const TensorPrecision& left, const TensorPrecision& right, int64_t k) {
+  const bool squares = left.granularity == Granularity::kBlock || right.granularity == Granularity::kBlock;
+  const bool both = left.granularity == Granularity::kBlock && right.granularity == Granularity::kBlock;
+  return !both && k % (squares ? 4 * kScaledGroup : kScaledGroup) == 0;
+}
+
+// The scales of the groups of an operand [rows, K], however it lies: tiles [rows, K/128] column-major, squares
+// [rows/128, K/128] row-major.
+at::Tensor group_scales(const CodedSide& side) {
+  const OperandPiece& whole = side.operand.pieces.at(0);
+  const at::Tensor grid =
+      side.operand.device_scales.view({whole.groups.grid_rows(whole.rows), whole.groups.grid_cols(whole.cols)});
+  const bool tiles = side.precision.granularity == Granularity::kTile;
+  if (side.k_first) return tiles ? grid.t() : grid.t().contiguous();
+  return tiles ? grid.t().contiguous().t() : grid;
+}
 
 }  // namespace
 
@@ -29,10 +46,12 @@ ScaledMmForm scaled_mm_form(const TensorPrecision& left, const TensorPrecision& 
   for (const int64_t length : {m, k, n}) {
     if (length == 0 || length % kMultiple != 0) return ScaledMmForm::kNone;
   }
-  if (left.granularity != right.granularity) return ScaledMmForm::kNone;
   // FP8 units do not multiply E5M2 with E5M2.
-  if (left.granularity == Granularity::kTensor && (is_e4m3(left) || is_e4m3(right)) && capability >= kFirstTensorWise)
-    return ScaledMmForm::kTensorWise;
+  if (!is_e4m3(left) && !is_e4m3(right)) return ScaledMmForm::kNone;
+  if (in_groups(left) && in_groups(right) && groups_fit(left, right, k) && capability == kScalesGroups)
+    return ScaledMmForm::kGroupWise;
+  if (left.granularity != right.granularity) return ScaledMmForm::kNone;
+  if (left.granularity == Granularity::kTensor && capability >= kFirstTensorWise) return ScaledMmForm::kTensorWise;
   if (left.granularity == Granularity::kRow && is_e4m3(left) && is_e4m3(right) && capability >= kFirstRowWise)
     return ScaledMmForm::kRowWise;
   return ScaledMmForm::kNone;
@@ -40,16 +59,18 @@ ScaledMmForm scaled_mm_form(const TensorPrecision& left, const TensorPrecision& 
 
 ScaledMmOperands scaled_mm_operands(const CodedSide& left, const CodedSide& right, ScaledMmForm form,
                                     at::ScalarType type) {
-  ScaledMmOperands o{codes_of(left), codes_of(right).t(), scales_of(left), scales_of(right), type};
-  if (form == ScaledMmForm::kRowWise) {
-    o.scale_a = o.scale_a.view({-1, 1});
-    o.scale_b = o.scale_b.view({1, -1});
-    o.type = at::kBFloat16;
-  } else {
-    o.scale_a = o.scale_a.reshape(at::IntArrayRef{});
-    o.scale_b = o.scale_b.reshape(at::IntArrayRef{});
+  const at::Tensor a = left.operand.codes, b = right.operand.codes.t();
+  switch (form) {
+    case ScaledMmForm::kGroupWise:
+      return {a, b, group_scales(left), group_scales(right).t(), type};
+    case ScaledMmForm::kRowWise:
+      return {a, b, left.operand.device_scales.view({-1, 1}), right.operand.device_scales.view({1, -1}), at::kBFloat16};
+    case ScaledMmForm::kTensorWise:
+    case ScaledMmForm::kNone:
+      break;
   }
-  return o;
+  return {a, b, left.operand.device_scales.reshape(at::IntArrayRef{}),
+          right.operand.device_scales.reshape(at::IntArrayRef{}), type};
 }
 
 at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledMmForm form, at::ScalarType type) {
@@ -62,9 +83,8 @@ at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledM
 at::Tensor device_product(const CodedSide& left, const CodedSide& right, int capability, at::ScalarType type) {
   if (left.operand.codes.defined() && right.operand.codes.defined()) {
     const at::Tensor &a = left.operand.codes, &b = right.operand.codes;
-    const int along = left.k_first ? 0 : 1;
-    const ScaledMmForm form = scaled_mm_form(left.precision, right.precision, a.size(1 - along), a.size(along),
-                                             b.size(right.k_first ? 1 : 0), capability);
+    const ScaledMmForm form =
+        scaled_mm_form(left.precision, right.precision, a.size(0), a.size(1), b.size(0), capability);
     if (form != ScaledMmForm::kNone) return scaled_product(left, right, form, type);
   }
   const at::ScalarType product_type = type == at::kBFloat16 ? at::kBFloat16 : at::kFloat;

@@ -1,7 +1,7 @@
 // The product of two FP8 operands on a GPU's FP8 units: cuBLAS and CUTLASS through LibTorch's _scaled_mm, with one
-// scale per tensor or per row; sums are fp32. Operands with tile or block scales are dequantized and multiplied.
-// Source: at::_scaled_mm of LibTorch 2.11; NVIDIA cuBLAS, 8-bit floating point data types. Cost: one 8-bit product, and
-// a copy of codes that need a transposition. Thread rule: pure.
+// scale per tensor, per row, or, on Hopper, per 128 of a row and per square of 128 (DeepSeek-V3); sums are fp32. Other
+// operands are dequantized and multiplied. Source: at::_scaled_mm of LibTorch 2.11; NVIDIA cuBLAS, 8-bit floating point
+// data types. Cost: one 8-bit product. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -15,6 +15,7 @@ enum class ScaledMmForm {
   kNone,
   kTensorWise,  // one scale per operand
   kRowWise,     // one scale per row of the left, per column of the right
+  kGroupWise,   // one per 128 of what is summed over, of each row or of 128 rows
 };
 
 // left [m, k], right [k, n]. `capability`: the GPU's compute capability, 90 for 9.0; 0: no GPU.
@@ -28,7 +29,8 @@ struct CodedSide {
   bool k_first = false;
 };
 
-// The arguments of _scaled_mm: a [m, K] row-major, b [K, n] column-major, scales [] or [m, 1] and [1, n].
+// The arguments of _scaled_mm: a [m, K] row-major, b [K, n] column-major, scales [] or [m, 1] and [1, n]; of groups
+// [m, K/128] column-major or [m/128, K/128] row-major, and for b the same of its transpose, transposed.
 struct ScaledMmOperands {
   at::Tensor a, b, scale_a, scale_b;
   at::ScalarType type;  // of the result: row-wise only bf16

@@ -76,7 +76,7 @@ struct ColumnFunction : CustomFunction<ColumnFunction> {
     const TensorParallel tp = kept_parallel(ctx);
     const bool want_input = ctx->needs_input_grad(0);
     const WorkPtr gathering = tp.sharded_sequence() ? gather_async(x_local, tp) : nullptr;
-    at::Tensor grad_x = want_input ? products.input_grad(grads[0], weight) : at::Tensor();
+    at::Tensor grad_x = want_input ? products.input_grad(grads[0], weight, /*then_weight=*/true) : at::Tensor();
     const at::Tensor x = gathering ? gathering->wait() : x_local;
     WorkPtr reduce;
     if (want_input && tp.active()) {
@@ -157,7 +157,8 @@ struct RowFunction : CustomFunction<RowFunction> {
       return {products.input_grad(grad, weight), {}, {}, {}, {}, {}};
     }
     const at::Tensor x = input();
-    return {products.input_grad(grad, weight), products.weight_grad(grad, x), bias_grad(bias, grads[0]), {}, {}, {}};
+    const at::Tensor grad_x = products.input_grad(grad, weight, /*then_weight=*/true);
+    return {grad_x, products.weight_grad(grad, x), bias_grad(bias, grads[0]), {}, {}, {}};
   }
 };
 
@@ -180,8 +181,9 @@ struct SwigluRowFunction : CustomFunction<SwigluRowFunction> {
     const at::Tensor &gate_up = saved[0], &weight = saved[1], &bias = saved[2];
     const at::Tensor grad = gather(grads[0], kept_parallel(ctx));
     const LinearProducts products = LinearProducts::kept(ctx);
-    const at::Tensor inner = products.input_grad(grad, weight);
-    if (WeightGradQueue* queue = deferred_weight_grads()) {
+    WeightGradQueue* queue = deferred_weight_grads();
+    const at::Tensor inner = products.input_grad(grad, weight, /*then_weight=*/queue == nullptr);
+    if (queue != nullptr) {
       defer_row_grads(products, *queue, weight, bias, {grads[0], grad}, [gate_up] { return swiglu(gate_up); });
       return {swiglu_grad(inner.contiguous(), gate_up), {}, {}, {}, {}};
     }

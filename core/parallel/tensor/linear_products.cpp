@@ -13,12 +13,6 @@ namespace {
 
 at::Tensor flat(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-// What backward needs to know of a product's rows.
-struct KeptRows : torch::CustomClassHolder {
-  explicit KeptRows(TokenRows of_forward) : rows(std::move(of_forward)) {}
-  TokenRows rows;
-};
-
 // A CPU's BLAS is faster with the smaller side first: 1.4 times at 44 x 128 over 4096 tokens (MKL). On a GPU it is not,
 // and the transposition would be one more pass over the gradient.
 at::Tensor plain_weight_grad(const at::Tensor& grad, const at::Tensor& x) {
@@ -35,24 +29,35 @@ at::Tensor rows_like(const at::Tensor& x, const at::Tensor& matrix) {
 
 }  // namespace
 
+LinearProducts::LinearProducts(const LinearUse& use, const at::Tensor& x)
+    : quantized_(use.quantizer == nullptr ? nullptr
+                                          : c10::make_intrusive<Quantized>(
+                                                *use.quantizer, TokenRows{use.tokens, x.dim() > 2 ? x.size(1) : 0})) {}
+
+LinearProducts::LinearProducts(c10::intrusive_ptr<Quantized> quantized) : quantized_(std::move(quantized)) {}
+
 at::Tensor LinearProducts::forward(const at::Tensor& x, const at::Tensor& weight) const {
   at::Tensor y =
-      rows_like(x, quantizer_ == nullptr ? gemm(flat(x), weight.t()) : quantizer_->forward(flat(x), weight, rows_));
+      rows_like(x, quantized_ ? quantized_->quantizer.forward(flat(x), weight, quantized_->rows, &quantized_->kept)
+                              : gemm(flat(x), weight.t()));
   if (TypeWatch* watch = type_watch_of_thread) watch->is_product(y, x, weight);
   return y;
 }
 
-at::Tensor LinearProducts::input_grad(const at::Tensor& grad, const at::Tensor& weight) const {
+at::Tensor LinearProducts::input_grad(const at::Tensor& grad, const at::Tensor& weight, bool then_weight) const {
   at::Tensor grad_x = rows_like(
-      grad, quantizer_ == nullptr ? gemm(flat(grad), weight) : quantizer_->input_grad(flat(grad), weight, rows_));
+      grad, quantized_
+                ? quantized_->quantizer.input_grad(flat(grad), weight, quantized_->rows, &quantized_->kept, then_weight)
+                : gemm(flat(grad), weight));
   if (TypeWatch* watch = type_watch_of_thread) watch->is_product(grad_x, grad, weight);
   return grad_x;
 }
 
 at::Tensor LinearProducts::weight_grad(const at::Tensor& grad, const at::Tensor& x) const {
   const MemoryScope memory(MemoryCategory::kGradients);
-  at::Tensor grad_weight = quantizer_ == nullptr ? plain_weight_grad(flat(grad), flat(x))
-                                                 : quantizer_->weight_grad(flat(grad), flat(x), rows_);
+  at::Tensor grad_weight =
+      quantized_ ? quantized_->quantizer.weight_grad(flat(grad), flat(x), quantized_->rows, &quantized_->kept)
+                 : plain_weight_grad(flat(grad), flat(x));
   if (TypeWatch* watch = type_watch_of_thread) watch->is_made_of(grad_weight, grad);
   return grad_weight;
 }
@@ -65,17 +70,13 @@ void LinearProducts::defer_weight_grads(WeightGradQueue& queue, const at::Tensor
 }
 
 void LinearProducts::keep(AutogradContext* ctx) const {
-  ctx->saved_data["quantizer"] = reinterpret_cast<int64_t>(quantizer_);
-  if (quantizer_ == nullptr) return;
-  ctx->saved_data["rows"] = c10::IValue::make_capsule(c10::make_intrusive<KeptRows>(rows_));
+  if (quantized_) ctx->saved_data["quantized"] = c10::IValue::make_capsule(quantized_);
 }
 
 LinearProducts LinearProducts::kept(AutogradContext* ctx) {
-  LinearProducts products;
-  products.quantizer_ = reinterpret_cast<LinearQuantizer*>(ctx->saved_data["quantizer"].toInt());
-  if (products.quantizer_ == nullptr) return products;
-  products.rows_ = static_cast<const KeptRows&>(*ctx->saved_data["rows"].toCapsule()).rows;
-  return products;
+  const auto quantized = ctx->saved_data.find("quantized");
+  if (quantized == ctx->saved_data.end()) return LinearProducts(c10::intrusive_ptr<Quantized>());
+  return LinearProducts(c10::static_intrusive_pointer_cast<Quantized>(quantized->second.toCapsule()));
 }
 
 at::Tensor bias_grad(const at::Tensor& bias, const at::Tensor& grad) {

@@ -3,8 +3,10 @@
 // thread; not recorded by autograd, for use inside autograd functions.
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 
 #include <functional>
+#include <utility>
 
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/quantized/linear_quantizer.h"
@@ -19,12 +21,12 @@ class LinearProducts {
  public:
   // x: the layer's input, whose shape determines which tokens its rows are. The use's quantizer must outlive the
   // products.
-  LinearProducts(const LinearUse& use, const at::Tensor& x)
-      : quantizer_(use.quantizer), rows_{use.tokens, x.dim() > 2 ? x.size(1) : 0} {}
+  LinearProducts(const LinearUse& use, const at::Tensor& x);
 
-  at::Tensor forward(const at::Tensor& x, const at::Tensor& weight) const;        // x W^T
-  at::Tensor input_grad(const at::Tensor& grad, const at::Tensor& weight) const;  // dy W
-  at::Tensor weight_grad(const at::Tensor& grad, const at::Tensor& x) const;      // dy^T x, [out, in]
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& weight) const;  // x W^T
+  // dy W. `then_weight`: weight_grad() of the same gradient follows at once.
+  at::Tensor input_grad(const at::Tensor& grad, const at::Tensor& weight, bool then_weight = false) const;
+  at::Tensor weight_grad(const at::Tensor& grad, const at::Tensor& x) const;  // dy^T x, [out, in]
   // Queues the weight gradient: its GEMM, and `input`, which recomputes or gathers the layer's input for it.
   void defer_weight_grads(WeightGradQueue& queue, const at::Tensor& weight, const at::Tensor& bias,
                           const at::Tensor& grad, std::function<at::Tensor()> input) const;
@@ -34,9 +36,15 @@ class LinearProducts {
   static LinearProducts kept(AutogradContext* ctx);
 
  private:
-  LinearProducts() = default;
-  LinearQuantizer* quantizer_ = nullptr;
-  TokenRows rows_ = {};
+  // Shared by the products of forward and of backward, so that what forward rounded is known there.
+  struct Quantized : torch::CustomClassHolder {
+    Quantized(LinearQuantizer& of_layer, TokenRows of_forward) : quantizer(of_layer), rows(std::move(of_forward)) {}
+    LinearQuantizer& quantizer;
+    TokenRows rows;
+    KeptRounding kept;
+  };
+  explicit LinearProducts(c10::intrusive_ptr<Quantized> quantized);
+  c10::intrusive_ptr<Quantized> quantized_;  // null: products in the type of x
 };
 
 // Sum over tokens; undefined if the layer has no bias.

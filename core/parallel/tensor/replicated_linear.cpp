@@ -29,8 +29,11 @@ struct ReplicatedFunction : CustomFunction<ReplicatedFunction> {
     const auto input = [recipe, x = saved[0]] { return recipe.defined() ? recipe.normed() : x; };
     const LinearProducts products = LinearProducts::kept(ctx);
     const at::Tensor grad = grads[0].contiguous();
-    const at::Tensor grad_x = ctx->needs_input_grad(0) ? products.input_grad(grad, weight) : at::Tensor();
-    if (WeightGradQueue* queue = deferred_weight_grads()) {
+    WeightGradQueue* queue = deferred_weight_grads();
+    const at::Tensor grad_x = ctx->needs_input_grad(0)
+                                  ? products.input_grad(grad, weight, /*then_weight=*/queue == nullptr)
+                                  : at::Tensor();
+    if (queue != nullptr) {
       products.defer_weight_grads(*queue, weight, bias, grad, input);
       return {grad_x, {}, {}, {}, {}};
     }
