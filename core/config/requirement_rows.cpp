@@ -28,6 +28,13 @@ bool draws_noise(const LinearPrecision& linear) {
   return draws(linear.activation) || draws(linear.weight) || draws(linear.gradient);
 }
 
+// Whether a GPU's own FP8 units sum like that; scales of tiles and squares move sums to fp32 at the end of each.
+bool sums_of_gpus(const LinearPrecision& linear) {
+  const int64_t block = std::max({linear.activation.block, linear.weight.block, linear.gradient.block});
+  return linear.sum == SumPrecision::kFp32 || block == 0 ||
+         (linear.sum == SumPrecision::kHopperPromoted && block == kScaledGroup);
+}
+
 // What keeps a microbatch's forward and backward from being the same work on the same addresses every time; "" if
 // nothing does.
 std::string not_replayable(const TrainConfig& c) {
@@ -139,20 +146,18 @@ void add_precision(std::vector<Requirement>& rows) {
                   .needs = Capability::kQuantizedGather,
                   .why = "shards of weights are gathered quantized by simulated ranks only",
                   .instead = "--no-fp8-param-gather"});
-  rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"}, {"precision.sums", "hopper"}},
-                              .requested_by =
-                                  [](const TrainConfig& c) {
-                                    return precision_settings(c).recipe.linear.sum != SumPrecision::kFp32;
-                                  },
-                              .shown =
-                                  [](const TrainConfig& c) {
-                                    const PrecisionRecipe recipe = precision_settings(c).recipe;
-                                    return "recipe " + recipe.name + ", --fp8-accumulation " +
-                                           std::string(name(recipe.linear.sum));
-                                  }},
-                  .needs = Capability::kEmulatedSums,
-                  .why = "sums of Hopper's tensor cores are emulated, and a GPU's are the hardware's own",
-                  .instead = "--fp8-accumulation fp32"});
+  rows.push_back(
+      {.feature = {
+           .settings = {{"precision.recipe", "deepseek_v3"}, {"precision.sums", "hopper"}},
+           .requested_by = [](const TrainConfig& c) { return !sums_of_gpus(precision_settings(c).recipe.linear); },
+           .shown =
+               [](const TrainConfig& c) {
+                 const PrecisionRecipe recipe = precision_settings(c).recipe;
+                 return "recipe " + recipe.name + ", --fp8-accumulation " + std::string(name(recipe.linear.sum));
+               }},
+       .needs = Capability::kEmulatedSums,
+       .why = "a GPU's products with scales of tiles move their sums to fp32 at the end of each",
+       .instead = "--fp8-accumulation fp32"});
 }
 
 void add_commands(std::vector<Requirement>& rows) {

@@ -10,6 +10,7 @@
 #include "core/nn/split_products.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/torch_error.h"
 
 // Exported by libtorch_cpu but declared in no installed header. Weak, so that a LibTorch without it still links and MKL
 // is used.
@@ -29,12 +30,6 @@ std::atomic<GemmLibrary> g_library{GemmLibrary::kMkl};
 bool for_onednn(const at::Tensor& a, const at::Tensor& b) {
   return g_library.load(std::memory_order_relaxed) == GemmLibrary::kOneDnn && a.is_cpu() &&
          a.scalar_type() == at::kFloat && b.scalar_type() == at::kFloat && a.numel() > 0 && b.numel() > 0;
-}
-
-// The message of an exception; of LibTorch's errors without the backtrace.
-std::string words_of(const std::exception& error) {
-  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
-  return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
 }
 
 std::string probe_onednn() {

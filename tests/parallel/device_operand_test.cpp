@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "core/base/error.h"
 #include "core/parallel/quantized/hadamard_transform.h"
 #include "core/parallel/quantized/scaled_product.h"
 #include "core/sim/aten.h"
@@ -180,6 +181,18 @@ TEST(ScaledProduct, OfCodesIsThatOfTheNumbersReadBack) {
       EXPECT_LT(error_of(device_product(left, right, kNoUnits, at::kBFloat16), p.want), 1e-2);
       EXPECT_EQ(device_product(left, right, kHopper, at::kBFloat16).scalar_type(), at::kBFloat16);
     }
+  }
+}
+
+TEST(ScaledProduct, SumsIn14BitsAreHoppersOwn) {
+  const Product p = product_of(kWhole, kWhole, false);
+  const auto product = [&](int capability, SumPrecision sum) {
+    return device_product({p.a, p.left}, {p.b, p.right}, capability, at::kFloat, sum);
+  };
+  for (const SumPrecision sum : {SumPrecision::kHopper, SumPrecision::kHopperPromoted}) {
+    EXPECT_LT(error_of(product(90, sum), p.want), 1e-6);
+    EXPECT_THROW(product(100, sum), Error);
+    EXPECT_THROW(product(0, sum), Error) << "no FP8 units";
   }
 }
 

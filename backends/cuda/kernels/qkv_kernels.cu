@@ -15,7 +15,7 @@ template <typename T>
 bool packs(const QkvTask<T>& t) {
   const auto whole = [](const HeadPlaces& p) { return (p.batch | p.head | p.seq) % kPack<T> == 0; };
   return t.head_dim % (2 * kPack<T>) == 0 && whole(t.q_places) && whole(t.k_places) && whole(t.v_places) &&
-         aligned(t.qkv, t.q, t.k, t.v);
+         aligned(t.qkv, t.q, t.k, t.v, t.cos, t.sin);
 }
 
 template <bool kSplits, typename T>

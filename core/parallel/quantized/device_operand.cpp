@@ -107,7 +107,7 @@ class DeviceRounder {
   }
 
   at::Tensor group_amax() const {
-    at::Tensor amax = at::zeros({group_count()}, floats());
+    at::Tensor amax = at::empty({group_count()}, floats());
     for (const OperandPiece& p : pieces_)
       device_.group_amax(matrix_of(p), amax.mutable_data_ptr<float>() + p.first_group);
     return amax;

@@ -12,9 +12,8 @@ namespace ranklab {
 
 // Bits of the codes that a quantized product takes: float8.
 constexpr int kCodeBits = 8;
-// The groups along what is summed over for which a GPU's FP8 product has scales, and the GPUs that have such products:
-// of compute capability 9.0 only (NVIDIA cuBLAS, scaling factors of 8-bit data types).
-constexpr int64_t kScaledGroup = 128;
+// The GPUs whose products have scales of groups of kScaledGroup: of compute capability 9.0 only (NVIDIA cuBLAS, scaling
+// factors of 8-bit data types).
 constexpr int kScalesGroups = 90;
 
 // What rounds tensors like x; null: the loops of the host (operand_rounding.h).

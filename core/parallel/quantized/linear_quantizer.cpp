@@ -148,7 +148,7 @@ at::Tensor LinearQuantizer::product(const Side& a, const Side& b, at::ScalarType
   const bool low = a.precision.quantized() && b.precision.quantized();
   if (low && a.operand.device_scales.defined())
     return device_product({a.operand, a.precision, a.k_first}, {b.operand, b.precision, b.k_first},
-                          rounding_of(a.operand.device_scales)->capability(), type);
+                          rounding_of(a.operand.device_scales)->capability(), type, precision_.linear.sum);
   constexpr double kBitsPerByte = 8;
   const auto item = static_cast<double>(c10::elementSize(type));
   const auto k_by_other = [](const Side& side) {

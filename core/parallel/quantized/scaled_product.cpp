@@ -1,5 +1,7 @@
 #include "core/parallel/quantized/scaled_product.h"
 
+#include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/nn/gemm.h"
 #include "core/parallel/quantized/device_operand.h"
 #include "core/sim/aten.h"
@@ -7,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int kFirstTensorWise = 89, kFirstRowWise = 90;
+constexpr int kFirstTensorWise = 89, kFirstRowWise = 90, kHopper = 90;
 constexpr int64_t kMultiple = 16;  // required of every dimension: 16 bytes, cuBLAS's alignment
 
 bool codes(const TensorPrecision& p) {
@@ -36,6 +38,20 @@ at::Tensor group_scales(const CodedSide& side) {
   const bool tiles = side.precision.granularity == Granularity::kTile;
   if (side.k_first) return tiles ? grid.t() : grid.t().contiguous();
   return tiles ? grid.t().contiguous().t() : grid;
+}
+
+// Products of groups move to fp32 at the end of each group, for its scales.
+void check_sum(SumPrecision sum, ScaledMmForm form, int capability) {
+  if (sum == SumPrecision::kFp32) return;
+  const bool by_groups = form == ScaledMmForm::kGroupWise && sum == SumPrecision::kHopperPromoted;
+  const bool wholly = form == ScaledMmForm::kTensorWise || form == ScaledMmForm::kRowWise;
+  RANKLAB_CHECK((by_groups || wholly) && capability == kHopper, ErrorKind::kInvalidArgument, .where = "FP8 products",
+                .what = "sums in 14 bits are those of Hopper's FP8 units",
+                .got = form == ScaledMmForm::kNone
+                           ? "a product that these units do not compute"
+                           : strprintf("a GPU of compute capability %d.%d", capability / 10, capability % 10),
+                .want = "compute capability 9.0, and sizes that are multiples of 16",
+                .fix = "use --fp8-accumulation fp32");
 }
 
 }  // namespace
@@ -73,20 +89,23 @@ ScaledMmOperands scaled_mm_operands(const CodedSide& left, const CodedSide& righ
           right.operand.device_scales.reshape(at::IntArrayRef{}), type};
 }
 
-at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledMmForm form, at::ScalarType type) {
+at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledMmForm form, at::ScalarType type,
+                          SumPrecision sum) {
   const ScaledMmOperands o = scaled_mm_operands(left, right, form, type);
   return at::_scaled_mm(o.a, o.b, o.scale_a, o.scale_b, /*bias=*/{}, /*scale_result=*/{}, o.type,
-                        /*use_fast_accum=*/false)
+                        /*use_fast_accum=*/sum == SumPrecision::kHopper)
       .to(type);
 }
 
-at::Tensor device_product(const CodedSide& left, const CodedSide& right, int capability, at::ScalarType type) {
+at::Tensor device_product(const CodedSide& left, const CodedSide& right, int capability, at::ScalarType type,
+                          SumPrecision sum) {
+  ScaledMmForm form = ScaledMmForm::kNone;
   if (left.operand.codes.defined() && right.operand.codes.defined()) {
     const at::Tensor &a = left.operand.codes, &b = right.operand.codes;
-    const ScaledMmForm form =
-        scaled_mm_form(left.precision, right.precision, a.size(0), a.size(1), b.size(0), capability);
-    if (form != ScaledMmForm::kNone) return scaled_product(left, right, form, type);
+    form = scaled_mm_form(left.precision, right.precision, a.size(0), a.size(1), b.size(0), capability);
   }
+  check_sum(sum, form, capability);
+  if (form != ScaledMmForm::kNone) return scaled_product(left, right, form, type, sum);
   const at::ScalarType product_type = type == at::kBFloat16 ? at::kBFloat16 : at::kFloat;
   const auto k_last = [&](const CodedSide& side) {
     const at::Tensor values = values_of(side.operand).to(product_type);

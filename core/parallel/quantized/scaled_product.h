@@ -1,5 +1,6 @@
 // The product of two FP8 operands on a GPU's FP8 units: cuBLAS and CUTLASS through LibTorch's _scaled_mm, with one
-// scale per tensor, per row, or, on Hopper, per 128 of a row and per square of 128 (DeepSeek-V3); sums are fp32. Other
+// scale per tensor, per row, or, on Hopper, per 128 of a row and per square of 128 (DeepSeek-V3). Sums move to fp32 as
+// they grow, or stay in the 14 bits of Hopper's units if they are wanted there (cuBLAS's fast accumulation). Other
 // operands are dequantized and multiplied. Source: at::_scaled_mm of LibTorch 2.11; NVIDIA cuBLAS, 8-bit floating point
 // data types. Cost: one 8-bit product. Thread rule: pure.
 #pragma once
@@ -40,10 +41,13 @@ ScaledMmOperands scaled_mm_operands(const CodedSide& left, const CodedSide& righ
                                     at::ScalarType type);
 
 // left [m, K] right [n, K]^T -> [m, n].
-at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledMmForm form, at::ScalarType type);
+at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledMmForm form, at::ScalarType type,
+                          SumPrecision sum = SumPrecision::kFp32);
 
 // The same for any quantized operands on a device: on its FP8 units if they support them, else as a product of the
-// dequantized values, in bf16 if the result is bf16.
-at::Tensor device_product(const CodedSide& left, const CodedSide& right, int capability, at::ScalarType type);
+// dequantized values, in bf16 if the result is bf16. Throws kInvalidArgument if `sum` is not kFp32 and this product or
+// this GPU has no such sums.
+at::Tensor device_product(const CodedSide& left, const CodedSide& right, int capability, at::ScalarType type,
+                          SumPrecision sum = SumPrecision::kFp32);
 
 }  // namespace ranklab

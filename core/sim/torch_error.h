@@ -1,0 +1,15 @@
+// What an exception says: of LibTorch's errors without the stack trace, which is no help to a user. Thread rule: pure.
+#pragma once
+#include <c10/util/Exception.h>
+
+#include <exception>
+#include <string>
+
+namespace ranklab {
+
+inline std::string words_of(const std::exception& error) {
+  const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
+  return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+}
+
+}  // namespace ranklab
