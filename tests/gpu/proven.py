@@ -1,6 +1,6 @@
-"""The table in docs/gpus.md of GPUs on which the proof kit ran, made from the committed results.
-proven.py            print the table
-proven.py docs/gpus.md  fail unless the file holds just this table, so that it never claims more than a result shows"""
+"""The tables in docs/gpus.md of GPUs on which the proof kit ran, made from the committed results.
+proven.py            print the tables
+proven.py docs/gpus.md  fail unless the file holds just these tables, so that it never claims more than a result shows"""
 import glob
 import json
 import os
@@ -30,16 +30,45 @@ def speed_text(result, step):
     return "{:,.0f}, MFU {} %".format(float(figures["tokens/s"]), figures["MFU"]) if "MFU" in figures else "-"
 
 
+def figure(result, step, name):
+    """A number of the first step whose name ends with `step`; None if there is none."""
+    values = [f["value"] for f in result["figures"] if f["step"].endswith(step) and f["name"] == name]
+    return float(values[0]) if values else None
+
+
+def times(result, step, of, name="tokens/s"):
+    """How many times as fast one step is as another."""
+    one, other = figure(result, step, name), figure(result, of, name)
+    return "%.2f" % (one / other) if one and other else "-"
+
+
+def rows_text(head, rows):
+    lines = [head, "|" + "---|" * (head.count("|") - 1)]
+    return "\n".join(lines + ["| " + " | ".join(cells) + " |" for cells in rows]) + "\n"
+
+
+def times_table():
+    rows = []
+    for r in results():
+        cells = [times(r, "gpt_10m bf16, 8 sequences a step, CUDA graph", "gpt_10m bf16, 8 sequences a step"),
+                 times(r, "8 rank threads, dp 8", "llama_1b, 3 layers, one rank thread"),
+                 *(times(r, ", " + recipe, ", bf16") for recipe in ("fp8_current", "fp8_rowwise", "deepseek_v3"))]
+        if any(cell != "-" for cell in cells):
+            rows.append([r["gpu"], r["date"] + ", " + r["commit"], *cells])
+    return rows_text("| GPU | when, commit | CUDA graph, gpt_10m | 8 rank threads, of one with the same batch "
+                     "| llama_8b in fp8_current, of bf16 | fp8_rowwise | deepseek_v3 |", rows)
+
+
 def table():
     if not results():
         return "Not yet proven on a GPU.\n"
-    lines = ["| GPU | when, commit | one rank | ranks over NCCL | rank threads, speed | llama_1b in bf16, tokens/s: a sequence a step | 8 sequences | PyTorch eager, a sequence | PyTorch compiled |",
-             "|---|---|---|---|---|---|---|---|---|"]
+    rows = []
     for r in results():
-        cells = [r["gpu"], r["date"] + ", " + r["commit"], *(parts_text(r, part) for part in "ABC"),
-                 *(speed_text(r, step) for step in (ONE, EIGHT, *PEERS))]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        rows.append([r["gpu"], r["date"] + ", " + r["commit"], *(parts_text(r, part) for part in "ABC"),
+                     *(speed_text(r, step) for step in (ONE, EIGHT, *PEERS))])
+    return rows_text("| GPU | when, commit | one rank | ranks over NCCL | rank threads, speed | llama_1b in bf16, "
+                     "tokens/s: a sequence a step | 8 sequences | PyTorch eager, a sequence | PyTorch compiled |",
+                     rows) + "\nTimes as fast (tokens/s):\n\n" + times_table()
 
 
 def main():
