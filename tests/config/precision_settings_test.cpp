@@ -56,7 +56,11 @@ TEST(PrecisionSettings, GpusSumAndSendAsTheyDo) {
     return "";
   };
   EXPECT_EQ(refused({}), "");
-  EXPECT_THAT(refused({{"precision.sums", "hopper"}}), HasSubstr("the hardware's own"));
+  EXPECT_THAT(refused({{"precision.sums", "hopper"}}), HasSubstr("scales of tiles"));
+  EXPECT_EQ(refused({{"precision.sums", "hopper_promoted"}}), "") << "as the scales of its tiles have it";
+  EXPECT_THAT(refused({{"precision.recipe", "mxfp8"}, {"precision.sums", "hopper_promoted"}}),
+              HasSubstr("scales of tiles"));
+  EXPECT_EQ(refused({{"precision.recipe", "fp8_current"}, {"precision.sums", "hopper"}}), "");
   EXPECT_THAT(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "true"}}),
               HasSubstr("gathered quantized by simulated ranks"));
   EXPECT_EQ(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "false"}}), "");
