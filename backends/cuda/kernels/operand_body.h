@@ -4,18 +4,17 @@
 #pragma once
 #include <cstdint>
 
+#include "backends/cuda/kernels/numbers.h"
 #include "core/precision/device_rounding.h"
 
 namespace ranklab {
+
+using rows::quotient;
 
 RANKLAB_EVERYWHERE float number_at(const DeviceMatrix& m, int64_t row, int64_t col) {
   const int64_t i = row * m.stride + col;
   if (!m.bf16) return static_cast<const float*>(m.x)[i];
   return OneLane::number(static_cast<uint32_t>(static_cast<const uint16_t*>(m.x)[i]) << 16);
-}
-
-RANKLAB_EVERYWHERE int64_t quotient(int64_t a, int64_t b) {
-  return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
 }
 
 // Neighbours of a row that a thread takes at once, where addresses allow: 16 bytes of bf16.

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 
+#include "backends/cuda/kernels/numbers.h"
 #include "core/precision/device_rounding.h"
 #include "core/precision/rounding_grid.h"
 #include "core/precision/scale_maker.h"
@@ -73,6 +74,12 @@ RANKLAB_EVERYWHERE GroupBounds bounds_of(const QuantizeTask<T>& task, int64_t gr
   return {row, row_end, col, col_end};
 }
 
+// How many rows below the group's first its i-th element lies: a tile has one row, and a GPU's 64-bit divisions cost
+// more than reading an element.
+RANKLAB_EVERYWHERE int64_t rows_down(const GroupBounds& b, int64_t i, int64_t width) {
+  return b.row_end - b.row == 1 ? 0 : rows::quotient(i, width);
+}
+
 // Bits of the largest magnitude among every `lanes`-th element from `lane` on: as integers NaN is above infinity.
 template <typename T>
 RANKLAB_EVERYWHERE uint32_t amax_of_lane(const QuantizeTask<T>& task, int64_t group, int lane, int lanes) {
@@ -80,7 +87,8 @@ RANKLAB_EVERYWHERE uint32_t amax_of_lane(const QuantizeTask<T>& task, int64_t gr
   const int64_t width = b.col_end - b.col, count = (b.row_end - b.row) * width;
   uint32_t most = 0;
   for (int64_t i = lane; i < count; i += lanes) {
-    const float x = widened(task.x[(b.row + i / width) * task.stride + b.col + i % width]);
+    const int64_t down = rows_down(b, i, width);
+    const float x = widened(task.x[(b.row + down) * task.stride + b.col + i - down * width]);
     const uint32_t size = OneLane::bits(x) & ~kFloatSign;
     most = size > most ? size : most;
   }
@@ -128,7 +136,7 @@ RANKLAB_EVERYWHERE void round_of_lane(const QuantizeTask<T>& task, int64_t group
   const int64_t step = task.grid.code_bits > 4 ? 1 : 2;
   const int64_t width = (b.col_end - b.col + step - 1) / step, count = (b.row_end - b.row) * width;
   for (int64_t i = lane; i < count; i += lanes) {
-    const int64_t row = b.row + i / width, col = b.col + i % width * step;
+    const int64_t down = rows_down(b, i, width), row = b.row + down, col = b.col + (i - down * width) * step;
     uint32_t code = write_value(task, scale, inverse, row, col);
     if (step == 2 && col + 1 < b.col_end) code |= write_value(task, scale, inverse, row, col + 1) << 4;
     if (task.codes != nullptr) task.codes[row * task.code_stride + col / step] = static_cast<uint8_t>(code);
