@@ -146,7 +146,6 @@ TEST(ScaledMmForm, IsWhatTheUnitsCan) {
 
 struct Product {
   TensorPrecision left, right;
-  bool k_first;
   RoundedOperand a, b;
   at::Tensor want;  // [32, 48], of the numbers read back in fp64
 };
@@ -157,7 +156,7 @@ Product product_of(const TensorPrecision& left, const TensorPrecision& right, bo
     const Along along = k_first ? Along::kRows : Along::kColumns;
     return round_on_device(x, {.precision = p, .along = along, .codes = true}, kDevice);
   };
-  Product p{left, right, k_first, coded(left, 32, 6), coded(right, 48, 7), {}};
+  Product p{left, right, coded(left, 32, 6), coded(right, 48, 7), {}};
   const at::Tensor a = values_of(p.a).to(at::kDouble), b = values_of(p.b).to(at::kDouble);
   p.want = k_first ? a.t().mm(b) : a.mm(b.t());
   return p;
@@ -175,7 +174,7 @@ TEST(ScaledProduct, OfCodesIsThatOfTheNumbersReadBack) {
   constexpr int kNoUnits = 0, kHopper = 90;
   for (const bool k_first : {false, true}) {
     for (const Product& p : {product_of(kWholeE5M2, kWhole, k_first), product_of(kWhole, kWhole, k_first)}) {
-      const CodedSide left{p.a, p.left, k_first}, right{p.b, p.right, k_first};
+      const CodedSide left{p.a, p.left}, right{p.b, p.right};
       EXPECT_LT(error_of(device_product(left, right, kNoUnits, at::kFloat), p.want), 1e-6);
       EXPECT_LT(error_of(device_product(left, right, kHopper, at::kFloat), p.want), 1e-6);
       EXPECT_LT(error_of(device_product(left, right, kNoUnits, at::kBFloat16), p.want), 1e-2);
@@ -201,9 +200,8 @@ TEST(ScaledProduct, LiesAsTheUnitsReadIt) {
     for (const TensorPrecision& precision : {kWhole, kByRows}) {
       const Product p = product_of(precision, precision, k_first);
       const bool rows = precision.granularity == Granularity::kRow;
-      const ScaledMmOperands o =
-          scaled_mm_operands({p.a, p.left, k_first}, {p.b, p.right, k_first},
-                             rows ? ScaledMmForm::kRowWise : ScaledMmForm::kTensorWise, at::kFloat);
+      const ScaledMmOperands o = scaled_mm_operands(
+          {p.a, p.left}, {p.b, p.right}, rows ? ScaledMmForm::kRowWise : ScaledMmForm::kTensorWise, at::kFloat);
       EXPECT_TRUE(o.a.is_contiguous() && o.b.t().is_contiguous());
       EXPECT_TRUE(o.scale_a.is_contiguous() && o.scale_b.is_contiguous());
       EXPECT_EQ(o.a.sizes(), (at::IntArrayRef{32, 64}));
@@ -233,8 +231,7 @@ TEST(ScaledProduct, OfGroupsLiesAsTheUnitsReadIt) {
         return operand;
       };
       const RoundedOperand a = coded(left, kM, 6), b = coded(right, kN, 7);
-      const ScaledMmOperands o =
-          scaled_mm_operands({a, left, k_first}, {b, right, k_first}, ScaledMmForm::kGroupWise, at::kBFloat16);
+      const ScaledMmOperands o = scaled_mm_operands({a, left}, {b, right}, ScaledMmForm::kGroupWise, at::kBFloat16);
       EXPECT_TRUE(o.a.is_contiguous() && o.b.t().is_contiguous());
       EXPECT_EQ(o.a.sizes(), (at::IntArrayRef{kM, kK}));
       EXPECT_EQ(o.b.sizes(), (at::IntArrayRef{kK, kN}));
@@ -262,7 +259,7 @@ TEST(ScaledProduct, OfTilesIsThatOfTheNumbersReadBack) {
   for (const bool k_first : {false, true}) {
     const Product p = product_of(tile, tile, k_first);
     EXPECT_FALSE(p.a.codes.defined());
-    EXPECT_LT(error_of(device_product({p.a, tile, k_first}, {p.b, tile, k_first}, 90, at::kFloat), p.want), 1e-6);
+    EXPECT_LT(error_of(device_product({p.a, tile}, {p.b, tile}, 90, at::kFloat), p.want), 1e-6);
   }
 }
 

@@ -222,12 +222,13 @@ at::Tensor values_of(const RoundedOperand& operand) {
   repeat(0, whole.rows, whole.groups.height);
   repeat(1, whole.cols, whole.groups.width);
   const at::Tensor numbers = operand.codes.to(at::kFloat);
-  return (operand.along == Along::kColumns ? numbers : numbers.t()) * scales;
+  return (operand.k_first() ? numbers.t() : numbers) * scales;
 }
 
 RoundedOperand on_host(const RoundedOperand& operand) {
   if (!operand.device_scales.defined()) return operand;
-  RoundedOperand result{.values = values_of(operand).cpu().contiguous(), .pieces = operand.pieces};
+  RoundedOperand result{
+      .values = values_of(operand).cpu().contiguous(), .along = operand.along, .pieces = operand.pieces};
   if (operand.device_amax.defined()) result.amax = operand.device_amax.item<float>();
   const at::Tensor scales = operand.device_scales.cpu();
   for (const float scale : std::span(scales.const_data_ptr<float>(), static_cast<size_t>(scales.numel())))

@@ -28,7 +28,7 @@ at::Tensor numbers_of(const HopperSide& side) {
     if (!piece.is_meta()) write_numbers(side, p, piece);
     numbers.narrow(0, p.row, p.rows).narrow(1, p.col, p.cols).copy_(piece);
   }
-  return side.k_first ? numbers.t().contiguous() : numbers;
+  return side.operand.k_first() ? numbers.t().contiguous() : numbers;
 }
 
 BlockScale scale_at(const RoundedOperand& operand, int64_t row, int64_t col) {
@@ -45,7 +45,8 @@ std::vector<BlockScale> scales_of(const HopperSide& side, int64_t rows, int64_t 
   std::vector<BlockScale> scales;
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t begin = 0; begin < k; begin += kPromoted)
-      scales.push_back(side.k_first ? scale_at(side.operand, begin, row) : scale_at(side.operand, row, begin));
+      scales.push_back(side.operand.k_first() ? scale_at(side.operand, begin, row)
+                                              : scale_at(side.operand, row, begin));
   }
   return scales;
 }

@@ -7,11 +7,10 @@
 
 namespace ranklab {
 
-// An operand [rows, K], or [K, rows] if `k_first`.
+// An operand of a product.
 struct HopperSide {
   const RoundedOperand& operand;
   const NumberFormat& format;
-  bool k_first = false;
 };
 
 // `promote`: sums move to fp32 every 128 products; otherwise never. Throws kInvalidArgument if a scale changes within a

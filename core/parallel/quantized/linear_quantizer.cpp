@@ -75,7 +75,7 @@ OperandParts LinearQuantizer::out_parts_as(bool wanted, PartBounds bounds, int64
 }
 
 RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPrecision& precision, const Use& use) {
-  if (!precision.quantized()) return {.values = matrix.to(at::kFloat)};
+  if (!precision.quantized()) return {.values = matrix.to(at::kFloat), .along = use.along};
   const bool groups_end_in_parts =
       precision.granularity == Granularity::kTile || precision.granularity == Granularity::kBlock;
   const PartBounds bounds = groups_end_in_parts ? PartBounds::kGroups : PartBounds::kNone;
@@ -141,19 +141,19 @@ LinearQuantizer::Side LinearQuantizer::weight_side(const at::Tensor& weight, Alo
   use.rows = rows;
   use.noted = along == Along::kColumns;
   if (kept != nullptr) use.scale = &kept->weight_scale;
-  return {precision_.linear.weight, rounded(weight, precision_.linear.weight, use), along == Along::kRows};
+  return {precision_.linear.weight, rounded(weight, precision_.linear.weight, use)};
 }
 
 at::Tensor LinearQuantizer::product(const Side& a, const Side& b, at::ScalarType type) const {
   const bool low = a.precision.quantized() && b.precision.quantized();
   if (low && a.operand.device_scales.defined())
-    return device_product({a.operand, a.precision, a.k_first}, {b.operand, b.precision, b.k_first},
+    return device_product({a.operand, a.precision}, {b.operand, b.precision},
                           rounding_of(a.operand.device_scales)->capability(), type, precision_.linear.sum);
   constexpr double kBitsPerByte = 8;
   const auto item = static_cast<double>(c10::elementSize(type));
   const auto k_by_other = [](const Side& side) {
     const at::Tensor values = values_of(side.operand);
-    return side.k_first ? values : values.t();
+    return side.operand.k_first() ? values : values.t();
   };
   const at::Tensor left = k_by_other(a).t(), right = k_by_other(b);
   const auto bytes = [&](const Side& side, const at::Tensor& values) {
@@ -168,7 +168,7 @@ at::Tensor LinearQuantizer::product(const Side& a, const Side& b, at::ScalarType
                        bytes(a, left) + bytes(b, right) + m * n * item, low ? DType::kFloat8 : dtype_of(type));
   const SumPrecision sum = precision_.linear.sum;
   if (sum == SumPrecision::kFp32 || !low) return gemm(left, right).to(type);
-  return hopper_product({a.operand, *a.precision.format, a.k_first}, {b.operand, *b.precision.format, b.k_first},
+  return hopper_product({a.operand, *a.precision.format}, {b.operand, *b.precision.format},
                         sum == SumPrecision::kHopperPromoted)
       .to(type);
 }
@@ -216,8 +216,7 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
 
 LinearQuantizer::Side LinearQuantizer::grad_side(const at::Tensor& grad, const TokenRows& rows, KeptRounding* kept) {
   const LinearPrecision& p = precision_.linear;
-  if (kept != nullptr && kept->grad.codes.defined())
-    return {p.gradient, std::exchange(kept->grad, {}), /*k_first=*/true};
+  if (kept != nullptr && kept->grad.codes.defined()) return {p.gradient, std::exchange(kept->grad, {})};
   Use use{.role = TensorRole::kGradient,
           .along = Along::kRows,
           .rows_group = sharded_tokens(rows),
@@ -226,7 +225,7 @@ LinearQuantizer::Side LinearQuantizer::grad_side(const at::Tensor& grad, const T
           .product = "dw",
           .rows = rows};
   if (form_.split == ModuleSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
-  return {p.gradient, rounded(transformed(grad), p.gradient, use), /*k_first=*/true};
+  return {p.gradient, rounded(transformed(grad), p.gradient, use)};
 }
 
 at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows,
@@ -249,7 +248,7 @@ at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor
   } else if (kept != nullptr && !p.hadamard) {
     use.scale = &kept->activation_scale;
   }
-  const Side right{p.activation, rounded(transformed(input), p.activation, use), /*k_first=*/true};
+  const Side right{p.activation, rounded(transformed(input), p.activation, use)};
   return product(left, right, x.scalar_type());
 }
 

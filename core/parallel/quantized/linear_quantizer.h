@@ -68,11 +68,10 @@ class LinearQuantizer {
  private:
   struct Use;  // how a product uses an operand
   enum class PartBounds;
-  // An operand of a product: [rows, K], or [K, rows] if `k_first`.
+  // An operand of a product.
   struct Side {
     const TensorPrecision& precision;
     RoundedOperand operand;
-    bool k_first = false;
   };
   RoundedOperand rounded(const at::Tensor& matrix, const TensorPrecision& precision, const Use& use);
   void note_amax(ScaleRule rule, TensorRole role, const RoundedOperand& operand);

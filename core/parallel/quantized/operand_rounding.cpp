@@ -60,6 +60,7 @@ class Rounder {
       block_scales(how_.precision, amax_, whole, scales_);
     }
     result.values = round();
+    result.along = how_.along;
     result.pieces = std::move(pieces_);
     result.scales = std::move(scales_);
     return result;

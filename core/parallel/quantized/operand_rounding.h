@@ -59,16 +59,18 @@ struct OperandPiece {
 };
 
 struct RoundedOperand {
-  at::Tensor values;  // fp32 [R, C]
-  float amax = 0;     // over this rank's numbers; infinite if one is not finite
+  at::Tensor values;              // fp32 [R, C]
+  Along along = Along::kColumns;  // what the product sums over, its K
+  float amax = 0;                 // over this rank's numbers; infinite if one is not finite
   std::vector<OperandPiece> pieces = {};
   std::vector<BlockScale> scales = {};
   // For an operand on a GPU, instead of `amax` and `scales`: reading them waits for the device (device_operand.h).
   at::Tensor device_amax = {};    // [1]; undefined if the operand was rounded in one pass
   at::Tensor device_scales = {};  // [groups]
-  Along along = Along::kColumns;  // what the product sums over
   at::Tensor codes = {};          // float8 [R, C], or [C, R] if rounded along rows; instead of values
   at::Tensor other_codes = {};    // the transpose of `codes`, if wanted
+
+  bool k_first() const { return along == Along::kRows; }
 };
 
 // An amax as ranks exchange it: infinite for NaN, so that all see an overflow.

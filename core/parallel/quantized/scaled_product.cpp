@@ -36,7 +36,7 @@ at::Tensor group_scales(const CodedSide& side) {
   const at::Tensor grid =
       side.operand.device_scales.view({whole.groups.grid_rows(whole.rows), whole.groups.grid_cols(whole.cols)});
   const bool tiles = side.precision.granularity == Granularity::kTile;
-  if (side.k_first) return tiles ? grid.t() : grid.t().contiguous();
+  if (side.operand.k_first()) return tiles ? grid.t() : grid.t().contiguous();
   return tiles ? grid.t().contiguous().t() : grid;
 }
 
@@ -109,7 +109,7 @@ at::Tensor device_product(const CodedSide& left, const CodedSide& right, int cap
   const at::ScalarType product_type = type == at::kBFloat16 ? at::kBFloat16 : at::kFloat;
   const auto k_last = [&](const CodedSide& side) {
     const at::Tensor values = values_of(side.operand).to(product_type);
-    return side.k_first ? values.t() : values;
+    return side.operand.k_first() ? values.t() : values;
   };
   return gemm(k_last(left), k_last(right).t()).to(type);
 }

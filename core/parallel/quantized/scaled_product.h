@@ -23,11 +23,10 @@ enum class ScaledMmForm {
 ScaledMmForm scaled_mm_form(const TensorPrecision& left, const TensorPrecision& right, int64_t m, int64_t k, int64_t n,
                             int capability);
 
-// An operand [rows, K], or [K, rows] if `k_first`.
+// An operand of a product.
 struct CodedSide {
   const RoundedOperand& operand;
   const TensorPrecision& precision;
-  bool k_first = false;
 };
 
 // The arguments of _scaled_mm: a [m, K] row-major, b [K, n] column-major, scales [] or [m, 1] and [1, n]; of groups
