@@ -52,7 +52,7 @@ std::string golden_with(const std::string& what, const std::string& instead, std
 
 TEST(MeasuredFormats, AGoldenCasesWorkspaces) {
   const RunPlan plain = plan_of(rows_of(kGolden).at(0));
-  EXPECT_EQ(plain.profile.software.memory.cublas_mib, 0) << "PyTorch's default";
+  EXPECT_EQ(plain.profile.software.memory.cublas_mib, std::nullopt) << "PyTorch's default";
   EXPECT_EQ(plain.profile.software.memory.grouped_workspaces, 0) << "a product for each expert";
   const std::string text = golden_with(R"("realistic_time": false)", R"("realistic_time": false, "env":
     {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"})");
