@@ -53,15 +53,18 @@ Listing presets() {
 }
 
 Listing hardware() {
-  Listing out{
-      Table({"`--hardware`", "machine", "fp32 / 16-bit TFLOP/s", "memory TB/s", "links in / between nodes GB/s"})};
+  Listing out{Table({"`--hardware`", "machine", "compute capability", "fp32 / 16-bit TFLOP/s", "memory TB/s",
+                     "links in / between nodes GB/s"})};
   for (const std::string& name : hardware_profile_names()) {
     const HardwareProfile p = load_hardware_profile(name);
-    out.table.add({code(name), p.title, strprintf("%.4g / %.4g", p.peak_flops_fp32 * 1e-12, p.peak_flops_16bit * 1e-12),
+    const std::string capability = p.compute_capability > 0 ? strprintf("%.1f", p.compute_capability) : "none";
+    out.table.add({code(name), p.title, capability,
+                   strprintf("%.4g / %.4g", p.peak_flops_fp32 * 1e-12, p.peak_flops_16bit * 1e-12),
                    strprintf("%.3g", p.memory_bandwidth * 1e-12),
                    strprintf("%.4g / %.4g", p.intra_node.bandwidth_bytes_per_ns, p.inter_node.bandwidth_bytes_per_ns)});
     out.rows.push_back({{"name", name},
                         {"title", p.title},
+                        {"compute_capability", p.compute_capability},
                         {"peak_flops_fp32", p.peak_flops_fp32},
                         {"peak_flops_16bit", p.peak_flops_16bit},
                         {"memory_bytes_per_s", p.memory_bandwidth},

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cli/common/json_output.h"
@@ -230,6 +232,28 @@ Held held_of(const std::vector<const Compared*>& rows) {
   return held;
 }
 
+// What rows that are left out for one reason share: of a plan that was refused, what is wrong, without this row's
+// values (core/base/error.h: "[where] what; got; want; do").
+std::string shared_reason(const std::string& left_out) {
+  const size_t where_end = left_out.starts_with('[') ? left_out.find("] ") : std::string::npos;
+  if (where_end == std::string::npos) return left_out;
+  const size_t begin = where_end + 2;
+  return left_out.substr(begin, left_out.find(';', begin) - begin);
+}
+
+// How many rows are left out, and of each reason how many, the most frequent first.
+void print_left_out(const std::vector<Compared>& rows) {
+  std::map<std::string, size_t> by_reason;
+  for (const Compared& row : rows)
+    if (!row.predicted) ++by_reason[shared_reason(row.run.left_out)];
+  std::vector<std::pair<std::string, size_t>> reasons(by_reason.begin(), by_reason.end());
+  std::ranges::stable_sort(reasons, std::greater(), &std::pair<std::string, size_t>::second);
+  size_t all = 0;
+  for (const auto& [reason, count] : reasons) all += count;
+  std::printf("\nleft out: %zu of %zu rows\n", all, rows.size());
+  for (const auto& [reason, count] : reasons) std::printf("%6zu  %s\n", count, reason.c_str());
+}
+
 using ComparedBy = std::map<std::string, std::vector<const Compared*>>;
 
 void print_summaries(const ComparedBy& by_gpu, const ComparedBy& by_source, const std::vector<const Compared*>& all) {
@@ -277,6 +301,7 @@ int run_plan_validate(const ValidateRequest& request) {
     all.push_back(&row);
   }
   print_summaries(by_gpu, by_source, all);
+  print_left_out(rows);
   return 0;
 }
 

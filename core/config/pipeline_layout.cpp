@@ -80,10 +80,9 @@ std::vector<int64_t> parse_layout(const std::string& text) {
   for (std::string word; std::getline(words, word, ',');) {
     int64_t value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    RANKLAB_CHECK(error == std::errc{} && end == word.data() + word.size() && value > 0, ErrorKind::kInvalidArgument,
+    RANKLAB_CHECK(error == std::errc{} && end == word.data() + word.size() && value >= 0, ErrorKind::kInvalidArgument,
                   .where = "config", .what = "--pipeline-layout cannot take this value", .got = quote(text),
-                  .want = "the layers of each stage, 1 or more, as in 2,2,3,1",
-                  .fix = "leave it out for an even split");
+                  .want = "the layers of each stage, as in 2,2,3,1", .fix = "leave it out for an even split");
     layers.push_back(value);
   }
   return layers;
@@ -148,13 +147,14 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
   const int64_t stages = schedule.chain_length, layers = c.model.num_layers;
   const std::string count =
       std::to_string(stages) + " stages (" + schedule.name + ", --pp " + std::to_string(c.parallel.pp) + ")";
-  RANKLAB_CHECK(layers >= stages, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "there are fewer layers than pipeline stages",
-                .got = "--num-layers " + std::to_string(layers) + ", " + count,
-                .want = "at least " + std::to_string(stages) + " layers",
-                .fix = "raise --num-layers, or lower --pp or --vpp");
-  if (c.pipeline_layout.empty()) return default_split(c.model, stages);
-  if (c.pipeline_layout == "even") return even_split(layers, stages);
+  if (c.pipeline_layout.empty() || c.pipeline_layout == "even") {
+    RANKLAB_CHECK(layers >= stages, ErrorKind::kInvalidArgument, .where = "config",
+                  .what = "there are fewer layers than pipeline stages",
+                  .got = "--num-layers " + std::to_string(layers) + ", " + count,
+                  .want = "at least " + std::to_string(stages) + " layers",
+                  .fix = "raise --num-layers, or lower --pp or --vpp");
+    return c.pipeline_layout.empty() ? default_split(c.model, stages) : even_split(layers, stages);
+  }
   const std::vector<int64_t> asked = parse_layout(c.pipeline_layout);
   RANKLAB_CHECK(static_cast<int64_t>(asked.size()) == stages, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--pipeline-layout has another number of stages than the schedule",
@@ -165,6 +165,11 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
                 .what = "--pipeline-layout does not add up to the model's layers",
                 .got = quote(c.pipeline_layout) + ", together " + std::to_string(sum),
                 .want = "--num-layers " + std::to_string(layers), .fix = "change a number, leave it out, or say even");
+  // The first stage has the embedding and the last the head; one between them would have nothing to do.
+  const bool has_idle = stages > 2 && std::count(asked.begin() + 1, asked.end() - 1, 0) > 0;
+  RANKLAB_CHECK(!has_idle, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--pipeline-layout has a stage without layers between others", .got = quote(c.pipeline_layout),
+                .want = "1 or more for all but the first and the last stage", .fix = "move a layer there");
   return asked;
 }
 

@@ -47,13 +47,11 @@ int64_t layers_of(const RunPlan& plan, int pp_rank) {
 
 // Bytes of workspaces: cuBLAS's of the threads of forward and of backward, and the software's own.
 double workspaces(const RunPlan& plan) {
-  constexpr double kMiB = 1024 * 1024;
   constexpr int kThreads = 2;
   const SoftwareMemory& software = plan.profile.software.memory;
-  const GpuGeneration gpu = gpu_generation(plan.profile);
-  const double cublas = software.cublas_mib > 0 ? software.cublas_mib * kMiB : cublas_workspace_bytes(gpu),
-               grouped = plan.config.model.moe.enabled() ? software.grouped_workspaces : 0;
-  return kThreads * cublas + (software.own_workspaces + grouped) * engine_workspace_bytes(gpu);
+  const double grouped = plan.config.model.moe.enabled() ? software.grouped_workspaces : 0;
+  return kThreads * cublas_workspace_bytes(plan.profile) +
+         (software.own_workspaces + grouped) * engine_workspace_bytes(gpu_generation(plan.profile));
 }
 
 // How much more the software keeps of a microbatch than this project does.

@@ -10,15 +10,19 @@ constexpr double kMiB = 1024 * 1024;
 }  // namespace
 
 GpuGeneration gpu_generation(const HardwareProfile& profile) {
+  constexpr double kHopper = 9, kBlackwell = 10;
   constexpr int kNode = 8;
-  if (profile.peak_flops_fp8 <= 0) return GpuGeneration::kAmpere;
-  if (profile.kernels == nullptr || !profile.kernels->gemm_4bit) return GpuGeneration::kHopper;
+  if (profile.compute_capability < kHopper) return GpuGeneration::kAmpere;
+  if (profile.compute_capability < kBlackwell) return GpuGeneration::kHopper;
   return profile.gpus_per_node > kNode ? GpuGeneration::kBlackwellRack : GpuGeneration::kBlackwell;
 }
 
 // Hopper's eight of 4 MiB; others' two of 4 MiB and eight of 16 KiB. Both as Megatron-LM's tests measured them, on
 // GB200 too, in runs that set no CUBLAS_WORKSPACE_CONFIG.
-double cublas_workspace_bytes(GpuGeneration gpu) { return (gpu == GpuGeneration::kHopper ? 32 : 8.125) * kMiB; }
+double cublas_workspace_bytes(const HardwareProfile& profile) {
+  const double usual_mib = gpu_generation(profile) == GpuGeneration::kHopper ? 32 : 8.125;
+  return profile.software.memory.cublas_mib.value_or(usual_mib) * kMiB;
+}
 
 double engine_workspace_bytes(GpuGeneration gpu) { return (gpu == GpuGeneration::kAmpere ? 4 : 32) * kMiB; }
 

@@ -1,6 +1,7 @@
 #include "core/sim/hardware_profile.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
@@ -24,6 +25,19 @@ class TableReader {
                   .what = "bad value of " + quote(key), .got = value ? strprintf("%g", *value) : "no number",
                   .want = strprintf("a number from %g to %g", lowest, kHighest),
                   .fix = "correct the profile; core/sim/profiles/h100-sxm.toml is an example");
+    return *value;
+  }
+  double compute_capability() {
+    constexpr double kOldest = 5, kNewest = 19.9, kDecimal = 10;
+    const std::string key = "compute_capability";
+    known_.push_back(key);
+    const auto value = table_[key].value<double>();
+    const bool written_so = value && std::abs(*value * kDecimal - std::round(*value * kDecimal)) < 1e-6;
+    RANKLAB_CHECK(
+        written_so && (*value == 0 || (*value >= kOldest && *value <= kNewest)), ErrorKind::kBadFile, .where = place_,
+        .what = "bad value of " + quote(key), .got = value ? strprintf("%g", *value) : "no number",
+        .want = "MAJOR.MINOR as NVIDIA gives it, such as 8.0, 8.9, 9.0 or 10.0; 0 of what is no GPU of NVIDIA",
+        .fix = "write what nvidia-smi --query-gpu=compute_cap --format=csv says");
     return *value;
   }
   std::string text(const std::string& key) {
@@ -156,6 +170,7 @@ HardwareProfile parse(std::string_view text, const std::string& place) {
   HardwareProfile profile;
   profile.name = reader.text("name");
   profile.title = reader.text("title");
+  profile.compute_capability = reader.compute_capability();
   profile.peak_flops_fp32 = reader.number("peak_tflops_fp32", 1e-6) * 1e12;
   profile.peak_flops_fp64 = reader.number("peak_tflops_fp64", 1e-6) * 1e12;
   profile.peak_flops_16bit = reader.number("peak_tflops_16bit", 1e-6) * 1e12;

@@ -21,9 +21,10 @@ struct Link {
 };
 
 struct HardwareProfile {
-  std::string name;            // "h100-sxm"
-  std::string title;           // "NVIDIA H100 SXM5 80 GB"
-  double peak_flops_fp32 = 0;  // dense, FLOP/s; matrix units where the dtype has them (fp32 = TF32 off)
+  std::string name;               // "h100-sxm"
+  std::string title;              // "NVIDIA H100 SXM5 80 GB"
+  double compute_capability = 0;  // 9.0: the generation that software is written for; 0: no GPU of NVIDIA
+  double peak_flops_fp32 = 0;     // dense, FLOP/s; matrix units where the dtype has them (fp32 = TF32 off)
   double peak_flops_fp64 = 0;
   double peak_flops_16bit = 0;  // bf16 and fp16
   double peak_flops_fp8 = 0;

@@ -69,6 +69,7 @@ std::string profile_toml(const HardwareProfile& p, const std::map<std::string, s
   };
   std::string text = "name = " + toml_string(p.name) + "\ntitle = " + toml_string(p.title) + "\n";
   if (!p.gpu_names.empty()) text += "gpu_names = " + list(p.gpu_names);
+  text += strprintf("compute_capability = %.1f\n", p.compute_capability);
   text += lines({{"peak_tflops_fp32", p.peak_flops_fp32 * 1e-12},
                  {"peak_tflops_fp64", p.peak_flops_fp64 * 1e-12},
                  {"peak_tflops_16bit", p.peak_flops_16bit * 1e-12},

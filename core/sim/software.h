@@ -4,6 +4,7 @@
 // plain data.
 #pragma once
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,15 +23,15 @@ struct SoftwareMemory {
   // At the loss, of each logit, beside 16-bit logits and their gradient: where a rank has the whole vocabulary, and
   // where tensor-parallel ranks share it.
   double logit_bytes = 0, shared_logit_bytes = 0;
-  double reserve = 0;             // that the allocator holds and no tensor uses, of what is not held all the time
-  double cublas_mib = 0;          // of each workspace of cuBLAS (CUBLAS_WORKSPACE_CONFIG); 0: PyTorch's default
-  double own_workspaces = 0;      // for products that PyTorch does not launch ...
-  double grouped_workspaces = 0;  // ... and for the streams of experts' products
-  double exchange_bytes = 0;      // buckets of gradients and gathered weights; at most twice the parameters
-  double gradient_copies = 0;     // of 16-bit gradients beside those in fp32, where a run has these
-  double accumulator_bytes = 0;   // of each parameter whose gradients are in 16 bits: where they are added up
-  double fp32_gradients = 0;      // copies, for the optimizer, of gradients that are added up in 16 bits ...
-  double stage_inputs = 0;        // ... and tensors as large as a stage's input, of each stage: between steps alone
+  double reserve = 0;  // that the allocator holds and no tensor uses, of what is not held all the time
+  std::optional<double> cublas_mib = {};  // of each workspace of cuBLAS (CUBLAS_WORKSPACE_CONFIG); or PyTorch's default
+  double own_workspaces = 0;              // for products that PyTorch does not launch ...
+  double grouped_workspaces = 0;          // ... and for the streams of experts' products
+  double exchange_bytes = 0;              // buckets of gradients and gathered weights; at most twice the parameters
+  double gradient_copies = 0;             // of 16-bit gradients beside those in fp32, where a run has these
+  double accumulator_bytes = 0;           // of each parameter whose gradients are in 16 bits: where they are added up
+  double fp32_gradients = 0;              // copies, for the optimizer, of gradients that are added up in 16 bits ...
+  double stage_inputs = 0;  // ... and tensors as large as a stage's input, of each stage: between steps alone
 };
 
 // What a run pays besides its kernels and collectives, by its software on its machine (software_terms.h sets them).

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/sim/gpu_generation.h"
 
 namespace ranklab {
 namespace {
@@ -17,40 +18,32 @@ constexpr double kMostMicroseconds = 1e6, kMostFactor = 1e6, kMostShare = 1e3, k
 
 struct Term {
   const char* name;
-  double (*now)(const Software&);
+  double (*now)(const HardwareProfile&);
   void (*set)(Software&, double);
   double least, most;
   bool takes_time = true;
 };
 template <KernelShape::Kind kKind>
 constexpr Term kernels_of(const char* name) {
-  return {name, [](const Software& s) { return s.kernels[static_cast<size_t>(kKind)]; },
+  return {name, [](const HardwareProfile& p) { return p.software.kernels[static_cast<size_t>(kKind)]; },
           [](Software& s, double value) { s.kernels[static_cast<size_t>(kKind)] = value; }, 0, kMostFactor};
 }
 template <double SoftwareTerms::*kTerm>
 constexpr Term term_of(const char* name, double least, double most) {
-  return {name, [](const Software& s) { return s.terms.*kTerm; },
+  return {name, [](const HardwareProfile& p) { return p.software.terms.*kTerm; },
           [](Software& s, double value) { s.terms.*kTerm = value; }, least, most};
 }
-template <double SoftwareMemory::*kTerm>
-constexpr Term memory_of(const char* name, double most) {
-  return {name,
-          [](const Software& s) { return s.memory.*kTerm; },
-          [](Software& s, double value) { s.memory.*kTerm = value; },
-          0,
-          most,
-          false};
-}
+constexpr double kBytesOfMiB = 1024 * 1024;
 using Kind = KernelShape::Kind;
 constexpr Term kTerms[] = {
     term_of<&SoftwareTerms::launch_us>("launches", 0, kMostMicroseconds),
     term_of<&SoftwareTerms::beside>("beside", 0, kMostShare),
     term_of<&SoftwareTerms::slowest>("slowest", 0, kMostShare),
-    {"collectives", [](const Software& s) { return s.collectives; },
+    {"collectives", [](const HardwareProfile& p) { return p.software.collectives; },
      [](Software& s, double value) { s.collectives = value; }, 0, kMostFactor},
     term_of<&SoftwareTerms::tensor_collectives>("tensor-collectives", 0, kMostFactor),
     term_of<&SoftwareTerms::sharded_across_nodes>("shards", 1, kMostFactor),
-    {"messages", [](const Software& s) { return static_cast<double>(s.terms.message_parts); },
+    {"messages", [](const HardwareProfile& p) { return static_cast<double>(p.software.terms.message_parts); },
      [](Software& s, double value) { s.terms.message_parts = static_cast<int>(std::lround(value)); }, 1, kMostParts},
     kernels_of<Kind::kOther>("elementwise"),
     kernels_of<Kind::kProduct>("products"),
@@ -58,8 +51,10 @@ constexpr Term kTerms[] = {
     kernels_of<Kind::kAttention>("attention"),
     kernels_of<Kind::kQuantize>("quantization"),
     kernels_of<Kind::kLoss>("loss"),
-    memory_of<&SoftwareMemory::cublas_mib>("cublas-workspace", kMostMiB),
-    memory_of<&SoftwareMemory::grouped_workspaces>("grouped-workspaces", kMostParts)};
+    {"cublas-workspace", [](const HardwareProfile& p) { return cublas_workspace_bytes(p) / kBytesOfMiB; },
+     [](Software& s, double value) { s.memory.cublas_mib = value; }, 0, kMostMiB, false},
+    {"grouped-workspaces", [](const HardwareProfile& p) { return p.software.memory.grouped_workspaces; },
+     [](Software& s, double value) { s.memory.grouped_workspaces = value; }, 0, kMostParts, false}};
 
 [[noreturn]] void refuse_change(const std::string& got) {
   throw Error(ErrorKind::kInvalidArgument,
@@ -103,7 +98,7 @@ void change_term(HardwareProfile& profile, const Term& term, double number, bool
                 .what = "--what-if changes software, whose costs the datasheet's times do not have",
                 .got = quote(change) + " with --efficiency datasheet", .want = "--efficiency measured",
                 .fix = "add --efficiency measured, or leave the change out");
-  const double now = times ? term.now(profile.software) * number : number;
+  const double now = times ? term.now(profile) * number : number;
   RANKLAB_CHECK(now >= term.least && now <= term.most, ErrorKind::kInvalidArgument, .where = "what-if",
                 .what = "--what-if goes beyond any software", .got = quote(change) + strprintf(", which makes %g", now),
                 .want = strprintf("%s of %g to %g", term.name, term.least, term.most), .fix = "change it by less");

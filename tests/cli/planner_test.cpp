@@ -78,6 +78,22 @@ TEST(Planner, ThePageShowsTheseRows) {
   EXPECT_THAT(text_of_file(RANKLAB_DOCS "/planner.md"), HasSubstr(table.output));
 }
 
+// Rows of one reason are counted together, whatever their own sizes are.
+TEST(Planner, SaysHowManyRowsAreLeftOutAndWhy) {
+  const auto row = [](const char* sizes) {
+    return std::string(R"({"config": {"layers": 2, "hidden": 256, "heads": 4, "seq": 128, "gpu_type": "A100-80GB", )") +
+           sizes + R"(}, "measured": {"step_time_s": 1}})";
+  };
+  const std::string path = testing::TempDir() + "/left_out.json";
+  std::ofstream(path) << "[" << row(R"("gpus": 8)") << ", " << row(R"("gpus": 5, "pp": 5, "global_batch": 5)") << ", "
+                      << row(R"("gpus": 3, "pp": 3, "global_batch": 3)") << ", " << row(R"("tp": 8)") << "]";
+  const Outcome table = ranklab("plan validate " + path);
+  EXPECT_EQ(table.exit_code, 0);
+  EXPECT_THAT(table.output, HasSubstr("\nleft out: 3 of 4 rows\n"
+                                      "     2  there are fewer layers than pipeline stages\n"
+                                      "     1  the row has no gpus\n"));
+}
+
 TEST(Planner, MeasuredKernelsTakeLongerThanTheDatasheetAllows) {
   const std::string run = "plan run --preset llama_1b --bf16 --world-size 1 --gbs 8 --mbs 1";
   const auto measured = data_of(run), datasheet = data_of(run + " --efficiency datasheet");

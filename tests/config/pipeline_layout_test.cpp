@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/pipeline/balanced_split.h"
 #include "core/pipeline/schedules.h"
 #include "core/spec/module_table.h"
@@ -96,6 +97,17 @@ TEST(StageLayers, EvenCanBeAskedFor) {
   TrainConfig config = config_of("llama_8b", 4);
   config.pipeline_layout = "even";
   EXPECT_THAT(resolve_stage_layers(config, schedule_of(4)), ElementsAre(8, 8, 8, 8));
+}
+
+// Megatron-LM's --account-for-embedding-in-pipeline-split, and --account-for-loss-...: each then counts as a layer.
+TEST(StageLayers, TheEndsMayHaveTheEmbeddingOrTheHeadAlone) {
+  TrainConfig config = config_of("gpt_tiny", 4);
+  config.pipeline_layout = "0,2,2,0";
+  EXPECT_THAT(resolve_stage_layers(config, schedule_of(4)), ElementsAre(0, 2, 2, 0));
+  for (const char* idle : {"2,0,2,0", "0,4,0,0"}) {
+    config.pipeline_layout = idle;
+    EXPECT_THROW(resolve_stage_layers(config, schedule_of(4)), Error) << idle;
+  }
 }
 
 }  // namespace

@@ -78,8 +78,10 @@ TEST(FrameworkMemory, WorkspacesAreThoseOfMegatronsTests) {
   EXPECT_NEAR(framework_memory(plan, rank_at(0)).workspace, 100.8e6, 0.2e6);
   plan.config.model.moe.num_experts = 4;
   EXPECT_NEAR(framework_memory(plan, rank_at(0)).workspace, 100.8e6 + 134.2e6, 0.3e6);
-  plan.profile.software.memory.cublas_mib = 0;
+  plan.profile.software.memory.cublas_mib = std::nullopt;
   EXPECT_NEAR(framework_memory(plan, rank_at(0)).workspace, (2 * 8.125 + 5 * 32) * kMiB, 1) << "PyTorch's default";
+  plan.profile.software.memory.cublas_mib = 0;
+  EXPECT_NEAR(framework_memory(plan, rank_at(0)).workspace, 5 * 32 * kMiB, 1) << "none";
 }
 
 // The same test without Transformer Engine in fp16 takes 20 bytes for each parameter after a step, and 16 at its peak.

@@ -52,7 +52,7 @@ std::string golden_with(const std::string& what, const std::string& instead, std
 
 TEST(MeasuredFormats, AGoldenCasesWorkspaces) {
   const RunPlan plain = plan_of(rows_of(kGolden).at(0));
-  EXPECT_EQ(plain.profile.software.memory.cublas_mib, 0) << "PyTorch's default";
+  EXPECT_EQ(plain.profile.software.memory.cublas_mib, std::nullopt) << "PyTorch's default";
   EXPECT_EQ(plain.profile.software.memory.grouped_workspaces, 0) << "a product for each expert";
   const std::string text = golden_with(R"("realistic_time": false)", R"("realistic_time": false, "env":
     {"CUBLAS_WORKSPACE_CONFIG": ":4096:8"})");
@@ -101,6 +101,13 @@ TEST(MeasuredFormats, WhichAttentionAnOlderTransformerEngineChose) {
   EXPECT_NE(plan_of(rows_of(text).at(0)).config.attention_backend, "unfused");
 }
 
+// Without a layout of its own Megatron's layer-wise optimizer shards nothing within a parameter, be it the embedding.
+TEST(MeasuredFormats, AnOptimizerOfWholeParametersIsNotThatOfWholeMatrices) {
+  const std::string whole =
+      golden_with(R"("hidden-dropout": 0.0)", R"("hidden-dropout": 0.0, "no-use-layer-wise-param-layout": true)");
+  EXPECT_THAT(rows_of(whole).at(0).left_out, HasSubstr("layer-wise optimizer"));
+}
+
 TEST(MeasuredFormats, ModulesThatMegatronRecomputes) {
   const auto recomputed = [](const char* modules) {
     const TrainConfig c =
@@ -116,9 +123,16 @@ TEST(MeasuredFormats, ModulesThatMegatronRecomputes) {
   EXPECT_EQ(recomputed(R"(["core_attn", "mlp"])"), "selective core_attn mlp");
   for (const char* own : {R"("[layernorm]")", R"("[moe_act]")", R"(["moe_act"])"})
     EXPECT_THAT(recomputed(own), testing::StartsWith("none")) << own << " is recomputed here in any case";
-  const std::string other =
-      golden_with(R"("dtype")", R"("recompute": "selective", "recompute_modules": ["mlp", "router"], "dtype")");
-  EXPECT_THAT(rows_of(other).at(0).left_out, HasSubstr("module router"));
+  const auto left_out = [](const char* granularity, const char* modules) {
+    const std::string text = std::string(R"("recompute": ")") + granularity + R"(", "recompute_modules": )" + modules;
+    return rows_of(golden_with(R"("dtype")", text + R"(, "dtype")")).at(0).left_out;
+  };
+  EXPECT_THAT(left_out("selective", R"(["mlp", "router"])"), HasSubstr("module router"));
+  // Neither is kept nor recomputed alone here: a plan would be of other tensors than the run.
+  EXPECT_THAT(left_out("selective", R"(["mla_up_proj", "mlp"])"), HasSubstr("mla_up_proj"));
+  EXPECT_THAT(left_out("selective", R"("[core_attn shared_experts]")"), HasSubstr("shared experts"));
+  EXPECT_EQ(left_out("selective", R"("[moe shared_experts]")"), "") << "a part of that";
+  EXPECT_EQ(left_out("full", R"(["mla_up_proj"])"), "") << "whole layers are recomputed";
 }
 
 TEST(MeasuredFormats, AGoldenCasesGroupsOfShardsAndItsFewLayersAtTheEnds) {

@@ -93,12 +93,17 @@ TEST(MeasuredRuns, InterleavedStagesAreTwoARankUnlessARowCountsThem) {
   EXPECT_EQ(stages("non-interleaved 1F1B"), 2);
 }
 
-TEST(MeasuredRuns, EndsThatAreShorterAreShorterInEachOfARanksStages) {
+TEST(MeasuredRuns, EndsThatAreALayerShorterHaveTheEmbeddingOrTheHeadAlone) {
   std::string text = experts_with("8", "interleaved-1F1B; one layer removed from first and last stage", "26.04");
   text.replace(text.find(R"("layers": 8)"), 11, R"("layers": 6)");
-  EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, (std::vector<int64_t>{1, 2, 2, 1}));
+  const std::vector<int64_t> four_each = {0, 1, 1, 1, 1, 1, 1, 0};
+  EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, four_each);
   text.replace(text.find(R"("layers": 6)"), 11, R"("layers": 8)");
-  EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, (std::vector<int64_t>{4, 4})) << "five pairs for two ranks";
+  EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, (std::vector<int64_t>{0, 1, 1, 1, 1, 1, 1, 1, 1, 0}));
+  // Two more stages than layers: no other split leaves each stage something to do.
+  text = experts_with("8", "1F1B", "26.04");
+  text.replace(text.find(R"("layers": 8)"), 11, R"("layers": 6, "vpp": 4)");
+  EXPECT_EQ(plan_of(rows_of(text).at(0)).stage_layers, four_each);
 }
 
 TEST(MeasuredRuns, TorchtitansExchangesAndScales) {

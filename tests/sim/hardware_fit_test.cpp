@@ -93,6 +93,7 @@ TEST(HardwareFit, IsReadAsItWasWritten) {
   near(points.collectives, again.collectives);
   EXPECT_EQ(after.title, before.title);
   EXPECT_EQ(after.gpu_names, before.gpu_names);
+  EXPECT_EQ(after.compute_capability, before.compute_capability);
   EXPECT_EQ(after.memory_bytes, before.memory_bytes);
 }
 

@@ -37,6 +37,7 @@ class TomlFile {
 
 constexpr const char* kToml = R"(name = "toy"
 title = "Toy"
+compute_capability = 8.6
 peak_tflops_fp32 = 1
 peak_tflops_fp64 = 0.5
 peak_tflops_16bit = 2
@@ -113,6 +114,7 @@ TEST(HardwareProfile, ReadsAFileOfOnesOwn) {
   EXPECT_DOUBLE_EQ(profile.peak_flops_fp32, 1e12);
   EXPECT_DOUBLE_EQ(profile.inter_node.bandwidth_bytes_per_ns, 0.5);
   EXPECT_EQ(profile.gpus_per_node, 4);
+  EXPECT_DOUBLE_EQ(profile.compute_capability, 8.6);
 }
 
 TEST(HardwareProfile, AFaultyFileIsRefusedWithItsPlace) {
@@ -123,6 +125,11 @@ TEST(HardwareProfile, AFaultyFileIsRefusedWithItsPlace) {
               HasSubstr("[inter_node]"));
   EXPECT_THAT(message_of(TomlFile(replaced(kToml, "[\"made up\"]", "[]")).path()), HasSubstr("published"));
   EXPECT_THAT(message_of(TomlFile(replaced(kToml, "= 100", "= -1")).path()), HasSubstr("memory_bandwidth_gb_s"));
+  for (const char* bad : {"compute_capability = 90", "compute_capability = -9", "compute_capability = 8.65",
+                          "compute_capability = \"sm_90\"", ""})
+    EXPECT_THAT(message_of(TomlFile(replaced(kToml, "compute_capability = 8.6", bad)).path()),
+                HasSubstr("'compute_capability'"))
+        << bad;
   EXPECT_THAT(message_of(TomlFile("name = ").path()), HasSubstr("line 1"));
   EXPECT_THAT(message_of("/nowhere/at/all.toml"), HasSubstr("cannot read"));
 }

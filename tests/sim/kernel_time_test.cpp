@@ -128,6 +128,8 @@ TEST(WhatIf, ChangesWhatIsNamed) {
     EXPECT_THROW(apply_what_if(datasheet, software), Error) << software << " of times that have none";
   apply_what_if(datasheet, "cublas-workspace=32,grouped-workspaces=0");
   EXPECT_EQ(datasheet.software.memory.cublas_mib, 32) << "memory is no matter of time";
+  apply_what_if(datasheet, "cublas-workspace=0.5x");
+  EXPECT_EQ(datasheet.software.memory.cublas_mib, 16);
   EXPECT_THROW(apply_what_if(datasheet, "cublas-workspace=1e7"), Error);
 }
 

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/sim/gpu_generation.h"
 #include "core/sim/hardware_profile.h"
+#include "core/sim/what_if.h"
 
 namespace ranklab {
 namespace {
@@ -104,13 +105,34 @@ TEST(SoftwareTerms, EverySoftwareHasItsCosts) {
   }
 }
 
+// Of an L40S too, which is Ada and rounds to 8 bits, and whether its kernels were measured or not.
 TEST(GpuGeneration, WorkspacesAreByGeneration) {
   constexpr double kMiB = 1024 * 1024;
-  for (const auto& [gpu, cublas, engine] :
-       {std::tuple{"a100-80", 8.125, 4.0}, {"h100-sxm", 32.0, 32.0}, {"b200", 8.125, 32.0}}) {
-    const GpuGeneration generation = gpu_generation(load_hardware_profile(gpu, Efficiency::kMeasured));
-    EXPECT_EQ(cublas_workspace_bytes(generation), cublas * kMiB) << gpu;
-    EXPECT_EQ(engine_workspace_bytes(generation), engine * kMiB) << gpu;
+  for (const auto& [gpu, cublas, engine] : {std::tuple{"a100-80", 8.125, 4.0},
+                                            {"l40s", 8.125, 4.0},
+                                            {"h100-sxm", 32.0, 32.0},
+                                            {"h800", 32.0, 32.0},
+                                            {"b200", 8.125, 32.0},
+                                            {"gb300", 8.125, 32.0},
+                                            {"rtx-pro-6000", 8.125, 32.0}}) {
+    for (const Efficiency efficiency : {Efficiency::kMeasured, Efficiency::kDatasheet}) {
+      const HardwareProfile profile = load_hardware_profile(gpu, efficiency);
+      EXPECT_EQ(cublas_workspace_bytes(profile), cublas * kMiB) << gpu;
+      EXPECT_EQ(engine_workspace_bytes(gpu_generation(profile)), engine * kMiB) << gpu;
+    }
+  }
+}
+
+TEST(WhatIf, AWorkspaceIsWhatIsGivenOrTimesTheDefault) {
+  constexpr double kMiB = 1024 * 1024;
+  for (const auto& [change, mib] : {std::pair{"", 8.125},
+                                    {"cublas-workspace=0", 0},
+                                    {"cublas-workspace=0x", 0},
+                                    {"cublas-workspace=2x", 16.25},
+                                    {"cublas-workspace=4", 4}}) {
+    HardwareProfile profile = profile_with("a100-80", "eager");
+    apply_what_if(profile, change);
+    EXPECT_EQ(cublas_workspace_bytes(profile), mib * kMiB) << change;
   }
 }
 

@@ -56,11 +56,11 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(text(g, "parallel.pipeline_schedule", {"--pipeline-schedule"},
                       "order of the pipeline's work: a name (ranklab schedule list), or a CSV file",
                       RANKLAB_FIELD(pipeline_schedule)));
-  rows.push_back(
-      text(g, "parallel.pipeline_layout", {"--pipeline-layout"},
-           "layers of each stage, as in 2,2,3,1, or even (default: even, fewer in the last stage where the head is "
-           "work of a layer and more)",
-           RANKLAB_FIELD(pipeline_layout)));
+  rows.push_back(text(
+      g, "parallel.pipeline_layout", {"--pipeline-layout"},
+      "layers of each stage, as in 2,2,3,1 (0 at the ends: the embedding or the head alone), or even (default: even, "
+      "fewer in the last stage where the head is work of a layer and more)",
+      RANKLAB_FIELD(pipeline_layout)));
   rows.push_back(number(g, "parallel.dp", {"--data-parallel-size", "--dp"}, "data parallel ranks (0: derived)",
                         RANKLAB_FIELD(parallel.dp), count(0)));
   add_context(rows);

@@ -102,6 +102,10 @@ std::string megatron_reason(const Json& test) {
   if (word_of(config, "pos") == "none") return "no position embedding";
   if (config.contains("fsdp")) return "Megatron's own FSDP";
   if (is_on(config, "cuda_graph")) return "CUDA graphs of parts of layers, which keep memory of their own";
+  // The embedding's states, 12 bytes an element, then lie on one rank, and which it is depends on how many parameters
+  // there are: they are dealt out to ranks by size, to and fro.
+  if (flags.contains("no-use-layer-wise-param-layout"))
+    return "a layer-wise optimizer that gives each of AdamW's parameters to one rank, too";
   if (flags.contains("tokenizer-type") && !config.contains("padded_vocab")) return "its vocabulary is not known";
   if (!config.contains("mbs") || !config.contains("layers")) return "the case does not say its size";
   const Json env = test.value("env", Json::object());

@@ -190,13 +190,14 @@ class RowPlan {
     set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", newer()) ? "true" : "false");
     set("memory.recompute_granularity", recompute());
     if (c_.has("recompute_modules") && recompute() == "selective") set("memory.recompute_modules", known_modules());
-    if (const std::string other = unknown_module(); !other.empty())
-      leave_out("what recomputing the module " + other + " saves is not known");
+    if (const std::string why = unplanned_module(); !why.empty()) leave_out(why);
     if (c_.text("attention") == "unfused" || (!newer() && !c_.has("attention")))
       set("parallel.attention_backend", "unfused");
   }
   bool shorter_ends() const {
     const double layers = c_.number_or("layers", 0), pp = c_.number_or("pp", 1);
+    // The embedding and the head then are stages of their own.
+    if (layers + 2 == pp * c_.number_or("vpp", 1)) return true;
     if (torchtitan() && says_interleaved() && std::fmod(layers + 2, 2 * pp) == 0) return true;
     return holds(c_.text("note"), "first and last stage hold one layer fewer") ||
            holds(c_.text("schedule"), "one layer removed from first and last stage");
@@ -216,11 +217,11 @@ class RowPlan {
   }
 
   // Stages of a rank, where a row says that they are interleaved, and not how many: two; or, where the ends are a layer
-  // shorter than the others, as many as have two layers each, so that the ends have one.
+  // shorter than the others, one for each layer: the first has the embedding alone (arXiv 2407.21783, section 3.3.2).
   double stages_of_rank(double pp) const {
-    const double layers = c_.number_or("layers", 0) + (shorter_ends() ? 2 : 0),
-                 stages = shorter_ends() && !torchtitan() ? layers / pp / 2 : 2;
-    return says_interleaved() && stages >= 2 && std::fmod(layers, 2 * pp) == 0 ? stages : 1;
+    const bool of_a_layer = shorter_ends() && !torchtitan();
+    const double layers = c_.number_or("layers", 0) + (shorter_ends() ? 2 : 0), stages = of_a_layer ? layers / pp : 2;
+    return says_interleaved() && stages >= 2 && std::fmod(layers, of_a_layer ? pp : 2 * pp) == 0 ? stages : 1;
   }
 
   std::string schedule(double vpp) const {
@@ -245,8 +246,9 @@ class RowPlan {
     if (torchtitan() && said.empty()) return "selective";  // its default
     if (holds(said, "full")) return "full";
     const bool none_known = c_.has("recompute_modules") && known_modules().empty();
-    return holds(said, "selective") && !none_known ? "selective" : "none";
+    return selective() && !none_known ? "selective" : "none";
   }
+  bool selective() const { return holds(c_.text("recompute"), "selective"); }
 
   // Of Megatron's names those that a plan here knows and that the model has.
   std::string known_modules() const {
@@ -259,14 +261,20 @@ class RowPlan {
     }
     return join(known, ",");
   }
-  // The first name that is none of Megatron's; "" without one. Outputs of norms and activations are recomputed here in
-  // any case; the latents' projections and shared experts a plan here keeps.
-  std::string unknown_module() const {
-    constexpr std::array<std::string_view, 4> kOthers = {"layernorm", "moe_act", "mla_up_proj", "shared_experts"};
-    for (const std::string& said : c_.words("recompute_modules")) {
+  // Why a module that the row recomputes cannot be planned so; "" if all can. Outputs of norms and activations are
+  // recomputed here in any case, and shared experts with the half of a layer that they are in (moe).
+  std::string unplanned_module() const {
+    const std::vector<std::string> all = c_.words("recompute_modules");
+    const auto named = [&](std::string_view name) { return std::ranges::find(all, name) != all.end(); };
+    for (const std::string& said : all) {
       const auto known = [&](const RecomputedModuleName& one) { return said == one.name; };
-      if (std::ranges::none_of(kRecomputedModules, known) && std::ranges::find(kOthers, said) == kOthers.end())
-        return said;
+      if (!selective() || std::ranges::any_of(kRecomputedModules, known) || said == "layernorm" || said == "moe_act")
+        continue;
+      if (said == "shared_experts" && named("moe")) continue;
+      if (said == "shared_experts")
+        return "shared experts are recomputed here with all of the layer's experts alone (moe)";
+      if (said == "mla_up_proj") return "what latents are projected up to (mla_up_proj) is not recomputed alone here";
+      return "what recomputing the module " + said + " saves is not known";
     }
     return "";
   }
