@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <numeric>
 #include <vector>
@@ -74,6 +75,15 @@ TEST(Planner, APlanStatesTheRangeOfPublishedRuns) {
 // docs/planner.md shows the table that this prints.
 TEST(Planner, ThePageShowsTheseRows) {
   const Outcome table = ranklab("plan validate " + kRows);
+  EXPECT_EQ(table.exit_code, 0);
+  EXPECT_THAT(text_of_file(RANKLAB_DOCS "/planner.md"), HasSubstr(table.output));
+}
+
+// And the one of this project's own runs on GPUs.
+TEST(Planner, ThePageShowsItsOwnRuns) {
+  const std::string rows = temporary_path("own_runs.json");
+  ASSERT_EQ(std::system(("python3 " RANKLAB_TEST_DIR "/../gpu/own_runs.py >" + rows).c_str()), 0);
+  const Outcome table = ranklab("plan validate " + rows);
   EXPECT_EQ(table.exit_code, 0);
   EXPECT_THAT(text_of_file(RANKLAB_DOCS "/planner.md"), HasSubstr(table.output));
 }

@@ -39,9 +39,10 @@ step "gpt_10m bf16, 8 sequences a step, CUDA graph" 90 speed gpt_10m_graph --bac
 # (about 5 GiB each, and 22 GiB for the vocabulary). All with gradients in fp32, as FP8 recipes have them.
 gpu_gib=$(($(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1 || echo 0) / 1024))
 layers=$(((gpu_gib - 22) * 10 / 52))
-large="--preset llama_8b --num-layers $((layers < 1 ? 1 : layers > 32 ? 32 : layers)) --micro-batch-size 1 --global-batch-size 1 --train-iters 8 --log-interval 1 --bf16 --main-grads-dtype fp32"
+layers=$((layers < 1 ? 1 : layers > 32 ? 32 : layers))
+large="--preset llama_8b --num-layers $layers --micro-batch-size 1 --global-batch-size 1 --train-iters 8 --log-interval 1 --bf16 --main-grads-dtype fp32"
 for recipe in bf16 fp8_current "fp8_current --fp8-accumulation hopper" fp8_rowwise deepseek_v3; do
-  step "llama_8b, layers that fit, $recipe" 90 speed "llama_8b_${recipe// /_}" --backend cuda $large --precision-recipe $recipe
+  step "llama_8b, $layers layers, $recipe" 90 speed "llama_8b_${recipe// /_}" --backend cuda $large --precision-recipe $recipe
 done
 # Eight rank threads beside one, with the same batch.
 shared="--device cuda --preset llama_1b --num-layers 3 --vocab-size 32000 --micro-batch-size 1 --global-batch-size 8 --train-iters 8 --log-interval 1 --bf16"

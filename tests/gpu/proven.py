@@ -83,4 +83,5 @@ def main():
         sys.exit("%s holds\n%s\nand the results say\n%s\ndo: put the output of tests/gpu/proven.py between the marks" % (sys.argv[1], held, table()))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -27,6 +27,8 @@ constexpr std::array kGpus = {GpuName{"H100-96GB", "h100-96"}, GpuName{"GB300", 
                               GpuName{"B300", "b300"},         GpuName{"B200", "b200"},     GpuName{"H200", "h200"},
                               GpuName{"H800", "h800"},         GpuName{"H100", "h100-sxm"}, GpuName{"A100", "a100-80"}};
 
+constexpr const char* kOwn = "ranklab";  // `framework` of this project's own runs
+
 bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 class RowPlan {
@@ -98,6 +100,7 @@ class RowPlan {
   bool of_megatron_core() const { return software() == "transformer_engine" || software() == "megatron_core_26_06"; }
   std::string software() const {
     const std::string techniques = c_.text("techniques"), framework = c_.text("framework");
+    if (framework == kOwn) return kOwn;
     if (framework == "Megatron-Core") return "transformer_engine";
     if (framework == "Megatron-LM local") return "megatron";
     if (framework == "InternEvo") return "eager";
@@ -331,7 +334,8 @@ MeasuredFigures figures_of(const Json& row) {
   if (const auto mfu = m.number("mfu_pct"); mfu && !out.step_s) out.mfu = *mfu / 100;
   if (const auto gb = m.number("peak_memory_GB")) out.peak_bytes = *gb * 1e9;
   out.static_bytes = m.number("static_bytes");
-  out.reserved = !holds(row.value("source", std::string()), "Zero Bubble");  // which gives what tensors take
+  // These give what tensors take.
+  out.reserved = !holds(row.value("source", std::string()), "Zero Bubble") && c.text("framework") != kOwn;
   out.on_device = m.number("device_memory_GiB").has_value();
   if (const auto gib = m.number("device_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
   out.last_stage_peak_bytes = m.number("last_stage_peak_bytes");

@@ -1,0 +1,46 @@
+"""Rows for `ranklab plan validate` from the committed results: what the proof kit measured beside what the planner says,
+to which none of this was fitted but two runs of llama_1b on an H100. The newest of each GPU and step. own_runs.py > rows.json"""
+import json
+import re
+import sys
+
+from proven import results
+
+LLAMA = {"heads": 32, "kv_heads": 8, "vocab": 128256, "seq": 8192, "gpus": 1, "micro_batch": 1, "framework": "ranklab"}
+SHAPES = {"llama_1b": {"model": "Llama 3.2 1B", "layers": 16, "hidden": 2048, "ffn": 8192, "tied": True},
+          "llama_8b": {"model": "Llama 3.1 8B", "hidden": 4096, "ffn": 14336}}
+PRECISIONS = {"bf16": "bf16", "fp8_current": "fp8", "fp8_rowwise": "fp8 rowwise", "deepseek_v3": "fp8 1x128"}
+STEPS = [re.compile(pattern) for pattern in (
+    r"(?P<model>llama_1b) (?P<recipe>bf16), (?P<batch>a|8) sequences? a step$",
+    r"(?P<model>llama_8b), (?P<layers>\d+) layers, (?P<recipe>\w+)$")]
+
+
+def config_of(step, gpu):
+    """None where the step is no run that the planner can be asked for."""
+    match = next(filter(None, (pattern.match(step) for pattern in STEPS)), None)
+    if not match:
+        return None
+    found = match.groupdict()
+    config = {**LLAMA, **SHAPES[found["model"]], "gpu_type": gpu, "precision": PRECISIONS[found["recipe"]],
+              "global_batch": 8 if found.get("batch") == "8" else 1}
+    if "layers" in found:
+        config["layers"] = int(found["layers"])
+    return config
+
+
+def rows():
+    seen = {}
+    for result in results():  # newest first
+        gpu = result["gpu"].replace("NVIDIA ", "").split()[0]
+        figures = {}
+        for f in result["figures"]:
+            figures.setdefault(f["step"], {})[f["name"]] = float(f["value"]) if f["unit"] in ("ms", "GiB") else f["value"]
+        for step, of in figures.items():
+            config = config_of(step, gpu)
+            if config and "step" in of and (gpu, step) not in seen:
+                seen[gpu, step] = {"id": step.replace(",", "").replace(" ", "-"), "source": "tests/gpu on " + gpu, "config": config,
+                                   "measured": {"step_time_s": of["step"] / 1e3, "peak_memory_GiB": of["peak memory"]}}
+    return [seen[key] for key in sorted(seen)]
+
+
+json.dump(rows(), sys.stdout, indent=1)
