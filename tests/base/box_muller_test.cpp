@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <functional>
+#include <utility>
 
 #include "core/base/numbers/philox.h"
 
@@ -34,6 +35,14 @@ void expect_same_bits(const std::function<void(PairWords&)>& change, uint64_t re
 
 TEST(BoxMuller, ManyAtATimeHaveTheSameBits) {
   expect_same_bits([](PairWords&) {}, 1 << 15);
+}
+
+// Pairs, found among some billion, that lie so near to a middle between two fp32 numbers that the polynomials' last
+// bits round to the other one.
+TEST(BoxMuller, AlsoNextToARoundingsMiddle) {
+  const std::pair<uint32_t, uint32_t> near[] = {
+      {1034670568, 3625972617}, {2451867385, 3291875367}, {1829502803, 1226292703}};
+  for (const auto& [a, b] : near) expect_same_bits([&](PairWords& words) { words[0] = a, words[1] = b; }, 1);
 }
 
 // Where the sine or the cosine is next to nothing, and the angle's own rounding most of it.
