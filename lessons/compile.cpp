@@ -22,19 +22,6 @@ bool runs(const std::string& compiler) {
   return std::system(command.c_str()) == 0;
 }
 
-std::string find_compiler() {
-  const char* set = std::getenv("CXX");
-  if (set != nullptr && *set != '\0') return set;  // may carry options, so it is not quoted
-  for (const char* name : {RANKLAB_CXX_COMPILER, "c++", "g++", "clang++"}) {
-    if (runs(name)) return shell_quote(name);
-  }
-  throw Error(ErrorKind::kEnvironment, {.where = "lesson check",
-                                        .what = "there is no C++ compiler",
-                                        .got = "none of $CXX, c++, g++, clang++",
-                                        .want = "a compiler with C++20",
-                                        .fix = "apt-get install g++, or set CXX"});
-}
-
 // The first lines only: later errors mostly follow from the first.
 std::string first_lines(const std::string& text, int limit) {
   std::istringstream lines(text);
@@ -47,6 +34,19 @@ std::string first_lines(const std::string& text, int limit) {
 }
 
 }  // namespace
+
+std::string exercise_compiler() {
+  const char* set = std::getenv("CXX");
+  if (set != nullptr && *set != '\0') return set;  // not quoted: it may carry options
+  for (const char* name : {RANKLAB_CXX_COMPILER, "c++", "g++", "clang++"}) {
+    if (runs(name)) return shell_quote(name);
+  }
+  throw Error(ErrorKind::kEnvironment, {.where = "lesson check",
+                                        .what = "there is no C++ compiler",
+                                        .got = "none of $CXX, c++, g++, clang++",
+                                        .want = "a compiler with C++20",
+                                        .fix = "apt-get install g++, or set CXX"});
+}
 
 Compiled::~Compiled() {
   std::error_code ignored;
@@ -70,11 +70,11 @@ Compiled compile_exercise(const std::filesystem::path& source, const std::filesy
   result.shared_object = result.folder_ / "exercise.so";
   // Compiles in the file's own folder, so that messages and call sites read "exercise.cpp:41".
   const std::string folder = std::filesystem::absolute(source).parent_path().string();
-  const std::string command =
-      "cd " + shell_quote(folder) + " && " + find_compiler() +
-      " -std=c++20 -O1 -g1 -Wall -fPIC -shared -Wl,-Bsymbolic -Wl,-z,defs -fdiagnostics-color=" +
-      (color ? "always" : "never") + " -I " + shell_quote(include_folder.string()) + " " +
-      shell_quote(source.filename().string()) + " -o " + shell_quote(result.shared_object.string()) + " 2>&1";
+  const std::string command = "cd " + shell_quote(folder) + " && " + exercise_compiler() + kExerciseFlags +
+                              "-shared -Wl,-Bsymbolic -Wl,-z,defs -fdiagnostics-color=" + (color ? "always" : "never") +
+                              " -I " + shell_quote(include_folder.string()) + " " +
+                              shell_quote(source.filename().string()) + " -o " +
+                              shell_quote(result.shared_object.string()) + " 2>&1";
   const auto begin = std::chrono::steady_clock::now();
   FILE* pipe = ::popen(command.c_str(), "r");
   RANKLAB_CHECK(pipe != nullptr, ErrorKind::kEnvironment, .where = "lesson check", .what = "no process can be started",

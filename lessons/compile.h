@@ -24,8 +24,12 @@ struct Compiled {
   std::filesystem::path folder_;
 };
 
-// include_folder: the lesson's folder, which contains exercise.h. Uses $CXX, else the compiler of the build, else c++,
-// g++ or clang++. Throws kEnvironment when there is none, kIo when the file cannot be read.
+// $CXX, which may carry options, else the compiler of the build, else c++, g++ or clang++: what a shell runs. Throws
+// kEnvironment when there is none.
+std::string exercise_compiler();
+inline constexpr const char* kExerciseFlags = " -std=c++20 -O1 -g1 -Wall -fPIC ";
+
+// include_folder: the lesson's folder, which contains exercise.h. Throws kIo when the file cannot be read.
 Compiled compile_exercise(const std::filesystem::path& source, const std::filesystem::path& include_folder, bool color);
 
 }  // namespace ranklab::lesson

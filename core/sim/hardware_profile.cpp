@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <mutex>
+#include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
@@ -229,6 +232,16 @@ double HardwareProfile::peak_flops(DType dtype) const {
 
 namespace {
 
+// Read once: a search for a plan asks for it with each of thousands of layouts.
+HardwareProfile built_in(const BuiltInProfile& row) {
+  static std::mutex mutex;
+  static std::map<std::string_view, HardwareProfile> known;
+  const std::scoped_lock lock(mutex);
+  const auto found = known.find(row.name);
+  if (found != known.end()) return found->second;
+  return known.emplace(row.name, parse(row.toml, "hardware profile " + std::string(row.name))).first->second;
+}
+
 HardwareProfile parsed_profile(const std::string& name_or_path) {
   if (name_or_path.ends_with(".toml")) {
     constexpr size_t kLimitBytes = 1 << 20;
@@ -237,7 +250,7 @@ HardwareProfile parsed_profile(const std::string& name_or_path) {
                  "hardware profile " + name_or_path);
   }
   for (const BuiltInProfile& profile : built_in_profiles()) {
-    if (profile.name == name_or_path) return parse(profile.toml, "hardware profile " + name_or_path);
+    if (profile.name == name_or_path) return built_in(profile);
   }
   const std::vector<std::string> names = hardware_profile_names();
   const std::string nearest = nearest_name(name_or_path, names);

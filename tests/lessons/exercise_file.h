@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lessons/grade.h"
+#include "tests/lessons/precompiled_headers.h"
 
 namespace ranklab::lesson {
 
@@ -30,6 +31,7 @@ class ExerciseFile {
 inline Grade grade_text(const std::string& lesson, const std::string& text,
                         std::chrono::milliseconds limit = std::chrono::milliseconds(20'000)) {
   const ExerciseFile file(text);
+  const PrecompiledHeaders precompiled;
   return grade(find_lesson(lesson), file.path(), {.limit = limit});
 }
 

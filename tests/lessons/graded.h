@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,12 +16,15 @@ namespace ranklab::lesson {
 
 class GradedAnswers {
  public:
-  const Grade& of(const LessonRow& row, const std::string& text) {
+  // As a learner's compiler meets a file that is `given`; else with headers precompiled.
+  const Grade& of(const LessonRow& row, const std::string& text, bool given) {
     const std::pair key(row.slug, text);
     if (const auto known = grades_.find(key); known != grades_.end()) return known->second;
     const std::filesystem::path recordings = folder_ / std::to_string(grades_.size());
     std::filesystem::create_directories(recordings);
     const ExerciseFile file(text);
+    std::optional<PrecompiledHeaders> precompiled;
+    if (!given) precompiled.emplace();
     // The machine may be busy.
     Grade got = grade(row, file.path(), {.limit = std::chrono::minutes(2), .width = 80, .recordings = recordings});
     return grades_.emplace(key, std::move(got)).first->second;
@@ -36,12 +40,15 @@ class GradedAnswers {
   std::map<std::pair<std::string, std::string>, Grade> grades_;
 };
 
-inline const Grade& graded(const LessonRow& row, const std::string& text) {
+inline GradedAnswers& graded_answers() {
   static GradedAnswers answers;
-  return answers.of(row, text);
+  return answers;
+}
+inline const Grade& graded(const LessonRow& row, const std::string& text) {
+  return graded_answers().of(row, text, false);
 }
 inline const Grade& graded_file(const LessonRow& row, const std::string& name) {
-  return graded(row, read_text(row.folder() / name));
+  return graded_answers().of(row, read_text(row.folder() / name), true);
 }
 
 }  // namespace ranklab::lesson

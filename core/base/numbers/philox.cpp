@@ -1,10 +1,9 @@
 #include "core/base/numbers/philox.h"
 
 #include <bit>
-#include <cmath>
-#include <numbers>
 
 #include "core/base/error.h"
+#include "core/base/numbers/box_muller.h"
 #include "core/base/numbers/philox_rounds.h"
 
 namespace ranklab {
@@ -17,15 +16,6 @@ uint64_t mix(uint64_t x) {  // splitmix64 finalizer
 }
 
 float to_uniform(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1.0p-24f; }
-
-// Two uniforms of one pair give two normals.
-std::array<float, 2> box_muller(uint32_t a, uint32_t b) {
-  const double u = (static_cast<double>(a) + 1.0) * 0x1.0p-32;  // (0, 1]
-  const double v = static_cast<double>(b) * 0x1.0p-32;
-  const double radius = std::sqrt(-2.0 * std::log(u));
-  const double angle = 2.0 * std::numbers::pi * v;
-  return {static_cast<float>(radius * std::cos(angle)), static_cast<float>(radius * std::sin(angle))};
-}
 
 }  // namespace
 
@@ -71,19 +61,6 @@ void RandomStream::fill_uniform(uint64_t first, std::span<float> out) const {
   for (size_t i = 0; i < out.size();) {
     const auto b = block((first + i) / 4);
     for (size_t word = (first + i) % 4; word < 4 && i < out.size(); ++word, ++i) out[i] = to_uniform(b[word]);
-  }
-}
-
-void RandomStream::fill_normal(uint64_t first, std::span<float> out) const {
-  for (size_t i = 0; i < out.size();) {
-    const auto b = block((first + i) / 4);
-    std::array<float, 4> normals{};
-    for (size_t pair = 0; pair < 2; ++pair) {
-      const auto two = box_muller(b[2 * pair], b[2 * pair + 1]);
-      normals[2 * pair] = two[0];
-      normals[2 * pair + 1] = two[1];
-    }
-    for (size_t word = (first + i) % 4; word < 4 && i < out.size(); ++word, ++i) out[i] = normals[word];
   }
 }
 

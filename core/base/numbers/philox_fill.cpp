@@ -1,6 +1,8 @@
-// Bulk random words: the ten rounds of sixteen Philox blocks in parallel where the machine has AVX2.
+// Bulk random numbers: the ten rounds of sixteen Philox blocks in parallel where the machine has AVX2, and normals of
+// as many words at a time.
 #include <algorithm>
 
+#include "core/base/numbers/box_muller.h"
 #include "core/base/numbers/philox.h"
 #include "core/base/numbers/philox_rounds.h"
 
@@ -118,6 +120,19 @@ void RandomStream::fill_bits(uint64_t first, std::span<uint32_t> out) const {
     fill(block, stream_, key_, words);
     const size_t count = std::min(kWords - skip, out.size() - done);
     std::copy_n(words + skip, count, out.data() + done);
+    done += count;
+  }
+}
+
+void RandomStream::fill_normal(uint64_t first, std::span<float> out) const {
+  uint32_t words[kNormalsAtOnce];
+  float normals[kNormalsAtOnce];
+  for (size_t done = 0; done < out.size();) {
+    const size_t skip = (first + done) % 4;  // both words of a pair are needed
+    const size_t count = std::min(kNormalsAtOnce - skip, out.size() - done);
+    fill_bits(first + done - skip, words);
+    box_muller_pairs(words, normals);
+    std::copy_n(normals + skip, count, out.data() + done);
     done += count;
   }
 }

@@ -16,8 +16,11 @@ namespace {
 using Kind = AttentionBlock::Kind;
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-at::Tensor of_queries(const at::Tensor& x, const AttentionBlock& b) { return x.narrow(2, b.query, b.queries); }
-at::Tensor of_keys(const at::Tensor& x, const AttentionBlock& b) { return x.narrow(2, b.key, b.keys); }
+// Most blocks have all rows of their run.
+at::Tensor part(const at::Tensor& x, int64_t begin, int64_t count) {
+  return count == x.size(2) ? x : x.narrow(2, begin, count);
+}
+at::Tensor of_queries(const at::Tensor& x, const AttentionBlock& b) { return part(x, b.query, b.queries); }
 
 // True where a query attends to a key; undefined for a full block.
 at::Tensor attended(const AttentionBlock& b, at::Device device) {
@@ -32,9 +35,10 @@ double scale_of(const SoftmaxHeads& in, const ScoreRule& rule) {
   return rule.scale.value_or(1.0 / std::sqrt(static_cast<double>(in.q.size(3))));
 }
 
-SoftmaxHeads block_rows(const SoftmaxHeads& in, const AttentionBlock& b) {
+SoftmaxHeads repeated_rows(const SoftmaxHeads& in, const AttentionBlock& b) {
+  const SoftmaxHeads rows = rows_of_block(in, b);
   const int64_t heads = in.q.size(1);
-  return {of_queries(in.q, b), repeat_groups(of_keys(in.k, b), heads), repeat_groups(of_keys(in.v, b), heads)};
+  return {rows.q, repeat_groups(rows.k, heads), repeat_groups(rows.v, heads)};
 }
 
 // A triangle counts as half its square, as in attention.h.
@@ -140,10 +144,14 @@ SoftmaxHeads fused_grad(const SoftmaxHeads& rows, const SoftmaxedHeads& forward,
 
 }  // namespace
 
+SoftmaxHeads rows_of_block(const SoftmaxHeads& in, const AttentionBlock& b) {
+  return {of_queries(in.q, b), part(in.k, b.key, b.keys), part(in.v, b.key, b.keys)};
+}
+
 SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule,
                                const at::Tensor& kept) {
   const CostScope cost = cost_of("flash_attention", in, block, 1);
-  const SoftmaxHeads rows = block_rows(in, block);
+  const SoftmaxHeads rows = repeated_rows(in, block);
   const bool plain = kept.defined() || !is_fused(in, block, rule);
   return plain ? PlainScores(rows, block, rule, kept).forward() : fused(rows, block, rule);
 }
@@ -151,7 +159,7 @@ SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& blo
 SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                   const AttentionBlock& block, const ScoreRule& rule, const at::Tensor& kept) {
   const CostScope cost = cost_of("flash_attention_backward", in, block, 2.5);
-  const SoftmaxHeads rows = block_rows(in, block);
+  const SoftmaxHeads rows = repeated_rows(in, block);
   const SoftmaxedHeads own{of_queries(forward.out, block), of_queries(forward.log_sum_exp, block)};
   const at::Tensor grad = of_queries(grad_out, block);
   const bool plain = kept.defined() || !is_fused(in, block, rule);
@@ -170,6 +178,7 @@ SoftmaxMerge::SoftmaxMerge(at::ScalarType type, at::Tensor out, at::Tensor log_s
     : type_(type), out_(std::move(out)), log_sum_exp_(std::move(log_sum_exp)) {}
 
 SoftmaxMerge SoftmaxMerge::of_sequences(int64_t first, int64_t count) const {
+  if (count == out_.size(0)) return *this;
   return {type_, out_.narrow(0, first, count), log_sum_exp_.narrow(0, first, count)};
 }
 

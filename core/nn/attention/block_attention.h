@@ -13,6 +13,9 @@
 
 namespace ranklab {
 
+// The queries and the keys and values that a block selects: views.
+SoftmaxHeads rows_of_block(const SoftmaxHeads& in, const AttentionBlock& block);
+
 // in.q [B, heads, M, D], in.k and in.v [B, groups, N, D]: whole runs, of which the block selects rows. `rule.window` is
 // not read: the block has it. `kept` [B, heads, queries, keys] multiplies the block's probabilities (score_dropout.h);
 // undefined: no dropout. RETURNS: the output of the block's queries and their log_sum_exp [B, heads, queries].

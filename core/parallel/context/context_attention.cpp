@@ -1,5 +1,7 @@
 #include "core/parallel/context/context_attention.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
+
 #include <memory>
 #include <utility>
 
@@ -113,7 +115,7 @@ KeyValue scattered(const std::vector<KeyPart>& parts, const OwnPart& in, const C
 struct Rows {
   int64_t first = 0, count = 0;
 
-  at::Tensor of(const at::Tensor& x) const { return x.narrow(0, first, count); }
+  at::Tensor of(const at::Tensor& x) const { return count == x.size(0) ? x : x.narrow(0, first, count); }
   SoftmaxHeads of(const SoftmaxHeads& x) const { return {of(x.q), of(x.k), of(x.v)}; }
 };
 
@@ -121,6 +123,7 @@ struct Rows {
 template <typename AttendBlock>
 void for_each_block(int64_t sequences, const std::vector<PositionRun>& queries, const std::vector<PositionRun>& keys,
                     const ContextRule& rule, const AttendBlock& attend_block) {
+  const at::AutoDispatchBelowADInplaceOrView unfollowed;  // forward and backward of a custom function: nothing records
   if (rule.documents == nullptr) {
     for (const AttentionBlock& block : attention_blocks(queries, keys, rule.scores.window))
       attend_block(Rows{0, sequences}, block);
@@ -184,10 +187,10 @@ void attend_grad(const SoftmaxHeads& d, const SoftmaxHeads& in, const SoftmaxedH
   for_each_block(in.q.size(0), queries, keys, rule, [&](const Rows& rows, const AttentionBlock& b) {
     const SoftmaxHeads block = block_attention_grad(rows.of(in), {rows.of(forward.out), rows.of(forward.log_sum_exp)},
                                                     rows.of(grad_out), b, rule.scores, masks.of(rows, b));
-    const SoftmaxHeads sums = rows.of(d);
-    sums.q.narrow(2, b.query, b.queries).add_(block.q);
-    sums.k.narrow(2, b.key, b.keys).add_(block.k);
-    sums.v.narrow(2, b.key, b.keys).add_(block.v);
+    const SoftmaxHeads sums = rows_of_block(rows.of(d), b);
+    sums.q.add_(block.q);
+    sums.k.add_(block.k);
+    sums.v.add_(block.v);
     span.add(b);
   });
   span.end();

@@ -1,0 +1,57 @@
+// While one lives, exercises are compiled with the headers of the standard library precompiled: parsing those is most
+// of what a compile takes, and a hundred changed answers need them. Not for files that learners are given, which are to
+// include what they use. A compiler that does not take the precompiled header reads the header itself.
+#pragma once
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "core/base/shell_quote.h"
+#include "core/base/system.h"
+#include "lessons/compile.h"
+
+namespace ranklab::lesson {
+
+class PrecompiledHeaders {
+ public:
+  PrecompiledHeaders() {
+    static const HeaderFile file;
+    if (const char* set = std::getenv("CXX")) before_ = set;
+    ::setenv("CXX", (exercise_compiler() + " -include " + shell_quote(file.path().string())).c_str(), 1);
+  }
+  ~PrecompiledHeaders() { before_.empty() ? ::unsetenv("CXX") : ::setenv("CXX", before_.c_str(), 1); }
+  PrecompiledHeaders(const PrecompiledHeaders&) = delete;
+  PrecompiledHeaders& operator=(const PrecompiledHeaders&) = delete;
+
+ private:
+  // Precompiled by the compiler of the first exercise.
+  class HeaderFile {
+   public:
+    HeaderFile() {
+      std::ofstream header(path());
+      for (const char* name :
+           {"algorithm", "array", "cmath", "limits", "numeric", "source_location", "span", "stdexcept", "vector"})
+        header << "#include <" << name << ">\n";
+      header.close();
+      const std::string quoted = shell_quote(path().string());
+      const std::string command =
+          exercise_compiler() + kExerciseFlags + "-x c++-header " + quoted + " -o " + quoted + ".gch 2>/dev/null";
+      [[maybe_unused]] const int status = std::system(command.c_str());
+    }
+    ~HeaderFile() {
+      if (::getpid() == owner_)
+        std::filesystem::remove_all(folder_);  // not at the end of a child that checks an answer
+    }
+    std::filesystem::path path() const { return folder_ / "headers.h"; }
+
+   private:
+    pid_t owner_ = ::getpid();
+    std::filesystem::path folder_ = new_temporary_folder("ranklab-headers", "lesson tests");
+  };
+  std::string before_;
+};
+
+}  // namespace ranklab::lesson
