@@ -222,6 +222,7 @@ class KernelBench {
     tiles.block = squares.block = kScaledGroup;
     for (const auto& [name, left, right] :
          {std::tuple{"tensor", whole, whole}, {"row", rows, rows}, {"128", tiles, squares}}) {
+      if (scaled_mm_form(left, right, x.size(0), kHidden, kFfn, device->capability()) == ScaledMmForm::kNone) continue;
       const std::string scale = std::string("a scale a ") + name;
       const auto round = [](const at::Tensor& m, const TensorPrecision& p, Along along) {
         return round_operand(m, {.precision = p, .along = along, .codes = true});

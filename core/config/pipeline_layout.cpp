@@ -82,7 +82,8 @@ std::vector<int64_t> parse_layout(const std::string& text) {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     RANKLAB_CHECK(error == std::errc{} && end == word.data() + word.size() && value >= 0, ErrorKind::kInvalidArgument,
                   .where = "config", .what = "--pipeline-layout cannot take this value", .got = quote(text),
-                  .want = "the layers of each stage, as in 2,2,3,1", .fix = "leave it out for an even split");
+                  .want = "the layers of each stage, as in 2,2,3,1 (0 at the first or the last)",
+                  .fix = "leave it out for an even split");
     layers.push_back(value);
   }
   return layers;

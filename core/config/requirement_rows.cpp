@@ -28,11 +28,18 @@ bool draws_noise(const LinearPrecision& linear) {
   return draws(linear.activation) || draws(linear.weight) || draws(linear.gradient);
 }
 
-// Whether a GPU's own FP8 units sum like that; scales of tiles and squares move sums to fp32 at the end of each.
-bool sums_of_gpus(const LinearPrecision& linear) {
-  const int64_t block = std::max({linear.activation.block, linear.weight.block, linear.gradient.block});
-  return linear.sum == SumPrecision::kFp32 || block == 0 ||
-         (linear.sum == SumPrecision::kHopperPromoted && block == kScaledGroup);
+// Whether a GPU's own FP8 units sum like that: products with scales of tiles and squares move their sums to fp32 at the
+// end of each. Experts' products are over as many tokens as came, which the units have only in multiples of 16.
+bool sums_of_gpus(const TrainConfig& c) {
+  const LinearPrecision linear = precision_settings(c).recipe.linear;
+  if (linear.sum == SumPrecision::kFp32) return true;
+  const auto all = [&](auto holds) {
+    return holds(linear.activation) && holds(linear.weight) && holds(linear.gradient);
+  };
+  const Granularity granularity = linear.activation.granularity;
+  const bool alike = all([&](const TensorPrecision& p) { return p.block == 0 && p.granularity == granularity; });
+  const bool groups = all(has_scaled_groups) && linear.sum == SumPrecision::kHopperPromoted;
+  return (alike || groups) && !c.model.moe.enabled();
 }
 
 // What keeps a microbatch's forward and backward from being the same work on the same addresses every time; "" if
@@ -147,16 +154,17 @@ void add_precision(std::vector<Requirement>& rows) {
                   .why = "shards of weights are gathered quantized by simulated ranks only",
                   .instead = "--no-fp8-param-gather"});
   rows.push_back(
-      {.feature = {
-           .settings = {{"precision.recipe", "deepseek_v3"}, {"precision.sums", "hopper"}},
-           .requested_by = [](const TrainConfig& c) { return !sums_of_gpus(precision_settings(c).recipe.linear); },
-           .shown =
-               [](const TrainConfig& c) {
-                 const PrecisionRecipe recipe = precision_settings(c).recipe;
-                 return "recipe " + recipe.name + ", --fp8-accumulation " + std::string(name(recipe.linear.sum));
-               }},
+      {.feature = {.settings = {{"precision.recipe", "deepseek_v3"}, {"precision.sums", "hopper"}},
+                   .requested_by = [](const TrainConfig& c) { return !sums_of_gpus(c); },
+                   .shown =
+                       [](const TrainConfig& c) {
+                         const PrecisionRecipe recipe = precision_settings(c).recipe;
+                         return "recipe " + recipe.name + ", --fp8-accumulation " +
+                                std::string(name(recipe.linear.sum));
+                       }},
        .needs = Capability::kEmulatedSums,
-       .why = "a GPU's products with scales of tiles move their sums to fp32 at the end of each",
+       .why = "a GPU's own units sum so with scales of tensors or rows, and not in experts; with scales of tiles "
+              "of 128 they move sums to fp32 at the end of each",
        .instead = "--fp8-accumulation fp32"});
 }
 

@@ -37,6 +37,9 @@ struct DeviceRounded {
   int64_t turned_stride = 0;
 };
 
+// Compute capability 9.0, as DeviceRounding::capability() says it.
+constexpr int kHopperCapability = 90;
+
 class DeviceRounding {
  public:
   virtual ~DeviceRounding() = default;

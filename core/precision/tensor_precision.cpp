@@ -16,6 +16,11 @@ std::string_view name(ScaleRule rule) {
 
 std::string_view name(Rounding rounding) { return rounding == Rounding::kNearest ? "nearest" : "stochastic"; }
 
+bool has_scaled_groups(const TensorPrecision& precision) {
+  const bool groups = precision.granularity == Granularity::kTile || precision.granularity == Granularity::kBlock;
+  return groups && precision.block == kScaledGroup && precision.scale != ScaleRule::kE4M3;
+}
+
 std::string_view name(SumPrecision sum) {
   constexpr std::array<std::string_view, 3> kNames = {"fp32", "hopper", "hopper_promoted"};
   return kNames[static_cast<size_t>(sum)];

@@ -43,8 +43,9 @@ std::string_view name(Granularity granularity);  // "tensor", "row", "tile", "bl
 std::string_view name(ScaleRule rule);           // "fp32", "power_of_two", "e8m0", "e8m0_up", "e4m3", "delayed"
 std::string_view name(Rounding rounding);        // "nearest", "stochastic"
 
-// The block size of tiles and squares for which a GPU's FP8 product has scales.
+// The block size of tiles and squares for which a GPU's FP8 product has scales, and whether a tensor has these.
 constexpr int64_t kScaledGroup = 128;
+bool has_scaled_groups(const TensorPrecision& precision);
 
 // The precision in which a product is summed.
 enum class SumPrecision {

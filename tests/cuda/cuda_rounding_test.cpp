@@ -7,6 +7,7 @@
 #include "backends/cuda/cuda_backend.h"
 #include "core/parallel/quantized/device_operand.h"
 #include "core/parallel/quantized/quantizer_book.h"
+#include "core/parallel/quantized/scaled_product.h"
 #include "core/sim/aten.h"
 #include "tests/parallel/operand_cases.h"
 #include "tests/parallel/run_ranks.h"
@@ -102,6 +103,26 @@ TEST(CudaRounding, ProductsAreThoseOfSimulatedRanks) {
       }
     }
   });
+}
+
+// Hopper's own sums are less exact than those that move to fp32, and both are near what the numbers give.
+TEST(CudaRounding, SumsOfHoppersUnitsAreNearAndCoarser) {
+  std::string why_not;
+  if (!cuda_backend_available(&why_not)) GTEST_SKIP() << why_not;
+  const int capability = device_rounding()->capability();
+  if (capability != kHopperCapability) GTEST_SKIP() << "a GPU of compute capability " << capability;
+  const TensorPrecision whole{.format = e4m3()};
+  const auto coded = [&](int64_t rows, uint64_t seed) {
+    return round_operand(operand_sample(rows, 4096, seed).to(at::kCUDA), {.precision = whole, .codes = true});
+  };
+  const RoundedOperand a = coded(128, 1), b = coded(256, 2);
+  const at::Tensor want = values_of(a).to(at::kDouble).mm(values_of(b).to(at::kDouble).t());
+  const auto error = [&](SumPrecision sum) {
+    const at::Tensor got = device_product({a, whole}, {b, whole}, capability, at::kFloat, sum).to(at::kDouble);
+    return (got - want).abs().max().item<double>() / want.abs().max().item<double>();
+  };
+  EXPECT_LT(error(SumPrecision::kHopper), 1e-2);
+  EXPECT_GT(error(SumPrecision::kHopper), error(SumPrecision::kFp32));
 }
 
 }  // namespace

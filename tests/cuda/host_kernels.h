@@ -200,11 +200,13 @@ class HostKernels final : public DeviceKernels {
   static void rotate(const DeviceQkv& n) {
     rows::for_number(n.number, [&]<typename T>() {
       const rows::QkvTask<T> t = rows::qkv_task<T>(n);
-      with_items<T>(t.head_dim % (2 * rows::kPack<T>) == 0 && rows::in_packs(t.qkv, t.q, t.k, t.v, t.cos, t.sin), [&]<int kItems>() {
-        for (int64_t row = 0; row < t.rows(); ++row) {
-          for (int64_t pack = 0; pack < t.packs(kItems); ++pack) rows::rotate_pack<kSplits, kItems>(t, row, pack);
-        }
-      });
+      with_items<T>(t.head_dim % (2 * rows::kPack<T>) == 0 && rows::in_packs(t.qkv, t.q, t.k, t.v, t.cos, t.sin),
+                    [&]<int kItems>() {
+                      for (int64_t row = 0; row < t.rows(); ++row) {
+                        for (int64_t pack = 0; pack < t.packs(kItems); ++pack)
+                          rows::rotate_pack<kSplits, kItems>(t, row, pack);
+                      }
+                    });
     });
   }
 };

@@ -12,35 +12,42 @@ SHAPES = {"llama_1b": {"model": "Llama 3.2 1B", "layers": 16, "hidden": 2048, "f
 PRECISIONS = {"bf16": "bf16", "fp8_current": "fp8", "fp8_rowwise": "fp8 rowwise", "deepseek_v3": "fp8 1x128"}
 STEPS = [re.compile(pattern) for pattern in (
     r"(?P<model>llama_1b) (?P<recipe>bf16), (?P<batch>a|8) sequences? a step$",
-    r"(?P<model>llama_8b), (?P<layers>\d+) layers, (?P<recipe>\w+)$")]
+    r"(?P<model>llama_8b), (?P<layers>\d+) layers, (?P<recipe>\w+)(?P<wide> with fp32 gradients)?$")]
 
 
 def config_of(step, gpu):
     """None where the step is no run that the planner can be asked for."""
     match = next(filter(None, (pattern.match(step) for pattern in STEPS)), None)
-    if not match:
+    if not match or match["recipe"] not in PRECISIONS:
         return None
     found = match.groupdict()
     config = {**LLAMA, **SHAPES[found["model"]], "gpu_type": gpu, "precision": PRECISIONS[found["recipe"]],
               "global_batch": 8 if found.get("batch") == "8" else 1}
     if "layers" in found:
         config["layers"] = int(found["layers"])
+    if found.get("wide"):
+        config["gradients"] = "fp32"
     return config
+
+
+def figure(result, step, name):
+    """A number; None if the step has none or did not end well."""
+    if not any(s["name"] == step and s["outcome"] == "pass" for s in result["steps"]):
+        return None
+    return next((float(f["value"]) for f in result["figures"] if f["step"] == step and f["name"] == name), None)
 
 
 def rows():
     seen = {}
     for result in results():  # newest first
         gpu = result["gpu"].replace("NVIDIA ", "").split()[0]
-        figures = {}
-        for f in result["figures"]:
-            figures.setdefault(f["step"], {})[f["name"]] = float(f["value"]) if f["unit"] in ("ms", "GiB") else f["value"]
-        for step, of in figures.items():
-            config = config_of(step, gpu)
-            if config and "step" in of and (gpu, step) not in seen:
+        for step in [s["name"] for s in result["steps"]]:
+            config, ms, gib = config_of(step, gpu), figure(result, step, "step"), figure(result, step, "peak memory")
+            if config and ms and (gpu, step) not in seen:
                 seen[gpu, step] = {"id": step.replace(",", "").replace(" ", "-"), "source": "tests/gpu on " + gpu, "config": config,
-                                   "measured": {"step_time_s": of["step"] / 1e3, "peak_memory_GiB": of["peak memory"]}}
+                                   "measured": {"step_time_s": ms / 1e3, "peak_memory_GiB": gib}}
     return [seen[key] for key in sorted(seen)]
 
 
-json.dump(rows(), sys.stdout, indent=1)
+if __name__ == "__main__":
+    json.dump(rows(), sys.stdout, indent=1)

@@ -36,14 +36,24 @@ small="--preset gpt_10m --micro-batch-size 1 --global-batch-size 8 --train-iters
 step "gpt_10m bf16, 8 sequences a step" 90 speed gpt_10m_plain --backend cuda $small
 step "gpt_10m bf16, 8 sequences a step, CUDA graph" 90 speed gpt_10m_graph --backend cuda $small --cuda-graph
 # FP8 beside bf16, where products are most of a step: layers of llama_8b, as many as fit with their optimizer's states
-# (about 5 GiB each, and 22 GiB for the vocabulary). All with gradients in fp32, as FP8 recipes have them.
-gpu_gib=$(($(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1 || echo 0) / 1024))
-layers=$(((gpu_gib - 22) * 10 / 52))
+# (about 5 GiB each, and 22 GiB for the vocabulary). FP8 recipes keep gradients in fp32, so bf16 runs with these, too.
+gpu_mib=$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits 2>/dev/null | head -n 1)
+[[ $gpu_mib =~ ^[0-9]+$ ]] || gpu_mib=0
+layers=$(((gpu_mib / 1024 - 22) * 10 / 52))
 layers=$((layers < 1 ? 1 : layers > 32 ? 32 : layers))
-large="--preset llama_8b --num-layers $layers --micro-batch-size 1 --global-batch-size 1 --train-iters 8 --log-interval 1 --bf16 --main-grads-dtype fp32"
-for recipe in bf16 fp8_current "fp8_current --fp8-accumulation hopper" fp8_rowwise deepseek_v3; do
-  step "llama_8b, $layers layers, $recipe" 90 speed "llama_8b_${recipe// /_}" --backend cuda $large --precision-recipe $recipe
+large="--preset llama_8b --num-layers $layers --micro-batch-size 1 --global-batch-size 1 --train-iters 8 --log-interval 1 --bf16"
+step "llama_8b, $layers layers, bf16" 90 speed llama_8b_bf16 --backend cuda $large
+step "llama_8b, $layers layers, bf16 with fp32 gradients" 90 speed llama_8b_bf16_fp32 --backend cuda $large --main-grads-dtype fp32
+for recipe in fp8_current fp8_rowwise deepseek_v3; do
+  step "llama_8b, $layers layers, $recipe" 90 speed "llama_8b_$recipe" --backend cuda $large --precision-recipe $recipe
 done
+hopper_sums() {
+  [ "$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1)" = 9.0 ] || { echo "no GPU of compute capability 9.0"; return 77; }
+  speed llama_8b_hopper --backend cuda $large --precision-recipe fp8_current --fp8-accumulation hopper
+}
+export -f hopper_sums
+export large
+step "llama_8b, $layers layers, fp8_current, sums of Hopper's units" 90 hopper_sums
 # Eight rank threads beside one, with the same batch.
 shared="--device cuda --preset llama_1b --num-layers 3 --vocab-size 32000 --micro-batch-size 1 --global-batch-size 8 --train-iters 8 --log-interval 1 --bf16"
 step "llama_1b, 3 layers, one rank thread" 90 speed shared_one $shared --world-size 1

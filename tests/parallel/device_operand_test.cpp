@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/parallel/quantized/hadamard_transform.h"
+#include "core/parallel/quantized/quantizer_book.h"
 #include "core/parallel/quantized/scaled_product.h"
 #include "core/sim/aten.h"
 #include "tests/cuda/host_rounding.h"
@@ -167,6 +168,7 @@ double error_of(const at::Tensor& got, const at::Tensor& want) {
 }
 
 const TensorPrecision kWhole{.format = e4m3()}, kWholeE5M2{.format = e5m2()};
+const TensorPrecision kTile{.format = e4m3(), .granularity = Granularity::kTile, .block = kScaledGroup};
 const TensorPrecision kByRows{.format = e4m3(), .granularity = Granularity::kRow, .scale = ScaleRule::kPowerOfTwo};
 
 // LibTorch's product of codes on a CPU, which knows scales of whole tensors, stands in for the GPU's.
@@ -183,6 +185,53 @@ TEST(ScaledProduct, OfCodesIsThatOfTheNumbersReadBack) {
   }
 }
 
+// While it lives, operands on the host are rounded by the steps of a GPU.
+struct StepsOfAGpu {
+  explicit StepsOfAGpu(const HostRounding& steps) { use_device_rounding(&steps, RoundedTensors::kHost); }
+  ~StepsOfAGpu() { use_device_rounding(nullptr, RoundedTensors::kHost); }
+  StepsOfAGpu(const StepsOfAGpu&) = delete;
+  StepsOfAGpu& operator=(const StepsOfAGpu&) = delete;
+};
+
+// The three products of a layer, twice in turn, so that two microbatches are in flight.
+std::vector<at::Tensor> products_of(LinearQuantizer& layer, bool keeps) {
+  constexpr int64_t kTokens = 32, kIn = 64, kOut = 48;
+  const at::Tensor weight = operand_sample(kOut, kIn, 1).to(at::kBFloat16);
+  std::array<KeptRounding, 2> kept;
+  const auto of = [&](size_t i) { return keeps ? &kept.at(i) : nullptr; };
+  const auto sample = [&](int64_t cols, size_t i) {
+    return (operand_sample(kTokens, cols, 2 + i) * (1.0 + 9.0 * static_cast<double>(i))).to(at::kBFloat16);
+  };
+  std::vector<at::Tensor> products;
+  for (const size_t i : {0, 1}) products.push_back(layer.forward(sample(kIn, i), weight, {}, of(i)));
+  for (const size_t i : {0, 1}) {
+    const at::Tensor grad = sample(kOut, 2 + i);
+    products.push_back(layer.input_grad(grad, weight, {}, of(i), /*keeps_grad=*/keeps));
+    products.push_back(layer.weight_grad(grad, sample(kIn, i), {}, of(i)));
+    EXPECT_FALSE(kept.at(i).grad.codes.defined()) << "taken";
+  }
+  return products;
+}
+
+TEST(KeptRounding, GivesTheBitsOfRoundingAnew) {
+  const HostRounding hopper(kHopperCapability);
+  const StepsOfAGpu steps(hopper);
+  run_ranks(dims_of(1, 1), [&](RankContext& rank) {
+    for (PrecisionRecipe recipe : precision_recipes()) {
+      // A CPU has no product of codes with scales of rows.
+      if (!recipe.linear.quantized() || recipe.linear.activation.granularity == Granularity::kRow) continue;
+      recipe.high_precision.clear();
+      const std::vector<PolicyModule> modules = {{"layer", {48, 64}}};
+      const auto policy = std::make_shared<const PrecisionPolicy>(recipe, PrecisionRules{}, modules);
+      QuantizerBook book({.policy = policy, .stats_interval = 0}, rank, /*seed=*/1);
+      LinearQuantizer* layer = book.make("layer", {.in = 64, .out = 48}, at::kBFloat16);
+      const auto want = products_of(*layer, false), got = products_of(*layer, true);
+      for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_TRUE(at::equal(got[i], want[i])) << recipe.name << ", product " << i;
+    }
+  });
+}
+
 TEST(ScaledProduct, SumsIn14BitsAreHoppersOwn) {
   const Product p = product_of(kWhole, kWhole, false);
   const auto product = [&](int capability, SumPrecision sum) {
@@ -192,6 +241,7 @@ TEST(ScaledProduct, SumsIn14BitsAreHoppersOwn) {
     EXPECT_LT(error_of(product(90, sum), p.want), 1e-6);
     EXPECT_THROW(product(100, sum), Error);
     EXPECT_THROW(product(0, sum), Error) << "no FP8 units";
+    EXPECT_THROW(device_product({p.a, kTile}, {p.b, kTile}, 90, at::kFloat, sum), Error) << "over 64";
   }
 }
 
@@ -217,7 +267,7 @@ TEST(ScaledProduct, LiesAsTheUnitsReadIt) {
 
 // Of groups of 128 on a GPU that has products of them: codes, and scales as its units read them.
 TEST(ScaledProduct, OfGroupsLiesAsTheUnitsReadIt) {
-  const HostRounding hopper(kScalesGroups);
+  const HostRounding hopper(kHopperCapability);
   const TensorPrecision tile{.format = e4m3(), .granularity = Granularity::kTile, .block = 128};
   const TensorPrecision square{.format = e4m3(), .granularity = Granularity::kBlock, .block = 128};
   constexpr int64_t kM = 256, kK = 512, kN = 384;

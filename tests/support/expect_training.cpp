@@ -56,7 +56,9 @@ void expect_same_training(const TrainingRecord& got, const TrainingRecord& want,
     EXPECT_LE(relative_error(got.logits, want.logits), tolerance.first) << "logits";
   }
   expect_tensors_near(got.grads, want.grads, tolerance, "gradient");
-  expect_tensors_near(got.weights, want.weights, tolerance, "weight");
+  const Tolerance of_weights{.first = std::max(tolerance.first, tolerance.weights),
+                             .later = std::max(tolerance.later, tolerance.weights)};
+  expect_tensors_near(got.weights, want.weights, of_weights, "weight");
   ASSERT_EQ(got.moments.size(), want.moments.size());
   for (const auto& [kind, moments] : want.moments) expect_tensors_near(got.moments.at(kind), moments, tolerance, kind);
 }

@@ -14,12 +14,15 @@ struct Tolerance {
   double loss = later;
   // Tolerance of the gradient's norm: each layout adds its squares in an order of its own.
   double norm = std::max(later, 1e-12);
+  // At least, of weights: AdamW divides a gradient by its own size, so what rounding leaves of one that nearly cancels
+  // counts as much as a large one.
+  double weights = first;
 };
 
 // The same bits of everything.
 constexpr Tolerance kSameBits{.norm = 0};
 // fp64: rounding is told from logic.
-constexpr Tolerance kRounding{.first = 1e-12};
+constexpr Tolerance kRounding{.first = 1e-12, .weights = 1e-10};
 
 // Losses, norms, routing, gradients, weights and moments; no faults in `got`.
 void expect_same_training(const TrainingRecord& got, const TrainingRecord& want, const Tolerance& tolerance);

@@ -64,3 +64,4 @@ RANKLAB_EVERYWHERE EightCodes round_pack(const DeviceMatrix& m, const RoundingGr
 }
 
 }  // namespace ranklab
+#undef RANKLAB_CONVERTS_TO_FP8

@@ -19,8 +19,8 @@ __global__ void cast_rows(DeviceMatrix m, RoundingGrid grid, const float* scales
   }
 }
 
-// A square of the matrix that a block of threads turns in shared memory. A column of it there begins a word after where
-// the last one's banks do, so that the eight columns of a pack are in different banks.
+// A square of the matrix that a block of threads turns in shared memory. A column of it takes 33 words there, so that
+// the columns which neighbouring threads read begin in different banks.
 constexpr int kTileRows = 128, kTileCols = 64, kTilePacks = kTileCols / kNeighbours, kTileStride = kTileRows + 4;
 constexpr int kWideStore = 16;
 

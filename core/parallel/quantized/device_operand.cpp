@@ -11,7 +11,7 @@ namespace ranklab {
 namespace {
 
 at::ScalarType code_type(const NumberFormat& format) {
-  return format.name == "e5m2" ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn;
+  return &format == e5m2() ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn;
 }
 
 void agree(at::Tensor& amax, Communicator* group) {
@@ -93,7 +93,8 @@ class DeviceRounder {
   // The largest of the groups, [1]; of no interest where each group is for itself.
   at::Tensor largest_of(const at::Tensor& amax) const {
     if (amax.numel() == 0) return at::zeros({1}, amax.options());
-    return amax.numel() == 1 || in_groups() ? amax.narrow(0, 0, 1) : amax.amax().view({1});
+    const bool is_it = in_groups() || how_.precision.granularity == Granularity::kTensor;
+    return is_it ? amax.narrow(0, 0, 1) : amax.amax().view({1});
   }
 
   void round_at_once(RoundedOperand& result) const {
@@ -202,7 +203,7 @@ RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& 
 bool codes_fit(const OperandRounding& how, int capability) {
   const TensorPrecision& p = how.precision;
   const bool few_scales = p.granularity == Granularity::kTensor || p.granularity == Granularity::kRow;
-  const bool in_groups = capability == kScalesGroups && p.block == kScaledGroup && !scale_of_tensor(p);
+  const bool in_groups = capability == kHopperCapability && has_scaled_groups(p);
   return p.quantized() && p.format->bits() == kCodeBits && (few_scales || in_groups) &&
          p.rounding == Rounding::kNearest && how.row_parts.size() <= 1 && how.col_parts.size() <= 1;
 }

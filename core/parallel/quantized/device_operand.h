@@ -1,7 +1,7 @@
 // Rounds an operand of a product on a GPU, as operand_rounding.h does on a CPU: amax, scales and values stay on the
-// device, ranks agree by collectives of device tensors, and nothing waits for the GPU. Cost: one pass for tiles and
-// blocks, else one for the amax and one for the values, by the kernels of device_rounding.h. Thread rule: its rank's
-// thread.
+// device, ranks agree by collectives of device tensors, and nothing waits for the GPU. Cost: one pass for the values of
+// tiles and blocks, else one for the amax, if no scale is given, and one to round, by the kernels of device_rounding.h.
+// Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -12,9 +12,6 @@ namespace ranklab {
 
 // Bits of the codes that a quantized product takes: float8.
 constexpr int kCodeBits = 8;
-// The GPUs whose products have scales of groups of kScaledGroup: of compute capability 9.0 only (NVIDIA cuBLAS, scaling
-// factors of 8-bit data types).
-constexpr int kScalesGroups = 90;
 
 // What rounds tensors like x; null: the loops of the host (operand_rounding.h).
 const DeviceRounding* rounding_of(const at::Tensor& x);

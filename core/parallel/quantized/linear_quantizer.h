@@ -4,7 +4,8 @@
 // them, so that the shards are those of the quantized whole tensor. If the policy gives the layer only a compute type,
 // the products are in that type. Cost: one or two passes over each operand, charged as kernels of a GPU with FP8 units;
 // with tensor parallelism an all_reduce of one number (with row scales one per row) for each operand whose groups span
-// ranks. Legend: T tokens, x [T, in], W [out, in], dy [T, out]. Thread rule: its rank's thread.
+// ranks. On a GPU what KeptRounding holds is neither looked for nor agreed on again; the host does both, and the
+// virtual clock counts them. Legend: T tokens, x [T, in], W [out, in], dy [T, out]. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

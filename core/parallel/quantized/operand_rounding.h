@@ -65,7 +65,7 @@ struct RoundedOperand {
   std::vector<OperandPiece> pieces = {};
   std::vector<BlockScale> scales = {};
   // For an operand on a GPU, instead of `amax` and `scales`: reading them waits for the device (device_operand.h).
-  at::Tensor device_amax = {};    // [1]; undefined if the operand was rounded in one pass
+  at::Tensor device_amax = {};    // [1]; undefined for scales of groups, or a given one
   at::Tensor device_scales = {};  // [groups]
   at::Tensor codes = {};          // float8 [R, C], or [C, R] if rounded along rows; instead of values
   at::Tensor other_codes = {};    // the transpose of `codes`, if wanted

@@ -9,18 +9,13 @@
 namespace ranklab {
 namespace {
 
-constexpr int kFirstTensorWise = 89, kFirstRowWise = 90, kHopper = 90;
+constexpr int kFirstTensorWise = 89;
 constexpr int64_t kMultiple = 16;  // required of every dimension: 16 bytes, cuBLAS's alignment
 
 bool codes(const TensorPrecision& p) {
   return p.quantized() && p.format->bits() == kCodeBits && p.rounding == Rounding::kNearest;
 }
-bool is_e4m3(const TensorPrecision& p) { return p.format->name == "e4m3"; }
-
-bool in_groups(const TensorPrecision& p) {
-  return (p.granularity == Granularity::kTile || p.granularity == Granularity::kBlock) && p.block == kScaledGroup &&
-         p.scale != ScaleRule::kE4M3;
-}
+bool is_e4m3(const TensorPrecision& p) { return p.format == e4m3(); }
 
 // Rows of scales of squares begin at multiples of 16 bytes, four scales.
 bool groups_fit(const TensorPrecision& left, const TensorPrecision& right, int64_t k) {
@@ -40,18 +35,22 @@ at::Tensor group_scales(const CodedSide& side) {
   return tiles ? grid.t().contiguous().t() : grid;
 }
 
+// Of an operand with codes or without.
+int64_t rows_of(const CodedSide& side) {
+  const RoundedOperand& o = side.operand;
+  return o.codes.defined() ? o.codes.size(0) : o.values.size(o.k_first() ? 1 : 0);
+}
+int64_t depth_of(const CodedSide& side) {
+  const RoundedOperand& o = side.operand;
+  return o.codes.defined() ? o.codes.size(1) : o.values.size(o.k_first() ? 0 : 1);
+}
+
 // Products of groups move to fp32 at the end of each group, for its scales.
-void check_sum(SumPrecision sum, ScaledMmForm form, int capability) {
-  if (sum == SumPrecision::kFp32) return;
-  const bool by_groups = form == ScaledMmForm::kGroupWise && sum == SumPrecision::kHopperPromoted;
+bool sums_so(SumPrecision sum, ScaledMmForm form, int capability) {
+  if (sum == SumPrecision::kFp32) return true;
+  if (capability != kHopperCapability) return false;
   const bool wholly = form == ScaledMmForm::kTensorWise || form == ScaledMmForm::kRowWise;
-  RANKLAB_CHECK((by_groups || wholly) && capability == kHopper, ErrorKind::kInvalidArgument, .where = "FP8 products",
-                .what = "sums in 14 bits are those of Hopper's FP8 units",
-                .got = form == ScaledMmForm::kNone
-                           ? "a product that these units do not compute"
-                           : strprintf("a GPU of compute capability %d.%d", capability / 10, capability % 10),
-                .want = "compute capability 9.0, and sizes that are multiples of 16",
-                .fix = "use --fp8-accumulation fp32");
+  return wholly || (form == ScaledMmForm::kGroupWise && sum == SumPrecision::kHopperPromoted);
 }
 
 }  // namespace
@@ -64,11 +63,12 @@ ScaledMmForm scaled_mm_form(const TensorPrecision& left, const TensorPrecision& 
   }
   // FP8 units do not multiply E5M2 with E5M2.
   if (!is_e4m3(left) && !is_e4m3(right)) return ScaledMmForm::kNone;
-  if (in_groups(left) && in_groups(right) && groups_fit(left, right, k) && capability == kScalesGroups)
+  if (has_scaled_groups(left) && has_scaled_groups(right) && groups_fit(left, right, k) &&
+      capability == kHopperCapability)
     return ScaledMmForm::kGroupWise;
   if (left.granularity != right.granularity) return ScaledMmForm::kNone;
   if (left.granularity == Granularity::kTensor && capability >= kFirstTensorWise) return ScaledMmForm::kTensorWise;
-  if (left.granularity == Granularity::kRow && is_e4m3(left) && is_e4m3(right) && capability >= kFirstRowWise)
+  if (left.granularity == Granularity::kRow && is_e4m3(left) && is_e4m3(right) && capability >= kHopperCapability)
     return ScaledMmForm::kRowWise;
   return ScaledMmForm::kNone;
 }
@@ -99,12 +99,19 @@ at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledM
 
 at::Tensor device_product(const CodedSide& left, const CodedSide& right, int capability, at::ScalarType type,
                           SumPrecision sum) {
-  ScaledMmForm form = ScaledMmForm::kNone;
-  if (left.operand.codes.defined() && right.operand.codes.defined()) {
-    const at::Tensor &a = left.operand.codes, &b = right.operand.codes;
-    form = scaled_mm_form(left.precision, right.precision, a.size(0), a.size(1), b.size(0), capability);
-  }
-  check_sum(sum, form, capability);
+  const int64_t m = rows_of(left), k = depth_of(left), n = rows_of(right);
+  const bool coded = left.operand.codes.defined() && right.operand.codes.defined();
+  const ScaledMmForm form =
+      coded ? scaled_mm_form(left.precision, right.precision, m, k, n, capability) : ScaledMmForm::kNone;
+  RANKLAB_CHECK(
+      sums_so(sum, form, capability), ErrorKind::kInvalidArgument, .where = "FP8 products",
+      .what = "sums in 14 bits are those of the FP8 units of GPUs of compute capability 9.0",
+      .got = strprintf("compute capability %d.%d, a product of %lld x %lld over %lld", capability / 10, capability % 10,
+                       static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k)),
+      .want =
+          "9.0, and sizes that are multiples of 16 (with scales of tiles: over a multiple of 128, with "
+          "squares of 512)",
+      .fix = "use --fp8-accumulation fp32");
   if (form != ScaledMmForm::kNone) return scaled_product(left, right, form, type, sum);
   const at::ScalarType product_type = type == at::kBFloat16 ? at::kBFloat16 : at::kFloat;
   const auto k_last = [&](const CodedSide& side) {

@@ -30,9 +30,8 @@ struct ReplicatedFunction : CustomFunction<ReplicatedFunction> {
     const LinearProducts products = LinearProducts::kept(ctx);
     const at::Tensor grad = grads[0].contiguous();
     WeightGradQueue* queue = deferred_weight_grads();
-    const at::Tensor grad_x = ctx->needs_input_grad(0)
-                                  ? products.input_grad(grad, weight, /*then_weight=*/queue == nullptr)
-                                  : at::Tensor();
+    const at::Tensor grad_x =
+        ctx->needs_input_grad(0) ? products.input_grad(grad, weight, /*then_weight=*/queue == nullptr) : at::Tensor();
     if (queue != nullptr) {
       products.defer_weight_grads(*queue, weight, bias, grad, input);
       return {grad_x, {}, {}, {}, {}};

@@ -301,7 +301,9 @@ class RowPlan {
     set("train.bf16", "true");  // fp16 takes as much time and memory
     // Megatron sums gradients of bf16 in fp32, and those of fp16 as they are.
     const bool in_fp32 = c_.has("gradients") ? holds(c_.text("gradients"), "fp32") : newer();
-    if (in_fp32 && (holds(software(), "mega") || of_megatron_core())) set("precision.main_grads_dtype", "fp32");
+    const bool said_so = software() == kOwn && c_.has("gradients");
+    if (in_fp32 && (said_so || holds(software(), "mega") || of_megatron_core()))
+      set("precision.main_grads_dtype", "fp32");
     if (holds(said, "MXFP8") || said.starts_with("FP8-MX"))
       set("precision.recipe", "mxfp8");
     else if (holds(said, "NVFP4"))
