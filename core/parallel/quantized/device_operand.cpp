@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/precision/recipe.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 

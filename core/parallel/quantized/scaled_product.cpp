@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/nn/gemm.h"
 #include "core/parallel/quantized/device_operand.h"
+#include "core/precision/recipe.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
