@@ -36,6 +36,7 @@ struct Prediction {
 struct Compared {
   MeasuredRun run;
   std::optional<Prediction> predicted;  // none: run.left_out says why
+  std::string reason = {};              // of a plan that is refused, what is wrong without this row's values
 
   // Predicted over measured.
   std::optional<double> time_ratio() const {
@@ -85,6 +86,7 @@ Compared compare(MeasuredRun run) {
     out.predicted = predict(out.run);
   } catch (const Error& error) {
     out.run.left_out = error.what();
+    out.reason = error.text().what;
   }
   return out;
 }
@@ -232,20 +234,11 @@ Held held_of(const std::vector<const Compared*>& rows) {
   return held;
 }
 
-// What rows that are left out for one reason share: of a plan that was refused, what is wrong, without this row's
-// values (core/base/error.h: "[where] what; got; want; do").
-std::string shared_reason(const std::string& left_out) {
-  const size_t where_end = left_out.starts_with('[') ? left_out.find("] ") : std::string::npos;
-  if (where_end == std::string::npos) return left_out;
-  const size_t begin = where_end + 2;
-  return left_out.substr(begin, left_out.find(';', begin) - begin);
-}
-
 // How many rows are left out, and of each reason how many, the most frequent first.
 void print_left_out(const std::vector<Compared>& rows) {
   std::map<std::string, size_t> by_reason;
   for (const Compared& row : rows)
-    if (!row.predicted) ++by_reason[shared_reason(row.run.left_out)];
+    if (!row.predicted) ++by_reason[row.reason.empty() ? row.run.left_out : row.reason];
   std::vector<std::pair<std::string, size_t>> reasons(by_reason.begin(), by_reason.end());
   std::ranges::stable_sort(reasons, std::greater(), &std::pair<std::string, size_t>::second);
   size_t all = 0;

@@ -153,7 +153,9 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
                   .what = "there are fewer layers than pipeline stages",
                   .got = "--num-layers " + std::to_string(layers) + ", " + count,
                   .want = "at least " + std::to_string(stages) + " layers",
-                  .fix = "raise --num-layers, or lower --pp or --vpp");
+                  .fix =
+                      "raise --num-layers, lower --pp or --vpp, or give the first and the last stage none "
+                      "(--pipeline-layout 0,1,1,0)");
     return c.pipeline_layout.empty() ? default_split(c.model, stages) : even_split(layers, stages);
   }
   const std::vector<int64_t> asked = parse_layout(c.pipeline_layout);

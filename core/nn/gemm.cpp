@@ -39,7 +39,7 @@ std::string probe_onednn() {
   try {
     at::native::mkldnn_matmul(a, b, result, /*beta=*/0, /*alpha=*/1);
   } catch (const std::exception& error) {
-    const std::string words = words_of(error);
+    const std::string words = message_of(error);
     const bool processor = words.find("needs the cpu support") != std::string::npos;
     return processor ? "LibTorch's oneDNN wants a processor with AVX-512" : "oneDNN does not multiply here: " + words;
   }
@@ -57,7 +57,7 @@ void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& 
     // oneDNN reports only "could not execute a primitive" when it cannot allocate memory for its generated code.
     throw Error(ErrorKind::kEnvironment, {.where = "memory",
                                           .what = "oneDNN cannot multiply, most likely for lack of memory",
-                                          .got = words_of(error) + ": " + std::to_string(a.size(0)) + " x " +
+                                          .got = message_of(error) + ": " + std::to_string(a.size(0)) + " x " +
                                                  std::to_string(a.size(1)) + " by " + std::to_string(b.size(1)),
                                           .want = "memory for its code and for packed matrices",
                                           .fix = "raise ulimit -v or free memory, or pass --gemm mkl"});

@@ -134,6 +134,7 @@ std::string layout_flags(const TrainConfig& config) {
   if (plan.zero_stage > 0) flags.push_back("--zero-stage " + std::to_string(plan.zero_stage));
   if (plan.mesh.size(Axis::kPp) > 1 && config.pipeline_schedule != TrainConfig{}.pipeline_schedule)
     flags.push_back("--pipeline-schedule " + config.pipeline_schedule);
+  if (!config.pipeline_layout.empty()) flags.push_back("--pipeline-layout " + config.pipeline_layout);
   if (config.recompute_granularity != "none")
     flags.push_back("--recompute-granularity " + config.recompute_granularity);
   if (config.recompute_granularity == "selective")

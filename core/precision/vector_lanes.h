@@ -1,20 +1,12 @@
 // Vectors of eight numbers for the loops of this folder, in GCC's vector extension: one AVX2 register, or two of the
-// baseline. Loops are compiled for both and selected at load time; contraction is off (RanklabCompiler.cmake), so both
-// give the same bits. Include only in sources compiled with -Wno-psabi. Thread rule: pure.
+// baseline; loops are compiled for both (core/base/vector_clones.h). Include only in sources compiled with -Wno-psabi.
+// Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <cstring>
 
+#include "core/base/vector_clones.h"
 #include "core/precision/rounding_grid.h"
-
-// Not with sanitizers: the ifunc resolver runs before their shadow memory exists.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define RANKLAB_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define RANKLAB_CLONES
-#endif
-#define RANKLAB_INLINE inline __attribute__((always_inline))
 
 namespace ranklab {
 

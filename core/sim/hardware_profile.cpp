@@ -38,8 +38,11 @@ class TableReader {
     const bool written_so = value && std::abs(*value * kDecimal - std::round(*value * kDecimal)) < 1e-6;
     RANKLAB_CHECK(
         written_so && (*value == 0 || (*value >= kOldest && *value <= kNewest)), ErrorKind::kBadFile, .where = place_,
-        .what = "bad value of " + quote(key), .got = value ? strprintf("%g", *value) : "no number",
-        .want = "MAJOR.MINOR as NVIDIA gives it, such as 8.0, 8.9, 9.0 or 10.0; 0 of what is no GPU of NVIDIA",
+        .what = table_.contains(key) ? "bad value of " + quote(key) : "the profile does not say its " + quote(key),
+        .got = value ? strprintf("%g", *value) : "no number",
+        .want =
+            "MAJOR.MINOR from 5.0 to 19.9 as NVIDIA gives it, such as 8.0, 8.9, 9.0 or 10.0; 0 of what is no GPU "
+            "of NVIDIA, a CPU too",
         .fix = "write what nvidia-smi --query-gpu=compute_cap --format=csv says");
     return *value;
   }

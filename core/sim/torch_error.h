@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-inline std::string words_of(const std::exception& error) {
+inline std::string message_of(const std::exception& error) {
   const auto* of_torch = dynamic_cast<const c10::Error*>(&error);
   return of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
 }

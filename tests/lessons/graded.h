@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "tests/lessons/exercise_file.h"
@@ -18,7 +19,7 @@ class GradedAnswers {
  public:
   // As a learner's compiler meets a file that is `given`; else with headers precompiled.
   const Grade& of(const LessonRow& row, const std::string& text, bool given) {
-    const std::pair key(row.slug, text);
+    const std::tuple key(row.slug, text, given);
     if (const auto known = grades_.find(key); known != grades_.end()) return known->second;
     const std::filesystem::path recordings = folder_ / std::to_string(grades_.size());
     std::filesystem::create_directories(recordings);
@@ -37,7 +38,7 @@ class GradedAnswers {
   pid_t owner_ = ::getpid();
   std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) / ("ranklab_graded_" + std::to_string(owner_));
-  std::map<std::pair<std::string, std::string>, Grade> grades_;
+  std::map<std::tuple<std::string, std::string, bool>, Grade> grades_;
 };
 
 inline GradedAnswers& graded_answers() {

@@ -24,7 +24,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const ProcessEnv& env, std::chrono::m
   } catch (const std::exception& error) {
     throw Error(ErrorKind::kEnvironment, {.where = "rendezvous, rank " + std::to_string(env.rank),
                                           .what = "cannot reach the store of torchrun's agent",
-                                          .got = words_of(error),
+                                          .got = message_of(error),
                                           .want = env.master_addr + ":" + std::to_string(env.master_port),
                                           .fix = "see what torchrun wrote"});
   }

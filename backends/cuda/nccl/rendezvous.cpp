@@ -69,7 +69,7 @@ Rendezvous::Rendezvous(const ProcessEnv& env, std::chrono::milliseconds connect,
   } catch (const std::exception& error) {
     throw Error(ErrorKind::kEnvironment, {.where = "cuda rendezvous, rank " + std::to_string(env_.rank),
                                           .what = "cannot reach the store of the world",
-                                          .got = words_of(error),
+                                          .got = message_of(error),
                                           .want = store_place(),
                                           .fix = "check MASTER_ADDR and MASTER_PORT, and that rank 0 runs"});
   }

@@ -7,14 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-// Not with sanitizers: the ifunc resolver runs before their shadow memory exists.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define RANKLAB_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define RANKLAB_CLONES
-#endif
-#define RANKLAB_INLINE inline __attribute__((always_inline))
+#include "core/base/vector_clones.h"
 
 namespace ranklab {
 namespace {

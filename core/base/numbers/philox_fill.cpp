@@ -124,6 +124,7 @@ void RandomStream::fill_bits(uint64_t first, std::span<uint32_t> out) const {
   }
 }
 
+static_assert(kNormalsAtOnce == kWords, "words that fill_bits() draws at once");
 void RandomStream::fill_normal(uint64_t first, std::span<float> out) const {
   uint32_t words[kNormalsAtOnce];
   float normals[kNormalsAtOnce];

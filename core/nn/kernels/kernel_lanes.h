@@ -1,17 +1,11 @@
-// Building blocks of the row kernels: sums in a fixed number of lanes, and functions that are compiled for the baseline
-// and for AVX2 and selected at load time. Contraction is off (RanklabCompiler.cmake), so both give the same bits.
-// Not with sanitizers: the resolver that selects runs before their shadow memory exists. Internal to core/nn;
-// torch-free. Thread rule: pure functions.
+// Building blocks of the row kernels: sums in a fixed number of lanes, in functions that are compiled for AVX2 too
+// (core/base/vector_clones.h). Internal to core/nn; torch-free. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
 #include <cstring>
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define RANKLAB_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define RANKLAB_CLONES
-#endif
-#define RANKLAB_INLINE inline __attribute__((always_inline))
+#include "core/base/vector_clones.h"
+
 // Goes after the parameters of a lambda in a kernel: a lambda that is not inlined is compiled only for the baseline.
 #define RANKLAB_INLINE_LAMBDA __attribute__((always_inline))
 

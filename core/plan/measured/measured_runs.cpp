@@ -183,8 +183,10 @@ class RowPlan {
     if (pp > 1) {
       set("parallel.pipeline_schedule", schedule(vpp));
       if (vpp > 1) set("parallel.vpp", vpp);
-      if (c_.has("layout")) set("parallel.pipeline_layout", c_.text("layout"));
-      if (shorter_ends()) stages_with_short_ends(pp * vpp);
+      if (c_.has("layout"))
+        set("parallel.pipeline_layout", c_.text("layout"));
+      else if (shorter_ends())
+        stages_with_short_ends(pp * vpp);
     }
     set("parallel.zero_stage", zero());
     if (c_.number_or("optimizer_instances", 1) > 1) set("parallel.replicas", *c_.number("optimizer_instances"));
