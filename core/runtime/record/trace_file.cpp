@@ -38,8 +38,8 @@ TraceWriterHook::~TraceWriterHook() {
 void TraceWriterHook::on_traces(const TracePiece& piece) {
   std::unique_lock lock(mutex_);
   if (!thread_.joinable()) {
-    done_ = false;
     thread_ = std::thread([this] { write_all(); });
+    done_ = false;  // only now: keep() waits for no thread that could not be started
   }
   changed_.wait(lock, [this] { return next_ == nullptr || done_ || ending_; });
   if (failure_) std::rethrow_exception(failure_);
