@@ -1,5 +1,5 @@
-// For loops that the compiler makes vectors of: a function is compiled for the baseline and for AVX2 and selected at load
-// time. Contraction is off (RanklabCompiler.cmake), so both give the same bits. Thread rule: macros.
+// For loops that the compiler makes vectors of: a function is compiled for the baseline and for AVX2 and selected at
+// load time. Contraction is off (RanklabCompiler.cmake), so both give the same bits. Thread rule: macros.
 #pragma once
 
 // Not with sanitizers: the ifunc resolver that selects runs before their shadow memory exists.
