@@ -22,6 +22,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
+#include "core/sim/torch_error.h"
 
 namespace ranklab {
 namespace {
@@ -56,17 +57,15 @@ std::string gpu_place(int device) {
 
 // The body's exception as one of our errors.
 Error error_of(const std::exception_ptr& thrown, const std::string& where) {
-  const auto foreign = [&](const char* what) {
+  const auto foreign = [&](const std::string& what) {
     return Error(ErrorKind::kCommunication, {.where = where, .what = "the rank threw", .got = what});
   };
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
     return error;
-  } catch (const c10::Error& error) {
-    return foreign(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    return foreign(error.what());
+    return foreign(message_of(error));
   } catch (...) {
     return foreign("something that is no std::exception");
   }

@@ -137,9 +137,10 @@ std::vector<int64_t> default_split(const ModelConfig& model, int64_t stages) {
   std::vector<int64_t> even = even_split(model.num_layers, stages);
   if (stages == 1 || model.num_layers == stages) return even;
   const LayerFlops flops = flops_of_layers(model, model.seq_length);
-  std::vector<int64_t> balanced = balanced_split(flops.layers, flops.behind, stages);
-  const double least = fullest_stage(flops.layers, flops.behind, balanced);
-  return fullest_stage(flops.layers, flops.behind, even) > 1.05 * least ? balanced : even;
+  const EndWork ends{.behind = flops.behind};
+  std::vector<int64_t> balanced = balanced_split(flops.layers, ends, stages);
+  const double least = fullest_stage(flops.layers, ends, balanced);
+  return fullest_stage(flops.layers, ends, even) > 1.05 * least ? balanced : even;
 }
 
 }  // namespace

@@ -7,11 +7,11 @@ namespace {
 
 class Splitter {
  public:
-  // The last layer is always the last stage's: what lies behind it counts as its work.
-  Splitter(std::span<const double> layers, double behind, int64_t stages)
+  // The first layer is always the first stage's, and the last the last's: what lies ahead and behind counts as theirs.
+  Splitter(std::span<const double> layers, const EndWork& ends, int64_t stages)
       : layers_(layers.size()), stages_(static_cast<size_t>(stages)), before_(layers.size() + 1, 0.0) {
-    for (size_t i = 0; i < layers.size(); ++i) before_[i + 1] = before_[i] + layers[i];
-    before_.back() += behind;
+    for (size_t i = 0; i < layers.size(); ++i) before_[i + 1] = before_[i] + layers[i] + (i == 0 ? ends.ahead : 0);
+    before_.back() += ends.behind;
   }
 
   // `bound`: what the fullest stage of some split has.
@@ -86,16 +86,16 @@ std::vector<int64_t> even_split(int64_t layers, int64_t stages) {
   return even;
 }
 
-std::vector<int64_t> balanced_split(std::span<const double> layers, double behind, int64_t stages) {
+std::vector<int64_t> balanced_split(std::span<const double> layers, const EndWork& ends, int64_t stages) {
   const std::vector<int64_t> even = even_split(static_cast<int64_t>(layers.size()), stages);
-  return Splitter(layers, behind, stages).split(fullest_stage(layers, behind, even));
+  return Splitter(layers, ends, stages).split(fullest_stage(layers, ends, even));
 }
 
-double fullest_stage(std::span<const double> layers, double behind, std::span<const int64_t> split) {
+double fullest_stage(std::span<const double> layers, const EndWork& ends, std::span<const int64_t> split) {
   double most = 0;
   size_t layer = 0;
   for (size_t stage = 0; stage < split.size(); ++stage) {
-    double work = stage + 1 == split.size() ? behind : 0;
+    double work = (stage == 0 ? ends.ahead : 0) + (stage + 1 == split.size() ? ends.behind : 0);
     for (int64_t i = 0; i < split[stage]; ++i) work += layers[layer++];
     most = std::max(most, work);
   }

@@ -12,12 +12,17 @@ namespace ranklab {
 // As many layers each, the first stages one more.
 std::vector<int64_t> even_split(int64_t layers, int64_t stages);
 
-// Layers of each stage, at least one each. `layers`: the work of each layer; `behind`: the last stage's besides. No
+// Work of the first and of the last stage besides their layers: the embedding, and the head with the loss.
+struct EndWork {
+  double ahead = 0, behind = 0;
+};
+
+// Layers of each stage, at least one each. `layers`: the work of each layer. No
 // other split has a smaller fullest stage; within that, stages begin where an even share of the work does or just
 // before, so that the first stages, which hold more microbatches' activations, rather have fewer layers.
-std::vector<int64_t> balanced_split(std::span<const double> layers, double behind, int64_t stages);
+std::vector<int64_t> balanced_split(std::span<const double> layers, const EndWork& ends, int64_t stages);
 
-// The work of the fullest stage.
-double fullest_stage(std::span<const double> layers, double behind, std::span<const int64_t> split);
+// The work of the fullest stage; stages of `split` may have no layer.
+double fullest_stage(std::span<const double> layers, const EndWork& ends, std::span<const int64_t> split);
 
 }  // namespace ranklab

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/precision/recipe.h"
+#include "core/precision/scale_maker.h"
 
 namespace ranklab {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr int kLeastExponent = -127;  // of E8M0
 constexpr float kSmallestNormal = std::numeric_limits<float>::min();
 
-BlockScale of(float scale) { return {scale, scale == 0 ? 0.0F : 1 / scale}; }
+BlockScale of(float scale) { return {scale, inverse_scale(scale)}; }
 BlockScale of_exponent(int exponent) { return of(std::ldexp(1.0F, exponent)); }
 
 // floor(log2 x), exact.

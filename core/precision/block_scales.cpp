@@ -1,5 +1,6 @@
 // block_scales(): one group at a time; the two-level scales of NVFP4 in vectors, since their groups are small and many.
 #include "core/precision/block_scale.h"
+#include "core/precision/scale_maker.h"
 #include "core/precision/vector_lanes.h"
 
 namespace ranklab {
@@ -8,7 +9,7 @@ namespace {
 using Floats = VectorLanes::Float;
 using Bits = VectorLanes::Bits;
 
-BlockScale of(float scale) { return {scale, scale == 0 ? 0.0F : 1 / scale}; }
+BlockScale of(float scale) { return {scale, inverse_scale(scale)}; }
 
 // make_scale() for one vector. OR-ing the bits of NaN in makes any number NaN.
 RANKLAB_CLONES void relative_scales(const ScaleMaker& maker, const float* amax, float* scales, float* inverses) {

@@ -28,6 +28,9 @@ RANKLAB_EVERYWHERE float power_of_two(int32_t exponent) {
                                     : 1U << (kFloatMantissaBits - 1));
 }
 
+// What numbers are multiplied with before they are rounded; 0: the group is all zero, or its scale unknown.
+RANKLAB_EVERYWHERE float inverse_scale(float scale) { return scale == 0 ? 0.0F : 1 / scale; }
+
 // The exponent of a scale that is a power of two. REQUIRES: amax is finite and above zero.
 RANKLAB_EVERYWHERE int32_t scale_exponent(const ScaleMaker& maker, float amax) {
   constexpr uint32_t kMantissa = (1U << kFloatMantissaBits) - 1;

@@ -43,6 +43,14 @@ TEST_F(Limits, ASmallStackIsRefusedByNameOrDoes) {
   EXPECT_EQ(enough.exit_code, 0) << enough.output;
 }
 
+// Wherever it runs out, also where no thread can be started for the trace: said in words, and nothing is waited for.
+TEST_F(Limits, AddressSpaceThatRunsOutOnTheWayEndsTheRun) {
+  for (const int kib : {900'000, 1'000'000, 1'050'000, 1'100'000, 1'150'000}) {
+    const Outcome run = under("-v " + std::to_string(kib), "train " + kTiny);
+    EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 3) << kib << ": " << run.output;
+  }
+}
+
 TEST_F(Limits, TooLittleAddressSpaceIsRefusedBeforeLibTorchAborts) {
   const Outcome refused = under("-v 400000", "--version");
   EXPECT_EQ(refused.exit_code, 3) << refused.output;

@@ -20,16 +20,16 @@ using testing::ElementsAre;
 std::vector<double> equal_layers(size_t count) { return std::vector<double>(count, 1.0); }
 
 TEST(BalancedSplit, TheHeadIsWorkOfTheLastStage) {
-  EXPECT_THAT(balanced_split(equal_layers(32), 2.4, 4), ElementsAre(8, 9, 9, 6));
-  EXPECT_THAT(balanced_split(equal_layers(12), 5, 4), ElementsAre(4, 4, 3, 1));
-  EXPECT_THAT(balanced_split(equal_layers(8), 0, 4), ElementsAre(2, 2, 2, 2));
-  EXPECT_THAT(balanced_split(equal_layers(4), 100, 4), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(balanced_split(equal_layers(32), {.behind = 2.4}, 4), ElementsAre(8, 9, 9, 6));
+  EXPECT_THAT(balanced_split(equal_layers(12), {.behind = 5}, 4), ElementsAre(4, 4, 3, 1));
+  EXPECT_THAT(balanced_split(equal_layers(8), {.behind = 0}, 4), ElementsAre(2, 2, 2, 2));
+  EXPECT_THAT(balanced_split(equal_layers(4), {.behind = 100}, 4), ElementsAre(1, 1, 1, 1));
 }
 
 TEST(BalancedSplit, LayersOfUnequalWork) {
   // Three dense layers of a third of the work, as DeepSeek-V3's.
   const std::vector<double> layers = {1, 1, 1, 3, 3, 3, 3, 3};
-  EXPECT_THAT(balanced_split(layers, 0, 3), ElementsAre(4, 2, 2));
+  EXPECT_THAT(balanced_split(layers, {.behind = 0}, 3), ElementsAre(4, 2, 2));
 }
 
 // The fullest stage is as small as that of any split, found by trying all.
@@ -43,8 +43,9 @@ TEST(BalancedSplit, NoOtherSplitHasASmallerFullestStage) {
     const auto stages = static_cast<int64_t>(2 + next(static_cast<unsigned>(count) - 1));
     std::vector<double> layers;
     for (size_t i = 0; i < count; ++i) layers.push_back(1 + next(5));
-    const double behind = next(7);
-    const std::vector<int64_t> split = balanced_split(layers, behind, stages);
+    const double behind = next(7), ahead = next(7);
+    const EndWork ends{.ahead = ahead, .behind = behind};
+    const std::vector<int64_t> split = balanced_split(layers, ends, stages);
     ASSERT_EQ(std::accumulate(split.begin(), split.end(), int64_t{0}), static_cast<int64_t>(count));
     double least = 1e9;
     // Every choice of stages - 1 of the places between layers.
@@ -56,9 +57,9 @@ TEST(BalancedSplit, NoOtherSplitHasASmallerFullestStage) {
           other.push_back(1);
         else
           ++other.back();
-      least = std::min(least, fullest_stage(layers, behind, other));
+      least = std::min(least, fullest_stage(layers, ends, other));
     }
-    EXPECT_DOUBLE_EQ(fullest_stage(layers, behind, split), least) << "seed " << seed;
+    EXPECT_DOUBLE_EQ(fullest_stage(layers, ends, split), least) << "seed " << seed;
   }
 }
 

@@ -78,4 +78,16 @@ class HostRounding final : public DeviceRounding {
   int capability_;
 };
 
+// While it lives, operands on the host are rounded by the steps of a GPU.
+class StepsOfAGpu {
+ public:
+  explicit StepsOfAGpu(int capability = 0) : steps_(capability) { use_device_rounding(&steps_, RoundedTensors::kHost); }
+  ~StepsOfAGpu() { use_device_rounding(nullptr, RoundedTensors::kHost); }
+  StepsOfAGpu(const StepsOfAGpu&) = delete;
+  StepsOfAGpu& operator=(const StepsOfAGpu&) = delete;
+
+ private:
+  HostRounding steps_;
+};
+
 }  // namespace ranklab

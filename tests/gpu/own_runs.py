@@ -4,7 +4,7 @@ import json
 import re
 import sys
 
-from proven import results
+from proven import figure, results
 
 LLAMA = {"heads": 32, "kv_heads": 8, "vocab": 128256, "seq": 8192, "gpus": 1, "micro_batch": 1, "framework": "ranklab"}
 SHAPES = {"llama_1b": {"model": "Llama 3.2 1B", "layers": 16, "hidden": 2048, "ffn": 8192, "tied": True},
@@ -28,13 +28,6 @@ def config_of(step, gpu):
     if found.get("wide"):
         config["gradients"] = "fp32"
     return config
-
-
-def figure(result, step, name):
-    """A number; None if the step has none or did not end well."""
-    if not any(s["name"] == step and s["outcome"] == "pass" for s in result["steps"]):
-        return None
-    return next((float(f["value"]) for f in result["figures"] if f["step"] == step and f["name"] == name), None)
 
 
 def rows():

@@ -30,15 +30,16 @@ def speed_text(result, step):
     return "{:,.0f}, MFU {} %".format(float(figures["tokens/s"]), figures["MFU"]) if "MFU" in figures else "-"
 
 
-def rate(result, step):
-    """Tokens a second; None if the step has none."""
-    values = [f["value"] for f in result["figures"] if f["step"] == step and f["name"] == "tokens/s"]
-    return float(values[0]) if values else None
+def figure(result, step, name):
+    """A number; None if the step has none or did not end well."""
+    if not any(s["name"] == step and s["outcome"] == "pass" for s in result["steps"]):
+        return None
+    return next((float(f["value"]) for f in result["figures"] if f["step"] == step and f["name"] == name), None)
 
 
 def times(result, step, of):
-    """How many times as fast one step is as another."""
-    one, other = rate(result, step), rate(result, of)
+    """How many times as fast one step is as another, in tokens a second."""
+    one, other = figure(result, step, "tokens/s"), figure(result, of, "tokens/s")
     return "%.2f" % (one / other) if one and other else "-"
 
 

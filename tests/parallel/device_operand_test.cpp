@@ -173,25 +173,17 @@ const TensorPrecision kByRows{.format = e4m3(), .granularity = Granularity::kRow
 
 // LibTorch's product of codes on a CPU, which knows scales of whole tensors, stands in for the GPU's.
 TEST(ScaledProduct, OfCodesIsThatOfTheNumbersReadBack) {
-  constexpr int kNoUnits = 0, kHopper = 90;
+  constexpr int kNoUnits = 0;
   for (const bool k_first : {false, true}) {
     for (const Product& p : {product_of(kWholeE5M2, kWhole, k_first), product_of(kWhole, kWhole, k_first)}) {
       const CodedSide left{p.a, p.left}, right{p.b, p.right};
       EXPECT_LT(error_of(device_product(left, right, kNoUnits, at::kFloat), p.want), 1e-6);
-      EXPECT_LT(error_of(device_product(left, right, kHopper, at::kFloat), p.want), 1e-6);
+      EXPECT_LT(error_of(device_product(left, right, kHopperCapability, at::kFloat), p.want), 1e-6);
       EXPECT_LT(error_of(device_product(left, right, kNoUnits, at::kBFloat16), p.want), 1e-2);
-      EXPECT_EQ(device_product(left, right, kHopper, at::kBFloat16).scalar_type(), at::kBFloat16);
+      EXPECT_EQ(device_product(left, right, kHopperCapability, at::kBFloat16).scalar_type(), at::kBFloat16);
     }
   }
 }
-
-// While it lives, operands on the host are rounded by the steps of a GPU.
-struct StepsOfAGpu {
-  explicit StepsOfAGpu(const HostRounding& steps) { use_device_rounding(&steps, RoundedTensors::kHost); }
-  ~StepsOfAGpu() { use_device_rounding(nullptr, RoundedTensors::kHost); }
-  StepsOfAGpu(const StepsOfAGpu&) = delete;
-  StepsOfAGpu& operator=(const StepsOfAGpu&) = delete;
-};
 
 // The three products of a layer, twice in turn, so that two microbatches are in flight.
 std::vector<at::Tensor> products_of(LinearQuantizer& layer, bool keeps) {
@@ -214,8 +206,7 @@ std::vector<at::Tensor> products_of(LinearQuantizer& layer, bool keeps) {
 }
 
 TEST(KeptRounding, GivesTheBitsOfRoundingAnew) {
-  const HostRounding hopper(kHopperCapability);
-  const StepsOfAGpu steps(hopper);
+  const StepsOfAGpu hopper(kHopperCapability);
   run_ranks(dims_of(1, 1), [&](RankContext& rank) {
     for (PrecisionRecipe recipe : precision_recipes()) {
       // A CPU has no product of codes with scales of rows.

@@ -191,16 +191,6 @@ TEST(ReplayedPass, GivesTheBitsOfPassesThatAreNotRecorded) {
   }
 }
 
-// While alive, operands are rounded by the steps of a GPU.
-class StepsOfAGpu {
- public:
-  StepsOfAGpu() { use_device_rounding(&steps_, RoundedTensors::kHost); }
-  ~StepsOfAGpu() { use_device_rounding(nullptr, RoundedTensors::kHost); }
-
- private:
-  HostRounding steps_;
-};
-
 // Operands rounded by the steps of a GPU: amaxes of past steps are read, and those of this one kept, where the
 // recording found them. Statistics are taken of steps that are not replayed.
 TEST(ReplayedPass, QuantizesAsAPassThatIsNotRecorded) {

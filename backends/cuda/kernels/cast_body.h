@@ -53,9 +53,9 @@ RANKLAB_EVERYWHERE EightCodes round_pack(const DeviceMatrix& m, const RoundingGr
   float x[kNeighbours];
   load_numbers<kNeighbours>(m, row, col, x);
   const float* scale = scales + group_of(m, row, col);
-  float inverse = inverse_of(scale[0]);
+  float inverse = inverse_scale(scale[0]);
   for (int i = 0; i < kNeighbours; ++i) {
-    if (m.width == 1 && i > 0) inverse = inverse_of(scale[i]);
+    if (m.width == 1 && i > 0) inverse = inverse_scale(scale[i]);
     x[i] *= inverse;
   }
   EightCodes codes;

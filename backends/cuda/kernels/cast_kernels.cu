@@ -22,11 +22,8 @@ __global__ void cast_rows(DeviceMatrix m, RoundingGrid grid, const float* scales
 // A square of the matrix that a block of threads turns in shared memory. A column of it takes 33 words there, so that
 // the columns which neighbouring threads read begin in different banks.
 constexpr int kTileRows = 128, kTileCols = 64, kTilePacks = kTileCols / kNeighbours, kTileStride = kTileRows + 4;
-constexpr int kWideStore = 16;
+constexpr int kWideStore = sizeof(FourWords);
 
-struct alignas(kWideStore) SixteenCodes {
-  uint32_t word[4];
-};
 static_assert(kTileCols * kTileStride <= 48 * 1024, "shared memory of a block");
 static_assert(kTileStride % sizeof(uint32_t) == 0, "columns begin at words");
 
@@ -57,9 +54,9 @@ __device__ void store_square(const DeviceMatrix& m, const DeviceRounded& out, in
     const uint8_t* from = tile + col * kTileStride + row;
     uint8_t* to = out.turned + (first_col + col) * out.turned_stride + first_row + row;
     if (wide && left >= kWideStore) {
-      SixteenCodes codes;
+      FourWords codes;
       for (int word = 0; word < 4; ++word) codes.word[word] = reinterpret_cast<const uint32_t*>(from)[word];
-      *reinterpret_cast<SixteenCodes*>(to) = codes;
+      *reinterpret_cast<FourWords*>(to) = codes;
     } else {
       for (int n = 0; n < kWideStore && n < left; ++n) to[n] = from[n];
     }

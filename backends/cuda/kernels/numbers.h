@@ -99,6 +99,10 @@ RANKLAB_BOTH int64_t quotient(int64_t a, int64_t b) {
   return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
 }
 RANKLAB_BOTH int64_t remainder_of(int64_t a, int64_t b) { return a - quotient(a, b) * b; }
+// The row of the i-th element of a block, row by row: one row, or one column, takes no division.
+RANKLAB_BOTH int64_t row_in_block(int64_t i, int64_t height, int64_t width) {
+  return height == 1 ? 0 : (width == 1 ? i : quotient(i, width));
+}
 
 // Computed in the type of their argument on every target.
 RANKLAB_BOTH float power_of_e(float x) { return expf(x); }

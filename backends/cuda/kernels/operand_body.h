@@ -64,8 +64,7 @@ RANKLAB_EVERYWHERE uint32_t amax_of_share(const DeviceMatrix& m, int64_t group, 
   const int64_t width = (col + m.width < m.cols ? m.width : m.cols - col) / kItems;
   uint32_t most = 0;
   for (int64_t i = lane; i < height * width; i += lanes) {
-    // 64-bit divisions cost more than the read.
-    const int64_t down = height == 1 ? 0 : (width == 1 ? i : quotient(i, width));
+    const int64_t down = rows::row_in_block(i, height, width);
     float x[kItems];
     load_numbers<kItems>(m, row + down, col + (i - down * width) * kItems, x);
     for (int item = 0; item < kItems; ++item) {
@@ -97,12 +96,11 @@ RANKLAB_EVERYWHERE ScaleMaker maker_of_tensor(ScaleMaker maker, const float* ten
 RANKLAB_EVERYWHERE int64_t group_of(const DeviceMatrix& m, int64_t row, int64_t col) {
   return quotient(row, m.height) * quotient(m.cols + m.width - 1, m.width) + quotient(col, m.width);
 }
-RANKLAB_EVERYWHERE float inverse_of(float scale) { return scale == 0 ? 0.0F : 1 / scale; }
 
 RANKLAB_EVERYWHERE void round_element(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales,
                                       const DeviceNoise& noise, const DeviceRounded& out, int64_t row, int64_t col) {
   const float scale = scales[group_of(m, row, col)];
-  const float scaled = number_at(m, row, col) * inverse_of(scale);
+  const float scaled = number_at(m, row, col) * inverse_scale(scale);
   float rounded = 0;
   if (noise.row_numbers == nullptr) {
     rounded = round_nearest<OneLane>(grid, scaled);

@@ -74,12 +74,6 @@ RANKLAB_EVERYWHERE GroupBounds bounds_of(const QuantizeTask<T>& task, int64_t gr
   return {row, row_end, col, col_end};
 }
 
-// How many rows below the group's first its i-th element lies: a tile has one row, and a GPU's 64-bit divisions cost
-// more than reading an element.
-RANKLAB_EVERYWHERE int64_t rows_down(const GroupBounds& b, int64_t i, int64_t width) {
-  return b.row_end - b.row == 1 ? 0 : rows::quotient(i, width);
-}
-
 // Bits of the largest magnitude among every `lanes`-th element from `lane` on: as integers NaN is above infinity.
 template <typename T>
 RANKLAB_EVERYWHERE uint32_t amax_of_lane(const QuantizeTask<T>& task, int64_t group, int lane, int lanes) {
@@ -87,7 +81,7 @@ RANKLAB_EVERYWHERE uint32_t amax_of_lane(const QuantizeTask<T>& task, int64_t gr
   const int64_t width = b.col_end - b.col, count = (b.row_end - b.row) * width;
   uint32_t most = 0;
   for (int64_t i = lane; i < count; i += lanes) {
-    const int64_t down = rows_down(b, i, width);
+    const int64_t down = rows::row_in_block(i, b.row_end - b.row, width);
     const float x = widened(task.x[(b.row + down) * task.stride + b.col + i - down * width]);
     const uint32_t size = OneLane::bits(x) & ~kFloatSign;
     most = size > most ? size : most;
@@ -132,11 +126,12 @@ RANKLAB_EVERYWHERE uint32_t write_value(const QuantizeTask<T>& task, float scale
 template <typename T>
 RANKLAB_EVERYWHERE void round_of_lane(const QuantizeTask<T>& task, int64_t group, float scale, int lane, int lanes) {
   const GroupBounds b = bounds_of(task, group);
-  const float inverse = scale == 0 ? 0.0F : 1 / scale;
+  const float inverse = inverse_scale(scale);
   const int64_t step = task.grid.code_bits > 4 ? 1 : 2;
   const int64_t width = (b.col_end - b.col + step - 1) / step, count = (b.row_end - b.row) * width;
   for (int64_t i = lane; i < count; i += lanes) {
-    const int64_t down = rows_down(b, i, width), row = b.row + down, col = b.col + (i - down * width) * step;
+    const int64_t down = rows::row_in_block(i, b.row_end - b.row, width), row = b.row + down,
+                  col = b.col + (i - down * width) * step;
     uint32_t code = write_value(task, scale, inverse, row, col);
     if (step == 2 && col + 1 < b.col_end) code |= write_value(task, scale, inverse, row, col + 1) << 4;
     if (task.codes != nullptr) task.codes[row * task.code_stride + col / step] = static_cast<uint8_t>(code);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/precision/recipe.h"
+#include "core/precision/scale_maker.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 
@@ -234,7 +235,7 @@ RoundedOperand on_host(const RoundedOperand& operand) {
   if (operand.device_amax.defined()) result.amax = operand.device_amax.item<float>();
   const at::Tensor scales = operand.device_scales.cpu();
   for (const float scale : std::span(scales.const_data_ptr<float>(), static_cast<size_t>(scales.numel())))
-    result.scales.push_back({scale, scale == 0 ? 0.0F : 1 / scale});
+    result.scales.push_back({scale, inverse_scale(scale)});
   return result;
 }
 

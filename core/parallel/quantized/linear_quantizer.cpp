@@ -132,6 +132,28 @@ Communicator* LinearQuantizer::sharded_tokens(const TokenRows& rows) const {
   return sharded ? form_.group.comm : nullptr;
 }
 
+LinearQuantizer::Use LinearQuantizer::activation_use(Along along, const TokenRows& rows) const {
+  Use use{.role = TensorRole::kActivation,
+          .along = along,
+          .rows_group = sharded_tokens(rows),
+          .of_tokens = rows.sequences > 0,
+          .rows = rows};
+  if (form_.split == ModuleSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
+  return use;
+}
+
+LinearQuantizer::Use LinearQuantizer::grad_use(Along along, const char* product, const TokenRows& rows) const {
+  Use use{.role = TensorRole::kGradient,
+          .along = along,
+          .rows_group = sharded_tokens(rows),
+          .of_tokens = rows.sequences > 0,
+          .out_is_cols = true,
+          .product = product,
+          .rows = rows};
+  if (form_.split == ModuleSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
+  return use;
+}
+
 LinearQuantizer::Side LinearQuantizer::weight_side(const at::Tensor& weight, Along along, const TokenRows& rows,
                                                    KeptRounding* kept) {
   const bool column = form_.split == ModuleSplit::kColumn, row = form_.split == ModuleSplit::kRow;
@@ -182,9 +204,8 @@ at::Tensor LinearQuantizer::forward(const at::Tensor& x, const at::Tensor& weigh
                                     KeptRounding* kept) {
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(x, weight.t());
-  Use use{.role = TensorRole::kActivation, .of_tokens = rows.sequences > 0, .rows = rows, .noted = true};
-  if (form_.split == ModuleSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
-  use.rows_group = sharded_tokens(rows);
+  Use use = activation_use(Along::kColumns, rows);
+  use.noted = true;
   if (kept != nullptr && !p.hadamard) use.scale = &kept->activation_scale;
   const Side left{p.activation, rounded(x, p.activation, use)};
   return product(left, weight_side(weight, Along::kColumns, rows, kept), x.scalar_type());
@@ -194,14 +215,8 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
                                        KeptRounding* kept, bool keeps_grad) {
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(grad, weight);
-  Use use{.role = TensorRole::kGradient,
-          .of_tokens = rows.sequences > 0,
-          .out_is_cols = true,
-          .product = "dx",
-          .rows = rows,
-          .noted = true};
-  if (form_.split == ModuleSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
-  use.rows_group = sharded_tokens(rows);
+  Use use = grad_use(Along::kColumns, "dx", rows);
+  use.noted = true;
   // The weight's gradient takes other numbers where they are turned first, and other scales where rows have them.
   use.both_ways = keeps_grad && kept != nullptr && !p.hadamard && p.gradient.granularity == Granularity::kTensor;
   Side left{p.gradient, rounded(grad, p.gradient, use)};
@@ -217,15 +232,7 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
 LinearQuantizer::Side LinearQuantizer::grad_side(const at::Tensor& grad, const TokenRows& rows, KeptRounding* kept) {
   const LinearPrecision& p = precision_.linear;
   if (kept != nullptr && kept->grad.codes.defined()) return {p.gradient, std::exchange(kept->grad, {})};
-  Use use{.role = TensorRole::kGradient,
-          .along = Along::kRows,
-          .rows_group = sharded_tokens(rows),
-          .of_tokens = rows.sequences > 0,
-          .out_is_cols = true,
-          .product = "dw",
-          .rows = rows};
-  if (form_.split == ModuleSplit::kColumn && form_.group.active()) use.cols_group = form_.group.comm;
-  return {p.gradient, rounded(transformed(grad), p.gradient, use)};
+  return {p.gradient, rounded(transformed(grad), p.gradient, grad_use(Along::kRows, "dw", rows))};
 }
 
 at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows,
@@ -233,12 +240,7 @@ at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor
   const LinearPrecision& p = precision_.linear;
   if (!p.quantized()) return plain(grad.t(), x);
   const Side left = grad_side(grad, rows, kept);
-  Use use{.role = TensorRole::kActivation,
-          .along = Along::kRows,
-          .rows_group = sharded_tokens(rows),
-          .of_tokens = rows.sequences > 0,
-          .rows = rows};
-  if (form_.split == ModuleSplit::kRow && form_.group.active()) use.cols_group = form_.group.comm;
+  Use use = activation_use(Along::kRows, rows);
   at::Tensor input = x;
   if (p.requantize_activation) {
     Use first = use;

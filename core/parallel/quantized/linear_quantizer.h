@@ -76,6 +76,8 @@ class LinearQuantizer {
   };
   RoundedOperand rounded(const at::Tensor& matrix, const TensorPrecision& precision, const Use& use);
   void note_amax(ScaleRule rule, TensorRole role, const RoundedOperand& operand);
+  Use activation_use(Along along, const TokenRows& rows) const;
+  Use grad_use(Along along, const char* product, const TokenRows& rows) const;
   Side weight_side(const at::Tensor& weight, Along along, const TokenRows& rows, KeptRounding* kept);
   Side grad_side(const at::Tensor& grad, const TokenRows& rows, KeptRounding* kept);
   // The ranks that hold the other tokens, where a layer with a whole weight sees a part of them; null: none.

@@ -21,18 +21,12 @@ std::string advice_of(const StageTable& table, bool slow_has_head) {
   }
   const auto layers = std::accumulate(now.begin(), now.end(), int64_t{0}), stages = static_cast<int64_t>(now.size());
   if (layers < stages || layers_ns <= 0) return "give the slow stage fewer layers: --pipeline-layout";
-  std::vector<double> work(static_cast<size_t>(layers), static_cast<double>(layers_ns) / static_cast<double>(layers));
-  const double head = static_cast<double>(head_ns), in_layers = head / work[0];
-  work[0] += static_cast<double>(embedding_ns);  // the first layer is always the first stage's
-  const std::vector<int64_t> better = balanced_split(work, head, stages);
-  // The first stage may have no layer: the embedding is its own all the same.
-  double fullest_now = 0;
-  for (size_t stage = 0; stage < now.size(); ++stage) {
-    const double ends = (stage == 0 ? static_cast<double>(embedding_ns) : 0) + (stage + 1 == now.size() ? head : 0);
-    fullest_now =
-        std::max(fullest_now, static_cast<double>(now[stage] * layers_ns) / static_cast<double>(layers) + ends);
-  }
-  if (fullest_stage(work, head, better) > 0.97 * fullest_now) {
+  const std::vector<double> work(static_cast<size_t>(layers),
+                                 static_cast<double>(layers_ns) / static_cast<double>(layers));
+  const EndWork ends{.ahead = static_cast<double>(embedding_ns), .behind = static_cast<double>(head_ns)};
+  const double in_layers = ends.behind / work[0];
+  const std::vector<int64_t> better = balanced_split(work, ends, stages);
+  if (fullest_stage(work, ends, better) > 0.97 * fullest_stage(work, ends, now)) {
     const std::string because =
         slow_has_head && in_layers >= 1 ? strprintf(": the head alone is %.1f layers", in_layers) : "";
     return strprintf("no other split of %lld layers is better%s; more layers, or fewer stages",
