@@ -174,7 +174,8 @@ RANKLAB_PACKAGES="$small/kit" run 0 setup --cuda
 says 'the CUDA module is built and opens'
 name="a broken file of that folder is refused, named, and not used"
 start_anew
-printf 'x' | dd of="$small/kit/torch-0.0-any.whl" bs=1 seek=1000000 conv=notrunc status=none
+# Sixteen bytes: one alone would be the one that stands there already in one run of 256.
+printf 'these are broken' | dd of="$small/kit/torch-0.0-any.whl" bs=1 seek=1000000 conv=notrunc status=none
 RANKLAB_PACKAGES="$small/kit" run 3 train
 says 'error: \[setup\].*torch-0.0-any.whl'
 never_says '^trained'

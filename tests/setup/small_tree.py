@@ -4,6 +4,7 @@ So the tests of ./ranklab itself take seconds: what is built is small, what is d
 """
 import hashlib
 import os
+import random
 import shutil
 import sys
 import tarfile
@@ -85,10 +86,11 @@ def make_tree(source, tree):
 
 def make_index(index, tree):
     os.makedirs(index)
-    noise = os.urandom(2_000_000)
+    random_bytes = random.Random(2_000_000).randbytes  # the same in every run: bytes that cannot be compressed
+    noise = random_bytes(2_000_000)
     wheel = index + "/torch-0.0-any.whl"
     with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("torch/__init__.py", os.urandom(300_000))
+        file.writestr("torch/__init__.py", random_bytes(300_000))
         for name, data in (("include/torch/version.h", b"#define SMALL_TORCH_VERSION 7\n"), ("include/torch/csrc/api/include/all.h", b""),
                            ("lib/libc10.so", b"c10"), ("lib/libtorch_cpu.so", noise), ("lib/libtorch_cuda.so", b"cuda" + noise[:500_000]), ("share/x", b"x")):
             file.writestr("torch/" + name, data)
