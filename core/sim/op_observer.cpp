@@ -3,7 +3,9 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -51,6 +53,10 @@ struct OpObserver::State {
     std::string name;
     OpClass op;
   };
+  struct Seen {
+    const char* address = nullptr;
+    const Known* known = nullptr;
+  };
   struct Frame {
     const OpClass* op = nullptr;  // null: inside a closed op, a CostScope, or paused
     OpCost cost;
@@ -66,15 +72,13 @@ struct OpObserver::State {
   const OpClass& lookup(const at::RecordFunction& fn) {
     const char* const address = fn.name();
     if (std::strchr(address, ':') == nullptr) return kNoOperator;  // a node of autograd, at a new address each time
-    const auto it = by_address.find(address);
+    Seen& seen = by_address[(reinterpret_cast<uintptr_t>(address) >> 3) % by_address.size()];
     // Comparing the text detects an address that was reused for another operator.
-    if (it != by_address.end() && std::strcmp(it->second->name.c_str(), address) == 0) return it->second->op;
-    // Nodes of autograd in a namespace have a new address in every step.
-    if (by_address.size() > kAddresses) by_address.clear();
+    if (seen.address == address && std::strcmp(seen.known->name.c_str(), address) == 0) return seen.known->op;
     const std::string overload = fn.overload_name();
     auto& one = known[std::string(address) + '.' + overload];
     if (!one) one = std::make_unique<Known>(Known{address, classify(address, overload)});
-    by_address[address] = one.get();
+    seen = {address, one.get()};
     return one->op;
   }
 
@@ -168,9 +172,8 @@ struct OpObserver::State {
   int scope_depth = 0;
   int closed_depth = 0;
   std::vector<Frame> frames;
-  static constexpr size_t kAddresses = 4096;                      // more than there are operators in a step
   std::unordered_map<std::string, std::unique_ptr<Known>> known;  // by name and overload
-  std::unordered_map<const char*, const Known*> by_address;       // avoids building that key for each operator
+  std::array<Seen, 1024> by_address{};  // the last at each place: avoids building that key for each operator
   std::function<void()> after_op;
   std::function<void(const KernelRun&)> on_kernel;
   at::CallbackHandle handle = 0;
