@@ -112,8 +112,9 @@ class RowPlan {
     if (holds(c_.text("system"), "MegaScale")) return "megascale";
     if (!newer()) return "megatron";
     if (holds(techniques, "async TP") || holds(techniques, "AsyncTP")) return "compiled_async_tp";
-    if (c_.is("compile", false) || holds(techniques, "compile")) return "compiled";
-    if (torchtitan() && holds(c_.text("precision"), "fp8")) return "compiled";  // its FP8 needs the compiler to be fast
+    // torchtitan's FP8 needs the compiler to be fast.
+    if (c_.is("compile", false) || holds(techniques, "compile") || (torchtitan() && holds(c_.text("precision"), "fp8")))
+      return torchtitan() && holds(run_.source, "2025") ? "compiled_loss" : "compiled";
     if (holds(run_.source, "Megatron-Core") || holds(run_.source, "ModelZoo")) return "transformer_engine";
     if (holds(run_.source, "Megatron") || holds(run_.source, "MegaScale")) return "megatron";
     return "eager";
