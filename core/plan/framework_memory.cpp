@@ -75,8 +75,8 @@ double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
   return (kept * (own - own_scores) + own_scores + each * all_scores) / own;
 }
 
-// Of parameters and gradients what a software has more: in what it adds 16-bit gradients up, what it keeps of them where
-// this project adds them up in fp32, and where it shards parameters in fp32.
+// Of parameters and gradients what a software has more: in what it adds 16-bit gradients up, what it keeps of them
+// where this project adds them up in fp32, and where it shards parameters in fp32.
 double copied_states(const RunPlan& plan, const RankRecord& rank) {
   const StateTypes types = state_types(plan);
   if (types.param_bytes() != 2) return 0;
@@ -120,8 +120,8 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   // The recorded peak includes 16-bit logits and their gradient, which no microbatch keeps for its backward.
   const double at_loss = has_head(plan.schedule, rank.pp_rank) ? logits(plan) : 0;
   const double own_loss = std::min(4 * at_loss, most);
-  out.activations = (most - own_loss) * kept_ratio(plan, rank) +
-                    software.gathered * bytes_of(rank.highest, {kGathered});
+  out.activations =
+      (most - own_loss) * kept_ratio(plan, rank) + software.gathered * bytes_of(rank.highest, {kGathered});
   out.loss = own_loss + (plan.mesh.dims().tp > 1 ? software.shared_logit_bytes : software.logit_bytes) * at_loss;
   out.reserve = software.reserve * (out.activations + out.loss);
   out.context = kContextBytes;

@@ -341,6 +341,7 @@ MeasuredFigures figures_of(const Json& row) {
   out.static_bytes = m.number("static_bytes");
   // These give what tensors take.
   out.reserved = !holds(row.value("source", std::string()), "Zero Bubble") && c.text("framework") != kOwn;
+  out.first_stage = holds(row.value("source", std::string()), "Nanotron");  // whose benchmarks write rank 0's
   out.on_device = m.number("device_memory_GiB").has_value();
   if (const auto gib = m.number("device_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
   out.last_stage_peak_bytes = m.number("last_stage_peak_bytes");
