@@ -55,7 +55,8 @@ struct Compared {
     if (!predicted || !run.measured.static_bytes) return std::nullopt;
     return predicted->last_stage.at_rest() / *run.measured.static_bytes;
   }
-  // The bytes that the row measured: tensors alone on the last stage, or all that PyTorch holds on the fullest GPU.
+  // The bytes that the row measured: tensors alone on the last stage, or all that PyTorch holds on the fullest GPU (or
+  // on the first stage's).
   double predicted_peak() const {
     if (run.measured.last_stage_peak_bytes) return predicted->last_stage.allocated();
     if (run.measured.on_device) return predicted->memory.on_device();
@@ -74,7 +75,8 @@ Prediction predict(const MeasuredRun& run) {
   out.time = time_of(record);
   out.step_s = out.time.total_ns * 1e-9;
   out.mfu = mfu(plan, out.time.total_ns);
-  out.memory = framework_memory(plan, record);
+  out.memory =
+      run.measured.first_stage ? framework_memory(plan, record.of_pipeline_rank(0)) : framework_memory(plan, record);
   out.last_stage = framework_memory(plan, record.of_pipeline_rank(plan.mesh.size(Axis::kPp) - 1));
   return out;
 }

@@ -75,13 +75,15 @@ double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
   return (kept * (own - own_scores) + own_scores + each * all_scores) / own;
 }
 
-// What a software adds 16-bit gradients up in, or keeps of them where this project adds them up in fp32.
-double copied_gradients(const RunPlan& plan, const RankRecord& rank) {
+// Of parameters and gradients what a software has more: in what it adds 16-bit gradients up, what it keeps of them
+// where this project adds them up in fp32, and where it shards parameters in fp32.
+double copied_states(const RunPlan& plan, const RankRecord& rank) {
   const StateTypes types = state_types(plan);
   if (types.param_bytes() != 2) return 0;
   const SoftwareMemory& software = plan.profile.software.memory;
-  const double each = types.grad_bytes() == 2 ? software.accumulator_bytes : 2 * software.gradient_copies;
-  return each * bytes_of(rank.after, {MemoryCategory::kParameters}) / 2;
+  const double parameters = bytes_of(rank.after, {MemoryCategory::kParameters}) / 2;
+  if (plan.zero().parameters && software.shard_bytes > 0) return software.shard_bytes * parameters;
+  return parameters * (types.grad_bytes() == 2 ? software.accumulator_bytes : 2 * software.gradient_copies);
 }
 
 // Gradients that are added up in 16 bits, as the optimizer has them between steps: a copy in fp32 of its part.
@@ -110,7 +112,7 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   using enum MemoryCategory;
   const SoftwareMemory& software = plan.profile.software.memory;
   FrameworkMemory out;
-  out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer}) + copied_gradients(plan, rank);
+  out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer}) + copied_states(plan, rank);
   out.between_steps = fp32_gradients(plan, rank) + stage_inputs(plan, rank.pp_rank);
   out.workspace = workspaces(plan) + software.score_buffer_bytes * scores(plan) +
                   std::min(software.exchange_bytes, 2 * bytes_of(rank.after, {kParameters}));
@@ -118,7 +120,8 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   // The recorded peak includes 16-bit logits and their gradient, which no microbatch keeps for its backward.
   const double at_loss = has_head(plan.schedule, rank.pp_rank) ? logits(plan) : 0;
   const double own_loss = std::min(4 * at_loss, most);
-  out.activations = (most - own_loss) * kept_ratio(plan, rank) + bytes_of(rank.highest, {kGathered});
+  out.activations =
+      (most - own_loss) * kept_ratio(plan, rank) + software.gathered * bytes_of(rank.highest, {kGathered});
   out.loss = own_loss + (plan.mesh.dims().tp > 1 ? software.shared_logit_bytes : software.logit_bytes) * at_loss;
   out.reserve = software.reserve * (out.activations + out.loss);
   out.context = kContextBytes;

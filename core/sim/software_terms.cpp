@@ -62,7 +62,7 @@ constexpr std::array kCosts = {
           .collectives_hopper = 0.75,
           .selective = kTorchtitanSelective},
     Costs{.software = "llm_foundry", .hopper = {1, 1, 0.28, 1.93, 0.45, 1}, .blackwell = {1, 1, 1, 1.93, 1, 1}},
-    compiled("compiled"), compiled("compiled_async_tp", 0.55),
+    compiled("compiled"), compiled("compiled_loss"), compiled("compiled_async_tp", 0.55),
     Costs{.software = "transformer_engine",
           .hopper = {2.2, 1, 1.1, 1.3, 1, 1},
           .collectives_hopper = 0.4,

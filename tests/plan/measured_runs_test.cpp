@@ -124,6 +124,31 @@ TEST(MeasuredRuns, TorchtitansExchangesAndScales) {
   EXPECT_LT(async.profile.software.terms.tensor_collectives, 0.75) << "hidden, and half as many bytes";
 }
 
+// torchtitan of 2024 left its loss uncompiled: the same run took 66.6 GB where a year later it took 51.5.
+TEST(MeasuredRuns, TorchtitanCompilesItsLossFrom2025On) {
+  const auto loss = [](const std::string& when) {
+    const RunPlan plan = plan_of(rows_of(R"([{"config": {"model": "Llama 3.1 8B", "layers": 32, "hidden": 4096,
+      "heads": 32, "kv_heads": 8, "ffn": 14336, "vocab": 128256, "seq": 8192, "gpus": 64, "zero": 3, "local_batch": 2,
+      "gpu_type": "H200", "precision": "bf16", "techniques": "compile"},
+      "measured": {"tokens_per_s_per_gpu": 4096}, "source": "torchtitan, )" +
+                                         when + R"("}])")
+                                     .at(0));
+    return 4 + plan.profile.software.memory.logit_bytes;
+  };
+  EXPECT_EQ(loss("Dec 2024"), 12) << "fp32 logits, log_softmax, its gradient";
+  EXPECT_EQ(loss("Jun 2025"), 4) << "logits and their gradient in 16 bits";
+}
+
+TEST(MeasuredRuns, NanotronWritesTheMemoryOfItsFirstRank) {
+  const auto first = [](const std::string& source) {
+    return rows_of(R"([{"config": {}, "measured": {"peak_memory_GB": 8}, "source": ")" + source + R"("}])")
+        .at(0)
+        .measured.first_stage;
+  };
+  EXPECT_TRUE(first("Nanotron / Ultra-Scale Playbook"));
+  EXPECT_FALSE(first("torchtitan benchmarks"));
+}
+
 // A local batch of 32 in a pipeline of 8 ranks is 8 microbatches of 4: published 1F1B took 1.28 times as long as
 // interleaved stages, whose bubbles would be 1.875 and 1.44 times the work, and 1.22 and 1.11 with 32 microbatches.
 TEST(MeasuredRuns, TorchtitansPipelinesHaveAsManyMicrobatchesAsRanks) {

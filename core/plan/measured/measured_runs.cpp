@@ -112,8 +112,9 @@ class RowPlan {
     if (holds(c_.text("system"), "MegaScale")) return "megascale";
     if (!newer()) return "megatron";
     if (holds(techniques, "async TP") || holds(techniques, "AsyncTP")) return "compiled_async_tp";
-    if (c_.is("compile", false) || holds(techniques, "compile")) return "compiled";
-    if (torchtitan() && holds(c_.text("precision"), "fp8")) return "compiled";  // its FP8 needs the compiler to be fast
+    // torchtitan's FP8 needs the compiler to be fast.
+    if (c_.is("compile", false) || holds(techniques, "compile") || (torchtitan() && holds(c_.text("precision"), "fp8")))
+      return torchtitan() && holds(run_.source, "2025") ? "compiled_loss" : "compiled";
     if (holds(run_.source, "Megatron-Core") || holds(run_.source, "ModelZoo")) return "transformer_engine";
     if (holds(run_.source, "Megatron") || holds(run_.source, "MegaScale")) return "megatron";
     return "eager";
@@ -340,6 +341,7 @@ MeasuredFigures figures_of(const Json& row) {
   out.static_bytes = m.number("static_bytes");
   // These give what tensors take.
   out.reserved = !holds(row.value("source", std::string()), "Zero Bubble") && c.text("framework") != kOwn;
+  out.first_stage = holds(row.value("source", std::string()), "Nanotron");  // whose benchmarks write rank 0's
   out.on_device = m.number("device_memory_GiB").has_value();
   if (const auto gib = m.number("device_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
   out.last_stage_peak_bytes = m.number("last_stage_peak_bytes");

@@ -17,6 +17,7 @@ struct MeasuredFigures {
   std::optional<double> peak_bytes;  // of a GPU
   bool reserved = true;              // with what the allocator holds in reserve
   bool on_device = false;            // with all else on the GPU, too, as nvidia-smi says
+  bool first_stage = false;          // of a rank of the first pipeline stage, not of the fullest
   // Bytes of tensors on a rank of the last pipeline stage: after a step, and at most.
   std::optional<double> static_bytes, last_stage_peak_bytes;
 };

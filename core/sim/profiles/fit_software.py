@@ -7,7 +7,8 @@
 For each software on each kind of machine: by which factor each part of its plans has to grow (kernels by kind, exposed
 communication, microseconds to launch a kernel) for step times to be as measured, fitted to a random half of the runs;
 the error that this leaves on the other half, beside the error of the plans as they are; and what range of measured over
-planned held nine of ten runs of the half, and how many of the other. Factors of software with few runs hardly leave 1.
+planned held nine of ten runs (and peaks of memory) of the half, and how many of the other. Factors of software with few
+runs hardly leave 1.
 Each fit begins at the constants in the sources, which were found with all runs in sight, and groups of four runs or
 fewer are predicted by these as they are: what is left on other halves is thus a lower bound.
 Nothing but the plans' own parts and the runs' times is read: no model, paper or layout has a constant of its own.
@@ -99,6 +100,29 @@ def percentile(values, share):
     return values[-1] * 1.05 if at > len(values) else values[min(round(at), len(values)) - 1]
 
 
+def print_memory(paths, seed):
+    """Of measured over planned peaks: the mean error of plans, and whether a half's range holds the other's."""
+    ratios = defaultdict(list)
+    for path in paths:
+        with open(path) as file:
+            for row in json.load(file)["data"]["rows"]:
+                if "memory_ratio" in row:
+                    ratios[row["software"]].append(1 / row["memory_ratio"])
+    within = of = 0
+    for software, values in sorted(ratios.items()):
+        error = sum(abs(1 / value - 1) for value in values) / len(values)
+        print(f"{software:24s}{len(values):5d} peaks of memory, {100 * error:.1f} % off, nine of ten within "
+              f"{percentile(values, 0.05):.2f} to {percentile(values, 0.95):.2f} of their plans")
+        for half in range(HALVES):
+            order = list(values)
+            random.Random(seed * HALVES + half).shuffle(order)
+            low, high = percentile(order[::2], 0.05), percentile(order[::2], 0.95)
+            within += sum(low <= value <= high for value in order[1::2])
+            of += len(order[1::2])
+    if of:
+        print(f"the range of nine of ten peaks of a half held {100 * within / of:.0f} % of the other")
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--seed", type=int, default=0, help="of the random halves")
@@ -145,6 +169,7 @@ def main():
     for software, values in sorted(ratios.items()):
         print(f"{software:24s}{len(values):5d} runs, nine of ten within "
               f"{percentile(values, 0.05):.2f} to {percentile(values, 0.95):.2f} of their plans")
+    print_memory(asked.rows, asked.seed)
 
 
 if __name__ == "__main__":
