@@ -11,39 +11,15 @@
 namespace ranklab {
 namespace {
 
-// A bucket of a rank, independent of its model.
-struct RankBucket {
-  Axis axis = Axis::kDp;
-  int shards = 1;
-  BucketLayout layout;
-  struct Item {
-    std::string name;
-    int64_t elements = 0;  // on this rank
-    size_t number = 0;     // among the rank's parameters
-    bool hidden_matrix = false;
-  };
-  std::map<size_t, Item> items = {};  // of the layout's places
-};
-
-std::vector<RankBucket> buckets_of(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world) {
-  std::vector<RankBucket> out;
-  build_rank(plan, global_rank, make_world, [&](StepContext& c) {
-    std::map<const Parameter*, size_t> number;
-    for (const Parameter* parameter : c.model.registry().parameters()) number.emplace(parameter, number.size());
-    for (const GradBucket& bucket : c.optimizer.grad_buckets()) {
-      RankBucket& own =
-          out.emplace_back(RankBucket{.axis = bucket.axis, .shards = bucket.shards, .layout = bucket.layout});
-      for (const BucketPlace& place : bucket.layout.places) {
-        const Parameter* parameter = bucket.parameters[place.item];
-        own.items[place.item] = {parameter->name, parameter->data.numel(), number.at(parameter),
-                                 parameter->hidden_matrix};
-      }
-    }
-  });
-  return out;
+int shard_of(const RunPlan& plan, const GradBucket& bucket, int global_rank) {
+  return bucket.shards == 1 ? 0 : plan.mesh.coordinate(bucket.axis, global_rank);
 }
 
-ZeroMapBucket map_bucket(const RankBucket& bucket) {
+std::vector<ShardPiece> owned_pieces(const RunPlan& plan, const GradBucket& bucket, int global_rank) {
+  return pieces_of(bucket.layout, bucket.shards, shard_of(plan, bucket, global_rank));
+}
+
+ZeroMapBucket map_bucket(const GradBucket& bucket) {
   ZeroMapBucket out{.axis = bucket.axis,
                     .shards = bucket.shards,
                     .unit = bucket.layout.unit,
@@ -53,7 +29,7 @@ ZeroMapBucket map_bucket(const RankBucket& bucket) {
   std::map<size_t, size_t> row_of;
   for (const BucketPlace& place : bucket.layout.places) {
     row_of[place.item] = out.rows.size();
-    out.rows.push_back({.parameter = bucket.items.at(place.item).name, .elements = place.elements, .owners = {}});
+    out.rows.push_back({.parameter = bucket.parameters[place.item]->name, .elements = place.elements, .owners = {}});
   }
   for (int shard = 0; shard < bucket.shards; ++shard) {
     for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard))
@@ -62,17 +38,13 @@ ZeroMapBucket map_bucket(const RankBucket& bucket) {
   return out;
 }
 
-int shard_of(const RunPlan& plan, const RankBucket& bucket, int global_rank) {
-  return bucket.shards == 1 ? 0 : plan.mesh.coordinate(bucket.axis, global_rank);
-}
-
-ZeroMapRank holdings(const RunPlan& plan, const std::vector<RankBucket>& buckets, int global_rank) {
+ZeroMapRank holdings(const RunPlan& plan, const std::vector<GradBucket>& buckets, int global_rank) {
   const StateTypes types = state_types(plan);
   ZeroMapRank out{.dp_rank = plan.mesh.coordinate(Axis::kDp, global_rank)};
-  for (const RankBucket& bucket : buckets) {
-    for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard_of(plan, bucket, global_rank))) {
+  for (const GradBucket& bucket : buckets) {
+    for (const ShardPiece& piece : owned_pieces(plan, bucket, global_rank)) {
       out.elements += piece.elements();
-      out.optimizer_bytes += piece.elements() * types.optimizer_bytes(bucket.items.at(piece.item).hidden_matrix);
+      out.optimizer_bytes += piece.elements() * types.optimizer_bytes(bucket.parameters[piece.item]->hidden_matrix);
     }
     const int64_t elements = bucket.layout.elements;
     out.gradient_bytes += bucket.layout.bytes() / (plan.zero().gradients ? bucket.shards : 1);
@@ -82,38 +54,54 @@ ZeroMapRank holdings(const RunPlan& plan, const std::vector<RankBucket>& buckets
   return out;
 }
 
+// Of a rank that has these buckets, each parameter with its number among the rank's own.
+std::vector<std::string> debug_lines(const RunPlan& plan, const std::vector<GradBucket>& buckets,
+                                     const std::map<const Parameter*, size_t>& number, int global_rank) {
+  std::vector<std::string> lines;
+  for (const GradBucket& bucket : buckets) {
+    for (const ShardPiece& piece : owned_pieces(plan, bucket, global_rank)) {
+      const Parameter* parameter = bucket.parameters[piece.item];
+      lines.push_back(
+          strprintf("[ZeRO Debug][rank=%d] param[%zu] %s %s numel=%ld shard=[%ld:%ld) group_size=%d group_rank=%d",
+                    global_rank, number.at(parameter), parameter->name.c_str(), std::string(name(bucket.axis)).c_str(),
+                    static_cast<long>(parameter->data.numel()), static_cast<long>(piece.begin),
+                    static_cast<long>(piece.end), bucket.shards, shard_of(plan, bucket, global_rank)));
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 ZeroMap zero_map(const RunPlan& plan, int pp_rank, const ShapeWorldMaker& make_world) {
-  ZeroMap map{.stage = plan.zero_stage, .pp_rank = pp_rank, .buckets = {}, .ranks = {}};
-  std::vector<RankBucket> buckets;
-  for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {
-    if (plan.mesh.coordinate(Axis::kPp, rank) != pp_rank || plan.mesh.coordinate(Axis::kTp, rank) != 0) continue;
-    if (buckets.empty()) buckets = buckets_of(plan, rank, make_world);
-    map.ranks.push_back(holdings(plan, buckets, rank));
-  }
-  for (const RankBucket& bucket : buckets) map.buckets.push_back(map_bucket(bucket));
+  ZeroMap map;
+  std::vector<int> ranks;
+  for (int rank = 0; rank < plan.mesh.world_size(); ++rank)
+    if (plan.mesh.coordinate(Axis::kPp, rank) == pp_rank && plan.mesh.coordinate(Axis::kTp, rank) == 0)
+      ranks.push_back(rank);
+  build_rank(plan, ranks.front(), make_world, [&](StepContext& c) {
+    const std::vector<GradBucket> buckets = c.optimizer.grad_buckets();
+    for (const int rank : ranks) map.ranks.push_back(holdings(plan, buckets, rank));
+    for (const GradBucket& bucket : buckets) map.buckets.push_back(map_bucket(bucket));
+  });
   return map;
 }
 
 std::vector<std::string> zero_debug_lines(const RunPlan& plan, const ShapeWorldMaker& make_world) {
-  std::vector<std::string> lines;
-  std::map<std::pair<int, int>, std::vector<RankBucket>> built;  // by pp and ep rank
-  for (int rank = 0; rank < plan.mesh.world_size(); ++rank) {
-    const auto [found, is_new] =
-        built.try_emplace({plan.mesh.coordinate(Axis::kPp, rank), plan.mesh.coordinate(Axis::kEp, rank)});
-    if (is_new) found->second = buckets_of(plan, rank, make_world);
-    for (const RankBucket& bucket : found->second) {
-      const int shard = shard_of(plan, bucket, rank);
-      for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, shard)) {
-        const RankBucket::Item& item = bucket.items.at(piece.item);
-        lines.push_back(strprintf(
-            "[ZeRO Debug][rank=%d] param[%zu] %s %s numel=%ld shard=[%ld:%ld) group_size=%d group_rank=%d", rank,
-            item.number, item.name.c_str(), std::string(name(bucket.axis)).c_str(), static_cast<long>(item.elements),
-            static_cast<long>(piece.begin), static_cast<long>(piece.end), bucket.shards, shard));
-      }
-    }
+  std::map<std::pair<int, int>, std::vector<int>> alike;  // by pp and ep rank
+  for (int rank = 0; rank < plan.mesh.world_size(); ++rank)
+    alike[{plan.mesh.coordinate(Axis::kPp, rank), plan.mesh.coordinate(Axis::kEp, rank)}].push_back(rank);
+  std::map<int, std::vector<std::string>> by_rank;
+  for (const auto& [place, ranks] : alike) {
+    build_rank(plan, ranks.front(), make_world, [&, &ranks = ranks](StepContext& c) {
+      const std::vector<GradBucket> buckets = c.optimizer.grad_buckets();
+      std::map<const Parameter*, size_t> number;
+      for (const Parameter* parameter : c.model.registry().parameters()) number.emplace(parameter, number.size());
+      for (const int rank : ranks) by_rank[rank] = debug_lines(plan, buckets, number, rank);
+    });
   }
+  std::vector<std::string> lines;
+  for (const auto& [rank, own] : by_rank) lines.insert(lines.end(), own.begin(), own.end());
   return lines;
 }
 
