@@ -1,4 +1,4 @@
-#include "core/plan/zero_map.h"
+#include "core/plan/report/zero_map.h"
 
 #include <map>
 #include <utility>
