@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/vocabulary.h"
-#include "core/plan/framework_memory.h"
+#include "core/plan/measured/framework_memory.h"
 
 namespace ranklab {
 

@@ -5,7 +5,7 @@
 
 #include "cli/model/weight_histograms.h"
 #include "core/config/train_config.h"
-#include "core/plan/category_bytes.h"
+#include "core/sim/category_bytes.h"
 #include "viz/model/svg/model_drawing.h"
 
 namespace ranklab {

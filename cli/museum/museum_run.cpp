@@ -70,7 +70,7 @@ Shown show(const Exhibit& exhibit) {
   shown.first = clean.first_loss;
   shown.clean = clean.last_loss;
   config.inject = exhibit.name;
-  shown.types = first_named(*types_of_step(resolve(config), make_meta_world));
+  shown.types = types_of_step(resolve(config), make_meta_world)->first_named();
   shown.wrong = exhibit.kind == BugKind::kHang ? std::nan("") : trained(config, simulated_world).last_loss;
   return shown;
 }

@@ -11,7 +11,7 @@
 #include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/plan/framework_memory.h"
+#include "core/plan/measured/framework_memory.h"
 
 namespace ranklab {
 

@@ -12,7 +12,6 @@
 #include "core/config/recompute_choice.h"
 #include "core/config/state_types.h"
 #include "core/plan/layer_bytes.h"
-#include "core/plan/paper_activations.h"
 #include "core/plan/record_step.h"
 
 namespace ranklab {

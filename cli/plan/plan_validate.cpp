@@ -17,7 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
-#include "core/plan/framework_memory.h"
+#include "core/plan/measured/framework_memory.h"
 #include "core/plan/measured/measured_runs.h"
 #include "core/plan/measured/plan_band.h"
 #include "core/plan/step_time.h"

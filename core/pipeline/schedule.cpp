@@ -31,6 +31,18 @@ Schedule forward_only(const Schedule& whole, int num_microbatches) {
   return out;
 }
 
+void add_alone(Schedule& schedule, int chain, int microbatch, bool split) {
+  const int begin = chain * schedule.chain_length, end = begin + schedule.chain_length;
+  const auto add = [&](const Action& action) {
+    schedule.ranks[static_cast<size_t>(schedule.rank(action.stage))].push_back(action);
+  };
+  for (int stage = begin; stage < end; ++stage) add(forward(stage, microbatch));
+  for (int stage = end - 1; stage >= begin; --stage) {
+    add(split ? input_grad(stage, microbatch) : backward(stage, microbatch));
+    if (split) add(weight_grad(stage, microbatch));
+  }
+}
+
 void require_legal(const ScheduleCosts& costs) {
   constexpr const char *kTimes = "give times in another unit", *kRatio = "give a ratio in that range";
   const auto within = [](const char* name, double value, bool zero_too, double most, const char* fix) {

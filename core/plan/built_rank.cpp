@@ -1,19 +1,58 @@
 #include "core/plan/built_rank.h"
 
+#include <ATen/ops/empty.h>
+
+#include <optional>
 #include <utility>
 
-#include "core/plan/shape_data.h"
 #include "core/runtime/checkpoint/manager.h"
 #include "core/runtime/engine.h"
 
 namespace ranklab {
+namespace {
 
-RuntimeComponents on_shapes(const RuntimeComponents& parts, std::shared_ptr<World> world) {
-  RuntimeComponents out = parts;
-  out.world = std::move(world);
-  out.data_provider = make_shape_data(parts.data_provider);
-  out.checkpoint_manager = no_checkpoints();
-  return out;
+class ShapeData final : public RankData {
+ public:
+  // Samples have no numbers of their own: they select masks of dropout, whose shapes and costs are the same.
+  ShapeData(const RankContext& ctx, const RunPlan& plan, std::optional<int64_t> global_tokens)
+      : tokens_BS_(at::empty({plan.micro_batch_size, plan.config.model.seq_length},
+                             at::TensorOptions(at::kLong).device(ctx.device()))),
+        global_tokens_(global_tokens) {}
+
+  Batch train_batch(int64_t step, int64_t) override {
+    return {.tokens_BS = at::empty_like(tokens_BS_), .targets_BS = at::empty_like(tokens_BS_), .step = step};
+  }
+  bool has_validation() const override { return false; }
+  Batch validation_batch(int64_t, int64_t microbatch) override { return train_batch(0, microbatch); }
+  std::optional<int64_t> global_tokens_per_batch() const override { return global_tokens_; }
+  bool has_tokens() const override { return false; }
+
+ private:
+  at::Tensor tokens_BS_;
+  std::optional<int64_t> global_tokens_;
+};
+
+class ShapeDataProvider final : public DataProvider {
+ public:
+  explicit ShapeDataProvider(std::shared_ptr<DataProvider> like) : like_(std::move(like)) {}
+  std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
+    const std::optional<int64_t> tokens =
+        like_ ? like_->build_data(ctx, plan)->global_tokens_per_batch() : plan.tokens_per_step();
+    return std::make_unique<ShapeData>(ctx, plan, tokens);
+  }
+  std::string describe() const override { return "shapes"; }
+
+ private:
+  std::shared_ptr<DataProvider> like_;
+};
+
+}  // namespace
+
+RuntimeComponents on_shapes(RuntimeComponents parts, std::shared_ptr<World> world) {
+  parts.world = std::move(world);
+  parts.data_provider = std::make_shared<ShapeDataProvider>(std::move(parts.data_provider));
+  parts.checkpoint_manager = no_checkpoints();
+  return parts;
 }
 
 void build_ranks(const RunPlan& plan, RuntimeComponents parts, const std::function<void(StepContext&)>& look) {

@@ -1,25 +1,19 @@
-// The measured cost of one pass of a stage (F, B, W or BW) on a recorded rank: time, bytes kept and peak bytes, calls.
-// Taken from a pass that ran, and applied instead of running one like it. Thread rule: its rank's thread.
+// The measured cost of a part of a recorded rank's step: one pass of a stage (F, B, W or BW), which is then applied
+// instead of running one like it, or the whole. Thread rule: its rank's thread.
 #pragma once
-#include <array>
-#include <cstdint>
-#include <map>
-
 #include "core/comm/rank_context.h"
-#include "core/plan/category_bytes.h"
-#include "core/plan/traffic_count.h"
+#include "core/plan/step_record.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
 
 struct PassMemo {
-  int64_t compute_ns = 0;
-  std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
-  double flops = 0;
-  KernelTimes kernel_times{};
-  CategoryBytes kept{};            // at its end, relative to before
-  MemoryBook::Peaks highest = {};  // at its peak, relative to before
+  RankTime time = {};
+  CategoryBytes before{}, after{};
+  MemoryBook::Peaks peaks = {};
   TrafficCount traffic = {};
+
+  CategoryBytes kept() const { return minus(after, before); }
 };
 
 // To those of the rank that this thread runs.
@@ -32,19 +26,15 @@ class PassProbe {
   PassMemo end();
 
   // Completes the cost of a repeated pass like `memo`, after its stand-in has taken its own time and bytes.
-  // RETURNS: the memo's kernels but for those that the stand-in ran.
-  KernelTimes catch_up_time(const PassMemo& memo);
+  void catch_up_time(const PassMemo& memo);
   // RETURNS: the bytes that were added.
   CategoryBytes catch_up_bytes(const PassMemo& memo);
 
  private:
   RankContext& ctx_;
-  int64_t compute_ns_;
-  std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns_{};
-  double flops_;
-  KernelTimes kernel_times_;
-  CategoryBytes bytes_{};
-  MemoryBook::Peaks before_;
+  RankTime begin_;
+  CategoryBytes bytes_;
+  MemoryBook::Peaks peaks_;
   size_t events_;
 };
 

@@ -8,11 +8,11 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/plan/built_rank.h"
+#include "core/plan/pass_memo.h"
 #include "core/plan/replay.h"
 #include "core/plan/short_first_step.h"
 #include "core/runtime/before_step.h"
 #include "core/runtime/engine.h"
-#include "core/sim/memory_scope.h"
 #include "core/sim/software_terms.h"
 
 namespace ranklab {
@@ -20,67 +20,35 @@ namespace {
 
 constexpr int64_t kSteps = 2;
 
-RankTime time_of(RankContext& ctx) {
-  const VirtualClock& clock = ctx.clock();
-  RankTime time{.end_ns = clock.now_ns(), .compute_ns = clock.compute_ns(), .peer_wait_ns = clock.peer_wait_ns()};
-  for (size_t axis = 0; axis < time.exposed_ns.size(); ++axis)
-    time.exposed_ns[axis] = clock.exposed_ns(static_cast<Axis>(axis));
-  time.flops = ctx.op_observer()->flops();
-  time.kernel_times = ctx.op_observer()->kernel_times();
-  return time;
-}
-
-RankTime since(const RankTime& begin, RankTime end) {
-  end.begin_ns = begin.end_ns;
-  end.compute_ns -= begin.compute_ns;
-  end.peer_wait_ns -= begin.peer_wait_ns;
-  for (size_t axis = 0; axis < end.exposed_ns.size(); ++axis) end.exposed_ns[axis] -= begin.exposed_ns[axis];
-  end.flops -= begin.flops;
-  end.kernel_times = end.kernel_times.since(begin.kernel_times);
-  return end;
-}
-
-// What the ranks' threads report, by global rank.
+// What the ranks' threads measure, by global rank.
 struct Notes {
   std::mutex mutex;
-  std::map<int, RankTime> begin;
+  std::map<int, PassProbe> steps;
   std::map<int, RankRecord> ranks;
 };
 
-// Resets peaks and notes the time, so that the recorded step is measured alone.
+// The last step is measured alone.
 void note_begin(StepContext& c, Notes& notes) {
-  if (c.step < kSteps - 1) return;
-  thread_memory_book()->reset_peaks();
   const std::lock_guard lock(notes.mutex);
-  notes.begin[c.ctx.global_rank()] = time_of(c.ctx);
+  if (c.step == kSteps - 1) notes.steps.try_emplace(c.ctx.global_rank(), c.ctx);
 }
 
 void note_end(StepContext& c, Notes& notes) {
-  const MemoryBook::Peaks peaks = thread_memory_book()->peaks();
   const std::lock_guard lock(notes.mutex);
-  RankRecord& rank = notes.ranks[c.ctx.global_rank()];
-  rank.global_rank = c.ctx.global_rank();
-  rank.pp_rank = c.ctx.coordinate(Axis::kPp);
-  rank.time = since(notes.begin.at(rank.global_rank), time_of(c.ctx));
-  rank.time.flops += repeated(c.model).flops;
-  rank.time.kernel_times.add(repeated(c.model).kernel_times);
-  rank.traffic = repeated(c.model).traffic;
-  rank.kept_bytes = kept_by_stages(c.model);
-  rank.pass_ns = shortest_passes_ns(c.model);
-  rank.at_peak = peaks.at_peak;
-  rank.highest = peaks.highest;
-  for (size_t i = 0; i < rank.after.size(); ++i)
-    rank.after[i] = thread_memory_book()->bytes(static_cast<MemoryCategory>(i));
-}
-
-// Index: pipeline rank; value: the rank that runs for its stage.
-using Representatives = std::vector<int>;
-
-std::vector<int> stand_ins(const DeviceMesh& mesh, const Representatives& representatives) {
-  std::vector<int> stand_in;
-  for (int rank = 0; rank < mesh.world_size(); ++rank)
-    stand_in.push_back(representatives[static_cast<size_t>(mesh.coordinate(Axis::kPp, rank))]);
-  return stand_in;
+  const int global_rank = c.ctx.global_rank();
+  const PassMemo step = notes.steps.at(global_rank).end();
+  const PassReport& passes = passes_of(c.model);
+  RankRecord& rank = notes.ranks[global_rank];
+  rank = {.global_rank = global_rank,
+          .pp_rank = c.ctx.coordinate(Axis::kPp),
+          .at_peak = step.peaks.at_peak,
+          .highest = step.peaks.highest,
+          .after = step.after,
+          .traffic = step.traffic,
+          .time = step.time,
+          .kept_bytes = passes.kept_bytes,
+          .pass_ns = passes.shortest_ns};
+  rank.traffic.add(passes.repeated);
 }
 
 // The context-parallel rank that takes longest to attend stands for all.
@@ -91,16 +59,6 @@ int slowest_context_rank(const RunPlan& plan) {
   // Gathered latents are attended to rank after rank.
   const bool in_order = split.uses(ContextExchange::kAllGather) && !plan.config.model.mla.enabled();
   return slowest_rank(plan.config.model.seq_length, cp, split.balance, in_order);
-}
-
-Representatives first_of_stages(const RunPlan& plan) {
-  const DeviceMesh& mesh = plan.mesh;
-  const int context_rank = slowest_context_rank(plan);
-  Representatives first(static_cast<size_t>(mesh.size(Axis::kPp)), -1);
-  for (int rank = mesh.world_size() - 1; rank >= 0; --rank)
-    if (mesh.coordinate(Axis::kCp, rank) == context_rank)
-      first[static_cast<size_t>(mesh.coordinate(Axis::kPp, rank))] = rank;
-  return first;
 }
 
 // What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, and the
@@ -129,35 +87,35 @@ Shares shares_of(const std::vector<GradBucket>& buckets) {
   return shares;
 }
 
-// Shards are equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes
-// longest. Whole matrices take longer than any of it.
-Representatives fullest_owners(const RunPlan& plan, const std::map<int, Shares>& by_stage) {
-  const DeviceMesh& mesh = plan.mesh;
-  const int context_rank = slowest_context_rank(plan);
-  Representatives owners = first_of_stages(plan);
-  std::map<int, Share> most;
-  for (int rank = 0; rank < mesh.world_size(); ++rank) {
-    const int pp_rank = mesh.coordinate(Axis::kPp, rank);
-    if (mesh.coordinate(Axis::kTp, rank) != 0 || mesh.coordinate(Axis::kCp, rank) != context_rank) continue;
-    Share own;
-    for (const auto& [axis, members] : by_stage.at(pp_rank)) {
-      const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
-      own.work += share.work;
-      own.pieces += share.pieces;
-      own.elements += share.elements;
-    }
-    const auto [found, is_new] = most.try_emplace(pp_rank, own);
-    if (!is_new && own <= found->second) continue;
-    found->second = own;
-    owners[static_cast<size_t>(pp_rank)] = rank;
+Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
+  Share own;
+  for (const auto& [axis, members] : shares) {
+    const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
+    own.work += share.work;
+    own.pieces += share.pieces;
+    own.elements += share.elements;
   }
-  return owners;
+  return own;
 }
 
-int64_t latest(const std::map<int, RankRecord>& ranks, int64_t RankTime::*when) {
-  int64_t result = 0;
-  for (const auto& [rank, record] : ranks) result = std::max(result, record.time.*when);
-  return result;
+// For each rank the one that runs in its place: of its stage the one that owns most, the first of several. Shards are
+// equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes longest.
+// Whole matrices take longer than any of it.
+std::vector<int> fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_stage) {
+  const DeviceMesh& mesh = plan.mesh;
+  const int context_rank = slowest_context_rank(plan);
+  std::map<int, std::pair<Share, int>> fullest;  // and its rank, by pipeline rank
+  std::vector<int> stand_in;
+  for (int rank = 0; rank < mesh.world_size(); ++rank) {
+    if (mesh.coordinate(Axis::kTp, rank) != 0 || mesh.coordinate(Axis::kCp, rank) != context_rank) continue;
+    const int pp_rank = mesh.coordinate(Axis::kPp, rank);
+    const Share own = by_stage.contains(pp_rank) ? share_of(rank, mesh, by_stage.at(pp_rank)) : Share{};
+    const auto [found, is_new] = fullest.try_emplace(pp_rank, own, rank);
+    if (!is_new && own > found->second.first) found->second = {own, rank};
+  }
+  for (int rank = 0; rank < mesh.world_size(); ++rank)
+    stand_in.push_back(fullest.at(mesh.coordinate(Axis::kPp, rank)).second);
+  return stand_in;
 }
 
 // Terms that --what-if allows can together be longer than nanoseconds count.
@@ -188,6 +146,8 @@ void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
 
 }  // namespace
 
+std::vector<int> first_stand_ins(const RunPlan& plan) { return fullest_stand_ins(plan, {}); }
+
 RunPlan plan_to_record(RunPlan plan) {
   TrainConfig& c = plan.config;
   // Simulated ranks, which are the default.
@@ -213,36 +173,29 @@ RunPlan plan_to_record(RunPlan plan) {
 
 namespace {
 
-Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& make_world,
-                                   const RuntimeComponents& parts) {
-  const Representatives first = first_of_stages(plan);
+std::vector<int> stand_ins(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& parts) {
+  const std::vector<int> first = first_stand_ins(plan);
   const bool unequal = plan.zero().optimizer || plan.config.optimizer == OptimizerKind::kMuon;
   if (!unequal || plan.replicas() == 1) return first;
   std::mutex mutex;
   std::map<int, Shares> shares;
-  build_ranks(plan, on_shapes(parts, make_world(stand_ins(plan.mesh, first))), [&](StepContext& c) {
+  build_ranks(plan, on_shapes(parts, make_world(first)), [&](StepContext& c) {
     const std::lock_guard lock(mutex);
     shares[c.ctx.coordinate(Axis::kPp)] = shares_of(c.optimizer.grad_buckets());
   });
-  return fullest_owners(plan, shares);
+  return fullest_stand_ins(plan, shares);
 }
 
-StepRecord record_after(FirstStep first, const RunPlan& recorded, const ShapeWorldMaker& make_world,
-                        const RuntimeComponents& own, const Representatives& representatives) {
+StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const RuntimeComponents& own) {
   const auto notes = std::make_shared<Notes>();
-  RuntimeComponents parts = with_repeated_passes(on_shapes(own, make_world(stand_ins(recorded.mesh, representatives))));
-  if (first == FirstStep::kShort) parts.schedule_selector = with_short_first_step(parts.schedule_selector);
+  RuntimeComponents parts = with_repeated_passes(on_shapes(own, std::move(world)));
   parts.schedule_selector =
       before_each_step(parts.schedule_selector, [notes](StepContext& c) { note_begin(c, *notes); });
-  RuntimeEngine engine(std::move(parts), recorded);
+  RuntimeEngine engine(std::move(parts), plan);
   engine.set_finale([&](StepContext& c) { note_end(c, *notes); });
-  TrainResult result = engine.fit(kSteps);
-  for (const RankTrace& trace : result.traces)
-    if (const auto rank = notes->ranks.find(trace.global_rank); rank != notes->ranks.end())
-      rank->second.traffic.add(trace.events, trace, recorded.mesh, recorded.gpus_per_node());
-  StepRecord record{.step_ns = latest(notes->ranks, &RankTime::end_ns) - latest(notes->ranks, &RankTime::begin_ns)};
+  StepRecord record{.traces = engine.fit(kSteps).traces};
   for (auto& [rank, kept] : notes->ranks) record.ranks.push_back(std::move(kept));
-  record.traces = std::move(result.traces);
+  record.step_ns = record.latest(&RankTime::end_ns) - record.latest(&RankTime::begin_ns);
   return record;
 }
 
@@ -251,11 +204,11 @@ StepRecord record_after(FirstStep first, const RunPlan& recorded, const ShapeWor
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
                        FirstStep first) {
   const RunPlan recorded = plan_to_record(plan);
-  const Representatives representatives = representatives_of(recorded, make_world, own);
-  const auto after = [&](FirstStep step) { return record_after(step, recorded, make_world, own, representatives); };
+  const std::vector<int> stand_in = stand_ins(recorded, make_world, own);
+  const auto record_of = [&](const RunPlan& whole) { return record_with(whole, make_world(stand_in), own); };
   const bool shortly = first == FirstStep::kShort && may_begin_short(recorded);
-  StepRecord record = after(shortly ? FirstStep::kShort : FirstStep::kWhole);
-  if (shortly && !begins_as_it_ends(record)) record = after(FirstStep::kWhole);
+  StepRecord record = record_of(shortly ? with_short_first_step(recorded) : recorded);
+  if (shortly && !begins_as_it_ends(record)) record = record_of(recorded);
   add_what_clocks_lack(record, recorded);
   return record;
 }

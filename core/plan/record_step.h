@@ -21,6 +21,8 @@ using ShapeWorldMaker = std::function<std::shared_ptr<World>(std::vector<int> st
 
 // The run as it is recorded: simulated, without files, validation and samples, its second step traced.
 RunPlan plan_to_record(RunPlan plan);
+// For each rank the one that runs in its place: the first of its stage that attends longest.
+std::vector<int> first_stand_ins(const RunPlan& plan);
 
 // With the default parts, or a program's own model, optimizer and schedule (its data are not read: batches have the
 // plan's shape). Throws what a rank of the run throws.

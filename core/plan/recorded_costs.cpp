@@ -20,15 +20,8 @@ Schedule one_by_one(const Schedule& of) {
                .rank_of_stage = {of.rank_of_stage.begin(), of.rank_of_stage.begin() + of.chain_length},
                .chain_length = of.chain_length,
                .ranks = std::vector<std::vector<Action>>(of.ranks.size())};
-  for (int microbatch = 0; microbatch < kMicrobatches; ++microbatch) {
-    const auto add = [&](const Action& action) {
-      out.ranks[static_cast<size_t>(out.rank(action.stage))].push_back(action);
-    };
-    for (int stage = 0; stage < of.chain_length; ++stage) add(forward(stage, microbatch));
-    for (int stage = of.chain_length - 1; stage >= 0; --stage)
-      add(microbatch == kSplit ? input_grad(stage, microbatch) : backward(stage, microbatch));
-    for (int stage = 0; stage < of.chain_length && microbatch == kSplit; ++stage) add(weight_grad(stage, microbatch));
-  }
+  for (int microbatch = 0; microbatch < kMicrobatches; ++microbatch)
+    add_alone(out, 0, microbatch, microbatch == kSplit);
   return out;
 }
 

@@ -16,7 +16,7 @@ void add_ends(const std::vector<int>& order, std::set<int>& run) {
 
 }  // namespace
 
-RepeatedPasses::RepeatedPasses(const Schedule& schedule, int pp_rank, bool repeats) {
+RepeatedPasses::RepeatedPasses(const Schedule& schedule, int pp_rank) {
   size_t most = 0;
   for (const int stage : schedule.stages_of(pp_rank)) {
     std::map<ActionKind, std::vector<int>> order;
@@ -28,7 +28,7 @@ RepeatedPasses::RepeatedPasses(const Schedule& schedule, int pp_rank, bool repea
     }
     Stage& own = stages_.emplace_back(Stage{.forwards = order[ActionKind::kF], .run = {}});
     for (const auto& [kind, passes] : order) add_ends(passes, own.run);
-    most = std::max(most, repeats ? own.run.size() : own.forwards.size());
+    most = std::max(most, own.run.size());
   }
   // The optimizer gets one number of microbatches for all stages.
   for (Stage& stage : stages_)

@@ -12,8 +12,7 @@ namespace ranklab {
 
 class RepeatedPasses {
  public:
-  // `repeats` false: every microbatch runs.
-  RepeatedPasses(const Schedule& schedule, int pp_rank, bool repeats);
+  RepeatedPasses(const Schedule& schedule, int pp_rank);
 
   // `local_stage`: index among the rank's own stages, as in Schedule::stages_of().
   bool runs(int local_stage, int microbatch) const;

@@ -4,70 +4,57 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "core/nn/custom_function.h"
 #include "core/plan/pass_memo.h"
 #include "core/plan/repeated_passes.h"
-#include "core/plan/short_first_step.h"
+#include "core/runtime/wrapped_optimizer.h"
 
 namespace ranklab {
 namespace {
 
+using Pass = ActionKind;
 using torch::autograd::variable_list;
-
-enum class Pass { kForward, kWhole, kInput, kWeight };
 
 // One rank's passes of a step, run or repeated.
 class Replay {
  public:
   Replay(RankContext& ctx, const RunPlan& plan, int stages)
       : ctx_(ctx),
-        repeats_(microbatches_are_alike(plan)),
-        whole_(plan.schedule, ctx.coordinate(Axis::kPp), repeats_),
-        short_(shortest_schedule(plan.schedule), ctx.coordinate(Axis::kPp), repeats_),
-        num_microbatches_(plan.schedule.num_microbatches),
         forwards_(static_cast<size_t>(stages)),
-        kept_(static_cast<size_t>(stages)) {}
+        report_{.kept_bytes = std::vector<int64_t>(static_cast<size_t>(stages))} {
+    if (!microbatches_are_alike(plan)) return;
+    const auto add = [&](const Schedule& schedule) {
+      schedules_.try_emplace(schedule.num_microbatches, schedule, ctx.coordinate(Axis::kPp));
+    };
+    add(plan.schedule);
+    for (const auto& [num_microbatches, schedule] : plan.ramp_schedules) add(schedule);
+  }
 
   void begin_step(int64_t num_microbatches) {
-    passes_ = num_microbatches == num_microbatches_ ? &whole_ : &short_;
+    const auto known = schedules_.find(num_microbatches);
+    passes_ = known == schedules_.end() ? nullptr : &known->second;
     std::fill(forwards_.begin(), forwards_.end(), 0);
     memos_.clear();
     shortest_ns_.clear();
-    repeated_ = {};
+    report_.repeated = {};
   }
   // What repeated passes held has been given back by now; what is left is of tensors that no probe saw.
   void end_step() {
-    for (int64_t& bytes : added_) bytes = -bytes;
-    add_to_book(added_);
+    add_to_book(minus({}, added_));
     added_ = {};
+    report_.shortest_ns = shortest_ns();
   }
-  int64_t runs_of(int64_t num_microbatches) const { return repeats_ ? passes_->count() : num_microbatches; }
+  int64_t runs_of(int64_t num_microbatches) const { return passes_ ? passes_->count() : num_microbatches; }
   GradPass renumbered(GradPass pass) const {
-    if (repeats_) pass.microbatch = passes_->number_of(pass.stage, pass.microbatch);
+    if (passes_) pass.microbatch = passes_->number_of(pass.stage, pass.microbatch);
     return pass;
   }
-  const Repeated& repeated() const { return repeated_; }
-  const std::vector<int64_t>& kept() const { return kept_; }
-  // The shortest time of these stages together: a schedule may run a stage's backward whole and in halves.
-  int64_t shortest_ns() const {
-    const auto of = [&](Pass pass, int stage) {
-      const auto found = shortest_ns_.find({pass, stage});
-      return found == shortest_ns_.end() ? int64_t{0} : found->second;
-    };
-    int64_t sum = 0;
-    for (const auto& [key, forward_ns] : shortest_ns_) {
-      const auto [pass, stage] = key;
-      if (pass != Pass::kForward) continue;
-      const int64_t whole = of(Pass::kWhole, stage), halves = of(Pass::kInput, stage) + of(Pass::kWeight, stage);
-      sum += forward_ns + (whole > 0 && halves > 0 ? std::min(whole, halves) : whole + halves);
-    }
-    return sum;
-  }
+  const PassReport& report() const { return report_; }
 
   at::Tensor forward(CausalLm& model, int stage, const at::Tensor& input, const Batch& batch, StageResult result);
   // Called around a backward, or part of one. RETURNS: true when it runs.
@@ -75,21 +62,26 @@ class Replay {
   void end();
   // Called when the backward of a repeated pass reaches the stage.
   void pass_back(const at::Tensor& output_grad) {
-    if (kind_ == Pass::kInput) ends_.at(at_).output_grad = output_grad;
-    catch_up_time(*probe_, *memo_);
+    if (kind_ == Pass::kB) flights_.at(at_).ends[kOutputGrad] = output_grad;
+    probe_->catch_up_time(*memo_);
   }
 
  private:
-  struct Ends {
-    at::Tensor input, output, output_grad;
+  // Of a stage, in one microbatch.
+  enum End { kInput, kOutput, kOutputGrad, kEnds };
+  using Ends = std::array<at::Tensor, kEnds>;
+  struct Flight {
+    Ends ends;
+    bool split = false;  // B is done
   };
   using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
   struct WeakEnds {
     c10::weak_intrusive_ptr<at::TensorImpl, at::UndefinedTensorImpl> input;
-    WeakStorage input_storage, output_storage, output_grad;
+    std::array<WeakStorage, kEnds> memory;
   };
   struct Held {
-    bool input = false, input_storage = false, output_storage = false, output_grad = false;
+    bool input = false;
+    std::array<bool, kEnds> memory{};
   };
   struct Output {
     std::vector<int64_t> sizes;
@@ -97,45 +89,36 @@ class Replay {
   };
   const PassMemo& count_repeated(Pass pass, int stage) {
     const PassMemo& memo = memos_.at({pass, stage});
-    repeated_.traffic.add(memo.traffic);
-    repeated_.flops += memo.flops;
+    report_.repeated.add(memo.traffic);
     return memo;
   }
-  void catch_up_bytes(PassProbe& probe, const PassMemo& memo) {
-    const CategoryBytes more = probe.catch_up_bytes(memo);
-    for (size_t i = 0; i < added_.size(); ++i) added_[i] += more[i];
-  }
-  void catch_up_time(PassProbe& probe, const PassMemo& memo) { repeated_.kernel_times.add(probe.catch_up_time(memo)); }
+  void catch_up_bytes(PassProbe& probe, const PassMemo& memo) { added_ = plus(added_, probe.catch_up_bytes(memo)); }
   const PassMemo& remember(Pass pass, int stage, PassMemo memo) {
-    int64_t ns = memo.compute_ns;
+    int64_t ns = memo.time.compute_ns;
     for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp})
-      ns += memo.exposed_ns[static_cast<size_t>(axis)];
+      ns += memo.time.exposed_ns[static_cast<size_t>(axis)];
     int64_t& shortest = shortest_ns_.try_emplace({pass, stage}, ns).first->second;
     shortest = std::min(shortest, ns);
     return memos_[{pass, stage}] = std::move(memo);
   }
+  int64_t shortest_ns() const;
   at::Tensor repeat_forward(int stage, int microbatch, const at::Tensor& input);
-  void look_what_is_held();
   static WeakStorage weakly(const at::Tensor& tensor);
-  WeakEnds weakly(const Ends& ends) const;
+  void look_what_is_held();
   Ends what_stays(const Ends& ends) const;
 
   RankContext& ctx_;
-  bool repeats_;
-  RepeatedPasses whole_, short_;  // of a step with the plan's schedule, and of a short first one
-  int num_microbatches_;
-  const RepeatedPasses* passes_ = &whole_;
-  std::vector<int> forwards_;  // number so far, for each stage
-  std::vector<int64_t> kept_;
+  std::map<int64_t, RepeatedPasses> schedules_;  // by the number of microbatches, which grows where the batch does
+  const RepeatedPasses* passes_ = nullptr;       // of this step; null: all run
+  std::vector<int> forwards_;                    // number so far, for each stage
+  PassReport report_;
   std::map<std::pair<Pass, int>, PassMemo> memos_;  // of the latest pass that ran
   std::map<std::pair<Pass, int>, int64_t> shortest_ns_;
   std::map<int, Output> outputs_;  // of each stage
-  Repeated repeated_;
-  CategoryBytes added_{};                // for repeated passes, in this step
-  std::set<std::pair<int, int>> split_;  // stages and microbatches whose B is done
-  // Inputs, outputs and the outputs' gradients, by stage and microbatch. What the weight gradients need stays alive
-  // between B and W, and may include these tensors: observed in a pass that ran.
-  std::map<std::pair<int, int>, Ends> ends_;
+  CategoryBytes added_{};          // for repeated passes, in this step
+  // By stage and microbatch. What the weight gradients need stays alive between B and W, and may include these tensors,
+  // or only their memory: observed in a pass that ran.
+  std::map<std::pair<int, int>, Flight> flights_;
   std::optional<WeakEnds> after_input_;
   WeakStorage latest_grad_{c10::intrusive_ptr<c10::StorageImpl>()};  // for an output of a stage that ran
   Held held_ = {};
@@ -143,7 +126,7 @@ class Replay {
   std::optional<PassProbe> probe_;
   const PassMemo* memo_ = nullptr;  // null: it runs
   std::pair<int, int> at_ = {};     // stage and microbatch
-  Pass kind_ = Pass::kWhole;
+  Pass kind_ = Pass::kBW;
 };
 
 // Stands for a stage that is not computed: gives autograd something to differentiate.
@@ -163,31 +146,45 @@ struct PassedStage : CustomFunction<PassedStage> {
   }
 };
 
+// The shortest time of the stages together: a schedule may run a stage's backward whole and in halves.
+int64_t Replay::shortest_ns() const {
+  const auto of = [&](Pass pass, int stage) {
+    const auto found = shortest_ns_.find({pass, stage});
+    return found == shortest_ns_.end() ? int64_t{0} : found->second;
+  };
+  int64_t sum = 0;
+  for (int stage = 0; stage < static_cast<int>(forwards_.size()); ++stage) {
+    const int64_t whole = of(Pass::kBW, stage), halves = of(Pass::kB, stage) + of(Pass::kW, stage);
+    sum += of(Pass::kF, stage) + (whole > 0 && halves > 0 ? std::min(whole, halves) : whole + halves);
+  }
+  return sum;
+}
+
 at::Tensor Replay::repeat_forward(int stage, int microbatch, const at::Tensor& input) {
   const NoCostScope free;
   PassProbe probe(ctx_);
   const Output& like = outputs_.at(stage);
   const at::Tensor from = input.defined() ? input : at::empty({}, like.options).set_requires_grad(true);
   at::Tensor output = PassedStage::apply(from, at::empty(like.sizes, like.options), this);
-  ends_[{stage, microbatch}] = {input, output, {}};
-  const PassMemo& memo = count_repeated(Pass::kForward, stage);
-  catch_up_time(probe, memo);
+  flights_[{stage, microbatch}].ends = {input, output, {}};
+  const PassMemo& memo = count_repeated(Pass::kF, stage);
+  probe.catch_up_time(memo);
   catch_up_bytes(probe, memo);
   return output;
 }
 
 at::Tensor Replay::forward(CausalLm& model, int stage, const at::Tensor& input, const Batch& batch,
                            StageResult result) {
-  if (!repeats_ || !at::GradMode::is_enabled()) return model.forward_stage(stage, input, batch, result);
+  if (!passes_ || !at::GradMode::is_enabled()) return model.forward_stage(stage, input, batch, result);
   look_what_is_held();
   const int microbatch = passes_->forward_at(stage, forwards_[static_cast<size_t>(stage)]++);
   if (!passes_->runs(stage, microbatch)) return repeat_forward(stage, microbatch, input);
   PassProbe probe(ctx_);
   at::Tensor output = model.forward_stage(stage, input, batch, result);
-  const PassMemo& memo = remember(Pass::kForward, stage, probe.end());
-  kept_[static_cast<size_t>(stage)] = together(memo.kept);
+  const PassMemo& memo = remember(Pass::kF, stage, probe.end());
+  report_.kept_bytes[static_cast<size_t>(stage)] = together(memo.kept());
   outputs_[stage] = {output.sizes().vec(), output.options().requires_grad(false)};
-  ends_[{stage, microbatch}] = {input, output, {}};
+  flights_[{stage, microbatch}].ends = {input, output, {}};
   output.register_hook([this](const at::Tensor& grad) { latest_grad_ = weakly(grad); });
   return output;
 }
@@ -196,58 +193,47 @@ Replay::WeakStorage Replay::weakly(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.storage().getWeakStorageImpl() : WeakStorage(c10::intrusive_ptr<c10::StorageImpl>());
 }
 
-Replay::WeakEnds Replay::weakly(const Ends& ends) const {
-  return {.input = decltype(WeakEnds::input)(ends.input.getIntrusivePtr()),
-          .input_storage = weakly(ends.input),
-          .output_storage = weakly(ends.output),
-          .output_grad = latest_grad_};
-}
-
 // The tensor itself, with its gradient, where it is held; else only its memory.
 Replay::Ends Replay::what_stays(const Ends& ends) const {
-  const auto memory = [](const at::Tensor& tensor, bool held) {
-    return tensor.defined() && held ? tensor.detach() : at::Tensor();
-  };
-  return {.input = held_.input ? ends.input : memory(ends.input, held_.input_storage),
-          .output = memory(ends.output, held_.output_storage),
-          .output_grad = memory(ends.output_grad, held_.output_grad)};
+  Ends stay;
+  for (size_t end = 0; end < kEnds; ++end)
+    if (ends[end].defined() && held_.memory[end]) stay[end] = ends[end].detach();
+  if (held_.input) stay[kInput] = ends[kInput];
+  return stay;
 }
 
 // The runner releases a stage's ends after its B: what is alive at the next call is held by something else.
 void Replay::look_what_is_held() {
   if (!after_input_) return;
-  held_ = {.input = !after_input_->input.expired(),
-           .input_storage = !after_input_->input_storage.expired(),
-           .output_storage = !after_input_->output_storage.expired(),
-           .output_grad = !after_input_->output_grad.expired()};
+  held_.input = !after_input_->input.expired();
+  for (size_t end = 0; end < kEnds; ++end) held_.memory[end] = !after_input_->memory[end].expired();
   after_input_.reset();
 }
 
 bool Replay::begin(const GradPass& pass) {
-  if (!repeats_) return true;
+  if (!passes_) return true;
   look_what_is_held();
   at_ = {pass.stage, pass.microbatch};
-  kind_ = Pass::kInput;
-  if (pass.completes) {
-    kind_ = split_.erase(at_) > 0 ? Pass::kWeight : Pass::kWhole;
-  } else {
-    split_.insert(at_);
-  }
+  bool& split = flights_[at_].split;
+  kind_ = !pass.completes ? Pass::kB : split ? Pass::kW : Pass::kBW;
+  split = !pass.completes;
   memo_ = passes_->runs(pass.stage, pass.microbatch) ? nullptr : &count_repeated(kind_, pass.stage);
   probe_.emplace(ctx_);
-  if (memo_ != nullptr && kind_ == Pass::kWeight) catch_up_time(*probe_, *memo_);
+  if (memo_ != nullptr && kind_ == Pass::kW) probe_->catch_up_time(*memo_);
   return memo_ == nullptr;
 }
 
 void Replay::end() {
-  if (!repeats_) return;
+  if (!passes_) return;
   const bool ran = memo_ == nullptr;
-  if (kind_ == Pass::kInput) {
-    Ends& ends = ends_.at(at_);
-    if (ran) after_input_ = weakly(ends);
+  if (kind_ == Pass::kB) {
+    Ends& ends = flights_.at(at_).ends;
+    if (ran)
+      after_input_ = WeakEnds{.input = decltype(WeakEnds::input)(ends[kInput].getIntrusivePtr()),
+                              .memory = {weakly(ends[kInput]), weakly(ends[kOutput]), latest_grad_}};
     ends = ran ? Ends{} : what_stays(ends);
   } else {
-    ends_.erase(at_);
+    flights_.erase(at_);
   }
   if (ran) {
     remember(kind_, at_.first, probe_->end());
@@ -263,7 +249,7 @@ class ReplayedModel final : public CausalLm {
       : model_(std::move(model)), replay_(ctx, plan, model_->num_stages()) {}
   CausalLm& model() { return *model_; }
   Replay& replay() { return replay_; }
-  const Replay& replay() const { return replay_; }
+  const PassReport& report() const { return replay_.report(); }
 
   ParameterRegistry& registry() override { return model_->registry(); }
   at::Tensor loss_sum(const Batch& batch) override { return model_->loss_sum(batch); }
@@ -287,34 +273,28 @@ class ReplayedModel final : public CausalLm {
   Replay replay_;
 };
 
-class ReplayedOptimizer final : public RankOptimizer {
+class ReplayedOptimizer final : public WrappedOptimizer {
  public:
   ReplayedOptimizer(std::unique_ptr<RankOptimizer> optimizer, Replay& replay)
-      : optimizer_(std::move(optimizer)), replay_(replay) {}
-  std::vector<OwnedState> owned_state() override { return optimizer_->owned_state(); }
-  std::vector<GradBucket> grad_buckets() const override { return optimizer_->grad_buckets(); }
-  int64_t updates() const override { return optimizer_->updates(); }
-  void restored(int64_t updates) override { optimizer_->restored(updates); }
+      : WrappedOptimizer(std::move(optimizer)), replay_(replay) {}
   void begin_step(int64_t num_microbatches) override {
     replay_.begin_step(num_microbatches);
-    optimizer_->begin_step(replay_.runs_of(num_microbatches));
+    inner().begin_step(replay_.runs_of(num_microbatches));
   }
   void begin_pass(const GradPass& pass) override {
     runs_ = replay_.begin(pass);
-    if (runs_) optimizer_->begin_pass(replay_.renumbered(pass));
+    if (runs_) inner().begin_pass(replay_.renumbered(pass));
   }
   void end_pass() override {
-    if (runs_) optimizer_->end_pass();
+    if (runs_) inner().end_pass();
     replay_.end();
   }
   double finish_step(double lr) override {
     replay_.end_step();
-    return optimizer_->finish_step(lr);
+    return inner().finish_step(lr);
   }
-  LossScaler* loss_scaler() override { return optimizer_->loss_scaler(); }
 
  private:
-  std::unique_ptr<RankOptimizer> optimizer_;
   Replay& replay_;
   bool runs_ = true;
 };
@@ -355,14 +335,6 @@ RuntimeComponents with_repeated_passes(RuntimeComponents parts) {
   return parts;
 }
 
-const Repeated& repeated(const CausalLm& model) {
-  return dynamic_cast<const ReplayedModel&>(model).replay().repeated();
-}
-const std::vector<int64_t>& kept_by_stages(const CausalLm& model) {
-  return dynamic_cast<const ReplayedModel&>(model).replay().kept();
-}
-int64_t shortest_passes_ns(const CausalLm& model) {
-  return dynamic_cast<const ReplayedModel&>(model).replay().shortest_ns();
-}
+const PassReport& passes_of(const CausalLm& model) { return dynamic_cast<const ReplayedModel&>(model).report(); }
 
 }  // namespace ranklab

@@ -15,18 +15,15 @@ bool microbatches_are_alike(const RunPlan& plan);
 // The parts, with such a model and optimizer instead of theirs.
 RuntimeComponents with_repeated_passes(RuntimeComponents parts);
 
-// What a rank repeated since its step began, and no event shows.
-struct Repeated {
-  TrafficCount traffic = {};
-  double flops = 0;
-  KernelTimes kernel_times{};
+// Of a rank's latest step.
+struct PassReport {
+  TrafficCount repeated = {};            // what it repeated, and no event shows
+  std::vector<int64_t> kept_bytes = {};  // by a microbatch from F to its backward, in each of the rank's stages
+  // The shortest passes of a microbatch in all of these stages: compute and what layers exchange, without gradients and
+  // messages. 0 where microbatches differ.
+  int64_t shortest_ns = 0;
 };
 // REQUIRES: a model made by those parts.
-const Repeated& repeated(const CausalLm& model);
-// Bytes that a microbatch keeps from F to its backward in each of the rank's stages.
-const std::vector<int64_t>& kept_by_stages(const CausalLm& model);
-// The shortest passes of a microbatch in all of the rank's stages: compute and what layers exchange, without gradients
-// and messages. 0 where microbatches differ.
-int64_t shortest_passes_ns(const CausalLm& model);
+const PassReport& passes_of(const CausalLm& model);
 
 }  // namespace ranklab

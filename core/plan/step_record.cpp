@@ -5,7 +5,15 @@
 
 namespace ranklab {
 
-int64_t together(const CategoryBytes& bytes) { return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}); }
+RankTime RankTime::since(const RankTime& before) const {
+  RankTime spent = *this;
+  spent.begin_ns = before.end_ns;
+  spent.compute_ns -= before.compute_ns;
+  for (size_t axis = 0; axis < exposed_ns.size(); ++axis) spent.exposed_ns[axis] -= before.exposed_ns[axis];
+  spent.flops -= before.flops;
+  spent.kernel_times = kernel_times.since(before.kernel_times);
+  return spent;
+}
 
 const RankRecord& StepRecord::of_pipeline_rank(int pp_rank) const {
   return *std::ranges::find(ranks, pp_rank, &RankRecord::pp_rank);
@@ -16,6 +24,9 @@ const RankRecord& StepRecord::fullest() const {
 int64_t StepRecord::pass_ns() const {
   return std::accumulate(ranks.begin(), ranks.end(), int64_t{0},
                          [](int64_t sum, const RankRecord& rank) { return sum + rank.pass_ns; });
+}
+int64_t StepRecord::latest(int64_t RankTime::*when) const {
+  return std::ranges::max_element(ranks, {}, [&](const RankRecord& rank) { return rank.time.*when; })->time.*when;
 }
 
 }  // namespace ranklab

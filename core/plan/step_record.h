@@ -5,21 +5,23 @@
 #include <vector>
 
 #include "core/base/vocabulary.h"
-#include "core/plan/category_bytes.h"
 #include "core/plan/traffic_count.h"
+#include "core/sim/category_bytes.h"
 #include "core/sim/kernel_shape.h"
 #include "core/trace/event.h"
 
 namespace ranklab {
 
-// Times of a step, on the virtual clock.
+// Times of a step or a part of it, on the virtual clock.
 struct RankTime {
   int64_t begin_ns = 0, end_ns = 0;
   int64_t compute_ns = 0;
-  int64_t peer_wait_ns = 0;  // waiting for members and messages that came later
   std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
   double flops = 0;  // of GEMMs and attention, without recomputation
   KernelTimes kernel_times{};
+
+  // What passed from the end of `before` to the end of this.
+  RankTime since(const RankTime& before) const;
 };
 
 // How far a record may deviate from the real run, when experts get equally many tokens; tests/plan enforces it.
@@ -48,6 +50,7 @@ struct StepRecord {
   const RankRecord& of_pipeline_rank(int pp_rank) const;
   const RankRecord& fullest() const;  // the rank with the highest peak
   int64_t pass_ns() const;            // of a microbatch in all stages together
+  int64_t latest(int64_t RankTime::*when) const;
 };
 
 }  // namespace ranklab

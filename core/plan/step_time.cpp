@@ -34,15 +34,12 @@ StepTime time_of(const StepRecord& record) {
   return time;
 }
 
-double model_flops(const RunPlan& plan) {
-  const TrainConfig& c = plan.config;
-  return c.model.training_flops_per_token(c.model.seq_length) * static_cast<double>(plan.tokens_per_step()) /
-         c.parallel.world;
-}
-
 double mfu(const RunPlan& plan, double step_ns) {
   if (step_ns <= 0) return 0;  // --what-if can switch all kernels off
-  return model_flops(plan) / (step_ns * 1e-9 * plan.profile.peak_flops(plan.config.element_dtype()));
+  const TrainConfig& c = plan.config;
+  const double flops = c.model.training_flops_per_token(c.model.seq_length) *
+                       static_cast<double>(plan.tokens_per_step()) / c.parallel.world;
+  return flops / (step_ns * 1e-9 * plan.profile.peak_flops(c.element_dtype()));
 }
 
 }  // namespace ranklab

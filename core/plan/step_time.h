@@ -27,8 +27,7 @@ struct StepTime {
 
 StepTime time_of(const StepRecord& record);
 
-// Model FLOPs of a step, of one rank, and their share of what its peak would do in that time.
-double model_flops(const RunPlan& plan);
+// The model's FLOPs on one rank, of what its peak would do in that time.
 double mfu(const RunPlan& plan, double step_ns);
 
 }  // namespace ranklab

@@ -3,7 +3,6 @@
 // one step as record_step() runs it. Thread rule: the thread that would train.
 #pragma once
 #include <memory>
-#include <string>
 
 #include "core/plan/record_step.h"
 #include "core/spmd/type_report.h"
@@ -12,8 +11,5 @@ namespace ranklab {
 
 // Throws what a rank of the run throws.
 std::shared_ptr<const TypeReport> types_of_step(const RunPlan& plan, const ShapeWorldMaker& make_world);
-
-// The module and the axis of the first finding, "final_norm.weight, tp"; "" without one.
-std::string first_named(const TypeReport& report);
 
 }  // namespace ranklab

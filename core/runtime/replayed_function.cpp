@@ -13,13 +13,6 @@ bool same_kind(const at::Tensor& a, const at::Tensor& b) {
   return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() && a.device() == b.device();
 }
 
-// By category, in the order of MemoryBook::Peaks.
-template <typename Change>
-void for_categories(const MemoryBook& book, const Change& change) {
-  for (size_t i = 0; i < static_cast<size_t>(MemoryCategory::kCount); ++i)
-    change(i, book.bytes(static_cast<MemoryCategory>(i)));
-}
-
 }  // namespace
 
 ReplayedFunction::ReplayedFunction(std::shared_ptr<GraphRecorder> recorder, Function function)
@@ -62,23 +55,13 @@ void ReplayedFunction::record() {
   const MemoryBook::Peaks before = book->peaks();
   book->reset_peaks();
   graph_ = recorder_->record(body);
-  taken_ = book->peaks();
+  taken_ = book->peaks().above(book->bytes());
   book->raise_peaks(before);
-  for_categories(*book, [&](size_t i, int64_t bytes) {
-    taken_.at_peak[i] -= bytes;
-    taken_.highest[i] -= bytes;
-  });
 }
 
 void ReplayedFunction::note_peak() const {
   const std::shared_ptr<MemoryBook> book = thread_memory_book();
-  if (book == nullptr) return;
-  MemoryBook::Peaks seen = taken_;
-  for_categories(*book, [&](size_t i, int64_t bytes) {
-    seen.at_peak[i] += bytes;
-    seen.highest[i] += bytes;
-  });
-  book->raise_peaks(seen);
+  if (book != nullptr) book->raise_peaks(taken_.on(book->bytes()));
 }
 
 }  // namespace ranklab

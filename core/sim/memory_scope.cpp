@@ -140,6 +140,11 @@ void MemoryBook::reset_peaks() {
   note_peak();
 }
 
+CategoryBytes MemoryBook::bytes() const {
+  CategoryBytes result;
+  for (size_t i = 0; i < result.size(); ++i) result[i] = bytes_[i].load(std::memory_order_relaxed);
+  return result;
+}
 MemoryBook::Peaks MemoryBook::peaks() const {
   Peaks result;
   for (size_t i = 0; i < bytes_.size(); ++i) {

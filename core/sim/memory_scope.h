@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "core/base/vocabulary.h"
+#include "core/sim/category_bytes.h"
 
 namespace ranklab {
 
@@ -18,6 +19,7 @@ class MemoryBook {
   int64_t bytes(MemoryCategory category) const {
     return bytes_[static_cast<size_t>(category)].load(std::memory_order_relaxed);
   }
+  CategoryBytes bytes() const;
   int64_t total_bytes() const { return total_.load(std::memory_order_relaxed); }
   int64_t peak_bytes() const { return peak_.load(std::memory_order_relaxed); }
   int64_t peak_bytes(MemoryCategory category) const {
@@ -33,7 +35,10 @@ class MemoryBook {
 
   // The peak of the total, by category, and the peak of each category.
   struct Peaks {
-    std::array<int64_t, static_cast<size_t>(MemoryCategory::kCount)> at_peak{}, highest{};
+    CategoryBytes at_peak{}, highest{};
+    // Of what was held besides `base`, and together with it.
+    Peaks above(const CategoryBytes& base) const { return {minus(at_peak, base), minus(highest, base)}; }
+    Peaks on(const CategoryBytes& base) const { return {plus(at_peak, base), plus(highest, base)}; }
   };
   Peaks peaks() const;
   // As if it had also held these.

@@ -215,6 +215,10 @@ OpObserver::~OpObserver() {
 double OpObserver::flops() const { return state_->flops; }
 int64_t OpObserver::ops() const { return state_->ops; }
 const KernelTimes& OpObserver::kernel_times() const { return state_->kernel_times; }
+void OpObserver::add(double flops, const KernelTimes& kernel_times) {
+  state_->flops += flops;
+  state_->kernel_times.add(kernel_times);
+}
 void OpObserver::set_paused(bool paused) {
   state_->paused = paused;
   state_->scope_ended();

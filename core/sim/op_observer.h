@@ -25,7 +25,9 @@ class OpObserver {
   double flops() const;  // of matrix multiplications, convolutions and attention since creation
   int64_t ops() const;
   const KernelTimes& kernel_times() const;  // since creation
-  void set_paused(bool paused);             // paused ops cost nothing (bookkeeping, tests, checkpointing)
+  // Counts what ran elsewhere in this rank's place; the clock is not advanced.
+  void add(double flops, const KernelTimes& kernel_times);
+  void set_paused(bool paused);  // paused ops cost nothing (bookkeeping, tests, checkpointing)
   // A pass begins: the host has waited for what it needs, and has launched nothing ahead. With a software whose
   // host takes time to launch a kernel (software.h) the pass takes as long as the slower of the two.
   void begin_pass();

@@ -29,6 +29,7 @@ class VirtualClock {
 
   int64_t compute_ns() const { return compute_ns_; }
   int64_t exposed_ns(Axis axis) const { return exposed_ns_[static_cast<size_t>(axis)]; }
+  const std::array<int64_t, static_cast<size_t>(Axis::kCount)>& exposed_ns() const { return exposed_ns_; }
   int64_t exposed_total_ns() const;
   int64_t peer_wait_ns() const { return peer_wait_ns_; }
 

@@ -38,6 +38,11 @@ std::vector<TypeFinding> TypeReport::findings() const {
   return all;
 }
 
+std::string TypeReport::first_named() const {
+  const std::vector<TypeFinding> all = findings();
+  return all.empty() ? "" : all[0].module + ", " + std::string(name(all[0].axis));
+}
+
 void TypeReport::check() const {
   const std::vector<TypeFinding> all = findings();
   if (all.empty()) return;

@@ -32,6 +32,8 @@ class TypeReport {
 
   // By phase, then by the order in which ranks came upon them; each thing once.
   std::vector<TypeFinding> findings() const;
+  // The module and the axis of the first of them, "final_norm.weight, tp"; "" without one.
+  std::string first_named() const;
   int64_t operators() const { return operators_; }  // that were followed, on all ranks that ran
   int64_t gradients() const { return gradients_; }  // of parameters
   int64_t untyped() const { return untyped_; }      // ... whose type is not known

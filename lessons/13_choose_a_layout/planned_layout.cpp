@@ -2,7 +2,7 @@
 
 #include "backends/meta/meta_world.h"
 #include "core/base/error.h"
-#include "core/plan/framework_memory.h"
+#include "core/plan/measured/framework_memory.h"
 #include "core/plan/record_step.h"
 #include "core/plan/step_time.h"
 #include "core/spec/presets.h"

@@ -23,7 +23,7 @@ std::string found_in_row(const Exhibit& exhibit, const ExhibitFinding& finding) 
   const TensorKey& first = finding.result.wrong()->key;
   TrainConfig config = config_of_flags(exhibit_flags(exhibit));
   config.inject = exhibit.name;
-  const std::string types = first_named(*types_of_step(resolve(config), make_meta_world));
+  const std::string types = types_of_step(resolve(config), make_meta_world)->first_named();
   return " | " + first.text() + ", step " + std::to_string(first.step) + " | " + finding.axis_text() + " | `" +
          finding.result.smallest + "` | " + (types.empty() ? "" : types + " ") + "| ";
 }

@@ -1,5 +1,5 @@
 // What a software takes of a GPU beside this project's tensors, computed by hand for a rank of two pipeline stages.
-#include "core/plan/framework_memory.h"
+#include "core/plan/measured/framework_memory.h"
 
 #include <gtest/gtest.h>
 

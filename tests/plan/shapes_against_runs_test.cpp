@@ -176,7 +176,6 @@ void expect_same(const StepRecord& a, const StepRecord& b) {
     EXPECT_EQ(x.global_rank, y.global_rank);
     EXPECT_EQ(x.time.end_ns - x.time.begin_ns, y.time.end_ns - y.time.begin_ns);
     EXPECT_EQ(x.time.compute_ns, y.time.compute_ns);
-    EXPECT_EQ(x.time.peer_wait_ns, y.time.peer_wait_ns);
     EXPECT_EQ(x.time.exposed_ns, y.time.exposed_ns);
     EXPECT_EQ(x.time.flops, y.time.flops);
     EXPECT_EQ(x.time.kernel_times.ns, y.time.kernel_times.ns);

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/plan/framework_memory.h"
+#include "core/plan/measured/framework_memory.h"
 
 namespace ranklab {
 

@@ -37,7 +37,7 @@ void read(const MemoryBook& book, int global_rank, Ranks& ranks) {
   rank.peak_bytes = book.peak_bytes();
   rank.at_peak = peaks.at_peak;
   rank.highest = peaks.highest;
-  for (size_t i = 0; i < rank.at_end.size(); ++i) rank.at_end[i] = book.bytes(static_cast<MemoryCategory>(i));
+  rank.at_end = book.bytes();
 }
 
 }  // namespace

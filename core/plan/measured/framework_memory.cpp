@@ -1,4 +1,4 @@
-#include "core/plan/framework_memory.h"
+#include "core/plan/measured/framework_memory.h"
 
 #include <algorithm>
 #include <numeric>

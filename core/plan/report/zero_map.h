@@ -38,8 +38,6 @@ struct ZeroMapRank {
 };
 
 struct ZeroMap {
-  int stage = 0;
-  int pp_rank = 0;
   std::vector<ZeroMapBucket> buckets;
   std::vector<ZeroMapRank> ranks;  // of tp rank 0
 };
