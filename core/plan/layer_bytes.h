@@ -1,5 +1,5 @@
-// What one layer keeps of a microbatch for its backward: the difference between a model with it and one without, both
-// recorded on shapes. Cost: recording a few layers twice. Thread rule: as record_step().
+// What one layer keeps of a microbatch for its backward, recorded on shapes. Cost: recording the model's layers once.
+// Thread rule: as record_step().
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,8 @@
 
 namespace ranklab {
 
-// Bytes on one rank, for the last layer: the one with experts where a model has any.
+// Bytes on one rank, for the last layer: the one with experts where a model has any. Of layers that are recomputed
+// together, each has its share.
 int64_t layer_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world);
 
 }  // namespace ranklab
