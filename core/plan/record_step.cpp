@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "core/base/error.h"
@@ -83,19 +84,30 @@ std::vector<int> stand_ins(const DeviceMesh& mesh, const Representatives& repres
   return stand_in;
 }
 
+// Which of two ranks takes longer: the one with more arithmetic, or, where kernels take hardly longer than their
+// launch, the one with more of them; or the one with the most matrices to orthogonalize, whatever it attends to.
+enum class Longest { kWork, kKernels, kMatrices };
+
 // The context-parallel rank that takes longest to attend stands for all.
-int slowest_context_rank(const RunPlan& plan) {
+int slowest_context_rank(const RunPlan& plan, Longest by) {
   const ContextSplit& split = plan.config.context_split;
+  const ModelConfig& model = plan.config.model;
   const int cp = plan.mesh.size(Axis::kCp);
   if (cp == 1) return 0;
-  // Gathered latents are attended to rank after rank.
-  const bool in_order = split.uses(ContextExchange::kAllGather) && !plan.config.model.mla.enabled();
-  return slowest_rank(plan.config.model.seq_length, cp, split.balance, in_order);
+  std::map<int64_t, int64_t> layers_of_window;
+  for (int64_t layer = 0; layer < model.num_layers; ++layer) ++layers_of_window[model.window_of_layer(layer)];
+  return slowest_rank({.seq_length = model.seq_length,
+                       .ranks = cp,
+                       .balance = split.balance,
+                       // Gathered latents are attended to rank after rank.
+                       .in_order = split.uses(ContextExchange::kAllGather) && !model.mla.enabled(),
+                       .windows = {layers_of_window.begin(), layers_of_window.end()}},
+                      by == Longest::kWork ? SlowestBy::kPairs : SlowestBy::kBlocks);
 }
 
-Representatives first_of_stages(const RunPlan& plan) {
+Representatives first_of_stages(const RunPlan& plan, Longest by) {
   const DeviceMesh& mesh = plan.mesh;
-  const int context_rank = slowest_context_rank(plan);
+  const int context_rank = slowest_context_rank(plan, by);
   Representatives first(static_cast<size_t>(mesh.size(Axis::kPp)), -1);
   for (int rank = mesh.world_size() - 1; rank >= 0; --rank)
     if (mesh.coordinate(Axis::kCp, rank) == context_rank)
@@ -107,8 +119,11 @@ Representatives first_of_stages(const RunPlan& plan) {
 // sum of their elements.
 struct Share {
   double work = 0;
-  int64_t pieces = 0, elements = 0;
-  auto operator<=>(const Share&) const = default;
+  int64_t matrices = 0, pieces = 0, elements = 0;
+  auto in_order(Longest by) const {
+    const auto count = static_cast<double>(matrices);
+    return by == Longest::kWork ? std::tuple(work, count, pieces, elements) : std::tuple(count, work, pieces, elements);
+  }
 };
 using Shares = std::map<Axis, std::vector<Share>>;  // by group rank
 
@@ -118,7 +133,10 @@ Shares shares_of(const std::vector<GradBucket>& buckets) {
     if (bucket.shards == 1 && bucket.work.empty()) continue;
     std::vector<Share>& members = shares[bucket.axis];
     members.resize(std::max(static_cast<size_t>(bucket.shards), bucket.work.size()));
-    for (size_t member = 0; member < bucket.work.size(); ++member) members[member].work += bucket.work[member];
+    for (size_t member = 0; member < bucket.work.size(); ++member) {
+      members[member].work += bucket.work[member].work;
+      members[member].matrices += bucket.work[member].matrices;
+    }
     for (int member = 0; member < bucket.shards && bucket.shards > 1; ++member) {
       for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, member)) {
         ++members[static_cast<size_t>(member)].pieces;
@@ -131,23 +149,25 @@ Shares shares_of(const std::vector<GradBucket>& buckets) {
 
 // Shards are equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes
 // longest. Whole matrices take longer than any of it.
-Representatives fullest_owners(const RunPlan& plan, const std::map<int, Shares>& by_stage) {
+Representatives fullest_owners(const RunPlan& plan, const std::map<int, Shares>& by_stage, Longest by) {
   const DeviceMesh& mesh = plan.mesh;
-  const int context_rank = slowest_context_rank(plan);
-  Representatives owners = first_of_stages(plan);
+  const int context_rank = slowest_context_rank(plan, by);
+  Representatives owners = first_of_stages(plan, by);
   std::map<int, Share> most;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
     const int pp_rank = mesh.coordinate(Axis::kPp, rank);
-    if (mesh.coordinate(Axis::kTp, rank) != 0 || mesh.coordinate(Axis::kCp, rank) != context_rank) continue;
+    if (mesh.coordinate(Axis::kTp, rank) != 0) continue;
+    if (by != Longest::kMatrices && mesh.coordinate(Axis::kCp, rank) != context_rank) continue;
     Share own;
     for (const auto& [axis, members] : by_stage.at(pp_rank)) {
       const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
       own.work += share.work;
+      own.matrices += share.matrices;
       own.pieces += share.pieces;
       own.elements += share.elements;
     }
     const auto [found, is_new] = most.try_emplace(pp_rank, own);
-    if (!is_new && own <= found->second) continue;
+    if (!is_new && own.in_order(by) <= found->second.in_order(by)) continue;
     found->second = own;
     owners[static_cast<size_t>(pp_rank)] = rank;
   }
@@ -213,18 +233,26 @@ RunPlan plan_to_record(RunPlan plan) {
 
 namespace {
 
-Representatives representatives_of(const RunPlan& plan, const ShapeWorldMaker& make_world,
-                                   const RuntimeComponents& parts) {
-  const Representatives first = first_of_stages(plan);
+// Those that may be the slowest of their stages, each once.
+std::vector<Representatives> representatives_of(const RunPlan& plan, const ShapeWorldMaker& make_world,
+                                                const RuntimeComponents& parts) {
   const bool unequal = plan.zero().optimizer || plan.config.optimizer == OptimizerKind::kMuon;
-  if (!unequal || plan.replicas() == 1) return first;
-  std::mutex mutex;
   std::map<int, Shares> shares;
-  build_ranks(plan, on_shapes(parts, make_world(stand_ins(plan.mesh, first))), [&](StepContext& c) {
-    const std::lock_guard lock(mutex);
-    shares[c.ctx.coordinate(Axis::kPp)] = shares_of(c.optimizer.grad_buckets());
-  });
-  return fullest_owners(plan, shares);
+  if (unequal && plan.replicas() > 1) {
+    const Representatives first = first_of_stages(plan, Longest::kWork);
+    std::mutex mutex;
+    build_ranks(plan, on_shapes(parts, make_world(stand_ins(plan.mesh, first))), [&](StepContext& c) {
+      const std::lock_guard lock(mutex);
+      shares[c.ctx.coordinate(Axis::kPp)] = shares_of(c.optimizer.grad_buckets());
+    });
+  }
+  std::vector<Representatives> result;
+  for (const Longest by : {Longest::kWork, Longest::kKernels, Longest::kMatrices}) {
+    if (by == Longest::kMatrices && plan.config.optimizer != OptimizerKind::kMuon) continue;
+    Representatives one = shares.empty() ? first_of_stages(plan, by) : fullest_owners(plan, shares, by);
+    if (std::ranges::find(result, one) == result.end()) result.push_back(std::move(one));
+  }
+  return result;
 }
 
 StepRecord record_after(FirstStep first, const RunPlan& recorded, const ShapeWorldMaker& make_world,
@@ -251,11 +279,14 @@ StepRecord record_after(FirstStep first, const RunPlan& recorded, const ShapeWor
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
                        FirstStep first) {
   const RunPlan recorded = plan_to_record(plan);
-  const Representatives representatives = representatives_of(recorded, make_world, own);
-  const auto after = [&](FirstStep step) { return record_after(step, recorded, make_world, own, representatives); };
   const bool shortly = first == FirstStep::kShort && may_begin_short(recorded);
-  StepRecord record = after(shortly ? FirstStep::kShort : FirstStep::kWhole);
-  if (shortly && !begins_as_it_ends(record)) record = after(FirstStep::kWhole);
+  StepRecord record;
+  for (const Representatives& representatives : representatives_of(recorded, make_world, own)) {
+    const auto after = [&](FirstStep step) { return record_after(step, recorded, make_world, own, representatives); };
+    StepRecord one = after(shortly ? FirstStep::kShort : FirstStep::kWhole);
+    if (shortly && !begins_as_it_ends(one)) one = after(FirstStep::kWhole);
+    if (record.ranks.empty() || one.step_ns > record.step_ns) record = std::move(one);
+  }
   add_what_clocks_lack(record, recorded);
   return record;
 }
