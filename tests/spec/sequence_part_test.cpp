@@ -62,7 +62,7 @@ TEST(SequencePart, TheSlowestRankHasTheMostPairsThenBlocksThenQueries) {
   EXPECT_TRUE(middle == 1 || middle == 2) << middle;
 }
 
-// Positions 0 to 7 see less of a window of 4 than others; zigzag gives them to rank 0, which has more blocks by far.
+// Of a window the first positions see less than all others; without one the last see most.
 TEST(SequencePart, TheSlowestRankIsThatOfTheWindowsOfTheLayers) {
   AttentionOfRanks attention{64, 4, SequenceBalance::kContiguous, true, {{4, 1}}};
   EXPECT_EQ(slowest_rank(attention), 1) << "all but rank 0 attend to as many keys";
