@@ -47,6 +47,23 @@ void let_unknown_words_through(CLI::App& app) {
   for (CLI::App* sub : app.get_subcommands({})) let_unknown_words_through(*sub);
 }
 
+// CLI11's words name neither what is wrong nor what to do: "--tp: At Most 1 required but received 2", "--tp: 1 required
+// TEXT missing".
+Error too_many_or_too_few(const std::string& where, const std::string& words) {
+  const std::string flag = words.substr(0, words.find(':'));
+  if (words.find(": At Most 1 ") != std::string::npos)
+    return Error(ErrorKind::kInvalidArgument, {.where = where,
+                                               .what = flag + " is given more than once",
+                                               .want = "it once, by one of its names",
+                                               .fix = "leave one out"});
+  if (words.ends_with(" missing"))
+    return Error(ErrorKind::kInvalidArgument, {.where = where,
+                                               .what = flag + " has no value",
+                                               .want = "one behind it",
+                                               .fix = "give it one, or leave it out; see --help"});
+  return Error(ErrorKind::kInvalidArgument, {.where = where, .what = words, .fix = "see --help"});
+}
+
 }  // namespace
 
 CommandOption* CommandOption::required() {
@@ -245,6 +262,8 @@ std::optional<int> CommandLine::parse(std::vector<std::string> words) {
     app_->parse(std::move(words));
   } catch (const CLI::Success& help) {
     return app_->exit(help);
+  } catch (const CLI::ArgumentMismatch& error) {
+    throw too_many_or_too_few(name_, error.what());
   } catch (const CLI::ParseError& error) {
     throw Error(ErrorKind::kInvalidArgument, {.where = name_, .what = error.what(), .fix = "see --help"});
   }

@@ -15,6 +15,10 @@ std::vector<int64_t> rows_of_parts(const Parameter& parameter, const at::Tensor&
 
 }  // namespace
 
+int64_t num_parts(const Parameter& parameter) {
+  return static_cast<int64_t>(rows_of_parts(parameter, parameter.data).size());
+}
+
 at::Tensor map_parts(const Parameter& parameter, const std::vector<at::Tensor>& shards, size_t own,
                      const MatrixMap& map) {
   const int64_t dim = parameter.partition.dim == 1 ? 1 : 0;

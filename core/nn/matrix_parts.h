@@ -16,6 +16,8 @@ namespace ranklab {
 // A matrix to one of the same shape.
 using MatrixMap = std::function<at::Tensor(const at::Tensor& matrix)>;
 
+int64_t num_parts(const Parameter& parameter);
+
 // `shards`: the parameter's whole local data of every rank of the group over which it is partitioned, or one, if it is
 // replicated or the group has one rank. RETURNS: what shard `own` becomes, contiguous.
 at::Tensor map_parts(const Parameter& parameter, const std::vector<at::Tensor>& shards, size_t own,

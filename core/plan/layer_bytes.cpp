@@ -1,30 +1,31 @@
 #include "core/plan/layer_bytes.h"
 
+#include <algorithm>
+
+#include "core/base/text.h"
+
 namespace ranklab {
-namespace {
 
-// Bytes kept by the only stage of a model with this many layers.
-int64_t kept_by(int64_t layers, const RunPlan& plan, const ShapeWorldMaker& make_world) {
-  TrainConfig c = plan.config;
-  c.model.num_layers = layers;
-  c.model.mtp_num_layers = 0;
-  c.parallel.world /= plan.mesh.dims().pp;
-  c.parallel.pp = 1;
-  c.pipeline_schedule = "1f1b";
-  c.pipeline_layout.clear();
-  c.virtual_stages = 1;
-  c.micro_batch_size = plan.micro_batch_size;
-  c.num_microbatches = 0;
-  c.global_batch_size = plan.micro_batch_size * plan.dp();
-  c.overlap_moe = false;
-  return record_step(resolve(c), make_world).ranks.front().kept_bytes.front();
-}
-
-}  // namespace
-
+// The same model with these layers in a stage of their own, so that all that names a layer (patterns of modules, lists
+// with a word for each layer) means what it means in the run.
 int64_t layer_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world) {
-  const int64_t layers = plan.config.model.moe.enabled() ? plan.config.model.moe.first_dense_layers + 2 : 2;
-  return kept_by(layers, plan, make_world) - kept_by(layers - 1, plan, make_world);
+  constexpr int kOwn = 1, kStages = 3;  // the layers before, these, and the head
+  TrainConfig c = plan.config;
+  const int64_t layers = std::max<int64_t>(c.recompute_method == "uniform" ? c.recompute_num_layers : 1, 1);
+  c.parallel.world = c.parallel.world / plan.mesh.dims().pp * kStages;
+  c.parallel.pp = kStages;
+  c.parallel.order = ParallelDims().order;  // some go with one pipeline rank alone
+  c.cuda_graph = false;
+  c.pipeline_schedule = "1f1b";
+  c.virtual_stages = 1;
+  c.pipeline_layout = strprintf("%ld,%ld,0", static_cast<long>(c.model.num_layers - layers), static_cast<long>(layers));
+  c.micro_batch_size = plan.micro_batch_size;
+  c.num_microbatches = 1;
+  c.global_batch_size = plan.micro_batch_size * plan.dp();
+  c.rampup_batch_size.clear();
+  c.accumulation = Accumulation::kSequential;
+  c.overlap_moe = false;
+  return record_step(resolve(c), make_world).of_pipeline_rank(kOwn).kept_bytes.front() / layers;
 }
 
 double paper_layer_bytes(const RunPlan& plan, Recompute granularity) {

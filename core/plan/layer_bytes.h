@@ -1,5 +1,5 @@
 // What one layer keeps of a microbatch for its backward, in bytes on one rank: recorded, and as a paper counts it.
-// Cost: recording a few layers twice. Thread rule: as record_step().
+// Cost: recording the model's layers once. Thread rule: as record_step().
 #pragma once
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 
 namespace ranklab {
 
-// Of the last layer, the one with experts where a model has any: the difference between a model with it and one
-// without, both recorded on shapes.
+// Of the last layer, the one with experts where a model has any, recorded on shapes. Of layers that are recomputed
+// together, each has its share.
 int64_t layer_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world);
 
 // Of the GPT block of Korthikanti et al. 2022 (arXiv 2205.05198, table 2 and section 5): 2 bytes per activation, 1 byte

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "core/base/error.h"
@@ -51,22 +52,36 @@ void note_end(StepContext& c, Notes& notes) {
   rank.traffic.add(passes.repeated);
 }
 
+// Which of two ranks takes longer: the one with more arithmetic, or, where kernels take hardly longer than their
+// launch, the one with more of them; or the one with the most matrices to orthogonalize, whatever it attends to.
+enum class Longest { kWork, kKernels, kMatrices };
+
 // The context-parallel rank that takes longest to attend stands for all.
-int slowest_context_rank(const RunPlan& plan) {
+int slowest_context_rank(const RunPlan& plan, Longest by) {
   const ContextSplit& split = plan.config.context_split;
+  const ModelConfig& model = plan.config.model;
   const int cp = plan.mesh.size(Axis::kCp);
   if (cp == 1) return 0;
-  // Gathered latents are attended to rank after rank.
-  const bool in_order = split.uses(ContextExchange::kAllGather) && !plan.config.model.mla.enabled();
-  return slowest_rank(plan.config.model.seq_length, cp, split.balance, in_order);
+  std::map<int64_t, int64_t> layers_of_window;
+  for (int64_t layer = 0; layer < model.num_layers; ++layer) ++layers_of_window[model.window_of_layer(layer)];
+  return slowest_rank({.seq_length = model.seq_length,
+                       .ranks = cp,
+                       .balance = split.balance,
+                       // Gathered latents are attended to rank after rank.
+                       .in_order = split.uses(ContextExchange::kAllGather) && !model.mla.enabled(),
+                       .windows = {layers_of_window.begin(), layers_of_window.end()}},
+                      by == Longest::kWork ? SlowestBy::kPairs : SlowestBy::kBlocks);
 }
 
 // What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, and the
 // sum of their elements.
 struct Share {
   double work = 0;
-  int64_t pieces = 0, elements = 0;
-  auto operator<=>(const Share&) const = default;
+  int64_t matrices = 0, pieces = 0, elements = 0;
+  auto in_order(Longest by) const {
+    const auto count = static_cast<double>(matrices);
+    return by == Longest::kWork ? std::tuple(work, count, pieces, elements) : std::tuple(count, work, pieces, elements);
+  }
 };
 using Shares = std::map<Axis, std::vector<Share>>;  // by group rank
 
@@ -76,7 +91,10 @@ Shares shares_of(const std::vector<GradBucket>& buckets) {
     if (bucket.shards == 1 && bucket.work.empty()) continue;
     std::vector<Share>& members = shares[bucket.axis];
     members.resize(std::max(static_cast<size_t>(bucket.shards), bucket.work.size()));
-    for (size_t member = 0; member < bucket.work.size(); ++member) members[member].work += bucket.work[member];
+    for (size_t member = 0; member < bucket.work.size(); ++member) {
+      members[member].work += bucket.work[member].work;
+      members[member].matrices += bucket.work[member].matrices;
+    }
     for (int member = 0; member < bucket.shards && bucket.shards > 1; ++member) {
       for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, member)) {
         ++members[static_cast<size_t>(member)].pieces;
@@ -92,6 +110,7 @@ Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
   for (const auto& [axis, members] : shares) {
     const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
     own.work += share.work;
+    own.matrices += share.matrices;
     own.pieces += share.pieces;
     own.elements += share.elements;
   }
@@ -101,17 +120,19 @@ Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
 // For each rank the one that runs in its place: of its stage the one that owns most, the first of several. Shards are
 // equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes longest.
 // Whole matrices take longer than any of it.
-std::vector<int> fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_stage) {
+StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_stage, Longest by) {
   const DeviceMesh& mesh = plan.mesh;
-  const int context_rank = slowest_context_rank(plan);
+  const int context_rank = slowest_context_rank(plan, by);
+  const bool of_any_context = by == Longest::kMatrices && !by_stage.empty();
   std::map<int, std::pair<Share, int>> fullest;  // and its rank, by pipeline rank
-  std::vector<int> stand_in;
+  StandIns stand_in;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
-    if (mesh.coordinate(Axis::kTp, rank) != 0 || mesh.coordinate(Axis::kCp, rank) != context_rank) continue;
+    if (mesh.coordinate(Axis::kTp, rank) != 0) continue;
+    if (!of_any_context && mesh.coordinate(Axis::kCp, rank) != context_rank) continue;
     const int pp_rank = mesh.coordinate(Axis::kPp, rank);
     const Share own = by_stage.contains(pp_rank) ? share_of(rank, mesh, by_stage.at(pp_rank)) : Share{};
     const auto [found, is_new] = fullest.try_emplace(pp_rank, own, rank);
-    if (!is_new && own > found->second.first) found->second = {own, rank};
+    if (!is_new && own.in_order(by) > found->second.first.in_order(by)) found->second = {own, rank};
   }
   for (int rank = 0; rank < mesh.world_size(); ++rank)
     stand_in.push_back(fullest.at(mesh.coordinate(Axis::kPp, rank)).second);
@@ -146,7 +167,7 @@ void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
 
 }  // namespace
 
-std::vector<int> first_stand_ins(const RunPlan& plan) { return fullest_stand_ins(plan, {}); }
+StandIns first_stand_ins(const RunPlan& plan) { return fullest_stand_ins(plan, {}, Longest::kWork); }
 
 RunPlan plan_to_record(RunPlan plan) {
   TrainConfig& c = plan.config;
@@ -173,17 +194,25 @@ RunPlan plan_to_record(RunPlan plan) {
 
 namespace {
 
-std::vector<int> stand_ins(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& parts) {
-  const std::vector<int> first = first_stand_ins(plan);
+// Those that may be the slowest of their stages, each choice once.
+std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorldMaker& make_world,
+                                           const RuntimeComponents& parts) {
   const bool unequal = plan.zero().optimizer || plan.config.optimizer == OptimizerKind::kMuon;
-  if (!unequal || plan.replicas() == 1) return first;
-  std::mutex mutex;
   std::map<int, Shares> shares;
-  build_ranks(plan, on_shapes(parts, make_world(first)), [&](StepContext& c) {
-    const std::lock_guard lock(mutex);
-    shares[c.ctx.coordinate(Axis::kPp)] = shares_of(c.optimizer.grad_buckets());
-  });
-  return fullest_stand_ins(plan, shares);
+  if (unequal && plan.replicas() > 1) {
+    std::mutex mutex;
+    build_ranks(plan, on_shapes(parts, make_world(first_stand_ins(plan))), [&](StepContext& c) {
+      const std::lock_guard lock(mutex);
+      shares[c.ctx.coordinate(Axis::kPp)] = shares_of(c.optimizer.grad_buckets());
+    });
+  }
+  std::vector<StandIns> choices;
+  for (const Longest by : {Longest::kWork, Longest::kKernels, Longest::kMatrices}) {
+    if (by == Longest::kMatrices && plan.config.optimizer != OptimizerKind::kMuon) continue;
+    StandIns one = fullest_stand_ins(plan, shares, by);
+    if (std::ranges::find(choices, one) == choices.end()) choices.push_back(std::move(one));
+  }
+  return choices;
 }
 
 StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const RuntimeComponents& own) {
@@ -204,11 +233,14 @@ StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const 
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
                        FirstStep first) {
   const RunPlan recorded = plan_to_record(plan);
-  const std::vector<int> stand_in = stand_ins(recorded, make_world, own);
-  const auto record_of = [&](const RunPlan& whole) { return record_with(whole, make_world(stand_in), own); };
   const bool shortly = first == FirstStep::kShort && may_begin_short(recorded);
-  StepRecord record = record_of(shortly ? with_short_first_step(recorded) : recorded);
-  if (shortly && !begins_as_it_ends(record)) record = record_of(recorded);
+  StepRecord record;
+  for (const StandIns& stand_in : choices_of_stand_ins(recorded, make_world, own)) {
+    const auto record_of = [&](const RunPlan& whole) { return record_with(whole, make_world(stand_in), own); };
+    StepRecord one = record_of(shortly ? with_short_first_step(recorded) : recorded);
+    if (shortly && !begins_as_it_ends(one)) one = record_of(recorded);
+    if (record.ranks.empty() || one.step_ns > record.step_ns) record = std::move(one);
+  }
   add_what_clocks_lack(record, recorded);
   return record;
 }

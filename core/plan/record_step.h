@@ -1,8 +1,9 @@
 // Records a step: the training code itself runs on shapes (backends/meta), so any model, layout, recipe or user-defined
 // layer is planned without code here. One rank of each pipeline rank runs and represents the others of its stage, which
-// behave alike: the one that owns most of what data-parallel ranks shard. A first step creates what stays (optimizer
-// states), the second is recorded. Cost: two steps of operators that compute nothing, about a microsecond each. Thread
-// rule: the thread that would train.
+// behave alike: the one that owns most of what data-parallel ranks shard. Where that may be one of two (most
+// arithmetic, most kernels), the slower record counts. A first step creates what stays (optimizer states), the second
+// is recorded. Cost: two steps of operators that compute nothing, about a microsecond each. Thread rule: the thread
+// that would train.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,13 +17,15 @@ namespace ranklab {
 class World;               // core/comm/world.h
 struct RuntimeComponents;  // core/runtime/components.h
 
-// Makes a world of shapes; stand_in[rank] is the rank that runs in its place. Programs pass make_meta_world().
-using ShapeWorldMaker = std::function<std::shared_ptr<World>(std::vector<int> stand_in)>;
+// For each global rank the one that runs in its place.
+using StandIns = std::vector<int>;
+// Makes a world of shapes. Programs pass make_meta_world().
+using ShapeWorldMaker = std::function<std::shared_ptr<World>(StandIns)>;
 
 // The run as it is recorded: simulated, without files, validation and samples, its second step traced.
 RunPlan plan_to_record(RunPlan plan);
-// For each rank the one that runs in its place: the first of its stage that attends longest.
-std::vector<int> first_stand_ins(const RunPlan& plan);
+// The first of each stage that attends longest.
+StandIns first_stand_ins(const RunPlan& plan);
 
 // With the default parts, or a program's own model, optimizer and schedule (its data are not read: batches have the
 // plan's shape). Throws what a rank of the run throws.

@@ -27,7 +27,7 @@ RankMatrices::RankMatrices(const RunPlan& plan, RankContext& ctx, const GradRedu
 
 void RankMatrices::note_work(std::vector<GradBucket>& dense, std::vector<GradBucket>& experts) const {
   for (auto [buckets, exchange] : {std::pair{&dense, &dense_}, {&experts, &experts_}}) {
-    std::vector<std::vector<double>> work = exchange->work();
+    std::vector<std::vector<MatrixWork>> work = exchange->work();
     size_t next = 0;
     for (GradBucket& bucket : *buckets)
       if (bucket.layout.matrix != MatrixBuckets::kMixed) bucket.work = std::move(work[next++]);

@@ -203,21 +203,26 @@ std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int rank
   return parts;
 }
 
-int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, bool in_order) {
+int slowest_rank(const AttentionOfRanks& attention, SlowestBy by) {
+  const auto& [seq_length, ranks, balance, in_order, windows] = attention;
   std::vector<std::vector<PositionRun>> keys;
   if (in_order) keys = gathered_keys(seq_length, ranks, balance);
   for (int rank = 0; rank < ranks && !in_order; ++rank) keys.push_back(sequence_part(seq_length, ranks, rank, balance));
-  std::tuple<int64_t, size_t, int64_t> most;
+  std::tuple<int64_t, int64_t, int64_t> most;
   int slowest = 0;
   for (int rank = 0; rank < ranks; ++rank) {
-    std::tuple<int64_t, size_t, int64_t> work;
-    for (const std::vector<PositionRun>& part : keys) {
-      for (const AttentionBlock& block : attention_blocks(sequence_part(seq_length, ranks, rank, balance), part, 0)) {
-        std::get<0>(work) += block.pairs();
-        std::get<1>(work) += 1;
-        std::get<2>(work) += block.queries;
+    int64_t pairs = 0, blocks = 0, queries = 0;
+    const std::vector<PositionRun> own = sequence_part(seq_length, ranks, rank, balance);
+    for (const auto& [window, layers] : windows) {
+      for (const std::vector<PositionRun>& part : keys) {
+        for (const AttentionBlock& block : attention_blocks(own, part, window)) {
+          pairs += layers * block.pairs();
+          blocks += layers;
+          queries += layers * block.queries;
+        }
       }
     }
+    const auto work = by == SlowestBy::kPairs ? std::tuple(pairs, blocks, queries) : std::tuple(blocks, pairs, queries);
     if (work > most) slowest = rank;
     most = std::max(most, work);
   }

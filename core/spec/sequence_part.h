@@ -66,9 +66,19 @@ std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& que
 // Keys that are gathered, in parts that lie at one stride: all of them in order, or rank after rank.
 std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int ranks, SequenceBalance balance);
 
-// The rank that takes longest to attend to the keys of all: by pairs, then by blocks, then by the queries in them,
-// whose results are merged. `in_order`: as gathered_keys() has them; otherwise rank after rank.
-int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, bool in_order);
+// What the ranks of a context-parallel group attend to.
+struct AttentionOfRanks {
+  int64_t seq_length = 0;
+  int ranks = 1;
+  SequenceBalance balance = SequenceBalance::kZigzag;
+  bool in_order = true;  // keys as gathered_keys() has them; otherwise rank after rank
+  std::vector<std::pair<int64_t, int64_t>> windows = {{0, 1}};  // each with the number of its layers
+};
+
+// The rank that takes longest, by pairs of a query and a key, then by blocks, or the other way round (short sequences,
+// whose kernels take hardly longer than their launch); then by the queries in blocks, whose results are merged.
+enum class SlowestBy { kPairs, kBlocks };
+int slowest_rank(const AttentionOfRanks& attention, SlowestBy by = SlowestBy::kPairs);
 
 // Pairs of a query of one rank and a key that it attends to, over those of the mean rank.
 double attention_imbalance(int64_t seq_length, int ranks, SequenceBalance balance);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -48,6 +49,14 @@ void check_multiple(const char* flag, int64_t value, const char* divisor_flag, i
                                 : strprintf("use %s %lld", flag, static_cast<long long>(above))});
 }
 
+void check_pairs(const char* flag, int64_t value) {
+  const auto below = static_cast<long long>(std::max<int64_t>(value - 1, 2));
+  RANKLAB_CHECK(value % 2 == 0, ErrorKind::kInvalidArgument, .where = "model",
+                .what = strprintf("a rotary pair has two elements, and %s is odd", flag),
+                .got = strprintf("%s %lld", flag, static_cast<long long>(value)), .want = "an even number",
+                .fix = strprintf("use %s %lld or %lld", flag, below, below + 2));
+}
+
 void check_head_width(const ModelConfig& c) {
   if (c.kv_channels == 0) {
     check_multiple("--hidden-size", c.hidden_size, "--num-attention-heads", c.num_attention_heads);
@@ -57,7 +66,7 @@ void check_head_width(const ModelConfig& c) {
   }
   const char* width = c.kv_channels == 0 ? "head dimension" : "--kv-channels";
   if (c.position != PositionKind::kRope) return;
-  check_multiple(width, c.head_dim(), "rotary pair", 2);
+  check_pairs(width, c.head_dim());
   check_number("--rotary-percent", c.rotary_percent, c.rotary_percent > 0 && c.rotary_percent <= 1,
                "above 0, at most 1");
   RANKLAB_CHECK(c.rotary_width() > 0 && c.rotary_width() % 2 == 0, ErrorKind::kInvalidArgument, .where = "model",
@@ -105,7 +114,7 @@ void check_latent_attention(const ModelConfig& c) {
   check_size("--qk-head-dim", m.qk_head_dim, kWidth);
   check_size("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim, kWidth);
   check_size("--v-head-dim", m.v_head_dim, kWidth);
-  check_multiple("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim, "rotary pair", 2);
+  check_pairs("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim);
 }
 
 void check_yarn(const ModelConfig& c) {

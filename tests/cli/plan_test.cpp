@@ -55,6 +55,25 @@ TEST(PlanMemory, StatesAndRecomputation) {
   EXPECT_EQ(rows[2]["layer_bytes"], 2 * sbh) << "bf16: the layer's input, as in the paper";
 }
 
+// What a layer keeps is found in a run of its own, in which whatever names a layer must mean the same.
+TEST(PlanMemory, TakesWhatNamesLayers) {
+  const std::string layers = "--num-layers 4 --tp 1 --pp 1 ";
+  const auto keeps = [](const std::string& flags) { return plan(flags)["recompute"]; };
+  const auto usual = keeps(layers + "--world-size 2");
+  EXPECT_EQ(keeps(layers + "--world-size 2 --grad-accumulation pairwise")[0]["layer_bytes"], usual[0]["layer_bytes"]);
+  const auto in_pairs = keeps(layers +
+                              "--world-size 2 --recompute-granularity full --recompute-method uniform "
+                              "--recompute-num-layers 2");
+  EXPECT_EQ(in_pairs[2]["layer_bytes"], usual[2]["layer_bytes"].get<int64_t>() / 2) << "two layers keep one input";
+  for (const char* flags :
+       {"--world-size 2 --cp 2 --cp-comm-type p2p,a2a,all_gather,a2a",
+        "--world-size 2 --mbs 4 --rampup-batch-size '8 8 64'", "--fp8 --low-precision-exclude layers.3.*",
+        "--fp8 --low-precision-include layers.3.*", "--bf16 --module-compute-dtype-override layers.3.mlp.down=fp32",
+        "--bf16 --mtp-num-layers 1 --module-compute-dtype-rule mtp.*=fp32",
+        "--num-experts 4 --ep 2 --world-size 4 --order tp-cp-ep-pp-dp"})
+    EXPECT_GT(keeps(layers + flags)[0]["layer_bytes"], 0) << flags;
+}
+
 TEST(PlanMemory, SaysItInWords) {
   const Outcome run = ranklab("plan memory --bf16 --zero-stage 1 --recompute-granularity selective");
   ASSERT_EQ(run.exit_code, 0) << run.output;

@@ -166,7 +166,7 @@ TEST(Validate, NamesBothNumbersAndTheNearestLegalOnes) {
 TEST(Validate, HeadsOfAnyEvenWidth) {
   EXPECT_EQ(validate_error({.hidden_size = 100, .kv_channels = 12}, 1), "accepted");  // 100 does not divide by 8 heads
   EXPECT_EQ(validate_error({.hidden_size = 100, .kv_channels = 13, .position = PositionKind::kLearned}, 1), "accepted");
-  EXPECT_NE(validate_error({.kv_channels = 13}, 1).find("--kv-channels 13, rotary pair 2"), std::string::npos);
+  EXPECT_NE(validate_error({.kv_channels = 13}, 1).find("--kv-channels 13; want an even number"), std::string::npos);
   EXPECT_NE(validate_error({.kv_channels = -2}, 1).find("--kv-channels is out of range; got -2"), std::string::npos);
   EXPECT_NE(validate_error({.kv_channels = 1 << 20}, 1).find("--num-attention-heads x --kv-channels is out of range"),
             std::string::npos);

@@ -55,11 +55,19 @@ TEST(SequencePart, ZigzagBalancesCausalAttention) {
 
 // All of a zigzag attend to as many keys; in order, ranks in the middle have two runs of queries and two triangles.
 TEST(SequencePart, TheSlowestRankHasTheMostPairsThenBlocksThenQueries) {
-  EXPECT_EQ(slowest_rank(64, 4, SequenceBalance::kContiguous, true), 3);
-  EXPECT_EQ(slowest_rank(64, 4, SequenceBalance::kStripe, true), 3);
-  EXPECT_EQ(slowest_rank(64, 4, SequenceBalance::kZigzag, false), 3) << "merges every hop";
-  const int middle = slowest_rank(64, 4, SequenceBalance::kZigzag, true);
+  EXPECT_EQ(slowest_rank({64, 4, SequenceBalance::kContiguous, true}), 3);
+  EXPECT_EQ(slowest_rank({64, 4, SequenceBalance::kStripe, true}), 3);
+  EXPECT_EQ(slowest_rank({64, 4, SequenceBalance::kZigzag, false}), 3) << "merges every hop";
+  const int middle = slowest_rank({64, 4, SequenceBalance::kZigzag, true});
   EXPECT_TRUE(middle == 1 || middle == 2) << middle;
+}
+
+// Of a window the first positions see less than all others; without one the last see most.
+TEST(SequencePart, TheSlowestRankIsThatOfTheWindowsOfTheLayers) {
+  AttentionOfRanks attention{64, 4, SequenceBalance::kContiguous, true, {{4, 1}}};
+  EXPECT_EQ(slowest_rank(attention), 1) << "all but rank 0 attend to as many keys";
+  attention.windows.emplace_back(0, 1);
+  EXPECT_EQ(slowest_rank(attention), 3);
 }
 
 bool attends(const AttentionBlock& b, int64_t i, int64_t j) {

@@ -11,13 +11,19 @@
 
 namespace ranklab {
 
+// What a member does with a bucket's whole matrices.
+struct MatrixWork {
+  double work = 0;       // rows x columns x the smaller of them, summed
+  int64_t matrices = 0;  // those of a fused weight each
+};
+
 struct GradBucket {
   std::string label;                       // as in core/trace/zero_event.h
   Axis axis = Axis::kDp;                   // the axis of the group that reduces it
   int shards = 1;                          // members that each update a shard; 1: each updates all
   BucketLayout layout;                     // element_bytes is that of a gradient
   std::span<Parameter* const> parameters;  // the layout's items, shared by all buckets of the reducer
-  std::vector<double> work = {};           // of each member with the bucket's whole matrices (MatrixExchange::work())
+  std::vector<MatrixWork> work = {};       // of each member (MatrixExchange::work())
 
   int64_t parameter_bytes() const {  // bytes of one element
     return static_cast<int64_t>(parameters[layout.places[0].item]->data.itemsize());

@@ -101,17 +101,19 @@ void MatrixExchange::route(Bucket& bucket) const {
   }
 }
 
-std::vector<std::vector<double>> MatrixExchange::work() const {
-  std::vector<std::vector<double>> result;
+std::vector<std::vector<MatrixWork>> MatrixExchange::work() const {
+  std::vector<std::vector<MatrixWork>> result;
   for (const Bucket& bucket : buckets_) {
-    std::vector<double>& members = result.emplace_back(static_cast<size_t>(group_.size()), 0);
+    std::vector<MatrixWork>& members = result.emplace_back(static_cast<size_t>(group_.size()));
     for (size_t place = 0; place < bucket.matrices.size(); ++place) {
-      const double work = work_of(*bucket.matrices[place]);
+      const Parameter& matrix = *bucket.matrices[place];
       for (size_t member = 0; member < members.size(); ++member) {
         const bool has =
             bucket.shared || bucket.cut || std::ranges::count(bucket.parts[member], place, &Part::place) > 0;
         const bool maps = bucket.owners.empty() ? has : bucket.owners[place] == static_cast<int>(member);
-        if (maps) members[member] += work;
+        if (!maps) continue;
+        members[member].work += work_of(matrix);
+        members[member].matrices += num_parts(matrix);
       }
     }
   }

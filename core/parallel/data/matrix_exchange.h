@@ -32,9 +32,8 @@ class MatrixExchange {
 
   // Replaces the pieces by those of the mapped matrices. REQUIRES: all pieces of the buckets are there.
   void map(Pieces& pieces, const MatrixMap& map) const;
-  // For each bucket of the constructor's that is not left out: rows x columns x the smaller of them, summed over the
-  // matrices that each member maps.
-  std::vector<std::vector<double>> work() const;
+  // For each bucket of the constructor's that is not left out: what each member maps.
+  std::vector<std::vector<MatrixWork>> work() const;
 
  private:
   struct Part {  // a member's piece
