@@ -47,19 +47,21 @@ void let_unknown_words_through(CLI::App& app) {
   for (CLI::App* sub : app.get_subcommands({})) let_unknown_words_through(*sub);
 }
 
-// CLI11's words name neither what is wrong nor what to do: "--tp: At Most 1 required but received 2", "--tp: 1 required
-// TEXT missing".
+// CLI11's words name neither what is wrong nor what to do, and it says in no other way what is: "--tp: At Most 1
+// required but received 2", "--tp: 1 required TEXT missing".
 Error too_many_or_too_few(const std::string& where, const std::string& words) {
   const std::string flag = words.substr(0, words.find(':'));
   if (words.find(": At Most 1 ") != std::string::npos)
     return Error(ErrorKind::kInvalidArgument, {.where = where,
                                                .what = flag + " is given more than once",
+                                               .got = words.substr(words.rfind(' ') + 1) + " values",
                                                .want = "it once, by one of its names",
                                                .fix = "leave one out"});
   if (words.ends_with(" missing"))
     return Error(ErrorKind::kInvalidArgument, {.where = where,
                                                .what = flag + " has no value",
-                                               .want = "one behind it",
+                                               .got = "nothing behind it",
+                                               .want = "a value",
                                                .fix = "give it one, or leave it out; see --help"});
   return Error(ErrorKind::kInvalidArgument, {.where = where, .what = words, .fix = "see --help"});
 }

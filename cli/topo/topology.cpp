@@ -2,7 +2,6 @@
 #include "cli/training_module.h"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "core/base/error.h"
@@ -35,14 +34,10 @@ ParallelDims with_world(ParallelDims dims) {
 }
 
 void check_multiple(const char* what, int64_t value, const char* by, int64_t divisor, const char* fix) {
-  const int64_t below = value / divisor * divisor;
-  std::vector<int64_t> nearest;
-  if (below > 0) nearest.push_back(below);
-  if (below <= std::numeric_limits<int64_t>::max() - divisor) nearest.push_back(below + divisor);
   RANKLAB_CHECK(value > 0 && value % divisor == 0, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = strprintf("%s must be a positive multiple of %s", what, by),
                 .got = strprintf("%s %ld, %s %ld", what, static_cast<long>(value), by, static_cast<long>(divisor)),
-                .want = join(nearest, " or "), .fix = fix);
+                .want = nearest_multiples(value, divisor), .fix = fix);
 }
 
 void check_positive(const char* flag, int64_t value) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
+#include <limits>
 #include <numeric>
 
 namespace ranklab {
@@ -61,6 +62,14 @@ std::string join(std::span<const int> parts, std::string_view separator) {
 }
 std::string join(std::span<const int64_t> parts, std::string_view separator) {
   return join_with(parts, separator, [](int64_t v) { return std::to_string(v); });
+}
+
+std::string nearest_multiples(int64_t value, int64_t unit) {
+  const int64_t below = value / unit * unit;
+  std::vector<int64_t> near;
+  if (below > 0) near.push_back(below);
+  if (below <= std::numeric_limits<int64_t>::max() - unit) near.push_back(below + unit);
+  return join(near, " or ");
 }
 
 std::string shape_text(std::span<const int64_t> shape) { return "[" + join(shape, ", ") + "]"; }

@@ -15,12 +15,6 @@ namespace {
 constexpr const char* kWhere = "parallel dims";
 
 // "6 or 9": the multiples of `unit` on both sides of `value`.
-std::string nearest_multiples(int64_t value, int64_t unit) {
-  const int64_t below = value / unit * unit;
-  const int64_t above = below + unit;
-  return below > 0 ? std::to_string(below) + " or " + std::to_string(above) : std::to_string(above);
-}
-
 std::string divisors(int value) {
   std::vector<int> out;
   for (int d = 1; d <= value; ++d)

@@ -16,14 +16,13 @@ void check_sequence(const RunPlan& plan) {
   // A rank's part has `chunks` chunks and divides by tp.
   const int64_t part = chunks % sp == 0 ? chunks : sp % chunks == 0 ? sp : chunks * sp;
   const int64_t divisor = dims.cp * part, seq = plan.config.model.seq_length;
-  const int64_t near = std::max(divisor, seq / divisor * divisor);
   std::string got = strprintf("--seq-length %lld, --cp %d, --cp-balance %s", static_cast<long long>(seq), dims.cp,
                               std::string(name(balance)).c_str());
   if (sp > 1) got += strprintf(", --tp %d with sequence parallelism", dims.tp);
   RANKLAB_CHECK(seq % divisor == 0, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "the sequence does not divide over the context-parallel ranks", .got = got,
-                .want = strprintf("a multiple of %lld, for example %lld or %lld", static_cast<long long>(divisor),
-                                  static_cast<long long>(near), static_cast<long long>(near + divisor)),
+                .want = strprintf("a multiple of %lld, for example %s", static_cast<long long>(divisor),
+                                  nearest_multiples(seq, divisor).c_str()),
                 .fix = "pass such a --seq-length, another --cp, or --cp-balance contiguous");
 }
 

@@ -155,12 +155,11 @@ void check_threads(const RunPlan& plan) {
 // gbs = mbs x microbatches x dp
 void fill_batch(RunPlan& plan) {
   const int64_t gbs = plan.config.global_batch_size;
-  const int64_t dp = plan.dp(), near = std::max(dp, gbs / dp * dp);
+  const int64_t dp = plan.dp();
   RANKLAB_CHECK(gbs % dp == 0, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "the data-parallel size does not divide --global-batch-size",
                 .got = "--global-batch-size " + std::to_string(gbs) + ", dp " + std::to_string(dp),
-                .want = "a multiple of " + std::to_string(dp) + ", for example " + std::to_string(near) + " or " +
-                        std::to_string(near + dp),
+                .want = "a multiple of " + std::to_string(dp) + ", for example " + nearest_multiples(gbs, dp),
                 .fix = "pass such a --global-batch-size, or another --dp");
   const int64_t per_rank = gbs / dp;
   plan.num_microbatches = resolve_microbatches(plan.config, per_rank);

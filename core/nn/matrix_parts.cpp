@@ -1,5 +1,7 @@
 #include "core/nn/matrix_parts.h"
 
+#include <algorithm>
+
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -15,8 +17,15 @@ std::vector<int64_t> rows_of_parts(const Parameter& parameter, const at::Tensor&
 
 }  // namespace
 
-int64_t num_parts(const Parameter& parameter) {
-  return static_cast<int64_t>(rows_of_parts(parameter, parameter.data).size());
+MatrixWork matrix_work(const Parameter& parameter, int ranks) {
+  const int dim = parameter.partition.dim;
+  const auto cols = static_cast<double>(parameter.data.size(1) * (dim == 1 ? ranks : 1));
+  MatrixWork work;
+  for (const int64_t local : rows_of_parts(parameter, parameter.data)) {
+    const auto rows = static_cast<double>(local * (dim == 0 ? ranks : 1));
+    work += {.cost = rows * cols * std::min(rows, cols), .matrices = 1};
+  }
+  return work;
 }
 
 at::Tensor map_parts(const Parameter& parameter, const std::vector<at::Tensor>& shards, size_t own,

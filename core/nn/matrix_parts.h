@@ -16,7 +16,18 @@ namespace ranklab {
 // A matrix to one of the same shape.
 using MatrixMap = std::function<at::Tensor(const at::Tensor& matrix)>;
 
-int64_t num_parts(const Parameter& parameter);
+// What orthogonalizing whole matrices takes.
+struct MatrixWork {
+  double cost = 0;       // rows x columns x the smaller of them, summed: FLOPs but for a factor
+  int64_t matrices = 0;  // those fused in one weight count singly
+  MatrixWork& operator+=(const MatrixWork& other) {
+    cost += other.cost;
+    matrices += other.matrices;
+    return *this;
+  }
+};
+// `ranks`: over how many the parameter is partitioned, if it is.
+MatrixWork matrix_work(const Parameter& parameter, int ranks);
 
 // `shards`: the parameter's whole local data of every rank of the group over which it is partitioned, or one, if it is
 // replicated or the group has one rank. RETURNS: what shard `own` becomes, contiguous.

@@ -45,8 +45,8 @@ struct Schedule {
 // Only the forwards: each stage of the first model copy runs all microbatches before the rank's next stage.
 Schedule forward_only(const Schedule& whole, int num_microbatches);
 
-// Appends all passes of one microbatch through a chain of stages, which nothing overlaps; its backwards whole, or split
-// into B and W.
+// Appends all passes of one microbatch through a chain of stages, beside which no other runs; its backwards whole, or
+// split into B and W.
 void add_alone(Schedule& schedule, int chain, int microbatch, bool split);
 
 // The parameters of a schedule. Errors name the field and the nearest legal value.

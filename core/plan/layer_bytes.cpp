@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "core/config/recompute_choice.h"
 
 namespace ranklab {
 
@@ -10,11 +11,14 @@ namespace ranklab {
 // with a word for each layer) means what it means in the run.
 int64_t layer_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world) {
   constexpr int kOwn = 1, kStages = 3;  // the layers before, these, and the head
-  TrainConfig c = plan.config;
-  const int64_t layers = std::max<int64_t>(c.recompute_method == "uniform" ? c.recompute_num_layers : 1, 1);
+  TrainConfig c = plan_to_record(plan).config;
+  const bool together = recompute_policy(c).method == RecomputeMethod::kUniform;
+  const int64_t layers = std::max<int64_t>(together ? c.recompute_num_layers : 1, 1);
+  c.recompute_num_layers = std::min(c.recompute_num_layers, layers);
   c.parallel.world = c.parallel.world / plan.mesh.dims().pp * kStages;
   c.parallel.pp = kStages;
   c.parallel.order = ParallelDims().order;  // some go with one pipeline rank alone
+  c.threads_per_rank = 1;                   // of a few ranks more
   c.cuda_graph = false;
   c.pipeline_schedule = "1f1b";
   c.virtual_stages = 1;

@@ -92,7 +92,7 @@ Shares shares_of(const std::vector<GradBucket>& buckets) {
     std::vector<Share>& members = shares[bucket.axis];
     members.resize(std::max(static_cast<size_t>(bucket.shards), bucket.work.size()));
     for (size_t member = 0; member < bucket.work.size(); ++member) {
-      members[member].work += bucket.work[member].work;
+      members[member].work += bucket.work[member].cost;
       members[member].matrices += bucket.work[member].matrices;
     }
     for (int member = 0; member < bucket.shards && bucket.shards > 1; ++member) {

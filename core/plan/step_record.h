@@ -47,6 +47,7 @@ struct StepRecord {
   std::vector<RankRecord> ranks = {};  // in ascending global rank
   std::vector<RankTrace> traces = {};  // what they recorded; repeated microbatches have only their messages
 
+  // REQUIRE: a record of a step, of such a pipeline rank.
   const RankRecord& of_pipeline_rank(int pp_rank) const;
   const RankRecord& fullest() const;  // the rank with the highest peak
   int64_t pass_ns() const;            // of a microbatch in all stages together

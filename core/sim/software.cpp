@@ -48,11 +48,12 @@ constexpr SoftwareMemory kMegatronDeepSpeedMemory{.activations = 1.1,
                                                   .gradient_copies = 1,
                                                   .fp32_gradients = 1};
 // PyTorch's FSDP has weights and gradients in fp32 and no 16-bit copy of a shard (16 bytes with AdamW, where this
-// project has 14 after a step); it gathers the next layer while one computes, and keeps the embedding beside the head.
-// torchtitan's selective recomputation saves every second product, attention's result and each layer's input: without a
-// compiler the last product's result, too, which no backward needs. Bytes of a logit: fp32 logits or their gradients,
-// log_softmax and its gradient, 12; where tensor-parallel ranks share the vocabulary, DTensor's exponentials as well,
-// 16; in Nanotron, which `eager` stands for there, fp32 logits and their softmax, 8.
+// project has 14 after a step); the buffers that it gathers the next layers into stand beside the weights that are
+// copied out of them, where this project uses what it gathers, and the embedding is kept beside the head. torchtitan's
+// selective recomputation saves every second product, attention's result and each layer's input: without a compiler the
+// last product's result, too, which no backward needs. Bytes of a logit: fp32 logits or their gradients, log_softmax
+// and its gradient, 12; where tensor-parallel ranks share the vocabulary, DTensor's exponentials as well, 16; in
+// Nanotron, which `eager` stands for there, fp32 logits and their softmax, 8.
 constexpr double kCachedBlocks = 0.15;  // of PyTorch's allocator, by runs of torchtitan with and without a compiler
 constexpr SoftwareMemory kEagerMemory{.activations = 1.58,
                                       .selective = 0.74,

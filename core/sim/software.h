@@ -31,7 +31,7 @@ struct SoftwareMemory {
   double gradient_copies = 0;             // of 16-bit gradients beside those in fp32, where a run has these
   double accumulator_bytes = 0;           // of each parameter whose gradients are in 16 bits: where they are added up
   double shard_bytes = 0;     // of each parameter that ZeRO 3 shards, beside 16-bit weights and AdamW's states
-  double gathered = 1;        // of the weights that this project gathers at once
+  double gathered = 1;        // of the weights of sharded layers that this project has gathered at once
   double fp32_gradients = 0;  // copies, for the optimizer, of gradients that are added up in 16 bits ...
   double stage_inputs = 0;    // ... and tensors as large as a stage's input, of each stage: between steps alone
 };

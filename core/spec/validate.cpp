@@ -37,24 +37,20 @@ std::vector<int64_t> divisors(int64_t n) {
 // `value` (named by its flag) must be a multiple of `divisor`.
 void check_multiple(const char* flag, int64_t value, const char* divisor_flag, int64_t divisor) {
   if (value % divisor == 0) return;
-  const int64_t below = value / divisor * divisor, above = below + divisor;
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "model",
                .what = strprintf("%s does not divide by %s", flag, divisor_flag),
                .got = strprintf("%s %lld, %s %lld", flag, static_cast<long long>(value), divisor_flag,
                                 static_cast<long long>(divisor)),
                .want = strprintf("%s in {%s}", divisor_flag, join(divisors(value), ", ").c_str()),
-               .fix = below > 0 ? strprintf("use %s %lld or %lld", flag, static_cast<long long>(below),
-                                            static_cast<long long>(above))
-                                : strprintf("use %s %lld", flag, static_cast<long long>(above))});
+               .fix = strprintf("use %s %s", flag, nearest_multiples(value, divisor).c_str())});
 }
 
-void check_pairs(const char* flag, int64_t value) {
-  const auto below = static_cast<long long>(std::max<int64_t>(value - 1, 2));
+void check_pairs(const char* flag, int64_t value, const std::string& from = "") {
   RANKLAB_CHECK(value % 2 == 0, ErrorKind::kInvalidArgument, .where = "model",
                 .what = strprintf("a rotary pair has two elements, and %s is odd", flag),
-                .got = strprintf("%s %lld", flag, static_cast<long long>(value)), .want = "an even number",
-                .fix = strprintf("use %s %lld or %lld", flag, below, below + 2));
+                .got = strprintf("%s %lld%s", flag, static_cast<long long>(value), from.c_str()),
+                .want = "an even number", .fix = strprintf("use %s %s", flag, nearest_multiples(value, 2).c_str()));
 }
 
 void check_head_width(const ModelConfig& c) {
@@ -64,9 +60,11 @@ void check_head_width(const ModelConfig& c) {
     check_size("--kv-channels", c.kv_channels, kWidth);
     check_size("--num-attention-heads x --kv-channels", c.query_width(), kWidth);
   }
-  const char* width = c.kv_channels == 0 ? "head dimension" : "--kv-channels";
   if (c.position != PositionKind::kRope) return;
-  check_pairs(width, c.head_dim());
+  const std::string derived =
+      strprintf(" (--hidden-size %lld / --num-attention-heads %lld)", static_cast<long long>(c.hidden_size),
+                static_cast<long long>(c.num_attention_heads));
+  check_pairs("--kv-channels", c.head_dim(), c.kv_channels == 0 ? derived : "");
   check_number("--rotary-percent", c.rotary_percent, c.rotary_percent > 0 && c.rotary_percent <= 1,
                "above 0, at most 1");
   RANKLAB_CHECK(c.rotary_width() > 0 && c.rotary_width() % 2 == 0, ErrorKind::kInvalidArgument, .where = "model",

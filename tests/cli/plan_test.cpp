@@ -65,10 +65,15 @@ TEST(PlanMemory, TakesWhatNamesLayers) {
                               "--world-size 2 --recompute-granularity full --recompute-method uniform "
                               "--recompute-num-layers 2");
   EXPECT_EQ(in_pairs[2]["layer_bytes"], usual[2]["layer_bytes"].get<int64_t>() / 2) << "two layers keep one input";
+  for (const char* flags : {"--world-size 2 --recompute-granularity full --recompute-num-layers 4",
+                            "--world-size 2 --backend cuda", "--world-size 2 --rampup-batch-size '8 8 64'"})
+    EXPECT_EQ(keeps(layers + flags), usual) << flags;
+  const auto in_fp8 = keeps(layers + "--fp8"), without = keeps(layers + "--fp8 --low-precision-exclude layers.3.*");
+  EXPECT_EQ(keeps(layers + "--fp8 --low-precision-exclude layers.2.*")[0]["layer_bytes"], in_fp8[0]["layer_bytes"]);
+  EXPECT_NE(without[0]["layer_bytes"], in_fp8[0]["layer_bytes"]);
   for (const char* flags :
-       {"--world-size 2 --cp 2 --cp-comm-type p2p,a2a,all_gather,a2a",
-        "--world-size 2 --mbs 4 --rampup-batch-size '8 8 64'", "--fp8 --low-precision-exclude layers.3.*",
-        "--fp8 --low-precision-include layers.3.*", "--bf16 --module-compute-dtype-override layers.3.mlp.down=fp32",
+       {"--world-size 2 --cp 2 --cp-comm-type p2p,a2a,all_gather,a2a", "--fp8 --low-precision-include layers.3.*",
+        "--bf16 --module-compute-dtype-override layers.3.mlp.down=fp32",
         "--bf16 --mtp-num-layers 1 --module-compute-dtype-rule mtp.*=fp32",
         "--num-experts 4 --ep 2 --world-size 4 --order tp-cp-ep-pp-dp"})
     EXPECT_GT(keeps(layers + flags)[0]["layer_bytes"], 0) << flags;

@@ -24,8 +24,10 @@ const std::string kRows = RANKLAB_TEST_DIR "/../plan/published_runs.json";
 void expect_fit_finds(nlohmann::json rows, double longer) {
   std::erase_if(rows.get_ref<nlohmann::json::array_t&>(),
                 [](const auto& row) { return row.value("software", "") != "megatron"; });
-  for (auto& row : rows)
+  for (auto& row : rows) {
     if (row.contains("time_ratio")) row["time_ratio"] = 1 / longer;
+    if (row.contains("memory_ratio")) row["memory_ratio"] = 0.8;
+  }
   const std::string path = temporary_path("rows.json");
   std::ofstream(path) << nlohmann::json{{"data", {{"rows", rows}}}};
   const Outcome fit =
@@ -34,6 +36,8 @@ void expect_fit_finds(nlohmann::json rows, double longer) {
   EXPECT_THAT(fit.output,
               testing::ContainsRegex("megatron +ampere .* 33.3% +[0-5]\\.[0-9]% +[0-9]\\.[0-9]% +products 1\\.[3-6]"))
       << fit.output;
+  EXPECT_THAT(fit.output, testing::ContainsRegex("megatron +[0-9]+ peaks of memory, 20\\.0 % off")) << fit.output;
+  EXPECT_THAT(fit.output, HasSubstr("of nine of ten of a half held 100 % of the other")) << fit.output;
 }
 
 TEST(Planner, IsNearPublishedRuns) {

@@ -134,6 +134,9 @@ TEST(FrameworkMemory, FsdpShardsInFp32AndGathersAhead) {
   plan.zero_stage = 3;
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).states, kStates + 2 * 100e6 / 2) << "and adds up in its shards";
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 50e6 + 2 * 7e6);
+  plan.zero_stage = 1;
+  EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).activations, 57e6) << "tensor-parallel ranks gather activations";
+  plan.zero_stage = 3;
   plan.config.bf16 = false;
   EXPECT_DOUBLE_EQ(framework_memory(plan, rank_at(0)).states, kStates) << "as this project does";
 }

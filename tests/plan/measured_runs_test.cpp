@@ -136,6 +136,8 @@ TEST(MeasuredRuns, TorchtitanCompilesItsLossFrom2025On) {
     return 4 + plan.profile.software.memory.logit_bytes;
   };
   EXPECT_EQ(loss("Dec 2024"), 12) << "fp32 logits, log_softmax, its gradient";
+  EXPECT_EQ(loss("arXiv 2025.06511"), 12) << "a paper's number is no year";
+  EXPECT_EQ(loss("2026-02"), 4);
   EXPECT_EQ(loss("Jun 2025"), 4) << "logits and their gradient in 16 bits";
 }
 

@@ -6,16 +6,11 @@
 #include <vector>
 
 #include "core/base/vocabulary.h"
+#include "core/nn/matrix_parts.h"
 #include "core/nn/parameter.h"
 #include "core/parallel/data/bucket_layout.h"
 
 namespace ranklab {
-
-// What a member does with a bucket's whole matrices.
-struct MatrixWork {
-  double work = 0;       // rows x columns x the smaller of them, summed
-  int64_t matrices = 0;  // those of a fused weight each
-};
 
 struct GradBucket {
   std::string label;                       // as in core/trace/zero_event.h
@@ -23,7 +18,7 @@ struct GradBucket {
   int shards = 1;                          // members that each update a shard; 1: each updates all
   BucketLayout layout;                     // element_bytes is that of a gradient
   std::span<Parameter* const> parameters;  // the layout's items, shared by all buckets of the reducer
-  std::vector<MatrixWork> work = {};       // of each member (MatrixExchange::work())
+  std::vector<MatrixWork> work = {};       // of each member, with whole matrices (MatrixExchange::work())
 
   int64_t parameter_bytes() const {  // bytes of one element
     return static_cast<int64_t>(parameters[layout.places[0].item]->data.itemsize());

@@ -11,12 +11,6 @@
 namespace ranklab {
 namespace {
 
-// FLOPs of orthogonalizing a matrix, but for a factor.
-double work_of(const Parameter& matrix) {
-  const auto rows = static_cast<double>(matrix.data.size(0)), cols = static_cast<double>(matrix.data.size(1));
-  return rows * cols * std::min(rows, cols);
-}
-
 std::vector<at::Tensor> cut(const at::Tensor& flat, const std::vector<int64_t>& lengths) {
   std::vector<at::Tensor> pieces;
   int64_t at = 0;
@@ -78,7 +72,7 @@ void MatrixExchange::choose_owners(Bucket& bucket, std::vector<double>& load) co
     for (size_t member = 0; member < load.size(); ++member) {
       if (2 * held[place][member] >= most && (owner == load.size() || load[member] < load[owner])) owner = member;
     }
-    load[owner] += work_of(*bucket.matrices[place]);
+    load[owner] += matrix_work(*bucket.matrices[place], tp_.size()).cost;
     bucket.owners.push_back(static_cast<int>(owner));
   }
 }
@@ -106,14 +100,12 @@ std::vector<std::vector<MatrixWork>> MatrixExchange::work() const {
   for (const Bucket& bucket : buckets_) {
     std::vector<MatrixWork>& members = result.emplace_back(static_cast<size_t>(group_.size()));
     for (size_t place = 0; place < bucket.matrices.size(); ++place) {
-      const Parameter& matrix = *bucket.matrices[place];
       for (size_t member = 0; member < members.size(); ++member) {
         const bool has =
             bucket.shared || bucket.cut || std::ranges::count(bucket.parts[member], place, &Part::place) > 0;
         const bool maps = bucket.owners.empty() ? has : bucket.owners[place] == static_cast<int>(member);
         if (!maps) continue;
-        members[member].work += work_of(matrix);
-        members[member].matrices += num_parts(matrix);
+        members[member] += matrix_work(*bucket.matrices[place], tp_.size());
       }
     }
   }

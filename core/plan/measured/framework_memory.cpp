@@ -82,7 +82,8 @@ double copied_states(const RunPlan& plan, const RankRecord& rank) {
   if (types.param_bytes() != 2) return 0;
   const SoftwareMemory& software = plan.profile.software.memory;
   const double parameters = bytes_of(rank.after, {MemoryCategory::kParameters}) / 2;
-  if (plan.zero().parameters && software.shard_bytes > 0) return software.shard_bytes * parameters;
+  if (plan.zero().parameters && types.has_masters() && software.shard_bytes > 0)
+    return software.shard_bytes * parameters;
   return parameters * (types.grad_bytes() == 2 ? software.accumulator_bytes : 2 * software.gradient_copies);
 }
 
@@ -120,8 +121,9 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   // The recorded peak includes 16-bit logits and their gradient, which no microbatch keeps for its backward.
   const double at_loss = has_head(plan.schedule, rank.pp_rank) ? logits(plan) : 0;
   const double own_loss = std::min(4 * at_loss, most);
-  out.activations =
-      (most - own_loss) * kept_ratio(plan, rank) + software.gathered * bytes_of(rank.highest, {kGathered});
+  // Without sharded parameters what is gathered are activations of tensor-parallel ranks.
+  const double gathered = plan.zero().parameters ? software.gathered : 1;
+  out.activations = (most - own_loss) * kept_ratio(plan, rank) + gathered * bytes_of(rank.highest, {kGathered});
   out.loss = own_loss + (plan.mesh.dims().tp > 1 ? software.shared_logit_bytes : software.logit_bytes) * at_loss;
   out.reserve = software.reserve * (out.activations + out.loss);
   out.context = kContextBytes;

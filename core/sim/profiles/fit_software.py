@@ -100,6 +100,24 @@ def percentile(values, share):
     return values[-1] * 1.05 if at > len(values) else values[min(round(at), len(values)) - 1]
 
 
+def range_of(values):
+    return percentile(values, 0.05), percentile(values, 0.95)
+
+
+def halves_of(rows, seed):
+    """Random halves: what is fitted, and the others."""
+    for half in range(HALVES):
+        order = list(rows)
+        random.Random(seed * HALVES + half).shuffle(order)
+        yield order[::2], order[1::2]
+
+
+def held(values, others):
+    """How many of others are in the range of values."""
+    low, high = range_of(values)
+    return sum(low <= value <= high for value in others)
+
+
 def print_memory(paths, seed):
     """Of measured over planned peaks: the mean error of plans, and whether a half's range holds the other's."""
     ratios = defaultdict(list)
@@ -109,18 +127,19 @@ def print_memory(paths, seed):
                 if "memory_ratio" in row:
                     ratios[row["software"]].append(1 / row["memory_ratio"])
     within = of = 0
+    errors = []
     for software, values in sorted(ratios.items()):
-        error = sum(abs(1 / value - 1) for value in values) / len(values)
-        print(f"{software:24s}{len(values):5d} peaks of memory, {100 * error:.1f} % off, nine of ten within "
-              f"{percentile(values, 0.05):.2f} to {percentile(values, 0.95):.2f} of their plans")
-        for half in range(HALVES):
-            order = list(values)
-            random.Random(seed * HALVES + half).shuffle(order)
-            low, high = percentile(order[::2], 0.05), percentile(order[::2], 0.95)
-            within += sum(low <= value <= high for value in order[1::2])
-            of += len(order[1::2])
+        own = [abs(1 / value - 1) for value in values]
+        errors += own
+        low, high = range_of(values)
+        print(f"{software:24s}{len(values):5d} peaks of memory, {100 * sum(own) / len(own):.1f} % off, nine of ten within "
+              f"{low:.2f} to {high:.2f} of their plans")
+        for fitted, others in halves_of(values, seed):
+            within += held(fitted, others)
+            of += len(others)
     if of:
-        print(f"the range of nine of ten peaks of a half held {100 * within / of:.0f} % of the other")
+        print(f"{len(errors)} peaks of memory, {100 * sum(errors) / len(errors):.1f} % off; the range of nine of ten of a "
+              f"half held {100 * within / of:.0f} % of the other")
 
 
 def main():
@@ -140,17 +159,13 @@ def main():
     for (software, machine), rows in sorted(groups.items()):
         factors, launch_us = fit(rows, asked.launches)
         held_out = []
-        for half in range(HALVES):
-            order = list(rows)
-            random.Random(asked.seed * HALVES + half).shuffle(order)
-            fitted, others = order[::2], order[1::2]
+        for fitted, others in halves_of(rows, asked.seed):
             found = fit(fitted, asked.launches) if len(fitted) > 2 else ({}, None)
             held_out += [abs(planned_ms(row, *found) / row["measured"] - 1) for row in others]
             for row in others:
                 by_gpu[row["gpu"]][1].append(abs(planned_ms(row, *found) / row["measured"] - 1))
-            seen = [row["measured"] / planned_ms(row, *found) for row in fitted]
-            low, high = percentile(seen, 0.05), percentile(seen, 0.95)
-            within[0] += sum(low <= row["measured"] / planned_ms(row, *found) <= high for row in others)
+            ratio = lambda row, found=found: row["measured"] / planned_ms(row, *found)
+            within[0] += held(list(map(ratio, fitted)), list(map(ratio, others)))
             within[1] += len(others)
         for row in rows:
             by_gpu[row["gpu"]][0].append(abs(row["planned"] / row["measured"] - 1))
@@ -167,8 +182,8 @@ def main():
         print(f"{gpu:40s}{len(now):5d}{100 * sum(now) / len(now):7.1f}%{mean:19.1f}%")
     print(f"\nthe range of nine of ten runs of a half held {100 * within[0] / max(within[1], 1):.0f} % of the other")
     for software, values in sorted(ratios.items()):
-        print(f"{software:24s}{len(values):5d} runs, nine of ten within "
-              f"{percentile(values, 0.05):.2f} to {percentile(values, 0.95):.2f} of their plans")
+        low, high = range_of(values)
+        print(f"{software:24s}{len(values):5d} runs, nine of ten within {low:.2f} to {high:.2f} of their plans")
     print_memory(asked.rows, asked.seed)
 
 

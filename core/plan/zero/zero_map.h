@@ -42,6 +42,7 @@ struct ZeroMap {
   std::vector<ZeroMapRank> ranks;  // of tp rank 0
 };
 
+// REQUIRES: a pipeline rank of the plan.
 ZeroMap zero_map(const RunPlan& plan, int pp_rank, const ShapeWorldMaker& make_world);
 
 // One line for each piece that each rank owns, in ascending rank:
