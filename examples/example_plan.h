@@ -5,8 +5,8 @@
 
 #include "backends/meta/meta_world.h"
 #include "core/base/text.h"
-#include "core/plan/axis_traffic.h"
 #include "core/plan/record_step.h"
+#include "core/plan/report/axis_traffic.h"
 #include "core/plan/step_time.h"
 
 namespace ranklab::examples {

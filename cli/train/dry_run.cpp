@@ -13,8 +13,8 @@
 #include "cli/topo/topology_text.h"
 #include "cli/training_module.h"
 #include "core/base/text.h"
-#include "core/plan/axis_traffic.h"
 #include "core/plan/measured/plan_band.h"
+#include "core/plan/report/axis_traffic.h"
 #include "core/plan/step_time.h"
 
 namespace ranklab {

@@ -6,8 +6,8 @@
 #include "backends/meta/meta_world.h"
 #include "core/base/error.h"
 #include "core/parallel/expert/token_spread.h"
-#include "core/plan/axis_traffic.h"
 #include "core/plan/record_step.h"
+#include "core/plan/report/axis_traffic.h"
 #include "core/spec/moe_dispatcher_names.h"
 #include "core/spec/presets.h"
 

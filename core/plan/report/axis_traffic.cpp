@@ -1,4 +1,4 @@
-#include "core/plan/axis_traffic.h"
+#include "core/plan/report/axis_traffic.h"
 
 #include <array>
 #include <cmath>
