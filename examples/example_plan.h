@@ -5,8 +5,8 @@
 
 #include "backends/meta/meta_world.h"
 #include "core/base/text.h"
-#include "core/plan/axis_traffic.h"
 #include "core/plan/record_step.h"
+#include "core/plan/report/axis_traffic.h"
 #include "core/plan/step_time.h"
 
 namespace ranklab::examples {
@@ -21,7 +21,7 @@ inline int dry_run(const RuntimeComponents& parts, const RunPlan& plan) {
     if (fullest.at_peak[c] > 0)
       std::printf("  %-12s %s\n", std::string(name(static_cast<MemoryCategory>(c))).c_str(),
                   human_bytes(static_cast<double>(fullest.at_peak[c])).c_str());
-  for (const AxisTraffic& row : axis_traffic(record, plan.mesh, plan.gpus_per_node()))
+  for (const AxisTraffic& row : axis_traffic(record, plan))
     std::printf("  over %-7s %ld calls, %s sent by a rank\n", std::string(name(row.axis)).c_str(),
                 static_cast<long>(row.per_rank.calls),
                 human_bytes(static_cast<double>(row.per_rank.ring_bytes)).c_str());

@@ -13,7 +13,7 @@
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
 #include "core/base/text.h"
-#include "core/plan/zero/zero_map.h"
+#include "core/plan/report/zero_map.h"
 
 namespace ranklab {
 namespace {

@@ -113,7 +113,7 @@ Topology make_topology(const TopologyOptions& options) {
                .traffic = {}};
   if (options.preset == "none") return out;
   out.step = make_step(options, out.mesh.dims());
-  out.traffic = axis_traffic(training_functions().record_step(*out.step), out.mesh, options.gpus_per_node);
+  out.traffic = axis_traffic(training_functions().record_step(*out.step), *out.step);
   return out;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/axis_traffic.h"
+#include "core/plan/report/axis_traffic.h"
 
 namespace ranklab {
 

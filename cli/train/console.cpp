@@ -17,7 +17,7 @@
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/config/loss_scale_choice.h"
-#include "core/plan/zero/zero_map.h"
+#include "core/plan/report/zero_map.h"
 #include "core/precision/precision_policy.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/tracer.h"

@@ -13,8 +13,8 @@
 #include "cli/topo/topology_text.h"
 #include "cli/training_module.h"
 #include "core/base/text.h"
-#include "core/plan/axis_traffic.h"
 #include "core/plan/measured/plan_band.h"
+#include "core/plan/report/axis_traffic.h"
 #include "core/plan/step_time.h"
 
 namespace ranklab {
@@ -47,7 +47,7 @@ DryRun make_dry_run(const RunPlan& plan) {
   const StepRecord record = training_functions().record_step(plan);
   DryRun out{.memory = record.fullest(), .traffic = {}, .time = {}, .warnings = {}};
   out.on_gpu = framework_memory(plan, record);
-  out.traffic = axis_traffic(record, plan.mesh, plan.gpus_per_node());
+  out.traffic = axis_traffic(record, plan);
   out.time = time_of(record);
   out.mfu = mfu(plan, out.time.total_ns);
   const double bytes =

@@ -53,8 +53,9 @@ void note_end(StepContext& c, Notes& notes) {
 }
 
 // Which of two ranks takes longer: the one with more arithmetic, or, where kernels take hardly longer than their
-// launch, the one with more of them; or the one with the most matrices to orthogonalize, whatever it attends to.
-enum class Longest { kWork, kKernels, kMatrices };
+// launch, the one with more of them; or the one with the most matrices to orthogonalize, whatever it attends to; or the
+// one whose layers exchange most between nodes, where groups do not lie alike on them.
+enum class Longest { kWork, kKernels, kMatrices, kLinks };
 
 // The context-parallel rank that takes longest to attend stands for all.
 int slowest_context_rank(const RunPlan& plan, Longest by) {
@@ -73,13 +74,34 @@ int slowest_context_rank(const RunPlan& plan, Longest by) {
                       by == Longest::kWork ? SlowestBy::kPairs : SlowestBy::kBlocks);
 }
 
+// For each rank the members of the groups within its layers that are on other nodes.
+std::vector<int64_t> members_elsewhere(const RunPlan& plan) {
+  std::vector<int64_t> elsewhere(static_cast<size_t>(plan.mesh.world_size()), 0);
+  for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp}) {
+    if (plan.mesh.size(axis) == 1) continue;
+    for (const Group& group : plan.mesh.groups(axis)) {
+      std::map<int, int64_t> here;  // by node
+      for (const int rank : group.global_ranks) ++here[rank / plan.gpus_per_node()];
+      for (const int rank : group.global_ranks)
+        elsewhere[static_cast<size_t>(rank)] += group.size() - here.at(rank / plan.gpus_per_node());
+    }
+  }
+  return elsewhere;
+}
+
+bool alike_on_nodes(const RunPlan& plan) {
+  const std::vector<int64_t> elsewhere = members_elsewhere(plan);
+  return std::ranges::all_of(elsewhere, [&](int64_t own) { return own == elsewhere.front(); });
+}
+
 // What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, and the
-// sum of their elements.
+// sum of their elements. And with how many it exchanges between nodes.
 struct Share {
   double work = 0;
-  int64_t matrices = 0, pieces = 0, elements = 0;
+  int64_t matrices = 0, pieces = 0, elements = 0, elsewhere = 0;
   auto in_order(Longest by) const {
     const auto count = static_cast<double>(matrices);
+    if (by == Longest::kLinks) return std::tuple(static_cast<double>(elsewhere), work, pieces, elements);
     return by == Longest::kWork ? std::tuple(work, count, pieces, elements) : std::tuple(count, work, pieces, elements);
   }
 };
@@ -123,14 +145,17 @@ Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
 StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_stage, Longest by) {
   const DeviceMesh& mesh = plan.mesh;
   const int context_rank = slowest_context_rank(plan, by);
-  const bool of_any_context = by == Longest::kMatrices && !by_stage.empty();
+  const bool of_any_context = (by == Longest::kMatrices && !by_stage.empty()) || by == Longest::kLinks;
+  const std::vector<int64_t> elsewhere =
+      by == Longest::kLinks ? members_elsewhere(plan) : std::vector<int64_t>(static_cast<size_t>(mesh.world_size()));
   std::map<int, std::pair<Share, int>> fullest;  // and its rank, by pipeline rank
   StandIns stand_in;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
     if (mesh.coordinate(Axis::kTp, rank) != 0) continue;
     if (!of_any_context && mesh.coordinate(Axis::kCp, rank) != context_rank) continue;
     const int pp_rank = mesh.coordinate(Axis::kPp, rank);
-    const Share own = by_stage.contains(pp_rank) ? share_of(rank, mesh, by_stage.at(pp_rank)) : Share{};
+    Share own = by_stage.contains(pp_rank) ? share_of(rank, mesh, by_stage.at(pp_rank)) : Share{};
+    own.elsewhere = elsewhere[static_cast<size_t>(rank)];
     const auto [found, is_new] = fullest.try_emplace(pp_rank, own, rank);
     if (!is_new && own.in_order(by) > found->second.first.in_order(by)) found->second = {own, rank};
   }
@@ -207,8 +232,9 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
     });
   }
   std::vector<StandIns> choices;
-  for (const Longest by : {Longest::kWork, Longest::kKernels, Longest::kMatrices}) {
+  for (const Longest by : {Longest::kWork, Longest::kKernels, Longest::kMatrices, Longest::kLinks}) {
     if (by == Longest::kMatrices && plan.config.optimizer != OptimizerKind::kMuon) continue;
+    if (by == Longest::kLinks && alike_on_nodes(plan)) continue;
     StandIns one = fullest_stand_ins(plan, shares, by);
     if (std::ranges::find(choices, one) == choices.end()) choices.push_back(std::move(one));
   }

@@ -70,14 +70,15 @@ class Replay {
   // Of a stage, in one microbatch.
   enum End { kInput, kOutput, kOutputGrad, kEnds };
   using Ends = std::array<at::Tensor, kEnds>;
-  struct Flight {
-    Ends ends;
-    bool split = false;  // B is done
-  };
   using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
   struct WeakEnds {
     c10::weak_intrusive_ptr<at::TensorImpl, at::UndefinedTensorImpl> input;
     std::array<WeakStorage, kEnds> memory;
+  };
+  struct Flight {
+    Ends ends;
+    std::optional<WeakEnds> after_input;  // of a pass that ran
+    bool split = false;                   // B is done
   };
   struct Held {
     bool input = false;
@@ -105,6 +106,7 @@ class Replay {
   at::Tensor repeat_forward(int stage, int microbatch, const at::Tensor& input);
   static WeakStorage weakly(const at::Tensor& tensor);
   void look_what_is_held();
+  bool holds(std::pair<int, int> at, const WeakStorage& memory) const;
   Ends what_stays(const Ends& ends) const;
 
   RankContext& ctx_;
@@ -119,13 +121,14 @@ class Replay {
   // By stage and microbatch. What the weight gradients need stays alive between B and W, and may include these tensors,
   // or only their memory: observed in a pass that ran.
   std::map<std::pair<int, int>, Flight> flights_;
-  std::optional<WeakEnds> after_input_;
+  std::optional<std::pair<int, int>> to_look_at_;
   WeakStorage latest_grad_{c10::intrusive_ptr<c10::StorageImpl>()};  // for an output of a stage that ran
-  Held held_ = {};
+  std::map<int, Held> held_;                                         // by each stage
   // The backward pass in progress.
   std::optional<PassProbe> probe_;
-  const PassMemo* memo_ = nullptr;  // null: it runs
-  std::pair<int, int> at_ = {};     // stage and microbatch
+  const PassMemo* memo_ = nullptr;                               // null: it runs
+  std::pair<int, int> at_ = {};                                  // stage and microbatch
+  std::vector<c10::intrusive_ptr<c10::StorageImpl>> until_end_;  // of a W that runs
   Pass kind_ = Pass::kBW;
 };
 
@@ -196,18 +199,39 @@ Replay::WeakStorage Replay::weakly(const at::Tensor& tensor) {
 // The tensor itself, with its gradient, where it is held; else only its memory.
 Replay::Ends Replay::what_stays(const Ends& ends) const {
   Ends stay;
+  const auto held = held_.find(at_.first);
+  if (held == held_.end()) return stay;
   for (size_t end = 0; end < kEnds; ++end)
-    if (ends[end].defined() && held_.memory[end]) stay[end] = ends[end].detach();
-  if (held_.input) stay[kInput] = ends[kInput];
+    if (ends[end].defined() && held->second.memory[end]) stay[end] = ends[end].detach();
+  if (held->second.input) stay[kInput] = ends[kInput];
   return stay;
+}
+
+// Whether weight gradients need memory that is alive. Two stages of a rank that follow one another share a tensor,
+// which also lives until the backward of the first, or for the weight gradients of the second.
+bool Replay::holds(std::pair<int, int> at, const WeakStorage& memory) const {
+  const auto storage = memory.lock();
+  if (!storage) return false;
+  size_t known = 1;  // `storage`
+  for (const auto& [other, flight] : flights_) {
+    if (other == at) continue;
+    for (const at::Tensor& end : flight.ends)
+      if (end.defined() && end.storage().unsafeGetStorageImpl() == storage.get()) ++known;
+    if (!flight.after_input || !held_.contains(other.first)) continue;
+    for (size_t end = 0; end < kEnds; ++end)
+      if (flight.after_input->memory[end] == memory && held_.at(other.first).memory[end]) return false;
+  }
+  return storage.use_count() > known;
 }
 
 // The runner releases a stage's ends after its B: what is alive at the next call is held by something else.
 void Replay::look_what_is_held() {
-  if (!after_input_) return;
-  held_.input = !after_input_->input.expired();
-  for (size_t end = 0; end < kEnds; ++end) held_.memory[end] = !after_input_->memory[end].expired();
-  after_input_.reset();
+  if (!to_look_at_) return;
+  const WeakEnds& after = *flights_.at(*to_look_at_).after_input;
+  Held held{.input = !after.input.expired()};
+  for (size_t end = 0; end < kEnds; ++end) held.memory[end] = holds(*to_look_at_, after.memory[end]);
+  held_[to_look_at_->first] = held;
+  to_look_at_.reset();
 }
 
 bool Replay::begin(const GradPass& pass) {
@@ -219,21 +243,24 @@ bool Replay::begin(const GradPass& pass) {
   split = !pass.completes;
   memo_ = passes_->runs(pass.stage, pass.microbatch) ? nullptr : &count_repeated(kind_, pass.stage);
   probe_.emplace(ctx_);
-  if (memo_ != nullptr && kind_ == Pass::kW) probe_->catch_up_time(*memo_);
+  if (kind_ == Pass::kW && memo_ != nullptr) probe_->catch_up_time(*memo_);
+  // When it gives back a tensor that stages share depends on the order of their passes: it does so after the pass.
+  if (kind_ == Pass::kW && memo_ == nullptr)
+    for (const WeakStorage& memory : flights_.at(at_).after_input->memory) until_end_.push_back(memory.lock());
   return memo_ == nullptr;
 }
 
 void Replay::end() {
   if (!passes_) return;
   const bool ran = memo_ == nullptr;
-  if (kind_ == Pass::kB) {
-    Ends& ends = flights_.at(at_).ends;
-    if (ran)
-      after_input_ = WeakEnds{.input = decltype(WeakEnds::input)(ends[kInput].getIntrusivePtr()),
-                              .memory = {weakly(ends[kInput]), weakly(ends[kOutput]), latest_grad_}};
-    ends = ran ? Ends{} : what_stays(ends);
-  } else {
-    flights_.erase(at_);
+  Flight& flight = flights_.at(at_);
+  if (kind_ == Pass::kB && ran) {
+    flight.after_input = WeakEnds{.input = decltype(WeakEnds::input)(flight.ends[kInput].getIntrusivePtr()),
+                                  .memory = {weakly(flight.ends[kInput]), weakly(flight.ends[kOutput]), latest_grad_}};
+    to_look_at_ = at_;
+    flight.ends = {};
+  } else if (kind_ == Pass::kB) {
+    flight.ends = what_stays(flight.ends);
   }
   if (ran) {
     remember(kind_, at_.first, probe_->end());
@@ -241,6 +268,8 @@ void Replay::end() {
     catch_up_bytes(*probe_, *memo_);
   }
   probe_.reset();
+  until_end_.clear();
+  if (kind_ != Pass::kB) flights_.erase(at_);
 }
 
 class ReplayedModel final : public CausalLm {

@@ -6,8 +6,8 @@
 #include "backends/meta/meta_world.h"
 #include "core/base/error.h"
 #include "core/parallel/expert/token_spread.h"
-#include "core/plan/axis_traffic.h"
 #include "core/plan/record_step.h"
+#include "core/plan/report/axis_traffic.h"
 #include "core/spec/moe_dispatcher_names.h"
 #include "core/spec/presets.h"
 
@@ -40,7 +40,7 @@ RankTraffic traffic(const TrainConfig& c, int pp_rank = 0) {
 AxisTraffic row(TrainConfig c, Axis axis, int gpus_per_node) {
   c.gpus_per_node = gpus_per_node;
   const RunPlan plan = resolve(c);
-  for (const AxisTraffic& found : axis_traffic(record_step(plan, make_meta_world), plan.mesh, gpus_per_node)) {
+  for (const AxisTraffic& found : axis_traffic(record_step(plan, make_meta_world), plan)) {
     if (found.axis == axis) return found;
   }
   ADD_FAILURE() << "no row for " << name(axis);
@@ -204,19 +204,21 @@ TEST(Experts, TheRoutersLossCountsOverItsGroups) {
 }
 
 // With four experts on two places, a token's two experts lie on one place in 2 of 6 cases.
-TEST(TokenSpread, IsTheChanceOfAPlace) {
-  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 4, .topk = 2}, 2), 2 * (1 - 1.0 / 6));
-  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 4, .topk = 1}, 4), 1);
-  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 8, .topk = 8}, 4), 4);
-  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 8, .topk = 2}, 1), 1);
+TEST(RowSpread, IsTheChanceOfAPlace) {
+  EXPECT_DOUBLE_EQ(chance_of_place({.num_experts = 4, .topk = 2}, 2), 1 - 1.0 / 6);
+  EXPECT_DOUBLE_EQ(chance_of_place({.num_experts = 4, .topk = 1}, 1), 1.0 / 4);
+  EXPECT_DOUBLE_EQ(chance_of_place({.num_experts = 8, .topk = 8}, 2), 1);
+  EXPECT_DOUBLE_EQ(chance_of_place({.num_experts = 8, .topk = 2}, 8), 1);
   // Two of four groups, a place each: the four experts of a token's groups on two places.
-  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 8, .topk = 2, .num_groups = 4, .group_topk = 2}, 4),
-                   2 * (1 - 1.0 / 6));
+  EXPECT_DOUBLE_EQ(chance_of_place({.num_experts = 8, .topk = 2, .num_groups = 4, .group_topk = 2}, 2),
+                   (1 - 1.0 / 6) / 2);
   // In turn: neighbours.
-  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 8, .topk = 4, .force_balance = true}, 4), 2);
-  EXPECT_DOUBLE_EQ(expected_places({.num_experts = 8, .topk = 2, .force_balance = true}, 2), 1);
+  EXPECT_DOUBLE_EQ(chance_of_place({.num_experts = 8, .topk = 4, .force_balance = true}, 2), 0.5);
+  EXPECT_DOUBLE_EQ(chance_of_place({.num_experts = 8, .topk = 2, .force_balance = true}, 4), 0.5);
   // DeepSeek-V3 on eight nodes, a group each: 3.6 of the 4 nodes that a token may use.
-  EXPECT_NEAR(expected_places(model_preset("deepseek_v3").moe, 8), 3.62, 0.01);
+  EXPECT_NEAR(8 * chance_of_place(model_preset("deepseek_v3").moe, 256 / 8), 3.62, 0.01);
+  // All copies find a place, more of them where a token goes more often.
+  EXPECT_EQ((RowSpread{.places = {0, 1, 2}, .chances = {0.25, 0.5, 0.25}}.parts(10)), (std::vector<int64_t>{3, 5, 2}));
 }
 
 TEST(Dispatchers, AreAllPlanned) {
@@ -233,6 +235,37 @@ TEST(Dispatchers, AreAllPlanned) {
   EXPECT_GT(rows["allgather"].total_bytes, 1.5 * static_cast<double>(rows["alltoall"].total_bytes));
   s.moe_dispatcher = "none";
   EXPECT_THROW(row(s, Axis::kEp, 4), Error);
+}
+
+// Groups of four on nodes of six: all on one node, two and two, all on one node. The rank that is recorded for all is
+// of the second, whose exchanges take longest.
+TEST(Dispatchers, AreCountedWhereGroupsDoNotLieAlike) {
+  TrainConfig s = config({.world = 12, .ep = 4});
+  s.model.moe = {.num_experts = 8, .topk = 2};
+  const RankTraffic calls = traffic(s);
+  const int64_t sent = calls.at({Axis::kEp, Verb::kAllToAll}).ring_bytes;
+  // Two edges of the ring of four.
+  const auto rings = [&](const RankTraffic& of) {
+    int64_t bytes = 0;
+    for (const auto& [key, traffic] : of)
+      if (key.first == Axis::kEp && key.second != Verb::kAllToAll) bytes += 2 * traffic.ring_bytes;
+    return bytes;
+  };
+  EXPECT_EQ(row(s, Axis::kEp, 6).bytes_across_nodes, 4 * (sent * 2 / 3) + rings(calls));
+  // On nodes of three 3 and 1, 2 and 2, 1 and 3 members: six, eight and six of twelve pairs, of which a message each.
+  EXPECT_EQ(row(s, Axis::kEp, 3).bytes_across_nodes,
+            2 * (3 * (sent / 3) + sent) + 4 * (sent * 2 / 3) + 3 * rings(calls));
+
+  // Of the experts of a token's two, four of eight are on the other node with the chance 1 - 6 / 28, two with 1 - 15 /
+  // 28 and six with 1 - 1 / 28.
+  s.moe_dispatcher = "dedup";
+  s.gpus_per_node = 6;
+  s.micro_batch_size = 16;  // counts of rows are rounded
+  s.global_batch_size *= 8;
+  const RankTraffic dedup = traffic(s);
+  const double even = static_cast<double>(row(s, Axis::kEp, 6).bytes_across_nodes - rings(dedup));
+  const double uneven = static_cast<double>(row(s, Axis::kEp, 3).bytes_across_nodes - 3 * rings(dedup));
+  EXPECT_NEAR(uneven / even, 1 + 2 * (3 * 13 + 27) / (4 * 22.0), 0.03);
 }
 
 TEST(NodeCrossing, ARingCrossesOncePerNode) {

@@ -458,6 +458,8 @@ inline const PeakRun kPeakRuns[] = {
     {"pp4", 4, 1, 0, [](TrainConfig& c) { c.parallel.pp = 4; }},
     {"pp4_zb_h1", 4, 1, 0, zb_h1<4>},
     {"pp2_interleaved", 4, 2, 0, interleaved},
+    {"pp5_v_half_norms_behind", 5, 1, 1, both<v_half, norms_behind>},
+    {"pp4_v_min_norms_behind", 4, 1, 1, both<v_min, norms_behind>},
     {"muon", 2, 2, 2, muon<MuonDistribution::kDuplicated>},
     {"muon_zero1_bf16", 4, 1, 2, zero_of<1, both<bf16, muon<MuonDistribution::kDuplicated>>>},
     {"muon_distributed_zero2", 4, 1, 2, zero_of<2, muon<MuonDistribution::kDistributed>>},

@@ -89,6 +89,23 @@ inline void tied_v(TrainConfig& c) {
   c.model.tie_embeddings = true;
   c.pipeline_schedule = "zb-v";
 }
+// The last rank's two stages follow one another. Many microbatches, since what one holds too much is of each.
+inline void v_half(TrainConfig& c) {
+  c.parallel.pp = 5;
+  c.model.num_layers = 10;
+  c.model.hidden_size = 32;
+  c.model.ffn_hidden_size = 64;
+  c.pipeline_schedule = "v-half";
+  c.global_batch_size = 24;
+}
+inline void v_min(TrainConfig& c) {
+  v_half(c);
+  c.parallel.pp = 4;
+  c.model.num_layers = 8;
+  c.pipeline_schedule = "v-min";
+}
+// Products read a stage's input itself, so that weight gradients need it.
+inline void norms_behind(TrainConfig& c) { c.model.norm_placement = NormPlacement::kBehind; }
 inline void tied_two_stages(TrainConfig& c) {
   c.parallel.pp = 2;
   c.model.tie_embeddings = true;

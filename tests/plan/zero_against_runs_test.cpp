@@ -10,7 +10,7 @@
 #include "core/nn/scalar_type.h"
 #include "core/parallel/data/bucket_shard.h"
 #include "core/plan/record_step.h"
-#include "core/plan/zero/zero_map.h"
+#include "core/plan/report/zero_map.h"
 #include "core/runtime/provide.h"
 #include "core/sim/memory_scope.h"
 #include "core/trace/trace_report.h"

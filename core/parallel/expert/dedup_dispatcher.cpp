@@ -19,17 +19,20 @@ namespace {
 // For meta tensors, whose routing is unknown: the destinations of a rank's hops to nodes, to ranks, and within its
 // node.
 struct UnknownHops {
-  EvenSpread nodes, ranks, in_node;
+  RowSpread nodes, ranks, in_node;
 };
 
 UnknownHops unknown_hops(const MoeConfig& moe, const NodeHops& hops, const Communicator& ep) {
-  UnknownHops out{.nodes = {.copies = expected_places(moe, hops.num_nodes())},
-                  .ranks = spread_over_ranks(moe, ep.size()),
-                  .in_node = {}};
-  for (int node = 0; node < hops.num_nodes(); ++node) out.nodes.places.push_back(hops.gateway(node, ep.rank()));
-  out.in_node.copies = out.ranks.copies / out.nodes.copies;
-  for (const int64_t rank : out.ranks.places)
-    if (hops.node(static_cast<int>(rank)) == hops.node(ep.rank())) out.in_node.places.push_back(rank);
+  UnknownHops out{.nodes = {}, .ranks = spread_over_ranks(moe, ep.size()), .in_node = {}};
+  const auto chance_of_node = [&](int node) {
+    return chance_of_place(moe, moe.num_experts / ep.size() * hops.members(node));
+  };
+  for (int node = 0; node < hops.num_nodes(); ++node)
+    out.nodes.add(hops.gateway(node, ep.rank()), chance_of_node(node));
+  const int own_node = hops.node(ep.rank());
+  for (int rank = 0; rank < ep.size(); ++rank)
+    if (hops.node(rank) == own_node)
+      out.in_node.add(rank, out.ranks.chances[static_cast<size_t>(rank)] / chance_of_node(own_node));
   return out;
 }
 

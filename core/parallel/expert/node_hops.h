@@ -20,6 +20,7 @@ class NodeHops {
   NodeHops(const Group& group, int gpus_per_node);
 
   int num_nodes() const { return static_cast<int>(members_.size()); }
+  int members(int node) const { return static_cast<int>(members_[static_cast<size_t>(node)].size()); }
   int node(int group_rank) const { return node_of_[static_cast<size_t>(group_rank)]; }
   // The rank of `node` that receives the tokens of `source`.
   int gateway(int node, int source) const;

@@ -10,19 +10,19 @@ namespace ranklab {
 namespace {
 
 // The (place, row) indices [M, 2] of the elements set in goes_NP; for meta tensors as many as `unknown` says.
-at::Tensor pairs_of(const at::Tensor& goes_NP, const EvenSpread& unknown) {
+at::Tensor pairs_of(const at::Tensor& goes_NP, const RowSpread& unknown) {
   if (!goes_NP.is_meta()) return goes_NP.nonzero();
-  const int64_t rows = std::llround(static_cast<double>(goes_NP.size(1)) * unknown.copies);
+  const int64_t rows = std::llround(static_cast<double>(goes_NP.size(1)) * unknown.copies());
   const CostScope cost("pack_rows", 0,
                        static_cast<double>(goes_NP.nbytes()) + 2.0 * sizeof(int64_t) * static_cast<double>(rows),
                        DType::kOther);
   return at::empty({2, rows}, goes_NP.options().dtype(at::kLong)).t();  // strides as of nonzero()
 }
 
-std::vector<int64_t> counts_of(const at::Tensor& place_M, int64_t places, const EvenSpread& unknown) {
+std::vector<int64_t> counts_of(const at::Tensor& place_M, int64_t places, const RowSpread& unknown) {
   const at::Tensor device_counts = at::bincount(place_M, {}, places);
   if (place_M.is_meta()) {
-    const std::vector<int64_t> parts = even_parts(place_M.numel(), static_cast<int64_t>(unknown.places.size()));
+    const std::vector<int64_t> parts = unknown.parts(place_M.numel());
     std::vector<int64_t> counts(static_cast<size_t>(places), 0);
     for (size_t i = 0; i < parts.size(); ++i) counts[static_cast<size_t>(unknown.places[i])] = parts[i];
     return counts;
@@ -33,7 +33,7 @@ std::vector<int64_t> counts_of(const at::Tensor& place_M, int64_t places, const 
 
 }  // namespace
 
-Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_t places, const EvenSpread& unknown) {
+Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_t places, const RowSpread& unknown) {
   const at::NoGradGuard no_grad;
   Onward out;
   const at::Tensor place = place_of_E.index_select(0, experts_NK.reshape({-1}).clamp_min(0)).view_as(experts_NK);

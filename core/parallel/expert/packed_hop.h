@@ -25,7 +25,7 @@ struct Onward {
 };
 // place_of_E int64 [E]: the place of each expert; `places`: not sent. Experts -1 are not sent. `unknown`: the spread of
 // meta tensors, whose routing is unknown.
-Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_t places, const EvenSpread& unknown);
+Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_t places, const RowSpread& unknown);
 
 class PackedHop {
  public:

@@ -22,7 +22,7 @@ at::Tensor owners(int64_t num_experts, int ranks, const at::Device& device) {
 
 class RdepTrip : public ExpertTrip {
  public:
-  RdepTrip(Communicator& ep, PeerMemory* memory, const EvenSpread& unknown, const TensorPrecision& wire,
+  RdepTrip(Communicator& ep, PeerMemory* memory, const RowSpread& unknown, const TensorPrecision& wire,
            const at::Tensor& tokens_TH, const Routing& routing) {
     const int64_t slots = routing.experts_TK.size(1), own = routing.num_experts / ep.size();
     at::Tensor packed = pack_tokens(tokens_TH, routing);
@@ -67,7 +67,7 @@ class RdepDispatcher : public TokenDispatcher {
 
  private:
   Communicator& ep_;
-  EvenSpread unknown_;
+  RowSpread unknown_;
   TensorPrecision wire_;
   PeerMemoryPtr memory_;  // null in a group of one
 };

@@ -1,7 +1,7 @@
 #include "core/parallel/expert/token_spread.h"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 
 namespace ranklab {
 namespace {
@@ -16,17 +16,16 @@ double none_of(int64_t some, int64_t chosen, int64_t all) {
 
 }  // namespace
 
-double expected_places(const MoeConfig& m, int64_t places) {
-  const int64_t each = m.num_experts / places;
-  if (m.force_balance) return static_cast<double>(std::clamp<int64_t>((m.topk + each - 1) / each, 1, places));
+double chance_of_place(const MoeConfig& m, int64_t own) {
+  const auto share = static_cast<double>(own) / static_cast<double>(m.num_experts);
+  if (m.force_balance) return std::min(1.0, static_cast<double>((m.topk + own - 1) / own) * share);
   const bool limited = m.group_topk < m.num_groups;
-  // If a place is at most a group, a token's groups cover `within` places; larger places contain whole groups.
-  if (limited && places % m.num_groups == 0) {
-    const int64_t within = places / m.num_groups * m.group_topk;
-    return static_cast<double>(within) * (1 - none_of(each, m.topk, each * within));
-  }
-  const double even = static_cast<double>(places) * (1 - none_of(each, m.topk, m.num_experts));
-  return limited ? std::min(even, static_cast<double>(m.group_topk)) : even;
+  // If groups consist of such places, a token uses one with its group; larger places contain whole groups.
+  if (limited && m.num_experts / m.num_groups % own == 0)
+    return static_cast<double>(m.group_topk) / static_cast<double>(m.num_groups) *
+           (1 - none_of(own, m.topk, m.num_experts / m.num_groups * m.group_topk));
+  const double even = 1 - none_of(own, m.topk, m.num_experts);
+  return limited ? std::min(even, static_cast<double>(m.group_topk) * share) : even;
 }
 
 std::vector<int64_t> even_parts(int64_t count, int64_t parts) {
@@ -35,9 +34,21 @@ std::vector<int64_t> even_parts(int64_t count, int64_t parts) {
   return out;
 }
 
-EvenSpread spread_over_ranks(const MoeConfig& moe, int ranks) {
-  EvenSpread spread{.copies = expected_places(moe, ranks)};
-  for (int rank = 0; rank < ranks; ++rank) spread.places.push_back(rank);
+double RowSpread::copies() const { return std::accumulate(chances.begin(), chances.end(), 0.0); }
+
+std::vector<int64_t> RowSpread::parts(int64_t copies_of_all) const {
+  const double all = copies();
+  std::vector<int64_t> out;
+  for (const double chance : chances)
+    out.push_back(static_cast<int64_t>(static_cast<double>(copies_of_all) * (chance / all)));
+  const int64_t left = copies_of_all - std::accumulate(out.begin(), out.end(), int64_t{0});
+  for (int64_t i = 0; i < left; ++i) ++out[static_cast<size_t>(i) % out.size()];
+  return out;
+}
+
+RowSpread spread_over_ranks(const MoeConfig& moe, int ranks) {
+  RowSpread spread;
+  for (int rank = 0; rank < ranks; ++rank) spread.add(rank, chance_of_place(moe, moe.num_experts / ranks));
   return spread;
 }
 

@@ -1,4 +1,4 @@
-#include "core/plan/zero/zero_map.h"
+#include "core/plan/report/zero_map.h"
 
 #include <map>
 #include <utility>

@@ -5,8 +5,9 @@
 // Across nodes: a ring visits its members in group order and closes; a rank's bytes leave the node when its successor
 // is on another one. Members are in ascending global rank and nodes hold neighbouring ranks, so a group on k > 1 nodes
 // crosses on exactly k edges, the minimum for a ring (NCCL orders its rings the same way: each node once). An
-// all_to_all sends each peer its part directly; a message crosses when its two ends are on different nodes. Cost: one
-// visit per group member. Thread rule: pure.
+// all_to_all sends each peer its part directly; a message crosses when its two ends are on different nodes. What a
+// group's members send is that of the rank that was recorded for them; where it goes is counted for each of them, since
+// the groups of an axis need not lie alike on the nodes. Cost: one visit per group member. Thread rule: pure.
 #pragma once
 #include <vector>
 
@@ -26,7 +27,7 @@ struct AxisTraffic {
 };
 
 // One row per axis larger than one that the step uses, in the order tp, cp, dp, dp-cp, pp, ep, etp, edp.
-std::vector<AxisTraffic> axis_traffic(const StepRecord& record, const DeviceMesh& mesh, int gpus_per_node);
+std::vector<AxisTraffic> axis_traffic(const StepRecord& record, const RunPlan& plan);
 
 // The number of nodes that the members of a group are on.
 int nodes_of(const Group& group, int gpus_per_node);
