@@ -11,11 +11,13 @@
 namespace ranklab {
 
 struct AdamMoments {
-  at::Tensor mean, square;  // of gradients; flat, fp64
+  at::Tensor mean, square;                                                                   // of gradients; flat, fp64
+  c10::ScalarType mean_type = c10::ScalarType::Float, square_type = c10::ScalarType::Float;  // as they are kept
 };
 
-// |step by `a` - step by `b`| of each element in a training step, from 0. Where a moment is not finite: 0. With a loss
-// scale, which skips steps, the most of any update so far.
+// |step by `a` - step by `b`| of each element in a training step, from 0, and what is lost of either step since moments
+// are rounded once it is made: a square that fp16 keeps as 0 says nothing of its own. Where a moment is not finite: 0.
+// With a loss scale, which skips steps, the most of any update so far.
 at::Tensor adamw_apart(const AdamMoments& a, const AdamMoments& b, const TrainConfig& config, int64_t step);
 
 }  // namespace ranklab

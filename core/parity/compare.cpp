@@ -38,6 +38,20 @@ TensorDistance distance_of(const at::Tensor& apart, const at::Tensor& got, const
 
 bool is_of_weights(const TensorKey& key) { return key.kind == "updated weight" || key.phase == ParityPhase::kWeights; }
 
+// The loss and the gradient norm are sums of everything, in which the rounding of each part averages out. What is kept
+// in fp32 has no fewer bits than the sums.
+constexpr double kLeastOfAll = 0.25, kFloat = 0x1p-23;
+bool is_of_all(const TensorKey& key) { return key.phase == ParityPhase::kLoss || key.phase == ParityPhase::kNorm; }
+
+// How far a tensor may be apart of which perturbed copies are `apart`, both relative to it. A tensor of zeros must be
+// found, and one that is no more like the reference than that: in few bits the factor alone would let everything pass.
+// Where the copies themselves are as far, the tensor is rounding and nothing else, of which no size is known.
+double allowed(double apart, double factor) {
+  constexpr double kLikeZeros = 0.9, kOfMuch = 1.5;
+  if (apart >= 1) return factor * apart;
+  return std::min(factor * apart, std::max(kLikeZeros, kOfMuch * apart));
+}
+
 at::Tensor sum_of(const at::Tensor& a, const at::Tensor& b) { return a.defined() ? a + b : b; }
 
 }  // namespace
@@ -47,7 +61,7 @@ ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRe
     : record_(std::move(record)), keys_(causal_order(record_)), epsilon_(epsilon_of(record_.type)), factor_(factor) {
   for (const auto& [key, pieces] : record_.tensors) {
     whole_.emplace(key, put_together(pieces));
-    tolerance_[key] = least;
+    tolerance_[key] = is_of_all(key) ? std::min(least, std::max(kLeastOfAll, least * kFloat / epsilon_)) : least;
   }
   measure_idle_experts();
   for (const ParityRecord& other : perturbed) add(other);
@@ -77,7 +91,7 @@ void ParityReference::widen(const ParityRecord& perturbed, bool weights) {
     const at::Tensor known = slack(perturbed, key);
     for (const TensorPiece& piece : pieces)
       if (const auto apart = distance(key, piece, known); apart && apart->eps < kNoMeasure)
-        tolerance_[key] = std::max(tolerance_[key], factor_ * apart->eps);
+        tolerance_[key] = std::max(tolerance_[key], allowed(apart->eps * epsilon_, factor_) / epsilon_);
   }
 }
 
@@ -107,8 +121,11 @@ at::Tensor ParityReference::slack(const ParityRecord& got, const TensorKey& key)
     const WholeTensor here = put_together(means->second);
     if (here.shape != whole_.at(mean).shape) continue;
     if (record_.plan && has(square) && squares != got.tensors.end()) {
-      all = sum_of(all, adamw_apart({here.values, put_together(squares->second).values},
-                                    {whole_.at(mean).values, whole_.at(square).values}, record_.plan->config, step));
+      const auto moments = [&](const WholeTensor& first, const WholeTensor& second) {
+        return AdamMoments{first.values, second.values, type(mean), type(square)};
+      };
+      all = sum_of(all, adamw_apart(moments(here, put_together(squares->second)),
+                                    moments(whole_.at(mean), whole_.at(square)), record_.plan->config, step));
     } else {
       const at::Tensor none = at::zeros_like(here.values);
       all = sum_of(all, none.masked_fill(turned(here, mean), std::numeric_limits<double>::infinity()));
@@ -156,7 +173,14 @@ std::optional<TensorDistance> ParityReference::distance(const TensorKey& key, co
   if (piece.value.numel() == 0) return TensorDistance{};
   const at::Tensor want = at_slice(key, piece.slice), got = piece.value.to(at::kDouble);
   at::Tensor apart = difference(got, want).abs();
-  if (slack.defined()) apart = (apart - slack.index_select(0, piece.slice.index().clamp_min(0))).clamp_min(0);
+  // Where scaled gradients overflow the step is skipped, and how far it spreads is a matter of which elements a kernel
+  // has before it at a time. That it is skipped is compared.
+  if (!whole.finite && key.phase == ParityPhase::kBackward && has({key.step, ParityPhase::kNorm, "loss_scale", ""}))
+    apart = apart.masked_fill(got.isfinite().logical_and(want.isfinite()).logical_not(), 0);
+  if (slack.defined()) {
+    const at::Tensor index = piece.slice.index();
+    apart = (apart - slack.index_select(0, index.clamp_min(0)).masked_fill(index.lt(0), 0)).clamp_min(0);
+  }
   return distance_of(apart, got, want, whole.rms, epsilon_, piece.slice);
 }
 
@@ -192,6 +216,16 @@ void find_other_copies(const std::vector<TensorPiece>& pieces, TensorVerdict& ve
   }
 }
 
+// Padding belongs to nothing: it begins with zeros, and nothing reads it, so that its gradients are zeros.
+void find_used_padding(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
+  for (const TensorPiece& piece : pieces) {
+    if (piece.slice.elements() != piece.value.numel()) continue;
+    if (!piece.value.masked_select(piece.slice.index().lt(0)).ne(0).any().item<bool>()) continue;
+    verdict.wrong_ranks.push_back(piece.rank);
+    verdict.broken = "its padding, which belongs to nothing, is not zero";
+  }
+}
+
 bool same_state_types(const ParityRecord& got, const ParityReference& want) {
   if (!got.plan || !want.record().plan) return false;
   const StateTypes a = state_types(*got.plan), b = state_types(*want.record().plan);
@@ -202,6 +236,7 @@ void find_broken(const ParityRecord& got, const ParityReference& want, const std
                  TensorVerdict& verdict) {
   const TensorKey& key = verdict.key;
   if (key.phase == ParityPhase::kWeights || key.phase == ParityPhase::kNorm) find_other_copies(pieces, verdict);
+  find_used_padding(pieces, verdict);
   const at::ScalarType type = pieces.front().value.scalar_type();
   if (key.phase != ParityPhase::kUpdate || type == want.type(key) || !same_state_types(got, want)) return;
   for (const TensorPiece& piece : pieces) verdict.wrong_ranks.push_back(piece.rank);

@@ -21,7 +21,9 @@ WholeTensor put_together(const std::vector<TensorPiece>& pieces) {
     whole.values.index_copy_(0, places, piece.value.to(at::kDouble).masked_select(real));
     whole.known.index_fill_(0, places, true);
   }
-  whole.rms = root_mean_square(whole.values.masked_select(whole.known.logical_and(whole.values.isfinite())));
+  const at::Tensor finite = whole.values.isfinite();
+  whole.finite = finite.all().item<bool>();
+  whole.rms = root_mean_square(whole.values.masked_select(whole.known.logical_and(finite)));
   return whole;
 }
 

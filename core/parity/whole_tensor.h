@@ -10,7 +10,8 @@ struct WholeTensor {
   at::Tensor values;  // flat, fp64
   at::Tensor known;   // which elements some rank has
   std::vector<int64_t> shape;
-  double rms = 0;  // root mean square
+  double rms = 0;      // root mean square, of what is finite
+  bool finite = true;  // all of it
 };
 
 WholeTensor put_together(const std::vector<TensorPiece>& pieces);

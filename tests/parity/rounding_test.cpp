@@ -85,6 +85,11 @@ TEST(Rounding, AdamWsStepsAreApartByTheirDirections) {
   const std::vector<double> want = {0, 2e-3, 0, 0, 1e-3, 0};
   for (size_t i = 0; i < want.size(); ++i)
     EXPECT_NEAR(apart[static_cast<int64_t>(i)].item<double>(), want[i], 1e-6) << i;
+  // fp16 keeps a square of 1e-9 as 0, which could be that of a step of any size.
+  AdamMoments tiny = moments({1e-4}), same = tiny;
+  for (AdamMoments* one : {&tiny, &same}) one->square_type = at::kHalf;
+  EXPECT_GT(adamw_apart(tiny, same, c, 0).item<double>(), 1e-3);
+  EXPECT_LT(adamw_apart(moments({1e-4}), moments({1e-4}), c, 0).item<double>(), 1e-9);
 }
 
 // Four tokens of three experts. The third token is between the second expert and the third, by `lean`; `gradient` is
@@ -114,6 +119,84 @@ TEST(Rounding, AnExpertMayGetATokenThatWasNearATie) {
   ASSERT_TRUE(flips);
   EXPECT_EQ(flips->tokens, (std::vector<int64_t>{2, 2, 0}));
   EXPECT_EQ(flips->flipped, (std::vector<int64_t>{0, 1, 1}));
+}
+
+// A weight of three rows on two ranks, of which the second has one row of padding.
+ParityRecord padded(double padding) {
+  ParityRecord record = record_in_few_bits();
+  record.mesh = ParityMesh({"tp 0 of 2", "tp 1 of 2"});
+  for (const int rank : {0, 1}) {
+    const at::Tensor values = at::ones({4}, at::kDouble);
+    if (rank == 1) values.slice(0, 2).fill_(padding);
+    record.tensors[{0, ParityPhase::kBackward, "head.weight", "grad"}].push_back(
+        {rank, 0, {.shape = {3, 2}, .positions = {{2 * rank, 2 * rank + 1}, {}}}, values});
+  }
+  return record;
+}
+
+TEST(Rounding, MakesNothingOfPadding) {
+  const ParityReference reference(padded(0), {});
+  EXPECT_EQ(first_wrong(padded(0), reference), "");
+  const ParityComparison result = compare(padded(1e-3), reference);
+  ASSERT_NE(result.first_wrong(), nullptr) << "far less than what is allowed of the others";
+  EXPECT_EQ(result.first_wrong()->wrong_ranks, std::vector<int>{1});
+  EXPECT_NE(result.first_wrong()->broken.find("padding"), std::string::npos);
+  EXPECT_EQ(coordinates_text(result.first_wrong()->worst.place, {3, 2}), "padding");
+}
+
+// A gradient and the norm of all, each `eps` too large.
+ParityRecord off_by(c10::ScalarType type, double eps) {
+  ParityRecord record;
+  record.type = type;
+  const double factor = 1 + eps * (type == at::kFloat ? 0x1p-23 : 0x1p-7);
+  keep(record, {0, ParityPhase::kBackward, "w", "grad"}, at::ones({16}, at::kDouble) * factor);
+  keep(record, {0, ParityPhase::kNorm, "grad_norm", ""}, at::full({1}, 4 * factor, at::kDouble));
+  return record;
+}
+
+TEST(Rounding, AveragesOutInSumsOfEverything) {
+  EXPECT_EQ(first_wrong(off_by(at::kFloat, 15), ParityReference(off_by(at::kFloat, 0), {})), "");
+  const ParityReference reference(off_by(at::kBFloat16, 0), {});
+  EXPECT_EQ(first_wrong(off_by(at::kBFloat16, 0.2), reference), "");
+  EXPECT_EQ(first_wrong(off_by(at::kBFloat16, 0.3), reference), "grad_norm");
+  EXPECT_EQ(first_wrong(off_by(at::kBFloat16, 17), reference), "w grad");
+}
+
+// 16 elements of 1, each moved by `apart` one way or the other.
+ParityRecord moved(double apart) {
+  ParityRecord record;
+  record.type = at::kBFloat16;
+  const at::Tensor values = at::ones({16}, at::kDouble);
+  values.slice(0, 0, 8).add_(apart);
+  values.slice(0, 8).sub_(apart);
+  keep(record, {0, ParityPhase::kBackward, "w", "grad"}, values);
+  return record;
+}
+
+TEST(Rounding, LeavesATensorOfZerosToBeFound) {
+  const auto allowed = [](double apart) {
+    const ParityReference reference(moved(0), {moved(apart)});
+    return reference.tolerance(reference.keys().front()) * 0x1p-7;
+  };
+  EXPECT_NEAR(allowed(0.1), 0.8, 1e-9);
+  EXPECT_NEAR(allowed(0.2), 0.9, 1e-9);
+  EXPECT_NEAR(allowed(0.7), 1.05, 1e-9);
+  EXPECT_NEAR(allowed(1.5), 12, 1e-9) << "nothing of it is known";
+  ParityRecord zeros = moved(0);
+  zeros.tensors.begin()->second.front().value.zero_();
+  EXPECT_EQ(first_wrong(zeros, ParityReference(moved(0), {moved(0.5)})), "w grad");
+}
+
+TEST(Rounding, LetsAnOverflowOfScaledGradientsSpreadAsKernelsDo) {
+  const auto overflowed = [](std::initializer_list<int64_t> places, bool scaled) {
+    ParityRecord record = moved(0);
+    for (const int64_t place : places) record.tensors.begin()->second.front().value[place] = NAN;
+    if (scaled) keep(record, {0, ParityPhase::kNorm, "loss_scale", ""}, at::ones({1}, at::kDouble));
+    return record;
+  };
+  EXPECT_EQ(first_wrong(overflowed({1}, true), ParityReference(overflowed({1, 2}, true), {})), "");
+  EXPECT_EQ(first_wrong(overflowed({1}, false), ParityReference(overflowed({1, 2}, false), {})), "w grad");
+  EXPECT_EQ(first_wrong(overflowed({1}, true), ParityReference(overflowed({}, true), {})), "w grad");
 }
 
 }  // namespace
