@@ -6,32 +6,15 @@
 #include <utility>
 
 #include "core/config/state_types.h"
+#include "core/parity/adamw_apart.h"
 #include "core/parity/epsilon.h"
+#include "core/parity/routing_flips.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
 namespace {
 
 constexpr double kNoMeasure = 1e30;  // epsilons: of a tensor that is zero or not finite in one of two runs
-
-double root_mean_square(const at::Tensor& values) {
-  return values.numel() == 0 ? 0 : std::sqrt(values.square().mean().item<double>());
-}
-
-WholeTensor put_together(const std::vector<TensorPiece>& pieces) {
-  const GlobalSlice& first = pieces.front().slice;
-  WholeTensor whole{.values = at::zeros({first.global_elements()}, at::kDouble),
-                    .known = at::zeros({first.global_elements()}, at::kBool),
-                    .shape = first.shape};
-  for (const TensorPiece& piece : pieces) {
-    const at::Tensor index = piece.slice.index(), real = index.ge(0);
-    const at::Tensor places = index.masked_select(real);
-    whole.values.index_copy_(0, places, piece.value.to(at::kDouble).masked_select(real));
-    whole.known.index_fill_(0, places, true);
-  }
-  whole.rms = root_mean_square(whole.values.masked_select(whole.known.logical_and(whole.values.isfinite())));
-  return whole;
-}
 
 // Differences of numbers that are not finite count where only one of them is.
 at::Tensor difference(const at::Tensor& got, const at::Tensor& want) {
@@ -55,6 +38,22 @@ TensorDistance distance_of(const at::Tensor& apart, const at::Tensor& got, const
 
 bool is_of_weights(const TensorKey& key) { return key.kind == "updated weight" || key.phase == ParityPhase::kWeights; }
 
+// The loss and the gradient norm are sums of everything, in which the rounding of each part averages out. What is kept
+// in fp32 has no fewer bits than the sums.
+constexpr double kLeastOfAll = 0.25, kFloat = 0x1p-23;
+bool is_of_all(const TensorKey& key) { return key.phase == ParityPhase::kLoss || key.phase == ParityPhase::kNorm; }
+
+// How far a tensor may be apart of which perturbed copies are `apart`, both relative to it. A tensor of zeros must be
+// found, and one that is no more like the reference than that: in few bits the factor alone would let everything pass.
+// Where the copies themselves are as far, the tensor is rounding and nothing else, of which no size is known.
+double allowed(double apart, double factor) {
+  constexpr double kLikeZeros = 0.9, kOfMuch = 1.5;
+  if (apart >= 1) return factor * apart;
+  return std::min(factor * apart, std::max(kLikeZeros, kOfMuch * apart));
+}
+
+at::Tensor sum_of(const at::Tensor& a, const at::Tensor& b) { return a.defined() ? a + b : b; }
+
 }  // namespace
 
 ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRecord>& perturbed, double factor,
@@ -62,71 +61,103 @@ ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRe
     : record_(std::move(record)), keys_(causal_order(record_)), epsilon_(epsilon_of(record_.type)), factor_(factor) {
   for (const auto& [key, pieces] : record_.tensors) {
     whole_.emplace(key, put_together(pieces));
-    tolerance_[key] = least;
+    tolerance_[key] = is_of_all(key) ? std::min(least, std::max(kLeastOfAll, least * kFloat / epsilon_)) : least;
   }
-  find_undecided();
+  measure_idle_experts();
   for (const ParityRecord& other : perturbed) add(other);
 }
 
-void ParityReference::find_undecided() {
-  for (auto& [key, whole] : whole_) whole.undecided = undecided(key);
+// An expert that no token went to has a gradient of zero, to which nothing is near. It is measured by the gradients of
+// the layer's other experts: rounding may send it a token that was near a tie.
+void ParityReference::measure_idle_experts() {
+  for (auto& [key, whole] : whole_) {
+    const auto place = whole.rms == 0 ? expert_place(key.name) : std::nullopt;
+    if (!place) continue;
+    TensorKey other = key;
+    for (int64_t expert = 0; has(other = {key.step, key.phase, place->of(expert), key.kind}); ++expert)
+      whole.rms = std::max(whole.rms, whole_.at(other).rms);
+  }
 }
 
-// What is allowed of moments decides which elements of weights are compared, so weights come last.
+// What is allowed of moments says how far weights may be apart, so weights come last.
 void ParityReference::add(const ParityRecord& perturbed) {
   widen(perturbed, false);
-  find_undecided();
   widen(perturbed, true);
 }
 
 void ParityReference::widen(const ParityRecord& perturbed, bool weights) {
   for (const auto& [key, pieces] : perturbed.tensors) {
     if (!whole_.contains(key) || is_of_weights(key) != weights) continue;
+    const at::Tensor known = slack(perturbed, key);
     for (const TensorPiece& piece : pieces)
-      if (const auto apart = distance(key, piece, whole_.at(key).undecided); apart && apart->eps < kNoMeasure)
-        tolerance_[key] = std::max(tolerance_[key], factor_ * apart->eps);
+      if (const auto apart = distance(key, piece, known); apart && apart->eps < kNoMeasure)
+        tolerance_[key] = std::max(tolerance_[key], allowed(apart->eps * epsilon_, factor_) / epsilon_);
   }
 }
 
-// The first moments that a weight has seen so far, of optimizers that have them.
-std::vector<TensorKey> ParityReference::moments_of(const TensorKey& key) const {
-  std::vector<TensorKey> moments;
-  if (!is_of_weights(key)) return moments;
-  const int64_t last = key.phase == ParityPhase::kWeights ? key.step - 1 : key.step;
-  for (int64_t step = 0; step <= last; ++step) {
-    const TensorKey moment{step, ParityPhase::kUpdate, key.name, "exp_avg"};
-    if (has(moment) && whole_.at(moment).shape == whole_.at(key).shape) moments.push_back(moment);
-  }
-  return moments;
-}
-
-// Elements whose update's sign rounding may decide, in any step so far: small ones, and in few bits those that are
-// smaller than what rounding may make of the moment. Without a limit all elements could be that, and a wrong update of
-// right moments would pass.
-at::Tensor ParityReference::undecided(const TensorKey& key) const {
+// Elements whose update's sign rounding may decide: small ones, in few bits those that are smaller than what rounding
+// may make of the moment, and such as have the other sign. Without a limit all elements could be that, and a wrong
+// update of right moments would pass.
+at::Tensor ParityReference::turned(const WholeTensor& got, const TensorKey& moment) const {
   constexpr double kSmall = 0.03, kMost = 0.25;  // of the root mean square
+  const WholeTensor& want = whole_.at(moment);
+  const double allowed = tolerance_.at(moment) * epsilon_;
+  const at::Tensor near = (got.values - want.values).abs().le(allowed * want.rms);
+  return want.values.abs()
+      .lt(std::clamp(allowed, kSmall, kMost) * want.rms)
+      .logical_or((got.values * want.values).lt(0).logical_and(near));
+}
+
+at::Tensor ParityReference::slack(const ParityRecord& got, const TensorKey& key) const {
+  if (!is_of_weights(key)) return {};
+  const int64_t last = key.phase == ParityPhase::kWeights ? key.step - 1 : key.step;
   at::Tensor all;
-  for (const TensorKey& moment : moments_of(key)) {
-    const WholeTensor& whole = whole_.at(moment);
-    const double small = std::clamp(tolerance_.at(moment) * epsilon_, kSmall, kMost);
-    const at::Tensor here = whole.values.abs().lt(small * whole.rms);
-    all = all.defined() ? all.logical_or(here) : here;
+  for (int64_t step = 0; step <= last; ++step) {
+    const TensorKey mean{step, ParityPhase::kUpdate, key.name, "exp_avg"};
+    TensorKey square = mean;
+    square.kind = "exp_avg_sq";
+    const auto means = got.tensors.find(mean), squares = got.tensors.find(square);
+    if (!has(mean) || whole_.at(mean).shape != whole_.at(key).shape || means == got.tensors.end()) continue;
+    const WholeTensor here = put_together(means->second);
+    if (here.shape != whole_.at(mean).shape) continue;
+    if (record_.plan && has(square) && squares != got.tensors.end()) {
+      const auto moments = [&](const WholeTensor& first, const WholeTensor& second) {
+        return AdamMoments{first.values, second.values, type(mean), type(square)};
+      };
+      all = sum_of(all, adamw_apart(moments(here, put_together(squares->second)),
+                                    moments(whole_.at(mean), whole_.at(square)), record_.plan->config, step));
+    } else {
+      const at::Tensor none = at::zeros_like(here.values);
+      all = sum_of(all, none.masked_fill(turned(here, mean), std::numeric_limits<double>::infinity()));
+    }
   }
   return all;
 }
 
-at::Tensor ParityReference::turned(const ParityRecord& got, const TensorKey& key) const {
-  at::Tensor all;
-  for (const TensorKey& moment : moments_of(key)) {
-    const auto found = got.tensors.find(moment);
-    if (found == got.tensors.end() || found->second.front().slice.shape != whole_.at(moment).shape) continue;
-    const WholeTensor& want = whole_.at(moment);
-    const at::Tensor values = put_together(found->second).values;
-    const double near = tolerance_.at(moment) * epsilon_ * want.rms;
-    const at::Tensor here = (values * want.values).lt(0).logical_and((values - want.values).abs().le(near));
-    all = all.defined() ? all.logical_or(here) : here;
+double ParityReference::by_flips(const ParityRecord& got, const TensorKey& key) const {
+  constexpr double kMost = 3;  // times what a token of the layer brings in the mean
+  const auto place = expert_place(key.name);
+  const bool moment = key.phase == ParityPhase::kUpdate, squared = key.kind == "exp_avg_sq";
+  if (!place || (key.kind != "grad" && key.kind != "exp_avg" && !squared)) return 0;
+  double flipped = 0, tokens = 0, of_all = 0;
+  size_t experts = 0;
+  for (int64_t step = moment ? 0 : key.step; step <= key.step; ++step) {
+    const auto flips = routing_flips(got, record_, step, place->layer);
+    if (!flips) continue;
+    experts = flips->tokens.size();
+    flipped += static_cast<double>(flips->flipped.at(static_cast<size_t>(place->expert)));
+    for (const int64_t some : flips->tokens) tokens += static_cast<double>(some);
   }
-  return all;
+  if (flipped == 0 || tokens == 0) return 0;
+  for (size_t expert = 0; expert < experts; ++expert) {
+    const TensorKey other{key.step, key.phase, place->of(static_cast<int64_t>(expert)), key.kind};
+    if (has(other)) of_all += std::pow(root_mean_square(whole_.at(other).values), squared ? 1 : 2);
+  }
+  // Tokens add up as numbers of any sign do, and (g + d)^2 is 2 g d + d^2 from g^2.
+  const WholeTensor& whole = whole_.at(key);
+  const double square = kMost * kMost * flipped * of_all / tokens;
+  const double apart = squared ? 2 * std::sqrt(whole.rms * square) + square : std::sqrt(square);
+  return whole.rms > 0 ? apart / whole.rms / epsilon_ : 0;
 }
 
 at::Tensor ParityReference::at_slice(const TensorKey& key, const GlobalSlice& slice) const {
@@ -136,13 +167,20 @@ at::Tensor ParityReference::at_slice(const TensorKey& key, const GlobalSlice& sl
 }
 
 std::optional<TensorDistance> ParityReference::distance(const TensorKey& key, const TensorPiece& piece,
-                                                        const at::Tensor& left_out) const {
+                                                        const at::Tensor& slack) const {
   const WholeTensor& whole = whole_.at(key);
   if (whole.shape != piece.slice.shape || piece.slice.elements() != piece.value.numel()) return {};
   if (piece.value.numel() == 0) return TensorDistance{};
   const at::Tensor want = at_slice(key, piece.slice), got = piece.value.to(at::kDouble);
   at::Tensor apart = difference(got, want).abs();
-  if (left_out.defined()) apart = apart.masked_fill(left_out.index_select(0, piece.slice.index().clamp_min(0)), 0);
+  // Where scaled gradients overflow the step is skipped, and how far it spreads is a matter of which elements a kernel
+  // has before it at a time. That it is skipped is compared.
+  if (!whole.finite && key.phase == ParityPhase::kBackward && has({key.step, ParityPhase::kNorm, "loss_scale", ""}))
+    apart = apart.masked_fill(got.isfinite().logical_and(want.isfinite()).logical_not(), 0);
+  if (slack.defined()) {
+    const at::Tensor index = piece.slice.index();
+    apart = (apart - slack.index_select(0, index.clamp_min(0)).masked_fill(index.lt(0), 0)).clamp_min(0);
+  }
   return distance_of(apart, got, want, whole.rms, epsilon_, piece.slice);
 }
 
@@ -178,6 +216,16 @@ void find_other_copies(const std::vector<TensorPiece>& pieces, TensorVerdict& ve
   }
 }
 
+// Padding belongs to nothing: it begins with zeros, and nothing reads it, so that its gradients are zeros.
+void find_used_padding(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
+  for (const TensorPiece& piece : pieces) {
+    if (piece.slice.elements() != piece.value.numel()) continue;
+    if (!piece.value.masked_select(piece.slice.index().lt(0)).ne(0).any().item<bool>()) continue;
+    verdict.wrong_ranks.push_back(piece.rank);
+    verdict.broken = "its padding, which belongs to nothing, is not zero";
+  }
+}
+
 bool same_state_types(const ParityRecord& got, const ParityReference& want) {
   if (!got.plan || !want.record().plan) return false;
   const StateTypes a = state_types(*got.plan), b = state_types(*want.record().plan);
@@ -188,6 +236,7 @@ void find_broken(const ParityRecord& got, const ParityReference& want, const std
                  TensorVerdict& verdict) {
   const TensorKey& key = verdict.key;
   if (key.phase == ParityPhase::kWeights || key.phase == ParityPhase::kNorm) find_other_copies(pieces, verdict);
+  find_used_padding(pieces, verdict);
   const at::ScalarType type = pieces.front().value.scalar_type();
   if (key.phase != ParityPhase::kUpdate || type == want.type(key) || !same_state_types(got, want)) return;
   for (const TensorPiece& piece : pieces) verdict.wrong_ranks.push_back(piece.rank);
@@ -210,24 +259,20 @@ void separate(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
   });
 }
 
-at::Tensor both(const at::Tensor& a, const at::Tensor& b) {
-  if (!a.defined() || !b.defined()) return a.defined() ? a : b;
-  return a.logical_or(b);
+// Of which any value is right.
+double share_left_out(const at::Tensor& slack) {
+  return slack.defined() ? slack.isinf().to(at::kDouble).mean().item<double>() : 0;
 }
-
-double share_of(const at::Tensor& mask) { return mask.defined() ? mask.to(at::kDouble).mean().item<double>() : 0; }
 
 void measure(const ParityRecord& got, const ParityReference& want, const std::vector<TensorPiece>& pieces, bool exact,
              TensorVerdict& verdict) {
-  at::Tensor left_out;
-  if (!exact) left_out = want.whole(verdict.key).undecided;
+  const at::Tensor slack = exact ? at::Tensor() : want.slack(got, verdict.key);
+  verdict.left_out = share_left_out(slack);
   verdict.worst_rank = pieces.front().rank;
   for (const TensorPiece& piece : pieces) {
-    auto apart = want.distance(verdict.key, piece, left_out);
-    if (apart && !exact && apart->eps > verdict.tolerance) {
-      left_out = both(want.whole(verdict.key).undecided, want.turned(got, verdict.key));
-      apart = want.distance(verdict.key, piece, left_out);
-    }
+    const auto apart = want.distance(verdict.key, piece, slack);
+    if (apart && !exact && apart->eps > verdict.tolerance)
+      verdict.tolerance = want.tolerance(verdict.key) + want.by_flips(got, verdict.key);
     const auto [place, first] = verdict.ranks.try_emplace(piece.rank);
     RankDistance& rank = place->second;
     rank.fits = rank.fits && apart.has_value();
@@ -243,7 +288,6 @@ void measure(const ParityRecord& got, const ParityReference& want, const std::ve
       verdict.worst_rank = piece.rank;
     }
   }
-  verdict.left_out = share_of(left_out);
 }
 
 }  // namespace

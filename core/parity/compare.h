@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/parity/parity_record.h"
+#include "core/parity/whole_tensor.h"
 
 namespace ranklab {
 
@@ -19,17 +20,6 @@ struct TensorDistance {
   double largest = 0;  // largest difference of an element
   int64_t place = 0;   // ... and where, in the global tensor
   double got = 0, want = 0;
-};
-
-// A tensor of the reference, put together from its ranks.
-struct WholeTensor {
-  at::Tensor values;  // flat, fp64
-  at::Tensor known;   // which elements some rank has
-  std::vector<int64_t> shape;
-  double rms = 0;
-  // Not compared. Where a gradient nearly vanishes, AdamW's and Lion's steps have the size of all others and the
-  // direction of its rounding. Undefined: none.
-  at::Tensor undecided = {};
 };
 
 constexpr double kFactor = 8, kLeastEps = 16;
@@ -54,20 +44,23 @@ class ParityReference {
 
   // The values of the reference where the piece's are; padding has 0.
   at::Tensor at_slice(const TensorKey& key, const GlobalSlice& slice) const;
-  // Nothing for a piece whose tensor has another shape here. `left_out`: elements that are not compared (of the
-  // global tensor, flat; undefined: none).
+  // Nothing for a piece whose tensor has another shape here. `slack`: what each element of the global tensor may be
+  // apart beside (flat; undefined: nothing).
   std::optional<TensorDistance> distance(const TensorKey& key, const TensorPiece& piece,
-                                         const at::Tensor& left_out = {}) const;
-  // Where `got` has first moments of the other sign behind this weight, each as near as its tensor is allowed to be:
-  // such an element moved the other way by rounding.
-  at::Tensor turned(const ParityRecord& got, const TensorKey& key) const;
+                                         const at::Tensor& slack = {}) const;
+  // How far each element of a weight may be apart by the first and second moments that AdamW had in the two runs. Of an
+  // optimizer whose step is a sign (Lion) it is known only that rounding decides it where a moment is small, or has the
+  // other sign and is as near as its tensor is allowed to be: infinitely far.
+  at::Tensor slack(const ParityRecord& got, const TensorKey& key) const;
+  // How much farther an expert's gradient may be apart, and its moments, by tokens whose router was near a tie and that
+  // went to another expert in `got`. In epsilons.
+  double by_flips(const ParityRecord& got, const TensorKey& key) const;
 
  private:
   ParityRecord record_;
   std::vector<TensorKey> keys_;
-  std::vector<TensorKey> moments_of(const TensorKey& key) const;
-  at::Tensor undecided(const TensorKey& key) const;
-  void find_undecided();
+  void measure_idle_experts();
+  at::Tensor turned(const WholeTensor& got, const TensorKey& moment) const;
   void widen(const ParityRecord& perturbed, bool weights);
 
   std::map<TensorKey, WholeTensor> whole_;

@@ -34,9 +34,9 @@ class Case {
       : got_(got), want_(want), wrong_(wrong), pieces_(got.tensors.at(wrong.key)) {
     const int rank = wrong.worst.eps > 0 ? wrong.worst_rank : wrong.wrong_ranks.front();
     piece_ = &*std::ranges::find(pieces_, rank, &TensorPiece::rank);
+    const at::Tensor slack = wrong.tolerance > 0 ? want.slack(got, wrong.key) : at::Tensor();
     for (const TensorPiece& piece : pieces_) {
-      const auto apart =
-          want.distance(wrong.key, piece, wrong.tolerance > 0 ? want.whole(wrong.key).undecided : at::Tensor());
+      const auto apart = want.distance(wrong.key, piece, slack);
       if (piece.rank == rank && apart && apart->eps == wrong.worst.eps) piece_ = &piece;
     }
     value_ = piece_->value.to(at::kDouble);

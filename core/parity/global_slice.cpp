@@ -99,6 +99,7 @@ GlobalSlice activation_global_slice(const ActivationSlice& part, int64_t seq_len
 }
 
 std::string coordinates_text(int64_t flat, const std::vector<int64_t>& shape) {
+  if (flat < 0) return "padding";
   std::vector<std::string> numbers(shape.size());
   for (size_t dim = shape.size(); dim-- > 0;) {
     numbers[dim] = std::to_string(flat % shape[dim]);

@@ -34,7 +34,7 @@ GlobalSlice parameter_slice(const Parameter& parameter, int64_t begin = 0, int64
 GlobalSlice activation_global_slice(const ActivationSlice& slice, int64_t seq_length, int64_t sequences,
                                     const std::vector<int64_t>& width);
 
-// The index of an element of the flattened tensor: 67 of [8, 64] is "[1, 3]".
+// The index of an element of the flattened tensor: 67 of [8, 64] is "[1, 3]", -1 "padding".
 std::string coordinates_text(int64_t flat, const std::vector<int64_t>& shape);
 
 }  // namespace ranklab
