@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/config/state_types.h"
-#include "core/parity/adamw_apart.h"
 #include "core/parity/epsilon.h"
-#include "core/parity/routing_flips.h"
+#include "core/parity/rounding/adamw_apart.h"
+#include "core/parity/rounding/routing_flips.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -43,10 +43,11 @@ bool is_of_weights(const TensorKey& key) { return key.kind == "updated weight" |
 constexpr double kLeastOfAll = 0.25, kFloat = 0x1p-23;
 bool is_of_all(const TensorKey& key) { return key.phase == ParityPhase::kLoss || key.phase == ParityPhase::kNorm; }
 
-// How far a tensor may be apart of which perturbed copies are `apart`, both relative to it. A tensor of zeros must be
-// found, and one that is no more like the reference than that: in few bits the factor alone would let everything pass.
-// Where the copies themselves are as far, the tensor is rounding and nothing else, of which no size is known.
-double allowed(double apart, double factor) {
+// How far all of a tensor may be apart of which perturbed copies are `apart`, both relative to it. A tensor of zeros
+// must be found, and one that is no more like the reference than that: in few bits the factor alone would let
+// everything pass. Of a small piece it takes the factor, since one element may make all of the distance. Where the
+// copies themselves are as far, the tensor is rounding and nothing else, of which no size is known.
+double allowed_together(double apart, double factor) {
   constexpr double kLikeZeros = 0.9, kOfMuch = 1.5;
   if (apart >= 1) return factor * apart;
   return std::min(factor * apart, std::max(kLikeZeros, kOfMuch * apart));
@@ -62,6 +63,7 @@ ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRe
   for (const auto& [key, pieces] : record_.tensors) {
     whole_.emplace(key, put_together(pieces));
     tolerance_[key] = is_of_all(key) ? std::min(least, std::max(kLeastOfAll, least * kFloat / epsilon_)) : least;
+    together_[key] = tolerance_[key];
   }
   measure_idle_experts();
   for (const ParityRecord& other : perturbed) add(other);
@@ -89,9 +91,10 @@ void ParityReference::widen(const ParityRecord& perturbed, bool weights) {
   for (const auto& [key, pieces] : perturbed.tensors) {
     if (!whole_.contains(key) || is_of_weights(key) != weights) continue;
     const at::Tensor known = slack(perturbed, key);
-    for (const TensorPiece& piece : pieces)
-      if (const auto apart = distance(key, piece, known); apart && apart->eps < kNoMeasure)
-        tolerance_[key] = std::max(tolerance_[key], allowed(apart->eps * epsilon_, factor_) / epsilon_);
+    const PiecesApart apart = distances(key, pieces, known);
+    if (apart.largest >= kNoMeasure) continue;
+    tolerance_[key] = std::max(tolerance_[key], factor_ * apart.largest);
+    together_[key] = std::max(together_[key], allowed_together(apart.together * epsilon_, factor_) / epsilon_);
   }
 }
 
@@ -184,6 +187,22 @@ std::optional<TensorDistance> ParityReference::distance(const TensorKey& key, co
   return distance_of(apart, got, want, whole.rms, epsilon_, piece.slice);
 }
 
+PiecesApart ParityReference::distances(const TensorKey& key, const std::vector<TensorPiece>& pieces,
+                                       const at::Tensor& slack) const {
+  PiecesApart result;
+  double squares = 0, elements = 0;
+  for (const TensorPiece& piece : pieces) {
+    const auto& apart = result.pieces.emplace_back(distance(key, piece, slack));
+    if (!apart || piece.value.numel() == 0) continue;
+    const auto count = static_cast<double>(piece.value.numel());
+    result.largest = std::max(result.largest, apart->eps);
+    squares += apart->eps * apart->eps * count;
+    elements += count;
+  }
+  if (elements > 0) result.together = std::sqrt(squares / elements);
+  return result;
+}
+
 const TensorVerdict* ParityComparison::first_wrong() const {
   const auto found = std::ranges::find_if(verdicts, &TensorVerdict::wrong);
   return found == verdicts.end() ? nullptr : &*found;
@@ -264,15 +283,25 @@ double share_left_out(const at::Tensor& slack) {
   return slack.defined() ? slack.isinf().to(at::kDouble).mean().item<double>() : 0;
 }
 
+// Of each piece, in epsilons: less where all of them together are too far.
+double tolerance_of(const ParityRecord& got, const ParityReference& want, const TensorKey& key,
+                    const PiecesApart& apart) {
+  const double piece = want.tolerance(key), together = std::min(piece, want.tolerance_together(key));
+  if (apart.largest <= piece && apart.together <= together) return piece;
+  const double flips = want.by_flips(got, key);
+  return (apart.together > together + flips ? together : piece) + flips;
+}
+
 void measure(const ParityRecord& got, const ParityReference& want, const std::vector<TensorPiece>& pieces, bool exact,
              TensorVerdict& verdict) {
   const at::Tensor slack = exact ? at::Tensor() : want.slack(got, verdict.key);
   verdict.left_out = share_left_out(slack);
   verdict.worst_rank = pieces.front().rank;
-  for (const TensorPiece& piece : pieces) {
-    const auto apart = want.distance(verdict.key, piece, slack);
-    if (apart && !exact && apart->eps > verdict.tolerance)
-      verdict.tolerance = want.tolerance(verdict.key) + want.by_flips(got, verdict.key);
+  const PiecesApart all = want.distances(verdict.key, pieces, slack);
+  if (!exact) verdict.tolerance = tolerance_of(got, want, verdict.key, all);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const TensorPiece& piece = pieces[i];
+    const std::optional<TensorDistance>& apart = all.pieces[i];
     const auto [place, first] = verdict.ranks.try_emplace(piece.rank);
     RankDistance& rank = place->second;
     rank.fits = rank.fits && apart.has_value();
@@ -294,7 +323,7 @@ void measure(const ParityRecord& got, const ParityReference& want, const std::ve
 
 TensorVerdict judge(const ParityRecord& got, const ParityReference& want, const TensorKey& key, bool exact) {
   const std::vector<TensorPiece>& pieces = got.tensors.at(key);
-  TensorVerdict verdict{.key = key, .tolerance = exact ? 0 : want.tolerance(key)};
+  TensorVerdict verdict{.key = key};
   measure(got, want, pieces, exact, verdict);
   find_broken(got, want, pieces, verdict);
   separate(pieces, verdict);

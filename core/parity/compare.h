@@ -22,6 +22,11 @@ struct TensorDistance {
   double got = 0, want = 0;
 };
 
+struct PiecesApart {
+  std::vector<std::optional<TensorDistance>> pieces = {};
+  double largest = 0, together = 0;  // epsilons: of one piece, of all elements
+};
+
 constexpr double kFactor = 8, kLeastEps = 16;
 
 class ParityReference {
@@ -38,7 +43,9 @@ class ParityReference {
   const std::vector<TensorKey>& keys() const { return keys_; }  // in causal order
   const WholeTensor& whole(const TensorKey& key) const { return whole_.at(key); }
   bool has(const TensorKey& key) const { return whole_.contains(key); }
-  double tolerance(const TensorKey& key) const { return tolerance_.at(key); }  // in epsilons
+  // In epsilons: of each piece of a tensor, and of all of them together.
+  double tolerance(const TensorKey& key) const { return tolerance_.at(key); }
+  double tolerance_together(const TensorKey& key) const { return together_.at(key); }
   double epsilon() const { return epsilon_; }
   at::ScalarType type(const TensorKey& key) const { return record_.tensors.at(key).front().value.scalar_type(); }
 
@@ -48,6 +55,8 @@ class ParityReference {
   // apart beside (flat; undefined: nothing).
   std::optional<TensorDistance> distance(const TensorKey& key, const TensorPiece& piece,
                                          const at::Tensor& slack = {}) const;
+  PiecesApart distances(const TensorKey& key, const std::vector<TensorPiece>& pieces,
+                        const at::Tensor& slack = {}) const;
   // How far each element of a weight may be apart by the first and second moments that AdamW had in the two runs. Of an
   // optimizer whose step is a sign (Lion) it is known only that rounding decides it where a moment is small, or has the
   // other sign and is as near as its tensor is allowed to be: infinitely far.
@@ -64,7 +73,7 @@ class ParityReference {
   void widen(const ParityRecord& perturbed, bool weights);
 
   std::map<TensorKey, WholeTensor> whole_;
-  std::map<TensorKey, double> tolerance_;
+  std::map<TensorKey, double> tolerance_, together_;
   double epsilon_, factor_;
 };
 

@@ -11,8 +11,8 @@
 #include "core/nn/initial_values.h"
 #include "core/nn/scalar_type.h"
 #include "core/parity/epsilon.h"
-#include "core/parity/one_unit.h"
 #include "core/parity/rank_recorder.h"
+#include "core/parity/rounding/one_unit.h"
 #include "core/sim/aten.h"
 #include "core/sim/unseen_scope.h"
 

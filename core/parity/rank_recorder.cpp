@@ -5,7 +5,7 @@
 
 #include "core/parallel/data/bucket_shard.h"
 #include "core/parity/epsilon.h"
-#include "core/parity/one_unit.h"
+#include "core/parity/rounding/one_unit.h"
 #include "core/runtime/wrapped_optimizer.h"
 #include "core/sim/aten.h"
 #include "core/sim/unseen_scope.h"

@@ -1,4 +1,4 @@
-#include "core/parity/adamw_apart.h"
+#include "core/parity/rounding/adamw_apart.h"
 
 #include <cmath>
 

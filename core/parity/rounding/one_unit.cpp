@@ -1,4 +1,4 @@
-#include "core/parity/one_unit.h"
+#include "core/parity/rounding/one_unit.h"
 
 #include "core/sim/aten.h"
 

@@ -1,4 +1,4 @@
-#include "core/parity/routing_flips.h"
+#include "core/parity/rounding/routing_flips.h"
 
 #include <charconv>
 
