@@ -134,7 +134,7 @@ std::string method_text(const RunPlan& plan) {
 }
 
 std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style) {
-  std::string text = strprintf("  step     estimate, within %.0f %%: ", 100 * kStepTimeTolerance);
+  std::string text = strprintf("  step     estimate, within %.0f %%: ", 100 * step_time_tolerance(plan.config));
   text += style.bold(strprintf("%s ms of virtual time", milliseconds_text(run.time.total_ns).c_str()));
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
   if (plan.profile.kernels != nullptr) {
@@ -240,7 +240,7 @@ std::string dry_run_json(const RunPlan& plan) {
                                    {"slowest_gpu_ms", run.time.slowest_ns * 1e-6},
                                    {"exposed_ms", exposed},
                                    {"mfu", run.mfu},
-                                   {"tolerance", kStepTimeTolerance}}}};
+                                   {"tolerance", step_time_tolerance(plan.config)}}}};
   if (plan.profile.kernels != nullptr) {
     const PlanBand band = plan_band(c.software);
     const auto [least, most] = band.on_device(run.on_gpu);

@@ -27,6 +27,7 @@ struct RankTime {
 // How far a record may deviate from the real run, when experts get equally many tokens; tests/plan enforces it.
 constexpr double kPeakTolerance = 0.05;
 constexpr double kStepTimeTolerance = 0.01;
+constexpr double kSharedMatricesTolerance = 0.02;  // of step times, where ranks have different matrices (Muon)
 
 struct RankRecord {
   int global_rank = 0;

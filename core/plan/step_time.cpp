@@ -34,6 +34,11 @@ StepTime time_of(const StepRecord& record) {
   return time;
 }
 
+double step_time_tolerance(const TrainConfig& c) {
+  const bool shares = c.optimizer == OptimizerKind::kMuon && c.muon_distribution != MuonDistribution::kDuplicated;
+  return shares ? kSharedMatricesTolerance : kStepTimeTolerance;
+}
+
 double mfu(const RunPlan& plan, double step_ns) {
   if (step_ns <= 0) return 0;  // --what-if can switch all kernels off
   const TrainConfig& c = plan.config;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/sim/aten.h"
+#include "core/sim/memory_scope.h"
 
 namespace ranklab {
 
@@ -45,8 +46,14 @@ void RankMatrices::map(const std::vector<Parameter*>& pieces, std::vector<at::Te
     const at::Tensor flat = values[i].to(pieces[i]->data.device()).view({-1});
     (pieces[i]->is_expert ? experts : dense)[origin(pieces[i])] = flat;
   }
-  dense_.map(dense, map);
-  experts_.map(experts, map);
+  {
+    const at::NoGradGuard no_grad;
+    const MemoryScope memory(MemoryCategory::kBuffers);
+    MatrixExchange::UnderWay dense_going = dense_.send(dense), experts_going = experts_.send(experts);
+    MatrixExchange::UnderWay dense_coming = dense_.map(std::move(dense_going), dense, map);
+    experts_.take(experts_.map(std::move(experts_going), experts, map), experts);
+    dense_.take(std::move(dense_coming), dense);
+  }
   for (size_t i = 0; i < pieces.size(); ++i) {
     const at::Tensor& mapped = (pieces[i]->is_expert ? experts : dense).at(origin(pieces[i]));
     values[i] = mapped.view(values[i].sizes()).to(values[i].device());

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/sim/aten.h"
-#include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
@@ -112,12 +111,14 @@ std::vector<std::vector<MatrixWork>> MatrixExchange::work() const {
   return result;
 }
 
-// All matrices go to their owners first, and results come back last, so that owners of different buckets work at once.
-void MatrixExchange::map(Pieces& pieces, const MatrixMap& map) const {
-  const at::NoGradGuard no_grad;
-  const MemoryScope memory(MemoryCategory::kBuffers);
-  std::vector<WorkPtr> going, coming;
+MatrixExchange::UnderWay MatrixExchange::send(const Pieces& pieces) const {
+  UnderWay going;
   for (const Bucket& bucket : buckets_) going.push_back(bucket.routed() ? send_to_owners(bucket, pieces) : nullptr);
+  return going;
+}
+
+MatrixExchange::UnderWay MatrixExchange::map(UnderWay going, Pieces& pieces, const MatrixMap& map) const {
+  UnderWay coming;
   for (size_t i = 0; i < buckets_.size(); ++i) {
     const Bucket& bucket = buckets_[i];
     WorkPtr& results = coming.emplace_back();
@@ -131,6 +132,10 @@ void MatrixExchange::map(Pieces& pieces, const MatrixMap& map) const {
       map_held(bucket, pieces, map);
     }
   }
+  return coming;
+}
+
+void MatrixExchange::take(UnderWay coming, Pieces& pieces) const {
   for (size_t i = 0; i < buckets_.size(); ++i)
     if (coming[i]) take_results(buckets_[i], std::exchange(coming[i], nullptr)->wait(), pieces);
 }

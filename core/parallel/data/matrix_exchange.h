@@ -30,8 +30,13 @@ class MatrixExchange {
   // parameters are partitioned.
   MatrixExchange(const std::vector<GradBucket>& buckets, Communicator& group, Communicator& tp, bool owners);
 
-  // Replaces the pieces by those of the mapped matrices. REQUIRES: all pieces of the buckets are there.
-  void map(Pieces& pieces, const MatrixMap& map) const;
+  // Together they replace the pieces by those of the mapped matrices: all go to their owners first, and results come
+  // back last, so that owners of different buckets, also of other exchanges, work at once. REQUIRES: all pieces of the
+  // buckets are there, gradients are not recorded.
+  using UnderWay = std::vector<WorkPtr>;  // by bucket
+  UnderWay send(const Pieces& pieces) const;
+  UnderWay map(UnderWay going, Pieces& pieces, const MatrixMap& map) const;
+  void take(UnderWay coming, Pieces& pieces) const;
   // For each bucket of the constructor's that is not left out: what each member maps.
   std::vector<std::vector<MatrixWork>> work() const;
 
