@@ -52,9 +52,9 @@ void note_end(StepContext& c, Notes& notes) {
   rank.traffic.add(passes.repeated);
 }
 
-// Which of two ranks takes longer: the one with more arithmetic, or, where kernels take hardly longer than their
-// launch, the one with more of them; or the one with the most matrices to orthogonalize, whatever it attends to; or the
-// one whose layers exchange most between nodes, where groups do not lie alike on them.
+// Which rank of a stage takes longest: the one with the most arithmetic, or, where kernels take hardly longer than
+// their launch, the one with the most of them; or the one with the most matrices to orthogonalize, whatever it attends
+// to; or the one whose layers exchange most between nodes, where groups do not lie alike on them.
 enum class Longest { kWork, kKernels, kMatrices, kLinks };
 
 // The context-parallel rank that takes longest to attend stands for all.

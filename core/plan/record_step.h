@@ -1,9 +1,9 @@
 // Records a step: the training code itself runs on shapes (backends/meta), so any model, layout, recipe or user-defined
 // layer is planned without code here. One rank of each pipeline rank runs and represents the others of its stage, which
 // behave alike: the one that owns most of what data-parallel ranks shard. Where that may be one of several (most
-// arithmetic, most kernels, most exchanged between nodes), the slowest record counts. A first step creates what stays
-// (optimizer states), the second is recorded. Cost: two steps of operators that compute nothing, about a microsecond
-// each. Thread rule: the thread that would train.
+// arithmetic, most kernels, most matrices, most exchanged between nodes), each is recorded and the slowest record
+// counts. A first step creates what stays (optimizer states), the second is recorded. Cost: for each such rank two
+// steps of operators that compute nothing, about a microsecond each. Thread rule: the thread that would train.
 #pragma once
 #include <functional>
 #include <memory>
