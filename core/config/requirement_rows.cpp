@@ -18,8 +18,8 @@ std::string recipe_shown(const TrainConfig& c) { return "recipe " + precision_se
 std::string stage_shown(const TrainConfig& c) { return "ZeRO stage " + std::to_string(resolve_zero_stage(c)); }
 
 bool writes_to_peers(const TrainConfig& c) {
-  const auto* row = std::ranges::find(kDispatcherTexts, c.moe_dispatcher, &DispatcherText::name);
-  return c.model.moe.enabled() && c.parallel.ep > 1 && row != std::end(kDispatcherTexts) && row->writes_to_peers;
+  const DispatcherText* row = dispatcher_text(c.moe_dispatcher);
+  return c.model.moe.enabled() && c.parallel.ep > 1 && row != nullptr && row->writes_to_peers;
 }
 
 // Stochastic rounding's numbers depend on the step and the token, which the host tells.

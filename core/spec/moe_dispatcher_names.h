@@ -1,6 +1,8 @@
 // Descriptions of the token dispatchers (core/parallel/expert) for torch-free code: the command line and the planner. A
 // test checks that the names equal those of the linked dispatchers. Torch-free. Thread rule: immutable.
 #pragma once
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@ struct DispatcherText {
   const char* sends;             // by a rank with T tokens of width H, K experts each
   const char* source;            // the publication that describes it
   bool writes_to_peers = false;  // writes into peers' memory: Capability::kPeerMemory
+  bool once_a_node = false;      // a token goes to each other node at most once, and on from there (node_hops.h)
 };
 
 constexpr DispatcherText kDispatcherTexts[] = {
@@ -20,10 +23,16 @@ constexpr DispatcherText kDispatcherTexts[] = {
     {"allgather", "every rank gets every token and adds up what its own experts make of it",
      "T H to each of the others", "Megatron-Core"},
     {"dedup", "a token crosses to a node once, is forwarded there, and comes back added up",
-     "T H to each other node that has one of its experts", "DeepEP"},
+     "T H to each other node that has one of its experts", "DeepEP", false, true},
     {"rdep", "each source writes into slots of the owner's memory: no collective (rank threads)",
      "T (H + 2 K) to each rank that owns one of its experts", "nmoe", true},
 };
+
+// Null for another name.
+inline const DispatcherText* dispatcher_text(const std::string& name) {
+  const auto* const row = std::ranges::find(kDispatcherTexts, name, &DispatcherText::name);
+  return row == std::end(kDispatcherTexts) ? nullptr : row;
+}
 
 inline std::vector<std::string> moe_dispatcher_names() {
   std::vector<std::string> names;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/parallel/expert/token_spread.h"
+#include "core/spec/moe_dispatcher_names.h"
 
 namespace ranklab {
 namespace {
@@ -49,7 +50,8 @@ class DedupTraffic {
  public:
   DedupTraffic(const StepRecord& record, const RunPlan& plan)
       : moe_(plan.config.model.moe), ep_(plan.mesh.size(Axis::kEp)) {
-    if (ep_ == 1 || plan.config.moe_dispatcher != "dedup") return;
+    const DispatcherText* dispatcher = dispatcher_text(plan.config.moe_dispatcher);
+    if (ep_ == 1 || dispatcher == nullptr || !dispatcher->once_a_node) return;
     for (const RankRecord& rank : record.ranks) {
       const auto sent = rank.traffic.calls.find(kExchange);
       if (sent == rank.traffic.calls.end()) continue;
