@@ -4,6 +4,9 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/cli/ranklab_program.h"
 
@@ -57,26 +60,30 @@ TEST(PlanMemory, StatesAndRecomputation) {
 
 // What a layer keeps is found in a run of its own, in which whatever names a layer must mean the same.
 TEST(PlanMemory, TakesWhatNamesLayers) {
-  const std::string layers = "--num-layers 4 --tp 1 --pp 1 ";
-  const auto keeps = [](const std::string& flags) { return plan(flags)["recompute"]; };
-  const auto usual = keeps(layers + "--world-size 2");
-  EXPECT_EQ(keeps(layers + "--world-size 2 --grad-accumulation pairwise")[0]["layer_bytes"], usual[0]["layer_bytes"]);
-  const auto in_pairs = keeps(layers +
-                              "--world-size 2 --recompute-granularity full --recompute-method uniform "
-                              "--recompute-num-layers 2");
-  EXPECT_EQ(in_pairs[2]["layer_bytes"], usual[2]["layer_bytes"].get<int64_t>() / 2) << "two layers keep one input";
-  for (const char* flags : {"--world-size 2 --recompute-granularity full --recompute-num-layers 4",
-                            "--world-size 2 --backend cuda", "--world-size 2 --rampup-batch-size '8 8 64'"})
-    EXPECT_EQ(keeps(layers + flags), usual) << flags;
-  const auto in_fp8 = keeps(layers + "--fp8"), without = keeps(layers + "--fp8 --low-precision-exclude layers.3.*");
-  EXPECT_EQ(keeps(layers + "--fp8 --low-precision-exclude layers.2.*")[0]["layer_bytes"], in_fp8[0]["layer_bytes"]);
-  EXPECT_NE(without[0]["layer_bytes"], in_fp8[0]["layer_bytes"]);
-  for (const char* flags :
-       {"--world-size 2 --cp 2 --cp-comm-type p2p,a2a,all_gather,a2a", "--fp8 --low-precision-include layers.3.*",
-        "--bf16 --module-compute-dtype-override layers.3.mlp.down=fp32",
-        "--bf16 --mtp-num-layers 1 --module-compute-dtype-rule mtp.*=fp32",
-        "--num-experts 4 --ep 2 --world-size 4 --order tp-cp-ep-pp-dp"})
-    EXPECT_GT(keeps(layers + flags)[0]["layer_bytes"], 0) << flags;
+  const auto keeps = [](const std::string& flags) {
+    std::vector<int64_t> bytes;
+    for (const auto& row : plan("--num-layers 4 --tp 1 --pp 1 " + flags).at("recompute"))
+      bytes.push_back(row.at("layer_bytes"));
+    return bytes;
+  };
+  const auto usual = keeps("--world-size 2");
+  const auto in_pairs =
+      keeps("--world-size 2 --recompute-granularity full --recompute-method uniform --recompute-num-layers 2");
+  EXPECT_EQ(in_pairs[2], usual[2] / 2) << "two layers keep one input";
+  EXPECT_EQ(keeps("--world-size 2 --grad-accumulation pairwise")[0], usual[0]);
+  // Flags of which the last layer of four sees no more than these.
+  const std::pair<const char*, const char*> alike[] = {
+      {"--world-size 2 --recompute-granularity full --recompute-num-layers 4", "--world-size 2"},
+      {"--world-size 2 --backend cuda", "--world-size 2"},
+      {"--world-size 2 --mbs 4 --rampup-batch-size '8 8 64'", "--world-size 2 --mbs 4"},
+      {"--world-size 2 --cp 2 --cp-comm-type p2p,p2p,all_gather,a2a", "--world-size 2 --cp 2 --cp-comm-type a2a"},
+      {"--fp8 --low-precision-exclude layers.3.*", "--fp8"},
+      {"--fp8 --low-precision-include layers.3.*", "--fp8"},
+      {"--bf16 --module-compute-dtype-override layers.2.mlp.down=fp32", "--bf16"},
+      {"--bf16 --mtp-num-layers 1 --module-compute-dtype-rule mtp.*=fp32", "--bf16 --mtp-num-layers 1"},
+      {"--num-experts 4 --ep 2 --world-size 4 --order tp-cp-ep-pp-dp", "--num-experts 4 --ep 2 --world-size 4"}};
+  for (const auto& [flags, like] : alike) EXPECT_EQ(keeps(flags), keeps(like)) << flags;
+  EXPECT_NE(keeps("--world-size 2 --cp 2 --cp-comm-type p2p"), keeps("--world-size 2 --cp 2 --cp-comm-type a2a"));
 }
 
 TEST(PlanMemory, SaysItInWords) {
