@@ -62,8 +62,8 @@ TEST(PlanMemory, StatesAndRecomputation) {
 TEST(PlanMemory, TakesWhatNamesLayers) {
   const auto keeps = [](const std::string& flags) {
     std::vector<int64_t> bytes;
-    for (const auto& row : plan("--num-layers 4 --tp 1 --pp 1 " + flags).at("recompute"))
-      bytes.push_back(row.at("layer_bytes"));
+    const auto rows = plan("--num-layers 4 --tp 1 --pp 1 " + flags).at("recompute");
+    for (const auto& row : rows) bytes.push_back(row.at("layer_bytes"));
     return bytes;
   };
   const auto usual = keeps("--world-size 2");
