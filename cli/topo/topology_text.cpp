@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/text.h"
+#include "core/comm/node_members.h"
 
 namespace ranklab {
 namespace {
@@ -128,7 +129,7 @@ std::string groups(const Topology& t, const Style& style, bool all) {
     if (t.mesh.size(axis) == 1) continue;
     const std::vector<Group> list = t.mesh.groups(axis);
     size_t crossing = 0;
-    for (const Group& group : list) crossing += nodes_of(group, t.gpus_per_node) > 1 ? 1 : 0;
+    for (const Group& group : list) crossing += members_of_nodes(group, t.gpus_per_node).size() > 1 ? 1 : 0;
     const std::string where =
         crossing == 0 ? style.green("none across nodes") : style.yellow(std::to_string(crossing) + " across nodes");
     out += style.bold(padded("  " + text(axis), 6)) +
@@ -136,7 +137,7 @@ std::string groups(const Topology& t, const Style& style, bool all) {
            "\n";
     const size_t shown = all ? list.size() : std::min(list.size(), kShownGroups);
     for (size_t i = 0; i < shown; ++i) {
-      const int nodes = nodes_of(list[i], t.gpus_per_node);
+      const size_t nodes = members_of_nodes(list[i], t.gpus_per_node).size();
       out += "         " + members(list[i], all);
       if (nodes > 1) out += style.yellow("   on " + std::to_string(nodes) + " nodes");
       out += "\n";

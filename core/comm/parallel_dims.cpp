@@ -14,7 +14,6 @@ namespace {
 
 constexpr const char* kWhere = "parallel dims";
 
-// "6 or 9": the multiples of `unit` on both sides of `value`.
 std::string divisors(int value) {
   std::vector<int> out;
   for (int d = 1; d <= value; ++d)

@@ -17,9 +17,9 @@ struct EndWork {
   double ahead = 0, behind = 0;
 };
 
-// Layers of each stage, at least one each. `layers`: the work of each layer. No
-// other split has a smaller fullest stage; within that, stages begin where an even share of the work does or just
-// before, so that the first stages, which hold more microbatches' activations, rather have fewer layers.
+// Layers of each stage, at least one each. `layers`: the work of each layer. No other split has a smaller fullest
+// stage; within that, stages begin where an even share of the work does or just before, so that the first stages, which
+// hold more microbatches' activations, rather have fewer layers.
 std::vector<int64_t> balanced_split(std::span<const double> layers, const EndWork& ends, int64_t stages);
 
 // The work of the fullest stage; stages of `split` may have no layer.

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/comm/node_members.h"
 #include "core/plan/built_rank.h"
 #include "core/plan/pass_memo.h"
 #include "core/plan/replay.h"
@@ -80,8 +81,7 @@ std::vector<int64_t> members_elsewhere(const RunPlan& plan) {
   for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp}) {
     if (plan.mesh.size(axis) == 1) continue;
     for (const Group& group : plan.mesh.groups(axis)) {
-      std::map<int, int64_t> here;  // by node
-      for (const int rank : group.global_ranks) ++here[rank / plan.gpus_per_node()];
+      const std::map<int, int64_t> here = members_of_nodes(group, plan.gpus_per_node());
       for (const int rank : group.global_ranks)
         elsewhere[static_cast<size_t>(rank)] += group.size() - here.at(rank / plan.gpus_per_node());
     }
@@ -97,12 +97,13 @@ bool alike_on_nodes(const RunPlan& plan) {
 // What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, and the
 // sum of their elements. And with how many it exchanges between nodes.
 struct Share {
-  double work = 0;
-  int64_t matrices = 0, pieces = 0, elements = 0, elsewhere = 0;
+  MatrixWork work = {};
+  int64_t pieces = 0, elements = 0, elsewhere = 0;
   auto in_order(Longest by) const {
-    const auto count = static_cast<double>(matrices);
-    if (by == Longest::kLinks) return std::tuple(static_cast<double>(elsewhere), work, pieces, elements);
-    return by == Longest::kWork ? std::tuple(work, count, pieces, elements) : std::tuple(count, work, pieces, elements);
+    const auto count = static_cast<double>(work.matrices);
+    const double most = by == Longest::kLinks ? static_cast<double>(elsewhere) : count;
+    return by == Longest::kWork ? std::tuple(work.cost, count, pieces, elements)
+                                : std::tuple(most, work.cost, pieces, elements);
   }
 };
 using Shares = std::map<Axis, std::vector<Share>>;  // by group rank
@@ -113,10 +114,7 @@ Shares shares_of(const std::vector<GradBucket>& buckets) {
     if (bucket.shards == 1 && bucket.work.empty()) continue;
     std::vector<Share>& members = shares[bucket.axis];
     members.resize(std::max(static_cast<size_t>(bucket.shards), bucket.work.size()));
-    for (size_t member = 0; member < bucket.work.size(); ++member) {
-      members[member].work += bucket.work[member].cost;
-      members[member].matrices += bucket.work[member].matrices;
-    }
+    for (size_t member = 0; member < bucket.work.size(); ++member) members[member].work += bucket.work[member];
     for (int member = 0; member < bucket.shards && bucket.shards > 1; ++member) {
       for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, member)) {
         ++members[static_cast<size_t>(member)].pieces;
@@ -132,7 +130,6 @@ Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
   for (const auto& [axis, members] : shares) {
     const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
     own.work += share.work;
-    own.matrices += share.matrices;
     own.pieces += share.pieces;
     own.elements += share.elements;
   }

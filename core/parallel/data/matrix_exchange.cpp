@@ -99,12 +99,12 @@ std::vector<std::vector<MatrixWork>> MatrixExchange::work() const {
   for (const Bucket& bucket : buckets_) {
     std::vector<MatrixWork>& members = result.emplace_back(static_cast<size_t>(group_.size()));
     for (size_t place = 0; place < bucket.matrices.size(); ++place) {
+      const MatrixWork work = matrix_work(*bucket.matrices[place], tp_.size());
       for (size_t member = 0; member < members.size(); ++member) {
         const bool has =
             bucket.shared || bucket.cut || std::ranges::count(bucket.parts[member], place, &Part::place) > 0;
         const bool maps = bucket.owners.empty() ? has : bucket.owners[place] == static_cast<int>(member);
-        if (!maps) continue;
-        members[member] += matrix_work(*bucket.matrices[place], tp_.size());
+        if (maps) members[member] += work;
       }
     }
   }

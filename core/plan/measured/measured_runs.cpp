@@ -11,6 +11,7 @@
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
 #include "core/plan/measured/measured_formats.h"
+#include "core/plan/measured/row_dates.h"
 #include "core/plan/measured/row_reader.h"
 #include "core/spec/recompute_policy.h"
 
@@ -87,30 +88,6 @@ class RowPlan {
     return join(changes, ",");
   }
 
-  // The release in "nvcr.io/nvidia/nemo:25.04" or "NeMo 25.04"; "" without one.
-  std::string container() const {
-    const std::string text = c_.text("container");
-    const auto digit = [&](size_t at) { return text[at] >= '0' && text[at] <= '9'; };
-    for (size_t at = 0; at + 5 <= text.size(); ++at)
-      if (digit(at) && digit(at + 1) && text[at + 2] == '.' && digit(at + 3) && digit(at + 4))
-        return text.substr(at, 5);
-    return "";
-  }
-
-  // The first year of this century that the source names; 0 without one. Numbers of papers have a point.
-  int year() const {
-    constexpr const char* kDigits = "0123456789.";
-    const std::string& source = run_.source;
-    for (size_t at = 0; (at = source.find_first_of(kDigits, at)) != std::string::npos;) {
-      const size_t end = std::min(source.find_first_not_of(kDigits, at), source.size());
-      const std::string number = source.substr(at, end - at);
-      if (number.size() == 4 && number.starts_with("20") && number[2] != '.' && number[3] != '.')
-        return std::stoi(number);
-      at = end;
-    }
-    return 0;
-  }
-
   bool of_megatron_core() const { return software() == "transformer_engine" || software() == "megatron_core_26_06"; }
   std::string software() const {
     const std::string techniques = c_.text("techniques"), framework = c_.text("framework");
@@ -120,7 +97,8 @@ class RowPlan {
     if (framework == "InternEvo") return "eager";
     if (framework == "llm-foundry") return "llm_foundry";
     // NeMo's containers from 26.06 on, whose Megatron-Core launches graphs of kernels.
-    if (c_.has("container")) return container() >= "26.06" ? "megatron_core_26_06" : "transformer_engine";
+    if (c_.has("container"))
+      return release_in(c_.text("container")) >= "26.06" ? "megatron_core_26_06" : "transformer_engine";
     if (holds(framework, "Megatron-DeepSpeed") || holds(c_.text("schedule"), "DeepSpeed"))
       return newer() ? "megatron_deepspeed_bf16" : "megatron_deepspeed";
     if (holds(c_.text("system"), "MegaScale")) return "megascale";
@@ -128,7 +106,7 @@ class RowPlan {
     if (holds(techniques, "async TP") || holds(techniques, "AsyncTP")) return "compiled_async_tp";
     // torchtitan's FP8 needs the compiler to be fast.
     if (c_.is("compile", false) || holds(techniques, "compile") || (torchtitan() && holds(c_.text("precision"), "fp8")))
-      return torchtitan() && year() >= 2025 ? "compiled_loss" : "compiled";
+      return torchtitan() && year_in(run_.source) >= 2025 ? "compiled_loss" : "compiled";
     if (holds(run_.source, "Megatron-Core") || holds(run_.source, "ModelZoo")) return "transformer_engine";
     if (holds(run_.source, "Megatron") || holds(run_.source, "MegaScale")) return "megatron";
     return "eager";

@@ -5,18 +5,12 @@
 #include <map>
 #include <utility>
 
+#include "core/comm/node_members.h"
 #include "core/parallel/expert/token_spread.h"
 #include "core/spec/moe_dispatcher_names.h"
 
 namespace ranklab {
 namespace {
-
-// A group's members by node.
-std::map<int, int64_t> members_of_nodes(const Group& group, int gpus_per_node) {
-  std::map<int, int64_t> members;
-  for (const int rank : group.global_ranks) ++members[rank / gpus_per_node];
-  return members;
-}
 
 struct PlacedGroup {
   Group group;
@@ -114,10 +108,6 @@ void add_group(AxisTraffic& row, Group group, const StepRecord& record, const Ru
 }
 
 }  // namespace
-
-int nodes_of(const Group& group, int gpus_per_node) {
-  return static_cast<int>(members_of_nodes(group, gpus_per_node).size());
-}
 
 std::vector<AxisTraffic> axis_traffic(const StepRecord& record, const RunPlan& plan) {
   constexpr std::array kAxes = {Axis::kTp,   Axis::kCp,      Axis::kCpHeads,   Axis::kCpRing,     Axis::kDp,

@@ -29,7 +29,4 @@ struct AxisTraffic {
 // One row per axis larger than one that the step uses, in the order tp, cp, dp, dp-cp, pp, ep, etp, edp.
 std::vector<AxisTraffic> axis_traffic(const StepRecord& record, const RunPlan& plan);
 
-// The number of nodes that the members of a group are on.
-int nodes_of(const Group& group, int gpus_per_node);
-
 }  // namespace ranklab
