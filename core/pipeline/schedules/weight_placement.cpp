@@ -19,6 +19,7 @@ struct RankState {
   double free = 0;
   double first = kUnknown;
   double held = 0;
+  double idle = 0;      // since its first action
   bool asleep = false;  // until its next input has a known time
   std::deque<Action> pending;
 };
@@ -92,7 +93,10 @@ class Player {
       return queue_.push({r.free, rank});
     }
     const double own_weight = costs_.w * share_;
-    if (!r.pending.empty() && at - time >= patience_of(r) * own_weight) return weight_grad_and_requeue(rank, time);
+    const double wait = at - time;
+    const bool may_wait = wait < own_weight && r.idle + wait <= rules_.idle_allowed;
+    if (!r.pending.empty() && !may_wait && wait >= patience_of(r) * own_weight)
+      return weight_grad_and_requeue(rank, time);
     if (at == kUnknown) {
       r.asleep = true;
       r.free = time;
@@ -117,6 +121,7 @@ class Player {
   void run_now(const Action& action, int rank, double time) {
     RankState& r = ranks_[static_cast<size_t>(rank)];
     const bool is_forward = action.kind == ActionKind::kF;
+    if (r.first < kUnknown) r.idle += time - r.free;
     r.first = std::min(r.first, time);
     r.free = time + share_ * (is_forward ? costs_.f : costs_.b);
     (is_forward ? forward_ : backward_)[cell(action.stage, action.microbatch)] = r.free;

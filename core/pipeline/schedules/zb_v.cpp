@@ -2,7 +2,8 @@
 // backward of what it forwarded last and every rank holds the same p activations. No bubble with F = B = W, c = 0 and
 // at least 2p-1 microbatches; (p-1)/2 of an F with p of them. With other costs W runs where a rank would be idle, and
 // behind the last F only where it would be for most of a W: a B that is late there makes every B behind it late, and a
-// percent of F or B decides which gaps are long enough for a W.
+// percent of F or B decides which gaps are long enough for a W. Then ranks may wait as long as the slowest one does,
+// and a little less, which is how the authors' own search bounds it.
 #include <algorithm>
 
 #include "core/pipeline/schedules.h"
@@ -54,16 +55,20 @@ class Order {
 
 Schedule make_zb_v(const ScheduleRequest& request, const ScheduleCosts& costs) {
   PlacedWeights best;
-  constexpr double kPatience[][2] = {{0, 0.8}, {0, 0.4}, {0, 0}, {0.5, 0.5}, {1, 1}};  // before and after the last F
-  for (const auto& [before, after] : kPatience) {
+  const auto place = [&](const WeightPlacement& rules) {
     Schedule order = v_shaped("zb-v", request);
     for (int rank = 0; rank < request.num_ranks; ++rank)
       order.ranks[static_cast<size_t>(rank)] = Order(rank, request).take();
-    PlacedWeights placed = place_weight_grads(
-        std::move(order), costs,
-        {.memory_limit = static_cast<double>(request.num_ranks), .patience = before, .patience_at_end = after});
+    PlacedWeights placed = place_weight_grads(std::move(order), costs, rules);
     if (best.schedule.ranks.empty() || placed.makespan < best.makespan) best = std::move(placed);
-  }
+  };
+  const auto limit = static_cast<double>(request.num_ranks);
+  constexpr double kPatience[][2] = {{0, 0.8}, {0, 0.4}, {0, 0}, {0.5, 0.5}, {1, 1}};  // before and after the last F
+  for (const auto& [before, after] : kPatience)
+    place({.memory_limit = limit, .patience = before, .patience_at_end = after});
+  const double idle = best.makespan - request.num_microbatches * (costs.f + costs.b + costs.w);
+  for (const double part : {0.99, 0.98, 0.97, 0.96, 0.94, 0.92, 0.9, 0.88})
+    place({.memory_limit = limit, .idle_allowed = part * idle});
   return std::move(best.schedule);
 }
 
