@@ -262,7 +262,8 @@ StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, c
     const auto record_of = [&](const RunPlan& whole) { return record_with(whole, make_world(stand_in), own); };
     StepRecord one = record_of(shortly ? with_short_first_step(recorded) : recorded);
     if (shortly && !begins_as_it_ends(one)) one = record_of(recorded);
-    if (record.ranks.empty() || one.step_ns > record.step_ns) record = std::move(one);
+    if (record.ranks.empty() || one.step_ns > record.step_ns) std::swap(record, one);
+    if (!one.ranks.empty()) record.keep_fuller(one);  // the slowest need not be the fullest
   }
   add_what_clocks_lack(record, recorded);
   return record;

@@ -21,6 +21,15 @@ const RankRecord& StepRecord::of_pipeline_rank(int pp_rank) const {
 const RankRecord& StepRecord::fullest() const {
   return *std::ranges::max_element(ranks, {}, [](const RankRecord& rank) { return together(rank.at_peak); });
 }
+void StepRecord::keep_fuller(const StepRecord& other) {
+  for (RankRecord& rank : ranks) {
+    const RankRecord& peer = other.of_pipeline_rank(rank.pp_rank);
+    if (together(peer.at_peak) <= together(rank.at_peak)) continue;
+    rank.at_peak = peer.at_peak;
+    rank.highest = peer.highest;
+    rank.after = peer.after;
+  }
+}
 int64_t StepRecord::pass_ns() const {
   return std::accumulate(ranks.begin(), ranks.end(), int64_t{0},
                          [](int64_t sum, const RankRecord& rank) { return sum + rank.pass_ns; });

@@ -30,8 +30,9 @@ constexpr double kStepTimeTolerance = 0.01;
 constexpr double kSharedMatricesTolerance = 0.02;  // of step times, where ranks have different matrices (Muon)
 
 struct RankRecord {
-  int global_rank = 0;
+  int global_rank = 0;  // the slowest of its stage
   int pp_rank = 0;
+  // Of the fullest rank of its stage.
   CategoryBytes at_peak{};  // when the sum is highest
   CategoryBytes highest{};  // of each category separately
   CategoryBytes after{};    // when the step has ended
@@ -51,6 +52,9 @@ struct StepRecord {
   // REQUIRE: a record of a step, of such a pipeline rank.
   const RankRecord& of_pipeline_rank(int pp_rank) const;
   const RankRecord& fullest() const;  // the rank with the highest peak
+  // REQUIRE: a record of the same step, of ranks of the same stages. Bytes become those of whichever rank of a stage is
+  // fuller; times and calls stay as they are.
+  void keep_fuller(const StepRecord& other);
   int64_t pass_ns() const;            // of a microbatch in all stages together
   int64_t latest(int64_t RankTime::*when) const;
 };

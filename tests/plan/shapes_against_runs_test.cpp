@@ -260,6 +260,22 @@ TEST(ShortFirstStep, LeavesTheRecordAsItIs) {
   }
 }
 
+// The slowest rank of a stage need not be its fullest.
+TEST(Record, HasTheBytesOfTheFullestAndTheTimeOfTheSlowest) {
+  StepRecord slowest, fuller;
+  slowest.ranks = {{.global_rank = 0, .pp_rank = 0, .at_peak = {5, 2}, .after = {1}, .time = {.end_ns = 9}},
+                   {.global_rank = 2, .pp_rank = 1, .at_peak = {1, 1}, .after = {2}, .time = {.end_ns = 9}}};
+  fuller.ranks = {{.global_rank = 1, .pp_rank = 0, .at_peak = {6}, .after = {3}, .time = {.end_ns = 8}},
+                  {.global_rank = 3, .pp_rank = 1, .at_peak = {1, 2}, .after = {4}, .time = {.end_ns = 8}}};
+  slowest.keep_fuller(fuller);
+  EXPECT_EQ(slowest.ranks[0].at_peak, (CategoryBytes{5, 2}));
+  EXPECT_EQ(slowest.ranks[0].after, CategoryBytes{1});
+  EXPECT_EQ(slowest.ranks[1].at_peak, (CategoryBytes{1, 2}));
+  EXPECT_EQ(slowest.ranks[1].after, CategoryBytes{4});
+  EXPECT_EQ(slowest.ranks[1].global_rank, 2);
+  EXPECT_EQ(slowest.ranks[1].time.end_ns, 9);
+}
+
 // The model, data and optimizer of examples/bring_your_own.h say nothing for it.
 TEST(OwnModel, IsRecordedAsItRuns) {
   TrainConfig c = tiny_config(4, 1);
