@@ -55,7 +55,7 @@ struct StepRecord {
   // REQUIRE: a record of the same step, of ranks of the same stages. Bytes become those of whichever rank of a stage is
   // fuller; times and calls stay as they are.
   void keep_fuller(const StepRecord& other);
-  int64_t pass_ns() const;            // of a microbatch in all stages together
+  int64_t pass_ns() const;  // of a microbatch in all stages together
   int64_t latest(int64_t RankTime::*when) const;
 };
 
