@@ -43,7 +43,6 @@ std::string ways_to_need_less(const RunPlan& plan) {
 }
 
 DryRun make_dry_run(const RunPlan& plan) {
-  const TrainConfig& c = plan.config;
   const StepRecord record = training_functions().record_step(plan);
   DryRun out{.memory = record.fullest(), .traffic = {}, .time = {}, .warnings = {}};
   out.on_gpu = framework_memory(plan, record);
@@ -57,9 +56,8 @@ DryRun make_dry_run(const RunPlan& plan) {
         "a rank needs about %s, and %s has %s: %s", human_bytes(bytes).c_str(), plan.profile.title.c_str(),
         human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(), ways_to_need_less(plan).c_str()));
   }
-  if (c.documents.reset_attention_mask)
-    out.warnings.push_back(
-        "a plan reads no data: each sequence counts as one document, and attention as the most it can be");
+  if (!record.documents_unknown.empty())
+    out.warnings.push_back("attention counts each sequence as one document: " + record.documents_unknown);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/runtime/checkpoint/manager.h"
+#include "core/runtime/document_data.h"
 #include "core/runtime/engine.h"
 
 namespace ranklab {
@@ -14,13 +15,17 @@ namespace {
 class ShapeData final : public RankData {
  public:
   // Samples have no numbers of their own: they select masks of dropout, whose shapes and costs are the same.
-  ShapeData(const RankContext& ctx, const RunPlan& plan, std::optional<int64_t> global_tokens)
+  ShapeData(const RankContext& ctx, const RunPlan& plan, std::optional<int64_t> global_tokens,
+            std::unique_ptr<RankData> documents)
       : tokens_BS_(at::empty({plan.micro_batch_size, plan.config.model.seq_length},
                              at::TensorOptions(at::kLong).device(ctx.device()))),
-        global_tokens_(global_tokens) {}
+        global_tokens_(global_tokens),
+        documents_(std::move(documents)) {}
 
-  Batch train_batch(int64_t step, int64_t) override {
-    return {.tokens_BS = at::empty_like(tokens_BS_), .targets_BS = at::empty_like(tokens_BS_), .step = step};
+  Batch train_batch(int64_t step, int64_t microbatch) override {
+    Batch batch = {.tokens_BS = at::empty_like(tokens_BS_), .targets_BS = at::empty_like(tokens_BS_), .step = step};
+    if (documents_ != nullptr) batch.documents = documents_in(documents_->train_batch(step, microbatch));
+    return batch;
   }
   bool has_validation() const override { return false; }
   Batch validation_batch(int64_t, int64_t microbatch) override { return train_batch(0, microbatch); }
@@ -28,17 +33,27 @@ class ShapeData final : public RankData {
   bool has_tokens() const override { return false; }
 
  private:
+  std::shared_ptr<const Documents> documents_in(const Batch& batch) const {
+    if (batch.documents == nullptr || !batch.documents->position_BS.defined()) return batch.documents;
+    auto documents = std::make_shared<Documents>(*batch.documents);
+    documents->position_BS = at::empty_like(documents->position_BS, tokens_BS_.options());
+    return documents;
+  }
+
   at::Tensor tokens_BS_;
   std::optional<int64_t> global_tokens_;
+  std::unique_ptr<RankData> documents_;  // those of its batches; null: each sequence is one
 };
 
 class ShapeDataProvider final : public DataProvider {
  public:
   explicit ShapeDataProvider(std::shared_ptr<DataProvider> like) : like_(std::move(like)) {}
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
-    const std::optional<int64_t> tokens =
-        like_ ? like_->build_data(ctx, plan)->global_tokens_per_batch() : plan.tokens_per_step();
-    return std::make_unique<ShapeData>(ctx, plan, tokens);
+    if (like_ == nullptr) return std::make_unique<ShapeData>(ctx, plan, plan.tokens_per_step(), nullptr);
+    std::unique_ptr<RankData> data = with_documents(like_->build_data(ctx, plan), plan.config.documents);
+    const std::optional<int64_t> tokens = data->global_tokens_per_batch();
+    if (!data->marks_documents()) data.reset();
+    return std::make_unique<ShapeData>(ctx, plan, tokens, std::move(data));
   }
   std::string describe() const override { return "shapes"; }
 

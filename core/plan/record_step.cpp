@@ -12,9 +12,11 @@
 #include "core/plan/built_rank.h"
 #include "core/plan/pass_memo.h"
 #include "core/plan/replay.h"
+#include "core/plan/replica_documents.h"
 #include "core/plan/short_first_step.h"
 #include "core/runtime/before_step.h"
 #include "core/runtime/engine.h"
+#include "core/runtime/training_data.h"
 #include "core/sim/software_terms.h"
 
 namespace ranklab {
@@ -55,8 +57,9 @@ void note_end(StepContext& c, Notes& notes) {
 
 // Which rank of a stage takes longest: the one with the most arithmetic, or, where kernels take hardly longer than
 // their launch, the one with the most of them; or the one with the most matrices to orthogonalize, whatever it attends
-// to; or the one whose layers exchange most between nodes, where groups do not lie alike on them.
-enum class Longest { kWork, kKernels, kMatrices, kLinks };
+// to; or the one whose layers exchange most between nodes, where groups do not lie alike on them; or, where attention
+// keeps within documents, the one whose batches have the most or the longest.
+enum class Longest { kWork, kKernels, kMatrices, kLinks, kDocuments, kPairs };
 
 // The context-parallel rank that takes longest to attend stands for all.
 int slowest_context_rank(const RunPlan& plan, Longest by) {
@@ -95,13 +98,17 @@ bool alike_on_nodes(const RunPlan& plan) {
 }
 
 // What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, and the
-// sum of their elements. And with how many it exchanges between nodes.
+// sum of their elements. And with how many it exchanges between nodes, and what its batches attend to.
 struct Share {
   MatrixWork work = {};
   int64_t pieces = 0, elements = 0, elsewhere = 0;
+  ReplicaDocuments documents = {};
   auto in_order(Longest by) const {
     const auto count = static_cast<double>(work.matrices);
-    const double most = by == Longest::kLinks ? static_cast<double>(elsewhere) : count;
+    const double most = by == Longest::kLinks       ? static_cast<double>(elsewhere)
+                        : by == Longest::kDocuments ? static_cast<double>(documents.count)
+                        : by == Longest::kPairs     ? static_cast<double>(documents.pairs)
+                                                    : count;
     return by == Longest::kWork ? std::tuple(work.cost, count, pieces, elements)
                                 : std::tuple(most, work.cost, pieces, elements);
   }
@@ -139,7 +146,8 @@ Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
 // For each rank the one that runs in its place: of its stage the one that owns most, the first of several. Shards are
 // equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes longest.
 // Whole matrices take longer than any of it.
-StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_stage, Longest by) {
+StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_stage,
+                           const std::vector<ReplicaDocuments>& replicas, Longest by) {
   const DeviceMesh& mesh = plan.mesh;
   const int context_rank = slowest_context_rank(plan, by);
   const bool of_any_context = (by == Longest::kMatrices && !by_stage.empty()) || by == Longest::kLinks;
@@ -153,6 +161,7 @@ StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_
     const int pp_rank = mesh.coordinate(Axis::kPp, rank);
     Share own = by_stage.contains(pp_rank) ? share_of(rank, mesh, by_stage.at(pp_rank)) : Share{};
     own.elsewhere = elsewhere[static_cast<size_t>(rank)];
+    if (!replicas.empty()) own.documents = replicas[static_cast<size_t>(mesh.coordinate(Axis::kDp, rank))];
     const auto [found, is_new] = fullest.try_emplace(pp_rank, own, rank);
     if (!is_new && own.in_order(by) > found->second.first.in_order(by)) found->second = {own, rank};
   }
@@ -189,7 +198,7 @@ void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
 
 }  // namespace
 
-StandIns first_stand_ins(const RunPlan& plan) { return fullest_stand_ins(plan, {}, Longest::kWork); }
+StandIns first_stand_ins(const RunPlan& plan) { return fullest_stand_ins(plan, {}, {}, Longest::kWork); }
 
 RunPlan plan_to_record(RunPlan plan) {
   TrainConfig& c = plan.config;
@@ -218,7 +227,8 @@ namespace {
 
 // Those that may be the slowest of their stages, each choice once.
 std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorldMaker& make_world,
-                                           const RuntimeComponents& parts) {
+                                           const RuntimeComponents& parts,
+                                           const std::vector<ReplicaDocuments>& replicas) {
   const bool unequal = plan.zero().optimizer || plan.config.optimizer == OptimizerKind::kMuon;
   std::map<int, Shares> shares;
   if (unequal && plan.replicas() > 1) {
@@ -229,10 +239,12 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
     });
   }
   std::vector<StandIns> choices;
-  for (const Longest by : {Longest::kWork, Longest::kKernels, Longest::kMatrices, Longest::kLinks}) {
+  for (const Longest by :
+       {Longest::kWork, Longest::kKernels, Longest::kMatrices, Longest::kLinks, Longest::kDocuments, Longest::kPairs}) {
     if (by == Longest::kMatrices && plan.config.optimizer != OptimizerKind::kMuon) continue;
     if (by == Longest::kLinks && alike_on_nodes(plan)) continue;
-    StandIns one = fullest_stand_ins(plan, shares, by);
+    if ((by == Longest::kDocuments || by == Longest::kPairs) && replicas.empty()) continue;
+    StandIns one = fullest_stand_ins(plan, shares, replicas, by);
     if (std::ranges::find(choices, one) == choices.end()) choices.push_back(std::move(one));
   }
   return choices;
@@ -251,14 +263,12 @@ StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const 
   return record;
 }
 
-}  // namespace
-
-StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
-                       FirstStep first) {
+StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
+                          FirstStep first, const std::vector<ReplicaDocuments>& replicas) {
   const RunPlan recorded = plan_to_record(plan);
   const bool shortly = first == FirstStep::kShort && may_begin_short(recorded);
   StepRecord record;
-  for (const StandIns& stand_in : choices_of_stand_ins(recorded, make_world, own)) {
+  for (const StandIns& stand_in : choices_of_stand_ins(recorded, make_world, own, replicas)) {
     const auto record_of = [&](const RunPlan& whole) { return record_with(whole, make_world(stand_in), own); };
     StepRecord one = record_of(shortly ? with_short_first_step(recorded) : recorded);
     if (shortly && !begins_as_it_ends(one)) one = record_of(recorded);
@@ -269,8 +279,30 @@ StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, c
   return record;
 }
 
+}  // namespace
+
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
+                       FirstStep first) {
+  return record_slowest(plan, make_world, own, first, {});
+}
+
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world) {
-  return record_step(plan, make_world, default_parts());
+  RuntimeComponents parts = default_parts();
+  if (!plan.config.documents.reset_attention_mask) return record_step(plan, make_world, parts);
+  RunPlan as_known = plan;
+  std::vector<ReplicaDocuments> replicas;
+  std::string unknown;
+  try {
+    TrainingData data = open_training_data(plan);
+    replicas = replica_documents(data, plan_to_record(plan), kSteps - 1);
+    parts.data_provider = provide_training_data(std::move(data));
+  } catch (const Error& error) {  // a plan may be of a machine that has the data
+    as_known.config.documents.reset_attention_mask = false;
+    unknown = error.what();
+  }
+  StepRecord record = record_slowest(as_known, make_world, parts, FirstStep::kShort, replicas);
+  record.documents_unknown = unknown;
+  return record;
 }
 
 }  // namespace ranklab

@@ -27,8 +27,9 @@ RunPlan plan_to_record(RunPlan plan);
 // The first of each stage that attends longest.
 StandIns first_stand_ins(const RunPlan& plan);
 
-// With the default parts, or a program's own model, optimizer and schedule (its data are not read: batches have the
-// plan's shape). Throws what a rank of the run throws.
+// With the default parts, or a program's own model, optimizer and schedule. Of the data only the documents in batches
+// are read, where attention keeps within them; data that cannot be opened are left out (StepRecord::documents_unknown).
+// Throws what a rank of the run throws.
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world);
 // `first`: of the two steps (short_first_step.h); the record is the same.
 enum class FirstStep { kShort, kWhole };

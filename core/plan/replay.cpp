@@ -355,7 +355,8 @@ class ReplayedOptimizers final : public OptimizerRuntime {
 }  // namespace
 
 bool microbatches_are_alike(const RunPlan& plan) {
-  return plan.config.accumulation == Accumulation::kSequential && !plan.config.overlap_moe;
+  return plan.config.accumulation == Accumulation::kSequential && !plan.config.overlap_moe &&
+         !plan.config.documents.reset_attention_mask;
 }
 
 RuntimeComponents with_repeated_passes(RuntimeComponents parts) {

@@ -1,7 +1,7 @@
 // A recorded rank's model and optimizer that run a few microbatches of each stage (repeated_passes.h) and repeat their
 // measured cost for the others: the schedule, its messages and the clocks are those of a whole step, which thus costs
 // hardly more with a thousand microbatches than with three. Steps in which microbatches differ are not repeated:
-// pairwise accumulation, and pairs with interleaved halves. Thread rule: its rank's thread.
+// pairwise accumulation, pairs with interleaved halves, and attention within documents. Thread rule: its rank's thread.
 #pragma once
 #include <vector>
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/base/vocabulary.h"
@@ -24,10 +25,12 @@ struct RankTime {
   RankTime since(const RankTime& before) const;
 };
 
-// How far a record may deviate from the real run, when experts get equally many tokens; tests/plan enforces it.
+// How far a record may deviate from the real run (its second step, where batches differ), when experts get equally many
+// tokens; tests/plan enforces it.
 constexpr double kPeakTolerance = 0.05;
 constexpr double kStepTimeTolerance = 0.01;
-constexpr double kSharedMatricesTolerance = 0.02;  // of step times, where ranks have different matrices (Muon)
+constexpr double kSharedMatricesTolerance = 0.02;   // of step times, where ranks have different matrices (Muon)
+constexpr double kReplicaDocumentsTolerance = 0.1;  // of step times, where replicas' attention keeps within documents
 
 struct RankRecord {
   int global_rank = 0;  // the slowest of its stage
@@ -47,6 +50,7 @@ struct StepRecord {
   int64_t hidden_ns = 0;               // that compute takes longer beside collectives (core/sim/software_terms.h)
   int64_t slowest_ns = 0;              // that all wait for the slowest of many GPUs
   std::vector<RankRecord> ranks = {};  // in ascending global rank
+  std::string documents_unknown = {};  // why attention within documents counts each sequence as one; "": it does not
   std::vector<RankTrace> traces = {};  // what they recorded; repeated microbatches have only their messages
 
   // REQUIRE: a record of a step, of such a pipeline rank.

@@ -35,6 +35,7 @@ StepTime time_of(const StepRecord& record) {
 }
 
 double step_time_tolerance(const TrainConfig& c) {
+  if (c.documents.reset_attention_mask) return kReplicaDocumentsTolerance;
   const bool shares = c.optimizer == OptimizerKind::kMuon && c.muon_distribution != MuonDistribution::kDuplicated;
   return shares ? kSharedMatricesTolerance : kStepTimeTolerance;
 }

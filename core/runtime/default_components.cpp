@@ -52,13 +52,14 @@ class TextData : public RankData {
 // Reads the corpus once, before ranks start; ranks share it.
 class TextDataProvider : public DataProvider {
  public:
-  explicit TextDataProvider(const RunPlan& plan) : data_(open_training_data(plan)) {}
+  explicit TextDataProvider(TrainingData data) : data_(std::move(data)) {}
 
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
     const int dp_rank = ctx.coordinate(Axis::kDp);
     const bool own_order = injected(InjectedBug::kSamplerSeedPerRank);
+    const at::Device device = ctx.device().is_meta() ? at::kCPU : ctx.device();  // for those who read documents
     return std::make_unique<TextData>(make_batch_source(data_, plan, own_order ? static_cast<uint64_t>(dp_rank) : 0),
-                                      dp_rank, ctx.device());
+                                      dp_rank, device);
   }
   std::string describe() const override { return data_.describe(); }
   std::map<std::string, std::string> identity() const override { return data_identity(data_); }
@@ -77,8 +78,12 @@ class PipelineSelector : public ScheduleSelector {
 
 }  // namespace
 
+std::shared_ptr<DataProvider> provide_training_data(TrainingData data) {
+  return std::make_shared<TextDataProvider>(std::move(data));
+}
+
 RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan) {
-  auto data = std::make_shared<TextDataProvider>(plan);
+  auto data = provide_training_data(open_training_data(plan));
   const bool keeps = !plan.config.save_dir.empty() || !plan.config.load.empty();
   const std::string tokenizer = data->text() ? data->text()->tokenizer_json() : "";
   auto checkpoints = keeps ? make_checkpoint_manager(*world, plan, data->identity(), tokenizer) : no_checkpoints();

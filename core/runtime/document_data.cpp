@@ -30,7 +30,7 @@ class DocumentData final : public RankData {
 
  private:
   Batch marked(Batch batch) const {
-    if (!data_->has_tokens()) return batch;
+    if (!data_->has_tokens() || batch.tokens_BS.is_meta()) return batch;
     const NoCostScope free;
     if (const auto documents = documents_of(batch.tokens_BS, settings_)) batch.documents = documents;
     if (settings_.eod_mask_loss)

@@ -14,6 +14,7 @@
 
 namespace ranklab {
 
+class DataProvider;
 class TextCodec;
 class Tokenizer;
 
@@ -46,6 +47,9 @@ struct TrainingData {
 
 // Throws kInvalidArgument (too short for one sequence, sets of a blend with different tokens), kBadFile, kIo.
 TrainingData open_training_data(const RunPlan& plan);
+
+// Batches of them for every rank.
+std::shared_ptr<DataProvider> provide_training_data(TrainingData data);
 
 // The tokenizer that made the tokens, where a folder of shards has one.
 std::optional<Tokenizer> tokenizer_of_data(const TrainConfig& config);

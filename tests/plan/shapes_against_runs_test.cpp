@@ -1,5 +1,6 @@
 // A step recorded on shapes against the same step on real tensors, row by row: calls and bytes equal, virtual time and
 // the fullest moment of every rank within their tolerances; and what one rank of each pipeline rank says against all.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -258,6 +259,42 @@ TEST(ShortFirstStep, LeavesTheRecordAsItIs) {
     expect_same(record_step(plan, make_meta_world, parts),
                 record_step(plan, make_meta_world, parts, FirstStep::kWhole));
   }
+}
+
+// Attention within the documents of the data: of the second step, of the replica that takes longest.
+TEST(PackedDocuments, AreThoseOfTheData) {
+  for (const int dp : {1, 4}) {
+    SCOPED_TRACE(dp);
+    TrainConfig c = tiny_config(dp, 1);
+    c.parallel.pp = 1;
+    c.train_iters = 2;
+    c.micro_batch_size = 1;
+    c.global_batch_size = 4 * dp;
+    c.documents = {.reset_attention_mask = true, .reset_position_ids = true, .eod_token = '.'};
+    const RunPlan plan = resolve(c);
+    RuntimeEngine engine(default_components(make_thread_world({.size = dp}), plan), plan);
+    const auto seen = std::make_shared<RecordingHook>();
+    engine.add_hook(seen);
+    engine.fit();
+    const StepRecord record = record_step(plan, make_meta_world);
+    EXPECT_EQ(record.documents_unknown, "");
+    const double ratio = static_cast<double>(record.step_ns) * 1e-6 / seen->steps.back().virtual_step_ms;
+    EXPECT_NEAR(ratio, 1, dp == 1 ? kStepTimeTolerance : step_time_tolerance(c));
+    c.documents = {};
+    EXPECT_LT(record_step(resolve(c), make_meta_world).step_ns, 0.8 * static_cast<double>(record.step_ns));
+  }
+}
+
+TEST(PackedDocuments, OfDataThatAreNotHereAreNotKnown) {
+  TrainConfig c = tiny_config(1, 1);
+  c.parallel.pp = 1;
+  c.mock_data = false;
+  c.data_path = "/nonexistent/shards";
+  const StepRecord whole = record_step(resolve(c), make_meta_world);
+  c.documents = {.reset_attention_mask = true, .eod_token = '.'};
+  const StepRecord record = record_step(resolve(c), make_meta_world);
+  EXPECT_THAT(record.documents_unknown, testing::HasSubstr("/nonexistent/shards"));
+  EXPECT_EQ(record.step_ns, whole.step_ns);
 }
 
 // The slowest rank of a stage need not be its fullest.

@@ -1,0 +1,20 @@
+// The documents in a step's batches, by data-parallel rank: where attention keeps within them, the rank with the most
+// documents has the most kernels, and the one with the longest the most arithmetic. Cost: reads a global batch. Thread
+// rule: pure function.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "core/config/train_config.h"
+
+namespace ranklab {
+
+struct TrainingData;  // core/runtime/training_data.h
+
+struct ReplicaDocuments {
+  int64_t count = 0;
+  int64_t pairs = 0;  // of a query and a key
+};
+std::vector<ReplicaDocuments> replica_documents(const TrainingData& data, const RunPlan& plan, int64_t step);
+
+}  // namespace ranklab
