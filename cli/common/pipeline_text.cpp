@@ -20,6 +20,16 @@ std::string model_title(const RunPlan& plan, int64_t parameters) {
                    static_cast<long>(c.model.seq_length), std::string(name(c.element_dtype())).c_str());
 }
 
+std::string fp32_hint(const RunPlan& plan) {
+  constexpr int64_t kLarge = 1'000'000'000;  // parameters; smaller ones are trained in fp32 to be compared exactly
+  const TrainConfig& c = plan.config;
+  const double in_fp32 = plan.profile.peak_flops_fp32, in_16_bits = plan.profile.peak_flops_16bit;
+  const bool alone = c.element_dtype() == DType::kFloat32 && c.precision.recipe.empty();
+  if (!alone || in_16_bits < 2 * in_fp32 || count_model(c.model, c.model.seq_length).total < kLarge) return "";
+  return strprintf("products run in fp32, at %.0f TFLOP/s at most; --bf16 has %.0f", in_fp32 * 1e-12,
+                   in_16_bits * 1e-12);
+}
+
 std::string context_text(const RunPlan& plan) {
   const ContextSplit& split = plan.config.context_split;
   std::string text = split.by_layer.empty() ? std::string(name(split.exchange)) : "by layer";

@@ -9,6 +9,8 @@ namespace ranklab {
 
 // "gpt_tiny: 870k parameters, 4 layers, hidden 128, sequence 128, fp32". `parameters`: the number created.
 std::string model_title(const RunPlan& plan, int64_t parameters);
+// Says that products of a large model do not use the GPU's matrix units for 16 bits; "": they do, or there are none.
+std::string fp32_hint(const RunPlan& plan);
 // How sequences are split: "p2p, zigzag"; "a2a between 4, p2p between 2, zigzag". REQUIRES: cp above 1.
 std::string context_text(const RunPlan& plan);
 // The ranks with the same dense parameters: "dp 8", "dp x cp = 8", "dp 8 in 2 groups" that shard.

@@ -8,6 +8,8 @@
 
 #include "cli/common/json_output.h"
 #include "cli/common/picture_file.h"
+#include "cli/common/pipeline_text.h"
+#include "cli/common/style.h"
 #include "cli/common/table.h"
 #include "cli/plan/measure_layouts.h"
 #include "cli/plan/plan_layouts.h"
@@ -16,6 +18,7 @@
 #include "core/base/files/output_file.h"
 #include "core/base/text.h"
 #include "core/config/settings/fields.h"
+#include "core/spec/module_table.h"
 #include "viz/model/svg/front_drawing.h"
 
 namespace ranklab {
@@ -23,6 +26,21 @@ namespace {
 
 constexpr size_t kShownPlans = 10;
 constexpr const char* kCsvHead = "layout,step_s,mfu,tokens_per_s_per_gpu,memory_gb,fits,refused\n";
+
+RunPlan plan_of(const LayoutPlanner& search, const PlannedLayout& row) {
+  TrainConfig config = search.base();
+  row.choice.apply(config);
+  return resolve(config);
+}
+
+// What the layouts are of.
+std::string title_of(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  const ModelCounts counts = count_model(c.model, c.model.seq_length);
+  return model_title(plan, counts.total + counts.mtp) + strprintf("; %ld sequences a step on %d x %s\n",
+                                                                  static_cast<long>(c.global_batch_size),
+                                                                  c.parallel.world, plan.profile.title.c_str());
+}
 
 std::string rows_text(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows) {
   Table table({"layout", "step", "MFU", "tokens/s a GPU", "memory", "front"});
@@ -174,13 +192,20 @@ int run_plan_search(const ConfigOptions& options, const SearchRequest& request) 
   const std::vector<PlannedLayout> rows = search.search(
       {.plans = request.plans, .best = all ? 0 : std::max(static_cast<int>(kShownPlans), request.measure)});
   search.require_fit(rows, "plan search");
+  const RunPlan best = plan_of(search, rows.front());
+  const std::string hint = fp32_hint(best);
   for (const PictureFile& picture : pictures) picture.write(front_of(search, rows));
   for (const std::string& path : request.out)
     if (!is_picture(path)) write_table(path, csv_text(search, rows));
   if (request.json) {
-    std::fputs(json_result(rows_json(search, rows, measure_layouts(search, rows, request.measure))).c_str(), stdout);
+    std::vector<std::string> warnings;
+    if (!hint.empty()) warnings.push_back(hint);
+    const auto data = rows_json(search, rows, measure_layouts(search, rows, request.measure));
+    std::fputs(json_result(data, warnings).c_str(), stdout);
     return 0;
   }
+  std::fputs(title_of(best).c_str(), stdout);
+  if (!hint.empty()) std::printf("%s\n", style_for(stdout).yellow("warning: " + hint).c_str());
   std::fputs(rows_text(search, rows).c_str(), stdout);
   std::fflush(stdout);
   const std::vector<MeasuredLayout> measured = measure_layouts(search, rows, request.measure);

@@ -56,6 +56,7 @@ DryRun make_dry_run(const RunPlan& plan) {
         "a rank needs about %s, and %s has %s: %s", human_bytes(bytes).c_str(), plan.profile.title.c_str(),
         human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(), ways_to_need_less(plan).c_str()));
   }
+  if (const std::string hint = fp32_hint(plan); !hint.empty()) out.warnings.push_back(hint);
   if (!record.documents_unknown.empty())
     out.warnings.push_back("attention counts each sequence as one document: " + record.documents_unknown);
   return out;
