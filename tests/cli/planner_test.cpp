@@ -177,6 +177,20 @@ TEST(Planner, WhatSoftwareCostsCanBeSwitchedOff) {
               1e-6);
 }
 
+// Ranks that share the optimizer's states hand each other each parameter's pieces; without ZeRO there are none.
+TEST(Planner, NanotronsRanksHandOutPieces) {
+  const auto plan = [](const std::string& more) {
+    return data_of("plan run --preset llama_1b --bf16 --dp 64 --gbs 64 --mbs 1 --software nanotron " + more)
+        .at("estimate");
+  };
+  const auto shared = plan("--zero-stage 1"), off = plan("--zero-stage 1 --what-if pieces=0"), whole = plan("");
+  EXPECT_GT(shared.at("pieces_ms"), 0);
+  EXPECT_EQ(off.at("pieces_ms"), 0);
+  EXPECT_EQ(whole.at("pieces_ms"), 0);
+  EXPECT_NEAR(shared.at("virtual_step_ms").get<double>() - off.at("virtual_step_ms").get<double>(),
+              shared.at("pieces_ms").get<double>(), 1e-6);
+}
+
 // A step of many small kernels is as long as its host needs to launch them.
 TEST(Planner, AStepOfSmallKernelsWaitsForItsHost) {
   const std::string run =
