@@ -196,6 +196,7 @@ nlohmann::ordered_json row_json(const Compared& row) {
   json["exposed_ms"] = time.exposed_total_ns() * 1e-6;
   json["pipeline_idle_ms"] = time.pipeline_idle_ns * 1e-6;
   json["beside_collectives_ms"] = time.hidden_ns * 1e-6;
+  json["pieces_ms"] = time.pieces_ns * 1e-6;
   json["slowest_gpu_ms"] = time.slowest_ns * 1e-6;
   for (const auto& [axis, busy] : time.busy_ns) json["links_ms"][std::string(name(axis))] = busy * 1e-6;
   json["predicted_peak_bytes"] = row.predicted_peak();

@@ -158,6 +158,9 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
   if (run.time.hidden_ns > 0)
     text += strprintf("    beside       %10s  by which compute takes longer beside collectives that it hides\n",
                       human_ns(run.time.hidden_ns).c_str());
+  if (run.time.pieces_ns > 0)
+    text += strprintf("    pieces       %10s  ranks hand each other updated parameters one by one\n",
+                      human_ns(run.time.pieces_ns).c_str());
   if (run.time.slowest_ns > 0)
     text += strprintf("    slowest      %10s  waiting for the slowest of %d GPUs\n",
                       human_ns(run.time.slowest_ns).c_str(), plan.config.parallel.world);
@@ -236,6 +239,7 @@ std::string dry_run_json(const RunPlan& plan) {
                                    {"launch_wait_ms", run.time.launch_ns * 1e-6},
                                    {"pipeline_idle_ms", run.time.pipeline_idle_ns * 1e-6},
                                    {"beside_collectives_ms", run.time.hidden_ns * 1e-6},
+                                   {"pieces_ms", run.time.pieces_ns * 1e-6},
                                    {"slowest_gpu_ms", run.time.slowest_ns * 1e-6},
                                    {"exposed_ms", exposed},
                                    {"mfu", run.mfu},

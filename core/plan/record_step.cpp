@@ -37,6 +37,17 @@ void note_begin(StepContext& c, Notes& notes) {
   if (c.step == kSteps - 1) notes.steps.try_emplace(c.ctx.global_rank(), c.ctx);
 }
 
+// Of all groups that share states of the optimizer.
+double pieces_us_of(const std::vector<GradBucket>& buckets, const HardwareProfile& profile) {
+  std::map<std::pair<Axis, int>, int64_t> parameters;  // by group and its size
+  for (const GradBucket& bucket : buckets)
+    if (bucket.shards > 1)
+      parameters[{bucket.axis, bucket.shards}] += static_cast<int64_t>(bucket.layout.places.size());
+  double sum = 0;
+  for (const auto& [group, count] : parameters) sum += pieces_us(profile, count, group.second);
+  return sum;
+}
+
 void note_end(StepContext& c, Notes& notes) {
   const std::lock_guard lock(notes.mutex);
   const int global_rank = c.ctx.global_rank();
@@ -51,7 +62,8 @@ void note_end(StepContext& c, Notes& notes) {
           .traffic = step.traffic,
           .time = step.time,
           .kept_bytes = passes.kept_bytes,
-          .pass_ns = passes.shortest_ns};
+          .pass_ns = passes.shortest_ns,
+          .pieces_us = pieces_us_of(c.optimizer.grad_buckets(), c.plan.profile)};
   rank.traffic.add(passes.repeated);
 }
 
@@ -176,12 +188,12 @@ int64_t nanoseconds(double ns) {
   RANKLAB_CHECK(ns <= kLongest, ErrorKind::kInvalidArgument, .where = "plan",
                 .what = "the step takes too long to count", .got = strprintf("%g s", ns * 1e-9),
                 .want = strprintf("at most %g s", kLongest * 1e-9),
-                .fix = "lower beside, slowest or collectives of --what-if");
+                .fix = "lower beside, pieces, slowest or collectives of --what-if");
   return std::llround(ns);
 }
 
-// What the clocks of a few ranks do not show: collectives take from the compute before which they hide, and thousands
-// of GPUs wait for the slowest.
+// What the clocks of a few ranks do not show: collectives take from the compute before which they hide, updated
+// parameters are handed out one by one, and thousands of GPUs wait for the slowest.
 void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
   double hidden = 0;  // of all ranks; messages of a pipeline take no SMs for long
   for (const RankRecord& rank : record.ranks)
@@ -191,6 +203,9 @@ void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
   record.hidden_ns = nanoseconds(plan.profile.software.terms.beside * hidden /
                                  static_cast<double>(std::max<size_t>(record.ranks.size(), 1)));
   record.step_ns += record.hidden_ns;
+  for (const RankRecord& rank : record.ranks)
+    record.pieces_ns = std::max(record.pieces_ns, nanoseconds(1e3 * rank.pieces_us));
+  record.step_ns += record.pieces_ns;
   const double slowest = slowest_share(plan.profile, plan.mesh.world_size());
   record.slowest_ns = nanoseconds(slowest * static_cast<double>(record.step_ns));
   record.step_ns += record.slowest_ns;

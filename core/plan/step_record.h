@@ -43,11 +43,13 @@ struct RankRecord {
   RankTime time = {};
   std::vector<int64_t> kept_bytes = {};  // by a microbatch from F to its backward, for each of its stages
   int64_t pass_ns = 0;                   // of a microbatch in these stages, with the exchanges within them
+  double pieces_us = 0;                  // of what it updated (core/sim/software_terms.h)
 };
 
 struct StepRecord {
   int64_t step_ns = 0;                 // from the latest rank's end of a step to that of the next, with the next two
   int64_t hidden_ns = 0;               // that compute takes longer beside collectives (core/sim/software_terms.h)
+  int64_t pieces_ns = 0;               // that ranks take to hand each other updated parameters one by one
   int64_t slowest_ns = 0;              // that all wait for the slowest of many GPUs
   std::vector<RankRecord> ranks = {};  // in ascending global rank
   std::string documents_unknown = {};  // why attention within documents counts each sequence as one; "": it does not

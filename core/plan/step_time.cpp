@@ -14,6 +14,7 @@ StepTime time_of(const StepRecord& record) {
   StepTime time;
   time.total_ns = static_cast<double>(record.step_ns);
   time.hidden_ns = static_cast<double>(record.hidden_ns);
+  time.pieces_ns = static_cast<double>(record.pieces_ns);
   time.slowest_ns = static_cast<double>(record.slowest_ns);
   const auto ranks = static_cast<double>(record.ranks.size());
   for (const RankRecord& rank : record.ranks) {
@@ -29,8 +30,8 @@ StepTime time_of(const StepRecord& record) {
     }
   }
   if (record.ranks.size() > 1)
-    time.pipeline_idle_ns =
-        std::max(0.0, time.total_ns - time.compute_ns - time.exposed_total_ns() - time.hidden_ns - time.slowest_ns);
+    time.pipeline_idle_ns = std::max(0.0, time.total_ns - time.compute_ns - time.exposed_total_ns() - time.hidden_ns -
+                                              time.pieces_ns - time.slowest_ns);
   return time;
 }
 

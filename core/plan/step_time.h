@@ -21,6 +21,7 @@ struct StepTime {
   std::map<Axis, double> busy_ns;                       // time on the links
   double pipeline_idle_ns = 0;                          // waiting for other ranks of the pipeline
   double hidden_ns = 0;                                 // that compute takes longer beside collectives
+  double pieces_ns = 0;                                 // handing out updated parameters one by one
   double slowest_ns = 0;                                // waiting for the slowest of many GPUs
   double exposed_total_ns() const;
 };

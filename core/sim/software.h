@@ -44,6 +44,10 @@ struct SoftwareTerms {
   double tensor_collectives = 1;    // those of tensor-parallel groups, beside Software::collectives
   double sharded_across_nodes = 1;  // gathers and scatters of shards between nodes
   int message_parts = 1;            // of a message whose bytes all tensor-parallel ranks hold: each sends one
+  // Where ranks share the optimizer's states, for each parameter that they hand each other after a step, and each of
+  // them; with owners a rank has whole parameters, and there are no more messages than ranks.
+  double piece_us = 0;
+  bool owners = false;
 };
 
 struct Software {

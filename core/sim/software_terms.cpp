@@ -33,11 +33,23 @@ struct Costs {
   double row_scaled = 1;           // products of 8 bits with a scale for each row
   double shards_across_nodes = 1;  // gathers and scatters of shards
   bool sends_parts = false;        // of what all tensor-parallel ranks hold
+  double piece_us = 0;             // SoftwareTerms::piece_us ...
+  bool owners = false;             // ... and owners
 };
 
 constexpr Factors kTorchtitanSelective = {1.3, 1.12, 1.12, 1, 1.12, 1};
 constexpr Factors kCompiledAttention = {1, 1, 1, 2.45, 1, 1};
 constexpr Factors kEagerFromHopper = {1.15, 1.15, 1.15, 0.7, 1, 1};
+// PyTorch's without a compiler, however ranks hand each other what they updated.
+constexpr Costs eager(std::string_view software, double piece_us = 0, bool owners = false) {
+  return {.software = software,
+          .hopper = kEagerFromHopper,
+          .blackwell = kEagerFromHopper,
+          .collectives_hopper = 0.75,
+          .selective = kTorchtitanSelective,
+          .piece_us = piece_us,
+          .owners = owners};
+}
 // torch.compile's, whichever kernels its tensor-parallel collectives are.
 constexpr Costs compiled(std::string_view software, double tensor_collectives = 1) {
   return {.software = software,
@@ -55,13 +67,12 @@ constexpr std::array kCosts = {
     // shards: by two runs of ZeRO-3 alone, on 384 and 1,120 A100 (arXiv 2104.04473, table 2).
     Costs{.software = "megatron_deepspeed", .shards_across_nodes = 10, .sends_parts = true},
     Costs{.software = "megatron_deepspeed_bf16", .sends_parts = true},
-    Costs{.software = "megascale", .sends_parts = true},
-    Costs{.software = "eager",
-          .hopper = kEagerFromHopper,
-          .blackwell = kEagerFromHopper,
-          .collectives_hopper = 0.75,
-          .selective = kTorchtitanSelective},
-    Costs{.software = "llm_foundry", .hopper = {1, 1, 0.28, 1.93, 0.45, 1}, .blackwell = {1, 1, 1, 1.93, 1, 1}},
+    Costs{.software = "megascale", .sends_parts = true}, eager("eager"), eager("nanotron", 30),
+    eager("internevo", 13.5, true),
+    Costs{.software = "llm_foundry",
+          .hopper = {1, 1, 0.28, 1.93, 0.45, 1},
+          .blackwell = {1, 1, 1, 1.93, 1, 1},
+          .beside = 0.25},
     compiled("compiled"), compiled("compiled_loss"), compiled("compiled_async_tp", 0.55),
     Costs{.software = "transformer_engine",
           .hopper = {2.2, 1, 1.1, 1.3, 1, 1},
@@ -92,7 +103,9 @@ SoftwareTerms terms_of(const Costs& costs, GpuGeneration gpu, const SoftwareRun&
           .slowest = kEachDoubling,
           .tensor_collectives = costs.tensor_collectives * (run.scales_tensors ? costs.gathers_8bit : 1),
           .sharded_across_nodes = costs.shards_across_nodes,
-          .message_parts = costs.sends_parts ? run.same_activations : 1};
+          .message_parts = costs.sends_parts ? run.same_activations : 1,
+          .piece_us = costs.piece_us,
+          .owners = costs.owners};
 }
 
 }  // namespace
@@ -111,6 +124,13 @@ void adapt_software(HardwareProfile& profile, const SoftwareRun& run) {
   if (run.recomputes_attention) times(software, costs.selective);
   if (run.scales_rows) software.kernels.at(static_cast<size_t>(KernelShape::Kind::kLowProduct)) *= costs.row_scaled;
   software.terms = terms_of(costs, gpu, run);
+}
+
+double pieces_us(const HardwareProfile& profile, int64_t parameters, int64_t ranks) {
+  const SoftwareTerms& terms = profile.software.terms;
+  if (profile.kernels == nullptr) return 0;
+  const int64_t messages = terms.owners ? std::min(parameters, ranks) : parameters;
+  return terms.piece_us * static_cast<double>(messages) * static_cast<double>(ranks);
 }
 
 double slowest_share(const HardwareProfile& profile, int gpus) {

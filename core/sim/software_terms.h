@@ -14,9 +14,14 @@
 //   async       tensor parallelism in pieces hides a part of its exchanges behind its products
 //   shards      DeepSpeed gathers weights of ZeRO-3 parameter by parameter: between nodes a tenth of the NICs' rate,
 //               by the two runs of it that were published beside Megatron-LM's (arXiv 2104.04473, table 2)
+//   pieces      after a step of ZeRO-1 Nanotron cuts, gathers and copies each parameter's part of each rank by a call
+//               of its own (src/nanotron/optim/zero.py); InternEvo's ranks own whole parameters, and each broadcasts
+//               its own through a ring of all others (solver/optimizer/hybrid_zero_optim.py): microseconds a hop
 // What the constants are and how they were fitted: docs/planner.md. With `--efficiency measured` alone. Thread rule:
 // pure.
 #pragma once
+#include <cstdint>
+
 namespace ranklab {
 
 struct HardwareProfile;
@@ -31,6 +36,10 @@ struct SoftwareRun {
 
 // The profile's software as it runs on that machine, in that run.
 void adapt_software(HardwareProfile& profile, const SoftwareRun& run);
+
+// How long ranks that share the optimizer's states of so many parameters take to hand each other what they updated,
+// besides the time on the links.
+double pieces_us(const HardwareProfile& profile, int64_t parameters, int64_t ranks);
 
 // By how much a step of so many GPUs takes longer than one of a few hundred.
 double slowest_share(const HardwareProfile& profile, int gpus);

@@ -39,6 +39,7 @@ constexpr Term kTerms[] = {
     term_of<&SoftwareTerms::launch_us>("launches", 0, kMostMicroseconds),
     term_of<&SoftwareTerms::beside>("beside", 0, kMostShare),
     term_of<&SoftwareTerms::slowest>("slowest", 0, kMostShare),
+    term_of<&SoftwareTerms::piece_us>("pieces", 0, kMostMicroseconds),
     {"collectives", [](const HardwareProfile& p) { return p.software.collectives; },
      [](Software& s, double value) { s.collectives = value; }, 0, kMostFactor},
     term_of<&SoftwareTerms::tensor_collectives>("tensor-collectives", 0, kMostFactor),
@@ -63,7 +64,8 @@ constexpr Term kTerms[] = {
                .got = quote(got),
                .want = "peak, memory, nvlink or nic, = NUMBERx (times) or = NUMBER (GB/s, peak in TFLOP/s), or of the "
                        "software " +
-                       what_if_terms() + ", = NUMBERx or = NUMBER (launches in microseconds, cublas-workspace in MiB)",
+                       what_if_terms() +
+                       ", = NUMBERx or = NUMBER (launches and pieces in microseconds, cublas-workspace in MiB)",
                .fix = "write for example nvlink=2x,nic=12.5,slowest=0"});
 }
 

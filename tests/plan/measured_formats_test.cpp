@@ -89,6 +89,23 @@ TEST(MeasuredFormats, GoldenValuesThatAreNotOfTheirCommandAreLeftOut) {
         << off;
 }
 
+TEST(MeasuredFormats, AStepThatWaitedForSomethingElseIsNoMeasurement) {
+  const std::string timed = golden_with(R"("realistic_time": false)", R"("realistic_time": true)");
+  EXPECT_EQ(rows_of(timed).at(0).measured.step_s, 0.5);
+  const std::string steady = golden_with(R"("iter_s": 0.5)", R"("iter_s": 0.5, "iter_s_min": 0.3)", timed);
+  EXPECT_EQ(rows_of(steady).at(0).measured.step_s, 0.5);
+  const MeasuredRun waited = rows_of(golden_with("0.3", "0.2", steady)).at(0);
+  EXPECT_FALSE(waited.measured.step_s) << "its median is 2.5 times its fastest step";
+  EXPECT_EQ(waited.left_out, "") << "its memory is as good as any";
+}
+
+TEST(MeasuredFormats, DeterministicAttentionTakesTwiceAsLong) {
+  const auto attention = [](const std::string& text) {
+    return plan_of(rows_of(text).at(0)).profile.software.kernels.at(static_cast<size_t>(KernelShape::Kind::kAttention));
+  };
+  EXPECT_DOUBLE_EQ(attention(golden_with(R"("dtype")", R"("deterministic": true, "dtype")")), 2 * attention(kGolden));
+}
+
 // With an attention backend that nobody names, deterministic runs of the older cluster computed scores.
 TEST(MeasuredFormats, WhichAttentionAnOlderTransformerEngineChose) {
   std::string text = golden_with(R"("attention-backend": "unfused", )", "");
@@ -183,6 +200,12 @@ TEST(MeasuredFormats, TablesOfThroughput) {
     "microbatches": 4, "act_ckpt": false, "tgs": 4096}]})");
   EXPECT_EQ(plan_of(intern.at(0)).config.global_batch_size, 64);
   EXPECT_DOUBLE_EQ(*intern[0].measured.step_s, 64 * 2048.0 / (4096 * 8));
+  EXPECT_EQ(plan_of(intern.at(0)).config.software, "internevo");
+  EXPECT_GT(plan_of(intern.at(0)).profile.software.terms.piece_us, 0);
+  const std::vector<MeasuredRun> nodes = rows_of(R"({"rows": [{"model": "InternLM-7B", "layers": 32, "hidden": 4096,
+    "heads": 32, "gpu": "A100-SXM4-80GB", "seq": 2048, "precision": "bf16", "gpus": 64, "tp": 2, "zero1": 4, "mbs": 2,
+    "microbatches": 4, "act_ckpt": false, "tgs": 4096}]})");
+  EXPECT_EQ(plan_of(nodes.at(0)).profile.software.terms.piece_us, 0) << "no further than four ranks";
   const std::vector<MeasuredRun> mpt = rows_of(R"({"rows": [{"model": "mpt-7b", "gpu": "h100_80gb", "gpus": 64,
     "seq": 2048, "mbs": 8, "gbs": 512, "precision": "amp_bf16", "sharding": "FULL_SHARD", "act_ckpt": true,
     "act_offload": false, "layers": 32, "hidden": 4096, "heads": 32, "ffn": 16384, "vocab": 50368, "step_s": 3.5}]})");

@@ -84,6 +84,18 @@ TEST(MeasuredRuns, AContainersVersionAndItsTokensToOtherNodes) {
   EXPECT_EQ(across.config.moe_dispatcher, "dedup");
 }
 
+// NeMo's recipes of two releases, on nodes of 8 GPUs: each part of a layer is launched on its own.
+TEST(MeasuredRuns, ExchangesBesideAnotherMicrobatchTakeTheHostLonger) {
+  const auto launch_us = [](const char* schedule, const char* version) {
+    return plan_of(rows_of(experts_with("8", schedule, version)).at(0)).profile.software.terms.launch_us;
+  };
+  const double usual = launch_us("Interleaved 1F1B", "25.09");
+  EXPECT_GT(launch_us("Interleaved 1F1B", "25.11 NeMo Container"), usual);
+  EXPECT_GT(launch_us("Interleaved 1F1B", "26.02 NeMo Container"), usual);
+  EXPECT_EQ(launch_us("Interleaved 1F1B", "26.02.01 NeMo Container"), usual);
+  EXPECT_EQ(launch_us("1F1B", "26.02 NeMo Container"), usual);
+}
+
 TEST(MeasuredRuns, InterleavedStagesAreTwoARankUnlessARowCountsThem) {
   const auto stages = [](const char* schedule) {
     return plan_of(rows_of(experts_with("8", schedule, "26.04")).at(0)).schedule.num_stages();

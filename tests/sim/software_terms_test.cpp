@@ -99,6 +99,23 @@ TEST(SoftwareTerms, ProductsScaledByRowsAreThoseOfTorchsCompiler) {
   }
 }
 
+// Nanotron copies a piece of each parameter for each rank; InternEvo sends no more messages than there are owners.
+TEST(SoftwareTerms, UpdatedParametersAreHandedOutOneByOne) {
+  const auto taken = [](const char* software, int64_t parameters, int64_t ranks) {
+    HardwareProfile profile = profile_with("a100-80", software);
+    adapt_software(profile, {});
+    return pieces_us(profile, parameters, ranks);
+  };
+  const double pieces = taken("nanotron", 100, 8), owned = taken("internevo", 100, 8);
+  EXPECT_GT(pieces, 0);
+  EXPECT_GT(owned, 0);
+  EXPECT_DOUBLE_EQ(taken("nanotron", 100, 512), 64 * pieces);
+  EXPECT_DOUBLE_EQ(taken("nanotron", 200, 8), 2 * pieces);
+  EXPECT_DOUBLE_EQ(taken("internevo", 200, 8), owned) << "8 owners, whatever they own";
+  EXPECT_DOUBLE_EQ(taken("internevo", 100, 512), owned * 512 * 100 / (8 * 8)) << "not all of 512 own a parameter";
+  EXPECT_EQ(taken("eager", 100, 512), 0);
+}
+
 TEST(SoftwareTerms, EverySoftwareHasItsCosts) {
   for (const Software& software : software_rows()) {
     HardwareProfile profile = profile_with("h100-sxm", software.name);

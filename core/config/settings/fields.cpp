@@ -177,7 +177,7 @@ void add_simulation(std::vector<ConfigField>& rows) {
       text(g, "sim.what_if", {"--what-if"},
            "another machine: peak (TFLOP/s), memory, nvlink, nic (GB/s), = NUMBERx (times) or = NUMBER; with "
            "--efficiency measured other software: " +
-               what_if_terms() + " (launches in microseconds): nvlink=2x,slowest=0",
+               what_if_terms() + " (launches and pieces in microseconds): nvlink=2x,slowest=0",
            RANKLAB_FIELD(what_if)));
   rows.push_back(number(g, "sim.gpus_per_node", {"--gpus-per-node"}, "GPUs that share fast links (0: the profile's)",
                         RANKLAB_FIELD(gpus_per_node), count(0)));

@@ -170,6 +170,7 @@ Json megatron_config(const Json& test) {
   to["sequence_parallel"] = value_of(from, "sp", false) && value_of(from, "tp", 1) > 1;
   to["zero"] = value_of(from, "dist_opt", false) ? 1 : 0;
   to["grad_bucket_overlap"] = value_of(from, "overlap_grad", false);
+  take(to, "deterministic", from, "deterministic");
   to["precision"] = megatron_precision(from);
   // Layers of experts in cases named so are Transformer Engine's, whatever the other layers are.
   const bool engine_experts =
@@ -201,6 +202,12 @@ Json megatron_config(const Json& test) {
   return to;
 }
 
+// A median of twice the run's own fastest step is of steps that waited for something that no row names.
+bool is_steady(const Json& row) {
+  const double median = value_of(row, "iter_s", 0.0);
+  return median <= 2 * value_of(row, "iter_s_min", median);
+}
+
 std::vector<Json> megatron_rows(const Json& cases) {
   std::vector<Json> rows;
   for (const Json& test : cases) {
@@ -215,7 +222,8 @@ std::vector<Json> megatron_rows(const Json& cases) {
       take(out["config"], "gpu_type", row, "gpu");
       take(out["measured"], "static_bytes", row, "mem_alloc_bytes");
       take(out["measured"], "last_stage_peak_bytes", row, "mem_max_bytes");
-      if (value_of(test, "realistic_time", false)) take(out["measured"], "step_time_s", row, "iter_s");
+      if (value_of(test, "realistic_time", false) && is_steady(row))
+        take(out["measured"], "step_time_s", row, "iter_s");
       if (chose_unfused(test, row)) out["config"]["attention"] = "unfused";
       if (!legs_agree(test.at("rows"), row))
         out["left_out"] = "the two legs of its test have different memory, and run one command";
@@ -266,6 +274,7 @@ Json internevo_row(const Json& from) {
   config["global_batch"] = value_of(from, "mbs", 1.0) * value_of(from, "microbatches", 1.0) *
                            value_of(from, "gpus", 1.0) / value_of(from, "tp", 1.0);
   config["zero"] = 1;
+  config["states_within_node"] = value_of(from, "zero1", -1.0) > 0;  // -1: all ranks share the optimizer's states
   config["recompute"] = value_of(from, "act_ckpt", false) ? "full" : "none";
   Json measured = Json::object();
   take(measured, "tokens_per_s_per_gpu", from, "tgs");

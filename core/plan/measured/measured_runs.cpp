@@ -85,7 +85,17 @@ class RowPlan {
     if (const auto nic = nic_gb_s(c_.text("network"))) changes.push_back(strprintf("nic=%.6g", *nic));
     if (const auto mib = c_.number("cublas_workspace_mib")) changes.push_back(strprintf("cublas-workspace=%.6g", *mib));
     if (!c_.is("grouped_gemm", true)) changes.push_back("grouped-workspaces=0");
+    if (c_.is("deterministic", false)) changes.push_back("attention=2x");
+    if (c_.is("states_within_node", false)) changes.push_back("pieces=0");
+    if (exchanges_beside_compute()) changes.push_back("launches=1.5x");
     return join(changes, ",");
+  }
+  // NeMo's recipes of these releases, but for racks, exchange tokens of one microbatch beside the compute of another
+  // where stages are interleaved: Python then launches each part of a layer by itself.
+  bool exchanges_beside_compute() const {
+    const std::string container = c_.text("container"), release = release_in(container);
+    const bool then = release == "25.11" || (release == "26.02" && !holds(container, "26.02."));
+    return then && c_.has("experts") && stages_of_rank(c_.number_or("pp", 1)) > 1 && gpus_of_node() == kUsualNode;
   }
 
   bool of_megatron_core() const { return software() == "transformer_engine" || software() == "megatron_core_26_06"; }
@@ -94,7 +104,8 @@ class RowPlan {
     if (framework == kOwn) return kOwn;
     if (framework == "Megatron-Core") return "transformer_engine";
     if (framework == "Megatron-LM local") return "megatron";
-    if (framework == "InternEvo") return "eager";
+    if (framework == "InternEvo") return "internevo";
+    if (framework == "Nanotron" || holds(run_.source, "Nanotron")) return "nanotron";
     if (framework == "llm-foundry") return "llm_foundry";
     // NeMo's containers from 26.06 on, whose Megatron-Core launches graphs of kernels.
     if (c_.has("container"))
@@ -164,8 +175,7 @@ class RowPlan {
   }
 
   void layout() {
-    const double tp = c_.number_or("tp", 1), pp = c_.number_or("pp", 1),
-                 vpp = c_.number("vpp").value_or(stages_of_rank(pp));
+    const double tp = c_.number_or("tp", 1), pp = c_.number_or("pp", 1), vpp = stages_of_rank(pp);
     set("parallel.world_size", *c_.number("gpus"));
     set("parallel.tp", tp);
     set("parallel.pp", pp);
@@ -214,9 +224,10 @@ class RowPlan {
     return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
   }
 
-  // Stages of a rank, where a row says that they are interleaved, and not how many: two; or, where the ends are a layer
+  // Stages of a rank; where a row says that they are interleaved, and not how many, two, or, where the ends are a layer
   // shorter than the others, one for each layer: the first has the embedding alone (arXiv 2407.21783, section 3.3.2).
   double stages_of_rank(double pp) const {
+    if (const auto said = c_.number("vpp")) return *said;
     const bool of_a_layer = shorter_ends() && !torchtitan();
     const double layers = c_.number_or("layers", 0) + (shorter_ends() ? 2 : 0), stages = of_a_layer ? layers / pp : 2;
     return says_interleaved() && stages >= 2 && std::fmod(layers, of_a_layer ? pp : 2 * pp) == 0 ? stages : 1;
@@ -307,9 +318,7 @@ class RowPlan {
       set("precision.recipe", "deepseek_v3");
     else if (holds(said, "rowwise"))
       set("precision.recipe", "fp8_rowwise");
-    else if (holds(said, "FP8-CS") || holds(said, "fp8"))
-      set("precision.recipe", "fp8_current");
-    else if (holds(said, "FP8"))
+    else if (holds(said, "FP8") || holds(said, "fp8"))
       set("precision.recipe", "fp8_current");
   }
 

@@ -42,7 +42,7 @@ def rows_of(path):
         kernels = dict(row["kernels_ms"])
         waiting = row["launch_wait_ms"]
         planned = row["predicted_step_s"] * 1e3
-        fixed = kernels.pop("loss") + row["beside_collectives_ms"]
+        fixed = kernels.pop("loss") + row["beside_collectives_ms"] + row["pieces_ms"]
         parts = {**kernels, "exposed": row["exposed_ms"]}
         busy = sum(parts.values()) + fixed + waiting
         slowest = row["slowest_gpu_ms"] / (planned - row["slowest_gpu_ms"])
