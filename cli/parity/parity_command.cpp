@@ -142,9 +142,10 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
                shown != nullptr ? shown->key.text() : result.ended,
                shown != nullptr ? strprintf("%.3g", shown->worst.eps) : "",
                shown != nullptr ? strprintf("%.3g", shown->tolerance) : "",
-               !result.ended.empty() ? "FAILED"
-               : result.differs()    ? "DIFFERENT"
-                                     : "same"});
+               !result.ended.empty()     ? "FAILED"
+               : !result.differs()       ? "same"
+               : result.few_bits.empty() ? "DIFFERENT"
+                                         : "DIFFERENT in fp32"});
   }
   end_progress();
   if (request.json) {
@@ -192,6 +193,7 @@ CommandAction setup_parity(CommandLine& app) {
       "The reference is one rank with the same global batches, or what --against says. It runs again twice with\n"
       "weights that differ by one unit in the last place, and once with its sums in another order (microbatches in\n"
       "reverse, products in two halves): eight times the distance that this makes is allowed.\n"
+      "A run in fewer bits than fp32 that does not differ is held to its reference in fp32, too.\n"
       "All tensors are kept, so small models. Exit code 4: a tensor differs.\n"
       "What is compared: docs/parity.md.");
   auto options = std::make_shared<ConfigOptions>(app, parity_defaults());

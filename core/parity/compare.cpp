@@ -5,10 +5,12 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/text.h"
 #include "core/config/state_types.h"
 #include "core/parity/epsilon.h"
 #include "core/parity/rounding/adamw_apart.h"
 #include "core/parity/rounding/routing_flips.h"
+#include "core/parity/told_norm.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -245,6 +247,16 @@ void find_used_padding(const std::vector<TensorPiece>& pieces, TensorVerdict& ve
   }
 }
 
+// A norm that leaves gradients out, or counts some twice, is another one than theirs, however far rounding moves both.
+void find_other_norm(const ParityRecord& got, const ParityReference& want, const std::vector<TensorPiece>& pieces,
+                     TensorVerdict& verdict) {
+  constexpr double kOfSums = 1e-5;  // squares may be added in fp32, in any order
+  const auto times = told_over_own_norm(got, want.record(), verdict.key.step);
+  if (!times || std::abs(*times - 1) <= kOfSums) return;
+  for (const TensorPiece& piece : pieces) verdict.wrong_ranks.push_back(piece.rank);
+  verdict.broken = strprintf("it is %.6g times the norm of the gradients that it clips", *times);
+}
+
 bool same_state_types(const ParityRecord& got, const ParityReference& want) {
   if (!got.plan || !want.record().plan) return false;
   const StateTypes a = state_types(*got.plan), b = state_types(*want.record().plan);
@@ -256,6 +268,8 @@ void find_broken(const ParityRecord& got, const ParityReference& want, const std
   const TensorKey& key = verdict.key;
   if (key.phase == ParityPhase::kWeights || key.phase == ParityPhase::kNorm) find_other_copies(pieces, verdict);
   find_used_padding(pieces, verdict);
+  if (key.phase == ParityPhase::kNorm && key.name == "grad_norm" && key.kind.empty())
+    find_other_norm(got, want, pieces, verdict);
   const at::ScalarType type = pieces.front().value.scalar_type();
   if (key.phase != ParityPhase::kUpdate || type == want.type(key) || !same_state_types(got, want)) return;
   for (const TensorPiece& piece : pieces) verdict.wrong_ranks.push_back(piece.rank);

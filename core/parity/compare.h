@@ -1,8 +1,8 @@
 // Compares the tensors of two records. How far they are apart is the root mean square of the difference over that of
 // the reference, in units of the compute dtype's epsilon; how far they may be apart is what a change of the reference's
-// weights by one unit in the last place makes of each tensor (TTrace, arXiv 2506.09280). Two things are exact in any
-// layout: copies of weights and of the numbers by which gradients are scaled have the same bits on all ranks, and the
-// optimizer keeps its states in the same type. Thread rule: pure.
+// weights by one unit in the last place makes of each tensor (TTrace, arXiv 2506.09280). Three things are exact in any
+// layout: copies of weights and of the numbers by which gradients are scaled have the same bits on all ranks, the
+// gradient norm is that of the gradients, and the optimizer keeps its states in the same type. Thread rule: pure.
 #pragma once
 #include <map>
 #include <memory>

@@ -168,7 +168,7 @@ class Case {
 
   std::optional<Explanation> scaled() const {
     const double size = right_.square().sum().item<double>();
-    if (size == 0) return {};
+    if (size == 0 || !wrong_.broken.empty()) return {};  // any number is some factor of another
     const double factor = (value_ * right_).sum().item<double>() / size;
     if (std::abs(factor - 1) < 1e-6 || factor == 0 || !same(value_, factor * right_)) return {};
     if (factor < 0) return Explanation{strprintf("every element is %.6g times what it should be", factor), {}};

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/config/one_rank.h"
 #include "core/config/settings/fields.h"
+#include "core/parity/rounding/in_fp32.h"
 #include "core/parity/smaller_layouts.h"
 
 namespace ranklab {
@@ -71,14 +72,12 @@ ParityRecord Microscope::run_reference(const char* what, uint64_t perturb, SumOr
 
 Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world, ParityOptions options)
     : make_world_(std::move(make_world)), options_(std::move(options)), reference_config_(reference) {
-  std::vector<ParityRecord> perturbed;
+  reference_ = std::make_unique<ParityReference>(run_reference("the reference", 0, {}), std::vector<ParityRecord>{});
   for (uint64_t seed = 1; seed <= kPerturbations; ++seed)
-    perturbed.push_back(run_reference("the reference, perturbed", seed, {}));
+    reference_->add(run_reference("the reference, perturbed", seed, {}));
   // Stages in the middle of a pipeline number microbatches themselves.
   const bool can_reverse = resolve(reference).mesh.size(Axis::kPp) == 1;
-  perturbed.push_back(
-      run_reference("the reference, added in another order", 0, {.reversed = can_reverse, .split = true}));
-  reference_ = std::make_unique<ParityReference>(run_reference("the reference", 0, {}), perturbed);
+  reference_->add(run_reference("the reference, added in another order", 0, {.reversed = can_reverse, .split = true}));
 }
 
 // A copy, so that what other layouts are held to first does not depend on which came before. Run once for all.
@@ -150,7 +149,25 @@ ParityResult audited(const ParityRecord& got) {
   return result;
 }
 
+const Microscope& Microscope::wide() const {
+  if (wide_) return *wide_;
+  ParityOptions options = options_;
+  if (options_.progress) options.progress = [this](const std::string& what) { options_.progress("in fp32: " + what); };
+  wide_ = std::make_unique<Microscope>(in_fp32(reference_config_), make_world_, std::move(options));
+  return *wide_;
+}
+
 ParityResult Microscope::examine(const TrainConfig& config) const {
+  ParityResult result = examine_as_it_is(config);
+  const std::string few_bits = few_bits_of(resolve(config));
+  if (!reference_ || result.differs() || few_bits.empty()) return result;
+  ParityResult in_wide = wide().examine(in_fp32(config));
+  if (in_wide.differs()) result = std::move(in_wide);
+  result.few_bits = few_bits;
+  return result;
+}
+
+ParityResult Microscope::examine_as_it_is(const TrainConfig& config) const {
   if (options_.progress) options_.progress("the layout");
   const ParityRecord record =
       record_run(config, make_world_, {.steps = options_.steps, .components = options_.components});

@@ -2,7 +2,8 @@
 // 2506.09280; the tolerance of each tensor is derived by running the reference with other weights by one unit in the
 // last place, and with its sums in another order). Then it runs smaller layouts to find what the difference
 // needs. Cost: four runs of the reference, one of the layout, and with a difference one of each smaller layout; a
-// difference that could be rounding after all costs five more of the reference. Thread rule: main thread.
+// difference that could be rounding after all costs five more of the reference; in few bits, where nothing differs, all
+// of it comes once more in fp32. Thread rule: main thread.
 #pragma once
 #include <functional>
 #include <memory>
@@ -32,6 +33,9 @@ struct NarrowedTo {
 struct ParityResult {
   std::string title, reference;  // of the two runs
   c10::ScalarType type = c10::ScalarType::Float;
+  // "mxfp8", where the run was held to its reference in fp32, too: nothing differs in these bits, and where this
+  // differs, it is of the two runs in fp32.
+  std::string few_bits = {};
   ParityMesh mesh = {};
   std::string ended = {};  // of a run that failed: its error
   ParityComparison comparison = {};
@@ -59,10 +63,14 @@ class Microscope {
   // Throws kInvalidArgument for an invalid configuration, and where the reference does not run to its end.
   Microscope(const TrainConfig& reference, MakeParityWorld make_world, ParityOptions options);
   Microscope(MakeParityWorld make_world, ParityOptions options);
+  // A run in few bits that does not differ there is examined in fp32, too: what scales a tensor by less than its
+  // rounding, or moves some of its elements, is of the layout and not of the bits.
   ParityResult examine(const TrainConfig& config) const;
   const ParityReference& reference() const { return *reference_; }  // REQUIRES: there is one
 
  private:
+  ParityResult examine_as_it_is(const TrainConfig& config) const;
+  const Microscope& wide() const;
   ParityRecord run_reference(const char* what, uint64_t perturb, SumOrder order) const;
   const ParityReference& after_more_runs() const;
   bool shows(const TrainConfig& config, const ParityReference* want, const ParityResult& result) const;
@@ -86,6 +94,7 @@ class Microscope {
   TrainConfig reference_config_;
   std::unique_ptr<ParityReference> reference_;      // null: runs are audited
   mutable std::unique_ptr<ParityReference> wider_;  // after_more_runs(), once one was needed
+  mutable std::unique_ptr<Microscope> wide_;        // of the reference in fp32, once one was needed
 };
 
 }  // namespace ranklab

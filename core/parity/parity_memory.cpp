@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
+#include "core/parity/rounding/in_fp32.h"
 #include "core/runtime/memory/check.h"
 
 namespace ranklab {
@@ -16,8 +17,9 @@ namespace {
 constexpr int64_t kTensorsOfLayer = 19, kOutsideOfLayers = 6;
 // Weights, gradients and moments are kept as they are, and weights and gradients twice.
 constexpr double kStatesKept = 1.5;
-// The reference runs four times; its tensors are put together in fp64, with a byte that says which are known.
-constexpr int64_t kReferenceRuns = 4, kWholeBytes = 9;
+// Of the reference two runs are kept at a time; its tensors are put together in fp64, with a byte that says which are
+// known.
+constexpr int64_t kReferenceRuns = 2, kWholeBytes = 9;
 
 int64_t activation_elements(const RunPlan& plan, int64_t step) {
   const ModelConfig& m = plan.config.model;
@@ -31,6 +33,11 @@ int64_t activation_elements(const RunPlan& plan, int64_t step) {
 
 int64_t element_bytes(const RunPlan& plan) { return size_bytes(plan.config.element_dtype()); }
 
+int64_t reference_bytes(const RunPlan& reference, int64_t steps) {
+  const int64_t once = kept_bytes(reference, steps);
+  return kReferenceRuns * once + once / element_bytes(reference) * kWholeBytes;
+}
+
 }  // namespace
 
 int64_t kept_bytes(const RunPlan& plan, int64_t steps) {
@@ -43,11 +50,10 @@ int64_t kept_bytes(const RunPlan& plan, int64_t steps) {
 void check_parity_memory(const RunPlan& plan, const RunPlan* reference, int64_t steps, int64_t available_bytes) {
   const int64_t available = available_bytes > 0 ? available_bytes : available_memory_bytes();
   if (available == 0) return;  // unknown: nothing is refused
-  const int64_t own = kept_bytes(plan, steps);
-  int64_t other = 0;
-  if (reference != nullptr) {
-    const int64_t once = kept_bytes(*reference, steps);
-    other = kReferenceRuns * once + once / element_bytes(*reference) * kWholeBytes;
+  int64_t own = kept_bytes(plan, steps), other = reference != nullptr ? reference_bytes(*reference, steps) : 0;
+  if (reference != nullptr && !few_bits_of(plan).empty()) {  // both come once more, beside the reference in few bits
+    own = kept_bytes(resolve(in_fp32(plan.config)), steps);
+    other += reference_bytes(resolve(in_fp32(reference->config)), steps);
   }
   const ModelConfig& m = plan.config.model;
   std::string fix = steps > 1 ? "use --train-iters 1, " : "use ";

@@ -124,6 +124,9 @@ const Example kExamples[] = {
     {"museum show|norm-unreduced"},
     {"museum run|init-per-shard"},
     {"parity|TINY --world-size 2 --tp 2 --train-iters 1 --audit"},
+    {"parity|TINY --world-size 2 --cp 2 --cp-comm-type p2p --train-iters 1 --bf16 --inject rope-local-positions "
+     "--no-narrow",
+     4},
     {"parity|TINY --world-size 2 --tp 2 --types"},
     {"parity|TINY --world-size 2 --types --all"},
     {"parity|TINY --world-size 2 --tp 2 --types --inject norm-unreduced", 4},

@@ -162,6 +162,33 @@ TEST(Rounding, AveragesOutInSumsOfEverything) {
   EXPECT_EQ(first_wrong(off_by(at::kBFloat16, 17), reference), "w grad");
 }
 
+// Gradients of 3 and 4 as rounding may leave them, and what the run tells as their norm.
+ParityRecord clipped(double factor, double told) {
+  ParityRecord record;
+  record.type = at::kBFloat16;
+  for (const auto& [name, value] : {std::pair{"v", 3.}, {"w", 4.}})
+    keep(record, {0, ParityPhase::kBackward, name, "grad"}, at::full({1}, value * factor, at::kDouble));
+  keep(record, {0, ParityPhase::kNorm, "grad_norm", ""}, at::full({1}, told, at::kDouble));
+  return record;
+}
+
+TEST(Rounding, MovesTheNormOnlyWithItsGradients) {
+  // Half of the norm is allowed.
+  const ParityReference reference(clipped(1, 5), {clipped(1.0625, 5.3125)});
+  EXPECT_EQ(first_wrong(clipped(1.02, 5.1), reference), "");
+  EXPECT_EQ(first_wrong(clipped(1, 5.001), reference), "grad_norm");
+  EXPECT_EQ(first_wrong(clipped(1, 4), reference), "grad_norm") << "without one of them";
+  // Files may have some of the gradients.
+  const auto without_one = [](ParityRecord record) {
+    record.tensors.erase({0, ParityPhase::kBackward, "v", "grad"});
+    return record;
+  };
+  EXPECT_EQ(first_wrong(without_one(clipped(1.02, 5.1)),
+                        ParityReference(without_one(clipped(1, 5)), {clipped(1.0625, 5.3125)})),
+            "");
+  EXPECT_EQ(first_wrong(without_one(clipped(1.02, 5.1)), reference), "") << "what is not there says nothing";
+}
+
 // 16 elements of 1, each moved by `apart` one way or the other.
 ParityRecord moved(double apart) {
   ParityRecord record;

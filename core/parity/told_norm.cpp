@@ -1,0 +1,43 @@
+#include "core/parity/told_norm.h"
+
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "core/parity/whole_tensor.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+struct ToldNorm {
+  double over_own = 0;
+  std::set<std::string> gradients = {};
+};
+
+std::optional<ToldNorm> told_norm(const ParityRecord& record, int64_t step) {
+  const auto told = record.tensors.find({step, ParityPhase::kNorm, "grad_norm", ""});
+  if (told == record.tensors.end()) return {};
+  ToldNorm norm;
+  double squares = 0;
+  for (const auto& [key, pieces] : record.tensors) {
+    if (key.step != step || key.phase != ParityPhase::kBackward || key.kind != "grad") continue;
+    const WholeTensor whole = put_together(pieces);
+    if (!whole.finite || !whole.known.all().item<bool>()) return {};
+    squares += whole.values.square().sum().item<double>();
+    norm.gradients.insert(key.name);
+  }
+  norm.over_own = told->second.front().value[0].item<double>() / std::sqrt(squares);
+  return norm;
+}
+
+}  // namespace
+
+std::optional<double> told_over_own_norm(const ParityRecord& got, const ParityRecord& want, int64_t step) {
+  const auto here = told_norm(got, step), there = told_norm(want, step);
+  if (!here || !there || here->gradients != there->gradients) return {};
+  const double ratio = here->over_own / there->over_own;
+  return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
+}
+
+}  // namespace ranklab
