@@ -78,7 +78,7 @@ TEST_F(CheckpointCli, AMissingFileIsABrokenCheckpoint) {
   const std::string step = saved("lost") + "/step_00000002";
   for (const char* name : {"rank_00001.safetensors", "manifest.json"}) {
     fs::remove(step + "/" + name);
-    const Outcome verified = ckpt("verify " + step);
+    const Outcome verified = ckpt("verify " + saved("lost"));
     EXPECT_EQ(verified.exit_code, 8) << verified.output;
     EXPECT_THAT(verified.output, AllOf(HasSubstr(name), HasSubstr("not whole"), HasSubstr("no such file")));
   }

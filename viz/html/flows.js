@@ -107,7 +107,7 @@ function labelPlaces(c, flows, time, size) {
     const width = badgeWidth(c, 11, flow.dtype.name), height = 15;
     // Beside a token, or below it where the way is short.
     const token = flow.microbatch >= 0, long = token && lengthOf(curves[0]) > 6 * width;
-    for (const share of !long ? [0.5] : progressOf(flow, time) < 0.5 ? [0.75, 0.9] : [0.25, 0.1]) {
+    for (const share of !long ? [0.5] : progressOf(flow, time) < 0.5 ? [0.75, 0.62] : [0.25, 0.38]) {
       const middles = curves.map(k => onCurve(k, share));
       const x = middles.reduce((sum, m) => sum + m[0], 0) / middles.length - width / 2;
       const y = middles.reduce((sum, m) => sum + m[1], 0) / middles.length - height / 2 + (token && !long ? 19 : 0);

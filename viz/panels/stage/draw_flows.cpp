@@ -163,7 +163,7 @@ void FlowPainter::label(ImDrawList& draw, const StageView& view, const StageFlow
     const FlowCurve way = curve_of(view, view.script.paths[pairs.front().path]);
     const bool begins = progress(flow, view.time_ns) < 0.5f;
     places = {{centre.x, centre.y + ImGui::GetFontSize() * 1.3f}};
-    if (way.length() > 6 * width) places = {way.at(begins ? 0.75f : 0.25f), way.at(begins ? 0.9f : 0.1f)};
+    if (way.length() > 6 * width) places = {way.at(begins ? 0.75f : 0.25f), way.at(begins ? 0.62f : 0.38f)};
   }
   for (const ImVec2 place : places) {
     const ImVec2 at(std::round(place.x - width / 2), std::round(place.y - height / 2));
