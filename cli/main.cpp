@@ -51,18 +51,11 @@ const auto kCommands = std::to_array<Command>({
     {"completion", "print a completion script for the shell", setup_completion},
 });
 
-// The innermost subcommand that was given, to which an unknown word belongs.
-const CommandLine& innermost(const CommandLine& app) {
-  for (const auto& sub : app.subcommands())
-    if (sub->parsed()) return innermost(*sub);
-  return app;
-}
-
 void refuse_unknown(const CommandLine& app) {
   std::vector<std::string> extras = app.unknown_words();
   std::erase(extras, "--");  // words after it are positional, or refused by name
   if (extras.empty()) return;
-  const CommandLine& sub = innermost(app);
+  const CommandLine& sub = app.innermost();
   std::vector<std::string> known, below;
   for (const CommandOption* option : sub.options())
     for (const std::string& name : option->names()) known.push_back(name);
@@ -71,7 +64,7 @@ void refuse_unknown(const CommandLine& app) {
   const std::string word = extras[0].substr(0, extras[0].find('='));
   const std::string nearest = nearest_name(word, known);
   throw Error(ErrorKind::kInvalidArgument,
-              {.where = &sub == &app ? "ranklab" : "ranklab " + sub.name(),
+              {.where = sub.path(),
                .what = "unknown option or command",
                .got = quote(extras[0]),
                .want = below.empty() || word.starts_with("-") ? "" : "one of " + join(below, ", "),

@@ -47,10 +47,19 @@ void let_unknown_words_through(CLI::App& app) {
   for (CLI::App* sub : app.get_subcommands({})) let_unknown_words_through(*sub);
 }
 
+// Whether CLI11 means this option by the name.
+bool is_called(const CommandOption& option, const std::string& name) {
+  const std::vector<std::string> names = option.names();
+  return option.name() == name || std::ranges::find(names, name) != names.end();
+}
+
 // CLI11's words name neither what is wrong nor what to do, and it says in no other way what is: "--tp: At Most 1
 // required but received 2", "--tp: 1 required TEXT missing".
-Error too_many_or_too_few(const std::string& where, const std::string& words) {
-  const std::string flag = words.substr(0, words.find(':'));
+Error too_many_or_too_few(const CommandLine& command, const std::string& words) {
+  const std::string where = command.path();
+  std::string flag = words.substr(0, words.find(':'));
+  for (const CommandOption* option : command.options())
+    if (is_called(*option, flag)) flag = join(option->names(), " / ");
   if (words.find(": At Most 1 ") != std::string::npos)
     return Error(ErrorKind::kInvalidArgument, {.where = where,
                                                .what = flag + " is given more than once",
@@ -64,6 +73,18 @@ Error too_many_or_too_few(const std::string& where, const std::string& words) {
                                                .want = "a value",
                                                .fix = "give it one, or leave it out; see --help"});
   return Error(ErrorKind::kInvalidArgument, {.where = where, .what = words, .fix = "see --help"});
+}
+
+// "file is required" names neither the command nor what such a file is.
+Error missing(const CommandLine& command, const std::string& words) {
+  const std::string name = words.substr(0, words.find(" is required"));
+  for (const CommandOption* option : command.options()) {
+    if (!is_called(*option, name)) continue;
+    return Error(
+        ErrorKind::kInvalidArgument,
+        {.where = command.path(), .what = name + " is missing", .want = option->about(), .fix = "name it; see --help"});
+  }
+  return Error(ErrorKind::kInvalidArgument, {.where = command.path(), .what = words, .fix = "see --help"});
 }
 
 }  // namespace
@@ -225,6 +246,12 @@ void CommandLine::shorten_help() {
 }
 void CommandLine::wide_help() { app_->formatter(std::make_shared<PlainNames>()); }
 
+std::string CommandLine::path() const { return parent_ == nullptr ? name_ : parent_->path() + " " + name_; }
+const CommandLine& CommandLine::innermost() const {
+  for (const auto& sub : subcommands_)
+    if (sub->parsed()) return sub->innermost();
+  return *this;
+}
 bool CommandLine::parsed() const { return app_->parsed(); }
 std::string CommandLine::help() const { return app_->help(); }
 
@@ -265,9 +292,11 @@ std::optional<int> CommandLine::parse(std::vector<std::string> words) {
   } catch (const CLI::Success& help) {
     return app_->exit(help);
   } catch (const CLI::ArgumentMismatch& error) {
-    throw too_many_or_too_few(name_, error.what());
+    throw too_many_or_too_few(innermost(), error.what());
+  } catch (const CLI::RequiredError& error) {
+    throw missing(innermost(), error.what());
   } catch (const CLI::ParseError& error) {
-    throw Error(ErrorKind::kInvalidArgument, {.where = name_, .what = error.what(), .fix = "see --help"});
+    throw Error(ErrorKind::kInvalidArgument, {.where = innermost().path(), .what = error.what(), .fix = "see --help"});
   }
   return std::nullopt;
 }

@@ -95,6 +95,9 @@ class CommandLine {
   const std::string& name() const { return name_; }
   const std::string& about() const { return about_; }
   CommandLine* parent() const { return parent_; }
+  std::string path() const;  // "ranklab data tokenizer decode"
+  // The subcommand of a subcommand that the words named, to which what is wrong with them belongs.
+  const CommandLine& innermost() const;
   bool parsed() const;
   std::string help() const;
   std::vector<CommandOption*> options() const;

@@ -15,6 +15,7 @@
 #include "cli/data/data_tokenizer.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/config/data_choice.h"
 #include "core/data/token_shard.h"
@@ -109,7 +110,7 @@ int prepare(const DataOptions& options) {
     std::printf("continued after shard %zu of %zu\n", result.resumed_shards, result.index.shards.size());
   }
   std::printf("%s: %ld tokens in %zu shards; train with --data-path %s\n", options.out.c_str(),
-              static_cast<long>(result.index.tokens()), result.index.shards.size(), options.out.c_str());
+              static_cast<long>(result.index.tokens()), result.index.shards.size(), shell_path(options.out).c_str());
   return 0;
 }
 

@@ -26,7 +26,8 @@ using Json = nlohmann::ordered_json;
 constexpr uint64_t kMostTextBytes = 256 << 20;
 
 struct TokenizerOptions {
-  std::string tokenizer, file, text, ids;
+  std::string tokenizer, file, text;
+  std::vector<std::string> ids;
   bool no_special = false, skip_special = false, bench = false, json = false;
 };
 
@@ -71,7 +72,7 @@ std::vector<int64_t> parse_ids(const std::string& text) {
 }
 
 int decode(const TokenizerOptions& options, const CommandOption& given) {
-  const std::vector<int64_t> ids = parse_ids(input_of(options, given, options.ids));
+  const std::vector<int64_t> ids = parse_ids(input_of(options, given, join(options.ids, " ")));
   const std::string text = open_tokenizer(options.tokenizer).decode(ids, options.skip_special);
   if (options.json)
     std::fputs(json_result({{"count", ids.size()}, {"text", shown_as_utf8(text)}}).c_str(), stdout);
@@ -181,7 +182,7 @@ CommandAction setup_data_tokenizer(CommandLine& app) {
   to_ids->add_flag("--no-special-tokens", options->no_special, "without the tokens that the file puts around a text");
   CommandLine* to_text = add_command(app, options, "decode", "print the text of tokens");
   to_text->add_option("FILE", options->file, "the tokens' numbers");
-  CommandOption* ids = to_text->add_option("--ids", options->ids, "the numbers themselves: \"40 716\"");
+  CommandOption* ids = to_text->add_option("--ids", options->ids, "the numbers themselves: 40 716");
   to_text->add_flag("--skip-special-tokens", options->skip_special, "leave out tokens that are no text");
   CommandLine* show = add_command(app, options, "info", "print what a tokenizer is made of");
   show->add_option("FILE", options->file, "the text for --bench");

@@ -169,7 +169,8 @@ void add_request(CommandLine& app, Arguments& a) {
   app.add_option("--b", o.costs.b, "time of its input gradient")->capture_default_str();
   app.add_option("--w", o.costs.w, "time of its weight gradient")->capture_default_str();
   app.add_option("--c", o.costs.c, "time of a message between ranks")->capture_default_str();
-  app.add_option("--trace", o.trace, "take the costs of each stage from a trace of ranklab train --pp (microseconds)")
+  app.add_option("--trace", o.trace,
+                 "take the costs of each stage from a trace of ranklab train --pp, or its run's folder (microseconds)")
       ->type_name("FILE");
   add_model_options(app, o.model);
   app.add_option("--pair-factor", o.costs.pair_factor, "time of an overlapped F and BW, of both apart")

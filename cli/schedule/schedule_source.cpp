@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
+#include "core/trace/find_trace.h"
 
 namespace ranklab {
 namespace {
@@ -116,7 +117,7 @@ void read_costs(ScheduleOptions& options) {
   RANKLAB_CHECK(ways.size() < 2, ErrorKind::kInvalidArgument, .where = "ranklab schedule",
                 .what = "the costs are given twice", .got = join(ways, " and "), .want = "one of them",
                 .fix = "leave the others out");
-  if (!options.trace.empty()) options.of_trace = costs_of_trace(read_chrome_trace(options.trace));
+  if (!options.trace.empty()) options.of_trace = costs_of_trace(read_chrome_trace(find_trace(options.trace)));
 }
 
 PipelineTimeline time_of(const LoadedSchedule& loaded) {

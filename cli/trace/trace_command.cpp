@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/trace/chrome_reader.h"
+#include "core/trace/find_trace.h"
 #include "core/trace/trace_report.h"
 #include "core/trace/trace_validate.h"
 
@@ -21,7 +22,8 @@ namespace ranklab {
 namespace {
 
 // Prints each rank's time breakdown, and the traffic by axis and verb.
-int trace_info(const std::string& path, bool json) {
+int trace_info(const std::string& named, bool json) {
+  const std::string path = find_trace(named);
   TraceFile file = read_chrome_trace(path);
   for (RankTrace& trace : file.ranks) trace.label = without_controls(std::move(trace.label));
   const std::vector<RankSummary> summaries = summarize(file);
@@ -35,7 +37,8 @@ int trace_info(const std::string& path, bool json) {
 }
 
 // RETURNS: 0 when the file is valid, else prints one line per problem and returns the exit code of a failed check.
-int trace_validate(const std::string& path, bool json) {
+int trace_validate(const std::string& named, bool json) {
+  const std::string path = find_trace(named);
   const std::vector<std::string> problems = validate_trace_file(path);
   if (json) {
     const int code = problems.empty() ? 0 : exit_code(ErrorKind::kCheckFailed);
@@ -54,8 +57,9 @@ int trace_validate(const std::string& path, bool json) {
 
 CommandAction setup_stats(CommandLine& app) {
   auto options = std::make_shared<TraceStatsOptions>();
-  app.add_option("file", options->paths,
-                 "a trace (.json, .json.gz, 'last'), a schedule (.csv), or one torch.profiler file a rank")
+  app.add_option(
+         "file", options->paths,
+         "a trace (.json, .json.gz, a run's folder, 'last'), a schedule (.csv), or one torch.profiler file a rank")
       ->required();
   app.add_option("--step", options->step, "of this step only")->range(0, 1'000'000'000);
   app.add_option("--rows", options->rows, "longest intervals and operations to show")
@@ -95,14 +99,16 @@ CommandAction setup_trace(CommandLine& app) {
       "5\n"
       "  ranklab trace validate runs/last/trace.json.gz");
   CommandLine* info = app.add_subcommand("info", "per rank: compute, exposed communication, waiting, bytes by axis");
-  info->add_option("file", options->path, "a trace written by ranklab (.json or .json.gz)")->required();
+  info->add_option("file", options->path, "a trace written by ranklab (.json, .json.gz, a run's folder, 'last')")
+      ->required();
   info->add_flag("--json", options->json, "print one JSON object");
   CommandLine* stats = app.add_subcommand("stats", "bubbles and their causes, critical path, operations, traffic");
   const CommandAction stats_action = setup_stats(*stats);
   CommandLine* diff = app.add_subcommand("diff", "two traces: what became slower, faster, larger");
   const CommandAction diff_action = setup_diff(*diff);
   CommandLine* validate = app.add_subcommand("validate", "check that a trace is complete and consistent");
-  validate->add_option("file", options->path, "a trace written by ranklab (.json or .json.gz)")->required();
+  validate->add_option("file", options->path, "a trace written by ranklab (.json, .json.gz, a run's folder, 'last')")
+      ->required();
   validate->add_flag("--json", options->json, "print one JSON object");
   return [=, &app] {
     if (info->parsed()) return trace_info(options->path, options->json);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "cli/common/json_output.h"
 #include "cli/trace/table_json.h"
@@ -76,9 +77,13 @@ std::vector<LongIdle> longest(const Stats& stats, int rows) {
     for (const viz::IdleInterval& idle : stats.bubbles.ranks[r].idle) all.push_back({r, &idle});
   }
   const auto shown = std::min(all.size(), static_cast<size_t>(rows));
-  std::partial_sort(
-      all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), all.end(),
-      [](const LongIdle& a, const LongIdle& b) { return a.idle->range.length_ns() > b.idle->range.length_ns(); });
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), all.end(),
+                    [](const LongIdle& a, const LongIdle& b) {
+                      const auto key = [](const LongIdle& one) {
+                        return std::tuple(-one.idle->range.length_ns(), one.idle->range.begin_ns, one.rank_index);
+                      };
+                      return key(a) < key(b);
+                    });
   all.resize(shown);
   return all;
 }

@@ -15,6 +15,7 @@
 #include "cli/common/style.h"
 #include "cli/common/terminal.h"
 #include "core/base/shell_quote.h"
+#include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/plan/report/zero_map.h"
@@ -39,13 +40,20 @@ class ProgressBar {
     const char* term = std::getenv("TERM");
     if (term != nullptr && std::string(term) == "dumb") shown_ = false;
   }
-  void draw(int64_t done, int64_t total, double elapsed_s) const {
-    if (!shown_ || total == 0) return;
-    constexpr int kWidth = 30;
-    const int filled = static_cast<int>(done * kWidth / total);
-    const double left_s = elapsed_s / static_cast<double>(done) * static_cast<double>(total - done);
-    std::fprintf(stderr, "\r  [%.*s%*s] %ld/%ld steps, %.0f s left ", filled, "##############################",
-                 kWidth - filled, "", static_cast<long>(done), static_cast<long>(total), left_s);
+  // `first`: the step that a resumed run began with; the time that is left follows from the steps since then.
+  void draw(int64_t done, int64_t first, int64_t total, double elapsed_s) const {
+    if (!shown_ || done <= first) return;
+    constexpr int kWidest = 30;
+    const double left_s = elapsed_s / static_cast<double>(done - first) * static_cast<double>(total - done);
+    const std::string text =
+        strprintf("%ld/%ld steps, %.0f s left", static_cast<long>(done), static_cast<long>(total), left_s);
+    // clear() takes back one line, so the bar must not be broken into two: "  [", "] " and the last column beside it.
+    const int room = terminal_columns(80, STDERR_FILENO) - static_cast<int>(text.size()) - 6;
+    if (room < 0) return;
+    const int width = std::min(room, kWidest);
+    const int filled = static_cast<int>(done * width / total);
+    std::fprintf(stderr, "\r  [%s%s] %s", std::string(static_cast<size_t>(filled), '#').c_str(),
+                 std::string(static_cast<size_t>(width - filled), ' ').c_str(), text.c_str());
     std::fflush(stderr);
   }
   void clear() const {
@@ -99,6 +107,7 @@ class ConsoleHook : public Hook {
 
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
     const TrainConfig& c = plan.config;
+    first_ = info.first_step;
     total_ = c.train_iters;
     on_gpu_ = info.on_gpu;
     wants_sample_ = c.sample_tokens > 0;
@@ -141,7 +150,7 @@ class ConsoleHook : public Hook {
     bar_.clear();
     if (m.step % options_.log_interval == 0 || m.step + 1 == total_) row(m);
     if (m.sentinels) alarms(*m.sentinels);
-    bar_.draw(m.step + 1, total_, static_cast<double>(wall_now_ns() - begin_ns_) * 1e-9);
+    bar_.draw(m.step + 1, first_, total_, static_cast<double>(wall_now_ns() - begin_ns_) * 1e-9);
   }
 
   void on_validation(int64_t step, double loss) override {
@@ -159,17 +168,17 @@ class ConsoleHook : public Hook {
 
   void on_train_end(const TrainResult& result) override {
     bar_.clear();
-    std::fprintf(out_, "\n%s after %ld steps in %.1f s: loss %.4f -> %.4f\n",
+    std::fprintf(out_, "\n%s %s\n",
                  (!result.stopped.empty() ? style_.yellow("stopped by a sentinel")
                   : result.interrupted    ? style_.yellow("interrupted")
                                           : style_.green("done"))
                      .c_str(),
-                 static_cast<long>(result.steps_done), result.total_wall_s, result.first_loss, result.last_loss);
+                 steps_text(result).c_str());
     if (!result.sample.empty()) std::fprintf(out_, "\nsample:\n%s\n\n", result.sample.c_str());
     if (result.sample.empty() && wants_sample_ && !result.interrupted && result.stopped.empty()) {
       std::fprintf(out_, "\nno sample: the data have no tokenizer, and text as bytes takes --vocab-size 256\n\n");
     }
-    if (book_ && simulated_ && result.steps_done > 0) line("memory", memory_text());
+    if (book_ && simulated_ && result.steps_done > first_) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);
     if (!options_.trace_path.empty())
       line("trace", options_.trace_path + " (ranklab viz " + shell_path(options_.trace_path) + ", or Perfetto)");
@@ -178,6 +187,20 @@ class ConsoleHook : public Hook {
   }
 
  private:
+  // "after 200 steps in 24.1 s: loss 5.5114 -> 1.6404". Losses and time are of this start alone, so a resumed run says
+  // which steps that were.
+  std::string steps_text(const TrainResult& result) const {
+    const int64_t trained = result.steps_done - first_;
+    if (trained <= 0 && first_ > 0)
+      return strprintf("at step %ld of --train-iters %ld: no step was left to train", static_cast<long>(first_),
+                       static_cast<long>(total_));
+    if (trained <= 0) return strprintf("after 0 steps in %.1f s", result.total_wall_s);
+    const std::string of_this_start =
+        first_ == 0 ? "" : strprintf(", %ld since the checkpoint", static_cast<long>(trained));
+    return strprintf("after %ld steps%s in %.1f s: loss %.4f -> %.4f", static_cast<long>(result.steps_done),
+                     of_this_start.c_str(), result.total_wall_s, result.first_loss, result.last_loss);
+  }
+
   // Rank 0's memory at its peak by category, the largest first.
   std::string memory_text() const {
     std::vector<std::pair<int64_t, std::string_view>> parts;
@@ -237,7 +260,7 @@ class ConsoleHook : public Hook {
   FILE* out_;
   Style style_;
   ProgressBar bar_;
-  int64_t total_ = 0;
+  int64_t first_ = 0, total_ = 0;
   bool wants_sample_ = false;
   bool simulated_ = true, on_gpu_ = false;
   bool predicts_ = false, balances_ = false, scales_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 #include "core/base/checksum.h"
 #include "core/base/error.h"
@@ -30,10 +31,19 @@ void copy_piece(const SafetensorsFile& file, const TensorEntry& entry, std::span
     std::memcpy(out.data() + at(overlap.to_at), piece.data() + at(overlap.from_at - first), at(overlap.length));
 }
 
+// A checkpoint that lacks a file is broken, wherever its folder came from; the path itself is right.
+void require_file(const std::string& path, const char* who) {
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return;
+  refuse_checkpoint_file(path, "the checkpoint is not whole", "no such file", who);
+}
+
 }  // namespace
 
 Checkpoint::Checkpoint(std::string folder) : folder_(std::move(folder)) {
   while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
+  if (std::error_code ignored; std::filesystem::is_directory(folder_, ignored))
+    require_file(manifest_path(), "the manifest, which names all other files");
   manifest_ = read_manifest(manifest_path());
   if (!manifest_.tokenizer_xxh3.empty()) read_tokenizer();
   for (const CheckpointFile& file : manifest_.files) open(file);
@@ -54,6 +64,7 @@ void Checkpoint::read_tokenizer() {
 
 void Checkpoint::open(const CheckpointFile& file) {
   const std::string path = folder_ + "/" + file.name;
+  require_file(path, "every file that manifest.json names");
   auto opened = std::make_unique<SafetensorsFile>(path);
   if (opened->file_bytes() != file.bytes)
     refuse_checkpoint_file(path, "the file has another size than its manifest says",

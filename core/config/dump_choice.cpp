@@ -65,6 +65,18 @@ DumpChoice dump_choice(const std::string& at) {
   return choice;
 }
 
+void check_reached(const DumpChoice& choice, const DumpBounds& run) {
+  const auto check = [](const char* key, int64_t named, int64_t count) {
+    RANKLAB_CHECK(named < count, ErrorKind::kInvalidArgument, .where = "--at",
+                  .what = std::string("the run has no such ") + key,
+                  .got = std::string(key) + "=" + std::to_string(named),
+                  .want = count == 1 ? "0" : "0 to " + std::to_string(count - 1), .fix = "name one that it has");
+  };
+  if (run.steps > 0) check("step", choice.first_step, run.steps);
+  if (!choice.ranks.empty()) check("rank", *choice.ranks.rbegin(), run.ranks);
+  if (!choice.microbatches.empty()) check("microbatch", *choice.microbatches.rbegin(), run.microbatches);
+}
+
 std::vector<std::string> dump_patterns(const std::string& modules) { return between_commas(modules); }
 
 }  // namespace ranklab

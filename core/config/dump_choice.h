@@ -21,6 +21,14 @@ struct DumpChoice {
 // "": step 0 of all ranks. Throws kInvalidArgument naming the word.
 DumpChoice dump_choice(const std::string& at);
 
+// What a run has of each that a DumpChoice numbers.
+struct DumpBounds {
+  int64_t steps = 0, ranks = 0, microbatches = 0;
+};
+// Throws kInvalidArgument where --at names a step, rank or microbatch that the run never has: it would dump nothing,
+// and nobody would be told.
+void check_reached(const DumpChoice& choice, const DumpBounds& run);
+
 // The patterns of --dump, which commas part.
 std::vector<std::string> dump_patterns(const std::string& modules);
 

@@ -64,7 +64,6 @@ void check_sentinels(const TrainConfig& c) {
 }
 
 void check_dump(const TrainConfig& c) {
-  dump_choice(c.dump_at);
   RANKLAB_CHECK(c.dump_at.empty() || !c.dump_modules.empty(), ErrorKind::kInvalidArgument, .where = "--at",
                 .what = "there is nothing to dump", .got = "--at " + quote(c.dump_at), .want = "--dump PATTERN with it",
                 .fix = "name modules, as in --dump 'layers.1.*'");
@@ -234,6 +233,8 @@ RunPlan resolve(const TrainConfig& asked) {
   plan.precision = precision_policy(std::move(precision), config.model);
   check_kept(plan);
   fill_batch(plan);
+  check_reached(dump_choice(config.dump_at),
+                {.steps = config.train_iters, .ranks = plan.mesh.world_size(), .microbatches = plan.num_microbatches});
   check_quantization_split(plan);
   fill_pipeline(plan);
   fill_ramp(plan);

@@ -63,6 +63,7 @@ class RuntimeEngine::RankLoop {
     watch(context, steps);
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
     if (leads()) announce(first);
+    if (reports()) result.steps_done = first;
     bool stop = false;
     int64_t done = first;
     for (int64_t step = first; step < steps && !stop; ++step) {

@@ -85,11 +85,13 @@ size_t GzReader::read(char* buffer, size_t size) {
   const int got = gzread(file, buffer, static_cast<unsigned>(std::min<size_t>(size, 1 << 30)));
   int code = Z_OK;
   const char* message = gzerror(file, &code);
+  // zlib does not know the path of a descriptor and writes "<fd:4>: " in its place.
+  std::string reason = code == Z_ERRNO ? std::strerror(errno) : message;
+  if (reason.starts_with("<fd:")) reason.erase(0, reason.find(": ") + 2);
   // The data of a truncated file is delivered before the truncation is reported.
   const bool sound = code == Z_OK || code == Z_STREAM_END || (code == Z_BUF_ERROR && got > 0);
   RANKLAB_CHECK(got >= 0 && sound, ErrorKind::kBadFile, .where = "trace file " + path_, .what = "cannot read on",
-                .got = code == Z_ERRNO ? std::strerror(errno) : message, .want = "a whole file",
-                .fix = "the file is damaged or was cut off: write it again");
+                .got = reason, .want = "a whole file", .fix = "the file is damaged or was cut off: write it again");
   // A trace compresses 10 to 30 times. A file that expands far more than that is not a trace.
   constexpr int64_t kFreeBytes = int64_t{64} << 20, kLargestRatio = 200;
   const int64_t unpacked = gztell(file), packed = gzoffset(file);

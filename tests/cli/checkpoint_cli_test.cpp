@@ -52,7 +52,7 @@ TEST_F(CheckpointCli, ASignalSavesAndTheNextRunGoesOn) {
     EXPECT_EQ(loss_bits(log("parts")).size(), static_cast<size_t>(done));  // the last step is saved, too
   }
   ASSERT_EQ(train("parts", steps), 0) << said();
-  EXPECT_THAT(said(), AllOf(HasSubstr("loaded"), HasSubstr("saved by dp 2, pp 2")));
+  EXPECT_THAT(said(), AllOf(HasSubstr("loaded"), HasSubstr("saved by dp 2, pp 2"), HasSubstr("since the checkpoint")));
   EXPECT_EQ(loss_bits(log("parts")), loss_bits(log("whole")));
   EXPECT_EQ(text_of(log("parts") + "/log.txt"), text_of(log("whole") + "/log.txt"));
   EXPECT_EQ(ckpt("diff " + saved("whole") + " " + saved("parts")).exit_code, 0);
@@ -69,6 +69,19 @@ TEST_F(CheckpointCli, OneRunAtATime) {
   EXPECT_EQ(first.finish(SIGKILL), 128 + SIGKILL);
   EXPECT_EQ(train("one", {"--load", "auto", "--train-iters", "1"}), 0) << said();  // the lock went with the process
   EXPECT_THAT(said(), HasSubstr("nothing is left of --train-iters 1"));
+  EXPECT_THAT(said(), AllOf(HasSubstr("no step was left to train"), Not(HasSubstr("loss 0.0000"))));
+}
+
+// A copy that lost a file is told from a path that is wrong.
+TEST_F(CheckpointCli, AMissingFileIsABrokenCheckpoint) {
+  ASSERT_EQ(train("lost", {"--train-iters", "2"}), 0) << said();
+  const std::string step = saved("lost") + "/step_00000002";
+  for (const char* name : {"rank_00001.safetensors", "manifest.json"}) {
+    fs::remove(step + "/" + name);
+    const Outcome verified = ckpt("verify " + saved("lost"));
+    EXPECT_EQ(verified.exit_code, 8) << verified.output;
+    EXPECT_THAT(verified.output, AllOf(HasSubstr(name), HasSubstr("not whole"), HasSubstr("no such file")));
+  }
 }
 
 TEST_F(CheckpointCli, ProcessesSaveAndLoadLikeThreads) {

@@ -105,6 +105,26 @@ TEST(Terminal, ErrorsAreWrappedThereAndOneLineElsewhere) {
   EXPECT_EQ(together + "\n", run_command(command + " 2>&1 >/dev/null").output);
 }
 
+// A bar that the terminal broke into two lines would stay there: what takes it back clears one.
+TEST(Terminal, TheProgressBarFitsIntoALine) {
+  const std::string train =
+      " '" RANKLAB_PROGRAM
+      "' train --mock-data --ranks 1 --num-layers 1 --hidden-size 16 --ffn-hidden-size 32 --num-attention-heads 2 "
+      "--seq-length 16 --gbs 2 --train-iters 120 --log-interval 100 --eval-interval 0 --sample-tokens 0 --no-trace "
+      "--log-dir " +
+      temporary_path("bar");
+  for (const int columns : {30, 40, 90}) {
+    std::istringstream in(on_a_terminal("COLUMNS=" + std::to_string(columns) + train));
+    int bars = 0;
+    for (std::string piece; std::getline(in, piece, '\r');) {
+      if (piece.find("s left") == std::string::npos) continue;
+      ++bars;
+      EXPECT_LT(display_columns(piece), columns) << piece;
+    }
+    EXPECT_GT(bars, 50) << columns;
+  }
+}
+
 // The test's own process stands for the launcher: its stdout is no terminal.
 TEST(Terminal, ARankWhoseLauncherWritesElsewhereIsPlain) {
   if (::isatty(STDOUT_FILENO) != 0) GTEST_SKIP() << "run it with its output in a file";

@@ -49,6 +49,7 @@ TEST_F(TokenizerCommands, EncodeAndDecodeAreEachOthersReverse) {
   EXPECT_LT(encoded.at("count"), 10) << "merges are used";
   const std::string decode = "data tokenizer decode --tokenizer " + at("tok/tokenizer.json");
   EXPECT_EQ(data_of(decode + " --ids '" + ids + "'").at("text"), "The rank 4 sends");
+  EXPECT_EQ(data_of(decode + " --ids " + ids).at("text"), "The rank 4 sends") << "words apart, as encode prints them";
   EXPECT_EQ(ranklab(decode + " --ids '0 " + ids + "' --skip-special-tokens").output, "The rank 4 sends");
   const Outcome plain = ranklab("data tokenizer encode --tokenizer " + at("tok") + " --text 'The rank 4 sends'");
   EXPECT_EQ(plain.output, ids.substr(0, ids.size() - 1) + "\n");

@@ -33,6 +33,17 @@ const std::string& trained(const std::string& hardware) {
   return trace = folder + "/trace.json.gz";
 }
 
+// Wherever a trace is named, its run's folder will do.
+TEST(TraceStats, AFolderStandsForItsTrace) {
+  const std::string folder = std::filesystem::path(trained("h100-sxm")).parent_path();
+  for (const std::string command :
+       {"trace info ", "trace validate ", "trace stats ", "schedule simulate 1f1b --pp 4 --trace "}) {
+    const Outcome run = ranklab_and_errors(command + folder);
+    EXPECT_EQ(run.exit_code, 0) << run.output;
+    EXPECT_THAT(run.output, HasSubstr(command.starts_with("schedule") ? folder : folder + "/trace.json.gz"));
+  }
+}
+
 TEST(TraceStats, GoldenFiguresOfASchedule) {
   const std::string path = temporary_path("stats") + ".csv";
   ASSERT_EQ(

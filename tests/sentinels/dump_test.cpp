@@ -134,6 +134,14 @@ TEST(DumpChoices, TakeStepsRanksMicrobatchesAndPasses) {
     EXPECT_THROW(dump_choice(wrong), Error) << wrong;
 }
 
+TEST(DumpChoices, WhatARunNeverReachesIsRefused) {
+  const DumpBounds run{.steps = 4, .ranks = 8, .microbatches = 2};
+  for (const char* wrong : {"step=4", "rank=0,8", "microbatch=2"})
+    EXPECT_THROW(check_reached(dump_choice(wrong), run), Error) << wrong;
+  for (const char* right : {"", "step=3", "step=2..9", "rank=7", "microbatch=1"})
+    EXPECT_NO_THROW(check_reached(dump_choice(right), run)) << right;
+}
+
 TEST(DumpChoices, APatternWithoutAModuleIsRefused) {
   TrainConfig config = small_config();
   config.dump_modules = "layers.1.atention";

@@ -12,10 +12,9 @@ namespace ranklab::viz {
 namespace {
 
 void write_whole(std::string_view bytes, const std::string& path) {
-  write_file_atomically(path, bytes,
-                        {.where = "viz",
-                         .what = "cannot write a picture",
-                         .fix = "check the folder, its permissions and the free space"});
+  write_file_atomically(
+      path, bytes,
+      {.where = "viz", .what = "cannot write the file", .fix = "check the folder, its permissions and the free space"});
 }
 
 png_image description(const Image& image) {

@@ -34,25 +34,35 @@ function drawLinks(c, size) {
   c.globalAlpha = 1;
 }
 
-function drawToken(c, k, flow, far, alpha) {
-  const [x, y] = onCurve(k, 0.12 + 0.76 * far), words = String(flow.microbatch);
-  const share = script.rooms.length > 16 ? 0.75 : 1;
+// How far a flow is at the time, 0 to 1.
+function progressOf(flow, time) {
+  return flow.length > 0 ? Math.min(1, (time - flow.begin) / flow.length) : 0.5;
+}
+
+// The square of a microbatch on its way: left, top, width, height.
+function tokenBox(c, k, flow, time) {
+  const [x, y] = onCurve(k, 0.12 + 0.76 * progressOf(flow, time)), share = script.rooms.length > 16 ? 0.75 : 1;
   setFont(c, 13 * share);
-  const half = 9 * share, wide = Math.max(half, c.measureText(words).width / 2 + 4);
+  const half = 9 * share, wide = Math.max(half, c.measureText(String(flow.microbatch)).width / 2 + 4);
+  return [x - wide, y - half, 2 * wide, 2 * half];
+}
+
+function drawToken(c, k, flow, time, alpha) {
+  const [x, y, width, height] = tokenBox(c, k, flow, time);
   const color = flow.gradients ? script.colors.gradients : script.colors.activations;
   c.globalAlpha = alpha;
-  fillBox(c, x - wide, y - half, 2 * wide, 2 * half, color, 4);
+  fillBox(c, x, y, width, height, color, 4);
   c.strokeStyle = theme().text;
   c.lineWidth = 1.2;
   c.stroke();
-  centred(c, x - wide, y - half, 2 * wide, 2 * half, words, 13 * share, wordsOn(color));
+  centred(c, x, y, width, height, String(flow.microbatch), 13 * height / 18, wordsOn(color));
   c.globalAlpha = 1;
 }
 
 function drawFlow(c, flow, time, size) {
   const color = flowColor(flow.kind), over = flow.end < time;
   const bright = over ? 0.6 * Math.max(0, 1 - (time - flow.end) / script.linger) : 1;
-  const far = flow.length > 0 ? Math.min(1, (time - flow.begin) / flow.length) : 0.5;
+  const far = progressOf(flow, time);
   for (const [index, share] of flow.pairs) {
     const path = script.paths[index], k = curveOf(path, size);
     const width = 1.6 + 7.4 * flow.width * share / 100;
@@ -64,7 +74,7 @@ function drawFlow(c, flow, time, size) {
     c.stroke();
     c.setLineDash([]);
     if (flow.microbatch >= 0) {
-      drawToken(c, k, flow, far, over ? bright : 1);
+      drawToken(c, k, flow, time, over ? bright : 1);
     } else if (!over) {
       c.globalAlpha = 1;
       c.fillStyle = color;
@@ -80,9 +90,13 @@ function drawFlow(c, flow, time, size) {
   c.globalAlpha = 1;
 }
 
-// One label for each flow, between many rooms for each kind, where it covers no other.
-function drawLabels(c, flows, time, size) {
-  const taken = [], known = new Set();
+// One label for each flow, between many rooms for each kind, where it covers no other and no microbatch: its left, top,
+// width and flow.
+function labelPlaces(c, flows, time, size) {
+  const taken = [], known = new Set(), labels = [];
+  for (const flow of flows)
+    if (flow.microbatch >= 0)
+      for (const [index] of flow.pairs) taken.push(tokenBox(c, curveOf(script.paths[index], size), flow, time));
   for (const flow of flows) {
     if (flow.end < time || flow.dtype.name === "other") continue;
     const key = flow.kind + " " + flow.dtype.name;
@@ -93,14 +107,21 @@ function drawLabels(c, flows, time, size) {
     const width = badgeWidth(c, 11, flow.dtype.name), height = 15;
     // Beside a token, or below it where the way is short.
     const token = flow.microbatch >= 0, long = token && lengthOf(curves[0]) > 6 * width;
-    const far = flow.length > 0 ? (time - flow.begin) / flow.length : 0.5;
-    const middles = curves.map(k => onCurve(k, !long ? 0.5 : far < 0.5 ? 0.75 : 0.25));
-    const x = middles.reduce((sum, m) => sum + m[0], 0) / middles.length - width / 2;
-    const y = middles.reduce((sum, m) => sum + m[1], 0) / middles.length - height / 2 + (token && !long ? 19 : 0);
-    if (taken.some(t => x < t[0] + t[2] + 3 && t[0] < x + width + 3 && y < t[1] + height + 3 && t[1] < y + height + 3)) continue;
-    taken.push([x, y, width]);
-    badge(c, x, y, 11, flow.dtype.name, flow.dtype.color);
+    for (const share of !long ? [0.5] : progressOf(flow, time) < 0.5 ? [0.75, 0.62] : [0.25, 0.38]) {
+      const middles = curves.map(k => onCurve(k, share));
+      const x = middles.reduce((sum, m) => sum + m[0], 0) / middles.length - width / 2;
+      const y = middles.reduce((sum, m) => sum + m[1], 0) / middles.length - height / 2 + (token && !long ? 19 : 0);
+      if (taken.some(t => x < t[0] + t[2] + 3 && t[0] < x + width + 3 && y < t[1] + t[3] + 3 && t[1] < y + height + 3)) continue;
+      taken.push([x, y, width, height]);
+      labels.push({x, y, width, height, flow});
+      break;
+    }
   }
+  return labels;
+}
+
+function drawLabels(c, flows, time, size) {
+  for (const {x, y, flow} of labelPlaces(c, flows, time, size)) badge(c, x, y, 11, flow.dtype.name, flow.dtype.color);
 }
 
 // The flow under a point; null: none.

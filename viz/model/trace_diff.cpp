@@ -126,4 +126,13 @@ TraceDiff diff_traces(const TraceStore& a, const TraceStore& b) {
   return diff;
 }
 
+int64_t time_between(const TraceStore& a, const TraceStore& b, TimeRange seen) {
+  const int64_t whole = b.range().begin_ns - a.range().begin_ns;
+  if (seen.begin_ns <= a.range().begin_ns) return whole;
+  const int step = a.step_at(seen.begin_ns + seen.length_ns() / 2);
+  for (size_t i = 0; i < std::min(a.steps().size(), b.steps().size()); ++i)
+    if (a.steps()[i].step == step) return b.steps()[i].range.begin_ns - a.steps()[i].range.begin_ns;
+  return whole;
+}
+
 }  // namespace ranklab::viz

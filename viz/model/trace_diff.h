@@ -38,4 +38,8 @@ struct TraceDiff {
 
 TraceDiff diff_traces(const TraceStore& a, const TraceStore& b);
 
+// B's time less A's where both begin the same: the step of A in the middle of what is seen and its pair. The traces
+// themselves where the beginning of A is seen, and where that step has no pair.
+int64_t time_between(const TraceStore& a, const TraceStore& b, TimeRange seen);
+
 }  // namespace ranklab::viz

@@ -62,9 +62,9 @@ void DiffPanel::draw(Workspace& workspace) {
 
 void DiffPanel::strips(Workspace& workspace) {
   const TraceStore &a = workspace.store(), &b = *workspace.other();
-  // Each trace from its own beginning: the timeline's window, shifted for B.
+  // The timeline's window, shifted for B so that the same step begins at the same place.
   const TimeRange seen = workspace.camera.range();
-  const int64_t moved = b.range().begin_ns - a.range().begin_ns;
+  const int64_t moved = time_between(a, b, seen);
   const size_t ranks = a.ranks().size() + b.ranks().size();
   const float row = std::floor(
       std::clamp(ImGui::GetContentRegionAvail().y * 0.42f / static_cast<float>(ranks), scaled(4), scaled(16)));

@@ -88,6 +88,29 @@ TEST_F(PageInBrowser, plays_to_the_end_and_opens_at_a_place) {
   EXPECT_THAT(there, HasSubstr("data-flows=\"1\""));  // the message from r0 to r1
 }
 
+// Two messages on ways that cross, from the first rank's stage to the next and from its neighbour's, at every hundredth
+// of their time.
+TEST_F(PageInBrowser, labels_cover_no_microbatch) {
+  const std::string dom = document(page(), R"(
+    const c = document.getElementById('stage').getContext('2d'), size = {width: 960, height: 480};
+    script.paths = [[0, 2, 0, 0.15, 0.08, 0.38, 0, 0.62, 0.08], [1, 3, 0, 0.39, 0.08, 0.62, 0, 0.85, 0.08]];
+    const flows = [0, 1].map(way => ({pairs: [[way, 100]], kind: 0, dtype: {name: 'fp32', color: '#5577bb'},
+                                      microbatch: 2, begin: 0, end: 100, length: 100, width: 1}));
+    let drawn = 0, covered = 0;
+    for (let time = 0; time <= 100; ++time) {
+      const labels = labelPlaces(c, flows, time, size);
+      drawn += labels.length > 0;
+      for (const flow of flows) {
+        const [x, y, width, height] = tokenBox(c, curveOf(script.paths[flow.pairs[0][0]], size), flow, time);
+        covered += labels.filter(l => l.x < x + width && x < l.x + l.width && l.y < y + height && y < l.y + l.height).length;
+      }
+    }
+    document.body.dataset.drawn = drawn;
+    document.body.dataset.covered = covered;)");
+  EXPECT_THAT(dom, HasSubstr("data-drawn=\"101\""));
+  EXPECT_THAT(dom, HasSubstr("data-covered=\"0\""));
+}
+
 TEST_F(PageInBrowser, hostile_texts_stay_texts) {
   const TraceStore store = samples::hostile_store();
   const std::string dom = document(stage_page(store, samples::step_script(store), 150), kLook);

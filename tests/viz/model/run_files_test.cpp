@@ -150,6 +150,8 @@ TEST_F(RunFolder, WhatIsNoRunIsRefused) {
   EXPECT_THROW(read_run(folder_ + "/absent"), Error);
   write("notes.txt", "mine");
   EXPECT_THROW(read_run(folder_ + "/notes.txt"), Error);
+  write("numbers.json", R"({"a": 1})");
+  EXPECT_THROW(read_run(folder_ + "/numbers.json"), Error) << "a page without a run would look like a run without data";
 }
 
 TEST_F(RunFolder, ATraceMayHaveAnyName) {

@@ -14,12 +14,12 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// `steps` steps of 100, each with one F of `f` and one all-reduce of 10.
-TraceStore store_of_steps(int steps, int64_t f, int first_step = 0, double memory = 100) {
+// `steps` steps, one every 100, each with one F of `f` and one all-reduce of 10.
+TraceStore store_of_steps(int steps, int64_t f, int first_step = 0, double memory = 100, int64_t every = 100) {
   Tracer tracer(0, "");
   tracer.set_group(Axis::kDp, {0});
   for (int s = 0; s < steps; ++s) {
-    const int64_t at = 100 * s;
+    const int64_t at = every * s;
     tracer.record(samples::compute(tracer, "F", at, at + f, first_step + s));
     tracer.record(samples::call(
         tracer, {.sequence = s, .posted = at + f, .begin = at + f, .end = at + f + 10, .step = first_step + s}));
@@ -66,6 +66,14 @@ TEST(TraceDiff, ALongerRunIsNotSlower) {
   EXPECT_EQ(diff.ops[0].delta_ns(), 0);
   EXPECT_EQ(diff.worst_share(), 0);
   EXPECT_THAT(diff.notes, ElementsAre("steps: 2 and 5"));
+}
+
+// Four steps beside two that take longer.
+TEST(TraceDiff, AStepIsShownBesideItsPair) {
+  const TraceStore a = store_of_steps(4, 40), b = store_of_steps(2, 40, 7, 100, 150);
+  EXPECT_EQ(time_between(a, b, {95, 205}), 50) << "by position: step 1 beside step 8";
+  EXPECT_EQ(time_between(a, b, {0, 400}), 0) << "the beginning is seen";
+  EXPECT_EQ(time_between(a, b, {295, 405}), 0) << "step 3 has no pair";
 }
 
 TEST(TraceDiff, MemoryPeaksAndNewOperations) {

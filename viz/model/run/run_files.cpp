@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/trace/find_trace.h"
 #include "viz/model/store/load_trace.h"
 
 namespace ranklab::viz {
@@ -46,7 +47,7 @@ std::string folder_of(const std::string& path) {
 }
 
 // The trace that was named, or the folder's.
-std::string trace_of(const std::string& path) { return is_trace_alone(path) ? path : folder_of(path) + "/" + kTrace; }
+std::string trace_of(const std::string& path) { return is_trace_alone(path) ? path : find_trace(folder_of(path)); }
 
 bool there(const std::string& path) {
   std::error_code none;
@@ -92,8 +93,9 @@ RunFiles read_run(const std::string& path) {
     run.trace = load_trace(file);
     return run.trace->warning();
   };
-  if (is_trace_alone(path)) {
-    read_file(run, trace, read_trace);
+  if (is_trace_alone(path)) {  // where nothing of it can be shown, there is nothing to report: load_trace() throws
+    if (std::string problem = read_trace(trace); !problem.empty())
+      run.problems.push_back(fs::path(trace).filename().string() + ": " + problem);
     return run;
   }
   read_file(run, run.folder + "/run.json", [&](const std::string& file) {

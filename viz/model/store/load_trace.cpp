@@ -1,22 +1,16 @@
 #include "viz/model/store/load_trace.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
+#include "core/trace/find_trace.h"
 #include "core/trace/pytorch_reader.h"
 #include "viz/model/store/schedule_store.h"
 
 namespace ranklab::viz {
 namespace {
-
-std::string file_of(const std::string& path) {
-  if (path == "last") return "runs/last/trace.json.gz";
-  std::error_code error;
-  return std::filesystem::is_directory(path, error) ? (std::filesystem::path(path) / "trace.json.gz").string() : path;
-}
 
 TraceStore store_of(TracePrefix prefix, const std::string& source) {
   TraceStore store(std::move(prefix.file), source);
@@ -38,12 +32,12 @@ std::string reason(const TracePrefix& ours, const Error& other) {
 
 void require_trace_file(const std::string& path) {
   const InputFile readable(
-      file_of(path),
+      find_trace(path),
       {.kind = ErrorKind::kBadFile, .where = "trace file", .fix = "make one: ./ranklab train --train-iters 2"});
 }
 
 TraceStore load_trace(const std::string& path) {
-  const std::string file = file_of(path);
+  const std::string file = find_trace(path);
   require_trace_file(file);  // first: otherwise an unreadable file would look like a trace of an unknown kind
   if (file.ends_with(".csv")) return schedule_store_from_csv(file);
   TracePrefix ours = read_trace_prefix(file);

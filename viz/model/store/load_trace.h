@@ -8,7 +8,7 @@
 
 namespace ranklab::viz {
 
-// "last" is runs/last/trace.json.gz; a folder means its trace.json.gz. Throws kBadFile when no part is readable.
+// "last" and a folder mean what find_trace() finds. Throws kBadFile when no part is readable.
 TraceStore load_trace(const std::string& path);
 // Throws what load_trace() throws where the file is missing, unreadable or no regular file.
 void require_trace_file(const std::string& path);

@@ -63,8 +63,9 @@ void particles(ImDrawList& draw, const FlowCurve& curve, ImU32 color, float radi
     draw.AddCircleFilled(curve.at((static_cast<float>(i) + phase) / static_cast<float>(count)), radius, color, 12);
 }
 
-// A microbatch on its way: a small square with its number.
-void token(ImDrawList& draw, const FlowCurve& curve, const StageFlow& flow, float progress, float alpha, float share) {
+// A microbatch on its way: a small square with its number. RETURNS: the square.
+ImVec4 token(ImDrawList& draw, const FlowCurve& curve, const StageFlow& flow, float progress, float alpha,
+             float share) {
   const ImVec2 at = curve.at(0.12f + 0.76f * progress);
   const float half = ImGui::GetFontSize() * 0.62f * share;
   const MemoryCategory what = flow.gradients ? MemoryCategory::kGradients : MemoryCategory::kActivations;
@@ -76,6 +77,7 @@ void token(ImDrawList& draw, const FlowCurve& curve, const StageFlow& flow, floa
   draw.AddRectFilled(low, high, fill, scaled(4));
   draw.AddRect(low, high, with_alpha(theme::kOutline, static_cast<int>(220 * alpha)), scaled(4), scaled(1.2f));
   centred_text(draw, low, {2 * wide, 2 * half}, im_color(text_colour(paint)), words, 0.9f * share);
+  return {low.x, low.y, high.x, high.y};
 }
 
 bool overlap(const ImVec4& a, const ImVec4& b) { return a.x < b.z && b.x < a.z && a.y < b.w && b.y < a.w; }
@@ -102,7 +104,7 @@ float draw_badge(ImDrawList& draw, ImVec2 at, float font, const char* words, ImU
 
 void FlowPainter::draw(ImDrawList& draw, const StageView& view, const std::vector<bool>& shown) {
   flows_at(view.script, view.time_ns, view.script.linger_ns(), flows_);
-  labels_.clear();
+  taken_.clear();
   labelled_.clear();
   for (const uint32_t index : flows_) ways(draw, view, view.script.flows[index], shown);
   for (const uint32_t index : flows_) {
@@ -126,7 +128,8 @@ void FlowPainter::ways(ImDrawList& draw, const StageView& view, const StageFlow&
     else
       draw.AddBezierQuadratic(curve.a, curve.control, curve.b, band, width);
     if (flow.microbatch >= 0) {
-      token(draw, curve, flow, far, over ? seen : 1, view.script.rooms.size() > kManyRooms ? 0.75f : 1);
+      taken_.push_back(
+          token(draw, curve, flow, far, over ? seen : 1, view.script.rooms.size() > kManyRooms ? 0.75f : 1));
     } else if (!over) {
       particles(draw, curve, with_alpha(color, static_cast<int>(255 * seen)), std::max(width * 0.42f, scaled(1.5f)),
                 far);
@@ -134,8 +137,8 @@ void FlowPainter::ways(ImDrawList& draw, const StageView& view, const StageFlow&
   }
 }
 
-// The number format on the wire, once for each flow, where it covers no other label: of few ways beside the first, of
-// many in the middle of all. Between many rooms there is space for one of each kind.
+// The number format on the wire, once for each flow, where it covers no other label and no microbatch: of few ways
+// beside the first, of many in the middle of all. Between many rooms there is space for one of each kind.
 void FlowPainter::label(ImDrawList& draw, const StageView& view, const StageFlow& flow) {
   if (view.script.rooms.size() > kManyRooms) {
     const std::pair<uint32_t, DType> key(flow.kind, flow.dtype);
@@ -155,18 +158,21 @@ void FlowPainter::label(ImDrawList& draw, const StageView& view, const StageFlow
     }
   }
   const float width = badge_width(font, words.c_str()), height = font * 1.25f;
+  std::vector<ImVec2> places = {centre};
   if (flow.microbatch >= 0) {  // beside the token, or below it where the way is short
     const FlowCurve way = curve_of(view, view.script.paths[pairs.front().path]);
-    if (way.length() > 6 * width)
-      centre = way.at(progress(flow, view.time_ns) < 0.5f ? 0.75f : 0.25f);
-    else
-      centre.y += ImGui::GetFontSize() * 1.3f;
+    const bool begins = progress(flow, view.time_ns) < 0.5f;
+    places = {{centre.x, centre.y + ImGui::GetFontSize() * 1.3f}};
+    if (way.length() > 6 * width) places = {way.at(begins ? 0.75f : 0.25f), way.at(begins ? 0.62f : 0.38f)};
   }
-  const ImVec2 at(std::round(centre.x - width / 2), std::round(centre.y - height / 2));
-  const ImVec4 box(at.x - 2, at.y - 2, at.x + width + 2, at.y + height + 2);
-  if (std::any_of(labels_.begin(), labels_.end(), [&](const ImVec4& other) { return overlap(box, other); })) return;
-  labels_.push_back(box);
-  draw_badge(draw, at, font, words.c_str(), im_color(precision_colour(float_bits(flow.dtype))));
+  for (const ImVec2 place : places) {
+    const ImVec2 at(std::round(place.x - width / 2), std::round(place.y - height / 2));
+    const ImVec4 box(at.x - 2, at.y - 2, at.x + width + 2, at.y + height + 2);
+    if (std::any_of(taken_.begin(), taken_.end(), [&](const ImVec4& other) { return overlap(box, other); })) continue;
+    taken_.push_back(box);
+    draw_badge(draw, at, font, words.c_str(), im_color(precision_colour(float_bits(flow.dtype))));
+    return;
+  }
 }
 
 std::optional<uint32_t> FlowPainter::hit(const StageView& view, ImVec2 point) const {

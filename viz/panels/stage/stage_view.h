@@ -43,7 +43,7 @@ class FlowPainter {
   void label(ImDrawList& draw, const StageView& view, const StageFlow& flow);
 
   std::vector<uint32_t> flows_;
-  std::vector<ImVec4> labels_;                        // rectangles taken
+  std::vector<ImVec4> taken_;                         // rectangles of microbatches and labels that are drawn
   std::vector<std::pair<uint32_t, DType>> labelled_;  // kinds that have a label, where each has one
 };
 
