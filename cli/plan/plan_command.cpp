@@ -70,7 +70,7 @@ CommandAction add_plan_run(CommandLine& app) {
       "  ranklab plan run --preset llama_1b --bf16 --hardware a100-80 --world-size 8 --gbs 64 --mbs 8");
   return [options, json, out, force] {
     if (!out->empty()) check_output({.path = *out, .option = "--out", .force = *force});
-    const RunPlan plan = options->resolve(options->config());
+    const RunPlan plan = options->resolve(planned_config(*options));
     options->report_idle(plan);
     if (plan.config.check_gradient_types) types_of_step(plan, make_meta_world)->check();
     if (!out->empty()) write_step(*out, plan);

@@ -26,13 +26,17 @@ LayoutDetails LayoutPlanner::details_of(const TrainConfig& config) {
           static_cast<double>(record.pass_ns()) * 1e-9};
 }
 
+TrainConfig LayoutPlanner::with(const LayoutChoice& choice) const {
+  TrainConfig config = base_;
+  choice.apply(config);
+  return config;
+}
+
 PlannedLayout LayoutPlanner::plan(const LayoutChoice& choice) const {
   PlannedLayout row;
   row.choice = choice;
-  TrainConfig config = base_;
-  choice.apply(config);
   try {
-    const LayoutDetails one = details_of(config);
+    const LayoutDetails one = details_of(with(choice));
     row.step_s = one.time.total_ns * 1e-9;
     row.mfu = one.mfu;
     row.bytes = one.bytes;

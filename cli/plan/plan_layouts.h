@@ -20,6 +20,7 @@ class LayoutPlanner {
  public:
   LayoutPlanner(TrainConfig base, double memory_share);
 
+  TrainConfig with(const LayoutChoice& choice) const;
   // The details of a whole configuration. Throws what resolve() and a rank throw.
   static LayoutDetails details_of(const TrainConfig& config);
   PlannedLayout plan(const LayoutChoice& choice) const;

@@ -208,7 +208,10 @@ std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemo
                                plan.zero_stage, c.recompute_granularity.c_str());
   const StepRecord record = record_step(plan, make_meta_world);
   text += ranks_text(plan, record, measured, style);
-  const std::string bound = strprintf("    estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance);
+  if (!record.documents_unknown.empty()) text += style.yellow("  warning  " + record.documents_warning()) + "\n";
+  const std::string bound = record.documents_unknown.empty()
+                                ? strprintf("    estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance)
+                                : std::string("    estimate");
   text += style.dim(bound + (measured.empty() ? "; --measure runs two steps and compares\n" : "\n"));
   return text + states_text(plan, style) + activations_text(plan, record, style);
 }

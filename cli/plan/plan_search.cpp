@@ -27,12 +27,6 @@ namespace {
 constexpr size_t kShownPlans = 10;
 constexpr const char* kCsvHead = "layout,step_s,mfu,tokens_per_s_per_gpu,memory_gb,fits,refused\n";
 
-RunPlan plan_of(const LayoutPlanner& search, const PlannedLayout& row) {
-  TrainConfig config = search.base();
-  row.choice.apply(config);
-  return resolve(config);
-}
-
 // What the layouts are of.
 std::string title_of(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
@@ -89,9 +83,7 @@ std::map<std::string, double> parts_of(const StepTime& time) {
 }
 
 std::string why_text(const LayoutPlanner& search, const PlannedLayout& best, const std::string& flags) {
-  TrainConfig chosen = search.base();
-  best.choice.apply(chosen);
-  const LayoutDetails one = LayoutPlanner::details_of(chosen),
+  const LayoutDetails one = LayoutPlanner::details_of(search.with(best.choice)),
                       other = LayoutPlanner::details_of(with_flags(search.base(), flags));
   const auto in_best = parts_of(one.time), in_other = parts_of(other.time);
   Table table({"", "`" + best.choice.flags() + "`", "`" + flags + "`", "more"});
@@ -171,6 +163,12 @@ void check_open(const ConfigOptions& options) {
 
 }  // namespace
 
+TrainConfig planned_config(const ConfigOptions& options) {
+  TrainConfig config = options.config();
+  if (options.given("data.path") && !options.given("data.mock")) config.mock_data = false;
+  return config;
+}
+
 int run_plan_search(const ConfigOptions& options, const SearchRequest& request) {
   check_open(options);
   std::vector<PictureFile> pictures;
@@ -184,14 +182,14 @@ int run_plan_search(const ConfigOptions& options, const SearchRequest& request) 
                     .force = request.force});
     }
   }
-  const LayoutPlanner search(options.config(), request.memory_share);
+  const LayoutPlanner search(planned_config(options), request.memory_share);
   if (!request.why.empty()) resolve(with_flags(search.base(), request.why));  // refused before the search
   // A table, a picture or JSON is of all; what is printed, of the best.
   const bool all = request.json || !request.out.empty();
   const std::vector<PlannedLayout> rows = search.search(
       {.plans = request.plans, .best = all ? 0 : std::max(static_cast<int>(kShownPlans), request.measure)});
   search.require_fit(rows, "plan search");
-  const RunPlan best = plan_of(search, rows.front());
+  const RunPlan best = resolve(search.with(rows.front().choice));
   const std::string hint = fp32_hint(best);
   for (const PictureFile& picture : pictures) picture.write(front_of(search, rows));
   for (const std::string& path : request.out)

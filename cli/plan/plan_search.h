@@ -18,6 +18,8 @@ struct SearchRequest {
   bool json = false, force = false;
 };
 
+// The options' settings, for a plan: it trains on generated sentences unless data are named.
+TrainConfig planned_config(const ConfigOptions& options);
 int run_plan_search(const ConfigOptions& options, const SearchRequest& request);
 
 }  // namespace ranklab

@@ -26,6 +26,7 @@ struct DryRun {
   std::vector<AxisTraffic> traffic;
   StepTime time;
   double mfu = 0;
+  bool documents_known = true;  // where attention keeps within them
   std::vector<std::string> warnings;
 };
 
@@ -57,8 +58,8 @@ DryRun make_dry_run(const RunPlan& plan) {
         human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(), ways_to_need_less(plan).c_str()));
   }
   if (const std::string hint = fp32_hint(plan); !hint.empty()) out.warnings.push_back(hint);
-  if (!record.documents_unknown.empty())
-    out.warnings.push_back("attention counts each sequence as one document: " + record.documents_unknown);
+  out.documents_known = record.documents_unknown.empty();
+  if (!out.documents_known) out.warnings.push_back(record.documents_warning());
   return out;
 }
 
@@ -99,7 +100,9 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   text += row("together", together(run.memory.at_peak),
               strprintf("  %.3g %% of the profile's %s", 100 * fraction,
                         human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str()) +
-                  style.dim(strprintf("  estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance)));
+                  style.dim(run.documents_known
+                                ? strprintf("  estimate, within %.0f %% of the measured peak", 100 * kPeakTolerance)
+                                : std::string("  estimate")));
   return plan.profile.kernels == nullptr ? text : text + on_gpu_text(run.on_gpu, plan);
 }
 
@@ -133,7 +136,9 @@ std::string method_text(const RunPlan& plan) {
 }
 
 std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style) {
-  std::string text = strprintf("  step     estimate, within %.0f %%: ", 100 * step_time_tolerance(plan.config));
+  std::string text = "  step     estimate";
+  if (run.documents_known) text += strprintf(", within %.0f %%", 100 * step_time_tolerance(plan));
+  text += ": ";
   text += style.bold(strprintf("%s ms of virtual time", milliseconds_text(run.time.total_ns).c_str()));
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
   if (plan.profile.kernels != nullptr) {
@@ -230,7 +235,6 @@ std::string dry_run_json(const RunPlan& plan) {
                                  {"software", c.software},
                                  {"memory_bytes", category_bytes_json(run.memory.at_peak)},
                                  {"gpu_memory_bytes", framework_memory_json(run.on_gpu)},
-                                 {"memory_tolerance", kPeakTolerance},
                                  {"traffic", axis_traffic_json(run.traffic)},
                                  {"estimate",
                                   {{"virtual_step_ms", run.time.total_ns * 1e-6},
@@ -242,8 +246,11 @@ std::string dry_run_json(const RunPlan& plan) {
                                    {"pieces_ms", run.time.pieces_ns * 1e-6},
                                    {"slowest_gpu_ms", run.time.slowest_ns * 1e-6},
                                    {"exposed_ms", exposed},
-                                   {"mfu", run.mfu},
-                                   {"tolerance", step_time_tolerance(plan.config)}}}};
+                                   {"mfu", run.mfu}}}};
+  if (run.documents_known) {
+    data["memory_tolerance"] = kPeakTolerance;
+    data["estimate"]["tolerance"] = step_time_tolerance(plan);
+  }
   if (plan.profile.kernels != nullptr) {
     const PlanBand band = plan_band(c.software);
     const auto [least, most] = band.on_device(run.on_gpu);

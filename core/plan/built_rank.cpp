@@ -31,6 +31,7 @@ class ShapeData final : public RankData {
   Batch validation_batch(int64_t, int64_t microbatch) override { return train_batch(0, microbatch); }
   std::optional<int64_t> global_tokens_per_batch() const override { return global_tokens_; }
   bool has_tokens() const override { return false; }
+  bool marks_documents() const override { return documents_ != nullptr; }
 
  private:
   std::shared_ptr<const Documents> documents_in(const Batch& batch) const {
@@ -50,9 +51,11 @@ class ShapeDataProvider final : public DataProvider {
   explicit ShapeDataProvider(std::shared_ptr<DataProvider> like) : like_(std::move(like)) {}
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
     if (like_ == nullptr) return std::make_unique<ShapeData>(ctx, plan, plan.tokens_per_step(), nullptr);
-    std::unique_ptr<RankData> data = with_documents(like_->build_data(ctx, plan), plan.config.documents);
+    RunPlan whole = plan;
+    whole.ramp = {};  // of a shorter first step (short_first_step.h): the second has the run's own batches
+    std::unique_ptr<RankData> data = with_documents(like_->build_data(ctx, whole), plan.config.documents);
     const std::optional<int64_t> tokens = data->global_tokens_per_batch();
-    if (!data->marks_documents()) data.reset();
+    if (!plan.config.documents.reset_attention_mask) data.reset();
     return std::make_unique<ShapeData>(ctx, plan, tokens, std::move(data));
   }
   std::string describe() const override { return "shapes"; }

@@ -29,6 +29,7 @@ int64_t layer_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world) {
   c.rampup_batch_size.clear();
   c.accumulation = Accumulation::kSequential;
   c.overlap_moe = false;
+  c.documents = {};  // of whole sequences, the most that a layer keeps
   return record_step(resolve(c), make_world).of_pipeline_rank(kOwn).kept_bytes.front() / layers;
 }
 

@@ -38,13 +38,14 @@ void note_begin(StepContext& c, Notes& notes) {
 }
 
 // Of all groups that share states of the optimizer.
-double pieces_us_of(const std::vector<GradBucket>& buckets, const HardwareProfile& profile) {
+double pieces_us_of(const std::vector<GradBucket>& buckets, const RunPlan& plan) {
+  if (plan.zero().parameters) return 0;                // gathered before use, layer by layer
   std::map<std::pair<Axis, int>, int64_t> parameters;  // by group and its size
   for (const GradBucket& bucket : buckets)
     if (bucket.shards > 1)
       parameters[{bucket.axis, bucket.shards}] += static_cast<int64_t>(bucket.layout.places.size());
   double sum = 0;
-  for (const auto& [group, count] : parameters) sum += pieces_us(profile, count, group.second);
+  for (const auto& [group, count] : parameters) sum += pieces_us(plan.profile, count, group.second);
   return sum;
 }
 
@@ -63,7 +64,7 @@ void note_end(StepContext& c, Notes& notes) {
           .time = step.time,
           .kept_bytes = passes.kept_bytes,
           .pass_ns = passes.shortest_ns,
-          .pieces_us = pieces_us_of(c.optimizer.grad_buckets(), c.plan.profile)};
+          .pieces_us = pieces_us_of(c.optimizer.grad_buckets(), c.plan)};
   rank.traffic.add(passes.repeated);
 }
 
@@ -87,7 +88,7 @@ int slowest_context_rank(const RunPlan& plan, Longest by) {
                        // Gathered latents are attended to rank after rank.
                        .in_order = split.uses(ContextExchange::kAllGather) && !model.mla.enabled(),
                        .windows = {layers_of_window.begin(), layers_of_window.end()}},
-                      by == Longest::kWork ? SlowestBy::kPairs : SlowestBy::kBlocks);
+                      by == Longest::kWork || by == Longest::kPairs ? SlowestBy::kPairs : SlowestBy::kBlocks);
 }
 
 // For each rank the members of the groups within its layers that are on other nodes.
@@ -258,7 +259,9 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
        {Longest::kWork, Longest::kKernels, Longest::kMatrices, Longest::kLinks, Longest::kDocuments, Longest::kPairs}) {
     if (by == Longest::kMatrices && plan.config.optimizer != OptimizerKind::kMuon) continue;
     if (by == Longest::kLinks && alike_on_nodes(plan)) continue;
-    if ((by == Longest::kDocuments || by == Longest::kPairs) && replicas.empty()) continue;
+    const bool by_documents = by == Longest::kDocuments || by == Longest::kPairs;
+    const bool by_attention = by == Longest::kWork || by == Longest::kKernels;
+    if (replicas.empty() ? by_documents : by_attention) continue;
     StandIns one = fullest_stand_ins(plan, shares, replicas, by);
     if (std::ranges::find(choices, one) == choices.end()) choices.push_back(std::move(one));
   }
@@ -308,10 +311,12 @@ StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world) {
   std::vector<ReplicaDocuments> replicas;
   std::string unknown;
   try {
-    TrainingData data = open_training_data(plan);
+    const TrainingData data = opened_data(plan);
     replicas = replica_documents(data, plan_to_record(plan), kSteps - 1);
-    parts.data_provider = provide_training_data(std::move(data));
-  } catch (const Error& error) {  // a plan may be of a machine that has the data
+    parts.data_provider = provide_training_data(data);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kIo) throw;
+    // A plan may be of a machine that has the data.
     as_known.config.documents.reset_attention_mask = false;
     unknown = error.what();
   }

@@ -26,6 +26,7 @@ class Replay {
   Replay(RankContext& ctx, const RunPlan& plan, int stages)
       : ctx_(ctx),
         forwards_(static_cast<size_t>(stages)),
+        in_order_(microbatches_in_order(plan)),
         report_{.kept_bytes = std::vector<int64_t>(static_cast<size_t>(stages))} {
     if (!microbatches_are_alike(plan)) return;
     const auto add = [&](const Schedule& schedule) {
@@ -113,6 +114,7 @@ class Replay {
   std::map<int64_t, RepeatedPasses> schedules_;  // by the number of microbatches, which grows where the batch does
   const RepeatedPasses* passes_ = nullptr;       // of this step; null: all run
   std::vector<int> forwards_;                    // number so far, for each stage
+  bool in_order_;
   PassReport report_;
   std::map<std::pair<Pass, int>, PassMemo> memos_;  // of the latest pass that ran
   std::map<std::pair<Pass, int>, int64_t> shortest_ns_;
@@ -178,7 +180,14 @@ at::Tensor Replay::repeat_forward(int stage, int microbatch, const at::Tensor& i
 
 at::Tensor Replay::forward(CausalLm& model, int stage, const at::Tensor& input, const Batch& batch,
                            StageResult result) {
-  if (!passes_ || !at::GradMode::is_enabled()) return model.forward_stage(stage, input, batch, result);
+  if (!at::GradMode::is_enabled() || (!passes_ && !in_order_)) return model.forward_stage(stage, input, batch, result);
+  if (!passes_) {
+    PassProbe probe(ctx_);
+    at::Tensor output = model.forward_stage(stage, input, batch, result);
+    int64_t& most = report_.kept_bytes[static_cast<size_t>(stage)];
+    most = std::max(most, together(probe.end().kept()));
+    return output;
+  }
   look_what_is_held();
   const int microbatch = passes_->forward_at(stage, forwards_[static_cast<size_t>(stage)]++);
   if (!passes_->runs(stage, microbatch)) return repeat_forward(stage, microbatch, input);
@@ -354,9 +363,11 @@ class ReplayedOptimizers final : public OptimizerRuntime {
 
 }  // namespace
 
+bool microbatches_in_order(const RunPlan& plan) {
+  return plan.config.accumulation == Accumulation::kSequential && !plan.config.overlap_moe;
+}
 bool microbatches_are_alike(const RunPlan& plan) {
-  return plan.config.accumulation == Accumulation::kSequential && !plan.config.overlap_moe &&
-         !plan.config.documents.reset_attention_mask;
+  return microbatches_in_order(plan) && !plan.config.documents.reset_attention_mask;
 }
 
 RuntimeComponents with_repeated_passes(RuntimeComponents parts) {

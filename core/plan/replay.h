@@ -10,15 +10,17 @@
 
 namespace ranklab {
 
-bool microbatches_are_alike(const RunPlan& plan);
+bool microbatches_in_order(const RunPlan& plan);   // each runs by itself
+bool microbatches_are_alike(const RunPlan& plan);  // and costs what the others do
 
 // The parts, with such a model and optimizer instead of theirs.
 RuntimeComponents with_repeated_passes(RuntimeComponents parts);
 
 // Of a rank's latest step.
 struct PassReport {
-  TrafficCount repeated = {};            // what it repeated, and no event shows
-  std::vector<int64_t> kept_bytes = {};  // by a microbatch from F to its backward, in each of the rank's stages
+  TrafficCount repeated = {};  // what it repeated, and no event shows
+  // By a microbatch from F to its backward, in each of the rank's stages; 0 where they do not run in order.
+  std::vector<int64_t> kept_bytes = {};
   // The shortest passes of a microbatch in all of these stages: compute and what layers exchange, without gradients and
   // messages. 0 where microbatches differ.
   int64_t shortest_ns = 0;

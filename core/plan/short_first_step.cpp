@@ -19,7 +19,7 @@ bool splits(const Schedule& schedule) {
 
 bool may_begin_short(const RunPlan& plan) {
   const bool ranks_meet = plan.mesh.size(Axis::kPp) == 1 || plan.config.clip_grad > 0;
-  return ranks_meet && microbatches_are_alike(plan) && plan.schedule.num_microbatches > plan.schedule.num_chains();
+  return ranks_meet && microbatches_in_order(plan) && plan.schedule.num_microbatches > plan.schedule.num_chains();
 }
 
 RunPlan with_short_first_step(RunPlan plan) {

@@ -15,6 +15,9 @@ RankTime RankTime::since(const RankTime& before) const {
   return spent;
 }
 
+std::string StepRecord::documents_warning() const {
+  return documents_unknown.empty() ? "" : "attention counts each sequence as one document: " + documents_unknown;
+}
 const RankRecord& StepRecord::of_pipeline_rank(int pp_rank) const {
   return *std::ranges::find(ranks, pp_rank, &RankRecord::pp_rank);
 }

@@ -52,6 +52,8 @@ struct StepRecord {
   int64_t pieces_ns = 0;               // that ranks take to hand each other updated parameters one by one
   int64_t slowest_ns = 0;              // that all wait for the slowest of many GPUs
   std::vector<RankRecord> ranks = {};  // in ascending global rank
+  // In words, where attention keeps within documents of data that are not here; "": it does not, or they are.
+  std::string documents_warning() const;
   std::string documents_unknown = {};  // why attention within documents counts each sequence as one; "": it does not
   std::vector<RankTrace> traces = {};  // what they recorded; repeated microbatches have only their messages
 

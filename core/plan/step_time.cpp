@@ -35,8 +35,9 @@ StepTime time_of(const StepRecord& record) {
   return time;
 }
 
-double step_time_tolerance(const TrainConfig& c) {
-  if (c.documents.reset_attention_mask) return kReplicaDocumentsTolerance;
+double step_time_tolerance(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  if (c.documents.reset_attention_mask && plan.dp() > 1) return kReplicaDocumentsTolerance;
   const bool shares = c.optimizer == OptimizerKind::kMuon && c.muon_distribution != MuonDistribution::kDuplicated;
   return shares ? kSharedMatricesTolerance : kStepTimeTolerance;
 }

@@ -29,7 +29,7 @@ struct StepTime {
 StepTime time_of(const StepRecord& record);
 
 // How far the total may deviate from the real run.
-double step_time_tolerance(const TrainConfig& config);
+double step_time_tolerance(const RunPlan& plan);
 
 // The model's FLOPs on one rank, of what its peak would do in that time.
 double mfu(const RunPlan& plan, double step_ns);

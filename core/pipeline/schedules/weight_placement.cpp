@@ -98,6 +98,7 @@ class Player {
     if (!r.pending.empty() && !may_wait && wait >= patience_of(r) * own_weight)
       return weight_grad_and_requeue(rank, time);
     if (at == kUnknown) {
+      if (r.first < kUnknown) r.idle += time - r.free;
       r.asleep = true;
       r.free = time;
     } else {

@@ -14,7 +14,7 @@ struct WeightPlacement {
   // The same after its last F. W then compete with B that others wait for, and may come later.
   double patience_at_end = 0;
   // A rank whose next action comes before a W would end waits for it as long as all of its waiting stays within this
-  // time: what a rank that others wait for anyway loses by it costs nothing.
+  // time: a rank that is not the slowest may idle so long without making the step longer.
   double idle_allowed = 0;
 };
 
