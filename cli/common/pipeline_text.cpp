@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/common/model_text.h"
+#include "core/base/counted.h"
 #include "core/base/text.h"
 #include "core/pipeline/simulate.h"
 #include "core/pipeline/verify.h"
@@ -15,8 +16,8 @@ std::string model_title(const RunPlan& plan, int64_t parameters) {
   ModelCounts counts = count_model(c.model, c.model.seq_length);
   // A program may use its own model.
   if (parameters != counts.total + counts.mtp) counts = {.total = parameters, .active = parameters};
-  return strprintf("%s: %s, %ld layers, hidden %ld, sequence %ld, %s", c.preset.c_str(), counts_text(counts).c_str(),
-                   static_cast<long>(c.model.num_layers), static_cast<long>(c.model.hidden_size),
+  return strprintf("%s: %s, %s, hidden %ld, sequence %ld, %s", c.preset.c_str(), counts_text(counts).c_str(),
+                   counted(c.model.num_layers, "layer").c_str(), static_cast<long>(c.model.hidden_size),
                    static_cast<long>(c.model.seq_length), std::string(name(c.element_dtype())).c_str());
 }
 
@@ -57,9 +58,8 @@ std::string layout_text(const RunPlan& plan, bool with_schedule) {
 
 std::string run_title(const RunPlan& plan) {
   const ModelCounts counts = count_model(plan.config.model, plan.config.model.seq_length);
-  return model_title(plan, counts.total + counts.mtp) + "; " + layout_text(plan, true) +
-         strprintf(", %ld microbatch%s", static_cast<long>(plan.num_microbatches),
-                   plan.num_microbatches == 1 ? "" : "es") +
+  return model_title(plan, counts.total + counts.mtp) + "; " + layout_text(plan, true) + ", " +
+         counted(plan.num_microbatches, "microbatch", "es") +
          (plan.config.inject.empty() ? "" : "; wrong on purpose: " + plan.config.inject);
 }
 
@@ -72,8 +72,8 @@ std::string ramp_text(const RunPlan& plan) {
 std::string pipeline_text(const RunPlan& plan) {
   const std::vector<int64_t>& layers = plan.stage_layers;
   const bool even = std::all_of(layers.begin(), layers.end(), [&](int64_t count) { return count == layers[0]; });
-  const std::string each = even ? "of " + std::to_string(layers[0]) + (layers[0] == 1 ? " layer" : " layers")
-                                : "of " + join(std::span<const int64_t>(layers), ", ") + " layers";
+  const std::string each =
+      even ? "of " + counted(layers[0], "layer") : "of " + join(std::span<const int64_t>(layers), ", ") + " layers";
   const std::string copies = plan.schedule.num_chains() > 1 ? ", the model twice" : "";
   return plan.schedule.name + ", " + std::to_string(layers.size()) + " stages " + each + copies +
          strprintf("; bubble %.1f %% of the total where F, B and W take equally long",

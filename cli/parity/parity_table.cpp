@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/sim/op_cost.h"
+
 namespace ranklab {
 namespace {
 
@@ -21,7 +23,7 @@ viz::ParityCell cell_of(const RankDistance& rank, bool wrong) {
 viz::ParityMap parity_table(const ParityResult& result) {
   viz::ParityMap map{.title = result.title,
                      .reference = result.reference,
-                     .type = c10::toString(result.type),
+                     .type = std::string(name(dtype_of(result.type))),
                      .same = !result.differs()};
   const auto ranks = static_cast<size_t>(result.mesh.world_size());
   for (size_t rank = 0; rank < ranks; ++rank) map.ranks.push_back(result.mesh.label(static_cast<int>(rank)));

@@ -8,6 +8,7 @@
 #include "cli/common/table.h"
 #include "core/base/text.h"
 #include "core/parity/epsilon.h"
+#include "core/sim/op_cost.h"
 
 namespace ranklab {
 namespace {
@@ -116,10 +117,9 @@ std::string parity_verdict(const ParityResult& result, const Style& style) {
 std::string parity_text(const ParityResult& result) {
   const Style style = style_for(stdout);
   const ParityComparison& seen = result.comparison;
-  std::string text =
-      result.title + " against " + result.reference +
-      strprintf(", %s: %zu tensors in %zu pieces\n", c10::toString(result.type), seen.verdicts.size(), seen.pieces) +
-      parity_verdict(result, style) + "\n";
+  std::string text = result.title + " against " + result.reference + ", " + std::string(name(dtype_of(result.type))) +
+                     strprintf(": %zu tensors in %zu pieces\n", seen.verdicts.size(), seen.pieces) +
+                     parity_verdict(result, style) + "\n";
   for (const viz::ParityFact& fact : parity_facts(result))
     text +=
         strprintf("  %-17s ", fact.what.c_str()) + (fact.what == "to blame" ? style.bold(fact.text) : fact.text) + "\n";
@@ -140,7 +140,7 @@ nlohmann::ordered_json parity_json(const ParityResult& result) {
   Json json = {{"layout", result.title},
                {"reference", result.reference},
                {"same", !result.differs()},
-               {"type", c10::toString(result.type)},
+               {"type", name(dtype_of(result.type))},
                {"tensors", result.comparison.verdicts.size()},
                {"pieces", result.comparison.pieces},
                {"not_compared", result.comparison.not_compared.size()},

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cli/common/table.h"
+#include "core/base/counted.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -13,10 +14,6 @@ constexpr int kTableRanks = 8;
 constexpr int kTableMicrobatches = 32;
 constexpr int kShownScheduleRanks = 16;
 constexpr std::array kCauses = {IdleCause::kWarmUp, IdleCause::kDependency, IdleCause::kMessage, IdleCause::kDrain};
-
-std::string plural(int64_t count, const char* noun) {
-  return strprintf("%ld %s%s", static_cast<long>(count), noun, count == 1 ? "" : "s");
-}
 
 int64_t action_count(const Schedule& schedule) {
   int64_t count = 0;
@@ -83,9 +80,9 @@ std::string schedule_table() {
 
 std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOptions& options, const Style& style) {
   const Schedule& s = loaded.schedule;
-  std::string out = style.bold(s.name) + ": " + plural(s.num_ranks(), "rank") +
-                    strprintf(", %d microbatch%s", s.num_microbatches, s.num_microbatches == 1 ? "" : "es");
-  if (s.num_stages() != s.num_ranks()) out += ", " + plural(s.num_stages(), "stage");
+  std::string out = style.bold(s.name) + ": " + counted(s.num_ranks(), "rank") + ", " +
+                    counted(s.num_microbatches, "microbatch", "es");
+  if (s.num_stages() != s.num_ranks()) out += ", " + counted(s.num_stages(), "stage");
   const ScheduleCosts& c = loaded.costs;
   if (!loaded.known) out += strprintf("; F %g, B %g, W %g, message %g", c.f, c.b, c.w, c.c);
   if (loaded.known) {
@@ -125,7 +122,7 @@ std::string schedule_summary(const LoadedSchedule& loaded, const ScheduleOptions
 std::string schedule_proof_text(const LoadedSchedule& loaded, const Style& style) {
   const Schedule& s = loaded.schedule;
   std::string out =
-      style.green("sound") + ": " + plural(action_count(s), "action") + " on " + plural(s.num_ranks(), "rank");
+      style.green("sound") + ": " + counted(action_count(s), "action") + " on " + counted(s.num_ranks(), "rank");
   if (loaded.file) out += std::string(", read as ") + name(loaded.file->dialect) + "'s dialect";
   out += strprintf("\n  complete      each of %d microbatches has its F, B and W in every stage it passes, once\n",
                    s.num_microbatches);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/counted.h"
 #include "core/base/text.h"
 #include "core/comm/node_members.h"
 
@@ -18,9 +19,8 @@ std::string text(Axis axis) { return std::string(name(axis)); }
 
 std::string header(const Topology& t) {
   const ParallelDims& d = t.mesh.dims();
-  std::string out =
-      strprintf("%d rank%s on %d node%s of %d: pp %d x dp %d x cp %d x tp %d", d.world, d.world == 1 ? "" : "s",
-                t.nodes(), t.nodes() == 1 ? "" : "s", t.gpus_per_node, d.pp, d.dp, d.cp, d.tp);
+  std::string out = counted(d.world, "rank") + " on " + counted(t.nodes(), "node") +
+                    strprintf(" of %d: pp %d x dp %d x cp %d x tp %d", t.gpus_per_node, d.pp, d.dp, d.cp, d.tp);
   if (d.ep * d.etp > 1) out += strprintf("; experts edp %d x ep %d x etp %d", d.edp, d.ep, d.etp);
   return out + "; order " + d.order + "\n";
 }

@@ -133,10 +133,10 @@ std::string flags_of(const std::vector<ConfigSetting>& settings) {
 
 std::string reason(const LayoutPlanner& planner, const std::vector<PlannedLayout>& rows) {
   const PlannedLayout& best = rows.front();
-  std::string text =
-      strprintf("%s on %s, %s of %s a rank; the fastest that fits of %zu planned", human_ns(best.step_s * 1e9).c_str(),
-                planner.profile().title.c_str(), human_bytes(best.bytes).c_str(),
-                human_bytes(static_cast<double>(planner.profile().memory_bytes)).c_str(), rows.size());
+  std::string text = strprintf(
+      "%s on %s, %s of %s a rank with a GPU's workspace, reserve and context; the fastest that fits of %zu planned",
+      human_ns(best.step_s * 1e9).c_str(), planner.profile().title.c_str(), human_bytes(best.bytes).c_str(),
+      human_bytes(static_cast<double>(planner.profile().memory_bytes)).c_str(), rows.size());
   if (rows.size() > 1 && planner.fits(rows[1]))
     text += strprintf(", %.2g %% before %s", 100 * (rows[1].step_s / best.step_s - 1), rows[1].choice.flags().c_str());
   return text;

@@ -14,6 +14,7 @@
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
 #include "cli/common/terminal.h"
+#include "core/base/counted.h"
 #include "core/base/shell_quote.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -123,9 +124,9 @@ class ConsoleHook : public Hook {
     line("mesh", mesh_text(plan));
     if (plan.schedule.num_stages() > 1) line("pipeline", pipeline_text(plan));
     if (plan.precision && plan.precision->quantizes()) line("products", precision_text(*plan.precision));
-    line("batch", std::to_string(c.global_batch_size) + " sequences = dp " + std::to_string(plan.dp()) + " x " +
-                      std::to_string(plan.num_microbatches) + " microbatch" + (plan.num_microbatches == 1 ? "" : "es") +
-                      " of " + std::to_string(plan.micro_batch_size) + "; " + std::to_string(plan.tokens_per_step()) +
+    line("batch", counted(c.global_batch_size, "sequence") + " = dp " + std::to_string(plan.dp()) + " x " +
+                      counted(plan.num_microbatches, "microbatch", "es") + " of " +
+                      std::to_string(plan.micro_batch_size) + "; " + std::to_string(plan.tokens_per_step()) +
                       " tokens a step" + ramp_text(plan));
     line("data", info.data);
     if (!info.loaded.empty()) line("loaded", info.loaded);
@@ -197,7 +198,7 @@ class ConsoleHook : public Hook {
     if (trained <= 0) return strprintf("after 0 steps in %.1f s", result.total_wall_s);
     const std::string of_this_start =
         first_ == 0 ? "" : strprintf(", %ld since the checkpoint", static_cast<long>(trained));
-    return strprintf("after %ld steps%s in %.1f s: loss %.4f -> %.4f", static_cast<long>(result.steps_done),
+    return strprintf("after %s%s in %.1f s: loss %.4f -> %.4f", counted(result.steps_done, "step").c_str(),
                      of_this_start.c_str(), result.total_wall_s, result.first_loss, result.last_loss);
   }
 

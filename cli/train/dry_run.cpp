@@ -12,6 +12,7 @@
 #include "cli/common/pipeline_text.h"
 #include "cli/topo/topology_text.h"
 #include "cli/training_module.h"
+#include "core/base/counted.h"
 #include "core/base/text.h"
 #include "core/plan/measured/plan_band.h"
 #include "core/plan/report/axis_traffic.h"
@@ -200,10 +201,10 @@ std::string dry_run_text(const RunPlan& plan, const Style& style) {
   text += "  mesh     " + layout_text(plan) +
           (plan.sequence_parallel && c.parallel.tp > 1 ? ", sequence parallel\n" : "\n");
   if (plan.schedule.num_stages() > 1) text += "  pipeline " + pipeline_text(plan) + "\n";
-  text += strprintf("  batch    %ld sequences = dp %d x %ld microbatch%s of %ld; %ld tokens a step%s\n",
-                    static_cast<long>(c.global_batch_size), plan.dp(), static_cast<long>(plan.num_microbatches),
-                    plan.num_microbatches == 1 ? "" : "es", static_cast<long>(plan.micro_batch_size),
-                    static_cast<long>(plan.tokens_per_step()), ramp_text(plan).c_str());
+  text += strprintf(
+      "  batch    %s = dp %d x %s of %ld; %ld tokens a step%s\n", counted(c.global_batch_size, "sequence").c_str(),
+      plan.dp(), counted(plan.num_microbatches, "microbatch", "es").c_str(), static_cast<long>(plan.micro_batch_size),
+      static_cast<long>(plan.tokens_per_step()), ramp_text(plan).c_str());
   text += memory_text(run, plan, style);
   text += "  traffic  of one step\n";
   text += traffic_text(run, style);

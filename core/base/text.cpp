@@ -109,7 +109,8 @@ std::string human_count(double count) {
 
 std::string nearest_name(std::string_view text, std::span<const std::string> candidates) {
   std::string best;
-  size_t best_distance = text.size() / 2 + 1;
+  const size_t third = std::max<size_t>(text.size() / 3, 1);
+  size_t best_distance = std::min(third, text.size() / 2) + 1;
   for (const std::string& candidate : candidates) {
     // The beginning of a name is a better guess than any typo.
     const bool begins = text.size() > 2 && candidate.starts_with(text);

@@ -12,6 +12,7 @@
 #include "core/parity/rounding/routing_flips.h"
 #include "core/parity/told_norm.h"
 #include "core/sim/aten.h"
+#include "core/sim/op_cost.h"
 
 namespace ranklab {
 namespace {
@@ -273,8 +274,8 @@ void find_broken(const ParityRecord& got, const ParityReference& want, const std
   const at::ScalarType type = pieces.front().value.scalar_type();
   if (key.phase != ParityPhase::kUpdate || type == want.type(key) || !same_state_types(got, want)) return;
   for (const TensorPiece& piece : pieces) verdict.wrong_ranks.push_back(piece.rank);
-  verdict.broken = std::string("it is kept in ") + c10::toString(type) + ", and in " + c10::toString(want.type(key)) +
-                   " in the reference";
+  verdict.broken = "it is kept in " + std::string(name(dtype_of(type))) + ", and in " +
+                   std::string(name(dtype_of(want.type(key)))) + " in the reference";
 }
 
 void sort_out(std::vector<int>& ranks) {

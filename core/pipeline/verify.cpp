@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/pipeline/blocking.h"
@@ -11,6 +12,7 @@ namespace ranklab {
 namespace {
 
 constexpr size_t kMostProblems = 20;
+constexpr int kMostMissing = 5;  // of them, of what never runs: one wrong number may leave out much
 
 enum Part { kForward, kInputGrad, kWeightGrad };
 constexpr std::array<const char*, 3> kPartLetters = {"F", "B", "W"};
@@ -24,6 +26,7 @@ class Verifier {
     if (!shape_is_legal()) return std::move(proof_);
     const auto cells = static_cast<size_t>(schedule_.num_stages()) * static_cast<size_t>(schedule_.num_microbatches);
     for (auto& part : done_) part.resize(cells);
+    find_lone_action();
     place_all();
     check_complete();
     if (proof_.problems.empty()) check_order();
@@ -73,9 +76,45 @@ class Verifier {
     for (const auto& rank : schedule_.ranks) actions += static_cast<int64_t>(rank.size());
     const int64_t cells = int64_t{schedule_.chain_length} * schedule_.num_microbatches;
     if (cells > 4 * actions + 64)
-      problem(strprintf("%d microbatches through %d stages need %ld forwards, but there are %ld actions in all",
-                        schedule_.num_microbatches, schedule_.chain_length, static_cast<long>(cells),
-                        static_cast<long>(actions)));
+      problem(counted(schedule_.num_microbatches, "microbatch", "es") + " through " +
+              counted(schedule_.chain_length, "stage") + " need " + counted(cells, "forward") + ", but there are " +
+              counted(actions, "action") + " in all" + whose_last_microbatch());
+  }
+  std::string whose_last_microbatch() const {
+    for (int rank = 0; rank < schedule_.num_ranks(); ++rank) {
+      for (const Action& a : schedule_.ranks[static_cast<size_t>(rank)]) {
+        if (std::max(a.microbatch, a.backward_microbatch()) == schedule_.num_microbatches - 1)
+          return "; " + rank_name(rank) + " runs " + to_text(a);
+      }
+    }
+    return "";
+  }
+
+  // A mistyped number makes a microbatch of one action. That action is told, not all that the microbatch lacks.
+  void find_lone_action() {
+    const auto count = static_cast<size_t>(schedule_.num_microbatches);
+    std::vector<ActionPlace> places(count);
+    actions_of_.assign(count, 0);
+    for (int rank = 0; rank < schedule_.num_ranks(); ++rank) {
+      const auto& actions = schedule_.ranks[static_cast<size_t>(rank)];
+      for (size_t i = 0; i < actions.size(); ++i) {
+        const Action& a = actions[i];
+        const auto seen = [&](int microbatch) {
+          if (microbatch < 0 || microbatch >= schedule_.num_microbatches) return;
+          places[static_cast<size_t>(microbatch)] = {rank, static_cast<int>(i)};
+          ++actions_of_[static_cast<size_t>(microbatch)];
+        };
+        if (a.has_forward()) seen(a.microbatch);
+        if (a.has_input_grad() || a.has_weight_grad()) seen(a.backward_microbatch());
+      }
+    }
+    constexpr int kFewest = 4;  // actions of another microbatch, so that one action is far from all
+    const auto lone = std::ranges::find(actions_of_, 1);
+    has_lone_ = std::ranges::count(actions_of_, 1) == 1 && std::ranges::max(actions_of_) >= kFewest;
+    if (!has_lone_) return;
+    const auto microbatch = static_cast<size_t>(lone - actions_of_.begin());
+    problem(rank_name(places[microbatch].rank) + " runs " + to_text(action(places[microbatch])) +
+            strprintf(" (position %d), the only action of microbatch %zu", places[microbatch].index, microbatch));
   }
 
   void place_all() {
@@ -117,15 +156,20 @@ class Verifier {
   }
 
   void check_complete() {
+    int64_t missing = 0;
     for (int stage = 0; stage < schedule_.num_stages(); ++stage) {
       for (int microbatch = 0; microbatch < schedule_.num_microbatches; ++microbatch) {
         if (!schedule_.passes(stage, microbatch)) continue;
+        if (has_lone_ && actions_of_[static_cast<size_t>(microbatch)] <= 1) continue;
         for (const Part part : {kForward, kInputGrad, kWeightGrad}) {
           if (done(part, stage, microbatch).rank >= 0) continue;
-          problem(rank_name(schedule_.rank(stage)) + " never runs " + work(part, stage, microbatch));
+          if (++missing <= kMostMissing)
+            problem(rank_name(schedule_.rank(stage)) + " never runs " + work(part, stage, microbatch));
         }
       }
     }
+    if (missing > kMostMissing)
+      problem(strprintf("... and %ld more never run", static_cast<long>(missing - kMostMissing)));
   }
 
   // What a rank produces itself must come before its use: waiting cannot help there.
@@ -210,6 +254,8 @@ class Verifier {
   const Schedule& schedule_;
   double weight_grad_memory_;
   std::array<std::vector<ActionPlace>, 3> done_;
+  std::vector<int> actions_of_;  // [microbatch]
+  bool has_lone_ = false;        // one microbatch has one action only
   ScheduleProof proof_;
 };
 

@@ -107,10 +107,11 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
   last_virtual_ns_ = sums.latest_ns;
   last_exposed_ns_ = sums.exposed_ns;
   last_peer_wait_ns_ = sums.peer_wait_ns;
+  const auto unsigned_nan = [](double value) { return std::isnan(value) ? std::abs(value) : value; };  // not "-nan"
   RANKLAB_CHECK(std::isfinite(m.loss) && (std::isfinite(grad_norm) || m.skipped), ErrorKind::kNumeric,
                 .where = "step " + std::to_string(step), .what = "training diverged",
-                .got = strprintf("loss %g, gradient norm %g", m.loss, grad_norm), .want = "finite numbers",
-                .fix = "lower --lr, lengthen --lr-warmup-iters, or lower --clip-grad");
+                .got = strprintf("loss %g, gradient norm %g", unsigned_nan(m.loss), unsigned_nan(grad_norm)),
+                .want = "finite numbers", .fix = "lower --lr, lengthen --lr-warmup-iters, or lower --clip-grad");
   return outcome;
 }
 

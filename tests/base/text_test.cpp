@@ -33,6 +33,7 @@ TEST(Text, NearestNameForgivesTyposButNotStrangers) {
   EXPECT_EQ(nearest_name("train-iter", names), "train-iters");
   EXPECT_EQ(nearest_name("sequence-length", names), "seq-length");
   EXPECT_EQ(nearest_name("zzz", names), "");
+  EXPECT_EQ(nearest_name("training.iterations", std::vector<std::string>{"train.accumulation"}), "");
   const std::vector<std::string> others = {"--set", "--tp", "RMSNorm", "h200", "h100-sxm"};
   EXPECT_EQ(nearest_name("--pt", others), "--tp");  // a swap is one typo
   EXPECT_EQ(nearest_name("rmsnorm", others), "RMSNorm");

@@ -29,7 +29,7 @@ TEST(AutoLayout, IsRecordedAndKeptByAResume) {
       folder + "/saved --load auto ";
   const Outcome first = ranklab(run + "--train-iters 1 --log-dir " + folder + "/first");
   ASSERT_EQ(first.exit_code, 0) << first.output;
-  EXPECT_THAT(first.output, HasSubstr("fastest that fits"));
+  EXPECT_THAT(first.output, HasSubstr("a rank with a GPU's workspace, reserve and context; the fastest that fits"));
   EXPECT_EQ(recorded(folder + "/first", "parallel.tp"), (std::pair<std::string, std::string>{"1", "--layout auto"}))
       << "communication of so small a model costs more than it saves";
   // The search would not choose the same on another machine, and does not come to it.

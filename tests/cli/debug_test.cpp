@@ -162,7 +162,7 @@ TEST(DebugTest, ExitCodesAreThoseOfTrain) {
   const Outcome outcome = debug("break loss is nan\\nc\\nwhere\\nc\\nd\\nc\\n", temporary_path("debug_nan"), diverges);
   EXPECT_EQ(outcome.exit_code, 7);
   EXPECT_THAT(outcome.output, ContainsRegex("breakpoint 1, loss is nan: rank [4-7] has loss = -?nan, step 1, "));
-  EXPECT_THAT(outcome.output, HasSubstr("training diverged"));
+  EXPECT_THAT(outcome.output, HasSubstr("training diverged; got loss nan, gradient norm nan"));
   EXPECT_EQ(debug("", temporary_path("debug_eof")).exit_code, 0) << "the end of input quits";
   EXPECT_EQ(debug("", temporary_path("debug_usage"), " --pp 3").exit_code, 2);
   const Outcome cuda = debug("", temporary_path("debug_cuda"), " --backend cuda");

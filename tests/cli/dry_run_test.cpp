@@ -68,7 +68,8 @@ TEST(DryRun, AnswersAtOnceForWorldsThisMachineCannotHold) {
   EXPECT_EQ(memory["optimizer"], 2 * parameters + 8) << "and two counters of steps";
   EXPECT_EQ(run["data"]["traffic"][1]["axis"], "dp");
   EXPECT_EQ(run["data"]["traffic"][1]["logical_bytes_per_rank"], parameters);
-  EXPECT_TRUE(run["warnings"].empty());
+  ASSERT_EQ(run["warnings"].size(), 1u) << "that it fits is no warning";
+  EXPECT_THAT(run["warnings"][0].get<std::string>(), HasSubstr("products run in fp32"));
 }
 
 // What a step moves is told by two commands, what an optimizer holds by another two.
@@ -157,7 +158,7 @@ TEST(DryRun, PlansTheLayoutThatDeepSeekV3WasTrainedIn) {
 }
 
 TEST(DryRun, WarnsWhenARankDoesNotFitTheProfile) {
-  const auto run = dry_run("--preset llama_8b --world-size 8 --tp 1 --gbs 8");
+  const auto run = dry_run("--preset llama_8b --world-size 8 --tp 1 --gbs 8 --bf16");
   ASSERT_EQ(run["warnings"].size(), 1u);
   EXPECT_THAT(run["warnings"][0].get<std::string>(), HasSubstr("raise --tp"));
   EXPECT_THAT(train_logged("--dry-run --preset llama_8b --world-size 8 --tp 1 --gbs 8").output,

@@ -52,8 +52,8 @@ TEST(TrainJson, IsTheRunLogAndThenTheResult) {
 
 TEST(TrainJson, PeopleReadStderr) {
   const Outcome run = train_two_ranks("--json --train-iters 1 --eval-interval 0 --sample-tokens 0 2>&1 >/dev/null");
-  EXPECT_THAT(run.output, HasSubstr("parameters, 1 layers"));
-  EXPECT_THAT(run.output, HasSubstr("done after 1 steps"));
+  EXPECT_THAT(run.output, HasSubstr("parameters, 1 layer,"));
+  EXPECT_THAT(run.output, HasSubstr("done after 1 step "));
 }
 
 TEST(TrainJson, InterruptedIsAnErrorWithWhatWasDone) {

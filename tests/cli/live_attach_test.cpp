@@ -124,7 +124,7 @@ TEST(LiveAttachTest, CtrlCEndsARunThatAViewerHolds) {
   ASSERT_TRUE(eventually([&] { return source->status() == LiveStatus::kPaused; }));
   run.signal(SIGINT);
   EXPECT_EQ(run.exit_code(), 130) << run.output();
-  EXPECT_THAT(run.output(), HasSubstr("interrupted after 1 steps"));
+  EXPECT_THAT(run.output(), HasSubstr("interrupted after 1 step "));
   EXPECT_TRUE(eventually([&] { return source->status() == LiveStatus::kEnded; }));
 }
 

@@ -87,10 +87,10 @@ TEST_F(LostOutput, ARemovedLogFolderIsNoticedAtOnce) {
 }
 
 TEST_F(LostOutput, EveryCommandSaysThatItsTextIsNotWhole) {
-  for (const char* command : {"list presets", "plan memory --json", "--help"}) {
+  for (const char* command : {"list presets", "plan memory --json", "config show", "--help"}) {
     const Outcome outcome = run("ranklab " + std::string(command) + " >/dev/full");
     EXPECT_EQ(outcome.exit_code, 9) << command << outcome.output;
-    EXPECT_THAT(outcome.output, HasSubstr("[stdout] ")) << command;
+    EXPECT_THAT(outcome.output, AllOf(HasSubstr("[stdout] "), HasSubstr("No space left"))) << command;
   }
   EXPECT_THAT(run("ranklab list presets").output, Not(HasSubstr("error")));
 }

@@ -69,7 +69,7 @@ TEST_F(Sentinels, EndTheRunWithAnExitCodeOfTheirOwn) {
   const std::string options = "--train-iters 5 --sentinel-mode minimal --sentinel 'loss_raw stop=..1'";
   const Outcome run = train(options + " 2>&1");
   EXPECT_EQ(run.exit_code, 10) << run.output;
-  EXPECT_THAT(run.output, AllOf(HasSubstr("stopped by a sentinel after 1 steps"), HasSubstr("[sentinels]"),
+  EXPECT_THAT(run.output, AllOf(HasSubstr("stopped by a sentinel after 1 step "), HasSubstr("[sentinels]"),
                                 HasSubstr("step 0: loss_raw: Loss/train_raw is "), HasSubstr("stop=none")));
   const Outcome json = train(options + " --json 2>/dev/null");
   EXPECT_EQ(json.exit_code, 10);

@@ -30,7 +30,10 @@ struct BadOrder {
 };
 
 const BadOrder kBadOrders[] = {
-    {"nothing", "4", "", {"p = 8 and m = 8: this order cannot be run", "rank 0 never runs forward 0", "... and more"}},
+    {"nothing",
+     "4",
+     "",
+     {"p = 8 and m = 8: this order cannot be run", "rank 0 never runs forward 0", "... and 187 more never run"}},
     {"no_backward",
      "4",
      "for (int i = 0; i < microbatches; ++i) { order.forward(i); if (rank != 3 || i != 5) order.backward(i); }",

@@ -110,6 +110,24 @@ TEST(Verify, APairCannotFeedItself) {
   EXPECT_THAT(verify_schedule(schedule).problems, testing::ElementsAre(HasSubstr("rank 0 runs 0F0&0BW0")));
 }
 
+TEST(Verify, AMistypedMicrobatchIsToldAndNotAllThatItLacks) {
+  Schedule schedule = make_schedule("1f1b", {4, 8, 1});
+  auto& actions = schedule.ranks[2];
+  std::ranges::find(actions, forward(2, 7))->microbatch = 11;
+  schedule.num_microbatches = 12;
+  EXPECT_THAT(verify_schedule(schedule).problems,
+              testing::ElementsAre(HasSubstr("rank 2 runs 2F11 (position 13), the only action of microbatch 11"),
+                                   "rank 2 never runs 2F7"));
+}
+
+TEST(Verify, OfMuchThatNeverRunsAFewLinesAreTold) {
+  Schedule schedule = make_schedule("1f1b", {2, 8, 1});
+  schedule.ranks[1].clear();  // 8 forwards, input and weight gradients
+  EXPECT_THAT(verify_schedule(schedule).problems,
+              testing::ElementsAre("rank 1 never runs 1F0", "rank 1 never runs 1B0", "rank 1 never runs 1W0",
+                                   "rank 1 never runs 1F1", "rank 1 never runs 1B1", "... and 19 more never run"));
+}
+
 TEST(Verify, DeadlockIsToldAsItsCycle) {
   Schedule schedule = make_schedule("1f1b", {2, 2, 1});
   // Rank 0 wants the gradient of microbatch 1 first, rank 1 makes it after that of microbatch 0, which needs 0F1.

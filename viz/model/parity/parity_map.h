@@ -40,7 +40,7 @@ struct ParityFact {
 };
 
 struct ParityMap {
-  std::string title = {}, reference = {}, type = {};  // the layouts as flags, "Float"
+  std::string title = {}, reference = {}, type = {};  // the layouts as flags, "fp32"
   std::string verdict = {};                           // "DIFFERENT, first in step 0, backward: layers.1.norm grad"
   bool same = true;
   std::vector<ParityFact> facts = {};   // about what is wrong

@@ -1,0 +1,16 @@
+// A count with its noun, as people write it: "1 layer", "2 layers". Thread rule: pure.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace ranklab {
+
+// `ending` makes the noun a plural: "es" for a microbatch.
+inline std::string counted(int64_t count, std::string_view noun, std::string_view ending = "s") {
+  std::string text = std::to_string(count) + " ";
+  text += noun;
+  return count == 1 ? text : text.append(ending);
+}
+
+}  // namespace ranklab
