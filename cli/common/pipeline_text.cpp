@@ -6,6 +6,7 @@
 #include "cli/common/model_text.h"
 #include "core/base/counted.h"
 #include "core/base/text.h"
+#include "core/config/precision_choice.h"
 #include "core/pipeline/simulate.h"
 #include "core/pipeline/verify.h"
 
@@ -25,7 +26,7 @@ std::string fp32_hint(const RunPlan& plan) {
   constexpr int64_t kLarge = 1'000'000'000;  // parameters; smaller ones are trained in fp32 to be compared exactly
   const TrainConfig& c = plan.config;
   const double in_fp32 = plan.profile.peak_flops_fp32, in_16_bits = plan.profile.peak_flops_16bit;
-  const bool alone = c.element_dtype() == DType::kFloat32 && c.precision.recipe.empty();
+  const bool alone = c.element_dtype() == DType::kFloat32 && few_bits_of(plan).empty();
   if (!alone || in_16_bits < 2 * in_fp32 || count_model(c.model, c.model.seq_length).total < kLarge) return "";
   return strprintf("products run in fp32, at %.0f TFLOP/s at most; --bf16 has %.0f", in_fp32 * 1e-12,
                    in_16_bits * 1e-12);

@@ -1,5 +1,7 @@
 #include "core/config/precision_choice.h"
 
+#include <algorithm>
+
 #include "core/config/linear_modules.h"
 
 namespace ranklab {
@@ -23,6 +25,15 @@ std::shared_ptr<const PrecisionPolicy> precision_policy(PrecisionSettings settin
 PrecisionPolicy explain_precision(const TrainConfig& config) {
   PrecisionSettings settings = precision_settings(config);
   return PrecisionPolicy(std::move(settings.recipe), settings.rules, linear_modules(config.model));
+}
+
+std::string few_bits_of(const RunPlan& plan) {
+  if (plan.precision && plan.precision->quantizes()) return plan.precision->recipe().name;
+  const auto has_few = [](DType type) { return size_bytes(type) < size_bytes(DType::kFloat32); };
+  if (has_few(plan.config.element_dtype())) return std::string(name(plan.config.element_dtype()));
+  if (!plan.precision) return "";
+  const auto few = std::ranges::find_if(plan.precision->modules(), has_few, &ModulePrecision::compute);
+  return few == plan.precision->modules().end() ? "" : std::string(name(few->compute));
 }
 
 }  // namespace ranklab

@@ -1,7 +1,8 @@
-// Resolves a run's precision settings: merges modes and recipe, refuses contradictions. Torch-free.
+// Resolves a run's precision settings: merges modes and recipe, refuses contradictions; what they come to. Torch-free.
 // Thread rule: pure functions, except for reading a recipe file.
 #pragma once
 #include <memory>
+#include <string>
 
 #include "core/config/precision_settings.h"
 #include "core/config/train_config.h"
@@ -19,5 +20,9 @@ std::shared_ptr<const PrecisionPolicy> precision_policy(PrecisionSettings settin
 
 // The same, but never null: a run without settings gets a policy of unquantized GEMMs.
 PrecisionPolicy explain_precision(const TrainConfig& config);
+
+// In which fewer bits than fp32 a run computes: the recipe that quantizes, or the type of parameters or of some
+// products; "": none.
+std::string few_bits_of(const RunPlan& plan);
 
 }  // namespace ranklab

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/config/one_rank.h"
+#include "core/config/precision_choice.h"
 #include "core/config/settings/fields.h"
 #include "core/parity/rounding/in_fp32.h"
 #include "core/parity/smaller_layouts.h"

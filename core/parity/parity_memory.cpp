@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
+#include "core/config/precision_choice.h"
 #include "core/parity/rounding/in_fp32.h"
 #include "core/runtime/memory/check.h"
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "core/parity/whole_tensor.h"
+#include "core/parity/compare.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -15,16 +15,18 @@ struct ToldNorm {
   std::set<std::string> gradients = {};
 };
 
-std::optional<ToldNorm> told_norm(const ParityRecord& record, int64_t step) {
+// `whole_of`: a gradient of the record, put together.
+template <typename WholeOf>
+std::optional<ToldNorm> told_norm(const ParityRecord& record, int64_t step, const WholeOf& whole_of) {
   const auto told = record.tensors.find({step, ParityPhase::kNorm, "grad_norm", ""});
   if (told == record.tensors.end()) return {};
   ToldNorm norm;
   double squares = 0;
   for (const auto& [key, pieces] : record.tensors) {
     if (key.step != step || key.phase != ParityPhase::kBackward || key.kind != "grad") continue;
-    const WholeTensor whole = put_together(pieces);
+    const WholeTensor& whole = whole_of(key);
     if (!whole.finite || !whole.known.all().item<bool>()) return {};
-    squares += whole.values.square().sum().item<double>();
+    squares += whole.values.dot(whole.values).item<double>();
     norm.gradients.insert(key.name);
   }
   norm.over_own = told->second.front().value[0].item<double>() / std::sqrt(squares);
@@ -33,8 +35,10 @@ std::optional<ToldNorm> told_norm(const ParityRecord& record, int64_t step) {
 
 }  // namespace
 
-std::optional<double> told_over_own_norm(const ParityRecord& got, const ParityRecord& want, int64_t step) {
-  const auto here = told_norm(got, step), there = told_norm(want, step);
+std::optional<double> told_over_own_norm(const ParityRecord& got, const ParityReference& want, int64_t step) {
+  const auto put = [&](const TensorKey& key) { return put_together(got.tensors.at(key)); };
+  const auto kept = [&](const TensorKey& key) -> const WholeTensor& { return want.whole(key); };
+  const auto here = told_norm(got, step, put), there = told_norm(want.record(), step, kept);
   if (!here || !there || here->gradients != there->gradients) return {};
   const double ratio = here->over_own / there->over_own;
   return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;

@@ -7,9 +7,11 @@
 
 namespace ranklab {
 
+class ParityReference;
+
 // What `got` tells as the norm over the norm of its gradients, in units of the same of `want`: 1 where it is right.
 // Nothing where a record does not tell its norm, or has other gradients than the other one (files may have a part),
 // not all elements of one, or such as are not finite.
-std::optional<double> told_over_own_norm(const ParityRecord& got, const ParityRecord& want, int64_t step);
+std::optional<double> told_over_own_norm(const ParityRecord& got, const ParityReference& want, int64_t step);
 
 }  // namespace ranklab

@@ -44,8 +44,8 @@ struct SoftwareTerms {
   double tensor_collectives = 1;    // those of tensor-parallel groups, beside Software::collectives
   double sharded_across_nodes = 1;  // gathers and scatters of shards between nodes
   int message_parts = 1;            // of a message whose bytes all tensor-parallel ranks hold: each sends one
-  // Where ranks share the optimizer's states, for each parameter that they hand each other after a step, and each of
-  // them; with owners a rank has whole parameters, and there are no more messages than ranks.
+  // Where ranks share the optimizer's states, after each step: microseconds for each parameter and each rank of the
+  // group; with `owners`, who have whole parameters, for each owner's broadcast and each rank.
   double piece_us = 0;
   bool owners = false;
 };

@@ -263,6 +263,9 @@ TEST(Planner, SaysWhatIsPlannedAndWhereProductsAreSlow) {
   EXPECT_THAT(bf16.output, HasSubstr("sequence 8192, bf16; "));
   EXPECT_THAT(bf16.output, Not(HasSubstr("warning")));
   EXPECT_THAT(ranklab("plan run --preset llama_8b --world-size 8 --tp 8").output, HasSubstr("--bf16 has 989"));
+  EXPECT_THAT(ranklab("plan run --preset llama_8b --world-size 8 --tp 8 --module-compute-dtype-rule '*=bf16'").output,
+              Not(HasSubstr("--bf16")))
+      << "products are in bf16";
   EXPECT_THAT(ranklab("train --dry-run").output, Not(HasSubstr("--bf16"))) << "a small model, to be compared exactly";
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/config/exhibit_config.h"
+#include "core/config/precision_choice.h"
 #include "core/museum/exhibit.h"
 #include "core/parity/microscope.h"
 #include "core/parity/rounding/in_fp32.h"
