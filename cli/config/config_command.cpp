@@ -9,6 +9,7 @@
 #include "cli/common/pipeline_text.h"
 #include "cli/config/config_options.h"
 #include "cli/config/settings_json.h"
+#include "core/config/dump_choice.h"
 #include "core/config/settings/fields.h"
 #include "core/config/settings/schema.h"
 #include "core/config/settings/toml.h"
@@ -36,6 +37,7 @@ int show(const ConfigOptions& options, bool origin, bool json) {
 int validate_file(const std::string& path, bool json) {
   const MergedConfig file = read_file(path);
   const RunPlan plan = resolve(file.config, file.origins);
+  check_reached(plan);
   if (json) {
     std::fputs(json_result({{"file", path},
                             {"preset", plan.config.preset},

@@ -18,6 +18,7 @@
 #include "core/base/process_limit.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
+#include "core/config/dump_choice.h"
 #include "core/runtime/memory/check.h"
 #include "core/runtime/record/run_log.h"
 
@@ -54,6 +55,7 @@ void check_training(const Launch& launch, const LaunchPlan& plan, TrainConfig co
     require_descriptors(descriptors_of_rank(plan.first_rank(), plan.world_size()), "launch",
                         std::to_string(plan.world_size()) + " ranks in processes");
   const RunPlan run = launch.options.resolve(config);
+  check_reached(run);
   if (config.can(Capability::kMakesRanks) && plan.nodes == 1) check_memory(run);
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/common/trace_input.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/trace/find_trace.h"
@@ -117,7 +119,10 @@ void read_costs(ScheduleOptions& options) {
   RANKLAB_CHECK(ways.size() < 2, ErrorKind::kInvalidArgument, .where = "ranklab schedule",
                 .what = "the costs are given twice", .got = join(ways, " and "), .want = "one of them",
                 .fix = "leave the others out");
-  if (!options.trace.empty()) options.of_trace = costs_of_trace(read_chrome_trace(find_trace(options.trace)));
+  if (options.trace.empty()) return;
+  const TracePrefix read = read_trace_input(find_trace(options.trace));
+  if (!read.broken.empty()) log_warning("--trace: " + read.broken);
+  options.of_trace = costs_of_trace(read.file);
 }
 
 PipelineTimeline time_of(const LoadedSchedule& loaded) {

@@ -9,11 +9,11 @@
 #include "cli/common/command_line.h"
 #include "cli/common/command_module.h"
 #include "cli/common/json_output.h"
+#include "cli/common/trace_input.h"
 #include "cli/trace/trace_compare.h"
 #include "cli/trace/trace_stats.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/trace/chrome_reader.h"
 #include "core/trace/find_trace.h"
 #include "core/trace/trace_report.h"
 #include "core/trace/trace_validate.h"
@@ -24,7 +24,8 @@ namespace {
 // Prints each rank's time breakdown, and the traffic by axis and verb.
 int trace_info(const std::string& named, bool json) {
   const std::string path = find_trace(named);
-  TraceFile file = read_chrome_trace(path);
+  TracePrefix read = read_trace_input(path);
+  TraceFile& file = read.file;
   for (RankTrace& trace : file.ranks) trace.label = without_controls(std::move(trace.label));
   const std::vector<RankSummary> summaries = summarize(file);
   if (!json) {
@@ -32,7 +33,10 @@ int trace_info(const std::string& named, bool json) {
                 file.clock == TraceClock::kVirtual ? "virtual" : "wall");
   }
   const auto data = [&] { return nlohmann::ordered_json::parse(format_summary_json(summaries)); };
-  std::fputs((json ? json_result(data()) : format_summary(summaries)).c_str(), stdout);
+  std::vector<std::string> warnings;
+  if (!read.broken.empty()) warnings.push_back(read.broken);
+  std::fputs((json ? json_result(data(), warnings) : format_summary(summaries)).c_str(), stdout);
+  if (!json && !read.broken.empty()) std::printf("%s\n", read.broken.c_str());
   return 0;
 }
 

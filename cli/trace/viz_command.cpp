@@ -12,13 +12,13 @@
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/live/live_client.h"
+#include "core/trace/find_trace.h"
 #include "viz/app/window.h"
 
 namespace ranklab {
 namespace {
 
 constexpr int kLargestSide = 16'384;
-constexpr const char* kLastTrace = "runs/last/trace.json.gz";
 
 struct VizOptions {
   viz::VizRequest request;
@@ -78,7 +78,7 @@ int run(VizOptions& options, bool attaches) {
                 .got = "--parity with " + without, .want = "a window, or --headless -o FILE.png",
                 .fix = "leave one out, or use ranklab parity --out FILE.html or FILE.svg");
   if (options.request.traces.empty() && !attaches && options.request.parity.empty() &&
-      std::filesystem::exists(kLastTrace))
+      std::filesystem::exists(find_trace("last")))
     options.request.traces = {"last"};
   if (!options.html.empty()) return write_page(options, attaches);
   if (options.format == "text") {

@@ -13,6 +13,7 @@
 #include "cli/training_module.h"
 #include "cli/world/adopt_world.h"
 #include "core/base/error.h"
+#include "core/config/dump_choice.h"
 #include "core/config/settings/toml.h"
 
 namespace ranklab {
@@ -22,7 +23,7 @@ namespace {
 int print_config(const ConfigOptions& options, bool json) {
   const TrainConfig config = options.config();
   std::vector<std::string> open;
-  if (config.can(Capability::kMakesRanks)) options.resolve(config);
+  if (config.can(Capability::kMakesRanks)) check_reached(options.resolve(config));
   if (!config.can(Capability::kMakesRanks) && !options.given("parallel.world_size"))
     open.emplace_back("parallel.world_size");
   nlohmann::ordered_json data = settings_json(config);
@@ -33,6 +34,7 @@ int print_config(const ConfigOptions& options, bool json) {
 
 int dry_run(const ConfigOptions& options, bool json) {
   const RunPlan plan = options.resolve(options.config());
+  check_reached(plan);
   options.report_idle(plan);
   if (plan.config.check_gradient_types) training_functions().check_types(plan);
   std::printf("%s", (json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str());
@@ -72,7 +74,7 @@ CommandAction setup_train(CommandLine& app) {
     if (flags->print_config) return print_config(*options, flags->train.json);
     if (flags->dry_run) return dry_run(*options, flags->train.json);
     if (options->config().can(Capability::kMakesRanks))  // refused before LibTorch is loaded
-      options->resolve(launched_config(*options, read_process_env()));
+      check_reached(options->resolve(launched_config(*options, read_process_env())));
     return training_functions().train(*options, flags->train);
   };
 }

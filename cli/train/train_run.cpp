@@ -14,6 +14,7 @@
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/dump_choice.h"
 #include "core/config/requirements.h"
 #include "core/parity/watch.h"
 #include "core/parity/watch_layer.h"
@@ -100,6 +101,7 @@ void TrainRun::make_the_world(const ConfigOptions& options) {
     adopt_world(config, world_->size(), options);
   }
   plan_ = std::make_unique<RunPlan>(options.resolve(config));
+  check_reached(*plan_);
   origins_ = options.merged().origins;
   if (world_ ? world_->has_rank_zero() : env.rank == 0) options.report_idle(*plan_);
   if (how_.watched) {

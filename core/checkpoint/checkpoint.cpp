@@ -34,7 +34,8 @@ void copy_piece(const SafetensorsFile& file, const TensorEntry& entry, std::span
 // A checkpoint that lacks a file is broken, wherever its folder came from; the path itself is right.
 void require_file(const std::string& path, const char* who) {
   std::error_code ignored;
-  if (std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return;
+  // One that may not be looked at is told by who opens it, in the system's words.
+  if (std::filesystem::symlink_status(path, ignored).type() != std::filesystem::file_type::not_found) return;
   refuse_checkpoint_file(path, "the checkpoint is not whole", "no such file", who);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/config/train_config.h"
 
 namespace ranklab {
 namespace {
@@ -75,6 +76,12 @@ void check_reached(const DumpChoice& choice, const DumpBounds& run) {
   if (run.steps > 0) check("step", choice.first_step, run.steps);
   if (!choice.ranks.empty()) check("rank", *choice.ranks.rbegin(), run.ranks);
   if (!choice.microbatches.empty()) check("microbatch", *choice.microbatches.rbegin(), run.microbatches);
+}
+
+void check_reached(const RunPlan& asked) {
+  check_reached(
+      dump_choice(asked.config.dump_at),
+      {.steps = asked.config.train_iters, .ranks = asked.mesh.world_size(), .microbatches = asked.num_microbatches});
 }
 
 std::vector<std::string> dump_patterns(const std::string& modules) { return between_commas(modules); }

@@ -8,6 +8,8 @@
 
 namespace ranklab {
 
+struct RunPlan;
+
 struct DumpChoice {
   int64_t first_step = 0, last_step = 0;
   std::set<int64_t> ranks, microbatches;  // empty: all
@@ -28,6 +30,9 @@ struct DumpBounds {
 // Throws kInvalidArgument where --at names a step, rank or microbatch that the run never has: it would dump nothing,
 // and nobody would be told.
 void check_reached(const DumpChoice& choice, const DumpBounds& run);
+// The same of a run that was asked for. Not a part of resolve(), which configurations derived from it pass, too: on one
+// rank, or with one microbatch, they have fewer of each.
+void check_reached(const RunPlan& asked);
 
 // The patterns of --dump, which commas part.
 std::vector<std::string> dump_patterns(const std::string& modules);

@@ -5,7 +5,6 @@
 #include "core/base/utf8.h"
 #include "core/config/context_choice.h"
 #include "core/config/data_choice.h"
-#include "core/config/dump_choice.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/lr_choice.h"
 #include "core/config/pipeline_layout.h"
@@ -233,8 +232,6 @@ RunPlan resolve(const TrainConfig& asked) {
   plan.precision = precision_policy(std::move(precision), config.model);
   check_kept(plan);
   fill_batch(plan);
-  check_reached(dump_choice(config.dump_at),
-                {.steps = config.train_iters, .ranks = plan.mesh.world_size(), .microbatches = plan.num_microbatches});
   check_quantization_split(plan);
   fill_pipeline(plan);
   fill_ramp(plan);

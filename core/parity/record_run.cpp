@@ -76,6 +76,7 @@ TrainConfig quiet(TrainConfig config) {
   config.sample_tokens = 0;
   config.sentinels = {};
   config.dump_modules.clear();
+  config.dump_at.clear();
   config.log_dir.clear();
   config.tensorboard_dir.clear();
   config.save_dir.clear();

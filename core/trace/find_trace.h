@@ -1,5 +1,6 @@
 // Which file a user means by a trace: "last" and a run's folder stand for the trace in it. A run that was killed, or
-// that goes on, has only the file that it was writing, which is readable up to its last whole step. Thread rule: pure.
+// that goes on, has only the file that it was writing, which is readable up to its last whole step. Reads folders of
+// the disk. Thread rule: any thread.
 #pragma once
 #include <string>
 

@@ -207,6 +207,11 @@ TEST_F(Interrupt, AKilledRunLeavesAReadableTrace) {
   const Outcome sound =
       run_command(std::string(RANKLAB_PROGRAM) + " trace validate " + log_dir() + "/trace.json.gz.part* 2>&1");
   EXPECT_NE(sound.exit_code, 0);
+  for (const char* command : {"trace info ", "trace info --json ", "schedule simulate 1f1b --pp 2 --trace "}) {
+    const Outcome read = run_command(std::string(RANKLAB_PROGRAM) + " " + command + log_dir() + " 2>&1");
+    EXPECT_EQ(read.exit_code, 0) << read.output;
+    EXPECT_NE(read.output.find("broken after"), std::string::npos) << read.output;
+  }
   std::vector<std::string> again = kTracedWords;
   again[1] = "3";
   EXPECT_EQ(wait_end(start(again)), 0) << output();

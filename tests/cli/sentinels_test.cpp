@@ -114,6 +114,13 @@ TEST_F(Sentinels, DumpsAreOneFileOfEachRank) {
   EXPECT_EQ(ranklab("ckpt inspect " + folder_ + "/dump/step-1/rank-3.safetensors").exit_code, 0);
 }
 
+// The layer that --watch runs on one rank has no rank 3; the run has.
+TEST_F(Sentinels, DumpsOfOneRankGoWithAWatch) {
+  const Outcome run = train("--train-iters 2 --watch 1 --dump 'layers.1.*' --at 'step=0 rank=3'");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_TRUE(fs::exists(folder_ + "/dump/step-0/rank-3.safetensors"));
+}
+
 TEST_F(Sentinels, ZeroAndMixturesAreInTheLog) {
   const Outcome zero = train("--train-iters 2 --zero-stage 3 --zero-debug", "--dp 4");
   EXPECT_THAT(zero.output,

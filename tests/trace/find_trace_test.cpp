@@ -24,6 +24,7 @@ TEST(FindTrace, AFolderStandsForItsTraceAndAKilledRunForWhatItWrote) {
   write("trace.json.gz.part12.1", 5);
   write("trace.json.gz.part9.1", 60);
   write("trace.json.part8", 0);
+  fs::create_directory(folder / "trace.json.gz.part7.1");
   EXPECT_EQ(found(), "trace.json.gz.part12.1") << "the newest, not the first by name";
   write("trace.json.gz", 90);
   EXPECT_EQ(found(), "trace.json.gz") << "a whole one before any part";

@@ -91,7 +91,7 @@ function drawFlow(c, flow, time, size) {
 }
 
 // One label for each flow, between many rooms for each kind, where it covers no other and no microbatch: its left, top,
-// width and flow.
+// width, height and flow.
 function labelPlaces(c, flows, time, size) {
   const taken = [], known = new Set(), labels = [];
   for (const flow of flows)

@@ -40,10 +40,11 @@ T parse_number(const ConfigField& field, const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size())
     refuse(field, text,
-           std::unsigned_integral<T>                 ? "a whole number, 0 or more"
-           : !std::integral<T>                       ? "a number"
-           : error == std::errc::result_out_of_range ? "a smaller whole number"
-                                                     : "a whole number");
+           !std::integral<T> ? "a number"
+           : error == std::errc::result_out_of_range
+               ? text.starts_with('-') ? "a larger whole number" : "a smaller whole number"
+           : std::unsigned_integral<T> ? "a whole number, 0 or more"
+                                       : "a whole number");
   return value + T{0};  // minus zero is zero: TOML would read a written "-0" back as the integer 0
 }
 
