@@ -42,10 +42,8 @@ RunPlan short_run(TrainConfig config) {
   return resolve(config);
 }
 
-MeasuredLayout measure(const TrainConfig& base, const PlannedLayout& planned) {
-  TrainConfig config = base;
-  planned.choice.apply(config);
-  const RunPlan plan = short_run(std::move(config));
+MeasuredLayout measure(const LayoutPlanner& planner, const PlannedLayout& planned) {
+  const RunPlan plan = short_run(planner.with(planned.choice));
   check_command(plan.config, Capability::kMeasuredRanks, "plan search --measure");
   check_memory(plan, memory_of_ranks(plan.config));
   const auto times = std::make_shared<StepTimes>();
@@ -73,7 +71,7 @@ std::vector<MeasuredLayout> measure_layouts(const LayoutPlanner& planner, const 
   std::vector<MeasuredLayout> measured;
   for (const PlannedLayout& row : rows) {
     if (!planner.fits(row) || static_cast<int>(measured.size()) == count) break;
-    measured.push_back(measure(planner.base(), row));
+    measured.push_back(measure(planner, row));
   }
   return measured;
 }

@@ -67,6 +67,7 @@ Schedule make_zb_v(const ScheduleRequest& request, const ScheduleCosts& costs) {
   for (const auto& [before, after] : kPatience)
     place({.memory_limit = limit, .patience = before, .patience_at_end = after});
   const double idle = best.makespan - request.num_microbatches * (costs.f + costs.b + costs.w);
+  if (idle <= 0) return std::move(best.schedule);
   for (const double part : {0.99, 0.98, 0.97, 0.96, 0.94, 0.92, 0.9, 0.88})
     place({.memory_limit = limit, .idle_allowed = part * idle});
   return std::move(best.schedule);
