@@ -18,6 +18,7 @@
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/plan/measured/framework_memory.h"
+#include "core/plan/measured/layout_sweeps.h"
 #include "core/plan/measured/measured_runs.h"
 #include "core/plan/measured/plan_band.h"
 #include "core/plan/step_time.h"
@@ -30,6 +31,7 @@ struct Prediction {
   double step_s = 0;
   double mfu = 0;
   StepTime time = {};
+  bool launch_blocking = false;
   FrameworkMemory memory = {}, last_stage = {};
 };
 
@@ -73,6 +75,7 @@ Prediction predict(const MeasuredRun& run) {
   Prediction out;
   out.software = plan.config.software;
   out.time = time_of(record);
+  out.launch_blocking = plan.profile.software.terms.launch_blocking;
   out.step_s = out.time.total_ns * 1e-9;
   out.mfu = mfu(plan, out.time.total_ns);
   out.memory =
@@ -193,6 +196,7 @@ nlohmann::ordered_json row_json(const Compared& row) {
   json["kernels_ms"] = kernels_json(time);
   json["launch_wait_ms"] = time.launch_ns * 1e-6;
   json["launches"] = time.launches;
+  if (row.predicted->launch_blocking) json["launch_blocking"] = true;
   json["exposed_ms"] = time.exposed_total_ns() * 1e-6;
   json["pipeline_idle_ms"] = time.pipeline_idle_ns * 1e-6;
   json["beside_collectives_ms"] = time.hidden_ns * 1e-6;
@@ -235,6 +239,37 @@ Held held_of(const std::vector<const Compared*>& rows) {
     }
   }
   return held;
+}
+
+// Of rows that differ in their layout alone: what a search among them would find.
+std::vector<LayoutSweep> sweeps_of(const std::vector<Compared>& rows) {
+  std::vector<TimedRun> timed;
+  for (const Compared& row : rows)
+    if (row.predicted && row.run.measured.step_s) timed.push_back({&row.run, row.predicted->step_s});
+  return layout_sweeps(timed);
+}
+
+void print_sweeps(const std::vector<LayoutSweep>& sweeps) {
+  if (sweeps.empty()) return;
+  std::printf("\nthe fastest layout by plan is within 5 %% of the fastest measured in %td of %zu sweeps\n",
+              std::ranges::count_if(sweeps, &LayoutSweep::right), sweeps.size());
+  for (const LayoutSweep& sweep : sweeps)
+    if (!sweep.right())
+      std::printf("  not in %s: %s took %.3f s, %s %.3f s\n", sweep.what.c_str(), sweep.chosen.c_str(), sweep.chosen_s,
+                  sweep.fastest.c_str(), sweep.fastest_s);
+}
+
+nlohmann::ordered_json sweeps_json(const std::vector<LayoutSweep>& sweeps) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const LayoutSweep& sweep : sweeps)
+    all.push_back({{"sweep", sweep.what},
+                   {"layouts", sweep.layouts},
+                   {"chosen", sweep.chosen},
+                   {"chosen_measured_s", sweep.chosen_s},
+                   {"fastest", sweep.fastest},
+                   {"fastest_measured_s", sweep.fastest_s},
+                   {"within_5_percent", sweep.right()}});
+  return all;
 }
 
 // How many rows are left out, and of each reason how many, the most frequent first.
@@ -285,7 +320,7 @@ int run_plan_validate(const ValidateRequest& request) {
   if (request.json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const Compared& row : rows) all.push_back(row_json(row));
-    std::fputs(json_result({{"rows", all}}).c_str(), stdout);
+    std::fputs(json_result({{"rows", all}, {"sweeps", sweeps_json(sweeps_of(rows))}}).c_str(), stdout);
     return 0;
   }
   ComparedBy by_gpu, by_source;
@@ -297,6 +332,7 @@ int run_plan_validate(const ValidateRequest& request) {
     all.push_back(&row);
   }
   print_summaries(by_gpu, by_source, all);
+  print_sweeps(sweeps_of(rows));
   print_left_out(rows);
   return 0;
 }

@@ -193,9 +193,10 @@ class ActionRunner {
 
   void run_weight_grad(int stage, int microbatch) {
     begin_observed_pass();
-    c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = true});
     {
+      // A pass that a plan repeats takes its time as it begins (core/plan/replay.h).
       const Span span(*this, "W", stage, microbatch);
+      c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = true});
       flights_.at({stage, microbatch}).weights.run();
     }
     c_.optimizer.end_pass();

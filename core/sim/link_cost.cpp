@@ -44,6 +44,7 @@ LinkCost::LinkCost(const HardwareProfile& profile, std::span<const int> global_r
     : measured_(profile.collectives),
       slower_(profile.software.collectives * (axis == Axis::kTp ? profile.software.terms.tensor_collectives : 1)),
       sharded_slower_(shards_states(axis) ? profile.software.terms.sharded_across_nodes : 1),
+      message_us_(axis == Axis::kPp ? profile.software.terms.message_us : 0),
       message_parts_(axis == Axis::kPp ? profile.software.terms.message_parts : 1),
       intra_(profile.intra_node),
       inter_(profile.inter_node) {
@@ -161,7 +162,7 @@ TransferCost LinkCost::message(int from_group_rank, int to_group_rank, int64_t b
   const Protocol& start = measured_->protocols.front();
   const double most =
       from == to ? measured_->protocols.back().gb_s : link.bandwidth_bytes_per_ns * measured_->across_nodes;
-  const double start_us = start.base_us + start.hop_us + (from == to ? 0 : measured_->across_hop_us);
+  const double start_us = start.base_us + start.hop_us + (from == to ? 0 : measured_->across_hop_us) + message_us_;
   cost.latency_ns = std::llround(start_us * 1e3);
   const double sent_ns = static_cast<double>(bytes) / std::min(link.bandwidth_bytes_per_ns, most);
   const int parts = from == to ? 1 : message_parts_;

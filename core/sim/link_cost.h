@@ -54,6 +54,7 @@ class LinkCost {
   std::vector<int> node_;
   std::shared_ptr<const CollectiveEfficiency> measured_;
   double slower_ = 1, sharded_slower_ = 1;  // Software::collectives, SoftwareTerms
+  double message_us_ = 0;
   int message_parts_ = 1;
   int node_share_ = 1;  // members on the node that has the fewest
   Link slowest_;

@@ -65,7 +65,10 @@ struct OpObserver::State {
   };
 
   State(const HardwareProfile& hardware, VirtualClock& rank_clock)
-      : profile(hardware), clock(rank_clock), launch_ns(std::llround(hardware.software.terms.launch_us * 1e3)) {
+      : profile(hardware),
+        clock(rank_clock),
+        launch_ns(std::llround(hardware.software.terms.launch_us * 1e3)),
+        launch_blocking(hardware.software.terms.launch_blocking) {
     frames.reserve(32);
   }
 
@@ -86,6 +89,7 @@ struct OpObserver::State {
   void wait_for_launches(int launches) {
     kernel_times.launches += launches;
     if (launch_ns <= 0) return;
+    if (launch_blocking) host_ns = clock.now_ns();
     host_ns += launches * launch_ns;
     const int64_t wait_ns = host_ns - clock.now_ns();
     if (wait_ns <= 0) return;
@@ -162,6 +166,7 @@ struct OpObserver::State {
   const HardwareProfile& profile;
   VirtualClock& clock;
   const int64_t launch_ns;
+  const bool launch_blocking;
   int64_t host_ns = 0;  // when the host has launched the latest kernel
   double flops = 0;
   int64_t ops = 0;

@@ -38,11 +38,13 @@ struct SoftwareMemory {
 
 // What a run pays besides its kernels and collectives, by its software on its machine (software_terms.h sets them).
 struct SoftwareTerms {
-  double launch_us = 0;             // of the host for each kernel: a GPU whose kernels are shorter waits for it
+  double launch_us = 0;             // of the host for each kernel: a GPU whose kernels are shorter waits for it ...
+  bool launch_blocking = false;     // ... and a GPU always does where each launch waits for its kernel
   double beside = 0;                // of the time that collectives take behind compute, by which compute takes longer
   double slowest = 0;               // by how much each doubling of the GPUs above 512 makes a step longer
   double tensor_collectives = 1;    // those of tensor-parallel groups, beside Software::collectives
   double sharded_across_nodes = 1;  // gathers and scatters of shards between nodes
+  double message_us = 0;            // of each message between pipeline stages, besides its time on the links
   int message_parts = 1;            // of a message whose bytes all tensor-parallel ranks hold: each sends one
   // Where ranks share the optimizer's states, after each step: microseconds for each parameter and each rank of the
   // group; with `owners`, who have whole parameters, for each owner's broadcast and each rank.

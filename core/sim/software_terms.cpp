@@ -32,6 +32,7 @@ struct Costs {
   double gathers_8bit = 1;         // theirs where activations have a scale for each tensor
   double row_scaled = 1;           // products of 8 bits with a scale for each row
   double shards_across_nodes = 1;  // gathers and scatters of shards
+  double message_us = 0;           // SoftwareTerms::message_us
   bool sends_parts = false;        // of what all tensor-parallel ranks hold
   double piece_us = 0;             // SoftwareTerms::piece_us ...
   bool owners = false;             // ... and owners
@@ -62,11 +63,18 @@ constexpr Costs compiled(std::string_view software, double tensor_collectives = 
           .row_scaled = 1.3};
 }
 
+// Of Megatron's Python, by GpuGeneration; on racks of Blackwell its runs launch graphs of kernels.
+constexpr std::array<double, 4> kMegatronLaunchUs = {45, 45, 40, 20};
+
 constexpr std::array kCosts = {
-    Costs{.software = "ranklab"}, Costs{.software = "megatron", .sends_parts = true},
+    Costs{.software = "ranklab"}, Costs{.software = "megatron", .launch_us = kMegatronLaunchUs, .sends_parts = true},
+    Costs{.software = "megatron_2023", .launch_us = kMegatronLaunchUs, .message_us = 400, .sends_parts = true},
     // shards: by two runs of ZeRO-3 alone, on 384 and 1,120 A100 (arXiv 2104.04473, table 2).
-    Costs{.software = "megatron_deepspeed", .shards_across_nodes = 10, .sends_parts = true},
-    Costs{.software = "megatron_deepspeed_bf16", .sends_parts = true},
+    Costs{.software = "megatron_deepspeed",
+          .launch_us = kMegatronLaunchUs,
+          .shards_across_nodes = 10,
+          .sends_parts = true},
+    Costs{.software = "megatron_deepspeed_bf16", .launch_us = kMegatronLaunchUs, .sends_parts = true},
     Costs{.software = "megascale", .sends_parts = true}, eager("eager"), eager("nanotron", 30),
     eager("internevo", 13.5, true),
     Costs{.software = "llm_foundry",
@@ -77,7 +85,7 @@ constexpr std::array kCosts = {
     Costs{.software = "transformer_engine",
           .hopper = {2.2, 1, 1.1, 1.3, 1, 1},
           .collectives_hopper = 0.4,
-          .launch_us = {45, 45, 40, 20},
+          .launch_us = kMegatronLaunchUs,
           .tensor_collectives = 0.45},
     Costs{.software = "megatron_core_26_06",
           .hopper = {3, 1.1, 1.3, 1.5, 1, 1},
@@ -103,6 +111,7 @@ SoftwareTerms terms_of(const Costs& costs, GpuGeneration gpu, const SoftwareRun&
           .slowest = kEachDoubling,
           .tensor_collectives = costs.tensor_collectives * (run.scales_tensors ? costs.gathers_8bit : 1),
           .sharded_across_nodes = costs.shards_across_nodes,
+          .message_us = costs.message_us,
           .message_parts = costs.sends_parts ? run.same_activations : 1,
           .piece_us = costs.piece_us,
           .owners = costs.owners};

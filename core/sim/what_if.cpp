@@ -37,6 +37,8 @@ constexpr double kBytesOfMiB = 1024 * 1024;
 using Kind = KernelShape::Kind;
 constexpr Term kTerms[] = {
     term_of<&SoftwareTerms::launch_us>("launches", 0, kMostMicroseconds),
+    {"launch-blocking", [](const HardwareProfile& p) { return p.software.terms.launch_blocking ? 1.0 : 0.0; },
+     [](Software& s, double value) { s.terms.launch_blocking = value > 0; }, 0, 1},
     term_of<&SoftwareTerms::beside>("beside", 0, kMostShare),
     term_of<&SoftwareTerms::slowest>("slowest", 0, kMostShare),
     term_of<&SoftwareTerms::piece_us>("pieces", 0, kMostMicroseconds),
@@ -44,6 +46,7 @@ constexpr Term kTerms[] = {
      [](Software& s, double value) { s.collectives = value; }, 0, kMostFactor},
     term_of<&SoftwareTerms::tensor_collectives>("tensor-collectives", 0, kMostFactor),
     term_of<&SoftwareTerms::sharded_across_nodes>("shards", 1, kMostFactor),
+    term_of<&SoftwareTerms::message_us>("message-start", 0, kMostMicroseconds),
     {"messages", [](const HardwareProfile& p) { return static_cast<double>(p.software.terms.message_parts); },
      [](Software& s, double value) { s.terms.message_parts = static_cast<int>(std::lround(value)); }, 1, kMostParts},
     kernels_of<Kind::kOther>("elementwise"),
@@ -58,15 +61,17 @@ constexpr Term kTerms[] = {
      [](Software& s, double value) { s.memory.grouped_workspaces = value; }, 0, kMostParts, false}};
 
 [[noreturn]] void refuse_change(const std::string& got) {
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "what-if",
-               .what = "--what-if does not understand this change",
-               .got = quote(got),
-               .want = "peak, memory, nvlink or nic, = NUMBERx (times) or = NUMBER (GB/s, peak in TFLOP/s), or of the "
-                       "software " +
-                       what_if_terms() +
-                       ", = NUMBERx or = NUMBER (launches and pieces in microseconds, cublas-workspace in MiB)",
-               .fix = "write for example nvlink=2x,nic=12.5,slowest=0"});
+  throw Error(
+      ErrorKind::kInvalidArgument,
+      {.where = "what-if",
+       .what = "--what-if does not understand this change",
+       .got = quote(got),
+       .want = "peak, memory, nvlink or nic, = NUMBERx (times) or = NUMBER (GB/s, peak in TFLOP/s), or of the "
+               "software " +
+               what_if_terms() +
+               ", = NUMBERx or = NUMBER (launches, message-start and pieces in microseconds, cublas-workspace in MiB; "
+               "launch-blocking=1 is CUDA_LAUNCH_BLOCKING=1)",
+       .fix = "write for example nvlink=2x,nic=12.5,slowest=0"});
 }
 
 void scale_nvlink(HardwareProfile& p, double factor) {
@@ -150,6 +155,12 @@ void apply_what_if(HardwareProfile& profile, const std::string& text) {
     apply_one(profile, text.substr(begin, comma - begin));
     begin = comma + 1;
   }
+  const SoftwareTerms& terms = profile.software.terms;
+  RANKLAB_CHECK(!terms.launch_blocking || terms.launch_us > 0, ErrorKind::kInvalidArgument, .where = "what-if",
+                .what = "--what-if launch-blocking=1 waits for launches that take no time",
+                .got = quote(text) + " with --software " + profile.software.name,
+                .want = "launches=MICROSECONDS beside it, or a software whose launches were measured",
+                .fix = "add launches=45, as Megatron-Core's on Ampere and Hopper");
 }
 
 }  // namespace ranklab

@@ -117,11 +117,28 @@ TEST(WhatIf, ChangesWhatIsNamed) {
   EXPECT_NEAR(profile.collectives->protocols[2].gb_s, 2 * 300.8, 1e-6);
   EXPECT_DOUBLE_EQ(profile.memory_bandwidth, 3350e9);
   profile.software.terms.launch_us = 5;
-  for (const char* bad : {"nvlink",      "nvlink=",       "nvlink=0x",         "nvlink=-1",
-                          "pcie=2x",     "nic=2y",        "nic=nan",           "slowest=-1",
-                          "nic=0x19",    "launches=1e12", "launches=1e308x",   "beside=1e300",
-                          "slowest=1e4", "products=1e7",  "collectives=1e300", "tensor-collectives=1e7x",
-                          "shards=0",    "shards=1e7",    "messages=0",        "messages=1e9"})
+  for (const char* bad : {"nvlink",
+                          "nvlink=",
+                          "nvlink=0x",
+                          "nvlink=-1",
+                          "pcie=2x",
+                          "nic=2y",
+                          "nic=nan",
+                          "slowest=-1",
+                          "nic=0x19",
+                          "launches=1e12",
+                          "launches=1e308x",
+                          "beside=1e300",
+                          "slowest=1e4",
+                          "products=1e7",
+                          "collectives=1e300",
+                          "tensor-collectives=1e7x",
+                          "shards=0",
+                          "shards=1e7",
+                          "messages=0",
+                          "messages=1e9",
+                          "message-start=1e7",
+                          "launch-blocking=2"})
     EXPECT_THROW(apply_what_if(profile, bad), Error) << bad;
   HardwareProfile datasheet = load_hardware_profile("h100-sxm");
   for (const char* software : {"launches=45", "beside=1", "slowest=0", "products=1x", "messages=1"})
@@ -131,6 +148,15 @@ TEST(WhatIf, ChangesWhatIsNamed) {
   apply_what_if(datasheet, "cublas-workspace=0.5x");
   EXPECT_EQ(datasheet.software.memory.cublas_mib, 16);
   EXPECT_THROW(apply_what_if(datasheet, "cublas-workspace=1e7"), Error);
+}
+
+TEST(WhatIf, BlockingLaunchesMustTakeTime) {
+  HardwareProfile profile = measured();
+  EXPECT_THROW(apply_what_if(profile, "launch-blocking=1"), Error) << "this project's launches cost nothing";
+  apply_what_if(profile, "launch-blocking=1,launches=45");
+  EXPECT_TRUE(profile.software.terms.launch_blocking);
+  apply_what_if(profile, "launch-blocking=0,launches=0");
+  EXPECT_FALSE(profile.software.terms.launch_blocking);
 }
 
 TEST(WhatIf, SwitchesOffWhatSoftwareCosts) {

@@ -100,6 +100,19 @@ TEST(LinkCost, RanksThatHoldTheSameSendPartsOfIt) {
   EXPECT_EQ(ns(parts, Axis::kPp, 16), ns(whole, Axis::kPp, 16)) << "within a node nothing is gained";
 }
 
+// What a host needs to send and receive is no matter of the link, and of pipelines alone.
+TEST(LinkCost, AMessageBetweenStagesWaitsForItsHosts) {
+  HardwareProfile plain = load_hardware_profile("a100-80", Efficiency::kMeasured), hosts = plain;
+  hosts.software.terms.message_us = 400;
+  const std::vector<int> stages = {0, 1};
+  const auto ns = [&](const HardwareProfile& profile, Axis axis, int64_t bytes) {
+    return LinkCost(profile, stages, 8, axis).message(0, 1, bytes).total_ns;
+  };
+  for (const int64_t bytes : {1 << 10, 64 << 20})
+    EXPECT_EQ(ns(hosts, Axis::kPp, bytes) - ns(plain, Axis::kPp, bytes), 400'000) << bytes;
+  EXPECT_EQ(ns(hosts, Axis::kCp, 1 << 20), ns(plain, Axis::kCp, 1 << 20));
+}
+
 // ZeRO's shards have a factor of their own; what other groups gather does not.
 TEST(LinkCost, OnlyZerosShardsAreSlowerBetweenNodes) {
   HardwareProfile plain = load_hardware_profile("a100-80", Efficiency::kMeasured), slower = plain;

@@ -68,6 +68,18 @@ TEST(OpObserver, ShortKernelsWaitForTheirLaunch) {
   EXPECT_EQ(times.launch_ns + times.ns[0] + times.ns[1], clock.compute_ns());
 }
 
+// CUDA_LAUNCH_BLOCKING=1: however long a kernel is, the next is launched after it.
+TEST(OpObserver, ABlockingLaunchIsNeverHidden) {
+  HardwareProfile slow_host = toy_compute();
+  slow_host.software.terms = {.launch_us = 1, .launch_blocking = true};
+  constexpr int64_t kLaunch = 1000, kLong = 2 * 64 * 64 * 64;
+  const at::Tensor a = ones({64, 64}), b = ones({64, 64});
+  VirtualClock clock;
+  OpObserver observer(slow_host, clock);
+  for (int i = 0; i < 3; ++i) at::mm(a, b);
+  EXPECT_EQ(clock.now_ns(), 3 * (kLaunch + kLong));
+}
+
 // The experts of a product are launched one by one; the time until the last is launched is no kernel's.
 TEST(OpObserver, AKernelsEventEndsBeforeTheWaitForItsOtherLaunches) {
   HardwareProfile slow_host = toy_compute();

@@ -252,6 +252,10 @@ Json bloom_row(const Json& from) {
   take(config, "micro_batch", from, "mbs");
   take(config, "global_batch", from, "gbs");
   take(config, "gradients", from, "grads");
+  // "320 | async | always hangs" (chronicles-prequel.md, dealing with hanging): what is larger ran with
+  // CUDA_LAUNCH_BLOCKING=1.
+  constexpr double kHangs = 320;
+  config["launch_blocking"] = value_of(from, "gpus", 0.0) >= kHangs;
   Json measured = Json::object();
   take(measured, "step_time_s", from, "sec_per_iter");
   take(measured, "device_memory_GiB", from, "mem_gb");

@@ -13,6 +13,7 @@
 #include "core/plan/measured/measured_formats.h"
 #include "core/plan/measured/row_dates.h"
 #include "core/plan/measured/row_reader.h"
+#include "core/plan/measured/row_software.h"
 #include "core/spec/recompute_policy.h"
 
 namespace ranklab {
@@ -27,10 +28,6 @@ struct GpuName {
 constexpr std::array kGpus = {GpuName{"H100-96GB", "h100-96"}, GpuName{"GB300", "gb300"},   GpuName{"GB200", "gb200"},
                               GpuName{"B300", "b300"},         GpuName{"B200", "b200"},     GpuName{"H200", "h200"},
                               GpuName{"H800", "h800"},         GpuName{"H100", "h100-sxm"}, GpuName{"A100", "a100-80"}};
-
-constexpr const char* kOwn = "ranklab";  // `framework` of this project's own runs
-
-bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 class RowPlan {
  public:
@@ -53,7 +50,7 @@ class RowPlan {
     precision();
     if (gpus_of_node() != kUsualNode) set("sim.gpus_per_node", gpus_of_node());
     if (const std::string change = what_if(); !change.empty()) set("sim.what_if", change);
-    set("sim.software", software());
+    set("sim.software", software_.name());
   }
 
  private:
@@ -87,6 +84,7 @@ class RowPlan {
     if (!c_.is("grouped_gemm", true)) changes.push_back("grouped-workspaces=0");
     if (c_.is("deterministic", false)) changes.push_back("attention=2x");
     if (c_.is("states_within_node", false)) changes.push_back("pieces=0");
+    if (c_.is("launch_blocking", false)) changes.push_back("launch-blocking=1");
     if (exchanges_beside_compute()) changes.push_back("launches=1.5x");
     return join(changes, ",");
   }
@@ -96,31 +94,6 @@ class RowPlan {
     const std::string container = c_.text("container"), release = release_in(container);
     const bool then = release == "25.11" || (release == "26.02" && !holds(container, "26.02."));
     return then && c_.has("experts") && stages_of_rank(c_.number_or("pp", 1)) > 1 && gpus_of_node() == kUsualNode;
-  }
-
-  bool of_megatron_core() const { return software() == "transformer_engine" || software() == "megatron_core_26_06"; }
-  std::string software() const {
-    const std::string techniques = c_.text("techniques"), framework = c_.text("framework");
-    if (framework == kOwn) return kOwn;
-    if (framework == "Megatron-Core") return "transformer_engine";
-    if (framework == "Megatron-LM local") return "megatron";
-    if (framework == "InternEvo") return "internevo";
-    if (framework == "Nanotron" || holds(run_.source, "Nanotron")) return "nanotron";
-    if (framework == "llm-foundry") return "llm_foundry";
-    // NeMo's containers from 26.06 on, whose Megatron-Core launches graphs of kernels.
-    if (c_.has("container"))
-      return release_in(c_.text("container")) >= "26.06" ? "megatron_core_26_06" : "transformer_engine";
-    if (holds(framework, "Megatron-DeepSpeed") || holds(c_.text("schedule"), "DeepSpeed"))
-      return newer() ? "megatron_deepspeed_bf16" : "megatron_deepspeed";
-    if (holds(c_.text("system"), "MegaScale")) return "megascale";
-    if (!newer()) return "megatron";
-    if (holds(techniques, "async TP") || holds(techniques, "AsyncTP")) return "compiled_async_tp";
-    // torchtitan's FP8 needs the compiler to be fast.
-    if (c_.is("compile", false) || holds(techniques, "compile") || (torchtitan() && holds(c_.text("precision"), "fp8")))
-      return torchtitan() && year_in(run_.source) >= 2025 ? "compiled_loss" : "compiled";
-    if (holds(run_.source, "Megatron-Core") || holds(run_.source, "ModelZoo")) return "transformer_engine";
-    if (holds(run_.source, "Megatron") || holds(run_.source, "MegaScale")) return "megatron";
-    return "eager";
   }
 
   void model() {
@@ -182,7 +155,7 @@ class RowPlan {
     if (c_.number_or("cp", 1) > 1) set("parallel.cp", *c_.number("cp"));
     if (c_.number_or("ep", 1) > 1) set("parallel.ep", *c_.number("ep"));
     if (c_.has("experts") && (c_.has("etp") || c_.has("norm"))) set("parallel.etp", c_.number_or("etp", tp));
-    set("parallel.sequence_parallel", tp > 1 && c_.is("sequence_parallel", newer()) ? "true" : "false");
+    set("parallel.sequence_parallel", tp > 1 && c_.is("sequence_parallel", software_.newer()) ? "true" : "false");
     if (pp > 1) {
       set("parallel.pipeline_schedule", schedule(vpp));
       if (vpp > 1) set("parallel.vpp", vpp);
@@ -195,18 +168,18 @@ class RowPlan {
     if (c_.number_or("optimizer_instances", 1) > 1) set("parallel.replicas", *c_.number("optimizer_instances"));
     if (c_.has("optimizer")) set("optim.optimizer", c_.text("optimizer"));
     if (c_.has("muon_distribution")) set("optim.muon_distribution", c_.text("muon_distribution"));
-    set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", newer()) ? "true" : "false");
+    set("parallel.overlap_grad_reduce", c_.is("grad_bucket_overlap", software_.newer()) ? "true" : "false");
     set("memory.recompute_granularity", recompute());
     if (c_.has("recompute_modules") && recompute() == "selective") set("memory.recompute_modules", known_modules());
     if (const std::string why = unplanned_module(); !why.empty()) leave_out(why);
-    if (c_.text("attention") == "unfused" || (!newer() && !c_.has("attention")))
+    if (c_.text("attention") == "unfused" || (!software_.newer() && !c_.has("attention")))
       set("parallel.attention_backend", "unfused");
   }
   bool shorter_ends() const {
     const double layers = c_.number_or("layers", 0), pp = c_.number_or("pp", 1);
     // The embedding and the head then are stages of their own.
     if (layers + 2 == pp * c_.number_or("vpp", 1)) return true;
-    if (torchtitan() && says_interleaved() && std::fmod(layers + 2, 2 * pp) == 0) return true;
+    if (software_.torchtitan() && says_interleaved() && std::fmod(layers + 2, 2 * pp) == 0) return true;
     return holds(c_.text("note"), "first and last stage hold one layer fewer") ||
            holds(c_.text("schedule"), "one layer removed from first and last stage");
   }
@@ -216,9 +189,6 @@ class RowPlan {
     for (int stage = 1; stage < static_cast<int>(stages) - 1; ++stage) layout += strprintf(",%.0f", each);
     set("parallel.pipeline_layout", layout + strprintf(",%.0f", each - 1));
   }
-  // Megatron-LM of 2021 and 2022 had neither sequence parallelism nor flash attention; it trained in fp16.
-  bool newer() const { return !holds(c_.text("precision"), "fp16"); }
-
   bool says_interleaved() const {
     const std::string said = c_.text("schedule");
     return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
@@ -228,7 +198,7 @@ class RowPlan {
   // shorter than the others, one for each layer: the first has the embedding alone (arXiv 2407.21783, section 3.3.2).
   double stages_of_rank(double pp) const {
     if (const auto said = c_.number("vpp")) return *said;
-    const bool of_a_layer = shorter_ends() && !torchtitan();
+    const bool of_a_layer = shorter_ends() && !software_.torchtitan();
     const double layers = c_.number_or("layers", 0) + (shorter_ends() ? 2 : 0), stages = of_a_layer ? layers / pp : 2;
     return says_interleaved() && stages >= 2 && std::fmod(layers, of_a_layer ? pp : 2 * pp) == 0 ? stages : 1;
   }
@@ -244,15 +214,14 @@ class RowPlan {
   std::string zero() const {
     // PyTorch's FSDP keeps layers gathered, and their gradients whole, until a pipeline's step has ended.
     if (c_.number_or("fsdp", 0) > 0) return c_.number_or("pp", 1) > 1 ? "1" : "3";
-    if (torchtitan() && c_.number_or("zero", 0) == 3 && c_.number_or("pp", 1) > 1) return "1";
+    if (software_.torchtitan() && c_.number_or("zero", 0) == 3 && c_.number_or("pp", 1) > 1) return "1";
     if (const auto stage = c_.number("zero")) return strprintf("%.0f", *stage);
     if (holds(c_.text("zero"), "FSDP")) return "2";
-    return newer() ? "1" : "0";
+    return software_.newer() ? "1" : "0";
   }
-  bool torchtitan() const { return holds(run_.source, "torchtitan"); }
   std::string recompute() const {
     const std::string said = c_.text("recompute");
-    if (torchtitan() && said.empty()) return "selective";  // its default
+    if (software_.torchtitan() && said.empty()) return "selective";  // its default
     if (holds(said, "full")) return "full";
     const bool none_known = c_.has("recompute_modules") && known_modules().empty();
     return selective() && !none_known ? "selective" : "none";
@@ -306,10 +275,9 @@ class RowPlan {
     if (said == "fp32") return;
     set("train.bf16", "true");  // fp16 takes as much time and memory
     // Megatron sums gradients of bf16 in fp32, and those of fp16 as they are.
-    const bool in_fp32 = c_.has("gradients") ? holds(c_.text("gradients"), "fp32") : newer();
-    const bool said_so = software() == kOwn && c_.has("gradients");
-    if (in_fp32 && (said_so || holds(software(), "mega") || of_megatron_core()))
-      set("precision.main_grads_dtype", "fp32");
+    const bool in_fp32 = c_.has("gradients") ? holds(c_.text("gradients"), "fp32") : software_.newer();
+    const bool said_so = software_.own() && c_.has("gradients");
+    if (in_fp32 && (said_so || software_.of_megatron())) set("precision.main_grads_dtype", "fp32");
     if (holds(said, "MXFP8") || said.starts_with("FP8-MX"))
       set("precision.recipe", "mxfp8");
     else if (holds(said, "NVFP4"))
@@ -324,6 +292,7 @@ class RowPlan {
 
   RowReader c_;
   MeasuredRun& run_;
+  RowSoftware software_{c_, run_.source};
 };
 
 MeasuredFigures figures_of(const Json& row) {
@@ -340,9 +309,10 @@ MeasuredFigures figures_of(const Json& row) {
   if (const auto mfu = m.number("mfu_pct"); mfu && !out.step_s) out.mfu = *mfu / 100;
   if (const auto gb = m.number("peak_memory_GB")) out.peak_bytes = *gb * 1e9;
   out.static_bytes = m.number("static_bytes");
+  const std::string source = row.value("source", std::string());
   // These give what tensors take.
-  out.reserved = !holds(row.value("source", std::string()), "Zero Bubble") && c.text("framework") != kOwn;
-  out.first_stage = holds(row.value("source", std::string()), "Nanotron");  // whose benchmarks write rank 0's
+  out.reserved = !holds(source, "Zero Bubble") && !RowSoftware(c, source).own();
+  out.first_stage = holds(source, "Nanotron");  // whose benchmarks write rank 0's
   out.on_device = m.number("device_memory_GiB").has_value();
   if (const auto gib = m.number("device_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
   out.last_stage_peak_bytes = m.number("last_stage_peak_bytes");

@@ -12,6 +12,8 @@
 
 namespace ranklab {
 
+inline bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+
 // One row's values, read leniently: papers leave things out.
 class RowReader {
  public:

@@ -48,6 +48,7 @@ def rows_of(path):
         slowest = row["slowest_gpu_ms"] / (planned - row["slowest_gpu_ms"])
         out.append({"software": row["software"], "gpu": row["profile"], "machine": machine_of(row["profile"]),
                     "parts": parts, "fixed": fixed, "waiting": waiting, "launches": row["launches"],
+                    "blocking": row.get("launch_blocking", False),
                     "stretch": (1 + row["pipeline_idle_ms"] / busy) * (1 + slowest), "planned": planned,
                     "measured": planned / row["time_ratio"], "id": row["id"]})
     return out
@@ -55,7 +56,9 @@ def rows_of(path):
 
 def planned_ms(row, factors, launch_us):
     kernels = row["fixed"] + sum(factors.get(part, 1) * ms for part, ms in row["parts"].items() if part != "exposed")
-    waiting = row["waiting"] if launch_us is None else max(0, row["launches"] * launch_us * 1e-3 - kernels)
+    waiting = row["waiting"]
+    if launch_us is not None:
+        waiting = max(0, row["launches"] * launch_us * 1e-3 - (0 if row["blocking"] else kernels))
     return (kernels + waiting + factors.get("exposed", 1) * row["parts"]["exposed"]) * row["stretch"]
 
 

@@ -1,0 +1,27 @@
+// Which software (core/sim/software.h) a published run's row is of, by what the row and its source say. Thread rule:
+// immutable; outlives neither the row nor its source.
+#pragma once
+#include <string>
+
+#include "core/plan/measured/row_reader.h"
+
+namespace ranklab {
+
+class RowSoftware {
+ public:
+  RowSoftware(const RowReader& config, const std::string& source) : c_(config), source_(source) {}
+
+  std::string name() const;
+  bool own() const;  // this project's
+  bool of_megatron() const;
+  bool of_megatron_core() const;
+  bool torchtitan() const;
+  // Megatron-LM of 2021 and 2022 had neither sequence parallelism nor flash attention; it trained in fp16.
+  bool newer() const;
+
+ private:
+  const RowReader& c_;
+  const std::string& source_;
+};
+
+}  // namespace ranklab
