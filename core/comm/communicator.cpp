@@ -95,15 +95,16 @@ class Checker {
   }
   // One count per member, none negative, adding up to `total` when that is not -1.
   void rows(const Rows& rows, int64_t total, const char* what) const {
-    const std::string got = std::string(what) + " [" + join(std::span<const int64_t>(rows), " ") + "]";
+    // Put together where it is told: a group may have hundreds of members.
+    const auto got = [&] { return std::string(what) + " [" + join(std::span<const int64_t>(rows), " ") + "]"; };
     if (rows.size() != static_cast<size_t>(comm_.size()))
-      fail("one row count per member is needed", got, std::to_string(comm_.size()) + " counts",
+      fail("one row count per member is needed", got(), std::to_string(comm_.size()) + " counts",
            "pass a count for every group rank, 0 where there is nothing");
     for (const int64_t count : rows)
-      if (count < 0) fail("a row count is negative", got, "0 or more", "check the split computation");
+      if (count < 0) fail("a row count is negative", got(), "0 or more", "check the split computation");
     const int64_t sum = std::accumulate(rows.begin(), rows.end(), int64_t{0});
     if (total >= 0 && sum != total)
-      fail("the row counts do not add up to the tensor's dim 0", got + ", sum " + std::to_string(sum),
+      fail("the row counts do not add up to the tensor's dim 0", got() + ", sum " + std::to_string(sum),
            "sum " + std::to_string(total), "make the counts cover the input");
   }
   Rows equal_rows(int64_t total) const {

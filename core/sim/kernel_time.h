@@ -2,7 +2,8 @@
 // measured to (`--efficiency measured`), by models with few constants each, which core/sim/profiles/fit_kernels.py fits
 // to public measurements:
 //   product    tiles of the output over the SMs in waves, with the best of ten tile sizes and five ways to split the
-//              inner dimension; small tiles reach less of the peak, and long kernels less of the clock
+//              inner dimension; small tiles reach less of the peak, and long kernels less of the clock; batches whose
+//              rows are no whole 16 bytes do without tensor cores
 //   attention  tiles of 128 queries over the SMs, each over its keys; narrow heads reach less
 //   others     bytes at the bandwidth that kernels reach
 // Cost: some hundred nanoseconds. Thread rule: pure.

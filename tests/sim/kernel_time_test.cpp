@@ -37,6 +37,22 @@ TEST(KernelTime, OfProductsIsTheFits) {
   expect_near(product_ns(h100, 300, 1000, 520), 3570);
 }
 
+// Unfused attention of heads 108 wide; the same product alone, and in fp32, keeps its time.
+TEST(KernelTime, BatchesOfOddRowsDoWithoutTensorCores) {
+  const HardwareProfile a100 = measured("a100-80");
+  const auto ns = [&](double n, double k, double batches, DType dtype = DType::kBFloat16) {
+    return static_cast<double>(kernel_ns(a100, {.flops = 2 * 2048 * n * k * batches,
+                                                .bytes = 1,
+                                                .dtype = dtype,
+                                                .shape = KernelShape::product(2048, n, k, batches)}));
+  };
+  EXPECT_NEAR(ns(2048, 108, 64), 2 * 2048.0 * 2048 * 108 * 64 / 9.75e3, 1e4);
+  EXPECT_NEAR(ns(108, 2048, 64), ns(2048, 108, 64), 1e3);
+  EXPECT_GT(ns(2048, 108, 64), 5 * ns(2048, 112, 64));
+  EXPECT_LT(ns(2048, 108, 1), 1.1 * ns(2048, 112, 1));
+  EXPECT_LT(ns(2048, 108, 64, DType::kFloat32), ns(2048, 112, 64, DType::kFloat32));
+}
+
 struct Heads {
   double batch, seq, heads, kv_heads, width;
 };
