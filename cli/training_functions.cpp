@@ -2,6 +2,7 @@
 #include "backends/meta/meta_world.h"
 #include "cli/common/command.h"
 #include "cli/common/command_module.h"
+#include "cli/parity/parity_run.h"
 #include "cli/train/live_run.h"
 #include "cli/training_module.h"
 #include "core/plan/recorded_costs.h"
@@ -24,7 +25,13 @@ constexpr TrainingFunctions kFunctions = {
     .check_types = [](const RunPlan& plan) { types_of_step(plan, make_meta_world)->check(); },
     .train = train,
     .print_data_batch = print_data_batch,
-    .run_exhibits = run_exhibits};
+    .run_exhibits = run_exhibits,
+    .parity = run_parity,
+    .generate = run_generate,
+    .eval = run_eval,
+    .plan_memory = run_plan_memory,
+    .zero_map = run_zero_map,
+    .measure_layouts = measure_layouts};
 
 }  // namespace
 }  // namespace ranklab
@@ -32,10 +39,5 @@ constexpr TrainingFunctions kFunctions = {
 extern "C" const ranklab::TrainingFunctions* ranklab_training_functions() { return &ranklab::kFunctions; }
 
 RANKLAB_MODULE_COMMAND(debug)
-RANKLAB_MODULE_COMMAND(generate)
-RANKLAB_MODULE_COMMAND(eval)
 RANKLAB_MODULE_COMMAND(launch)
-RANKLAB_MODULE_COMMAND(parity)
-RANKLAB_MODULE_COMMAND(plan)
-RANKLAB_MODULE_COMMAND(zero)
 RANKLAB_MODULE_COMMAND(doctor)

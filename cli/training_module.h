@@ -3,11 +3,18 @@
 // rule: main thread.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cli/config/config_options.h"
 #include "cli/data/data_batch.h"
+#include "cli/eval/eval_run.h"
+#include "cli/generate/generate_run.h"
 #include "cli/museum/museum_run.h"
+#include "cli/parity/parity_request.h"
+#include "cli/plan/measure_layouts.h"
+#include "cli/plan/plan_memory.h"
+#include "cli/plan/zero_map.h"
 #include "cli/train/live_options.h"
 #include "core/pipeline/pipeline_costs.h"
 #include "core/plan/rank_pieces.h"
@@ -32,6 +39,13 @@ struct TrainingFunctions {
   int (*train)(const ConfigOptions&, const TrainRequest&);
   int (*print_data_batch)(const DataBatchOptions&);
   int (*run_exhibits)(const std::vector<const Exhibit*>&, const MuseumRunOptions&);
+  // What commands do after their options were read and what needs no LibTorch was refused; they return exit codes.
+  int (*parity)(const ConfigOptions&, const ParityRequest&);
+  int (*generate)(ConfigOptions&, const GenerateRequest&, const std::string& load);
+  int (*eval)(ConfigOptions&, const EvalRequest&, const std::string& load);
+  int (*plan_memory)(const RunPlan&, const PlanMemoryRequest&);
+  int (*zero_map)(const RunPlan&, const ZeroMapRequest&);
+  std::vector<MeasuredLayout> (*measure_layouts)(const LayoutPlanner&, const std::vector<PlannedLayout>&, int count);
 };
 
 // Throws kEnvironment where the module, or LibTorch, cannot be opened.

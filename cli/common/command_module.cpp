@@ -35,7 +35,9 @@ std::array<fs::path, 2> module_places(const std::string& module) {
   return {folder / file, folder.parent_path() / "lib" / file};
 }
 
-// Opened once and kept. Global, because code compiled by lessons uses the module's symbols.
+// Opened once and kept. Global, because code compiled by lessons uses the module's symbols. Lazy, because most commands
+// call few of LibTorch's 31,000 imported functions, and looking all of them up is a seventh of what loading it takes;
+// our own modules are linked to look theirs up at once (cli/CMakeLists.txt).
 void* open_module(const std::string& module) {
   static std::map<std::string, void*> opened;
   if (const auto found = opened.find(module); found != opened.end()) return found->second;
@@ -44,7 +46,7 @@ void* open_module(const std::string& module) {
     std::error_code unreadable;
     looked += (looked.empty() ? "nothing at " : ", ") + path.lexically_normal().string();
     if (!fs::exists(path, unreadable)) continue;
-    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    void* handle = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL);
     if (handle == nullptr) throw no_module(module, ::dlerror());
     return opened[module] = handle;
   }

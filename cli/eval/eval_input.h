@@ -4,18 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "cli/eval/eval_run.h"
 #include "cli/eval/eval_tasks.h"
 #include "cli/eval/eval_tokenizer.h"
 #include "core/runtime/text/score_tokens.h"
 
 namespace ranklab {
-
-struct EvalRequest {
-  std::string text, tasks, delimiter = " ";
-  std::string tokenizer;  // --tokenizer; "": the model's own, or bytes
-  int64_t stride = 0;     // 0: the context's length
-  bool json = false;
-};
 
 // Its requests refer to its tokens: it is moved, not copied.
 struct EvalInput {

@@ -45,16 +45,6 @@ void check_weights_fit(RunPlan plan) {
 
 }  // namespace
 
-TrainConfig saved_run_defaults() {
-  TrainConfig c;
-  c.parallel = {.world = 1};
-  c.train_iters = 0;
-  c.eval_interval = 0;
-  c.sample_tokens = 0;
-  c.trace = false;
-  return c;
-}
-
 ReadyRun ready_run(ConfigOptions& options, TrainConfig config, const std::function<void(const RunPlan&)>& check) {
   const ProcessEnv env = read_process_env();
   std::shared_ptr<World> world;

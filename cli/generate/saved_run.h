@@ -12,8 +12,6 @@
 
 namespace ranklab {
 
-// One rank, no training, no trace.
-TrainConfig saved_run_defaults();
 // The model of a checkpoint or a Hugging Face folder becomes the settings'; flags may still change some, such as its
 // length. Null where `load` is empty. Call before the settings are read. Throws kBadFile, kInvalidArgument.
 std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load);

@@ -1,38 +1,9 @@
-// ranklab parity: a layout beside its reference, tensor by tensor.
-#include <algorithm>
-#include <cstdio>
-#include <map>
+// ranklab parity: its options.
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
-#include <utility>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
-#include "cli/common/json_output.h"
-#include "cli/common/style.h"
-#include "cli/common/table.h"
-#include "cli/common/terminal.h"
-#include "cli/config/config_options.h"
-#include "cli/parity/parity_picture.h"
-#include "cli/parity/parity_request.h"
-#include "cli/parity/parity_text.h"
-#include "cli/parity/parity_types.h"
-#include "cli/train/gemm.h"
-#include "cli/world/make_world.h"
-#include "core/base/error.h"
-#include "core/base/text.h"
-#include "core/config/one_rank.h"
-#include "core/config/requirements.h"
-#include "core/config/settings/fields.h"
-#include "core/config/settings/flags.h"
-#include "core/parity/every_layout.h"
-#include "core/parity/microscope.h"
-#include "core/parity/parity_memory.h"
-#include "core/parity/read_dumps.h"
-#include "core/parity/smaller_layouts.h"
-#include "core/runtime/memory/check.h"
+#include "cli/training_module.h"
 
 namespace ranklab {
 namespace {
@@ -42,143 +13,6 @@ TrainConfig parity_defaults() {
   c.train_iters = 2;
   c.trace = false;
   return c;
-}
-
-// The settings of one rank (or of as few as train by the same loss), with the flags behind --against on top.
-TrainConfig reference_of(const TrainConfig& config, const std::vector<std::string>& flags) {
-  TrainConfig reference = reference_layout(config);
-  const int64_t usual = reference.num_microbatches, microbatches = usual * reference.parallel.world;
-  std::vector<std::string> words;
-  for (const std::string& some : flags) {
-    std::istringstream in(some);
-    for (std::string word; in >> word;) words.push_back(word);
-  }
-  for (const ConfigSetting& setting : flag_settings(words, "--against"))
-    set_config_field(reference, setting.key, setting.text);
-  ParallelDims& dims = reference.parallel;
-  const int model_ranks = dims.tp * dims.cp * dims.pp;
-  const int dp = dims.dp > 0 ? dims.dp : std::max(dims.world / model_ranks, 1);  // unless flags say more
-  dims.world = model_ranks * dp;
-  if (reference.micro_batch_size == 0 && reference.num_microbatches == usual && microbatches % dp == 0)
-    reference.num_microbatches = microbatches / dp;
-  return reference;
-}
-
-std::function<void(const std::string&)> progress() {
-  if (!on_terminal(2)) return {};
-  return [](const std::string& what) {
-    std::fprintf(stderr, "\r\033[K  %s ", what.c_str());
-    std::fflush(stderr);
-  };
-}
-void end_progress() {
-  if (on_terminal(2)) std::fputs("\r\033[K", stderr);
-}
-
-// Before any rank starts.
-void check_run(const ConfigOptions& options, const TrainConfig& config, const ParityRequest& request) {
-  check_command(config, Capability::kHeldRanks, "ranklab parity");
-  RunPlan plan = options.resolve(config);
-  check_memory(plan, memory_of_ranks(plan.config));
-  const RunPlan reference = resolve(reference_of(config, request.against));
-  check_parity_memory(plan, request.audit ? nullptr : &reference, config.train_iters);
-  choose_gemm(plan);
-}
-
-std::unique_ptr<Microscope> made(const TrainConfig& reference, const ParityOptions& how, bool audits) {
-  return audits ? std::make_unique<Microscope>(simulated_world, how)
-                : std::make_unique<Microscope>(reference, simulated_world, how);
-}
-
-// The answer as JSON: of a difference an error, whose data say the same as of a right run.
-std::string as_json(const nlohmann::ordered_json& data, const std::string& different) {
-  if (different.empty()) return json_result(data);
-  const Error found(ErrorKind::kCheckFailed, {.where = "parity", .what = "the two runs differ", .got = different});
-  return json_error(found, data, exit_code(found.kind()));
-}
-
-// Prints and draws; returns the exit code.
-int answer(const ParityResult& result, const ParityRequest& request, const ParityPicture& picture) {
-  const std::string verdict = parity_verdict(result, Style(false));
-  std::fputs(request.json ? as_json(parity_json(result), result.differs() ? verdict : "").c_str()
-                          : parity_text(result).c_str(),
-             stdout);
-  picture.write(result);
-  return result.differs() ? exit_code(ErrorKind::kCheckFailed) : 0;
-}
-
-int run_one(const ConfigOptions& options, const ParityRequest& request) {
-  const TrainConfig config = options.config();
-  check_run(options, config, request);
-  const ParityPicture picture(request.out, request.force);
-  const ParityOptions how{.steps = config.train_iters, .narrow = request.narrow, .progress = progress()};
-  const ParityResult result = made(reference_of(config, request.against), how, request.audit)->examine(config);
-  end_progress();
-  return answer(result, request, picture);
-}
-
-int run_all(const ConfigOptions& options, const ParityRequest& request) {
-  RANKLAB_CHECK(request.out.empty(), ErrorKind::kInvalidArgument, .where = "--out",
-                .what = "a picture is of one layout", .got = "--out " + request.out + " with --all",
-                .want = "one layout, as flags", .fix = "leave --all out");
-  const TrainConfig config = options.config();
-  check_run(options, config, request);
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  Table table({"layout", "tensors", "closest to its tolerance", "eps", "allowed", "verdict"});
-  size_t different = 0, done = 0;
-  // Layouts with the same microbatches, on as many ranks, have the same reference.
-  std::map<std::pair<int, int64_t>, std::unique_ptr<Microscope>> references;
-  const std::vector<TrainConfig> layouts = every_layout(config);
-  for (const TrainConfig& layout : layouts) {
-    if (on_terminal(2)) std::fprintf(stderr, "\r\033[K  layout %zu of %zu ", ++done, layouts.size());
-    const TrainConfig reference = reference_of(layout, request.against);
-    std::unique_ptr<Microscope>& microscope = references[{reference.parallel.world, reference.num_microbatches}];
-    if (!microscope) microscope = made(reference, {.steps = config.train_iters, .narrow = false}, request.audit);
-    const ParityResult result = microscope->examine(layout);
-    different += result.differs();
-    rows.push_back(parity_json(result));
-    const TensorVerdict* shown = result.wrong() != nullptr ? result.wrong() : result.comparison.closest();
-    table.add({layout_flags(layout), std::to_string(result.comparison.verdicts.size()),
-               shown != nullptr ? shown->key.text() : result.ended,
-               shown != nullptr ? strprintf("%.3g", shown->worst.eps) : "",
-               shown != nullptr ? strprintf("%.3g", shown->tolerance) : "",
-               !result.ended.empty()     ? "FAILED"
-               : !result.differs()       ? "same"
-               : result.few_bits.empty() ? "DIFFERENT"
-                                         : "DIFFERENT in fp32"});
-  }
-  end_progress();
-  if (request.json) {
-    const std::string some = different > 0 ? std::to_string(different) + " layouts" : "";
-    std::fputs(as_json({{"layouts", rows}, {"different", different}}, some).c_str(), stdout);
-  } else {
-    std::fputs(table.for_stdout().c_str(), stdout);
-    std::printf("%zu layouts, %zu different\n", layouts.size(), different);
-  }
-  return different > 0 ? exit_code(ErrorKind::kCheckFailed) : 0;
-}
-
-int run_dumps(const ParityRequest& request) {
-  if (request.audit) {
-    RANKLAB_CHECK(request.dumps.size() == 1, ErrorKind::kInvalidArgument, .where = "--audit",
-                  .what = "an audit looks at one run", .got = join(request.dumps, " "), .want = "--dumps FOLDER",
-                  .fix = "give one --dumps");
-    const ParityPicture picture(request.out, request.force, request.dumps);
-    return answer(audited(read_dumps(request.dumps[0])), request, picture);
-  }
-  RANKLAB_CHECK(request.dumps.size() >= 2, ErrorKind::kInvalidArgument, .where = "--dumps",
-                .what = "nothing to compare with", .got = join(request.dumps, " "),
-                .want = "the folder of a run and that of its reference", .fix = "--dumps RUN --dumps REFERENCE");
-  const ParityPicture picture(request.out, request.force, request.dumps);
-  std::vector<ParityRecord> perturbed;
-  for (size_t i = 2; i < request.dumps.size(); ++i) perturbed.push_back(read_dumps(request.dumps[i]));
-  const double least = perturbed.empty() ? request.allowed : kLeastEps;
-  const ParityReference reference(read_dumps(request.dumps[1]), perturbed, kFactor, least);
-  const ParityResult result = held_to(read_dumps(request.dumps[0]), reference);
-  RANKLAB_CHECK(!result.comparison.verdicts.empty(), ErrorKind::kCheckFailed, .where = "parity",
-                .what = "the two have no tensor in common", .got = request.dumps[0] + " and " + request.dumps[1],
-                .fix = "see that steps and names of modules agree");
-  return answer(result, request, picture);
 }
 
 }  // namespace
@@ -227,9 +61,8 @@ CommandAction setup_parity(CommandLine& app) {
       ->takes_rest()
       ->type_name("FLAGS");
   return [options, request] {
-    if (request->types) return run_types(*options, *request);
-    if (!request->dumps.empty()) return run_dumps(*request);
-    return request->all ? run_all(*options, *request) : run_one(*options, *request);
+    if (request->dumps.empty()) options->resolve(options->config());  // refused before LibTorch is loaded
+    return training_functions().parity(*options, *request);
   };
 }
 

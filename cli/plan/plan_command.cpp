@@ -3,42 +3,23 @@
 // used; and measured runs beside what the planner says of them.
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "backends/meta/meta_world.h"
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
-#include "cli/common/json_output.h"
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
-#include "cli/plan/plan_memory.h"
 #include "cli/plan/plan_search.h"
 #include "cli/plan/plan_validate.h"
 #include "cli/train/dry_run.h"
-#include "cli/world/make_world.h"
+#include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/files/output_file.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
-#include "core/config/requirements.h"
-#include "core/plan/record_step.h"
-#include "core/plan/type_check.h"
-#include "core/runtime/memory/check.h"
-#include "core/sim/memory_scope.h"
-#include "core/spmd/type_report.h"
 #include "core/trace/chrome_writer.h"
 
 namespace ranklab {
 namespace {
-
-std::vector<MeasuredMemory> measure(RunPlan plan) {
-  check_command(plan.config, Capability::kMeasuredRanks, "plan memory");
-  check_memory(plan, memory_of_ranks(plan.config));
-  install_booking_allocator();
-  plan.config.save_dir.clear();
-  plan.config.load.clear();
-  return measure_memory(default_components(make_world(plan.config), plan), plan);
-}
 
 TrainConfig planner_defaults() {
   TrainConfig c;
@@ -49,7 +30,7 @@ TrainConfig planner_defaults() {
 
 // A rank of each stage stands for all that behave alike, and says for how many.
 void write_step(const std::string& path, const RunPlan& plan) {
-  std::vector<RankTrace> traces = record_step(plan, make_meta_world).traces;
+  std::vector<RankTrace> traces = training_functions().record_step(plan).traces;
   const int alike = plan.mesh.world_size() / static_cast<int>(traces.size());
   for (RankTrace& trace : traces)
     if (alike > 1) trace.label += strprintf(" x%d", alike);
@@ -72,7 +53,7 @@ CommandAction add_plan_run(CommandLine& app) {
     if (!out->empty()) check_output({.path = *out, .option = "--out", .force = *force});
     const RunPlan plan = options->resolve(planned_config(*options));
     options->report_idle(plan);
-    if (plan.config.check_gradient_types) types_of_step(plan, make_meta_world)->check();
+    if (plan.config.check_gradient_types) training_functions().check_types(plan);
     if (!out->empty()) write_step(*out, plan);
     std::fputs((*json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str(), stdout);
     return 0;
@@ -123,10 +104,7 @@ CommandAction setup_plan(CommandLine& app) {
   const CommandAction validate_action = add_plan_validate(*validate);
   CommandLine* memory = app.add_subcommand("memory", "what every rank will hold, and when it holds most");
   auto options = std::make_shared<ConfigOptions>(*memory);
-  struct Show {
-    bool json = false, measure = false;
-  };
-  auto show = std::make_shared<Show>();
+  auto show = std::make_shared<PlanMemoryRequest>();
   memory->add_flag("--measure", show->measure, "run two steps on simulated ranks and compare");
   memory->add_flag("--json", show->json, "print one JSON object");
   app.require_subcommand(0, 1);
@@ -143,12 +121,7 @@ CommandAction setup_plan(CommandLine& app) {
     }
     const RunPlan plan = options->resolve(options->config());
     options->report_idle(plan);
-    std::vector<MeasuredMemory> measured;
-    if (show->measure) measured = measure(plan);
-    const std::string text = show->json ? json_result(plan_memory_json(plan, measured))
-                                        : plan_memory_text(plan, measured, style_for(stdout));
-    std::fputs(text.c_str(), stdout);
-    return 0;
+    return training_functions().plan_memory(plan, *show);
   };
 }
 

@@ -2,17 +2,25 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "backends/meta/meta_world.h"
+#include "cli/common/json_output.h"
 #include "cli/common/memory_json.h"
 #include "cli/common/pipeline_text.h"
+#include "cli/common/style.h"
+#include "cli/world/make_world.h"
 #include "core/base/text.h"
 #include "core/config/recompute_choice.h"
+#include "core/config/requirements.h"
 #include "core/config/state_types.h"
 #include "core/plan/layer_bytes.h"
 #include "core/plan/record_step.h"
+#include "core/runtime/memory/check.h"
+#include "core/runtime/memory/measure.h"
+#include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
@@ -199,8 +207,6 @@ nlohmann::ordered_json ranks_json(const RunPlan& plan, const StepRecord& record,
   return rows;
 }
 
-}  // namespace
-
 std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, const Style& style) {
   const TrainConfig& c = plan.config;
   std::string text = style.bold(c.preset + " on " + layout_text(plan, true)) +
@@ -237,6 +243,26 @@ nlohmann::ordered_json plan_memory_json(const RunPlan& plan, const std::vector<M
           {"ranks", ranks_json(plan, record, measured)},
           {"zero_stages", stages},
           {"recompute", recompute}};
+}
+
+std::vector<MeasuredMemory> measure(RunPlan plan) {
+  check_command(plan.config, Capability::kMeasuredRanks, "plan memory");
+  check_memory(plan, memory_of_ranks(plan.config));
+  install_booking_allocator();
+  plan.config.save_dir.clear();
+  plan.config.load.clear();
+  return measure_memory(default_components(make_world(plan.config), plan), plan);
+}
+
+}  // namespace
+
+int run_plan_memory(const RunPlan& plan, const PlanMemoryRequest& request) {
+  std::vector<MeasuredMemory> measured;
+  if (request.measure) measured = measure(plan);
+  const std::string text = request.json ? json_result(plan_memory_json(plan, measured))
+                                        : plan_memory_text(plan, measured, style_for(stdout));
+  std::fputs(text.c_str(), stdout);
+  return 0;
 }
 
 }  // namespace ranklab

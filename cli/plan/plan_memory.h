@@ -1,17 +1,16 @@
-// The estimate of `ranklab plan memory` as text and as JSON, compared with measurements. Thread rule: pure.
+// `ranklab plan memory`: the estimate of every rank's memory, as text or as JSON, compared with measurements. Thread
+// rule: main thread.
 #pragma once
-#include <nlohmann/json_fwd.hpp>
-#include <string>
-#include <vector>
-
-#include "cli/common/style.h"
 #include "core/config/train_config.h"
-#include "core/runtime/memory/measure.h"
 
 namespace ranklab {
 
-// `measured`: one per rank, or empty.
-std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, const Style& style);
-nlohmann::ordered_json plan_memory_json(const RunPlan& plan, const std::vector<MeasuredMemory>& measured);
+struct PlanMemoryRequest {
+  bool json = false;
+  bool measure = false;  // run two steps on simulated ranks and compare
+};
+
+// Prints; returns the exit code.
+int run_plan_memory(const RunPlan& plan, const PlanMemoryRequest& request);
 
 }  // namespace ranklab

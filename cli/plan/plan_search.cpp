@@ -13,6 +13,7 @@
 #include "cli/common/table.h"
 #include "cli/plan/measure_layouts.h"
 #include "cli/plan/plan_layouts.h"
+#include "cli/training_module.h"
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/output_file.h"
@@ -197,7 +198,7 @@ int run_plan_search(const ConfigOptions& options, const SearchRequest& request) 
   if (request.json) {
     std::vector<std::string> warnings;
     if (!hint.empty()) warnings.push_back(hint);
-    const auto data = rows_json(search, rows, measure_layouts(search, rows, request.measure));
+    const auto data = rows_json(search, rows, training_functions().measure_layouts(search, rows, request.measure));
     std::fputs(json_result(data, warnings).c_str(), stdout);
     return 0;
   }
@@ -205,7 +206,7 @@ int run_plan_search(const ConfigOptions& options, const SearchRequest& request) 
   if (!hint.empty()) std::printf("%s\n", style_for(stdout).yellow("warning: " + hint).c_str());
   std::fputs(rows_text(search, rows).c_str(), stdout);
   std::fflush(stdout);
-  const std::vector<MeasuredLayout> measured = measure_layouts(search, rows, request.measure);
+  const std::vector<MeasuredLayout> measured = training_functions().measure_layouts(search, rows, request.measure);
   if (!measured.empty()) std::printf("\n%s", measured_text(measured).c_str());
   if (!request.why.empty()) std::printf("\n%s", why_text(search, rows.front(), request.why).c_str());
   return 0;

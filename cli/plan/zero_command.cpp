@@ -1,134 +1,17 @@
-// ranklab zero map: which rank owns which part of each parameter, as computed by the optimizers on meta tensors.
-#include <algorithm>
+// ranklab zero map: its options.
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
 
-#include "backends/meta/meta_world.h"
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
-#include "cli/common/json_output.h"
-#include "cli/common/pipeline_text.h"
-#include "cli/common/style.h"
-#include "cli/config/config_options.h"
-#include "core/base/text.h"
-#include "core/plan/report/zero_map.h"
+#include "cli/training_module.h"
 
 namespace ranklab {
-namespace {
-
-std::string byte_count(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
-
-std::string headline(const RunPlan& plan) {
-  std::string text = strprintf("%s: ZeRO stage %d, %s; %s", plan.config.preset.c_str(), plan.zero_stage,
-                               std::string(plan.zero().effect).c_str(), replicas_text(plan).c_str());
-  if (plan.config.model.moe.enabled()) text += strprintf(", experts edp %d", plan.mesh.size(Axis::kEdp));
-  return text;
-}
-
-// "0 [0:11008)  1 [11008:22016)", with many owners only the first ones
-std::string owners_text(const ZeroMapRow& row, bool all) {
-  constexpr size_t kShown = 4;
-  const size_t shown = all ? row.owners.size() : std::min(row.owners.size(), kShown);
-  std::string text;
-  for (size_t i = 0; i < shown; ++i) {
-    const OwnedRange& owner = row.owners[i];
-    text += strprintf("  %d [%ld:%ld)", owner.group_rank, static_cast<long>(owner.begin), static_cast<long>(owner.end));
-  }
-  if (shown < row.owners.size()) text += strprintf("  and %zu more", row.owners.size() - shown);
-  return text;
-}
-
-std::string bucket_text(const RunPlan& plan, const ZeroMap& map, size_t index, const Style& style, bool all) {
-  const ZeroMapBucket& bucket = map.buckets[index];
-  const int64_t shard = bucket.elements / bucket.shards;
-  std::string text =
-      style.bold(strprintf("  bucket %zu%s: %ld elements over %s %d, %ld of them padding; a shard %ld (%s)", index,
-                           bucket.unit.empty() ? "" : (", " + bucket.unit).c_str(), static_cast<long>(bucket.elements),
-                           std::string(name(bucket.axis)).c_str(), bucket.shards, static_cast<long>(bucket.padding),
-                           static_cast<long>(shard), byte_count(shard * plan.config.element_bytes()).c_str()));
-  text += "\n";
-  int widest = 0;
-  for (const ZeroMapRow& row : bucket.rows) widest = std::max(widest, static_cast<int>(row.parameter.size()));
-  for (const ZeroMapRow& row : bucket.rows)
-    text += strprintf("    %-*s %10ld", widest, row.parameter.c_str(), static_cast<long>(row.elements)) +
-            owners_text(row, all) + "\n";
-  return text;
-}
-
-std::string ranks_text(const ZeroMap& map, bool all) {
-  constexpr size_t kShown = 16;
-  std::string text = "    dp rank  elements updated  parameters  gradients after backward   optimizer  bytes each\n";
-  const size_t shown = all ? map.ranks.size() : std::min(map.ranks.size(), kShown);
-  int64_t whole = 0;
-  for (const ZeroMapBucket& bucket : map.buckets) whole += bucket.elements - bucket.padding;
-  for (size_t i = 0; i < shown; ++i) {
-    const ZeroMapRank& rank = map.ranks[i];
-    const auto all_bytes = static_cast<double>(rank.parameter_bytes + rank.gradient_bytes + rank.optimizer_bytes);
-    text += strprintf("    %7d  %16ld  %10s  %24s  %10s  %10.2f\n", rank.dp_rank, static_cast<long>(rank.elements),
-                      byte_count(rank.parameter_bytes).c_str(), byte_count(rank.gradient_bytes).c_str(),
-                      byte_count(rank.optimizer_bytes).c_str(), all_bytes / static_cast<double>(whole));
-  }
-  if (shown < map.ranks.size()) text += strprintf("    and %zu more (--all)\n", map.ranks.size() - shown);
-  return text;
-}
-
-std::string map_text(const RunPlan& plan, const Style& style, bool all) {
-  std::string text = headline(plan) + "\n";
-  for (int pp_rank = 0; pp_rank < plan.mesh.size(Axis::kPp); ++pp_rank) {
-    const ZeroMap map = zero_map(plan, pp_rank, make_meta_world);
-    if (plan.mesh.size(Axis::kPp) > 1) text += style.bold(strprintf("pipeline rank %d", pp_rank)) + "\n";
-    for (size_t bucket = 0; bucket < map.buckets.size(); ++bucket) text += bucket_text(plan, map, bucket, style, all);
-    text += ranks_text(map, all);
-  }
-  return text;
-}
-
-nlohmann::ordered_json bucket_json(const ZeroMapBucket& bucket) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const ZeroMapRow& row : bucket.rows) {
-    nlohmann::ordered_json owners = nlohmann::ordered_json::array();
-    for (const OwnedRange& owner : row.owners)
-      owners.push_back({{"group_rank", owner.group_rank}, {"begin", owner.begin}, {"end", owner.end}});
-    rows.push_back({{"parameter", row.parameter}, {"elements", row.elements}, {"owners", owners}});
-  }
-  return {{"unit", bucket.unit},         {"axis", name(bucket.axis)}, {"shards", bucket.shards},
-          {"elements", bucket.elements}, {"padding", bucket.padding}, {"parameters", rows}};
-}
-
-std::string map_json(const RunPlan& plan) {
-  nlohmann::ordered_json stages = nlohmann::ordered_json::array();
-  for (int pp_rank = 0; pp_rank < plan.mesh.size(Axis::kPp); ++pp_rank) {
-    const ZeroMap map = zero_map(plan, pp_rank, make_meta_world);
-    nlohmann::ordered_json buckets = nlohmann::ordered_json::array(), ranks = nlohmann::ordered_json::array();
-    for (const ZeroMapBucket& bucket : map.buckets) buckets.push_back(bucket_json(bucket));
-    for (const ZeroMapRank& rank : map.ranks) {
-      ranks.push_back({{"dp_rank", rank.dp_rank},
-                       {"elements", rank.elements},
-                       {"parameter_bytes", rank.parameter_bytes},
-                       {"gradient_bytes", rank.gradient_bytes},
-                       {"optimizer_bytes", rank.optimizer_bytes}});
-    }
-    stages.push_back({{"pp_rank", pp_rank}, {"buckets", buckets}, {"ranks", ranks}});
-  }
-  return json_result({{"preset", plan.config.preset},
-                      {"zero_stage", plan.zero_stage},
-                      {"dp", plan.dp()},
-                      {"edp", plan.mesh.size(Axis::kEdp)},
-                      {"element_bytes", plan.config.element_bytes()},
-                      {"pipeline_ranks", stages}});
-}
-
-}  // namespace
 
 CommandAction setup_zero(CommandLine& app) {
   CommandLine* map = app.add_subcommand("map", "which rank owns which part of each parameter");
   auto options = std::make_shared<ConfigOptions>(*map);
-  struct Show {
-    bool json = false, all = false;
-  };
-  auto show = std::make_shared<Show>();
+  auto show = std::make_shared<ZeroMapRequest>();
   map->add_flag("--all", show->all, "every owner, however many");
   map->add_flag("--json", show->json, "print one JSON object");
   app.require_subcommand(0, 1);
@@ -141,9 +24,7 @@ CommandAction setup_zero(CommandLine& app) {
       return 0;
     }
     const RunPlan plan = options->resolve(options->config());
-    const std::string text = show->json ? map_json(plan) : map_text(plan, style_for(stdout), show->all);
-    std::fputs(text.c_str(), stdout);
-    return 0;
+    return training_functions().zero_map(plan, *show);
   };
 }
 

@@ -75,13 +75,20 @@ TEST_F(Cli, LoadsLibTorchWhereItIsNeededOnly) {
   fs::create_directories(directory_);
   fs::copy_file(RANKLAB_PROGRAM, directory_ / "ranklab");
   const std::string here = "cd " + directory_.string() + " && LC_ALL=C ./ranklab --color never ";
-  for (const char* alone : {"--help", "--version", "train --help", "train --print-config", "config show",
-                            "list presets", "topo --preset none --tp 4", "precision recipes", "completion bash"}) {
+  for (const char* alone :
+       {"--help", "--version", "train --help", "train --print-config", "config show", "list presets",
+        "topo --preset none --tp 4", "precision recipes", "completion bash", "parity --help", "plan run --help",
+        "plan search --help", "plan memory --help", "zero map --help", "generate --help", "eval --help"}) {
     const Outcome run = run_command(here + alone + " 2>&1");
     EXPECT_EQ(run.exit_code, 0) << alone << "\n" << run.output;
   }
-  EXPECT_EQ(run_command(here + "train --tp 3 2>&1").exit_code, 2);
-  EXPECT_EQ(run_command(here + "data batch --step 1 --tp 3 2>&1").exit_code, 2);
+  for (const char* refused : {"train --tp 3", "data batch --step 1 --tp 3", "parity --tp 3", "plan run --tp 3",
+                              "plan search --tp 2", "plan memory --tp 3", "zero map --tp 3", "generate --prompt ''",
+                              "eval", "eval --text a --stride 0", "plan validate none.json"}) {
+    const Outcome run = run_command(here + refused + " 2>&1");
+    EXPECT_NE(run.exit_code, 0) << refused;
+    EXPECT_THAT(run.output, AllOf(HasSubstr("ranklab: error: "), Not(HasSubstr("[module ")))) << refused;
+  }
   for (const char* command : {"train --mock-data", "train --dry-run", "doctor", "topo --tp 2"}) {
     const Outcome run = run_command(here + command + " 2>&1");
     EXPECT_EQ(run.exit_code, 3) << command;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 
 #include "core/base/error.h"
 #include "core/parallel/expert/dispatcher.h"
@@ -12,6 +11,7 @@
 #include "tests/cpu_sim/test_world.h"
 #include "tests/support/expect_training.h"
 #include "tests/support/model_variants.h"
+#include "tests/support/one_rank.h"
 #include "tests/support/small_config.h"
 
 namespace ranklab {
@@ -49,10 +49,7 @@ TrainConfig expert_config(const std::string& variant) {
   c.global_batch_size = 16;
   c.train_iters = 3;
   if (variant == "deepseek_experts") c.train_iters = 5;  // its bias moves
-  if (variant == "aux_z") {
-    c.optimizer = OptimizerKind::kAdamW;
-    c.train_iters = 10;
-  }
+  if (variant == "aux_z") c.optimizer = OptimizerKind::kAdamW;
   return c;
 }
 
@@ -63,13 +60,10 @@ TrainConfig layout_config(const ExpertLayout& layout, const std::string& variant
   return config;
 }
 
-// The data-parallel sizes of the layouts share references.
+// Layouts of as many microbatches share references.
 const TrainingRecord& one_rank_of(const TrainConfig& config, const std::string& variant) {
-  static std::map<std::string, TrainingRecord> records;
-  const TrainConfig one = on_one_rank(config);
-  const std::string key = variant + std::to_string(one.num_microbatches);
-  const auto it = records.find(key);
-  return it != records.end() ? it->second : records[key] = record_training(one);
+  static OneRankRuns runs(nullptr);
+  return runs.of(config, variant);
 }
 
 class Experts : public ::testing::TestWithParam<std::tuple<const ExpertLayout*, std::string>> {};
@@ -154,7 +148,7 @@ TEST(ExpertPipelines, SplitBackwardAndBothCopiesOfDualPipe) {
     config.pipeline_schedule = schedule;
     if (std::string(schedule) == "interleaved-1f1b") config.virtual_stages = 2;
     config.num_microbatches = 4;
-    expect_same_training(record_training(config), record_training(on_one_rank(config)), kRounding);
+    expect_same_training(record_training(config), one_rank_of(config, variant), kRounding);
   }
 }
 
@@ -209,7 +203,8 @@ TEST(ExpertsInFp32, TenStepsOfAdamW) {
     config.optimizer = OptimizerKind::kAdamW;
     config.train_iters = 10;
     config.lr = 3e-4;
-    const TrainingRecord got = record_training(config), want = record_training(on_one_rank(config));
+    const TrainingRecord got = record_training(config);
+    const TrainingRecord& want = one_rank_of(config, "deepseek");
     EXPECT_EQ(got.faults, std::vector<std::string>{});
     EXPECT_EQ(got.load, want.load);
     expect_tensors_near(got.grads, want.grads, {.first = 3e-6, .later = 1e-5}, "gradient");

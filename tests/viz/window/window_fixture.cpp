@@ -8,7 +8,7 @@ namespace ranklab::viz {
 namespace {
 
 constexpr int kMostFrames = 4000;
-constexpr int kFramesForEachDrawn = 10;  // a processor takes ten times as long to draw a frame as to make it
+constexpr int kFramesForEachDrawn = 50;  // a processor takes ten times as long to draw a frame as to make it
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void WindowTest::drive(const std::function<void(ImGuiTestContext&)>& steps) {
   test->TestFunc = [](ImGuiTestContext* context) {
     (*static_cast<const std::function<void(ImGuiTestContext&)>*>(context->Test->UserData))(*context);
   };
-  for (int i = 0; i < 5; ++i) window_->show_frame();
+  for (int i = 0; i < 5; ++i) window_->update();
   ImGuiTestEngine_QueueTest(engine_, test, ImGuiTestRunFlags_None);
   for (int frame = 0; frame < kMostFrames && !ImGuiTestEngine_IsTestQueueEmpty(engine_); ++frame) {
     glfwPollEvents();
@@ -46,6 +46,7 @@ void WindowTest::drive(const std::function<void(ImGuiTestContext&)>& steps) {
     if (frame % kFramesForEachDrawn == 0) window_->draw();
     ImGuiTestEngine_PostSwap(engine_);
   }
+  window_->draw();  // and saves the picture that a step may have asked for
   ASSERT_TRUE(ImGuiTestEngine_IsTestQueueEmpty(engine_)) << "the steps did not end in " << kMostFrames << " frames";
   ImGuiTestEngineResultSummary summary;
   ImGuiTestEngine_GetResultSummary(engine_, &summary);
@@ -54,7 +55,8 @@ void WindowTest::drive(const std::function<void(ImGuiTestContext&)>& steps) {
 }
 
 Image WindowTest::screenshot(const std::string& name) {
-  for (int i = 0; i < 4; ++i) window_->show_frame();
+  for (int i = 0; i < 3; ++i) window_->update();
+  window_->show_frame();
   std::filesystem::create_directories("screenshots");
   Image image = window_->pixels();
   write_png(image, "screenshots/" + name + ".png");

@@ -1,0 +1,16 @@
+// `ranklab zero map`: which rank owns which part of each parameter, as computed by the optimizers on meta tensors.
+// Thread rule: main thread.
+#pragma once
+#include "core/config/train_config.h"
+
+namespace ranklab {
+
+struct ZeroMapRequest {
+  bool json = false;
+  bool all = false;  // every owner, however many
+};
+
+// Prints; returns the exit code.
+int run_zero_map(const RunPlan& plan, const ZeroMapRequest& request);
+
+}  // namespace ranklab
