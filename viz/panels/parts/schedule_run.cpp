@@ -6,7 +6,6 @@
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
-#include "core/trace/find_trace.h"
 #include "viz/panels/parts/workspace.h"
 
 namespace ranklab::viz {
@@ -44,7 +43,7 @@ bool ScheduleRun::advance(Workspace& workspace) {
   status_ = strprintf("%s %s %.1f s", name_.c_str(), state == ChildState::kCancelled ? "was cancelled after" : "ran",
                       ended->seconds());
   workspace.log(LogLine::Level::kInfo, status_);
-  if (state == ChildState::kSucceeded) workspace.requests.open_trace = trace_path(folders_.back());
+  if (state == ChildState::kSucceeded) workspace.requests.open_trace = folders_.back();
   return false;
 }
 
