@@ -11,6 +11,7 @@
 #include "cli/common/style.h"
 #include "cli/common/typed_program.h"
 #include "core/base/error.h"
+#include "core/base/files/input_file.h"
 #include "core/base/files/path_type.h"
 #include "core/base/shell_quote.h"
 #include "core/base/system.h"
@@ -143,6 +144,7 @@ int check_once(LessonSession& session, const LessonRequest& request) {
                 .got = "no file " + path.string(),
                 .want = "your copy of the exercise of lesson " + std::to_string(session.row.number),
                 .fix = "run `" + session.command("start") + "`, or name a file with --file");
+  const InputFile readable(path.string(), {.where = "lesson check", .fix = "check the path and its permissions"});
   if (!request.json) {
     session.screen.line("Lesson " + std::to_string(session.row.number) + ", " + shown(path));
     std::cout.flush();

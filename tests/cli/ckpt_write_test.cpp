@@ -112,6 +112,12 @@ TEST(CkptReshard, OneRankIsTheDefaultAndADivisionThatFailsIsNamed) {
   EXPECT_FALSE(fs::exists(folder + "_3"));
 }
 
+TEST(SavedModel, ItsSettingsGiveWayToSet) {
+  const std::string base = saved(kDense, "--world-size 2 --dp 2", "set");
+  EXPECT_THAT(shell("model info " + base), HasSubstr("sequence 32"));
+  EXPECT_THAT(shell("model info " + base + " --set model.seq_length=16"), HasSubstr("sequence 16"));
+}
+
 // Saved by a program with a setting of the layout that this one has not.
 TEST(CkptReshard, SettingsOfAnotherVersionAreNoObstacle) {
   const std::string base = saved(kDense, "--world-size 2 --dp 2", "version");

@@ -7,7 +7,7 @@
 
 #include "backends/meta/meta_world.h"
 #include "core/plan/replica_documents.h"
-#include "core/runtime/default_components.h"
+#include "core/runtime/components.h"
 
 namespace ranklab {
 namespace {
@@ -42,7 +42,7 @@ TEST(StandIns, WhereDocumentsDifferTheReplicaWithMostOrLongestOfThem) {
 }
 
 TEST(StandIns, EachChoiceIsNamedOnceAndRunsItsOwnStage) {
-  const RunPlan plan = plan_of({.world = 6, .tp = 1, .pp = 2}, OptimizerKind::kMuon);
+  const RunPlan plan = plan_of({.world = 4, .tp = 1, .pp = 2}, OptimizerKind::kMuon);
   const std::vector<StandIns> all = choices(plan);
   EXPECT_EQ(std::set<StandIns>(all.begin(), all.end()).size(), all.size());
   for (const StandIns& one : all)
