@@ -115,10 +115,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab train\n  ranklab train --tp 4 --train-iters 50 --log-dir runs/tp4\n\n"
-      "Exit codes: 0 done, 1 failure, 2 usage or configuration, 3 this machine lacks something, 4 a check failed,\n"
-      "5 a rank failed or collectives mismatch, 6 hang or timeout, 7 numbers not finite, 8 broken file, 9 done, but "
-      "log,\n"
-      "trace or printed text could not be written whole, 130 Ctrl-C, 143 terminated");
+      "Exit codes: 0 done, 1 failure or an input that cannot be read, 2 usage or configuration, 3 this machine lacks\n"
+      "something, 4 a check failed, 5 a rank failed or collectives mismatch, 6 hang or timeout, 7 numbers not finite,\n"
+      "8 broken file, 9 done, but log, trace or printed text could not be written whole, 10 stopped by a sentinel,\n"
+      "130 Ctrl-C, 143 terminated");
   std::vector<std::pair<CommandLine*, CommandAction>> actions;
   const std::string_view named = command_word(argc, argv);
   const bool lists_all = named == "completion" || (named == "list" && has_word(argc, argv, "commands"));

@@ -2,7 +2,6 @@
 // where two of them differ.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -14,6 +13,8 @@
 #include "cli/common/json_output.h"
 #include "core/base/checksum.h"
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/checkpoint/tensor_diff.h"
@@ -64,11 +65,6 @@ void print_table(const SafetensorsFile& file) {
     std::printf("%-*s  %-7s  %-*s  %14llu\n", names, tensor.name.c_str(), std::string(name(tensor.type)).c_str(), sizes,
                 shapes[i].c_str(), static_cast<LongUnsigned>(tensor.size_bytes()));
   }
-}
-
-bool is_folder(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_directory(path, ignored);
 }
 
 int inspect(const CkptOptions& options) {
@@ -128,9 +124,22 @@ ordered_json json_of(const SafetensorsDifference& diff) {
           {"metadata", diff.metadata}};
 }
 
+// A checkpoint has its tensors in pieces, under other names than a file's.
+void refuse_mixed(const CkptOptions& options) {
+  const bool first = is_folder(options.file);
+  const std::string &folder = first ? options.file : options.other, &file = first ? options.other : options.file;
+  const SafetensorsFile sound(file);  // what is wrong with the file itself is told first
+  throw Error(ErrorKind::kInvalidArgument, {.where = "ckpt diff",
+                                            .what = "a folder is not compared with a file",
+                                            .got = quote(folder) + " and " + quote(file),
+                                            .want = "two checkpoints, or two safetensors files",
+                                            .fix = "make a file of the checkpoint: ranklab ckpt convert " +
+                                                   shell_path(folder) + " FILE.safetensors"});
+}
+
 int diff(const CkptOptions& options) {
-  if (is_folder(options.file) && is_folder(options.other))
-    return diff_checkpoint_folders(options.file, options.other, options.json);
+  if (is_folder(options.file) != is_folder(options.other)) refuse_mixed(options);
+  if (is_folder(options.file)) return diff_checkpoint_folders(options.file, options.other, options.json);
   const SafetensorsDifference diff = diff_safetensors(SafetensorsFile(options.file), SafetensorsFile(options.other));
   const int code = diff.tensors.empty() ? 0 : exit_code(ErrorKind::kCheckFailed);
   if (options.json) {

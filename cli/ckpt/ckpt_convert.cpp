@@ -1,7 +1,6 @@
 // ranklab ckpt convert: a checkpoint as one safetensors file of whole tensors, for any tool that reads the format, and
 // back. Everything that is not a tensor (step, settings, layout, position in the data) is in the file's metadata.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +12,7 @@
 #include "cli/model/saved_model.h"
 #include "core/base/error.h"
 #include "core/base/files/output_file.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/checkpoint/element_convert.h"
 #include "core/checkpoint/run_folder.h"
@@ -110,7 +110,7 @@ int to_folder(const ConvertOptions& options) {
 }
 
 int run_convert(const ConvertOptions& options) {
-  const bool is_file = !std::filesystem::is_directory(options.from);
+  const bool is_file = !is_folder(options.from);
   return is_file ? to_folder(options) : to_file(options);
 }
 

@@ -99,8 +99,8 @@ int inspect_checkpoint(const std::string& folder, bool json) {
     return 0;
   }
   const CheckpointManifest& manifest = checkpoint.manifest();
-  std::printf("%s: %s, %zu tensors in %zu files, %s\n", checkpoint.folder().c_str(), origin_text(manifest).c_str(),
-              manifest.tensors.size(), manifest.files.size(), both_sizes(checkpoint.file_bytes()).c_str());
+  std::printf("%s: %s, %s, %s\n", checkpoint.folder().c_str(), origin_text(manifest).c_str(),
+              tensors_in_files(manifest).c_str(), both_sizes(checkpoint.file_bytes()).c_str());
   std::printf("training: %lld updates, %lld samples consumed\n", static_cast<long long>(manifest.updates),
               static_cast<long long>(manifest.consumed_samples));
   for (const auto& [key, value] : manifest.metrics) std::printf("%s: %g\n", printable(key).c_str(), value);
@@ -115,18 +115,18 @@ int inspect_checkpoint(const std::string& folder, bool json) {
 int verify_checkpoint(const std::string& folder, bool json) {
   const Checkpoint checkpoint(checkpoint_named(folder));
   checkpoint.verify();
-  const size_t tensors = checkpoint.manifest().tensors.size(), files = checkpoint.manifest().files.size();
   if (json) {
     std::printf("%s", json_result({{"folder", checkpoint.folder()},
                                    {"step", checkpoint.manifest().step},
                                    {"bytes", checkpoint.file_bytes()},
-                                   {"tensors", tensors},
-                                   {"files", files}})
+                                   {"tensors", checkpoint.manifest().tensors.size()},
+                                   {"files", checkpoint.manifest().files.size()}})
                           .c_str());
     return 0;
   }
-  std::printf("%s: sound, %s, %zu tensors in %zu files, %s; every checksum holds\n", checkpoint.folder().c_str(),
-              origin_text(checkpoint.manifest()).c_str(), tensors, files, both_sizes(checkpoint.file_bytes()).c_str());
+  std::printf("%s: sound, %s, %s, %s; every checksum holds\n", checkpoint.folder().c_str(),
+              origin_text(checkpoint.manifest()).c_str(), tensors_in_files(checkpoint.manifest()).c_str(),
+              both_sizes(checkpoint.file_bytes()).c_str());
   return 0;
 }
 

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "cli/ckpt/ckpt_subcommands.h"
+#include "cli/ckpt/ckpt_text.h"
 #include "cli/ckpt/new_run_folder.h"
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
@@ -41,26 +43,46 @@ bool shapes_pieces(const std::string& key) {
   return false;
 }
 
+// The ranks that the sizes ask for, where nobody says how many: what is no size is refused later, by its own name.
+int ranks_of(const ParallelDims& dims) {
+  int64_t ranks = 1;
+  for (const int size : {dims.tp, dims.cp, dims.pp, dims.dp})
+    ranks = std::min<int64_t>(ranks * std::max(1, size), std::numeric_limits<int>::max());
+  return static_cast<int>(ranks);
+}
+
+// The checkpoint's model stays as it is: where it does not fit the layout, the layout is what can change.
+RunPlan resolved(const ConfigOptions& options, const TrainConfig& config, const std::string& origin) {
+  try {
+    return options.resolve(config);
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    if (text.where.find("from " + origin) != std::string::npos && text.where.find("seq_length") == std::string::npos)
+      text.fix = "choose another layout: the model of a checkpoint stays as it is";
+    throw Error(error.kind(), text);
+  }
+}
+
 // Saved settings, overridden by the user's flags. The batch is any that the layout divides: it is not saved.
 RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
   const CheckpointManifest& manifest = checkpoint.manifest();
-  for (const auto& [key, text] : settings_of(model_of(manifest, checkpoint.folder()))) options.set(key, text);
+  const std::string origin = quote(checkpoint.folder());
+  for (const auto& [key, text] : settings_of(model_of(manifest, checkpoint.folder()))) options.set(key, text, origin);
   for (const auto& [key, text] : manifest.config) {
-    if (shapes_pieces(key)) options.set(key, text);
+    if (shapes_pieces(key)) options.set(key, text, origin);
   }
   TrainConfig config = options.config();
+  ParallelDims& dims = config.parallel;
   const bool sized =
       std::ranges::any_of(std::initializer_list<const char*>{"world_size", "tp", "cp", "pp", "dp", "ep", "etp", "sep"},
                           [&](const char* size) { return options.given(std::string("parallel.") + size); });
-  if (!sized) config.parallel = {.world = 1};
-  if (sized && !options.given("parallel.world_size"))
-    config.parallel.world =
-        config.parallel.tp * config.parallel.cp * config.parallel.pp * std::max(1, config.parallel.dp);
-  const int split = config.parallel.tp * config.parallel.cp * config.parallel.pp;
+  if (!sized) dims = {.world = 1};
+  if (sized && !options.given("parallel.world_size")) dims.world = ranks_of(dims);
+  const int64_t split = std::max<int64_t>(1, int64_t{1} * dims.tp * dims.cp * dims.pp);
   config.micro_batch_size = 1;
   config.num_microbatches = 0;
-  config.global_batch_size = int64_t{4} * config.parallel.world / std::max(1, split) * config.parallel.pp;
-  return options.resolve(config);
+  config.global_batch_size = std::max<int64_t>(1, int64_t{4} * dims.world / split * dims.pp);
+  return resolved(options, config, origin);
 }
 
 class Resharder {
@@ -144,8 +166,7 @@ int run_reshard(Reshard& asked) {
   }
   std::printf("%s: %s\n", checkpoint.folder().c_str(), origin_text(checkpoint.manifest()).c_str());
   std::printf("%s: %s\n", folder.c_str(), origin_text(manifest).c_str());
-  std::printf("  %zu tensors in %zu files, %s\n", manifest.tensors.size(), manifest.files.size(),
-              human_bytes(static_cast<double>(bytes)).c_str());
+  std::printf("  %s, %s\n", tensors_in_files(manifest).c_str(), human_bytes(static_cast<double>(bytes)).c_str());
   return 0;
 }
 

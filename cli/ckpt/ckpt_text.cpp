@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/base/counted.h"
 #include "core/base/text.h"
 #include "core/checkpoint/safetensors_header.h"
 
@@ -15,6 +16,11 @@ using nlohmann::ordered_json;
 ordered_json finite_json(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json("Infinity"); }
 
 }  // namespace
+
+std::string tensors_in_files(const CheckpointManifest& manifest) {
+  return counted(static_cast<int64_t>(manifest.tensors.size()), "tensor") + " in " +
+         counted(static_cast<int64_t>(manifest.files.size()), "file");
+}
 
 std::string both_sizes(uint64_t bytes) {
   std::string text = std::to_string(bytes) + " bytes";

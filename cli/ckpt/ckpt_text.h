@@ -4,13 +4,15 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "core/checkpoint/manifest.h"
 #include "core/checkpoint/tensor_diff.h"
 
 namespace ranklab {
 
 using LongUnsigned = unsigned long long;  // printf's
 
-std::string both_sizes(uint64_t bytes);                  // "12345 bytes (12.1 KiB)"
+std::string both_sizes(uint64_t bytes);                            // "12345 bytes (12.1 KiB)"
+std::string tensors_in_files(const CheckpointManifest& manifest);  // "81 tensors in 1 file"
 std::string metadata_text(const std::string& value);     // one line, with control characters escaped for terminals
 std::string difference_text(const TensorDifference& d);  // without the tensor's name
 nlohmann::ordered_json difference_json(const TensorDifference& d);

@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-// `path` as find_trace() gives it. Throws kBadFile where no event can be read.
+// `path` as find_trace() gives it. Throws kIo where it cannot be opened, kBadFile where no event can be read.
 TracePrefix read_trace_input(const std::string& path);
 
 }  // namespace ranklab

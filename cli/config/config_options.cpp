@@ -6,7 +6,6 @@
 #include <iterator>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -32,13 +31,15 @@ struct ConfigOptions::State {
   std::optional<MergedConfig> merged;
   std::optional<std::vector<ConfigSetting>> sources;
   std::vector<ConfigSetting> settled;
-  std::set<std::string> placed;  // keys that the command itself set, such as those of a checkpoint's model
+  std::vector<ConfigSetting> placed;  // that the command itself set, such as those of a checkpoint's model
   bool strict = false, told = false;
 
   std::vector<std::string> idle(const RunPlan& plan) const {
     std::map<std::string, std::string> origins = merged->origins;
     for (const ConfigSetting& one : settled) origins.erase(one.key);
-    std::erase_if(origins, [this](const auto& one) { return one.second == "--set" && placed.contains(one.first); });
+    for (const ConfigSetting& one : placed)
+      if (const auto found = origins.find(one.key); found != origins.end() && found->second == one.origin)
+        origins.erase(found);
     return idle_settings(plan, origins);
   }
 };
@@ -116,9 +117,8 @@ ConfigOptions::ConfigOptions(CommandLine& app, TrainConfig defaults) : state_(st
 
 ConfigOptions::~ConfigOptions() = default;
 
-void ConfigOptions::set(const std::string& key, const std::string& value) {
-  state_->assignments.push_back(key + "=" + value);
-  state_->placed.insert(key);
+void ConfigOptions::set(const std::string& key, const std::string& value, const std::string& origin) {
+  state_->placed.push_back({key, value, origin});
 }
 
 void ConfigOptions::settle(std::vector<ConfigSetting> settings) {
@@ -141,6 +141,7 @@ std::vector<ConfigSetting> ConfigOptions::read_sources() const {
     for (ConfigSetting& setting : read_config_toml(file)) settings.push_back(std::move(setting));
   }
   for (ConfigSetting& setting : environment_settings(process_environment())) settings.push_back(std::move(setting));
+  settings.insert(settings.end(), state_->placed.begin(), state_->placed.end());
   for (const std::string& assignment : state_->assignments) settings.push_back(assignment_setting(assignment));
   for (const auto& given : state_->given) {
     if (given.option->count() == 0) continue;

@@ -17,8 +17,9 @@ class ConfigOptions {
   // given; the preset overrides them.
   explicit ConfigOptions(CommandLine& app, TrainConfig defaults = {});
   ~ConfigOptions();
-  // Same as --set KEY=VALUE, for commands with positional settings. Call before merged().
-  void set(const std::string& key, const std::string& value);
+  // A setting that the command itself takes from somewhere, such as a checkpoint: `origin` names it in errors.
+  // Overrides files and the environment, but neither --set nor flags; never reported as idle. Call before merged().
+  void set(const std::string& key, const std::string& value, const std::string& origin);
   // Settles what no source gave, with its origin ("--layout auto"); such settings are never reported as idle.
   void settle(std::vector<ConfigSetting> settings);
   // After parsing: all sources merged, with the origin of each value. Sources are read once: a file may be a pipe.

@@ -14,6 +14,7 @@
 #include "cli/data/data_export.h"
 #include "cli/data/data_tokenizer.h"
 #include "cli/training_module.h"
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
@@ -109,8 +110,9 @@ int prepare(const DataOptions& options) {
   } else if (result.resumed_shards > 0) {
     std::printf("continued after shard %zu of %zu\n", result.resumed_shards, result.index.shards.size());
   }
-  std::printf("%s: %ld tokens in %zu shards; train with --data-path %s\n", options.out.c_str(),
-              static_cast<long>(result.index.tokens()), result.index.shards.size(), shell_path(options.out).c_str());
+  std::printf(
+      "%s: %s in %s; train with --data-path %s\n", options.out.c_str(), counted(result.index.tokens(), "token").c_str(),
+      counted(static_cast<int64_t>(result.index.shards.size()), "shard").c_str(), shell_path(options.out).c_str());
   return 0;
 }
 

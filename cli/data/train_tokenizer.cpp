@@ -11,6 +11,7 @@
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
 #include "cli/common/terminal.h"
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/output_file.h"
@@ -97,8 +98,10 @@ int train_tokenizer(const TokenizerTraining& options) {
                stdout);
     return 0;
   }
-  std::printf("%s: vocabulary %zu, %zu merges, from %lu bytes with %zu different words\n", paths[0].c_str(),
-              spec.vocab.size(), spec.merges.size(), static_cast<unsigned long>(bytes), words);
+  std::printf("%s: vocabulary %zu, %s, from %s with %s\n", paths[0].c_str(), spec.vocab.size(),
+              counted(static_cast<int64_t>(spec.merges.size()), "merge").c_str(),
+              counted(static_cast<int64_t>(bytes), "byte").c_str(),
+              counted(static_cast<int64_t>(words), "different word").c_str());
   if (static_cast<int64_t>(spec.vocab.size()) < options.vocab_size)
     std::printf("  the texts have no more pairs that occur %ld times\n", static_cast<long>(options.min_frequency));
   std::printf("  use it: ranklab data prepare FILE --tokenizer %s --append-eod --out shards\n", options.out.c_str());

@@ -1,11 +1,11 @@
 #include "cli/eval/eval_input.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/data/token_shard.h"
 
@@ -28,8 +28,7 @@ auto naming(const std::string& place, const Encode& encode) {
 
 void take_file(EvalInput& input, const std::string& path, EvalTokenizer& tokenizer) {
   const std::string text = read_whole_file(
-      path, kMostTokens,
-      {.kind = ErrorKind::kBadFile, .where = "eval --text", .fix = "name a text file, or a folder of token shards"});
+      path, kMostTokens, {.where = "eval --text", .fix = "name a text file, or a folder of token shards"});
   input.text = naming(quote(path), [&] { return tokenizer.text(text); });
   input.text_bytes = tokenizer.scored_bytes(text, input.text);
 }
@@ -115,7 +114,7 @@ EvalInput read_eval_input(const EvalRequest& request, const ModelConfig& model, 
   RANKLAB_CHECK(request.stride <= model.seq_length, ErrorKind::kInvalidArgument, .where = "--stride",
                 .what = "tokens between the windows would not be scored", .got = std::to_string(request.stride),
                 .want = "at most the context of " + std::to_string(model.seq_length), .fix = "lower --stride");
-  const bool folder = !request.text.empty() && std::filesystem::is_directory(request.text);
+  const bool folder = !request.text.empty() && is_folder(request.text);
   std::optional<EvalTokenizer> tokenizer;
   if ((!request.text.empty() && !folder) || !request.tasks.empty())
     tokenizer.emplace(choose_eval_tokenizer(request.tokenizer, saved, load, model.vocab_size));

@@ -22,8 +22,8 @@ struct EvalInput {
   size_t windows = 0;
 };
 
-// `saved`: the model that was opened as `load`, or null. Throws kBadFile for files that are none, kInvalidArgument for
-// what the model cannot score.
+// `saved`: the model that was opened as `load`, or null. Throws kIo, kBadFile for files that are none, kInvalidArgument
+// for what the model cannot score.
 EvalInput read_eval_input(const EvalRequest& request, const ModelConfig& model, const SavedModel* saved,
                           const std::string& load);
 

@@ -6,6 +6,7 @@
 
 #include "cli/common/json_output.h"
 #include "cli/common/pipeline_text.h"
+#include "core/base/counted.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -82,9 +83,9 @@ void print_eval_text(const RunPlan& plan, const EvalRequest& request, const Eval
   const int64_t context = plan.config.model.seq_length;
   if (!request.text.empty()) {
     const TextResult text = text_result(input, scores);
-    std::printf("\n%s: %ld tokens scored in %zu windows of %ld, stride %ld\n", without_controls(request.text).c_str(),
-                static_cast<long>(text.tokens), input.windows, static_cast<long>(context),
-                static_cast<long>(request.stride > 0 ? request.stride : context));
+    std::printf("\n%s: %s scored in %s of %ld, stride %ld\n", without_controls(request.text).c_str(),
+                counted(text.tokens, "token").c_str(), counted(static_cast<int64_t>(input.windows), "window").c_str(),
+                static_cast<long>(context), static_cast<long>(request.stride > 0 ? request.stride : context));
     std::printf("  nats a token  %12.6f\n  perplexity    %12.6f\n", text.mean(), text.perplexity());
     if (input.text_bytes)
       std::printf("  bits a byte   %12.6f   (of %ld bytes)\n", text.bits_per(*input.text_bytes),

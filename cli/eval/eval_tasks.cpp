@@ -86,8 +86,7 @@ ChoiceTask task_of(const std::string& text, const std::string& path, int64_t lin
 }  // namespace
 
 std::vector<ChoiceTask> read_choice_tasks(const std::string& path) {
-  const std::string text =
-      read_whole_file(path, kMostBytes, {.kind = ErrorKind::kBadFile, .where = "eval --tasks", .fix = kFix});
+  const std::string text = read_whole_file(path, kMostBytes, {.where = "eval --tasks", .fix = kFix});
   std::vector<ChoiceTask> out;
   int64_t number = 0;
   for (size_t begin = 0; begin < text.size();) {

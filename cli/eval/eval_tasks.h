@@ -16,7 +16,7 @@ struct ChoiceTask {
   int64_t line = 0;  // of the file
 };
 
-// Throws kBadFile naming the line: no JSON, no query, no or empty choices, no such answer; also for a file without
+// Throws kIo, kBadFile naming the line: no JSON, no query, no or empty choices, no such answer; also for a file without
 // tasks.
 std::vector<ChoiceTask> read_choice_tasks(const std::string& path);
 

@@ -65,11 +65,11 @@ ReadyRun ready_run(ConfigOptions& options, TrainConfig config, const std::functi
 std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load) {
   if (load.empty()) return nullptr;
   auto saved = std::make_unique<SavedModel>(open_saved_model(load));
-  for (const auto& [key, text] : settings_of(saved->config)) options.set(key, text);
+  for (const auto& [key, text] : settings_of(saved->config)) options.set(key, text, quote(load));
   if (!saved->checkpoint) return saved;
   const auto& config = saved->checkpoint->manifest().config;
   const auto type = config.find("train.params_dtype");
-  if (type != config.end()) options.set(type->first, type->second);
+  if (type != config.end()) options.set(type->first, type->second, quote(load));
   return saved;
 }
 

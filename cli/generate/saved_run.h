@@ -13,7 +13,7 @@
 namespace ranklab {
 
 // The model of a checkpoint or a Hugging Face folder becomes the settings'; flags may still change some, such as its
-// length. Null where `load` is empty. Call before the settings are read. Throws kBadFile, kInvalidArgument.
+// length. Null where `load` is empty. Call before the settings are read. Throws kIo, kBadFile, kInvalidArgument.
 std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load);
 // The settings' plan and its world, of as many ranks as the layout asks for: replicas only for their experts, unless
 // --dp asks for some. `check` sees the plan before any rank is made. Throws kEnvironment where the weights of all

@@ -122,10 +122,9 @@ void plan_master(const LaunchFlags& flags, LaunchPlan& plan) {
 std::string token_of(const LaunchFlags& flags, const LaunchPlan& plan) {
   if (!flags.token_file.empty()) {
     constexpr uint64_t kMostBytes = 1 << 16;
-    std::istringstream in(read_whole_file(flags.token_file, kMostBytes,
-                                          {.kind = ErrorKind::kInvalidArgument,
-                                           .where = "--rdzv-token-file",
-                                           .fix = "openssl rand -hex 32 > FILE, the same file on every node"}));
+    std::istringstream in(read_whole_file(
+        flags.token_file, kMostBytes,
+        {.where = "--rdzv-token-file", .fix = "openssl rand -hex 32 > FILE, the same file on every node"}));
     std::string token;
     in >> token;
     return checked_run_token(token, "--rdzv-token-file");

@@ -11,6 +11,8 @@
 #include "cli/common/style.h"
 #include "cli/common/typed_program.h"
 #include "core/base/error.h"
+#include "core/base/files/input_file.h"
+#include "core/base/files/path_type.h"
 #include "core/base/shell_quote.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -128,7 +130,7 @@ LessonSession::LessonSession(const LessonRequest& request)
 std::filesystem::path LessonSession::exercise(const LessonRequest& request) {
   if (!request.file.empty()) return std::filesystem::absolute(request.file);
   const std::filesystem::path here = lesson::exercise_path(row);
-  if (std::filesystem::exists(here) || state().exercise.empty()) return here;
+  if (is_there(here) || state().exercise.empty()) return here;
   return state().exercise;
 }
 
@@ -138,10 +140,11 @@ std::string LessonSession::command(const std::string& verb) const {
 
 int check_once(LessonSession& session, const LessonRequest& request) {
   const std::filesystem::path path = session.exercise(request);
-  RANKLAB_CHECK(std::filesystem::exists(path), ErrorKind::kInvalidArgument, .where = "lesson check",
-                .what = "there is no exercise to check", .got = "no file " + path.string(),
+  RANKLAB_CHECK(is_there(path), ErrorKind::kIo, .where = "lesson check", .what = "there is no exercise to check",
+                .got = "no file " + path.string(),
                 .want = "your copy of the exercise of lesson " + std::to_string(session.row.number),
                 .fix = "run `" + session.command("start") + "`, or name a file with --file");
+  const InputFile readable(path.string(), {.where = "lesson check", .fix = "check the path and its permissions"});
   if (!request.json) {
     session.screen.line("Lesson " + std::to_string(session.row.number) + ", " + shown(path));
     std::cout.flush();

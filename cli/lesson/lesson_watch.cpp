@@ -11,6 +11,7 @@
 
 #include "cli/lesson/lesson_session.h"
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 
 namespace ranklab {
 namespace {
@@ -66,8 +67,8 @@ int lesson_watch(const LessonRequest& request) {
   LessonSession session(request);
   const std::filesystem::path path = session.exercise(request);
   std::optional<FolderWatch> watch;
-  if (std::filesystem::exists(path)) watch.emplace(path);  // before the check, so that no save is missed
-  int code = check_once(session, request);                 // prints what to do if there is no file
+  if (is_there(path)) watch.emplace(path);  // before the check, so that no save is missed
+  int code = check_once(session, request);  // prints what to do if there is no file
   while (code == exit_code(ErrorKind::kCheckFailed)) {
     session.screen.line("Watching " + path.string() + " (Ctrl-C leaves)");
     std::cout.flush();

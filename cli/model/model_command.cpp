@@ -1,7 +1,6 @@
 // ranklab model info: a model's modules, the cost of a token, and the memory of a layout's ranks.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -26,6 +25,7 @@
 #include "cli/model/weight_histograms.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/spec/module_table.h"
 
@@ -192,7 +192,7 @@ struct Given {
 // A folder's settings are overridden by flags.
 SavedModel open_folder(Given& given) {
   SavedModel saved = open_saved_model(given.model);
-  for (const auto& [key, text] : settings_of(saved.config)) given.options->set(key, text);
+  for (const auto& [key, text] : settings_of(saved.config)) given.options->set(key, text, quote(given.model));
   return saved;
 }
 
@@ -204,22 +204,24 @@ struct Shown {
 };
 
 Shown shown_of(Given& given) {
-  const bool is_folder = std::filesystem::is_directory(given.model);
-  RANKLAB_CHECK(is_folder || !given.stats, ErrorKind::kInvalidArgument, .where = "model info",
+  if (given.model.find('/') != std::string::npos)  // no preset's name
+    require_folder(given.model, "model info", "a checkpoint, or a Hugging Face folder");
+  const bool saves = is_folder(given.model);
+  RANKLAB_CHECK(saves || !given.stats, ErrorKind::kInvalidArgument, .where = "model info",
                 .what = "--stats are of weights, and a preset has none", .got = quote(given.model),
                 .want = "a checkpoint, or a Hugging Face folder",
                 .fix = "pass a folder, or --histograms, which draws the initial weights of a preset");
   SavedModel saved;
-  if (is_folder) {
+  if (saves) {
     saved = open_folder(given);
   } else if (!given.model.empty()) {
-    given.options->set("model.preset", given.model);
+    given.options->set("model.preset", given.model, "the command line");
   }
   RunPlan plan = given.options->resolve(given.options->config());
-  if (is_folder) plan.config.preset = given.model;  // the title above the table
+  if (saves) plan.config.preset = given.model;  // the title above the table
   std::vector<WeightGroup> weights;
   if (given.histograms)
-    weights = is_folder ? saved_weight_groups(*saved.tensors, plan.config.model) : initial_weight_groups(plan.config);
+    weights = saves ? saved_weight_groups(*saved.tensors, plan.config.model) : initial_weight_groups(plan.config);
   return {std::move(plan), std::move(saved), std::move(weights)};
 }
 

@@ -51,7 +51,7 @@ ModelConfig model_of(const CheckpointManifest& manifest, const std::string& path
 
 SavedModel open_saved_model(const std::string& folder) {
   SavedModel saved;
-  if (std::filesystem::exists(folder + "/config.json")) {
+  if (std::error_code unseen; std::filesystem::exists(folder + "/config.json", unseen)) {
     auto model = std::make_unique<HfModel>(folder);
     saved.kind = model->architecture();
     saved.config = model->config();

@@ -24,7 +24,7 @@ struct SavedModel {
   std::unique_ptr<TensorSource> tensors = {};   // "weight/NAME", ...
   std::vector<std::string> notes = {};
 };
-// Throws kInvalidArgument when it is neither, kBadFile, kIo.
+// Throws kIo when it is neither, kBadFile.
 SavedModel open_saved_model(const std::string& folder);
 
 }  // namespace ranklab

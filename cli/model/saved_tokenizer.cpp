@@ -3,14 +3,16 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/checkpoint/run_folder.h"
 
 namespace ranklab {
 
 std::optional<Tokenizer> saved_tokenizer(const std::string& folder, std::vector<std::string>& notes) {
-  namespace fs = std::filesystem;
-  if (!fs::exists(folder + "/config.json")) return tokenizer_of(Checkpoint(checkpoint_named(folder)));
-  const auto has = [&](const char* name) { return fs::exists(folder + "/" + name); };
+  std::error_code unseen;
+  if (!std::filesystem::exists(folder + "/config.json", unseen))
+    return tokenizer_of(Checkpoint(checkpoint_named(folder)));
+  const auto has = [&](const char* name) { return is_there(folder + "/" + name); };
   if (!has(kTokenizerFile) && !(has("vocab.json") && has("merges.txt"))) return {};
   try {
     return open_tokenizer(folder);

@@ -48,6 +48,18 @@ void check_positive(const char* flag, int64_t value) {
 
 constexpr const char* kMeshAlone = "change the layout or the model, or --preset none for the mesh alone";
 
+// The model's own rules name settings that this command has not.
+template <typename Check>
+auto of_model(const Check& check) {
+  try {
+    return check();
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    text.fix = kMeshAlone;
+    throw Error(error.kind(), text);
+  }
+}
+
 // Replaces each MLP by experts, for a model without: one per ep rank unless the flags request more.
 void set_experts(const TopologyOptions& options, const ParallelDims& dims, ModelConfig& model) {
   MoeConfig& moe = model.moe;
@@ -74,8 +86,11 @@ RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   check_positive("--ddp-bucket-bytes", options.bucket_bytes);
   c.sequence_parallel = options.sequence_parallel.value_or(dims.tp > 1);
   set_experts(options, dims, c.model);
-  validate(c.model, dims.tp, false);
-  validate_experts(c.model, {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = *c.sequence_parallel});
+  of_model([&] {
+    validate(c.model, dims.tp, false);
+    validate_experts(c.model,
+                     {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = *c.sequence_parallel});
+  });
   RANKLAB_CHECK(dims.pp <= c.model.num_layers, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = "more pipeline stages than layers",
                 .got = strprintf("pp %d, %ld layers", dims.pp, static_cast<long>(c.model.num_layers)),
@@ -97,7 +112,7 @@ RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   c.params_dtype = std::string(name(parse_dtype(options.params_dtype)));
   c.gpus_per_node = options.gpus_per_node;
   c.mock_data = true;
-  return resolve(c);
+  return of_model([&] { return resolve(c); });
 }
 
 }  // namespace

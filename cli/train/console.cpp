@@ -132,6 +132,13 @@ class ConsoleHook : public Hook {
     if (!info.loaded.empty()) line("loaded", info.loaded);
     if (simulated_) line("profile", plan.profile.title + " (virtual times)");
     if (!options_.gemm.empty()) line("gemm", options_.gemm);
+    traced_ = std::min(total_, c.trace_step_end) > std::max(first_, c.trace_step_start);
+    if (!options_.trace_path.empty() && !traced_ && total_ > first_)  // a run that goes on is past the usual ones
+      line("trace",
+           style_.yellow(strprintf("no step: this run's are %ld to %ld, and %ld to %ld are traced "
+                                   "(--trace-step-start, --trace-step-end)",
+                                   static_cast<long>(first_), static_cast<long>(total_ - 1),
+                                   static_cast<long>(c.trace_step_start), static_cast<long>(c.trace_step_end - 1))));
     if (c.zero_debug) {
       for (const std::string& piece : zero_debug_lines(plan, make_meta_world))
         std::fprintf(out_, "%s\n", piece.c_str());
@@ -181,7 +188,7 @@ class ConsoleHook : public Hook {
     }
     if (book_ && simulated_ && result.steps_done > first_) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);
-    if (!options_.trace_path.empty())
+    if (!options_.trace_path.empty() && traced_)
       line("trace", options_.trace_path + " (ranklab viz " + shell_path(options_.trace_path) + ", or Perfetto)");
     for (const std::string& reason : options_.lost->said()) line("lost", reason);
     flush();
@@ -265,6 +272,7 @@ class ConsoleHook : public Hook {
   bool wants_sample_ = false;
   bool simulated_ = true, on_gpu_ = false;
   bool predicts_ = false, balances_ = false, scales_ = false;
+  bool traced_ = false;  // any step of this run
   int64_t begin_ns_ = 0;
   std::shared_ptr<MemoryBook> book_;  // rank 0's; null if memory is not booked
 };

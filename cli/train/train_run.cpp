@@ -24,6 +24,7 @@
 #include "core/runtime/record/tensorboard.h"
 #include "core/runtime/record/torch_profile.h"
 #include "core/sim/memory_scope.h"
+#include "core/trace/find_trace.h"
 
 namespace ranklab {
 namespace {

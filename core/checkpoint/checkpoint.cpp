@@ -7,6 +7,7 @@
 #include "core/base/checksum.h"
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -43,8 +44,7 @@ void require_file(const std::string& path, const char* who) {
 
 Checkpoint::Checkpoint(std::string folder) : folder_(std::move(folder)) {
   while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
-  if (std::error_code ignored; std::filesystem::is_directory(folder_, ignored))
-    require_file(manifest_path(), "the manifest, which names all other files");
+  if (is_folder(folder_)) require_file(manifest_path(), "the manifest, which names all other files");
   manifest_ = read_manifest(manifest_path());
   if (!manifest_.tokenizer_xxh3.empty()) read_tokenizer();
   for (const CheckpointFile& file : manifest_.files) open(file);
@@ -53,9 +53,9 @@ Checkpoint::Checkpoint(std::string folder) : folder_(std::move(folder)) {
 
 void Checkpoint::read_tokenizer() {
   const std::string path = folder_ + "/" + kTokenizerName;
+  require_file(path, "the tokenizer whose hash manifest.json names");
   tokenizer_ = read_whole_file(path, kMostTokenizerBytes,
-                               {.kind = ErrorKind::kBadFile,
-                                .where = "checkpoint",
+                               {.where = "checkpoint",
                                 .fix = "use another copy of the folder, or an earlier checkpoint",
                                 .follow_links = false});
   if (const std::string got = xxh3_text(xxh3(std::as_bytes(std::span(tokenizer_)))); got != manifest_.tokenizer_xxh3)

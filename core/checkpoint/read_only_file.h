@@ -14,7 +14,7 @@ namespace ranklab {
 
 class ReadOnlyFile {
  public:
-  explicit ReadOnlyFile(std::string path);  // throws kIo, or kBadFile when it is no regular file
+  explicit ReadOnlyFile(std::string path);  // throws kIo
 
   const std::string& path() const { return file_.path(); }
   uint64_t size_bytes() const { return file_.size_bytes(); }  // when it was opened

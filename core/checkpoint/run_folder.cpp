@@ -1,12 +1,11 @@
 #include "core/checkpoint/run_folder.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/checkpoint/manifest.h"
 
@@ -25,9 +24,12 @@ constexpr size_t kStepDigits = 8;
                                .fix = "check the path and its permissions"});
 }
 
-bool is_folder(const std::string& path) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+// Links are passed over. Throws kIo where the system does not say what is there: "no checkpoint" would be a guess.
+bool is_own_folder(const std::string& path) {
+  std::error_code error;
+  const fs::file_type type = fs::symlink_status(path, error).type();
+  if (type == fs::file_type::none) refuse_folder("cannot look at", path, error.message());
+  return type == fs::file_type::directory;
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -42,7 +44,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 
 // Files inside subfolders are not removed, and rmdir leaves a non-empty folder alone.
 void remove_files(const std::string& folder, FileCalls& calls) {
-  if (!is_folder(folder)) return;
+  if (!is_own_folder(folder)) return;
   for (const std::string& name : names_in(folder)) calls.unlink((folder + "/" + name).c_str());
   calls.remove_folder(folder.c_str());
 }
@@ -66,26 +68,26 @@ std::vector<StepFolder> step_folders(const std::string& run_folder) {
   std::vector<StepFolder> folders;
   for (const std::string& name : names_in(run_folder)) {
     StepFolder folder{.path = run_folder + "/" + name};
-    if (parse_step_folder(name, folder.step) && is_folder(folder.path)) folders.push_back(folder);
+    if (parse_step_folder(name, folder.step) && is_own_folder(folder.path)) folders.push_back(folder);
   }
   std::ranges::sort(folders, std::ranges::greater(), &StepFolder::step);
   return folders;
 }
 
 bool is_checkpoint(const std::string& folder) {
-  std::error_code ignored;
-  return fs::exists(folder + "/" + kManifestName, ignored);
+  const std::string manifest = folder + "/" + kManifestName;
+  std::error_code error;
+  const fs::file_type type = fs::status(manifest, error).type();
+  if (type == fs::file_type::none) refuse_folder("cannot look at", manifest, error.message());
+  return type != fs::file_type::not_found;
 }
 
 std::string checkpoint_named(const std::string& path) {
-  std::error_code ignored;
-  RANKLAB_CHECK(fs::is_directory(path, ignored), ErrorKind::kInvalidArgument, .where = "checkpoint",
-                .what = "there is no folder of that name", .got = quote(path),
-                .want = "a checkpoint, or the folder that --save wrote them to", .fix = "check the path");
+  require_folder(path, "checkpoint", "a checkpoint, or the folder that --save wrote them to");
   if (is_checkpoint(path)) return path;
   const std::vector<StepFolder> folders = step_folders(path);
-  RANKLAB_CHECK(!folders.empty(), ErrorKind::kInvalidArgument, .where = "checkpoint",
-                .what = "the folder holds no checkpoint", .got = quote(path),
+  RANKLAB_CHECK(!folders.empty(), ErrorKind::kIo, .where = "checkpoint", .what = "the folder holds no checkpoint",
+                .got = quote(path),
                 .want = std::string(kManifestName) + " in it, or folders such as " + step_folder_name(40),
                 .fix = "pass the folder that a run wrote with --save");
   return folders[0].path;

@@ -24,9 +24,9 @@ struct StepFolder {
 // Newest first; none when the folder does not exist. Links are passed over. Throws kIo.
 std::vector<StepFolder> step_folders(const std::string& run_folder);
 
-// Whether this is a checkpoint itself.
+// Whether this is a checkpoint itself. Throws kIo where the system does not say.
 bool is_checkpoint(const std::string& folder);
-// The folder of a checkpoint that a user named: this one, or the newest of this run folder. Throws kInvalidArgument.
+// The folder of a checkpoint that a user named: this one, or the newest of this run folder. Throws kIo.
 std::string checkpoint_named(const std::string& path);
 
 // Creates the folder and those above it. Throws kIo.

@@ -91,7 +91,7 @@ const Exhibit& exhibit_named(const std::string& name) {
                .what = "the museum has no such bug",
                .got = quote(name),
                .want = "a name of `ranklab museum list`",
-               .fix = nearest.empty() ? "choose one of it" : "did you mean " + quote(nearest) + "?"});
+               .fix = nearest.empty() ? "choose one of them" : "did you mean " + quote(nearest) + "?"});
 }
 
 std::vector<InjectedBug> bugs_named(const std::string& names) {

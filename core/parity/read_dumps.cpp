@@ -60,7 +60,7 @@ std::map<int64_t, fs::path> numbered(const fs::path& folder, const std::string& 
   }
   RANKLAB_CHECK(!error, ErrorKind::kIo, .where = "dumps", .what = "cannot read folder " + quote(folder.string()),
                 .got = error.message(), .fix = "pass a folder that `train --dump` has written");
-  RANKLAB_CHECK(!entries.empty(), ErrorKind::kBadFile, .where = "dumps", .what = "the folder holds no dumped tensors",
+  RANKLAB_CHECK(!entries.empty(), ErrorKind::kIo, .where = "dumps", .what = "the folder holds no dumped tensors",
                 .got = quote(folder.string()), .want = prefix + "N" + suffix,
                 .fix = "see docs/parity.md, Files of other programs");
   return entries;

@@ -220,8 +220,7 @@ PrecisionRecipe parse_recipe_toml(const std::string& text, const std::string& fi
 PrecisionRecipe read_recipe_toml(const std::string& path) {
   constexpr size_t kLimitBytes = 1 << 20;
   return parse_recipe_toml(read_whole_file(path, kLimitBytes,
-                                           {.kind = ErrorKind::kInvalidArgument,
-                                            .where = "--precision-recipe",
+                                           {.where = "--precision-recipe",
                                             .fix = "ranklab precision recipes NAME --toml > FILE writes one"}),
                            path);
 }

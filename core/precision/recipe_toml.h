@@ -11,7 +11,7 @@ namespace ranklab {
 // Throws kBadFile for text that is not TOML, kInvalidArgument for an unknown key (with the nearest), a value of the
 // wrong type, fields that are incompatible; all errors name the file, and the line if there is one.
 PrecisionRecipe parse_recipe_toml(const std::string& text, const std::string& file);
-// Throws kInvalidArgument if the file cannot be read. A recipe without a name is named after its file.
+// Throws kIo if the file cannot be read. A recipe without a name is named after its file.
 PrecisionRecipe read_recipe_toml(const std::string& path);
 // A built-in recipe by name, or a file if the text ends in .toml or contains a slash.
 PrecisionRecipe load_precision_recipe(const std::string& name_or_path);

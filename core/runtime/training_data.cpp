@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/config/data_choice.h"
 #include "core/data/corpus.h"
@@ -43,9 +44,9 @@ DataSet open_text(Corpus corpus) {
 }
 
 DataSet open_set(const std::string& path, const TrainConfig& c) {
-  DataSet set = c.mock_data ? open_text({generate_sentences(c.seed, 1 << 20), "generated sentences"})
-                : std::filesystem::is_directory(path) ? open_folder(path, c.model.vocab_size)
-                                                      : open_text(load_corpus(path));
+  DataSet set = c.mock_data       ? open_text({generate_sentences(c.seed, 1 << 20), "generated sentences"})
+                : is_folder(path) ? open_folder(path, c.model.vocab_size)
+                                  : open_text(load_corpus(path));
   set.path = path;
   return set;
 }
@@ -125,7 +126,7 @@ TrainingData open_training_data(const RunPlan& plan) {
 
 std::optional<Tokenizer> tokenizer_of_data(const TrainConfig& config) {
   const std::string path = data_choices(config.data_path)[0].path;
-  if (config.mock_data || !std::filesystem::is_directory(path)) return {};
+  if (config.mock_data || !is_folder(path)) return {};
   return open_shard_tokenizer(path, read_shard_index(path));
 }
 

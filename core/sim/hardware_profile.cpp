@@ -248,8 +248,7 @@ HardwareProfile built_in(const BuiltInProfile& row) {
 HardwareProfile parsed_profile(const std::string& name_or_path) {
   if (name_or_path.ends_with(".toml")) {
     constexpr size_t kLimitBytes = 1 << 20;
-    return parse(read_whole_file(name_or_path, kLimitBytes,
-                                 {.kind = ErrorKind::kBadFile, .where = "hardware profile", .fix = "check the path"}),
+    return parse(read_whole_file(name_or_path, kLimitBytes, {.where = "hardware profile", .fix = "check the path"}),
                  "hardware profile " + name_or_path);
   }
   for (const BuiltInProfile& profile : built_in_profiles()) {

@@ -48,7 +48,7 @@ struct HardwareProfile {
 enum class Efficiency { kDatasheet, kMeasured };
 
 // Loads NAME from the built-in profiles, or a path ending in .toml. Throws kInvalidArgument (nearest name; kMeasured of
-// a profile without [kernels] and [collectives]) or kBadFile.
+// a profile without [kernels] and [collectives]), kIo or kBadFile.
 HardwareProfile load_hardware_profile(const std::string& name_or_path, Efficiency efficiency = Efficiency::kDatasheet);
 std::vector<std::string> hardware_profile_names();
 // The built-in profile of the GPU with this driver name ("NVIDIA H100 80GB HBM3"), if there is one.

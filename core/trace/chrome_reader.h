@@ -19,7 +19,8 @@ struct TraceFile {
   std::string title = {};  // model and layout, for people; "" in traces of before it was written
 };
 
-// Throws kBadFile: not readable, not JSON, cut off, another schema version, or written by another program.
+// Throws kIo where it cannot be opened, kBadFile: not JSON, cut off, another schema version, or written by another
+// program.
 TraceFile read_chrome_trace(const std::string& path);
 
 // The valid beginning of a file: what a viewer shows of a trace that was cut off or damaged.
@@ -27,7 +28,7 @@ struct TracePrefix {
   TraceFile file;
   std::string broken;  // where and why reading ended; "" when the file is whole
 };
-// Throws kBadFile only when the file cannot be opened.
+// Throws kIo, only when the file cannot be opened.
 TracePrefix read_trace_prefix(const std::string& path);
 
 // Uses the general parser alone, for tests: same result as read_chrome_trace().

@@ -5,23 +5,29 @@
 
 namespace ranklab {
 
+namespace fs = std::filesystem;
+
+std::string trace_path(const std::string& folder) { return (fs::path(folder) / kTraceFileName).string(); }
+
+bool is_unfinished_trace(const std::string& path) {
+  return fs::path(path).filename().string().starts_with(std::string(kTraceFileName) + ".part");
+}
+
 std::string find_trace(const std::string& named) {
-  namespace fs = std::filesystem;
   std::error_code ignored, ended;
-  const fs::path folder = named == "last" ? "runs/last" : named;
-  if (!fs::is_directory(folder, ignored)) return named == "last" ? "runs/last/trace.json.gz" : named;
-  fs::path found = folder / "trace.json.gz";
-  if (fs::exists(found, ignored)) return found.string();
+  const std::string folder = named == "last" ? "runs/last" : named;
+  if (!fs::is_directory(folder, ignored)) return named == "last" ? trace_path(folder) : named;
+  std::string found = trace_path(folder);
+  if (fs::exists(found, ignored)) return found;
   fs::file_time_type newest = fs::file_time_type::min();
   for (fs::directory_iterator entry(folder, ended), end; !ended && entry != end; entry.increment(ended)) {
-    if (!entry->path().filename().string().starts_with("trace.json.gz.part") || !entry->is_regular_file(ignored))
-      continue;
+    if (!is_unfinished_trace(entry->path().string()) || !entry->is_regular_file(ignored)) continue;
     const fs::file_time_type written = entry->last_write_time(ignored);
     if (written <= newest) continue;
     newest = written;
-    found = entry->path();
+    found = entry->path().string();
   }
-  return found.string();
+  return found;
 }
 
 }  // namespace ranklab

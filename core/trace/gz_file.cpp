@@ -68,11 +68,11 @@ void GzWriter::commit() {
 }
 
 GzReader::GzReader(std::string path) : path_(std::move(path)) {
-  const InputFile input(path_, {.kind = ErrorKind::kBadFile, .where = "trace file", .fix = "check the path"});
+  const InputFile input(path_, {.where = "trace file", .fix = "check the path"});
   const int own = ::dup(input.descriptor());
   if (own >= 0) file_ = gzdopen(own, "rb");
   if (file_ == nullptr && own >= 0) ::close(own);
-  RANKLAB_CHECK(file_ != nullptr, ErrorKind::kBadFile, .where = "trace file " + path_, .what = "cannot open the file",
+  RANKLAB_CHECK(file_ != nullptr, ErrorKind::kIo, .where = "trace file " + path_, .what = "cannot open the file",
                 .got = own < 0 ? std::strerror(errno) : "no memory", .want = "a .json or .json.gz trace",
                 .fix = "free memory or file descriptors");
   gzbuffer(static_cast<gzFile>(file_), 1 << 17);
@@ -90,8 +90,9 @@ size_t GzReader::read(char* buffer, size_t size) {
   if (reason.starts_with("<fd:")) reason.erase(0, reason.find(": ") + 2);
   // The data of a truncated file is delivered before the truncation is reported.
   const bool sound = code == Z_OK || code == Z_STREAM_END || (code == Z_BUF_ERROR && got > 0);
-  RANKLAB_CHECK(got >= 0 && sound, ErrorKind::kBadFile, .where = "trace file " + path_, .what = "cannot read on",
-                .got = reason, .want = "a whole file", .fix = "the file is damaged or was cut off: write it again");
+  RANKLAB_CHECK(got >= 0 && sound, code == Z_ERRNO ? ErrorKind::kIo : ErrorKind::kBadFile,
+                .where = "trace file " + path_, .what = "cannot read on", .got = reason, .want = "a whole file",
+                .fix = "the file is damaged or was cut off: write it again");
   // A trace compresses 10 to 30 times. A file that expands far more than that is not a trace.
   constexpr int64_t kFreeBytes = int64_t{64} << 20, kLargestRatio = 200;
   const int64_t unpacked = gztell(file), packed = gzoffset(file);

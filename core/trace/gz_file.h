@@ -27,7 +27,7 @@ class GzWriter {
   void* stream_ = nullptr;  // gzFile, on its own file descriptor
 };
 
-// Reads a plain or gzip file in pieces. Throws kBadFile when it cannot be opened, kBadFile when the compressed data is
+// Reads a plain or gzip file in pieces. Throws kIo when it cannot be opened, kBadFile when the compressed data is
 // damaged or cut off.
 class GzReader {
  public:

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/trace/chrome_json.h"
+#include "core/trace/find_trace.h"
 #include "core/trace/pytorch_events.h"
 
 namespace ranklab {
@@ -23,10 +24,11 @@ PytorchEvents read_one(const std::string& path, std::string& broken) {
     if (events.empty()) throw;
     broken = "broken: " + error.text().what + "; got " + error.text().got;
   }
-  RANKLAB_CHECK(!events.empty(), ErrorKind::kBadFile, .where = "trace file " + path,
-                .what = "neither a trace of ranklab nor one of PyTorch's profiler", .got = "no event that is known",
-                .want = "a trace.json.gz of ranklab train, or torch.profiler's export_chrome_trace()",
-                .fix = "check the path");
+  RANKLAB_CHECK(
+      !events.empty(), ErrorKind::kBadFile, .where = "trace file " + path,
+      .what = "neither a trace of ranklab nor one of PyTorch's profiler", .got = "no event that is known",
+      .want = std::string("a ") + kTraceFileName + " of ranklab train, or torch.profiler's export_chrome_trace()",
+      .fix = "check the path");
   return events;
 }
 

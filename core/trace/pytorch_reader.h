@@ -13,8 +13,8 @@
 
 namespace ranklab {
 
-// A damaged file is read up to the damage, which `broken` reports. Throws kBadFile when a file cannot be opened or has
-// no events, or when two files are of the same rank.
+// A damaged file is read up to the damage, which `broken` reports. Throws kIo when a file cannot be opened, kBadFile
+// when one has no events, or when two files are of the same rank.
 TracePrefix read_pytorch_traces(std::span<const std::string> paths);
 
 }  // namespace ranklab

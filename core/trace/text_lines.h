@@ -11,7 +11,7 @@ namespace ranklab {
 
 class TextLines {
  public:
-  // Throws kBadFile when it cannot be opened. A line of more bytes than `most_line_bytes` is damage.
+  // Throws kIo when it cannot be opened. A line of more bytes than `most_line_bytes` is damage.
   explicit TextLines(const std::string& path, size_t most_line_bytes = SIZE_MAX);
 
   // The next line without its newline; false at the end of the file. Valid until the next call. A damaged gzip file

@@ -115,6 +115,33 @@ TEST_F(CheckpointTest, FoldersAreListedNewestFirstAndLinksPassedOver) {
   EXPECT_THROW(checkpoint_named(run_ + "/none"), Error);
 }
 
+// Links that lead in a circle, and names that are too long, may not be looked at by root either.
+TEST_F(CheckpointTest, WhatMayNotBeLookedAtIsNotCalledAbsent) {
+  const auto refusal = [](const std::string& path) {
+    try {
+      checkpoint_named(path);
+      return std::string("found");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kIo);
+      return std::string(error.what());
+    }
+  };
+  fs::create_directories(run_ + "/inside");
+  fs::create_symlink("circle", run_ + "/circle");
+  EXPECT_THAT(refusal(run_ + "/circle"), HasSubstr("Too many levels of symbolic links"));
+  EXPECT_THAT(refusal(run_ + "/" + std::string(300, 'x')), HasSubstr("File name too long"));
+  fs::create_symlink("manifest.json", run_ + "/inside/manifest.json");
+  EXPECT_THAT(refusal(run_ + "/inside"), AllOf(HasSubstr("manifest.json"), HasSubstr("Too many levels")));
+  EXPECT_THAT(refusal(run_ + "/none"), HasSubstr("there is no folder of that name"));
+  if (::geteuid() == 0) return;  // who may read everything
+  save_two_ranks(run_, 10, 1);
+  for (const fs::perms left : {fs::perms::none, fs::perms::owner_read, fs::perms::owner_exec}) {
+    fs::permissions(run_, left);
+    EXPECT_THAT(refusal(run_), HasSubstr("Permission denied"));
+  }
+  fs::permissions(run_, fs::perms::owner_all);
+}
+
 TEST_F(CheckpointTest, OneRunHasTheFolder) {
   {
     const RunLock lock(run_);

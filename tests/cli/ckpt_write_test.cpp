@@ -98,13 +98,24 @@ TEST(CkptReshard, OneRankIsTheDefaultAndADivisionThatFailsIsNamed) {
   const std::string folder = temporary_path("ranklab_cut_default");
   shell("ckpt reshard " + base + " " + folder);
   EXPECT_EQ(manifest_of(folder).layout.at("world"), 1);
+  EXPECT_THAT(run_command(RANKLAB_PROGRAM " ckpt verify " + folder).output, HasSubstr(" tensors in 1 file, "));
   const Outcome again = run_command(RANKLAB_PROGRAM " ckpt reshard " + base + " " + folder + " 2>&1");
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_THAT(again.output, HasSubstr("has files already"));
   const Outcome three = run_command(RANKLAB_PROGRAM " ckpt reshard " + base + " " + folder + "_3 --tp 3 2>&1");
   EXPECT_EQ(three.exit_code, 2);
-  EXPECT_THAT(three.output, HasSubstr("--num-attention-heads does not divide by --tp"));
+  EXPECT_THAT(three.output,
+              AllOf(HasSubstr("--num-attention-heads does not divide by --tp"), HasSubstr("want --tp in {1, 2, 4"),
+                    HasSubstr("from '" + checkpoint_named(base) + "'"), HasSubstr("do: choose another layout")));
+  EXPECT_THAT(run_command(RANKLAB_PROGRAM " ckpt reshard " + base + " " + folder + "_3 --tp 0 2>&1").output,
+              HasSubstr("got --tensor-model-parallel-size 0"));
   EXPECT_FALSE(fs::exists(folder + "_3"));
+}
+
+TEST(SavedModel, ItsSettingsGiveWayToSet) {
+  const std::string base = saved(kDense, "--world-size 2 --dp 2", "set");
+  EXPECT_THAT(shell("model info " + base), HasSubstr("sequence 32"));
+  EXPECT_THAT(shell("model info " + base + " --set model.seq_length=16"), HasSubstr("sequence 16"));
 }
 
 // Saved by a program with a setting of the layout that this one has not.

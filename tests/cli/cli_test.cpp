@@ -56,6 +56,15 @@ TEST_F(Cli, TrainsAndLeavesLogMetricsTraceAndSample) {
   EXPECT_EQ(valid.exit_code, 0) << valid.output;
 }
 
+// As where a run goes on past the steps that are traced: its trace would be empty.
+TEST_F(Cli, SaysWhereNoStepIsTraced) {
+  const Outcome run =
+      ranklab_and_errors(kTinyTrain + "--world-size 1 --tp 1 --pp 1 --train-iters 1 --trace-step-start 5" + log_dir());
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("trace    no step: this run's are 0 to 0, and 5 to 19 are traced"));
+  EXPECT_THAT(run.output, Not(HasSubstr("ranklab viz ")));
+}
+
 // A folder may be named like a command whose module is not there.
 TEST_F(Cli, OnlyTheCommandOfALineAsksForItsModule) {
   fs::create_directories(directory_);
@@ -147,7 +156,7 @@ TEST_F(Cli, MistakesAreUsageErrorsThatSayWhatToDo) {
   EXPECT_EQ(path.exit_code, 1);
   EXPECT_THAT(path.output, HasSubstr("/no/such/file"));
   const Outcome trace = ranklab_and_errors("trace validate /no/such/trace.json");
-  EXPECT_EQ(trace.exit_code, 8);
+  EXPECT_EQ(trace.exit_code, 1);
 }
 
 TEST_F(Cli, AnInterruptFinishesTheStepAndKeepsTheTrace) {

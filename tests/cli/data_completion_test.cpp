@@ -68,6 +68,7 @@ TEST_F(DataCommand, TrainingOnShardsIsTrainingOnTheFile) {
 }
 
 TEST_F(DataCommand, SaysThatNothingIsLeftAndRefusesDamage) {
+  EXPECT_THAT(ranklab("data prepare " + at("text.txt") + " --out " + at("one")), testing::HasSubstr(" in 1 shard; "));
   const std::string prepare = "data prepare " + at("text.txt") + " --out " + at("shards") + " --shard-tokens 1000";
   ranklab(prepare);
   EXPECT_THAT(ranklab(prepare), testing::HasSubstr("nothing to do"));

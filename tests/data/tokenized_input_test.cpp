@@ -87,6 +87,8 @@ TEST_F(TokenizedInputs, ATokenThatTheTokenizerPutsBehindATextIsNotPutTwice) {
 TEST_F(TokenizedInputs, WhatIsWrongIsNamedWithItsPlace) {
   EXPECT_THAT(refusal(write("a.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b<|endoftext|>c\"}\n"), {.end_token = 0}),
               testing::AllOf(HasSubstr("a.jsonl', line 2"), HasSubstr("the token that ends documents")));
+  EXPECT_THAT(refusal(write("b.txt", "one\ntwo<|endoftext|>three\n"), {.end_token = 0}),
+              HasSubstr("token 0, '<|endoftext|>', at byte 7, line 2"));
   EXPECT_THAT(refusal(write("a.txt", "ab\xff"), {}), testing::AllOf(HasSubstr("a.txt'"), HasSubstr("0xFF at 2")));
 }
 

@@ -1,3 +1,4 @@
+#include "core/config/settings/nearest_key.h"
 #include "core/config/settings/sources.h"
 
 #include <gmock/gmock.h>
@@ -116,7 +117,22 @@ TEST(ConfigToml, MistakesNameFileLineAndTheNearestName) {
   EXPECT_THAT(parse("[model.num_layers]\nx = 5\n"), HasSubstr("run.toml:1"));
   EXPECT_THAT(refusal([] { parse_config_toml("[a]\nb = \n", "run.toml"); }, ErrorKind::kBadFile),
               HasSubstr("run.toml:2"));
-  EXPECT_THAT(refusal([] { read_config_toml("/no/such.toml"); }), HasSubstr("/no/such.toml"));
+  EXPECT_THAT(refusal([] { read_config_toml("/no/such.toml"); }, ErrorKind::kIo), HasSubstr("/no/such.toml"));
+}
+
+TEST(ConfigKeys, TheNearestIsOfTheFlagOrATypoAwayOrOfTheSameWords) {
+  const std::pair<const char*, const char*> rows[] = {
+      {"train.lr", "optim.lr"},  // the flag's name
+      {"tp", "parallel.tp"},
+      {"train.steps", "train.train_iters"},
+      {"optim.lrr", "optim.lr"},
+      {"model.layers", "model.num_layers"},
+      {"train.iterations", "train.train_iters"},  // its words
+      {"train.batch_size", "train.micro_batch_size"},
+      {"train.nothing_like_it", ""},
+      {"nobody.iterations", ""},
+  };
+  for (const auto& [key, nearest] : rows) EXPECT_EQ(nearest_config_key(key), nearest) << key;
 }
 
 TEST(ConfigMerge, LaterSourcesWinAndEachValueKnowsItsOrigin) {

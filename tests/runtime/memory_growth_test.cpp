@@ -14,6 +14,7 @@
 #include "core/runtime/record/trace_file.h"
 #include "core/sim/memory_scope.h"
 #include "core/spec/presets.h"
+#include "core/trace/find_trace.h"
 
 namespace ranklab {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/runtime/record/trace_file.h"
+#include "core/trace/find_trace.h"
 #include "tests/cli/run_program.h"
 #include "tests/runtime/tiny_run.h"
 

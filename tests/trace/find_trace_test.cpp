@@ -28,6 +28,7 @@ TEST(FindTrace, AFolderStandsForItsTraceAndAKilledRunForWhatItWrote) {
   EXPECT_EQ(found(), "trace.json.gz.part12.1") << "the newest, not the first by name";
   write("trace.json.gz", 90);
   EXPECT_EQ(found(), "trace.json.gz") << "a whole one before any part";
+  EXPECT_EQ(find_trace(folder), trace_path(folder)) << "where a run writes it";
   EXPECT_EQ(find_trace("some/trace.csv"), "some/trace.csv");
   EXPECT_EQ(find_trace("last"), "runs/last/trace.json.gz");
   fs::remove_all(folder);

@@ -32,7 +32,7 @@ struct Curve {
 // "loss" first, then by name; memory counters are left out (memory_table.h).
 std::vector<Curve> curves(const TraceStore& store);
 // One curve for each numeric field of metrics.jsonl (run/metric_lines.h); reading ends at a line that is not JSON.
-// Throws kBadFile when the file cannot be opened.
+// Throws kIo when the file cannot be opened.
 std::vector<Curve> read_metrics(const std::string& path);
 void sort_curves(std::vector<Curve>& list);  // loss first, then by name
 // The metrics file in the trace's folder, or "" when there is none.

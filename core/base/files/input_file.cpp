@@ -24,19 +24,18 @@ std::string file_type_name(unsigned mode) {
 }
 
 void InputFile::refuse_call(const char* verb) const {
-  throw Error(words_.kind, {.where = words_.where,
-                            .what = std::string("cannot ") + verb + " " + quote(path_),
-                            .got = std::strerror(errno),
-                            .fix = words_.fix});
+  throw Error(ErrorKind::kIo, {.where = words_.where,
+                               .what = std::string("cannot ") + verb + " " + quote(path_),
+                               .got = std::strerror(errno),
+                               .fix = words_.fix});
 }
 
 void InputFile::refuse_type(const std::string& got, const std::string& want) const {
-  // A folder or a pipe named by the user is no damaged file; one named by another file is (kBadFile).
-  throw Error(words_.follow_links ? words_.kind : ErrorKind::kBadFile, {.where = words_.where,
-                                                                        .what = quote(path_) + " is no regular file",
-                                                                        .got = got,
-                                                                        .want = want,
-                                                                        .fix = words_.fix});
+  throw Error(ErrorKind::kIo, {.where = words_.where,
+                               .what = quote(path_) + " is no regular file",
+                               .got = got,
+                               .want = want,
+                               .fix = words_.fix});
 }
 
 InputFile::InputFile(std::string path, InputWords words) : path_(std::move(path)), words_(std::move(words)) {
@@ -45,7 +44,8 @@ InputFile::InputFile(std::string path, InputWords words) : path_(std::move(path)
     fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (words_.follow_links ? 0 : O_NOFOLLOW));
   } while (fd_ < 0 && errno == EINTR);
   if (fd_ < 0 && errno == ELOOP && !words_.follow_links)
-    refuse_type("a symbolic link", "the file itself: pass what readlink -f prints");
+    refuse_type("a symbolic link",
+                "the file itself: readlink -f tells where it is, cp -rL copies a folder without links");
   if (fd_ < 0) refuse_call("read");
   struct stat status {};
   if (::fstat(fd_, &status) != 0) {
@@ -91,7 +91,7 @@ size_t InputFile::read_some(std::span<char> out) {
 std::string read_whole_file(const std::string& path, uint64_t limit_bytes, InputWords words) {
   InputFile file(path, words);
   const auto check = [&](uint64_t bytes) {
-    RANKLAB_CHECK(bytes <= limit_bytes, words.kind, .where = words.where, .what = quote(path) + " is too large",
+    RANKLAB_CHECK(bytes <= limit_bytes, ErrorKind::kIo, .where = words.where, .what = quote(path) + " is too large",
                   .got = std::to_string(bytes) + " bytes or more",
                   .want = "at most " + human_bytes(static_cast<double>(limit_bytes)), .fix = words.fix);
   };

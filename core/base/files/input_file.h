@@ -11,14 +11,12 @@
 
 namespace ranklab {
 
-// The parts of an error text that the caller supplies; InputFile fills in what, got and want.
+// The parts of an error text that the caller supplies; InputFile fills in what, got and want. Its kind is always kIo:
+// what is missing, may not be read or is no regular file has the same exit code whichever option named it.
 struct InputWords {
-  ErrorKind kind = ErrorKind::kIo;  // the file is missing, unreadable or not a regular file
   std::string where = {};
   std::string fix = {};
-  // False where the name comes from a file and must not lead out of its folder: links and anything but regular files
-  // are then kBadFile.
-  bool follow_links = true;
+  bool follow_links = true;  // false where the name comes from a file and must not lead out of its folder
   // Also accepts a pipe that somebody else opened, /dev/fd/63 or /dev/stdin: it has a writer, and ends with it.
   bool take_open_pipe = false;
 };
@@ -32,7 +30,7 @@ class InputFile {
 
   const std::string& path() const { return path_; }
   uint64_t size_bytes() const { return size_bytes_; }  // when it was opened; 0 for the kernel's own files (/proc)
-  // RETURNS: bytes read, fewer than requested only at the end of the file. Throws the caller's kind.
+  // RETURNS: bytes read, fewer than requested only at the end of the file. Throws kIo.
   size_t read_some(std::span<char> out);                       // from where the last call ended
   size_t read_at(uint64_t offset, std::span<char> out) const;  // not for a pipe
   int descriptor() const { return fd_; }                       // for a library that reads by itself, or for mmap()
@@ -47,7 +45,7 @@ class InputFile {
   bool is_pipe_ = false;
 };
 
-// The whole content. Throws words.kind also when the file has more than limit_bytes; its reported size is checked
+// The whole content. Throws kIo also when the file has more than limit_bytes; its reported size is checked
 // before anything is read.
 std::string read_whole_file(const std::string& path, uint64_t limit_bytes, InputWords words);
 // The same for a file that may be missing, such as the kernel's: "" when it cannot be read.

@@ -1,11 +1,11 @@
 #include "core/checkpoint/hf/folder.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/checkpoint/hf/refusal.h"
 #include "core/checkpoint/read_only_file.h"
@@ -37,23 +37,24 @@ std::string read_bounded_file(const std::string& path, uint64_t limit_bytes) {
 }
 
 HfFolder::HfFolder(const std::string& folder) : folder_(folder) {
-  RANKLAB_CHECK(std::filesystem::is_directory(folder_), ErrorKind::kIo, .where = "Hugging Face",
-                .what = "there is no such folder", .got = quote(folder_),
-                .want = "a folder with config.json and *.safetensors", .fix = "check the path");
+  require_folder(folder_, "Hugging Face", "a folder with config.json and *.safetensors");
   const std::string index = folder_ + "/" + kIndex;
-  if (std::filesystem::exists(folder_ + "/" + kOneFile)) {
+  if (is_there(folder_ + "/" + kOneFile)) {
     add_file(kOneFile);
-  } else if (std::filesystem::exists(index)) {
+  } else if (is_there(index)) {
     read_index(index);
   } else {
     for (const char* pickle : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
-      if (std::filesystem::exists(folder_ + "/" + pickle))
+      if (is_there(folder_ + "/" + pickle))
         refuse_hf_feature(folder_, "its weights are pickles, which may run any code when they are read", pickle,
                           std::string(kOneFile) + ", or " + kIndex + " with its files");
     }
-    refuse_checkpoint_file(folder_, "this folder has no weights that ranklab reads",
-                           std::string("neither ") + kOneFile + " nor " + kIndex,
-                           "a folder that save_pretrained() or export-hf wrote (no .bin files: they are pickles)");
+    throw Error(ErrorKind::kIo,
+                {.where = "Hugging Face",
+                 .what = quote(folder_) + " has no weights that ranklab reads",
+                 .got = std::string("neither ") + kOneFile + " nor " + kIndex,
+                 .want = "a folder that save_pretrained() or export-hf wrote (no .bin files: they are pickles)",
+                 .fix = "check the path"});
   }
   std::ranges::sort(tensors_, {}, &TensorInfo::name);
 }

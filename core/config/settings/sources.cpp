@@ -12,6 +12,7 @@
 #include "core/config/batch_choice.h"
 #include "core/config/context_choice.h"
 #include "core/config/settings/fields.h"
+#include "core/config/settings/nearest_key.h"
 #include "core/spec/presets.h"
 
 namespace ranklab {
@@ -160,11 +161,7 @@ std::string environment_name(const std::string& key) {
 
 std::vector<ConfigSetting> environment_settings(std::span<const std::string> variables) {
   std::map<std::string, std::string> key_of;
-  std::vector<std::string> names;
-  for (const ConfigField& field : config_fields()) {
-    names.push_back(environment_name(field.key));
-    key_of[names.back()] = field.key;
-  }
+  for (const ConfigField& field : config_fields()) key_of[environment_name(field.key)] = field.key;
   std::vector<ConfigSetting> settings;
   for (const std::string& variable : variables) {
     const size_t equals = variable.find('=');
@@ -174,11 +171,16 @@ std::vector<ConfigSetting> environment_settings(std::span<const std::string> var
       settings.push_back({it->second, variable.substr(equals + 1), "environment " + name});
       continue;
     }
-    const std::string nearest = nearest_name(name, names);
-    RANKLAB_CHECK(!starts_like_a_table(name), ErrorKind::kInvalidArgument, .where = "environment",
-                  .what = "unknown setting", .got = quote(name),
-                  .fix = nearest.empty() ? "unset it; ranklab config schema lists every key"
-                                         : "did you mean " + quote(nearest) + "?");
+    if (!starts_like_a_table(name)) continue;
+    std::string key = lower_case(name.substr(kPrefix.size()));
+    key[key.find('_')] = '.';  // where the table ends
+    const std::string nearest = nearest_config_key(key);
+    throw Error(ErrorKind::kInvalidArgument,
+                {.where = "environment",
+                 .what = "unknown setting",
+                 .got = quote(name),
+                 .fix = nearest.empty() ? "unset it; ranklab config schema lists every key"
+                                        : "did you mean " + quote(environment_name(nearest)) + "?"});
   }
   return settings;
 }
@@ -202,12 +204,6 @@ ConfigSetting assignment_setting(const std::string& assignment) {
       find_field(key), ErrorKind::kInvalidArgument, .where = "--set", .what = "unknown setting", .got = quote(key),
       .fix = nearest.empty() ? "ranklab config schema lists every key" : "did you mean " + quote(nearest) + "?");
   return {key, assignment.substr(equals + 1), "--set"};
-}
-
-std::string nearest_config_key(const std::string& key) {
-  std::vector<std::string> keys;
-  for (const ConfigField& field : config_fields()) keys.push_back(field.key);
-  return nearest_name(key, keys);
 }
 
 }  // namespace ranklab

@@ -51,7 +51,4 @@ std::vector<std::string> process_environment();
 // "optim.lr=1e-3", as --set takes it. Throws kInvalidArgument with the nearest key.
 ConfigSetting assignment_setting(const std::string& assignment);
 
-// The key closest to `key`, or "", for "unknown key" messages.
-std::string nearest_config_key(const std::string& key);
-
 }  // namespace ranklab

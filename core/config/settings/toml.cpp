@@ -11,6 +11,7 @@
 #include "core/base/toml.h"
 #include "core/base/toml_string.h"
 #include "core/config/settings/fields.h"
+#include "core/config/settings/nearest_key.h"
 
 namespace ranklab {
 namespace {
@@ -123,12 +124,11 @@ std::vector<ConfigSetting> parse_config_toml(const std::string& text, const std:
 
 std::vector<ConfigSetting> read_config_toml(const std::string& path) {
   constexpr size_t kLimitBytes = 4 << 20;
-  return parse_config_toml(read_whole_file(path, kLimitBytes,
-                                           {.kind = ErrorKind::kInvalidArgument,
-                                            .where = "--config",
-                                            .fix = "ranklab train --print-config > FILE writes one",
-                                            .take_open_pipe = true}),
-                           path);
+  return parse_config_toml(
+      read_whole_file(
+          path, kLimitBytes,
+          {.where = "--config", .fix = "ranklab train --print-config > FILE writes one", .take_open_pipe = true}),
+      path);
 }
 
 std::string config_toml(const TrainConfig& config, const std::function<std::string(const std::string&)>& remark,

@@ -13,7 +13,7 @@ namespace ranklab {
 // In file order, with origin "NAME:LINE". Throws kBadFile for text that is not TOML, kInvalidArgument for an unknown
 // key (with the nearest) or a value of the wrong type; both name the line.
 std::vector<ConfigSetting> parse_config_toml(const std::string& text, const std::string& name);
-// Throws kInvalidArgument when `path` cannot be read.
+// Throws kIo when `path` cannot be read.
 std::vector<ConfigSetting> read_config_toml(const std::string& path);
 
 // Every setting as TOML. A row whose value is "auto" (derived later) is a comment. A non-empty `remark(key)` is written

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/data/inputs/documents.h"
 #include "core/data/inputs/inputs.h"
 #include "core/data/tokenizer/tokenizer.h"
@@ -49,11 +50,20 @@ class TokenizedInput final : public TokenInput {
     const std::vector<uint32_t>& after = tokenizer_.spec().after;
     if (!after.empty() && after.back() == *end_token_) tokens_.pop_back();
     if (std::find(tokens_.begin(), tokens_.end(), *end_token_) != tokens_.end())
-      refuse_input(path_, documents_->place(), "a document holds the token that ends documents",
-                   "token " + std::to_string(*end_token_), "that token at ends of documents alone",
-                   "pass another --eod-token, or take it out of the text");
+      refuse_input(path_, documents_->place(), "a document holds the token that ends documents", end_in(text),
+                   "that token at ends of documents alone", "pass another --eod-token, or take it out of the text");
     tokens_.push_back(*end_token_);
     return true;
+  }
+
+  // "token 0, '<|endoftext|>', at byte 17, line 2": a text file is one document, however long.
+  std::string end_in(const std::string& text) const {
+    const std::string content = tokenizer_.decode(std::vector<int64_t>{*end_token_});
+    std::string out = "token " + std::to_string(*end_token_) + ", " + quote(content);
+    const size_t at = text.find(content);
+    if (content.empty() || at == std::string::npos) return out;  // a normalizer made it of other characters
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    return out + strprintf(", at byte %zu, line %td", at, line);
   }
 
   std::string path_;

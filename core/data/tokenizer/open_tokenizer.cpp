@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "core/base/files/input_file.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/data/tokenizer/json_reader.h"
 #include "core/data/tokenizer/tokenizer.h"
@@ -34,11 +35,11 @@ Tokenizer open_file(const std::string& path) { return {read(path), path}; }
 }  // namespace
 
 Tokenizer open_tokenizer(const std::string& path) {
-  if (!fs::is_directory(path)) return open_file(path);
+  if (!is_folder(path)) return open_file(path);
   const auto in_folder = [&](const char* name) { return (fs::path(path) / name).string(); };
   const std::string config_path = in_folder("tokenizer_config.json");
-  const std::string config = fs::exists(config_path) ? read(config_path) : "";
-  const bool is_pair = !fs::exists(in_folder(kTokenizerFile)) && fs::exists(in_folder("vocab.json"));
+  const std::string config = is_there(config_path) ? read(config_path) : "";
+  const bool is_pair = !is_there(in_folder(kTokenizerFile)) && is_there(in_folder("vocab.json"));
   Tokenizer tokenizer =
       is_pair ? Tokenizer(tokenizer_json(read_vocab_and_merges(read(in_folder("vocab.json")),
                                                                read(in_folder("merges.txt")), config, path)),
@@ -50,7 +51,7 @@ Tokenizer open_tokenizer(const std::string& path) {
 
 std::optional<Tokenizer> find_tokenizer(const std::string& folder) {
   const std::string path = (fs::path(folder) / kTokenizerFile).string();
-  if (!fs::exists(path)) return {};
+  if (!is_there(path)) return {};
   return open_file(path);
 }
 

@@ -11,7 +11,8 @@ Schedule make_dualpipe(const ScheduleRequest& request, const ScheduleCosts& /*co
   const int p = request.num_ranks, m = request.num_microbatches;
   RANKLAB_CHECK(p % 2 == 0, ErrorKind::kInvalidArgument, .where = "schedule dualpipe",
                 .what = "an odd number of pipeline ranks has no middle", .got = std::to_string(p) + " ranks",
-                .want = std::to_string(p - 1) + " or " + std::to_string(p + 1), .fix = "or use dualpipe-v");
+                .want = std::to_string(p - 1) + " or " + std::to_string(p + 1),
+                .fix = "change --pp, or use dualpipe-v");
   RANKLAB_CHECK(
       m % 2 == 0 && m >= 2 * p, ErrorKind::kInvalidArgument, .where = "schedule dualpipe",
       .what = "each direction needs as many microbatches as there are ranks",

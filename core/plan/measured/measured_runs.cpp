@@ -354,8 +354,7 @@ std::vector<MeasuredRun> runs_of(const Json& file, const std::string& path) {
 
 std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
   constexpr size_t kLimitBytes = 64 << 20;
-  const std::string text =
-      read_whole_file(path, kLimitBytes, {.kind = ErrorKind::kIo, .where = "measured runs", .fix = "check the path"});
+  const std::string text = read_whole_file(path, kLimitBytes, {.where = "measured runs", .fix = "check the path"});
   try {
     return runs_of(Json::parse(text, nullptr, false), path);
   } catch (const Json::exception& error) {  // a value of another type, or a key that is missing

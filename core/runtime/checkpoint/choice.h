@@ -23,8 +23,8 @@ struct DataCursor {
 };
 DataCursor data_cursor(const CheckpointChoice& choice, bool finetune);
 
-// REQUIRES: the lock of config.save_dir, if there is one. Throws kInvalidArgument (nothing there, settings that do not
-// match, a folder that holds another run's checkpoints), kBadFile (no intact one), kIo.
+// REQUIRES: the lock of config.save_dir, if there is one. Throws kInvalidArgument (settings that do not match, a folder
+// that holds another run's checkpoints), kBadFile (no intact one), kIo (nothing there).
 CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data);
 
 }  // namespace ranklab

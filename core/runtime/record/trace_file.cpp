@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/runtime/record/run_log.h"
+#include "core/trace/find_trace.h"
 
 namespace ranklab {
 namespace {
@@ -12,10 +13,9 @@ namespace {
 // Temporary files of killed runs that logged into the same folder.
 void remove_leftovers(const std::string& path) {
   namespace fs = std::filesystem;
-  const std::string begin = fs::path(path).filename().string() + ".part";
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(path).parent_path(), ignored))
-    if (entry.path().filename().string().starts_with(begin)) fs::remove(entry.path(), ignored);
+    if (is_unfinished_trace(entry.path().string())) fs::remove(entry.path(), ignored);
 }
 
 }  // namespace
@@ -91,7 +91,5 @@ void TraceWriterHook::on_train_end(const TrainResult&) {
   keep();
   if (failure_) std::rethrow_exception(failure_);
 }
-
-std::string trace_path(const std::string& directory) { return directory + "/trace.json.gz"; }
 
 }  // namespace ranklab

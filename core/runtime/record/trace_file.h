@@ -19,8 +19,8 @@ namespace ranklab {
 
 class TraceWriterHook : public Hook {
  public:
-  // Writes trace.json.gz of all ranks (virtual time of simulated ranks, else wall time) into the folder, which no other
-  // run may use. `title`: model and layout, for whoever opens it. Throws kIo naming the folder.
+  // Writes the trace (find_trace.h) of all ranks (virtual time of simulated ranks, else wall time) into the folder,
+  // which no other run may use. `title`: model and layout, for whoever opens it. Throws kIo naming the folder.
   TraceWriterHook(const std::string& directory, const RunPlan& plan, std::string title = {});
   ~TraceWriterHook() override;
 
@@ -42,8 +42,5 @@ class TraceWriterHook : public Hook {
   std::exception_ptr failure_;
   std::thread thread_;
 };
-
-// The path of the file in this folder.
-std::string trace_path(const std::string& directory);
 
 }  // namespace ranklab

@@ -121,10 +121,10 @@ TEST_F(ScheduleRunTest, asks_for_the_trace_and_removes_its_files_at_the_end) {
   EXPECT_FALSE(run_->failed());
   EXPECT_THAT(run_->status(), StartsWith("1f1b, p 2, m 4 ran "));
   EXPECT_EQ(last_log().text, run_->status());
-  const std::string trace = workspace_.requests.open_trace;
-  EXPECT_TRUE(std::filesystem::exists(trace)) << trace;
+  const std::string folder = workspace_.requests.open_trace;
+  EXPECT_TRUE(std::filesystem::exists(folder + "/trace.json.gz")) << folder;
   run_.reset();
-  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(trace).parent_path()));
+  EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
 TEST_F(ScheduleRunTest, shows_the_last_line_of_a_refusal) {

@@ -106,9 +106,7 @@ ParityMap parse_parity_file(const std::string& text, const std::string& path) {
 
 ParityMap read_parity_file(const std::string& path) {
   return parse_parity_file(
-      read_whole_file(path, kLimitBytes,
-                      {.kind = ErrorKind::kBadFile, .where = path, .fix = "ranklab parity --out FILE.json writes one"}),
-      path);
+      read_whole_file(path, kLimitBytes, {.where = path, .fix = "ranklab parity --out FILE.json writes one"}), path);
 }
 
 std::string parity_file_beside(const std::string& trace) {

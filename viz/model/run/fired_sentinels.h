@@ -24,7 +24,7 @@ struct FiredSentinels {
   std::string problem = {};          // where reading ended early
 };
 
-// A missing file: not watched. Throws kBadFile when it cannot be opened.
+// A missing file: not watched. Throws kIo when it cannot be opened.
 FiredSentinels read_fired_sentinels(const std::string& path);
 
 }  // namespace ranklab::viz

@@ -16,7 +16,7 @@ struct MetricLines {
 };
 
 // At most 2 x `most_points` points of each curve; 0: all of them. A numeric field is a curve; null is NaN. Throws
-// kBadFile when the file cannot be opened.
+// kIo when the file cannot be opened.
 MetricLines read_metric_lines(const std::string& path, size_t most_points = 0);
 
 }  // namespace ranklab::viz

@@ -15,8 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostPoints = 200;  // a chart has about 300 pixels
-constexpr const char* kTrace = "trace.json.gz";
-constexpr std::array kFiles = {"run.json", "metrics.jsonl", "log.txt", "sentinels.jsonl", kTrace};
+constexpr std::array kFiles = {"run.json", "metrics.jsonl", "log.txt", "sentinels.jsonl", kTraceFileName};
 
 // A file that every run's folder has under this name stands for the folder.
 bool is_of_folder(const std::string& path) {
@@ -38,7 +37,7 @@ std::string folder_of(const std::string& path) {
   const bool named = path.ends_with(".json") || path.ends_with(".json.gz") || is_of_folder(path);
   const std::string parent = fs::path(path).parent_path().string();
   if (named && fs::exists(path, none)) return parent.empty() ? "." : parent;
-  throw Error(ErrorKind::kBadFile,
+  throw Error(ErrorKind::kIo,
               {.where = "report",
                .what = "no such run",
                .got = quote(path),
@@ -86,8 +85,8 @@ RunFiles read_run(const std::string& path) {
   const std::string trace = trace_of(path);
   const auto in_folder = [&](const char* name) { return there(run.folder + "/" + name); };
   const bool any = there(trace) || std::ranges::any_of(kFiles, in_folder);
-  RANKLAB_CHECK(any, ErrorKind::kBadFile, .where = "report", .what = "nothing of a run is in this folder",
-                .got = quote(run.folder), .want = "metrics.jsonl, run.json or trace.json.gz",
+  RANKLAB_CHECK(any, ErrorKind::kIo, .where = "report", .what = "nothing of a run is in this folder",
+                .got = quote(run.folder), .want = std::string("metrics.jsonl, run.json or ") + kTraceFileName,
                 .fix = "name a run's --log-dir");
   const auto read_trace = [&](const std::string& file) {
     run.trace = load_trace(file);

@@ -25,7 +25,7 @@ struct RunFiles {
 };
 
 // `path`: the folder, "last" for runs/last, or a file of it; a trace of a name of its own is read alone.
-// Throws kBadFile when there is nothing of a run.
+// Throws kIo when there is nothing of a run.
 RunFiles read_run(const std::string& path);
 // The files that read_run() may read, which a report must not overwrite.
 std::vector<std::string> files_of_run(const std::string& path);

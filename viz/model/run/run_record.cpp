@@ -51,9 +51,8 @@ std::vector<SettingDifference> setting_differences(const RunRecord& a, const Run
 }
 
 RunRecord read_run_record(const std::string& path) {
-  const json read = json::parse(
-      read_whole_file(path, kMostBytes, {.kind = ErrorKind::kBadFile, .where = "report", .fix = "check the folder"}),
-      nullptr, false);
+  const json read =
+      json::parse(read_whole_file(path, kMostBytes, {.where = "report", .fix = "check the folder"}), nullptr, false);
   RANKLAB_CHECK(read.is_object(), ErrorKind::kBadFile, .where = "report", .what = "not a run's record",
                 .got = quote(path), .want = "a JSON object", .fix = "train again");
   RunRecord out;

@@ -44,8 +44,8 @@ struct SettingDifference {
 // In a's order, then what only b has. The runs outlive the result.
 std::vector<SettingDifference> setting_differences(const RunRecord& a, const RunRecord& b);
 
-// What is missing, or of another type, stays empty. Throws kBadFile for a file that cannot be read or is no JSON
-// object.
+// What is missing, or of another type, stays empty. Throws kIo for a file that cannot be read, kBadFile for
+// one that is no JSON object.
 RunRecord read_run_record(const std::string& path);
 
 }  // namespace ranklab::viz

@@ -31,9 +31,8 @@ std::string reason(const TracePrefix& ours, const Error& other) {
 }  // namespace
 
 void require_trace_file(const std::string& path) {
-  const InputFile readable(
-      find_trace(path),
-      {.kind = ErrorKind::kBadFile, .where = "trace file", .fix = "make one: ./ranklab train --train-iters 2"});
+  const InputFile readable(find_trace(path),
+                           {.where = "trace file", .fix = "make one: ./ranklab train --train-iters 2"});
 }
 
 TraceStore load_trace(const std::string& path) {
@@ -49,14 +48,15 @@ TraceStore load_trace(const std::string& path) {
     throw Error(error.kind(), {.where = "trace file " + file,
                                .what = "nothing in it can be shown",
                                .got = reason(ours, error),
-                               .want = "a trace.json.gz of ranklab train, torch.profiler's JSON, or a schedule's CSV",
+                               .want = std::string("a ") + kTraceFileName +
+                                       " of ranklab train, torch.profiler's JSON, or a schedule's CSV",
                                .fix = "make one: ./ranklab train --train-iters 2"});
   }
 }
 
 TraceStore load_traces(std::span<const std::string> paths) {
   RANKLAB_CHECK(!paths.empty(), ErrorKind::kInvalidArgument, .where = "traces", .what = "no file is named",
-                .fix = "name a trace.json.gz, or last");
+                .fix = std::string("name a ") + kTraceFileName + ", or last");
   if (paths.size() == 1) return load_trace(paths.front());
   return store_of(read_pytorch_traces(paths), paths.front() + " and " + std::to_string(paths.size() - 1) + " more");
 }

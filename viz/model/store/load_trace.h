@@ -8,7 +8,8 @@
 
 namespace ranklab::viz {
 
-// "last" and a folder mean what find_trace() finds. Throws kBadFile when no part is readable.
+// "last" and a folder mean what find_trace() finds. Throws kIo when it cannot be opened, kBadFile when no part
+// of it can be shown.
 TraceStore load_trace(const std::string& path);
 // Throws what load_trace() throws where the file is missing, unreadable or no regular file.
 void require_trace_file(const std::string& path);

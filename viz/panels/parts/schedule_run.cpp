@@ -43,7 +43,7 @@ bool ScheduleRun::advance(Workspace& workspace) {
   status_ = strprintf("%s %s %.1f s", name_.c_str(), state == ChildState::kCancelled ? "was cancelled after" : "ran",
                       ended->seconds());
   workspace.log(LogLine::Level::kInfo, status_);
-  if (state == ChildState::kSucceeded) workspace.requests.open_trace = folders_.back() + "/trace.json.gz";
+  if (state == ChildState::kSucceeded) workspace.requests.open_trace = folders_.back();
   return false;
 }
 

@@ -1,0 +1,54 @@
+#include "core/plan/stand_ins.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "backends/meta/meta_world.h"
+#include "core/plan/replica_documents.h"
+#include "core/runtime/components.h"
+
+namespace ranklab {
+namespace {
+
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+RunPlan plan_of(ParallelDims dims, OptimizerKind optimizer = OptimizerKind::kAdamW) {
+  TrainConfig c;
+  c.mock_data = true;
+  c.parallel = dims;
+  c.global_batch_size = 8;
+  c.optimizer = optimizer;
+  return resolve(c);
+}
+
+std::vector<StandIns> choices(const RunPlan& plan, const std::vector<ReplicaDocuments>& replicas = {}) {
+  return choices_of_stand_ins(plan, make_meta_world, default_parts(), replicas);
+}
+
+TEST(StandIns, TheFirstRankOfAStageRepresentsItWhereAllAreAlike) {
+  const RunPlan plan = plan_of({.world = 8, .tp = 2, .pp = 2});
+  EXPECT_THAT(first_stand_ins(plan), ElementsAre(0, 0, 0, 0, 4, 4, 4, 4));
+  EXPECT_THAT(choices(plan), ElementsAre(first_stand_ins(plan)));
+}
+
+TEST(StandIns, WhereDocumentsDifferTheReplicaWithMostOrLongestOfThem) {
+  const RunPlan plan = plan_of({.world = 4, .tp = 1, .pp = 1});
+  const std::vector<ReplicaDocuments> replicas = {
+      {.count = 3, .pairs = 5}, {.count = 9, .pairs = 1}, {.count = 1, .pairs = 8}, {.count = 2, .pairs = 2}};
+  EXPECT_THAT(choices(plan, replicas), UnorderedElementsAre(StandIns(4, 1), StandIns(4, 2)));
+}
+
+TEST(StandIns, EachChoiceIsNamedOnceAndRunsItsOwnStage) {
+  const RunPlan plan = plan_of({.world = 4, .tp = 1, .pp = 2}, OptimizerKind::kMuon);
+  const std::vector<StandIns> all = choices(plan);
+  EXPECT_EQ(std::set<StandIns>(all.begin(), all.end()).size(), all.size());
+  for (const StandIns& one : all)
+    for (int rank = 0; rank < plan.mesh.world_size(); ++rank)
+      EXPECT_EQ(plan.mesh.coordinate(Axis::kPp, one[static_cast<size_t>(rank)]), plan.mesh.coordinate(Axis::kPp, rank));
+}
+
+}  // namespace
+}  // namespace ranklab
