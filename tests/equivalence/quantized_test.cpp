@@ -140,8 +140,9 @@ TEST(QuantizedTraining, PartsOfSequencesAreScaledAsWholeOnes) {
         const double first = exchange == ContextExchange::kAllToAll ? 1e-6 : 5e-3;
         EXPECT_NEAR(parts.losses()[0] / whole.losses()[0], 1, first);
         expect_losses_near(parts, whole, 0.015);
-        if (exchange == ContextExchange::kAllToAll && balance == SequenceBalance::kZigzag)
+        if (exchange == ContextExchange::kAllToAll && balance == SequenceBalance::kZigzag) {
           EXPECT_LT(first_gradients_apart(parts, whole), 0.03);
+        }
       }
     }
   }
