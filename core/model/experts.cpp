@@ -52,11 +52,14 @@ Experts::Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfi
 at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts,
                                const TokenContext& tokens) const {
   const bool plain = up_quantizers_.empty() && down_quantizers_.empty() && up_biases_.empty() && down_biases_.empty();
-  if (activation_ == swiglu && plain && has_expert_blocks(rows_NH)) return expert_mlp(rows_NH, counts, up_, down_);
+  const bool in_blocks = activation_ == swiglu && plain && is_charged_as_blocks(rows_NH);
+  if (in_blocks && has_expert_blocks(rows_NH)) return expert_mlp(rows_NH, counts, up_, down_);
   const at::Tensor up =
       add_expert_biases(grouped_linear(rows_NH, counts, up_, up_quantizers_, tokens), counts, up_biases_);
-  return add_expert_biases(grouped_linear(activate(activation_, up), counts, down_, down_quantizers_, tokens), counts,
-                           down_biases_, down_bias_use_);
+  // Blocks recompute the activation, so that the virtual clock counts it twice on any device.
+  const Activated inner = in_blocks ? recomputed_output(activation_, up) : activate(activation_, up);
+  return add_expert_biases(grouped_linear(inner, counts, down_, down_quantizers_, tokens), counts, down_biases_,
+                           down_bias_use_);
 }
 
 }  // namespace ranklab

@@ -76,6 +76,12 @@ at::Tensor swiglu_grad_and_recompute(const at::Tensor& grad_out, const at::Tenso
   { const CostScope forward("swiglu", 0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up)); }
   const CostScope cost("swiglu_backward", 0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
   const kernels::RowShape shape{grad_out.numel() / width, width};
+  if (const DeviceKernels* device = device_kernels_of(gate_up)) {
+    device->swiglu_grad(
+        {device_number(gate_up), shape, device_in(gate_up), nullptr, device_in(grad_out), device_out(grad)});
+    device->swiglu({device_number(gate_up), shape, device_in(gate_up), device_out(grad_out)});
+    return grad;
+  }
   for_kernel_type(gate_up, [&]<typename T>() {
     T* const out = kernel_out<T>(grad_out);
     kernels::swiglu_backward(shape, out, kernel_in<T>(gate_up), kernel_out<T>(grad), out);
@@ -102,7 +108,10 @@ at::Tensor geglu(const at::Tensor& gate_up) { return GegluFunction::apply(gate_u
 at::Tensor soft_capped(const at::Tensor& x, double cap) { return at::tanh(x / cap) * cap; }
 
 Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input) {
-  if (keeps_cheap_outputs()) return {compute(input)};
+  return keeps_cheap_outputs() ? Activated{compute(input)} : recomputed_output(compute, input);
+}
+
+Activated recomputed_output(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input) {
   return {compute(input), input.detach(), compute};
 }
 

@@ -12,8 +12,8 @@ at::Tensor swiglu(const at::Tensor& gate_up);
 // The gradient with respect to gate_up, given that of the output; for use inside autograd functions. REQUIRES:
 // has_row_kernels(gate_up).
 at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up);
-// The gradient and a recomputed output in one pass: returns the gradient and overwrites grad_out with swiglu(gate_up).
-// Charged as the two kernels that a GPU runs. REQUIRES: also as_on_cpu(gate_up).
+// The gradient and a recomputed output, on a CPU in one pass: returns the gradient and overwrites grad_out with
+// swiglu(gate_up). Charged as the two kernels that a GPU runs. REQUIRES: has_row_kernels(gate_up).
 at::Tensor swiglu_grad_and_recompute(const at::Tensor& grad_out, const at::Tensor& gate_up);
 // The same in plain ATen ops.
 at::Tensor swiglu_reference(const at::Tensor& gate_up);
@@ -34,5 +34,7 @@ struct Activated {
   at::Tensor (*compute)(const at::Tensor&) = nullptr;  // null: `out` is saved
 };
 Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input);
+// The same even where cheap outputs are kept (recomputable_output.h).
+Activated recomputed_output(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input);
 
 }  // namespace ranklab

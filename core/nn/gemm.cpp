@@ -1,5 +1,6 @@
 #include "core/nn/gemm.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/split_products.h"
 #include "core/sim/aten.h"
+#include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/torch_error.h"
 
@@ -46,9 +48,18 @@ std::string probe_onednn() {
   return "";
 }
 
+// What a product costs, whatever multiplies; `more_bytes`: read besides a and b.
+CostScope product_cost(const at::Tensor& a, const at::Tensor& b, double more_bytes = 0) {
+  const double k = std::max(static_cast<double>(a.size(1)), 1.0), n = static_cast<double>(b.size(1));
+  const double m = static_cast<double>(a.numel()) / k;
+  const double written = static_cast<double>(a.size(0)) * n * static_cast<double>(a.itemsize());
+  return {{"gemm", m, n, k},
+          2 * static_cast<double>(a.numel()) * n,
+          stored_bytes(a) + stored_bytes(b) + written + more_bytes,
+          dtype_of(a.scalar_type())};
+}
+
 void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& b, float kept = 0) {
-  const auto m = static_cast<double>(a.size(0)), k = static_cast<double>(a.size(1)), n = static_cast<double>(b.size(1));
-  const CostScope cost({"gemm", m, n, k}, 2 * m * n * k, 4 * (m * k + k * n + m * n), DType::kFloat32);
   try {
     at::native::mkldnn_matmul(a, b, result, /*beta=*/kept, /*alpha=*/1.0f);
   } catch (const Error&) {
@@ -80,12 +91,18 @@ class WideMatrix {
 
 // On CPUs without fp16 units ATen falls back to a plain loop, 40 times slower than this and with different rounding.
 at::Tensor fp16_mm(const at::Tensor& a, const at::Tensor& b) {
-  const auto m = static_cast<double>(a.size(0)), k = static_cast<double>(a.size(1)), n = static_cast<double>(b.size(1));
-  const CostScope cost({"gemm", m, n, k}, 2 * m * n * k, bytes_of(a) + bytes_of(b) + 2 * m * n, DType::kFloat16);
   if (a.is_meta()) return at::empty({a.size(0), b.size(1)}, a.options());
   WideMatrix wide_a(a), wide_b(b), product(a.size(0), b.size(1));
   at::mm_out(product.matrix(), wide_a.matrix(), wide_b.matrix());
   return at::empty({a.size(0), b.size(1)}, a.options()).copy_(product.matrix());
+}
+
+at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
+  if (as_on_cpu(a) && a.scalar_type() == at::kHalf) return fp16_mm(a, b);
+  if (!for_onednn(a, b)) return at::mm(a, b);
+  at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
+  onednn_mm(result, a, b);
+  return result;
 }
 
 bool splits(const at::Tensor& a) { return products_are_split && a.size(1) > 1; }
@@ -116,11 +133,21 @@ GemmLibrary gemm_in_use() { return g_library; }
 
 at::Tensor gemm(const at::Tensor& a, const at::Tensor& b) {
   if (splits(a)) return sum_of_halves(a, b);
-  if (as_on_cpu(a) && a.scalar_type() == at::kHalf) return fp16_mm(a, b);
-  if (!for_onednn(a, b)) return at::mm(a, b);
-  at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
-  onednn_mm(result, a, b);
-  return result;
+  const CostScope cost = product_cost(a, b);
+  return product(a, b);
+}
+
+at::Tensor turned_gemm(const at::Tensor& a, const at::Tensor& b) {
+  if (splits(a)) return sum_of_halves(a, b).t().contiguous();
+  at::Tensor turned;
+  {
+    const CostScope cost = product_cost(a, b);
+    turned = as_on_cpu(a) ? product(a, b).t() : product(b.t(), a.t());
+  }
+  const bool is_copied = turned.size(0) > 1 && turned.size(1) > 1;
+  if (!is_copied) return turned.contiguous();
+  const CostScope cost("copy_", 0, 2 * static_cast<double>(turned.nbytes()), dtype_of(turned.scalar_type()));
+  return turned.contiguous();
 }
 
 void gemm_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
@@ -129,6 +156,7 @@ void gemm_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) 
     result.copy_(sum_of_halves(a, b));
     return;
   }
+  const CostScope cost = product_cost(a, b);
   if (for_onednn(a, b)) return onednn_mm(out, a, b);
   if (as_on_cpu(a) && a.scalar_type() == at::kHalf)
     result.copy_(fp16_mm(a, b));
@@ -142,6 +170,7 @@ void gemm_add(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
     result.add_(sum_of_halves(a, b));
     return;
   }
+  const CostScope cost = product_cost(a, b, stored_bytes(out));
   if (for_onednn(a, b)) return onednn_mm(out, a, b, 1);
   if (as_on_cpu(a) && a.scalar_type() == at::kHalf)
     result.add_(fp16_mm(a, b));

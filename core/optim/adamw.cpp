@@ -2,6 +2,7 @@
 #include "core/optim/grouped_optimizer.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
+#include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
@@ -26,6 +27,7 @@ class AdamW : public GroupedOptimizer {
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (groups_[g].empty()) continue;
       step_[g].add_(1);
+      const CostScope cost = update_cost(g);
       if (device_adam(groups_[g], moments_[g], rule_of(g, lr, factor))) continue;
       const auto fused = [&](at::TensorList weights, at::TensorList grads,
                              std::span<const std::vector<at::Tensor>> moments) {
@@ -52,6 +54,11 @@ class AdamW : public GroupedOptimizer {
   }
 
  private:
+  // One pass over all tensors, whatever computes it.
+  CostScope update_cost(size_t group) const {
+    const char* name = groups_[group].as_kept(moments_[group], 1) ? "_fused_adamw_" : "optimizer_update";
+    return {name, 0.0, groups_[group].traffic_bytes(moments_[group]), DType::kFloat32};
+  }
   DeviceAdam rule_of(size_t group, double lr, double factor) const {
     return {.lr = lr,
             .beta1 = options_.beta1,

@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 
 #include "core/nn/kernels/kernel_path.h"
-#include "core/sim/op_observer.h"
 
 namespace ranklab {
 namespace {
@@ -60,7 +59,6 @@ bool has_device_adam(const ParamGroup& group, const GroupMoments& moments) {
 bool device_adam(const ParamGroup& group, const GroupMoments& moments, DeviceAdam rule) {
   const std::vector<Kept> kept = kept_of(group, moments);
   if (!can_update(kept)) return false;
-  const CostScope cost("optimizer_update", 0.0, group.traffic_bytes(moments), DType::kFloat32);
   const Kept& first = kept[0];
   rule.weight = device_number(first.weight);
   rule.exp_avg = device_number(first.exp_avg);

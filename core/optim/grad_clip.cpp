@@ -7,13 +7,22 @@
 #include "core/base/injected_bug.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
-#include "core/sim/op_observer.h"
+#include "core/sim/op_cost.h"
 #include "core/sim/type_watch.h"
 
 namespace ranklab {
 
+namespace {
+
+// One kernel for each gradient, also where a device's kernel takes all of them.
+CostScope squares_cost(const at::Tensor& grad) {
+  return {"sum_of_squares", 0.0, static_cast<double>(grad.nbytes()), DType::kFloat32};
+}
+
+}  // namespace
+
 double sum_of_squares(const at::Tensor& grad) {
-  const CostScope cost("sum_of_squares", 0.0, static_cast<double>(grad.nbytes()), DType::kFloat32);
+  const CostScope cost = squares_cost(grad);
   if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kFloat) {
     return kernels::sum_of_squares(grad.const_data_ptr<float>(), grad.numel());
   }
@@ -96,19 +105,20 @@ bool on_device_with_kernels(const std::vector<Parameter*>& parameters) {
 
 // The same sum as a [1] tensor that stays on the device: the host does not wait.
 at::Tensor device_squares(const std::vector<at::Tensor>& grads, at::Device device) {
+  for (const at::Tensor& grad : grads) {
+    const CostScope cost = squares_cost(grad);
+  }
+  const NoCostScope charged;
   const auto options = at::TensorOptions().dtype(at::kDouble).device(device);
   at::Tensor total = at::zeros({1}, options);
   std::map<DeviceNumber, std::vector<DeviceArray>> arrays;
   std::vector<at::Tensor> dense;
   int64_t chunks = 0;
-  double bytes = 0;
   for (const at::Tensor& grad : grads) {
     dense.push_back(grad.contiguous());
     arrays[device_number(grad)].push_back({device_in(dense.back()), grad.numel()});
     chunks += (grad.numel() + kDeviceSquaresChunk - 1) / kDeviceSquaresChunk;
-    bytes += static_cast<double>(grad.nbytes());
   }
-  const CostScope cost("sum_of_squares", 0.0, bytes, DType::kFloat32);
   const at::Tensor parts = at::empty({chunks}, options);
   for (const auto& [number, list] : arrays) {
     device_kernels_of(total)->add_squares(number, list, parts.mutable_data_ptr<double>(),
@@ -117,14 +127,28 @@ at::Tensor device_squares(const std::vector<at::Tensor>& grads, at::Device devic
   return total;
 }
 
+// A number written for its message.
+CostScope number_cost() { return {"fill_", 0, sizeof(double), DType::kFloat64}; }
+
 double summed_over(double value, Axis axis, RankContext& context) {
   if (context.size(axis) == 1) return value;
-  const auto options = at::TensorOptions().dtype(at::kDouble).device(context.control_device());
-  return context.comm(axis).all_reduce(at::full({1}, value, options)).item<double>();
+  at::Tensor number;
+  {
+    const CostScope cost = number_cost();
+    number = at::full({1}, value, at::TensorOptions().dtype(at::kDouble).device(context.control_device()));
+  }
+  return context.comm(axis).all_reduce(number).item<double>();
 }
 at::Tensor summed_over(const at::Tensor& value, Axis axis, RankContext& context) {
-  return context.size(axis) == 1 ? value : context.comm(axis).all_reduce(value);
+  if (context.size(axis) == 1) return value;
+  { const CostScope cost = number_cost(); }
+  return context.comm(axis).all_reduce(value);
 }
+at::Tensor plus(const at::Tensor& a, const at::Tensor& b) {
+  const NoCostScope free;  // the host adds two of its own numbers
+  return a + b;
+}
+double plus(double a, double b) { return a + b; }
 
 // Sum over the whole model. Value: a double, or a tensor on the device.
 template <typename Value>
@@ -145,7 +169,7 @@ Value summed_over_world(Value dense, Value expert, RankContext& context, const O
   if ((context.size(Axis::kEp) > 1 || context.size(Axis::kEtp) > 1) && !own_group)
     expert = sum_experts(sum_experts(expert, Axis::kEtp), Axis::kEp);
   if (TypeWatch* watch = type_watch_of_thread) watch->norm_summed(true, Axis::kPp);
-  return sum_dense(total + expert, Axis::kPp);
+  return sum_dense(plus(total, expert), Axis::kPp);
 }
 
 }  // namespace
@@ -176,8 +200,17 @@ double clip_factor(double norm, double max_norm) {
   return max_norm > 0 && factor < 1.0 ? factor : 1.0;
 }
 
+void charge_scaling(const std::vector<Parameter*>& parameters, double factor) {
+  if (factor == 1.0 || parameters.empty()) return;
+  double bytes = 0;
+  for (const Parameter* parameter : parameters) bytes += stored_bytes(parameter->data.grad());
+  const CostScope cost("_foreach_mul_", 0, 2 * bytes, DType::kFloat32);
+}
+
 void scale_grads(const std::vector<Parameter*>& parameters, double factor) {
   if (factor == 1.0 || parameters.empty()) return;
+  charge_scaling(parameters, factor);
+  const NoCostScope charged;
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> grads;
   for (const Parameter* parameter : parameters) grads.push_back(parameter->data.grad());

@@ -32,6 +32,9 @@ double grad_norm(const std::vector<Parameter*>& parameters, RankContext& context
 // torch and Megatron), else 1. max_norm <= 0: 1.
 double clip_factor(double norm, double max_norm);
 void scale_grads(const std::vector<Parameter*>& parameters, double factor);
+// Charges the virtual clock for scale_grads() alone: for a device whose update scales on its way, which a CPU's does
+// not.
+void charge_scaling(const std::vector<Parameter*>& parameters, double factor);
 // Whether any gradient in the world is infinite or NaN. Cost: one pass over the gradients, and one all_reduce of 4
 // bytes. REQUIRES: gradients are reduced; every rank calls it.
 bool any_overflow(const std::vector<Parameter*>& parameters, RankContext& context);

@@ -47,11 +47,12 @@ struct ParamGroup {
   using Update =
       std::function<void(at::TensorList weights, at::TensorList grads, std::span<const std::vector<at::Tensor>>)>;
   void update(const GroupMoments& moments, double factor, const Update& update) const;
+  // Whether the tensors of the whole group can be updated where they are, in the types in which they are stored.
+  bool as_kept(const GroupMoments& moments, double factor) const;
   // Bytes read and written by a single kernel for the whole update.
   double traffic_bytes(const GroupMoments& moments) const;
 
  private:
-  bool as_kept(const GroupMoments& moments, double factor) const;
   void update_one(size_t index, const GroupMoments& moments, double factor, const Update& update) const;
 };
 

@@ -168,8 +168,9 @@ class ReducedOptimizer : public RankOptimizer {
 
   // Scaled 16-bit gradients may underflow once they are unscaled.
   void update(double lr, double factor) {
-    const bool narrow = types_.grad_bytes() == 2;
-    const bool at_once = (scaler_ && narrow) || optimizer_->scales_at_once();
+    const bool narrow = scaler_ && types_.grad_bytes() == 2;
+    const bool at_once = narrow || optimizer_->scales_at_once();
+    if (at_once && !narrow) charge_scaling(owned_, factor);
     if (at_once && optimizer_->step_scaled(lr, factor)) return;
     scale_grads(owned_, factor);
     optimizer_->step(lr);

@@ -156,6 +156,7 @@ OpClass classify(const std::string& name, const std::string& overload) {
   base = base.substr(base.find("::") == std::string_view::npos ? 0 : base.find("::") + 2);
   const bool in_place = base.ends_with('_') && !base.ends_with("__");
   if (in_place) base.remove_suffix(1);
+  out.copies = in_place && base == "copy";
   fill_masks(schema, base, in_place, out);
   if (returns_a_view(schema) || is_free_name(base) || (!returns_tensors(schema) && out.write_args == 0)) {
     out.kind = OpKind::kFree;

@@ -27,6 +27,7 @@ enum class OpKind : uint8_t {
 struct OpClass {
   OpKind kind = OpKind::kBytes;
   bool closed = false;
+  bool copies = false;      // copy_: its second argument into its first, maybe between devices
   uint64_t read_args = 0;   // bit i: tensor(s) in argument i are read
   uint64_t write_args = 0;  // bit i: tensor(s) in argument i are written
   int8_t first = -1;        // matmul A, attention query, convolution grad_output or input

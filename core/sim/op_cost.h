@@ -4,6 +4,8 @@
 #pragma once
 #include <ATen/core/ivalue.h>
 
+#include <c10/core/DeviceType.h>
+
 #include <cstdint>
 
 #include "core/base/dtype.h"
@@ -25,6 +27,10 @@ struct OpCost {
 DType dtype_of(c10::ScalarType type);
 // Bytes of the elements a tensor stores: expanded dimensions count once.
 double stored_bytes(const at::Tensor& tensor);
+
+// A copy between the host's memory and a GPU's. Ranks with tensors in the host's memory make none, and the virtual
+// clock is the same wherever tensors are: such a copy costs nothing, and with another type what the conversion costs.
+bool between_host_and_gpu(c10::DeviceType to, c10::DeviceType from);
 
 OpCost cost_at_start(const OpClass& op, c10::ArrayRef<const c10::IValue> inputs);
 void add_outputs(const OpClass& op, c10::ArrayRef<const c10::IValue> outputs, OpCost& cost);

@@ -61,6 +61,7 @@ struct OpObserver::State {
     const OpClass* op = nullptr;  // null: inside a closed op, a CostScope, or paused
     OpCost cost;
     std::string name;  // while somebody listens; the arguments are gone when the op ends
+    bool closed = false;
     bool child_charged = false;
   };
 
@@ -139,11 +140,21 @@ struct OpObserver::State {
     if (paused || scope_depth > 0) return skip();
     if (closed_depth > 0) return;
     frame.op = &lookup(fn);
+    frame.closed = frame.op->closed;
+    if (frame.op->copies) begin_copy(frame, fn.inputs());
     if (frame.op->kind != OpKind::kFree && frame.op->kind != OpKind::kComposite) {
       frame.cost = cost_at_start(*frame.op, fn.inputs());
       if (on_kernel) frame.name = kernel_name(fn, *frame.op);
     }
-    if (frame.op->closed) ++closed_depth;
+    if (frame.closed) ++closed_depth;
+  }
+
+  static void begin_copy(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+    if (inputs.size() < 2 || !inputs[0].isTensor() || !inputs[1].isTensor()) return;
+    const at::Tensor &to = inputs[0].toTensor(), &from = inputs[1].toTensor();
+    if (!to.defined() || !from.defined() || !between_host_and_gpu(to.device().type(), from.device().type())) return;
+    frame.closed = true;                                           // what a copy to another device needs on the way
+    frame.child_charged = to.scalar_type() == from.scalar_type();  // as if: nothing is left to charge
   }
 
   void end(const at::RecordFunction& fn) {
@@ -152,7 +163,7 @@ struct OpObserver::State {
     frames.pop_back();
     if (frame.op == nullptr) return;
     const OpClass& op = *frame.op;
-    if (op.closed) --closed_depth;
+    if (frame.closed) --closed_depth;
     bool charged = frame.child_charged;
     if (!charged && op.kind != OpKind::kFree && op.kind != OpKind::kComposite) {
       add_outputs(op, c10::ArrayRef<const c10::IValue>(fn.outputs().data(), fn.outputs().size()), frame.cost);
@@ -233,6 +244,8 @@ void OpObserver::set_on_kernel(std::function<void(const KernelRun&)> on_kernel) 
   state_->on_kernel = std::move(on_kernel);
 }
 void OpObserver::set_after_op(std::function<void()> after_op) { state_->after_op = std::move(after_op); }
+
+bool charges_ops() { return t_state != nullptr && !t_state->paused && t_state->scope_depth == 0; }
 
 CostScope::CostScope(KernelName name, double flops, double bytes, DType dtype)
     : name_(name), flops_(flops), bytes_(bytes), dtype_(dtype) {

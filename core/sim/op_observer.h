@@ -42,6 +42,9 @@ class OpObserver {
   std::unique_ptr<State> state_;
 };
 
+// Whether an operator that this thread ran now would be charged.
+bool charges_ops();
+
 // While alive on a rank's thread, the ops inside cost nothing; at the end the stated cost is charged once. For work
 // that is emulated or unfused here but one kernel on a GPU (FP8 GEMM, fused norm, gradient bucket copies). Scopes nest:
 // the outermost one wins.

@@ -47,7 +47,8 @@ constexpr std::array kFamilies = {
            "_log_softmax softmin logsumexp logcumsumexp "
            // comparisons, orders and extremes
            "eq ne lt le gt ge equal isclose allclose isnan isinf isfinite isneginf isposinf signbit logical_not "
-           "logical_and logical_or logical_xor max min amax amin aminmax maximum minimum fmax fmin argmax argmin sort "
+           "logical_and logical_or logical_xor bitwise_and bitwise_not max min amax amin aminmax maximum minimum fmax "
+           "fmin argmax argmin sort "
            "msort argsort topk kthvalue median nanmedian mode cummax cummin searchsorted bucketize histc nonzero "
            "count_nonzero any all multinomial "
            // products and norms of elements

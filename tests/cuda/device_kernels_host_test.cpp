@@ -6,12 +6,7 @@ namespace ranklab {
 namespace {
 
 class DeviceKernelsOnHost : public testing::Test {
- protected:
-  DeviceKernelsOnHost() { use_device_kernels(KernelDevice::kCpu, &kernels_); }
-  ~DeviceKernelsOnHost() override { use_device_kernels(KernelDevice::kCpu, nullptr); }
-
- private:
-  HostKernels kernels_;
+  KernelsOfAGpu kernels_;
 };
 
 TEST_F(DeviceKernelsOnHost, Norms) { device_cases::check_norms(at::kCPU); }

@@ -211,4 +211,16 @@ class HostKernels final : public DeviceKernels {
   }
 };
 
+// While it lives, tensors on the host take the path of a GPU's with these kernels.
+class KernelsOfAGpu {
+ public:
+  KernelsOfAGpu() { use_device_kernels(KernelDevice::kCpu, &kernels_); }
+  ~KernelsOfAGpu() { use_device_kernels(KernelDevice::kCpu, nullptr); }
+  KernelsOfAGpu(const KernelsOfAGpu&) = delete;
+  KernelsOfAGpu& operator=(const KernelsOfAGpu&) = delete;
+
+ private:
+  HostKernels kernels_;
+};
+
 }  // namespace ranklab

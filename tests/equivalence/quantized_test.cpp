@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 
 #include "core/base/error.h"
 #include "tests/cli/run_program.h"
@@ -34,13 +35,20 @@ TrainConfig of_recipe(int world, int tp, const std::string& recipe) {
   return recipe.starts_with("fp8_") ? without_block(c) : c;
 }
 
+// One rank's run of a recipe, with which several tests compare.
+const TrainingRecord& whole_of(const std::string& recipe) {
+  static auto& made = *new std::map<std::string, TrainingRecord>;  // never destroyed: it holds tensors
+  const auto found = made.find(recipe);
+  return found != made.end() ? found->second : made[recipe] = record_training(of_recipe(1, 1, recipe));
+}
+
 constexpr const char* kRecipes[] = {"fp8_delayed", "fp8_current", "fp8_rowwise", "deepseek_v3",
                                     "mxfp8",       "nvfp4",       "mxfp4"};
 
 TEST(QuantizedTraining, RecipesDifferAndFollowBf16) {
   const TrainingRecord plain = record_training(without_block(in_recipe(1, 1, "bf16")));
   for (const char* recipe : kRecipes) {
-    const TrainingRecord curve = record_training(of_recipe(1, 1, recipe));
+    const TrainingRecord& curve = whole_of(recipe);
     EXPECT_NE(curve.losses()[0], plain.losses()[0]) << recipe;
     SCOPED_TRACE(recipe);
     expect_losses_near(curve, plain, 0.05);
@@ -101,31 +109,10 @@ TEST(QuantizedTraining, DataParallelismIsAccumulationBitForBit) {
 
 TEST(QuantizedTraining, LayoutsAgreeButForRounding) {
   for (const char* recipe : kRecipes) {
-    const TrainingRecord whole = record_training(of_recipe(1, 1, recipe));
+    const TrainingRecord& whole = whole_of(recipe);
     SCOPED_TRACE(recipe);
     for (const auto& [world, tp] : {std::pair{2, 2}, std::pair{8, 4}})
       expect_losses_near(record_training(of_recipe(world, tp, recipe)), whole, 0.015);
-  }
-}
-
-// With context parallelism scales are still those of whole tensors. Exchanged heads give one rank's bits, so that
-// before any update only the order of sums differs; blocks of keys are merged before the output is rounded, which moves
-// some numbers to a neighbouring code.
-TEST(QuantizedTraining, PartsOfSequencesAreScaledAsWholeOnes) {
-  for (const char* recipe : kRecipes) {
-    const TrainingRecord whole = record_training(of_recipe(1, 1, recipe));
-    for (const SequenceBalance balance : {SequenceBalance::kZigzag, SequenceBalance::kContiguous}) {
-      for (const ContextExchange exchange : {ContextExchange::kP2p, ContextExchange::kAllToAll}) {
-        SCOPED_TRACE(std::string(recipe) + ", " + std::string(name(exchange)) + ", " + std::string(name(balance)));
-        TrainConfig config = of_recipe(4, 1, recipe);
-        config.parallel.cp = 4;
-        config.context_split = {exchange, balance};
-        const TrainingRecord parts = record_training(config);
-        const double first = exchange == ContextExchange::kAllToAll ? 1e-6 : 5e-3;
-        EXPECT_NEAR(parts.losses()[0] / whole.losses()[0], 1, first);
-        expect_losses_near(parts, whole, 0.015);
-      }
-    }
   }
 }
 
@@ -137,13 +124,27 @@ double first_gradients_apart(const TrainingRecord& got, const TrainingRecord& wa
   return most;
 }
 
-TEST(QuantizedTraining, GradientsOfPartsAreRoundedAsWholeOnes) {
+// With context parallelism scales are still those of whole tensors. Exchanged heads give one rank's bits, so that
+// before any update only the order of sums differs; blocks of keys are merged before the output is rounded, which moves
+// some numbers to a neighbouring code. Gradients of the parts are rounded as whole ones, too.
+TEST(QuantizedTraining, PartsOfSequencesAreScaledAsWholeOnes) {
   for (const char* recipe : kRecipes) {
-    const TrainingRecord whole = record_training(of_recipe(1, 1, recipe));
-    TrainConfig config = of_recipe(4, 1, recipe);
-    config.parallel.cp = 4;
-    config.context_split = {ContextExchange::kAllToAll, SequenceBalance::kZigzag};
-    EXPECT_LT(first_gradients_apart(record_training(config), whole), 0.03) << recipe;
+    const TrainingRecord& whole = whole_of(recipe);
+    for (const SequenceBalance balance : {SequenceBalance::kZigzag, SequenceBalance::kContiguous}) {
+      for (const ContextExchange exchange : {ContextExchange::kP2p, ContextExchange::kAllToAll}) {
+        SCOPED_TRACE(std::string(recipe) + ", " + std::string(name(exchange)) + ", " + std::string(name(balance)));
+        TrainConfig config = of_recipe(4, 1, recipe);
+        config.parallel.cp = 4;
+        config.context_split = {exchange, balance};
+        const TrainingRecord parts = record_training(config);
+        const double first = exchange == ContextExchange::kAllToAll ? 1e-6 : 5e-3;
+        EXPECT_NEAR(parts.losses()[0] / whole.losses()[0], 1, first);
+        expect_losses_near(parts, whole, 0.015);
+        if (exchange == ContextExchange::kAllToAll && balance == SequenceBalance::kZigzag) {
+          EXPECT_LT(first_gradients_apart(parts, whole), 0.03);
+        }
+      }
+    }
   }
 }
 

@@ -36,4 +36,26 @@ step "CUDA graph, fp32: same bits" 90 graph_of graph_fp32 --num-microbatches 4
 step "CUDA graph, one microbatch a step: same bits" 90 graph_of graph_one
 step "CUDA graph, bf16, recompute: same bits" 90 graph_of graph_bf16 --num-microbatches 4 --bf16 --recompute-granularity full
 step "CUDA graph, fp16: same bits" 90 graph_of graph_fp16 --num-microbatches 4 --fp16
-while read -r test; do step "$test" 300 "$(test_program "$test")" --gtest_brief=1; done < <(cat "$root/.gpu/gpu_tests.txt" "$root/build/cuda/tests/gpu_tests.txt" 2>/dev/null | sort -u)
+# in_shards TEST: a suite of training runs in four processes, each with every fourth of its tests. Ranks wait for the GPU
+# and for each other most of the time, so that processes beside each other are done sooner.
+in_shards() {
+  local test=$1 shards=4 shard status=0 one pids=()
+  for ((shard = 0; shard < shards; ++shard)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$(test_program "$test")" --gtest_brief=1 >"$out/$test.$shard" 2>&1 &
+    pids+=($!)
+  done
+  for ((shard = 0; shard < shards; ++shard)); do
+    wait "${pids[$shard]}"; one=$?
+    [ "$one" = 0 ] || status=$one
+    cat "$out/$test.$shard"; rm -f "$out/$test.$shard"
+  done
+  return "$status"
+}
+export -f in_shards
+gpu_test() {
+  case $1 in
+    pipeline_gpu_test | expert_gpu_test | zero_gpu_test | precision_gpu_test) step "$1" 300 in_shards "$1" ;;
+    *) step "$1" 300 "$(test_program "$1")" --gtest_brief=1 ;;
+  esac
+}
+while read -r test; do gpu_test "$test"; done < <(cat "$root/.gpu/gpu_tests.txt" "$root/build/cuda/tests/gpu_tests.txt" 2>/dev/null | sort -u)

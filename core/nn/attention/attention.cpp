@@ -185,17 +185,12 @@ struct RecomputedAttentionFunction : CustomFunction<RecomputedAttentionFunction>
   }
 };
 
-bool has_kernels(const at::Tensor& qkv, const AttentionShape& shape) {
-  return has_row_kernels(qkv) && has_softmax_attention(qkv, shape.head_dim) &&
-         (as_on_cpu(qkv) || shape.cap > 0 || !shape.has_window(qkv.size(0)));
-}
-
 }  // namespace
 
 at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
   if (gpu_attention() == GpuAttention::kUnfused)
     return unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape), /*recompute=*/false);
-  if (!has_kernels(qkv, shape)) return causal_attention_reference(qkv, shape, rope);
+  if (!has_row_kernels(qkv)) return causal_attention_reference(qkv, shape, rope);
   return AttentionFunction::apply(qkv, shape, rope);
 }
 
@@ -203,7 +198,7 @@ RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const At
                                                  const RopeTable& rope) {
   if (gpu_attention() == GpuAttention::kUnfused)
     return {unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape), /*recompute=*/true)};
-  if (!at::GradMode::is_enabled() || !has_kernels(qkv, shape)) return {causal_attention(qkv, shape, rope)};
+  if (!at::GradMode::is_enabled() || !has_row_kernels(qkv)) return {causal_attention(qkv, shape, rope)};
   const auto recomputer = c10::make_intrusive<AttentionRecomputer>(qkv.detach().contiguous(), shape, rope);
   return {RecomputedAttentionFunction::apply(qkv, recomputer), recomputer};
 }

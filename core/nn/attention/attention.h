@@ -1,9 +1,8 @@
 // Causal self-attention on a fused QKV projection: MHA, GQA (Ainslie et al. 2023, arXiv 2305.13245) and MQA. The
-// softmax part is ATen's flash attention (Dao 2023, arXiv 2307.08691): memory linear in S. Backward saves q, k, v, the
-// output and the log-sum-exp of each query. Query head h reads key/value group h / (heads / groups). Sliding-window
-// attention (window_attention.h) has a kernel on a CPU and uses plain ops elsewhere. Legend: S sequence, B
-// batch, D head dimension. Cost: 2 S^2 D B heads FLOPs forward (the causal half), 2.5 times that backward. Thread rule:
-// its rank's thread.
+// softmax part is the fused kernel of the device, where it has one (softmax_attention.h): memory linear in S. Backward
+// saves q, k, v, the output and the log-sum-exp of each query. Query head h reads key/value group
+// h / (heads / groups). Legend: S sequence, B batch, D head dimension. Cost: 2 S^2 D B heads FLOPs forward (the causal
+// half), 2.5 times that backward. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -101,9 +101,11 @@ class PlainScores {
   at::Tensor attended_, kept_, q_, k_, v_, bounded_, scores_;
 };
 
+// Whether the host has a fused kernel, which the virtual clock counts on any device.
+bool is_fused_on_host(const ScoreRule& rule) { return gpu_attention() != GpuAttention::kUnfused && rule.cap <= 0; }
+
 bool is_fused(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule) {
-  if (gpu_attention() == GpuAttention::kUnfused) return false;
-  if (rule.cap > 0) return false;
+  if (!is_fused_on_host(rule)) return false;
   if (as_on_cpu(in.q)) return true;
   return block.kind != Kind::kBand && in.q.itemsize() == 2 && has_softmax_attention(in.q, in.q.size(3));
 }
@@ -117,7 +119,7 @@ std::optional<at::Tensor> added_mask(const AttentionBlock& block, const at::Tens
 
 SoftmaxedHeads fused(const SoftmaxHeads& rows, const AttentionBlock& block, const ScoreRule& rule) {
   const bool causal = block.kind == Kind::kCausal;
-  if (as_on_cpu(rows.q)) {
+  if (!rows.q.is_cuda()) {
     const auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(
         rows.q, rows.k, rows.v, 0.0, causal, added_mask(block, rows.q.options()), rule.scale);
     return {out, log_sum_exp};
@@ -129,7 +131,7 @@ SoftmaxedHeads fused(const SoftmaxHeads& rows, const AttentionBlock& block, cons
 SoftmaxHeads fused_grad(const SoftmaxHeads& rows, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                         const AttentionBlock& block, const ScoreRule& rule) {
   const bool causal = block.kind == Kind::kCausal;
-  if (as_on_cpu(rows.q)) {
+  if (!rows.q.is_cuda()) {
     const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
         grad_out, rows.q, rows.k, rows.v, forward.out, forward.log_sum_exp, 0.0, causal,
         added_mask(block, rows.q.options()), rule.scale);
@@ -152,8 +154,11 @@ SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& blo
                                const at::Tensor& kept) {
   const CostScope cost = cost_of("flash_attention", in, block, 1);
   const SoftmaxHeads rows = repeated_rows(in, block);
-  const bool plain = kept.defined() || !is_fused(in, block, rule);
-  return plain ? PlainScores(rows, block, rule, kept).forward() : fused(rows, block, rule);
+  if (!kept.defined() && is_fused(in, block, rule)) return fused(rows, block, rule);
+  SoftmaxedHeads result = PlainScores(rows, block, rule, kept).forward();
+  // What is charged for the sum over blocks depends on the type of its parts.
+  if (!kept.defined() && is_fused_on_host(rule)) result.out = result.out.to(in.q.scalar_type());
+  return result;
 }
 
 SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
@@ -163,8 +168,10 @@ SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& 
   const SoftmaxedHeads own{of_queries(forward.out, block), of_queries(forward.log_sum_exp, block)};
   const at::Tensor grad = of_queries(grad_out, block);
   const bool plain = kept.defined() || !is_fused(in, block, rule);
-  const SoftmaxHeads d = plain ? PlainScores(rows, block, rule, kept).grad(own.out, own.log_sum_exp, grad)
-                               : fused_grad(rows, own, grad, block, rule);
+  SoftmaxHeads d = plain ? PlainScores(rows, block, rule, kept).grad(own.out, own.log_sum_exp, grad)
+                         : fused_grad(rows, own, grad, block, rule);
+  const at::ScalarType type = in.q.scalar_type();
+  if (plain && !kept.defined() && is_fused_on_host(rule)) d = {d.q.to(type), d.k.to(type), d.v.to(type)};
   return {d.q, sum_groups(d.k, in.k.size(1)), sum_groups(d.v, in.k.size(1))};
 }
 

@@ -221,16 +221,11 @@ at::Tensor unfused(const LatentInput& input, const LatentShape& shape, const Rop
   return unfused_attention({h.q, h.k, h.v}, score_rule(shape), recompute);
 }
 
-bool has_kernels(const at::Tensor& q, const LatentShape& shape) {
-  return has_row_kernels(q) && has_softmax_attention(q, std::max(shape.query_head(), shape.v)) &&
-         (as_on_cpu(q) || shape.cap > 0 || !score_rule(shape).has_window(q.size(0)));
-}
-
 }  // namespace
 
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
   if (gpu_attention() == GpuAttention::kUnfused) return unfused(input, shape, rope, /*recompute=*/false);
-  if (has_kernels(input.q, shape)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
+  if (has_row_kernels(input.q)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
   const CostScope cost = attention_cost("latent_attention", input.q, shape, {}, 1);
   const LatentHeads h = join_heads(input, shape, rope);
   const ScoreRule rule = score_rule(shape);
@@ -242,7 +237,7 @@ at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, 
 RecomputableOutput recomputable_latent_attention(const LatentInput& input, const LatentShape& shape,
                                                  const RopeTable& rope) {
   if (gpu_attention() == GpuAttention::kUnfused) return {unfused(input, shape, rope, /*recompute=*/true)};
-  if (!at::GradMode::is_enabled() || !has_kernels(input.q, shape)) return {latent_attention(input, shape, rope)};
+  if (!at::GradMode::is_enabled() || !has_row_kernels(input.q)) return {latent_attention(input, shape, rope)};
   const LatentInput kept = dense(input.q.detach(), input.kv.detach(), input.k_rope.detach());
   const auto recomputer = c10::make_intrusive<LatentRecomputer>(kept, shape, rope);
   return {RecomputedLatentFunction::apply(input.q, input.kv, input.k_rope, recomputer), recomputer};

@@ -2,9 +2,9 @@
 // The first `nope` elements of a query or key are per head and not rotated; the `rope` elements after them are rotated,
 // and all heads share those of the key. Rotation follows the halves convention of rope.h. (The published weights rotate
 // neighbouring elements: their row 2i is row i here, row 2i + 1 is row i + rope / 2.)
-// The softmax part is ATen's flash attention, whose heads have one width: values narrower than keys are padded with
+// The softmax part is softmax_attention.h's, whose heads have one width: values narrower than keys are padded with
 // zeros. Backward saves the inputs, from which it rebuilds the keys, the output and the log-sum-exp of each query.
-// Other devices and dtypes use ATen's scaled_dot_product_attention.
+// Tensors without row kernels use ATen's scaled_dot_product_attention.
 // Legend: S sequence, B batch. Cost: S^2 B heads (nope + rope + v) FLOPs forward (the causal half), about 2.5 times
 // that backward. Thread rule: its rank's thread.
 #pragma once

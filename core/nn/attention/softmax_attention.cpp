@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <torch/csrc/autograd/autograd.h>
+
 #include "core/nn/activation.h"
 #include "core/nn/attention/capped_attention.h"
 #include "core/nn/attention/window_attention.h"
@@ -96,12 +98,34 @@ SoftmaxHeads grad_by_cudnn(const SoftmaxHeads& in, const SoftmaxedHeads& forward
   return {dq, dk, dv};
 }
 
+// In ATen's own ops, on a device that has no fused kernel for these heads or for a window.
+at::Tensor in_plain_ops(const SoftmaxHeads& all, const ScoreRule& rule) {
+  const int64_t seq = all.q.size(2);
+  if (!rule.has_window(seq)) return at::scaled_dot_product_attention(all.q, all.k, all.v, {}, 0.0, true, rule.scale);
+  const at::Tensor seen = window_mask(0, seq, 0, seq, rule.window, all.q.device());
+  return at::scaled_dot_product_attention(all.q, all.k, all.v, seen, 0.0, false, rule.scale);
+}
+
+SoftmaxHeads grad_in_plain_ops(const SoftmaxHeads& in, const at::Tensor& grad_out, const ScoreRule& rule) {
+  const at::AutoGradMode recorded(true);
+  const auto leaf = [](const at::Tensor& x) { return x.detach().requires_grad_(true); };
+  const SoftmaxHeads leaves{leaf(in.q), leaf(in.k), leaf(in.v)};
+  const auto d =
+      torch::autograd::grad({in_plain_ops(with_all_heads(leaves), rule)}, {leaves.q, leaves.k, leaves.v}, {grad_out});
+  return {d[0], d[1], d[2]};
+}
+
 // Measured with `ranklab bench kernels` on an H100 at llama_1b's shapes: 1.6 times as fast as flash, forward and
 // backward. For short sequences the gain does not pay for cuDNN's plan of every new shape.
 bool cudnn_is_faster(const at::Tensor& q) {
   constexpr int kLongEnough = 1024;
   return q.size(2) >= kLongEnough && (q.size(3) == 64 || q.size(3) == 128) && device_rounding() != nullptr &&
          device_rounding()->capability() >= kHopperCapability && !at::globalContext().deterministicAlgorithms();
+}
+
+// Whether a device other than a plain CPU has a kernel for these heads.
+bool is_fused(const at::Tensor& q, const ScoreRule& rule) {
+  return has_softmax_attention(q, q.size(3)) && !rule.has_window(q.size(2));
 }
 
 // cuDNN takes neither single queries nor heads wider than 128.
@@ -133,7 +157,7 @@ at::Tensor by_position(const at::Tensor& x) {
 }
 
 bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
-  if (!x.is_cuda()) return as_on_cpu(x);
+  if (!x.is_cuda()) return x.is_cpu() || x.is_meta();
   constexpr int64_t kBytesTogether = 16, kWidest = 256;  // limits of flash attention's kernels
   if (head_dim * x.itemsize() % kBytesTogether != 0) return false;
   return x.itemsize() == 2 ? head_dim <= kWidest : x.scalar_type() == at::kFloat;
@@ -142,6 +166,8 @@ bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
 SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule) {
   if (rule.cap > 0) return capped_attention(with_all_heads(in), rule);
   if (as_on_cpu(in.q)) return on_cpu(in, rule.scale, rule.window);
+  if (!is_fused(in.q, rule)) return {in_plain_ops(with_all_heads(in), rule), {}};
+  if (in.q.is_cpu()) return on_cpu(in, rule.scale, 0);  // with kernels as of a device
   if (in.q.scalar_type() == at::kFloat) return by_efficient(in, rule.scale);
   return takes_cudnn(in.q) ? by_cudnn(in, rule.scale) : by_flash(in, rule.scale);
 }
@@ -153,6 +179,8 @@ SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads
     return {d.q, sum_groups(d.k, in.k.size(1)), sum_groups(d.v, in.k.size(1))};
   }
   if (as_on_cpu(in.q)) return grad_on_cpu(in, forward, grad_out, rule.scale, rule.window);
+  if (!is_fused(in.q, rule)) return grad_in_plain_ops(in, grad_out, rule);
+  if (in.q.is_cpu()) return grad_on_cpu(in, forward, grad_out, rule.scale, 0);
   if (in.q.scalar_type() == at::kFloat) return grad_by_efficient(in, forward, grad_out, rule.scale);
   return takes_cudnn(in.q) ? grad_by_cudnn(in, forward, grad_out, rule.scale)
                            : grad_by_flash(in, forward, grad_out, rule.scale);

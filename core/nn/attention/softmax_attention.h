@@ -1,7 +1,9 @@
 // The softmax part of causal attention on heads, forward and backward, by the fused kernel of the tensors' device:
 // ATen's flash attention on a CPU; on a GPU flash attention (Dao 2023, arXiv 2307.08691) or cuDNN's for 16 bits, which
-// read grouped keys and values without a copy per query head, and ATen's memory-efficient kernel for fp32. Memory:
-// linear in S. Cost: as attention.h.
+// read grouped keys and values without a copy per query head, and ATen's memory-efficient kernel for fp32. What a GPU
+// has none for (windows, fp64, heads of odd widths) ATen's scaled_dot_product_attention computes with a mask; backward
+// computes it again. Memory: linear in S, but for that mask and, in fp64, the scores. Cost: as attention.h, which
+// charges the same for all of them.
 // Thread rule: choose before ranks start; the rest on its rank's thread, where autograd does not record.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -38,7 +40,7 @@ struct ScoreRule {
 
   bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };
-// REQUIRES: has_softmax_attention(); for a window shorter than S also a CPU. With a cap neither is required.
+// REQUIRES: has_row_kernels(in.q).
 SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule = {});
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                     const ScoreRule& rule = {});

@@ -2,8 +2,10 @@
 // (backends/cuda), and the autograd functions of core/nn, core/parallel and core/optim that run row kernels on a CPU
 // (row_kernels.h) run these on the device's tensors instead. Results equal the CPU's up to rounding: sums have their
 // own order, the same in every run. Pointers are device addresses; 16-bit tensors are computed in fp32, and their row
-// statistics of norms and rotary tables are fp32. Torch-free. Cost: one read and one write of each operand. Thread
-// rule: calls are asynchronous on the device's current stream, from any thread.
+// statistics of norms and rotary tables are fp32. Torch-free. Cost: one read and one write of each operand; who calls
+// one charges the virtual clock for what the CPU's path costs, in the same scope (op_observer.h) or by its operators
+// (charge_on_shapes.h), which tests/cuda/device_times_test.cpp compares. Thread rule: calls are asynchronous on the
+// device's current stream, from any thread.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -17,8 +17,11 @@ inline const DeviceKernels* device_kernels_of(const at::Tensor& x) {
   return x.is_cuda() ? device_kernels(KernelDevice::kCuda) : nullptr;
 }
 
-// Meta tensors (backends/meta) take the CPU's path without its loops, so that plans match simulated runs.
-inline bool as_on_cpu(const at::Tensor& x) { return x.is_cpu() || x.is_meta(); }
+// Meta tensors (backends/meta) take the CPU's path without its loops, so that plans match simulated runs. A CPU for
+// which tests registered kernels is a device.
+inline bool as_on_cpu(const at::Tensor& x) {
+  return x.is_meta() || (x.is_cpu() && device_kernels(KernelDevice::kCpu) == nullptr);
+}
 // The device on which the host computes values for `x` or reads its values.
 inline at::Device host_side(const at::Tensor& x) { return x.is_meta() ? x.device() : at::Device(at::kCPU); }
 

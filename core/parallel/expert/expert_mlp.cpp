@@ -23,9 +23,6 @@ constexpr int64_t kBlockBytes = 2 << 20;
 // Products of fewer rows are no faster. The last rows of an expert are split into a multiple of this and a remainder.
 constexpr int64_t kRowsTogether = 32;
 
-// Passes that SwiGLU makes over the first product's output.
-constexpr double kForwardPasses = 1.5, kBackwardPasses = 2.5;
-
 // Common to forward and backward.
 struct ExpertRows {
   at::Tensor rows_NH;
@@ -50,10 +47,13 @@ struct ExpertRows {
     const CostScope cost = grouped_product_cost(rows_NH.size(0), in, out, counts.size(), rows_NH.itemsize())
                                .scope(dtype_of(rows_NH.scalar_type()));
   }
-  void charge_activation(double passes) const {
+  void charge_activation() const { charge_passes("swiglu", 1.5); }
+  void charge_activation_grad() const { charge_passes("swiglu_backward", 2.5); }
+  // Passes over the first product's output.
+  void charge_passes(const char* kernel, double passes) const {
     const double bytes =
         passes * static_cast<double>(rows_NH.size(0) * up_width()) * static_cast<double>(rows_NH.itemsize());
-    const CostScope cost("swiglu", 0.0, bytes, dtype_of(rows_NH.scalar_type()));
+    const CostScope cost(kernel, 0.0, bytes, dtype_of(rows_NH.scalar_type()));
   }
 };
 
@@ -70,7 +70,7 @@ at::Tensor forward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N) {
     }
   }
   of.charge_product(of.hidden(), of.up_width());
-  of.charge_activation(kForwardPasses);
+  of.charge_activation();
   of.charge_product(of.width(), of.hidden());
   return out;
 }
@@ -128,9 +128,9 @@ variable_list backward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N,
       for (at::Tensor& sum : sums->take()) out.push_back(std::move(sum));
   }
   of.charge_product(of.hidden(), of.width());
-  of.charge_activation(kForwardPasses);
+  of.charge_activation();
   of.charge_product(of.width(), of.hidden());
-  of.charge_activation(kBackwardPasses);
+  of.charge_activation_grad();
   of.charge_product(of.up_width(), of.hidden());
   of.charge_product(of.hidden(), of.up_width());
   return out;
@@ -149,7 +149,7 @@ at::Tensor rows_grad(const ExpertRows& of, const at::Tensor& gate_up_N, const at
     }
   }
   of.charge_product(of.hidden(), of.width());
-  of.charge_activation(kBackwardPasses);
+  of.charge_activation_grad();
   of.charge_product(of.up_width(), of.hidden());
   return grad_rows;
 }
@@ -172,7 +172,7 @@ at::Tensor backward_in_halves(const ExpertRows& of, const at::Tensor& gate_up_N,
   const at::Tensor grad_up_N = at::empty_like(gate_up_N);
   at::Tensor grad_rows = rows_grad(of, gate_up_N, grad_NH, grad_up_N);
   queue.push([of, gate_up_N, grad_NH] {
-    of.charge_activation(kForwardPasses);
+    of.charge_activation();
     of.charge_product(of.width(), of.hidden());
     accumulate(of, of.down, [&](WeightSums& sums, const ExpertBlock& block) {
       sums.add(block.expert, part(grad_NH, block), swiglu(part(gate_up_N, block)));
@@ -220,9 +220,11 @@ struct ExpertMlp : CustomFunction<ExpertMlp> {
 
 }  // namespace
 
-bool has_expert_blocks(const at::Tensor& rows_NH) {
-  return as_on_cpu(rows_NH) && (rows_NH.scalar_type() == at::kFloat || rows_NH.scalar_type() == at::kDouble);
+bool is_charged_as_blocks(const at::Tensor& rows_NH) {
+  return rows_NH.scalar_type() == at::kFloat || rows_NH.scalar_type() == at::kDouble;
 }
+
+bool has_expert_blocks(const at::Tensor& rows_NH) { return as_on_cpu(rows_NH) && is_charged_as_blocks(rows_NH); }
 
 at::Tensor expert_mlp(const at::Tensor& rows_NH, const std::vector<int64_t>& counts,
                       const std::vector<at::Tensor>& gate_up, const std::vector<at::Tensor>& down) {

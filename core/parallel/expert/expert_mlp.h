@@ -14,6 +14,8 @@ namespace ranklab {
 
 // Whether blocks can be used: fp32 and fp64 on a CPU. In 16 bits the sums would be rounded after every block.
 bool has_expert_blocks(const at::Tensor& rows_NH);
+// Whether the virtual clock counts what blocks cost: a device computes rows of these types otherwise.
+bool is_charged_as_blocks(const at::Tensor& rows_NH);
 
 // rows [N, H] by expert, counts and weights [2F, H] (gate rows first) and [H, F] per expert -> [N, H]. REQUIRES:
 // has_expert_blocks(rows).

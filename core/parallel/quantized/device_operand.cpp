@@ -20,13 +20,29 @@ void agree(at::Tensor& amax, Communicator* group) {
   if (group != nullptr && group->size() > 1) amax = group->all_reduce(amax, ReduceOp::kMax);
 }
 
+void agree_everywhere(at::Tensor& amax, const OperandRounding& how) {
+  agree(amax, how.rows_group);
+  agree(amax, how.cols_group);
+  agree(amax, how.context_group);
+}
+
+// A scale that was kept needs no agreement, but the host agrees on it again, and the virtual clock counts that: where
+// one runs, numbers are exchanged for its sake.
+void charge_agreement(const RoundingCost& cost, const OperandRounding& how, const at::Tensor& number) {
+  if (!cost.has_amax_pass() || !charges_ops()) return;
+  at::Tensor again = number;
+  agree_everywhere(again, how);
+}
+
 class DeviceRounder {
  public:
   DeviceRounder(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device)
       : how_(how),
+        cost_(matrix, how),
         device_(device),
         codes_(how.codes && codes_fit(how, device.capability())),
         pieces_(operand_pieces(how, matrix.size(0), matrix.size(1))) {
+    const NoCostScope charged;
     const bool narrow = matrix.scalar_type() == at::kBFloat16;
     x_ = (narrow ? matrix : matrix.to(at::kFloat)).contiguous();
   }
@@ -34,7 +50,9 @@ class DeviceRounder {
   RoundedOperand run() {
     RoundedOperand result;
     result.along = how_.along;
+    cost_.charge_amax();
     if (how_.device_scale.defined() && codes_) {
+      charge_agreement(cost_, how_, how_.device_scale);
       result.device_scales = how_.device_scale;
       round(result);
       result.pieces = std::move(pieces_);
@@ -50,7 +68,10 @@ class DeviceRounder {
     // The tensor's own amax is a result of formats whose scale follows from it, or that a rank keeps for later steps.
     if (!in_groups()) result.device_amax = own;
     const at::Tensor whole = tensor_amax(own);
-    if (how_.precision.granularity == Granularity::kTensor) amax = whole.expand({amax.numel()}).contiguous();
+    if (how_.precision.granularity == Granularity::kTensor) {
+      const NoCostScope charged;
+      amax = whole.expand({amax.numel()}).contiguous();
+    }
     if (how_.precision.granularity == Granularity::kRow) {
       agree(amax, how_.along == Along::kColumns ? how_.cols_group : how_.rows_group);
       if (how_.along == Along::kRows) agree(amax, how_.context_group);
@@ -94,12 +115,14 @@ class DeviceRounder {
 
   // The largest of the groups, [1]; of no interest where each group is for itself.
   at::Tensor largest_of(const at::Tensor& amax) const {
+    const NoCostScope charged;
     if (amax.numel() == 0) return at::zeros({1}, amax.options());
     const bool is_it = in_groups() || how_.precision.granularity == Granularity::kTensor;
     return is_it ? amax.narrow(0, 0, 1) : amax.amax().view({1});
   }
 
   void round_at_once(RoundedOperand& result) const {
+    const CostScope cost = cost_.of_rounding();
     const MemoryScope memory(MemoryCategory::kBuffers);
     result.values = at::empty(x_.sizes(), floats());
     result.device_scales = at::empty({group_count()}, floats());
@@ -110,6 +133,7 @@ class DeviceRounder {
   }
 
   at::Tensor group_amax() const {
+    const NoCostScope charged;
     at::Tensor amax = at::empty({group_count()}, floats());
     for (const OperandPiece& p : pieces_)
       device_.group_amax(matrix_of(p), amax.mutable_data_ptr<float>() + p.first_group);
@@ -119,12 +143,14 @@ class DeviceRounder {
   // The amax [1] that scales are made from; does not modify `own`.
   at::Tensor tensor_amax(const at::Tensor& own) const {
     if (how_.device_amax.defined()) return how_.device_amax;
-    if (how_.amax) return at::full({1}, *how_.amax, floats());
-    if (!scale_of_tensor(how_.precision)) return own;
-    at::Tensor whole = own.clone();
-    agree(whole, how_.rows_group);
-    agree(whole, how_.cols_group);
-    agree(whole, how_.context_group);
+    at::Tensor whole = own;
+    {
+      const NoCostScope charged;
+      if (how_.amax) return at::full({1}, *how_.amax, floats());
+      if (!scale_of_tensor(how_.precision)) return own;
+      whole = own.clone();
+    }
+    agree_everywhere(whole, how_);
     return whole;
   }
 
@@ -152,6 +178,7 @@ class DeviceRounder {
   }
 
   void round(RoundedOperand& result) const {
+    const CostScope cost = cost_.of_rounding();
     const MemoryScope memory(MemoryCategory::kBuffers);
     const at::Tensor rows = row_numbers();
     if (codes_) return cast(result);
@@ -185,6 +212,7 @@ class DeviceRounder {
   }
 
   const OperandRounding& how_;
+  RoundingCost cost_;
   const DeviceRounding& device_;
   bool codes_;
   std::vector<OperandPiece> pieces_;
@@ -228,7 +256,15 @@ at::Tensor values_of(const RoundedOperand& operand) {
   return (operand.k_first() ? numbers.t() : numbers) * scales;
 }
 
+void charge_rounding(const at::Tensor& matrix, const OperandRounding& how, const at::Tensor& scale) {
+  const RoundingCost cost(matrix, how);
+  cost.charge_amax();
+  charge_agreement(cost, how, scale);
+  const CostScope rounding = cost.of_rounding();
+}
+
 RoundedOperand on_host(const RoundedOperand& operand) {
+  const NoCostScope unseen;
   if (!operand.device_scales.defined()) return operand;
   RoundedOperand result{
       .values = values_of(operand).cpu().contiguous(), .along = operand.along, .pieces = operand.pieces};

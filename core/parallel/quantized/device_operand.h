@@ -19,6 +19,9 @@ const DeviceRounding* rounding_of(const at::Tensor& x);
 // REQUIRES: `matrix` is on the device of `device`.
 RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device);
 
+// Charges what round_operand() would cost for an operand that an earlier rounding, with this scale [1], wrote as well.
+void charge_rounding(const at::Tensor& matrix, const OperandRounding& how, const at::Tensor& scale);
+
 // Whether an operand is stored as float8 codes: with one scale per tensor, one per row that a product sums over, or, on
 // a GPU whose products take them, one per 128 of such a row or per square of 128. `capability`: the GPU's.
 bool codes_fit(const OperandRounding& how, int capability);

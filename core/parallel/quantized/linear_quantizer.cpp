@@ -46,7 +46,8 @@ struct LinearQuantizer::Use {
   bool noted = false;
   bool codes = true;  // for a product; false: for another rounding
   bool both_ways = false;
-  at::Tensor* scale = nullptr;  // of the whole tensor: read if it is there, else left for later
+  RoundedOperand* made = nullptr;  // rounded before, for this use as well
+  at::Tensor* scale = nullptr;     // of the whole tensor: read if it is there, else left for later
 };
 
 // What ends at the bounds of fused parts.
@@ -106,6 +107,10 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
   } else if (precision.scale == ScaleRule::kDelayedFp32) {
     how.amax = book_.delayed_amax(module(), use.role);
   }
+  if (use.made != nullptr) {
+    charge_rounding(matrix, how, use.made->device_scales);
+    return std::exchange(*use.made, {});
+  }
   RoundedOperand result = round_operand(matrix, how);
   if (use.scale != nullptr && precision.granularity == Granularity::kTensor) *use.scale = result.device_scales;
   if (use.rows.tokens.trains) note_amax(precision.scale, use.role, result);
@@ -117,6 +122,7 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
 }
 
 void LinearQuantizer::note_amax(ScaleRule rule, TensorRole role, const RoundedOperand& operand) {
+  const NoCostScope free;
   const auto place = static_cast<size_t>(role);
   if (!operand.device_amax.defined()) {
     amax_[place] = std::max(amax_[place], operand.amax);
@@ -168,27 +174,26 @@ LinearQuantizer::Side LinearQuantizer::weight_side(const at::Tensor& weight, Alo
 
 at::Tensor LinearQuantizer::product(const Side& a, const Side& b, at::ScalarType type) const {
   const bool low = a.precision.quantized() && b.precision.quantized();
-  if (low && a.operand.device_scales.defined())
-    return device_product({a.operand, a.precision}, {b.operand, b.precision},
-                          rounding_of(a.operand.device_scales)->capability(), type, precision_.linear.sum);
   constexpr double kBitsPerByte = 8;
   const auto item = static_cast<double>(c10::elementSize(type));
+  const auto bytes = [&](const Side& side, double elements) {
+    return elements * (side.precision.quantized() ? side.precision.format->bits() / kBitsPerByte : item);
+  };
+  const auto m = static_cast<double>(rows_of(a.operand)), k = static_cast<double>(depth_of(a.operand));
+  const auto n = static_cast<double>(rows_of(b.operand));
+  const auto bits_of = [](const Side& side) { return static_cast<int>(side.precision.format->bits()); };
+  const int bits = low ? std::max(bits_of(a), bits_of(b)) : 16;
+  const CostScope cost({"scaled_gemm", KernelShape::product(m, n, k).of_bits(bits)}, 2 * m * n * k,
+                       bytes(a, m * k) + bytes(b, k * n) + m * n * item, low ? DType::kFloat8 : dtype_of(type));
+  const SumPrecision sum = precision_.linear.sum;
+  if (low && a.operand.device_scales.defined())
+    return device_product({a.operand, a.precision}, {b.operand, b.precision},
+                          rounding_of(a.operand.device_scales)->capability(), type, sum);
   const auto k_by_other = [](const Side& side) {
     const at::Tensor values = values_of(side.operand);
     return side.operand.k_first() ? values : values.t();
   };
   const at::Tensor left = k_by_other(a).t(), right = k_by_other(b);
-  const auto bytes = [&](const Side& side, const at::Tensor& values) {
-    const double each = side.precision.quantized() ? side.precision.format->bits() / kBitsPerByte : item;
-    return each * static_cast<double>(values.numel());
-  };
-  const auto m = static_cast<double>(left.size(0)), k = static_cast<double>(left.size(1));
-  const auto n = static_cast<double>(right.size(1));
-  const auto bits_of = [](const Side& side) { return static_cast<int>(side.precision.format->bits()); };
-  const int bits = low ? std::max(bits_of(a), bits_of(b)) : 16;
-  const CostScope cost({"scaled_gemm", KernelShape::product(m, n, k).of_bits(bits)}, 2 * m * n * k,
-                       bytes(a, left) + bytes(b, right) + m * n * item, low ? DType::kFloat8 : dtype_of(type));
-  const SumPrecision sum = precision_.linear.sum;
   if (sum == SumPrecision::kFp32 || !low) return gemm(left, right).to(type);
   return hopper_product({a.operand, *a.precision.format}, {b.operand, *b.precision.format},
                         sum == SumPrecision::kHopperPromoted)
@@ -231,8 +236,9 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
 
 LinearQuantizer::Side LinearQuantizer::grad_side(const at::Tensor& grad, const TokenRows& rows, KeptRounding* kept) {
   const LinearPrecision& p = precision_.linear;
-  if (kept != nullptr && kept->grad.codes.defined()) return {p.gradient, std::exchange(kept->grad, {})};
-  return {p.gradient, rounded(transformed(grad), p.gradient, grad_use(Along::kRows, "dw", rows))};
+  Use use = grad_use(Along::kRows, "dw", rows);
+  if (kept != nullptr && kept->grad.codes.defined()) use.made = &kept->grad;
+  return {p.gradient, rounded(transformed(grad), p.gradient, use)};
 }
 
 at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows,
@@ -266,6 +272,7 @@ std::array<float, 3> LinearQuantizer::take_amax() {
   for (size_t role = 0; role < seen.size(); ++role) {
     at::Tensor& most = device_amax_[role];
     if (!most.defined()) continue;
+    const NoCostScope free;
     seen[role] = std::max(seen[role], most.item<float>());
     most.zero_();
   }

@@ -5,7 +5,8 @@
 // the products are in that type. Cost: one or two passes over each operand, charged as kernels of a GPU with FP8 units;
 // with tensor parallelism an all_reduce of one number (with row scales one per row) for each operand whose groups span
 // ranks. On a GPU what KeptRounding holds is neither looked for nor agreed on again; the host does both, and the
-// virtual clock counts them. Legend: T tokens, x [T, in], W [out, in], dy [T, out]. Thread rule: its rank's thread.
+// virtual clock counts them on either, for which ranks that share a GPU exchange the numbers again. Legend: T tokens, x
+// [T, in], W [out, in], dy [T, out]. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
 #include "core/base/error.h"
 #include "core/parallel/quantized/device_operand.h"
 #include "core/precision/device_rounding.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
-#include "core/sim/op_cost.h"
-#include "core/sim/op_observer.h"
 
 namespace ranklab {
 
@@ -35,10 +32,7 @@ MatrixView view_of(const at::Tensor& wide, const OperandPiece& piece) {
 class Rounder {
  public:
   Rounder(const at::Tensor& matrix, const OperandRounding& how)
-      : how_(how),
-        elements_(static_cast<double>(matrix.numel())),
-        read_bytes_(elements_ * static_cast<double>(matrix.itemsize())),
-        pieces_(operand_pieces(how, matrix.size(0), matrix.size(1))) {
+      : how_(how), cost_(matrix, how), pieces_(operand_pieces(how, matrix.size(0), matrix.size(1))) {
     const MemoryScope memory(MemoryCategory::kBuffers);
     const NoCostScope free;
     wide_ = matrix.to(at::kFloat).contiguous();
@@ -68,13 +62,10 @@ class Rounder {
 
  private:
   size_t groups() const { return pieces_.back().first_group + pieces_.back().group_count; }
-  // A scale of the whole tensor needs a pass for the amax first; others are found in the rounding pass.
-  bool two_passes() const { return scale_of_tensor(how_.precision) && !how_.amax.has_value(); }
 
   void find_amax() {
-    std::optional<CostScope> pass;
-    if (two_passes()) pass.emplace("amax", 0, read_bytes_, DType::kFloat32);
-    const NoCostScope on_the_way;
+    cost_.charge_amax();
+    const NoCostScope charged;
     if (wide_.is_meta()) {  // only the numbers that ranks exchange
       amax_.resize(how_.precision.granularity == Granularity::kRow ? groups() : 1);
       return;
@@ -96,9 +87,7 @@ class Rounder {
   }
 
   at::Tensor round() {
-    constexpr double kBitsPerByte = 8;
-    const CostScope cost({"quantize", KernelShape::quantize()}, 0,
-                         read_bytes_ + elements_ * how_.precision.format->bits() / kBitsPerByte, DType::kFloat32);
+    const CostScope cost = cost_.of_rounding();
     const MemoryScope memory(MemoryCategory::kBuffers);
     at::Tensor out = at::empty(wide_.sizes(), wide_.options());
     for (const OperandPiece& piece : pieces_) round_piece(piece, out);
@@ -142,7 +131,7 @@ class Rounder {
   }
 
   const OperandRounding& how_;
-  double elements_, read_bytes_;
+  RoundingCost cost_;
   std::vector<OperandPiece> pieces_;
   at::Tensor wide_;
   std::vector<float> amax_;
@@ -167,8 +156,32 @@ std::vector<OperandPiece> operand_pieces(const OperandRounding& how, int64_t row
   return pieces;
 }
 
+int64_t rows_of(const RoundedOperand& o) {
+  return o.codes.defined() ? o.codes.size(0) : o.values.size(o.k_first() ? 1 : 0);
+}
+
+int64_t depth_of(const RoundedOperand& o) {
+  return o.codes.defined() ? o.codes.size(1) : o.values.size(o.k_first() ? 0 : 1);
+}
+
 bool scale_of_tensor(const TensorPrecision& precision) {
   return precision.granularity == Granularity::kTensor || precision.scale == ScaleRule::kE4M3;
+}
+
+RoundingCost::RoundingCost(const at::Tensor& matrix, const OperandRounding& how)
+    : has_amax_pass_(scale_of_tensor(how.precision) && !how.amax.has_value() && !how.device_amax.defined()),
+      read_bytes_(static_cast<double>(matrix.numel()) * static_cast<double>(matrix.itemsize())) {
+  constexpr double kBitsPerByte = 8;
+  written_bytes_ = static_cast<double>(matrix.numel()) * how.precision.format->bits() / kBitsPerByte;
+}
+
+void RoundingCost::charge_amax() const {
+  if (!has_amax_pass_) return;
+  const CostScope pass("amax", 0, read_bytes_, DType::kFloat32);
+}
+
+CostScope RoundingCost::of_rounding() const {
+  return {{"quantize", KernelShape::quantize()}, 0, read_bytes_ + written_bytes_, DType::kFloat32};
 }
 
 RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& how) {

@@ -12,6 +12,7 @@
 
 #include "core/comm/communicator.h"
 #include "core/precision/quantize.h"
+#include "core/sim/op_observer.h"
 
 namespace ranklab {
 
@@ -73,6 +74,10 @@ struct RoundedOperand {
   bool k_first() const { return along == Along::kRows; }
 };
 
+// Of a product's operand, with codes or without: the rows of the product that it gives, and what the product sums over.
+int64_t rows_of(const RoundedOperand& operand);
+int64_t depth_of(const RoundedOperand& operand);
+
 // An amax as ranks exchange it: infinite for NaN, so that all see an overflow.
 float visible_amax(float amax);
 // Maximum of each number over the group, which may be null: one all_reduce.
@@ -86,5 +91,20 @@ std::vector<OperandPiece> operand_pieces(const OperandRounding& how, int64_t row
 
 // Whether a group's scale depends on the amax of the whole tensor.
 bool scale_of_tensor(const TensorPrecision& precision);
+
+// What rounding an operand costs on a GPU with FP8 units, whatever rounds it here.
+class RoundingCost {
+ public:
+  RoundingCost(const at::Tensor& matrix, const OperandRounding& how);
+  // Whether a scale of the whole tensor needs a pass for its amax, on which the ranks then agree; other scales are
+  // found in the rounding pass.
+  bool has_amax_pass() const { return has_amax_pass_; }
+  void charge_amax() const;
+  CostScope of_rounding() const;
+
+ private:
+  bool has_amax_pass_;
+  double read_bytes_, written_bytes_;
+};
 
 }  // namespace ranklab

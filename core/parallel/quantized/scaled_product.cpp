@@ -36,16 +36,6 @@ at::Tensor group_scales(const CodedSide& side) {
   return tiles ? grid.t().contiguous().t() : grid;
 }
 
-// Of an operand with codes or without.
-int64_t rows_of(const CodedSide& side) {
-  const RoundedOperand& o = side.operand;
-  return o.codes.defined() ? o.codes.size(0) : o.values.size(o.k_first() ? 1 : 0);
-}
-int64_t depth_of(const CodedSide& side) {
-  const RoundedOperand& o = side.operand;
-  return o.codes.defined() ? o.codes.size(1) : o.values.size(o.k_first() ? 0 : 1);
-}
-
 // Products of groups move to fp32 at the end of each group, for its scales.
 bool sums_so(SumPrecision sum, ScaledMmForm form, int capability) {
   if (sum == SumPrecision::kFp32) return true;
@@ -100,7 +90,7 @@ at::Tensor scaled_product(const CodedSide& left, const CodedSide& right, ScaledM
 
 at::Tensor device_product(const CodedSide& left, const CodedSide& right, int capability, at::ScalarType type,
                           SumPrecision sum) {
-  const int64_t m = rows_of(left), k = depth_of(left), n = rows_of(right);
+  const int64_t m = rows_of(left.operand), k = depth_of(left.operand), n = rows_of(right.operand);
   const bool coded = left.operand.codes.defined() && right.operand.codes.defined();
   const ScaledMmForm form =
       coded ? scaled_mm_form(left.precision, right.precision, m, k, n, capability) : ScaledMmForm::kNone;

@@ -226,8 +226,7 @@ at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, con
 
 at::Tensor row_parallel_linear_of_swiglu(const at::Tensor& gate_up, const at::Tensor& weight, const at::Tensor& bias,
                                          const TensorParallel& tp, const LinearUse& use) {
-  // GPU kernels compute only one of the two (recomputed output or gradient) each.
-  if (keeps_cheap_outputs() || !has_row_kernels(gate_up) || !as_on_cpu(gate_up))
+  if (keeps_cheap_outputs() || !has_row_kernels(gate_up))
     return row_parallel_linear(activate(swiglu, gate_up), weight, bias, tp, use);
   return SwigluRowFunction::apply(gate_up, weight, optional(bias), tp, use);
 }

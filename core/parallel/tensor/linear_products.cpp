@@ -13,11 +13,9 @@ namespace {
 
 at::Tensor flat(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-// A CPU's BLAS is faster with the smaller side first: 1.4 times at 44 x 128 over 4096 tokens (MKL). On a GPU it is not,
-// and the transposition would be one more pass over the gradient.
+// With the smaller side first, which is 1.4 times as fast at 44 x 128 over 4096 tokens on a CPU (MKL).
 at::Tensor plain_weight_grad(const at::Tensor& grad, const at::Tensor& x) {
-  if (!x.is_cuda() && x.size(-1) < grad.size(-1)) return gemm(x.t(), grad).t().contiguous();
-  return gemm(grad.t(), x);
+  return x.size(-1) < grad.size(-1) ? turned_gemm(x.t(), grad) : gemm(grad.t(), x);
 }
 
 // Reshapes a matrix to the leading sizes of x: [.., columns].
