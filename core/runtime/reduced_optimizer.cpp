@@ -122,6 +122,7 @@ class ReducedOptimizer : public RankOptimizer {
     double norm = std::numeric_limits<double>::infinity();
     if (!skips) {
       const TraceSpan phase(ctx_, EventKind::kPhase, "gradient norm");
+      begin_observed_pass();
       norm = grad_norm(owned_, ctx_, pieces()) / scale;
     }
     if (ctx_.tracer().has_stepper()) {
@@ -131,6 +132,7 @@ class ReducedOptimizer : public RankOptimizer {
     }
     if (!skips) {
       const TraceSpan phase(ctx_, EventKind::kPhase, "optimizer");
+      begin_observed_pass();
       const UpdateView view{owned_, pieces(), lr, clipped(norm) / scale, 1 / scale};
       watches_.each([&](UpdateWatch& watch) { watch.before_update(view); });
       update(lr, view.factor);
@@ -159,6 +161,11 @@ class ReducedOptimizer : public RankOptimizer {
     LossScaleState state = scaler_->state();
     state.scale = before;
     scaler_->restore(state);
+  }
+
+  // The host has waited for what was reduced: it has launched nothing ahead (core/sim/op_observer.h).
+  void begin_observed_pass() {
+    if (ctx_.op_observer() != nullptr) ctx_.op_observer()->begin_pass();
   }
 
   double clipped(double norm) const {

@@ -112,7 +112,9 @@ int64_t kernel_ns(const HardwareProfile& profile, const KernelWork& work) {
 }
 
 KernelBound kernel_bound(const HardwareProfile& profile, const KernelWork& work) {
-  const double compute_s = work.flops / profile.peak_flops(work.dtype),
+  const bool off = profile.kernels != nullptr && off_tensor_cores(work);
+  const double compute_s =
+                   work.flops / (off ? kOfOtherUnits * profile.peak_flops_fp32 : profile.peak_flops(work.dtype)),
                memory_s = work.bytes / profile.memory_bandwidth;
   if (profile.launch_overhead_ns * 1e-9 >= std::max(compute_s, memory_s)) return KernelBound::kLaunch;
   return compute_s >= memory_s ? KernelBound::kCompute : KernelBound::kMemory;

@@ -6,7 +6,9 @@
 //   hidden      collectives behind compute take SMs, memory bandwidth and power from it
 //   slowest     all GPUs of a step wait for the slowest one; above some hundred that grows with their number
 //   launches    a host launches kernel after kernel, and short ones wait for it (core/sim/op_observer.h); on racks of
-//               Blackwell, whose runs launch graphs of kernels, it takes less than half as long for each
+//               Blackwell, whose runs launch graphs of kernels, it takes less than half as long for each; where each
+//               launch waits for its kernel (CUDA_LAUNCH_BLOCKING=1) no kernel hides it
+//   exchanges   Megatron's host of 2023 batches a pipeline's sends and receives and waits for them
 //   messages    Megatron's tensor-parallel ranks, which hold the same activations without sequence parallelism, each
 //               send a part of them to the next stage, whose node gathers them (arXiv 2104.04473, section 4.1)
 //   8 bits      torch's compiler rounds with a scale for each tensor before tensor-parallel ranks gather, which halves

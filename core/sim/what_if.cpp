@@ -21,7 +21,7 @@ struct Term {
   double (*now)(const HardwareProfile&);
   void (*set)(Software&, double);
   double least, most;
-  bool takes_time = true;
+  bool takes_time = true, is_switch = false;
 };
 template <KernelShape::Kind kKind>
 constexpr Term kernels_of(const char* name) {
@@ -38,7 +38,7 @@ using Kind = KernelShape::Kind;
 constexpr Term kTerms[] = {
     term_of<&SoftwareTerms::launch_us>("launches", 0, kMostMicroseconds),
     {"launch-blocking", [](const HardwareProfile& p) { return p.software.terms.launch_blocking ? 1.0 : 0.0; },
-     [](Software& s, double value) { s.terms.launch_blocking = value > 0; }, 0, 1},
+     [](Software& s, double value) { s.terms.launch_blocking = value > 0; }, 0, 1, true, true},
     term_of<&SoftwareTerms::beside>("beside", 0, kMostShare),
     term_of<&SoftwareTerms::slowest>("slowest", 0, kMostShare),
     term_of<&SoftwareTerms::piece_us>("pieces", 0, kMostMicroseconds),
@@ -106,9 +106,11 @@ void change_term(HardwareProfile& profile, const Term& term, double number, bool
                 .got = quote(change) + " with --efficiency datasheet", .want = "--efficiency measured",
                 .fix = "add --efficiency measured, or leave the change out");
   const double now = times ? term.now(profile) * number : number;
-  RANKLAB_CHECK(now >= term.least && now <= term.most, ErrorKind::kInvalidArgument, .where = "what-if",
-                .what = "--what-if goes beyond any software", .got = quote(change) + strprintf(", which makes %g", now),
-                .want = strprintf("%s of %g to %g", term.name, term.least, term.most), .fix = "change it by less");
+  RANKLAB_CHECK(now >= term.least && now <= term.most && (!term.is_switch || now == term.least || now == term.most),
+                ErrorKind::kInvalidArgument, .where = "what-if", .what = "--what-if goes beyond any software",
+                .got = quote(change) + strprintf(", which makes %g", now),
+                .want = strprintf("%s of %g %s %g", term.name, term.least, term.is_switch ? "or" : "to", term.most),
+                .fix = "change it by less");
   term.set(profile.software, now);
 }
 

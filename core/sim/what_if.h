@@ -10,9 +10,9 @@ namespace ranklab {
 std::string what_if_terms();
 
 // A list with commas of what software costs (what_if_terms(); launches, message-start and pieces in microseconds,
-// cublas-workspace in MiB; 0 switches these two, beside and slowest off, 1 other times; times with measured kernels
-// alone), or of peak, memory, nvlink or nic, each "= NUMBERx", times the profile's, or "= NUMBER" in GB/s (peak:
-// TFLOP/s in 16 bits, others in proportion). Measured rates change with it. Throws kInvalidArgument.
+// cublas-workspace in MiB, launch-blocking 0 or 1; 0 switches these, beside and slowest off, 1 other times; times with
+// measured kernels alone), or of peak, memory, nvlink or nic, each "= NUMBERx", times the profile's, or "= NUMBER" in
+// GB/s (peak: TFLOP/s in 16 bits, others in proportion). Measured rates change with it. Throws kInvalidArgument.
 void apply_what_if(HardwareProfile& profile, const std::string& text);
 
 }  // namespace ranklab

@@ -49,7 +49,10 @@ TrainConfig expert_config(const std::string& variant) {
   c.global_batch_size = 16;
   c.train_iters = 3;
   if (variant == "deepseek_experts") c.train_iters = 5;  // its bias moves
-  if (variant == "aux_z") c.optimizer = OptimizerKind::kAdamW;
+  if (variant == "aux_z") {
+    c.optimizer = OptimizerKind::kAdamW;
+    c.train_iters = 10;
+  }
   return c;
 }
 

@@ -53,5 +53,13 @@ TEST(LayoutSweeps, ARunThatWasRepeatedCountsInTheMean) {
   EXPECT_TRUE(sweeps_of({runs[0], runs[1]}, {1, 1}).empty()) << "one layout is no sweep";
 }
 
+// Where the release or the network differs as well nobody knows what the layout did.
+TEST(LayoutSweeps, AreNotOfDifferentConditions) {
+  std::string other = row("b", 24, 4, 2, 2, "x", 1.4);
+  other.replace(other.find("\"model\""), 0, R"("container": "nemo:25.04", )");
+  const auto runs = rows_of("[" + row("a", 24, 2, 4, 2, "x", 1.5) + "," + other + "]");
+  EXPECT_TRUE(sweeps_of(runs, {1, 2}).empty());
+}
+
 }  // namespace
 }  // namespace ranklab

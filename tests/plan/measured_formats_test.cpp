@@ -181,13 +181,17 @@ TEST(MeasuredFormats, BloomsSweepIsMeasuredByTheDevice) {
     {"size": "104B", "hidden": 11600, "layers": 64, "heads": 80, "gpus": 512, "dp": 16, "tp": 8, "pp": 4, "mbs": 1,
      "gbs": 2048, "zero": 1, "mem_gb": 60, "sec_per_iter": 200.0, "grads": "as compute type", "tflops_formula": "new"},
     {"size": "104B", "hidden": 11600, "layers": 64, "heads": 80, "gpus": 512, "dp": 16, "tp": 8, "pp": 4, "mbs": 8,
-     "gbs": 2048, "zero": 1, "oom": true, "tflops_formula": "new"}]})");
+     "gbs": 2048, "zero": 1, "oom": true, "tflops_formula": "new"},
+    {"size": "20B", "hidden": 14336, "layers": 6, "heads": 64, "gpus": 8, "dp": 1, "tp": 8, "pp": 1, "mbs": 1,
+     "gbs": 512, "zero": 1, "sec_per_iter": 120.0, "tflops_formula": "new"}]})");
+  EXPECT_FALSE(plan_of(runs.at(2)).profile.software.terms.launch_blocking);
   const RunPlan plan = plan_of(runs.at(0));
   EXPECT_EQ(plan.config.recompute_granularity, "full");
   EXPECT_EQ(plan.config.software, "megatron_deepspeed_bf16");
   EXPECT_DOUBLE_EQ(plan.profile.inter_node.bandwidth_bytes_per_ns, 4 * 12.5 / 8) << "four links of 100 Gb/s a node";
   EXPECT_EQ(plan.dp(), 16);
   EXPECT_NE(plan.config.precision.main_grads_dtype, "fp32") << "as its row says";
+  EXPECT_TRUE(plan.profile.software.terms.launch_blocking) << "without it so many GPUs hung";
   EXPECT_TRUE(runs[0].measured.on_device);
   EXPECT_EQ(*runs[0].measured.peak_bytes, 60.0 * 1024 * 1024 * 1024);
   EXPECT_EQ(*runs[0].measured.step_s, 200);

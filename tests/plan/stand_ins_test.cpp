@@ -44,6 +44,7 @@ TEST(StandIns, WhereDocumentsDifferTheReplicaWithMostOrLongestOfThem) {
 TEST(StandIns, EachChoiceIsNamedOnceAndRunsItsOwnStage) {
   const RunPlan plan = plan_of({.world = 4, .tp = 1, .pp = 2}, OptimizerKind::kMuon);
   const std::vector<StandIns> all = choices(plan);
+  ASSERT_FALSE(all.empty());
   EXPECT_EQ(std::set<StandIns>(all.begin(), all.end()).size(), all.size());
   for (const StandIns& one : all)
     for (int rank = 0; rank < plan.mesh.world_size(); ++rank)

@@ -154,7 +154,8 @@ TEST(WhatIf, ChangesWhatIsNamed) {
                           "messages=0",
                           "messages=1e9",
                           "message-start=1e7",
-                          "launch-blocking=2"})
+                          "launch-blocking=2",
+                          "launch-blocking=0.5"})
     EXPECT_THROW(apply_what_if(profile, bad), Error) << bad;
   HardwareProfile datasheet = load_hardware_profile("h100-sxm");
   for (const char* software : {"launches=45", "beside=1", "slowest=0", "products=1x", "messages=1"})

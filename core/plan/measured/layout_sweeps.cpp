@@ -8,14 +8,15 @@
 namespace ranklab {
 namespace {
 
-// What a search chooses; the software and the machine, the model and the batch are given.
+// What a search chooses, with what a row's software does in that layout (sim.what_if; its machine is among the
+// conditions); the software, the model and the batch are given.
 bool of_layout(std::string_view key) {
-  return key == "train.micro_batch_size" || key.starts_with("memory.recompute") ||
+  return key == "sim.what_if" || key == "train.micro_batch_size" || key.starts_with("memory.recompute") ||
          (key.starts_with("parallel.") && key != "parallel.world_size" && key != "parallel.attention_backend");
 }
 
 std::string settings_of(const MeasuredRun& run, bool layout) {
-  std::string text = layout ? "" : run.source;
+  std::string text = layout ? "" : run.source + "\n" + run.conditions;
   for (const ConfigSetting& setting : run.settings)
     if (of_layout(setting.key) == layout) text += "\n" + setting.key + "=" + setting.text;
   return text;
@@ -66,10 +67,7 @@ LayoutSweep judged(const Sweep& sweep) {
 
 }  // namespace
 
-bool LayoutSweep::right() const {
-  constexpr double kAboutAsFast = 1.05;
-  return chosen_s <= kAboutAsFast * fastest_s;
-}
+bool LayoutSweep::right() const { return chosen_s <= (1 + kAboutAsFast) * fastest_s; }
 
 std::vector<LayoutSweep> layout_sweeps(std::span<const TimedRun> runs) {
   std::vector<Sweep> sweeps;

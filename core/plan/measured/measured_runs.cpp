@@ -311,7 +311,8 @@ MeasuredFigures figures_of(const Json& row) {
   out.static_bytes = m.number("static_bytes");
   const std::string source = row.value("source", std::string());
   // These give what tensors take.
-  out.reserved = !holds(source, "Zero Bubble") && !RowSoftware(c, source).own();
+  const RowSoftware software(c, source);
+  out.reserved = !software.of_zero_bubble() && !software.own();
   out.first_stage = holds(source, "Nanotron");  // whose benchmarks write rank 0's
   out.on_device = m.number("device_memory_GiB").has_value();
   if (const auto gib = m.number("device_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
@@ -332,6 +333,8 @@ MeasuredRun read_row(const Json& row, size_t index) {
   }
   run.measured = figures_of(row);
   RowPlan(row, run).settle();
+  for (const char* same : {"container", "network", "machine_state", "deterministic"})
+    if (row["config"].contains(same)) run.conditions += row["config"][same].dump() + " ";
   if (row.contains("left_out")) run.left_out = row["left_out"].get<std::string>();
   if (run.left_out.empty() && !run.measured.step_s && !run.measured.mfu && !run.measured.peak_bytes &&
       !run.measured.static_bytes)

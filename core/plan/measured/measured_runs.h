@@ -24,6 +24,7 @@ struct MeasuredFigures {
 
 struct MeasuredRun {
   std::string id, source, gpu;
+  std::string conditions;  // release, network and other things that must be alike where layouts are compared
   std::vector<ConfigSetting> settings;
   MeasuredFigures measured;
   std::string left_out;  // why the row cannot be planned; empty: it can

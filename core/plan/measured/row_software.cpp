@@ -10,8 +10,8 @@ constexpr const char* kOwn = "ranklab";  // `framework` of this project's own ru
 }  // namespace
 
 bool RowSoftware::own() const { return c_.text("framework") == kOwn; }
-bool RowSoftware::of_megatron() const { return holds(name(), "mega") || of_megatron_core(); }
-bool RowSoftware::of_megatron_core() const { return name() == "transformer_engine" || name() == "megatron_core_26_06"; }
+bool RowSoftware::of_megatron() const { return holds(name(), "mega") || name() == "transformer_engine"; }
+bool RowSoftware::of_zero_bubble() const { return holds(source_, "Zero Bubble"); }
 bool RowSoftware::torchtitan() const { return holds(source_, "torchtitan"); }
 bool RowSoftware::newer() const { return !holds(c_.text("precision"), "fp16"); }
 
@@ -21,8 +21,7 @@ std::string RowSoftware::name() const {
   if (framework == "Megatron-Core") return "transformer_engine";
   if (framework == "Megatron-LM local") return "megatron";
   if (framework == "InternEvo") return "internevo";
-  // Its authors train in a fork of Megatron-LM.
-  if (holds(source_, "Zero Bubble")) return "megatron_2023";
+  if (of_zero_bubble()) return "megatron_2023";
   if (framework == "Nanotron" || holds(source_, "Nanotron")) return "nanotron";
   if (framework == "llm-foundry") return "llm_foundry";
   // NeMo's containers from 26.06 on, whose Megatron-Core launches graphs of kernels.

@@ -14,7 +14,7 @@ class RowSoftware {
   std::string name() const;
   bool own() const;  // this project's
   bool of_megatron() const;
-  bool of_megatron_core() const;
+  bool of_zero_bubble() const;  // its authors train in a fork of Megatron-LM
   bool torchtitan() const;
   // Megatron-LM of 2021 and 2022 had neither sequence parallelism nor flash attention; it trained in fp16.
   bool newer() const;
