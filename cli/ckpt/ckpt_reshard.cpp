@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
-#include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -22,6 +23,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
+#include "core/comm/product_of_axes.h"
 #include "core/runtime/checkpoint/settings.h"
 
 namespace ranklab {
@@ -43,21 +45,37 @@ bool shapes_pieces(const std::string& key) {
   return false;
 }
 
-// The ranks that the sizes ask for, where nobody says how many: what is no size is refused later, by its own name.
-int ranks_of(const ParallelDims& dims) {
-  int64_t ranks = 1;
-  for (const int size : {dims.tp, dims.cp, dims.pp, dims.dp})
-    ranks = std::min<int64_t>(ranks * std::max(1, size), std::numeric_limits<int>::max());
-  return static_cast<int>(ranks);
+using SavedSettings = std::map<std::string, std::string>;
+
+const std::string kLengthKey = "model.seq_length";  // no tensor depends on it, so it may follow the layout
+constexpr std::array kLayoutSizes = {"parallel.world_size", "parallel.tp", "parallel.cp",  "parallel.pp",
+                                     "parallel.dp",         "parallel.ep", "parallel.etp", "parallel.sep"};
+
+// Otherwise the tensors are not those of the settings, and the checkpoint, which is sound, would look broken.
+void check_model_is_kept(const SavedSettings& saved, const ConfigOptions& options, const TrainConfig& config,
+                         const std::string& origin) {
+  const SavedSettings now = settings_of(config.model);
+  for (const auto& [key, text] : saved)
+    RANKLAB_CHECK(key == kLengthKey || now.at(key) == text, ErrorKind::kInvalidArgument,
+                  .where = options.merged().origins.at(key), .what = "the model of a checkpoint stays as it is",
+                  .got = key + " = " + now.at(key), .want = key + " = " + text + ", as in " + origin,
+                  .fix = "leave " + key + " out");
 }
 
-// The checkpoint's model stays as it is: where it does not fit the layout, the layout is what can change.
-RunPlan resolved(const ConfigOptions& options, const TrainConfig& config, const std::string& origin) {
+// Where the saved model does not fit the layout that is asked for, the layout is what can change.
+RunPlan resolved(const SavedSettings& saved, const ConfigOptions& options, const TrainConfig& config) {
   try {
     return options.resolve(config);
   } catch (const Error& error) {
     ErrorText text = error.text();
-    if (text.where.find("from " + origin) != std::string::npos && text.where.find("seq_length") == std::string::npos)
+    const auto named = [&](const std::string& key) {
+      const std::string& from = options.merged().origins.at(key);
+      const std::string words = from.starts_with("flag ") ? from : key + " from " + from;
+      return (", " + text.where + ",").find(", " + words + ",") != std::string::npos;
+    };
+    const bool of_model = std::ranges::any_of(
+        saved, [&](const auto& setting) { return setting.first != kLengthKey && named(setting.first); });
+    if (of_model && std::ranges::any_of(kLayoutSizes, named))
       text.fix = "choose another layout: the model of a checkpoint stays as it is";
     throw Error(error.kind(), text);
   }
@@ -67,22 +85,22 @@ RunPlan resolved(const ConfigOptions& options, const TrainConfig& config, const 
 RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
   const CheckpointManifest& manifest = checkpoint.manifest();
   const std::string origin = quote(checkpoint.folder());
-  for (const auto& [key, text] : settings_of(model_of(manifest, checkpoint.folder()))) options.set(key, text, origin);
+  const SavedSettings saved = settings_of(model_of(manifest, checkpoint.folder()));
+  for (const auto& [key, text] : saved) options.set(key, text, origin);
   for (const auto& [key, text] : manifest.config) {
     if (shapes_pieces(key)) options.set(key, text, origin);
   }
   TrainConfig config = options.config();
+  check_model_is_kept(saved, options, config, origin);
   ParallelDims& dims = config.parallel;
-  const bool sized =
-      std::ranges::any_of(std::initializer_list<const char*>{"world_size", "tp", "cp", "pp", "dp", "ep", "etp", "sep"},
-                          [&](const char* size) { return options.given(std::string("parallel.") + size); });
+  const bool sized = std::ranges::any_of(kLayoutSizes, [&](const char* size) { return options.given(size); });
   if (!sized) dims = {.world = 1};
-  if (sized && !options.given("parallel.world_size")) dims.world = ranks_of(dims);
+  if (sized && !options.given("parallel.world_size")) dims.world = product_of_axes(dims);
   const int64_t split = std::max<int64_t>(1, int64_t{1} * dims.tp * dims.cp * dims.pp);
   config.micro_batch_size = 1;
   config.num_microbatches = 0;
   config.global_batch_size = std::max<int64_t>(1, int64_t{4} * dims.world / split * dims.pp);
-  return resolved(options, config, origin);
+  return resolved(saved, options, config);
 }
 
 class Resharder {

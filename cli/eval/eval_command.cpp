@@ -4,6 +4,7 @@
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
+#include "cli/generate/replica_world.h"
 #include "cli/generate/saved_run_defaults.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
@@ -39,7 +40,9 @@ CommandAction setup_eval(CommandLine& app) {
     RANKLAB_CHECK(!request->text.empty() || !request->tasks.empty(), ErrorKind::kInvalidArgument, .where = "eval",
                   .what = "nothing to evaluate on", .want = "--text FILE, --tasks FILE.jsonl, or both",
                   .fix = "add --text FILE");
-    return training_functions().eval(*options, *request, load->count() > 0 ? load->results().back() : "");
+    const std::string saved = load->count() > 0 ? load->results().back() : "";
+    if (saved.empty()) check_replica(*options);
+    return training_functions().eval(*options, *request, saved);
   };
 }
 

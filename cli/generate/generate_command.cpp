@@ -4,6 +4,7 @@
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
+#include "cli/generate/replica_world.h"
 #include "cli/generate/saved_run_defaults.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"
@@ -42,7 +43,9 @@ CommandAction setup_generate(CommandLine& app) {
     RANKLAB_CHECK(!request->prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate",
                   .what = "the prompt is empty", .got = "--prompt ''", .want = "at least one byte",
                   .fix = "pass --prompt TEXT, or leave it out for the default");
-    return training_functions().generate(*options, *request, load->count() > 0 ? load->results().back() : "");
+    const std::string saved = load->count() > 0 ? load->results().back() : "";
+    if (saved.empty()) check_replica(*options);
+    return training_functions().generate(*options, *request, saved);
   };
 }
 

@@ -1,7 +1,6 @@
 #include "cli/generate/generate_run.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,7 +10,6 @@
 #include "cli/common/interrupt.h"
 #include "cli/common/json_output.h"
 #include "cli/common/pipeline_text.h"
-#include "cli/common/style.h"
 #include "cli/generate/logits_file.h"
 #include "cli/generate/saved_run.h"
 #include "cli/model/saved_tokenizer.h"

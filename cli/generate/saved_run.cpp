@@ -1,8 +1,7 @@
 #include "cli/generate/saved_run.h"
 
-#include <numeric>
-
 #include "cli/generate/no_training.h"
+#include "cli/generate/replica_world.h"
 #include "cli/train/gemm.h"
 #include "cli/world/adopt_world.h"
 #include "cli/world/make_world.h"
@@ -17,17 +16,6 @@
 
 namespace ranklab {
 namespace {
-
-void choose_replica_world(const ConfigOptions& options, TrainConfig& config) {
-  if (!config.can(Capability::kMakesRanks) || read_process_env().world_size > 1) return;
-  if (options.given("parallel.world_size")) return;
-  ParallelDims& dims = config.parallel;
-  const int of_replica = dims.tp * dims.cp, experts = config.model.moe.enabled() ? dims.ep * dims.etp : 1;
-  if (dims.dp < 1) dims.dp = experts < 1 || of_replica < 1 ? 1 : experts / std::gcd(experts, of_replica);
-  dims.world = of_replica * dims.pp * dims.dp;
-  if (config.train_iters == 0 && !options.given("train.global_batch_size"))
-    config.global_batch_size = int64_t{2} * dims.pp * dims.dp;  // none is made, but it must fit the layout
-}
 
 // With untrained weights only the cache is held besides them.
 void check_weights_fit(RunPlan plan) {

@@ -3,6 +3,7 @@
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
+#include "cli/parity/parity_reference.h"
 #include "cli/training_module.h"
 
 namespace ranklab {
@@ -13,6 +14,13 @@ TrainConfig parity_defaults() {
   c.train_iters = 2;
   c.trace = false;
   return c;
+}
+
+void check_settings(const ConfigOptions& options, const ParityRequest& request) {
+  const TrainConfig config = options.config();
+  if (request.types && request.all) return;  // of the layouts, those that do not fit are left out
+  options.resolve(config);
+  if (!request.types) resolve(parity_reference(config, request.against));
 }
 
 }  // namespace
@@ -61,7 +69,8 @@ CommandAction setup_parity(CommandLine& app) {
       ->takes_rest()
       ->type_name("FLAGS");
   return [options, request] {
-    if (request->dumps.empty()) options->resolve(options->config());  // refused before LibTorch is loaded
+    check_request(*request);
+    if (request->dumps.empty()) check_settings(*options, *request);
     return training_functions().parity(*options, *request);
   };
 }

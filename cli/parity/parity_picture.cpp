@@ -8,9 +8,7 @@
 #include "cli/parity/parity_text.h"
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
-#include "core/base/files/output_file.h"
 #include "core/base/shell_quote.h"
-#include "core/base/text.h"
 
 namespace ranklab {
 namespace {
@@ -20,14 +18,8 @@ const ErrorText kCannotWrite = {
 
 }  // namespace
 
-ParityPicture::ParityPicture(std::string path, bool force, const std::vector<std::string>& inputs)
-    : path_(std::move(path)) {
+ParityPicture::ParityPicture(std::string path) : path_(std::move(path)) {
   if (path_.empty()) return;
-  RANKLAB_CHECK(path_.ends_with(".html") || path_.ends_with(".svg") || path_.ends_with(".json"),
-                ErrorKind::kInvalidArgument, .where = "--out",
-                .what = "not the name of a page, a drawing or a file for the window", .got = quote(path_),
-                .want = "a name that ends in .html, .svg or .json", .fix = "use --out parity.html");
-  check_output({.path = path_, .option = "--out", .inputs = inputs, .force = force});
   AtomicFile(path_, kCannotWrite);  // says so now if the folder cannot be written
   prepare_module("viz");
   draw_ = reinterpret_cast<Draw*>(module_function("viz", "ranklab_draw_parity"));

@@ -3,7 +3,6 @@
 // rule: main thread.
 #pragma once
 #include <string>
-#include <vector>
 
 #include "core/parity/microscope.h"
 #include "viz/model/parity/parity_map.h"
@@ -12,9 +11,9 @@ namespace ranklab {
 
 class ParityPicture {
  public:
-  // Before the work: throws kInvalidArgument where the file may not be written, kIo where it cannot be,
-  // kEnvironment without the module. An empty path: no picture is asked for.
-  ParityPicture(std::string path, bool force, const std::vector<std::string>& inputs = {});
+  // Before the work: throws kIo where the file cannot be written, kEnvironment without the module. An empty path: no
+  // picture is asked for.
+  explicit ParityPicture(std::string path);
   void write(const ParityResult& result) const;
 
  private:

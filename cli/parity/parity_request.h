@@ -1,4 +1,4 @@
-// What `ranklab parity` was asked for. Thread rule: plain data.
+// What `ranklab parity` was asked for. Torch-free. Thread rule: plain data.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,5 +17,8 @@ struct ParityRequest {
   bool json = false;
   bool force = false;
 };
+
+// Throws kInvalidArgument where options do not go together, or the picture may not be written there.
+void check_request(const ParityRequest& request);
 
 }  // namespace ranklab

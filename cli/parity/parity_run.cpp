@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <utility>
 
@@ -14,16 +13,14 @@
 #include "cli/common/table.h"
 #include "cli/common/terminal.h"
 #include "cli/parity/parity_picture.h"
+#include "cli/parity/parity_reference.h"
 #include "cli/parity/parity_text.h"
 #include "cli/parity/parity_types.h"
 #include "cli/train/gemm.h"
 #include "cli/world/make_world.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/config/one_rank.h"
 #include "core/config/requirements.h"
-#include "core/config/settings/fields.h"
-#include "core/config/settings/flags.h"
 #include "core/parity/every_layout.h"
 #include "core/parity/microscope.h"
 #include "core/parity/parity_memory.h"
@@ -33,26 +30,6 @@
 
 namespace ranklab {
 namespace {
-
-// The settings of one rank (or of as few as train by the same loss), with the flags behind --against on top.
-TrainConfig reference_of(const TrainConfig& config, const std::vector<std::string>& flags) {
-  TrainConfig reference = reference_layout(config);
-  const int64_t usual = reference.num_microbatches, microbatches = usual * reference.parallel.world;
-  std::vector<std::string> words;
-  for (const std::string& some : flags) {
-    std::istringstream in(some);
-    for (std::string word; in >> word;) words.push_back(word);
-  }
-  for (const ConfigSetting& setting : flag_settings(words, "--against"))
-    set_config_field(reference, setting.key, setting.text);
-  ParallelDims& dims = reference.parallel;
-  const int model_ranks = dims.tp * dims.cp * dims.pp;
-  const int dp = dims.dp > 0 ? dims.dp : std::max(dims.world / model_ranks, 1);  // unless flags say more
-  dims.world = model_ranks * dp;
-  if (reference.micro_batch_size == 0 && reference.num_microbatches == usual && microbatches % dp == 0)
-    reference.num_microbatches = microbatches / dp;
-  return reference;
-}
 
 std::function<void(const std::string&)> progress() {
   if (!on_terminal(2)) return {};
@@ -70,7 +47,7 @@ void check_run(const ConfigOptions& options, const TrainConfig& config, const Pa
   check_command(config, Capability::kHeldRanks, "ranklab parity");
   RunPlan plan = options.resolve(config);
   check_memory(plan, memory_of_ranks(plan.config));
-  const RunPlan reference = resolve(reference_of(config, request.against));
+  const RunPlan reference = resolve(parity_reference(config, request.against));
   check_parity_memory(plan, request.audit ? nullptr : &reference, config.train_iters);
   choose_gemm(plan);
 }
@@ -100,17 +77,14 @@ int answer(const ParityResult& result, const ParityRequest& request, const Parit
 int run_one(const ConfigOptions& options, const ParityRequest& request) {
   const TrainConfig config = options.config();
   check_run(options, config, request);
-  const ParityPicture picture(request.out, request.force);
+  const ParityPicture picture(request.out);
   const ParityOptions how{.steps = config.train_iters, .narrow = request.narrow, .progress = progress()};
-  const ParityResult result = made(reference_of(config, request.against), how, request.audit)->examine(config);
+  const ParityResult result = made(parity_reference(config, request.against), how, request.audit)->examine(config);
   end_progress();
   return answer(result, request, picture);
 }
 
 int run_all(const ConfigOptions& options, const ParityRequest& request) {
-  RANKLAB_CHECK(request.out.empty(), ErrorKind::kInvalidArgument, .where = "--out",
-                .what = "a picture is of one layout", .got = "--out " + request.out + " with --all",
-                .want = "one layout, as flags", .fix = "leave --all out");
   const TrainConfig config = options.config();
   check_run(options, config, request);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
@@ -121,7 +95,7 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
   const std::vector<TrainConfig> layouts = every_layout(config);
   for (const TrainConfig& layout : layouts) {
     if (on_terminal(2)) std::fprintf(stderr, "\r\033[K  layout %zu of %zu ", ++done, layouts.size());
-    const TrainConfig reference = reference_of(layout, request.against);
+    const TrainConfig reference = parity_reference(layout, request.against);
     std::unique_ptr<Microscope>& microscope = references[{reference.parallel.world, reference.num_microbatches}];
     if (!microscope) microscope = made(reference, {.steps = config.train_iters, .narrow = false}, request.audit);
     const ParityResult result = microscope->examine(layout);
@@ -150,16 +124,10 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
 
 int run_dumps(const ParityRequest& request) {
   if (request.audit) {
-    RANKLAB_CHECK(request.dumps.size() == 1, ErrorKind::kInvalidArgument, .where = "--audit",
-                  .what = "an audit looks at one run", .got = join(request.dumps, " "), .want = "--dumps FOLDER",
-                  .fix = "give one --dumps");
-    const ParityPicture picture(request.out, request.force, request.dumps);
+    const ParityPicture picture(request.out);
     return answer(audited(read_dumps(request.dumps[0])), request, picture);
   }
-  RANKLAB_CHECK(request.dumps.size() >= 2, ErrorKind::kInvalidArgument, .where = "--dumps",
-                .what = "nothing to compare with", .got = join(request.dumps, " "),
-                .want = "the folder of a run and that of its reference", .fix = "--dumps RUN --dumps REFERENCE");
-  const ParityPicture picture(request.out, request.force, request.dumps);
+  const ParityPicture picture(request.out);
   std::vector<ParityRecord> perturbed;
   for (size_t i = 2; i < request.dumps.size(); ++i) perturbed.push_back(read_dumps(request.dumps[i]));
   const double least = perturbed.empty() ? request.allowed : kLeastEps;

@@ -101,11 +101,6 @@ int types_of_all(const ConfigOptions& options, const ParityRequest& request) {
 }  // namespace
 
 int run_types(const ConfigOptions& options, const ParityRequest& request) {
-  RANKLAB_CHECK(!request.audit && request.dumps.empty() && request.against.empty() && request.out.empty(),
-                ErrorKind::kInvalidArgument, .where = "--types",
-                .what = "types are followed on shapes, without numbers to compare or to draw",
-                .got = "--types with --audit, --dumps, --against or --out", .want = "the settings of a layout",
-                .fix = "leave the other option out");
   if (request.all) return types_of_all(options, request);
   const TrainConfig config = options.config();
   const auto report = types_of(options.resolve(config));

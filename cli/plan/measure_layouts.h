@@ -1,7 +1,6 @@
 // `plan search --measure N`: the best layouts, run for a few steps on simulated ranks of this machine. Thread rule:
 // main thread.
 #pragma once
-#include <string>
 #include <vector>
 
 #include "cli/plan/plan_layouts.h"
@@ -17,7 +16,5 @@ struct MeasuredLayout {
 // Measures the first `count` that fit. Throws kEnvironment where this machine has too little memory.
 std::vector<MeasuredLayout> measure_layouts(const LayoutPlanner& planner, const std::vector<PlannedLayout>& rows,
                                             int count);
-// A table, and both orders.
-std::string measured_text(const std::vector<MeasuredLayout>& rows);
 
 }  // namespace ranklab

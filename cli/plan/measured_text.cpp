@@ -1,8 +1,9 @@
+#include "cli/plan/measured_text.h"
+
 #include <algorithm>
 #include <numeric>
 
 #include "cli/common/table.h"
-#include "cli/plan/measure_layouts.h"
 #include "core/base/text.h"
 
 namespace ranklab {

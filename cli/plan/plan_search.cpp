@@ -11,7 +11,7 @@
 #include "cli/common/pipeline_text.h"
 #include "cli/common/style.h"
 #include "cli/common/table.h"
-#include "cli/plan/measure_layouts.h"
+#include "cli/plan/measured_text.h"
 #include "cli/plan/plan_layouts.h"
 #include "cli/training_module.h"
 #include "core/base/error.h"

@@ -2,10 +2,13 @@
 // Computation only: no ranks are started.
 #include <cstdio>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
 #include "cli/topo/topology_text.h"
+#include "core/base/error.h"
 
 namespace ranklab {
 namespace {
@@ -40,6 +43,29 @@ void add_model_options(CommandLine& app, TopologyOptions& o) {
   app.add_option("--ddp-bucket-bytes", o.bucket_bytes, "size of a gradient bucket")->capture_default_str();
 }
 
+// Whether the text names an option that the command has not.
+bool names_another_option(const CommandLine& app, const std::string& text) {
+  std::set<std::string> known;
+  for (const CommandOption* option : app.options())
+    for (const std::string& name : option->names()) known.insert(name);
+  for (size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2)) {
+    const size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", at);
+    if (!known.contains(text.substr(at, end == std::string::npos ? end : end - at))) return true;
+  }
+  return false;
+}
+
+// The model's own rules may advise settings of training, most of which this command has not.
+Topology topology_of(const CommandLine& app, const TopologyOptions& options) {
+  try {
+    return make_topology(options);
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    if (names_another_option(app, text.fix)) text.fix = kMeshAlone;
+    throw Error(error.kind(), text);
+  }
+}
+
 }  // namespace
 
 CommandAction setup_topo(CommandLine& app) {
@@ -53,9 +79,9 @@ CommandAction setup_topo(CommandLine& app) {
   app.footer(
       "Examples:\n  ranklab topo --tp 2 --pp 2 --dp 2 --ep 4 --gpus-per-node 4\n"
       "  ranklab topo --world-size 1024 --tp 8 --pp 4 --preset llama_8b --gbs 1024");
-  return [options, sp] {
+  return [&app, options, sp] {
     if (sp->count() > 0) options->topology.sequence_parallel = options->sequence_parallel;
-    const Topology topology = make_topology(options->topology);
+    const Topology topology = topology_of(app, options->topology);
     const std::string text =
         options->json ? topology_json(topology) : topology_text(topology, style_for(stdout), options->all);
     std::fputs(text.c_str(), stdout);

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/comm/product_of_axes.h"
 #include "core/spec/presets.h"
 
 namespace ranklab {
@@ -18,18 +19,11 @@ constexpr int64_t kMostTokens = int64_t{1} << 34;     // of a step: the bytes of
 
 // Without a given world size: dp x cp x tp x pp, with dp 1 unless it was given.
 ParallelDims with_world(ParallelDims dims) {
-  int64_t world = dims.world;
-  if (world == 0) {
-    world = 1;
-    for (const int size : {dims.tp, dims.cp, dims.pp, std::max(dims.dp, 1)}) {
-      world = std::min<int64_t>(world * std::max(size, 1), kMaxWorld + 1);
-    }
-  }
-  RANKLAB_CHECK(world >= 1 && world <= kMaxWorld, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
+  if (dims.world == 0) dims.world = product_of_axes(dims);
+  RANKLAB_CHECK(dims.world >= 1 && dims.world <= kMaxWorld, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = "topo does not draw a world of this size",
-                .got = world > kMaxWorld ? "more than " + std::to_string(kMaxWorld) : std::to_string(world),
+                .got = dims.world > kMaxWorld ? "more than " + std::to_string(kMaxWorld) : std::to_string(dims.world),
                 .want = "1 to " + std::to_string(kMaxWorld) + " ranks", .fix = "give smaller --world-size or axes");
-  dims.world = static_cast<int>(world);
   return dims;
 }
 
@@ -44,20 +38,6 @@ void check_positive(const char* flag, int64_t value) {
   RANKLAB_CHECK(value >= 1, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = std::string(flag) + " must be positive", .got = std::to_string(value), .want = "1 or more",
                 .fix = "leave it out for its default");
-}
-
-constexpr const char* kMeshAlone = "change the layout or the model, or --preset none for the mesh alone";
-
-// The model's own rules name settings that this command has not.
-template <typename Check>
-auto of_model(const Check& check) {
-  try {
-    return check();
-  } catch (const Error& error) {
-    ErrorText text = error.text();
-    text.fix = kMeshAlone;
-    throw Error(error.kind(), text);
-  }
 }
 
 // Replaces each MLP by experts, for a model without: one per ep rank unless the flags request more.
@@ -86,11 +66,8 @@ RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   check_positive("--ddp-bucket-bytes", options.bucket_bytes);
   c.sequence_parallel = options.sequence_parallel.value_or(dims.tp > 1);
   set_experts(options, dims, c.model);
-  of_model([&] {
-    validate(c.model, dims.tp, false);
-    validate_experts(c.model,
-                     {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = *c.sequence_parallel});
-  });
+  validate(c.model, dims.tp, false);
+  validate_experts(c.model, {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = *c.sequence_parallel});
   RANKLAB_CHECK(dims.pp <= c.model.num_layers, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = "more pipeline stages than layers",
                 .got = strprintf("pp %d, %ld layers", dims.pp, static_cast<long>(c.model.num_layers)),
@@ -112,7 +89,7 @@ RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   c.params_dtype = std::string(name(parse_dtype(options.params_dtype)));
   c.gpus_per_node = options.gpus_per_node;
   c.mock_data = true;
-  return of_model([&] { return resolve(c); });
+  return resolve(c);
 }
 
 }  // namespace

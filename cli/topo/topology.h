@@ -28,6 +28,9 @@ struct TopologyOptions {
 inline constexpr std::array kTopologyAxes = {Axis::kTp,  Axis::kCp,  Axis::kDp, Axis::kPp,      Axis::kEp,
                                              Axis::kEtp, Axis::kEdp, Axis::kKv, Axis::kCpHeads, Axis::kCpRing};
 
+// What to do about a model that does not fit its layout, where the model's own settings are no options of the command.
+inline constexpr const char* kMeshAlone = "change the layout or the model, or --preset none for the mesh alone";
+
 struct Topology {
   DeviceMesh mesh;
   int gpus_per_node = 8;

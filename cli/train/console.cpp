@@ -14,6 +14,7 @@
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
 #include "cli/common/terminal.h"
+#include "cli/train/traced_steps.h"
 #include "core/base/counted.h"
 #include "core/base/shell_quote.h"
 #include "core/base/system.h"
@@ -107,7 +108,7 @@ class ConsoleHook : public Hook {
       : options_(std::move(options)), out_(options_.out), style_(style_for(out_)), bar_(options_.progress) {}
 
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
-    const TrainConfig& c = plan.config;
+    const TrainConfig& c = config_ = plan.config;
     first_ = info.first_step;
     total_ = c.train_iters;
     on_gpu_ = info.on_gpu;
@@ -132,13 +133,9 @@ class ConsoleHook : public Hook {
     if (!info.loaded.empty()) line("loaded", info.loaded);
     if (simulated_) line("profile", plan.profile.title + " (virtual times)");
     if (!options_.gemm.empty()) line("gemm", options_.gemm);
-    traced_ = std::min(total_, c.trace_step_end) > std::max(first_, c.trace_step_start);
-    if (!options_.trace_path.empty() && !traced_ && total_ > first_)  // a run that goes on is past the usual ones
-      line("trace",
-           style_.yellow(strprintf("no step: this run's are %ld to %ld, and %ld to %ld are traced "
-                                   "(--trace-step-start, --trace-step-end)",
-                                   static_cast<long>(first_), static_cast<long>(total_ - 1),
-                                   static_cast<long>(c.trace_step_start), static_cast<long>(c.trace_step_end - 1))));
+    // A run that goes on from a checkpoint is past the steps that are traced by default.
+    if (const std::string none = no_step_text(c, first_, total_); !options_.trace_path.empty() && !none.empty())
+      line("trace", style_.yellow(none));
     if (c.zero_debug) {
       for (const std::string& piece : zero_debug_lines(plan, make_meta_world))
         std::fprintf(out_, "%s\n", piece.c_str());
@@ -188,7 +185,7 @@ class ConsoleHook : public Hook {
     }
     if (book_ && simulated_ && result.steps_done > first_) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);
-    if (!options_.trace_path.empty() && traced_)
+    if (!options_.trace_path.empty() && traces_a_step(config_, first_, result.steps_done))
       line("trace", options_.trace_path + " (ranklab viz " + shell_path(options_.trace_path) + ", or Perfetto)");
     for (const std::string& reason : options_.lost->said()) line("lost", reason);
     flush();
@@ -265,6 +262,7 @@ class ConsoleHook : public Hook {
   }
 
   ConsoleOptions options_;
+  TrainConfig config_;
   FILE* out_;
   Style style_;
   ProgressBar bar_;
@@ -272,7 +270,6 @@ class ConsoleHook : public Hook {
   bool wants_sample_ = false;
   bool simulated_ = true, on_gpu_ = false;
   bool predicts_ = false, balances_ = false, scales_ = false;
-  bool traced_ = false;  // any step of this run
   int64_t begin_ns_ = 0;
   std::shared_ptr<MemoryBook> book_;  // rank 0's; null if memory is not booked
 };

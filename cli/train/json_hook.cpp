@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "cli/common/interrupt.h"
 #include "cli/common/json_output.h"
 #include "cli/common/stdout_text.h"
+#include "cli/train/traced_steps.h"
 #include "core/base/error.h"
 #include "core/runtime/record/run_log.h"
 
@@ -17,9 +20,12 @@ class JsonHook : public Hook {
  public:
   explicit JsonHook(ConsoleOptions options) : options_(std::move(options)) {}
 
-  void on_train_begin(const RunPlan& plan, const TrainInfo&) override { steps_ = plan.config.train_iters; }
+  void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
+    config_ = plan.config;
+    first_ = info.first_step;
+  }
   void on_step_end(const StepMetrics& m) override {
-    if (m.step % options_.log_interval == 0 || m.step + 1 == steps_) print(metrics_json(m) + "\n");
+    if (m.step % options_.log_interval == 0 || m.step + 1 == config_.train_iters) print(metrics_json(m) + "\n");
     const auto begins = [](const SentinelAlarm& alarm) { return alarm.begins; };
     if (m.sentinels && std::ranges::any_of(m.sentinels->alarms, begins))
       print(sentinels_json(m.step, *m.sentinels) + "\n");
@@ -28,12 +34,17 @@ class JsonHook : public Hook {
   void on_validation(int64_t step, double loss) override { print(validation_json(step, loss) + "\n"); }
   void on_train_end(const TrainResult& result) override {
     if (!result.stopped.empty()) return;  // the error is the result
-    const nlohmann::ordered_json data = {{"steps_done", result.steps_done},     {"interrupted", result.interrupted},
-                                         {"first_loss", result.first_loss},     {"last_loss", result.last_loss},
-                                         {"total_wall_s", result.total_wall_s}, {"sample", result.sample},
-                                         {"log_dir", options_.log_dir},         {"trace", options_.trace_path}};
-    if (!result.interrupted) return print(json_result(data, options_.lost->said(), -1));
-    print(json_interrupted(data));
+    const bool traced = traces_a_step(config_, first_, result.steps_done);
+    const nlohmann::ordered_json data = {
+        {"steps_done", result.steps_done},     {"interrupted", result.interrupted},
+        {"first_loss", result.first_loss},     {"last_loss", result.last_loss},
+        {"total_wall_s", result.total_wall_s}, {"sample", result.sample},
+        {"log_dir", options_.log_dir},         {"trace", traced ? options_.trace_path : ""}};
+    if (result.interrupted) return print(json_interrupted(data));
+    std::vector<std::string> warnings = options_.lost->said();
+    if (const std::string none = no_step_text(config_, first_, result.steps_done); !none.empty())
+      warnings.push_back("trace: " + none);
+    print(json_result(data, warnings, -1));
   }
 
  private:
@@ -42,7 +53,8 @@ class JsonHook : public Hook {
     if (const std::string lost = lost_text(stdout); !lost.empty()) options_.lost->note("stdout", lost);
   }
   ConsoleOptions options_;
-  int64_t steps_ = 0;
+  TrainConfig config_;
+  int64_t first_ = 0;
 };
 
 }  // namespace

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/comm/product_of_axes.h"
 
 namespace ranklab {
 namespace {
@@ -109,6 +111,13 @@ ParallelDims ParallelDims::resolved() const {
                 .what = "the ranks that share a key/value head do not divide --tp", .got = std::to_string(kv_copies),
                 .want = "a divisor of tp " + std::to_string(tp), .fix = "change --tp or --num-query-groups");
   return out;
+}
+
+int product_of_axes(const ParallelDims& dims) {
+  int64_t ranks = 1;
+  for (const int size : {dims.tp, dims.cp, dims.pp, dims.dp})
+    ranks = std::min<int64_t>(ranks * std::max(size, 1), std::numeric_limits<int>::max());
+  return static_cast<int>(ranks);
 }
 
 int ParallelDims::size(Axis axis) const {

@@ -112,6 +112,27 @@ TEST(CkptReshard, OneRankIsTheDefaultAndADivisionThatFailsIsNamed) {
   EXPECT_FALSE(fs::exists(folder + "_3"));
 }
 
+// Another model has other tensors; another precision is no matter of the layout.
+TEST(CkptReshard, TheModelStaysAsItIs) {
+  const std::string base = saved(kDense, "--world-size 2 --dp 2", "kept");
+  const std::string folder = temporary_path("ranklab_cut_kept"), command = "ckpt reshard " + base + " " + folder + " ";
+  const auto refused = [&](const std::string& arguments) {
+    const Outcome run = run_command(RANKLAB_PROGRAM " " + command + arguments + " 2>&1");
+    EXPECT_EQ(run.exit_code, 2) << arguments << "\n" << run.output;
+    EXPECT_FALSE(fs::exists(folder));
+    return run.output;
+  };
+  for (const auto& [given, origin] :
+       {std::pair{"--set model.num_layers=1", "[--set]"}, {"--num-layers 1", "[flag --num-layers]"}})
+    EXPECT_THAT(refused(given), AllOf(HasSubstr(origin),
+                                      HasSubstr("the model of a checkpoint stays as it is; got "
+                                                "model.num_layers = 1; want model.num_layers = 3"),
+                                      HasSubstr("do: leave model.num_layers out")));
+  EXPECT_THAT(refused("--fp8 --fp4"), AllOf(HasSubstr("precision.fp16 from '" + checkpoint_named(base)),
+                                            HasSubstr("do: leave the others out")));
+  shell(command + "--num-layers 3 --set model.seq_length=16");
+}
+
 TEST(SavedModel, ItsSettingsGiveWayToSet) {
   const std::string base = saved(kDense, "--world-size 2 --dp 2", "set");
   EXPECT_THAT(shell("model info " + base), HasSubstr("sequence 32"));

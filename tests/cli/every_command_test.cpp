@@ -129,6 +129,7 @@ const Example kExamples[] = {
      4},
     {"parity|TINY --world-size 2 --tp 2 --types"},
     {"parity|TINY --world-size 2 --types --all"},
+    {"parity|TINY --world-size 2 --mbs 8 --types --all"},  // not the batch of the default layout, but of others
     {"parity|TINY --world-size 2 --tp 2 --types --inject norm-unreduced", 4},
     {"parity|TINY --world-size 2 --tp 2 --train-iters 1 --out FOLDER/parity.svg"},
     {"parity|TINY --world-size 2 --tp 2 --train-iters 1 --inject init-per-shard --out FOLDER/parity.html", 4},

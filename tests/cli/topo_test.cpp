@@ -138,6 +138,18 @@ TEST(Topo, BadLayoutsAreOneErrorWithTheNearestLegalValue) {
   }
 }
 
+// What one is told to do is an option of this command, or said without one.
+TEST(Topo, AdviceIsOfItsOwnOptions) {
+  const BadLayout bad[] = {
+      {"--tp 2 --ep 2 --no-sp", "do: leave out --no-sequence-parallel\n"},
+      {"--dp 2 --ep 2 --moe-router-topk 999", "do: lower it, or raise what bounds it\n"},
+      {"--ddp-bucket-bytes 9000000000000000000", "do: pass such a value, or leave --ddp-bucket-bytes out"},
+      {"--tp 3", "do: change the layout or the model, or --preset none for the mesh alone\n"},
+      {"--cp 4 --seq-length 7", "do: change the layout or the model, or --preset none for the mesh alone\n"},
+  };
+  for (const auto& [arguments, says] : bad) EXPECT_THAT(topo(arguments).output, HasSubstr(says)) << arguments;
+}
+
 TEST(Topo, ErrorsAreJsonWhereJsonWasAskedFor) {
   for (const char* arguments : {"--tp 0 --json", "--json --tp x", "--json --order tp", "--json --no-such"}) {
     const Outcome run = run_command(std::string(RANKLAB_PROGRAM " topo ") + arguments + " 2>/dev/null");

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <limits>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/comm/product_of_axes.h"
 #include "core/config/batch_choice.h"
 #include "core/config/context_choice.h"
 #include "core/config/settings/fields.h"
@@ -69,18 +69,6 @@ namespace {
 
 // 16-bit recipes have no blocks; a recipe file, not read yet, may have.
 bool has_blocks(const std::string& recipe) { return !recipe.empty() && recipe != "bf16" && recipe != "fp16"; }
-
-}  // namespace
-
-namespace {
-
-// Saturates at the largest int; resolve() then refuses it as a world with too many ranks.
-int product_of_axes(const ParallelDims& dims) {
-  int64_t ranks = 1;
-  for (const int size : {dims.tp, dims.cp, dims.pp, dims.dp})
-    ranks = std::min<int64_t>(ranks * std::max(size, 1), std::numeric_limits<int>::max());
-  return static_cast<int>(ranks);
-}
 
 }  // namespace
 

@@ -1,0 +1,35 @@
+#include "cli/generate/replica_world.h"
+
+#include <numeric>
+#include <utility>
+
+#include "core/comm/process_env.h"
+
+namespace ranklab {
+namespace {
+
+bool makes_its_ranks(const TrainConfig& config) {
+  return config.can(Capability::kMakesRanks) && read_process_env().world_size <= 1;
+}
+
+}  // namespace
+
+void choose_replica_world(const ConfigOptions& options, TrainConfig& config) {
+  if (!makes_its_ranks(config)) return;
+  if (options.given("parallel.world_size")) return;
+  ParallelDims& dims = config.parallel;
+  const int of_replica = dims.tp * dims.cp, experts = config.model.moe.enabled() ? dims.ep * dims.etp : 1;
+  if (dims.dp < 1) dims.dp = experts < 1 || of_replica < 1 ? 1 : experts / std::gcd(experts, of_replica);
+  dims.world = of_replica * dims.pp * dims.dp;
+  if (config.train_iters == 0 && !options.given("train.global_batch_size"))
+    config.global_batch_size = int64_t{2} * dims.pp * dims.dp;  // none is made, but it must fit the layout
+}
+
+void check_replica(const ConfigOptions& options) {
+  TrainConfig config = options.config();
+  if (!makes_its_ranks(config)) return;  // the size of its world is known later
+  choose_replica_world(options, config);
+  options.resolve(std::move(config));
+}
+
+}  // namespace ranklab
