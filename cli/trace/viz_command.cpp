@@ -1,6 +1,5 @@
 // ranklab viz: a trace in a window, as a picture rendered without a display, as a page, or as text.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "cli/common/command.h"
@@ -9,6 +8,7 @@
 #include "cli/common/style.h"
 #include "core/base/error.h"
 #include "core/base/files/output_file.h"
+#include "core/base/files/path_type.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/live/live_client.h"
@@ -77,8 +77,11 @@ int run(VizOptions& options, bool attaches) {
                 .what = "what parity found is shown in the window and in pictures of it",
                 .got = "--parity with " + without, .want = "a window, or --headless -o FILE.png",
                 .fix = "leave one out, or use ranklab parity --out FILE.html or FILE.svg");
-  if (options.request.traces.empty() && !attaches && options.request.parity.empty() &&
-      std::filesystem::exists(find_trace("last")))
+  RANKLAB_CHECK(options.request.compare.empty() || without.empty(), ErrorKind::kInvalidArgument,
+                .where = "viz --compare", .what = "how two traces differ is shown in the window and in pictures of it",
+                .got = "--compare with " + without, .want = "a window, or --headless -o FILE.png",
+                .fix = "leave one out, or use ranklab trace diff");
+  if (options.request.traces.empty() && !attaches && options.request.parity.empty() && is_there(find_trace("last")))
     options.request.traces = {"last"};
   if (!options.html.empty()) return write_page(options, attaches);
   if (options.format == "text") {
