@@ -132,13 +132,8 @@ class ConsoleHook : public Hook {
     if (!info.loaded.empty()) line("loaded", info.loaded);
     if (simulated_) line("profile", plan.profile.title + " (virtual times)");
     if (!options_.gemm.empty()) line("gemm", options_.gemm);
-    traced_ = std::min(total_, c.trace_step_end) > std::max(first_, c.trace_step_start);
-    if (!options_.trace_path.empty() && !traced_ && total_ > first_)  // a run that goes on is past the usual ones
-      line("trace",
-           style_.yellow(strprintf("no step: this run's are %ld to %ld, and %ld to %ld are traced "
-                                   "(--trace-step-start, --trace-step-end)",
-                                   static_cast<long>(first_), static_cast<long>(total_ - 1),
-                                   static_cast<long>(c.trace_step_start), static_cast<long>(c.trace_step_end - 1))));
+    leave_out_empty_trace(options_, c, first_);
+    if (!options_.untraced.empty()) line("trace", style_.yellow(options_.untraced));
     if (c.zero_debug) {
       for (const std::string& piece : zero_debug_lines(plan, make_meta_world))
         std::fprintf(out_, "%s\n", piece.c_str());
@@ -188,7 +183,7 @@ class ConsoleHook : public Hook {
     }
     if (book_ && simulated_ && result.steps_done > first_) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);
-    if (!options_.trace_path.empty() && traced_)
+    if (!options_.trace_path.empty())
       line("trace", options_.trace_path + " (ranklab viz " + shell_path(options_.trace_path) + ", or Perfetto)");
     for (const std::string& reason : options_.lost->said()) line("lost", reason);
     flush();
@@ -272,12 +267,21 @@ class ConsoleHook : public Hook {
   bool wants_sample_ = false;
   bool simulated_ = true, on_gpu_ = false;
   bool predicts_ = false, balances_ = false, scales_ = false;
-  bool traced_ = false;  // any step of this run
   int64_t begin_ns_ = 0;
   std::shared_ptr<MemoryBook> book_;  // rank 0's; null if memory is not booked
 };
 
 }  // namespace
+
+void leave_out_empty_trace(ConsoleOptions& options, const TrainConfig& config, int64_t first_step) {
+  const int64_t end = config.train_iters, from = config.trace_step_start, to = config.trace_step_end;
+  if (options.trace_path.empty() || std::min(end, to) > std::max(first_step, from)) return;
+  options.trace_path.clear();
+  if (end <= first_step) return;  // nothing was left to train, which is said anyway
+  options.untraced = strprintf(
+      "no step: this run's are %ld to %ld, and %ld to %ld are traced (--trace-step-start, --trace-step-end)",
+      static_cast<long>(first_step), static_cast<long>(end - 1), static_cast<long>(from), static_cast<long>(to - 1));
+}
 
 std::shared_ptr<Hook> make_console_hook(ConsoleOptions options) {
   return std::make_shared<ConsoleHook>(std::move(options));

@@ -17,7 +17,10 @@ class JsonHook : public Hook {
  public:
   explicit JsonHook(ConsoleOptions options) : options_(std::move(options)) {}
 
-  void on_train_begin(const RunPlan& plan, const TrainInfo&) override { steps_ = plan.config.train_iters; }
+  void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
+    steps_ = plan.config.train_iters;
+    leave_out_empty_trace(options_, plan.config, info.first_step);
+  }
   void on_step_end(const StepMetrics& m) override {
     if (m.step % options_.log_interval == 0 || m.step + 1 == steps_) print(metrics_json(m) + "\n");
     const auto begins = [](const SentinelAlarm& alarm) { return alarm.begins; };
@@ -32,7 +35,9 @@ class JsonHook : public Hook {
                                          {"first_loss", result.first_loss},     {"last_loss", result.last_loss},
                                          {"total_wall_s", result.total_wall_s}, {"sample", result.sample},
                                          {"log_dir", options_.log_dir},         {"trace", options_.trace_path}};
-    if (!result.interrupted) return print(json_result(data, options_.lost->said(), -1));
+    std::vector<std::string> warnings = options_.lost->said();
+    if (!options_.untraced.empty()) warnings.push_back("the trace has " + options_.untraced);
+    if (!result.interrupted) return print(json_result(data, warnings, -1));
     print(json_interrupted(data));
   }
 

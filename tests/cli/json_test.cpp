@@ -50,6 +50,15 @@ TEST(TrainJson, IsTheRunLogAndThenTheResult) {
   EXPECT_TRUE(std::filesystem::exists(result["data"]["trace"].get<std::string>()));
 }
 
+TEST(TrainJson, ATraceOfNoStepIsAWarningAndNoPath) {
+  const Outcome run =
+      train_two_ranks("--json --train-iters 1 --eval-interval 0 --sample-tokens 0 --trace-step-start 5 2>/dev/null");
+  const auto result = lines_of(run.output).back();
+  EXPECT_EQ(result["data"]["trace"], "");
+  ASSERT_EQ(result["warnings"].size(), 1u) << result;
+  EXPECT_THAT(result["warnings"][0].get<std::string>(), HasSubstr("5 to 19 are traced (--trace-step-start"));
+}
+
 TEST(TrainJson, PeopleReadStderr) {
   const Outcome run = train_two_ranks("--json --train-iters 1 --eval-interval 0 --sample-tokens 0 2>&1 >/dev/null");
   EXPECT_THAT(run.output, HasSubstr("parameters, 1 layer,"));
@@ -80,7 +89,7 @@ TEST(ErrorJson, EveryCommandWithJsonAnswersWithAnObject) {
       {"train --json --lr x", 2},
       {"train --json --dry-run --preset nothing", 2},
       {"train --json --mock-data --world-size 2 --tp 1 --lr 1e30 --train-iters 9 --lr-warmup-iters 0 --log-dir LOG", 7},
-      {"trace info --json /no/such/file", 8},
+      {"trace info --json /no/such/file", 1},
       {"config show --json --tp x", 2},
       {"topo --json --tp 0", 2},
       {"doctor --json --extra", 2},
