@@ -138,13 +138,17 @@ std::string LessonSession::command(const std::string& verb) const {
   return typed_program() + " lesson " + verb + " " + std::to_string(row.number);
 }
 
-int check_once(LessonSession& session, const LessonRequest& request) {
-  const std::filesystem::path path = session.exercise(request);
+void require_exercise(const LessonSession& session, const std::filesystem::path& path) {
   RANKLAB_CHECK(is_there(path), ErrorKind::kIo, .where = "lesson check", .what = "there is no exercise to check",
                 .got = "no file " + path.string(),
                 .want = "your copy of the exercise of lesson " + std::to_string(session.row.number),
                 .fix = "run `" + session.command("start") + "`, or name a file with --file");
   const InputFile readable(path.string(), {.where = "lesson check", .fix = "check the path and its permissions"});
+}
+
+int check_once(LessonSession& session, const LessonRequest& request) {
+  const std::filesystem::path path = session.exercise(request);
+  require_exercise(session, path);
   if (!request.json) {
     session.screen.line("Lesson " + std::to_string(session.row.number) + ", " + shown(path));
     std::cout.flush();

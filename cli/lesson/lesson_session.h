@@ -30,7 +30,9 @@ lesson::Screen lesson_screen();
 // Relative to this folder where it is in it.
 std::string shown(const std::filesystem::path& path);
 
-// Compiles and checks, prints the result, and counts attempts. Throws kInvalidArgument when there is no exercise.
+// Throws kIo, with what to do, where there is no exercise or it may not be read.
+void require_exercise(const LessonSession& session, const std::filesystem::path& path);
+// Compiles and checks, prints the result, and counts attempts. Throws as require_exercise() does.
 int check_once(LessonSession& session, const LessonRequest& request);
 
 // From here on Ctrl-C is recorded instead of ending the process.

@@ -7,11 +7,9 @@
 #include <cerrno>
 #include <cstring>
 #include <iostream>
-#include <optional>
 
 #include "cli/lesson/lesson_session.h"
 #include "core/base/error.h"
-#include "core/base/files/path_type.h"
 
 namespace ranklab {
 namespace {
@@ -66,13 +64,13 @@ int lesson_watch(const LessonRequest& request) {
   note_interrupts();
   LessonSession session(request);
   const std::filesystem::path path = session.exercise(request);
-  std::optional<FolderWatch> watch;
-  if (is_there(path)) watch.emplace(path);  // before the check, so that no save is missed
-  int code = check_once(session, request);  // prints what to do if there is no file
+  require_exercise(session, path);  // what is wrong with the file, not that its folder cannot be watched
+  FolderWatch watch(path);          // before the check, so that no save is missed
+  int code = check_once(session, request);
   while (code == exit_code(ErrorKind::kCheckFailed)) {
     session.screen.line("Watching " + path.string() + " (Ctrl-C leaves)");
     std::cout.flush();
-    if (!watch->wait_for_save()) return exit_code(ErrorKind::kInterrupted);
+    if (!watch.wait_for_save()) return exit_code(ErrorKind::kInterrupted);
     session.screen.line();
     code = check_once(session, request);
   }

@@ -1,9 +1,8 @@
 #include "cli/model/saved_model.h"
 
-#include <filesystem>
-
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/hf/folder.h"
 #include "core/checkpoint/hf/import.h"
 #include "core/checkpoint/run_folder.h"
 #include "core/checkpoint/tensor_source.h"
@@ -51,7 +50,7 @@ ModelConfig model_of(const CheckpointManifest& manifest, const std::string& path
 
 SavedModel open_saved_model(const std::string& folder) {
   SavedModel saved;
-  if (std::error_code unseen; std::filesystem::exists(folder + "/config.json", unseen)) {
+  if (is_hf_folder(folder)) {
     auto model = std::make_unique<HfModel>(folder);
     saved.kind = model->architecture();
     saved.config = model->config();

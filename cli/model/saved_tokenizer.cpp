@@ -1,17 +1,14 @@
 #include "cli/model/saved_tokenizer.h"
 
-#include <filesystem>
-
 #include "core/base/error.h"
 #include "core/base/files/path_type.h"
+#include "core/checkpoint/hf/folder.h"
 #include "core/checkpoint/run_folder.h"
 
 namespace ranklab {
 
 std::optional<Tokenizer> saved_tokenizer(const std::string& folder, std::vector<std::string>& notes) {
-  std::error_code unseen;
-  if (!std::filesystem::exists(folder + "/config.json", unseen))
-    return tokenizer_of(Checkpoint(checkpoint_named(folder)));
+  if (!is_hf_folder(folder)) return tokenizer_of(Checkpoint(checkpoint_named(folder)));
   const auto has = [&](const char* name) { return is_there(folder + "/" + name); };
   if (!has(kTokenizerFile) && !(has("vocab.json") && has("merges.txt"))) return {};
   try {

@@ -77,6 +77,10 @@ int run(VizOptions& options, bool attaches) {
                 .what = "what parity found is shown in the window and in pictures of it",
                 .got = "--parity with " + without, .want = "a window, or --headless -o FILE.png",
                 .fix = "leave one out, or use ranklab parity --out FILE.html or FILE.svg");
+  RANKLAB_CHECK(options.request.compare.empty() || without.empty(), ErrorKind::kInvalidArgument,
+                .where = "viz --compare", .what = "how two traces differ is shown in the window and in pictures of it",
+                .got = "--compare with " + without, .want = "a window, or --headless -o FILE.png",
+                .fix = "leave one out, or use ranklab trace diff");
   if (options.request.traces.empty() && !attaches && options.request.parity.empty() && is_there(find_trace("last")))
     options.request.traces = {"last"};
   if (!options.html.empty()) return write_page(options, attaches);

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/files/input_file.h"
 #include "core/base/json_integer.h"
 #include "core/base/text.h"
 #include "core/checkpoint/manifest.h"
@@ -222,12 +223,9 @@ CheckpointManifest parse_manifest(std::string_view text, const std::string& path
 }
 
 CheckpointManifest read_manifest(const std::string& path) {
-  const ReadOnlyFile file(path);
-  if (file.size_bytes() > kMostManifestBytes)
-    refuse_checkpoint_file(path, "the manifest is too large", std::to_string(file.size_bytes()) + " bytes",
-                           "at most " + std::to_string(kMostManifestBytes));
-  std::string text(file.size_bytes(), '\0');
-  file.read(0, std::as_writable_bytes(std::span(text)));
+  const std::string text =
+      read_whole_file(path, kMostManifestBytes,
+                      {.where = "checkpoint", .fix = "check the path and its permissions", .follow_links = false});
   return parse_manifest(text, path);
 }
 

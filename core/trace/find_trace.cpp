@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/base/files/path_type.h"
+
 namespace ranklab {
 
 namespace fs = std::filesystem;
@@ -16,9 +18,9 @@ bool is_unfinished_trace(const std::string& path) {
 std::string find_trace(const std::string& named) {
   std::error_code ignored, ended;
   const std::string folder = named == "last" ? "runs/last" : named;
-  if (!fs::is_directory(folder, ignored)) return named == "last" ? trace_path(folder) : named;
+  if (!is_folder(folder)) return named == "last" ? trace_path(folder) : named;
   std::string found = trace_path(folder);
-  if (fs::exists(found, ignored)) return found;
+  if (is_there(found)) return found;
   fs::file_time_type newest = fs::file_time_type::min();
   for (fs::directory_iterator entry(folder, ended), end; !ended && entry != end; entry.increment(ended)) {
     if (!is_unfinished_trace(entry->path().string()) || !entry->is_regular_file(ignored)) continue;

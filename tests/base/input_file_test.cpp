@@ -73,7 +73,8 @@ TEST_F(InputFiles, PipesAndDevicesAreRefusedAtOnce) {
 
 TEST_F(InputFiles, TooMuchIsRefusedBeforeItIsRead) {
   const std::string path = write("a", "0123456789");
-  EXPECT_THAT(refusal(path, 9), AllOf(HasSubstr("too large"), HasSubstr("10 bytes"), HasSubstr("at most 9 B")));
+  EXPECT_THAT(refusal(path, 9), AllOf(HasSubstr("too large"), HasSubstr("10 bytes"), HasSubstr("at most 9 B"),
+                                      HasSubstr("do: give a smaller file; give another path")));
   fs::resize_file(path, uintmax_t{1} << 42);  // a hole: no disk is that large
   EXPECT_THAT(refusal(path, 1 << 30), HasSubstr("too large"));
 }

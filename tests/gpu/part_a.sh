@@ -40,6 +40,9 @@ step "CUDA graph, fp16: same bits" 90 graph_of graph_fp16 --num-microbatches 4 -
 # and for each other most of the time, so that processes beside each other are done sooner.
 in_shards() {
   local test=$1 shards=4 shard status=0 one pids=()
+  # After a time-out, too: what the shards said tells where they were.
+  trap "cat '$out/$test'.?; rm -f '$out/$test'.?" EXIT
+  trap 'exit 143' TERM
   for ((shard = 0; shard < shards; ++shard)); do
     GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$(test_program "$test")" --gtest_brief=1 >"$out/$test.$shard" 2>&1 &
     pids+=($!)
@@ -47,7 +50,6 @@ in_shards() {
   for ((shard = 0; shard < shards; ++shard)); do
     wait "${pids[$shard]}"; one=$?
     [ "$one" = 0 ] || status=$one
-    cat "$out/$test.$shard"; rm -f "$out/$test.$shard"
   done
   return "$status"
 }

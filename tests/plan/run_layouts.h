@@ -171,6 +171,7 @@ inline void llama3(TrainConfig& c) {
 inline void dynamic_positions(TrainConfig& c) {
   c.model.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 4, .original_seq_length = 16};
 }
+inline void attention_dropout(TrainConfig& c) { c.model.attention_dropout = 0.1; }
 inline void window(TrainConfig& c) { c.model.window_size = c.model.seq_length / 3; }
 inline void some_windows(TrainConfig& c) {
   window(c);

@@ -13,7 +13,9 @@
 #include "core/sim/memory_scope.h"
 #include "core/trace/trace_report.h"
 #include "examples/bring_your_own.h"
-#include "tests/plan/plan_rows.h"
+#include "tests/plan/call_rows.h"
+#include "tests/plan/peak_rows.h"
+#include "tests/plan/time_rows.h"
 
 namespace ranklab {
 namespace {

@@ -125,6 +125,10 @@ TEST(ConfigKeys, TheNearestIsOfTheFlagOrATypoAwayOrOfTheSameWords) {
       {"train.lr", "optim.lr"},  // the flag's name
       {"tp", "parallel.tp"},
       {"train.steps", "train.train_iters"},
+      {"trace.steps", "trace.step_end"},  // not train.train_iters, whose flag is --steps, too
+      {"trace.device", "parallel.device"},
+      {"train.weight_decay", "optim.weight_decay"},
+      {"modle.num_layers", "model.num_layers"},
       {"optim.lrr", "optim.lr"},
       {"model.layers", "model.num_layers"},
       {"train.iterations", "train.train_iters"},  // its words

@@ -93,7 +93,8 @@ std::string read_whole_file(const std::string& path, uint64_t limit_bytes, Input
   const auto check = [&](uint64_t bytes) {
     RANKLAB_CHECK(bytes <= limit_bytes, ErrorKind::kIo, .where = words.where, .what = quote(path) + " is too large",
                   .got = std::to_string(bytes) + " bytes or more",
-                  .want = "at most " + human_bytes(static_cast<double>(limit_bytes)), .fix = words.fix);
+                  .want = "at most " + human_bytes(static_cast<double>(limit_bytes)),
+                  .fix = "give a smaller file" + (words.fix.empty() ? "" : "; " + words.fix));
   };
   check(file.size_bytes());
   // The size is only a hint: the kernel's own files report 0 and want to be read at once; others may grow meanwhile.

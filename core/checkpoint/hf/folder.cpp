@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/files/input_file.h"
 #include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/checkpoint/hf/refusal.h"
@@ -24,17 +25,14 @@ bool is_plain_name(const std::string& name) {
   return name.ends_with(".safetensors") && name.size() <= 200 && name[0] != '.' && std::ranges::all_of(name, plain);
 }
 
+std::string read_inside(const std::string& path, uint64_t limit_bytes) {
+  return read_whole_file(path, limit_bytes,
+                         {.where = "Hugging Face", .fix = "check the path and its permissions", .follow_links = false});
+}
+
 }  // namespace
 
-std::string read_bounded_file(const std::string& path, uint64_t limit_bytes) {
-  const ReadOnlyFile file(path);
-  if (file.size_bytes() > limit_bytes)
-    refuse_checkpoint_file(path, "the file is too long", std::to_string(file.size_bytes()) + " bytes",
-                           "at most " + std::to_string(limit_bytes));
-  std::string text(file.size_bytes(), '\0');
-  file.read(0, {reinterpret_cast<std::byte*>(text.data()), text.size()});
-  return text;
-}
+bool is_hf_folder(const std::string& folder) { return is_there(folder + "/config.json"); }
 
 HfFolder::HfFolder(const std::string& folder) : folder_(folder) {
   require_folder(folder_, "Hugging Face", "a folder with config.json and *.safetensors");
@@ -59,7 +57,7 @@ HfFolder::HfFolder(const std::string& folder) : folder_(folder) {
   std::ranges::sort(tensors_, {}, &TensorInfo::name);
 }
 
-std::string HfFolder::config_text() const { return read_bounded_file(config_path(), kMostConfigBytes); }
+std::string HfFolder::config_text() const { return read_inside(config_path(), kMostConfigBytes); }
 
 void HfFolder::add_file(const std::string& file) {
   files_.push_back(std::make_unique<SafetensorsFile>(folder_ + "/" + file));
@@ -72,7 +70,7 @@ void HfFolder::add_file(const std::string& file) {
 }
 
 void HfFolder::read_index(const std::string& path) {
-  const std::string text = read_bounded_file(path, kMostIndexBytes);
+  const std::string text = read_inside(path, kMostIndexBytes);
   std::map<std::string, std::string> wanted;  // tensor -> file
   std::set<std::string> files;
   // Keeps nothing deeper than {"weight_map": {NAME: FILE}}.
@@ -91,7 +89,11 @@ void HfFolder::read_index(const std::string& path) {
   }
   if (files.size() > kMostFiles)
     refuse_checkpoint_file(path, "too many files", std::to_string(files.size()), std::to_string(kMostFiles));
-  for (const std::string& file : files) add_file(file);
+  for (const std::string& file : files) {
+    if (!is_there(folder_ + "/" + file))
+      refuse_checkpoint_file(path, "the index names a file that is not there", quote(file), "every file beside it");
+    add_file(file);
+  }
   for (const auto& [tensor, file] : wanted) {
     const auto place = places_.find(tensor);
     if (place == places_.end() || place->second->path() != folder_ + "/" + file)

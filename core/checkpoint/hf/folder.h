@@ -12,8 +12,8 @@
 
 namespace ranklab {
 
-// Reads a whole file inside the folder. Throws kIo, kBadFile when it is longer than `limit_bytes`.
-std::string read_bounded_file(const std::string& path, uint64_t limit_bytes);
+// Whether a folder is meant as one of Hugging Face's: a config.json is there, if only one that may not be looked at.
+bool is_hf_folder(const std::string& folder);
 
 class HfFolder : public TensorSource {
  public:

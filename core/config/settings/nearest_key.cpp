@@ -33,6 +33,14 @@ std::string key_of_flag(std::string name) {
   return "";
 }
 
+std::string a_typo_away_in(const std::string& table, const std::string& name) {
+  std::vector<std::string> names;
+  for (const ConfigField& field : config_fields())
+    if (const auto [its_table, its_name] = table_and_name(field.key); its_table == table) names.push_back(its_name);
+  const std::string found = nearest_name(name, names);
+  return found.empty() ? "" : table + "." + found;
+}
+
 // How many letters two words begin with in common, if so many that one is a form of the other: "iterations" and
 // "iters". Shorter words must be the same.
 size_t common_letters(const std::string& a, const std::string& b) {
@@ -70,11 +78,17 @@ std::string of_same_words(const std::string& key) {
 }  // namespace
 
 std::string nearest_config_key(const std::string& key) {
-  if (std::string found = key_of_flag(table_and_name(key).second); !found.empty()) return found;
+  const auto [table, name] = table_and_name(key);
+  const std::string of_flag = key_of_flag(name);
+  // One word may be another table's flag by chance (trace.steps is not --steps), several hardly.
+  const bool meant = table.empty() || of_flag.starts_with(table + ".") || name.find_first_of("_-") != std::string::npos;
+  if (meant && !of_flag.empty()) return of_flag;
+  if (std::string found = a_typo_away_in(table, name); !found.empty()) return found;
+  if (std::string found = of_same_words(key); !found.empty()) return found;
+  if (!of_flag.empty()) return of_flag;
   std::vector<std::string> keys;
   for (const ConfigField& field : config_fields()) keys.push_back(field.key);
-  if (std::string found = nearest_name(key, keys); !found.empty()) return found;
-  return of_same_words(key);
+  return nearest_name(key, keys);
 }
 
 }  // namespace ranklab

@@ -8,7 +8,7 @@ namespace ranklab::viz {
 namespace {
 
 constexpr int kMostFrames = 4000;
-constexpr int kFramesForEachDrawn = 50;  // a processor takes ten times as long to draw a frame as to make it
+constexpr int kFramesForEachDrawn = 50;  // steps act on widgets; pixels are needed for pictures alone
 
 }  // namespace
 

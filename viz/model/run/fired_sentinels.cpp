@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/base/files/path_type.h"
 #include "core/trace/text_lines.h"
 
 namespace ranklab::viz {
@@ -63,8 +63,7 @@ class Collected {
 
 FiredSentinels read_fired_sentinels(const std::string& path) {
   FiredSentinels out;
-  std::error_code none;
-  if (!std::filesystem::exists(path, none)) return out;
+  if (!is_there(path)) return out;
   out.watched = true;
   Collected collected(out);
   TextLines lines(path, kMostSentinelLineBytes);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/trace/find_trace.h"
 #include "viz/model/store/load_trace.h"
@@ -15,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostPoints = 200;  // a chart has about 300 pixels
+constexpr const char* kWant = "the folder that a run wrote (its --log-dir), last, or a trace (.json, .json.gz)";
 constexpr std::array kFiles = {"run.json", "metrics.jsonl", "log.txt", "sentinels.jsonl", kTraceFileName};
 
 // A file that every run's folder has under this name stands for the folder.
@@ -22,35 +24,34 @@ bool is_of_folder(const std::string& path) {
   return std::ranges::find(kFiles, fs::path(path).filename().string()) != kFiles.end();
 }
 
-bool is_file(const std::string& path) {
-  std::error_code none;
-  return path != "last" && fs::exists(path, none) && !fs::is_directory(path, none);
-}
-
 // Whether a trace was named that may lie beside another run's files: it is read alone.
-bool is_trace_alone(const std::string& path) { return is_file(path) && !is_of_folder(path); }
+bool is_trace_alone(const std::string& path) {
+  return path != "last" && is_there(path) && !is_folder(path) && !is_of_folder(path);
+}
 
 std::string folder_of(const std::string& path) {
   if (path == "last") return "runs/last";
-  std::error_code none;
-  if (fs::is_directory(path, none)) return path;
+  if (is_folder(path)) return path;
   const bool named = path.ends_with(".json") || path.ends_with(".json.gz") || is_of_folder(path);
   const std::string parent = fs::path(path).parent_path().string();
-  if (named && fs::exists(path, none)) return parent.empty() ? "." : parent;
-  throw Error(ErrorKind::kIo,
-              {.where = "report",
-               .what = "no such run",
-               .got = quote(path),
-               .want = "the folder that a run wrote (its --log-dir), last, or a trace (.json, .json.gz)",
-               .fix = "ranklab train --log-dir runs/mine, then ranklab report runs/mine"});
+  if (is_there(path)) {
+    if (!named) require_folder(path, "report", kWant);
+    return parent.empty() ? "." : parent;
+  }
+  throw Error(ErrorKind::kIo, {.where = "report",
+                               .what = "no such run",
+                               .got = quote(path),
+                               .want = kWant,
+                               .fix = "ranklab train --log-dir runs/mine, then ranklab report runs/mine"});
 }
 
 // The trace that was named, or the folder's.
 std::string trace_of(const std::string& path) { return is_trace_alone(path) ? path : find_trace(folder_of(path)); }
 
+// A link to nothing is there, too: whoever opens it tells what is wrong with it.
 bool there(const std::string& path) {
-  std::error_code none;
-  return fs::exists(fs::symlink_status(path, none));
+  std::error_code ignored;
+  return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
 }
 
 // Reads one file; why it cannot is a problem of the report, which the other files do not share.
@@ -82,6 +83,7 @@ std::string RunFiles::title() const {
 RunFiles read_run(const std::string& path) {
   RunFiles run;
   run.folder = folder_of(path);
+  require_folder(run.folder, "report", kWant);  // also one that may not be entered, where every file seems to be there
   const std::string trace = trace_of(path);
   const auto in_folder = [&](const char* name) { return there(run.folder + "/" + name); };
   const bool any = there(trace) || std::ranges::any_of(kFiles, in_folder);

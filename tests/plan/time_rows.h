@@ -1,0 +1,207 @@
+// The runs whose virtual time a plan is held to: gpt_tiny as `ranklab train` runs it, on other meshes, and models in
+// which other kernels take the time.
+#pragma once
+#include "core/spec/presets.h"
+#include "tests/plan/run_layouts.h"
+
+namespace ranklab {
+
+struct Training {
+  const char* name;
+  int world, tp;
+  bool sequence_parallel;
+  int64_t micro_batch_size = 0;
+  void (*change)(TrainConfig&) = [](TrainConfig&) {};
+  const char* hardware = "h100-sxm";
+};
+
+inline void larger(TrainConfig& c) {
+  c.model.num_layers = 2;
+  c.model.hidden_size = 512;
+  c.model.ffn_hidden_size = 1408;
+  c.model.num_query_groups = 4;
+  c.model.vocab_size = 4096;
+}
+
+// Muon multiplies whole matrices in each of its Newton-Schulz steps on every rank that has them: two steps instead of
+// five and narrower matrices take seconds, not minutes.
+template <MuonDistribution kForm>
+inline void larger_muon(TrainConfig& c) {
+  larger(c);
+  muon<kForm>(c);
+  c.muon_ns_steps = 2;
+  c.model.hidden_size = 320;
+  c.model.ffn_hidden_size = 880;
+}
+
+template <int kEp>
+inline void larger_experts(TrainConfig& c) {
+  larger(c);
+  over_ep<kEp>(c);
+  c.model.moe.ffn_hidden_size = 256;
+  c.model.moe.shared_ffn_hidden_size = 256;
+}
+
+template <int kEp, int kPp>
+inline void deepseek_tiny(TrainConfig& c) {
+  c.model = model_preset("deepseek_v3_tiny");
+  c.model.moe.force_balance = true;
+  c.parallel.ep = kEp;
+  c.parallel.pp = kPp;
+}
+
+inline void small_experts(TrainConfig& c) {
+  over_ep<4>(c);
+  c.ddp_bucket_bytes = 1 << 16;
+}
+
+inline void one_key_head(TrainConfig& c) { c.model.num_query_groups = 1; }
+inline void two_key_heads(TrainConfig& c) { c.model.num_query_groups = 2; }
+
+inline void measured_kernels(TrainConfig& c) {
+  c.efficiency = Efficiency::kMeasured;
+  c.software = "eager";
+}
+// Whose host launches kernels, and whose tensor-parallel ranks send parts of a message to another node.
+inline void transformer_engine(TrainConfig& c) {
+  c.efficiency = Efficiency::kMeasured;
+  c.software = "transformer_engine";
+}
+inline void megatron_on_nodes(TrainConfig& c) {
+  c.efficiency = Efficiency::kMeasured;
+  c.software = "megatron";
+  c.gpus_per_node = 2;
+}
+inline void unfused_scores(TrainConfig& c) { c.attention_backend = "unfused"; }
+
+inline const Training kRuns[] = {
+    {"measured_larger_tp2", 4, 2, true, 0, both<larger, measured_kernels>},
+    {"measured_experts_pp2", 8, 1, false, 0, both<deepseek_tiny<4, 2>, measured_kernels>, "b200"},
+    {"unfused_selective", 2, 2, true, 4, both<unfused_scores, recompute_selectively>},
+    {"unfused_larger", 2, 1, false, 4, both<larger, unfused_scores>},
+    {"cp8", 8, 1, false, 0, context<8>},
+    {"cp4_dp2_larger", 8, 1, false, 0, both<larger, context<4>>},
+    {"cp4_contiguous_larger", 4, 1, false, 0, both<larger, contiguous_context<4>>},
+    {"cp4_gathered_larger", 4, 1, false, 0, both<larger, gathered_context<4>>},
+    {"cp4_heads_larger", 4, 1, false, 0, both<larger, context_of_heads<4>>},
+    {"cp2_gathered_stripes_tp2", 4, 2, true, 0, gathered_stripes<2>},
+    {"cp2_pp2_tp2", 8, 2, true, 0, both<two_stages, context<2>>},
+    {"cp4_zero3_dp2", 8, 1, false, 0, zero_of<3, context<4>>},
+    {"cp2_ep4_tp2", 8, 2, true, 0, both<context<2>, over_ep<4>>},
+    {"selective_one_rank", 1, 1, false, 4, recompute_selectively},
+    {"selective_larger", 2, 2, true, 4, both<larger, recompute_selectively>},
+    {"selective_latent_tp2", 2, 2, false, 4, both<latent, recompute_selectively>},
+    {"full_one_rank", 1, 1, false, 4, recompute_all},
+    {"full_larger", 2, 2, true, 4, both<larger, recompute_all>},
+    {"full_dp4_tp2", 8, 2, true, 0, recompute_all},
+    {"full_first_two", 2, 1, false, 4, recompute_first<2>},
+    {"full_two_at_a_time", 2, 1, false, 4, recompute_together<2>},
+    {"full_gpt2_like", 4, 2, true, 0, both<gpt2_like, recompute_all>},
+    {"full_default_layout", 8, 2, true, 0, both<two_stages, recompute_all>},
+    {"full_deepseek_tiny_ep4_tp2", 8, 2, true, 0, both<deepseek_tiny<4, 1>, recompute_all>},
+    {"full_mtp", 1, 1, false, 8, both<predicting, recompute_all>},
+    {"zero1_dp8", 8, 1, false, 0, zero<1>},
+    {"zero2_dp8", 8, 1, false, 0, zero<2>},
+    {"zero2_dp4_tp2_accumulation", 8, 2, true, 2, zero<2>},
+    {"one_key_head_tp4", 4, 4, true, 4, one_key_head},
+    {"one_key_head_tp4_bf16", 8, 4, true, 4, both<one_key_head, bf16>},
+    {"two_key_heads_tp8_larger", 8, 8, false, 4, both<larger, two_key_heads>},
+    {"zero2_larger", 4, 2, true, 4, zero_of<2, larger>},
+    {"zero1_default_layout", 8, 2, true, 0, zero_of<1, two_stages>},
+    {"zero2_pp2_dp4", 8, 1, false, 0, zero_of<2, two_stages>},
+    {"zero2_ep4_tp2", 8, 2, true, 0, zero_of<2, small_experts>},
+    {"zero3_dp8", 8, 1, false, 0, zero<3>},
+    {"zero3_larger", 4, 2, true, 4, zero_of<3, larger>},
+    {"zero3_pp2_dp4", 8, 1, false, 0, zero_of<3, two_stages>},
+    {"zero3_ep4_tp2", 8, 2, true, 0, zero_of<3, small_experts>},
+    {"bf16_dp4_tp2", 8, 2, true, 0, bf16},
+    {"bf16_ep4_tp2", 8, 2, true, 0, both<small_experts, bf16>},
+    {"fp8_delayed_dp4_tp2", 8, 2, true, 0, fp8_delayed},
+    {"fp8_current_one_rank", 1, 1, false, 4, fp8_current},
+    {"fp8_current_dp4_tp2", 8, 2, true, 0, fp8_current},
+    {"fp8_tiles_dp4_tp2", 8, 2, true, 0, fp8_tiles},
+    {"fp8_tiles_ep4_tp2", 8, 2, true, 0, both<small_experts, fp8_tiles>},
+    {"fp16_dp4_tp2", 8, 2, true, 0, fp16},
+    {"scaled_loss_dp4_tp2", 8, 2, true, 0, scaled_loss},
+    {"wide_grads_dp4_tp2", 8, 2, true, 0, wide_grads},
+    {"narrow_moments_zero1_dp8", 8, 1, false, 0, zero_of<1, narrow_moments>},
+    {"narrow_moments_zero3_dp8", 8, 1, false, 0, zero_of<3, narrow_moments>},
+    {"no_masters_dp4_tp2", 8, 2, true, 0, no_masters},
+    {"alltoall_on_nodes", 8, 1, false, 0, all_to_all},
+    {"allgather", 8, 1, false, 0, all_gather},
+    {"dedup", 8, 1, false, 0, dedup},
+    {"dedup_in_a_node", 8, 2, true, 0, dedup_in_a_node},
+    {"rdep", 8, 1, false, 0, rdep},
+    {"deepseek_one_rank", 1, 1, false, 4, deepseek_tiny<1, 1>},
+    {"deepseek_tiny_ep8", 8, 1, false, 0, deepseek_tiny<8, 1>},
+    {"deepseek_tiny_ep4_tp2", 8, 2, true, 0, deepseek_tiny<4, 1>},
+    {"deepseek_tiny_pp2_tp2_ep4", 8, 2, true, 0, deepseek_tiny<4, 2>},
+    {"qwen_one_rank", 1, 1, false, 4, qwen},
+    {"qwen_tp2", 2, 2, true, 4, qwen},
+    {"llama3_tp2", 2, 2, true, 4, llama3},
+    {"window_tp2", 2, 2, true, 4, window},
+    {"olmo2_tp2", 2, 2, true, 4, olmo2},
+    {"phi2_tp2", 2, 2, true, 4, phi2},
+    {"gemma2_tp2", 2, 2, true, 4, gemma2},
+    {"some_windows_tp2", 2, 2, true, 4, some_windows},
+    {"qwen_tp2_no_sp", 2, 2, false, 4, qwen},
+    {"qwen_selective", 1, 1, false, 4, both<qwen, recompute_selectively>},
+    {"qwen_full", 2, 2, true, 4, both<qwen, recompute_all>},
+    {"qwen_pp4_zb_h1", 8, 2, true, 0, both<qwen, zb_h1<4>>},
+    {"qwen_larger", 2, 2, true, 4, both<larger, qwen>},
+    {"qwen_experts_one_rank", 1, 1, false, 4, qwen_experts<1>},
+    {"qwen_experts_ep4_tp2", 8, 2, true, 0, qwen_experts<4>},
+    {"qwen_experts_pp2_tp2_ep4", 8, 2, true, 0, qwen_experts_in_two_stages<4>},
+    {"latent_tp2", 2, 2, false, 4, latent},
+    {"mtp", 1, 1, false, 8, predicting},
+    {"ep1", 1, 1, false, 4, experts},
+    {"ep8", 8, 1, false, 0, over_ep<8>},
+    {"ep4_tp2", 8, 2, true, 0, over_ep<4>},
+    {"ep2_etp2_tp2", 8, 2, true, 0, split_experts},
+    {"pp2_tp2_ep4", 8, 2, true, 0, in_two_stages<4>},
+    {"larger_ep4", 4, 1, false, 2, larger_experts<4>},
+    {"larger_ep2_tp2", 4, 2, true, 4, larger_experts<2>},
+    {"dp8", 8, 1, false},
+    {"tp8_sp", 8, 8, true},
+    {"tp8", 8, 8, false},
+    {"dp4_tp2", 8, 2, true},
+    {"dp2_accumulation", 2, 1, false, 4},
+    {"gpt2_like", 4, 2, true, 0, gpt2_like},
+    {"gpt2_like_dp", 2, 1, false, 0, gpt2_like},
+    {"larger", 2, 2, true, 4, larger},
+    {"default_layout", 8, 2, true, 0, two_stages},
+    {"pp4_dp2", 8, 1, false, 0, [](TrainConfig& c) { c.parallel.pp = 4; }},
+    {"pp4_tp2_zb_h1", 8, 2, true, 0, zb_h1<4>},
+    {"pp2_interleaved_dp2_tp2", 8, 2, true, 0, interleaved},
+    {"pp2_zb_v", 4, 2, true, 0, [](TrainConfig& c) { c.parallel.pp = 2, c.pipeline_schedule = "zb-v"; }},
+    {"pp2_dualpipe_tp2", 8, 2, true, 0, dualpipe},
+    {"pp4_larger", 4, 1, false, 2, [](TrainConfig& c) { larger(c), c.parallel.pp = 4, c.model.num_layers = 4; }},
+    {"pp4_uneven_layout", 4, 1, false, 2, [](TrainConfig& c) { c.parallel.pp = 4, c.model.num_layers = 6; }},
+    {"larger_dp_laptop", 2, 1, false, 2, larger, "laptop"},
+    {"muon_dp4_tp2", 8, 2, true, 0, larger_muon<MuonDistribution::kDuplicated>},
+    {"muon_zero1_dp8", 8, 1, false, 0, zero_of<1, larger_muon<MuonDistribution::kDuplicated>>},
+    {"muon_layer_sharded_zero2_dp4", 4, 1, false, 0, zero_of<2, larger_muon<MuonDistribution::kLayerSharded>>},
+    {"attention_dropout_larger", 2, 2, true, 4, both<larger, attention_dropout>},
+    {"transformer_engine_experts_pp2", 8, 1, false, 0, both<deepseek_tiny<4, 2>, transformer_engine>, "b200"},
+    {"megatron_on_nodes_pp2", 8, 2, false, 1, both<larger, both<two_stages, megatron_on_nodes>>, "a100-80"},
+};
+
+inline TrainConfig config_of(const Training& run) {
+  TrainConfig c;
+  c.parallel = {.world = run.world, .tp = run.tp};
+  c.sequence_parallel = run.sequence_parallel;
+  c.micro_batch_size = run.micro_batch_size;
+  c.hardware = run.hardware;
+  c.global_batch_size = 8;
+  c.model.seq_length = 64;
+  c.train_iters = 2;  // the second has what the first makes: the optimizer's state
+  c.lr_warmup_iters = 0;
+  c.mock_data = true;
+  c.eval_interval = 0;
+  c.sample_tokens = 0;
+  c.trace = false;
+  run.change(c);
+  return c;
+}
+
+}  // namespace ranklab
