@@ -12,18 +12,6 @@
 namespace ranklab::cpu_sim {
 namespace {
 
-// A transfer's scratch memory is not charged to any rank.
-class UnbookedMemory {
- public:
-  UnbookedMemory() : book_(thread_memory_book()) { set_thread_memory_book(nullptr); }
-  ~UnbookedMemory() { set_thread_memory_book(book_); }
-  UnbookedMemory(const UnbookedMemory&) = delete;
-  UnbookedMemory& operator=(const UnbookedMemory&) = delete;
-
- private:
-  std::shared_ptr<MemoryBook> book_;
-};
-
 const QueueMark& done(const Exchange& exchange) { return *static_cast<const QueueMark*>(exchange.baggage.get()); }
 
 }  // namespace
@@ -39,7 +27,7 @@ void DeviceMover::matched(Exchange& exchange) {
   }
   {
     const NoCostScope no_cost;
-    const UnbookedMemory unbooked;
+    const UnbookedScope unbooked;  // scratch memory of no rank
     exchange.baggage = queues_->transfer(ready, [calls] { transfer_tensors(*calls); });
   }
   exchange.done_wall_ns = wall_now_ns();

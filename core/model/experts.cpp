@@ -56,8 +56,7 @@ at::Tensor Experts::operator()(const at::Tensor& rows_NH, const std::vector<int6
   if (in_blocks && has_expert_blocks(rows_NH)) return expert_mlp(rows_NH, counts, up_, down_);
   const at::Tensor up =
       add_expert_biases(grouped_linear(rows_NH, counts, up_, up_quantizers_, tokens), counts, up_biases_);
-  // Blocks recompute the activation, so that the virtual clock counts it twice on any device.
-  const Activated inner = in_blocks ? recomputed_output(activation_, up) : activate(activation_, up);
+  const Activated inner = in_blocks ? swiglu_charged_twice(up) : activate(activation_, up);
   return add_expert_biases(grouped_linear(inner, counts, down_, down_quantizers_, tokens), counts, down_biases_,
                            down_bias_use_);
 }

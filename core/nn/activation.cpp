@@ -108,11 +108,19 @@ at::Tensor geglu(const at::Tensor& gate_up) { return GegluFunction::apply(gate_u
 at::Tensor soft_capped(const at::Tensor& x, double cap) { return at::tanh(x / cap) * cap; }
 
 Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input) {
-  return keeps_cheap_outputs() ? Activated{compute(input)} : recomputed_output(compute, input);
+  if (keeps_cheap_outputs()) return {compute(input)};
+  return {compute(input), input.detach(), compute};
 }
 
-Activated recomputed_output(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input) {
-  return {compute(input), input.detach(), compute};
+Activated swiglu_charged_twice(const at::Tensor& gate_up) {
+  Activated inner = activate(swiglu, gate_up);
+  if (inner.compute != nullptr) return inner;
+  inner.input = inner.out.detach();
+  inner.compute = [](const at::Tensor& out) {
+    const CostScope cost("swiglu", 0.0, 3 * bytes_of(out), dtype_of(out));  // reads twice as much as it writes
+    return out;
+  };
+  return inner;
 }
 
 at::Tensor (*activation_function(ActivationKind kind))(const at::Tensor&) {

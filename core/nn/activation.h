@@ -34,7 +34,7 @@ struct Activated {
   at::Tensor (*compute)(const at::Tensor&) = nullptr;  // null: `out` is saved
 };
 Activated activate(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input);
-// The same even where cheap outputs are kept (recomputable_output.h).
-Activated recomputed_output(at::Tensor (*compute)(const at::Tensor&), const at::Tensor& input);
+// For swiglu of a device's rows that a host always recomputes: the virtual clock is charged for that, done or not.
+Activated swiglu_charged_twice(const at::Tensor& gate_up);
 
 }  // namespace ranklab

@@ -2,6 +2,7 @@
 #include "core/optim/grouped_optimizer.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
+#include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -56,8 +57,10 @@ class AdamW : public GroupedOptimizer {
  private:
   // One pass over all tensors, whatever computes it.
   CostScope update_cost(size_t group) const {
-    const char* name = groups_[group].as_kept(moments_[group], 1) ? "_fused_adamw_" : "optimizer_update";
-    return {name, 0.0, groups_[group].traffic_bytes(moments_[group]), DType::kFloat32};
+    const ParamGroup& of = groups_[group];
+    const bool as_kept = of.as_kept(moments_[group], 1);
+    return {as_kept ? "_fused_adamw_" : "optimizer_update", 0.0, of.traffic_bytes(moments_[group]),
+            as_kept ? dtype_of(of.parameters[0]->data.scalar_type()) : DType::kFloat32};
   }
   DeviceAdam rule_of(size_t group, double lr, double factor) const {
     return {.lr = lr,

@@ -204,7 +204,7 @@ void charge_scaling(const std::vector<Parameter*>& parameters, double factor) {
   if (factor == 1.0 || parameters.empty()) return;
   double bytes = 0;
   for (const Parameter* parameter : parameters) bytes += stored_bytes(parameter->data.grad());
-  const CostScope cost("_foreach_mul_", 0, 2 * bytes, DType::kFloat32);
+  const CostScope cost("_foreach_mul_", 0, 2 * bytes, dtype_of(parameters[0]->data.grad()));
 }
 
 void scale_grads(const std::vector<Parameter*>& parameters, double factor) {

@@ -34,7 +34,7 @@ class Optimizer {
   // The same with gradients multiplied by `factor`, in the precision in which the update is computed. RETURNS false if
   // not supported; then nothing has changed.
   virtual bool step_scaled(double /*lr*/, double /*factor*/) { return false; }
-  // Whether step_scaled() costs no more than step(). REQUIRES: gradients are defined.
+  // Whether step_scaled() is supported and costs no more than step(). REQUIRES: gradients are defined.
   virtual bool scales_at_once() const { return false; }
   // How to map hidden matrices; until this is called each parameter is taken as whole.
   virtual void map_matrices_with(MapMatrices /*map*/) {}

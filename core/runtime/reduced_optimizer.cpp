@@ -172,9 +172,14 @@ class ReducedOptimizer : public RankOptimizer {
   // Scaled 16-bit gradients may underflow once they are unscaled.
   void update(double lr, double factor) {
     const bool narrow = scaler_ && types_.grad_bytes() == 2;
-    const bool at_once = narrow || optimizer_->scales_at_once();
-    if (at_once && !narrow) charge_scaling(owned_, factor);
-    if (at_once && optimizer_->step_scaled(lr, factor)) return;
+    if (narrow && optimizer_->step_scaled(lr, factor)) return;
+    if (!narrow && optimizer_->scales_at_once()) {
+      charge_scaling(owned_, factor);  // before the update: when a host scales
+      const bool updated = optimizer_->step_scaled(lr, factor);
+      RANKLAB_CHECK(updated, ErrorKind::kInternal, .where = "reduced optimizer",
+                    .what = "an optimizer that scales at once has no scaled step");
+      return;
+    }
     scale_grads(owned_, factor);
     optimizer_->step(lr);
   }

@@ -3,7 +3,6 @@
 // cannot differ from it. Only operators that LibTorch has Meta kernels for. Cost: a few microseconds an operator, and
 // nothing where no clock runs or a CostScope is open. Thread rule: its rank's thread.
 #pragma once
-#include <memory>
 #include <utility>
 
 #include "core/sim/aten.h"
@@ -12,20 +11,10 @@
 
 namespace ranklab {
 
-inline at::Tensor shape_of(const at::Tensor& x) {
-  return at::empty_strided(x.sizes(), x.strides(), x.options().device(at::kMeta));
+inline at::Tensor shape_of(const at::Tensor& x, at::ScalarType type) {
+  return at::empty_strided(x.sizes(), x.strides(), x.options().device(at::kMeta).dtype(type));
 }
-
-class UnbookedScope {
- public:
-  UnbookedScope() : book_(thread_memory_book()) { set_thread_memory_book(nullptr); }
-  ~UnbookedScope() { set_thread_memory_book(book_); }
-  UnbookedScope(const UnbookedScope&) = delete;
-  UnbookedScope& operator=(const UnbookedScope&) = delete;
-
- private:
-  std::shared_ptr<MemoryBook> book_;
-};
+inline at::Tensor shape_of(const at::Tensor& x) { return shape_of(x, x.scalar_type()); }
 
 template <typename Chain>
 void charge_on_shapes(Chain&& chain) {

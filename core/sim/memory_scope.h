@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "core/base/vocabulary.h"
 #include "core/sim/category_bytes.h"
@@ -64,6 +65,18 @@ void device_block_given(const void* block);
 void set_thread_memory_book(std::shared_ptr<MemoryBook> book);
 std::shared_ptr<MemoryBook> thread_memory_book();
 MemoryCategory thread_memory_category();  // of this thread's next tensor
+
+// While alive, this thread's new tensors are booked for nobody.
+class UnbookedScope {
+ public:
+  UnbookedScope() { set_thread_memory_book(nullptr); }
+  ~UnbookedScope() { set_thread_memory_book(std::move(book_)); }
+  UnbookedScope(const UnbookedScope&) = delete;
+  UnbookedScope& operator=(const UnbookedScope&) = delete;
+
+ private:
+  std::shared_ptr<MemoryBook> book_ = thread_memory_book();
+};
 
 // While alive, this thread's new tensors belong to `category` (default outside any scope: activations).
 class MemoryScope {

@@ -148,11 +148,12 @@ double stored_bytes(const at::Tensor& tensor) {
   return count * static_cast<double>(tensor.element_size());
 }
 
-bool between_host_and_gpu(c10::DeviceType to, c10::DeviceType from) {
+CopyCharge copy_charge(StoredAs to, StoredAs from) {
   const auto is_pair = [](c10::DeviceType a, c10::DeviceType b) {
     return a == c10::DeviceType::CPU && b == c10::DeviceType::CUDA;
   };
-  return is_pair(to, from) || is_pair(from, to);
+  if (!is_pair(to.device, from.device) && !is_pair(from.device, to.device)) return CopyCharge::kAsOperators;
+  return to.type == from.type ? CopyCharge::kFree : CopyCharge::kConversion;
 }
 
 OpCost cost_at_start(const OpClass& op, Inputs inputs) {

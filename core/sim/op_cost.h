@@ -28,9 +28,14 @@ DType dtype_of(c10::ScalarType type);
 // Bytes of the elements a tensor stores: expanded dimensions count once.
 double stored_bytes(const at::Tensor& tensor);
 
-// A copy between the host's memory and a GPU's. Ranks with tensors in the host's memory make none, and the virtual
-// clock is the same wherever tensors are: such a copy costs nothing, and with another type what the conversion costs.
-bool between_host_and_gpu(c10::DeviceType to, c10::DeviceType from);
+// What copy_ costs. Ranks with tensors in the host's memory copy nothing between it and a GPU's, and the virtual clock
+// is the same wherever tensors are: such a copy is free, and with another type costs what the conversion does.
+enum class CopyCharge : uint8_t { kAsOperators, kConversion, kFree };
+struct StoredAs {
+  c10::DeviceType device;
+  c10::ScalarType type;
+};
+CopyCharge copy_charge(StoredAs to, StoredAs from);
 
 OpCost cost_at_start(const OpClass& op, c10::ArrayRef<const c10::IValue> inputs);
 void add_outputs(const OpClass& op, c10::ArrayRef<const c10::IValue> outputs, OpCost& cost);

@@ -63,6 +63,7 @@ struct OpObserver::State {
     std::string name;  // while somebody listens; the arguments are gone when the op ends
     bool closed = false;
     bool child_charged = false;
+    bool free = false;  // a copy that the simulated machine does not make
   };
 
   State(const HardwareProfile& hardware, VirtualClock& rank_clock)
@@ -152,9 +153,12 @@ struct OpObserver::State {
   static void begin_copy(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
     if (inputs.size() < 2 || !inputs[0].isTensor() || !inputs[1].isTensor()) return;
     const at::Tensor &to = inputs[0].toTensor(), &from = inputs[1].toTensor();
-    if (!to.defined() || !from.defined() || !between_host_and_gpu(to.device().type(), from.device().type())) return;
-    frame.closed = true;                                           // what a copy to another device needs on the way
-    frame.child_charged = to.scalar_type() == from.scalar_type();  // as if: nothing is left to charge
+    if (!to.defined() || !from.defined()) return;
+    const CopyCharge charge =
+        copy_charge({to.device().type(), to.scalar_type()}, {from.device().type(), from.scalar_type()});
+    frame.free = charge == CopyCharge::kFree;
+    // What a copy to another device needs on the way.
+    if (charge != CopyCharge::kAsOperators) frame.closed = true;
   }
 
   void end(const at::RecordFunction& fn) {
@@ -164,7 +168,7 @@ struct OpObserver::State {
     if (frame.op == nullptr) return;
     const OpClass& op = *frame.op;
     if (frame.closed) --closed_depth;
-    bool charged = frame.child_charged;
+    bool charged = frame.child_charged || frame.free;  // an operator around a free copy is free too
     if (!charged && op.kind != OpKind::kFree && op.kind != OpKind::kComposite) {
       add_outputs(op, c10::ArrayRef<const c10::IValue>(fn.outputs().data(), fn.outputs().size()), frame.cost);
       const OpCost& c = frame.cost;

@@ -3,24 +3,15 @@
 #pragma once
 #include <ATen/core/grad_mode.h>
 
-#include <memory>
-
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
 
 class UnseenScope {
- public:
-  UnseenScope() { set_thread_memory_book(nullptr); }
-  ~UnseenScope() { set_thread_memory_book(book_); }
-  UnseenScope(const UnseenScope&) = delete;
-  UnseenScope& operator=(const UnseenScope&) = delete;
-
- private:
   NoCostScope free_;
   at::NoGradGuard no_grad_;
-  std::shared_ptr<MemoryBook> book_ = thread_memory_book();
+  UnbookedScope unbooked_;
 };
 
 }  // namespace ranklab

@@ -101,10 +101,12 @@ namespace {
 struct HeadCase {
   int64_t heads, groups, head_dim, seq, batch;
   bool rope;
+  int64_t window = 0;
 };
-const std::vector<HeadCase> kHeadCases = {{2, 2, 8, 5, 3, true},     {4, 2, 64, 17, 2, true}, {4, 1, 16, 33, 1, true},
-                                          {3, 3, 6, 4, 2, false},    {2, 1, 4, 1, 3, true},   {32, 8, 64, 64, 1, true},
-                                          {16, 8, 128, 40, 2, true}, {1, 1, 7, 5, 2, false}};
+const std::vector<HeadCase> kHeadCases = {
+    {2, 2, 8, 5, 3, true},     {4, 2, 64, 17, 2, true}, {4, 1, 16, 33, 1, true},
+    {3, 3, 6, 4, 2, false},    {2, 1, 4, 1, 3, true},   {32, 8, 64, 64, 1, true},
+    {16, 8, 128, 40, 2, true}, {1, 1, 7, 5, 2, false},  {4, 2, 16, 33, 2, true, 5}};
 
 }  // namespace
 
@@ -148,14 +150,14 @@ void check_heads(at::Device device) {
 void check_attention(at::Device device) {
   for (const at::ScalarType type : kTypes) {
     for (const HeadCase& c : kHeadCases) {
-      const AttentionShape shape{c.heads, c.groups, c.head_dim};
+      const AttentionShape shape{c.heads, c.groups, c.head_dim, c.window};
       const auto layer = [&](auto attention) {
         return [=](const Tensors& in) {
           return Tensors{attention(in[0], shape, c.rope ? rope_for(in[0], c.head_dim) : RopeTable{})};
         };
       };
       const at::Tensor qkv = sample({c.seq, c.batch, (c.heads + 2 * c.groups) * c.head_dim}, 0.1, type, device);
-      const std::string what = name("attention", {c.heads, c.groups, c.head_dim, c.seq, c.batch}, false);
+      const std::string what = name("attention", {c.heads, c.groups, c.head_dim, c.seq, c.batch, c.window}, false);
       expect_same(layer(causal_attention), layer(causal_attention_reference), {qkv}, what, 2);
       const auto recomputed = [](const at::Tensor& x, const AttentionShape& s, const RopeTable& rope) {
         return recomputable_causal_attention(x, s, rope).out;
@@ -167,15 +169,16 @@ void check_attention(at::Device device) {
 
 void check_latent_attention(at::Device device) {
   for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
-    for (const LatentShape& s : {LatentShape{3, 8, 8, 8, 0.3}, LatentShape{4, 128, 64, 128, 0.07},
-                                 LatentShape{2, 24, 8, 32, 0.2}, LatentShape{2, 3, 4, 16, 0.3}}) {
+    for (const LatentShape& s :
+         {LatentShape{3, 8, 8, 8, 0.3}, LatentShape{4, 128, 64, 128, 0.07}, LatentShape{2, 24, 8, 32, 0.2},
+          LatentShape{2, 3, 4, 16, 0.3}, LatentShape{2, 24, 8, 32, 0.2, 5}}) {
       const auto layer = [&](auto attention) {
         return [=](const Tensors& in) { return Tensors{attention({in[0], in[1], in[2]}, s, rope_for(in[0], s.rope))}; };
       };
       const auto input = [&](int64_t width, double salt) { return sample({33, 2, width}, salt, type, device); };
       expect_same(layer(latent_attention), layer(latent_attention_reference),
                   {input(s.heads * (s.nope + s.rope), 0.1), input(s.heads * (s.nope + s.v), 0.2), input(s.rope, 0.3)},
-                  name("latent attention", {s.heads, s.nope, s.rope, s.v}, false), 2);
+                  name("latent attention", {s.heads, s.nope, s.rope, s.v, s.window}, false), 2);
     }
   }
 }

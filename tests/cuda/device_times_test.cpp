@@ -135,6 +135,10 @@ TEST(DeviceTimes, AreTheHostsWhateverIsRecomputedOrDeferred) {
   expect_times_of_the_host("full", changed(small_layout(), [](TrainConfig& c) { c.recompute_granularity = "full"; }));
   expect_times_of_the_host("selective",
                            changed(small_layout(), [](TrainConfig& c) { c.recompute_granularity = "selective"; }));
+  expect_times_of_the_host("selective, window", changed(small_layout(), [](TrainConfig& c) {
+                             c.recompute_granularity = "selective";
+                             c.model.window_size = 5;
+                           }));
   expect_times_of_the_host("zb-h1", changed(small_layout(), [](TrainConfig& c) { c.pipeline_schedule = "zb-h1"; }));
   expect_times_of_the_host("ZeRO 3", changed(with_experts(), [](TrainConfig& c) { c.zero_stage = 3; }));
   expect_times_of_the_host("ZeRO 2", changed(small_layout(), [](TrainConfig& c) { c.zero_stage = 2; }));
@@ -209,12 +213,17 @@ TEST(DeviceTimes, AreTheHostsInEveryRecipe) {
 }
 
 TEST(DeviceTimes, CopiesToAGpuAndBackAreNone) {
-  using c10::DeviceType;
-  EXPECT_TRUE(between_host_and_gpu(DeviceType::CUDA, DeviceType::CPU));
-  EXPECT_TRUE(between_host_and_gpu(DeviceType::CPU, DeviceType::CUDA));
-  EXPECT_FALSE(between_host_and_gpu(DeviceType::CUDA, DeviceType::CUDA));
-  EXPECT_FALSE(between_host_and_gpu(DeviceType::CPU, DeviceType::CPU));
-  EXPECT_FALSE(between_host_and_gpu(DeviceType::Meta, DeviceType::CPU));
+  constexpr c10::DeviceType kHost = at::kCPU, kGpu = at::kCUDA;
+  const auto charge = [](c10::DeviceType to, c10::DeviceType from, at::ScalarType type = at::kFloat) {
+    return copy_charge({to, at::kFloat}, {from, type});
+  };
+  EXPECT_EQ(charge(kGpu, kHost), CopyCharge::kFree);
+  EXPECT_EQ(charge(kHost, kGpu), CopyCharge::kFree);
+  EXPECT_EQ(charge(kGpu, kHost, at::kBFloat16), CopyCharge::kConversion);
+  EXPECT_EQ(charge(kHost, kGpu, at::kBFloat16), CopyCharge::kConversion);
+  EXPECT_EQ(charge(kGpu, kGpu), CopyCharge::kAsOperators);
+  EXPECT_EQ(charge(kHost, kHost, at::kBFloat16), CopyCharge::kAsOperators);
+  EXPECT_EQ(charge(at::kMeta, kHost), CopyCharge::kAsOperators);
 }
 
 }  // namespace

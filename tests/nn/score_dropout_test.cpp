@@ -103,7 +103,7 @@ TEST(ScoreDropout, OfBlocksIsThatOfWholeAttention) {
       return kept.narrow(2, b.query, b.queries).narrow(3, b.key, b.keys);
     };
     SoftmaxMerge merge(in.q, 8);
-    for (const AttentionBlock& b : blocks) merge.add(b, block_attention(in, b, rule, of(b)));
+    for (const AttentionBlock& b : blocks) merge.add(b, block_attention(in, b, rule, of(b)), at::kDouble);
     const SoftmaxedHeads got = merge.result();
     EXPECT_LT(relative_error(got.out, want), 1e-13) << cap;
     at::Tensor dq = at::zeros_like(in.q), dk = at::zeros_like(in.k), dv = at::zeros_like(in.v);

@@ -7,7 +7,6 @@
 #include "core/nn/attention/softmax_attention.h"
 #include "core/nn/attention/softmax_recomputer.h"
 #include "core/nn/attention/unfused_attention.h"
-#include "core/nn/attention/window_attention.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/kernels/row_kernels.h"
@@ -88,15 +87,20 @@ struct Softmaxed {
   Heads heads;
   at::Tensor out;  // [S, B, heads D]; a per-head copy of it would be a second one
   at::Tensor log_sum_exp;
+  FollowedHeads followed;
 };
 
-Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
-  const CostScope cost({"flash_attention", kernel_shape(qkv, shape)}, attention_flops(qkv, shape), 2.0 * bytes_of(qkv),
-                       dtype_of(qkv));
+CostScope forward_cost(const at::Tensor& qkv, const AttentionShape& shape) {
+  return {
+      {"flash_attention", kernel_shape(qkv, shape)}, attention_flops(qkv, shape), 2.0 * bytes_of(qkv), dtype_of(qkv)};
+}
+
+Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
+                          bool for_backward) {
+  const CostScope cost = forward_cost(qkv, shape);
   const Heads h = split_heads(qkv, shape, rope);
-  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, score_rule(shape));
-  return {h, out.out.permute({2, 0, 1, 3}).reshape({qkv.size(0), qkv.size(1), shape.heads * shape.head_dim}),
-          out.log_sum_exp};
+  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, score_rule(shape), for_backward);
+  return {h, by_position(out.out), out.log_sum_exp, out.followed};
 }
 
 // The gradient of qkv.
@@ -110,8 +114,8 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
   const auto by_head = [&](const at::Tensor& x_SBH) {
     return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
   };
-  const SoftmaxHeads grads = softmax_attention_grad({q, k, v}, {by_head(forward.out), forward.log_sum_exp},
-                                                    by_head(grad_out), score_rule(shape));
+  const SoftmaxHeads grads = softmax_attention_grad(
+      {q, k, v}, {by_head(forward.out), forward.log_sum_exp, forward.followed}, by_head(grad_out), score_rule(shape));
   const at::Tensor dq = with_dense_rows(grads.q), dk = with_dense_rows(grads.k), dv = with_dense_rows(grads.v);
   if (const DeviceKernels* device = device_kernels_of(q)) {
     device->merge_qkv(device_qkv(grad_qkv, shape, rope, {dq, dk, dv}));
@@ -128,10 +132,11 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
 
 struct AttentionFunction : CustomFunction<AttentionFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, const AttentionShape& shape,
-                            const RopeTable& rope) {
-    const Softmaxed f = softmax_forward(qkv.contiguous(), shape, rope);
+                            const RopeTable& rope, bool for_backward) {
+    const Softmaxed f = softmax_forward(qkv.contiguous(), shape, rope, for_backward);
     // `out` costs no extra memory: the next layer saves it anyway.
-    ctx->save_for_backward({f.heads.q, f.heads.k, f.heads.v, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD});
+    ctx->save_for_backward({f.heads.q, f.heads.k, f.heads.v, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD,
+                            f.followed.in.q, f.followed.in.k, f.followed.in.v, f.followed.out});
     ctx->saved_data["groups"] = shape.groups;
     ctx->saved_data["window"] = shape.window;
     ctx->saved_data["scale"] = shape.scale;
@@ -141,14 +146,14 @@ struct AttentionFunction : CustomFunction<AttentionFunction> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    const Softmaxed f{{saved[0], saved[1], saved[2]}, saved[3], saved[4]};
+    const Softmaxed f{{saved[0], saved[1], saved[2]}, saved[3], saved[4], {{saved[7], saved[8], saved[9]}, saved[10]}};
     const AttentionShape shape{.heads = f.heads.q.size(1),
                                .groups = ctx->saved_data["groups"].toInt(),
                                .head_dim = f.heads.q.size(3),
                                .window = ctx->saved_data["window"].toInt(),
                                .scale = ctx->saved_data["scale"].toDouble(),
                                .cap = ctx->saved_data["cap"].toDouble()};
-    return {softmax_backward(grads[0], f, shape, {saved[5], saved[6]}), {}, {}};
+    return {softmax_backward(grads[0], f, shape, {saved[5], saved[6]}), {}, {}, {}};
   }
 };
 
@@ -158,8 +163,6 @@ class AttentionRecomputer final : public SoftmaxRecomputer<Softmaxed> {
   AttentionRecomputer(at::Tensor qkv, const AttentionShape& shape, RopeTable rope)
       : qkv_(std::move(qkv)), shape_(shape), rope_(std::move(rope)) {}
 
-  Softmaxed forward() const override { return softmax_forward(qkv_, shape_, rope_); }
-
   at::Tensor input_grad(const at::Tensor& grad_out) {
     const at::Tensor grad = softmax_backward(grad_out, computed(), shape_, rope_);
     qkv_.reset();
@@ -168,6 +171,9 @@ class AttentionRecomputer final : public SoftmaxRecomputer<Softmaxed> {
   }
 
  private:
+  Softmaxed forward() const override { return softmax_forward(qkv_, shape_, rope_, /*for_backward=*/true); }
+  CostScope forward_cost() const override { return ranklab::forward_cost(qkv_, shape_); }
+
   at::Tensor qkv_;
   AttentionShape shape_;
   RopeTable rope_;
@@ -177,7 +183,7 @@ struct RecomputedAttentionFunction : CustomFunction<RecomputedAttentionFunction>
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*qkv*/,
                             const c10::intrusive_ptr<AttentionRecomputer>& recomputer) {
     ctx->saved_data["recomputer"] = c10::IValue::make_capsule(recomputer);
-    return recomputer->forward().out;
+    return recomputer->first_output();
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto recomputer = ctx->saved_data["recomputer"].toCapsule();
@@ -191,7 +197,7 @@ at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, 
   if (gpu_attention() == GpuAttention::kUnfused)
     return unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape), /*recompute=*/false);
   if (!has_row_kernels(qkv)) return causal_attention_reference(qkv, shape, rope);
-  return AttentionFunction::apply(qkv, shape, rope);
+  return AttentionFunction::apply(qkv, shape, rope, at::GradMode::is_enabled() && qkv.requires_grad());
 }
 
 RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const AttentionShape& shape,
@@ -216,13 +222,9 @@ SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, c
 }
 
 at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
-  const int64_t seq = qkv.size(0);
   const auto [q, k, v] = rotated_heads(qkv, shape, rope);
-  const at::Tensor all_k = repeat_groups(k, shape.heads), all_v = repeat_groups(v, shape.heads);
-  if (shape.cap > 0) return by_position(softmax_attention_reference({q, all_k, all_v}, score_rule(shape)));
-  const bool near = shape.has_window(seq);
-  const auto seen = near ? std::optional(window_mask(0, seq, 0, seq, shape.window, qkv.device())) : std::nullopt;
-  return by_position(at::scaled_dot_product_attention(q, all_k, all_v, seen, 0.0, !near, shape.score_scale()));
+  return by_position(
+      plain_attention({q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads)}, score_rule(shape)));
 }
 
 }  // namespace ranklab

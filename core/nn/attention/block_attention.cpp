@@ -8,6 +8,7 @@
 #include "core/nn/activation.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
+#include "core/sim/charge_on_shapes.h"
 #include "core/sim/op_observer.h"
 
 namespace ranklab {
@@ -144,6 +145,12 @@ SoftmaxHeads fused_grad(const SoftmaxHeads& rows, const SoftmaxedHeads& forward,
   return {dq, dk, dv};
 }
 
+// Parts that came wide are charged the conversion of those of the charged type.
+at::Tensor widened(const at::Tensor& part, at::ScalarType type, at::ScalarType charged) {
+  if (part.scalar_type() != charged) charge_on_shapes([&] { shape_of(part, charged).to(type); });
+  return part.to(type);
+}
+
 }  // namespace
 
 SoftmaxHeads rows_of_block(const SoftmaxHeads& in, const AttentionBlock& b) {
@@ -154,11 +161,12 @@ SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& blo
                                const at::Tensor& kept) {
   const CostScope cost = cost_of("flash_attention", in, block, 1);
   const SoftmaxHeads rows = repeated_rows(in, block);
-  if (!kept.defined() && is_fused(in, block, rule)) return fused(rows, block, rule);
-  SoftmaxedHeads result = PlainScores(rows, block, rule, kept).forward();
-  // What is charged for the sum over blocks depends on the type of its parts.
-  if (!kept.defined() && is_fused_on_host(rule)) result.out = result.out.to(in.q.scalar_type());
-  return result;
+  const bool plain = kept.defined() || !is_fused(in, block, rule);
+  return plain ? PlainScores(rows, block, rule, kept).forward() : fused(rows, block, rule);
+}
+
+at::ScalarType charged_type(const at::Tensor& q, const ScoreRule& rule, const at::Tensor& kept) {
+  return kept.defined() || !is_fused_on_host(rule) ? kernel_wide_type(q) : q.scalar_type();
 }
 
 SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
@@ -168,11 +176,19 @@ SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& 
   const SoftmaxedHeads own{of_queries(forward.out, block), of_queries(forward.log_sum_exp, block)};
   const at::Tensor grad = of_queries(grad_out, block);
   const bool plain = kept.defined() || !is_fused(in, block, rule);
-  SoftmaxHeads d = plain ? PlainScores(rows, block, rule, kept).grad(own.out, own.log_sum_exp, grad)
-                         : fused_grad(rows, own, grad, block, rule);
-  const at::ScalarType type = in.q.scalar_type();
-  if (plain && !kept.defined() && is_fused_on_host(rule)) d = {d.q.to(type), d.k.to(type), d.v.to(type)};
+  const SoftmaxHeads d = plain ? PlainScores(rows, block, rule, kept).grad(own.out, own.log_sum_exp, grad)
+                               : fused_grad(rows, own, grad, block, rule);
   return {d.q, sum_groups(d.k, in.k.size(1)), sum_groups(d.v, in.k.size(1))};
+}
+
+void add_part(const at::Tensor& sum, const at::Tensor& part, at::ScalarType charged) {
+  if (part.scalar_type() == charged) {
+    sum.add_(part);
+    return;
+  }
+  charge_on_shapes([&] { shape_of(sum).add_(shape_of(part, charged)); });
+  const NoCostScope free;
+  sum.add_(part);
 }
 
 SoftmaxMerge::SoftmaxMerge(const at::Tensor& q, int64_t value_dim) : type_(q.scalar_type()) {
@@ -189,12 +205,12 @@ SoftmaxMerge SoftmaxMerge::of_sequences(int64_t first, int64_t count) const {
   return {type_, out_.narrow(0, first, count), log_sum_exp_.narrow(0, first, count)};
 }
 
-void SoftmaxMerge::add(const AttentionBlock& block, const SoftmaxedHeads& result) {
+void SoftmaxMerge::add(const AttentionBlock& block, const SoftmaxedHeads& result, at::ScalarType charged) {
   at::Tensor out = of_queries(out_, block), sum = of_queries(log_sum_exp_, block);
   const at::Tensor added = result.log_sum_exp.to(sum.scalar_type());
   const at::Tensor both = at::logaddexp(sum, added);
   out.mul_((sum - both).exp_().unsqueeze(-1));
-  out.addcmul_(result.out.to(out.scalar_type()), (added - both).exp_().unsqueeze(-1));
+  out.addcmul_(widened(result.out, out.scalar_type(), charged), (added - both).exp_().unsqueeze(-1));
   sum.copy_(both);
 }
 

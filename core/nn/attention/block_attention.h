@@ -21,16 +21,21 @@ SoftmaxHeads rows_of_block(const SoftmaxHeads& in, const AttentionBlock& block);
 // undefined: no dropout. RETURNS: the output of the block's queries and their log_sum_exp [B, heads, queries].
 SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule,
                                const at::Tensor& kept = {});
+// The type of these results on the host, as the virtual clock counts their sums on any device: in 16 bits a device's
+// plain ops hand on fp32, the host's fused kernel does not.
+at::ScalarType charged_type(const at::Tensor& q, const ScoreRule& rule, const at::Tensor& kept = {});
 // `forward`: the results of the run's queries over all keys of the sequence. RETURNS: gradients of the block's rows.
 SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                   const AttentionBlock& block, const ScoreRule& rule, const at::Tensor& kept = {});
+// sum += part, charged as for a part of this type.
+void add_part(const at::Tensor& sum, const at::Tensor& part, at::ScalarType charged);
 
 // The results of queries [B, heads, M, D] over the blocks added so far, in fp32 (fp64 for fp64). Queries that have seen
 // no key have output 0 and log_sum_exp -infinity.
 class SoftmaxMerge {
  public:
   SoftmaxMerge(const at::Tensor& q, int64_t value_dim);
-  void add(const AttentionBlock& block, const SoftmaxedHeads& result);
+  void add(const AttentionBlock& block, const SoftmaxedHeads& result, at::ScalarType charged);
   // A view of some sequences: adding to it adds to these results.
   SoftmaxMerge of_sequences(int64_t first, int64_t count) const;
   // In the type of q.

@@ -113,13 +113,19 @@ at::Tensor of_one_width(const at::Tensor& x, const LatentShape& shape) {
 struct LatentSoftmaxed {
   at::Tensor out;  // [S, B, heads v]
   at::Tensor log_sum_exp;
+  FollowedHeads followed;
 };
 
-LatentSoftmaxed latent_softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope) {
-  const CostScope cost = attention_cost("latent_attention", in.q, shape, {}, 1);
+CostScope forward_cost(const at::Tensor& q, const LatentShape& shape) {
+  return attention_cost("latent_attention", q, shape, {}, 1);
+}
+
+LatentSoftmaxed latent_softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope,
+                                       bool for_backward) {
+  const CostScope cost = forward_cost(in.q, shape);
   const LatentHeads h = make_heads(in, shape, rope);
-  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, score_rule(shape));
-  return {by_position(softmaxed.out.narrow(-1, 0, shape.v)), softmaxed.log_sum_exp};
+  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, score_rule(shape), for_backward);
+  return {by_position(softmaxed.out.narrow(-1, 0, shape.v)), softmaxed.log_sum_exp, softmaxed.followed};
 }
 
 variable_list input_grads(const LatentInput& in, const LatentHeads& d, const LatentShape& s, const RopeTable& rope) {
@@ -137,13 +143,15 @@ variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in
   // The recomputed scores, dQ and dK are GEMMs with keys and queries; dP and dV are GEMMs with values.
   const CostScope cost =
       attention_cost("latent_attention_backward", in.q, shape, {.with_keys = 3, .with_values = 2}, 3);
-  const LatentHeads h = make_heads(in, shape, rope);
+  const FollowedHeads& followed = forward.followed;
+  const LatentHeads h =
+      followed.defined() ? LatentHeads{followed.in.q, followed.in.k, followed.in.v} : make_heads(in, shape, rope);
   const int64_t padding = h.q.size(-1) - shape.v;
   const auto wide = [&](const at::Tensor& x_SBH) {
     const at::Tensor heads = by_head(x_SBH.contiguous(), shape.heads);
     return padding > 0 ? at::constant_pad_nd(heads, {0, padding}) : heads;
   };
-  const SoftmaxHeads d = softmax_attention_grad({h.q, h.k, h.v}, {wide(forward.out), forward.log_sum_exp},
+  const SoftmaxHeads d = softmax_attention_grad({h.q, h.k, h.v}, {wide(forward.out), forward.log_sum_exp, followed},
                                                 wide(grad_out), score_rule(shape));
   return input_grads(in, {d.q, d.k, d.v}, shape, rope);
 }
@@ -154,10 +162,11 @@ LatentInput dense(const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k
 
 struct LatentFunction : CustomFunction<LatentFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k_rope,
-                            const LatentShape& shape, const RopeTable& rope) {
+                            const LatentShape& shape, const RopeTable& rope, bool for_backward) {
     const LatentInput in = dense(q, kv, k_rope);
-    const LatentSoftmaxed f = latent_softmax_forward(in, shape, rope);
-    ctx->save_for_backward({in.q, in.kv, in.k_rope, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD});
+    const LatentSoftmaxed f = latent_softmax_forward(in, shape, rope, for_backward);
+    ctx->save_for_backward({in.q, in.kv, in.k_rope, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD, f.followed.in.q,
+                            f.followed.in.k, f.followed.in.v, f.followed.out});
     ctx->saved_data["shape"] = std::vector<int64_t>{shape.heads, shape.nope, shape.rope, shape.v, shape.window};
     ctx->saved_data["scale"] = shape.softmax_scale;
     ctx->saved_data["cap"] = shape.cap;
@@ -174,9 +183,9 @@ struct LatentFunction : CustomFunction<LatentFunction> {
                             ctx->saved_data["scale"].toDouble(),
                             sizes[4],
                             ctx->saved_data["cap"].toDouble()};
-    variable_list result =
-        softmax_backward(grads[0], {saved[0], saved[1], saved[2]}, {saved[3], saved[4]}, shape, {saved[5], saved[6]});
-    result.resize(5);
+    const LatentSoftmaxed f{saved[3], saved[4], {{saved[7], saved[8], saved[9]}, saved[10]}};
+    variable_list result = softmax_backward(grads[0], {saved[0], saved[1], saved[2]}, f, shape, {saved[5], saved[6]});
+    result.resize(6);
     return result;
   }
 };
@@ -187,8 +196,6 @@ class LatentRecomputer final : public SoftmaxRecomputer<LatentSoftmaxed> {
   LatentRecomputer(LatentInput in, const LatentShape& shape, RopeTable rope)
       : in_(std::move(in)), shape_(shape), rope_(std::move(rope)) {}
 
-  LatentSoftmaxed forward() const override { return latent_softmax_forward(in_, shape_, rope_); }
-
   variable_list input_grads(const at::Tensor& grad_out) {
     variable_list grads = softmax_backward(grad_out, in_, computed(), shape_, rope_);
     in_ = {};
@@ -197,6 +204,9 @@ class LatentRecomputer final : public SoftmaxRecomputer<LatentSoftmaxed> {
   }
 
  private:
+  LatentSoftmaxed forward() const override { return latent_softmax_forward(in_, shape_, rope_, /*for_backward=*/true); }
+  CostScope forward_cost() const override { return ranklab::forward_cost(in_.q, shape_); }
+
   LatentInput in_;
   LatentShape shape_;
   RopeTable rope_;
@@ -206,7 +216,7 @@ struct RecomputedLatentFunction : CustomFunction<RecomputedLatentFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*q*/, const at::Tensor& /*kv*/,
                             const at::Tensor& /*k_rope*/, const c10::intrusive_ptr<LatentRecomputer>& recomputer) {
     ctx->saved_data["recomputer"] = c10::IValue::make_capsule(recomputer);
-    return recomputer->forward().out;
+    return recomputer->first_output();
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto recomputer = ctx->saved_data["recomputer"].toCapsule();
@@ -225,13 +235,14 @@ at::Tensor unfused(const LatentInput& input, const LatentShape& shape, const Rop
 
 at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
   if (gpu_attention() == GpuAttention::kUnfused) return unfused(input, shape, rope, /*recompute=*/false);
-  if (has_row_kernels(input.q)) return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope);
-  const CostScope cost = attention_cost("latent_attention", input.q, shape, {}, 1);
+  if (has_row_kernels(input.q)) {
+    const bool for_backward = at::GradMode::is_enabled() &&
+                              (input.q.requires_grad() || input.kv.requires_grad() || input.k_rope.requires_grad());
+    return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope, for_backward);
+  }
+  const CostScope cost = forward_cost(input.q, shape);
   const LatentHeads h = join_heads(input, shape, rope);
-  const ScoreRule rule = score_rule(shape);
-  if (rule.cap > 0 || rule.has_window(input.q.size(0)))
-    return by_position(softmax_attention_reference({h.q, h.k, h.v}, rule));
-  return by_position(at::scaled_dot_product_attention(h.q, h.k, h.v, {}, 0.0, true, shape.softmax_scale));
+  return by_position(plain_attention({h.q, h.k, h.v}, score_rule(shape)));
 }
 
 RecomputableOutput recomputable_latent_attention(const LatentInput& input, const LatentShape& shape,

@@ -98,20 +98,18 @@ SoftmaxHeads grad_by_cudnn(const SoftmaxHeads& in, const SoftmaxedHeads& forward
   return {dq, dk, dv};
 }
 
-// In ATen's own ops, on a device that has no fused kernel for these heads or for a window.
-at::Tensor in_plain_ops(const SoftmaxHeads& all, const ScoreRule& rule) {
-  const int64_t seq = all.q.size(2);
-  if (!rule.has_window(seq)) return at::scaled_dot_product_attention(all.q, all.k, all.v, {}, 0.0, true, rule.scale);
-  const at::Tensor seen = window_mask(0, seq, 0, seq, rule.window, all.q.device());
-  return at::scaled_dot_product_attention(all.q, all.k, all.v, seen, 0.0, false, rule.scale);
-}
-
-SoftmaxHeads grad_in_plain_ops(const SoftmaxHeads& in, const at::Tensor& grad_out, const ScoreRule& rule) {
-  const at::AutoGradMode recorded(true);
+// Without a fused kernel.
+SoftmaxedHeads followed(const SoftmaxHeads& in, const ScoreRule& rule, bool for_backward) {
+  if (!for_backward) return {plain_attention(with_all_heads(in), rule), {}};
+  const at::AutoGradMode follow(true);
   const auto leaf = [](const at::Tensor& x) { return x.detach().requires_grad_(true); };
   const SoftmaxHeads leaves{leaf(in.q), leaf(in.k), leaf(in.v)};
-  const auto d =
-      torch::autograd::grad({in_plain_ops(with_all_heads(leaves), rule)}, {leaves.q, leaves.k, leaves.v}, {grad_out});
+  const at::Tensor out = plain_attention(with_all_heads(leaves), rule);
+  return {out.detach(), {}, {leaves, out}};
+}
+
+SoftmaxHeads grad_of_followed(const FollowedHeads& forward, const at::Tensor& grad_out) {
+  const auto d = torch::autograd::grad({forward.out}, {forward.in.q, forward.in.k, forward.in.v}, {grad_out});
   return {d[0], d[1], d[2]};
 }
 
@@ -163,10 +161,10 @@ bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
   return x.itemsize() == 2 ? head_dim <= kWidest : x.scalar_type() == at::kFloat;
 }
 
-SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule) {
+SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule, bool for_backward) {
   if (rule.cap > 0) return capped_attention(with_all_heads(in), rule);
   if (as_on_cpu(in.q)) return on_cpu(in, rule.scale, rule.window);
-  if (!is_fused(in.q, rule)) return {in_plain_ops(with_all_heads(in), rule), {}};
+  if (!is_fused(in.q, rule)) return followed(in, rule, for_backward);
   if (in.q.is_cpu()) return on_cpu(in, rule.scale, 0);  // with kernels as of a device
   if (in.q.scalar_type() == at::kFloat) return by_efficient(in, rule.scale);
   return takes_cudnn(in.q) ? by_cudnn(in, rule.scale) : by_flash(in, rule.scale);
@@ -179,11 +177,19 @@ SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads
     return {d.q, sum_groups(d.k, in.k.size(1)), sum_groups(d.v, in.k.size(1))};
   }
   if (as_on_cpu(in.q)) return grad_on_cpu(in, forward, grad_out, rule.scale, rule.window);
-  if (!is_fused(in.q, rule)) return grad_in_plain_ops(in, grad_out, rule);
+  if (forward.followed.defined()) return grad_of_followed(forward.followed, grad_out);
   if (in.q.is_cpu()) return grad_on_cpu(in, forward, grad_out, rule.scale, 0);
   if (in.q.scalar_type() == at::kFloat) return grad_by_efficient(in, forward, grad_out, rule.scale);
   return takes_cudnn(in.q) ? grad_by_cudnn(in, forward, grad_out, rule.scale)
                            : grad_by_flash(in, forward, grad_out, rule.scale);
+}
+
+at::Tensor plain_attention(const SoftmaxHeads& in, const ScoreRule& rule) {
+  if (rule.cap > 0) return softmax_attention_reference(in, rule);
+  const int64_t seq = in.q.size(2);
+  if (!rule.has_window(seq)) return at::scaled_dot_product_attention(in.q, in.k, in.v, {}, 0.0, true, rule.scale);
+  const at::Tensor seen = window_mask(0, seq, 0, seq, rule.window, in.q.device());
+  return at::scaled_dot_product_attention(in.q, in.k, in.v, seen, 0.0, false, rule.scale);
 }
 
 at::Tensor softmax_attention_reference(const SoftmaxHeads& in, const ScoreRule& rule) {

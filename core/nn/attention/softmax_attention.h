@@ -1,9 +1,9 @@
 // The softmax part of causal attention on heads, forward and backward, by the fused kernel of the tensors' device:
 // ATen's flash attention on a CPU; on a GPU flash attention (Dao 2023, arXiv 2307.08691) or cuDNN's for 16 bits, which
 // read grouped keys and values without a copy per query head, and ATen's memory-efficient kernel for fp32. What a GPU
-// has none for (windows, fp64, heads of odd widths) ATen's scaled_dot_product_attention computes with a mask; backward
-// computes it again. Memory: linear in S, but for that mask and, in fp64, the scores. Cost: as attention.h, which
-// charges the same for all of them.
+// has none for (windows, fp64, heads of odd widths) ATen's scaled_dot_product_attention computes with a mask, followed
+// by autograd. Memory: linear in S, but for that mask and, in fp64, the scores, which are kept for backward. Cost: as
+// attention.h, which charges the same for all of them.
 // Thread rule: choose before ranks start; the rest on its rank's thread, where autograd does not record.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -27,9 +27,17 @@ bool has_softmax_attention(const at::Tensor& x, int64_t head_dim);
 struct SoftmaxHeads {
   at::Tensor q, k, v;
 };
+// What autograd followed where there is no fused kernel: backward goes through it instead of running forward again.
+struct FollowedHeads {
+  SoftmaxHeads in;
+  at::Tensor out;
+
+  bool defined() const { return out.defined(); }
+};
 struct SoftmaxedHeads {
   at::Tensor out;          // [B, heads, S, D]; on a GPU with the strides of q
   at::Tensor log_sum_exp;  // one number per query, for backward
+  FollowedHeads followed = {};
 };
 // How scores are made from the products of queries and keys.
 struct ScoreRule {
@@ -40,13 +48,16 @@ struct ScoreRule {
 
   bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };
-// REQUIRES: has_row_kernels(in.q).
-SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule = {});
+// `for_backward`: softmax_attention_grad() will be called with the result, at most once. REQUIRES:
+// has_row_kernels(in.q).
+SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule = {}, bool for_backward = true);
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                     const ScoreRule& rule = {});
 
-// The output alone in plain, differentiable ops, with all S^2 scores at once; as many heads of keys and values as of
-// queries, values of any width.
+// The output alone in differentiable ops, on any device; as many heads of keys and values as of queries, values of any
+// width.
+at::Tensor plain_attention(const SoftmaxHeads& in, const ScoreRule& rule = {});
+// The same with all S^2 scores at once, each step an op of its own.
 at::Tensor softmax_attention_reference(const SoftmaxHeads& in, const ScoreRule& rule = {});
 
 // [B, groups, S, D] -> [B, heads, S, D]: each group once for each of its query heads.

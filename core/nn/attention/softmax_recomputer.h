@@ -1,20 +1,31 @@
 // A softmax part of attention of which only the inputs are saved. Its results have two users, the next layer's weight
-// gradient and its own backward: the first recomputes them and the second frees them. Internal to core/nn. Cost: one
-// more forward of it. Thread rule: its rank's thread.
+// gradient and its own backward: the first recomputes them and the second frees them. What autograd followed, where
+// there is no fused kernel, is kept instead: the clock is charged for a recomputation as where there is one. Internal
+// to core/nn. Cost: one more forward of it. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/grad_mode.h>
 
+#include <utility>
+
 #include "core/nn/recomputable_output.h"
+#include "core/sim/op_observer.h"
 #include "core/sim/recompute_scope.h"
 
 namespace ranklab {
 
-// Softmaxed: a struct with `out` and whatever else backward needs.
+// Softmaxed: a struct with `out`, `followed` and whatever else backward needs.
 template <typename Softmaxed>
 class SoftmaxRecomputer : public OutputRecomputer {
  public:
-  virtual Softmaxed forward() const = 0;
-
+  at::Tensor first_output() {
+    Softmaxed first = forward();
+    at::Tensor out = first.out;
+    if (first.followed.defined()) {
+      first.out = out.detach();  // the caller's will refer to the node that keeps this
+      kept_ = std::move(first);
+    }
+    return out;
+  }
   at::Tensor take() final {
     at::Tensor out = computed().out;
     taken_ = true;
@@ -23,11 +34,19 @@ class SoftmaxRecomputer : public OutputRecomputer {
   }
 
  protected:
+  virtual Softmaxed forward() const = 0;
+  virtual CostScope forward_cost() const = 0;
+
   const Softmaxed& computed() {
     if (now_.out.defined()) return now_;
     const at::NoGradGuard no_grad;
     const RecomputeScope uncounted;
-    now_ = forward();
+    if (kept_.out.defined()) {
+      const CostScope cost = forward_cost();
+      now_ = std::exchange(kept_, {});
+    } else {
+      now_ = forward();
+    }
     return now_;
   }
   // Call when backward is done: only the output may still be needed.
@@ -44,7 +63,7 @@ class SoftmaxRecomputer : public OutputRecomputer {
     if (taken_ && differentiated_) now_ = {};
   }
 
-  Softmaxed now_;
+  Softmaxed kept_, now_;
   bool taken_ = false, differentiated_ = false;
 };
 

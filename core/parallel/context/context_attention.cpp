@@ -171,8 +171,9 @@ void attend(SoftmaxMerge& merge, const at::Tensor& q, const std::vector<Position
   AttentionSpan span(cp, queries, keys.runs, AttentionPass::kForward, own_sequences(q, rule));
   const DropMasks masks(rule, q, queries, keys.runs);
   for_each_block(q.size(0), queries, keys.runs, rule, [&](const Rows& rows, const AttentionBlock& block) {
+    const at::Tensor kept = masks.of(rows, block);
     merge.of_sequences(rows.first, rows.count)
-        .add(block, block_attention(rows.of(in), block, rule.scores, masks.of(rows, block)));
+        .add(block, block_attention(rows.of(in), block, rule.scores, kept), charged_type(q, rule.scores, kept));
     span.add(block);
   });
   span.end();
@@ -185,12 +186,14 @@ void attend_grad(const SoftmaxHeads& d, const SoftmaxHeads& in, const SoftmaxedH
   AttentionSpan span(cp, queries, keys, AttentionPass::kBackward, own_sequences(in.q, rule));
   const DropMasks masks(rule, in.q, queries, keys);
   for_each_block(in.q.size(0), queries, keys, rule, [&](const Rows& rows, const AttentionBlock& b) {
+    const at::Tensor kept = masks.of(rows, b);
     const SoftmaxHeads block = block_attention_grad(rows.of(in), {rows.of(forward.out), rows.of(forward.log_sum_exp)},
-                                                    rows.of(grad_out), b, rule.scores, masks.of(rows, b));
+                                                    rows.of(grad_out), b, rule.scores, kept);
     const SoftmaxHeads sums = rows_of_block(rows.of(d), b);
-    sums.q.add_(block.q);
-    sums.k.add_(block.k);
-    sums.v.add_(block.v);
+    const at::ScalarType charged = charged_type(in.q, rule.scores, kept);
+    add_part(sums.q, block.q, charged);
+    add_part(sums.k, block.k, charged);
+    add_part(sums.v, block.v, charged);
     span.add(b);
   });
   span.end();

@@ -162,8 +162,8 @@ struct RowFunction : CustomFunction<RowFunction> {
   }
 };
 
-// A row layer on swiglu(gate_up). Backward recomputes the weight's input and computes the activation's gradient in one
-// pass.
+// A row layer on swiglu(gate_up). Backward recomputes the weight's input along with the activation's gradient: on a CPU
+// in one pass.
 struct SwigluRowFunction : CustomFunction<SwigluRowFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const TensorParallel& tp, const LinearUse& use) {
