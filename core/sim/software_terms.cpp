@@ -67,7 +67,7 @@ constexpr Costs compiled(std::string_view software, double tensor_collectives = 
 constexpr std::array<double, 4> kMegatronLaunchUs = {45, 45, 40, 20};
 
 constexpr std::array kCosts = {
-    Costs{.software = "ranklab"}, Costs{.software = "megatron", .launch_us = kMegatronLaunchUs, .sends_parts = true},
+    Costs{.software = "ranklab"}, Costs{.software = "megatron", .sends_parts = true},
     Costs{.software = "megatron_2023", .launch_us = kMegatronLaunchUs, .message_us = 400, .sends_parts = true},
     // shards: by two runs of ZeRO-3 alone, on 384 and 1,120 A100 (arXiv 2104.04473, table 2).
     Costs{.software = "megatron_deepspeed",
