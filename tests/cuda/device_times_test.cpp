@@ -7,7 +7,6 @@
 
 #include "core/base/text.h"
 #include "core/nn/attention/softmax_attention.h"
-#include "core/nn/recomputable_output.h"
 #include "core/sim/op_cost.h"
 #include "tests/cpu_sim/test_world.h"
 #include "tests/cuda/host_kernels.h"
@@ -158,9 +157,8 @@ TEST(DeviceTimes, AreTheHostsWithExperts) {
                              c.parallel.pp = 2;
                              c.pipeline_schedule = "zb-h1";
                            }));
-  keep_cheap_outputs(true);
-  expect_times_of_the_host("cheap outputs are kept", with_experts());
-  keep_cheap_outputs(false);
+  expect_times_of_the_host("cheap outputs are kept",
+                           changed(with_experts(), [](TrainConfig& c) { c.keep_cheap_outputs = true; }));
 }
 
 TEST(DeviceTimes, AreTheHostsInModelsOfEveryKind) {
@@ -180,9 +178,8 @@ TEST(DeviceTimes, AreTheHostsWithOtherSettings) {
                              c.bf16 = true;
                              c.precision.exp_avg_dtype = c.precision.exp_avg_sq_dtype = "bf16";
                            }));
-  keep_cheap_outputs(true);
-  expect_times_of_the_host("cheap outputs are kept", small_layout());
-  keep_cheap_outputs(false);
+  expect_times_of_the_host("cheap outputs are kept",
+                           changed(small_layout(), [](TrainConfig& c) { c.keep_cheap_outputs = true; }));
   use_gpu_attention(GpuAttention::kUnfused);
   expect_times_of_the_host("unfused attention", small_layout());
   use_gpu_attention(GpuAttention::kAuto);
