@@ -7,6 +7,7 @@
 
 #include "backends/meta/meta_peer_memory.h"
 #include "core/sim/aten.h"
+#include "core/sim/op_observer.h"
 
 namespace ranklab::meta {
 namespace {
@@ -77,7 +78,7 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
       key.tag = call.tag;
     }
     key.number = numbers_[{key.from, key.to, key.tag}]++;
-    const at::Tensor given = call.input.defined() && call.input.is_cpu() ? call.input.clone() : at::Tensor();
+    const at::Tensor given = call.input.defined() && call.input.is_cpu() ? kept(call.input) : at::Tensor();
     const CallTimes times{
         .matched_virtual_ns = call.posted_virtual_ns, .matched_bytes = call.posted_bytes, .sequence = key.number};
     // A rank that this one stands in for makes the other half of the call when this one makes its own.
@@ -107,6 +108,11 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
     return found != members.end() ? found->second : members.at(group().global_rank());
   }
 
+  static at::Tensor kept(const at::Tensor& value) {
+    const NoCostScope free;
+    return value.clone();
+  }
+
   static at::Tensor combined(ReduceOp op, const at::Tensor& a, const at::Tensor& b) {
     if (op == ReduceOp::kMax) return at::maximum(a, b);
     return op == ReduceOp::kMin ? at::minimum(a, b) : a + b;
@@ -115,6 +121,7 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
   // Handles the verbs that the engine uses for its own values. Cost: by representatives, not by members, of which there
   // may be thousands.
   void finish(const Call& call, const Members& members) const {
+    const NoCostScope free;  // no kernel of the rank's: its library does this
     if (call.verb == Verb::kAllGather) {
       std::vector<at::Tensor> rows;
       for (const Alike& alike : alike_) rows.push_back(given_by(alike, members));
