@@ -73,7 +73,6 @@ TEST_F(Launch, MistakesAreOneUsageErrorBeforeAnyProcessStarts) {
       {"--nnodes 1:4", "'1:4'"},
       {"--nnodes 2 --standalone --nproc-per-node 1 --tp 1", "--standalone"},
       {"--rdzv-backend etcd", "'etcd'"},
-      {"--rdzv-token-file /no/such/file", "--rdzv-token-file"},
       {"--max-restarts -1", "--max-restarts"},
       {"--tee 4", "--tee"},
       {"--nproc-per-nod 2", "did you mean '--nproc-per-node'?"},
@@ -85,6 +84,9 @@ TEST_F(Launch, MistakesAreOneUsageErrorBeforeAnyProcessStarts) {
     EXPECT_THAT(run.output, HasSubstr(part)) << arguments;
     EXPECT_EQ(std::count(run.output.begin(), run.output.end(), '\n'), 1) << run.output;
   }
+  const Outcome token = ranklab("launch --rdzv-token-file /no/such/file" + log("mistake"));
+  EXPECT_EQ(token.exit_code, 1) << "a missing input: " << token.output;
+  EXPECT_THAT(token.output, HasSubstr("--rdzv-token-file"));
   EXPECT_EQ(run_both("RANK=1 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 WORLD_SIZE=2 " +
                      std::string(RANKLAB_PROGRAM) + " train " + kShort)
                 .exit_code,
