@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/sim/charge_on_shapes.h"
 #include "core/sim/kernel_time.h"
 #include "core/sim/op_class.h"
 #include "core/sim/op_cost.h"
@@ -249,6 +250,7 @@ void OpObserver::set_on_kernel(std::function<void(const KernelRun&)> on_kernel) 
 }
 void OpObserver::set_after_op(std::function<void()> after_op) { state_->after_op = std::move(after_op); }
 
+bool has_virtual_clock() { return t_state != nullptr; }
 bool charges_ops() { return t_state != nullptr && !t_state->paused && t_state->scope_depth == 0; }
 
 CostScope::CostScope(KernelName name, double flops, double bytes, DType dtype)

@@ -7,6 +7,7 @@
 #include "core/precision/recipe.h"
 #include "core/precision/scale_maker.h"
 #include "core/sim/aten.h"
+#include "core/sim/charge_on_shapes.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -27,9 +28,9 @@ void agree_everywhere(at::Tensor& amax, const OperandRounding& how) {
 }
 
 // A scale that was kept needs no agreement, but the host agrees on it again, and the virtual clock counts that: where
-// one runs, numbers are exchanged for its sake.
+// one runs, numbers are exchanged for its sake, also in a pass that is recorded, so that replays make the same calls.
 void charge_agreement(const RoundingCost& cost, const OperandRounding& how, const at::Tensor& number) {
-  if (!cost.has_amax_pass() || !charges_ops()) return;
+  if (!cost.has_amax_pass() || !has_virtual_clock()) return;
   at::Tensor again = number;
   agree_everywhere(again, how);
 }
