@@ -172,6 +172,7 @@ struct Refusal {
   const char* name;
   Settings settings;
   std::vector<const char*> parts;
+  ErrorKind kind = ErrorKind::kInvalidArgument;
 };
 class PrecisionRefusal : public testing::TestWithParam<Refusal> {};
 
@@ -181,7 +182,7 @@ TEST_P(PrecisionRefusal, SaysWhatContradicts) {
     recipe_of(settings);
     FAIL() << "accepted";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+    EXPECT_EQ(error.kind(), GetParam().kind);
     for (const char* part : GetParam().parts) EXPECT_THAT(error.what(), HasSubstr(part));
   }
 }
@@ -205,7 +206,7 @@ const Refusal kRefusals[] = {
     {"Fp4WithFp16Recipe", {{"fp4", "true"}, {"recipe", "fp16"}}, {"contradicts --fp4", "products in fp16"}},
     {"RecipeWithFp64", {{"recipe", "mxfp8"}, {"train.params_dtype", "fp64"}}, {"contradicts --params-dtype fp64"}},
     {"UnknownRecipe", {{"recipe", "deepseek_v2"}}, {"did you mean 'deepseek_v3'?"}},
-    {"NoFile", {{"recipe", "no/such.toml"}}, {"no/such.toml"}},
+    {"NoFile", {{"recipe", "no/such.toml"}}, {"no/such.toml"}, ErrorKind::kIo},
     {"FormatWithoutFp8", {{"train.bf16", "true"}, {"fp8_format", "e4m3"}}, {"--fp8-format e4m3, recipe bf16"}},
     {"FormatWithFp4", {{"fp4", "true"}, {"fp8_format", "hybrid"}}, {"--fp8-format hybrid, recipe nvfp4"}},
     {"BlocksWithoutBlocks", {{"recipe", "fp8_current"}, {"block_size", "32"}}, {"the recipe has none"}},
