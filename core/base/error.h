@@ -14,7 +14,7 @@ enum class ErrorKind {
   kCommunication,    // mismatched collective, deadlock, or a rank that failed
   kTimeout,          // a wait exceeded its limit
   kNumeric,          // NaN, Inf, or a bound that was exceeded
-  kIo,               // the operating system refused a read or write
+  kIo,               // an input is missing, may not be read or is too large, or the system refused a write
   kBadFile,          // a file's content is not what its format says
   kOutputLost,       // everything was computed, but a log, a trace or printed text could not be written completely
   kSentinel,         // a number of a training run left the bounds at which the run ends
@@ -22,7 +22,7 @@ enum class ErrorKind {
   kInternal,         // a bug in ranklab
 };
 
-// Process exit code of a kind (README "Exit codes"): 2 usage, 3 environment, 4 check, 5 rank failure or mismatch, 6
+// Process exit code of a kind (docs/reliability.md): 2 usage, 3 environment, 4 check, 5 rank failure or mismatch, 6
 // hang, 7 numeric, 8 bad file, 9 output lost, 10 stopped by a sentinel, 130 interrupted, else 1.
 int exit_code(ErrorKind kind);
 

@@ -12,7 +12,8 @@
 namespace ranklab {
 
 // The parts of an error text that the caller supplies; InputFile fills in what, got and want. Its kind is always kIo:
-// what is missing, may not be read or is no regular file has the same exit code whichever option named it.
+// what is missing, may not be read, is no regular file or is too large has the same exit code whichever option named
+// it.
 struct InputWords {
   std::string where = {};
   std::string fix = {};
