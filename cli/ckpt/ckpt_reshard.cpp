@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -48,8 +47,7 @@ bool shapes_pieces(const std::string& key) {
 using SavedSettings = std::map<std::string, std::string>;
 
 const std::string kLengthKey = "model.seq_length";  // no tensor depends on it, so it may follow the layout
-constexpr std::array kLayoutSizes = {"parallel.world_size", "parallel.tp", "parallel.cp",  "parallel.pp",
-                                     "parallel.dp",         "parallel.ep", "parallel.etp", "parallel.sep"};
+constexpr const char* kWorldKey = "parallel.world_size";
 
 // Otherwise the tensors are not those of the settings, and the checkpoint, which is sound, would look broken.
 void check_model_is_kept(const SavedSettings& saved, const ConfigOptions& options, const TrainConfig& config,
@@ -75,7 +73,7 @@ RunPlan resolved(const SavedSettings& saved, const ConfigOptions& options, const
     };
     const bool of_model = std::ranges::any_of(
         saved, [&](const auto& setting) { return setting.first != kLengthKey && named(setting.first); });
-    if (of_model && std::ranges::any_of(kLayoutSizes, named))
+    if (of_model && (named(kWorldKey) || std::ranges::any_of(kLayoutSizes, named)))
       text.fix = "choose another layout: the model of a checkpoint stays as it is";
     throw Error(error.kind(), text);
   }
@@ -93,9 +91,10 @@ RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
   TrainConfig config = options.config();
   check_model_is_kept(saved, options, config, origin);
   ParallelDims& dims = config.parallel;
+  const bool world = options.given(kWorldKey);
   const bool sized = std::ranges::any_of(kLayoutSizes, [&](const char* size) { return options.given(size); });
-  if (!sized) dims = {.world = 1};
-  if (sized && !options.given("parallel.world_size")) dims.world = product_of_axes(dims);
+  if (!world && !sized) dims = {.world = 1};
+  if (!world && sized) dims.world = product_of_axes(dims);
   const int64_t split = std::max<int64_t>(1, int64_t{1} * dims.tp * dims.cp * dims.pp);
   config.micro_batch_size = 1;
   config.num_microbatches = 0;

@@ -13,7 +13,6 @@
 #include "core/comm/event_now.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/interleave.h"
-#include "core/runtime/observed_pass.h"
 #include "core/runtime/record/module_tracer.h"
 #include "core/runtime/record/trace_span.h"
 #include "core/runtime/replayed_pass.h"
@@ -154,7 +153,7 @@ class ActionRunner {
       type_boundary(input, c_.plan.sequence_parallel);
     }
     at::Tensor output;
-    begin_observed_pass(c_.ctx);
+    begin_observed_pass();
     {
       const Span span(*this, "F", stage, microbatch);
       output = c_.model.forward_stage(local(stage), input, batches_[static_cast<size_t>(microbatch)], options_.result);
@@ -176,7 +175,7 @@ class ActionRunner {
     const bool is_last = schedule_.is_last(stage);
     const at::Tensor grad = is_last ? at::Tensor() : messages_.take_gradient(stage, microbatch);
     if (!is_last) type_boundary(grad, c_.plan.sequence_parallel);
-    begin_observed_pass(c_.ctx);
+    begin_observed_pass();
     c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = whole});
     {
       const Span span(*this, whole ? "BW" : "B", stage, microbatch);
@@ -193,7 +192,7 @@ class ActionRunner {
   }
 
   void run_weight_grad(int stage, int microbatch) {
-    begin_observed_pass(c_.ctx);
+    begin_observed_pass();
     {
       // A pass that a plan repeats takes its time as it begins (core/plan/replay.h).
       const Span span(*this, "W", stage, microbatch);
@@ -202,6 +201,10 @@ class ActionRunner {
     }
     c_.optimizer.end_pass();
     land(stage, microbatch);
+  }
+
+  void begin_observed_pass() {
+    if (c_.ctx.op_observer() != nullptr) c_.ctx.op_observer()->begin_pass();
   }
 
   void land(int stage, int microbatch) {

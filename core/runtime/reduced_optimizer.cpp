@@ -15,7 +15,6 @@
 #include "core/parallel/data/grad_reducer.h"
 #include "core/parallel/tensor/shared_grads.h"
 #include "core/precision/precision_policy.h"
-#include "core/runtime/observed_pass.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/rank_matrices.h"
 #include "core/runtime/record/trace_span.h"
@@ -123,7 +122,6 @@ class ReducedOptimizer : public RankOptimizer {
     double norm = std::numeric_limits<double>::infinity();
     if (!skips) {
       const TraceSpan phase(ctx_, EventKind::kPhase, "gradient norm");
-      begin_observed_pass(ctx_);
       norm = grad_norm(owned_, ctx_, pieces()) / scale;
     }
     if (ctx_.tracer().has_stepper()) {
@@ -133,7 +131,6 @@ class ReducedOptimizer : public RankOptimizer {
     }
     if (!skips) {
       const TraceSpan phase(ctx_, EventKind::kPhase, "optimizer");
-      begin_observed_pass(ctx_);
       const UpdateView view{owned_, pieces(), lr, clipped(norm) / scale, 1 / scale};
       watches_.each([&](UpdateWatch& watch) { watch.before_update(view); });
       update(lr, view.factor);

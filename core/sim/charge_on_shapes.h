@@ -11,9 +11,6 @@
 
 namespace ranklab {
 
-// On this thread, whether or not what runs now is charged.
-bool has_virtual_clock();
-
 inline at::Tensor shape_of(const at::Tensor& x, at::ScalarType type) {
   return at::empty_strided(x.sizes(), x.strides(), x.options().device(at::kMeta).dtype(type));
 }

@@ -59,8 +59,8 @@ double tiles_seconds(const GemmEfficiency& e, const Gpu& gpu, const KernelShape&
 double product_seconds(const GemmEfficiency& e, const Gpu& gpu, const KernelWork& work) {
   double moved = work.bytes / (gpu.bandwidth * e.bandwidth);
   if (work.bytes < kCachedBytes) moved /= e.cached;
-  const double compute =
-      off_tensor_cores(work) ? work.flops / (kOfOtherUnits * gpu.peak_fp32) : tiles_seconds(e, gpu, work.shape);
+  double compute = tiles_seconds(e, gpu, work.shape);
+  if (off_tensor_cores(work)) compute = std::max(compute, work.flops / (kOfOtherUnits * gpu.peak_fp32));
   return e.launch_us * 1e-6 + either(compute, moved);
 }
 

@@ -14,7 +14,6 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
-#include "core/sim/charge_on_shapes.h"
 #include "core/sim/kernel_time.h"
 #include "core/sim/op_class.h"
 #include "core/sim/op_cost.h"

@@ -44,6 +44,8 @@ class OpObserver {
 
 // Whether an operator that this thread ran now would be charged.
 bool charges_ops();
+// Whether an observer is on this thread, although what runs now may cost nothing.
+bool has_virtual_clock();
 
 // While alive on a rank's thread, the ops inside cost nothing; at the end the stated cost is charged once. For work
 // that is emulated or unfused here but one kernel on a GPU (FP8 GEMM, fused norm, gradient bucket copies). Scopes nest:

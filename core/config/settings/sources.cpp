@@ -73,10 +73,7 @@ bool has_blocks(const std::string& recipe) { return !recipe.empty() && recipe !=
 }  // namespace
 
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins) {
-  constexpr std::array kSizes = {"parallel.tp", "parallel.cp",  "parallel.pp", "parallel.dp",
-                                 "parallel.ep", "parallel.etp", "parallel.sep"};
-  const bool names_a_size =
-      std::any_of(kSizes.begin(), kSizes.end(), [&](const char* key) { return is_given(origins, key); });
+  const bool names_a_size = std::ranges::any_of(kLayoutSizes, [&](const char* key) { return is_given(origins, key); });
   const ParallelDims usual = TrainConfig{}.parallel;
   // Tiny models do not split into whole blocks of 128 elements.
   const bool in_blocks = config.precision.fp8 || config.precision.fp4 || has_blocks(config.precision.recipe);

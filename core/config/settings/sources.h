@@ -4,6 +4,7 @@
 // every source. Torch-free.
 // Thread rule: pure functions.
 #pragma once
+#include <array>
 #include <map>
 #include <span>
 #include <string>
@@ -26,6 +27,10 @@ struct MergedConfig {
   // True when a source above the preset set this field.
   bool given(const std::string& key) const;
 };
+
+// The sizes of a layout, beside that of its world.
+inline constexpr std::array kLayoutSizes = {"parallel.tp", "parallel.cp",  "parallel.pp", "parallel.dp",
+                                            "parallel.ep", "parallel.etp", "parallel.sep"};
 
 // The default mesh sizes form one layout, for 8 simulated ranks and two layers or more: once tp, pp, dp, ep or etp is
 // given, the world has another size, or the ranks are GPUs, sizes that no source set are 1, as in Megatron-LM. So

@@ -7,7 +7,6 @@
 #include "core/precision/recipe.h"
 #include "core/precision/scale_maker.h"
 #include "core/sim/aten.h"
-#include "core/sim/charge_on_shapes.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
