@@ -50,7 +50,7 @@ TEST(KernelTime, BatchesOfOddRowsDoWithoutTensorCores) {
   EXPECT_NEAR(ns(108, 2048, 64), ns(2048, 108, 64), 1e3);
   EXPECT_GT(ns(2048, 108, 64), 5 * ns(2048, 112, 64));
   EXPECT_LT(ns(2048, 108, 1), 1.1 * ns(2048, 112, 1));
-  EXPECT_GE(ns(16, 6, 2), ns(16, 8, 2)) << "a product that no unit is busy with is not faster without them";
+  EXPECT_GT(ns(8, 30, 2), 0.99 * ns(8, 32, 2)) << "a product that no unit is busy with is not faster without them";
   EXPECT_LT(ns(2048, 108, 64, DType::kFloat32), ns(2048, 112, 64, DType::kFloat32));
 }
 
