@@ -209,7 +209,9 @@ CommandAction setup_hardware_bench(CommandLine& app) {
   auto o = std::make_shared<BenchHardwareOptions>();
   app.add_option("--out", o->out, "write the profile, for --hardware FILE.toml")->type_name("FILE.toml");
   app.add_option("--device", o->device, "what to time")->one_of({"auto", "cpu", "cuda"})->capture_default_str();
-  app.add_option("--like", o->like, "on a GPU: the profile of which peaks and links are taken")->type_name("PROFILE");
+  app.add_option("--like", o->like,
+                 "on a GPU: the profile of which peaks and links are taken (without: that of this GPU)")
+      ->type_name("PROFILE");
   app.add_flag("--quick", o->quick, "few and small sizes");
   app.add_flag("--force", o->force, "write over a file that this command did not write");
   app.add_flag("--json", o->json, "print one JSON object");

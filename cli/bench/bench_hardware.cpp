@@ -5,7 +5,11 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
 
+#include "backends/cuda/cuda_backend.h"
 #include "cli/bench/bench_device.h"
 #include "cli/bench/measure_hardware.h"
 #include "cli/common/json_output.h"
@@ -43,11 +47,18 @@ HardwareProfile of_a_core(const HardwarePoints& points, const HardwareSizes& siz
   return profile;
 }
 
-// Datasheet and links of a GPU are taken from a profile: this process sees one GPU.
-HardwareProfile of_a_gpu(const std::string& like) {
-  RANKLAB_CHECK(!like.empty(), ErrorKind::kInvalidArgument, .where = "bench hardware",
-                .what = "a GPU's peaks, SMs and links are not timed here", .got = "no --like",
-                .want = "a profile of the same GPU, of which these are taken", .fix = "add --like h100-sxm");
+// Datasheet and links of a GPU are taken from a profile, unless named that of a GPU of this name: this process sees
+// one.
+HardwareProfile of_a_gpu(std::string like) {
+  if (like.empty()) {
+    const std::string gpu = make_cuda_queues()->gpu_name();
+    const std::optional<HardwareProfile> known = hardware_profile_of_gpu(gpu);
+    RANKLAB_CHECK(known, ErrorKind::kInvalidArgument, .where = "bench hardware",
+                  .what = "a GPU's peaks, SMs and links are not timed here, and no profile is of this GPU",
+                  .got = quote(gpu) + " and no --like", .want = "the profile of which these are taken",
+                  .fix = "add --like with the closest, as --like h100-sxm");
+    like = known->name;
+  }
   HardwareProfile profile = load_hardware_profile(like, Efficiency::kMeasured);
   profile.sources = {"kernels: measured here by ranklab bench hardware",
                      "peaks, SMs, memory, links and collectives: profile " + like};

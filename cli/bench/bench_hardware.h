@@ -8,7 +8,7 @@ namespace ranklab {
 struct BenchHardwareOptions {
   std::string device = "auto";  // auto: a GPU if there is one
   std::string out;              // the profile
-  std::string like;             // of a GPU: the profile that has its datasheet and its links
+  std::string like;             // of a GPU: the profile that has its datasheet and its links; empty: by the GPU's name
   bool quick = false, force = false, json = false;
 };
 

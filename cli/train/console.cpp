@@ -14,12 +14,12 @@
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
 #include "cli/common/terminal.h"
-#include "cli/train/traced_steps.h"
 #include "core/base/counted.h"
 #include "core/base/shell_quote.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/config/loss_scale_choice.h"
+#include "core/config/traced_steps.h"
 #include "core/plan/report/zero_map.h"
 #include "core/precision/precision_policy.h"
 #include "core/sim/memory_scope.h"
@@ -133,7 +133,6 @@ class ConsoleHook : public Hook {
     if (!info.loaded.empty()) line("loaded", info.loaded);
     if (simulated_) line("profile", plan.profile.title + " (virtual times)");
     if (!options_.gemm.empty()) line("gemm", options_.gemm);
-    // A run that goes on from a checkpoint is past the steps that are traced by default.
     if (const std::string none = no_step_text(c, first_, total_); !options_.trace_path.empty() && !none.empty())
       line("trace", style_.yellow(none));
     if (c.zero_debug) {

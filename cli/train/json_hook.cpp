@@ -9,8 +9,8 @@
 #include "cli/common/interrupt.h"
 #include "cli/common/json_output.h"
 #include "cli/common/stdout_text.h"
-#include "cli/train/traced_steps.h"
 #include "core/base/error.h"
+#include "core/config/traced_steps.h"
 #include "core/runtime/record/run_log.h"
 
 namespace ranklab {

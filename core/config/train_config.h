@@ -184,10 +184,10 @@ struct TrainConfig {
   int64_t log_interval = 1;
   bool trace = true;
   std::string trace_level = "module";  // trace_level.h
-  int64_t trace_step_start = 0;
-  int64_t trace_step_end = 20;  // exclusive
-  bool profile = false;         // also profile the kernels of the traced steps
-  bool zero_debug = false;      // print which rank owns what
+  int64_t trace_step_start = -1;       // -1: the first of the run
+  int64_t trace_step_end = -1;         // exclusive; -1: 20 after the start (traced_steps.h)
+  bool profile = false;                // also profile the kernels of the traced steps
+  bool zero_debug = false;             // print which rank owns what
   // Follow the types of the first step's tensors (core/spmd), and end the run where a reduction is missing or doubled.
   bool check_gradient_types = false;
   int64_t sample_tokens = 200;  // 0: no sample at the end

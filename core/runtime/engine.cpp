@@ -1,6 +1,4 @@
 #include "core/runtime/engine.h"
-#include "core/nn/attention/softmax_attention.h"
-#include "core/nn/recomputable_output.h"
 
 #include <ATen/Parallel.h>
 
@@ -10,8 +8,11 @@
 #include "core/config/lr_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/requirements.h"
+#include "core/config/traced_steps.h"
 #include "core/museum/exhibit.h"
+#include "core/nn/attention/softmax_attention.h"
 #include "core/nn/initial_values.h"
+#include "core/nn/recomputable_output.h"
 #include "core/runtime/count_parameters.h"
 #include "core/runtime/document_data.h"
 #include "core/runtime/memory/counters.h"
@@ -62,6 +63,7 @@ class RuntimeEngine::RankLoop {
     StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_, schedule_.get()};
     watch(context, steps);
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
+    traced_ = traced_steps(plan_.config, first);
     if (leads()) announce(first);
     if (reports()) result.steps_done = first;
     bool stop = false;
@@ -232,7 +234,7 @@ class RuntimeEngine::RankLoop {
 
   void begin_step(int64_t step) {
     const TrainConfig& c = plan_.config;
-    const bool kept = c.trace && step >= c.trace_step_start && step < c.trace_step_end;
+    const bool kept = c.trace && traced_.has(step);
     Tracer& tracer = ctx_.tracer();
     tracer.set_step(static_cast<int>(step));
     tracer.set_keeping(kept);
@@ -342,6 +344,7 @@ class RuntimeEngine::RankLoop {
   InjectedBugs bugs_;  // before what may have one
   RankContext ctx_;
   CommunicatorPtr world_;
+  TracedSteps traced_;
   MetricReducer metrics_;
   ModuleTracer modules_;
   std::function<int64_t()> wall_ns_;

@@ -61,7 +61,7 @@ TEST_F(Cli, SaysWhereNoStepIsTraced) {
   const Outcome run =
       ranklab_and_errors(kTinyTrain + "--world-size 1 --tp 1 --pp 1 --train-iters 1 --trace-step-start 5" + log_dir());
   EXPECT_EQ(run.exit_code, 0) << run.output;
-  EXPECT_THAT(run.output, HasSubstr("trace    no step: this run's are 0 to 0, and 5 to 19 are traced"));
+  EXPECT_THAT(run.output, HasSubstr("trace    no step: this run's are 0 to 0, and 5 to 24 are traced"));
   EXPECT_THAT(run.output, Not(HasSubstr("ranklab viz ")));
 }
 

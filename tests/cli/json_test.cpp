@@ -58,7 +58,7 @@ TEST(TrainJson, ATraceWithoutAStepIsNamedNowhere) {
   EXPECT_EQ(result["data"]["trace"], "");
   ASSERT_EQ(result["warnings"].size(), 1u);
   EXPECT_THAT(result["warnings"][0].get<std::string>(),
-              HasSubstr("trace: no step: this run's are 0 to 0, and 5 to 19 are traced"));
+              HasSubstr("trace: no step: this run's are 0 to 0, and 5 to 24 are traced"));
 }
 
 TEST(TrainJson, PeopleReadStderr) {

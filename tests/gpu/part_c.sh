@@ -65,6 +65,15 @@ profile() {
 export -f profile
 export llama
 step "llama_1b bf16, the kernels of a step" 150 profile
+# A profile by this GPU's own kernels, and what the planner says with it of llama_1b's run above.
+calibrate() {
+  "$program" bench hardware --device cuda --out "$out/mine.toml" --force || return
+  "$program" plan run --preset llama_1b --micro-batch-size 1 --global-batch-size 1 --world-size 1 --bf16 \
+    --software ranklab --hardware "$out/mine.toml" --json >"$out/planned.json" || return
+  "$python" "$kit/planned.py" "$out/runs/llama_1b_gbs1.jsonl" <"$out/planned.json"
+}
+export -f calibrate
+step "a hardware profile of this GPU, and a plan with it" 120 calibrate
 step "fused kernels beside ATen's" 100 "$program" bench kernels
 peer() { "$python" "$kit/peer_llama.py" "$@"; }
 export -f peer

@@ -213,10 +213,12 @@ void add_output(std::vector<ConfigField>& rows) {
   rows.push_back(text(g, "trace.level", {"--trace-level"},
                       "how detailed: phases of a step, actions and collectives, modules, kernels (FLOPs, bytes, bound)",
                       RANKLAB_FIELD(trace_level), {"step", "action", "module", "kernel"}));
-  rows.push_back(number(g, "trace.step_start", {"--trace-step-start", "--profile-step-start"}, "first traced step",
-                        RANKLAB_FIELD(trace_step_start), count(0)));
-  rows.push_back(number(g, "trace.step_end", {"--trace-step-end", "--profile-step-end"}, "first step no longer traced",
-                        RANKLAB_FIELD(trace_step_end), count(0)));
+  rows.push_back(number(g, "trace.step_start", {"--trace-step-start", "--profile-step-start"},
+                        "first traced step (-1: the first of the run)", RANKLAB_FIELD(trace_step_start),
+                        count(-1, "-1 (the first of the run), 0 or more")));
+  rows.push_back(number(g, "trace.step_end", {"--trace-step-end", "--profile-step-end"},
+                        "first step no longer traced (-1: 20 after the first)", RANKLAB_FIELD(trace_step_end),
+                        count(-1, "-1 (20 after the first), 0 or more")));
   rows.push_back(flag(g, "trace.profile", {"--profile"},
                       "of the traced steps also every kernel of rank 0, in PyTorch's profile (Kineto)",
                       RANKLAB_FIELD(profile)));

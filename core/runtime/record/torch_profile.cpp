@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/config/traced_steps.h"
 
 namespace ranklab {
 namespace {
@@ -18,19 +19,27 @@ namespace profiler = torch::profiler::impl;
 
 class TorchProfileHook : public Hook {
  public:
-  TorchProfileHook(std::string path, int64_t first, int64_t end) : path_(std::move(path)), first_(first), end_(end) {}
+  explicit TorchProfileHook(std::string path) : path_(std::move(path)) {}
 
-  void on_train_begin(const RunPlan& plan, const TrainInfo&) override {
+  void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
     const int64_t steps = plan.config.train_iters;
-    RANKLAB_CHECK(first_ < steps, ErrorKind::kInvalidArgument, .where = "--profile",
-                  .what = "the steps to profile come after the last one",
-                  .got = "--profile-step-start " + std::to_string(first_) + ", --train-iters " + std::to_string(steps),
-                  .want = "a start below " + std::to_string(steps), .fix = "lower it, or raise --train-iters");
-    end_ = std::min(end_, steps);
+    steps_ = traced_steps(plan.config, info.first_step);
+    RANKLAB_CHECK(
+        steps_.first < steps, ErrorKind::kInvalidArgument, .where = "--profile",
+        .what = "the steps to profile come after the last one",
+        .got = "--profile-step-start " + std::to_string(steps_.first) + ", --train-iters " + std::to_string(steps),
+        .want = "a start below " + std::to_string(steps), .fix = "lower it, or raise --train-iters");
+    steps_.end = std::min(steps_.end, steps);
+    RANKLAB_CHECK(steps_.end > info.first_step, ErrorKind::kInvalidArgument, .where = "--profile",
+                  .what = "the steps to profile come before the first one of this run",
+                  .got = "--profile-step-end " + std::to_string(steps_.end) + ", and the run goes on at step " +
+                         std::to_string(info.first_step),
+                  .want = "a later end", .fix = "raise it, or leave both ends out: the run's own first steps");
+    steps_.first = std::max(steps_.first, info.first_step);
   }
 
   void on_step_begin(int64_t step) override {
-    if (step != first_) return;
+    if (step != steps_.first) return;
     const profiler::ProfilerConfig config(profiler::ProfilerState::KINETO, /*report_input_shapes=*/true);
     const std::set<profiler::ActivityType> activities = {profiler::ActivityType::CPU, profiler::ActivityType::CUDA};
     torch::autograd::profiler::prepareProfiler(config, activities);
@@ -39,7 +48,7 @@ class TorchProfileHook : public Hook {
   }
 
   void on_step_end(const StepMetrics& m) override {
-    if (recording_ && m.step + 1 >= end_) save();
+    if (recording_ && m.step + 1 >= steps_.end) save();
   }
 
  private:
@@ -56,14 +65,14 @@ class TorchProfileHook : public Hook {
   }
 
   std::string path_;
-  int64_t first_, end_;
+  TracedSteps steps_;
   bool recording_ = false;
 };
 
 }  // namespace
 
-std::shared_ptr<Hook> make_torch_profile_hook(std::string path, int64_t first, int64_t end) {
-  return std::make_shared<TorchProfileHook>(std::move(path), first, end);
+std::shared_ptr<Hook> make_torch_profile_hook(std::string path) {
+  return std::make_shared<TorchProfileHook>(std::move(path));
 }
 
 }  // namespace ranklab

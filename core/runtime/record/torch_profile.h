@@ -11,7 +11,8 @@
 
 namespace ranklab {
 
-// Records those of the steps [first, end) that the run has. The hook throws kIo when `path` cannot be written.
-std::shared_ptr<Hook> make_torch_profile_hook(std::string path, int64_t first, int64_t end);
+// Records the traced steps (core/config/traced_steps.h) that the run has. The hook throws kIo when `path` cannot be
+// written, kInvalidArgument where the run has none of them.
+std::shared_ptr<Hook> make_torch_profile_hook(std::string path);
 
 }  // namespace ranklab
