@@ -52,7 +52,8 @@ TEST_F(CheckpointCli, ASignalSavesAndTheNextRunGoesOn) {
     EXPECT_EQ(loss_bits(log("parts")).size(), static_cast<size_t>(done));  // the last step is saved, too
   }
   ASSERT_EQ(train("parts", steps), 0) << said();
-  EXPECT_THAT(said(), AllOf(HasSubstr("loaded"), HasSubstr("saved by dp 2, pp 2"), HasSubstr("since the checkpoint")));
+  EXPECT_THAT(said(), AllOf(HasSubstr("loaded"), HasSubstr("saved by dp 2, pp 2"), HasSubstr("since the checkpoint"),
+                            HasSubstr("trace.json.gz")));  // of its own first steps
   EXPECT_EQ(loss_bits(log("parts")), loss_bits(log("whole")));
   EXPECT_EQ(text_of(log("parts") + "/log.txt"), text_of(log("whole") + "/log.txt"));
   EXPECT_EQ(ckpt("diff " + saved("whole") + " " + saved("parts")).exit_code, 0);
