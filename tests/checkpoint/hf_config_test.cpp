@@ -1,8 +1,10 @@
+// Configurations as Hugging Face publishes them: what is read from them, and what is written.
 #include "core/checkpoint/hf/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/spec/presets.h"
@@ -12,13 +14,10 @@ namespace ranklab {
 namespace {
 
 using namespace checkpoint_samples;  // NOLINT: the helpers of hf_models.h
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Json = nlohmann::ordered_json;
-
-std::string text_of(const ModelConfig& config) { return hf_config_json(config, hf_family(config), TensorType::kF32); }
 
 TEST(HfConfig, ReadsWhatItWrites) {
   for (const ModelConfig& config : tiny_models()) {
@@ -308,246 +307,11 @@ TEST(HfConfig, DynamicPositionsGrowFromTheLengthOfTheFile) {
               HasSubstr("'rope_scaling.original_max_position_embeddings'"));
 }
 
-// The message of a configuration in which one key has another value (removed when the value is discarded).
-std::string refused(const ModelConfig& config, const std::string& key, const Json& value) {
-  Json file = Json::parse(text_of(config));
-  if (value.is_discarded()) {
-    file.erase(key);
-  } else {
-    file[key] = value;
-  }
-  return message_of([&] { read_hf_config(file.dump(), "folder/config.json"); });
-}
-
-struct Refused {
-  ModelConfig config;
-  std::string key;
-  Json value;
-  std::string words;
-};
-void expect_refused(const std::vector<Refused>& cases) {
-  for (const auto& [config, key, value, words] : cases)
-    EXPECT_THAT(refused(config, key, value), AllOf(HasSubstr("folder/config.json"), HasSubstr(words))) << key;
-}
-
-TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
-  const Json gone(Json::value_t::discarded);
-  const ModelConfig llama = tiny_llama(), deepseek = tiny_deepseek(), mixtral = tiny_mixtral(), gpt2 = tiny_gpt2(),
-                    mistral = tiny_mistral();
-  ModelConfig latent = tiny_latent();
-  latent.hidden_size = 8;
-  latent.mtp_num_layers = 0;
-  expect_refused({
-      {llama, "hidden_act", "gelu", "'hidden_act'"},
-      {llama, "hidden_size", "8", "'hidden_size'"},
-      {llama, "hidden_size", gone, "'hidden_size'"},
-      {llama, "hidden_size", 1.5, "whole number"},
-      {llama, "hidden_size", 18446744073709551615ULL, "whole number"},
-      {llama, "num_hidden_layers", -1, "--num-layers"},
-      {llama, "num_key_value_heads", 3, "--num-query-groups"},
-      {llama, "head_dim", 0, "'head_dim'"},
-      {llama, "head_dim", -4, "'head_dim'"},
-      {llama, "head_dim", 3, "--kv-channels"},
-      {llama, "mlp_bias", true, "'mlp_bias'"},
-      {llama, "tie_word_embeddings", 1, "true or false"},
-      {llama, "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}, "'rope_scaling.low_freq_factor'"},
-      {llama, "rope_scaling", {{"rope_type", "mrope"}, {"factor", 8.0}}, "longrope or yarn"},
-      {llama, "rope_scaling", {{"rope_type", "longrope"}, {"factor", 8.0}}, "'rope_scaling.short_factor'"},
-      {llama, "rope_scaling", {{"rope_type", "linear"}}, "'rope_scaling.factor'"},
-      {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 0.5}}, "--rope-scaling-factor"},
-      {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 2}, {"beta_fast", 3}}, "'rope_scaling.beta_fast'"},
-      {llama, "rope_scaling", {{"type", "dynamic"}, {"factor", 2.0}}, "--rope-scaling-type dynamic"},
-      {llama, "rope_scaling", {{"type", "yarn"}, {"factor", 1.03}}, "--rotary-scaling-factor"},
-      {mistral, "sliding_window", 0, "'sliding_window'"},
-      {llama, "rope_scaling", 3, "'rope_scaling'"},
-      {llama, "partial_rotary_factor", 0.5, "--rotary-percent"},
-      {llama, "partial_rotary_factor", 0.0, "'partial_rotary_factor'"},
-      {deepseek, "partial_rotary_factor", 0.5, "'partial_rotary_factor'"},
-      {tiny_qwen3_bias(), "partial_rotary_factor", 0.4, "--rotary-percent"},
-      {tiny_stablelm(), "use_parallel_residual", true, "'use_parallel_residual'"},
-      {tiny_stablelm(), "qk_layernorm", true, "'qk_layernorm'"},
-      {tiny_partly(), "sliding_window", "2047", "'sliding_window'"},
-      {tiny_partly(), "rope_scaling", {{"type", "linear"}, {"factor", 2}}, "stretched"},
-      {llama, "quantization_config", {{"quant_method", "gptq"}}, "'quantization_config.quant_method'"},
-      {llama, "quantization_config", "fp8", "'quantization_config'"},
-      {llama, "architectures", {"MambaForCausalLM"}, "MambaForCausalLM"},
-      {llama, "architectures", Json::array(), "'architectures'"},
-      {mixtral, "num_local_experts", 0, "'num_local_experts'"},
-      {deepseek, "n_routed_experts", 0, "'n_routed_experts'"},
-      {deepseek, "scoring_func", "softmax", "'scoring_func'"},
-      {latent, "kv_lora_rank", 0, "not those of DeepseekV3ForCausalLM"},
-      {deepseek, "rms_norm_eps", 1e-5, "--norm-epsilon"},
-      {deepseek, "n_shared_experts", nullptr, "--moe-shared-expert-intermediate-size"},
-      {deepseek, "n_routed_experts", 5, "--moe-router-num-groups"},
-      {gpt2, "activation_function", "relu", "'activation_function'"},
-      {gpt2, "scale_attn_by_inverse_layer_idx", true, "'scale_attn_by_inverse_layer_idx'"},
-  });
-}
-
-TEST(HfConfig, WhatRanklabHasNotOfQwenIsRefusedByItsName) {
-  const Json gone(Json::value_t::discarded);
-  const ModelConfig qwen2 = tiny_qwen2(), qwen3 = tiny_qwen3(), qwen2_moe = tiny_qwen2_moe(),
-                    qwen3_moe = tiny_qwen3_moe();
-  expect_refused({
-      {tiny_qwen2_window(), "max_window_layers", "1", "'max_window_layers'"},
-      {tiny_qwen2_window(), "layer_types", {"sliding_attention"}, "'layer_types'"},
-      {qwen2, "layer_types", {"full_attention", "sliding_attention"}, "'layer_types'"},
-      {qwen2, "layer_types", "full_attention", "'layer_types'"},
-      {qwen2, "rope_scaling", {{"type", "mrope"}, {"mrope_section", {1, 1}}}, "'rope_scaling.type'"},
-      {qwen2, "use_mrope", true, "'use_mrope'"},
-      {qwen3, "head_dim", 5, "--kv-channels"},
-      {qwen2_moe, "decoder_sparse_step", 2, "'decoder_sparse_step'"},
-      {qwen2_moe, "num_experts", 0, "'num_experts'"},
-      {qwen2_moe, "num_experts", gone, "'num_experts'"},
-      {qwen2_moe, "num_experts_per_tok", 4, "--moe-router-topk"},
-      {qwen2_moe, "shared_expert_intermediate_size", 0, "'shared_expert_intermediate_size'"},
-      {qwen2_moe, "shared_expert_intermediate_size", gone, "'shared_expert_intermediate_size'"},
-      {qwen3_moe, "mlp_only_layers", {1}, "'mlp_only_layers'"},
-      {qwen3_moe, "mlp_only_layers", {0, 0}, "'mlp_only_layers'"},
-      {qwen3_moe, "mlp_only_layers", {0, 1, 2}, "--first-k-dense-replace"},
-      {qwen3_moe, "mlp_only_layers", 0, "'mlp_only_layers'"},
-      {qwen3_moe, "moe_intermediate_size", 0, "'moe_intermediate_size'"},
-  });
-}
-
-TEST(HfConfig, OfYarnEveryMemberIsKnownOrRefused) {
-  const auto refused_with = [](const std::string& key, const Json& value) {
-    Json scaling = Json::parse(text_of(tiny_deepseek()))["rope_scaling"];
-    scaling[key] = value;
-    return refused(tiny_deepseek(), "rope_scaling", scaling);
-  };
-  EXPECT_THAT(refused_with("attention_factor", -2.0), HasSubstr("attention_factor"));
-  EXPECT_EQ(refused_with("attention_factor", 2.0), "");
-  EXPECT_EQ(refused_with("truncate", false), "");
-  EXPECT_THAT(refused_with("beta_medium", 3), HasSubstr("beta_medium"));
-  EXPECT_THAT(refused_with("mscale", 0.0), HasSubstr("--mscale"));
-  EXPECT_EQ(refused_with("truncate", true), "");
-}
-
-TEST(HfConfig, NoConfigurationAtAll) {
-  const auto read = [](const std::string& text) {
-    return message_of([&] { read_hf_config(text, "folder/config.json"); });
-  };
-  EXPECT_THAT(read("{"), HasSubstr("no JSON"));
-  EXPECT_THAT(read("[]"), HasSubstr("no JSON object"));
-  EXPECT_THAT(read("{}"), HasSubstr("architectures"));
-  EXPECT_THAT(read(R"({"a": )" + std::string(100000, '[')), HasSubstr("too often"));
-}
-
 TEST(HfConfig, KeysNobodyKnowsAreListed) {
   Json file = Json::parse(text_of(tiny_llama()));
   file["new_trick"] = true;
   file["transformers_version"] = "9";
   EXPECT_THAT(read_hf_config(file.dump(), "config.json").unknown_keys, ElementsAre("new_trick"));
-}
-
-std::string family_refusal(ModelConfig config, const std::function<void(ModelConfig&)>& change) {
-  change(config);
-  return message_of([&] { hf_family(config); });
-}
-
-TEST(HfFamily, IsChosenByWhatTheModelComputes) {
-  std::vector<std::string> chosen;
-  for (const ModelConfig& config : tiny_models()) chosen.push_back(hf_family(config).architecture);
-  EXPECT_THAT(chosen,
-              ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
-                          "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "Qwen2MoeForCausalLM",
-                          "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
-                          "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM",
-                          "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM",
-                          "Qwen2ForCausalLM", "Olmo2ForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM",
-                          "GPTNeoXForCausalLM", "PhiForCausalLM", "Phi3ForCausalLM", "Olmo3ForCausalLM"));
-  ModelConfig biased = tiny_qwen2();
-  biased.add_bias = true;  // among them those of queries, keys and values
-  EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");
-  ModelConfig gated = tiny_qwen2_moe();
-  gated.add_qkv_bias = false;
-  EXPECT_EQ(hf_family(gated).architecture, "Qwen2MoeForCausalLM");
-}
-
-auto says(const char* architecture, const char* setting) { return AllOf(HasSubstr(architecture), HasSubstr(setting)); }
-
-TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
-  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.position = PositionKind::kLearned; }),
-              says("LlamaForCausalLM", "--position-embedding-type"));
-  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.activation = ActivationKind::kGelu; }),
-              says("LlamaForCausalLM", "--activation"));
-  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.mtp_num_layers = 1; }),
-              says("LlamaForCausalLM", "--mtp-num-layers"));
-  EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.add_bias = false; }),
-              says("GPT2LMHeadModel", "--add-bias-linear"));
-  EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.num_query_groups = 1; }),
-              says("GPT2LMHeadModel", "--num-query-groups"));
-  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.score = RouterScore::kSigmoid; }),
-              says("MixtralForCausalLM", "--moe-router-score-function"));
-  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.normalize_topk = false; }),
-              says("MixtralForCausalLM", "--moe-router-norm-topk"));
-  for (const ModelConfig& config : {tiny_gpt2(), tiny_stablelm(), tiny_llama3()})
-    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.window_size = 4; }), HasSubstr("--window-size"));
-  for (const ModelConfig& config : {tiny_window(), tiny_partly(), tiny_mixtral()}) {
-    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.window_size = 4, c.window_layers = {.skip_freq = 2}; }),
-                HasSubstr("--window-attn-skip-freq"));
-    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.window_size = 4, c.local_rope_theta = 50; }),
-                HasSubstr("--rotary-base-local"));
-  }
-  EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.rotary_percent = 0.5; }),
-              says("Qwen3ForCausalLM", "--rotary-percent"));
-  EXPECT_THAT(family_refusal(tiny_partly(), [](ModelConfig& c) { c.add_attention_bias = true; }),
-              says("Phi3ForCausalLM", "--add-qkv-bias"));
-  EXPECT_THAT(family_refusal(tiny_stablelm(), [](ModelConfig& c) { c.add_bias = true; }),
-              says("StableLmForCausalLM", "--add-bias-linear"));
-  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.topk = 1; }),
-              says("MixtralForCausalLM", "--moe-router-norm-top1"));
-  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.add_attention_bias = true; }),
-              says("MixtralForCausalLM", "--add-attention-bias"));
-  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.capacity_factor = 1; }),
-              says("MixtralForCausalLM", "--moe-expert-capacity-factor"));
-  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.first_dense_layers = 1; }),
-              says("MixtralForCausalLM", "--first-k-dense-replace"));
-  EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.kv_channels = 6; }),
-              says("GPT2LMHeadModel", "--kv-channels"));
-  EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.qk_norm = true; }),
-              says("GPT2LMHeadModel", "--qk-layernorm"));
-  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.shared_ffn_hidden_size = 4; }),
-              says("MixtralForCausalLM", "--moe-shared-expert-intermediate-size"));
-  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.qk_norm = true; }),
-              says("DeepseekV3ForCausalLM", "--qk-layernorm"));
-  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.moe.score = RouterScore::kSoftmax; }),
-              says("DeepseekV3ForCausalLM", "--moe-router-score-function"));
-  const auto biased_queries = [](ModelConfig& c) {
-    c.add_attention_bias = true;
-    c.mla.q_lora_rank = 0;
-  };
-  EXPECT_THAT(family_refusal(tiny_deepseek(), biased_queries), says("DeepseekV3ForCausalLM", "--q-lora-rank"));
-  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.window_size = 8; }),
-              says("DeepseekV3ForCausalLM", "--window-size"));
-  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.norm = NormKind::kLayerNorm; }),
-              says("DeepseekV3ForCausalLM", "--normalization"));
-  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.activation = ActivationKind::kGeGlu; }),
-              says("DeepseekV3ForCausalLM", "--activation"));
-  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.norm_epsilon = 1e-5; }),
-              says("DeepseekV3ForCausalLM", "--norm-epsilon"));
-  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.yarn.scaling_factor = 1.7; }),
-              says("DeepseekV3ForCausalLM", "--rotary-scaling-factor"));
-}
-
-TEST(HfFamily, SettingsThatNoQwenHasAreNamed) {
-  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.add_qkv_bias = true; }),
-              says("Qwen2MoeForCausalLM", "--moe-shared-expert-intermediate-size"));
-  EXPECT_THAT(family_refusal(tiny_qwen2_moe(), [](ModelConfig& c) { c.moe.shared_gate = false; }),
-              says("Qwen2MoeForCausalLM", "--moe-shared-expert-gate"));
-  EXPECT_THAT(family_refusal(tiny_qwen2_moe(), [](ModelConfig& c) { c.moe.num_groups = 3; }),
-              says("Qwen2MoeForCausalLM", "--moe-router-group-topk"));
-  EXPECT_THAT(family_refusal(tiny_qwen2_moe(), [](ModelConfig& c) { c.add_attention_bias = true; }),
-              says("Qwen2MoeForCausalLM", "--add-attention-bias"));
-  EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.add_bias = true; }),
-              says("Qwen3ForCausalLM", "--add-bias-linear"));
-  EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.add_qkv_bias = true; }),
-              says("Qwen3ForCausalLM", "--add-qkv-bias"));
-  EXPECT_THAT(family_refusal(tiny_qwen3_moe(), [](ModelConfig& c) { c.moe.shared_gate = true; }),
-              says("Qwen3MoeForCausalLM", "--moe-shared-expert-gate"));
-  EXPECT_THAT(family_refusal(tiny_qwen3_moe(), [](ModelConfig& c) { c.moe.scaling_factor = 2; }),
-              says("Qwen3MoeForCausalLM", "--moe-router-topk-scaling-factor"));
 }
 
 }  // namespace

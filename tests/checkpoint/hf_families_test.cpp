@@ -18,10 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Json = nlohmann::ordered_json;
 
-std::string config_text(const ModelConfig& config) {
-  return hf_config_json(config, hf_family(config), TensorType::kF32);
-}
-
 std::string refusal_after(ModelConfig config, const std::function<void(ModelConfig&)>& change) {
   change(config);
   return message_of([&] { hf_family(config); });
@@ -123,7 +119,7 @@ TEST(HfConfig, ReadsThePublishedPythiaAndPhi2) {
 // As microsoft/Phi-3-mini-128k-instruct has it, and as transformers 5 writes it.
 TEST(HfConfig, StretchesOfPhi3) {
   const auto read = [](const std::function<void(Json&)>& change) {
-    Json file = Json::parse(config_text(tiny_long()));
+    Json file = Json::parse(text_of(tiny_long()));
     change(file);
     return read_hf_config(file.dump(), "config.json").model.rope_scaling;
   };
@@ -147,7 +143,7 @@ TEST(HfConfig, StretchesOfPhi3) {
 
 // Files of transformers 4 name one base, and stretch the positions of layers without a window alone.
 TEST(HfConfig, LayersOfOlmo3WithAWindowKeepPlainPositions) {
-  Json file = Json::parse(config_text(tiny_olmo3()));
+  Json file = Json::parse(text_of(tiny_olmo3()));
   EXPECT_EQ(file["rope_parameters"]["sliding_attention"]["rope_theta"], 500.0);
   EXPECT_EQ(file["rope_parameters"]["full_attention"]["rope_type"], "yarn");
   file.erase("rope_parameters");

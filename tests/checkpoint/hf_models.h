@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/checkpoint/hf/config.h"
 #include "core/checkpoint/hf/export.h"
 #include "core/checkpoint/hf/import.h"
 #include "core/checkpoint/hf/mapping.h"
@@ -311,6 +312,10 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3(),
           tiny_gpt_neox(), tiny_phi2(),         tiny_long(),
           tiny_olmo3()};
+}
+
+inline std::string text_of(const ModelConfig& config) {
+  return hf_config_json(config, hf_family(config), TensorType::kF32);
 }
 
 // What `act` throws; "" when it does not.

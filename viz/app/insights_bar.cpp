@@ -40,9 +40,13 @@ void InsightsBar::draw(Workspace& workspace) {
     ImGui::SameLine(left);
     colored_text(theme::kAccent, format_percent(one.share));
     ImGui::SameLine(left + scaled(76));
-    text(one.text);
-    ImGui::SameLine(0, scaled(14));
-    dim_text(elided(one.advice, ImGui::GetContentRegionAvail().x));
+    const float space = ImGui::GetContentRegionAvail().x, gap = scaled(14);
+    text(elided(one.text, space));
+    const float left_over = space - text_width(one.text) - gap;
+    if (left_over > scaled(60)) {  // a word at least; the tooltip has all of it
+      ImGui::SameLine(0, gap);
+      dim_text(elided(one.advice, left_over));
+    }
     ImGui::PopID();
   }
 }

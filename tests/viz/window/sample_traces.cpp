@@ -37,4 +37,10 @@ TraceFile three_steps() {
   return file;
 }
 
+TraceStore in_units(TraceFile file) {
+  TraceStore store(std::move(file));
+  store.set_unit_ns(kScheduleUnitNs);
+  return store;
+}
+
 }  // namespace ranklab::viz

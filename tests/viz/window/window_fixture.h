@@ -12,6 +12,8 @@
 
 #include "viz/app/gl_window.h"
 #include "viz/model/store/trace_store.h"
+#include "viz/panels/timeline/timeline_panel.h"
+#include "viz/panels/what_if_panel.h"
 
 namespace ranklab::viz {
 
@@ -22,6 +24,8 @@ class WindowTest : public ::testing::Test {
 
   Application& app() { return window_->application(); }
   Workspace& workspace() { return app().workspace(); }
+  TimelinePanel& timeline() { return dynamic_cast<TimelinePanel&>(*app().panel("timeline")); }
+  WhatIfPanel& what_if() { return dynamic_cast<WhatIfPanel&>(*app().panel("what_if")); }
   void drive(const std::function<void(ImGuiTestContext&)>& steps);
   // A PNG in the build's folder screenshots/, for people to look at; returns the pixels.
   Image screenshot(const std::string& name);

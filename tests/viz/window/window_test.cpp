@@ -1,39 +1,22 @@
-// The window as a person uses it: keys, mouse, menus. Every scenario checks values.
+// The window as a person uses it: menus, bars, layouts, themes. Every scenario checks values.
+#include <GLFW/glfw3.h>
 #include <imgui_internal.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 
-#include "core/base/text.h"
 #include "core/trace/chrome_writer.h"
 #include "tests/cli/run_program.h"
 #include "tests/viz/window/sample_traces.h"
 #include "tests/viz/window/window_fixture.h"
 #include "viz/app/layouts.h"
-#include "viz/model/store/generated_trace.h"
-#include "viz/model/store/schedule_store.h"
 #include "viz/model/store/time_text.h"
-#include "viz/model/tables/comm_table.h"
-#include "viz/model/tables/mismatch_view.h"
 #include "viz/panels/parts/theme.h"
 #include "viz/panels/parts/widgets.h"
-#include "viz/panels/path_panel.h"
-#include "viz/panels/timeline/timeline_panel.h"
-#include "viz/panels/traffic_panel.h"
-#include "viz/panels/what_if_panel.h"
 
 namespace ranklab::viz {
 namespace {
-
-TraceStore in_units(TraceFile file) {
-  TraceStore store(std::move(file));
-  store.set_unit_ns(kScheduleUnitNs);
-  return store;
-}
-
-TimelinePanel& timeline(Application& app) { return dynamic_cast<TimelinePanel&>(*app.panel("timeline")); }
-WhatIfPanel& what_if(Application& app) { return dynamic_cast<WhatIfPanel&>(*app.panel("what_if")); }
 
 TEST_F(WindowTest, opens_a_trace_by_its_path) {
   const std::string path = temporary_path("three_steps") + ".json.gz";
@@ -54,111 +37,6 @@ TEST_F(WindowTest, opens_a_trace_by_its_path) {
   std::filesystem::remove(path);
 }
 
-TEST_F(WindowTest, shows_the_totals_of_one_f_one_b) {
-  workspace().load(in_units(one_f_one_b()));
-  drive([&](ImGuiTestContext& ctx) {
-    ctx.Yield(3);
-    const BubbleReport& report = workspace().bubbles();
-    IM_CHECK_STR_EQ(format_time(workspace().store(), report.range.length_ns()).c_str(), "117 units");
-    IM_CHECK_STR_EQ(format_percent(report.all.bubble_of_total()).c_str(), "17.95 %");
-    IM_CHECK_STR_EQ(format_percent(report.all.bubble_of_ideal()).c_str(), "21.88 %");
-    IM_CHECK_GT(timeline(app()).painter().blocks(), 512u);  // 8 ranks x 64 actions, and messages
-  });
-  screenshot("timeline_1f1b");
-}
-
-TEST_F(WindowTest, zooms_and_pans_with_the_keys_of_perfetto) {
-  workspace().load(in_units(one_f_one_b()));
-  drive([&](ImGuiTestContext& ctx) {
-    Camera& camera = workspace().camera;
-    const double length = camera.length_ns();
-    ctx.KeyPress(ImGuiKey_W);
-    IM_CHECK_LT(std::abs(camera.length_ns() - 0.8 * length), 1.0);
-    const double begin = camera.begin_ns;
-    ctx.KeyPress(ImGuiKey_D);
-    IM_CHECK_LT(std::abs(camera.begin_ns - begin - 0.08 * 0.8 * length), 2.0);
-    ctx.KeyPress(ImGuiKey_A);
-    IM_CHECK_LT(std::abs(camera.begin_ns - begin), 2.0);
-    ctx.KeyPress(ImGuiKey_S);
-    IM_CHECK_LT(std::abs(camera.length_ns() - length), 2.0);
-    // Ctrl and the wheel keep the time under the mouse where it is.
-    const TimelineLayout& layout = timeline(app()).layout();
-    const ImVec2 point((layout.plot_left + layout.plot_right) / 2, layout.rows[0].top + 4);
-    ctx.MouseMoveToPos(point);
-    const double under = layout.time_of(ImGui::GetIO().MousePos.x);
-    ctx.KeyDown(ImGuiMod_Ctrl);
-    ctx.MouseWheelY(2);
-    ctx.KeyUp(ImGuiMod_Ctrl);
-    ctx.Yield();
-    IM_CHECK_LT(camera.length_ns(), 0.9 * length);
-    IM_CHECK_LT(std::abs(layout.time_of(ImGui::GetIO().MousePos.x) - under), length / 1000);
-    ctx.KeyPress(ImGuiKey_Home);
-    IM_CHECK_LT(std::abs(camera.length_ns() - 1.02 * 117e6), 10.0);
-  });
-}
-
-TEST_F(WindowTest, finds_and_shows_an_event) {
-  workspace().load(in_units(one_f_one_b()));
-  drive([&](ImGuiTestContext& ctx) {
-    ctx.KeyPress(ImGuiMod_Ctrl | ImGuiKey_P);
-    ctx.KeyCharsReplaceEnter("BW31");
-    ctx.Yield(2);
-    IM_CHECK(workspace().cursor.event.has_value());
-    IM_CHECK_STR_EQ(workspace().store().text(*workspace().cursor.event).c_str(), "BW31");
-    const double begin = static_cast<double>(workspace().store().begin_ns(*workspace().cursor.event));
-    IM_CHECK_GE(begin, workspace().camera.begin_ns);
-    IM_CHECK_LE(begin, workspace().camera.end_ns);
-    IM_CHECK_STR_EQ(workspace().deep_link().c_str(), "step=0,t=115,sel=r0/BW31");
-  });
-}
-
-TEST_F(WindowTest, chooses_a_block_by_a_click_and_an_area_by_a_drag) {
-  workspace().load(in_units(one_f_one_b()));
-  drive([&](ImGuiTestContext& ctx) {
-    ctx.Yield(2);
-    const TimelineLayout& layout = timeline(app()).layout();
-    const auto y_of = [&](size_t rank) {
-      for (const RowBox& row : layout.rows)
-        if (row.rank == rank && row.main) return (row.top + row.bottom) / 2;
-      return 0.f;
-    };
-    ctx.MouseMoveToPos({layout.x_of(3.5e6), y_of(0)});
-    ctx.MouseClick();
-    IM_CHECK(workspace().cursor.event.has_value());
-    IM_CHECK_STR_EQ(workspace().store().text(*workspace().cursor.event).c_str(), "F3");
-    IM_CHECK_EQ(workspace().cursor.time_ns, 3'000'000);
-    ctx.KeyPress(ImGuiKey_Period);
-    IM_CHECK_STR_EQ(workspace().store().text(*workspace().cursor.event).c_str(), "F4");
-    ctx.MouseMoveToPos({layout.x_of(20e6), y_of(2)});
-    ctx.MouseDown();
-    ctx.MouseMoveToPos({layout.x_of(60e6), y_of(4)});
-    ctx.MouseUp();
-    IM_CHECK(workspace().area.has_value());
-    IM_CHECK_EQ(workspace().area->first_rank, 2u);
-    IM_CHECK_EQ(workspace().area->last_rank, 4u);
-    IM_CHECK_LT(std::abs(static_cast<double>(workspace().area->range.length_ns()) - 40e6), 0.3e6);
-  });
-  screenshot("selection");
-}
-
-TEST_F(WindowTest, begins_with_one_step_and_its_critical_path) {
-  workspace().load(in_units(three_steps()));
-  drive([&](ImGuiTestContext& ctx) {
-    ctx.Yield(2);
-    const Camera& camera = workspace().camera;
-    const double length = static_cast<double>(kThreeStepsLength);
-    IM_CHECK_EQ(workspace().step(), 1);
-    IM_CHECK_LT(std::abs(camera.length_ns() - 1.02 * length), 0.01 * length);
-    IM_CHECK_LE(camera.begin_ns, length);
-    IM_CHECK(workspace().show_critical_path && workspace().show_bubbles);
-    // All ranks are in view.
-    const TimelineLayout& layout = timeline(app()).layout();
-    IM_CHECK_EQ(layout.ranks.size(), 4u);
-    // The schedules begin with the run's: 4 ranks, 8 microbatches.
-    IM_CHECK_EQ(what_if(app()).results()[0].store.ranks().size(), 4u);
-  });
-}
-
 TEST_F(WindowTest, popups_of_panels_lie_on_the_screen) {
   workspace().load(in_units(three_steps()));
   app().use_layout("Pipeline");
@@ -177,88 +55,6 @@ TEST_F(WindowTest, popups_of_panels_lie_on_the_screen) {
   });
 }
 
-TEST_F(WindowTest, shows_eight_ranks_without_scrolling_in_every_layout) {
-  workspace().load(in_units(one_f_one_b()));
-  drive([&](ImGuiTestContext& ctx) {
-    for (const LayoutPreset& preset : layout_presets()) {
-      app().use_layout(preset.name);
-      ctx.Yield(6);
-      const TimelineLayout& layout = timeline(app()).layout();
-      IM_CHECK_EQ(layout.ranks.size(), 8u);
-      IM_CHECK_LE(layout.bottom, ctx.GetWindowByRef("//###timeline")->Rect().Max.y);
-      for (const RowBox& row : layout.rows)
-        if (row.main) IM_CHECK_GE(row.bottom - row.top, 10.f);
-    }
-  });
-}
-
-// Three steps of 4 stages, 8 microbatches: 24 sends down and 24 up in each.
-TEST_F(WindowTest, adds_up_traffic_to_the_cursor_while_it_plays) {
-  workspace().load(in_units(three_steps()));
-  app().use_layout("Traffic");
-  drive([&](ImGuiTestContext& ctx) {
-    ctx.Yield(6);
-    TrafficPanel& traffic = dynamic_cast<TrafficPanel&>(*app().panel("traffic"));
-    IM_CHECK_EQ(traffic.matrix(workspace()).total().messages, 144);
-    ctx.ItemClick("//###traffic/up to the cursor");
-    workspace().set_time(kThreeStepsLength);  // where step 1 begins
-    ctx.Yield(2);
-    IM_CHECK_LE(traffic.matrix(workspace()).total().messages, 1);
-    workspace().set_time(kThreeStepsLength + kThreeStepsLength / 2);
-    ctx.Yield(2);
-    const int64_t half = traffic.matrix(workspace()).total().messages;
-    IM_CHECK(half > 10 && half < 40);
-    workspace().set_time(2 * kThreeStepsLength - 1);
-    ctx.Yield(2);
-    IM_CHECK_EQ(traffic.matrix(workspace()).total().messages, 48);
-    ctx.ItemClick("//###traffic/up to the cursor");
-    ctx.Yield(2);
-    IM_CHECK_EQ(traffic.matrix(workspace()).total().messages, 144);
-  });
-}
-
-TEST_F(WindowTest, a_click_on_a_tile_of_the_mesh_shows_that_rank_alone) {
-  workspace().load(in_units(one_f_one_b()));
-  app().use_layout("Traffic");
-  drive([&](ImGuiTestContext& ctx) {
-    ctx.Yield(6);
-    ctx.SetRef(ctx.WindowInfo("//###mesh/ranks").ID);
-    ctx.ItemClick("$$5/rank");
-    ctx.Yield(2);
-    IM_CHECK_EQ(timeline(app()).layout().ranks.size(), 1u);
-    IM_CHECK(workspace().visible(5) && !workspace().visible(4));
-    ctx.ItemClick("$$5/rank");
-    ctx.Yield(2);
-    IM_CHECK_EQ(timeline(app()).layout().ranks.size(), 8u);
-  });
-}
-
-TEST_F(WindowTest, lists_the_critical_path_by_rank_and_a_click_opens_a_stay) {
-  workspace().load(in_units(generated_trace(20'000)));  // messages take time
-  app().use_layout("Pipeline");
-  drive([&](ImGuiTestContext& ctx) {
-    ctx.Yield(6);
-    app().open_panel("path");
-    ctx.Yield(4);
-    const std::vector<PathStay> stays = stays_of(workspace().critical_path());
-    const auto several =
-        std::find_if(stays.begin(), stays.end(), [](const PathStay& s) { return s.last - s.first > 1; });
-    IM_CHECK(several != stays.end());
-    const PathPanel& panel = dynamic_cast<PathPanel&>(*app().panel("path"));
-    IM_CHECK_EQ(panel.rows(), stays.size());
-    // Below the heading, in the middle of its row.
-    const ImRect list = ctx.WindowInfo("//###path/segments").Window->Rect();
-    const float row = ImGui::GetTextLineHeight() + 2 * ImGui::GetStyle().CellPadding.y;
-    const auto place = static_cast<float>(several - stays.begin());
-    ctx.MouseMoveToPos({list.Min.x + 40, list.Min.y + row * (place + 1.5f)});
-    ctx.MouseClick();
-    ctx.Yield(2);
-    IM_CHECK_EQ(panel.rows(), stays.size() + several->last - several->first);
-    IM_CHECK_LE(workspace().camera.begin_ns, static_cast<double>(several->range.begin_ns));
-    IM_CHECK_GE(workspace().camera.end_ns, static_cast<double>(several->range.end_ns));
-  });
-}
-
 // The bars above the panels come a frame after the trace: a layout's shares are of what they leave.
 TEST_F(WindowTest, gives_panels_the_shares_of_their_layout) {
   workspace().load(in_units(one_f_one_b()));
@@ -268,26 +64,6 @@ TEST_F(WindowTest, gives_panels_the_shares_of_their_layout) {
     const float above = ctx.GetWindowByRef("//###timeline")->DockNode->Size.y;
     const float below = ctx.GetWindowByRef("//###what_if")->DockNode->Size.y;
     IM_CHECK_LT(std::abs(below / (above + below) - 0.32f), 0.02f);
-  });
-}
-
-TEST_F(WindowTest, a_click_on_a_bubble_chooses_the_call_that_the_rank_waited_in) {
-  workspace().load(in_units(one_f_one_b()));
-  drive([&](ImGuiTestContext& ctx) {
-    ctx.Yield(2);
-    const std::vector<IdleInterval>& idle = workspace().bubbles_of_trace().ranks[0].idle;
-    const auto wait = std::find_if(idle.begin(), idle.end(), [](const IdleInterval& i) {
-      return i.event != kNoEvent && i.waits_for_rank >= 0 && i.range.length_ns() > 2'000'000;
-    });
-    IM_CHECK(wait != idle.end());
-    const TimelineLayout& layout = timeline(app()).layout();
-    const auto row = std::find_if(layout.rows.begin(), layout.rows.end(),
-                                  [](const RowBox& box) { return box.rank == 0 && box.main; });
-    const double middle = static_cast<double>(wait->range.begin_ns + wait->range.end_ns) / 2;
-    ctx.MouseMoveToPos({layout.x_of(middle), (row->top + row->bottom) / 2});
-    ctx.MouseClick();
-    IM_CHECK(workspace().cursor.event.has_value());
-    IM_CHECK_EQ(workspace().cursor.event->event_index, wait->event);
   });
 }
 
@@ -304,6 +80,20 @@ TEST_F(WindowTest, says_what_costs_most_and_shows_where) {
     ctx.Yield(2);
     IM_CHECK(!workspace().show_insights);
   });
+}
+
+// Narrower than the words of what costs most.
+TEST_F(WindowTest, lines_end_inside_a_narrow_window) {
+  workspace().load(in_units(three_steps()));
+  glfwSetWindowSize(glfwGetCurrentContext(), 400, 600);
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(8);
+    const ImGuiWindow* lines = ctx.GetWindowByRef("//##insights");
+    IM_CHECK(lines != nullptr && !workspace().insights().empty());
+    IM_CHECK_EQ(lines->Size.x, 400.f);
+    IM_CHECK_LE(lines->ContentSizeIdeal.x + 2 * lines->WindowPadding.x, lines->Size.x);
+  });
+  screenshot("narrow_window");
 }
 
 TEST_F(WindowTest, has_a_light_theme_and_both_can_be_read) {
@@ -394,20 +184,20 @@ TEST_F(WindowTest, changes_a_slider_of_the_schedules) {
   app().use_layout("Pipeline");
   drive([&](ImGuiTestContext& ctx) {
     ctx.Yield(6);
-    IM_CHECK_EQ(what_if(app()).results().size(), 2u);
-    const WhatIfResult& one = what_if(app()).results()[0];
+    IM_CHECK_EQ(what_if().results().size(), 2u);
+    const WhatIfResult& one = what_if().results()[0];
     IM_CHECK_EQ(one.makespan, 117.0);
     IM_CHECK_STR_EQ(format_percent(one.bubble_of_total).c_str(), "17.95 %");
     IM_CHECK_STR_EQ(format_percent(one.bubble_of_ideal).c_str(), "21.88 %");
     IM_CHECK_EQ(one.peak_activations, 8.0);
-    IM_CHECK_EQ(what_if(app()).results()[1].makespan, 103.0);  // zb-h1: 3m + 7
-    IM_CHECK_STR_EQ(what_if(app()).train_command(one).c_str(),
+    IM_CHECK_EQ(what_if().results()[1].makespan, 103.0);  // zb-h1: 3m + 7
+    IM_CHECK_STR_EQ(what_if().train_command(one).c_str(),
                     "./ranklab train --world-size 8 --pp 8 --num-layers 8 --mbs 1 --gbs 32 --num-microbatches 32 "
                     "--pipeline-schedule 1f1b --train-iters 3");
     ctx.ItemInputValue("//###what_if/##microbatches", 8);
     ctx.Yield(2);
-    IM_CHECK_EQ(what_if(app()).results()[0].makespan, 45.0);
-    IM_CHECK_STR_EQ(format_percent(what_if(app()).results()[0].bubble_of_total).c_str(), "46.67 %");
+    IM_CHECK_EQ(what_if().results()[0].makespan, 45.0);
+    IM_CHECK_STR_EQ(format_percent(what_if().results()[0].bubble_of_total).c_str(), "46.67 %");
   });
   screenshot("schedules");
 }
@@ -458,45 +248,6 @@ TEST_F(WindowTest, brings_the_panel_that_was_asked_for_to_the_front_of_its_layou
     IM_CHECK(window != nullptr && window->DockIsActive && window->DockTabIsVisible);
     IM_CHECK(!ctx.GetWindowByRef("//###what_if")->DockTabIsVisible);
   });
-}
-
-// Two ranks of a tp group make six calls; rank 1 leaves out the third, so its later ones are numbered one less.
-TraceFile with_a_call_left_out() {
-  TraceFile file;
-  for (int rank = 0; rank < 2; ++rank) {
-    RankTrace trace;
-    trace.global_rank = rank;
-    trace.label = "tp" + std::to_string(rank);
-    trace.names = {"all_reduce", "all_gather"};
-    trace.groups = {{Axis::kTp, {0, 1}}};
-    for (int call = 0; call < 6; ++call) {
-      if (rank == 1 && call == 2) continue;
-      Event event{.kind = EventKind::kCollective, .axis = Axis::kTp, .dtype = DType::kFloat32};
-      event.verb = call == 2 ? Verb::kAllGather : Verb::kAllReduce;
-      event.name = call == 2 ? 1 : 0;
-      event.sequence = call - (rank == 1 && call > 2 ? 1 : 0);
-      event.virtual_begin_ns = event.virtual_posted_ns = event.virtual_matched_ns = 1000 * call;
-      event.virtual_end_ns = 1000 * call + 500;
-      event.logical_bytes = 4096;
-      trace.events.push_back(event);
-    }
-    file.ranks.push_back(trace);
-  }
-  return file;
-}
-
-TEST_F(WindowTest, shows_where_members_part_and_calls_in_order) {
-  workspace().load(TraceStore(with_a_call_left_out()));
-  app().use_layout("Traffic");
-  const std::vector<MismatchView> views = mismatch_views(workspace().store());
-  ASSERT_EQ(views.size(), 1u);
-  EXPECT_EQ(views[0].divergence, 2);
-  drive([&](ImGuiTestContext& ctx) {
-    ctx.Yield(6);
-    ctx.ItemClick("//###comm/views/Do members agree?");
-    ctx.Yield(2);
-  });
-  screenshot("members_part");
 }
 
 TEST_F(WindowTest, draws_every_panel_and_layout) {
