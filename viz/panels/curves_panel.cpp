@@ -95,6 +95,8 @@ void CurvesPanel::draw(Workspace& workspace) {
   const float height = std::max(space.y / static_cast<float>(rows) - scaled(4), scaled(130));
   const float width = (space.x - scaled(14)) / static_cast<float>(columns) - ImGui::GetStyle().ItemSpacing.x;
   if (!ImGui::BeginChild("plots")) return ImGui::EndChild();
+  // As wide numbers at all of them: the same step stands below itself.
+  const bool aligned = ImPlot::BeginAlignedPlots("steps");
   for (size_t i = 0; i < shown.size(); ++i) {
     if (i % static_cast<size_t>(columns) != 0) ImGui::SameLine();
     const std::string title = shown[i]->name + (shown[i]->unit.empty() ? "" : " (" + shown[i]->unit + ")");
@@ -103,6 +105,7 @@ void CurvesPanel::draw(Workspace& workspace) {
       ImPlot::EndPlot();
     }
   }
+  if (aligned) ImPlot::EndAlignedPlots();
   ImGui::EndChild();
 }
 

@@ -279,9 +279,11 @@ void PrecisionPanel::requantize_line(const TensorSample& sample) {
     ImGui::EndCombo();
   }
   const RequantizeEstimate estimate = requantize(sample, format, scale_);
-  same_line_if_fits(scaled(330));
-  text(strprintf("underflow %s %%, saturated %s %%, SQNR %s dB", percent(estimate.underflow_share).c_str(),
-                 percent(estimate.saturated_share).c_str(), decibels(estimate.sqnr_db).c_str()));
+  const std::string lost =
+      strprintf("underflow %s %%, saturated %s %%, SQNR %s dB", percent(estimate.underflow_share).c_str(),
+                percent(estimate.saturated_share).c_str(), decibels(estimate.sqnr_db).c_str());
+  same_line_if_fits(text_width(lost));
+  text(lost);
   tooltip(
       "estimated from the histogram, with one scale for the whole tensor; blocks with scales of their own lose less");
   same_line_if_fits(scaled(300));

@@ -136,7 +136,8 @@ void draw_means(Workspace& workspace, const TimelineLayout& layout) {
                                                        : "selection";
   ImGui::Text("%s %s", what, format_time(store, bubbles.range.length_ns()).c_str());
   ImGui::SameLine(0, scaled(14));
-  dim_text("busy " + words[0] + "   bubble " + words[1] + "   exposed " + words[2]);
+  const std::string means = "busy " + words[0] + "   bubble " + words[1] + "   exposed " + words[2];
+  dim_text(elided(means, ImGui::GetContentRegionAvail().x));
   tooltip(
       "Means over ranks, of the length.\nbusy: at work\nbubble: idle, (p-1)/(m+p-1) for 1F1B with p stages and m "
       "microbatches\nexposed: waiting for transfers that compute did not hide");
