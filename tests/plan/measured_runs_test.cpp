@@ -186,6 +186,49 @@ TEST(MeasuredRuns, TorchtitansPipelinesHaveAsManyMicrobatchesAsRanks) {
   EXPECT_EQ(interleaved.stage_layers.back(), 7);
 }
 
+MeasuredRun run_of(const std::string& framework, const std::string& gpu, const std::string& more = "") {
+  return rows_of(R"([{"config": {"model": "Llama 3.1 8B", "layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8,
+    "ffn": 14336, "vocab": 128256, "seq": 8192, "gpus": 64, "zero": 3, "local_batch": 2, "precision": "bf16",
+    "framework": ")" +
+                 framework + R"(", "gpu_type": ")" + gpu + R"(")" + more +
+                 R"(}, "measured": {"step_time_s": 4}, "source": "a cluster"}])")
+      .at(0);
+}
+
+// A framework that no rule knew was planned as PyTorch without a compiler, and nobody was told.
+TEST(MeasuredRuns, AFrameworkIsNamedAsItsUsersNameIt) {
+  const auto software = [](const std::string& framework, const std::string& more = "") {
+    return plan_of(run_of(framework, "H100", more)).config.software;
+  };
+  EXPECT_EQ(software("NeMo"), "transformer_engine");
+  EXPECT_EQ(software("Megatron-Bridge", R"(, "container": "26.06 NeMo Container")"), "megatron_core_26_06");
+  EXPECT_EQ(software("compiled_loss"), "compiled_loss") << "a name of --software";
+  EXPECT_EQ(software("PyTorch FSDP", R"(, "compile": true)"), "compiled");
+  EXPECT_EQ(software("PyTorch FSDP"), "eager");
+  const RunPlan titan = plan_of(run_of("torchtitan", "H100"));
+  EXPECT_EQ(titan.config.recompute_granularity,
+            plan_of(run_of("compiled", "H100", R"(, "recompute": "selective")")).config.recompute_granularity)
+      << "its default, as in rows of its own tables";
+  EXPECT_THAT(run_of("MaxText", "H100").left_out, HasSubstr("framework MaxText"));
+  EXPECT_THAT(run_of("nanotorn", "H100").left_out, HasSubstr("nearest is nanotron"));
+}
+
+TEST(MeasuredRuns, AGpuIsNamedInAnyCaseAndItsSlowerFormIsAnother) {
+  EXPECT_EQ(run_of("NeMo", "h100").gpu, "h100-sxm");
+  EXPECT_EQ(run_of("NeMo", "NVIDIA H100 SXM, NVLink").gpu, "h100-sxm");
+  EXPECT_EQ(plan_of(run_of("NeMo", "gb200 nvl72")).config.gpus_per_node, 64);
+  for (const char* slower : {"A100-40GB", "H100 PCIe", "H100 NVL"})
+    EXPECT_THAT(run_of("NeMo", slower).left_out, HasSubstr(slower)) << "a quarter to a third slower";
+}
+
+TEST(MeasuredRuns, ANodesNetworkIsSharedByItsGpus) {
+  const auto nic = [](const std::string& network) {
+    return plan_of(run_of("NeMo", "A100", R"(, "network": ")" + network + R"(")")).config.what_if;
+  };
+  EXPECT_EQ(nic("400 Gb/s per node"), "nic=6.25");
+  EXPECT_EQ(nic("4x100Gb/s"), "nic=6.25");
+}
+
 TEST(MeasuredRuns, WhatCannotBePlannedSaysWhy) {
   const auto rows = rows_of(R"([{"id": "a", "config": {"layers": 2}, "measured": {}}, {"id": "b"},
     {"id": "c", "config": {"layers": 2, "hidden": 64, "heads": 2, "seq": 64, "gpus": 8, "gpu_type": "V100"},

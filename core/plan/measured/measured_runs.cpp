@@ -24,10 +24,13 @@ using Json = nlohmann::json;
 struct GpuName {
   const char *in_text, *profile;
 };
-// The first that a row's gpu_type contains.
-constexpr std::array kGpus = {GpuName{"H100-96GB", "h100-96"}, GpuName{"GB300", "gb300"},   GpuName{"GB200", "gb200"},
-                              GpuName{"B300", "b300"},         GpuName{"B200", "b200"},     GpuName{"H200", "h200"},
-                              GpuName{"H800", "h800"},         GpuName{"H100", "h100-sxm"}, GpuName{"A100", "a100-80"}};
+// The first that a row's gpu_type contains, whatever the case of its letters.
+constexpr std::array kGpus = {GpuName{"h100-96", "h100-96"}, GpuName{"gb300", "gb300"},   GpuName{"gb200", "gb200"},
+                              GpuName{"b300", "b300"},       GpuName{"b200", "b200"},     GpuName{"h200", "h200"},
+                              GpuName{"h800", "h800"},       GpuName{"h100", "h100-sxm"}, GpuName{"a100", "a100-80"},
+                              GpuName{"l40s", "l40s"}};
+// Of which there is no profile, though a faster one has the same name.
+constexpr std::array kSlowerGpus = {"40gb", "40 gb", "pcie", "h100 nvl", "h100-nvl"};
 
 class RowPlan {
  public:
@@ -38,9 +41,11 @@ class RowPlan {
       if (!c_.has(key)) return leave_out(std::string("the row has no ") + key);
     if (holds(c_.text("phase"), "LoRA"))
       return leave_out("LoRA has weight gradients of a few small matrices alone, and no model here");
-    const std::string gpu = c_.text("gpu_type");
+    const std::string gpu = lower_case(c_.text("gpu_type"));
     const auto* const known = std::ranges::find_if(kGpus, [&](const GpuName& one) { return holds(gpu, one.in_text); });
-    if (known == kGpus.end()) return leave_out("no profile of " + gpu);
+    if (known == kGpus.end() || std::ranges::any_of(kSlowerGpus, [&](const char* one) { return holds(gpu, one); }))
+      return leave_out("no profile of " + c_.text("gpu_type"));
+    if (const std::string why = software_.unknown(); !why.empty()) return leave_out(why);
     run_.gpu = known->profile;
     set("sim.hardware", run_.gpu);
     set("sim.efficiency", "measured");
@@ -60,16 +65,19 @@ class RowPlan {
 
   static constexpr int kUsualNode = 8;
   int gpus_of_node() const {
-    const std::string gpu = c_.text("gpu_type");
-    if (holds(gpu, "GB200") || holds(gpu, "GB300")) return 64;  // of a rack's 72, a power of two
+    const std::string gpu = lower_case(c_.text("gpu_type"));
+    if (holds(gpu, "gb200") || holds(gpu, "gb300")) return 64;  // of a rack's 72, a power of two
     return holds(gpu, "4 per node") ? 4 : kUsualNode;
   }
 
-  // "4x100Gb/s Omni-Path": of a GPU, where the node's share them.
+  // "4x100Gb/s Omni-Path" or "400 Gb/s per node": of a GPU, where the node's share them.
   std::optional<double> nic_gb_s(const std::string& network) const {
     int nics = 0;
     double gbit_s = 0;
     constexpr double kBits = 8;
+    if (holds(network, "Gb/s per node") && std::sscanf(network.c_str(), "%lf", &gbit_s) == 1 && gbit_s >= 25 &&
+        std::isfinite(gbit_s))
+      return gbit_s / kBits / std::min(gpus_of_node(), kUsualNode);
     if (std::sscanf(network.c_str(), "%dx%lf", &nics, &gbit_s) != 2 || nics <= 0 || !(gbit_s >= 25) ||
         !std::isfinite(gbit_s))
       return std::nullopt;

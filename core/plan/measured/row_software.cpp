@@ -1,33 +1,76 @@
 #include "core/plan/measured/row_software.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "core/base/text.h"
 #include "core/plan/measured/row_dates.h"
+#include "core/sim/software.h"
 
 namespace ranklab {
 namespace {
 
 constexpr const char* kOwn = "ranklab";  // `framework` of this project's own runs
 
+// Names of frameworks, in small letters, whose software follows from the rest of their row (RowSoftware::name).
+constexpr std::array<std::string_view, 5> kByTheRest = {"megatron-lm", "megatron-lm local", "pytorch", "pytorch fsdp",
+                                                        "torchtitan"};
+struct Framework {
+  std::string_view name, software;
+};
+// Those that have a software of their own.
+constexpr std::array kFrameworks = {Framework{"internevo", "internevo"}, Framework{"nanotron", "nanotron"},
+                                    Framework{"llm-foundry", "llm_foundry"}, Framework{"megascale", "megascale"}};
+// Releases of which tell (containers) how they launch kernels.
+constexpr std::array<std::string_view, 3> kOnMegatronCore = {"megatron-core", "megatron-bridge", "nemo"};
+constexpr std::string_view kMegatronDeepSpeed = "megatron-deepspeed";
+
+const Software* software_of(const std::string& name) {
+  const auto all = software_rows();
+  const auto row = std::ranges::find_if(all, [&](const Software& one) { return name == one.name; });
+  return row == all.end() ? nullptr : &*row;
+}
+
 }  // namespace
 
-bool RowSoftware::own() const { return c_.text("framework") == kOwn; }
+bool RowSoftware::own() const { return framework() == kOwn; }
 bool RowSoftware::of_megatron() const { return holds(name(), "mega") || name() == "transformer_engine"; }
 bool RowSoftware::of_zero_bubble() const { return holds(source_, "Zero Bubble"); }
-bool RowSoftware::torchtitan() const { return holds(source_, "torchtitan"); }
+bool RowSoftware::torchtitan() const { return holds(source_, "torchtitan") || framework() == "torchtitan"; }
 bool RowSoftware::newer() const { return !holds(c_.text("precision"), "fp16"); }
 
+std::string RowSoftware::framework() const { return lower_case(c_.text("framework")); }
+
+std::string RowSoftware::unknown() const {
+  const std::string said = framework();
+  std::vector<std::string> known = {std::string(kMegatronDeepSpeed)};
+  known.insert(known.end(), kByTheRest.begin(), kByTheRest.end());
+  known.insert(known.end(), kOnMegatronCore.begin(), kOnMegatronCore.end());
+  for (const Framework& one : kFrameworks) known.emplace_back(one.name);
+  for (const Software& one : software_rows()) known.emplace_back(one.name);
+  if (said.empty() || std::ranges::find(known, said) != known.end()) return "";
+  const std::string nearest = nearest_name(said, known);
+  return "no software of the framework " + c_.text("framework") +
+         (nearest.empty() ? "" : " (the nearest is " + nearest + ")") +
+         ": take the closest of `plan run --software`, or leave it out";
+}
+
 std::string RowSoftware::name() const {
-  const std::string techniques = c_.text("techniques"), framework = c_.text("framework");
-  if (own()) return kOwn;
-  if (framework == "Megatron-Core") return "transformer_engine";
-  if (framework == "Megatron-LM local") return "megatron";
-  if (framework == "InternEvo") return "internevo";
+  const std::string techniques = c_.text("techniques"), said = framework();
+  if (software_of(said) != nullptr) return said;
+  if (said == "megatron-core" && !c_.has("container")) return "transformer_engine";
+  if (said == "megatron-lm local") return "megatron";
+  const auto* const own_software = std::ranges::find(kFrameworks, said, &Framework::name);
+  if (own_software != kFrameworks.end()) return std::string(own_software->software);
   if (of_zero_bubble()) return "megatron_2023";
-  if (framework == "Nanotron" || holds(source_, "Nanotron")) return "nanotron";
-  if (framework == "llm-foundry") return "llm_foundry";
+  if (holds(source_, "Nanotron")) return "nanotron";
   // NeMo's containers from 26.06 on, whose Megatron-Core launches graphs of kernels.
   if (c_.has("container"))
     return release_in(c_.text("container")) >= "26.06" ? "megatron_core_26_06" : "transformer_engine";
-  if (holds(framework, "Megatron-DeepSpeed") || holds(c_.text("schedule"), "DeepSpeed"))
+  if (std::ranges::find(kOnMegatronCore, said) != kOnMegatronCore.end()) return "transformer_engine";
+  if (said == kMegatronDeepSpeed || holds(c_.text("schedule"), "DeepSpeed"))
     return newer() ? "megatron_deepspeed_bf16" : "megatron_deepspeed";
   if (holds(c_.text("system"), "MegaScale")) return "megascale";
   if (!newer()) return "megatron";
@@ -36,7 +79,7 @@ std::string RowSoftware::name() const {
   if (c_.is("compile", false) || holds(techniques, "compile") || (torchtitan() && holds(c_.text("precision"), "fp8")))
     return torchtitan() && year_in(source_) >= 2025 ? "compiled_loss" : "compiled";
   if (holds(source_, "Megatron-Core") || holds(source_, "ModelZoo")) return "transformer_engine";
-  if (holds(source_, "Megatron") || holds(source_, "MegaScale")) return "megatron";
+  if (holds(source_, "Megatron") || holds(source_, "MegaScale") || said == "megatron-lm") return "megatron";
   return "eager";
 }
 

@@ -12,7 +12,8 @@ class RowSoftware {
   RowSoftware(const RowReader& config, const std::string& source) : c_(config), source_(source) {}
 
   std::string name() const;
-  bool own() const;  // this project's
+  std::string unknown() const;  // why no software is known of the row's framework; "" if one is
+  bool own() const;             // this project's
   bool of_megatron() const;
   bool of_zero_bubble() const;  // its authors train in a fork of Megatron-LM
   bool torchtitan() const;
@@ -20,6 +21,8 @@ class RowSoftware {
   bool newer() const;
 
  private:
+  std::string framework() const;  // in small letters
+
   const RowReader& c_;
   const std::string& source_;
 };
