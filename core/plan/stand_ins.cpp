@@ -15,9 +15,11 @@ namespace {
 
 // Which rank of a stage takes longest: the one with the most arithmetic, or, where kernels take hardly longer than
 // their launch, the one with the most of them; or the one with the most matrices to orthogonalize, whatever it attends
-// to; or the one whose layers exchange most between nodes, where groups do not lie alike on them; or, where attention
-// keeps within documents, the one whose batches have the most or the longest.
-enum class Longest { kWork, kKernels, kMatrices, kLinks, kDocuments, kPairs };
+// to; or the one whose layers, or whose replicas, exchange most between nodes, where groups do not lie alike on them;
+// or, where attention keeps within documents, the one whose batches have the most or the longest.
+enum class Longest { kWork, kKernels, kMatrices, kLinks, kReplicaLinks, kDocuments, kPairs };
+
+bool by_links(Longest by) { return by == Longest::kLinks || by == Longest::kReplicaLinks; }
 
 // The context-parallel rank that takes longest to attend stands for all.
 int slowest_context_rank(const RunPlan& plan, Longest by) {
@@ -36,10 +38,14 @@ int slowest_context_rank(const RunPlan& plan, Longest by) {
                       by == Longest::kWork || by == Longest::kPairs ? SlowestBy::kPairs : SlowestBy::kBlocks);
 }
 
-// For each rank the members of the groups within its layers that are on other nodes.
-std::vector<int64_t> members_elsewhere(const RunPlan& plan) {
+// For each rank the members of the groups within its layers, or of those that share its gradients, that are on other
+// nodes.
+std::vector<int64_t> members_elsewhere(const RunPlan& plan, Longest by) {
+  const std::vector<Axis> of_layers = {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp};
+  const std::vector<Axis> of_replicas = {Axis::kDpCp,      Axis::kEdp,      Axis::kDpShard,
+                                         Axis::kDpReplica, Axis::kEdpShard, Axis::kEdpReplica};
   std::vector<int64_t> elsewhere(static_cast<size_t>(plan.mesh.world_size()), 0);
-  for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp}) {
+  for (const Axis axis : by == Longest::kLinks ? of_layers : of_replicas) {
     if (plan.mesh.size(axis) == 1) continue;
     for (const Group& group : plan.mesh.groups(axis)) {
       const std::map<int, int64_t> here = members_of_nodes(group, plan.gpus_per_node());
@@ -50,8 +56,8 @@ std::vector<int64_t> members_elsewhere(const RunPlan& plan) {
   return elsewhere;
 }
 
-bool alike_on_nodes(const RunPlan& plan) {
-  const std::vector<int64_t> elsewhere = members_elsewhere(plan);
+bool alike_on_nodes(const RunPlan& plan, Longest by) {
+  const std::vector<int64_t> elsewhere = members_elsewhere(plan, by);
   return std::ranges::all_of(elsewhere, [&](int64_t own) { return own == elsewhere.front(); });
 }
 
@@ -63,7 +69,7 @@ struct Share {
   ReplicaDocuments documents = {};
   auto in_order(Longest by) const {
     const auto count = static_cast<double>(work.matrices);
-    const double most = by == Longest::kLinks       ? static_cast<double>(elsewhere)
+    const double most = by_links(by)                ? static_cast<double>(elsewhere)
                         : by == Longest::kDocuments ? static_cast<double>(documents.count)
                         : by == Longest::kPairs     ? static_cast<double>(documents.pairs)
                                                     : count;
@@ -108,9 +114,9 @@ StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_
                            const std::vector<ReplicaDocuments>& replicas, Longest by) {
   const DeviceMesh& mesh = plan.mesh;
   const int context_rank = slowest_context_rank(plan, by);
-  const bool of_any_context = (by == Longest::kMatrices && !by_stage.empty()) || by == Longest::kLinks;
+  const bool of_any_context = (by == Longest::kMatrices && !by_stage.empty()) || by_links(by);
   const std::vector<int64_t> elsewhere =
-      by == Longest::kLinks ? members_elsewhere(plan) : std::vector<int64_t>(static_cast<size_t>(mesh.world_size()));
+      by_links(by) ? members_elsewhere(plan, by) : std::vector<int64_t>(static_cast<size_t>(mesh.world_size()));
   std::map<int, std::pair<Share, int>> fullest;  // and its rank, by pipeline rank
   StandIns stand_in;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
@@ -145,10 +151,10 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
     });
   }
   std::vector<StandIns> choices;
-  for (const Longest by :
-       {Longest::kWork, Longest::kKernels, Longest::kMatrices, Longest::kLinks, Longest::kDocuments, Longest::kPairs}) {
+  for (const Longest by : {Longest::kWork, Longest::kKernels, Longest::kMatrices, Longest::kLinks,
+                           Longest::kReplicaLinks, Longest::kDocuments, Longest::kPairs}) {
     if (by == Longest::kMatrices && plan.config.optimizer != OptimizerKind::kMuon) continue;
-    if (by == Longest::kLinks && alike_on_nodes(plan)) continue;
+    if (by_links(by) && alike_on_nodes(plan, by)) continue;
     const bool by_documents = by == Longest::kDocuments || by == Longest::kPairs;
     const bool by_attention = by == Longest::kWork || by == Longest::kKernels;
     if (replicas.empty() ? by_documents : by_attention) continue;

@@ -51,7 +51,7 @@ TEST_F(CheckpointCli, ASignalSavesAndTheNextRunGoesOn) {
     const int64_t done = Checkpoint(checkpoint_named(saved("parts"))).manifest().step;
     EXPECT_EQ(loss_bits(log("parts")).size(), static_cast<size_t>(done));  // the last step is saved, too
   }
-  ASSERT_EQ(train("parts", steps), 0) << said();
+  ASSERT_EQ(train("parts", steps + Words{"--trace"}), 0) << said();
   EXPECT_THAT(said(), AllOf(HasSubstr("loaded"), HasSubstr("saved by dp 2, pp 2"), HasSubstr("since the checkpoint"),
                             HasSubstr("trace.json.gz")));  // of its own first steps
   EXPECT_EQ(loss_bits(log("parts")), loss_bits(log("whole")));

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "core/parallel/expert/exchange.h"
+#include "core/parallel/expert/packed_tokens.h"
 #include "core/sim/aten.h"
 #include "core/spec/moe_dispatcher_names.h"
 #include "tests/golden/golden.h"
@@ -143,6 +144,23 @@ TEST_P(Dispatchers, EqualExpertsWhereTheTokenIs) {
 
 INSTANTIATE_TEST_SUITE_P(All, Dispatchers, ::testing::ValuesIn(dispatcher_names()),
                          [](const auto& row) { return row.param; });
+
+// bf16 represents integers up to 256, fp16 up to 2048.
+TEST(ExpertColumns, RepresentEveryExpertInTheTokensType) {
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf, at::kFloat})
+    for (const int64_t experts : {8, 256, 384, 4096, 70000}) {
+      const at::Tensor index_TK = at::tensor(std::vector<int64_t>{-1, 0, 7, experts / 2, experts - 1, -1}).view({3, 2});
+      const Routing routing{index_TK, at::full({3, 2}, 0.5), {}, experts};
+      const ExpertColumns columns(type, routing);
+      const at::Tensor packed = pack_tokens(at::ones({3, 5}, type), routing, columns);
+      EXPECT_EQ(packed.scalar_type(), type);
+      EXPECT_EQ(columns.hidden(packed), 5);
+      EXPECT_TRUE(columns.read(packed).equal(index_TK)) << experts << " in " << c10::toString(type);
+      EXPECT_EQ(unpack_tokens(packed, columns).weights_NK.size(1), 2);
+    }
+  EXPECT_EQ(ExpertColumns(at::kBFloat16, {at::zeros({1, 2}, at::kLong), {}, {}, 256}).count(), 2);
+  EXPECT_EQ(ExpertColumns(at::kBFloat16, {at::zeros({1, 2}, at::kLong), {}, {}, 384}).count(), 4);
+}
 
 TEST(Dispatchers, TheCommandLineKnowsTheirNames) { EXPECT_EQ(moe_dispatcher_names(), dispatcher_names()); }
 

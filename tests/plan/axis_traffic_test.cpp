@@ -268,6 +268,16 @@ TEST(Dispatchers, AreCountedWhereGroupsDoNotLieAlike) {
   EXPECT_NEAR(uneven / even, 1 + 2 * (3 * 13 + 27) / (4 * 22.0), 0.03);
 }
 
+// 64 tokens of each of seven ranks go to seven experts: the first gets 10 from each, the others 9, fewer than the mean.
+TEST(Dispatchers, ArePlannedByARankThatGetsFewerTokensThanTheMean) {
+  TrainConfig s = config({.world = 7, .ep = 7});
+  s.model.moe = {.num_experts = 7, .topk = 1};
+  for (const std::string& name : moe_dispatcher_names()) {
+    s.moe_dispatcher = name;
+    EXPECT_NO_THROW(record_step(resolve(s), [](const StandIns&) { return make_meta_world(StandIns(7, 6)); })) << name;
+  }
+}
+
 TEST(NodeCrossing, ARingCrossesOncePerNode) {
   // tp 2 x dp 4 on nodes of 4: each dp ring 0 2 4 6 has two edges between the two nodes, tp pairs have none.
   const TrainConfig s = config({.world = 8, .tp = 2});

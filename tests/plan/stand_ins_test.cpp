@@ -12,14 +12,21 @@
 namespace ranklab {
 namespace {
 
+using testing::Contains;
+using testing::Each;
 using testing::ElementsAre;
+using testing::Ge;
 using testing::UnorderedElementsAre;
 
-RunPlan plan_of(ParallelDims dims, OptimizerKind optimizer = OptimizerKind::kAdamW) {
+RunPlan plan_of(ParallelDims dims, OptimizerKind optimizer = OptimizerKind::kAdamW, int groups_that_shard = 1) {
   TrainConfig c;
   c.mock_data = true;
   c.parallel = dims;
-  c.global_batch_size = 8;
+  c.global_batch_size = 24;
+  if (groups_that_shard > 1) {
+    c.zero_stage = 2;
+    c.parallel.replicas = groups_that_shard;
+  }
   c.optimizer = optimizer;
   return resolve(c);
 }
@@ -39,6 +46,12 @@ TEST(StandIns, WhereDocumentsDifferTheReplicaWithMostOrLongestOfThem) {
   const std::vector<ReplicaDocuments> replicas = {
       {.count = 3, .pairs = 5}, {.count = 9, .pairs = 1}, {.count = 1, .pairs = 8}, {.count = 2, .pairs = 2}};
   EXPECT_THAT(choices(plan, replicas), UnorderedElementsAre(StandIns(4, 1), StandIns(4, 2)));
+}
+
+// Of two groups of six that shard, only the second one goes over the link between nodes of eight.
+TEST(StandIns, WhereGroupsOfReplicasDoNotLieAlikeOnNodesOneThatGoesBetweenThem) {
+  RunPlan plan = plan_of({.world = 12, .tp = 1, .pp = 1}, OptimizerKind::kAdamW, 2);
+  EXPECT_THAT(choices(plan), Contains(Each(Ge(6))));
 }
 
 TEST(StandIns, EachChoiceIsNamedOnceAndRunsItsOwnStage) {

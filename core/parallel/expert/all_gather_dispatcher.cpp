@@ -22,9 +22,10 @@ class AllGatherTrip : public ExpertTrip {
   AllGatherTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing)
       : ep_(ep),
         rank_rows_(token_counts(ep, tokens_TH)),
-        own_(unpack_tokens(gather_rows(pack_tokens(tokens_TH, routing), ep, rank_rows_,
+        columns_(tokens_TH.scalar_type(), routing),
+        own_(unpack_tokens(gather_rows(pack_tokens(tokens_TH, routing, columns_), ep, rank_rows_,
                                        dispatch_exchange({wire, tokens_TH.size(1)})),
-                           routing.experts_TK.size(1)),
+                           columns_),
              routing.num_experts / ep.size() * ep.rank(), routing.num_experts / ep.size(), routing.experts_TK.numel()) {
     counts_ = own_.counts();
     rows_NH_ = own_.rows();
@@ -37,6 +38,7 @@ class AllGatherTrip : public ExpertTrip {
  private:
   Communicator& ep_;
   std::vector<int64_t> rank_rows_;
+  ExpertColumns columns_;
   OwnAssignments own_;
 };
 

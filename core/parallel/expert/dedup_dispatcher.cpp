@@ -40,24 +40,27 @@ class DedupTrip : public ExpertTrip {
  public:
   DedupTrip(Communicator& ep, const NodeHops& hops, const UnknownHops& unknown, const TensorPrecision& wire,
             const at::Tensor& tokens_TH, const Routing& routing)
-      : ep_(ep), hops_(hops), own_experts_(routing.num_experts / ep.size()), slots_(routing.experts_TK.size(1)) {
+      : ep_(ep),
+        hops_(hops),
+        own_experts_(routing.num_experts / ep.size()),
+        columns_(tokens_TH.scalar_type(), routing) {
     const Carrier carrier = [&ep](const at::Tensor& rows, const std::vector<int64_t>& sent,
                                   std::vector<int64_t>& received,
                                   ExchangePurpose purpose) { return exchange_rows(rows, ep, sent, received, purpose); };
     device_ = tokens_TH.device();
-    at::Tensor packed = pack_tokens(tokens_TH, routing), experts = named_experts(routing);
+    at::Tensor packed = pack_tokens(tokens_TH, routing, columns_), experts = named_experts(routing);
     Onward to_nodes, to_ranks;
     if (hops_.crosses_nodes()) to_nodes = onward(experts, gateways(), ep.size(), unknown.nodes);
     if (hops_.spreads_in_node()) to_ranks = onward(experts, owners(), ep.size(), unknown.ranks);
     const std::vector<TokenSpread> spreads = share_spreads(to_nodes, to_ranks);
     if (hops_.crosses_nodes()) {
-      packed = to_nodes_.go(packed, experts, to_nodes, hops_.first(ep.rank(), spreads), wire, carrier);
-      experts = unpack_tokens(packed, slots_).experts_NK;
+      packed = to_nodes_.go(packed, experts, columns_, to_nodes, hops_.first(ep.rank(), spreads), wire, carrier);
+      experts = columns_.read(packed);
       if (hops_.spreads_in_node()) to_ranks = onward(experts, ranks_of_node(), ep.size(), unknown.in_node);
     }
     if (hops_.spreads_in_node())
-      packed = to_ranks_.go(packed, experts, to_ranks, hops_.second(ep.rank(), spreads), wire, carrier);
-    own_.emplace(unpack_tokens(packed, slots_), own_experts_ * ep.rank(), own_experts_, routing.experts_TK.numel());
+      packed = to_ranks_.go(packed, experts, columns_, to_ranks, hops_.second(ep.rank(), spreads), wire, carrier);
+    own_.emplace(unpack_tokens(packed, columns_), own_experts_ * ep.rank(), own_experts_, routing.experts_TK.numel());
     counts_ = own_->counts();
     rows_NH_ = own_->rows();
   }
@@ -101,7 +104,7 @@ class DedupTrip : public ExpertTrip {
   Communicator& ep_;
   const NodeHops& hops_;
   int64_t own_experts_;
-  int64_t slots_;
+  ExpertColumns columns_;
   at::Device device_ = at::kCPU;
   PackedHop to_nodes_, to_ranks_;
   std::optional<OwnAssignments> own_;

@@ -46,18 +46,17 @@ Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_
   return out;
 }
 
-at::Tensor PackedHop::go(const at::Tensor& packed, const at::Tensor& experts_NK, Onward plan,
-                         std::vector<int64_t> received, const TensorPrecision& wire, Carrier carrier) {
+at::Tensor PackedHop::go(const at::Tensor& packed, const at::Tensor& experts_NK, const ExpertColumns& columns,
+                         Onward plan, std::vector<int64_t> received, const TensorPrecision& wire, Carrier carrier) {
   carrier_ = std::move(carrier);
   plan_ = std::move(plan);
   received_ = std::move(received);
   came_ = packed.size(0);
-  const int64_t slots = experts_NK.size(1);
   const at::Tensor rows = packed.index_select(0, plan_.row_M);
   const at::Tensor elsewhere = plan_.place_NK.index_select(0, plan_.row_M).ne(plan_.place_M.unsqueeze(1));
   const at::Tensor named = experts_NK.index_select(0, plan_.row_M).masked_fill_(elsewhere, -1);
-  return carrier_(at::cat({rows.narrow(1, 0, rows.size(1) - slots), named.to(packed.scalar_type())}, 1), plan_.counts,
-                  received_, dispatch_exchange({wire, packed.size(1) - 2 * slots}));
+  return carrier_(at::cat({rows.narrow(1, 0, rows.size(1) - columns.count()), columns.write(named)}, 1), plan_.counts,
+                  received_, dispatch_exchange({wire, columns.hidden(packed)}));
 }
 
 at::Tensor PackedHop::come_back(const at::Tensor& sums) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/parallel/expert/exchange.h"
+#include "core/parallel/expert/packed_tokens.h"
 #include "core/parallel/expert/token_spread.h"
 
 namespace ranklab {
@@ -29,10 +30,10 @@ Onward onward(const at::Tensor& experts_NK, const at::Tensor& place_of_E, int64_
 
 class PackedHop {
  public:
-  // Sends packed [N, H + 2 K] with experts [N, K] according to `plan` -> the rows that arrive. In a copy, experts of
+  // Sends packed rows [N, .] with experts [N, K] according to `plan` -> the rows that arrive. In a copy, experts of
   // other places are set to -1. `received`: rows from each place, or empty if the carrier finds out.
-  at::Tensor go(const at::Tensor& packed, const at::Tensor& experts_NK, Onward plan, std::vector<int64_t> received,
-                const TensorPrecision& wire, Carrier carrier);
+  at::Tensor go(const at::Tensor& packed, const at::Tensor& experts_NK, const ExpertColumns& columns, Onward plan,
+                std::vector<int64_t> received, const TensorPrecision& wire, Carrier carrier);
   // [arrived, H] -> [N, H]: the sum over each row's copies. Returns `sums` itself if go() was not called.
   at::Tensor come_back(const at::Tensor& sums);
 

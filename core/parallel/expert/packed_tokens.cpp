@@ -1,6 +1,7 @@
 #include "core/parallel/expert/packed_tokens.h"
 
-#include "core/base/error.h"
+#include <algorithm>
+
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -27,27 +28,50 @@ at::Tensor named_experts(const Routing& routing) {
   return routing.experts_TK.masked_fill(routing.kept_TK.logical_not(), -1);
 }
 
-at::Tensor pack_tokens(const at::Tensor& tokens_TH, const Routing& routing) {
-  const at::ScalarType type = tokens_TH.scalar_type();
-  RANKLAB_CHECK(routing.num_experts <= largest_integer(type), ErrorKind::kInvalidArgument, .where = "experts",
-                .what = "the numbers of the experts do not fit the tokens' type, in which they travel",
-                .got = std::to_string(routing.num_experts) + " experts",
-                .want = "at most " + std::to_string(largest_integer(type)),
-                .fix = "--moe-token-dispatcher-type alltoall");
-  return at::cat({tokens_TH, routing.weights_TK.to(type), named_experts(routing).to(type)}, 1);
+ExpertColumns::ExpertColumns(at::ScalarType type, const Routing& routing)
+    : type_(type), slots_(routing.experts_TK.size(1)), base_(largest_integer(type)) {
+  for (int64_t represented = base_; represented < routing.num_experts; represented *= base_) ++digits_;
 }
 
-PackedTokens unpack_tokens(const at::Tensor& packed, int64_t slots) {
-  const int64_t hidden = packed.size(1) - 2 * slots;
-  return {packed.narrow(1, 0, hidden), packed.narrow(1, hidden, slots),
-          packed.detach().narrow(1, hidden + slots, slots).to(at::kLong)};
+// The lowest digit first; the sign is the highest's.
+at::Tensor ExpertColumns::write(const at::Tensor& experts_NK) const {
+  if (digits_ == 1) return experts_NK.to(type_);
+  std::vector<at::Tensor> digits;
+  at::Tensor left = experts_NK;
+  for (int64_t i = 1; i < digits_; ++i) {
+    digits.push_back(left.remainder(base_).to(type_));
+    left = left.floor_divide(base_);
+  }
+  digits.push_back(left.to(type_));
+  return at::cat(digits, 1);
+}
+
+at::Tensor ExpertColumns::read(const at::Tensor& packed) const {
+  const int64_t first = packed.size(1) - count();
+  const auto digit = [&](int64_t i) { return packed.detach().narrow(1, first + i * slots_, slots_).to(at::kLong); };
+  at::Tensor experts = digit(digits_ - 1);
+  for (int64_t i = digits_ - 2; i >= 0; --i) experts = experts.mul_(base_).add_(digit(i));
+  return experts;
+}
+
+at::Tensor pack_tokens(const at::Tensor& tokens_TH, const Routing& routing, const ExpertColumns& columns) {
+  return at::cat({tokens_TH, routing.weights_TK.to(tokens_TH.scalar_type()), columns.write(named_experts(routing))}, 1);
+}
+
+PackedTokens unpack_tokens(const at::Tensor& packed, const ExpertColumns& columns) {
+  const int64_t hidden = columns.hidden(packed);
+  return {packed.narrow(1, 0, hidden), packed.narrow(1, hidden, packed.size(1) - hidden - columns.count()),
+          columns.read(packed)};
 }
 
 OwnAssignments::OwnAssignments(const PackedTokens& packed, int64_t first, int64_t own, int64_t even) : packed_(packed) {
   const at::Tensor& experts = packed.experts_NK;
   const at::Tensor mine = experts.ge(first).logical_and_(experts.lt(first + own));
-  order_ = order_by_expert(
-      {.experts_TK = experts - first, .weights_TK = {}, .kept_TK = mine, .num_experts = own, .even = even});
+  order_ = order_by_expert({.experts_TK = experts - first,
+                            .weights_TK = {},
+                            .kept_TK = mine,
+                            .num_experts = own,
+                            .even = std::min(even, experts.numel())});
   row_M_ = order_.flat_M.floor_divide(experts.size(1));
 }
 

@@ -1,9 +1,10 @@
 // Tokens packed with their routing: one row [token | weights | experts] per token with its K experts, so that a single
-// exchange sends all three. Expert indices are sent in the tokens' type, -1 where the receiver has nothing to do. The
-// receiver runs its own experts and adds up their outputs per token. Legend: N rows, H hidden, K experts per token.
-// Thread rule: its rank's thread.
+// exchange sends all three. Expert indices are sent in the tokens' type, -1 where the receiver has nothing to do, in as
+// many columns each as represent them exactly. The receiver runs its own experts and adds up their outputs per token.
+// Legend: N rows, H hidden, K experts per token. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
 
 #include <cstdint>
 #include <vector>
@@ -14,21 +15,39 @@ namespace ranklab {
 
 // [T, K] int64: the experts of each token, -1 for dropped ones.
 at::Tensor named_experts(const Routing& routing);
-// Experts dropped by kept_TK of `routing` become -1. Throws kInvalidArgument if the tokens' type cannot represent the
-// expert indices.
-at::Tensor pack_tokens(const at::Tensor& tokens_TH, const Routing& routing);
+
+// The columns of a row that hold its experts: bf16 represents integers up to 256, so that an index above is sent as two
+// digits of that base.
+class ExpertColumns {
+ public:
+  ExpertColumns(at::ScalarType type, const Routing& routing);
+
+  int64_t count() const { return slots_ * digits_; }
+  // The part of a packed row that is the token.
+  int64_t hidden(const at::Tensor& packed) const { return packed.size(1) - slots_ - count(); }
+  at::Tensor write(const at::Tensor& experts_NK) const;  // [N, count()], in the tokens' type
+  at::Tensor read(const at::Tensor& packed) const;       // [N, K], int64
+
+ private:
+  at::ScalarType type_;
+  int64_t slots_, base_, digits_ = 1;
+};
+
+// Experts dropped by kept_TK of `routing` become -1.
+at::Tensor pack_tokens(const at::Tensor& tokens_TH, const Routing& routing, const ExpertColumns& columns);
 
 struct PackedTokens {
   at::Tensor tokens_NH;   // differentiable
   at::Tensor weights_NK;  // differentiable
   at::Tensor experts_NK;  // int64, -1: not for the receiver
 };
-PackedTokens unpack_tokens(const at::Tensor& packed, int64_t slots);
+PackedTokens unpack_tokens(const at::Tensor& packed, const ExpertColumns& columns);
 
 // The assignments of packed tokens to the experts [first, first + own), sorted by expert, then row, then slot.
 class OwnAssignments {
  public:
-  // `even`: for meta tensors, the number of assignments (all ranks get equally many).
+  // `even`: for meta tensors, the number of assignments: as many as a rank sends, or all that came where they are
+  // fewer.
   OwnAssignments(const PackedTokens& packed, int64_t first, int64_t own, int64_t even);
   const std::vector<int64_t>& counts() const { return order_.counts; }
   at::Tensor rows() const;  // [M, H], the tokens in this order

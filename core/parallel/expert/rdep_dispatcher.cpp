@@ -24,8 +24,9 @@ class RdepTrip : public ExpertTrip {
  public:
   RdepTrip(Communicator& ep, PeerMemory* memory, const RowSpread& unknown, const TensorPrecision& wire,
            const at::Tensor& tokens_TH, const Routing& routing) {
-    const int64_t slots = routing.experts_TK.size(1), own = routing.num_experts / ep.size();
-    at::Tensor packed = pack_tokens(tokens_TH, routing);
+    const ExpertColumns columns(tokens_TH.scalar_type(), routing);
+    const int64_t own = routing.num_experts / ep.size();
+    at::Tensor packed = pack_tokens(tokens_TH, routing, columns);
     const Carrier carrier = [memory](const at::Tensor& rows, const std::vector<int64_t>& sent,
                                      std::vector<int64_t>& received, ExchangePurpose purpose) {
       std::vector<int64_t> arrived;
@@ -36,9 +37,9 @@ class RdepTrip : public ExpertTrip {
     if (memory != nullptr) {
       const at::Tensor owner_E = owners(routing.num_experts, ep.size(), tokens_TH.device());
       const at::Tensor experts = named_experts(routing);
-      packed = hop_.go(packed, experts, onward(experts, owner_E, ep.size(), unknown), {}, wire, carrier);
+      packed = hop_.go(packed, experts, columns, onward(experts, owner_E, ep.size(), unknown), {}, wire, carrier);
     }
-    own_.emplace(unpack_tokens(packed, slots), own * ep.rank(), own, routing.experts_TK.numel());
+    own_.emplace(unpack_tokens(packed, columns), own * ep.rank(), own, routing.experts_TK.numel());
     counts_ = own_->counts();
     rows_NH_ = own_->rows();
   }
