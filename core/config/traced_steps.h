@@ -1,5 +1,6 @@
 // Which of a run's steps its trace and its profile hold. Torch-free. Thread rule: pure.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -15,12 +16,26 @@ struct TracedSteps {
 
 // Of a run whose first step is `begin`: a run that goes on from a checkpoint traces its own first steps where none are
 // asked for.
-TracedSteps traced_steps(const TrainConfig& config, int64_t begin);
+inline TracedSteps traced_steps(const TrainConfig& config, int64_t begin) {
+  constexpr int64_t kSteps = 20;  // as many as make a trace that a viewer opens at once
+  const int64_t first = config.trace_step_start < 0 ? begin : config.trace_step_start;
+  return {first, config.trace_step_end < 0 ? first + kSteps : config.trace_step_end};
+}
 
 // Whether a step of begin .. end - 1 is traced: otherwise the trace's file is empty, and nobody is told to open it.
-bool traces_a_step(const TrainConfig& config, int64_t begin, int64_t end);
+inline bool traces_a_step(const TrainConfig& config, int64_t begin, int64_t end) {
+  const TracedSteps traced = traced_steps(config, begin);
+  return config.trace && std::min(end, traced.end) > std::max(begin, traced.first);
+}
+
 // "no step: this run's are 0 to 0, and 5 to 24 are traced (...)"; "" where there is no trace, one with a step in it, or
 // no step at all.
-std::string no_step_text(const TrainConfig& config, int64_t begin, int64_t end);
+inline std::string no_step_text(const TrainConfig& config, int64_t begin, int64_t end) {
+  if (!config.trace || end <= begin || traces_a_step(config, begin, end)) return "";
+  const TracedSteps traced = traced_steps(config, begin);
+  const auto number = [](int64_t step) { return std::to_string(step); };
+  return "no step: this run's are " + number(begin) + " to " + number(end - 1) + ", and " + number(traced.first) +
+         " to " + number(traced.end - 1) + " are traced (--trace-step-start, --trace-step-end)";
+}
 
 }  // namespace ranklab
