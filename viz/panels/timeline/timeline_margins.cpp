@@ -50,18 +50,33 @@ float label_size(const TimelineLayout& layout) {
   return std::clamp(pitch, ImGui::GetFontSize() * 0.6f, ImGui::GetFontSize());
 }
 
+// Of ranks lower than a line of text those that have room for one, from the top.
+class RoomForLines {
+ public:
+  explicit RoomForLines(float line) : line_(line) {}
+  bool take(float middle) {
+    if (middle - last_ < line_) return false;
+    last_ = middle;
+    return true;
+  }
+
+ private:
+  float line_, last_ = -FLT_MAX;
+};
+
 }  // namespace
 
 void draw_labels(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store) {
   const float small = std::max(ImGui::GetFontSize() * 0.72f, 8.f);
   const float size = label_size(layout);
+  RoomForLines room(size);
   draw.AddLine({layout.plot_left - 1, layout.top}, {layout.plot_left - 1, layout.bottom}, theme::kLine);
   for (const RowBox& box : layout.rows) {
     const RankRows& rank = store.rank(box.rank);
     const float height = box.bottom - box.top;
     const float middle = (box.top + box.bottom) / 2;
     if (box.main) {
-      rank_label(draw, layout.left, middle, rank.label, size);
+      if (room.take(middle)) rank_label(draw, layout.left, middle, rank.label, size);
     } else if (height >= small * 0.8f) {
       right_aligned(draw, layout.plot_left - scaled(6), middle - small / 2, theme::kFaint, rank.rows[box.row].label,
                     small);
@@ -109,12 +124,14 @@ void draw_totals_heading(ImDrawList& draw, const TimelineLayout& layout, float t
 }
 
 void draw_rank_totals(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles) {
-  const float size = ImGui::GetFontSize() * 0.92f;
+  const float size = label_size(layout) * 0.92f;
+  RoomForLines room(size);
   draw.AddLine({layout.plot_right, layout.top}, {layout.plot_right, layout.bottom}, theme::kLine);
   for (const RowBox& box : layout.rows) {
     if (!box.main || box.rank >= bubbles.ranks.size()) continue;
     const auto words = shares(bubbles.ranks[box.rank].time);
     const float y = (box.top + box.bottom - size) / 2;
+    if (!room.take(y)) continue;
     for (size_t i = 0; i < words.size(); ++i)
       right_aligned(draw, total_column_right(layout, i), y, i == 0 ? theme::kText : theme::kDim, words[i], size);
   }
