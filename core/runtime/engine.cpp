@@ -227,14 +227,12 @@ class RuntimeEngine::RankLoop {
   // Traces are handed out after each step. Between processes that costs an exchange, so they accumulate first.
   bool wants_to_hand_out() {
     constexpr size_t kEventsOfProcess = size_t{1} << 14;
-    const size_t recorded = ctx_.tracer().trace().events.size();
     const bool elsewhere = engine_.components_.world->local_ranks() < world_->size();
-    return engine_.streams_traces_ && recorded > (elsewhere ? kEventsOfProcess : 0);
+    return engine_.streams_traces_ && ctx_.tracer().trace().events.size() > (elsewhere ? kEventsOfProcess : 0);
   }
 
   void begin_step(int64_t step) {
-    const TrainConfig& c = plan_.config;
-    const bool kept = c.trace && traced_.has(step);
+    const bool kept = plan_.config.trace && traced_.has(step);
     Tracer& tracer = ctx_.tracer();
     tracer.set_step(static_cast<int>(step));
     tracer.set_keeping(kept);
