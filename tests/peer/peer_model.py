@@ -1,5 +1,6 @@
 """The peer's model, its loss and its batches: the same in every mode of peer.py."""
 import torch
+import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
 
