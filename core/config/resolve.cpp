@@ -32,8 +32,9 @@ void check_numbers(const TrainConfig& c) {
   RANKLAB_CHECK(c.eval_interval == 0 || c.eval_iters > 0, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--eval-iters is out of range", .got = std::to_string(c.eval_iters), .want = "1 or more",
                 .fix = "raise it, or switch validation off with --eval-interval 0");
-  RANKLAB_CHECK(!c.trace || c.trace_step_end < 0 || c.trace_step_end > c.trace_step_start, ErrorKind::kInvalidArgument,
-                .where = "config", .what = "--trace-step-end does not come after --trace-step-start",
+  RANKLAB_CHECK(!c.trace || c.trace_step_end < 0 || c.trace_step_end > std::max<int64_t>(c.trace_step_start, 0),
+                ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--trace-step-end does not come after --trace-step-start",
                 .got = strprintf("--trace-step-start %ld, --trace-step-end %ld", static_cast<long>(c.trace_step_start),
                                  static_cast<long>(c.trace_step_end)),
                 .want = "a later end", .fix = "change one of them, or switch the trace off with --no-trace");

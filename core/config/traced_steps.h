@@ -34,8 +34,11 @@ inline std::string no_step_text(const TrainConfig& config, int64_t begin, int64_
   if (!config.trace || end <= begin || traces_a_step(config, begin, end)) return "";
   const TracedSteps traced = traced_steps(config, begin);
   const auto number = [](int64_t step) { return std::to_string(step); };
-  return "no step: this run's are " + number(begin) + " to " + number(end - 1) + ", and " + number(traced.first) +
-         " to " + number(traced.end - 1) + " are traced (--trace-step-start, --trace-step-end)";
+  const std::string asked = traced.end > traced.first
+                                ? number(traced.first) + " to " + number(traced.end - 1) + " are traced"
+                                : "none from " + number(traced.end) + " on is traced";
+  return "no step: this run's are " + number(begin) + " to " + number(end - 1) + ", and " + asked +
+         " (--trace-step-start, --trace-step-end)";
 }
 
 }  // namespace ranklab

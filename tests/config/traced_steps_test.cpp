@@ -33,7 +33,8 @@ TEST(TracedSteps, ThatAreAskedForStay) {
   EXPECT_EQ(traced_steps(traced(-1, 30), 3).end, 30);
   EXPECT_FALSE(traces_a_step(traced(0, 30), 30, 40));
   EXPECT_TRUE(traces_a_step(traced(0, 30), 29, 40));
-  EXPECT_THAT(no_step_text(traced(-1, 30), 40, 50), HasSubstr("this run's are 40 to 49, and"));
+  EXPECT_THAT(no_step_text(traced(-1, 30), 40, 50),
+              HasSubstr("this run's are 40 to 49, and none from 30 on is traced"));
 }
 
 }  // namespace
