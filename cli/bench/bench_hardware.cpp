@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "backends/cuda/cuda_backend.h"
 #include "cli/bench/bench_device.h"

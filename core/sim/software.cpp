@@ -151,9 +151,13 @@ constexpr std::array kSoftware = {
 
 std::span<const Software> software_rows() { return kSoftware; }
 
-const Software& software_named(const std::string& name) {
+const Software* find_software(const std::string& name) {
   const auto* const row = std::ranges::find_if(kSoftware, [&](const Software& one) { return name == one.name; });
-  if (row != kSoftware.end()) return *row;
+  return row == kSoftware.end() ? nullptr : row;
+}
+
+const Software& software_named(const std::string& name) {
+  if (const Software* const row = find_software(name)) return *row;
   std::vector<std::string> names;
   for (const Software& one : kSoftware) names.emplace_back(one.name);
   const std::string nearest = nearest_name(name, names);

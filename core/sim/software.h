@@ -63,6 +63,7 @@ struct Software {
 
 std::span<const Software> software_rows();
 // Throws kInvalidArgument with the nearest name.
+const Software* find_software(const std::string& name);  // null: none has that name
 const Software& software_named(const std::string& name);
 
 }  // namespace ranklab

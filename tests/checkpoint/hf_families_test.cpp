@@ -13,17 +13,9 @@ namespace ranklab {
 namespace {
 
 using namespace checkpoint_samples;  // NOLINT: the helpers of hf_models.h
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Json = nlohmann::ordered_json;
-
-std::string refusal_after(ModelConfig config, const std::function<void(ModelConfig&)>& change) {
-  change(config);
-  return message_of([&] { hf_family(config); });
-}
-
-auto names(const char* architecture, const char* setting) { return AllOf(HasSubstr(architecture), HasSubstr(setting)); }
 
 // The keys of huggingface.co/google/gemma-2-2b and gemma-3-1b-it (raw/main/config.json).
 TEST(HfConfig, ReadsThePublishedGemmas) {
@@ -154,77 +146,77 @@ TEST(HfConfig, LayersOfOlmo3WithAWindowKeepPlainPositions) {
   EXPECT_EQ(read.local_rope_theta, 70);
   EXPECT_TRUE(read.yarn.enabled());
   EXPECT_EQ(read.window_layers, WindowLayers{.skip_freq = 4});
-  EXPECT_THAT(refusal_after(tiny_olmo3(), [](ModelConfig& c) { c.local_rope_theta = 9; }),
-              names("Olmo3ForCausalLM", "--rotary-base-local"));
+  EXPECT_THAT(family_refusal(tiny_olmo3(), [](ModelConfig& c) { c.local_rope_theta = 9; }),
+              says("Olmo3ForCausalLM", "--rotary-base-local"));
 }
 
 TEST(HfFamily, WhereNormsStandIsNamed) {
-  EXPECT_THAT(refusal_after(tiny_deepseek(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
-              names("DeepseekV3ForCausalLM", "--norm-placement"));
-  EXPECT_THAT(refusal_after(tiny_llama(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
-              names("Gemma2ForCausalLM", "--apply-layernorm-1p"));
-  EXPECT_THAT(refusal_after(tiny_llama(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBehind; }),
-              names("Olmo2ForCausalLM", "--qk-layernorm"));
-  EXPECT_THAT(refusal_after(tiny_qwen3(), [](ModelConfig& c) { c.qk_norm_width = QkNormWidth::kAllHeads; }),
-              names("Qwen3ForCausalLM", "--qk-layernorm-width"));
-  EXPECT_THAT(refusal_after(tiny_olmo2(), [](ModelConfig& c) { c.qk_norm_width = QkNormWidth::kHead; }),
-              names("Olmo2ForCausalLM", "--qk-layernorm-width"));
-  EXPECT_THAT(refusal_after(tiny_olmo2(), [](ModelConfig& c) { c.qk_norm = false; }),
-              names("Olmo2ForCausalLM", "--qk-layernorm"));
-  EXPECT_THAT(refusal_after(tiny_olmo2(), [](ModelConfig& c) { c.window_size = 4; }),
-              names("Olmo3ForCausalLM", "--rotary-base-local"));
-  EXPECT_THAT(refusal_after(tiny_olmo2(), [](ModelConfig& c) { c.add_qkv_bias = true; }),
-              names("Olmo2ForCausalLM", "--add-qkv-bias"));
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
+              says("DeepseekV3ForCausalLM", "--norm-placement"));
+  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBoth; }),
+              says("Gemma2ForCausalLM", "--apply-layernorm-1p"));
+  EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.norm_placement = NormPlacement::kBehind; }),
+              says("Olmo2ForCausalLM", "--qk-layernorm"));
+  EXPECT_THAT(family_refusal(tiny_qwen3(), [](ModelConfig& c) { c.qk_norm_width = QkNormWidth::kAllHeads; }),
+              says("Qwen3ForCausalLM", "--qk-layernorm-width"));
+  EXPECT_THAT(family_refusal(tiny_olmo2(), [](ModelConfig& c) { c.qk_norm_width = QkNormWidth::kHead; }),
+              says("Olmo2ForCausalLM", "--qk-layernorm-width"));
+  EXPECT_THAT(family_refusal(tiny_olmo2(), [](ModelConfig& c) { c.qk_norm = false; }),
+              says("Olmo2ForCausalLM", "--qk-layernorm"));
+  EXPECT_THAT(family_refusal(tiny_olmo2(), [](ModelConfig& c) { c.window_size = 4; }),
+              says("Olmo3ForCausalLM", "--rotary-base-local"));
+  EXPECT_THAT(family_refusal(tiny_olmo2(), [](ModelConfig& c) { c.add_qkv_bias = true; }),
+              says("Olmo2ForCausalLM", "--add-qkv-bias"));
 }
 
 TEST(HfFamily, WhatGemmaAloneHasIsNamed) {
   for (const ModelConfig& config : {tiny_llama(), tiny_gpt2(), tiny_mixtral(), tiny_deepseek(), tiny_olmo2()}) {
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.norm_1p = true; }), HasSubstr("--apply-layernorm-1p"));
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.scale_embeddings = true; }),
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.norm_1p = true; }), HasSubstr("--apply-layernorm-1p"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.scale_embeddings = true; }),
                 HasSubstr("--scale-embeddings"));
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.final_logit_softcapping = 3; }),
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.final_logit_softcapping = 3; }),
                 HasSubstr("--final-logit-softcapping"));
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.attn_logit_softcapping = 3; }),
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.attn_logit_softcapping = 3; }),
                 HasSubstr("--attn-logit-softcapping"));
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.query_pre_attn_scalar = 3; }),
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.query_pre_attn_scalar = 3; }),
                 HasSubstr("--query-pre-attn-scalar"));
   }
   for (const ModelConfig& config : {tiny_gemma2(), tiny_gemma3()}) {
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.norm_1p = false; }), HasSubstr("--apply-layernorm-1p"));
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.scale_embeddings = false; }),
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.norm_1p = false; }), HasSubstr("--apply-layernorm-1p"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.scale_embeddings = false; }),
                 HasSubstr("--scale-embeddings"));
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.activation = ActivationKind::kSwiGlu; }),
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.activation = ActivationKind::kSwiGlu; }),
                 HasSubstr("--activation"));
   }
-  EXPECT_THAT(refusal_after(tiny_gemma2(), [](ModelConfig& c) { c.local_rope_theta = 20; }),
-              names("Gemma2ForCausalLM", "--rotary-base-local"));
-  EXPECT_THAT(refusal_after(tiny_gemma3(), [](ModelConfig& c) { c.local_rope_theta = 0; }),
-              names("Gemma3ForCausalLM", "--rotary-base-local"));
-  EXPECT_THAT(refusal_after(tiny_gemma3(), [](ModelConfig& c) { c.attn_logit_softcapping = 20; }),
-              names("Gemma3ForCausalLM", "--attn-logit-softcapping"));
+  EXPECT_THAT(family_refusal(tiny_gemma2(), [](ModelConfig& c) { c.local_rope_theta = 20; }),
+              says("Gemma2ForCausalLM", "--rotary-base-local"));
+  EXPECT_THAT(family_refusal(tiny_gemma3(), [](ModelConfig& c) { c.local_rope_theta = 0; }),
+              says("Gemma3ForCausalLM", "--rotary-base-local"));
+  EXPECT_THAT(family_refusal(tiny_gemma3(), [](ModelConfig& c) { c.attn_logit_softcapping = 20; }),
+              says("Gemma3ForCausalLM", "--attn-logit-softcapping"));
 }
 
 TEST(HfFamily, HowBranchesAreAddedIsNamed) {
   for (const ModelConfig& config : {tiny_llama(), tiny_gpt2(), tiny_stablelm(), tiny_deepseek(), tiny_gemma2()}) {
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.residual_form = ResidualForm::kParallel; }),
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.residual_form = ResidualForm::kParallel; }),
                 HasSubstr("--residual-form"));
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.add_head_bias = true; }), HasSubstr("--add-head-bias"));
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.add_head_bias = true; }), HasSubstr("--add-head-bias"));
   }
-  EXPECT_THAT(refusal_after(tiny_gpt2(), [](ModelConfig& c) { c.activation = ActivationKind::kGeluErf; }),
-              names("GPT2LMHeadModel", "--activation"));
-  EXPECT_THAT(refusal_after(tiny_phi2(), [](ModelConfig& c) { c.add_head_bias = false; }),
-              names("PhiForCausalLM", "--add-head-bias"));
-  EXPECT_THAT(refusal_after(tiny_gpt_neox(), [](ModelConfig& c) { c.add_head_bias = true; }),
-              names("GPTNeoXForCausalLM", "--add-head-bias"));
-  EXPECT_THAT(refusal_after(tiny_gpt_neox(), [](ModelConfig& c) { c.num_query_groups = 1; }),
-              names("GPTNeoXForCausalLM", "--num-query-groups"));
-  EXPECT_THAT(refusal_after(tiny_gpt_neox(), [](ModelConfig& c) { c.add_bias = false; }),
-              names("GPTNeoXForCausalLM", "--add-bias-linear"));
+  EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.activation = ActivationKind::kGeluErf; }),
+              says("GPT2LMHeadModel", "--activation"));
+  EXPECT_THAT(family_refusal(tiny_phi2(), [](ModelConfig& c) { c.add_head_bias = false; }),
+              says("PhiForCausalLM", "--add-head-bias"));
+  EXPECT_THAT(family_refusal(tiny_gpt_neox(), [](ModelConfig& c) { c.add_head_bias = true; }),
+              says("GPTNeoXForCausalLM", "--add-head-bias"));
+  EXPECT_THAT(family_refusal(tiny_gpt_neox(), [](ModelConfig& c) { c.num_query_groups = 1; }),
+              says("GPTNeoXForCausalLM", "--num-query-groups"));
+  EXPECT_THAT(family_refusal(tiny_gpt_neox(), [](ModelConfig& c) { c.add_bias = false; }),
+              says("GPTNeoXForCausalLM", "--add-bias-linear"));
 }
 
 TEST(HfFamily, LongRopeIsOfPhi3Alone) {
   for (const ModelConfig& config : {tiny_qwen2(), tiny_gemma2(), tiny_gpt_neox(), tiny_olmo2()}) {
-    EXPECT_THAT(refusal_after(config, [](ModelConfig& c) { c.rope_scaling = tiny_long().rope_scaling; }),
+    EXPECT_THAT(family_refusal(config, [](ModelConfig& c) { c.rope_scaling = tiny_long().rope_scaling; }),
                 HasSubstr("--rope-scaling-type"));
   }
 }

@@ -4,22 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "tests/checkpoint/hf_models.h"
 
 namespace ranklab {
 namespace {
 
 using namespace checkpoint_samples;  // NOLINT: the helpers of hf_models.h
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string family_refusal(ModelConfig config, const std::function<void(ModelConfig&)>& change) {
-  change(config);
-  return message_of([&] { hf_family(config); });
-}
 
 TEST(HfFamily, IsChosenByWhatTheModelComputes) {
   std::vector<std::string> chosen;
@@ -39,8 +31,6 @@ TEST(HfFamily, IsChosenByWhatTheModelComputes) {
   gated.add_qkv_bias = false;
   EXPECT_EQ(hf_family(gated).architecture, "Qwen2MoeForCausalLM");
 }
-
-auto says(const char* architecture, const char* setting) { return AllOf(HasSubstr(architecture), HasSubstr(setting)); }
 
 TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
   EXPECT_THAT(family_refusal(tiny_llama(), [](ModelConfig& c) { c.position = PositionKind::kLearned; }),

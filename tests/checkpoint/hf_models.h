@@ -1,5 +1,6 @@
 // Tiny models of each Hugging Face family, with weights whose every element is another number.
 #pragma once
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -327,6 +328,16 @@ std::string message_of(const Act& act) {
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+// Why no family has the model after that change.
+template <typename Change>
+std::string family_refusal(ModelConfig config, const Change& change) {
+  change(config);
+  return message_of([&] { hf_family(config); });
+}
+inline auto says(const char* architecture, const char* setting) {
+  return ::testing::AllOf(::testing::HasSubstr(architecture), ::testing::HasSubstr(setting));
 }
 
 }  // namespace ranklab::checkpoint_samples

@@ -16,13 +16,6 @@ namespace {
 constexpr size_t kNumbersUpTo = 16;    // ranks
 constexpr size_t kFollowed = 400'000;  // events: the sums up to the cursor are made in every frame
 
-// Of narrow cells only every second, fourth, eighth ... one has its rank beside it.
-size_t labels_apart(float label, float cell) {
-  size_t apart = 1;
-  while (cell * static_cast<float>(apart) < label) apart *= 2;
-  return apart;
-}
-
 // A combo box with `all` and the values that the trace has.
 template <typename T>
 void choose(const char* id, const char* all, const std::vector<T>& values, std::optional<T>& chosen) {
@@ -215,17 +208,15 @@ void TrafficPanel::grid(Workspace& workspace, const TrafficMatrix& matrix, float
     moving = &moving_.get(of_now, [&] { return traffic_matrix(workspace.store(), now, of_now.second); });
   }
   draw.AddText({corner.x, corner.y}, theme::kFaint, "to");
-  const size_t across = labels_apart(text_width(strprintf("%d", matrix.ranks.back())) + 4, size.x);
-  const size_t down = labels_apart(ImGui::GetFontSize(), size.y);
-  const ImVec2 wide(size.x * static_cast<float>(across), size.y * static_cast<float>(down));
+  // Narrow cells do not all have their rank beside them.
+  const ImVec2 words(text_width(strprintf("%d", matrix.ranks.back())) + 4, ImGui::GetFontSize());
+  RoomForLabels across(words.x), down(words.y);
   for (size_t i = 0; i < n; ++i) {
     const std::string rank = strprintf("%d", matrix.ranks[i]);
-    const auto middle = static_cast<float>(i) + 0.5f;
-    if (i % across == 0)
-      centred_text(draw, {origin.x + size.x * middle - wide.x / 2, corner.y}, {wide.x, ImGui::GetFontSize()},
-                   theme::kDim, rank);
-    if (i % down == 0)
-      centred_text(draw, {corner.x, origin.y + size.y * middle - wide.y / 2}, {label, wide.y}, theme::kDim, "r" + rank);
+    const float x = origin.x + size.x * (static_cast<float>(i) + 0.5f),
+                y = origin.y + size.y * (static_cast<float>(i) + 0.5f);
+    if (across.take(x)) centred_text(draw, {x - words.x / 2, corner.y}, words, theme::kDim, rank);
+    if (down.take(y)) centred_text(draw, {corner.x, y - words.y / 2}, {label, words.y}, theme::kDim, "r" + rank);
   }
   for (size_t from = 0; from < n; ++from) {
     for (size_t to = 0; to < n; ++to) {

@@ -15,23 +15,17 @@ namespace {
 constexpr const char* kOwn = "ranklab";  // `framework` of this project's own runs
 
 // Names of frameworks, in small letters, whose software follows from the rest of their row (RowSoftware::name).
-constexpr std::array<std::string_view, 5> kByTheRest = {"megatron-lm", "megatron-lm local", "pytorch", "pytorch fsdp",
+constexpr std::array<std::string_view, 5> kByTheRest = {"megatron-lm", "megatron-deepspeed", "pytorch", "pytorch fsdp",
                                                         "torchtitan"};
 struct Framework {
   std::string_view name, software;
 };
 // Those that have a software of their own.
 constexpr std::array kFrameworks = {Framework{"internevo", "internevo"}, Framework{"nanotron", "nanotron"},
-                                    Framework{"llm-foundry", "llm_foundry"}, Framework{"megascale", "megascale"}};
+                                    Framework{"llm-foundry", "llm_foundry"}, Framework{"megascale", "megascale"},
+                                    Framework{"megatron-lm local", "megatron"}};
 // Releases of which tell (containers) how they launch kernels.
 constexpr std::array<std::string_view, 3> kOnMegatronCore = {"megatron-core", "megatron-bridge", "nemo"};
-constexpr std::string_view kMegatronDeepSpeed = "megatron-deepspeed";
-
-const Software* software_of(const std::string& name) {
-  const auto all = software_rows();
-  const auto row = std::ranges::find_if(all, [&](const Software& one) { return name == one.name; });
-  return row == all.end() ? nullptr : &*row;
-}
 
 }  // namespace
 
@@ -45,8 +39,7 @@ std::string RowSoftware::framework() const { return lower_case(c_.text("framewor
 
 std::string RowSoftware::unknown() const {
   const std::string said = framework();
-  std::vector<std::string> known = {std::string(kMegatronDeepSpeed)};
-  known.insert(known.end(), kByTheRest.begin(), kByTheRest.end());
+  std::vector<std::string> known(kByTheRest.begin(), kByTheRest.end());
   known.insert(known.end(), kOnMegatronCore.begin(), kOnMegatronCore.end());
   for (const Framework& one : kFrameworks) known.emplace_back(one.name);
   for (const Software& one : software_rows()) known.emplace_back(one.name);
@@ -59,18 +52,17 @@ std::string RowSoftware::unknown() const {
 
 std::string RowSoftware::name() const {
   const std::string techniques = c_.text("techniques"), said = framework();
-  if (software_of(said) != nullptr) return said;
-  if (said == "megatron-core" && !c_.has("container")) return "transformer_engine";
-  if (said == "megatron-lm local") return "megatron";
+  if (find_software(said) != nullptr) return said;
   const auto* const own_software = std::ranges::find(kFrameworks, said, &Framework::name);
   if (own_software != kFrameworks.end()) return std::string(own_software->software);
+  const bool on_core = std::ranges::find(kOnMegatronCore, said) != kOnMegatronCore.end();
+  if (on_core && !c_.has("container")) return "transformer_engine";
   if (of_zero_bubble()) return "megatron_2023";
   if (holds(source_, "Nanotron")) return "nanotron";
   // NeMo's containers from 26.06 on, whose Megatron-Core launches graphs of kernels.
   if (c_.has("container"))
     return release_in(c_.text("container")) >= "26.06" ? "megatron_core_26_06" : "transformer_engine";
-  if (std::ranges::find(kOnMegatronCore, said) != kOnMegatronCore.end()) return "transformer_engine";
-  if (said == kMegatronDeepSpeed || holds(c_.text("schedule"), "DeepSpeed"))
+  if (said == "megatron-deepspeed" || holds(c_.text("schedule"), "DeepSpeed"))
     return newer() ? "megatron_deepspeed_bf16" : "megatron_deepspeed";
   if (holds(c_.text("system"), "MegaScale")) return "megascale";
   if (!newer()) return "megatron";

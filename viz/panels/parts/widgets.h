@@ -3,6 +3,7 @@
 #pragma once
 #include <imgui.h>
 
+#include <cfloat>
 #include <string>
 #include <string_view>
 
@@ -46,6 +47,19 @@ void same_line_if_fits(float width);
 void colored_text(ImU32 color, std::string_view words);
 // The beginning of the words with "..." where they are wider than that.
 std::string elided(std::string_view words, float width);
+// Of places too near to each other for words of that size, those that have room for them, from the first.
+class RoomForLabels {
+ public:
+  explicit RoomForLabels(float size) : size_(size) {}
+  bool take(float at) {
+    if (at - last_ < size_) return false;
+    last_ = at;
+    return true;
+  }
+
+ private:
+  float size_, last_ = -FLT_MAX;
+};
 // Right-aligned in the cell or the rest of the line.
 void right_text(std::string_view words);
 // "(?)" that explains on hover.

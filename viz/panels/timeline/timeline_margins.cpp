@@ -50,26 +50,12 @@ float label_size(const TimelineLayout& layout) {
   return std::clamp(pitch, ImGui::GetFontSize() * 0.6f, ImGui::GetFontSize());
 }
 
-// Of ranks lower than a line of text those that have room for one, from the top.
-class RoomForLines {
- public:
-  explicit RoomForLines(float line) : line_(line) {}
-  bool take(float middle) {
-    if (middle - last_ < line_) return false;
-    last_ = middle;
-    return true;
-  }
-
- private:
-  float line_, last_ = -FLT_MAX;
-};
-
 }  // namespace
 
 void draw_labels(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store) {
   const float small = std::max(ImGui::GetFontSize() * 0.72f, 8.f);
   const float size = label_size(layout);
-  RoomForLines room(size);
+  RoomForLabels room(size);
   draw.AddLine({layout.plot_left - 1, layout.top}, {layout.plot_left - 1, layout.bottom}, theme::kLine);
   for (const RowBox& box : layout.rows) {
     const RankRows& rank = store.rank(box.rank);
@@ -125,7 +111,7 @@ void draw_totals_heading(ImDrawList& draw, const TimelineLayout& layout, float t
 
 void draw_rank_totals(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles) {
   const float size = label_size(layout) * 0.92f;
-  RoomForLines room(size);
+  RoomForLabels room(size);
   draw.AddLine({layout.plot_right, layout.top}, {layout.plot_right, layout.bottom}, theme::kLine);
   for (const RowBox& box : layout.rows) {
     if (!box.main || box.rank >= bubbles.ranks.size()) continue;
