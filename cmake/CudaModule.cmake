@@ -40,7 +40,7 @@ endfunction()
 foreach(kernels quantize_kernels operand_kernels cast_kernels)
   ranklab_kernels(kernels/${kernels}.cu -std=c++17 --fmad=false)
 endforeach()
-foreach(kernels norm_kernels swiglu_kernels qkv_kernels loss_kernels lists_kernels)
+foreach(kernels norm_kernels swiglu_kernels qkv_kernels merge_kernels loss_kernels lists_kernels)
   ranklab_kernels(kernels/${kernels}.cu -std=c++20)
 endforeach()
 

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/kernels/lists_kernels.h"
 #include "backends/cuda/kernels/loss_kernels.h"
+#include "backends/cuda/kernels/merge_kernels.h"
 #include "backends/cuda/kernels/norm_kernels.h"
 #include "backends/cuda/kernels/qkv_kernels.h"
 #include "backends/cuda/kernels/swiglu_kernels.h"
@@ -72,6 +73,10 @@ class CudaKernels final : public DeviceKernels {
   }
   void merge_qkv(const DeviceQkv& n) const override {
     for_number(n.number, [&]<typename T>() { accept(launch_merge_qkv(qkv_task<T>(n), stream()), "merge of heads"); });
+  }
+  void merge_softmax(const DeviceMerge& n) const override {
+    for_number(n.number,
+               [&]<typename T>() { accept(launch_merge_softmax(merge_task<T>(n), stream()), "merge of softmax"); });
   }
   void loss_statistics(const DeviceLoss& n) const override {
     for_number(n.number, [&]<typename T>() { accept(launch_loss_statistics(loss_task<T>(n), stream()), "loss"); });

@@ -29,7 +29,7 @@ class RopeLengths {
 RopeTable rope_for(const RopeTable& table, int64_t seq_length);
 
 // The rows of some positions, int64: [S'], or [B, S'] for positions that differ between the sequences of a batch; the
-// table is then [B, 1, S', D/2], for apply_rope() alone.
+// table is then [B, 1, S', D/2], for apply_rope() and rotated_heads() alone.
 RopeTable rope_at(const RopeTable& table, const at::Tensor& positions);
 
 // theta^(-2i/D): [D/2] in fp64. REQUIRES: head_dim even.

@@ -81,6 +81,7 @@ void check_head_norms(at::Device device);
 void check_swiglu(at::Device device);
 void check_heads(at::Device device);      // split and merge
 void check_attention(at::Device device);  // with them, by the device's softmax part
+void check_softmax_merges(at::Device device);
 void check_latent_attention(at::Device device);
 void check_loss(at::Device device);
 void check_padded_loss(at::Device device);

@@ -24,6 +24,7 @@ TEST_F(DeviceKernelsOnGpu, AttentionByCudnn) {
   device_cases::check_attention(at::kCUDA);
   use_gpu_attention(GpuAttention::kFlash);
 }
+TEST_F(DeviceKernelsOnGpu, SoftmaxMerges) { device_cases::check_softmax_merges(at::kCUDA); }
 TEST_F(DeviceKernelsOnGpu, LatentAttention) { device_cases::check_latent_attention(at::kCUDA); }
 TEST_F(DeviceKernelsOnGpu, Loss) { device_cases::check_loss(at::kCUDA); }
 TEST_F(DeviceKernelsOnGpu, PaddedLoss) { device_cases::check_padded_loss(at::kCUDA); }

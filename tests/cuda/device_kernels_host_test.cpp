@@ -21,6 +21,7 @@ TEST_F(DeviceKernelsOnHost, HeadNorms) { device_cases::check_head_norms(at::kCPU
 TEST_F(DeviceKernelsOnHost, Swiglu) { device_cases::check_swiglu(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, Heads) { device_cases::check_heads(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, Attention) { device_cases::check_attention(at::kCPU); }
+TEST_F(DeviceKernelsOnHost, SoftmaxMerges) { device_cases::check_softmax_merges(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, LatentAttention) { device_cases::check_latent_attention(at::kCPU); }
 
 // How often `work` runs ATen's attention.

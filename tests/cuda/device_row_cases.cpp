@@ -1,7 +1,10 @@
 // Norms, SwiGLU, heads and attention.
+#include <limits>
+
 #include "core/nn/activation.h"
 #include "core/nn/attention/attention.h"
 #include "core/nn/attention/latent_attention.h"
+#include "core/nn/attention/softmax_merge.h"
 #include "core/nn/head_norm.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/norm.h"
@@ -143,6 +146,19 @@ void check_heads(at::Device device) {
       task.qkv = device_out(back);
       device_kernels_of(qkv)->merge_qkv(task);
       expect_close(back, qkv, 2 * tolerance(type), what + " back");
+      if (!c.rope) continue;
+      // Documents: positions differ between the sequences of a batch.
+      const at::Tensor positions =
+          at::arange(c.seq * c.batch, at::TensorOptions(at::kLong).device(device)).remainder(7);
+      const RopeTable rows = rope_at(rope, positions.view({c.batch, c.seq}));
+      const at::Tensor leaf = qkv.detach().requires_grad_(true);
+      const AttentionShape shape{c.heads, c.groups, c.head_dim};
+      const SoftmaxHeads heads_of = rotated_heads(leaf, shape, rows);
+      expect_close(heads_of.q, apply_rope(parts[0], rows), tolerance(type), what + " q of documents");
+      expect_close(heads_of.k, apply_rope(parts[1], rows), tolerance(type), what + " k of documents");
+      torch::autograd::backward({heads_of.q, heads_of.k, heads_of.v},
+                                {heads_of.q.detach(), heads_of.k.detach(), heads_of.v.detach()});
+      expect_close(leaf.grad(), qkv, 2 * tolerance(type), what + " back by documents");  // turned there and back
     }
   }
 }
@@ -163,6 +179,30 @@ void check_attention(at::Device device) {
         return recomputable_causal_attention(x, s, rope).out;
       };
       expect_same(layer(recomputed), layer(causal_attention_reference), {qkv}, what + " recomputed", 2);
+    }
+  }
+}
+
+// Also rows of which the part is hidden, and sums that have seen nothing yet.
+void check_softmax_merges(at::Device device) {
+  for (const at::ScalarType type : kTypes) {
+    for (const auto& [rows, width] :
+         std::vector<std::pair<int64_t, int64_t>>{{5, 1}, {7, 6}, {33, 64}, {9, 128}, {4, 576}}) {
+      const bool shifted = rows == 9;
+      const auto wide = type == at::kDouble ? at::kDouble : at::kFloat;
+      const auto heads = [&](double salt, at::ScalarType of) {  // by position, as attention hands them on
+        return sample({2, rows, 3, width}, salt, of, device, shifted).permute({0, 2, 1, 3});
+      };
+      const at::Tensor part = heads(0.4, type), part_sum = sample({2, 3, rows}, 0.9, wide, device, false, 8);
+      part_sum.select(2, rows / 2).fill_(-std::numeric_limits<double>::infinity());
+      const SoftmaxedHeads got{heads(0.1, wide), sample({2, 3, rows}, 0.2, wide, device, false, 8)};
+      got.log_sum_exp.select(2, 0).fill_(-std::numeric_limits<double>::infinity());
+      const SoftmaxedHeads want{got.out.to(at::kDouble), got.log_sum_exp.to(at::kDouble)};
+      merge_softmax(got, {part, part_sum}, type);
+      merge_softmax_reference(want, {part.to(at::kDouble), part_sum.to(at::kDouble)});
+      const std::string what = name("softmax merge", {rows, width}, shifted) + " " + c10::toString(type);
+      expect_close(got.out, want.out, tolerance(wide), what);
+      expect_close(got.log_sum_exp, want.log_sum_exp, tolerance(wide), what + " sums");
     }
   }
 }

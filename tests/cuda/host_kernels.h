@@ -59,6 +59,17 @@ class HostKernels final : public DeviceKernels {
   }
   void split_qkv(const DeviceQkv& n) const override { rotate<true>(n); }
   void merge_qkv(const DeviceQkv& n) const override { rotate<false>(n); }
+  void merge_softmax(const DeviceMerge& n) const override {
+    rows::for_number(n.number, [&]<typename T>() {
+      const rows::MergeTask<T> t = rows::merge_task<T>(n);
+      with_items<T>(rows::in_row_packs<rows::kPack<T>>(t), [&]<int kItems>() {
+        for (int64_t i = 0; i < t.all_rows(); ++i) {
+          const rows::MergedRow<T> row = rows::merged_row(t, i);
+          for (const rows::Share s : shares()) rows::merge_share<kItems>(t, row, s.lane, s.lanes);
+        }
+      });
+    });
+  }
   void loss_statistics(const DeviceLoss& n) const override {
     rows::for_number(n.number, [&]<typename T>() {
       const rows::LossTask<T> t = rows::loss_task<T>(n);

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "core/nn/attention/block_attention.h"
+#include "core/nn/attention/softmax_merge.h"
 #include "core/nn/device_random.h"
 #include "core/sim/aten.h"
 #include "tests/golden/golden.h"

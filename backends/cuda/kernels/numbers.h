@@ -107,6 +107,8 @@ RANKLAB_BOTH int64_t row_in_block(int64_t i, int64_t height, int64_t width) {
 // Computed in the type of their argument on every target.
 RANKLAB_BOTH float power_of_e(float x) { return expf(x); }
 RANKLAB_BOTH double power_of_e(double x) { return exp(x); }
+RANKLAB_BOTH float log_of_one_plus(float x) { return log1pf(x); }
+RANKLAB_BOTH double log_of_one_plus(double x) { return log1p(x); }
 RANKLAB_BOTH float root(float x) { return sqrtf(x); }
 RANKLAB_BOTH double root(double x) { return sqrt(x); }
 

@@ -2,14 +2,10 @@
 // convention (a, b) -> (a cos - b sin, a sin + b cos), and its inverse: a pack of a head's first half and the same pack
 // of its second. Compiles for a GPU and for a test on a CPU. Thread rule: pure except for what it writes.
 #pragma once
+#include "backends/cuda/kernels/head_places.h"
 #include "backends/cuda/kernels/numbers.h"
 
 namespace ranklab::rows {
-
-// Element strides of a [batch, head, seq, head_dim] tensor whose last dim is dense.
-struct HeadPlaces {
-  int64_t batch = 0, head = 0, seq = 0;
-};
 
 // Heads whose packs a thread takes one after another, with the same angles.
 constexpr int kHeadsOfThread = 4;
@@ -17,9 +13,9 @@ constexpr int kHeadsOfThread = 4;
 // qkv [S, B, (heads + 2 groups) head_dim], laid out [q | k | v].
 template <typename T>
 struct QkvTask {
-  int64_t seq = 0, batch = 0, heads = 0, groups = 0, head_dim = 0;
+  int64_t seq = 0, batch = 0, heads = 0, groups = 0, head_dim = 0, table_stride = 0;
   HeadPlaces q_places, k_places, v_places;
-  const Wide<T>* cos = nullptr;  // [S, head_dim / 2]; null: not rotated
+  const Wide<T>* cos = nullptr;  // [S, head_dim / 2], for each sequence at table_stride; null: not rotated
   const Wide<T>* sin = nullptr;
   T* qkv = nullptr;
   T* q = nullptr;
@@ -89,8 +85,8 @@ RANKLAB_BOTH void rotate_head(const QkvTask<T>& n, int64_t row, int64_t head, in
 template <bool kSplits, int kItems, typename T>
 RANKLAB_BOTH void rotate_pack(const QkvTask<T>& n, int64_t row, int64_t pack) {
   const int64_t each = quotient(n.half(), kItems), first = quotient(pack, each) * kHeadsOfThread;
-  const int64_t i = remainder_of(pack, each) * kItems;
-  const auto angles = angles_at<kItems>(n, quotient(row, n.batch) * n.half() + i);
+  const int64_t i = remainder_of(pack, each) * kItems, s = quotient(row, n.batch);
+  const auto angles = angles_at<kItems>(n, s * n.half() + (row - s * n.batch) * n.table_stride + i);
   RANKLAB_UNROLL
   for (int k = 0; k < kHeadsOfThread; ++k) {
     if (first + k < n.all_heads()) rotate_head<kSplits, kItems>(n, row, first + k, i, angles);

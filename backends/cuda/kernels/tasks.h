@@ -6,6 +6,7 @@
 
 #include "backends/cuda/kernels/lists_body.h"
 #include "backends/cuda/kernels/loss_body.h"
+#include "backends/cuda/kernels/merge_body.h"
 #include "backends/cuda/kernels/norm_body.h"
 #include "backends/cuda/kernels/qkv_body.h"
 #include "backends/cuda/kernels/swiglu_body.h"
@@ -114,12 +115,24 @@ SwigluTask<T> swiglu_task(const DeviceSwiglu& n) {
   return {n.shape.rows, n.shape.cols, in<T>(n.gate_up), in<T>(n.grad_out), out<T>(n.out), out<T>(n.grad_gate_up)};
 }
 
+inline HeadPlaces places(const kernels::HeadStrides& s) { return {s.batch, s.head, s.seq}; }
+
 template <typename T>
 QkvTask<T> qkv_task(const DeviceQkv& n) {
-  const auto places = [](const kernels::HeadStrides& s) { return HeadPlaces{s.batch, s.head, s.seq}; };
-  return {n.shape.seq,         n.shape.batch,       n.shape.heads,       n.shape.groups,     n.shape.head_dim,
-          places(n.strides.q), places(n.strides.k), places(n.strides.v), in<Wide<T>>(n.cos), in<Wide<T>>(n.sin),
-          out<T>(n.qkv),       out<T>(n.q),         out<T>(n.k),         out<T>(n.v)};
+  return {n.shape.seq,          n.shape.batch,       n.shape.heads,       n.shape.groups,      n.shape.head_dim,
+          n.shape.table_stride, places(n.strides.q), places(n.strides.k), places(n.strides.v), in<Wide<T>>(n.cos),
+          in<Wide<T>>(n.sin),   out<T>(n.qkv),       out<T>(n.q),         out<T>(n.k),         out<T>(n.v)};
+}
+
+template <typename T>
+MergeTask<T> merge_task(const DeviceMerge& n) {
+  const auto& [out_strides, sum_strides, part_strides, part_sum_strides] = n.strides;
+  return {n.shape.batch,        n.shape.heads,
+          n.shape.rows,         n.shape.head_dim,
+          places(out_strides),  places(sum_strides),
+          places(part_strides), places(part_sum_strides),
+          in<T>(n.part),        in<Wide<T>>(n.part_log_sum_exp),
+          out<Wide<T>>(n.out),  out<Wide<T>>(n.log_sum_exp)};
 }
 
 template <typename T>

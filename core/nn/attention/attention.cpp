@@ -30,8 +30,10 @@ KernelShape kernel_shape(const at::Tensor& qkv, const AttentionShape& shape) {
                                 attention_span(qkv.size(0), shape.window) / 2, static_cast<double>(shape.head_dim));
 }
 
-kernels::QkvShape qkv_shape(int64_t seq, int64_t batch, const AttentionShape& shape) {
-  return {seq, batch, shape.heads, shape.groups, shape.head_dim};
+// A table of more than two dimensions has angles for each sequence (rope_at).
+kernels::QkvShape qkv_shape(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  const bool by_sequence = rope.defined() && rope.cos_SD.dim() > 2;
+  return {qkv.size(0), qkv.size(1), shape.heads, shape.groups, shape.head_dim, by_sequence ? rope.cos_SD.stride(0) : 0};
 }
 
 at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
@@ -52,7 +54,7 @@ at::Tensor empty_heads(const at::Tensor& qkv, int64_t heads, int64_t head_dim) {
 
 DeviceQkv device_qkv(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope, const Heads& h) {
   return {.number = device_number(qkv),
-          .shape = qkv_shape(qkv.size(0), qkv.size(1), shape),
+          .shape = qkv_shape(qkv, shape, rope),
           .strides = {strides_of(h.q), strides_of(h.k), strides_of(h.v)},
           .cos = device_in(rope.cos_SD),
           .sin = device_in(rope.sin_SD),
@@ -62,24 +64,73 @@ DeviceQkv device_qkv(const at::Tensor& qkv, const AttentionShape& shape, const R
           .v = device_out(h.v)};
 }
 
-Heads split_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
-  const int64_t seq = qkv.size(0), batch = qkv.size(1);
+// Fills `h`, on a CPU dense heads.
+void split_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope, const Heads& h) {
   RANKLAB_CHECK(!rope.defined() || rope.cos_SD.scalar_type() == kernel_wide_type(qkv), ErrorKind::kInternal,
                 .where = "causal_attention", .what = "the rotary table has another type than it is read in",
                 .got = c10::toString(rope.cos_SD.scalar_type()), .want = c10::toString(kernel_wide_type(qkv)));
-  const Heads h{empty_heads(qkv, shape.heads, shape.head_dim), empty_heads(qkv, shape.groups, shape.head_dim),
-                empty_heads(qkv, shape.groups, shape.head_dim)};
   if (const DeviceKernels* device = device_kernels_of(qkv)) {
     device->split_qkv(device_qkv(qkv, shape, rope, h));
-    return h;
+    return;
   }
   for_kernel_type(qkv, [&]<typename T>() {
-    kernels::split_qkv(qkv_shape(seq, batch, shape), kernel_in<T>(qkv),
+    kernels::split_qkv(qkv_shape(qkv, shape, rope), kernel_in<T>(qkv),
                        rope.defined() ? kernel_in<KernelWide<T>>(rope.cos_SD) : nullptr,
                        rope.defined() ? kernel_in<KernelWide<T>>(rope.sin_SD) : nullptr, kernel_out<T>(h.q),
                        kernel_out<T>(h.k), kernel_out<T>(h.v));
   });
-  return h;
+}
+
+// The adjoint, which fills grad_qkv.
+void merge_heads(const SoftmaxHeads& grads, const AttentionShape& shape, const RopeTable& rope,
+                 const at::Tensor& grad_qkv) {
+  const at::Tensor dq = with_dense_rows(grads.q), dk = with_dense_rows(grads.k), dv = with_dense_rows(grads.v);
+  if (const DeviceKernels* device = device_kernels_of(dq)) {
+    device->merge_qkv(device_qkv(grad_qkv, shape, rope, {dq, dk, dv}));
+    return;
+  }
+  for_kernel_type(dq, [&]<typename T>() {
+    kernels::merge_qkv(qkv_shape(grad_qkv, shape, rope), {strides_of(dq), strides_of(dk), strides_of(dv)},
+                       kernel_in<T>(dq), kernel_in<T>(dk), kernel_in<T>(dv),
+                       rope.defined() ? kernel_in<KernelWide<T>>(rope.cos_SD) : nullptr,
+                       rope.defined() ? kernel_in<KernelWide<T>>(rope.sin_SD) : nullptr, kernel_out<T>(grad_qkv));
+  });
+}
+
+at::Tensor empty_qkv(const at::Tensor& q, const AttentionShape& shape) {
+  return at::empty({q.size(2), q.size(0), (shape.heads + 2 * shape.groups) * shape.head_dim}, q.options());
+}
+
+// Split and rotated in one pass, and back in one. Heads are dense: those of keys and values travel.
+struct RotatedHeadsFunction : CustomFunction<RotatedHeadsFunction> {
+  static variable_list forward(AutogradContext* ctx, const at::Tensor& qkv_in, const AttentionShape& shape,
+                               const RopeTable& rope) {
+    const at::Tensor qkv = qkv_in.contiguous();
+    const CostScope cost("rope", 0.0, 2.0 * bytes_of(qkv), dtype_of(qkv));
+    ctx->save_for_backward({rope.cos_SD, rope.sin_SD});
+    const auto heads = [&](int64_t count) {
+      return at::empty({qkv.size(1), count, qkv.size(0), shape.head_dim}, qkv.options());
+    };
+    const Heads h{heads(shape.heads), heads(shape.groups), heads(shape.groups)};
+    split_heads(qkv, shape, rope, h);
+    return {h.q, h.k, h.v};
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto saved = ctx->get_saved_variables();
+    const at::Tensor& dq = grads[0];
+    const AttentionShape shape{.heads = dq.size(1), .groups = grads[1].size(1), .head_dim = dq.size(3)};
+    at::Tensor grad_qkv = empty_qkv(dq, shape);
+    const CostScope cost("rope_backward", 0.0, 2.0 * bytes_of(grad_qkv), dtype_of(dq));
+    merge_heads({dq, grads[1], grads[2]}, shape, {saved[0], saved[1]}, grad_qkv);
+    return {grad_qkv, {}, {}};
+  }
+};
+
+SoftmaxHeads plain_rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+  const at::Tensor heads =
+      qkv.view({qkv.size(0), qkv.size(1), shape.heads + 2 * shape.groups, shape.head_dim}).permute({1, 2, 0, 3});
+  const auto parts = heads.split_with_sizes({shape.heads, shape.groups, shape.groups}, 1);
+  return {apply_rope(parts[0], rope), apply_rope(parts[1], rope), parts[2]};
 }
 
 // What backward needs.
@@ -98,7 +149,9 @@ CostScope forward_cost(const at::Tensor& qkv, const AttentionShape& shape) {
 Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
                           bool for_backward) {
   const CostScope cost = forward_cost(qkv, shape);
-  const Heads h = split_heads(qkv, shape, rope);
+  const Heads h{empty_heads(qkv, shape.heads, shape.head_dim), empty_heads(qkv, shape.groups, shape.head_dim),
+                empty_heads(qkv, shape.groups, shape.head_dim)};
+  split_heads(qkv, shape, rope, h);
   const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, score_rule(shape), for_backward);
   return {h, by_position(out.out), out.log_sum_exp, out.followed};
 }
@@ -108,7 +161,7 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
                             const RopeTable& rope) {
   const auto& [q, k, v] = forward.heads;
   const int64_t batch = q.size(0), seq = q.size(2);
-  at::Tensor grad_qkv = at::empty({seq, batch, (shape.heads + 2 * shape.groups) * shape.head_dim}, q.options());
+  at::Tensor grad_qkv = empty_qkv(q, shape);
   const CostScope cost({"flash_attention_backward", kernel_shape(grad_qkv, shape).of_backward()},
                        2.5 * attention_flops(grad_qkv, shape), 4.0 * bytes_of(grad_qkv), dtype_of(q));
   const auto by_head = [&](const at::Tensor& x_SBH) {
@@ -116,17 +169,7 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
   };
   const SoftmaxHeads grads = softmax_attention_grad(
       {q, k, v}, {by_head(forward.out), forward.log_sum_exp, forward.followed}, by_head(grad_out), score_rule(shape));
-  const at::Tensor dq = with_dense_rows(grads.q), dk = with_dense_rows(grads.k), dv = with_dense_rows(grads.v);
-  if (const DeviceKernels* device = device_kernels_of(q)) {
-    device->merge_qkv(device_qkv(grad_qkv, shape, rope, {dq, dk, dv}));
-    return grad_qkv;
-  }
-  for_kernel_type(q, [&]<typename T>() {
-    kernels::merge_qkv(qkv_shape(seq, batch, shape), {strides_of(dq), strides_of(dk), strides_of(dv)}, kernel_in<T>(dq),
-                       kernel_in<T>(dk), kernel_in<T>(dv),
-                       rope.defined() ? kernel_in<KernelWide<T>>(rope.cos_SD) : nullptr,
-                       rope.defined() ? kernel_in<KernelWide<T>>(rope.sin_SD) : nullptr, kernel_out<T>(grad_qkv));
-  });
+  merge_heads(grads, shape, rope, grad_qkv);
   return grad_qkv;
 }
 
@@ -215,14 +258,13 @@ ScoreRule score_rule(const AttentionShape& shape) {
 }
 
 SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
-  const at::Tensor heads =
-      qkv.view({qkv.size(0), qkv.size(1), shape.heads + 2 * shape.groups, shape.head_dim}).permute({1, 2, 0, 3});
-  const auto parts = heads.split_with_sizes({shape.heads, shape.groups, shape.groups}, 1);
-  return {apply_rope(parts[0], rope), apply_rope(parts[1], rope), parts[2]};
+  if (!rope.defined() || !has_row_kernels(qkv)) return plain_rotated_heads(qkv, shape, rope);
+  const variable_list heads = RotatedHeadsFunction::apply(qkv, shape, rope);
+  return {heads[0], heads[1], heads[2]};
 }
 
 at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
-  const auto [q, k, v] = rotated_heads(qkv, shape, rope);
+  const auto [q, k, v] = plain_rotated_heads(qkv, shape, rope);
   return by_position(
       plain_attention({q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads)}, score_rule(shape)));
 }

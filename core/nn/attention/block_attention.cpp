@@ -1,7 +1,5 @@
 #include "core/nn/attention/block_attention.h"
 
-#include <ATen/ops/logaddexp.h>
-
 #include <cmath>
 #include <limits>
 
@@ -145,12 +143,6 @@ SoftmaxHeads fused_grad(const SoftmaxHeads& rows, const SoftmaxedHeads& forward,
   return {dq, dk, dv};
 }
 
-// Parts that came wide are charged the conversion of those of the charged type.
-at::Tensor widened(const at::Tensor& part, at::ScalarType type, at::ScalarType charged) {
-  if (part.scalar_type() != charged) charge_on_shapes([&] { shape_of(part, charged).to(type); });
-  return part.to(type);
-}
-
 }  // namespace
 
 SoftmaxHeads rows_of_block(const SoftmaxHeads& in, const AttentionBlock& b) {
@@ -190,30 +182,5 @@ void add_part(const at::Tensor& sum, const at::Tensor& part, at::ScalarType char
   const NoCostScope free;
   sum.add_(part);
 }
-
-SoftmaxMerge::SoftmaxMerge(const at::Tensor& q, int64_t value_dim) : type_(q.scalar_type()) {
-  const auto options = q.options().dtype(kernel_wide_type(q));
-  out_ = at::zeros({q.size(0), q.size(1), q.size(2), value_dim}, options);
-  log_sum_exp_ = at::full({q.size(0), q.size(1), q.size(2)}, kHidden, options);
-}
-
-SoftmaxMerge::SoftmaxMerge(at::ScalarType type, at::Tensor out, at::Tensor log_sum_exp)
-    : type_(type), out_(std::move(out)), log_sum_exp_(std::move(log_sum_exp)) {}
-
-SoftmaxMerge SoftmaxMerge::of_sequences(int64_t first, int64_t count) const {
-  if (count == out_.size(0)) return *this;
-  return {type_, out_.narrow(0, first, count), log_sum_exp_.narrow(0, first, count)};
-}
-
-void SoftmaxMerge::add(const AttentionBlock& block, const SoftmaxedHeads& result, at::ScalarType charged) {
-  at::Tensor out = of_queries(out_, block), sum = of_queries(log_sum_exp_, block);
-  const at::Tensor added = result.log_sum_exp.to(sum.scalar_type());
-  const at::Tensor both = at::logaddexp(sum, added);
-  out.mul_((sum - both).exp_().unsqueeze(-1));
-  out.addcmul_(widened(result.out, out.scalar_type(), charged), (added - both).exp_().unsqueeze(-1));
-  sum.copy_(both);
-}
-
-SoftmaxedHeads SoftmaxMerge::result() const { return {out_.to(type_), log_sum_exp_}; }
 
 }  // namespace ranklab

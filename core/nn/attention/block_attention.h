@@ -1,10 +1,9 @@
-// The softmax part of attention of a block of queries to a block of keys, and the merge of a query's results over
-// several blocks of keys (online softmax: Milakov & Gimelshein 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135).
-// With it ranks that hold the keys of different positions attend together (core/parallel/context). Full and triangular
-// blocks of 16 bits on a GPU, and all on a CPU, go through the fused kernels of softmax_attention.h; the rest, and
-// scores with a cap or dropout, through plain ops. Legend: B batch, M queries, N keys, D head dimension. Cost: 4 M N D
-// B heads FLOPs forward of a full block, 2.5 times that backward; on a CPU memory linear in M + N, except bands: M N.
-// Thread rule: its rank's thread, where autograd does not record.
+// The softmax part of attention of a block of queries to a block of keys: with it, and a merge over blocks
+// (softmax_merge.h), ranks that hold the keys of different positions attend together (core/parallel/context). Full and
+// triangular blocks of 16 bits on a GPU, and all on a CPU, go through the fused kernels of softmax_attention.h; the
+// rest, and scores with a cap or dropout, through plain ops. Legend: B batch, M queries, N keys, D head dimension.
+// Cost: 4 M N D B heads FLOPs forward of a full block, 2.5 times that backward; on a CPU memory linear in M + N, except
+// bands: M N. Thread rule: its rank's thread, where autograd does not record.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -29,22 +28,5 @@ SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& 
                                   const AttentionBlock& block, const ScoreRule& rule, const at::Tensor& kept = {});
 // sum += part, charged as for a part of this type.
 void add_part(const at::Tensor& sum, const at::Tensor& part, at::ScalarType charged);
-
-// The results of queries [B, heads, M, D] over the blocks added so far, in fp32 (fp64 for fp64). Queries that have seen
-// no key have output 0 and log_sum_exp -infinity.
-class SoftmaxMerge {
- public:
-  SoftmaxMerge(const at::Tensor& q, int64_t value_dim);
-  void add(const AttentionBlock& block, const SoftmaxedHeads& result, at::ScalarType charged);
-  // A view of some sequences: adding to it adds to these results.
-  SoftmaxMerge of_sequences(int64_t first, int64_t count) const;
-  // In the type of q.
-  SoftmaxedHeads result() const;
-
- private:
-  SoftmaxMerge(at::ScalarType type, at::Tensor out, at::Tensor log_sum_exp);
-  at::ScalarType type_;
-  at::Tensor out_, log_sum_exp_;
-};
 
 }  // namespace ranklab

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/nn/kernels/head_norm_kernels.h"
+#include "core/nn/kernels/merge_kernels.h"
 #include "core/nn/kernels/row_kernels.h"
 
 namespace ranklab {
@@ -86,6 +87,17 @@ struct DeviceQkv {
   void* v = nullptr;
 };
 
+// As merge_softmax().
+struct DeviceMerge {
+  DeviceNumber number;  // of `part`
+  kernels::MergeShape shape;
+  kernels::MergeStrides strides;
+  const void* part = nullptr;
+  const void* part_log_sum_exp = nullptr;
+  void* out = nullptr;
+  void* log_sum_exp = nullptr;
+};
+
 // Logits [rows, width], of which the first `real` columns are not padding; targets [rows] are vocabulary ids, column 0
 // is id `begin`.
 struct DeviceLoss {
@@ -135,6 +147,7 @@ class DeviceKernels {
   virtual void swiglu_grad(const DeviceSwiglu& rows) const = 0;
   virtual void split_qkv(const DeviceQkv& heads) const = 0;
   virtual void merge_qkv(const DeviceQkv& heads) const = 0;
+  virtual void merge_softmax(const DeviceMerge& merge) const = 0;
   virtual void loss_statistics(const DeviceLoss& loss) const = 0;
   virtual void loss_grad(const DeviceLoss& loss) const = 0;
   // *total += the sum of squares of all arrays. parts: scratch.

@@ -20,13 +20,13 @@ void rotate(const T* in, const float* cos, const float* sin, float sign, int64_t
 }
 
 template <typename T>
-void rotate_or_copy(const T* in, const float* cos, const float* sin, int64_t position, float sign, int64_t head_dim,
+void rotate_or_copy(const T* in, const float* cos, const float* sin, int64_t angle, float sign, int64_t head_dim,
                     T* out) {
   if (cos == nullptr) {
     std::copy(in, in + head_dim, out);
     return;
   }
-  rotate(in, cos + position * (head_dim / 2), sin + position * (head_dim / 2), sign, head_dim, out);
+  rotate(in, cos + angle, sin + angle, sign, head_dim, out);
 }
 
 template <typename T>
@@ -105,12 +105,13 @@ void split_qkv_rows(QkvShape n, const T* qkv, const float* cos, const float* sin
   for (int64_t b = 0; b < n.batch; ++b) {
     for (int64_t s = 0; s < n.seq; ++s) {
       const T* row = qkv + (s * n.batch + b) * (n.heads + 2 * n.groups) * d;
+      const int64_t angle = b * n.table_stride + s * (d / 2);
       for (int64_t h = 0; h < n.heads; ++h, row += d)
-        rotate_or_copy(row, cos, sin, s, 1, d, q + ((b * n.heads + h) * n.seq + s) * d);
+        rotate_or_copy(row, cos, sin, angle, 1, d, q + ((b * n.heads + h) * n.seq + s) * d);
       for (int64_t h = 0; h < n.groups; ++h, row += d)
-        rotate_or_copy(row, cos, sin, s, 1, d, k + ((b * n.groups + h) * n.seq + s) * d);
+        rotate_or_copy(row, cos, sin, angle, 1, d, k + ((b * n.groups + h) * n.seq + s) * d);
       for (int64_t h = 0; h < n.groups; ++h, row += d)
-        rotate_or_copy(row, nullptr, nullptr, s, 1, d, v + ((b * n.groups + h) * n.seq + s) * d);
+        rotate_or_copy(row, nullptr, nullptr, 0, 1, d, v + ((b * n.groups + h) * n.seq + s) * d);
     }
   }
 }
@@ -125,12 +126,13 @@ void merge_qkv_rows(QkvShape n, HeadStrides3 strides, const T* q, const T* k, co
   for (int64_t s = 0; s < n.seq; ++s) {
     for (int64_t b = 0; b < n.batch; ++b) {
       T* row = qkv + (s * n.batch + b) * (n.heads + 2 * n.groups) * d;
+      const int64_t angle = b * n.table_stride + s * (d / 2);
       for (int64_t h = 0; h < n.heads; ++h, row += d)
-        rotate_or_copy(q + at(strides.q, b, h, s), cos, sin, s, -1, d, row);
+        rotate_or_copy(q + at(strides.q, b, h, s), cos, sin, angle, -1, d, row);
       for (int64_t h = 0; h < n.groups; ++h, row += d)
-        rotate_or_copy(k + at(strides.k, b, h, s), cos, sin, s, -1, d, row);
+        rotate_or_copy(k + at(strides.k, b, h, s), cos, sin, angle, -1, d, row);
       for (int64_t h = 0; h < n.groups; ++h, row += d)
-        rotate_or_copy(v + at(strides.v, b, h, s), nullptr, nullptr, s, -1, d, row);
+        rotate_or_copy(v + at(strides.v, b, h, s), nullptr, nullptr, 0, -1, d, row);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "core/base/injected_bug.h"
 #include "core/comm/purpose.h"
 #include "core/nn/attention/block_attention.h"
+#include "core/nn/attention/softmax_merge.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/parallel/context/attention_trace.h"
