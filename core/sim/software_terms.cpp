@@ -22,7 +22,7 @@ struct Costs {
   std::string_view software;
   // Beside the software's factors, which are Ampere's.
   Factors hopper = kSame, blackwell = kSame;
-  double collectives_hopper = 1;
+  double collectives_hopper = 1, collectives_blackwell = 1;
   // Microseconds of the host for an operator of this project's model, of which the software has some more; by
   // GpuGeneration.
   std::array<double, 4> launch_us = {};
@@ -39,7 +39,7 @@ struct Costs {
 };
 
 constexpr Factors kTorchtitanSelective = {1.3, 1.12, 1.12, 1, 1.12, 1};
-constexpr Factors kCompiledAttention = {1, 1, 1, 2.45, 1, 1};
+constexpr Factors kCompiledAttention = {1, 1, 1, 2.6, 1, 1};
 constexpr Factors kEagerFromHopper = {1.15, 1.15, 1.15, 0.7, 1, 1};
 // PyTorch's without a compiler, however ranks hand each other what they updated.
 constexpr Costs eager(std::string_view software, double piece_us = 0, bool owners = false) {
@@ -52,10 +52,11 @@ constexpr Costs eager(std::string_view software, double piece_us = 0, bool owner
           .owners = owners};
 }
 // torch.compile's, whichever kernels its tensor-parallel collectives are.
-constexpr Costs compiled(std::string_view software, double tensor_collectives = 1) {
+constexpr Costs compiled(std::string_view software, double tensor_collectives = 1.32) {
   return {.software = software,
           .hopper = kCompiledAttention,
           .blackwell = kCompiledAttention,
+          .collectives_hopper = 1.4,
           .selective = kTorchtitanSelective,
           .beside = 0.15,
           .tensor_collectives = tensor_collectives,
@@ -81,10 +82,12 @@ constexpr std::array kCosts = {
           .hopper = {1, 1, 0.28, 1.93, 0.45, 1},
           .blackwell = {1, 1, 1, 1.93, 1, 1},
           .beside = 0.25},
-    compiled("compiled"), compiled("compiled_loss"), compiled("compiled_async_tp", 0.55),
+    compiled("compiled"), compiled("compiled_loss"), compiled("compiled_async_tp", 0.73),
     Costs{.software = "transformer_engine",
-          .hopper = {2.2, 1, 1.1, 1.3, 1, 1},
-          .collectives_hopper = 0.4,
+          .hopper = {2.45, 1.13, 1.13, 0.91, 0.9, 1},
+          .blackwell = {0.8, 1.05, 1.07, 1, 0.85, 1},
+          .collectives_hopper = 0.35,
+          .collectives_blackwell = 1.12,
           .launch_us = kMegatronLaunchUs,
           .tensor_collectives = 0.45},
     Costs{.software = "megatron_core_26_06",
@@ -129,6 +132,7 @@ void adapt_software(HardwareProfile& profile, const SoftwareRun& run) {
     software.collectives *= costs.collectives_hopper;
   } else if (gpu != GpuGeneration::kAmpere) {
     times(software, costs.blackwell);
+    software.collectives *= costs.collectives_blackwell;
   }
   if (run.recomputes_attention) times(software, costs.selective);
   if (run.scales_rows) software.kernels.at(static_cast<size_t>(KernelShape::Kind::kLowProduct)) *= costs.row_scaled;
