@@ -125,6 +125,20 @@ TEST(Curves, MeanAndEnvelopeOverRanks) {
   EXPECT_DOUBLE_EQ(list[1].points[1].value, 85e-6);
 }
 
+TEST(Curves, AreShownInUnitsThatPeopleRead) {
+  Curve share{.name = "mfu", .unit = "share", .source = "model", .points = {{0, 0.25, 0.125, 0.5}}, .bad_steps = {}};
+  const Curve percent = in_shown_unit(share);
+  EXPECT_EQ(percent.unit, "%");
+  EXPECT_DOUBLE_EQ(percent.points[0].value, 25);
+  EXPECT_DOUBLE_EQ(percent.points[0].low, 12.5);
+  EXPECT_DOUBLE_EQ(percent.points[0].high, 50);
+  share.unit = "bytes";
+  share.points[0].value = 3 << 20;
+  EXPECT_DOUBLE_EQ(in_shown_unit(share).points[0].value, 3);
+  share.unit = "ms";
+  EXPECT_DOUBLE_EQ(in_shown_unit(share).points[0].value, 3 << 20);
+}
+
 TEST(Curves, NotANumberIsMarked) {
   Tracer tracer(0, "");
   tracer.record(samples::counter(tracer, "loss", 0, 1, 0));

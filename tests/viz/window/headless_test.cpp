@@ -118,6 +118,41 @@ TEST_F(HeadlessTest, writes_vector_graphics) {
   EXPECT_THROW(render_headless({.traces = {trace_}, .panel = "memory"}, path), Error);
 }
 
+// A run that failed, and the same one as if it had not.
+TEST(HeadlessRun, AFailureIsSaidInCurvesInBarsAndInText) {
+  const std::string folder = temporary_path("failed_run"), trace = folder + "/trace.json.gz";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  write_chrome_trace(trace, three_steps().ranks);
+  std::ofstream(folder + "/metrics.jsonl") << R"({"step":0,"loss":2})"
+                                           << "\n"
+                                           << R"({"step":1,"loss":1})"
+                                           << "\n";
+  const auto bad_pixels = [&](const VizRequest& request) {
+    VizRequest asked = request;
+    asked.traces = {trace};
+    asked.theme = "dark";
+    const std::string path = temporary_path("picture") + ".png";
+    render_headless(asked, path);
+    const Image image = read_png(path);
+    std::filesystem::remove(path);
+    return std::ranges::count_if(image.rgba, [](uint32_t pixel) {  // red, also where it is blended with the ground
+      const uint32_t red = pixel & 255, green = pixel >> 8 & 255;
+      return red > 120 && red > 3 * green / 2;
+    });
+  };
+  const VizRequest curves{.panel = "curves", .width = 700, .height = 400}, window{.layout = "Pipeline"};
+  const ptrdiff_t before = bad_pixels(window);
+  EXPECT_EQ(bad_pixels(curves), 0);
+  std::ofstream(folder + "/run.json")
+      << R"({"settings": [], "outcome": {"steps_done": 2, "error": "[step 2] training diverged", "failed_step": 2}})";
+  EXPECT_GT(bad_pixels(curves), 100) << "a line where it failed";
+  EXPECT_GT(bad_pixels(window), before + 100) << "words";
+  EXPECT_THAT(render_text({.traces = {trace}}, 100, false),
+              testing::StartsWith("the run ended with an error: [step 2] training diverged\n"));
+  std::filesystem::remove_all(folder);
+}
+
 // What a browser does: the first frame is the picture, each further one is drawn over it. Independent of the writer.
 std::vector<Image> frames_of(const std::string& path) {
   std::stringstream text;

@@ -103,6 +103,10 @@ const MeshTable& Workspace::mesh() {
   return mesh_.get(content(store_->whole()), [this] { return mesh_table(*store_); });
 }
 
+const RunEnd& Workspace::run_end() {
+  return run_end_.get(loaded_, [this] { return live == nullptr ? run_end_beside(*store_) : RunEnd(); });
+}
+
 const StageScript& Workspace::stage() {
   const int now = step();
   // Not by the step's range: that of a live run grows with every event.

@@ -14,6 +14,7 @@
 #include "viz/model/critical_path.h"
 #include "viz/model/insights/insight.h"
 #include "viz/model/parity/parity_map.h"
+#include "viz/model/run/run_end.h"
 #include "viz/model/stage/script.h"
 #include "viz/model/store/trace_store.h"
 #include "viz/model/tables/bubbles.h"
@@ -87,6 +88,7 @@ class Workspace {
   const CriticalPath& critical_path();     // of window()
   const std::vector<Insight>& insights();  // of window()
   const MeshTable& mesh();
+  const RunEnd& run_end();     // of a run that is read from a file
   const StageScript& stage();  // of the cursor's step; of a trace without steps the whole
   const std::vector<Dependency>& dependencies_of(EventRef event);  // the last one asked for is kept
   bool visible(size_t rank_index);                                 // according to the filter
@@ -138,6 +140,7 @@ class Workspace {
   Cached<ContentKey, std::vector<Insight>> insights_;
   Cached<ContentKey, MeshTable> mesh_;
   Cached<ContentKey, StageScript> stage_;
+  Cached<uint64_t, RunEnd> run_end_;
   Cached<std::pair<ContentKey, EventRef>, std::vector<Dependency>> dependencies_;
   bool live_ended_ = false;
   uint64_t table_revision_ = 0;
