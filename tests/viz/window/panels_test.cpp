@@ -8,6 +8,7 @@
 #include "tests/viz/window/sample_traces.h"
 #include "viz/model/store/schedule_store.h"
 #include "viz/model/store/selection.h"
+#include "viz/model/store/time_text.h"
 #include "viz/panels/parts/area_totals.h"
 #include "viz/panels/parts/dependencies.h"
 #include "viz/panels/parts/workspace.h"
@@ -71,6 +72,16 @@ TEST(AreaTotals, count_what_is_inside_with_its_part) {
   ASSERT_FALSE(half.rows.empty());
   EXPECT_EQ(half.rows[0].total_ns, 500'000);
   EXPECT_THAT(half.rows[0].of_rank_ns, ElementsAre(500'000, 0, 0, 0, 0, 0, 0, 0));
+}
+
+TEST(TimeText, says_which_step_of_how_many) {
+  TraceFile file = three_steps();
+  for (RankTrace& rank : file.ranks)
+    for (Event& event : rank.events) event.step = 10 * event.step + 5;
+  const TraceStore store(std::move(file));
+  EXPECT_EQ(place_text(store, 5), "1 of 3");
+  EXPECT_EQ(place_text(store, 25), "3 of 3");
+  EXPECT_EQ(place_text(store, -1), "3 steps") << "before the first";
 }
 
 TEST(WorkspaceTest, goes_to_links_and_makes_them) {

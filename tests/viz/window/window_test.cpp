@@ -96,6 +96,27 @@ TEST_F(WindowTest, lines_end_inside_a_narrow_window) {
   screenshot("narrow_window");
 }
 
+TEST_F(WindowTest, transport_bar_lies_inside_a_narrow_window) {
+  workspace().load(in_units(three_steps()));
+  float one_row = 0;
+  for (const int width : {1600, 800, 640, 320}) {
+    glfwSetWindowSize(glfwGetCurrentContext(), width, 600);
+    drive([&](ImGuiTestContext& ctx) {
+      ctx.Yield(8);
+      const ImGuiWindow* bar = ctx.GetWindowByRef("//##transport");
+      IM_CHECK_EQ(bar->Size.x, static_cast<float>(width));
+      if (width == 1600) one_row = bar->Size.y;
+      IM_CHECK_EQ(bar->Size.y > one_row, width < 1600);
+      IM_CHECK_LE(bar->ContentSizeIdeal.x + 2 * bar->WindowPadding.x, bar->Size.x);
+      IM_CHECK_LE(bar->ContentSizeIdeal.y + 2 * bar->WindowPadding.y, bar->Size.y);
+      ctx.SetRef("//##transport");
+      for (const char* item : {"step_forward/##icon", "##speed", "##step", "##scope"}) IM_CHECK(ctx.ItemExists(item));
+      IM_CHECK(width < 640 || ctx.ItemExists("copy"));
+    });
+  }
+  screenshot("narrow_transport");
+}
+
 TEST_F(WindowTest, has_a_light_theme_and_both_can_be_read) {
   workspace().load(in_units(three_steps()));
   for (const bool light : {false, true}) {

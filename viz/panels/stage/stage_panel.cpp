@@ -109,9 +109,9 @@ void StagePanel::controls(Workspace& workspace, const StageScript& script) {
   ImGui::SameLine(0, scaled(3));
   if (ImGui::ArrowButton("forward", ImGuiDir_Right)) go(workspace, true);
   tooltip("forward to the next event, microbatch or layer");
-  ImGui::SameLine(0, scaled(10));
-  label("by");
   const char* const kBy[] = {"event", "microbatch", "layer"};
+  same_line_if_fits(text_width("by eventmicrobatchlayer") + 8 * ImGui::GetStyle().FramePadding.x);
+  label("by");
   choice(kBy, by_);
   const int64_t at = workspace.cursor.time_ns - script.window.range.begin_ns;
   std::string words = (script.window.step >= 0 ? "step " + std::to_string(script.window.step) + ", " : "") +
