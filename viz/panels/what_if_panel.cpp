@@ -95,6 +95,7 @@ void WhatIfPanel::follow_run(Workspace& workspace) {
   inputs_.request = run->request;
   inputs_.costs = run->costs;
   of_run_ = "1 is " + format_time(workspace.store(), run->forward_ns) + ", a forward of this run";
+  if (run->request.num_ranks == 1) of_run_ += ", which has no pipeline: drag ranks to try one";
   stale_ = true;
 }
 
