@@ -1,6 +1,6 @@
 // Below the transport bar, in words: that the run failed, if it did, and what costs most: a line for each insight
-// (viz/model/insights), a click shows its event. Hidden where there is nothing to say, and for live traces; View > What
-// costs most hides the insights. Thread rule: the window's thread.
+// (viz/model/insights), a click shows its event. Hidden where there is nothing to say, and while a live run goes on;
+// View > What costs most hides the insights. Thread rule: the window's thread.
 #pragma once
 #include "viz/panels/parts/workspace.h"
 

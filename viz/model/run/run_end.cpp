@@ -32,11 +32,14 @@ std::string steps_text(int64_t steps) { return std::to_string(steps) + (steps ==
 
 }  // namespace
 
+RunEnd failed_run(const std::string& error, int step) {
+  return {"the run ended with an error: " + first_line(error), true, step};
+}
+
 RunEnd run_end(const std::optional<RunRecord>& record, const std::vector<Curve>& curves) {
   if (record && record->outcome) {
     const RunOutcome& end = *record->outcome;
-    if (!end.error.empty())
-      return {"the run ended with an error: " + first_line(end.error), true, static_cast<int>(end.failed_step)};
+    if (!end.error.empty()) return failed_run(end.error, static_cast<int>(end.failed_step));
     if (!end.stopped.empty())
       return {"a sentinel stopped the run after " + steps_text(end.steps_done) + ": " + first_line(end.stopped), true};
     if (end.interrupted) return {"the run was interrupted after " + steps_text(end.steps_done)};

@@ -16,6 +16,7 @@ struct RunEnd {
   int step = -1;        // the step that was not finished, or from which on the loss is no number; -1: not known
 };
 
+RunEnd failed_run(const std::string& error, int step = -1);
 RunEnd run_end(const std::optional<RunRecord>& record, const std::vector<Curve>& curves);
 // Of the run whose files lie beside the trace. What cannot be read says nothing.
 RunEnd run_end_beside(const TraceStore& store);
