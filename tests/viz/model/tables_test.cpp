@@ -242,6 +242,13 @@ TEST(MeshTable, MetricsOfRanks) {
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kExposed)[1].text, "20.00 %");
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kBytesSent)[1].text, "1000 B");
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kEvents)[0].text, "3");
+  // A rank of which a run that goes on has told nothing yet is not idle.
+  TraceStore live = samples::straggler_store();
+  RankTrace silent;
+  silent.global_rank = 2;
+  live.append(silent);
+  live.set_live(true);
+  EXPECT_EQ(rank_metric(live, live.whole(), RankMetric::kBusy)[2].text, "not recorded");
 }
 
 TEST(OpTable, TotalsByName) {
