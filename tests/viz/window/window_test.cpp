@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/trace/chrome_writer.h"
+#include "core/trace/tracer.h"
 #include "tests/cli/run_program.h"
 #include "tests/viz/window/sample_traces.h"
 #include "tests/viz/window/window_fixture.h"
@@ -115,6 +116,39 @@ TEST_F(WindowTest, transport_bar_lies_inside_a_narrow_window) {
     });
   }
   screenshot("narrow_transport");
+}
+
+// At scale 2 its legend, its plot and its table do not share the height of three lines.
+TEST_F(WindowTest, the_memory_panel_can_be_read_at_scale_2) {
+  Tracer tracer(0, "a rank");
+  for (int64_t i = 0; i < 20; ++i) {
+    Event event;
+    event.kind = EventKind::kCounter;
+    event.step = 0;
+    event.virtual_begin_ns = event.virtual_end_ns = 1000 * i;
+    event.name = tracer.intern("memory/activations");
+    event.value = 1e6 * static_cast<double>(i);
+    tracer.record(event);
+    event.name = tracer.intern("memory/limit");
+    event.value = 8e10;
+    tracer.record(event);
+  }
+  TraceFile file;
+  file.ranks.push_back(tracer.take());
+  workspace().load(TraceStore(std::move(file)));
+  workspace().display_scale = 2;
+  app().use_layout("Memory");
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(10);
+    const ImGuiWindow* panel = ctx.GetWindowByRef("//###memory");
+    const float line = ImGui::GetTextLineHeightWithSpacing();
+    IM_CHECK_LE(panel->ContentSizeIdeal.x + 2 * panel->WindowPadding.x, panel->Size.x);
+    const ImGuiWindow* plots = ctx.WindowInfo("//###memory/plots").Window;
+    IM_CHECK(plots != nullptr);
+    IM_CHECK_GE(plots->Size.y, 5 * line);
+  });
+  screenshot("memory_at_scale_2");
+  workspace().display_scale = 1;
 }
 
 TEST_F(WindowTest, has_a_light_theme_and_both_can_be_read) {
