@@ -27,10 +27,9 @@ ordered_json record_json(const viz::RunRecord& record) {
   for (const auto& [name, value] : record.machine) machine[sound(name)] = sound(value);
   ordered_json outcome;
   if (record.outcome)
-    outcome = {{"steps_done", record.outcome->steps_done},
-               {"seconds", number(record.outcome->seconds)},
-               {"interrupted", record.outcome->interrupted},
-               {"stopped", sound(record.outcome->stopped)}};
+    outcome = {{"steps_done", record.outcome->steps_done},   {"seconds", number(record.outcome->seconds)},
+               {"interrupted", record.outcome->interrupted}, {"stopped", sound(record.outcome->stopped)},
+               {"error", sound(record.outcome->error)},      {"failed_step", record.outcome->failed_step}};
   return {{"command", sound(record.command)},
           {"again", sound(record.again)},
           {"began", sound(record.began)},

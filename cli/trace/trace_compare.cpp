@@ -28,15 +28,16 @@ std::string signed_time(const viz::TraceStore& store, int64_t time) {
 }
 
 void print_ops(const viz::TraceStore& store, const viz::TraceDiff& diff, int rows) {
-  std::printf("%-32s %8s %8s %14s %14s %14s %10s\n", "operation", "count a", "count b", "total a", "total b", "delta",
-              "");
+  const bool mean = diff.of_a_rank;
+  std::printf("%-32s %8s %8s %14s %14s %14s %10s\n", "operation", "count a", "count b", mean ? "a per rank" : "total a",
+              mean ? "b per rank" : "total b", "delta", "");
   int shown = 0;
   for (const viz::OpDiff& op : diff.ops) {
     if (shown++ == rows) break;
-    std::printf("%-32s %8lld %8lld %14s %14s %14s %10s\n", viz::short_name(op.name).c_str(),
-                static_cast<long long>(op.a.count), static_cast<long long>(op.b.count),
-                format_time(store, op.a.total_ns).c_str(), format_time(store, op.b.total_ns).c_str(),
-                signed_time(store, op.delta_ns()).c_str(), signed_percent(op.delta_share()).c_str());
+    std::printf("%-32s %8.6g %8.6g %14s %14s %14s %10s\n", viz::short_name(op.name).c_str(), op.a.count, op.b.count,
+                format_time(store, std::llround(op.a.total_ns)).c_str(),
+                format_time(store, std::llround(op.b.total_ns)).c_str(), signed_time(store, op.delta_ns()).c_str(),
+                signed_percent(op.delta_share()).c_str());
   }
 }
 
@@ -61,6 +62,12 @@ void print_values(const viz::TraceStore& store, const viz::TraceDiff& diff) {
   }
 }
 
+// A sum over ranks is a whole number, a mean of them need not be.
+ordered_json count_json(double number) {
+  const int64_t whole = std::llround(number);
+  return static_cast<double>(whole) == number ? ordered_json(whole) : ordered_json(number);
+}
+
 ordered_json value_json(const viz::ValueDiff& value) {
   return {{"name", value.name}, {"a", value.a}, {"b", value.b}, {"delta", value.delta()}};
 }
@@ -69,16 +76,21 @@ ordered_json json_of(const viz::TraceDiff& diff) {
   ordered_json ops = ordered_json::array(), steps = ordered_json::array(), memory = ordered_json::array();
   for (const viz::OpDiff& op : diff.ops) {
     ops.push_back({{"name", op.name},
-                   {"count_a", op.a.count},
-                   {"count_b", op.b.count},
-                   {"total_ns_a", op.a.total_ns},
-                   {"total_ns_b", op.b.total_ns},
+                   {"count_a", count_json(op.a.count)},
+                   {"count_b", count_json(op.b.count)},
+                   {"total_ns_a", count_json(op.a.total_ns)},
+                   {"total_ns_b", count_json(op.b.total_ns)},
                    {"delta_ns", op.delta_ns()}});
   }
   for (const viz::ValueDiff& value : diff.step_ns) steps.push_back(value_json(value));
   for (const viz::ValueDiff& value : diff.memory) memory.push_back(value_json(value));
-  return {{"same", diff.same()}, {"steps", diff.steps}, {"makespan_ns", value_json(diff.makespan)},
-          {"operations", ops},   {"step_ns", steps},    {"memory", memory},
+  return {{"same", diff.same()},
+          {"steps", diff.steps},
+          {"of_a_rank", diff.of_a_rank},
+          {"makespan_ns", value_json(diff.makespan)},
+          {"operations", ops},
+          {"step_ns", steps},
+          {"memory", memory},
           {"notes", diff.notes}};
 }
 
@@ -95,7 +107,7 @@ int trace_diff(const TraceDiffOptions& options) {
     return over ? exit_code(ErrorKind::kCheckFailed) : 0;
   }
   std::printf("a: %s\nb: %s\n", a.source().c_str(), b.source().c_str());
-  for (const std::string& note : diff.notes) std::printf("differ in %s\n", note.c_str());
+  for (const std::string& note : diff.notes) std::printf("they differ in %s\n", note.c_str());
   if (diff.same()) {
     std::printf("the same: every delta is 0\n");
     return 0;

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <torch/version.h>
 
+#include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -68,9 +69,9 @@ bool is_given(const std::string& origin) { return origin != "default" && !origin
 
 ordered_json sound(const std::string& text) { return is_utf8(text) ? text : shown_as_utf8(text); }
 
-class RunRecordHook : public Hook {
+class WrittenRunRecord : public RunRecordHook {
  public:
-  RunRecordHook(std::string path, std::map<std::string, std::string> origins)
+  WrittenRunRecord(std::string path, std::map<std::string, std::string> origins)
       : path_(std::move(path)), origins_(std::move(origins)) {}
 
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
@@ -100,8 +101,16 @@ class RunRecordHook : public Hook {
     }
   }
   // Not before: what cannot be written then does not end the run, only its exit code says so.
-  void on_step_begin(int64_t /*step*/) override {
+  void on_step_begin(int64_t step) override {
+    step_ = step;
     if (!written_) write();
+  }
+  void on_error(const std::string& error) override {
+    if (!written_) return;
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - began_;
+    record_["outcome"] = {{"steps_done", step_}, {"seconds", spent.count()}, {"interrupted", false},
+                          {"stopped", ""},       {"error", sound(error)},    {"failed_step", step_}};
+    write();
   }
   void on_train_end(const TrainResult& result) override {
     record_["outcome"] = {{"steps_done", result.steps_done},
@@ -128,6 +137,8 @@ class RunRecordHook : public Hook {
   std::map<std::string, std::string> origins_;
   ordered_json record_;
   bool written_ = false;
+  int64_t step_ = -1;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -162,9 +173,10 @@ std::string flags_command(const TrainConfig& config, const std::map<std::string,
   return out;
 }
 
-std::shared_ptr<Hook> make_run_record_hook(const std::string& directory, std::map<std::string, std::string> origins) {
+std::shared_ptr<RunRecordHook> make_run_record_hook(const std::string& directory,
+                                                    std::map<std::string, std::string> origins) {
   make_log_folder(directory);
-  return std::make_shared<RunRecordHook>(directory + "/run.json", std::move(origins));
+  return std::make_shared<WrittenRunRecord>(directory + "/run.json", std::move(origins));
 }
 
 }  // namespace ranklab

@@ -10,8 +10,15 @@
 
 namespace ranklab {
 
+class RunRecordHook : public Hook {
+ public:
+  // After an error, when no rank runs any more. Nothing is written of a run that has not begun a step. Throws kIo.
+  virtual void on_error(const std::string& error) = 0;
+};
+
 // `origins` as in MergedConfig. Creates the folder. Throws kIo naming it.
-std::shared_ptr<Hook> make_run_record_hook(const std::string& directory, std::map<std::string, std::string> origins);
+std::shared_ptr<RunRecordHook> make_run_record_hook(const std::string& directory,
+                                                    std::map<std::string, std::string> origins);
 
 // This process's command line as a shell takes it.
 std::string typed_command();

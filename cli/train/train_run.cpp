@@ -126,7 +126,7 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
     engine.add_hook(without_ending_the_run(std::move(hook), output, lost_));
   };
   add(make_run_log_hook(log_dir()), "log");
-  add(make_run_record_hook(log_dir(), origins_), "record");
+  add(record_ = make_run_record_hook(log_dir(), origins_), "record");
   if (config.trace) add(trace_ = std::make_shared<TraceWriterHook>(log_dir(), *plan_, run_title(*plan_)), "trace");
   if (config.profile) add(make_torch_profile_hook(log_dir() + "/profile.json"), "profile");
   if (!config.tensorboard_dir.empty()) add(make_tensorboard_hook(config.tensorboard_dir), "tensorboard");
@@ -167,6 +167,16 @@ int TrainRun::fit() {
   return lost_->any() ? exit_code(ErrorKind::kOutputLost) : 0;
 }
 
+// A sentinel has ended the run by itself, which the record says already.
+void TrainRun::record_error(const Error& error) {
+  if (!record_ || error.kind() == ErrorKind::kSentinel) return;
+  try {
+    record_->on_error(error.what());
+  } catch (const Error& lost) {
+    lost_->note("record", lost.what());
+  }
+}
+
 int TrainRun::run() {
   // Viewers and prompts wait for the end; they are notified last.
   struct End {
@@ -187,6 +197,7 @@ int TrainRun::run() {
       if (how_.json && world_->has_rank_zero()) std::fputs(json_interrupted().c_str(), stdout);
       return interrupt_exit_code();
     }
+    record_error(error);
     if (world_->error_is_shown_elsewhere()) return exit_code(error.kind());
     throw;
   }

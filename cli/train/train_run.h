@@ -18,6 +18,8 @@
 
 namespace ranklab {
 
+class Error;
+class RunRecordHook;
 class RuntimeEngine;
 
 struct TrainRunOptions {
@@ -51,6 +53,7 @@ class TrainRun {
  private:
   void make_the_world(const ConfigOptions& options);
   int fit();
+  void record_error(const Error& error);
   void add_hooks(RuntimeEngine& engine, const std::string& gemm);
 
   TrainRunOptions how_;
@@ -62,6 +65,7 @@ class TrainRun {
   std::vector<std::shared_ptr<Hook>> hooks_;
   std::shared_ptr<LostOutputs> lost_ = std::make_shared<LostOutputs>();
   std::shared_ptr<TraceWriterHook> trace_;  // in rank 0's process, unless disabled
+  std::shared_ptr<RunRecordHook> record_;   // in rank 0's process
   std::atomic<bool> stopping_{false};
   std::string log_dir_;
 };

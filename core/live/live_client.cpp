@@ -165,7 +165,7 @@ class RemoteSource final : public LiveSource {
   void take(const RawFrame& frame) {
     if (static_cast<LiveType>(frame.type) == LiveType::kEnded) {
       const std::string error = unpack_ended(frame.payload);
-      return shared_.end(error.empty() ? "the run is done" : error);
+      return shared_.end(error.empty() ? std::string(kRunIsDone) : error);
     }
     const std::lock_guard lock(shared_.mutex);
     if (static_cast<LiveType>(frame.type) == LiveType::kWelcome && shared_.status == LiveStatus::kConnecting) {

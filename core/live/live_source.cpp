@@ -18,7 +18,7 @@ class LocalSource final : public LiveSource {
   std::string message() const override {
     if (!feed_->ended()) return {};
     const std::string error = feed_->error();
-    return error.empty() ? "the run is done" : error;
+    return error.empty() ? std::string(kRunIsDone) : error;
   }
   int world_size() const override { return feed_->world_size(); }
   std::vector<RankTrace> take() override {

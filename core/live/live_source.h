@@ -4,6 +4,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/live/live_feed.h"
@@ -23,9 +24,13 @@ constexpr std::string_view name(LiveStatus status) {
   return kNames[static_cast<size_t>(status)];
 }
 
+constexpr std::string_view kRunIsDone = "the run is done";  // message() of a run that ended well
+
 class LiveSource {
  public:
   virtual ~LiveSource() = default;
+  // It ended with an error, or the connection broke.
+  bool failed() const { return status() == LiveStatus::kEnded && message() != kRunIsDone; }
   virtual LiveStatus status() const = 0;
   virtual std::string message() const = 0;  // one line for the user; may be empty
   virtual int world_size() const = 0;       // 0 while connecting

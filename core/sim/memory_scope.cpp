@@ -125,19 +125,29 @@ void device_block_given(const void* block) {
 void MemoryBook::add(MemoryCategory category, int64_t bytes) {
   const auto at = static_cast<size_t>(category);
   raise(peaks_[at], bytes_[at].fetch_add(bytes, std::memory_order_relaxed) + bytes);
-  if (raise(peak_, total_.fetch_add(bytes, std::memory_order_relaxed) + bytes)) note_peak();
+  const int64_t total = total_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (raise(peak_, total)) note_bytes(at_peak_);
+  if (raise(highest_, total)) note_bytes(at_highest_);
 }
 
-void MemoryBook::note_peak() {
+void MemoryBook::note_bytes(Counts& to) {
   for (size_t i = 0; i < bytes_.size(); ++i)
-    at_peak_[i].store(bytes_[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
+    to[i].store(bytes_[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+CategoryBytes MemoryBook::take_highest() {
+  CategoryBytes result;
+  for (size_t i = 0; i < result.size(); ++i) result[i] = at_highest_[i].load(std::memory_order_relaxed);
+  highest_.store(total_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  note_bytes(at_highest_);
+  return result;
 }
 
 void MemoryBook::reset_peaks() {
   for (size_t i = 0; i < bytes_.size(); ++i)
     peaks_[i].store(bytes_[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
   peak_.store(total_.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  note_peak();
+  note_bytes(at_peak_);
 }
 
 CategoryBytes MemoryBook::bytes() const {

@@ -31,6 +31,8 @@ class MemoryBook {
     return at_peak_[static_cast<size_t>(category)].load(std::memory_order_relaxed);
   }
   void add(MemoryCategory category, int64_t bytes);
+  // What was held when the total was highest since the last such call; one caller.
+  CategoryBytes take_highest();
   // Peaks are measured from now on.
   void reset_peaks();
 
@@ -46,12 +48,10 @@ class MemoryBook {
   void raise_peaks(const Peaks& seen);
 
  private:
-  void note_peak();
-  std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)> bytes_{};
-  std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)> peaks_{};
-  std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)> at_peak_{};
-  std::atomic<int64_t> total_{0};
-  std::atomic<int64_t> peak_{0};
+  using Counts = std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)>;
+  void note_bytes(Counts& to);
+  Counts bytes_{}, peaks_{}, at_peak_{}, at_highest_{};
+  std::atomic<int64_t> total_{0}, peak_{0}, highest_{0};
 };
 
 // Puts the booking allocator under every CPU tensor made from now on. Idempotent.

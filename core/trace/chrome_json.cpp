@@ -84,8 +84,14 @@ void visit_chrome_json(const std::string& path, const ChromeJsonVisitor& visitor
     }
     throw;
   } catch (const json::exception& error) {
-    bad_file(path, "event " + std::to_string(follower.count()) + " cannot be used", error.what());
+    bad_file(path, "event " + std::to_string(follower.count()) + " cannot be used", json_problem(error));
   }
+}
+
+std::string json_problem(const nlohmann::json::exception& error) {
+  const std::string text = error.what();
+  const size_t number_end = text.find("] ");
+  return text.starts_with("[json.exception") && number_end != std::string::npos ? text.substr(number_end + 2) : text;
 }
 
 int64_t ns_of(const nlohmann::json& value) {

@@ -80,7 +80,7 @@ class LinesReader {
       events_.event(value);
       return true;
     } catch (const json::exception& error) {
-      broken(std::string("an event that cannot be used: ") + error.what());
+      broken("an event that cannot be used: " + json_problem(error));
     } catch (const Error& error) {
       broken("an event that cannot be used: " + error.text().what + "; got " + error.text().got);
     }

@@ -41,6 +41,23 @@ std::string origin_of(const nlohmann::json& record, const std::string& key) {
   return "";
 }
 
+// The record has the error that ended it; reports and the window read it there.
+TEST_F(Report, ARunThatDivergedSaysSo) {
+  ASSERT_EQ(train("--world-size 2 --tp 2 --train-iters 4 --lr 1e30 --lr-warmup-iters 0 --eval-interval 0 --log-dir bad")
+                .exit_code,
+            7);
+  const nlohmann::json outcome = record("bad")["outcome"];
+  EXPECT_THAT(outcome["error"].get<std::string>(), HasSubstr("training diverged; got loss "));
+  const int64_t step = outcome["failed_step"].get<int64_t>();
+  EXPECT_GE(step, 1);
+  EXPECT_EQ(outcome["steps_done"], step);
+  ASSERT_EQ(run("ranklab report bad -o bad.html").exit_code, 0);
+  EXPECT_NE(text("bad.html").find("The run ended with an error: ["), std::string::npos);
+  EXPECT_EQ(answer_of(run("ranklab report bad --json")).at("runs")[0]["run"]["outcome"]["failed_step"], step);
+  EXPECT_THAT(run("ranklab viz bad/trace.json.gz --format text").output,
+              testing::StartsWith("the run ended with an error: ["));
+}
+
 TEST_F(Report, ARunBecomesAPage) {
   ASSERT_EQ(
       train("--world-size 4 --pp 2 --tp 1 --train-iters 3 --eval-interval 2 --eval-iters 1 --sentinel-mode minimal "

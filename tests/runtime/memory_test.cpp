@@ -49,6 +49,47 @@ TEST(MemoryBook, KnowsWhatThePeakWasMadeOf) {
   EXPECT_EQ(book.bytes_at_peak(MemoryCategory::kGradients), 40);
 }
 
+TEST(MemoryBook, KnowsTheHighestMomentSinceItWasAsked) {
+  MemoryBook book;
+  book.add(MemoryCategory::kParameters, 100);
+  book.add(MemoryCategory::kActivations, 50);
+  book.add(MemoryCategory::kActivations, -50);
+  EXPECT_EQ(together(book.take_highest()), 150);
+  EXPECT_EQ(together(book.take_highest()), 100) << "what is held now";
+  book.add(MemoryCategory::kGradients, 7);
+  const CategoryBytes highest = book.take_highest();
+  EXPECT_EQ(highest[static_cast<size_t>(MemoryCategory::kGradients)], 7);
+  EXPECT_EQ(highest[static_cast<size_t>(MemoryCategory::kActivations)], 0);
+  EXPECT_EQ(book.peak_bytes(), 150);
+}
+
+// Samples are taken where the total has changed by a part of the peak: the peak itself is one of them, of each step.
+TEST(MemoryCounters, ThePeakOfAStepIsASample) {
+  install_booking_allocator();
+  TrainConfig config = tiny_config(2, 2);
+  config.model.num_layers = 3;
+  RuntimeEngine engine = tiny_engine(config);
+  const auto hook = std::make_shared<RecordingHook>();
+  engine.add_hook(hook);
+  const TrainResult result = engine.fit();
+  const RankTrace& trace = result.traces[0];
+  std::map<int, double> peaks;
+  std::map<std::string, double> now;
+  for (const Event& event : trace.events) {
+    const std::string& name = trace.names[event.name];
+    if (event.kind != EventKind::kCounter || !name.starts_with("memory/") || name == "memory/limit") continue;
+    now[name] = event.value;
+    double total = 0;
+    for (const auto& [category, bytes] : now) total += bytes;
+    // The last category of a sample that has all of them.
+    if (name == "memory/buffers") peaks[event.step] = std::max(peaks[event.step], total);
+  }
+  ASSERT_EQ(hook->steps.size(), 4u);
+  ASSERT_EQ(peaks.size(), 4u);
+  EXPECT_EQ(peaks[0], static_cast<double>(hook->steps[0].peak_memory_bytes));
+  for (const auto& [step, peak] : peaks) EXPECT_EQ(peak, peaks[0]) << "every step does the same, step " << step;
+}
+
 // What a step leaves behind is booked where it belongs: activations are gone but for the position tables.
 TEST(MemoryCounters, AStepLeavesNoActivationsBehind) {
   install_booking_allocator();

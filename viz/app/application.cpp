@@ -240,7 +240,7 @@ void Application::status_text() {
 }
 
 void Application::transport() {
-  if (ImGui::BeginViewportSideBar("##transport", ImGui::GetMainViewport(), ImGuiDir_Up, TransportBar::height(), kBar)) {
+  if (ImGui::BeginViewportSideBar("##transport", ImGui::GetMainViewport(), ImGuiDir_Up, transport_.height(), kBar)) {
     transport_.draw(workspace_);
   }
   ImGui::End();

@@ -8,6 +8,7 @@
 #include "viz/app/software_renderer.h"
 #include "viz/app/window.h"
 #include "viz/html/stage_page.h"
+#include "viz/model/run/run_end.h"
 #include "viz/model/run/run_facts.h"
 #include "viz/model/stage/script.h"
 #include "viz/model/store/deep_link.h"
@@ -170,6 +171,7 @@ std::string render_text(const VizRequest& request, int width, bool color) {
   const Window window = window_of(store, request.go_to);
   const TimeRange range = window.range;
   std::string out = store.warning().empty() ? "" : store.warning() + "\n";
+  if (const RunEnd end = run_end_beside(store); !end.words.empty()) out += end.words + "\n";
   if (request.panel == "stage") return out + stage_text(store, stage_script(store, step_of(store, request.go_to)));
   if (request.panel == "traffic") return out + traffic_tables(store, window);
   if (request.panel == "attention") return out + attention_text(store, attention_table(store, window));

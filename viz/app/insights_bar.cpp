@@ -11,18 +11,27 @@ namespace {
 
 const std::vector<Insight>& shown(Workspace& workspace) {
   static const std::vector<Insight> kNone;
-  const bool hidden = !workspace.show_insights || workspace.live != nullptr || workspace.store().empty();
+  const bool hidden = !workspace.show_insights || workspace.goes_on() || workspace.store().empty();
   return hidden ? kNone : workspace.insights();
+}
+
+bool failed(Workspace& workspace) { return workspace.run_end().failed; }
+
+void failure(const std::string& words) {
+  const float space = ImGui::GetContentRegionAvail().x;
+  colored_text(theme::kBad, elided(words, space));
+  if (text_width(words) > space) tooltip(words.c_str());
 }
 
 }  // namespace
 
 float InsightsBar::height(Workspace& workspace) {
-  const auto lines = static_cast<float>(shown(workspace).size());
+  const auto lines = static_cast<float>(shown(workspace).size() + (failed(workspace) ? 1 : 0));
   return lines == 0 ? 0 : lines * ImGui::GetTextLineHeightWithSpacing() + 2 * ImGui::GetStyle().WindowPadding.y;
 }
 
 void InsightsBar::draw(Workspace& workspace) {
+  if (failed(workspace)) failure(workspace.run_end().words);
   int line = 0;
   for (const Insight& one : shown(workspace)) {
     ImGui::PushID(line++);

@@ -1,5 +1,6 @@
-// What costs most, in words, below the transport bar: a line for each insight (viz/model/insights), a click shows its
-// event. Hidden where nothing does, for live traces, and by View > What costs most. Thread rule: the window's thread.
+// Below the transport bar, in words: that the run failed, if it did, and what costs most: a line for each insight
+// (viz/model/insights), a click shows its event. Hidden where there is nothing to say, and while a live run goes on;
+// View > What costs most hides the insights. Thread rule: the window's thread.
 #pragma once
 #include "viz/panels/parts/workspace.h"
 

@@ -3,6 +3,7 @@
 #include <imgui.h>
 #include <misc/cpp/imgui_stdlib.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
@@ -32,17 +33,45 @@ std::string speed_hint(const Workspace& workspace) {
 
 }  // namespace
 
-float TransportBar::height() {
-  return 2 * ImGui::GetFrameHeight() + 2 * ImGui::GetStyle().WindowPadding.y + ImGui::GetStyle().ItemSpacing.y;
+float TransportBar::height() const {
+  const ImGuiStyle& style = ImGui::GetStyle();
+  return static_cast<float>(rows_ + 1) * (ImGui::GetFrameHeight() + style.ItemSpacing.y) - style.ItemSpacing.y +
+         2 * style.WindowPadding.y;
 }
 
 void TransportBar::draw(Workspace& workspace) {
+  rows_ = 1;
+  begin_group(kButtons);
   buttons(workspace);
-  ImGui::SameLine(0, scaled(18));
-  place(workspace);
-  ImGui::SameLine(0, scaled(18));
+  end_group(kButtons);
+  begin_group(kSpeed);
+  speed(workspace);
+  end_group(kSpeed);
+  begin_group(kStep);
+  step(workspace);
+  end_group(kStep);
+  begin_group(kScope);
+  scope(workspace);
+  end_group(kScope);
   links(workspace);
   scrubber(workspace);
+}
+
+// On this row if it fits, as wide as it was in the last frame.
+void TransportBar::begin_group(Group group) {
+  if (group != kButtons) {
+    ImGui::SameLine(0, scaled(14));
+    if (widths_[group] > ImGui::GetContentRegionAvail().x) {
+      ImGui::NewLine();
+      ++rows_;
+    }
+  }
+  ImGui::BeginGroup();
+}
+
+void TransportBar::end_group(Group group) {
+  ImGui::EndGroup();
+  widths_[group] = ImGui::GetItemRectSize().x;
 }
 
 void TransportBar::buttons(Workspace& w) {
@@ -63,7 +92,9 @@ void TransportBar::buttons(Workspace& w) {
   if (icon_button("follow", Icon::kFollow, "follow a live run", w.playback.state == PlayState::kFollowing))
     action::follow(w);
   ImGui::EndDisabled();
-  ImGui::SameLine(0, scaled(14));
+}
+
+void TransportBar::speed(Workspace& w) {
   label("speed");
   ImGui::SetNextItemWidth(scaled(62));
   ImGui::DragFloat("##speed", &w.playback.speed, 0.02f, 0.1f, 100, "%.1fx",
@@ -76,7 +107,7 @@ void TransportBar::buttons(Workspace& w) {
     w.playback.loop = static_cast<LoopMode>(loop);
 }
 
-void TransportBar::place(Workspace& w) {
+void TransportBar::step(Workspace& w) {
   const TraceStore& store = w.store();
   ImGui::AlignTextToFramePadding();
   dim_text(store.steps().empty() ? "no steps" : "step");
@@ -93,15 +124,20 @@ void TransportBar::place(Workspace& w) {
     }
   }
   ImGui::SameLine();
-  const std::string total = store.steps().empty() ? std::string() : strprintf("of %d", store.steps().back().step);
-  dim_text(total);
-  ImGui::SameLine(0, scaled(12));
+  if (!store.steps().empty()) {
+    dim_text(place_text(store, w.step()));
+    tooltip(strprintf("the trace has step %d to step %d; type one to go there", store.steps().front().step,
+                      store.steps().back().step)
+                .c_str());
+    ImGui::SameLine(0, scaled(12));
+  }
   dim_text("at");
   ImGui::SameLine();
   text(format_time(store, w.cursor.time_ns - store.range().begin_ns));
-  ImGui::SameLine(0, scaled(18));
-  dim_text("tables of");
-  ImGui::SameLine();
+}
+
+void TransportBar::scope(Workspace& w) {
+  label("tables of");
   ImGui::SetNextItemWidth(scaled(110));
   int scope = static_cast<int>(w.scope);
   if (ImGui::Combo("##scope", &scope, "the trace\0the step\0the selection\0")) w.scope = static_cast<Scope>(scope);
@@ -109,8 +145,12 @@ void TransportBar::place(Workspace& w) {
 }
 
 void TransportBar::links(Workspace& w) {
+  const float least = scaled(90), copy = scaled(58);
+  ImGui::SameLine(0, scaled(14));
+  const float space = ImGui::GetContentRegionAvail().x - copy - ImGui::GetStyle().ItemSpacing.x;
+  if (space < least) return ImGui::NewLine();  // Ctrl+L copies it as well
   const std::string here = w.store().empty() ? std::string() : w.deep_link();
-  ImGui::SetNextItemWidth(std::max(scaled(90), ImGui::GetContentRegionAvail().x - scaled(66)));
+  ImGui::SetNextItemWidth(space);
   if (ImGui::InputTextWithHint("##link", here.c_str(), &link_, ImGuiInputTextFlags_EnterReturnsTrue)) {
     try {
       w.go_to(link_);
@@ -121,7 +161,7 @@ void TransportBar::links(Workspace& w) {
   }
   tooltip("where the cursor is; type a place such as step=1,sel=r3/B7 to go there");
   ImGui::SameLine();
-  if (ImGui::Button("copy", {scaled(58), 0})) action::copy_link(w);
+  if (ImGui::Button("copy", {copy, 0})) action::copy_link(w);
   tooltip("copy the link (Ctrl+L); Ctrl+Shift+L goes to the one in the clipboard");
 }
 

@@ -97,6 +97,15 @@ std::vector<Curve> all_curves(const TraceStore& store) {
   return out;
 }
 
+Curve in_shown_unit(Curve curve) {
+  const double times = curve.unit == "share" ? 100 : curve.unit == "bytes" ? 1.0 / (1 << 20) : 1;
+  if (times == 1) return curve;
+  curve.unit = curve.unit == "share" ? "%" : "MiB";
+  for (CurvePoint& point : curve.points)
+    for (double* value : {&point.value, &point.low, &point.high}) *value *= times;
+  return curve;
+}
+
 std::vector<CurvePoint> smoothed(const std::vector<CurvePoint>& points, double span) {
   std::vector<CurvePoint> out = points;
   if (span <= 1) return out;

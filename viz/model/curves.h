@@ -19,7 +19,7 @@ struct CurvePoint {
 
 struct Curve {
   std::string name;                // "loss", "step time"
-  std::string unit;                // "", "ms", "tokens/s", "%"
+  std::string unit;                // "", "ms", "tokens/s", "share" (of 1), "bytes"
   std::string source;              // "measured", "model"
   std::vector<CurvePoint> points;  // by step
   std::vector<int> bad_steps;      // steps where a value is NaN or infinite, at most 1000 of a file's
@@ -40,6 +40,8 @@ std::string metrics_path(const std::string& trace_path);
 // Both; where both have a curve, the metrics'. `span`: 0 draws values unchanged, else an exponential moving average
 // over about that many points.
 std::vector<Curve> all_curves(const TraceStore& store);
+// In the unit that people read: shares in percent, bytes in MiB.
+Curve in_shown_unit(Curve curve);
 std::vector<CurvePoint> smoothed(const std::vector<CurvePoint>& points, double span);
 
 }  // namespace ranklab::viz

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "core/base/text.h"
 #include "viz/model/tables/memory_table.h"
 
 namespace ranklab::viz {
@@ -35,15 +37,19 @@ class Side {
     return range;
   }
 
-  void total(std::map<std::string, OpDiff>& ops, OpTotal OpDiff::*side) const {
+  // Times `share`.
+  void total(std::map<std::string, OpDiff>& ops, OpSide OpDiff::*side, double share) const {
+    std::map<std::string, OpSide> sums;
     for (const RankTrace& trace : store_.traces()) {
       for (const Event& event : trace.events) {
         if (!is_slice(event) || !has(event)) continue;
-        OpTotal& to = ops[op_name(trace, event)].*side;
+        OpSide& to = sums[op_name(trace, event)];
         ++to.count;
-        to.total_ns += std::max<int64_t>(0, end_ns(event, store_.clock()) - begin_ns(event, store_.clock()));
+        to.total_ns +=
+            static_cast<double>(std::max<int64_t>(0, end_ns(event, store_.clock()) - begin_ns(event, store_.clock())));
       }
     }
+    for (const auto& [name, sum] : sums) ops[name].*side = {sum.count * share, sum.total_ns * share};
   }
 
   std::map<int, double> peaks() const {
@@ -64,20 +70,37 @@ class Side {
   std::set<int> steps_;
 };
 
+std::string steps_compared(size_t steps) {
+  if (steps == 0) return ", so the whole traces are compared";
+  return steps == 1 ? ": the first of each is compared" : strprintf(": the first %zu of each are compared", steps);
+}
+
 void note_differences(const TraceStore& a, const TraceStore& b, std::vector<std::string>& notes) {
-  const auto note = [&](const std::string& what, const std::string& x, const std::string& y) {
-    if (x != y) notes.push_back(what + ": " + x + " and " + y);
+  const auto note = [&](const std::string& what, const std::string& x, const std::string& y, const std::string& so) {
+    if (x != y) notes.push_back(what + ": " + x + " and " + y + so);
   };
-  note("ranks", std::to_string(a.ranks().size()), std::to_string(b.ranks().size()));
+  note("ranks", std::to_string(a.ranks().size()), std::to_string(b.ranks().size()),
+       ": counts and times are those of a rank on average, memory is that of the fullest rank");
   note("clock", a.clock() == TraceClock::kVirtual ? "virtual" : "wall",
-       b.clock() == TraceClock::kVirtual ? "virtual" : "wall");
-  note("steps", std::to_string(a.steps().size()), std::to_string(b.steps().size()));
-  note("broken", a.warning().empty() ? "no" : "yes", b.warning().empty() ? "no" : "yes");
+       b.clock() == TraceClock::kVirtual ? "virtual" : "wall", "");
+  note("steps", std::to_string(a.steps().size()), std::to_string(b.steps().size()),
+       steps_compared(std::min(a.steps().size(), b.steps().size())));
+  note("broken", a.warning().empty() ? "no" : "yes", b.warning().empty() ? "no" : "yes", "");
+}
+
+std::string step_name(int a, int b) {
+  return "step " + std::to_string(a) + (a == b ? "" : " and " + std::to_string(b));
+}
+
+std::optional<double> fullest(const std::map<int, double>& peaks) {
+  std::optional<double> out;
+  for (const auto& [rank, peak] : peaks) out = std::max(out.value_or(peak), peak);
+  return out;
 }
 
 }  // namespace
 
-double OpDiff::delta_share() const { return share(static_cast<double>(delta_ns()), static_cast<double>(a.total_ns)); }
+double OpDiff::delta_share() const { return share(b.total_ns - a.total_ns, a.total_ns); }
 
 double ValueDiff::delta_share() const { return share(delta(), a); }
 
@@ -103,8 +126,12 @@ TraceDiff diff_traces(const TraceStore& a, const TraceStore& b) {
   diff.steps = static_cast<int>(steps);
   const Side first(a, steps), second(b, steps);
   std::map<std::string, OpDiff> ops;
-  first.total(ops, &OpDiff::a);
-  second.total(ops, &OpDiff::b);
+  diff.of_a_rank = a.ranks().size() != b.ranks().size();
+  const auto share_of_a_rank = [&](const TraceStore& store) {
+    return diff.of_a_rank ? 1 / static_cast<double>(std::max<size_t>(store.ranks().size(), 1)) : 1.0;
+  };
+  first.total(ops, &OpDiff::a, share_of_a_rank(a));
+  second.total(ops, &OpDiff::b, share_of_a_rank(b));
   for (auto& [name, op] : ops) {
     op.name = name;
     diff.ops.push_back(std::move(op));
@@ -112,14 +139,19 @@ TraceDiff diff_traces(const TraceStore& a, const TraceStore& b) {
   std::stable_sort(diff.ops.begin(), diff.ops.end(),
                    [](const OpDiff& x, const OpDiff& y) { return std::abs(x.delta_ns()) > std::abs(y.delta_ns()); });
   for (size_t i = 0; i < steps; ++i) {
-    diff.step_ns.push_back({"step " + std::to_string(a.steps()[i].step),
+    diff.step_ns.push_back({step_name(a.steps()[i].step, b.steps()[i].step),
                             static_cast<double>(a.steps()[i].range.length_ns()),
                             static_cast<double>(b.steps()[i].range.length_ns())});
   }
-  const std::map<int, double> other = second.peaks();
-  for (const auto& [rank, peak] : first.peaks()) {
-    if (const auto found = other.find(rank); found != other.end())
-      diff.memory.push_back({"peak memory r" + std::to_string(rank), peak, found->second});
+  const std::map<int, double> own = first.peaks(), other = second.peaks();
+  if (diff.of_a_rank) {
+    if (const auto x = fullest(own), y = fullest(other); x && y)
+      diff.memory.push_back({"peak memory of the fullest rank", *x, *y});
+  } else {
+    for (const auto& [rank, peak] : own) {
+      if (const auto found = other.find(rank); found != other.end())
+        diff.memory.push_back({"peak memory r" + std::to_string(rank), peak, found->second});
+    }
   }
   diff.makespan = {"makespan", static_cast<double>(first.range().length_ns()),
                    static_cast<double>(second.range().length_ns())};

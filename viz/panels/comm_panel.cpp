@@ -89,9 +89,11 @@ void CommPanel::draw(Workspace& workspace) {
     ImGui::SetNextItemWidth(scaled(220));
     ImGui::InputTextWithHint("##filter", "filter: all_reduce tp", &filter_);
     if (filter_ != filtered_by_) resort_ = true;
-    ImGui::SameLine();
-    dim_text(strprintf("%zu of %zu calls; click one for its ranks", resort_ ? all.size() : shown_.size(), all.size()));
-    ImGui::SameLine();
+    const std::string count =
+        strprintf("%zu of %zu calls; click one for its ranks", resort_ ? all.size() : shown_.size(), all.size());
+    same_line_if_fits(text_width(count));
+    dim_text(count);
+    same_line_if_fits(text_width("copy as CSV") + 2 * ImGui::GetStyle().FramePadding.x);
     if (ImGui::SmallButton("copy as CSV")) copy_rows(workspace.store(), all);
     const CommCall* chosen = nullptr;
     for (const CommCall& call : all)

@@ -27,12 +27,12 @@ const std::vector<CurvesPanel::Series>& CurvesPanel::series(Workspace& workspace
   const Key key{workspace.content(workspace.store().whole()), smoothing_};
   return series_.get(key, [&] {
     std::vector<Series> all;
-    for (const Curve& curve : all_curves(workspace.store())) {
+    for (Curve& read : all_curves(workspace.store())) {
+      const Curve curve = in_shown_unit(std::move(read));
       Series& one = all.emplace_back();
       one.name = curve.name;
       one.unit = curve.unit;
       one.source = curve.source;
-      one.skew = curve.skew();
       for (const CurvePoint& point : curve.points) {
         one.step.push_back(point.step);
         one.value.push_back(point.value);
@@ -42,6 +42,11 @@ const std::vector<CurvesPanel::Series>& CurvesPanel::series(Workspace& workspace
       for (const CurvePoint& point : smoothed(curve.points, static_cast<double>(smoothing_)))
         one.smooth.push_back(point.value);
       for (const int step : curve.bad_steps) one.bad_steps.push_back(step);
+      const RunEnd& end = workspace.run_end();
+      one.last_step = curve.points.back().step;
+      if (!end.failed || end.step <= curve.points.back().step) continue;
+      one.bad_steps.push_back(end.step);
+      one.last_step = end.step;
     }
     for (const Series& one : all) {
       const bool known = std::find(std::begin(kShownFirst), std::end(kShownFirst), one.name) != std::end(kShownFirst);
@@ -69,9 +74,9 @@ void CurvesPanel::draw(Workspace& workspace) {
   ImGui::DragFloat("##smooth", &smoothing_, 0.1f, 0, 50, smoothing_ < 1 ? "no steps" : "%.0f steps",
                    ImGuiSliderFlags_AlwaysClamp);
   tooltip("exponential moving average over about so many steps; the raw curve stays, faintly");
-  ImGui::SameLine();
+  same_line_if_fits(ImGui::GetFrameHeight() + text_width(" log"));
   ImGui::Checkbox("log", &logarithmic_);
-  ImGui::SameLine();
+  same_line_if_fits(text_width("curves ...") + 2 * ImGui::GetStyle().FramePadding.x);
   if (ImGui::Button("curves ...")) ImGui::OpenPopup("which");
   if (begin_popup_at_item("which")) {
     for (const Series& one : all) {
@@ -84,6 +89,11 @@ void CurvesPanel::draw(Workspace& workspace) {
       }
     }
     ImGui::EndPopup();
+  }
+  if (const RunEnd& end = workspace.run_end(); !end.words.empty()) {
+    ImGui::PushTextWrapPos(0);
+    colored_text(end.failed ? theme::kBad : theme::kDim, end.words);
+    ImGui::PopTextWrapPos();
   }
   std::vector<const Series*> shown;
   for (const Series& one : all)
@@ -111,7 +121,7 @@ void CurvesPanel::draw(Workspace& workspace) {
 
 void CurvesPanel::setup_axes(const Series& series) {
   ImPlot::SetupAxes(nullptr, nullptr, ImPlotAxisFlags_NoHighlight, ImPlotAxisFlags_NoHighlight);
-  const double first = series.step.front(), last = series.step.back();
+  const double first = series.step.front(), last = series.last_step;
   const double side = std::max((last - first) * 0.02, 0.1);
   ImPlot::SetupAxisLimits(ImAxis_X1, first - side, last + side, ImPlotCond_Always);
   const int steps = static_cast<int>(last - first) + 1;
@@ -158,7 +168,8 @@ void CurvesPanel::plot(Workspace& workspace, const Series& series) {
   marks.LineColor = plot_color(theme::kBad);
   marks.Flags = ImPlotItemFlags_NoFit;
   if (!series.bad_steps.empty())
-    ImPlot::PlotInfLines("not finite", series.bad_steps.data(), static_cast<int>(series.bad_steps.size()), marks);
+    ImPlot::PlotInfLines("not finite, or not reached", series.bad_steps.data(),
+                         static_cast<int>(series.bad_steps.size()), marks);
   const double step = workspace.step();
   marks.LineColor = plot_color(theme::kCursor);
   if (step >= 0) ImPlot::PlotInfLines("cursor", &step, 1, marks);

@@ -22,8 +22,8 @@ class CurvesPanel final : public Panel {
   struct Series {
     std::string name, unit, source;
     std::vector<double> step, value, low, high, smooth;
-    std::vector<double> bad_steps;
-    double skew = 0;
+    std::vector<double> bad_steps;  // where a value is not finite, or where the run failed
+    double last_step = 0;           // of the axis: also where the run failed
   };
   using Key = std::pair<ContentKey, float>;
   const std::vector<Series>& series(Workspace& workspace);

@@ -18,6 +18,8 @@ std::string signed_percent(double share) {
   return strprintf("%+.2f %%", share * 100);
 }
 
+std::string count_text(double count) { return strprintf("%.6g", count); }
+
 // Slower or larger is warm, faster or smaller is green; the larger the change, the stronger.
 ImU32 change_color(double share) {
   if (share == 0 || std::isnan(share)) return theme::kDim;
@@ -36,19 +38,19 @@ void DiffPanel::draw(Workspace& workspace) {
   const TraceStore& a = workspace.store();
   const TraceStore& b = *workspace.other();
   const TraceDiff& diff = diff_.get({workspace.content(a.whole()), &b}, [&] { return diff_traces(a, b); });
-  text("A " + a.source());
-  ImGui::SameLine(0, scaled(16));
-  text("B " + b.source());
-  ImGui::SameLine(0, scaled(16));
-  if (diff.same())
+  if (diff.same()) {
     colored_text(theme::kGood, "no difference");
-  else
-    colored_text(change_color(diff.makespan.delta_share()), "makespan " + signed_percent(diff.makespan.delta_share()));
+  } else {
+    colored_text(change_color(diff.makespan.delta_share()),
+                 "makespan " + signed_percent(diff.makespan.delta_share()) + " from A to B");
+  }
   ImGui::SameLine(0, scaled(16));
   if (ImGui::SmallButton("close B")) return workspace.close_other();
+  ImGui::PushTextWrapPos(0);
   for (const std::string& note : diff.notes) colored_text(theme::kCursor, note);
+  ImGui::PopTextWrapPos();
   strips(workspace);
-  if (!ImGui::BeginTabBar("tables")) return;
+  if (!ImGui::BeginTabBar("tables", ImGuiTabBarFlags_DrawSelectedOverline)) return;
   if (ImGui::BeginTabItem("Operations")) {
     ops(workspace, diff);
     ImGui::EndTabItem();
@@ -70,7 +72,10 @@ void DiffPanel::strips(Workspace& workspace) {
       std::clamp(ImGui::GetContentRegionAvail().y * 0.42f / static_cast<float>(ranks), scaled(4), scaled(16)));
   const auto& other =
       other_bubbles_.get({workspace.content(a.whole()), &b}, [&] { return find_bubbles(b, b.whole()); });
+  const float width = ImGui::GetContentRegionAvail().x;
+  dim_text(elided("A  " + a.source(), width));
   strip_.draw(a, workspace.bubbles_of_trace(), seen, row);
+  dim_text(elided("B  " + b.source(), width));
   other_strip_.draw(b, other, {seen.begin_ns + moved, seen.end_ns + moved}, row);
 }
 
@@ -79,20 +84,17 @@ void DiffPanel::ops(const Workspace& workspace, const TraceDiff& diff) {
   if (!ImGui::BeginTable("ops", 9, ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit))
     return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  for (const char* heading :
-       {"operation", "count A", "count B", "total A", "total B", "mean A", "mean B", "change", "change %"})
+  const bool mean = diff.of_a_rank;
+  for (const char* heading : {"operation", "count A", "count B", mean ? "A per rank" : "total A",
+                              mean ? "B per rank" : "total B", "mean A", "mean B", "change", "change %"})
     ImGui::TableSetupColumn(heading);
   ImGui::TableHeadersRow();
   const auto time = [&](double ns) { return format_time(store, std::llround(ns)); };
   for (const OpDiff& op : diff.ops) {
     ImGui::TableNextColumn();
     text(op.name);
-    const std::string cells[] = {strprintf("%lld", static_cast<long long>(op.a.count)),
-                                 strprintf("%lld", static_cast<long long>(op.b.count)),
-                                 time(static_cast<double>(op.a.total_ns)),
-                                 time(static_cast<double>(op.b.total_ns)),
-                                 time(op.a.mean_ns()),
-                                 time(op.b.mean_ns())};
+    const std::string cells[] = {count_text(op.a.count), count_text(op.b.count), time(op.a.total_ns),
+                                 time(op.b.total_ns),    time(op.a.mean_ns()),   time(op.b.mean_ns())};
     for (const std::string& cell : cells) {
       ImGui::TableNextColumn();
       right_text(cell);

@@ -4,6 +4,7 @@
 #include <implot.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/text.h"
 #include "viz/model/store/time_text.h"
@@ -27,12 +28,15 @@ bool rank_combo(const char* id, const TraceStore& store, int& rank, bool may_be_
 
 // Shows how much of the device's memory the peak uses.
 void limit_text(const RankMemory& rank) {
-  if (rank.limit_bytes <= 0) return ImGui::NewLine();
-  dim_text(strprintf("limit %s, at most %.3g %% of it in use", human_bytes(rank.limit_bytes).c_str(),
-                     100 * rank.share_of_limit()));
+  if (rank.limit_bytes <= 0) return;
+  const std::string words = strprintf("limit %s, at most %.3g %% of it in use", human_bytes(rank.limit_bytes).c_str(),
+                                      100 * rank.share_of_limit());
+  same_line_if_fits(text_width(words));
+  dim_text(words);
 }
 
 // The line is drawn only where it is informative: for a model that comes near it.
+constexpr float kLeastLines = 6;  // of text, the height of a plot
 constexpr double kNearLimit = 0.4;
 double axis_top(const RankMemory& rank) {
   return rank.share_of_limit() < kNearLimit ? rank.peak.total() : std::max(rank.peak.total(), rank.limit_bytes);
@@ -72,15 +76,16 @@ void MemoryPanel::draw(Workspace& workspace) {
   rank_combo("##other", workspace.store(), other_, true);
   for (size_t c = 0; c < kMemoryCategories; ++c) {
     const auto category = static_cast<MemoryCategory>(c);
-    same_line_if_fits(text_width(name(category)) + scaled(22));
+    same_line_if_fits(swatch_width(name(category)));
     swatch(im_color(colour(category)), name(category));
   }
-  same_line_if_fits(scaled(140));
   limit_text(all[static_cast<size_t>(rank_)]);
   const ImVec2 space = ImGui::GetContentRegionAvail();
+  // In a low panel both keep a height at which they can be read, and the panel scrolls.
+  const float line = ImGui::GetTextLineHeightWithSpacing();
   const float table_height =
-      std::min(space.y * 0.45f, ImGui::GetTextLineHeightWithSpacing() * (static_cast<float>(all.size()) + 2.2f));
-  if (ImGui::BeginChild("plots", {0, space.y - table_height})) {
+      std::min(std::max(space.y * 0.45f, 4 * line), line * (static_cast<float>(all.size()) + 2.2f));
+  if (ImGui::BeginChild("plots", {0, std::max(space.y - table_height, kLeastLines * line)})) {
     const float width = other_ < 0 ? -1 : (space.x - ImGui::GetStyle().ItemSpacing.x) / 2;
     // One scale for both plots.
     const double top = std::max(axis_top(all[static_cast<size_t>(rank_)]),
@@ -92,7 +97,7 @@ void MemoryPanel::draw(Workspace& workspace) {
     }
   }
   ImGui::EndChild();
-  peaks(workspace, all);
+  peaks(workspace, all, table_height);
 }
 
 void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all, size_t rank, const PlotSize& size) {
@@ -124,23 +129,21 @@ void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all,
     ImPlot::PlotStairs(std::string(name(category)).c_str(), stack.time_ns.data(), stack.upto[c].data(),
                        static_cast<int>(stack.time_ns.size()), spec);
   }
-  const MemorySample& peak = all[rank].peak;
-  const double x = static_cast<double>(peak.time_ns), y = peak.total();
-  // A peak out of view is marked at the edge, which is not where it is: the step is named.
-  const bool in_view = ImPlot::GetPlotLimits().X.Contains(x) || peak.step < 0;
-  ImPlot::Annotation(x, y, plot_color(theme::kCursor), {8, -8}, true, "peak %s%s", human_bytes(y).c_str(),
-                     in_view ? "" : strprintf(" in step %d", peak.step).c_str());
+  const ImPlotRange seen = ImPlot::GetPlotLimits().X;
+  if (const auto high = fullest(all[rank], {std::llround(seen.Min), std::llround(seen.Max)}))
+    ImPlot::Annotation(std::max(static_cast<double>(high->time_ns), seen.Min), high->total(),
+                       plot_color(theme::kCursor), {8, -8}, true, "%s", fullest_text(all[rank], *high).c_str());
   draw_limit(all[rank]);
   draw_time_cursor(workspace);
   ImPlot::EndPlot();
 }
 
-void MemoryPanel::peaks(Workspace& workspace, const std::vector<RankMemory>& all) {
+void MemoryPanel::peaks(Workspace& workspace, const std::vector<RankMemory>& all, float height) {
   const int columns = static_cast<int>(kMemoryCategories) + 5;
-  if (!ImGui::BeginTable("peaks", columns,
-                         ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit))
-    return;
-  ImGui::TableSetupScrollFreeze(0, 1);
+  constexpr ImGuiTableFlags kFlags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  if (!ImGui::BeginTable("peaks", columns, kFlags, {0, height - ImGui::GetStyle().ItemSpacing.y})) return;
+  ImGui::TableSetupScrollFreeze(1, 1);
   for (const char* heading : {"rank", "peak", "in step"}) ImGui::TableSetupColumn(heading);
   for (size_t c = 0; c < kMemoryCategories; ++c)
     ImGui::TableSetupColumn(std::string(name(static_cast<MemoryCategory>(c))).c_str());

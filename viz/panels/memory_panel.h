@@ -27,7 +27,7 @@ class MemoryPanel final : public Panel {
   };
   const std::vector<RankMemory>& table(Workspace& workspace);
   void plot(Workspace& workspace, const std::vector<RankMemory>& all, size_t rank, const PlotSize& size);
-  void peaks(Workspace& workspace, const std::vector<RankMemory>& all);
+  void peaks(Workspace& workspace, const std::vector<RankMemory>& all, float height);
 
   Cached<ContentKey, std::vector<RankMemory>> table_;
   Cached<ContentKey, std::vector<Stack>> stacks_;

@@ -45,18 +45,21 @@ void PathPanel::draw(Workspace& workspace) {
   const CriticalPath& path = workspace.critical_path();
   ImGui::AlignTextToFramePadding();
   ImGui::Text("%s", format_time(store, path.length_ns()).c_str());
-  ImGui::SameLine();
-  dim_text(
-      strprintf("in %zu segments that touch, by rank: their lengths add up to the makespan", path.segments.size()));
-  ImGui::SameLine(0, scaled(16));
+  const std::string about =
+      strprintf("in %zu segments that touch, by rank: their lengths add up to the makespan", path.segments.size());
+  same_line_if_fits(text_width(about));
+  dim_text(about);
+  same_line_if_fits(text_width("show in the timeline") + 2 * ImGui::GetFrameHeight());
   ImGui::Checkbox("show in the timeline", &workspace.show_critical_path);
   if (workspace.cursor.event && workspace.cursor.event->rank_index < path.slack_ns.size()) {
     const auto& of_rank = path.slack_ns[workspace.cursor.event->rank_index];
     const size_t event = workspace.cursor.event->event_index;
     const int64_t slack = event < of_rank.size() ? of_rank[event] : kNoTime;
     if (slack != kNoTime) {
-      ImGui::SameLine(0, scaled(16));
-      text(store.text(*workspace.cursor.event) + " could end " + format_time(store, slack) + " later");
+      const std::string later =
+          store.text(*workspace.cursor.event) + " could end " + format_time(store, slack) + " later";
+      same_line_if_fits(text_width(later));
+      text(later);
     }
   }
   const ImVec2 space = ImGui::GetContentRegionAvail();

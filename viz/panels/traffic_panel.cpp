@@ -14,6 +14,7 @@ namespace ranklab::viz {
 namespace {
 
 constexpr size_t kNumbersUpTo = 16;    // ranks
+constexpr float kSmallest = 0.7f;      // of the font's size, where numbers are beside narrow cells
 constexpr size_t kFollowed = 400'000;  // events: the sums up to the cursor are made in every frame
 
 // A combo box with `all` and the values that the trace has.
@@ -270,17 +271,27 @@ void TrafficPanel::sums(const TrafficMatrix& matrix, ImVec2 origin, ImVec2 size)
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const auto n = static_cast<float>(matrix.size());
   const float right = origin.x + size.x * n, bottom = origin.y + size.y * n;
+  if (mode_ == TrafficMode::kBandwidth) return;  // bandwidths of links do not add up
   draw.AddText({right + scaled(8), origin.y - ImGui::GetTextLineHeightWithSpacing()}, theme::kFaint, "sent");
   draw.AddText({origin.x - scaled(34), bottom + scaled(2)}, theme::kFaint, "got");
-  if (matrix.size() > kNumbersUpTo * 2 || mode_ == TrafficMode::kBandwidth) return;
+  std::vector<std::string> rows, columns;
+  float wide = 0;
   for (size_t i = 0; i < matrix.size(); ++i) {
-    const auto at = static_cast<float>(i);
-    const std::string row = words(matrix.row_sum(i)), column = words(matrix.column_sum(i));
-    const float font = ImGui::GetFontSize(), high = std::clamp(size.y, font * 0.6f, font);
-    draw.AddText(ImGui::GetFont(), high, {right + scaled(8), std::floor(origin.y + size.y * at + (size.y - high) / 2)},
-                 theme::kText, row.c_str());
-    centred_text(draw, {origin.x + size.x * at, bottom + scaled(2)}, {size.x, ImGui::GetFontSize() + 2}, theme::kText,
-                 column, 0.92f);
+    rows.push_back(words(matrix.row_sum(i)));
+    columns.push_back(words(matrix.column_sum(i)));
+    wide = std::max(wide, text_width(columns.back()));
+  }
+  // Of narrow cells not all have their sums beside them, as they do not all have their rank.
+  const float font = ImGui::GetFontSize(), high = std::clamp(size.y, font * kSmallest, font);
+  const ImVec2 room(std::max(size.x, (wide + scaled(6)) * kSmallest), font + 2);
+  RoomForLabels across(room.x), down(high);
+  for (size_t i = 0; i < matrix.size(); ++i) {
+    const float x = origin.x + size.x * (static_cast<float>(i) + 0.5f),
+                y = origin.y + size.y * (static_cast<float>(i) + 0.5f);
+    if (down.take(y))
+      draw.AddText(ImGui::GetFont(), high, {right + scaled(8), std::floor(y - high / 2)}, theme::kText,
+                   rows[i].c_str());
+    if (across.take(x)) centred_text(draw, {x - room.x / 2, bottom + scaled(2)}, room, theme::kText, columns[i], 0.92f);
   }
 }
 

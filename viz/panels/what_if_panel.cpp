@@ -88,6 +88,7 @@ WhatIfPanel::WhatIfPanel() = default;
 // Begins with the run that is shown: its ranks, microbatches and costs.
 void WhatIfPanel::follow_run(Workspace& workspace) {
   if (followed_ == workspace.loaded() || workspace.store().empty()) return;
+  if (workspace.goes_on() && workspace.store().steps().size() < 2) return;  // until a whole step is there
   followed_ = workspace.loaded();
   of_run_.clear();
   const std::optional<RunSchedule> run = run_schedule(workspace.store());
@@ -95,6 +96,7 @@ void WhatIfPanel::follow_run(Workspace& workspace) {
   inputs_.request = run->request;
   inputs_.costs = run->costs;
   of_run_ = "1 is " + format_time(workspace.store(), run->forward_ns) + ", a forward of this run";
+  if (run->request.num_ranks == 1) of_run_ += ", which has no pipeline: drag ranks to try one";
   stale_ = true;
 }
 
@@ -218,7 +220,7 @@ void WhatIfPanel::run_status() {
 }
 
 void WhatIfPanel::run_buttons(Workspace& workspace, const WhatIfResult& result) {
-  const bool live = workspace.live != nullptr && workspace.live->status() != LiveStatus::kEnded;
+  const bool live = workspace.goes_on();
   ImGui::BeginDisabled(live || run_.running());
   if (ImGui::SmallButton("run it")) start(workspace, result);
   ImGui::EndDisabled();

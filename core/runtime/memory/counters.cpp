@@ -1,5 +1,6 @@
 #include "core/runtime/memory/counters.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -25,34 +26,68 @@ MemoryCounters::~MemoryCounters() {
   if (book_ && ctx_.op_observer() != nullptr) ctx_.op_observer()->set_after_op({});
 }
 
+MemoryCounters::Moment MemoryCounters::now() const { return {ctx_.clock().now_ns(), wall_now_ns()}; }
+
 void MemoryCounters::record() {
   if (!book_ || !ctx_.tracer().enabled()) return;
-  for (size_t i = 0; i < kCategories; ++i) record(i, book_->bytes(static_cast<MemoryCategory>(i)));
-  if (limit_bytes_ > 0) record(limit_name_, limit_bytes_);
-  recorded_total_ = book_->total_bytes();
+  look();
+  record_highest();
+  const Moment at = now();
+  record(book_->bytes(), at, true);
+  if (limit_bytes_ > 0) record(limit_name_, limit_bytes_, at);
 }
 
 void MemoryCounters::sample() {
   if (!ctx_.tracer().enabled()) return;
-  const int64_t total = book_->total_bytes(), step = book_->peak_bytes() / kResolution;
-  if (std::abs(total - recorded_total_) <= step) return;
-  for (size_t i = 0; i < kCategories; ++i) {
-    const int64_t bytes = book_->bytes(static_cast<MemoryCategory>(i));
-    if (bytes != recorded_[i]) record(i, bytes);
+  look();
+  const int64_t step = book_->peak_bytes() / kResolution;
+  if (std::abs(book_->total_bytes() - together(recorded_)) <= step) return;
+  record_highest();
+  record(book_->bytes(), now(), false);
+}
+
+void MemoryCounters::look() {
+  if (step_ != ctx_.tracer().step()) {  // what was before the step is none of its moments
+    step_ = ctx_.tracer().step();
+    step_highest_ = 0;
+    highest_ = {};
+    book_->take_highest();
+    known_peak_ = book_->peak_bytes();
+    last_look_ns_ = ctx_.clock().now_ns();
   }
-  recorded_total_ = total;
+  CategoryBytes high = book_->take_highest();
+  // What a replayed graph holds is known as a peak alone.
+  if (book_->peak_bytes() > known_peak_) {
+    known_peak_ = book_->peak_bytes();
+    if (known_peak_ > together(high)) high = book_->peaks().at_peak;
+  }
+  const int64_t begin_ns = last_look_ns_, end_ns = last_look_ns_ = ctx_.clock().now_ns();
+  if (together(high) <= together(highest_)) return;
+  highest_ = high;
+  // Of a moment inside an op it is known only that it is inside.
+  const bool inside = together(high) > book_->total_bytes();
+  highest_at_ = {inside ? begin_ns + (end_ns - begin_ns) / 2 : end_ns, wall_now_ns()};
 }
 
-void MemoryCounters::record(size_t category, int64_t bytes) {
-  record(names_[category], static_cast<double>(bytes));
-  recorded_[category] = bytes;
+void MemoryCounters::record_highest() {
+  const int64_t total = together(highest_);
+  if (total > step_highest_ && total > book_->total_bytes()) record(highest_, highest_at_, true);
+  highest_ = {};
 }
 
-void MemoryCounters::record(uint32_t name, double value) {
+// `all`: also what is unchanged, so that two samples of one moment can be told apart.
+void MemoryCounters::record(const CategoryBytes& bytes, Moment at, bool all) {
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (all || bytes[i] != recorded_[i]) record(names_[i], static_cast<double>(bytes[i]), at);
+  recorded_ = bytes;
+  step_highest_ = std::max(step_highest_, together(bytes));
+}
+
+void MemoryCounters::record(uint32_t name, double value, Moment at) {
   Event event;
   event.kind = EventKind::kCounter;
-  event.virtual_begin_ns = event.virtual_end_ns = ctx_.clock().now_ns();
-  event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
+  event.virtual_begin_ns = event.virtual_end_ns = at.virtual_ns;
+  event.wall_begin_ns = event.wall_end_ns = at.wall_ns;
   event.name = name;
   event.value = value;
   ctx_.tracer().record(event);

@@ -1,7 +1,8 @@
 // Records a rank's memory by category on its timeline, as counters: all categories at each record() and, in between,
-// under virtual time, each category after an op that changed it by more than 1/64 of the rank's peak. Tensors that a
-// peer frees (a message it has read) disappear when it does, so the times of samples may differ from run to run. Cost:
-// one atomic load per op while tracing. Thread rule: its rank's thread, where it is also destroyed.
+// under virtual time, each category after an op that changed the total by more than 1/64 of the rank's peak. A step's
+// highest moment is always there, also one inside an op. Tensors that a peer frees (a message it has read) disappear
+// when it does, so the times of samples may differ from run to run. Cost: some atomic loads and stores per op while
+// tracing. Thread rule: its rank's thread, where it is also destroyed.
 #pragma once
 #include <array>
 #include <memory>
@@ -21,18 +22,27 @@ class MemoryCounters {
   void record();
 
  private:
-  static constexpr size_t kCategories = static_cast<size_t>(MemoryCategory::kCount);
+  struct Moment {
+    int64_t virtual_ns = 0, wall_ns = 0;
+  };
+  Moment now() const;
   void sample();
-  void record(size_t category, int64_t bytes);
-  void record(uint32_t name, double value);
+  void look();            // what was held since the last look, at most
+  void record_highest();  // if a sample of what is held now would miss it
+  void record(const CategoryBytes& bytes, Moment at, bool all);
+  void record(uint32_t name, double value, Moment at);
 
   RankContext& ctx_;
   double limit_bytes_;
   uint32_t limit_name_;
   std::shared_ptr<MemoryBook> book_;
-  std::array<uint32_t, kCategories> names_;
-  std::array<int64_t, kCategories> recorded_{};
-  int64_t recorded_total_ = 0;
+  std::array<uint32_t, std::tuple_size_v<CategoryBytes>> names_;
+  CategoryBytes recorded_{};
+  int step_ = -1;
+  int64_t step_highest_ = 0;  // of the step's recorded totals
+  CategoryBytes highest_{};   // of the step, not recorded yet
+  Moment highest_at_;
+  int64_t last_look_ns_ = 0, known_peak_ = 0;
 };
 
 }  // namespace ranklab

@@ -119,7 +119,7 @@ TEST(LoadTrace, DamageInTheMiddleKeepsWhatIsBefore) {
     std::string from, to, warning;
   };
   for (const Row& row : {Row{"\"optimizer\"", "\"optim\x01zer\"", "not valid JSON"},
-                         Row{"\"cat\":\"compute\"", "\"cat\":7", "cannot be used"},
+                         Row{"\"cat\":\"compute\"", "\"cat\":7", "cannot be used: type must be string"},
                          Row{"\"step\":0", "\"step\":99999999999", "no whole number in range"}}) {
     std::string broken = text;
     broken.replace(broken.find(row.from, third - 20), row.from.size(), row.to);

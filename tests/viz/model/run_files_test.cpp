@@ -14,7 +14,9 @@
 #include "core/trace/chrome_writer.h"
 #include "tests/cli/run_program.h"
 #include "tests/viz/model/stage_sample.h"
+#include "viz/model/run/run_end.h"
 #include "viz/model/run/run_facts.h"
+#include "viz/model/store/load_trace.h"
 
 namespace ranklab::viz {
 namespace {
@@ -180,6 +182,35 @@ TEST_F(RunFolder, AFileOfTheFolderStandsForIt) {
     EXPECT_NE(run.curve("loss"), nullptr) << name;
     EXPECT_TRUE(run.problems.empty()) << name;
   }
+}
+
+TEST_F(RunFolder, ARunThatFailedSaysSo) {
+  write_chrome_trace(folder_ + "/trace.json.gz", samples::one_microbatch().ranks);
+  const auto end = [&](const std::string& outcome) {
+    write("run.json", R"({"settings": [], "outcome": )" + outcome + "}");
+    return run_end_beside(load_trace(folder_ + "/trace.json.gz"));
+  };
+  write("metrics.jsonl", line(0, "2") + line(1, "1"));
+  EXPECT_EQ(end(R"({"steps_done": 2, "seconds": 1, "error": "", "stopped": "", "interrupted": false})").words, "");
+  const RunEnd error =
+      end(R"({"steps_done": 2, "error": "[step 2] training diverged; got nan\nrank 1: ...", "failed_step": 2})");
+  EXPECT_EQ(error.words, "the run ended with an error: [step 2] training diverged; got nan");
+  EXPECT_TRUE(error.failed);
+  EXPECT_EQ(error.step, 2);
+  const RunEnd interrupted = end(R"({"steps_done": 1, "interrupted": true})");
+  EXPECT_EQ(interrupted.words, "the run was interrupted after 1 step");
+  EXPECT_FALSE(interrupted.failed);
+  EXPECT_EQ(end(R"({"steps_done": 2, "stopped": "loss_spike"})").words,
+            "a sentinel stopped the run after 2 steps: loss_spike");
+  EXPECT_THAT(end("null").words, HasSubstr("not recorded"));
+  // Nobody stopped it.
+  write("metrics.jsonl", line(0, "2") + line(1, "null") + line(2, "1") + line(3, "null") + line(4, "null"));
+  const RunEnd diverged = end(R"({"steps_done": 5})");
+  EXPECT_EQ(diverged.words, "the run diverged: its loss is no number from step 3 on");
+  EXPECT_EQ(diverged.step, 3);
+  // A trace of another name may be of another run.
+  std::filesystem::rename(folder_ + "/trace.json.gz", folder_ + "/monday.json.gz");
+  EXPECT_EQ(run_end_beside(load_trace(folder_ + "/monday.json.gz")).words, "");
 }
 
 TEST_F(RunFolder, TheNumbersToCompareBy) {

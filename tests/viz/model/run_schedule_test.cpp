@@ -30,9 +30,23 @@ TEST(RunSchedule, IsWhatTheTraceRan) {
   }
 }
 
-TEST(RunSchedule, NeedsAPipeline) {
+TEST(RunSchedule, OfARunWithoutAPipelineIsOneRank) {
   Tracer tracer(0, "");
-  tracer.record(samples::compute(tracer, "F", 0, 10, 0, 0));
+  for (const int microbatch : {0, 1}) {
+    tracer.record(samples::compute(tracer, "F", 60 * microbatch, 60 * microbatch + 20, 0, microbatch));
+    tracer.record(samples::compute(tracer, "BW", 60 * microbatch + 20, 60 * microbatch + 60, 0, microbatch));
+  }
+  const auto run = run_schedule(TraceStore(samples::file_of({tracer.take()})));
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->request.num_ranks, 1);
+  EXPECT_EQ(run->request.num_microbatches, 2);
+  EXPECT_EQ(run->forward_ns, 20);
+  EXPECT_DOUBLE_EQ(run->costs.b + run->costs.w, 2);
+}
+
+TEST(RunSchedule, NeedsActionsOfMicrobatches) {
+  Tracer tracer(0, "");
+  tracer.record(samples::compute(tracer, "F", 0, 10));
   TraceFile file;
   file.ranks.push_back(tracer.take());
   EXPECT_FALSE(run_schedule(TraceStore(std::move(file))).has_value());

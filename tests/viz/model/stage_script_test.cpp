@@ -317,6 +317,23 @@ TEST(StageScript, what_a_partial_trace_has_not_recorded_is_no_wait) {
   const StageScript script = script_of(store);
   EXPECT_EQ(script.rooms[1].unrecorded, (TimeRange{310, 400}));
   EXPECT_EQ(at_time(script.rooms[1].waits, 350), nullptr);
+  EXPECT_EQ(recorded_until(script), 310);
+  store.set_live(false);
+  EXPECT_EQ(recorded_until(script_of(store)), 400);
+}
+
+// An action is recorded when it ends: its modules and calls come before it.
+TEST(StageScript, a_rank_inside_an_action_is_not_idle) {
+  TraceFile file = samples::one_microbatch();
+  RankTrace& rank = file.ranks[1];
+  std::erase_if(rank.events, [&](const Event& event) { return rank.names[event.name] == "BW"; });
+  for (Event& event : rank.events)
+    if (event.kind == EventKind::kModule) event.virtual_begin_ns = 220, event.virtual_end_ns = 290;
+  TraceStore store(std::move(file));
+  store.set_live(true);
+  const StageScript script = script_of(store);
+  EXPECT_EQ(script.rooms[1].unrecorded, (TimeRange{210, 400}));
+  EXPECT_EQ(recorded_until(script), 210);
 }
 
 TEST(StageScript, real_hardware_has_wall_time_only) {

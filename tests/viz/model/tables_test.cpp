@@ -58,6 +58,35 @@ TEST(MemoryTable, PeaksWithWhatTheyAreMadeOf) {
   EXPECT_DOUBLE_EQ(first[1].peak.total(), 1600);
 }
 
+TEST(MemoryTable, AMomentBetweenTwoSamplesOfOneTimeIsNotLost) {
+  Tracer tracer(0, "");
+  for (const double activations : {5.0, 900.0, 20.0}) {
+    tracer.record(samples::counter(tracer, "memory/activations", 100, activations, 0));
+    tracer.record(samples::counter(tracer, "memory/parameters", 100, 7, 0));
+  }
+  const TraceStore store(samples::file_of({tracer.take()}));
+  const RankMemory rank = memory_table(store, store.whole())[0];
+  ASSERT_EQ(rank.samples.size(), 3U);
+  EXPECT_DOUBLE_EQ(rank.peak.total(), 907);
+  EXPECT_DOUBLE_EQ(rank.samples.back().total(), 27);
+}
+
+// What a plot marks is a sample in the part that it shows.
+TEST(MemoryTable, TheFullestSampleOfAPart) {
+  Tracer tracer(0, "");
+  for (const auto& [at, value] : {std::pair(0, 10.0), {100, 2048.0}, {200, 30.0}, {300, 1024.0}})
+    tracer.record(samples::counter(tracer, "memory/parameters", at, value, at / 200));
+  const TraceStore store(samples::file_of({tracer.take()}));
+  const RankMemory rank = memory_table(store, store.whole())[0];
+  const auto in = [&](int64_t begin, int64_t end) { return fullest(rank, {begin, end}).value(); };
+  EXPECT_EQ(in(0, 400).time_ns, 100);
+  EXPECT_EQ(fullest_text(rank, in(0, 400)), "peak 2.00 KiB");
+  EXPECT_EQ(in(210, 400).time_ns, 300);
+  EXPECT_EQ(fullest_text(rank, in(210, 400)), "1.00 KiB here, peak 2.00 KiB in step 0");
+  EXPECT_EQ(in(150, 250).time_ns, 100) << "still held when the part begins";
+  EXPECT_FALSE(fullest(rank, {-20, -10}).has_value());
+}
+
 TEST(MemoryTable, TextAndShareOfTheLimit) {
   Tracer tracer(3, "");
   tracer.record(samples::counter(tracer, "memory/limit", 0, 4096, 0));
@@ -94,6 +123,20 @@ TEST(Curves, MeanAndEnvelopeOverRanks) {
   EXPECT_EQ(list[1].unit, "ms");
   EXPECT_EQ(list[1].source, "model");
   EXPECT_DOUBLE_EQ(list[1].points[1].value, 85e-6);
+}
+
+TEST(Curves, AreShownInUnitsThatPeopleRead) {
+  Curve share{.name = "mfu", .unit = "share", .source = "model", .points = {{0, 0.25, 0.125, 0.5}}, .bad_steps = {}};
+  const Curve percent = in_shown_unit(share);
+  EXPECT_EQ(percent.unit, "%");
+  EXPECT_DOUBLE_EQ(percent.points[0].value, 25);
+  EXPECT_DOUBLE_EQ(percent.points[0].low, 12.5);
+  EXPECT_DOUBLE_EQ(percent.points[0].high, 50);
+  share.unit = "bytes";
+  share.points[0].value = 3 << 20;
+  EXPECT_DOUBLE_EQ(in_shown_unit(share).points[0].value, 3);
+  share.unit = "ms";
+  EXPECT_DOUBLE_EQ(in_shown_unit(share).points[0].value, 3 << 20);
 }
 
 TEST(Curves, NotANumberIsMarked) {
@@ -199,6 +242,13 @@ TEST(MeshTable, MetricsOfRanks) {
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kExposed)[1].text, "20.00 %");
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kBytesSent)[1].text, "1000 B");
   EXPECT_EQ(rank_metric(store, store.whole(), RankMetric::kEvents)[0].text, "3");
+  // A rank of which a run that goes on has told nothing yet is not idle.
+  TraceStore live = samples::straggler_store();
+  RankTrace silent;
+  silent.global_rank = 2;
+  live.append(silent);
+  live.set_live(true);
+  EXPECT_EQ(rank_metric(live, live.whole(), RankMetric::kBusy)[2].text, "not recorded");
 }
 
 TEST(OpTable, TotalsByName) {

@@ -63,9 +63,34 @@ TEST(TraceDiff, ALongerRunIsNotSlower) {
   longer.append(tracer.take());
   const TraceDiff diff = diff_traces(store_of_steps(2, 40), longer);
   EXPECT_EQ(diff.steps, 2);
+  EXPECT_EQ(diff.step_ns[1].name, "step 1 and 11");
   EXPECT_EQ(diff.ops[0].delta_ns(), 0);
   EXPECT_EQ(diff.worst_share(), 0);
-  EXPECT_THAT(diff.notes, ElementsAre("steps: 2 and 5"));
+  EXPECT_THAT(diff.notes, ElementsAre("steps: 2 and 5: the first 2 of each are compared"));
+}
+
+// Two ranks that do what one does, 10 longer.
+TEST(TraceDiff, MoreRanksAreNotSlower) {
+  std::vector<RankTrace> ranks;
+  for (const int rank : {0, 1}) {
+    Tracer tracer(rank, "");
+    for (int step = 0; step < 2; ++step) {
+      tracer.record(samples::compute(tracer, "F", 100 * step, 100 * step + 50, step));
+      tracer.record(samples::counter(tracer, "memory/parameters", 100 * step, rank == 0 ? 100 : 300, step));
+    }
+    ranks.push_back(tracer.take());
+  }
+  const TraceDiff diff = diff_traces(store_of_steps(2, 40), TraceStore(samples::file_of(std::move(ranks))));
+  EXPECT_TRUE(diff.of_a_rank);
+  EXPECT_THAT(diff.notes, ElementsAre(testing::StartsWith("ranks: 1 and 2: counts and times are those of a rank")));
+  const auto f = std::ranges::find(diff.ops, "F", &OpDiff::name);
+  ASSERT_NE(f, diff.ops.end());
+  EXPECT_DOUBLE_EQ(f->a.count, 2);
+  EXPECT_DOUBLE_EQ(f->b.count, 2);
+  EXPECT_DOUBLE_EQ(f->delta_share(), 0.25);
+  ASSERT_EQ(diff.memory.size(), 1U);
+  EXPECT_EQ(diff.memory[0].name, "peak memory of the fullest rank");
+  EXPECT_DOUBLE_EQ(diff.memory[0].delta_share(), 2);
 }
 
 // Four steps beside two that take longer.

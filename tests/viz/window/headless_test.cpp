@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <set>
 #include <sstream>
 
 #include "core/base/error.h"
 #include "core/trace/chrome_writer.h"
+#include "core/trace/tracer.h"
 #include "tests/cli/run_program.h"
 #include "tests/viz/window/sample_traces.h"
 #include "viz/app/application.h"
@@ -116,6 +118,83 @@ TEST_F(HeadlessTest, writes_vector_graphics) {
   EXPECT_THAT(text.str(), HasSubstr("<svg"));
   EXPECT_THAT(text.str(), HasSubstr(">F7<"));
   EXPECT_THROW(render_headless({.traces = {trace_}, .panel = "memory"}, path), Error);
+}
+
+// Many ranks have cells too narrow for numbers, but sums beside them.
+TEST(HeadlessTraffic, SumsOfManyRanksAreDrawn) {
+  constexpr int kRanks = 40;
+  TraceFile file;
+  file.world_size = kRanks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    Tracer tracer(rank, "");
+    std::vector<int> all(kRanks);
+    std::iota(all.begin(), all.end(), 0);
+    tracer.set_group(Axis::kDp, all);
+    Event event;
+    event.kind = EventKind::kCollective;
+    event.axis = Axis::kDp;
+    event.verb = Verb::kAllReduce;
+    event.name = tracer.intern("all_reduce");
+    event.step = 0;
+    event.sequence = 0;
+    event.virtual_end_ns = 1000;
+    event.logical_bytes = event.algorithm_bytes = event.wire_bytes = 5 << 20;
+    tracer.record(event);
+    file.ranks.push_back(tracer.take());
+  }
+  const std::string trace = temporary_path("many_ranks") + ".json", path = temporary_path("picture") + ".png";
+  write_chrome_trace(trace, file.ranks);
+  render_headless({.traces = {trace}, .panel = "traffic", .width = 900, .height = 700, .theme = "dark"}, path);
+  const Image image = read_png(path);
+  std::filesystem::remove(trace);
+  std::filesystem::remove(path);
+  const auto words_in = [&](int from_x, int from_y) {
+    ptrdiff_t bright = 0;
+    for (int y = from_y; y < image.height; ++y)
+      for (int x = from_x; x < image.width; ++x) {
+        const uint32_t pixel =
+            image.rgba[static_cast<size_t>(y) * static_cast<size_t>(image.width) + static_cast<size_t>(x)];
+        bright += (pixel & 255) > 190 && (pixel >> 8 & 255) > 190 && (pixel >> 16 & 255) > 190;
+      }
+    return bright;
+  };
+  EXPECT_GT(words_in(image.width - 78, 60), 500) << "what each sent";
+  EXPECT_GT(words_in(0, image.height - 110), 200) << "what each got";
+}
+
+// A run that failed, and the same one as if it had not.
+TEST(HeadlessRun, AFailureIsSaidInCurvesInBarsAndInText) {
+  const std::string folder = temporary_path("failed_run"), trace = folder + "/trace.json.gz";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  write_chrome_trace(trace, three_steps().ranks);
+  std::ofstream(folder + "/metrics.jsonl") << R"({"step":0,"loss":2})"
+                                           << "\n"
+                                           << R"({"step":1,"loss":1})"
+                                           << "\n";
+  const auto bad_pixels = [&](const VizRequest& request) {
+    VizRequest asked = request;
+    asked.traces = {trace};
+    asked.theme = "dark";
+    const std::string path = temporary_path("picture") + ".png";
+    render_headless(asked, path);
+    const Image image = read_png(path);
+    std::filesystem::remove(path);
+    return std::ranges::count_if(image.rgba, [](uint32_t pixel) {  // red, also where it is blended with the ground
+      const uint32_t red = pixel & 255, green = pixel >> 8 & 255;
+      return red > 120 && red > 3 * green / 2;
+    });
+  };
+  const VizRequest curves{.panel = "curves", .width = 700, .height = 400}, window{.layout = "Pipeline"};
+  const ptrdiff_t before = bad_pixels(window);
+  EXPECT_EQ(bad_pixels(curves), 0);
+  std::ofstream(folder + "/run.json")
+      << R"({"settings": [], "outcome": {"steps_done": 2, "error": "[step 2] training diverged", "failed_step": 2}})";
+  EXPECT_GT(bad_pixels(curves), 100) << "a line where it failed";
+  EXPECT_GT(bad_pixels(window), before + 100) << "words";
+  EXPECT_THAT(render_text({.traces = {trace}}, 100, false),
+              testing::StartsWith("the run ended with an error: [step 2] training diverged\n"));
+  std::filesystem::remove_all(folder);
 }
 
 // What a browser does: the first frame is the picture, each further one is drawn over it. Independent of the writer.

@@ -5,9 +5,11 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/live/live_source.h"
 #include "tests/viz/window/sample_traces.h"
 #include "viz/model/store/schedule_store.h"
 #include "viz/model/store/selection.h"
+#include "viz/model/store/time_text.h"
 #include "viz/panels/parts/area_totals.h"
 #include "viz/panels/parts/dependencies.h"
 #include "viz/panels/parts/workspace.h"
@@ -73,6 +75,16 @@ TEST(AreaTotals, count_what_is_inside_with_its_part) {
   EXPECT_THAT(half.rows[0].of_rank_ns, ElementsAre(500'000, 0, 0, 0, 0, 0, 0, 0));
 }
 
+TEST(TimeText, says_which_step_of_how_many) {
+  TraceFile file = three_steps();
+  for (RankTrace& rank : file.ranks)
+    for (Event& event : rank.events) event.step = 10 * event.step + 5;
+  const TraceStore store(std::move(file));
+  EXPECT_EQ(place_text(store, 5), "1 of 3");
+  EXPECT_EQ(place_text(store, 25), "3 of 3");
+  EXPECT_EQ(place_text(store, -1), "3 steps") << "before the first";
+}
+
 TEST(WorkspaceTest, goes_to_links_and_makes_them) {
   Workspace workspace;
   workspace.load(steps());
@@ -86,6 +98,51 @@ TEST(WorkspaceTest, goes_to_links_and_makes_them) {
   EXPECT_EQ(workspace.deep_link(), link);
   EXPECT_THROW(workspace.go_to("step=9"), Error);
   EXPECT_EQ(workspace.deep_link(), link);
+}
+
+// Live, its end comes with the last events; a file says nothing of it.
+TEST(WorkspaceTest, a_live_run_that_fails_says_why) {
+  for (const std::string error : {"", "[rank 1, step 2] training diverged\nmore"}) {
+    const auto feed = std::make_shared<LiveFeed>(2);
+    Workspace workspace;
+    workspace.live = attach_in_process(feed, nullptr);
+    workspace.poll_live();
+    EXPECT_TRUE(workspace.goes_on());
+    EXPECT_EQ(workspace.run_end().words, "");
+    feed->end(error);
+    workspace.poll_live();
+    EXPECT_FALSE(workspace.goes_on());
+    EXPECT_EQ(workspace.run_end().failed, !error.empty());
+    EXPECT_EQ(workspace.run_end().words,
+              error.empty() ? "" : "the run ended with an error: [rank 1, step 2] training diverged");
+    EXPECT_EQ(workspace.log_lines().back().level, error.empty() ? LogLine::Level::kInfo : LogLine::Level::kError);
+  }
+}
+
+// Also one that had ended before its viewer came.
+TEST(WorkspaceTest, follows_a_live_run_to_its_end) {
+  const auto feed = std::make_shared<LiveFeed>(1);
+  RankTrace so_far;
+  so_far.names = {"F"};
+  for (int step = 0; step < 3; ++step) {
+    Event event;
+    event.kind = EventKind::kCompute;
+    event.step = step;
+    event.virtual_begin_ns = 5000 + 100 * step;
+    event.virtual_end_ns = 5100 + 100 * step;
+    feed->push(so_far, event);
+  }
+  feed->end("");
+  Workspace workspace;
+  workspace.live = attach_in_process(feed, nullptr);
+  workspace.playback.state = PlayState::kFollowing;
+  while (workspace.poll_live()) {
+  }
+  EXPECT_EQ(workspace.playback.state, PlayState::kPaused);
+  EXPECT_EQ(workspace.cursor.time_ns, 5300);
+  EXPECT_EQ(workspace.step(), 2);
+  EXPECT_LT(workspace.camera.begin_ns, 5100);
+  EXPECT_GT(workspace.camera.begin_ns, 5050) << "the last step and the one before it";
 }
 
 TEST(WorkspaceTest, filters_ranks_by_number_and_coordinate) {

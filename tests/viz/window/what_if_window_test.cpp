@@ -4,6 +4,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/trace/tracer.h"
 #include "tests/cli/run_program.h"
 #include "tests/viz/window/window_fixture.h"
 #include "viz/model/store/selection.h"
@@ -42,6 +43,38 @@ class WhatIfWindowTest : public WindowTest {
     return path;
   }
 };
+
+// Not with the panel's own example of 8 ranks.
+TEST_F(WhatIfWindowTest, begins_with_one_rank_for_a_run_without_a_pipeline) {
+  Tracer tracer(0, "");
+  for (int microbatch = 0; microbatch < 3; ++microbatch) {
+    Event event;
+    event.kind = EventKind::kCompute;
+    event.step = 0;
+    event.microbatch = microbatch;
+    for (const char* action : {"F", "BW"}) {
+      event.name = tracer.intern(action);
+      event.virtual_begin_ns = event.virtual_end_ns;
+      event.virtual_end_ns += *action == 'F' ? 10 : 20;
+      tracer.record(event);
+    }
+  }
+  TraceFile file;
+  file.ranks.push_back(tracer.take());
+  workspace().load(TraceStore(std::move(file)));
+  app().use_layout("Pipeline");
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(6);
+    app().open_panel("what_if");
+    ctx.Yield(3);
+    IM_CHECK(!panel().results().empty());
+    for (const WhatIfResult& one : panel().results()) {
+      IM_CHECK_STR_EQ(one.problem.c_str(), "");
+      IM_CHECK_EQ(one.store.ranks().size(), 1u);
+      IM_CHECK_EQ(one.makespan, 9.0);  // three microbatches of F 1 and BW 2
+    }
+  });
+}
 
 TEST_F(WhatIfWindowTest, trains_and_opens_the_trace) {
   if (!std::filesystem::exists(RANKLAB_PROGRAM)) GTEST_SKIP() << RANKLAB_PROGRAM << " is not built";

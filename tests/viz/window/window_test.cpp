@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/trace/chrome_writer.h"
+#include "core/trace/tracer.h"
 #include "tests/cli/run_program.h"
 #include "tests/viz/window/sample_traces.h"
 #include "tests/viz/window/window_fixture.h"
@@ -94,6 +95,60 @@ TEST_F(WindowTest, lines_end_inside_a_narrow_window) {
     IM_CHECK_LE(lines->ContentSizeIdeal.x + 2 * lines->WindowPadding.x, lines->Size.x);
   });
   screenshot("narrow_window");
+}
+
+TEST_F(WindowTest, transport_bar_lies_inside_a_narrow_window) {
+  workspace().load(in_units(three_steps()));
+  float one_row = 0;
+  for (const int width : {1600, 800, 640, 320}) {
+    glfwSetWindowSize(glfwGetCurrentContext(), width, 600);
+    drive([&](ImGuiTestContext& ctx) {
+      ctx.Yield(8);
+      const ImGuiWindow* bar = ctx.GetWindowByRef("//##transport");
+      IM_CHECK_EQ(bar->Size.x, static_cast<float>(width));
+      if (width == 1600) one_row = bar->Size.y;
+      IM_CHECK_EQ(bar->Size.y > one_row, width < 1600);
+      IM_CHECK_LE(bar->ContentSizeIdeal.x + 2 * bar->WindowPadding.x, bar->Size.x);
+      IM_CHECK_LE(bar->ContentSizeIdeal.y + 2 * bar->WindowPadding.y, bar->Size.y);
+      ctx.SetRef("//##transport");
+      for (const char* item : {"step_forward/##icon", "##speed", "##step", "##scope"}) IM_CHECK(ctx.ItemExists(item));
+      IM_CHECK(width < 640 || ctx.ItemExists("copy"));
+    });
+  }
+  screenshot("narrow_transport");
+}
+
+// At scale 2 its legend, its plot and its table do not share the height of three lines.
+TEST_F(WindowTest, the_memory_panel_can_be_read_at_scale_2) {
+  Tracer tracer(0, "a rank");
+  for (int64_t i = 0; i < 20; ++i) {
+    Event event;
+    event.kind = EventKind::kCounter;
+    event.step = 0;
+    event.virtual_begin_ns = event.virtual_end_ns = 1000 * i;
+    event.name = tracer.intern("memory/activations");
+    event.value = 1e6 * static_cast<double>(i);
+    tracer.record(event);
+    event.name = tracer.intern("memory/limit");
+    event.value = 8e10;
+    tracer.record(event);
+  }
+  TraceFile file;
+  file.ranks.push_back(tracer.take());
+  workspace().load(TraceStore(std::move(file)));
+  workspace().display_scale = 2;
+  app().use_layout("Memory");
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(10);
+    const ImGuiWindow* panel = ctx.GetWindowByRef("//###memory");
+    const float line = ImGui::GetTextLineHeightWithSpacing();
+    IM_CHECK_LE(panel->ContentSizeIdeal.x + 2 * panel->WindowPadding.x, panel->Size.x);
+    const ImGuiWindow* plots = ctx.WindowInfo("//###memory/plots").Window;
+    IM_CHECK(plots != nullptr);
+    IM_CHECK_GE(plots->Size.y, 5 * line);
+  });
+  screenshot("memory_at_scale_2");
+  workspace().display_scale = 1;
 }
 
 TEST_F(WindowTest, has_a_light_theme_and_both_can_be_read) {

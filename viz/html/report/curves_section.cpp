@@ -18,31 +18,22 @@ struct ChartRow {
   const char* title;
   const char* unit;
   bool always = false;  // else where it is not 0 all the time
-  double times = 1;     // what it is multiplied by, for its unit
 };
 
-constexpr double kPercent = 100, kMiB = 1.0 / (1 << 20);
 constexpr ChartRow kCharts[] = {
     {"loss", "Loss", "mean over the tokens of a step", true},
     {"grad_norm", "Gradient norm", "before clipping", true},
     {"lr", "Learning rate", "", true},
     {"tokens_per_s", "Tokens per second", "wall clock of this machine", true},
     {"virtual_step_ms", "Step time", "ms, virtual, on the hardware profile"},
-    {"mfu", "Model FLOPs utilization", "% of the profile's peak", false, kPercent},
-    {"wall_mfu", "Model FLOPs utilization", "% of the GPUs' peak", false, kPercent},
-    {"exposed_comm_fraction", "Exposed communication", "% of the step's time", false, kPercent},
-    {"peak_memory_bytes", "Peak memory of rank 0", "MiB so far", false, kMiB},
+    {"mfu", "Model FLOPs utilization", "% of the profile's peak"},
+    {"wall_mfu", "Model FLOPs utilization", "% of the GPUs' peak"},
+    {"exposed_comm_fraction", "Exposed communication", "% of the step's time"},
+    {"peak_memory_bytes", "Peak memory of rank 0", "MiB so far"},
     {"moe_max_over_mean", "Busiest expert", "times the mean load"},
     {"mtp_loss", "Multi-token prediction loss", ""},
     {"loss_scale", "Loss scale", ""},
 };
-
-Curve multiplied(Curve curve, double by) {
-  for (CurvePoint& point : curve.points) {
-    for (double* value : {&point.value, &point.low, &point.high}) *value *= by;
-  }
-  return curve;
-}
 
 bool has_values(const Curve& curve) {
   for (const CurvePoint& point : curve.points)
@@ -62,7 +53,7 @@ std::string chart_of(Runs runs, const ChartRow& row) {
     const bool alone = runs.size() == 1;
     const Curve* validation = with_validation ? runs[i].files.curve("validation_loss") : nullptr;
     const bool two = validation != nullptr && !validation->points.empty();
-    drawn.push_back(multiplied(*curve, row.times));
+    drawn.push_back(in_shown_unit(*curve));
     lines.push_back({&drawn.back(), alone ? (two ? "training" : "") : kNames[i], kLetters[i]});
     if (two && alone) lines.push_back({validation, "validation", "more"});
   }

@@ -1,10 +1,13 @@
 #include "viz/html/report/report_page.h"
 
+#include <cctype>
+
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "viz/html/page_text.h"
 #include "viz/html/report/html_text.h"
 #include "viz/html/report/sections.h"
+#include "viz/model/run/run_end.h"
 #include "viz/model/svg/markup.h"
 
 namespace ranklab::viz {
@@ -27,14 +30,19 @@ constexpr SectionRow kSections[] = {
     {"machine", "Machine", machine_section},
 };
 
-// Whether and how it ended.
+// How far it came.
 std::string end_text(const RunFiles& run) {
   if (!run.record) return "";
-  if (!run.record->outcome) return "It has not ended, or ended by an error. ";
-  const RunOutcome& end = *run.record->outcome;
-  std::string out = std::to_string(end.steps_done) + " steps in " + human_ns(end.seconds * 1e9);
-  if (!end.stopped.empty()) return out + ", stopped by a sentinel: " + end.stopped + ". ";
-  return out + (end.interrupted ? ", interrupted. " : ". ");
+  std::string out;
+  if (run.record->outcome)
+    out = std::to_string(run.record->outcome->steps_done) + " steps in " +
+          human_ns(run.record->outcome->seconds * 1e9) + ". ";
+  return out;
+}
+
+std::string as_sentence(std::string words) {
+  words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
+  return words + ".";
 }
 
 std::string about_text(const RunFiles& run) {
@@ -49,6 +57,8 @@ std::string head_markup(Runs runs) {
   for (size_t i = 0; i < runs.size(); ++i) {
     if (runs.size() > 1) out += run_heading(runs[i], i);
     out += paragraph(about_text(runs[i].files), "dim");
+    const RunEnd end = run_end(runs[i].files.record, runs[i].files.curves);
+    if (!end.words.empty()) out += paragraph(as_sentence(end.words), end.failed ? "bad" : "dim");
     for (const std::string& problem : runs[i].files.problems) out += paragraph("Not whole: " + problem, "bad");
   }
   return out;

@@ -83,6 +83,7 @@ std::string unit_of(const std::string& name) {
   if (name.ends_with("_ms")) return "ms";
   if (name.ends_with("_bytes")) return "bytes";
   if (name == "tokens") return "tokens";
+  if (name == "mfu" || name == "wall_mfu" || name.ends_with("_fraction")) return "share";
   return "";
 }
 

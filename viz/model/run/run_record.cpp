@@ -1,6 +1,8 @@
 #include "viz/model/run/run_record.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/base/files/input_file.h"
@@ -79,6 +81,9 @@ RunRecord read_run_record(const std::string& path) {
     RunOutcome outcome;
     take(ended, "steps_done", outcome.steps_done);
     take(ended, "stopped", outcome.stopped);
+    take(ended, "error", outcome.error);
+    take(ended, "failed_step", outcome.failed_step);
+    if (std::abs(outcome.failed_step) > std::numeric_limits<int>::max()) outcome.failed_step = -1;
     if (ended.contains("seconds") && ended["seconds"].is_number()) outcome.seconds = ended["seconds"].get<double>();
     outcome.interrupted = ended.contains("interrupted") && ended["interrupted"] == true;
     out.outcome = outcome;

@@ -19,7 +19,9 @@ struct RunOutcome {
   int64_t steps_done = 0;
   double seconds = 0;
   bool interrupted = false;
-  std::string stopped;  // what the sentinel that ended the run says
+  std::string stopped;       // what the sentinel that ended the run says
+  std::string error;         // that ended it
+  int64_t failed_step = -1;  // in which it did
 };
 
 struct RunRecord {
@@ -30,7 +32,7 @@ struct RunRecord {
   int64_t parameters = 0, ranks = 0, first_step = 0;
   std::vector<RunSetting> settings;
   std::vector<std::pair<std::string, std::string>> machine;  // "processor", "Intel ..."
-  std::optional<RunOutcome> outcome;                         // nothing: it goes on, or ended by an error
+  std::optional<RunOutcome> outcome;                         // nothing: it goes on, or was killed
 
   const RunSetting* find(const std::string& key) const;  // null: no such setting
 };

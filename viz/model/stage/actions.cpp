@@ -189,6 +189,13 @@ void fill_waits(const TraceStore& store, StageScript& script, StageTexts& texts)
       room.waits.push_back(
           {idle.range, idle.cause, texts.id(wait_words(store, room.rank_index, idle)), other, idle.event});
     }
+    if (room.unrecorded.empty()) continue;
+    // An action is recorded when it ends, after the modules and calls in it.
+    int64_t known_ns = script.window.range.begin_ns;
+    if (!room.actions.empty()) known_ns = std::max(known_ns, room.actions.back().range.end_ns);
+    for (const StageWait& wait : room.waits)
+      if (wait.range.begin_ns <= known_ns) known_ns = std::max(known_ns, wait.range.end_ns);
+    room.unrecorded.begin_ns = std::min(room.unrecorded.begin_ns, known_ns);
   }
 }
 

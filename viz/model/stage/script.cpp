@@ -112,6 +112,13 @@ int sights(const StageScript& script, int64_t time_ns, std::vector<uint32_t>& fl
 
 }  // namespace
 
+int64_t recorded_until(const StageScript& script) {
+  int64_t until = script.window.range.end_ns;
+  for (const StageRoom& room : script.rooms)
+    if (room.unrecorded.begin_ns > script.window.range.begin_ns) until = std::min(until, room.unrecorded.begin_ns);
+  return std::max(until, script.window.range.begin_ns);
+}
+
 int64_t telling_moment(const StageScript& script) {
   // The middle of flows, and evenly spread times; not at the ends, where a pipeline fills and drains.
   const TimeRange range = script.window.range;

@@ -184,6 +184,8 @@ std::span<const StageLine> lines_at(const StageScript& script, int64_t time_ns, 
 int64_t next_mark(const std::vector<StageMark>& marks, int64_t time_ns, int room);
 int64_t previous_mark(const std::vector<StageMark>& marks, int64_t time_ns, int room);
 
+// Until when every rank has recorded what it did, but for those that have recorded nothing yet.
+int64_t recorded_until(const StageScript& script);
 // Where much is to be seen: some ranks work, others wait, something travels, a layer is gathered.
 int64_t telling_moment(const StageScript& script);
 

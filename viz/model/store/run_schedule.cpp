@@ -21,9 +21,9 @@ std::optional<RunSchedule> run_schedule(const TraceStore& store) {
         message_ns += length;
         ++messages;
       }
-      if (event.kind != EventKind::kCompute || event.stage < 0 || event.microbatch < 0) continue;
+      if (event.kind != EventKind::kCompute || event.microbatch < 0) continue;
       ns[trace.names[event.name]] += length;
-      own.insert(event.stage);
+      own.insert(std::max(event.stage, 0));  // runs without a pipeline name none
       microbatches.insert(event.microbatch);
       steps.insert(event.step);
     }
@@ -32,7 +32,7 @@ std::optional<RunSchedule> run_schedule(const TraceStore& store) {
     stages.insert(own.begin(), own.end());
     ranks.insert(own);
   }
-  if (stages.size() < 2 || microbatches.empty()) return {};
+  if (stages.empty() || microbatches.empty()) return {};
   const double passes = static_cast<double>(stage_ranks * static_cast<int64_t>(microbatches.size() * steps.size()));
   const auto mean = [&](const char* action) { return static_cast<double>(ns[action]) / passes; };
   const double pair = mean("F&BW"), f = mean("F") + pair / 3, bw = mean("BW") + pair * 2 / 3;

@@ -13,7 +13,8 @@ struct RunSchedule {
   ScheduleCosts costs;     // of a microbatch on a rank, in units of its forward
   int64_t forward_ns = 0;  // that unit
 };
-// Nothing without a pipeline. Actions that run a forward and a backward at once count half for each.
+// Nothing without actions of microbatches; one rank without a pipeline. Actions that run a forward and a backward at
+// once count half for each.
 std::optional<RunSchedule> run_schedule(const TraceStore& store);
 
 }  // namespace ranklab::viz

@@ -1,5 +1,6 @@
 #include "viz/model/store/time_text.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/base/text.h"
@@ -10,6 +11,14 @@ std::string format_time(const TraceStore& store, int64_t time_ns) {
   if (store.unit_ns() == 0) return human_ns(static_cast<double>(time_ns));
   const double units = static_cast<double>(time_ns) / static_cast<double>(store.unit_ns());
   return strprintf("%.6g unit%s", units, units == 1 ? "" : "s");
+}
+
+std::string place_text(const TraceStore& store, int step) {
+  const auto steps = store.steps();
+  const std::string count = std::to_string(steps.size());
+  const auto at = std::ranges::find(steps, step, &StepRange::step);
+  if (at == steps.end()) return count + (steps.size() == 1 ? " step" : " steps");
+  return std::to_string(at - steps.begin() + 1) + " of " + count;
 }
 
 double share_of(int64_t part_ns, int64_t whole_ns) {

@@ -9,6 +9,8 @@
 namespace ranklab::viz {
 
 std::string format_time(const TraceStore& store, int64_t time_ns);  // "3.40 ms", "117 units"
+// Which of the trace's steps it is, by position: "2 of 6"; "6 steps" where it is none of them.
+std::string place_text(const TraceStore& store, int step);
 // 0 if the whole is 0.
 double share_of(int64_t part_ns, int64_t whole_ns);
 std::string format_percent(double share);  // 0.17948 -> "17.95 %"

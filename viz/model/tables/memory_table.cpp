@@ -30,7 +30,8 @@ RankMemory table_of(const TraceStore& store, const Window& window, size_t rank_i
   for (const std::string& name : trace.names) categories.push_back(category_of(name));
   std::vector<double> others(trace.names.size(), 0.0);
   MemorySample now;
-  // Counters of one moment are one sample.
+  // Counters of one moment are one sample, until one comes again: a rank may be at its fullest between two of them.
+  std::array<bool, kMemoryCategories> in_sample{};
   for (const uint32_t index : store.rank(rank_index).counters) {
     const Event& event = trace.events[index];
     const int category = categories[event.name];
@@ -47,12 +48,17 @@ RankMemory table_of(const TraceStore& store, const Window& window, size_t rank_i
     }
     now.time_ns = time;
     now.step = event.step;
-    now.bytes[static_cast<size_t>(category)] = event.value;
-    if (!out.samples.empty() && out.samples.back().time_ns == time && out.samples.back().step == event.step) {
+    const auto at = static_cast<size_t>(category);
+    now.bytes[at] = event.value;
+    const bool same_moment =
+        !out.samples.empty() && out.samples.back().time_ns == time && out.samples.back().step == event.step;
+    if (same_moment && !in_sample[at]) {
       out.samples.back() = now;
     } else {
       out.samples.push_back(now);
+      in_sample = {};
     }
+    in_sample[at] = true;
   }
   for (const MemorySample& sample : out.samples) {
     if (sample.total() > out.peak.total() || &sample == &out.samples.front()) out.peak = sample;
@@ -80,6 +86,23 @@ std::string rank_line(const RankMemory& rank) {
 }  // namespace
 
 double MemorySample::total() const { return std::accumulate(bytes.begin(), bytes.end(), 0.0); }
+
+std::optional<MemorySample> fullest(const RankMemory& rank, TimeRange part) {
+  auto sample = std::upper_bound(rank.samples.begin(), rank.samples.end(), part.begin_ns,
+                                 [](int64_t time, const MemorySample& one) { return time < one.time_ns; });
+  if (sample != rank.samples.begin()) --sample;  // held when the part begins
+  std::optional<MemorySample> out;
+  for (; sample != rank.samples.end() && sample->time_ns <= part.end_ns; ++sample)
+    if (!out || sample->total() > out->total()) out = *sample;
+  return out;
+}
+
+std::string fullest_text(const RankMemory& rank, const MemorySample& sample) {
+  const std::string peak = "peak " + human_bytes(rank.peak.total());
+  if (sample.total() == rank.peak.total()) return peak;
+  const std::string step = rank.peak.step < 0 ? "" : strprintf(" in step %d", rank.peak.step);
+  return human_bytes(sample.total()) + " here, " + peak + step;
+}
 
 std::vector<RankMemory> memory_table(const TraceStore& store, const Window& window) {
   std::vector<RankMemory> out;

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,13 @@ struct RankMemory {
 
   double share_of_limit() const { return limit_bytes > 0 ? peak.total() / limit_bytes : 0; }
 };
+
+// The largest total that is held in a part of the time, the first of equal ones; nothing where the rank has no sample
+// before its end.
+std::optional<MemorySample> fullest(const RankMemory& rank, TimeRange part);
+// What to write at that sample: "peak 10.9 MiB", or, where the peak is elsewhere, "9.00 MiB here, peak 10.9 MiB in step
+// 0".
+std::string fullest_text(const RankMemory& rank, const MemorySample& sample);
 
 // Ranks without memory counters have no samples. In the order of TraceStore::ranks().
 std::vector<RankMemory> memory_table(const TraceStore& store, const Window& window);

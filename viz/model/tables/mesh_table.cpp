@@ -63,13 +63,13 @@ std::string_view name(RankMetric metric) {
 namespace {
 
 RankValue time_value(const TimeSplit& time, RankMetric metric) {
+  if (time.total_ns <= 0) return {0, "not recorded"};
   const auto wait = time.by_cause_ns[static_cast<size_t>(BubbleCause::kStraggler)] +
                     time.by_cause_ns[static_cast<size_t>(BubbleCause::kDependency)];
   const double share = metric == RankMetric::kBusy      ? time.busy_share()
                        : metric == RankMetric::kBubble  ? time.bubble_of_total()
                        : metric == RankMetric::kExposed ? time.exposed_share()
-                       : time.total_ns > 0              ? static_cast<double>(wait) / static_cast<double>(time.total_ns)
-                                                        : 0;
+                                                        : share_of(wait, time.total_ns);
   return {share, format_percent(share)};
 }
 

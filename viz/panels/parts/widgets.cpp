@@ -177,22 +177,26 @@ void empty_state(const std::string& words) {
 
 namespace {
 
+constexpr float kSwatch = 0.72f, kSwatchGap = 0.35f;  // in font sizes
+
 // draw(from, to) fills a rectangle of that width in font sizes, before the words.
 template <typename Draw>
 void filled_swatch(float width, std::string_view words, Draw draw) {
-  const float high = ImGui::GetFontSize() * 0.72f, wide = ImGui::GetFontSize() * width;
+  const float high = ImGui::GetFontSize() * kSwatch, wide = ImGui::GetFontSize() * width;
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float top = at.y + (ImGui::GetTextLineHeight() - high) / 2 + 1;
   draw(ImVec2(at.x, top), ImVec2(at.x + wide, top + high));
   ImGui::Dummy({wide, ImGui::GetTextLineHeight()});
-  ImGui::SameLine(0, ImGui::GetFontSize() * 0.35f);
+  ImGui::SameLine(0, ImGui::GetFontSize() * kSwatchGap);
   text(words);
 }
 
 }  // namespace
 
+float swatch_width(std::string_view words) { return text_width(words) + ImGui::GetFontSize() * (kSwatch + kSwatchGap); }
+
 void swatch(ImU32 color, std::string_view words) {
-  filled_swatch(0.72f, words,
+  filled_swatch(kSwatch, words,
                 [&](ImVec2 from, ImVec2 to) { ImGui::GetWindowDrawList()->AddRectFilled(from, to, color, 2); });
 }
 

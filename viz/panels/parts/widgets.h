@@ -71,6 +71,7 @@ void empty_state(const std::string& words);
 bool begin_popup_at_item(const char* id);
 // A small square of a colour, then its name on the same line.
 void swatch(ImU32 color, std::string_view words);
+float swatch_width(std::string_view words);  // of it
 // The same for the cause of a bubble, with its texture.
 void swatch(BubbleCause cause, std::string_view words);
 // How a bubble of that cause is filled.

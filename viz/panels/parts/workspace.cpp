@@ -103,6 +103,13 @@ const MeshTable& Workspace::mesh() {
   return mesh_.get(content(store_->whole()), [this] { return mesh_table(*store_); });
 }
 
+const RunEnd& Workspace::run_end() {
+  if (live != nullptr) return live_end_;
+  return run_end_.get(loaded_, [this] { return run_end_beside(*store_); });
+}
+
+bool Workspace::goes_on() const { return live != nullptr && live->status() != LiveStatus::kEnded; }
+
 const StageScript& Workspace::stage() {
   const int now = step();
   // Not by the step's range: that of a live run grows with every event.
@@ -162,11 +169,6 @@ void Workspace::show_event(EventRef event) {
 bool Workspace::poll_live() {
   if (live == nullptr) return false;
   const LiveStatus status = live->status();
-  if (status == LiveStatus::kEnded && !live_ended_) {
-    live_ended_ = true;
-    log(LogLine::Level::kInfo, "the run has ended" + (live->message().empty() ? "" : ": " + live->message()));
-    playback.state = PlayState::kPaused;
-  }
   const std::vector<RankTrace> more = live->take();
   store_->set_live(status != LiveStatus::kEnded);
   const bool first = store_->empty() && !more.empty();
@@ -178,13 +180,39 @@ bool Workspace::poll_live() {
   }
   const TimeRange before = store_->range();
   for (const RankTrace& rank : more) store_->append(rank);
-  if (first)
+  if (first) {
     camera.show(store_->range(), 0.01);
-  else if (playback.state != PlayState::kFollowing)
+    set_time(store_->range().begin_ns);
+  } else if (playback.state != PlayState::kFollowing) {
     keep_end_in_view(before);
+  }
   const double age = std::chrono::duration<double>(std::chrono::steady_clock::now() - tables_from_).count();
   if (age > kTablesAfter + kTablesAfterEvent * static_cast<double>(store_->num_events())) refresh_tables();
+  // Only when nothing is left to read: it is followed to its very end.
+  if (status == LiveStatus::kEnded && more.empty() && !live_ended_) end_live();
   return !more.empty();
+}
+
+void Workspace::end_live() {
+  live_ended_ = true;
+  refresh_tables();
+  if (live->failed()) live_end_ = failed_run(live->message());
+  log(live->failed() ? LogLine::Level::kError : LogLine::Level::kInfo,
+      "the run has ended" + (live->message().empty() ? "" : ": " + live->message()));
+  if (store_->dropped() > 0) {
+    log(LogLine::Level::kWarning, strprintf("%lld events of its first steps were gone before they could be read",
+                                            static_cast<long long>(store_->dropped())));
+  }
+  if (playback.state == PlayState::kFollowing && !store_->empty()) follow();
+  playback.state = PlayState::kPaused;
+}
+
+// The current step and the one before it.
+void Workspace::follow() {
+  const TimeRange whole = store_->range();
+  const auto before = store_->step_window(store_->step_at(whole.end_ns) - 1);
+  camera.show({before ? before->range.begin_ns : whole.begin_ns, whole.end_ns}, 0.02);
+  set_time(whole.end_ns);
 }
 
 // After the trace grew: an end that was in view stays in view, and a view of the whole trace stays whole.
@@ -208,10 +236,7 @@ void Workspace::refresh_tables() {
 bool Workspace::advance(double seconds) {
   const TimeRange whole = store_->range();
   if (playback.state == PlayState::kFollowing) {
-    // The current step and the one before it.
-    const auto before = store_->step_window(store_->step_at(whole.end_ns) - 1);
-    camera.show({before ? before->range.begin_ns : whole.begin_ns, whole.end_ns}, 0.02);
-    set_time(whole.end_ns);
+    follow();
     return false;
   }
   if (playback.state != PlayState::kPlaying || whole.empty()) return false;

@@ -14,6 +14,7 @@
 #include "viz/model/critical_path.h"
 #include "viz/model/insights/insight.h"
 #include "viz/model/parity/parity_map.h"
+#include "viz/model/run/run_end.h"
 #include "viz/model/stage/script.h"
 #include "viz/model/store/trace_store.h"
 #include "viz/model/tables/bubbles.h"
@@ -87,6 +88,8 @@ class Workspace {
   const CriticalPath& critical_path();     // of window()
   const std::vector<Insight>& insights();  // of window()
   const MeshTable& mesh();
+  const RunEnd& run_end();
+  bool goes_on() const;        // a live run that has not ended
   const StageScript& stage();  // of the cursor's step; of a trace without steps the whole
   const std::vector<Dependency>& dependencies_of(EventRef event);  // the last one asked for is kept
   bool visible(size_t rank_index);                                 // according to the filter
@@ -129,6 +132,8 @@ class Workspace {
 
  private:
   void keep_end_in_view(TimeRange before);
+  void end_live();
+  void follow();
 
   std::unique_ptr<TraceStore> store_, other_;
   std::shared_ptr<const ParityMap> parity_;
@@ -138,8 +143,10 @@ class Workspace {
   Cached<ContentKey, std::vector<Insight>> insights_;
   Cached<ContentKey, MeshTable> mesh_;
   Cached<ContentKey, StageScript> stage_;
+  Cached<uint64_t, RunEnd> run_end_;
   Cached<std::pair<ContentKey, EventRef>, std::vector<Dependency>> dependencies_;
   bool live_ended_ = false;
+  RunEnd live_end_;
   uint64_t table_revision_ = 0;
   TimeRange tables_range_;  // the trace's range when tables were updated
   std::chrono::steady_clock::time_point tables_from_;

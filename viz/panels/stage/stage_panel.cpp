@@ -21,7 +21,10 @@ std::vector<bool> shown_rooms(Workspace& workspace, const StageScript& script) {
 }
 
 // The time that is drawn. At its end a step shows its last moment; so does a live run, whose script is a little behind.
+// Of a run that is followed it is the last moment of which every rank has told.
 int64_t drawn_time(const Workspace& workspace, const StageScript& script) {
+  if (workspace.playback.state == PlayState::kFollowing)
+    return std::max(recorded_until(script) - 1, script.window.range.begin_ns);
   const int64_t now = workspace.cursor.time_ns, last = script.window.range.end_ns - 1;
   return now > last && (now == last + 1 || workspace.store().partial()) ? last : now;
 }
@@ -109,11 +112,11 @@ void StagePanel::controls(Workspace& workspace, const StageScript& script) {
   ImGui::SameLine(0, scaled(3));
   if (ImGui::ArrowButton("forward", ImGuiDir_Right)) go(workspace, true);
   tooltip("forward to the next event, microbatch or layer");
-  ImGui::SameLine(0, scaled(10));
-  label("by");
   const char* const kBy[] = {"event", "microbatch", "layer"};
+  same_line_if_fits(text_width("by eventmicrobatchlayer") + 8 * ImGui::GetStyle().FramePadding.x);
+  label("by");
   choice(kBy, by_);
-  const int64_t at = workspace.cursor.time_ns - script.window.range.begin_ns;
+  const int64_t at = drawn_time(workspace, script) - script.window.range.begin_ns;
   std::string words = (script.window.step >= 0 ? "step " + std::to_string(script.window.step) + ", " : "") +
                       format_time(workspace.store(), at) + " of " +
                       format_time(workspace.store(), script.window.range.length_ns());
@@ -163,7 +166,7 @@ void StagePanel::picture(Workspace& workspace, const StageScript& script, ImVec2
 
 // The latest lines, the newest last and brightest.
 void StagePanel::narrator(Workspace& workspace, const StageScript& script, int lines) {
-  const auto told = lines_at(script, workspace.cursor.time_ns, static_cast<size_t>(lines));
+  const auto told = lines_at(script, drawn_time(workspace, script), static_cast<size_t>(lines));
   for (int i = lines; i > 0; --i) {
     const auto place = static_cast<size_t>(i);
     if (place > told.size()) {
@@ -210,7 +213,7 @@ void StagePanel::scrubber(Workspace& workspace, const StageScript& script, bool 
     workspace.cursor.event.reset();
     workspace.set_time(range.begin_ns + std::llround(share * length));
   }
-  const double share = static_cast<double>(workspace.cursor.time_ns - range.begin_ns) / length;
+  const double share = static_cast<double>(drawn_time(workspace, script) - range.begin_ns) / length;
   const float x = left + room * static_cast<float>(std::clamp(share, 0.0, 1.0));
   draw.AddLine({x, at.y - scaled(2)}, {x, bottom + scaled(2)}, theme::kCursor, scaled(2));
 }

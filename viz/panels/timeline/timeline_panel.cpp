@@ -72,8 +72,7 @@ void TimelinePanel::toolbar(Workspace& workspace) {
   }
   ImGui::EndDisabled();
   tooltip("the step at the cursor");
-  ImGui::SameLine(0, scaled(16));
-  ImGui::Checkbox("bubbles", &workspace.show_bubbles);
+  checkbox_if_fits("bubbles", workspace.show_bubbles);
   checkbox_if_fits("arrows", workspace.show_arrows);
   tooltip("what the chosen event waited for, and what waited for it");
   checkbox_if_fits("critical path", workspace.show_critical_path);
