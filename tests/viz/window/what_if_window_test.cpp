@@ -44,8 +44,8 @@ class WhatIfWindowTest : public WindowTest {
 };
 
 TEST_F(WhatIfWindowTest, trains_and_opens_the_trace) {
-  if (!std::filesystem::exists(RANKLAB_PROGRAM)) GTEST_SKIP() << RANKLAB_PROGRAM << " is not built";
-  panel().set_program(RANKLAB_PROGRAM);
+  if (!std::filesystem::exists(RANKLAB_BINARY)) GTEST_SKIP() << RANKLAB_BINARY << " is not built";
+  panel().set_program(RANKLAB_BINARY);
   app().use_layout("Pipeline");
   drive([&](ImGuiTestContext& ctx) {
     run_it(ctx);
