@@ -47,7 +47,7 @@ TEST_P(BenchRows, AreWrittenAsTheyCome) {
     const int nothing = ::open("/dev/null", O_WRONLY);
     ::dup2(file, STDOUT_FILENO);
     ::dup2(nothing, STDERR_FILENO);
-    ::execl("/bin/sh", "sh", "-c", (std::string("exec '" RANKLAB_PROGRAM "' bench ") + GetParam().arguments).c_str(),
+    ::execl("/bin/sh", "sh", "-c", (std::string("exec '" RANKLAB_BINARY "' bench ") + GetParam().arguments).c_str(),
             nullptr);
     ::_exit(127);
   }
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // docs/parity.md says what it shows.
 TEST(BenchOverhead, SaysWhatWatchingCosts) {
-  const std::string command = "'" RANKLAB_PROGRAM "' bench overhead --only watch --repetitions 1 --steps 1";
+  const std::string command = "'" RANKLAB_BINARY "' bench overhead --only watch --repetitions 1 --steps 1";
   const Outcome run = run_command(command + " 2>&1");
   ASSERT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, ContainsRegex("^parity, --watch 50 \\(dp 4 x tp 2, sp, means of 1 steps\\): [0-9.]+ CPU "
@@ -93,13 +93,13 @@ TEST(BenchOverhead, SaysWhatWatchingCosts) {
 // The batch of the peer's model comes with the preset, and what layouts add to one rank trains.
 TEST(BenchTrain, LayoutsTrainTheModelOfThePeer) {
   const Outcome run = run_command(
-      "'" RANKLAB_PROGRAM "' bench train --repetitions 1 --steps 1 --warmup 0 --modes zero3,3d,ep8,ep8-recompute 2>&1");
+      "'" RANKLAB_BINARY "' bench train --repetitions 1 --steps 1 --warmup 0 --modes zero3,3d,ep8,ep8-recompute 2>&1");
   ASSERT_EQ(run.exit_code, 0) << run.output;
   for (const char* mode : {"zero3", "3d", "ep8", "ep8-recompute"})
     EXPECT_THAT(run.output, HasSubstr("\n" + std::string(mode) + " ")) << mode;
   // The rows of the table say in percent how much of a step's time products alone would take.
   EXPECT_THAT(run.output, ContainsRegex("\nep8 +ranklab +[0-9.]+ +[0-9]+ +[0-9.]+ +[0-9]+ +[1-9][0-9]?%"));
-  const Outcome bad = run_command("'" RANKLAB_PROGRAM "' bench train --modes dp9 2>&1");
+  const Outcome bad = run_command("'" RANKLAB_BINARY "' bench train --modes dp9 2>&1");
   EXPECT_EQ(bad.exit_code, 2) << bad.output;
   EXPECT_THAT(bad.output, HasSubstr("[bench train] unknown mode; got 'dp9'; want single, dp8, zero1"));
 }
@@ -109,7 +109,7 @@ TEST(BenchTrain, TheLimitIsTheTimeOfTheModelsProductsAlone) {
   EXPECT_DOUBLE_EQ(limit.ms(), 20);
   EXPECT_DOUBLE_EQ(limit.share(80), 0.25);
 
-  const Outcome run = run_command("'" RANKLAB_PROGRAM
+  const Outcome run = run_command("'" RANKLAB_BINARY
                                   "' bench step --num-layers 2 --hidden-size 64 --ffn-hidden-size 96 --vocab-size 256 "
                                   "--num-attention-heads 4 --seq-length 32 --gbs 8 --world-size 2 --dp 2");
   ASSERT_EQ(run.exit_code, 0) << run.output;
@@ -124,11 +124,11 @@ TEST(BenchTrain, TheLimitIsTheTimeOfTheModelsProductsAlone) {
   EXPECT_NEAR(share, limit_ms / step_ms, 1e-9);
 
   const Outcome table =
-      run_command("'" RANKLAB_PROGRAM "' bench train --modes pp4-vpp2 --repetitions 1 --steps 1 --warmup 0 --json");
+      run_command("'" RANKLAB_BINARY "' bench train --modes pp4-vpp2 --repetitions 1 --steps 1 --warmup 0 --json");
   ASSERT_EQ(table.exit_code, 0) << table.output;
   const auto rows = nlohmann::json::parse(table.output).at("data").at("rows");
   // oneDNN's where LibTorch has it for this processor.
-  const Outcome onednn = run_command("'" RANKLAB_PROGRAM
+  const Outcome onednn = run_command("'" RANKLAB_BINARY
                                      "' bench step --num-layers 1 --hidden-size 32 --ffn-hidden-size 32 "
                                      "--num-attention-heads 4 --seq-length 8 --gbs 2 --world-size 1 --gemm onednn");
   ASSERT_TRUE(onednn.exit_code == 0 || onednn.exit_code == 3) << onednn.output;

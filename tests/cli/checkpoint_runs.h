@@ -60,7 +60,7 @@ class Child {
  public:
   // `ranklab COMMAND words...` with its output in a file.
   Child(const std::string& command, const Words& words, const std::string& output) {
-    Words all = Words{RANKLAB_PROGRAM, command} + words;
+    Words all = Words{RANKLAB_BINARY, command} + words;
     std::vector<char*> argv;
     for (std::string& word : all) argv.push_back(word.data());
     argv.push_back(nullptr);

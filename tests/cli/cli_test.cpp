@@ -68,7 +68,7 @@ TEST_F(Cli, SaysWhereNoStepIsTraced) {
 // A folder may be named like a command whose module is not there.
 TEST_F(Cli, OnlyTheCommandOfALineAsksForItsModule) {
   fs::create_directories(directory_);
-  fs::copy_file(RANKLAB_PROGRAM, directory_ / "ranklab");
+  fs::copy_file(RANKLAB_BINARY, directory_ / "ranklab");
   std::ofstream(directory_ / "words.txt") << std::string(4000, 'w');
   const std::string here = "cd " + directory_.string() + " && env -u RANKLAB_DRIVER ./ranklab --color never ";
   const Outcome data = run_command(here + "data prepare words.txt --out trace 2>&1");
@@ -82,7 +82,7 @@ TEST_F(Cli, OnlyTheCommandOfALineAsksForItsModule) {
 // What reads settings, refuses them or draws schedules neither needs nor loads LibTorch.
 TEST_F(Cli, LoadsLibTorchWhereItIsNeededOnly) {
   fs::create_directories(directory_);
-  fs::copy_file(RANKLAB_PROGRAM, directory_ / "ranklab");
+  fs::copy_file(RANKLAB_BINARY, directory_ / "ranklab");
   const std::string here = "cd " + directory_.string() + " && LC_ALL=C ./ranklab --color never ";
   for (const char* alone :
        {"--help", "--version", "train --help", "train --print-config", "config show", "list presets",
@@ -182,7 +182,7 @@ TEST_F(Cli, MistakesAreUsageErrorsThatSayWhatToDo) {
 TEST_F(Cli, AnInterruptFinishesTheStepAndKeepsTheTrace) {
   fs::create_directories(directory_);
   const std::string command =
-      std::string(RANKLAB_PROGRAM) + " " + kTinyTrain + "--train-iters 1000000 --eval-interval 0" + log_dir();
+      std::string(RANKLAB_BINARY) + " " + kTinyTrain + "--train-iters 1000000 --eval-interval 0" + log_dir();
   const pid_t child = ::fork();
   if (child == 0) {
     std::freopen((directory_ / "out.txt").c_str(), "w", stdout);

@@ -183,7 +183,7 @@ class Session {
       ::close(ends[0]);
       ::close(ends[1]);
       const std::string command =
-          "exec " RANKLAB_PROGRAM " " + flags + " --log-dir " + log_dir + " > " + output_path_ + " 2>&1";
+          "exec " RANKLAB_BINARY " " + flags + " --log-dir " + log_dir + " > " + output_path_ + " 2>&1";
       ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       ::_exit(98);
     }

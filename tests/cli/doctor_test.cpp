@@ -53,7 +53,7 @@ TEST(Doctor, SimulationWorksWhereTheTestsRun) {
 
 TEST(Doctor, OneLineEachInUnderASecondOrSo) {
   const auto begin = std::chrono::steady_clock::now();
-  const Outcome run = run_command(RANKLAB_PROGRAM " doctor");
+  const Outcome run = run_command(RANKLAB_BINARY " doctor");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   EXPECT_EQ(run.exit_code, 0);
   EXPECT_THAT(run.output, HasSubstr("ok       Gloo"));

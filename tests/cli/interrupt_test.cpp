@@ -41,7 +41,7 @@ class Interrupt : public testing::Test {
   }
 
   pid_t start(const std::vector<std::string>& arguments) const {
-    std::vector<std::string> words = {RANKLAB_PROGRAM, "train", "--log-dir", log_dir()};
+    std::vector<std::string> words = {RANKLAB_BINARY, "train", "--log-dir", log_dir()};
     words.insert(words.end(), arguments.begin(), arguments.end());
     const pid_t pid = ::fork();
     if (pid > 0) running_.insert(pid);

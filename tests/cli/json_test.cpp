@@ -70,7 +70,7 @@ TEST(TrainJson, PeopleReadStderr) {
 TEST(TrainJson, InterruptedIsAnErrorWithWhatWasDone) {
   for (const auto& [signal, code] : {std::pair{"INT", 130}, {"TERM", 143}}) {
     const Outcome run = run_command(std::string("timeout -s ") + signal +
-                                    " 3 " RANKLAB_PROGRAM " train --world-size 2 --tp 1 --mock-data --json --log-dir " +
+                                    " 3 " RANKLAB_BINARY " train --world-size 2 --tp 1 --mock-data --json --log-dir " +
                                     kDirectory.string() + " --train-iters 1000000 --eval-interval 0 2>/dev/null");
     const auto last = lines_of(run.output).back();
     EXPECT_EQ(last["ok"], false);

@@ -20,12 +20,12 @@ TEST_F(LaunchAttack, AStrangerReadsAltersAndKillsNothing) {
     const std::string transport = i % 2 == 0 ? "" : " --transport tcp";
     // Every third run has no token, as under mpirun: then ranks are known by their user.
     const std::string train =
-        (i % 3 == 2 ? " --master-port 29555 -- env -u RANKLAB_RUN_TOKEN " RANKLAB_PROGRAM " train" : " train") +
+        (i % 3 == 2 ? " --master-port 29555 -- env -u RANKLAB_RUN_TOKEN " RANKLAB_BINARY " train" : " train") +
         std::string(" --tp 2 ");
     // The attacker is there before the run, and makes the namespace's loopback interface work.
     const Outcome run =
         run_both("unshare -n sh -c '" RANKLAB_ATTACKER " >" + folder("report") + " & A=$!; until grep -q ready " +
-                 folder("report") + "; do sleep 0.05; done; " + RANKLAB_PROGRAM + " launch --nproc-per-node 4" + train +
+                 folder("report") + "; do sleep 0.05; done; " + RANKLAB_BINARY + " launch --nproc-per-node 4" + train +
                  kShort + transport + log(name) + "; C=$?; kill $A; wait $A; exit $C'");
     ASSERT_EQ(run.exit_code, 0) << "try " << i << transport << ": " << run.output;
     EXPECT_THAT(run.output, HasSubstr(transport.empty() ? "Gloo over unix sockets" : "Gloo over TCP"));

@@ -56,7 +56,7 @@ class Launch : public testing::Test {
   // Both streams.
   static Outcome run_both(const std::string& command) { return run_command("exec 2>&1; " + command); }
   Outcome ranklab(const std::string& arguments) const {
-    return run_both(std::string(RANKLAB_PROGRAM) + " " + arguments);
+    return run_both(std::string(RANKLAB_BINARY) + " " + arguments);
   }
 
   // Losses, norms and validation losses of a run, as the bits that the log holds (%.17g or better).

@@ -12,7 +12,7 @@ TEST_F(LaunchHosts, UnderMpirun) {
   ASSERT_EQ(ranklab("train --world-size 4 " + kShort + log("threads")).exit_code, 0);
   const Outcome run =
       run_both("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --oversubscribe -n 4 " +
-               std::string(RANKLAB_PROGRAM) + " train " + kShort + log("mpi"));
+               std::string(RANKLAB_BINARY) + " train " + kShort + log("mpi"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
   EXPECT_EQ(curve("threads"), curve("mpi"));
 }
@@ -23,7 +23,7 @@ TEST_F(LaunchHosts, UnderTorchrun) {
   if (run_both("command -v " + torchrun).exit_code != 0) GTEST_SKIP() << "no torchrun in PATH, nor RANKLAB_TORCHRUN";
   ASSERT_EQ(ranklab("train --world-size 2 " + kShort + log("threads")).exit_code, 0);
   const Outcome run = run_both(torchrun + " --standalone --no-python --nproc-per-node 2 " +
-                               std::string(RANKLAB_PROGRAM) + " train " + kShort + log("torchrun"));
+                               std::string(RANKLAB_BINARY) + " train " + kShort + log("torchrun"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
   EXPECT_EQ(curve("threads"), curve("torchrun"));
 }
@@ -43,7 +43,7 @@ TEST_F(LaunchHosts, OnTwoHosts) {
   }
   std::ofstream(folder("token")) << "0123456789abcdef0123456789abcdef\n";
   const auto on = [&](const std::string& host, int node, const std::string& more) {
-    return "ip netns exec " + host + " " + RANKLAB_PROGRAM + " launch --nnodes 2 --nproc-per-node 2 --node-rank " +
+    return "ip netns exec " + host + " " + RANKLAB_BINARY + " launch --nnodes 2 --nproc-per-node 2 --node-rank " +
            std::to_string(node) + " --master-addr 10.77.0.1 --rdzv-token-file " + folder("token") + " --tp 2 " + more;
   };
   const pid_t second = start("second", on(b, 1, kShort + log("elsewhere")));

@@ -88,20 +88,20 @@ TEST_F(Launch, MistakesAreOneUsageErrorBeforeAnyProcessStarts) {
   EXPECT_EQ(token.exit_code, 1) << "a missing input: " << token.output;
   EXPECT_THAT(token.output, HasSubstr("--rdzv-token-file"));
   EXPECT_EQ(run_both("RANK=1 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 WORLD_SIZE=2 " +
-                     std::string(RANKLAB_PROGRAM) + " train " + kShort)
+                     std::string(RANKLAB_BINARY) + " train " + kShort)
                 .exit_code,
             2);
-  const Outcome half = run_both("RANK=1 " + std::string(RANKLAB_PROGRAM) + " train " + kShort);
+  const Outcome half = run_both("RANK=1 " + std::string(RANKLAB_BINARY) + " train " + kShort);
   EXPECT_EQ(half.exit_code, 2);
   EXPECT_THAT(half.output, HasSubstr("WORLD_SIZE is missing"));
 }
 
 TEST_F(Launch, AShortTokenIsNoSecret) {
   for (const std::string& run :
-       {"RANKLAB_RUN_TOKEN=short " + std::string(RANKLAB_PROGRAM) + " launch --nproc-per-node 2 --tp 1",
+       {"RANKLAB_RUN_TOKEN=short " + std::string(RANKLAB_BINARY) + " launch --nproc-per-node 2 --tp 1",
         "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=29987 "
         "RANKLAB_RUN_TOKEN=short " +
-            std::string(RANKLAB_PROGRAM) + " train --tp 1"}) {
+            std::string(RANKLAB_BINARY) + " train --tp 1"}) {
     const Outcome short_one = run_both(run + " " + kShort + log("short"));
     EXPECT_EQ(short_one.exit_code, 2) << short_one.output;
     EXPECT_THAT(short_one.output,
@@ -117,7 +117,7 @@ TEST_F(Launch, AShortTokenIsNoSecret) {
 // Before the ranks have met nobody else can tell.
 TEST_F(Launch, AStoppedRankIsNamedAtOnce) {
   const Clock::time_point begin = Clock::now();
-  const Outcome stopped = run_both("timeout -s INT 3 " + std::string(RANKLAB_PROGRAM) +
+  const Outcome stopped = run_both("timeout -s INT 3 " + std::string(RANKLAB_BINARY) +
                                    " launch --nproc-per-node 2 -- sh -c 'test $RANK = 0 || kill -STOP $$; sleep 20'");
   EXPECT_LT(seconds_since(begin), 15);
   EXPECT_THAT(stopped.output, HasSubstr("ranklab launch: rank 1 (pid "));
@@ -127,7 +127,7 @@ TEST_F(Launch, AStoppedRankIsNamedAtOnce) {
 
 TEST_F(Launch, WhoHasNotJoinedIsSaidWhileTheyAreWaitedFor) {
   const Outcome alone = run_both("RANK=0 WORLD_SIZE=3 LOCAL_RANK=0 MASTER_ADDR=127.0.0.1 MASTER_PORT=29986 " +
-                                 std::string(RANKLAB_PROGRAM) + " train --tp 1 --gbs 9 --rendezvous-timeout 5 " +
+                                 std::string(RANKLAB_BINARY) + " train --tp 1 --gbs 9 --rendezvous-timeout 5 " +
                                  "--num-layers 1 --mock-data" + log("alone"));
   EXPECT_EQ(alone.exit_code, 6) << alone.output;
   EXPECT_THAT(alone.output, HasSubstr("[rendezvous] waits for ranks 1 2: 1 of 3 ranks are here after 3"));
@@ -161,7 +161,7 @@ TEST_F(Launch, AKilledRankEndsAllWithinASecondAndIsNamed) {
        {std::tuple{2, SIGKILL, 1.0, 5}, std::tuple{0, SIGKILL, 1.0, 5}, std::tuple{1, SIGSTOP, 3.0, 6}}) {
     const std::string name = "kill" + std::to_string(victim);
     const pid_t launcher =
-        start(name, std::string(RANKLAB_PROGRAM) + " launch --nproc-per-node 4 --tp 1 " + kEndless + log(name));
+        start(name, std::string(RANKLAB_BINARY) + " launch --nproc-per-node 4 --tp 1 " + kEndless + log(name));
     ASSERT_TRUE(wait_for_steps(name, 60)) << text(name + ".txt");
     const std::vector<pid_t> ranks = ranks_of(name);
     ASSERT_EQ(ranks.size(), 4u);
@@ -188,7 +188,7 @@ TEST_F(Launch, CtrlCAtAnyMomentEndsAllInTwoSeconds) {
     const int delay_ms = round < 3 ? static_cast<int>(random() % 900) : 900 + static_cast<int>(random() % 900);
     const int signal = round % 3 == 2 ? SIGTERM : SIGINT;
     const pid_t launcher =
-        start(name, std::string(RANKLAB_PROGRAM) + " launch --nproc-per-node 2 " + kEndless + log(name));
+        start(name, std::string(RANKLAB_BINARY) + " launch --nproc-per-node 2 " + kEndless + log(name));
     std::this_thread::sleep_for(milliseconds(delay_ms));
     const Clock::time_point begin = Clock::now();
     ::kill(launcher, signal);
@@ -209,7 +209,7 @@ TEST_F(Launch, CtrlCAtAnyMomentEndsAllInTwoSeconds) {
 
 TEST_F(Launch, RanksDieWithTheirLauncher) {
   const pid_t launcher =
-      start("orphan", std::string(RANKLAB_PROGRAM) + " launch --nproc-per-node 2 " + kEndless + log("orphan"));
+      start("orphan", std::string(RANKLAB_BINARY) + " launch --nproc-per-node 2 " + kEndless + log("orphan"));
   ASSERT_TRUE(wait_for_steps("orphan", 20));
   ASSERT_EQ(ranks_of("orphan").size(), 2u);
   ::kill(launcher, SIGKILL);

@@ -25,7 +25,7 @@ class Limits : public testing::Test {
   // In a shell that may not raise its limits again, whoever runs the test.
   Outcome under(const std::string& limit, const std::string& arguments) const {
     const std::string no_root = ::geteuid() == 0 ? "setpriv --bounding-set=-sys_resource " : "";
-    return run_command("cd '" + root_ + "' && " + no_root + "bash -c 'ulimit " + limit + "; \"" RANKLAB_PROGRAM "\" " +
+    return run_command("cd '" + root_ + "' && " + no_root + "bash -c 'ulimit " + limit + "; \"" RANKLAB_BINARY "\" " +
                        arguments + "' 2>&1");
   }
   const std::string root_ = temporary_path("ranklab_limits");

@@ -28,7 +28,7 @@ class Training {
     pid_ = ::fork();
     if (pid_ != 0) return;
     const std::string command =
-        "exec " RANKLAB_PROGRAM
+        "exec " RANKLAB_BINARY
         " train --pp 2 --tp 2 --dp 2 --mock-data --gemm mkl --eval-interval 0 --sample-tokens 0 --log-dir " +
         log_dir_ + " " + flags + " > " + log_dir_ + ".out 2>&1";
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
@@ -140,7 +140,7 @@ TEST(LiveAttachTest, AFailedRunSaysWhy) {
 }
 
 TEST(LiveAttachTest, AWrongPathIsRefused) {
-  const Outcome outcome = run_command(RANKLAB_PROGRAM " train --mock-data --viz-listen /no/folder/x.sock --log-dir " +
+  const Outcome outcome = run_command(RANKLAB_BINARY " train --mock-data --viz-listen /no/folder/x.sock --log-dir " +
                                       temporary_path("live_refused") + " 2>&1");
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_THAT(outcome.output, HasSubstr("cannot listen at '/no/folder/x.sock'"));

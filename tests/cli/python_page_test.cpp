@@ -38,7 +38,7 @@ TEST(PythonPage, EveryPieceRunsAndSaysWhatIsThere) {
   const std::string page = text_of_file(RANKLAB_DOCS "/python.md");
   const fs::path folder = temporary_path("ranklab_python_page");
   fs::create_directories(folder);
-  fs::create_symlink(RANKLAB_PROGRAM, folder / "ranklab");
+  fs::create_symlink(RANKLAB_BINARY, folder / "ranklab");
   const std::string there = "cd '" + folder.string() + "' && env -u RANKLAB_DRIVER ";
   const std::vector<std::string> commands = blocks_of(page, "sh"), pieces = blocks_of(page, "python");
   ASSERT_EQ(commands.size(), 1u);

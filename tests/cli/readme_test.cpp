@@ -63,7 +63,7 @@ TEST(Readme, TablesAreTheProgramsOwn) {
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list backends")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list combinations")));
   EXPECT_NE(readme().find(printed_by("list commands")), std::string::npos)
-      << "python3 tests/cli/write_commands_page.py " RANKLAB_PROGRAM " writes it anew";
+      << "python3 tests/cli/write_commands_page.py " RANKLAB_BINARY " writes it anew";
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list sentinels")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("list software")));
   EXPECT_THAT(readme(), testing::HasSubstr(printed_by("museum list")));

@@ -20,9 +20,10 @@ class Report : public testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }
-  // In the test's folder.
+  // In the test's folder. A run records the command line that its process was started with, so it is the program
+  // itself.
   Outcome run(const std::string& script) const {
-    return run_command("cd '" + folder_ + "' && ranklab() { '" RANKLAB_PROGRAM "' \"$@\"; } && " + script + " 2>&1");
+    return run_command("cd '" + folder_ + "' && ranklab() { '" RANKLAB_BINARY "' \"$@\"; } && " + script + " 2>&1");
   }
   Outcome train(const std::string& arguments) const {
     return run(
@@ -170,7 +171,7 @@ TEST_F(Report, BrokenRunsAreReportedAsFarAsTheyGo) {
                 "mv t a/trace.json.gz; rm a/run.json; mkfifo a/run.json; printf '{' > a/sentinels.jsonl")
                 .exit_code,
             0);
-  const Outcome wrote = run("timeout 60 " RANKLAB_PROGRAM " report a -o a.html --json");
+  const Outcome wrote = run("timeout 60 " RANKLAB_BINARY " report a -o a.html --json");
   EXPECT_EQ(wrote.exit_code, 0) << wrote.output;
   const size_t json = wrote.output.find('{');
   const auto answer = nlohmann::json::parse(wrote.output.substr(json));

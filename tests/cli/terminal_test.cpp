@@ -48,7 +48,7 @@ std::string on_a_terminal(const std::string& script, const char* rank = nullptr)
   return text;
 }
 
-const std::string kList = "'" RANKLAB_PROGRAM "' topo --world-size 4 --tp 2";
+const std::string kList = "'" RANKLAB_BINARY "' topo --world-size 4 --tp 2";
 
 TEST(Terminal, IsColouredUnlessSomethingSaysOtherwise) {
   EXPECT_THAT(on_a_terminal(kList), HasSubstr("\033["));
@@ -73,7 +73,7 @@ int display_columns(const std::string& text) {
 // Rows stay below each other, and no line is broken by the terminal.
 TEST(Terminal, TablesAreAlignedThereAndMarkdownElsewhere) {
   for (const char* list : {"list recipes", "list backends", "list presets", "schedule list"}) {
-    const std::string command = std::string("'" RANKLAB_PROGRAM "' ") + list;
+    const std::string command = std::string("'" RANKLAB_BINARY "' ") + list;
     for (const int columns : {80, 110}) {
       const std::vector<std::string> lines =
           lines_shown(on_a_terminal("COLUMNS=" + std::to_string(columns) + " " + command));
@@ -86,13 +86,13 @@ TEST(Terminal, TablesAreAlignedThereAndMarkdownElsewhere) {
     EXPECT_THAT(run_command(command).output, testing::StartsWith("| ")) << list;
   }
   // Numbers end below each other.
-  const std::vector<std::string> presets = lines_shown(on_a_terminal("COLUMNS=100 '" RANKLAB_PROGRAM "' list presets"));
+  const std::vector<std::string> presets = lines_shown(on_a_terminal("COLUMNS=100 '" RANKLAB_BINARY "' list presets"));
   EXPECT_THAT(presets, testing::Contains("gpt_tiny          4 x 128               128                  870k"));
   EXPECT_THAT(presets, testing::Contains("deepseek_v3       61 x 7168            4096   671B (37.6B active)"));
 }
 
 TEST(Terminal, ErrorsAreWrappedThereAndOneLineElsewhere) {
-  const std::string command = "'" RANKLAB_PROGRAM "' train --tp 3";
+  const std::string command = "'" RANKLAB_BINARY "' train --tp 3";
   const std::vector<std::string> lines = lines_shown(on_a_terminal("COLUMNS=60 " + command));
   ASSERT_GT(lines.size(), 2u);
   std::string together = lines[0];
@@ -108,7 +108,7 @@ TEST(Terminal, ErrorsAreWrappedThereAndOneLineElsewhere) {
 // A bar that the terminal broke into two lines would stay there: what takes it back clears one.
 TEST(Terminal, TheProgressBarFitsIntoALine) {
   const std::string train =
-      " '" RANKLAB_PROGRAM
+      " '" RANKLAB_BINARY
       "' train --mock-data --ranks 1 --num-layers 1 --hidden-size 16 --ffn-hidden-size 32 --num-attention-heads 2 "
       "--seq-length 16 --gbs 2 --train-iters 120 --log-interval 100 --eval-interval 0 --sample-tokens 0 --no-trace "
       "--log-dir " +

@@ -77,8 +77,8 @@ TEST_F(WhatIfWindowTest, begins_with_one_rank_for_a_run_without_a_pipeline) {
 }
 
 TEST_F(WhatIfWindowTest, trains_and_opens_the_trace) {
-  if (!std::filesystem::exists(RANKLAB_PROGRAM)) GTEST_SKIP() << RANKLAB_PROGRAM << " is not built";
-  panel().set_program(RANKLAB_PROGRAM);
+  if (!std::filesystem::exists(RANKLAB_BINARY)) GTEST_SKIP() << RANKLAB_BINARY << " is not built";
+  panel().set_program(RANKLAB_BINARY);
   app().use_layout("Pipeline");
   drive([&](ImGuiTestContext& ctx) {
     run_it(ctx);

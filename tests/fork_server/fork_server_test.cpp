@@ -1,0 +1,108 @@
+// A command line that a fork server's client runs is not to be told from one that the program runs itself.
+#include "tests/fork_server/fork_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "tests/cli/run_program.h"
+#include "tests/fork_server/request.h"
+
+namespace ranklab {
+namespace {
+
+using testing::HasSubstr;
+
+struct Line {
+  const char* shell;   // P stands for the program
+  bool forked = true;  // otherwise the client becomes the program itself
+};
+void PrintTo(const Line& line, std::ostream* out) { *out << line.shell; }
+
+const std::string kTold = temporary_path("told");
+
+class ServedProgram : public testing::TestWithParam<Line> {
+ protected:
+  static Outcome run(std::string shell, const std::string& program) {
+    for (size_t at = 0; (at = shell.find("P ", at)) != std::string::npos; at += program.size())
+      shell.replace(at, 1, "'" + program + "'");
+    return run_command("exec 2>&1; " + shell);
+  }
+  // Process and parent of the last one run with FACT_PARENT.
+  static std::pair<pid_t, pid_t> told() {
+    std::pair<pid_t, pid_t> out;
+    std::ifstream(kTold) >> out.first >> out.second;
+    return out;
+  }
+  static std::string command_line(pid_t pid) {
+    std::ifstream in("/proc/" + std::to_string(pid) + "/cmdline");
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  const fork_server::ForkServer server_{RANKLAB_FACTS, ""};
+};
+
+TEST_P(ServedProgram, IsGivenAndGivesTheSame) {
+  ::setenv("FACT_PARENT", kTold.c_str(), 1);
+  const Outcome want = run(GetParam().shell, RANKLAB_FACTS);
+  EXPECT_FALSE(want.output.empty());
+  const Outcome got = run(GetParam().shell, RANKLAB_FORK_CLIENT);
+  EXPECT_EQ(got.output, want.output);
+  EXPECT_EQ(got.exit_code, want.exit_code);
+  const bool forked = command_line(told().second).starts_with(RANKLAB_FACTS);
+  EXPECT_EQ(forked, GetParam().forked) << "its parent: " << command_line(told().second);
+  ::unsetenv("FACT_PARENT");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ServedProgram,
+    testing::Values(Line{"P a 'b c' '' exit=7"}, Line{"FACT=1 P x"}, Line{"cd / && P x"},
+                    Line{"mkdir -p gone && cd gone && rmdir ../gone && P x"}, Line{"printf hi | P read=0"},
+                    Line{"P x read=5 5< /proc/version"}, Line{"P x <&-"}, Line{"P x >/dev/null; echo code $?"},
+                    Line{"umask 077; P x"}, Line{"trap '' USR1 XFSZ; P x"}, Line{"(P kill=9); echo code $?"},
+                    Line{"(P kill=15); echo code $?"}, Line{"timeout -s INT 0.5 P wait; echo code $?"},
+                    Line{"timeout -s KILL 0.5 P wait; echo code $?"}, Line{"P x | cat"},
+                    Line{"script -qec \"P x \" /dev/null | tr -d '\\r'"}, Line{"ulimit -n 300; P x", false},
+                    Line{"OMP_NUM_THREADS=3 P x", false}, Line{"taskset -c 0 P x", false}));
+
+class ForkServer : public ServedProgram {};
+
+TEST_F(ForkServer, EndsACopyWhoseClientWasKilled) {
+  std::filesystem::remove(kTold);
+  const Outcome killed = run("FACT_PARENT=" + kTold + " P wait & while [ ! -s " + kTold +
+                                 " ]; do sleep 0.01; done; kill -9 $!; wait $!; echo code $?",
+                             RANKLAB_FORK_CLIENT);
+  EXPECT_THAT(killed.output, HasSubstr("code 137"));
+  const pid_t copy = told().first;
+  ASSERT_GT(copy, 1);
+  for (int i = 0; i < 500 && ::kill(copy, 0) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_NE(::kill(copy, 0), 0) << "it lives on";
+}
+
+TEST_F(ForkServer, ServesSeveralAtOnce) {
+  const Outcome run_beside =
+      run("timeout 20 P wait & sleep 0.3; P exit=3; echo code $?; kill %1; wait %1; echo then $?", RANKLAB_FORK_CLIENT);
+  EXPECT_THAT(run_beside.output, testing::AllOf(HasSubstr("code 3"), HasSubstr("then 143")));
+}
+
+TEST(ForkServerClient, SaysWhatItLacks) {
+  const Outcome none = run_command(RANKLAB_FORK_CLIENT " x 2>&1");
+  EXPECT_EQ(none.exit_code, 125);
+  EXPECT_THAT(none.output, HasSubstr("error: no fork server is named in RANKLAB_FORK_SERVER; got \"\"; do: "));
+  const Outcome gone = run_command("RANKLAB_FORK_SERVER=nobody:/bin/true " RANKLAB_FORK_CLIENT " x 2>&1");
+  EXPECT_EQ(gone.exit_code, 125);
+  EXPECT_THAT(gone.output, HasSubstr("error: no fork server answers; got nobody:/bin/true: Connection refused; do: "));
+}
+
+TEST(ForkServerClient, SaysThatTheServerDidNotStart) {
+  const fork_server::ForkServer server(RANKLAB_FACTS, "/no/such/library.so");
+  const Outcome run = run_command(RANKLAB_FORK_CLIENT " x 2>&1");
+  EXPECT_EQ(run.exit_code, 125);
+  EXPECT_THAT(run.output, HasSubstr("error: "));
+}
+
+}  // namespace
+}  // namespace ranklab
