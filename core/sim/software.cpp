@@ -121,11 +121,8 @@ constexpr std::array kSoftware = {
              {2.7, 1.08, 1.08, 1.75, 1.3, 3},
              2,
              kEagerMemory},
-    Software{"compiled",
-             "torch.compile with FSDP: torchtitan and others",
-             {1.15, 0.97, 0.5, 1, 1, 3},
-             1,
-             kCompiledMemory},
+    Software{
+        "compiled", "torch.compile with FSDP: torchtitan and others", {1.15, 0.97, 0.5, 1, 1, 3}, 1, kCompiledMemory},
     Software{"compiled_loss",
              "torch.compile with FSDP, of the loss as well: torchtitan since 2025",
              {1.15, 0.97, 0.5, 1, 1, 1},
