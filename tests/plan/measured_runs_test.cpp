@@ -132,8 +132,9 @@ TEST(MeasuredRuns, TorchtitansExchangesAndScales) {
   EXPECT_EQ(vanilla.config.precision.recipe, "fp8_rowwise");
   EXPECT_EQ(async.config.software, "compiled_async_tp");
   EXPECT_EQ(async.config.precision.recipe, "fp8_current");
-  EXPECT_EQ(vanilla.profile.software.terms.tensor_collectives, 1);
-  EXPECT_LT(async.profile.software.terms.tensor_collectives, 0.75) << "hidden, and half as many bytes";
+  EXPECT_GT(vanilla.profile.software.terms.tensor_collectives, 1) << "nothing hides them";
+  EXPECT_LT(async.profile.software.terms.tensor_collectives, 0.75 * vanilla.profile.software.terms.tensor_collectives)
+      << "hidden, and half as many bytes";
 }
 
 // torchtitan of 2024 left its loss uncompiled: the same run took 66.6 GB where a year later it took 51.5.
