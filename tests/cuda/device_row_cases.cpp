@@ -124,12 +124,9 @@ void check_heads(at::Device device) {
         return at::empty({c.seq, c.batch, count, c.head_dim}, qkv.options()).permute({1, 2, 0, 3});
       };
       const at::Tensor q = heads(c.heads), k = heads(c.groups), v = heads(c.groups), back = at::empty_like(qkv);
-      const auto strides = [](const at::Tensor& x) {
-        return kernels::HeadStrides{x.stride(0), x.stride(1), x.stride(2)};
-      };
       DeviceQkv task{device_number(qkv),
                      {c.seq, c.batch, c.heads, c.groups, c.head_dim},
-                     {strides(q), strides(k), strides(v)},
+                     {strides_of(q), strides_of(k), strides_of(v)},
                      device_in(rope.cos_SD),
                      device_in(rope.sin_SD),
                      device_out(qkv),

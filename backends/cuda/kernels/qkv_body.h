@@ -61,7 +61,7 @@ RANKLAB_BOTH void rotate_head(const QkvTask<T>& n, int64_t row, int64_t head, in
   const bool is_q = head < n.heads, is_k = !is_q && head < n.heads + n.groups;
   const HeadPlaces places = is_q ? n.q_places : (is_k ? n.k_places : n.v_places);
   const int64_t local = is_q ? head : (is_k ? head - n.heads : head - n.heads - n.groups);
-  T* heads = (is_q ? n.q : (is_k ? n.k : n.v)) + b * places.batch + local * places.head + s * places.seq;
+  T* heads = (is_q ? n.q : (is_k ? n.k : n.v)) + places.of(b, local, s);
   T* fused = n.qkv + (row * n.all_heads() + head) * n.head_dim;
   const T* from = kSplits ? fused : heads;
   T* to = kSplits ? heads : fused;

@@ -36,10 +36,6 @@ kernels::QkvShape qkv_shape(const at::Tensor& qkv, const AttentionShape& shape, 
   return {qkv.size(0), qkv.size(1), shape.heads, shape.groups, shape.head_dim, by_sequence ? rope.cos_SD.stride(0) : 0};
 }
 
-at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
-
-kernels::HeadStrides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
-
 struct Heads {
   at::Tensor q, k, v;  // [B, heads or groups, S, D], queries and keys rotated (RoPE)
 };

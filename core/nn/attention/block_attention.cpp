@@ -19,7 +19,6 @@ constexpr double kHidden = -std::numeric_limits<double>::infinity();
 at::Tensor part(const at::Tensor& x, int64_t begin, int64_t count) {
   return count == x.size(2) ? x : x.narrow(2, begin, count);
 }
-at::Tensor of_queries(const at::Tensor& x, const AttentionBlock& b) { return part(x, b.query, b.queries); }
 
 // True where a query attends to a key; undefined for a full block.
 at::Tensor attended(const AttentionBlock& b, at::Device device) {
@@ -145,8 +144,10 @@ SoftmaxHeads fused_grad(const SoftmaxHeads& rows, const SoftmaxedHeads& forward,
 
 }  // namespace
 
+at::Tensor queries_of_block(const at::Tensor& x, const AttentionBlock& b) { return part(x, b.query, b.queries); }
+
 SoftmaxHeads rows_of_block(const SoftmaxHeads& in, const AttentionBlock& b) {
-  return {of_queries(in.q, b), part(in.k, b.key, b.keys), part(in.v, b.key, b.keys)};
+  return {queries_of_block(in.q, b), part(in.k, b.key, b.keys), part(in.v, b.key, b.keys)};
 }
 
 SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule,
@@ -165,8 +166,8 @@ SoftmaxHeads block_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& 
                                   const AttentionBlock& block, const ScoreRule& rule, const at::Tensor& kept) {
   const CostScope cost = cost_of("flash_attention_backward", in, block, 2.5);
   const SoftmaxHeads rows = repeated_rows(in, block);
-  const SoftmaxedHeads own{of_queries(forward.out, block), of_queries(forward.log_sum_exp, block)};
-  const at::Tensor grad = of_queries(grad_out, block);
+  const SoftmaxedHeads own{queries_of_block(forward.out, block), queries_of_block(forward.log_sum_exp, block)};
+  const at::Tensor grad = queries_of_block(grad_out, block);
   const bool plain = kept.defined() || !is_fused(in, block, rule);
   const SoftmaxHeads d = plain ? PlainScores(rows, block, rule, kept).grad(own.out, own.log_sum_exp, grad)
                                : fused_grad(rows, own, grad, block, rule);

@@ -14,6 +14,7 @@ namespace ranklab {
 
 // The queries and the keys and values that a block selects: views.
 SoftmaxHeads rows_of_block(const SoftmaxHeads& in, const AttentionBlock& block);
+at::Tensor queries_of_block(const at::Tensor& x, const AttentionBlock& block);  // x [B, heads, M, ...]
 
 // in.q [B, heads, M, D], in.k and in.v [B, groups, N, D]: whole runs, of which the block selects rows. `rule.window` is
 // not read: the block has it. `kept` [B, heads, queries, keys] multiplies the block's probabilities (score_dropout.h);

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/nn/attention/block_attention.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/kernels/merge_kernels.h"
 #include "core/sim/aten.h"
@@ -13,15 +14,6 @@ namespace ranklab {
 namespace {
 
 constexpr double kUnseen = -std::numeric_limits<double>::infinity();
-
-// Most blocks have all rows of their run.
-at::Tensor rows_of(const at::Tensor& x, const AttentionBlock& b) {
-  return b.queries == x.size(2) ? x : x.narrow(2, b.query, b.queries);
-}
-
-kernels::HeadStrides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
-
-at::Tensor dense_rows(const at::Tensor& x) { return x.stride(3) == 1 ? x : x.contiguous(); }
 
 }  // namespace
 
@@ -33,7 +25,7 @@ void merge_softmax(const SoftmaxedHeads& sums, const SoftmaxedHeads& part, at::S
                        numbers * (2 * wide + static_cast<double>(c10::elementSize(charged))) + 3 * queries * wide,
                        dtype_of(out));
   if (!has_row_kernels(part.out)) return merge_softmax_reference(sums, part);
-  const at::Tensor from = dense_rows(part.out), added = part.log_sum_exp.to(log_sum_exp.scalar_type());
+  const at::Tensor from = with_dense_rows(part.out), added = part.log_sum_exp.to(log_sum_exp.scalar_type());
   const kernels::MergeShape shape{out.size(0), out.size(1), out.size(2), out.size(3)};
   const kernels::MergeStrides strides{strides_of(out), strides_of(log_sum_exp), strides_of(from), strides_of(added)};
   if (const DeviceKernels* device = device_kernels_of(out)) {
@@ -75,7 +67,7 @@ SoftmaxMerge SoftmaxMerge::of_sequences(int64_t first, int64_t count) const {
 }
 
 void SoftmaxMerge::add(const AttentionBlock& block, const SoftmaxedHeads& result, at::ScalarType charged) {
-  merge_softmax({rows_of(out_, block), rows_of(log_sum_exp_, block)}, result, charged);
+  merge_softmax({queries_of_block(out_, block), queries_of_block(log_sum_exp_, block)}, result, charged);
 }
 
 SoftmaxedHeads SoftmaxMerge::result() const { return {out_.to(type_), log_sum_exp_}; }

@@ -39,6 +39,10 @@ inline DeviceNumber device_number(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? DeviceNumber::kFp64 : DeviceNumber::kFp32;
 }
 
+// A [batch, head, seq, head_dim] tensor, or one without the last dimension, as kernels of heads read it.
+inline kernels::HeadStrides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
+inline at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
+
 // The address of a tensor's first element; null for an undefined one.
 inline const void* device_in(const at::Tensor& x) { return x.defined() ? x.const_data_ptr() : nullptr; }
 inline void* device_out(const at::Tensor& x) { return x.defined() ? x.mutable_data_ptr() : nullptr; }

@@ -14,24 +14,20 @@ RANKLAB_INLINE double wide(double x) { return x; }
 RANKLAB_INLINE float wide(Bf16 x) { return widen(x); }
 RANKLAB_INLINE float wide(Fp16 x) { return widen(x); }
 
-int64_t place(const HeadStrides& strides, int64_t b, int64_t head, int64_t row) {
-  return b * strides.batch + head * strides.head + row * strides.seq;
-}
-
 template <typename T, typename W>
 RANKLAB_INLINE void merge_body(MergeShape n, const MergeStrides& at, const T* part, const W* part_log_sum_exp, W* out,
                                W* log_sum_exp) {
   constexpr W kHidden = -std::numeric_limits<W>::infinity();
   for (int64_t i = 0; i < n.batch * n.heads * n.rows; ++i) {
     const int64_t row = i % n.rows, head = i / n.rows % n.heads, b = i / (n.rows * n.heads);
-    const W added = part_log_sum_exp[place(at.part_log_sum_exp, b, head, row)];
+    const W added = part_log_sum_exp[at.part_log_sum_exp.of(b, head, row)];
     if (added == kHidden) continue;
-    W& sum = log_sum_exp[place(at.log_sum_exp, b, head, row)];
+    W& sum = log_sum_exp[at.log_sum_exp.of(b, head, row)];
     const W both = std::max(sum, added) + std::log1p(std::exp(-std::abs(sum - added)));
     const W old_share = std::exp(sum - both), new_share = std::exp(added - both);
     sum = both;
-    W* const to = out + place(at.out, b, head, row);
-    const T* const from = part + place(at.part, b, head, row);
+    W* const to = out + at.out.of(b, head, row);
+    const T* const from = part + at.part.of(b, head, row);
     for (int64_t d = 0; d < n.head_dim; ++d) to[d] = to[d] * old_share + wide(from[d]) * new_share;
   }
 }

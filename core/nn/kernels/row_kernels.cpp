@@ -196,7 +196,7 @@ RANKLAB_INLINE void split_qkv_body(QkvShape n, const T* qkv, const T* cos, const
                  : is_k ? k + ((b * n.groups + h - n.heads) * n.seq + s) * d
                         : v + ((b * n.groups + h - n.heads - n.groups) * n.seq + s) * d;
         if (cos != nullptr && (is_q || is_k)) {
-          const int64_t angle = b * n.table_stride + s * (d / 2);
+          const int64_t angle = n.angles_of(b, s);
           rotate(row, cos + angle, sin + angle, T{1}, d, out);
         } else {
           std::memcpy(out, row, static_cast<size_t>(d) * sizeof(T));
@@ -217,9 +217,9 @@ RANKLAB_INLINE void merge_qkv_body(QkvShape n, HeadStrides3 strides, const T* q,
         const bool is_q = h < n.heads, is_k = !is_q && h < n.heads + n.groups;
         const HeadStrides& at = is_q ? strides.q : is_k ? strides.k : strides.v;
         const int64_t local = is_q ? h : is_k ? h - n.heads : h - n.heads - n.groups;
-        const T* in = (is_q ? q : is_k ? k : v) + b * at.batch + local * at.head + s * at.seq;
+        const T* in = (is_q ? q : is_k ? k : v) + at.of(b, local, s);
         if (cos != nullptr && (is_q || is_k)) {
-          const int64_t angle = b * n.table_stride + s * (d / 2);
+          const int64_t angle = n.angles_of(b, s);
           rotate(in, cos + angle, sin + angle, T{-1}, d, row);
         } else {
           std::memcpy(row, in, static_cast<size_t>(d) * sizeof(T));

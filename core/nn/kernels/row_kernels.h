@@ -47,10 +47,14 @@ void swiglu_backward(RowShape shape, const double* grad_out, const double* gate_
 struct QkvShape {
   int64_t seq = 0, batch = 0, heads = 0, groups = 0, head_dim = 0;
   int64_t table_stride = 0;  // from the angles of a sequence to those of the next; 0: all have the same
+
+  int64_t angles_of(int64_t b, int64_t s) const { return b * table_stride + s * (head_dim / 2); }
 };
 // Element strides of a [batch, head, seq, head_dim] tensor whose last dim is dense.
 struct HeadStrides {
   int64_t batch = 0, head = 0, seq = 0;
+
+  int64_t of(int64_t b, int64_t h, int64_t s) const { return b * batch + h * head + s * seq; }
 };
 // qkv [S, B, (heads + 2 groups) * head_dim] -> q [B, heads, S, D], k and v [B, groups, S, D], dense; q and k rotated by
 // position with cos and sin [S, D/2] or [B, S, D/2] (null: not rotated). Halves convention: (a, b) -> (a cos - b sin, a

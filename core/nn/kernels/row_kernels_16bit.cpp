@@ -105,7 +105,7 @@ void split_qkv_rows(QkvShape n, const T* qkv, const float* cos, const float* sin
   for (int64_t b = 0; b < n.batch; ++b) {
     for (int64_t s = 0; s < n.seq; ++s) {
       const T* row = qkv + (s * n.batch + b) * (n.heads + 2 * n.groups) * d;
-      const int64_t angle = b * n.table_stride + s * (d / 2);
+      const int64_t angle = n.angles_of(b, s);
       for (int64_t h = 0; h < n.heads; ++h, row += d)
         rotate_or_copy(row, cos, sin, angle, 1, d, q + ((b * n.heads + h) * n.seq + s) * d);
       for (int64_t h = 0; h < n.groups; ++h, row += d)
@@ -120,19 +120,16 @@ template <typename T>
 void merge_qkv_rows(QkvShape n, HeadStrides3 strides, const T* q, const T* k, const T* v, const float* cos,
                     const float* sin, T* qkv) {
   const int64_t d = n.head_dim;
-  const auto at = [](const HeadStrides& x, int64_t b, int64_t h, int64_t s) {
-    return b * x.batch + h * x.head + s * x.seq;
-  };
   for (int64_t s = 0; s < n.seq; ++s) {
     for (int64_t b = 0; b < n.batch; ++b) {
       T* row = qkv + (s * n.batch + b) * (n.heads + 2 * n.groups) * d;
-      const int64_t angle = b * n.table_stride + s * (d / 2);
+      const int64_t angle = n.angles_of(b, s);
       for (int64_t h = 0; h < n.heads; ++h, row += d)
-        rotate_or_copy(q + at(strides.q, b, h, s), cos, sin, angle, -1, d, row);
+        rotate_or_copy(q + strides.q.of(b, h, s), cos, sin, angle, -1, d, row);
       for (int64_t h = 0; h < n.groups; ++h, row += d)
-        rotate_or_copy(k + at(strides.k, b, h, s), cos, sin, angle, -1, d, row);
+        rotate_or_copy(k + strides.k.of(b, h, s), cos, sin, angle, -1, d, row);
       for (int64_t h = 0; h < n.groups; ++h, row += d)
-        rotate_or_copy(v + at(strides.v, b, h, s), nullptr, nullptr, 0, -1, d, row);
+        rotate_or_copy(v + strides.v.of(b, h, s), nullptr, nullptr, 0, -1, d, row);
     }
   }
 }
