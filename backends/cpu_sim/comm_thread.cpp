@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "backends/cpu_sim/pause.h"
+
 namespace ranklab::cpu_sim {
 
 CommThread::CommThread(std::shared_ptr<Mover> mover) : mover_(std::move(mover)), thread_([this] { loop(); }) {}
@@ -43,7 +45,7 @@ void CommThread::loop() {
         job->error = std::current_exception();
       }
     }
-    job->done.store(1, std::memory_order_release);
+    store_for_waiters(job->done, 1);
     job->done.notify_all();
   }
 }

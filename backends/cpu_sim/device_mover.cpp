@@ -31,8 +31,7 @@ void DeviceMover::matched(Exchange& exchange) {
     exchange.baggage = queues_->transfer(ready, [calls] { transfer_tensors(*calls); });
   }
   exchange.done_wall_ns = wall_now_ns();
-  exchange.set(Phase::kDone);
-  exchange.phase.notify_all();
+  exchange.tell(Phase::kDone);
   // Either this sees a member that left, or the member sees that the call is enqueued.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (!exchange.abandoned.load(std::memory_order_relaxed)) return;

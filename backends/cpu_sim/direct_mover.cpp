@@ -129,8 +129,7 @@ int64_t touched_bytes(const Exchange& e) {
 
 void finish(Exchange& e) {
   e.done_wall_ns = wall_now_ns();
-  e.set(Phase::kDone);
-  e.phase.notify_all();
+  e.tell(Phase::kDone);
 }
 
 // Executes pieces until none are left, starting with those of its own output: the member will read them, and helpers

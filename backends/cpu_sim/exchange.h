@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu_sim/pause.h"
 #include "core/comm/call.h"
 #include "core/comm/device_queues.h"
 #include "core/comm/tree_reduce.h"
@@ -78,7 +79,8 @@ struct Exchange {
   std::atomic<bool> abandoned{false};  // device mover: some member will not wait
 
   Phase current() const { return static_cast<Phase>(phase.load(std::memory_order_acquire)); }
-  void set(Phase next) { phase.store(static_cast<uint32_t>(next), std::memory_order_release); }
+  void set(Phase next) { store_for_waiters(phase, static_cast<uint32_t>(next)); }
+  void tell(Phase next) { set(next), phase.notify_all(); }
   bool complete() const { return posted == static_cast<int>(seats.size()); }
 };
 using ExchangePtr = std::shared_ptr<Exchange>;

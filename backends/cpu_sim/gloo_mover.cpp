@@ -175,8 +175,7 @@ void GlooMover::matched(Exchange& exchange) {
     (*buffers)[0]->send(to, slot);
     exchange.baggage = std::move(buffers);
   }
-  exchange.set(Phase::kMatched);
-  exchange.phase.notify_all();
+  exchange.tell(Phase::kMatched);
 }
 
 void GlooMover::complete(Exchange& exchange, int seat) {

@@ -104,8 +104,7 @@ void MatchTable::fail(Exchange& exchange, int seat, const std::exception& cause)
     const std::lock_guard lock(watch_.mutex());
     watch_.poison(exchange.channel->ranks[static_cast<size_t>(seat)], exchange.channel->ranks, error);
   }
-  exchange.set(Phase::kAborted);
-  exchange.phase.notify_all();
+  exchange.tell(Phase::kAborted);
   throw error;
 }
 
@@ -126,8 +125,7 @@ void MatchTable::match(Channel& channel, Exchange& exchange) {
 void MatchTable::abort_open() {
   for (auto& [label, channel] : channels_) {
     for (const ExchangePtr& exchange : channel.open) {
-      exchange->set(Phase::kAborted);
-      exchange->phase.notify_all();
+      exchange->tell(Phase::kAborted);
     }
   }
 }

@@ -18,8 +18,7 @@ class NothingToMove final : public Mover {
  public:
   void matched(Exchange& exchange) override {
     exchange.done_wall_ns = wall_now_ns();
-    exchange.set(Phase::kDone);
-    exchange.phase.notify_all();
+    exchange.tell(Phase::kDone);
   }
   void complete(Exchange&, int) override {}
   bool poll(Exchange& exchange, int) override { return exchange.current() == Phase::kDone; }

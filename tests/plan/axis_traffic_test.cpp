@@ -278,6 +278,21 @@ TEST(Dispatchers, ArePlannedByARankThatGetsFewerTokensThanTheMean) {
   }
 }
 
+// Every rank must know of an overflow on any other: one number of fp32, and no other precision asks.
+TEST(LossScale, OverflowsAreAskedOfTheWholeWorld) {
+  TrainConfig c = config({.world = 4, .tp = 2, .pp = 2});
+  c.precision.fp16 = true;
+  const AxisTraffic asked = row(c, Axis::kWorld, 2);
+  EXPECT_EQ(asked.group_size, 4);
+  EXPECT_EQ(asked.per_rank.calls, 1);
+  EXPECT_EQ(asked.per_rank.logical_bytes, 4);
+  EXPECT_EQ(asked.total_bytes, 4 * 2 * 3 * 4 / 4);             // a ring of four ranks: 2 (n - 1) / n of it each
+  EXPECT_EQ(asked.bytes_across_nodes, asked.total_bytes / 2);  // two of its four edges
+  c.precision.fp16 = false;
+  for (const AxisTraffic& other : axis_traffic(record_step(resolve(c), make_meta_world), resolve(c)))
+    EXPECT_NE(other.axis, Axis::kWorld);
+}
+
 TEST(NodeCrossing, ARingCrossesOncePerNode) {
   // tp 2 x dp 4 on nodes of 4: each dp ring 0 2 4 6 has two edges between the two nodes, tp pairs have none.
   const TrainConfig s = config({.world = 8, .tp = 2});

@@ -31,8 +31,7 @@ void ProcessMover::matched(Exchange& exchange) {
       exchange.baggage = std::move(buffer);
     }
   }
-  exchange.set(Phase::kMatched);
-  exchange.phase.notify_all();
+  exchange.tell(Phase::kMatched);
 }
 
 void ProcessMover::complete(Exchange& exchange, int seat) {

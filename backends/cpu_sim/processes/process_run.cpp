@@ -143,8 +143,7 @@ void ProcessRun::on_frame(const Frame& frame) {
       open_[{number, sequence}] = open;  // on_failure() aborts it
       return;
     }
-    exchange.set(Phase::kAborted);
-    exchange.phase.notify_all();
+    exchange.tell(Phase::kAborted);
   }
 }
 
@@ -152,8 +151,7 @@ void ProcessRun::on_failure() {
   const std::lock_guard lock(mutex_);
   failed_ = true;
   for (auto& [key, open] : open_) {
-    open.exchange->set(Phase::kAborted);
-    open.exchange->phase.notify_all();
+    open.exchange->tell(Phase::kAborted);
   }
   open_.clear();
   plane_.links->fail("the world failed");  // wakes whoever is inside Gloo

@@ -110,9 +110,10 @@ void add_group(AxisTraffic& row, Group group, const StepRecord& record, const Ru
 }  // namespace
 
 std::vector<AxisTraffic> axis_traffic(const StepRecord& record, const RunPlan& plan) {
-  constexpr std::array kAxes = {Axis::kTp,   Axis::kCp,      Axis::kCpHeads,   Axis::kCpRing,     Axis::kDp,
-                                Axis::kDpCp, Axis::kDpShard, Axis::kDpReplica, Axis::kPp,         Axis::kEp,
-                                Axis::kEtp,  Axis::kEdp,     Axis::kEdpShard,  Axis::kEdpReplica, Axis::kKv};
+  constexpr std::array kAxes = {Axis::kTp,       Axis::kCp,         Axis::kCpHeads, Axis::kCpRing,
+                                Axis::kDp,       Axis::kDpCp,       Axis::kDpShard, Axis::kDpReplica,
+                                Axis::kPp,       Axis::kEp,         Axis::kEtp,     Axis::kEdp,
+                                Axis::kEdpShard, Axis::kEdpReplica, Axis::kKv,      Axis::kWorld};
   const DedupTraffic dedup(record, plan);
   std::vector<AxisTraffic> rows;
   for (const Axis axis : kAxes) {
