@@ -60,7 +60,8 @@ function(ranklab_test_program program)
   cmake_parse_arguments(ARG "TORCH" "" "SOURCES;DEPS;DEFINITIONS;NEEDS" ${ARGN})
   if(NOT TARGET ${program})
     add_executable(${program})
-    set_target_properties(${program} PROPERTIES UNITY_BUILD ${RANKLAB_UNITY} UNITY_BUILD_BATCH_SIZE 6)
+    # Exported names are what a hung rank is in (core/base/thread_stack.h).
+    set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON UNITY_BUILD ${RANKLAB_UNITY} UNITY_BUILD_BATCH_SIZE 6)
     target_link_libraries(${program} PRIVATE ranklab_compiler GTest::gtest GTest::gmock)
     # What a test does itself is little; -O1 compiles it in three quarters of the time, and fits a header precompiled at -O2.
     target_compile_options(${program} PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -1,6 +1,7 @@
 #include "backends/cpu_sim/thread_world.h"
 
 #include <gloo/barrier.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -186,6 +187,7 @@ class ThreadWorld final : public World {
     for (int rank = 0; rank < options_.size; ++rank) {
       try {
         threads.emplace_back([&, rank] {
+          run->watch().runs_on(rank, ::pthread_self());
           run_rank_body(run, rank, options_.size, [&](Endpoint& endpoint) {
             run->movers().meet(rank);
             body(endpoint);

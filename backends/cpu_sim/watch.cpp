@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/base/thread_stack.h"
 #include "core/comm/call_check.h"
 #include "core/live/stepper.h"
 #include "core/trace/tracer.h"
@@ -138,6 +139,11 @@ void Watch::finished_call(int rank, const Exchange& exchange, int seat, int64_t 
   me.last_finished = {exchange.channel, call.verb, exchange.sequence, call.site};
 }
 
+void Watch::runs_on(int rank, pthread_t thread) {
+  const std::lock_guard lock(mutex_);
+  state(rank).thread = thread;
+}
+
 void Watch::body_returned(int rank) {
   const std::lock_guard lock(mutex_);
   state(rank).returned = true;
@@ -173,6 +179,15 @@ std::string Watch::last_finished_text(int rank) {
          ")";
 }
 
+// Where a hung rank is, when it can be asked.
+std::string Watch::stack_text(int rank) {
+  constexpr size_t kFrames = 8;
+  const std::optional<pthread_t>& thread = state(rank).thread;
+  if (!thread) return "";
+  const std::vector<std::string> stack = thread_stack(*thread, kFrames);
+  return stack.empty() ? "" : "; it is in " + join(std::span(stack), ", called by ");
+}
+
 bool Watch::report_hang(int waiter, int culprit, int64_t now_ns) {
   const RankState& held = state(culprit);
   int64_t since_ns = held.last_activity_ns;
@@ -184,7 +199,7 @@ bool Watch::report_hang(int waiter, int culprit, int64_t now_ns) {
   ErrorText text{.where = rank_name(culprit),
                  .what = "the rank is hung: others wait for it and it makes no call",
                  .got = "silence for " + human_ns(static_cast<double>(now_ns - since_ns)) + "; it last finished " +
-                        last_finished_text(culprit) + "; " + waiting_text(waiter),
+                        last_finished_text(culprit) + "; " + waiting_text(waiter) + stack_text(culprit),
                  .want = "a call within " + human_ns(static_cast<double>(hang_timeout_ns_)),
                  .fix = "look for an endless loop or a lock after that call, or raise the hang timeout"};
   poison(culprit, {}, Error(ErrorKind::kTimeout, std::move(text)));

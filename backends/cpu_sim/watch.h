@@ -8,6 +8,8 @@
 // per post, and one more per wait that really sleeps. Thread rule: all public functions lock, except those that say
 // REQUIRES: mutex held.
 #pragma once
+#include <pthread.h>
+
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -52,6 +54,8 @@ class Watch {
   // The rank's process is gone or does not answer.
   void process_lost(int rank, ErrorKind kind, const std::string& what, const std::string& got, const std::string& fix);
 
+  // The thread of a rank that is one; it must live until body_returned() or body_failed().
+  void runs_on(int rank, pthread_t thread);
   // Poisons the world when a rank is hung.
   void check_hang(int64_t now_ns);
   // The error that this rank has to throw after the world was poisoned.
@@ -70,6 +74,7 @@ class Watch {
     int64_t blocked_since_ns = 0;
     int64_t last_activity_ns = 0;
     bool returned = false;
+    std::optional<pthread_t> thread;
     Finished last_finished;
   };
   struct Poison {
@@ -86,6 +91,7 @@ class Watch {
   std::string call_text(int rank);
   std::string waiting_text(int rank);
   std::string last_finished_text(int rank);
+  std::string stack_text(int rank);
 
   std::mutex mutex_;
   std::vector<RankState> ranks_;
