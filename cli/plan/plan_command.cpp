@@ -30,7 +30,7 @@ TrainConfig planner_defaults() {
 
 // A rank of each stage stands for all that behave alike, and says for how many.
 void write_step(const std::string& path, const RunPlan& plan) {
-  std::vector<RankTrace> traces = training_functions().record_step(plan).traces;
+  std::vector<RankTrace> traces = training_functions().trace_step(plan);
   const int alike = plan.mesh.world_size() / static_cast<int>(traces.size());
   for (RankTrace& trace : traces)
     if (alike > 1) trace.label += strprintf(" x%d", alike);

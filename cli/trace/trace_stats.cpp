@@ -10,6 +10,7 @@
 #include "cli/trace/table_json.h"
 #include "cli/trace/trace_moe.h"
 #include "cli/trace/trace_traffic.h"
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "viz/model/critical_path.h"
@@ -224,8 +225,9 @@ int trace_stats(const TraceStatsOptions& options) {
     return 0;
   }
   if (!store.title().empty()) std::printf("%s\n", store.title().c_str());
-  std::printf("%s: %zu ranks, %zu steps, %s time%s, %s\n\n", store.source().c_str(), store.ranks().size(),
-              store.steps().size(), store.clock() == TraceClock::kVirtual ? "virtual" : "wall",
+  std::printf("%s: %s, %s, %s time%s, %s\n\n", store.source().c_str(),
+              counted(std::ssize(store.ranks()), "rank").c_str(), counted(std::ssize(store.steps()), "step").c_str(),
+              store.clock() == TraceClock::kVirtual ? "virtual" : "wall",
               options.step >= 0 ? (", step " + std::to_string(options.step)).c_str() : "",
               format_time(store, window.range.length_ns()).c_str());
   if (!stats.insights.empty())

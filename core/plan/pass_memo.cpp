@@ -28,6 +28,8 @@ PassProbe::PassProbe(RankContext& ctx)
 PassMemo PassProbe::end() {
   MemoryBook& book = *thread_memory_book();
   PassMemo memo{.time = time_now(ctx_).since(begin_), .before = bytes_, .after = book.bytes(), .peaks = book.peaks()};
+  memo.begin_ns = begin_.end_ns;
+  memo.events = {events_, ctx_.tracer().trace().events.size()};
   book.raise_peaks(peaks_);
   const RankTrace& trace = ctx_.tracer().trace();
   memo.traffic.add(std::span(trace.events).subspan(events_), trace, ctx_.mesh(), ctx_.gpus_per_node());
@@ -46,6 +48,10 @@ void PassProbe::catch_up_time(const PassMemo& memo) {
   MemoryBook& book = *thread_memory_book();
   book.raise_peaks(peaks_);
   book.raise_peaks(memo.peaks.above(memo.before).on(bytes_));
+}
+
+void PassProbe::catch_up_events(const PassMemo& memo) {
+  ctx_.tracer().record_again(memo.events.first, memo.events.second, begin_.end_ns - memo.begin_ns);
 }
 
 CategoryBytes PassProbe::catch_up_bytes(const PassMemo& memo) {

@@ -1,6 +1,8 @@
 // The measured cost of a part of a recorded rank's step: one pass of a stage (F, B, W or BW), which is then applied
 // instead of running one like it, or the whole. Thread rule: its rank's thread.
 #pragma once
+#include <utility>
+
 #include "core/comm/rank_context.h"
 #include "core/plan/step_record.h"
 #include "core/sim/memory_scope.h"
@@ -12,6 +14,8 @@ struct PassMemo {
   CategoryBytes before{}, after{};
   MemoryBook::Peaks peaks = {};
   TrafficCount traffic = {};
+  int64_t begin_ns = 0;
+  std::pair<size_t, size_t> events = {};  // of the rank's trace, in this step
 
   CategoryBytes kept() const { return minus(after, before); }
 };
@@ -27,6 +31,8 @@ class PassProbe {
 
   // Completes the cost of a repeated pass like `memo`, after its stand-in has taken its own time and bytes.
   void catch_up_time(const PassMemo& memo);
+  // Traces the calls of `memo` as this pass's.
+  void catch_up_events(const PassMemo& memo);
   // RETURNS: the bytes that were added.
   CategoryBytes catch_up_bytes(const PassMemo& memo);
 

@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/plan/built_rank.h"
+#include "core/plan/number_calls.h"
 #include "core/plan/pass_memo.h"
 #include "core/plan/replay.h"
 #include "core/plan/replica_documents.h"
@@ -123,26 +124,36 @@ RunPlan plan_to_record(RunPlan plan) {
 
 namespace {
 
-StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const RuntimeComponents& own) {
+// How a step is recorded.
+struct Recording {
+  FirstStep first = FirstStep::kShort;
+  RepeatedCalls calls = RepeatedCalls::kCounted;
+};
+
+StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const RuntimeComponents& own,
+                       RepeatedCalls calls) {
   const auto notes = std::make_shared<Notes>();
-  RuntimeComponents parts = with_repeated_passes(on_shapes(own, std::move(world)));
+  RuntimeComponents parts = with_repeated_passes(on_shapes(own, std::move(world)), calls);
   parts.schedule_selector =
       before_each_step(parts.schedule_selector, [notes](StepContext& c) { note_begin(c, *notes); });
   RuntimeEngine engine(std::move(parts), plan);
   engine.set_finale([&](StepContext& c) { note_end(c, *notes); });
   StepRecord record{.traces = engine.fit(kSteps).traces};
+  if (calls == RepeatedCalls::kTraced) number_calls(record.traces);
   for (auto& [rank, kept] : notes->ranks) record.ranks.push_back(std::move(kept));
   record.step_ns = record.latest(&RankTime::end_ns) - record.latest(&RankTime::begin_ns);
   return record;
 }
 
 StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
-                          FirstStep first, const std::vector<ReplicaDocuments>& replicas) {
+                          Recording how, const std::vector<ReplicaDocuments>& replicas) {
   const RunPlan recorded = plan_to_record(plan);
-  const bool shortly = first == FirstStep::kShort && may_begin_short(recorded);
+  const bool shortly = how.first == FirstStep::kShort && may_begin_short(recorded);
   StepRecord record;
   for (const StandIns& stand_in : choices_of_stand_ins(recorded, make_world, own, replicas)) {
-    const auto record_of = [&](const RunPlan& whole) { return record_with(whole, make_world(stand_in), own); };
+    const auto record_of = [&](const RunPlan& whole) {
+      return record_with(whole, make_world(stand_in), own, how.calls);
+    };
     StepRecord one = record_of(shortly ? with_short_first_step(recorded) : recorded);
     if (shortly && !begins_as_it_ends(one)) one = record_of(recorded);
     if (record.ranks.empty() || one.step_ns > record.step_ns) std::swap(record, one);
@@ -156,12 +167,13 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
 
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
                        FirstStep first) {
-  return record_slowest(plan, make_world, own, first, {});
+  return record_slowest(plan, make_world, own, {.first = first}, {});
 }
 
-StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world) {
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, RepeatedCalls calls) {
   RuntimeComponents parts = default_parts();
-  if (!plan.config.documents.reset_attention_mask) return record_step(plan, make_world, parts);
+  const Recording how = {.calls = calls};
+  if (!plan.config.documents.reset_attention_mask) return record_slowest(plan, make_world, parts, how, {});
   RunPlan as_known = plan;
   std::vector<ReplicaDocuments> replicas;
   std::string unknown;
@@ -175,7 +187,7 @@ StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world) {
     as_known.config.documents.reset_attention_mask = false;
     unknown = error.what();
   }
-  StepRecord record = record_slowest(as_known, make_world, parts, FirstStep::kShort, replicas);
+  StepRecord record = record_slowest(as_known, make_world, parts, how, replicas);
   record.documents_unknown = unknown;
   return record;
 }

@@ -16,7 +16,8 @@ RunPlan plan_to_record(RunPlan plan);
 // With the default parts, or a program's own model, optimizer and schedule. Of the data only the documents in batches
 // are read, where attention keeps within them; data that cannot be opened are left out (StepRecord::documents_unknown).
 // Throws what a rank of the run throws.
-StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world);
+StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world,
+                       RepeatedCalls calls = RepeatedCalls::kCounted);
 // `first`: of the two steps (short_first_step.h); the record is the same.
 enum class FirstStep { kShort, kWhole };
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& parts,

@@ -23,8 +23,9 @@ using torch::autograd::variable_list;
 // One rank's passes of a step, run or repeated.
 class Replay {
  public:
-  Replay(RankContext& ctx, const RunPlan& plan, int stages)
+  Replay(RankContext& ctx, const RunPlan& plan, int stages, RepeatedCalls calls)
       : ctx_(ctx),
+        calls_(calls),
         forwards_(static_cast<size_t>(stages)),
         in_order_(microbatches_in_order(plan)),
         report_{.kept_bytes = std::vector<int64_t>(static_cast<size_t>(stages))} {
@@ -64,7 +65,7 @@ class Replay {
   // Called when the backward of a repeated pass reaches the stage.
   void pass_back(const at::Tensor& output_grad) {
     if (kind_ == Pass::kB) flights_.at(at_).ends[kOutputGrad] = output_grad;
-    probe_->catch_up_time(*memo_);
+    catch_up_time(*probe_, *memo_);
   }
 
  private:
@@ -91,8 +92,12 @@ class Replay {
   };
   const PassMemo& count_repeated(Pass pass, int stage) {
     const PassMemo& memo = memos_.at({pass, stage});
-    report_.repeated.add(memo.traffic);
+    if (calls_ == RepeatedCalls::kCounted) report_.repeated.add(memo.traffic);
     return memo;
+  }
+  void catch_up_time(PassProbe& probe, const PassMemo& memo) const {
+    probe.catch_up_time(memo);
+    if (calls_ == RepeatedCalls::kTraced) probe.catch_up_events(memo);
   }
   void catch_up_bytes(PassProbe& probe, const PassMemo& memo) { added_ = plus(added_, probe.catch_up_bytes(memo)); }
   const PassMemo& remember(Pass pass, int stage, PassMemo memo) {
@@ -111,6 +116,7 @@ class Replay {
   Ends what_stays(const Ends& ends) const;
 
   RankContext& ctx_;
+  RepeatedCalls calls_;
   std::map<int64_t, RepeatedPasses> schedules_;  // by the number of microbatches, which grows where the batch does
   const RepeatedPasses* passes_ = nullptr;       // of this step; null: all run
   std::vector<int> forwards_;                    // number so far, for each stage
@@ -173,7 +179,7 @@ at::Tensor Replay::repeat_forward(int stage, int microbatch, const at::Tensor& i
   at::Tensor output = PassedStage::apply(from, at::empty(like.sizes, like.options), this);
   flights_[{stage, microbatch}].ends = {input, output, {}};
   const PassMemo& memo = count_repeated(Pass::kF, stage);
-  probe.catch_up_time(memo);
+  catch_up_time(probe, memo);
   catch_up_bytes(probe, memo);
   return output;
 }
@@ -252,7 +258,7 @@ bool Replay::begin(const GradPass& pass) {
   split = !pass.completes;
   memo_ = passes_->runs(pass.stage, pass.microbatch) ? nullptr : &count_repeated(kind_, pass.stage);
   probe_.emplace(ctx_);
-  if (kind_ == Pass::kW && memo_ != nullptr) probe_->catch_up_time(*memo_);
+  if (kind_ == Pass::kW && memo_ != nullptr) catch_up_time(*probe_, *memo_);
   // When it gives back a tensor that stages share depends on the order of their passes: it does so after the pass.
   if (kind_ == Pass::kW && memo_ == nullptr)
     for (const WeakStorage& memory : flights_.at(at_).after_input->memory) until_end_.push_back(memory.lock());
@@ -283,8 +289,8 @@ void Replay::end() {
 
 class ReplayedModel final : public CausalLm {
  public:
-  ReplayedModel(std::unique_ptr<CausalLm> model, RankContext& ctx, const RunPlan& plan)
-      : model_(std::move(model)), replay_(ctx, plan, model_->num_stages()) {}
+  ReplayedModel(std::unique_ptr<CausalLm> model, RankContext& ctx, const RunPlan& plan, RepeatedCalls calls)
+      : model_(std::move(model)), replay_(ctx, plan, model_->num_stages(), calls) {}
   CausalLm& model() { return *model_; }
   Replay& replay() { return replay_; }
   const PassReport& report() const { return replay_.report(); }
@@ -339,13 +345,14 @@ class ReplayedOptimizer final : public WrappedOptimizer {
 
 class ReplayedModels final : public ModelProvider {
  public:
-  explicit ReplayedModels(std::shared_ptr<ModelProvider> inner) : inner_(std::move(inner)) {}
+  ReplayedModels(std::shared_ptr<ModelProvider> inner, RepeatedCalls calls) : inner_(std::move(inner)), calls_(calls) {}
   std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const override {
-    return std::make_unique<ReplayedModel>(inner_->build_model(ctx, plan), ctx, plan);
+    return std::make_unique<ReplayedModel>(inner_->build_model(ctx, plan), ctx, plan, calls_);
   }
 
  private:
   std::shared_ptr<ModelProvider> inner_;
+  RepeatedCalls calls_;
 };
 
 class ReplayedOptimizers final : public OptimizerRuntime {
@@ -370,8 +377,8 @@ bool microbatches_are_alike(const RunPlan& plan) {
   return microbatches_in_order(plan) && !plan.config.documents.reset_attention_mask;
 }
 
-RuntimeComponents with_repeated_passes(RuntimeComponents parts) {
-  parts.model_provider = std::make_shared<ReplayedModels>(std::move(parts.model_provider));
+RuntimeComponents with_repeated_passes(RuntimeComponents parts, RepeatedCalls calls) {
+  parts.model_provider = std::make_shared<ReplayedModels>(std::move(parts.model_provider), calls);
   parts.optimizer_runtime = std::make_shared<ReplayedOptimizers>(std::move(parts.optimizer_runtime));
   return parts;
 }

@@ -5,7 +5,7 @@
 #pragma once
 #include <vector>
 
-#include "core/plan/traffic_count.h"
+#include "core/plan/step_record.h"
 #include "core/runtime/components.h"
 
 namespace ranklab {
@@ -14,7 +14,7 @@ bool microbatches_in_order(const RunPlan& plan);   // each runs by itself
 bool microbatches_are_alike(const RunPlan& plan);  // and costs what the others do
 
 // The parts, with such a model and optimizer instead of theirs.
-RuntimeComponents with_repeated_passes(RuntimeComponents parts);
+RuntimeComponents with_repeated_passes(RuntimeComponents parts, RepeatedCalls calls = RepeatedCalls::kCounted);
 
 // Of a rank's latest step.
 struct PassReport {

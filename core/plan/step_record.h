@@ -46,6 +46,9 @@ struct RankRecord {
   double pieces_us = 0;                  // of what it updated (core/sim/software_terms.h)
 };
 
+// The calls of repeated passes are counted; a trace that is to be looked at has them, too, at a cost of their number.
+enum class RepeatedCalls { kCounted, kTraced };
+
 struct StepRecord {
   int64_t step_ns = 0;                 // from the latest rank's end of a step to that of the next, with the next two
   int64_t hidden_ns = 0;               // that compute takes longer beside collectives (core/sim/software_terms.h)
@@ -55,7 +58,7 @@ struct StepRecord {
   // In words, where attention keeps within documents of data that are not here; "": it does not, or they are.
   std::string documents_warning() const;
   std::string documents_unknown = {};  // why attention within documents counts each sequence as one; "": it does not
-  std::vector<RankTrace> traces = {};  // what they recorded; repeated microbatches have only their messages
+  std::vector<RankTrace> traces = {};  // what they recorded; see RepeatedCalls
 
   // REQUIRE: a record of a step, of such a pipeline rank.
   const RankRecord& of_pipeline_rank(int pp_rank) const;

@@ -21,7 +21,10 @@ class Tracer {
   uint32_t intern(std::string_view name);  // same text, same index
   // Fills in the current step and microbatch when they are -1; an instant or counter ends where it begins.
   void record(const Event& event);
-  void record(Event event, std::vector<double> array);       // with an array of numbers (Event::array)
+  void record(Event event, std::vector<double> array);  // with an array of numbers (Event::array)
+  // Records the calls among events [begin, end) of trace() again, so much later, in the current microbatch. Their
+  // sequence numbers stay.
+  void record_again(size_t begin, size_t end, int64_t later_ns);
   void set_group(Axis axis, std::vector<int> global_ranks);  // once per axis; further calls replace it
   void set_step(int step) { step_ = step; }
   void set_microbatch(int microbatch) { microbatch_ = microbatch; }

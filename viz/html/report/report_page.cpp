@@ -2,6 +2,7 @@
 
 #include <cctype>
 
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "viz/html/page_text.h"
@@ -35,7 +36,7 @@ std::string end_text(const RunFiles& run) {
   if (!run.record) return "";
   std::string out;
   if (run.record->outcome)
-    out = std::to_string(run.record->outcome->steps_done) + " steps in " +
+    out = counted(run.record->outcome->steps_done, "step") + " in " +
           human_ns(run.record->outcome->seconds * 1e9) + ". ";
   return out;
 }
