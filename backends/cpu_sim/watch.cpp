@@ -181,11 +181,9 @@ std::string Watch::last_finished_text(int rank) {
 
 // Where a hung rank is, when it can be asked.
 std::string Watch::stack_text(int rank) {
-  constexpr size_t kFrames = 8;
   const std::optional<pthread_t>& thread = state(rank).thread;
-  if (!thread) return "";
-  const std::vector<std::string> stack = thread_stack(*thread, kFrames);
-  return stack.empty() ? "" : "; it is in " + join(std::span(stack), ", called by ");
+  const std::string where = thread ? where_thread_is(*thread) : "";
+  return where.empty() ? "" : "; " + where;
 }
 
 bool Watch::report_hang(int waiter, int culprit, int64_t now_ns) {

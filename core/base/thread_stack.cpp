@@ -92,4 +92,10 @@ std::vector<std::string> thread_stack(pthread_t thread, size_t count) {
   return names;
 }
 
+std::string where_thread_is(pthread_t thread) {
+  constexpr size_t kFrames = 8;
+  const std::vector<std::string> stack = thread_stack(thread, kFrames);
+  return stack.empty() ? "" : "it is in " + join(std::span(stack), ", called by ");
+}
+
 }  // namespace ranklab

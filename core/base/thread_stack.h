@@ -13,4 +13,7 @@ namespace ranklab {
 // time.
 std::vector<std::string> thread_stack(pthread_t thread, size_t count);
 
+// "it is in f, called by g, called by h": the innermost eight; "" when the thread does not answer.
+std::string where_thread_is(pthread_t thread);
+
 }  // namespace ranklab

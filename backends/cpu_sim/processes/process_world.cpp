@@ -1,6 +1,7 @@
 #include "backends/cpu_sim/processes/process_world.h"
 
 #include <condition_variable>
+#include <cstdio>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "backends/cpu_sim/transport/own_user_socket.h"
 #include "backends/cpu_sim/transport/peer_links.h"
 #include "core/base/error.h"
+#include "core/base/thread_stack.h"
 
 namespace ranklab {
 namespace cpu_sim {
@@ -81,7 +83,7 @@ class ProcessWorld final : public World {
       run->join_comm_threads();  // one may wait inside Gloo for a rank that is gone
       done.raise();
     });
-    watch_over(done);
+    watch_over(done, rank.native_handle());
     rank.join();
     if (const auto failure = control_->failure()) {
       shown_elsewhere_ = failure->known_to_rank_zero;
@@ -173,14 +175,18 @@ class ProcessWorld final : public World {
     return contexts;
   }
 
-  void watch_over(Done& done) {
+  void watch_over(Done& done, pthread_t rank) {
     using Clock = std::chrono::steady_clock;
     std::optional<Clock::time_point> failed_at;
     while (!done.wait_for(milliseconds(50))) {
       const auto failure = control_->failure();
       if (!failure) continue;
       if (!failed_at) failed_at = Clock::now();
-      if (Clock::now() - *failed_at >= options_.grace) leave(failure->first, failure->known_to_rank_zero);
+      if (Clock::now() - *failed_at < options_.grace) continue;
+      // Only this process can say where its own rank is.
+      if (const std::string where = where_thread_is(rank); !where.empty())
+        std::fprintf(stderr, "ranklab: rank %d does not return: %s\n", options_.env.rank, where.c_str());
+      leave(failure->first, failure->known_to_rank_zero);
     }
   }
 
