@@ -1,6 +1,7 @@
 #include "backends/cuda/nccl/nccl_context.h"
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -8,12 +9,15 @@
 #include <utility>
 
 #include "backends/cuda/nccl/nccl_comm.h"
+#include "core/base/thread_stack.h"
 
 namespace ranklab {
 namespace {
 
-// Prints the error as the command line does and exits, for a rank's thread that does not return.
-void leave(const Error& error) {
+// Prints where the rank's thread is, since it does not return, and the error as the command line does, and exits.
+void leave(const Error& error, const std::string& who, pthread_t rank) {
+  if (const std::string where = where_thread_is(rank); !where.empty())
+    std::fprintf(stderr, "ranklab: %s does not return: %s\n", who.c_str(), where.c_str());
   std::fprintf(stderr, "ranklab: error: %s\n", error.what());
   std::fflush(stderr);  // another thread may hold the lock of stdout forever
   ::_exit(exit_code(error.kind()));
@@ -35,7 +39,7 @@ WatchdogOptions watchdog_options(Rendezvous& rendezvous, const CudaWorldOptions&
   if (rendezvous.world_size() > 1)
     out.silent_ranks = [&rendezvous, heart = heartbeat_options(options)] { return silent_ranks(rendezvous, heart); };
   out.abort_all = [](const std::vector<WatchedComm*>& comms) { NcclComm::abort_together(comms); };
-  out.leave = leave;
+  out.leave = [who = out.where, rank = ::pthread_self()](const Error& error) { leave(error, who, rank); };
   return out;
 }
 

@@ -36,8 +36,8 @@ std::string end_text(const RunFiles& run) {
   if (!run.record) return "";
   std::string out;
   if (run.record->outcome)
-    out = counted(run.record->outcome->steps_done, "step") + " in " +
-          human_ns(run.record->outcome->seconds * 1e9) + ". ";
+    out =
+        counted(run.record->outcome->steps_done, "step") + " in " + human_ns(run.record->outcome->seconds * 1e9) + ". ";
   return out;
 }
 
