@@ -32,9 +32,9 @@ void DeviceMover::matched(Exchange& exchange) {
   }
   exchange.done_wall_ns = wall_now_ns();
   exchange.tell(Phase::kDone);
-  // Either this sees a member that left, or the member sees that the call is enqueued.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!exchange.abandoned.load(std::memory_order_relaxed)) return;
+  // Either this sees a member that left, or the member sees that the call is enqueued: all four are sequentially
+  // consistent.
+  if (!exchange.abandoned.load(std::memory_order_seq_cst)) return;
   for (const Call& call : *calls) {
     if (call.input.defined()) queues_->keep(call.input);
     if (call.output.defined()) queues_->keep(call.output);
@@ -47,9 +47,8 @@ void DeviceMover::complete(Exchange& exchange, int /*seat*/) { queues_->wait(don
 bool DeviceMover::poll(Exchange& exchange, int /*seat*/) { return exchange.current() == Phase::kDone; }
 
 void DeviceMover::abandoned(Exchange& exchange, int /*seat*/) {
-  exchange.abandoned.store(true, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (exchange.current() != Phase::kDone) return;
+  exchange.abandoned.store(true, std::memory_order_seq_cst);
+  if (exchange.phase.load(std::memory_order_seq_cst) != static_cast<uint32_t>(Phase::kDone)) return;
   try {
     queues_->wait(done(exchange));
   } catch (...) {  // called by a destructor; whoever waits gets the error
