@@ -48,7 +48,7 @@ if(_san)
   # GCC 12 takes what a sanitizer weaves into std::optional for reads of nothing (GCC bug 105562 and its likes), and into
   # strings for writes behind their end.
   add_compile_options(${_san} $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
-                      $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
+                      $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds> $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overflow>)
   # ... and crashes in this pass over what it weaves into loops at -O3 (core/precision).
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-fno-ipa-cp>)
   add_link_options(${_san})
