@@ -19,7 +19,8 @@ int train(const ConfigOptions& options, const TrainRequest& request) {
 
 constexpr TrainingFunctions kFunctions = {
     .record_step = [](const RunPlan& plan) { return record_step(plan, make_meta_world); },
-    .trace_step = [](const RunPlan& plan) { return record_step(plan, make_meta_world, RepeatedCalls::kTraced).traces; },
+    .record_traced_step =
+        [](const RunPlan& plan) { return record_step(plan, make_meta_world, RepeatedCalls::kTraced); },
     .boundary_bytes = [](const RunPlan& plan) { return boundary_bytes(plan, make_meta_world); },
     .recorded_costs = [](const RunPlan& plan) { return recorded_costs(plan, make_meta_world); },
     .rank_pieces = [](const RunPlan& plan, int rank) { return rank_pieces(plan, rank, make_meta_world); },

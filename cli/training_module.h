@@ -30,7 +30,7 @@ struct TrainRequest {
 struct TrainingFunctions {
   // core/plan, on meta worlds
   StepRecord (*record_step)(const RunPlan&);
-  std::vector<RankTrace> (*trace_step)(const RunPlan&);
+  StepRecord (*record_traced_step)(const RunPlan&);  // its traces have the calls of every pass
   int64_t (*boundary_bytes)(const RunPlan&);
   PipelineCosts (*recorded_costs)(const RunPlan&);
   std::vector<RankPiece> (*rank_pieces)(const RunPlan&, int global_rank);

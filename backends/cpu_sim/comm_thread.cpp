@@ -45,8 +45,7 @@ void CommThread::loop() {
         job->error = std::current_exception();
       }
     }
-    store_for_waiters(job->done, 1);
-    job->done.notify_all();
+    tell_waiters(job->done, 1);
   }
 }
 

@@ -124,9 +124,7 @@ void MatchTable::match(Channel& channel, Exchange& exchange) {
 // REQUIRES: mutex held (called by Watch::poison).
 void MatchTable::abort_open() {
   for (auto& [label, channel] : channels_) {
-    for (const ExchangePtr& exchange : channel.open) {
-      exchange->tell(Phase::kAborted);
-    }
+    for (const ExchangePtr& exchange : channel.open) exchange->tell(Phase::kAborted);
   }
 }
 

@@ -27,5 +27,9 @@ inline void pause_while(const std::atomic<uint32_t>& word, uint32_t value) {
 inline void store_for_waiters(std::atomic<uint32_t>& word, uint32_t value) {
   word.store(value, std::memory_order_seq_cst);
 }
+inline void tell_waiters(std::atomic<uint32_t>& word, uint32_t value) {
+  store_for_waiters(word, value);
+  word.notify_all();
+}
 
 }  // namespace ranklab::cpu_sim

@@ -29,8 +29,7 @@ TrainConfig planner_defaults() {
 }
 
 // A rank of each stage stands for all that behave alike, and says for how many.
-void write_step(const std::string& path, const RunPlan& plan) {
-  std::vector<RankTrace> traces = training_functions().trace_step(plan);
+void write_step(const std::string& path, const RunPlan& plan, std::vector<RankTrace> traces) {
   const int alike = plan.mesh.world_size() / static_cast<int>(traces.size());
   for (RankTrace& trace : traces)
     if (alike > 1) trace.label += strprintf(" x%d", alike);
@@ -54,8 +53,10 @@ CommandAction add_plan_run(CommandLine& app) {
     const RunPlan plan = options->resolve(planned_config(*options));
     options->report_idle(plan);
     if (plan.config.check_gradient_types) training_functions().check_types(plan);
-    if (!out->empty()) write_step(*out, plan);
-    std::fputs((*json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str(), stdout);
+    const TrainingFunctions& functions = training_functions();
+    const StepRecord step = out->empty() ? functions.record_step(plan) : functions.record_traced_step(plan);
+    if (!out->empty()) write_step(*out, plan, step.traces);
+    std::fputs((*json ? dry_run_json(plan, step) : dry_run_text(plan, step, style_for(stdout))).c_str(), stdout);
     return 0;
   };
 }

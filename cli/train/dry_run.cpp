@@ -44,8 +44,7 @@ std::string ways_to_need_less(const RunPlan& plan) {
   return text + "; ranklab plan memory shows what each saves";
 }
 
-DryRun make_dry_run(const RunPlan& plan) {
-  const StepRecord record = training_functions().record_step(plan);
+DryRun make_dry_run(const RunPlan& plan, const StepRecord& record) {
   DryRun out{.memory = record.fullest(), .traffic = {}, .time = {}, .warnings = {}};
   out.on_gpu = framework_memory(plan, record);
   out.traffic = axis_traffic(record, plan);
@@ -189,9 +188,9 @@ nlohmann::ordered_json axis_traffic_json(const std::vector<AxisTraffic>& traffic
 
 }  // namespace
 
-std::string dry_run_text(const RunPlan& plan, const Style& style) {
+std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Style& style) {
   const TrainConfig& c = plan.config;
-  const DryRun run = make_dry_run(plan);
+  const DryRun run = make_dry_run(plan, step);
   std::string text;
   const ModelCounts counts = count_model(c.model, c.model.seq_length);
   text += style.bold(model_title(plan, counts.total + counts.mtp)) + "\n";
@@ -213,9 +212,9 @@ std::string dry_run_text(const RunPlan& plan, const Style& style) {
   return text + "nothing was run (--dry-run)\n";
 }
 
-std::string dry_run_json(const RunPlan& plan) {
+std::string dry_run_json(const RunPlan& plan, const StepRecord& step) {
   const TrainConfig& c = plan.config;
-  const DryRun run = make_dry_run(plan);
+  const DryRun run = make_dry_run(plan, step);
   const ModelCounts counts = count_model(c.model, c.model.seq_length);
   nlohmann::ordered_json exposed = nlohmann::ordered_json::object();
   for (const auto& [axis, nanoseconds] : run.time.exposed_ns) exposed[std::string(name(axis))] = nanoseconds * 1e-6;

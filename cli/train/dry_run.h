@@ -5,10 +5,12 @@
 
 #include "cli/common/style.h"
 #include "core/config/train_config.h"
+#include "core/plan/step_record.h"
 
 namespace ranklab {
 
-std::string dry_run_text(const RunPlan& plan, const Style& style);
-std::string dry_run_json(const RunPlan& plan);
+// `step`: the plan's, recorded.
+std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Style& style);
+std::string dry_run_json(const RunPlan& plan, const StepRecord& step);
 
 }  // namespace ranklab

@@ -37,7 +37,8 @@ int dry_run(const ConfigOptions& options, bool json) {
   check_reached(plan);
   options.report_idle(plan);
   if (plan.config.check_gradient_types) training_functions().check_types(plan);
-  std::printf("%s", (json ? dry_run_json(plan) : dry_run_text(plan, style_for(stdout))).c_str());
+  const StepRecord step = training_functions().record_step(plan);
+  std::printf("%s", (json ? dry_run_json(plan, step) : dry_run_text(plan, step, style_for(stdout))).c_str());
   return 0;
 }
 

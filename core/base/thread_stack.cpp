@@ -9,10 +9,15 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "core/base/text.h"
 
@@ -23,12 +28,15 @@ constexpr int kMostFrames = 48;
 constexpr std::chrono::milliseconds kPatience(1000), kPoll(1);
 
 struct Answer {
-  std::array<void*, kMostFrames> frames;
+  std::atomic<pthread_t> asked{};
+  std::array<void*, kMostFrames> frames{};
   std::atomic<int> count{-1};  // -1: not yet
 };
 Answer answer;
+std::mutex asking;
 
 void write_answer(int) {
+  if (::pthread_equal(answer.asked, ::pthread_self()) == 0) return;  // of an earlier question, too late
   const int saved = errno;
   answer.count = ::backtrace(answer.frames.data(), kMostFrames);
   errno = saved;
@@ -52,7 +60,7 @@ std::string function_name(const char* mangled) {
   if (status != 0) return mangled;
   std::string name;
   int depth = 0;
-  for (const char c : std::string(full.get())) {
+  for (const char c : std::string_view(full.get())) {
     if (c == '(' && depth == 0 && !name.ends_with("operator") && !name.empty()) break;
     if (c == '<') ++depth;
     if (depth == 0) name += c;
@@ -76,26 +84,32 @@ std::string frame_name(void* address) {
          strprintf("+0x%zx", at - reinterpret_cast<uintptr_t>(where.dli_fbase));
 }
 
-}  // namespace
-
-std::vector<std::string> thread_stack(pthread_t thread, size_t count) {
+std::vector<std::string> stack_of(pthread_t thread) {
+  constexpr size_t kTold = 8;
+  constexpr int kOwn = 2;  // the signal handler and what called it
   static const bool listens = listen();
+  const std::lock_guard lock(asking);
+  answer.asked = thread;
   answer.count = -1;
   if (!listens || ::pthread_kill(thread, signal_number()) != 0) return {};
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (answer.count < 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPoll);
-  // The first two are the signal handler and what called it.
-  constexpr int kOwn = 2;
   std::vector<std::string> names;
-  for (int i = kOwn; i < answer.count && names.size() < count; ++i)
+  for (int i = kOwn; i < answer.count && names.size() < kTold; ++i)
     names.push_back(frame_name(answer.frames[static_cast<size_t>(i)]));
   return names;
 }
 
+}  // namespace
+
 std::string where_thread_is(pthread_t thread) {
-  constexpr size_t kFrames = 8;
-  const std::vector<std::string> stack = thread_stack(thread, kFrames);
+  const std::vector<std::string> stack = stack_of(thread);
   return stack.empty() ? "" : "it is in " + join(std::span(stack), ", called by ");
+}
+
+void say_where_thread_is(const std::string& who, pthread_t thread) {
+  if (const std::string where = where_thread_is(thread); !where.empty())
+    std::fprintf(stderr, "ranklab: %s does not return: %s\n", who.c_str(), where.c_str());
 }
 
 }  // namespace ranklab

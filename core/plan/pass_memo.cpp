@@ -28,7 +28,6 @@ PassProbe::PassProbe(RankContext& ctx)
 PassMemo PassProbe::end() {
   MemoryBook& book = *thread_memory_book();
   PassMemo memo{.time = time_now(ctx_).since(begin_), .before = bytes_, .after = book.bytes(), .peaks = book.peaks()};
-  memo.begin_ns = begin_.end_ns;
   memo.events = {events_, ctx_.tracer().trace().events.size()};
   book.raise_peaks(peaks_);
   const RankTrace& trace = ctx_.tracer().trace();
@@ -51,7 +50,7 @@ void PassProbe::catch_up_time(const PassMemo& memo) {
 }
 
 void PassProbe::catch_up_events(const PassMemo& memo) {
-  ctx_.tracer().record_again(memo.events.first, memo.events.second, begin_.end_ns - memo.begin_ns);
+  ctx_.tracer().record_again(memo.events.first, memo.events.second, begin_.end_ns - memo.time.begin_ns);
 }
 
 CategoryBytes PassProbe::catch_up_bytes(const PassMemo& memo) {

@@ -14,7 +14,6 @@ struct PassMemo {
   CategoryBytes before{}, after{};
   MemoryBook::Peaks peaks = {};
   TrafficCount traffic = {};
-  int64_t begin_ns = 0;
   std::pair<size_t, size_t> events = {};  // of the rank's trace, in this step
 
   CategoryBytes kept() const { return minus(after, before); }

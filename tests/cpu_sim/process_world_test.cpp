@@ -72,7 +72,10 @@ TEST(ProcessWorld, AHungRankIsNamed) {
   for (const char* part : {"[rank 1] the rank is hung", "it last finished all_gather at process_world_main.cpp:",
                            "waits in all_reduce(sum) fp32 [4]"})
     EXPECT_THAT(all[0].output, HasSubstr(part));
-  EXPECT_THAT(all[1].output, HasSubstr("rank 1 does not return: it is in clock_nanosleep, called by "));
+  // glibc 2.41 makes the call in functions of its own that it does not export.
+  for (const char* part :
+       {"ranklab: rank 1 does not return: it is in ", "clock_nanosleep, called by nanosleep, called by "})
+    EXPECT_THAT(all[1].output, HasSubstr(part));
 }
 
 void kill_one(const std::string& mode, int victim, int signal, double limit_s, int code, const std::string& what) {

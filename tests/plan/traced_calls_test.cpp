@@ -9,23 +9,16 @@
 #include "core/base/text.h"
 #include "core/plan/record_step.h"
 #include "core/trace/trace_validate.h"
+#include "tests/support/small_config.h"
 
 namespace ranklab {
 namespace {
 
 TrainConfig of_eight_microbatches(ParallelDims dims) {
-  TrainConfig c;
-  c.model = {.num_layers = 4,
-             .hidden_size = 64,
-             .ffn_hidden_size = 96,
-             .num_attention_heads = 8,
-             .num_query_groups = 4,
-             .vocab_size = 256,
-             .seq_length = 32};
+  TrainConfig c = small_config();
   c.parallel = dims;
-  c.mock_data = true;
-  c.global_batch_size = 8 * dims.world / dims.tp / dims.cp / dims.pp;
   c.micro_batch_size = 1;
+  c.global_batch_size = 8 * dims.world / dims.tp / dims.cp / dims.pp;
   return c;
 }
 
@@ -83,7 +76,14 @@ TEST(RepeatedPasses, AreThoseThatAreCounted) {
     const std::vector<std::string> problems =
         validate_calls({.ranks = record.traces, .clock = TraceClock::kVirtual, .world_size = config.parallel.world});
     EXPECT_TRUE(problems.empty()) << problems.front();
-    EXPECT_LT(record_step(plan, make_meta_world).traces[0].events.size(), record.traces[0].events.size());
+    const StepRecord counted = record_step(plan, make_meta_world);
+    EXPECT_LT(counted.traces[0].events.size(), record.traces[0].events.size());
+    EXPECT_EQ(counted.step_ns, record.step_ns);
+    for (size_t i = 0; i < record.ranks.size(); ++i) {
+      EXPECT_EQ(counted.ranks[i].traffic.calls, record.ranks[i].traffic.calls);
+      EXPECT_EQ(counted.ranks[i].traffic.busy_ns, record.ranks[i].traffic.busy_ns);
+      EXPECT_EQ(counted.ranks[i].at_peak, record.ranks[i].at_peak);
+    }
   }
 }
 

@@ -150,9 +150,7 @@ void ProcessRun::on_frame(const Frame& frame) {
 void ProcessRun::on_failure() {
   const std::lock_guard lock(mutex_);
   failed_ = true;
-  for (auto& [key, open] : open_) {
-    open.exchange->tell(Phase::kAborted);
-  }
+  for (auto& [key, open] : open_) open.exchange->tell(Phase::kAborted);
   open_.clear();
   plane_.links->fail("the world failed");  // wakes whoever is inside Gloo
   changed_.notify_all();

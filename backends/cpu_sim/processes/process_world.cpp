@@ -1,7 +1,6 @@
 #include "backends/cpu_sim/processes/process_world.h"
 
 #include <condition_variable>
-#include <cstdio>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -184,8 +183,7 @@ class ProcessWorld final : public World {
       if (!failed_at) failed_at = Clock::now();
       if (Clock::now() - *failed_at < options_.grace) continue;
       // Only this process can say where its own rank is.
-      if (const std::string where = where_thread_is(rank); !where.empty())
-        std::fprintf(stderr, "ranklab: rank %d does not return: %s\n", options_.env.rank, where.c_str());
+      say_where_thread_is("rank " + std::to_string(options_.env.rank), rank);
       leave(failure->first, failure->known_to_rank_zero);
     }
   }

@@ -16,8 +16,7 @@ namespace {
 
 // Prints where the rank's thread is, since it does not return, and the error as the command line does, and exits.
 void leave(const Error& error, const std::string& who, pthread_t rank) {
-  if (const std::string where = where_thread_is(rank); !where.empty())
-    std::fprintf(stderr, "ranklab: %s does not return: %s\n", who.c_str(), where.c_str());
+  say_where_thread_is(who, rank);
   std::fprintf(stderr, "ranklab: error: %s\n", error.what());
   std::fflush(stderr);  // another thread may hold the lock of stdout forever
   ::_exit(exit_code(error.kind()));
