@@ -9,6 +9,7 @@
 #include "backends/cuda/kernels/merge_kernels.h"
 #include "backends/cuda/kernels/norm_kernels.h"
 #include "backends/cuda/kernels/qkv_kernels.h"
+#include "backends/cuda/kernels/sum_kernels.h"
 #include "backends/cuda/kernels/swiglu_kernels.h"
 #include "backends/cuda/kernels/tasks.h"
 #include "core/base/error.h"
@@ -90,6 +91,10 @@ class CudaKernels final : public DeviceKernels {
   }
   void adam(const DeviceAdam& n, const std::vector<DeviceAdamTensor>& tensors) const override {
     accept(launch_adam(adam_list(tensors), adam_kinds(n), adam_rule(n), stream()), "AdamW");
+  }
+  void accumulate(const DeviceSum& n) const override {
+    for_number(n.number,
+               [&]<typename T>() { accept(launch_accumulate(sum_task<T>(n), stream()), "sum of gradients"); });
   }
 };
 

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/kernels/operand_kernels.h"
 #include "backends/cuda/kernels/quantize_kernels.h"
+#include "backends/cuda/kernels/scaled_squares.h"
 #include "core/base/error.h"
 
 namespace ranklab {
@@ -47,6 +48,10 @@ class CudaRounding final : public DeviceRounding {
     };
     if (matrix.bf16) return launch(static_cast<const Bf16Bits*>(matrix.x));
     launch(static_cast<const float*>(matrix.x));
+  }
+  void cast_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
+                    bool along_columns_first, float* scales, const DeviceRounded& out) const override {
+    accept(launch_cast_at_once(matrix, grid, maker, along_columns_first, scales, out, stream()), "codes at once");
   }
   void hash_rows(const DeviceMatrix& matrix, uint64_t* numbers) const override {
     accept(launch_hash_rows(matrix, numbers, stream()), "numbers of rows");

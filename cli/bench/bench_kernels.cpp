@@ -17,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/comm/rank_context.h"
+#include "core/nn/accumulate.h"
 #include "core/nn/activation.h"
 #include "core/nn/attention/attention.h"
 #include "core/nn/attention/softmax_attention.h"
@@ -204,6 +205,9 @@ class KernelBench {
     add("AdamW of " + std::to_string(32 * rows * kHidden / 1'000'000) + "M", (2 + 4 * 6 + 2) * count, 0,
         [&] { optimizer->step_scaled(1e-4, 0.5); });
     add("gradient norm", 2 * count, 0, [&] { grad_norm(parameters, context_); });
+    const at::Tensor& grad = parameters[0]->data.grad();
+    const at::Tensor sum = at::zeros(grad.sizes(), grad.options().dtype(at::kFloat));
+    add("sum of gradients in fp32", (2 + 4 + 4) * count / 32, 0, [&] { accumulate(sum, grad, false); });
   }
 
   // FP8: rounding an operand as its product reads it, also turned, and the product, beside the same one in bf16.

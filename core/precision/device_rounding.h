@@ -40,6 +40,17 @@ struct DeviceRounded {
 // Compute capability 9.0, as DeviceRounding::capability() says it.
 constexpr int kHopperCapability = 90;
 
+// Whether cast_at_once() takes a matrix and its groups: codes of FP8 from bf16, where rows are 16 bytes or a multiple.
+inline bool casts_at_once(const DeviceMatrix& m, const RoundingGrid& grid, const ScaleMaker& maker) {
+  constexpr int64_t kGroup = 128, kPack = 8;
+  constexpr uint32_t kBits = 8;
+  const bool fp8 = grid.code_bits == kBits && (grid.mantissa_bits == 2 || grid.mantissa_bits == 3);
+  const bool rows = m.height == 1 && m.width == kGroup, columns = m.height == kGroup && m.width == 1;
+  const bool squares = m.height == kGroup && m.width == kGroup;
+  return m.bf16 && fp8 && (rows || columns || squares) && maker.rule != ScaleMaker::Rule::kE4M3 &&
+         m.cols % kPack == 0 && m.stride % kPack == 0 && reinterpret_cast<uintptr_t>(m.x) % 16 == 0;
+}
+
 class DeviceRounding {
  public:
   virtual ~DeviceRounding() = default;
@@ -56,6 +67,12 @@ class DeviceRounding {
   // Not for kE4M3. `values` are dense.
   virtual void round_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
                              float* scales, float* values) const = 0;
+  // All three steps in one pass, rounding to nearest, to codes as the matrix lies with scales of 128 of a row, turned
+  // with those of 128 of a column, and either way with those of squares of 128. `along_columns_first`: of the numbers
+  // that are rounded with scales of 128 of a row first, for those of columns. REQUIRES: casts_at_once(), and no groups
+  // that span ranks.
+  virtual void cast_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
+                            bool along_columns_first, float* scales, const DeviceRounded& out) const = 0;
   // hash_bytes() of each row, converted to fp32.
   virtual void hash_rows(const DeviceMatrix& matrix, uint64_t* numbers) const = 0;
 };

@@ -87,6 +87,7 @@ void check_loss(at::Device device);
 void check_padded_loss(at::Device device);
 void check_squares(at::Device device);
 void check_adamw(at::Device device);
+void check_sums(at::Device device);
 void check_repeats(at::Device device);  // the same bits in every run
 
 }  // namespace ranklab::device_cases

@@ -30,6 +30,7 @@ TEST_F(DeviceKernelsOnGpu, Loss) { device_cases::check_loss(at::kCUDA); }
 TEST_F(DeviceKernelsOnGpu, PaddedLoss) { device_cases::check_padded_loss(at::kCUDA); }
 TEST_F(DeviceKernelsOnGpu, Squares) { device_cases::check_squares(at::kCUDA); }
 TEST_F(DeviceKernelsOnGpu, AdamW) { device_cases::check_adamw(at::kCUDA); }
+TEST_F(DeviceKernelsOnGpu, Sums) { device_cases::check_sums(at::kCUDA); }
 TEST_F(DeviceKernelsOnGpu, SameBitsInEveryRun) { device_cases::check_repeats(at::kCUDA); }
 
 }  // namespace

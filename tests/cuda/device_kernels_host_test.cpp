@@ -90,6 +90,7 @@ TEST_F(DeviceKernelsOnHost, Loss) { device_cases::check_loss(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, PaddedLoss) { device_cases::check_padded_loss(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, Squares) { device_cases::check_squares(at::kCPU); }
 TEST_F(DeviceKernelsOnHost, AdamW) { device_cases::check_adamw(at::kCPU); }
+TEST_F(DeviceKernelsOnHost, Sums) { device_cases::check_sums(at::kCPU); }
 
 // 16 bits are the same numbers here as on a CPU and in ATen, each of them and what lies between two.
 TEST(DeviceNumbers, AreThoseOfAten) {

@@ -1,6 +1,7 @@
 // The loss, the gradients' norm and AdamW.
 #include <cmath>
 
+#include "core/nn/accumulate.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/optim/grad_clip.h"
 #include "core/optim/optimizer.h"
@@ -93,6 +94,25 @@ void check_squares(at::Device device) {
     device_kernels_of(total)->add_squares(device_number(grads[0]), arrays, parts.mutable_data_ptr<double>(),
                                           total.mutable_data_ptr<double>());
     EXPECT_NEAR(total.item<double>(), 1 + want, 1e-10 * want) << c10::toString(type);
+  }
+}
+
+// As LibTorch's own operators, bit for bit; of packs, of single numbers, and where nothing can be taken in packs.
+void check_sums(at::Device device) {
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
+    for (const int64_t count : {1, 7, 64, 4096, 70001}) {
+      for (const int64_t skip : {0, 1, 8}) {
+        const at::Tensor all = sample({count + skip}, 0.1, type, device, false), x = all.narrow(0, skip, count);
+        const at::Tensor sums = at::full({count + skip}, 0.375, all.options().dtype(at::kFloat));
+        const at::Tensor sum = sums.narrow(0, skip, count), want = sum.clone();
+        accumulate(sum, x, false);
+        want.add_(x);
+        EXPECT_TRUE(at::equal(sum, want)) << c10::toString(type) << " of " << count << " from " << skip;
+        accumulate(sum, x, true);
+        EXPECT_TRUE(at::equal(sum, x.to(at::kFloat))) << c10::toString(type) << " of " << count << " from " << skip;
+        EXPECT_TRUE(at::equal(sums.narrow(0, 0, skip), at::full({skip}, 0.375, sums.options())));
+      }
+    }
   }
 }
 

@@ -94,7 +94,7 @@ class HostKernels final : public DeviceKernels {
                    double* total) const override {
     double* part = parts;
     for (const rows::SquaresTensor& tensor : rows::squares_list(arrays)) {
-      each_chunk(tensor.count, [&](rows::Chunk chunk) {
+      each_chunk(tensor, [&](rows::Chunk chunk) {
         *part = 0;
         for (const rows::Share s : shares())
           *part += rows::squares_of_share(tensor, static_cast<rows::Kind>(number), chunk, s.lane, s.lanes);
@@ -106,16 +106,22 @@ class HostKernels final : public DeviceKernels {
     const rows::AdamKinds kinds = rows::adam_kinds(n);
     const rows::AdamRule rule = rows::adam_rule(n);
     for (const rows::AdamTensor& tensor : rows::adam_list(tensors)) {
-      each_chunk(tensor.count, [&](rows::Chunk chunk) {
-        for (const rows::Share s : shares()) {
-          if (kinds.weight == rows::Kind::kFp64) {
-            rows::adam_of_share<double>(tensor, kinds, rule, chunk, s.lane, s.lanes);
-          } else {
-            rows::adam_of_share<float>(tensor, kinds, rule, chunk, s.lane, s.lanes);
-          }
-        }
+      each_chunk(tensor, [&](rows::Chunk chunk) {
+        rows::with_adam_kinds(kinds, [&]<typename W>(const auto& known) {
+          for (const rows::Share s : shares()) rows::adam_of_share<W>(tensor, known, rule, chunk, s.lane, s.lanes);
+        });
       });
     }
+  }
+  void accumulate(const DeviceSum& n) const override {
+    rows::for_number(n.number, [&]<typename T>() {
+      const rows::SumTask<T> task = rows::sum_task<T>(n);
+      with_items<rows::Wide<T>>(task.count % rows::kPack<rows::Wide<T>> == 0 && rows::in_packs(task.x, task.sum),
+                                [&]<int kItems>() {
+                                  for (int64_t at = 0; at < task.count; at += kItems)
+                                    rows::accumulate<kItems>(task, at);
+                                });
+    });
   }
 
  private:
@@ -138,10 +144,10 @@ class HostKernels final : public DeviceKernels {
     });
   }
 
-  template <typename F>
-  static void each_chunk(int64_t count, const F& f) {
-    for (int64_t begin = 0; begin < count; begin += rows::kChunk)
-      f(rows::Chunk{begin, std::min(begin + rows::kChunk, count)});
+  template <typename Tensor, typename F>
+  static void each_chunk(const Tensor& tensor, const F& f) {
+    for (int64_t begin = 0; begin < tensor.count; begin += Tensor::kChunk)
+      f(rows::Chunk{begin, std::min(begin + Tensor::kChunk, tensor.count)});
   }
 
   template <typename T>

@@ -2,6 +2,7 @@
 // a GPU.
 #pragma once
 #include <algorithm>
+#include <vector>
 
 #include "backends/cuda/kernels/cast_body.h"
 #include "backends/cuda/kernels/operand_body.h"
@@ -40,6 +41,22 @@ class HostRounding final : public DeviceRounding {
       run(task_at_once(m, static_cast<const float*>(m.x), grid, maker, scales, values));
     }
   }
+  void cast_at_once(const DeviceMatrix& m, const RoundingGrid& grid, const ScaleMaker& maker, bool along_columns_first,
+                    float* scales, const DeviceRounded& out) const override {
+    DeviceMatrix numbers = m;
+    std::vector<float> rounded, amax(static_cast<size_t>(m.groups()));
+    if (along_columns_first) {
+      DeviceMatrix first = m;
+      first.height = 1, first.width = m.height;
+      rounded.resize(static_cast<size_t>(m.rows * m.cols));
+      std::vector<float> of_rows(static_cast<size_t>(first.groups()));
+      round_at_once(first, grid, maker, of_rows.data(), rounded.data());
+      numbers.x = rounded.data(), numbers.bf16 = false, numbers.stride = m.cols;
+    }
+    group_amax(numbers, amax.data());
+    make_scales(maker, amax.data(), m.groups(), nullptr, scales);
+    round(numbers, grid, scales, {}, out);
+  }
   void hash_rows(const DeviceMatrix& m, uint64_t* numbers) const override {
     for (int64_t row = 0; row < m.rows; ++row) numbers[row] = hash_of_row(m, row);
   }
@@ -53,17 +70,31 @@ class HostRounding final : public DeviceRounding {
     return most;
   }
   static uint32_t of_column(const DeviceMatrix& m, int64_t group) {
-    const int64_t first = group / m.cols * m.height;
-    return amax_of_column(m, first, std::min(m.height, m.rows - first), group % m.cols);
+    const int64_t first = group / m.cols * m.height, rows = std::min(m.height, m.rows - first), col = group % m.cols;
+    if (!in_packs(m)) return amax_of_column(m, first, rows, col);
+    uint32_t most[kNeighbours];
+    const int64_t pack = col / kNeighbours * kNeighbours;
+    if (m.bf16) {
+      amax_of_columns_at_once<true>(m, first, rows, pack, most);
+    } else {
+      amax_of_columns_at_once<false>(m, first, rows, pack, most);
+    }
+    return most[col - pack];
   }
   static void cast(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales, const DeviceRounded& out) {
-    for (int64_t i = 0; i < m.rows * m.cols; i += kNeighbours) {
-      const int64_t row = i / m.cols, col = i % m.cols;
-      const EightCodes codes = round_pack(m, grid, scales, row, col);
-      for (int n = 0; n < kNeighbours; ++n) {
-        if (out.codes != nullptr) out.codes[row * out.stride + col + n] = codes.code[n];
-        if (out.turned != nullptr) out.turned[(col + n) * out.turned_stride + row] = codes.code[n];
+    with_cast(m, [&](auto bf16, auto places) {
+      const Scales<decltype(places)::value> of{m, scales};
+      for (int64_t i = 0; i < m.rows * m.cols; i += kNeighbours) {
+        const int64_t row = i / m.cols, col = i % m.cols;
+        write(codes_of(stored_pack<decltype(bf16)::value>(m, row, col), grid, of.inverses(row, col)), out, row, col);
       }
+    });
+  }
+  static void write(const EightCodes& codes, const DeviceRounded& out, int64_t row, int64_t col) {
+    for (int n = 0; n < kNeighbours; ++n) {
+      const auto code = static_cast<uint8_t>(codes.four[n / 4] >> (8 * (n % 4)));
+      if (out.codes != nullptr) out.codes[row * out.stride + col + n] = code;
+      if (out.turned != nullptr) out.turned[(col + n) * out.turned_stride + row] = code;
     }
   }
   template <typename T>

@@ -47,6 +47,10 @@ step "llama_8b, $layers layers, bf16 with fp32 gradients" 90 speed llama_8b_bf16
 for recipe in fp8_current fp8_rowwise deepseek_v3; do
   step "llama_8b, $layers layers, $recipe" 90 speed "llama_8b_$recipe" --backend cuda $large --precision-recipe $recipe
 done
+# The same where the optimizer's step, which FP8 leaves as it is, is shared by four sequences.
+four=${large/--global-batch-size 1 --train-iters 8/--global-batch-size 4 --train-iters 6}
+step "llama_8b, $layers layers, 4 sequences a step, bf16 with fp32 gradients" 90 speed llama_8b_four_bf16_fp32 --backend cuda $four --main-grads-dtype fp32
+step "llama_8b, $layers layers, 4 sequences a step, fp8_current" 90 speed llama_8b_four_fp8_current --backend cuda $four --precision-recipe fp8_current
 hopper_sums() {
   [ "$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1)" = 9.0 ] || { echo "no GPU of compute capability 9.0"; return 77; }
   speed llama_8b_hopper --backend cuda $large --precision-recipe fp8_current --fp8-accumulation hopper

@@ -33,11 +33,14 @@ void expect_same(const RoundedOperand& device, const RoundedOperand& want, const
 
 TEST(DeviceOperand, HasTheBitsOfTheCpu) {
   for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{130, 272}, {5, 18}}) {
-    const at::Tensor x = operand_sample(rows, cols, 1);
-    for (const OperandCase& c : operand_cases(rows, cols, kStream)) {
-      expect_same(round_on_device(x, c.how, kDevice), round_operand(x, c.how), c.name);
-      const at::Tensor narrow = x.to(at::kBFloat16);
-      expect_same(round_on_device(narrow, c.how, kDevice), round_operand(narrow, c.how), c.name + ", bf16");
+    // With the largest number in either of two parts.
+    const at::Tensor sample = operand_sample(rows, cols, 1);
+    for (const at::Tensor& x : {sample, sample.flip(1)}) {
+      for (const OperandCase& c : operand_cases(rows, cols, kStream)) {
+        expect_same(round_on_device(x, c.how, kDevice), round_operand(x, c.how), c.name);
+        const at::Tensor narrow = x.to(at::kBFloat16);
+        expect_same(round_on_device(narrow, c.how, kDevice), round_operand(narrow, c.how), c.name + ", bf16");
+      }
     }
   }
 }
@@ -54,6 +57,24 @@ TEST(DeviceOperand, CodesReadBackAreTheValues) {
     expect_same(operand, round_operand(x, c.how), c.name);
   }
   EXPECT_EQ(coded, 3 * 3 * 2) << "three recipes with scales of tensors and rows, three operands, two directions";
+}
+
+// Of bf16, with the scales of groups that products on Hopper take: written in one pass, of numbers rounded before, too.
+TEST(DeviceOperand, CodesOfGroupsAreTheValues) {
+  const HostRounding hopper(kHopperCapability);
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{256, 264}, {130, 144}}) {
+    const at::Tensor x = operand_sample(rows, cols, 2).to(at::kBFloat16);
+    int coded = 0;
+    for (OperandCase c : operand_cases(rows, cols, kStream)) {
+      if (!has_scaled_groups(c.how.precision) || !c.how.col_parts.empty()) continue;
+      c.how.codes = true;
+      const RoundedOperand operand = round_on_device(x, c.how, hopper);
+      EXPECT_TRUE(operand.codes.defined()) << c.name;
+      ++coded;
+      expect_same(operand, round_operand(x, c.how), c.name);
+    }
+    EXPECT_EQ(coded, 3 * 2 + 2) << "three operands, two directions, and two tiles of numbers rounded before";
+  }
 }
 
 TEST(DeviceOperand, CodesLieBothWaysAndScalesAreKept) {

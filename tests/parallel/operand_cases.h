@@ -35,6 +35,11 @@ inline std::vector<OperandCase> operand_cases(int64_t rows, int64_t cols, const 
         if (p.scale == ScaleRule::kDelayedFp32) how.amax = 3.0F;
         const std::string name = recipe.name + (along == Along::kRows ? ", along rows" : ", along columns");
         cases.push_back({name + ", rows by content", how});
+        if (along == Along::kRows && p.granularity == Granularity::kTile) {
+          how.along_columns_first = true;
+          cases.push_back({name + ", along columns first", how});
+          how.along_columns_first = false;
+        }
         how.noise.rows.resize(static_cast<size_t>(how.noise.stream != nullptr ? rows : 0));
         for (size_t row = 0; row < how.noise.rows.size(); ++row) how.noise.rows[row] = 7 * row + (uint64_t{1} << 33);
         how.col_parts = {{0, cols / 2, 3}, {cols / 2, cols / 2, cols / 2 + 3}};

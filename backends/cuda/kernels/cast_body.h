@@ -13,11 +13,12 @@ namespace ranklab {
 #define RANKLAB_CONVERTS_TO_FP8
 #endif
 
+// The codes of eight neighbours, the first in the lowest byte.
 struct alignas(8) EightCodes {
-  uint8_t code[kNeighbours];
+  uint32_t four[2];
 };
 
-// Whether round_pack() does all that is wanted.
+// Whether codes_of() does all that is wanted.
 inline bool casts(const DeviceMatrix& m, const RoundingGrid& grid, const DeviceNoise& noise, const DeviceRounded& out) {
   constexpr uint32_t kBits = 8;
   const bool whole_packs = m.width == 1 || m.width % kNeighbours == 0;
@@ -28,39 +29,80 @@ inline bool casts(const DeviceMatrix& m, const RoundingGrid& grid, const DeviceN
 }
 
 // With three bits of mantissa the format is E4M3, with two E5M2.
-RANKLAB_EVERYWHERE void codes_of_two(const RoundingGrid& grid, float first, float second, uint8_t* codes) {
+RANKLAB_EVERYWHERE uint32_t codes_of_four(const RoundingGrid& grid, const float* x) {
+  uint32_t codes = 0;
 #ifdef RANKLAB_CONVERTS_TO_FP8
-  uint16_t both = 0;
   if (grid.mantissa_bits == 3) {
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(both) : "f"(second), "f"(first));
+    asm("{\n.reg .b16 low, high;\ncvt.rn.satfinite.e4m3x2.f32 low, %2, %1;\n"
+        "cvt.rn.satfinite.e4m3x2.f32 high, %4, %3;\nmov.b32 %0, {low, high};\n}"
+        : "=r"(codes)
+        : "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]));
   } else {
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(both) : "f"(second), "f"(first));
+    asm("{\n.reg .b16 low, high;\ncvt.rn.satfinite.e5m2x2.f32 low, %2, %1;\n"
+        "cvt.rn.satfinite.e5m2x2.f32 high, %4, %3;\nmov.b32 %0, {low, high};\n}"
+        : "=r"(codes)
+        : "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]));
   }
-  codes[0] = static_cast<uint8_t>(both);
-  codes[1] = static_cast<uint8_t>(both >> 8);
 #else
-  const auto code = [&](float x) {
-    return static_cast<uint8_t>(code_of_rounded<OneLane>(grid, round_nearest<OneLane>(grid, x)));
-  };
-  codes[0] = code(first);
-  codes[1] = code(second);
+  for (int i = 0; i < 4; ++i)
+    codes |= static_cast<uint32_t>(code_of_rounded<OneLane>(grid, round_nearest<OneLane>(grid, x[i]))) << (8 * i);
 #endif
+  return codes;
 }
 
-// The codes of the kNeighbours elements of a row from `col` on, a multiple of kNeighbours. REQUIRES: casts().
-RANKLAB_EVERYWHERE EightCodes round_pack(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales,
-                                         int64_t row, int64_t col) {
-  float x[kNeighbours];
-  load_numbers<kNeighbours>(m, row, col, x);
-  const float* scale = scales + group_of(m, row, col);
-  float inverse = inverse_scale(scale[0]);
-  for (int i = 0; i < kNeighbours; ++i) {
-    if (m.width == 1 && i > 0) inverse = inverse_scale(scale[i]);
-    x[i] *= inverse;
+// Inverses of the scales of the eight elements of a pack: one for all, or one each.
+template <int kCount>
+struct Inverses {
+  float each[kCount];
+  RANKLAB_EVERYWHERE float of(int item) const { return each[kCount == 1 ? 0 : item]; }
+};
+
+// Where the scale of an element is found. kGroups is any form of groups; the others are found without a division.
+enum class ScalePlaces { kWhole, kRows, kColumns, kGroups };
+
+template <ScalePlaces kPlaces>
+struct Scales {
+  const DeviceMatrix& m;
+  const float* scales;
+  static constexpr bool kSameInRows = kPlaces == ScalePlaces::kWhole || kPlaces == ScalePlaces::kColumns;
+
+  RANKLAB_EVERYWHERE auto inverses(int64_t row, int64_t col) const {
+    if constexpr (kPlaces == ScalePlaces::kWhole) {
+      return Inverses<1>{{inverse_scale(scales[0])}};
+    } else if constexpr (kPlaces == ScalePlaces::kRows) {
+      return Inverses<1>{{inverse_scale(scales[row])}};
+    } else {
+      const float* first = scales + (kPlaces == ScalePlaces::kColumns ? col : group_of(m, row, col));
+      const int64_t step = kPlaces == ScalePlaces::kColumns || m.width == 1 ? 1 : 0;
+      Inverses<kNeighbours> result;
+      for (int i = 0; i < kNeighbours; ++i) result.each[i] = inverse_scale(first[i * step]);
+      return result;
+    }
   }
-  EightCodes codes;
-  for (int i = 0; i < kNeighbours; i += 2) codes_of_two(grid, x[i], x[i + 1], codes.code + i);
-  return codes;
+};
+
+// The codes of a pack.
+template <typename Pack, int kCount>
+RANKLAB_EVERYWHERE EightCodes codes_of(const Pack& pack, const RoundingGrid& grid, const Inverses<kCount>& inverses) {
+  float x[kNeighbours];
+  numbers_of(pack, x);
+  for (int i = 0; i < kNeighbours; ++i) x[i] *= inverses.of(i);
+  return {{codes_of_four(grid, x), codes_of_four(grid, x + 4)}};
+}
+
+// Calls f(bf16, places) with integral constants that fit the matrix and its groups. REQUIRES: casts().
+template <typename F>
+void with_cast(const DeviceMatrix& m, const F& f) {
+  const auto with_places = [&](auto bf16) {
+    const bool whole_rows = m.width >= m.cols, whole_columns = m.height >= m.rows;
+    const auto call = [&](auto places) { f(bf16, places); };
+    if (whole_rows && whole_columns) return call(std::integral_constant<ScalePlaces, ScalePlaces::kWhole>());
+    if (whole_rows && m.height == 1) return call(std::integral_constant<ScalePlaces, ScalePlaces::kRows>());
+    if (whole_columns && m.width == 1) return call(std::integral_constant<ScalePlaces, ScalePlaces::kColumns>());
+    call(std::integral_constant<ScalePlaces, ScalePlaces::kGroups>());
+  };
+  if (m.bf16) return with_places(std::true_type());
+  with_places(std::false_type());
 }
 
 }  // namespace ranklab

@@ -1,75 +1,71 @@
 #include "backends/cuda/kernels/cast_kernels.h"
 
 #include "backends/cuda/kernels/cast_body.h"
+#include "backends/cuda/kernels/squares.h"
 #include "backends/cuda/kernels/thread_teams.h"
 
 namespace ranklab {
 namespace {
 
-constexpr int kRowsAtOnce = 4;  // loads of a thread that are in flight together
+constexpr int kRowsAtOnce = 4;  // packs of a thread that are loaded together
 
-__global__ void cast_rows(DeviceMatrix m, RoundingGrid grid, const float* scales, DeviceRounded out) {
+template <bool kBf16, ScalePlaces kPlaces>
+__global__ void cast_rows(DeviceMatrix m, RoundingGrid grid, const float* from, DeviceRounded out) {
+  const Scales<kPlaces> scales{m, from};
   const int64_t packs = m.cols / kNeighbours;
   for (int64_t pack = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; pack < packs;
        pack += static_cast<int64_t>(gridDim.x) * kThreads) {
     const int64_t col = pack * kNeighbours;
-#pragma unroll 4
-    for (int64_t row = blockIdx.y; row < m.rows; row += gridDim.y)
-      *reinterpret_cast<EightCodes*>(out.codes + row * out.stride + col) = round_pack(m, grid, scales, row, col);
-  }
-}
-
-// A square of the matrix that a block of threads turns in shared memory. A column of it takes 33 words there, so that
-// the columns which neighbouring threads read begin in different banks.
-constexpr int kTileRows = 128, kTileCols = 64, kTilePacks = kTileCols / kNeighbours, kTileStride = kTileRows + 4;
-constexpr int kWideStore = sizeof(FourWords);
-
-static_assert(kTileCols * kTileStride <= 48 * 1024, "shared memory of a block");
-static_assert(kTileStride % sizeof(uint32_t) == 0, "columns begin at words");
-
-// Rounds the square into `tile`, turned, and where codes are wanted as the matrix lies, into those.
-__device__ void cast_square(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales,
-                            const DeviceRounded& out, int64_t first_row, int64_t first_col, uint8_t* tile) {
+    for (int64_t first = static_cast<int64_t>(blockIdx.y) * kRowsAtOnce; first < m.rows;
+         first += static_cast<int64_t>(gridDim.y) * kRowsAtOnce) {
+      StoredPack<kBf16> stored[kRowsAtOnce];
 #pragma unroll
-  for (int i = static_cast<int>(threadIdx.x); i < kTileRows * kTilePacks; i += kThreads) {
-    const int row = i / kTilePacks, col = i % kTilePacks * kNeighbours;
-    if (first_row + row >= m.rows || first_col + col >= m.cols) continue;
-    const EightCodes codes = round_pack(m, grid, scales, first_row + row, first_col + col);
-    if (out.codes != nullptr)
-      *reinterpret_cast<EightCodes*>(out.codes + (first_row + row) * out.stride + first_col + col) = codes;
+      for (int i = 0; i < kRowsAtOnce; ++i) {
+        if (first + i < m.rows) stored[i] = stored_pack<kBf16>(m, first + i, col);
+      }
 #pragma unroll
-    for (int n = 0; n < kNeighbours; ++n) tile[(col + n) * kTileStride + row] = codes.code[n];
-  }
-}
-
-__device__ void store_square(const DeviceMatrix& m, const DeviceRounded& out, int64_t first_row, int64_t first_col,
-                             const uint8_t* tile) {
-  constexpr int kStores = kTileRows / kWideStore;
-  const bool wide = out.turned_stride % kWideStore == 0 && reinterpret_cast<uintptr_t>(out.turned) % kWideStore == 0;
-#pragma unroll
-  for (int i = static_cast<int>(threadIdx.x); i < kTileCols * kStores; i += kThreads) {
-    const int col = i / kStores, row = i % kStores * kWideStore;
-    const int64_t left = m.rows - first_row - row;
-    if (first_col + col >= m.cols || left <= 0) continue;
-    const uint8_t* from = tile + col * kTileStride + row;
-    uint8_t* to = out.turned + (first_col + col) * out.turned_stride + first_row + row;
-    if (wide && left >= kWideStore) {
-      FourWords codes;
-      for (int word = 0; word < 4; ++word) codes.word[word] = reinterpret_cast<const uint32_t*>(from)[word];
-      *reinterpret_cast<FourWords*>(to) = codes;
-    } else {
-      for (int n = 0; n < kWideStore && n < left; ++n) to[n] = from[n];
+      for (int i = 0; i < kRowsAtOnce; ++i) {
+        if (first + i < m.rows)
+          *reinterpret_cast<EightCodes*>(out.codes + (first + i) * out.stride + col) =
+              codes_of(stored[i], grid, scales.inverses(first + i, col));
+      }
     }
   }
 }
 
-__global__ void cast_squares(DeviceMatrix m, RoundingGrid grid, const float* scales, DeviceRounded out) {
-  __shared__ alignas(kWideStore) uint8_t tile[kTileCols * kTileStride];
-  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kTileRows;
-  for (int64_t square = blockIdx.y; square * kTileCols < m.cols; square += gridDim.y) {
-    cast_square(m, grid, scales, out, first_row, square * kTileCols, tile);
+// Rounds the square into `turned`, and where codes are wanted as the matrix lies, into those.
+template <bool kBf16, ScalePlaces kPlaces>
+__device__ void cast_square(const DeviceMatrix& m, const RoundingGrid& grid, const Scales<kPlaces>& scales,
+                            const DeviceRounded& out, int64_t first_row, int64_t first_col, uint32_t* turned) {
+  for (int i = static_cast<int>(threadIdx.x); i < kFieldsOfSquare; i += kThreads) {
+    const Field field = field_of(i);
+    const int64_t row = first_row + field.row, col = first_col + field.col;
+    if (row >= m.rows || col >= m.cols) continue;
+    StoredPack<kBf16> stored[kWord];
+#pragma unroll
+    for (int r = 0; r < kWord; ++r) stored[r] = stored_pack<kBf16>(m, row + r < m.rows ? row + r : row, col);
+    EightCodes codes[kWord];
+    const auto inverses = scales.inverses(row, col);
+#pragma unroll
+    for (int r = 0; r < kWord; ++r) {
+      const bool inside = row + r < m.rows;
+      codes[r] = codes_of(stored[r], grid, scales.kSameInRows || !inside ? inverses : scales.inverses(row + r, col));
+      if (inside && out.codes != nullptr)
+        *reinterpret_cast<EightCodes*>(out.codes + (row + r) * out.stride + col) = codes[r];
+    }
+    turn_field(codes, field, turned);
+  }
+}
+
+template <bool kBf16, ScalePlaces kPlaces>
+__global__ void cast_squares(DeviceMatrix m, RoundingGrid grid, const float* from, DeviceRounded out) {
+  __shared__ uint32_t turned[kSide * kColumnWords];
+  const Scales<kPlaces> scales{m, from};
+  const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kSide;
+  for (int64_t square = blockIdx.y; square * kSide < m.cols; square += gridDim.y) {
+    cast_square<kBf16>(m, grid, scales, out, first_row, square * kSide, turned);
     __syncthreads();
-    store_square(m, out, first_row, square * kTileCols, tile);
+    store_square(m, out, first_row, square * kSide, turned);
     __syncthreads();
   }
 }
@@ -79,13 +75,17 @@ __global__ void cast_squares(DeviceMatrix m, RoundingGrid grid, const float* sca
 cudaError_t launch_cast(const DeviceMatrix& m, const RoundingGrid& grid, const float* scales, const DeviceRounded& out,
                         cudaStream_t stream) {
   if (m.rows * m.cols == 0) return cudaSuccess;
-  if (out.turned != nullptr) {
-    const dim3 blocks(static_cast<unsigned>((m.rows + kTileRows - 1) / kTileRows), blocks_for(m.cols, kTileCols));
-    cast_squares<<<blocks, kThreads, 0, stream>>>(m, grid, scales, out);
-  } else {
-    const dim3 blocks(blocks_for(m.cols / kNeighbours, kThreads), blocks_for(m.rows, kRowsAtOnce));
-    cast_rows<<<blocks, kThreads, 0, stream>>>(m, grid, scales, out);
-  }
+  with_cast(m, [&](auto bf16, auto places) {
+    constexpr bool kBf16 = decltype(bf16)::value;
+    constexpr ScalePlaces kPlaces = decltype(places)::value;
+    if (out.turned != nullptr) {
+      const dim3 blocks(static_cast<unsigned>((m.rows + kSide - 1) / kSide), blocks_for(m.cols, kSide));
+      cast_squares<kBf16, kPlaces><<<blocks, kThreads, 0, stream>>>(m, grid, scales, out);
+    } else {
+      const dim3 blocks(blocks_for(m.cols / kNeighbours, kThreads), blocks_for(m.rows, kRowsAtOnce));
+      cast_rows<kBf16, kPlaces><<<blocks, kThreads, 0, stream>>>(m, grid, scales, out);
+    }
+  });
   return cudaGetLastError();
 }
 

@@ -3,6 +3,7 @@
 // for what it writes.
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/kernels/numbers.h"
 #include "core/precision/device_rounding.h"
@@ -30,25 +31,39 @@ struct alignas(16) FourWords {
   uint32_t word[4];
 };
 
+// kNeighbours elements of a row as they are stored. A thread that takes several loads all of them before it converts
+// one, so that the loads are in flight together.
+template <bool kBf16>
+struct StoredPack {
+  FourWords words[kBf16 ? 1 : 2];
+};
+
+// REQUIRES: in_packs(), `col` a multiple of kNeighbours, kBf16 == m.bf16.
+template <bool kBf16>
+RANKLAB_EVERYWHERE StoredPack<kBf16> stored_pack(const DeviceMatrix& m, int64_t row, int64_t col) {
+  using Element = std::conditional_t<kBf16, uint16_t, float>;
+  return *reinterpret_cast<const StoredPack<kBf16>*>(static_cast<const Element*>(m.x) + row * m.stride + col);
+}
+
+RANKLAB_EVERYWHERE void numbers_of(const StoredPack<true>& pack, float* to) {
+  for (int pair = 0; pair < 4; ++pair) {
+    to[2 * pair] = OneLane::number(pack.words[0].word[pair] << 16);
+    to[2 * pair + 1] = OneLane::number(pack.words[0].word[pair] & 0xffff0000U);
+  }
+}
+RANKLAB_EVERYWHERE void numbers_of(const StoredPack<false>& pack, float* to) {
+  for (int i = 0; i < kNeighbours; ++i) to[i] = OneLane::number(pack.words[i / 4].word[i % 4]);
+}
+
 // kItems neighbours from `col` on. REQUIRES: 1, or kNeighbours and in_packs(), where `col` is a multiple of it.
 template <int kItems>
 RANKLAB_EVERYWHERE void load_numbers(const DeviceMatrix& m, int64_t row, int64_t col, float* to) {
   if (kItems == 1) {
     to[0] = number_at(m, row, col);
-    return;
-  }
-  const int64_t i = row * m.stride + col;
-  if (m.bf16) {
-    const FourWords pack = *reinterpret_cast<const FourWords*>(static_cast<const uint16_t*>(m.x) + i);
-    for (int pair = 0; pair < 4; ++pair) {
-      to[2 * pair] = OneLane::number(pack.word[pair] << 16);
-      to[2 * pair + 1] = OneLane::number(pack.word[pair] & 0xffff0000U);
-    }
-    return;
-  }
-  for (int half = 0; half < 2; ++half) {
-    const FourWords pack = *reinterpret_cast<const FourWords*>(static_cast<const float*>(m.x) + i + 4 * half);
-    for (int word = 0; word < 4; ++word) to[4 * half + word] = OneLane::number(pack.word[word]);
+  } else if (m.bf16) {
+    numbers_of(stored_pack<true>(m, row, col), to);
+  } else {
+    numbers_of(stored_pack<false>(m, row, col), to);
   }
 }
 
@@ -86,6 +101,26 @@ RANKLAB_EVERYWHERE uint32_t amax_of_column(const DeviceMatrix& m, int64_t row, i
     most = size > most ? size : most;
   }
   return most < kFloatExponent ? most : kFloatExponent;
+}
+
+// The same of the kNeighbours columns from `col` on, in `most`. REQUIRES: in_packs(), `col` a multiple of kNeighbours.
+template <bool kBf16>
+RANKLAB_EVERYWHERE void amax_of_columns_at_once(const DeviceMatrix& m, int64_t row, int64_t rows, int64_t col,
+                                                uint32_t* most) {
+  constexpr int kTogether = 4;
+  for (int n = 0; n < kNeighbours; ++n) most[n] = 0;
+  for (int64_t first = 0; first < rows; first += kTogether) {
+    StoredPack<kBf16> stored[kTogether];
+    // Past the end the first of the rows again.
+    for (int i = 0; i < kTogether; ++i)
+      stored[i] = stored_pack<kBf16>(m, row + first + (first + i < rows ? i : 0), col);
+    for (int i = 0; i < kTogether; ++i) {
+      float x[kNeighbours];
+      numbers_of(stored[i], x);
+      for (int n = 0; n < kNeighbours; ++n) most[n] = size_bits(x[n]) > most[n] ? size_bits(x[n]) : most[n];
+    }
+  }
+  for (int n = 0; n < kNeighbours; ++n) most[n] = most[n] < kFloatExponent ? most[n] : kFloatExponent;
 }
 
 RANKLAB_EVERYWHERE ScaleMaker maker_of_tensor(ScaleMaker maker, const float* tensor_amax) {

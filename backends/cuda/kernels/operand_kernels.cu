@@ -42,15 +42,34 @@ __global__ void amax_of_whole(DeviceMatrix m, unsigned* amax) {
 // For groups of one column: a thread takes a few rows of one, and its neighbours the columns beside it. All of amax
 // must be zero before.
 constexpr int64_t kColumnRows = 64;
-__global__ void amax_of_columns(DeviceMatrix m, unsigned* amax, int64_t pieces) {
+
+// Calls f(first row, rows, group row) for this block's pieces of columns.
+template <typename F>
+__device__ void for_column_pieces(const DeviceMatrix& m, int64_t pieces, const F& f) {
   const int64_t group_rows = (m.rows + m.height - 1) / m.height;
   for (int64_t piece = blockIdx.y; piece < group_rows * pieces; piece += gridDim.y) {
     const int64_t group_row = piece / pieces, first = group_row * m.height + piece % pieces * kColumnRows;
     const int64_t group_end = (group_row + 1) * m.height < m.rows ? (group_row + 1) * m.height : m.rows;
-    const int64_t rows = first + kColumnRows < group_end ? kColumnRows : group_end - first;
+    f(first, first + kColumnRows < group_end ? kColumnRows : group_end - first, group_row);
+  }
+}
+
+template <bool kBf16>
+__global__ void amax_of_packed_columns(DeviceMatrix m, unsigned* amax, int64_t pieces) {
+  for_column_pieces(m, pieces, [&](int64_t first, int64_t rows, int64_t group_row) {
+    for (int64_t pack = thread_number(); pack < m.cols / kNeighbours; pack += thread_count()) {
+      uint32_t most[kNeighbours];
+      amax_of_columns_at_once<kBf16>(m, first, rows, pack * kNeighbours, most);
+      for (int n = 0; n < kNeighbours; ++n) atomicMax(amax + group_row * m.cols + pack * kNeighbours + n, most[n]);
+    }
+  });
+}
+
+__global__ void amax_of_columns(DeviceMatrix m, unsigned* amax, int64_t pieces) {
+  for_column_pieces(m, pieces, [&](int64_t first, int64_t rows, int64_t group_row) {
     for (int64_t col = thread_number(); col < m.cols; col += thread_count())
       atomicMax(amax + group_row * m.cols + col, amax_of_column(m, first, rows, col));
-  }
+  });
 }
 
 __global__ void scales_of_groups(ScaleMaker maker, const float* amax, int64_t groups, const float* tensor_amax,
@@ -95,8 +114,17 @@ void launch_amax(const DeviceMatrix& m, float* amax, cudaStream_t stream) {
 
 cudaError_t launch_amax_of_columns(const DeviceMatrix& m, float* amax, cudaStream_t stream) {
   const int64_t group_rows = (m.rows + m.height - 1) / m.height, pieces = (m.height + kColumnRows - 1) / kColumnRows;
-  const dim3 blocks(blocks_for(m.cols, kThreads), blocks_for(group_rows * pieces, 1));
-  amax_of_columns<<<blocks, kThreads, 0, stream>>>(m, reinterpret_cast<unsigned*>(amax), pieces);
+  const auto blocks = [&](int64_t across) {
+    return dim3(blocks_for(across, kThreads), blocks_for(group_rows * pieces, 1));
+  };
+  auto* sizes = reinterpret_cast<unsigned*>(amax);
+  if (!in_packs(m)) {
+    amax_of_columns<<<blocks(m.cols), kThreads, 0, stream>>>(m, sizes, pieces);
+  } else if (m.bf16) {
+    amax_of_packed_columns<true><<<blocks(m.cols / kNeighbours), kThreads, 0, stream>>>(m, sizes, pieces);
+  } else {
+    amax_of_packed_columns<false><<<blocks(m.cols / kNeighbours), kThreads, 0, stream>>>(m, sizes, pieces);
+  }
   return cudaGetLastError();
 }
 

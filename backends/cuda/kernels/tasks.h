@@ -9,12 +9,13 @@
 #include "backends/cuda/kernels/merge_body.h"
 #include "backends/cuda/kernels/norm_body.h"
 #include "backends/cuda/kernels/qkv_body.h"
+#include "backends/cuda/kernels/sum_body.h"
 #include "backends/cuda/kernels/swiglu_body.h"
 #include "core/nn/kernels/device_kernels.h"
 
 namespace ranklab::rows {
 
-static_assert(kNormParts == kDeviceGradParts && kChunk == kDeviceSquaresChunk);
+static_assert(kNormParts == kDeviceGradParts && SquaresTensor::kChunk == kDeviceSquaresChunk);
 static_assert(static_cast<int>(Kind::kFp64) == static_cast<int>(DeviceNumber::kFp64) &&
               static_cast<int>(Kind::kBf16) == static_cast<int>(DeviceNumber::kBf16) &&
               static_cast<int>(Kind::kFp16) == static_cast<int>(DeviceNumber::kFp16));
@@ -153,6 +154,11 @@ LossTask<T> loss_task(const DeviceLoss& n) {
 template <typename... Pointers>
 bool in_packs(const Pointers*... pointers) {
   return ((reinterpret_cast<uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
+template <typename T>
+SumTask<T> sum_task(const DeviceSum& n) {
+  return {in<T>(n.x), out<Wide<T>>(n.sum), n.count, n.first};
 }
 
 inline std::vector<SquaresTensor> squares_list(const std::vector<DeviceArray>& arrays) {

@@ -151,7 +151,7 @@ at::Tensor sum_groups(const at::Tensor& x, int64_t groups) {
 }
 
 at::Tensor by_position(const at::Tensor& x) {
-  return x.permute({2, 0, 1, 3}).reshape({x.size(2), x.size(0), x.size(1) * x.size(3)});
+  return x.permute({2, 0, 1, 3}).reshape({x.size(2), x.size(0), x.size(1) * x.size(3)}).contiguous();
 }
 
 bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {

@@ -65,7 +65,9 @@ at::Tensor repeat_groups(const at::Tensor& x, int64_t heads);
 // Its adjoint: [B, heads, S, D] -> [B, groups, S, D].
 at::Tensor sum_groups(const at::Tensor& x, int64_t groups);
 
-// [B, heads, S, D] -> [S, B, heads D]: the layout of the layers around attention.
+// [B, heads, S, D] -> [S, B, heads D]: the layout of the layers around attention. Dense, which costs a copy where the
+// attention kernel wrote another one (LibTorch's for fp32 on GPUs): the layers would copy it twice, forward and
+// backward.
 at::Tensor by_position(const at::Tensor& x);
 
 }  // namespace ranklab

@@ -135,6 +135,15 @@ struct DeviceAdam {
   int64_t step = 1;   // counted from 1
 };
 
+// A sum of gradients in the type of the computation: sum += x, or its first summand.
+struct DeviceSum {
+  DeviceNumber number;  // of x
+  const void* x = nullptr;
+  void* sum = nullptr;
+  int64_t count = 0;
+  bool first = false;
+};
+
 class DeviceKernels {
  public:
   virtual ~DeviceKernels() = default;
@@ -154,6 +163,7 @@ class DeviceKernels {
   virtual void add_squares(DeviceNumber number, const std::vector<DeviceArray>& arrays, double* parts,
                            double* total) const = 0;
   virtual void adam(const DeviceAdam& rule, const std::vector<DeviceAdamTensor>& tensors) const = 0;
+  virtual void accumulate(const DeviceSum& sum) const = 0;
 };
 
 // The device whose tensors the kernels serve; for kCpu, tests register kernels that run on a CPU.

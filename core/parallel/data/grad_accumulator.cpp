@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/nn/accumulate.h"
 #include "core/sim/aten.h"
 #include "core/sim/type_watch.h"
 
@@ -15,11 +16,7 @@ class Sequential : public GradAccumulator {
   void add(GradSum& sum, const at::Tensor& grad, int) const override {
     const bool first = std::exchange(sum.empty, false);
     if (only_shapes(grad)) return;
-    if (first) {
-      sum.view.copy_(grad);
-    } else {
-      sum.view.add_(grad);
-    }
+    accumulate(sum.view, grad, first);
   }
   void complete(GradSum& sum, int) const override {
     if (++sum.completed == sum.total && sum.empty) sum.view.zero_();

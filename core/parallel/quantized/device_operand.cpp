@@ -16,8 +16,10 @@ at::ScalarType code_type(const NumberFormat& format) {
   return &format == e5m2() ? at::kFloat8_e5m2 : at::kFloat8_e4m3fn;
 }
 
+bool has_peers(const Communicator* group) { return group != nullptr && group->size() > 1; }
+
 void agree(at::Tensor& amax, Communicator* group) {
-  if (group != nullptr && group->size() > 1) amax = group->all_reduce(amax, ReduceOp::kMax);
+  if (has_peers(group)) amax = group->all_reduce(amax, ReduceOp::kMax);
 }
 
 void agree_everywhere(at::Tensor& amax, const OperandRounding& how) {
@@ -48,6 +50,10 @@ class DeviceRounder {
   }
 
   RoundedOperand run() {
+    if (how_.along_columns_first && !casts_at_once()) {
+      const at::Tensor first = values_of(DeviceRounder(x_, first_rounding(how_), device_).run());
+      return DeviceRounder(first, second_rounding(how_), device_).run();
+    }
     RoundedOperand result;
     result.along = how_.along;
     cost_.charge_amax();
@@ -58,8 +64,8 @@ class DeviceRounder {
       result.pieces = std::move(pieces_);
       return result;
     }
-    if (at_once()) {
-      round_at_once(result);
+    if (casts_at_once() || at_once()) {
+      casts_at_once() ? cast_at_once(result) : round_at_once(result);
       result.pieces = std::move(pieces_);
       return result;
     }
@@ -100,6 +106,10 @@ class DeviceRounder {
 
   int64_t group_count() const { return static_cast<int64_t>(pieces_.back().first_group + pieces_.back().group_count); }
 
+  bool is_agreed_on() const {
+    return has_peers(how_.rows_group) || has_peers(how_.cols_group) || has_peers(how_.context_group);
+  }
+
   bool in_groups() const {
     const Granularity granularity = how_.precision.granularity;
     return (granularity == Granularity::kTile || granularity == Granularity::kBlock) &&
@@ -113,12 +123,18 @@ class DeviceRounder {
     return in_groups() && adjacent && !codes_ && p.rounding == Rounding::kNearest && how_.col_parts.size() <= 1;
   }
 
+  // Whether one pass over the matrix gives scales and codes.
+  bool casts_at_once() const {
+    return codes_ && in_groups() && !how_.both_ways &&
+           ranklab::casts_at_once(matrix_of(pieces_.at(0)), rounding_grid(*how_.precision.format),
+                                  scale_maker(how_.precision, 0));
+  }
+
   // The largest of the groups, [1]; of no interest where each group is for itself.
   at::Tensor largest_of(const at::Tensor& amax) const {
     const NoCostScope charged;
     if (amax.numel() == 0) return at::zeros({1}, amax.options());
-    const bool is_it = in_groups() || how_.precision.granularity == Granularity::kTensor;
-    return is_it ? amax.narrow(0, 0, 1) : amax.amax().view({1});
+    return in_groups() || amax.numel() == 1 ? amax.narrow(0, 0, 1) : amax.amax().view({1});
   }
 
   void round_at_once(RoundedOperand& result) const {
@@ -130,6 +146,18 @@ class DeviceRounder {
       device_.round_at_once(matrix_of(p), rounding_grid(*how_.precision.format), scale_maker(how_.precision, 0),
                             result.device_scales.mutable_data_ptr<float>() + p.first_group,
                             result.values.mutable_data_ptr<float>() + p.row * x_.size(1));
+  }
+
+  void cast_at_once(RoundedOperand& result) const {
+    if (how_.along_columns_first) const CostScope first = cost_.of_rounding();
+    const RoundingCost of_values(x_.numel(), sizeof(float), how_);
+    const CostScope cost = (how_.along_columns_first ? of_values : cost_).of_rounding();
+    const MemoryScope memory(MemoryCategory::kBuffers);
+    result.device_scales = at::empty({group_count()}, floats());
+    const DeviceRounded out = codes_in(result);
+    device_.cast_at_once(matrix_of(pieces_.at(0)), rounding_grid(*how_.precision.format),
+                         scale_maker(how_.precision, 0), how_.along_columns_first,
+                         result.device_scales.mutable_data_ptr<float>(), out);
   }
 
   at::Tensor group_amax() const {
@@ -147,7 +175,7 @@ class DeviceRounder {
     {
       const NoCostScope charged;
       if (how_.amax) return at::full({1}, *how_.amax, floats());
-      if (!scale_of_tensor(how_.precision)) return own;
+      if (!scale_of_tensor(how_.precision) || !is_agreed_on()) return own;
       whole = own.clone();
     }
     agree_everywhere(whole, how_);
@@ -181,7 +209,12 @@ class DeviceRounder {
     const CostScope cost = cost_.of_rounding();
     const MemoryScope memory(MemoryCategory::kBuffers);
     const at::Tensor rows = row_numbers();
-    if (codes_) return cast(result);
+    if (codes_) {
+      const DeviceRounded out = codes_in(result);
+      device_.round(matrix_of(pieces_.at(0)), rounding_grid(*how_.precision.format),
+                    result.device_scales.const_data_ptr<float>(), {}, out);
+      return;
+    }
     result.values = at::empty(x_.sizes(), floats());
     for (const OperandPiece& p : pieces_) {
       float* begin = result.values.mutable_data_ptr<float>() + p.row * x_.size(1) + p.col;
@@ -191,24 +224,20 @@ class DeviceRounder {
     }
   }
 
-  // Operands with codes are a single piece.
-  void cast(RoundedOperand& result) const {
-    const NumberFormat& format = *how_.precision.format;
-    const auto empty = [&](int64_t rows, int64_t cols) {
-      return at::empty({rows, cols}, x_.options().dtype(at::kByte));
+  // Room for the codes of `result`, which are a single piece.
+  DeviceRounded codes_in(RoundedOperand& result) const {
+    const auto empty = [&](bool wanted, int64_t rows, int64_t cols) {
+      return wanted ? at::empty({rows, cols}, x_.options().dtype(at::kByte)) : at::Tensor();
     };
-    at::Tensor along_columns, along_rows;
-    if (how_.along == Along::kColumns || how_.both_ways) along_columns = empty(x_.size(0), x_.size(1));
-    if (how_.along == Along::kRows || how_.both_ways) along_rows = empty(x_.size(1), x_.size(0));
-    const auto bytes = [](at::Tensor& x) { return x.defined() ? x.mutable_data_ptr<uint8_t>() : nullptr; };
-    device_.round(matrix_of(pieces_.at(0)), rounding_grid(format), result.device_scales.const_data_ptr<float>(), {},
-                  {.codes = bytes(along_columns),
-                   .stride = x_.size(1),
-                   .turned = bytes(along_rows),
-                   .turned_stride = x_.size(0)});
-    const auto typed = [&](const at::Tensor& x) { return x.defined() ? x.view(code_type(format)) : x; };
+    const bool lying = how_.along == Along::kColumns || how_.both_ways;
+    const bool turned = how_.along == Along::kRows || how_.both_ways;
+    at::Tensor along_columns = empty(lying, x_.size(0), x_.size(1)), along_rows = empty(turned, x_.size(1), x_.size(0));
+    const auto typed = [&](const at::Tensor& x) { return x.defined() ? x.view(code_type(*how_.precision.format)) : x; };
     result.codes = typed(how_.along == Along::kColumns ? along_columns : along_rows);
     result.other_codes = typed(how_.along == Along::kColumns ? along_rows : along_columns);
+    const auto bytes = [](at::Tensor& x) { return x.defined() ? x.mutable_data_ptr<uint8_t>() : nullptr; };
+    return {
+        .codes = bytes(along_columns), .stride = x_.size(1), .turned = bytes(along_rows), .turned_stride = x_.size(0)};
   }
 
   const OperandRounding& how_;

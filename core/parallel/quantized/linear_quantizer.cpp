@@ -46,8 +46,9 @@ struct LinearQuantizer::Use {
   bool noted = false;
   bool codes = true;  // for a product; false: for another rounding
   bool both_ways = false;
-  RoundedOperand* made = nullptr;  // rounded before, for this use as well
-  at::Tensor* scale = nullptr;     // of the whole tensor: read if it is there, else left for later
+  bool along_columns_first = false;  // OperandRounding's
+  RoundedOperand* made = nullptr;    // rounded before, for this use as well
+  at::Tensor* scale = nullptr;       // of the whole tensor: read if it is there, else left for later
 };
 
 // What ends at the bounds of fused parts.
@@ -87,7 +88,8 @@ RoundedOperand LinearQuantizer::rounded(const at::Tensor& matrix, const TensorPr
                       .context_group = use.of_tokens && use.rows.tokens.positions ? book_.context_group() : nullptr,
                       .row_parts = out_parts_as(use.out_is_rows, bounds, precision.block),
                       .codes = use.codes,
-                      .both_ways = use.both_ways};
+                      .both_ways = use.both_ways,
+                      .along_columns_first = use.along_columns_first};
   if (use.scale != nullptr) how.device_scale = *use.scale;
   std::optional<RandomStream> stream;
   const bool stochastic = precision.rounding == Rounding::kStochastic;
@@ -248,11 +250,13 @@ at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor
   const Side left = grad_side(grad, rows, kept);
   Use use = activation_use(Along::kRows, rows);
   at::Tensor input = x;
-  if (p.requantize_activation) {
+  if (p.requantize_activation && p.hadamard) {  // what turns the numbers lies between the roundings
     Use first = use;
     first.along = Along::kColumns;
     first.codes = false;
     input = values_of(rounded(x, p.activation, first));
+  } else if (p.requantize_activation) {
+    use.along_columns_first = true;
   } else if (kept != nullptr && !p.hadamard) {
     use.scale = &kept->activation_scale;
   }

@@ -169,10 +169,13 @@ bool scale_of_tensor(const TensorPrecision& precision) {
 }
 
 RoundingCost::RoundingCost(const at::Tensor& matrix, const OperandRounding& how)
+    : RoundingCost(matrix.numel(), matrix.itemsize(), how) {}
+
+RoundingCost::RoundingCost(int64_t elements, size_t element_bytes, const OperandRounding& how)
     : has_amax_pass_(scale_of_tensor(how.precision) && !how.amax.has_value() && !how.device_amax.defined()),
-      read_bytes_(static_cast<double>(matrix.numel()) * static_cast<double>(matrix.itemsize())) {
+      read_bytes_(static_cast<double>(elements) * static_cast<double>(element_bytes)) {
   constexpr double kBitsPerByte = 8;
-  written_bytes_ = static_cast<double>(matrix.numel()) * how.precision.format->bits() / kBitsPerByte;
+  written_bytes_ = static_cast<double>(elements) * how.precision.format->bits() / kBitsPerByte;
 }
 
 void RoundingCost::charge_amax() const {
@@ -184,9 +187,25 @@ CostScope RoundingCost::of_rounding() const {
   return {{"quantize", KernelShape::quantize()}, 0, read_bytes_ + written_bytes_, DType::kFloat32};
 }
 
+OperandRounding first_rounding(const OperandRounding& how) {
+  OperandRounding first = how;
+  first.along = Along::kColumns;
+  first.codes = first.along_columns_first = false;
+  return first;
+}
+
+OperandRounding second_rounding(const OperandRounding& how) {
+  OperandRounding second = how;
+  second.along_columns_first = false;
+  return second;
+}
+
 RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& how) {
   const DeviceRounding* device = rounding_of(matrix);
-  if (device == nullptr && (matrix.is_cpu() || matrix.is_meta())) return Rounder(matrix, how).run();
+  if (device == nullptr && (matrix.is_cpu() || matrix.is_meta())) {
+    if (!how.along_columns_first) return Rounder(matrix, how).run();
+    return Rounder(Rounder(matrix, first_rounding(how)).run().values, second_rounding(how)).run();
+  }
   RANKLAB_CHECK(device != nullptr, ErrorKind::kEnvironment, .where = "quantization",
                 .what = "nothing here quantizes numbers on this device", .got = matrix.device().str(),
                 .want = "a GPU whose backend brings the kernels, or the CPU", .fix = "use --bf16");

@@ -49,6 +49,9 @@ struct OperandRounding {
   // amax; and whether a product along the other dimension wants its codes, too.
   at::Tensor device_scale = {};
   bool both_ways = false;
+  // What is rounded are the matrix's numbers as they are rounded along columns (DeepSeek-V3's weight gradients take
+  // activations so, arXiv 2412.19437, section 3.3).
+  bool along_columns_first = false;
 };
 
 // A block of the matrix with separate scaling groups: a fused part, or the whole matrix.
@@ -83,6 +86,10 @@ float visible_amax(float amax);
 // Maximum of each number over the group, which may be null: one all_reduce.
 void agree_on_amax(std::span<float> amax, Communicator* group, at::Device device = at::kCPU);
 
+// The two roundings of along_columns_first: the first gives values.
+OperandRounding first_rounding(const OperandRounding& how);
+OperandRounding second_rounding(const OperandRounding& how);
+
 // matrix [R, C] of any floating type. Asynchronous on a GPU.
 RoundedOperand round_operand(const at::Tensor& matrix, const OperandRounding& how);
 
@@ -96,6 +103,7 @@ bool scale_of_tensor(const TensorPrecision& precision);
 class RoundingCost {
  public:
   RoundingCost(const at::Tensor& matrix, const OperandRounding& how);
+  RoundingCost(int64_t elements, size_t element_bytes, const OperandRounding& how);
   // Whether a scale of the whole tensor needs a pass for its amax, on which the ranks then agree; other scales are
   // found in the rounding pass.
   bool has_amax_pass() const { return has_amax_pass_; }

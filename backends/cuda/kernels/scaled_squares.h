@@ -1,0 +1,16 @@
+// Rounding to FP8 codes with a scale for each 128 numbers of a row, of a column, or of a square of 128, in one pass: a
+// block of threads takes a square of the matrix, finds the scales of its groups and writes the codes. Bit for bit what
+// group_amax(), make_scales() and round() of core/precision/device_rounding.h do one after the other. Cost: one read of
+// the matrix, one write of a byte per element. Thread rule: asynchronous on `stream`; any thread.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "core/precision/device_rounding.h"
+
+namespace ranklab {
+
+// REQUIRES: casts_at_once() of core/precision/device_rounding.h.
+cudaError_t launch_cast_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
+                                bool along_columns_first, float* scales, const DeviceRounded& out, cudaStream_t stream);
+
+}  // namespace ranklab
