@@ -59,8 +59,9 @@ HardwareProfile of_a_gpu(std::string like) {
     like = known->name;
   }
   HardwareProfile profile = load_hardware_profile(like, Efficiency::kMeasured);
-  profile.sources = {"kernels: measured here by ranklab bench hardware",
-                     "peaks, SMs, memory, links and collectives: profile " + like};
+  profile.sources = {
+      "kernels: measured here by ranklab bench hardware, which begins at the constants of profile " + like,
+      "peaks, SMs, memory, links and collectives: profile " + like};
   return profile;
 }
 

@@ -40,14 +40,17 @@ struct DeviceRounded {
 // Compute capability 9.0, as DeviceRounding::capability() says it.
 constexpr int kHopperCapability = 90;
 
+// E4M3 or E5M2, which GPUs convert to.
+RANKLAB_EVERYWHERE bool is_fp8(const RoundingGrid& grid) {
+  return grid.code_bits == 8 && (grid.mantissa_bits == 2 || grid.mantissa_bits == 3);
+}
+
 // Whether cast_at_once() takes a matrix and its groups: codes of FP8 from bf16, where rows are 16 bytes or a multiple.
 inline bool casts_at_once(const DeviceMatrix& m, const RoundingGrid& grid, const ScaleMaker& maker) {
   constexpr int64_t kGroup = 128, kPack = 8;
-  constexpr uint32_t kBits = 8;
-  const bool fp8 = grid.code_bits == kBits && (grid.mantissa_bits == 2 || grid.mantissa_bits == 3);
   const bool rows = m.height == 1 && m.width == kGroup, columns = m.height == kGroup && m.width == 1;
   const bool squares = m.height == kGroup && m.width == kGroup;
-  return m.bf16 && fp8 && (rows || columns || squares) && maker.rule != ScaleMaker::Rule::kE4M3 &&
+  return m.bf16 && is_fp8(grid) && (rows || columns || squares) && maker.rule != ScaleMaker::Rule::kE4M3 &&
          m.cols % kPack == 0 && m.stride % kPack == 0 && reinterpret_cast<uintptr_t>(m.x) % 16 == 0;
 }
 

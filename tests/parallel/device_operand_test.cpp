@@ -73,7 +73,7 @@ TEST(DeviceOperand, CodesOfGroupsAreTheValues) {
       ++coded;
       expect_same(operand, round_operand(x, c.how), c.name);
     }
-    EXPECT_EQ(coded, 3 * 2 + 2) << "three operands, two directions, and two tiles of numbers rounded before";
+    EXPECT_EQ(coded, 3 * 2 * 2) << "three operands, two directions, also of numbers rounded before";
   }
 }
 

@@ -35,7 +35,7 @@ inline std::vector<OperandCase> operand_cases(int64_t rows, int64_t cols, const 
         if (p.scale == ScaleRule::kDelayedFp32) how.amax = 3.0F;
         const std::string name = recipe.name + (along == Along::kRows ? ", along rows" : ", along columns");
         cases.push_back({name + ", rows by content", how});
-        if (along == Along::kRows && p.granularity == Granularity::kTile) {
+        if (p.granularity == Granularity::kTile || p.granularity == Granularity::kBlock) {
           how.along_columns_first = true;
           cases.push_back({name + ", along columns first", how});
           how.along_columns_first = false;

@@ -60,19 +60,39 @@ TEST(FitConstants, ErrorsAreQuantiles) {
   EXPECT_NEAR(error.most, 0.5, 1e-12);
 }
 
+// From no kernels, as of a CPU, and from those of another GPU.
 TEST(HardwareFit, PredictsWhatWasNotFitted) {
   const HardwareProfile truth = load_hardware_profile("h100-sxm", Efficiency::kMeasured);
-  HardwareProfile fitted = truth;
-  fitted.collectives = nullptr;
-  const std::vector<FitRow> rows = fit_profile(fitted, points_of(truth));
-  ASSERT_EQ(rows.size(), 6u);
-  for (const FitRow& row : rows) {
-    EXPECT_EQ(row.held_out, row.points >= 9) << row.what;
-    EXPECT_LT(row.error.half, 0.12) << row.what;
-    EXPECT_LT(row.error.most, 0.35) << row.what;
+  const auto other = load_hardware_profile("b200", Efficiency::kMeasured).kernels;
+  for (const bool known : {false, true}) {
+    HardwareProfile fitted = truth;
+    fitted.collectives = nullptr;
+    fitted.kernels = known ? other : nullptr;
+    const std::vector<FitRow> rows = fit_profile(fitted, points_of(truth));
+    ASSERT_EQ(rows.size(), 6u);
+    for (const FitRow& row : rows) {
+      EXPECT_EQ(row.held_out, row.points >= 9) << row.what;
+      EXPECT_LT(row.error.half, 0.12) << row.what << ", known " << known;
+      EXPECT_LT(row.error.most, 0.35) << row.what << ", known " << known;
+    }
+    EXPECT_NEAR(fitted.kernels->bandwidth, truth.kernels->bandwidth, 0.01);
+    EXPECT_NEAR(fitted.kernels->attention.backward, truth.kernels->attention.backward, 0.1);
   }
-  EXPECT_NEAR(fitted.kernels->bandwidth, truth.kernels->bandwidth, 0.01);
-  EXPECT_NEAR(fitted.kernels->attention.backward, truth.kernels->attention.backward, 0.1);
+}
+
+// Points that are a known GPU's own leave its constants where they are, and those of one that is a tenth slower find
+// just that.
+TEST(HardwareFit, KnownConstantsStay) {
+  const HardwareProfile known = load_hardware_profile("h200", Efficiency::kMeasured);
+  HardwarePoints points = points_of(known);
+  HardwareProfile fitted = known;
+  fit_profile(fitted, points);
+  EXPECT_NEAR(fitted.kernels->gemm_16bit.efficiency, known.kernels->gemm_16bit.efficiency, 1e-3);
+  EXPECT_NEAR(fitted.kernels->gemm_16bit.inner_overhead, known.kernels->gemm_16bit.inner_overhead, 0.1);
+  for (KernelPoint& point : points.products) point.seconds *= 1.1;
+  fitted = known;
+  for (const FitRow& row : fit_profile(fitted, points)) EXPECT_LT(row.error.half, 0.02) << row.what;
+  EXPECT_NEAR(fitted.kernels->gemm_16bit.efficiency, known.kernels->gemm_16bit.efficiency / 1.1, 0.03);
 }
 
 TEST(HardwareFit, IsReadAsItWasWritten) {

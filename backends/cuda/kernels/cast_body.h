@@ -20,12 +20,10 @@ struct alignas(8) EightCodes {
 
 // Whether codes_of() does all that is wanted.
 inline bool casts(const DeviceMatrix& m, const RoundingGrid& grid, const DeviceNoise& noise, const DeviceRounded& out) {
-  constexpr uint32_t kBits = 8;
   const bool whole_packs = m.width == 1 || m.width % kNeighbours == 0;
   const bool aligned = out.stride % kNeighbours == 0 && reinterpret_cast<uintptr_t>(out.codes) % kNeighbours == 0;
-  const bool fp8 = grid.code_bits == kBits && (grid.mantissa_bits == 2 || grid.mantissa_bits == 3);
   return (out.codes != nullptr || out.turned != nullptr) && out.values == nullptr && noise.row_numbers == nullptr &&
-         fp8 && whole_packs && aligned && in_packs(m);
+         is_fp8(grid) && whole_packs && aligned && in_packs(m);
 }
 
 // With three bits of mantissa the format is E4M3, with two E5M2.
@@ -64,11 +62,15 @@ template <ScalePlaces kPlaces>
 struct Scales {
   const DeviceMatrix& m;
   const float* scales;
+  float whole;  // read once by each thread
   static constexpr bool kSameInRows = kPlaces == ScalePlaces::kWhole || kPlaces == ScalePlaces::kColumns;
+
+  RANKLAB_EVERYWHERE Scales(const DeviceMatrix& matrix, const float* of_groups)
+      : m(matrix), scales(of_groups), whole(kPlaces == ScalePlaces::kWhole ? inverse_scale(of_groups[0]) : 0) {}
 
   RANKLAB_EVERYWHERE auto inverses(int64_t row, int64_t col) const {
     if constexpr (kPlaces == ScalePlaces::kWhole) {
-      return Inverses<1>{{inverse_scale(scales[0])}};
+      return Inverses<1>{{whole}};
     } else if constexpr (kPlaces == ScalePlaces::kRows) {
       return Inverses<1>{{inverse_scale(scales[row])}};
     } else {

@@ -125,9 +125,11 @@ class DeviceRounder {
 
   // Whether one pass over the matrix gives scales and codes.
   bool casts_at_once() const {
-    return codes_ && in_groups() && !how_.both_ways &&
-           ranklab::casts_at_once(matrix_of(pieces_.at(0)), rounding_grid(*how_.precision.format),
-                                  scale_maker(how_.precision, 0));
+    if (!codes_ || !in_groups() || how_.both_ways) return false;
+    const DeviceMatrix matrix = matrix_of(pieces_.at(0));
+    const bool of_columns = matrix.width == 1;
+    return (of_columns || !how_.along_columns_first) &&
+           ranklab::casts_at_once(matrix, rounding_grid(*how_.precision.format), scale_maker(how_.precision, 0));
   }
 
   // The largest of the groups, [1]; of no interest where each group is for itself.
@@ -149,7 +151,9 @@ class DeviceRounder {
   }
 
   void cast_at_once(RoundedOperand& result) const {
-    if (how_.along_columns_first) const CostScope first = cost_.of_rounding();
+    if (how_.along_columns_first) {
+      const CostScope first = cost_.of_rounding();
+    }
     const RoundingCost of_values(x_.numel(), sizeof(float), how_);
     const CostScope cost = (how_.along_columns_first ? of_values : cost_).of_rounding();
     const MemoryScope memory(MemoryCategory::kBuffers);
