@@ -60,7 +60,7 @@ TEST(FitConstants, ErrorsAreQuantiles) {
   EXPECT_NEAR(error.most, 0.5, 1e-12);
 }
 
-// From no kernels, as of a CPU, and from those of another GPU.
+// From those of another GPU, and from no kernels, as of a CPU, which knows no SMs whose waves long kernels come in.
 TEST(HardwareFit, PredictsWhatWasNotFitted) {
   const HardwareProfile truth = load_hardware_profile("h100-sxm", Efficiency::kMeasured);
   const auto other = load_hardware_profile("b200", Efficiency::kMeasured).kernels;
@@ -72,8 +72,8 @@ TEST(HardwareFit, PredictsWhatWasNotFitted) {
     ASSERT_EQ(rows.size(), 6u);
     for (const FitRow& row : rows) {
       EXPECT_EQ(row.held_out, row.points >= 9) << row.what;
-      EXPECT_LT(row.error.half, 0.12) << row.what << ", known " << known;
-      EXPECT_LT(row.error.most, 0.35) << row.what << ", known " << known;
+      EXPECT_LT(row.error.half, known ? 0.1 : 0.25) << row.what << ", known " << known;
+      EXPECT_LT(row.error.most, known ? 0.25 : 0.6) << row.what << ", known " << known;
     }
     EXPECT_NEAR(fitted.kernels->bandwidth, truth.kernels->bandwidth, 0.01);
     EXPECT_NEAR(fitted.kernels->attention.backward, truth.kernels->attention.backward, 0.1);
@@ -85,6 +85,7 @@ TEST(HardwareFit, PredictsWhatWasNotFitted) {
 TEST(HardwareFit, KnownConstantsStay) {
   const HardwareProfile known = load_hardware_profile("h200", Efficiency::kMeasured);
   HardwarePoints points = points_of(known);
+  points.collectives.clear();
   HardwareProfile fitted = known;
   fit_profile(fitted, points);
   EXPECT_NEAR(fitted.kernels->gemm_16bit.efficiency, known.kernels->gemm_16bit.efficiency, 1e-3);
