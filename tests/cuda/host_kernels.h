@@ -94,7 +94,7 @@ class HostKernels final : public DeviceKernels {
                    double* total) const override {
     double* part = parts;
     for (const rows::SquaresTensor& tensor : rows::squares_list(arrays)) {
-      each_chunk(tensor, [&](rows::Chunk chunk) {
+      each_chunk(tensor.count, [&](rows::Chunk chunk) {
         *part = 0;
         for (const rows::Share s : shares())
           *part += rows::squares_of_share(tensor, static_cast<rows::Kind>(number), chunk, s.lane, s.lanes);
@@ -106,10 +106,14 @@ class HostKernels final : public DeviceKernels {
     const rows::AdamKinds kinds = rows::adam_kinds(n);
     const rows::AdamRule rule = rows::adam_rule(n);
     for (const rows::AdamTensor& tensor : rows::adam_list(tensors)) {
-      each_chunk(tensor, [&](rows::Chunk chunk) {
-        rows::with_adam_kinds(kinds, [&]<typename W>(const auto& known) {
-          for (const rows::Share s : shares()) rows::adam_of_share<W>(tensor, known, rule, chunk, s.lane, s.lanes);
-        });
+      each_chunk(tensor.count, [&](rows::Chunk chunk) {
+        for (const rows::Share s : shares()) {
+          if (kinds.weight == rows::Kind::kFp64) {
+            rows::adam_of_share<double>(tensor, kinds, rule, chunk, s.lane, s.lanes);
+          } else {
+            rows::adam_of_share<float>(tensor, kinds, rule, chunk, s.lane, s.lanes);
+          }
+        }
       });
     }
   }
@@ -144,10 +148,10 @@ class HostKernels final : public DeviceKernels {
     });
   }
 
-  template <typename Tensor, typename F>
-  static void each_chunk(const Tensor& tensor, const F& f) {
-    for (int64_t begin = 0; begin < tensor.count; begin += Tensor::kChunk)
-      f(rows::Chunk{begin, std::min(begin + Tensor::kChunk, tensor.count)});
+  template <typename F>
+  static void each_chunk(int64_t count, const F& f) {
+    for (int64_t begin = 0; begin < count; begin += rows::kChunk)
+      f(rows::Chunk{begin, std::min(begin + rows::kChunk, count)});
   }
 
   template <typename T>

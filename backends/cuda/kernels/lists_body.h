@@ -9,6 +9,8 @@
 
 namespace ranklab::rows {
 
+constexpr int64_t kChunk = int64_t{1} << 16;
+
 // An element type that is known only at run time. The order is that of ranklab::DeviceNumber.
 enum class Kind : int { kFp32, kFp64, kBf16, kFp16 };
 
@@ -63,8 +65,6 @@ RANKLAB_BOTH void for_share(Chunk chunk, bool packs, int lane, int lanes, const 
 }
 
 struct SquaresTensor {
-  static constexpr int64_t kChunk = int64_t{1} << 16;  // elements; each has a part of the scratch
-
   const void* numbers = nullptr;
   int64_t count = 0;
   bool packs = false;
@@ -82,9 +82,6 @@ RANKLAB_BOTH double squares_of_share(const SquaresTensor& tensor, Kind kind, Chu
 }
 
 struct AdamTensor {
-  // Few, so that what blocks beside each other touch lies close together in each of the eight streams of memory.
-  static constexpr int64_t kChunk = int64_t{1} << 13;
-
   void* weight = nullptr;
   void* exp_avg = nullptr;
   void* exp_avg_sq = nullptr;
@@ -96,13 +93,6 @@ struct AdamTensor {
 struct AdamKinds {
   Kind weight, exp_avg, exp_avg_sq, grad, copy;
 };
-// The same where states are in fp32: known when a kernel is compiled, so that all of a pack's operands are loaded
-// before the first is waited for.
-template <Kind kGrad>
-struct Fp32AdamKinds {
-  static constexpr Kind weight = Kind::kFp32, exp_avg = Kind::kFp32, exp_avg_sq = Kind::kFp32, grad = kGrad;
-  Kind copy;
-};
 struct AdamRule {
   double beta1, beta2, epsilon;
   double factor;      // for gradients
@@ -111,9 +101,9 @@ struct AdamRule {
   double sqrt_scale;  // 1 / sqrt(the second moment's bias correction)
 };
 
-template <typename W, typename Kinds>
-RANKLAB_BOTH void adam_of_share(const AdamTensor& t, const Kinds& kinds, const AdamRule& rule, Chunk chunk, int lane,
-                                int lanes) {
+template <typename W>
+RANKLAB_BOTH void adam_of_share(const AdamTensor& t, const AdamKinds& kinds, const AdamRule& rule, Chunk chunk,
+                                int lane, int lanes) {
   const W beta1 = static_cast<W>(rule.beta1), beta2 = static_cast<W>(rule.beta2);
   const W rest1 = static_cast<W>(1 - rule.beta1), rest2 = static_cast<W>(1 - rule.beta2);
   const W factor = static_cast<W>(rule.factor), keep = static_cast<W>(rule.keep), step = static_cast<W>(rule.step);
@@ -136,21 +126,6 @@ RANKLAB_BOTH void adam_of_share(const AdamTensor& t, const Kinds& kinds, const A
     store_kind<kItems>(kinds.exp_avg_sq, v, t.exp_avg_sq, at);
     if (t.copy != nullptr) store_kind<kItems>(kinds.copy, weight, t.copy, at);
   });
-}
-
-// Calls f.template operator()<W>(kinds) with the type of the computation and Fp32AdamKinds where they fit.
-template <typename F>
-void with_adam_kinds(const AdamKinds& kinds, const F& f) {
-  const bool fp32 = kinds.weight == Kind::kFp32 && kinds.exp_avg == Kind::kFp32 && kinds.exp_avg_sq == Kind::kFp32;
-  if (fp32 && kinds.grad == Kind::kFp32) {
-    f.template operator()<float>(Fp32AdamKinds<Kind::kFp32>{kinds.copy});
-  } else if (fp32 && kinds.grad == Kind::kBf16) {
-    f.template operator()<float>(Fp32AdamKinds<Kind::kBf16>{kinds.copy});
-  } else if (kinds.weight == Kind::kFp64) {
-    f.template operator()<double>(kinds);
-  } else {
-    f.template operator()<float>(kinds);
-  }
 }
 
 }  // namespace ranklab::rows

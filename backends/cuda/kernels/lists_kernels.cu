@@ -33,9 +33,8 @@ __device__ int tensor_of_chunk(const List<Tensor>& list, int64_t chunk) {
 
 template <typename Tensor>
 __device__ Chunk chunk_of(const List<Tensor>& list, int tensor, int64_t chunk) {
-  constexpr int64_t kEach = Tensor::kChunk;
-  const int64_t begin = (chunk - list.first_chunk[tensor]) * kEach, count = list.tensors[tensor].count;
-  return {begin, begin + kEach < count ? begin + kEach : count};
+  const int64_t begin = (chunk - list.first_chunk[tensor]) * kChunk, count = list.tensors[tensor].count;
+  return {begin, begin + kChunk < count ? begin + kChunk : count};
 }
 
 __global__ void __launch_bounds__(kListThreads)
@@ -53,9 +52,9 @@ __global__ void __launch_bounds__(kListThreads) add_parts(const double* parts, i
   if (threadIdx.x == 0) *total += mine;
 }
 
-template <typename W, typename Kinds>
+template <typename W>
 __global__ void __launch_bounds__(kListThreads)
-    adam_of_chunks(const __grid_constant__ List<AdamTensor> list, Kinds kinds, AdamRule rule) {
+    adam_of_chunks(const __grid_constant__ List<AdamTensor> list, AdamKinds kinds, AdamRule rule) {
   const int tensor = tensor_of_chunk(list, blockIdx.x);
   adam_of_share<W>(list.tensors[tensor], kinds, rule, chunk_of(list, tensor, blockIdx.x), static_cast<int>(threadIdx.x),
                    kListThreads);
@@ -69,7 +68,7 @@ cudaError_t for_lists(const std::vector<Tensor>& tensors, const F& launch) {
     list.count = static_cast<int>(std::min<size_t>(kMostTensors, tensors.size() - first));
     for (int i = 0; i < list.count; ++i) {
       list.tensors[i] = tensors[first + static_cast<size_t>(i)];
-      list.first_chunk[i + 1] = list.first_chunk[i] + (list.tensors[i].count + Tensor::kChunk - 1) / Tensor::kChunk;
+      list.first_chunk[i + 1] = list.first_chunk[i] + chunks_of(list.tensors[i].count);
     }
     if (list.first_chunk[list.count] == 0) continue;
     launch(list, static_cast<unsigned>(list.first_chunk[list.count]));
@@ -95,9 +94,11 @@ cudaError_t launch_squares(const std::vector<SquaresTensor>& tensors, Kind kind,
 cudaError_t launch_adam(const std::vector<AdamTensor>& tensors, const AdamKinds& kinds, const AdamRule& rule,
                         cudaStream_t stream) {
   return for_lists(tensors, [&](const List<AdamTensor>& list, unsigned chunks) {
-    with_adam_kinds(kinds, [&]<typename W>(const auto& known) {
-      adam_of_chunks<W><<<chunks, kListThreads, 0, stream>>>(list, known, rule);
-    });
+    if (kinds.weight == Kind::kFp64) {
+      adam_of_chunks<double><<<chunks, kListThreads, 0, stream>>>(list, kinds, rule);
+    } else {
+      adam_of_chunks<float><<<chunks, kListThreads, 0, stream>>>(list, kinds, rule);
+    }
   });
 }
 

@@ -11,6 +11,8 @@ namespace ranklab::rows {
 
 constexpr int kMostTensors = 48;  // what fits into the kernel arguments
 
+inline int64_t chunks_of(int64_t count) { return (count + kChunk - 1) / kChunk; }
+
 // *total += the sum of squares of all tensors. parts: [number of chunks], scratch. All tensors of one type.
 cudaError_t launch_squares(const std::vector<SquaresTensor>& tensors, Kind kind, double* parts, double* total,
                            cudaStream_t stream);

@@ -15,7 +15,7 @@
 
 namespace ranklab::rows {
 
-static_assert(kNormParts == kDeviceGradParts && SquaresTensor::kChunk == kDeviceSquaresChunk);
+static_assert(kNormParts == kDeviceGradParts && kChunk == kDeviceSquaresChunk);
 static_assert(static_cast<int>(Kind::kFp64) == static_cast<int>(DeviceNumber::kFp64) &&
               static_cast<int>(Kind::kBf16) == static_cast<int>(DeviceNumber::kBf16) &&
               static_cast<int>(Kind::kFp16) == static_cast<int>(DeviceNumber::kFp16));

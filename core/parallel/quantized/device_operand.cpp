@@ -64,8 +64,13 @@ class DeviceRounder {
       result.pieces = std::move(pieces_);
       return result;
     }
-    if (casts_at_once() || at_once()) {
-      casts_at_once() ? cast_at_once(result) : round_at_once(result);
+    const bool codes_at_once = casts_at_once();
+    if (codes_at_once || at_once()) {
+      if (codes_at_once) {
+        cast_at_once(result);
+      } else {
+        round_at_once(result);
+      }
       result.pieces = std::move(pieces_);
       return result;
     }
