@@ -1,6 +1,7 @@
 #include "core/sim/hardware_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -45,40 +46,62 @@ FitRow fit(const std::string& table, const std::string& what, const std::vector<
 
 using Constants = std::span<const double>;
 
+// What is fitted of a kind of kernel.
+constexpr std::array kGemm = {&GemmEfficiency::efficiency, &GemmEfficiency::tile_loss, &GemmEfficiency::inner_overhead,
+                              &GemmEfficiency::launch_us, &GemmEfficiency::bandwidth};
+constexpr std::array kAttention = {&AttentionEfficiency::efficiency,     &AttentionEfficiency::width_loss,
+                                   &AttentionEfficiency::launch_us,      &AttentionEfficiency::bandwidth,
+                                   &AttentionEfficiency::inner_overhead, &AttentionEfficiency::tail};
+
+template <typename Efficiency, typename Members>
+std::vector<double> constants_of(const Efficiency& of, const Members& members) {
+  std::vector<double> constants;
+  for (const auto member : members) constants.push_back(of.*member);
+  return constants;
+}
+template <typename Efficiency, typename Members>
+void put_constants(Constants constants, const Members& members, Efficiency& to) {
+  for (size_t i = 0; i < members.size(); ++i) to.*members[i] = constants[i];
+}
+// Constants that a profile leaves at 0, from which no factor leads away, are guessed.
+template <typename Efficiency, typename Members>
+void guess_missing(const Efficiency& guess, const Members& members, Efficiency& of) {
+  for (const auto member : members)
+    if (!(of.*member > 0)) of.*member = guess.*member;
+}
+
 class Fitter {
  public:
   // From the constants of the profile's kernels, if it has any: a few points tell how far they are off better than they
   // tell all of them.
   Fitter(HardwareProfile& profile, const HardwarePoints& points) : profile_(profile), points_(points) {
-    if (profile.kernels) {
-      kernels_ = *profile.kernels;
-      loyalty_ = kLoyaltyToKnown;
-      return;
-    }
-    kernels_.gemm_16bit = {
+    KernelEfficiency guess;
+    guess.gemm_16bit = {
         .efficiency = 0.9, .tile_loss = 5, .inner_overhead = 10, .launch_us = 1, .bandwidth = 0.8, .wave_rounding = 0};
-    kernels_.attention = {
-        .efficiency = 0.6, .width_loss = 10, .launch_us = 5, .bandwidth = 0.5, .inner_overhead = 20, .tail = 0.3};
-    kernels_.attention.backward = 0.9;
+    guess.attention = {.efficiency = 0.6,
+                       .width_loss = 10,
+                       .launch_us = 5,
+                       .bandwidth = 0.5,
+                       .inner_overhead = 20,
+                       .tail = 0.3,
+                       .backward = 0.9};
+    kernels_ = guess;
+    if (!profile.kernels) return;
+    kernels_ = *profile.kernels;
+    loyalty_ = kLoyaltyToKnown;
+    guess_missing(guess.gemm_16bit, kGemm, kernels_.gemm_16bit);
+    guess_missing(guess.attention, kAttention, kernels_.attention);
   }
 
   std::vector<FitRow> all() {
     kernels_.launch_us = points_.shortest_kernel_s * 1e6;
     kernel_row("kernels", "elementwise", points_.elementwise, {kernels_.bandwidth},
                [](Constants c, KernelEfficiency& e) { e.bandwidth = c[0]; });
-    const GemmEfficiency& gemm = kernels_.gemm_16bit;
-    kernel_row("kernels.gemm_16bit", "products", points_.products,
-               {gemm.efficiency, gemm.tile_loss, gemm.inner_overhead, gemm.launch_us, gemm.bandwidth},
-               [](Constants c, KernelEfficiency& e) {
-                 e.gemm_16bit.efficiency = c[0], e.gemm_16bit.tile_loss = c[1], e.gemm_16bit.inner_overhead = c[2];
-                 e.gemm_16bit.launch_us = c[3], e.gemm_16bit.bandwidth = c[4];
-               });
+    kernel_row("kernels.gemm_16bit", "products", points_.products, constants_of(kernels_.gemm_16bit, kGemm),
+               [](Constants c, KernelEfficiency& e) { put_constants(c, kGemm, e.gemm_16bit); });
     const AttentionEfficiency& a = kernels_.attention;
-    kernel_row("kernels.attention", "attention", points_.attention,
-               {a.efficiency, a.width_loss, a.launch_us, a.bandwidth, a.inner_overhead, a.tail},
-               [](Constants c, KernelEfficiency& e) {
-                 e.attention = {c[0], c[1], c[2], c[3], c[4], c[5], e.attention.backward, e.attention.square};
-               });
+    kernel_row("kernels.attention", "attention", points_.attention, constants_of(a, kAttention),
+               [](Constants c, KernelEfficiency& e) { put_constants(c, kAttention, e.attention); });
     kernel_row("kernels.attention", "its backward", points_.attention_backward, {a.backward},
                [](Constants c, KernelEfficiency& e) { e.attention.backward = c[0]; });
     kernel_row("kernels.attention", "without a mask", points_.attention_square, {a.square},

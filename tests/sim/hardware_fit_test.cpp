@@ -80,6 +80,19 @@ TEST(HardwareFit, PredictsWhatWasNotFitted) {
   }
 }
 
+// Constants at 0, as of a profile in which they are not written, are fitted as any.
+TEST(HardwareFit, MissingConstantsAreGuessed) {
+  const HardwareProfile truth = load_hardware_profile("h100-sxm", Efficiency::kMeasured);
+  HardwareProfile fitted = truth;
+  KernelEfficiency bare;
+  bare.sms = truth.kernels->sms;
+  fitted.kernels = std::make_shared<const KernelEfficiency>(bare);
+  for (const FitRow& row : fit_profile(fitted, points_of(truth))) {
+    EXPECT_LT(row.error.half, 0.25) << row.what;
+    EXPECT_LT(row.error.most, 0.6) << row.what;
+  }
+}
+
 // Points that are a known GPU's own leave its constants where they are, and those of one that is a tenth slower find
 // just that.
 TEST(HardwareFit, KnownConstantsStay) {
