@@ -93,8 +93,8 @@ class CudaKernels final : public DeviceKernels {
     accept(launch_adam(adam_list(tensors), adam_kinds(n), adam_rule(n), stream()), "AdamW");
   }
   void accumulate(const DeviceSum& n) const override {
-    for_number(n.number,
-               [&]<typename T>() { accept(launch_accumulate(sum_task<T>(n), stream()), "sum of gradients"); });
+    for_narrow_number(n.number,
+                      [&]<typename T>() { accept(launch_accumulate(sum_task<T>(n), stream()), "sum of gradients"); });
   }
 };
 

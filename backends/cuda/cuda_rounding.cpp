@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "backends/cuda/kernels/cast_body.h"
 #include "backends/cuda/kernels/operand_kernels.h"
 #include "backends/cuda/kernels/quantize_kernels.h"
 #include "backends/cuda/kernels/scaled_squares.h"
@@ -48,6 +49,9 @@ class CudaRounding final : public DeviceRounding {
     };
     if (matrix.bf16) return launch(static_cast<const Bf16Bits*>(matrix.x));
     launch(static_cast<const float*>(matrix.x));
+  }
+  bool casts_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker) const override {
+    return takes_at_once(matrix, grid, maker);
   }
   void cast_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
                     bool along_columns_first, float* scales, const DeviceRounded& out) const override {

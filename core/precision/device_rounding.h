@@ -40,20 +40,6 @@ struct DeviceRounded {
 // Compute capability 9.0, as DeviceRounding::capability() says it.
 constexpr int kHopperCapability = 90;
 
-// E4M3 or E5M2, which GPUs convert to.
-RANKLAB_EVERYWHERE bool is_fp8(const RoundingGrid& grid) {
-  return grid.code_bits == 8 && (grid.mantissa_bits == 2 || grid.mantissa_bits == 3);
-}
-
-// Whether cast_at_once() takes a matrix and its groups: codes of FP8 from bf16, where rows are 16 bytes or a multiple.
-inline bool casts_at_once(const DeviceMatrix& m, const RoundingGrid& grid, const ScaleMaker& maker) {
-  constexpr int64_t kGroup = 128, kPack = 8;
-  const bool rows = m.height == 1 && m.width == kGroup, columns = m.height == kGroup && m.width == 1;
-  const bool squares = m.height == kGroup && m.width == kGroup;
-  return m.bf16 && is_fp8(grid) && (rows || columns || squares) && maker.rule != ScaleMaker::Rule::kE4M3 &&
-         m.cols % kPack == 0 && m.stride % kPack == 0 && reinterpret_cast<uintptr_t>(m.x) % 16 == 0;
-}
-
 class DeviceRounding {
  public:
   virtual ~DeviceRounding() = default;
@@ -70,6 +56,8 @@ class DeviceRounding {
   // Not for kE4M3. `values` are dense.
   virtual void round_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
                              float* scales, float* values) const = 0;
+  // Whether cast_at_once() takes a matrix and its groups, of 128 numbers a row, a column or a side.
+  virtual bool casts_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker) const = 0;
   // All three steps in one pass, rounding to nearest, to codes as the matrix lies with scales of 128 of a row, turned
   // with those of 128 of a column, and either way with those of squares of 128. `along_columns_first`: of the numbers
   // that are rounded with scales of 128 of a row first, for those of columns. REQUIRES: casts_at_once(), and no groups

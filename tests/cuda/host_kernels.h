@@ -118,13 +118,12 @@ class HostKernels final : public DeviceKernels {
     }
   }
   void accumulate(const DeviceSum& n) const override {
-    rows::for_number(n.number, [&]<typename T>() {
+    rows::for_narrow_number(n.number, [&]<typename T>() {
       const rows::SumTask<T> task = rows::sum_task<T>(n);
-      with_items<rows::Wide<T>>(task.count % rows::kPack<rows::Wide<T>> == 0 && rows::in_packs(task.x, task.sum),
-                                [&]<int kItems>() {
-                                  for (int64_t at = 0; at < task.count; at += kItems)
-                                    rows::accumulate<kItems>(task, at);
-                                });
+      const bool packs = task.count % rows::kPack<float> == 0 && rows::in_packs(task.x, task.sum);
+      with_items<float>(packs, [&]<int kItems>() {
+        for (int64_t at = 0; at < task.count; at += kItems) rows::accumulate<kItems>(task, at);
+      });
     });
   }
 

@@ -41,6 +41,9 @@ class HostRounding final : public DeviceRounding {
       run(task_at_once(m, static_cast<const float*>(m.x), grid, maker, scales, values));
     }
   }
+  bool casts_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker) const override {
+    return takes_at_once(matrix, grid, maker);
+  }
   void cast_at_once(const DeviceMatrix& m, const RoundingGrid& grid, const ScaleMaker& maker, bool along_columns_first,
                     float* scales, const DeviceRounded& out) const override {
     DeviceMatrix numbers = m;

@@ -62,7 +62,7 @@ TEST(DeviceOperand, CodesReadBackAreTheValues) {
 // Of bf16, with the scales of groups that products on Hopper take: written in one pass, of numbers rounded before, too.
 TEST(DeviceOperand, CodesOfGroupsAreTheValues) {
   const HostRounding hopper(kHopperCapability);
-  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{256, 264}, {130, 144}}) {
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>{256, 264}, {130, 144}, {1, 16}}) {
     const at::Tensor x = operand_sample(rows, cols, 2).to(at::kBFloat16);
     int coded = 0;
     for (OperandCase c : operand_cases(rows, cols, kStream)) {

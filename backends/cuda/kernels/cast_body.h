@@ -18,6 +18,19 @@ struct alignas(8) EightCodes {
   uint32_t four[2];
 };
 
+// E4M3 or E5M2, which GPUs convert to.
+RANKLAB_EVERYWHERE bool is_fp8(const RoundingGrid& grid) {
+  return grid.code_bits == 8 && (grid.mantissa_bits == 2 || grid.mantissa_bits == 3);
+}
+
+// DeviceRounding::casts_at_once().
+inline bool takes_at_once(const DeviceMatrix& m, const RoundingGrid& grid, const ScaleMaker& maker) {
+  constexpr int64_t kGroup = 128;
+  const bool rows = m.height == 1 && m.width == kGroup, columns = m.height == kGroup && m.width == 1;
+  const bool squares = m.height == kGroup && m.width == kGroup;
+  return m.bf16 && is_fp8(grid) && (rows || columns || squares) && maker.rule != ScaleMaker::Rule::kE4M3 && in_packs(m);
+}
+
 // Whether codes_of() does all that is wanted.
 inline bool casts(const DeviceMatrix& m, const RoundingGrid& grid, const DeviceNoise& noise, const DeviceRounded& out) {
   const bool whole_packs = m.width == 1 || m.width % kNeighbours == 0;

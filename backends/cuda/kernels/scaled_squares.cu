@@ -161,11 +161,41 @@ __device__ void write_field(const Square& s, int64_t first_row, int64_t first_co
   if (kTurned) turn_field(codes, field, turned);
 }
 
+__device__ void dequantize_field(const StoredField& stored, const RoundingGrid& grid, const float* scales, Field field,
+                                 Dequantized (&rows)[kWord]) {
+#pragma unroll
+  for (int r = 0; r < kWord; ++r) rows[r] = dequantized(stored[r], grid, scales[field.row + r]);
+}
+
+// A thread's scale: of its row, its column, or of the square, whose groups' amax are given.
+template <Group kGroup>
+__device__ void make_own_scale(const Square& s, int64_t first_row, int64_t first_col, float amax, float* inverse) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const float scale = make_scale(s.maker, amax);
+  inverse[thread] = inverse_scale(scale);
+  const int64_t row = first_row + (kGroup == Group::kRow ? thread : 0);
+  const int64_t col = first_col + (kGroup == Group::kColumn ? thread : 0);
+  if ((kGroup != Group::kSquare || thread == 0) && row < s.m.rows && col < s.m.cols)
+    s.scales[group_of(s.m, row, col)] = scale;
+}
+
+// The scales of the square's rows, for numbers that are rounded with these first.
+__device__ void make_first_scales(const Square& s, const StoredField (&stored)[kFields], const Field (&fields)[kFields],
+                                  float* scales) {
+  __shared__ uint32_t largest[kSide];
+  if (threadIdx.x < kSide) largest[threadIdx.x] = 0;
+  __syncthreads();
+#pragma unroll
+  for (int f = 0; f < kFields; ++f) note_sizes<Group::kRow>(stored[f], fields[f], largest);
+  __syncthreads();
+  if (threadIdx.x < kSide) scales[threadIdx.x] = make_scale(s.maker, amax_of_size(largest[threadIdx.x]));
+  __syncthreads();
+}
+
 // kFirst: what is rounded are the numbers rounded with scales of rows.
 template <Group kGroup, bool kTurned, bool kFirst>
 __global__ void __launch_bounds__(kThreads) cast_at_once(Square s) {
-  __shared__ uint32_t turned[kTurned ? kSide * kColumnWords : 1];
-  __shared__ uint32_t largest[kSide], largest_first[kFirst ? kSide : 1];
+  __shared__ uint32_t turned[kTurned ? kSide * kColumnWords : 1], largest[kSide];
   __shared__ float inverse[kSide], scale_first[kFirst ? kSide : 1];
   const int thread = static_cast<int>(threadIdx.x);
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * kSide;
@@ -178,51 +208,39 @@ __global__ void __launch_bounds__(kThreads) cast_at_once(Square s) {
     load_field(s.m, first_row + fields[f].row, first_col + fields[f].col, stored[f]);
   }
   if (thread < kSide) largest[thread] = 0;
-  if (kFirst && thread < kSide) largest_first[thread] = 0;
   __syncthreads();
-  if (kFirst) {
+  if constexpr (kFirst) make_first_scales(s, stored, fields, scale_first);
 #pragma unroll
-    for (int f = 0; f < kFields; ++f) note_sizes<Group::kRow>(stored[f], fields[f], largest_first);
-    __syncthreads();
-    if (thread < kSide) scale_first[thread] = make_scale(s.maker, amax_of_size(largest_first[thread]));
-    __syncthreads();
-#pragma unroll
-    for (int f = 0; f < kFields; ++f) {
+  for (int f = 0; f < kFields; ++f) {
+    if constexpr (kFirst) {
       Dequantized rows[kWord];
-#pragma unroll
-      for (int r = 0; r < kWord; ++r) rows[r] = dequantized(stored[f][r], s.grid, scale_first[fields[f].row + r]);
+      dequantize_field(stored[f], s.grid, scale_first, fields[f], rows);
       note_numbers(rows, fields[f], largest);
+    } else {
+      note_sizes<kGroup>(stored[f], fields[f], largest);
     }
-  } else {
-#pragma unroll
-    for (int f = 0; f < kFields; ++f) note_sizes<kGroup>(stored[f], fields[f], largest);
   }
   __syncthreads();
   if (thread < kSide) {
     const uint32_t size = largest[kGroup == Group::kSquare ? 0 : thread];
     const float amax = kFirst ? OneLane::number(size < kFloatExponent ? size : kFloatExponent) : amax_of_size(size);
-    const float scale = make_scale(s.maker, amax);
-    inverse[thread] = inverse_scale(scale);
-    const int64_t row = first_row + (kGroup == Group::kRow ? thread : 0);
-    const int64_t col = first_col + (kGroup == Group::kColumn ? thread : 0);
-    if ((kGroup != Group::kSquare || thread == 0) && row < s.m.rows && col < s.m.cols)
-      s.scales[group_of(s.m, row, col)] = scale;
+    make_own_scale<kGroup>(s, first_row, first_col, amax, inverse);
   }
   __syncthreads();
 #pragma unroll
   for (int f = 0; f < kFields; ++f) {
     if constexpr (kFirst) {
       Dequantized rows[kWord];
-#pragma unroll
-      for (int r = 0; r < kWord; ++r) rows[r] = dequantized(stored[f][r], s.grid, scale_first[fields[f].row + r]);
+      dequantize_field(stored[f], s.grid, scale_first, fields[f], rows);
       write_field<kGroup, kTurned>(s, first_row, first_col, rows, fields[f], inverse, turned);
     } else {
       write_field<kGroup, kTurned>(s, first_row, first_col, stored[f], fields[f], inverse, turned);
     }
   }
-  if (!kTurned) return;
-  __syncthreads();
-  store_square(s.m, s.out, first_row, first_col, turned);
+  if constexpr (kTurned) {
+    __syncthreads();
+    store_square(s.m, s.out, first_row, first_col, turned);
+  }
 }
 
 }  // namespace

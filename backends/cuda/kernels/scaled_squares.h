@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// REQUIRES: casts_at_once() of core/precision/device_rounding.h.
+// REQUIRES: takes_at_once() of cast_body.h.
 cudaError_t launch_cast_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
                                 bool along_columns_first, float* scales, const DeviceRounded& out, cudaStream_t stream);
 

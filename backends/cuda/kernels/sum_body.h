@@ -1,6 +1,5 @@
-// The per-thread code of summing gradients of a narrower type in fp32, or in fp64 where they are: as copy_() and
-// add_(), whose kernels take operands of two types one number at a time. Compiles for a GPU and for a test on a CPU.
-// Thread rule: pure except for what it writes.
+// The per-thread code of summing 16-bit gradients in fp32: as copy_() and add_(), whose kernels take operands of two
+// types one number at a time. Compiles for a GPU and for a test on a CPU. Thread rule: pure except for what it writes.
 #pragma once
 #include "backends/cuda/kernels/numbers.h"
 
@@ -9,16 +8,16 @@ namespace ranklab::rows {
 template <typename T>
 struct SumTask {
   const T* x = nullptr;
-  Wide<T>* sum = nullptr;
+  float* sum = nullptr;
   int64_t count = 0;
   bool first = false;  // sum = x, whatever it was
 };
 
-// sum += x of kItems elements from `at` on. REQUIRES: 1, or kPack<Wide<T>> at a multiple of it: neighbouring threads
+// sum += x of kItems elements from `at` on. REQUIRES: 1, or kPack<float> at a multiple of it: neighbouring threads
 // then write whole sectors.
 template <int kItems, typename T>
 RANKLAB_BOTH void accumulate(const SumTask<T>& task, int64_t at) {
-  Wide<T> x[kItems], sum[kItems];
+  float x[kItems], sum[kItems];
   load<kItems>(task.x + at, x);
   if (!task.first) {
     load<kItems>(task.sum + at, sum);

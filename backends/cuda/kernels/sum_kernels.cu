@@ -14,13 +14,11 @@ __global__ void __launch_bounds__(kGridThreads) accumulate_all(SumTask<T> task) 
 
 template <typename T>
 cudaError_t launch_accumulate(const SumTask<T>& task, cudaStream_t stream) {
-  return with_items<Wide<T>>(task.count % kPack<Wide<T>> == 0 && aligned(task.x, task.sum), [&]<int kItems>() {
+  return with_items<float>(task.count % kPack<float> == 0 && aligned(task.x, task.sum), [&]<int kItems>() {
     return launch_places(1, task.count / kItems, stream, accumulate_all<kItems, T>, task);
   });
 }
 
-template cudaError_t launch_accumulate<float>(const SumTask<float>&, cudaStream_t);
-template cudaError_t launch_accumulate<double>(const SumTask<double>&, cudaStream_t);
 template cudaError_t launch_accumulate<Bf16>(const SumTask<Bf16>&, cudaStream_t);
 template cudaError_t launch_accumulate<Fp16>(const SumTask<Fp16>&, cudaStream_t);
 

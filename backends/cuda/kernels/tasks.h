@@ -35,6 +35,13 @@ void for_number(DeviceNumber number, const F& f) {
   }
 }
 
+// The same of 16 bits. REQUIRES: `number` is.
+template <typename F>
+void for_narrow_number(DeviceNumber number, const F& f) {
+  if (number == DeviceNumber::kBf16) return f.template operator()<Bf16>();
+  f.template operator()<Fp16>();
+}
+
 template <typename T>
 const T* in(const void* address) {
   return static_cast<const T*>(address);
@@ -158,7 +165,7 @@ bool in_packs(const Pointers*... pointers) {
 
 template <typename T>
 SumTask<T> sum_task(const DeviceSum& n) {
-  return {in<T>(n.x), out<Wide<T>>(n.sum), n.count, n.first};
+  return {in<T>(n.x), out<float>(n.sum), n.count, n.first};
 }
 
 inline std::vector<SquaresTensor> squares_list(const std::vector<DeviceArray>& arrays) {

@@ -135,7 +135,7 @@ struct DeviceAdam {
   int64_t step = 1;   // counted from 1
 };
 
-// A sum of gradients in the type of the computation: sum += x, or its first summand.
+// A sum of 16-bit gradients in fp32: sum += x, or its first summand.
 struct DeviceSum {
   DeviceNumber number;  // of x
   const void* x = nullptr;

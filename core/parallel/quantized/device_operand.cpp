@@ -50,7 +50,8 @@ class DeviceRounder {
   }
 
   RoundedOperand run() {
-    if (how_.along_columns_first && !casts_at_once()) {
+    const bool codes_at_once = casts_at_once();
+    if (how_.along_columns_first && !codes_at_once) {
       const at::Tensor first = values_of(DeviceRounder(x_, first_rounding(how_), device_).run());
       return DeviceRounder(first, second_rounding(how_), device_).run();
     }
@@ -64,7 +65,6 @@ class DeviceRounder {
       result.pieces = std::move(pieces_);
       return result;
     }
-    const bool codes_at_once = casts_at_once();
     if (codes_at_once || at_once()) {
       if (codes_at_once) {
         cast_at_once(result);
@@ -134,7 +134,7 @@ class DeviceRounder {
     const DeviceMatrix matrix = matrix_of(pieces_.at(0));
     const bool of_columns = matrix.width == 1;
     return (of_columns || !how_.along_columns_first) &&
-           ranklab::casts_at_once(matrix, rounding_grid(*how_.precision.format), scale_maker(how_.precision, 0));
+           device_.casts_at_once(matrix, rounding_grid(*how_.precision.format), scale_maker(how_.precision, 0));
   }
 
   // The largest of the groups, [1]; of no interest where each group is for itself.
