@@ -43,9 +43,10 @@ std::tuple<Tensor, Tensor> flash(const Tensor& q, const Tensor&, const Tensor&, 
   const auto wide = q.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   return {at::empty_like(q), at::empty({q.size(0), q.size(2), q.size(1)}, q.options().dtype(wide)).transpose(1, 2)};
 }
-std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor&, const Tensor& q, const Tensor& k, const Tensor& v,
-                                                  const Tensor&, const Tensor&, double, bool, Maybe,
+std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad_out, const Tensor& q, const Tensor& k,
+                                                  const Tensor& v, const Tensor&, const Tensor&, double, bool, Maybe,
                                                   std::optional<double>) {
+  const Tensor grad_of_rows = grad_out.transpose(1, 2).contiguous();  // the CPU's kernel makes this copy
   const auto like = [](const Tensor& x) {
     return at::empty({x.size(0), x.size(2), x.size(1), x.size(3)}, x.options()).transpose(1, 2);
   };

@@ -10,7 +10,7 @@ ModulePass pass_of(const ForwardContext& context) {
 }  // namespace
 
 at::Tensor ModuleUse::own(const at::Tensor& input) const {
-  return hooks_->empty() || !input.requires_grad() ? input : input.view_as(input);
+  return input.requires_grad() ? input.view_as(input) : input;
 }
 
 void ModuleUse::begin(const ForwardContext& context, const at::Tensor& input) const {

@@ -10,6 +10,7 @@ RankTime time_now(RankContext& ctx) {
   return {.end_ns = clock.now_ns(),
           .compute_ns = clock.compute_ns(),
           .exposed_ns = clock.exposed_ns(),
+          .waited_ns = clock.peer_wait_ns(),
           .flops = ctx.op_observer()->flops(),
           .kernel_times = ctx.op_observer()->kernel_times()};
 }
@@ -44,6 +45,7 @@ void PassProbe::catch_up_time(const PassMemo& memo) {
     const int64_t exposed = memo.time.exposed_ns[axis];
     if (exposed > 0) clock.wait_until(clock.now_ns() + exposed, exposed, static_cast<Axis>(axis));
   }
+  clock.wait_until(clock.now_ns() + memo.time.waited_ns, 0, Axis::kWorld);
   MemoryBook& book = *thread_memory_book();
   book.raise_peaks(peaks_);
   book.raise_peaks(memo.peaks.above(memo.before).on(bytes_));

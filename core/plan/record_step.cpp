@@ -1,8 +1,10 @@
 #include "core/plan/record_step.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "core/base/error.h"
@@ -145,20 +147,43 @@ StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const 
   return record;
 }
 
+// The step in parts: until gradients are reduced, until the norm of all is known, and until its end. All ranks wait for
+// the slowest at the end of each.
+using StepParts = std::array<int64_t, 3>;
+
+StepParts parts_of(const StepRecord& record) {
+  const int64_t begin = record.latest(&RankTime::begin_ns);
+  std::array<int64_t, 3> ends = {begin, begin, begin + record.step_ns};
+  for (const RankTrace& trace : record.traces) {
+    for (const Event& event : trace.events) {
+      if (event.kind != EventKind::kPhase) continue;
+      const std::string& name = trace.names[event.name];
+      for (size_t part = 0; part < kBarrierPhases.size(); ++part)
+        if (name == kBarrierPhases[part]) ends[part] = std::max(ends[part], event.virtual_end_ns);
+    }
+  }
+  ends[1] = std::max(ends[0], ends[1]);
+  return {ends[0] - begin, ends[1] - ends[0], ends[2] - ends[1]};
+}
+
 StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,
                           Recording how, const std::vector<ReplicaDocuments>& replicas) {
   const RunPlan recorded = plan_to_record(plan);
   const bool shortly = how.first == FirstStep::kShort && may_begin_short(recorded);
   StepRecord record;
+  StepParts slowest{};  // need not be of one rank
   for (const StandIns& stand_in : choices_of_stand_ins(recorded, make_world, own, replicas)) {
     const auto record_of = [&](const RunPlan& whole) {
       return record_with(whole, make_world(stand_in), own, how.calls);
     };
     StepRecord one = record_of(shortly ? with_short_first_step(recorded) : recorded);
     if (shortly && !begins_as_it_ends(one)) one = record_of(recorded);
+    const StepParts parts = parts_of(one);
+    for (size_t part = 0; part < parts.size(); ++part) slowest[part] = std::max(slowest[part], parts[part]);
     if (record.ranks.empty() || one.step_ns > record.step_ns) std::swap(record, one);
     if (!one.ranks.empty()) record.keep_fuller(one);  // the slowest need not be the fullest
   }
+  record.step_ns = std::accumulate(slowest.begin(), slowest.end(), int64_t{0});
   add_what_clocks_lack(record, recorded);
   return record;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -14,12 +15,15 @@ namespace ranklab {
 namespace {
 
 // Which rank of a stage takes longest: the one with the most arithmetic, or, where kernels take hardly longer than
-// their launch, the one with the most of them; or the one with the most matrices to orthogonalize, whatever it attends
-// to; or the one whose layers, or whose replicas, exchange most between nodes, where groups do not lie alike on them;
-// or, where attention keeps within documents, the one whose batches have the most or the longest.
-enum class Longest { kWork, kKernels, kMatrices, kLinks, kReplicaLinks, kDocuments, kPairs };
+// their launch, the one with the most of them; or the one with the most matrices to orthogonalize, or parts of
+// parameters to update, whatever it attends to; or the one whose layers, replicas or pipeline exchange most between
+// nodes, where groups do not lie alike on them; or, where attention keeps within documents, the one whose batches have
+// the most or the longest.
+enum class Longest { kWork, kKernels, kMatrices, kPieces, kLinks, kReplicaLinks, kPipelineLinks, kDocuments, kPairs };
 
-bool by_links(Longest by) { return by == Longest::kLinks || by == Longest::kReplicaLinks; }
+bool by_links(Longest by) {
+  return by == Longest::kLinks || by == Longest::kReplicaLinks || by == Longest::kPipelineLinks;
+}
 
 // The context-parallel rank that takes longest to attend stands for all.
 int slowest_context_rank(const RunPlan& plan, Longest by) {
@@ -35,12 +39,32 @@ int slowest_context_rank(const RunPlan& plan, Longest by) {
                        // Gathered latents are attended to rank after rank.
                        .in_order = split.uses(ContextExchange::kAllGather) && !model.mla.enabled(),
                        .windows = {layers_of_window.begin(), layers_of_window.end()}},
-                      by == Longest::kWork || by == Longest::kPairs ? SlowestBy::kPairs : SlowestBy::kBlocks);
+                      by == Longest::kWork ? SlowestBy::kPairs : SlowestBy::kBlocks);
+}
+
+// Documents begin anywhere: any rank may be the one whose queries see most of them.
+std::vector<int> context_ranks(const RunPlan& plan, Longest by) {
+  if (by != Longest::kDocuments && by != Longest::kPairs) return {slowest_context_rank(plan, by)};
+  std::vector<int> all(static_cast<size_t>(plan.mesh.size(Axis::kCp)));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// For each rank on how many nodes its pipeline lies. All ranks of a pipeline have the same, so that those of one are
+// chosen.
+std::vector<int64_t> nodes_of_pipelines(const RunPlan& plan) {
+  std::vector<int64_t> elsewhere(static_cast<size_t>(plan.mesh.world_size()), 0);
+  for (const Group& pipeline : plan.mesh.groups(Axis::kPp)) {
+    const auto nodes = static_cast<int64_t>(members_of_nodes(pipeline, plan.gpus_per_node()).size());
+    for (const int rank : pipeline.global_ranks) elsewhere[static_cast<size_t>(rank)] = nodes;
+  }
+  return elsewhere;
 }
 
 // For each rank the members of the groups within its layers, or of those that share its gradients, that are on other
-// nodes.
+// nodes; or the nodes of its pipeline.
 std::vector<int64_t> members_elsewhere(const RunPlan& plan, Longest by) {
+  if (by == Longest::kPipelineLinks) return nodes_of_pipelines(plan);
   const std::vector<Axis> of_layers = {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp};
   const std::vector<Axis> of_replicas = {Axis::kDpCp,      Axis::kEdp,      Axis::kDpShard,
                                          Axis::kDpReplica, Axis::kEdpShard, Axis::kEdpReplica};
@@ -61,18 +85,21 @@ bool alike_on_nodes(const RunPlan& plan, Longest by) {
   return std::ranges::all_of(elsewhere, [&](int64_t own) { return own == elsewhere.front(); });
 }
 
-// What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, and the
-// sum of their elements. And with how many it exchanges between nodes, and what its batches attend to.
+// What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, of those
+// that are parts of matrices, and the sum of elements. And with how many it exchanges between nodes, and what its
+// batches attend to.
 struct Share {
   MatrixWork work = {};
-  int64_t pieces = 0, elements = 0, elsewhere = 0;
+  int64_t pieces = 0, matrix_pieces = 0, elements = 0, elsewhere = 0;
   ReplicaDocuments documents = {};
   auto in_order(Longest by) const {
     const auto count = static_cast<double>(work.matrices);
     const double most = by_links(by)                ? static_cast<double>(elsewhere)
                         : by == Longest::kDocuments ? static_cast<double>(documents.count)
                         : by == Longest::kPairs     ? static_cast<double>(documents.pairs)
+                        : by == Longest::kPieces    ? static_cast<double>(matrix_pieces)
                                                     : count;
+    if (by == Longest::kPieces) return std::tuple(most, static_cast<double>(pieces), pieces, elements);
     return by == Longest::kWork ? std::tuple(work.cost, count, pieces, elements)
                                 : std::tuple(most, work.cost, pieces, elements);
   }
@@ -88,8 +115,10 @@ Shares shares_of(const std::vector<GradBucket>& buckets) {
     for (size_t member = 0; member < bucket.work.size(); ++member) members[member].work += bucket.work[member];
     for (int member = 0; member < bucket.shards && bucket.shards > 1; ++member) {
       for (const ShardPiece& piece : pieces_of(bucket.layout, bucket.shards, member)) {
-        ++members[static_cast<size_t>(member)].pieces;
-        members[static_cast<size_t>(member)].elements += piece.elements();
+        Share& own = members[static_cast<size_t>(member)];
+        ++own.pieces;
+        if (!bucket.work.empty()) ++own.matrix_pieces;
+        own.elements += piece.elements();
       }
     }
   }
@@ -102,6 +131,7 @@ Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
     const Share& share = members[static_cast<size_t>(mesh.coordinate(axis, rank))];
     own.work += share.work;
     own.pieces += share.pieces;
+    own.matrix_pieces += share.matrix_pieces;
     own.elements += share.elements;
   }
   return own;
@@ -111,10 +141,10 @@ Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
 // equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes longest.
 // Whole matrices take longer than any of it.
 StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_stage,
-                           const std::vector<ReplicaDocuments>& replicas, Longest by) {
+                           const std::vector<ReplicaDocuments>& replicas, Longest by, int context_rank) {
   const DeviceMesh& mesh = plan.mesh;
-  const int context_rank = slowest_context_rank(plan, by);
-  const bool of_any_context = (by == Longest::kMatrices && !by_stage.empty()) || by_links(by);
+  const bool of_any_context =
+      ((by == Longest::kMatrices || by == Longest::kPieces) && !by_stage.empty()) || by_links(by);
   const std::vector<int64_t> elsewhere =
       by_links(by) ? members_elsewhere(plan, by) : std::vector<int64_t>(static_cast<size_t>(mesh.world_size()));
   std::map<int, std::pair<Share, int>> fullest;  // and its rank, by pipeline rank
@@ -136,7 +166,9 @@ StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_
 
 }  // namespace
 
-StandIns first_stand_ins(const RunPlan& plan) { return fullest_stand_ins(plan, {}, {}, Longest::kWork); }
+StandIns first_stand_ins(const RunPlan& plan) {
+  return fullest_stand_ins(plan, {}, {}, Longest::kWork, slowest_context_rank(plan, Longest::kWork));
+}
 
 std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorldMaker& make_world,
                                            const RuntimeComponents& parts,
@@ -151,15 +183,19 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
     });
   }
   std::vector<StandIns> choices;
-  for (const Longest by : {Longest::kWork, Longest::kKernels, Longest::kMatrices, Longest::kLinks,
-                           Longest::kReplicaLinks, Longest::kDocuments, Longest::kPairs}) {
+  for (const Longest by : {Longest::kWork, Longest::kKernels, Longest::kMatrices, Longest::kPieces, Longest::kLinks,
+                           Longest::kReplicaLinks, Longest::kPipelineLinks, Longest::kDocuments, Longest::kPairs}) {
     if (by == Longest::kMatrices && plan.config.optimizer != OptimizerKind::kMuon) continue;
+    const bool most_pieces_first = plan.config.optimizer != OptimizerKind::kMuon && plan.mesh.size(Axis::kCp) == 1;
+    if (by == Longest::kPieces && (shares.empty() || most_pieces_first)) continue;
     if (by_links(by) && alike_on_nodes(plan, by)) continue;
     const bool by_documents = by == Longest::kDocuments || by == Longest::kPairs;
     const bool by_attention = by == Longest::kWork || by == Longest::kKernels;
     if (replicas.empty() ? by_documents : by_attention) continue;
-    StandIns one = fullest_stand_ins(plan, shares, replicas, by);
-    if (std::ranges::find(choices, one) == choices.end()) choices.push_back(std::move(one));
+    for (const int context_rank : context_ranks(plan, by)) {
+      StandIns one = fullest_stand_ins(plan, shares, replicas, by, context_rank);
+      if (std::ranges::find(choices, one) == choices.end()) choices.push_back(std::move(one));
+    }
   }
   return choices;
 }

@@ -10,6 +10,7 @@ RankTime RankTime::since(const RankTime& before) const {
   spent.begin_ns = before.end_ns;
   spent.compute_ns -= before.compute_ns;
   for (size_t axis = 0; axis < exposed_ns.size(); ++axis) spent.exposed_ns[axis] -= before.exposed_ns[axis];
+  spent.waited_ns -= before.waited_ns;
   spent.flops -= before.flops;
   spent.kernel_times = kernel_times.since(before.kernel_times);
   return spent;

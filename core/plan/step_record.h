@@ -18,7 +18,8 @@ struct RankTime {
   int64_t begin_ns = 0, end_ns = 0;
   int64_t compute_ns = 0;
   std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
-  double flops = 0;  // of GEMMs and attention, without recomputation
+  int64_t waited_ns = 0;  // for a peer, or for the collectives before one's own on their stream
+  double flops = 0;       // of GEMMs and attention, without recomputation
   KernelTimes kernel_times{};
 
   // What passed from the end of `before` to the end of this.
@@ -29,7 +30,7 @@ struct RankTime {
 // tokens; tests/plan enforces it.
 constexpr double kPeakTolerance = 0.05;
 constexpr double kStepTimeTolerance = 0.01;
-constexpr double kSharedMatricesTolerance = 0.02;   // of step times, where ranks have different matrices (Muon)
+constexpr double kSharedMatricesTolerance = 0.04;   // of step times, where ranks have different matrices (Muon)
 constexpr double kReplicaDocumentsTolerance = 0.1;  // of step times, where replicas' attention keeps within documents
 
 struct RankRecord {

@@ -4,6 +4,7 @@
 // Each build_* runs on the rank's own thread and returns objects of that rank. The providers themselves are shared by
 // all ranks and must be safe to call from several threads at once (const, or locked).
 #pragma once
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -106,6 +107,10 @@ class UpdateWatches {
  private:
   std::vector<UpdateWatch*> watches_;
 };
+
+// Spans of finish_step() in a trace, at whose ends ranks have waited for one another: gradients are reduced, and the
+// norm of all is known.
+inline constexpr std::array kBarrierPhases = {"gradient sync", "gradient norm"};
 
 // One rank's gradients and optimizer state.
 class RankOptimizer {

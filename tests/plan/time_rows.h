@@ -55,6 +55,11 @@ inline void small_experts(TrainConfig& c) {
   c.ddp_bucket_bytes = 1 << 16;
 }
 
+inline void few_uneven_parts(TrainConfig& c) {
+  c.model.num_layers = 1;
+  c.model.ffn_hidden_size = 96;
+}
+
 inline void one_key_head(TrainConfig& c) { c.model.num_query_groups = 1; }
 inline void two_key_heads(TrainConfig& c) { c.model.num_query_groups = 2; }
 
@@ -183,6 +188,17 @@ inline const Training kRuns[] = {
     {"muon_layer_sharded_zero2_dp4", 4, 1, false, 0, zero_of<2, larger_muon<MuonDistribution::kLayerSharded>>},
     {"attention_dropout_larger", 2, 2, true, 4, both<larger, attention_dropout>},
     {"transformer_engine_experts_pp2", 8, 1, false, 0, both<deepseek_tiny<4, 2>, transformer_engine>, "b200"},
+    // Of a step's parts each has a slowest rank of its own: who attends, who has most parts of parameters, whose
+    // pipeline goes between nodes.
+    {"lion_zero1_cp2", 2, 1, false, 0,
+     [](TrainConfig& c) { zero_of<1, context<2>>(c), c.optimizer = OptimizerKind::kLion, few_uneven_parts(c); }},
+    {"pp2_dp3_between_nodes", 12, 2, true, 0, [](TrainConfig& c) { two_stages(c), c.global_batch_size = 6; }},
+    {"muon_distributed_cp4_window", 4, 1, false, 0,
+     [](TrainConfig& c) { muon<MuonDistribution::kDistributed>(c), context<4>(c), window(c), c.model.num_layers = 1; }},
+    {"muon_zero1_dp4_tied", 4, 1, false, 0,
+     [](TrainConfig& c) { zero_of<1, muon<MuonDistribution::kDuplicated>>(c), c.model.tie_embeddings = true; }},
+    // Collectives that queue behind one another, in every microbatch.
+    {"fp8_current_tp4_many_microbatches", 4, 4, true, 1, fp8_current},
     {"megatron_on_nodes_pp2", 8, 2, false, 1, both<larger, both<two_stages, megatron_on_nodes>>, "a100-80"},
 };
 

@@ -12,6 +12,7 @@ namespace ranklab {
 namespace {
 
 using testing::ElementsAre;
+using testing::SizeIs;
 
 TEST(Engine, CallsHooksInOrderOnOneRankOnly) {
   TrainConfig config = tiny_config(4, 2);
@@ -133,6 +134,29 @@ TEST(Engine, TracesOnlyTheStepsAskedForOnEveryRank) {
 }
 
 // Every rank of a tensor-parallel group must train on the same tokens, and different dp ranks on different ones.
+// What a trace holds changes no time: autograd starts reductions at the same moments under hooks. With norms behind,
+// the first layer's input has two readers, and its bucket's last gradient is made before theirs are added up.
+TEST(Engine, ATracedStepTakesTheTimeOfOneThatIsNot) {
+  TrainConfig config;  // gpt_tiny
+  config.parallel = {.world = 2, .tp = 1};
+  config.model.num_layers = 1;
+  config.model.norm_placement = NormPlacement::kBehind;
+  config.train_iters = 2;
+  config.mock_data = true;
+  config.eval_interval = 0;
+  config.sample_tokens = 0;
+  std::set<double> step_ms;
+  for (const char* level : {"step", "action", "module", "kernel"}) {
+    config.trace_level = level;
+    RuntimeEngine engine = tiny_engine(config);
+    const auto hook = std::make_shared<RecordingHook>();
+    engine.add_hook(hook);
+    engine.fit();
+    step_ms.insert(hook->steps.back().virtual_step_ms);
+  }
+  EXPECT_THAT(step_ms, SizeIs(1));
+}
+
 TEST(Engine, ModelParallelPeersSeeTheSameTokens) {
   const RunPlan plan = resolve(tiny_config(8, 2));
   std::shared_ptr<World> world = make_thread_world({.size = 8});
