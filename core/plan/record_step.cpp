@@ -153,17 +153,17 @@ using StepParts = std::array<int64_t, 3>;
 
 StepParts parts_of(const StepRecord& record) {
   const int64_t begin = record.latest(&RankTime::begin_ns);
-  std::array<int64_t, 3> ends = {begin, begin, begin + record.step_ns};
+  int64_t reduced = begin, normed = begin;
   for (const RankTrace& trace : record.traces) {
     for (const Event& event : trace.events) {
       if (event.kind != EventKind::kPhase) continue;
       const std::string& name = trace.names[event.name];
-      for (size_t part = 0; part < kBarrierPhases.size(); ++part)
-        if (name == kBarrierPhases[part]) ends[part] = std::max(ends[part], event.virtual_end_ns);
+      if (name == kGradientSyncSpan) reduced = std::max(reduced, event.virtual_end_ns);
+      if (name == kGradientNormSpan) normed = std::max(normed, event.virtual_end_ns);
     }
   }
-  ends[1] = std::max(ends[0], ends[1]);
-  return {ends[0] - begin, ends[1] - ends[0], ends[2] - ends[1]};
+  normed = std::max(reduced, normed);
+  return {reduced - begin, normed - reduced, begin + record.step_ns - normed};
 }
 
 StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& own,

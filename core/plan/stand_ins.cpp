@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -42,11 +42,13 @@ int slowest_context_rank(const RunPlan& plan, Longest by) {
                       by == Longest::kWork ? SlowestBy::kPairs : SlowestBy::kBlocks);
 }
 
-// Documents begin anywhere: any rank may be the one whose queries see most of them.
-std::vector<int> context_ranks(const RunPlan& plan, Longest by) {
+// The context-parallel ranks of which one may take longest, each a choice; nullopt: whichever it is. Documents begin
+// anywhere, so that the queries of any rank may see most of them.
+std::vector<std::optional<int>> context_ranks(const RunPlan& plan, Longest by) {
+  if (by_links(by) || by == Longest::kMatrices || by == Longest::kPieces) return {std::nullopt};
   if (by != Longest::kDocuments && by != Longest::kPairs) return {slowest_context_rank(plan, by)};
-  std::vector<int> all(static_cast<size_t>(plan.mesh.size(Axis::kCp)));
-  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::optional<int>> all;
+  for (int rank = 0; rank < plan.mesh.size(Axis::kCp); ++rank) all.emplace_back(rank);
   return all;
 }
 
@@ -93,15 +95,31 @@ struct Share {
   int64_t pieces = 0, matrix_pieces = 0, elements = 0, elsewhere = 0;
   ReplicaDocuments documents = {};
   auto in_order(Longest by) const {
-    const auto count = static_cast<double>(work.matrices);
-    const double most = by_links(by)                ? static_cast<double>(elsewhere)
-                        : by == Longest::kDocuments ? static_cast<double>(documents.count)
-                        : by == Longest::kPairs     ? static_cast<double>(documents.pairs)
-                        : by == Longest::kPieces    ? static_cast<double>(matrix_pieces)
-                                                    : count;
-    if (by == Longest::kPieces) return std::tuple(most, static_cast<double>(pieces), pieces, elements);
-    return by == Longest::kWork ? std::tuple(work.cost, count, pieces, elements)
-                                : std::tuple(most, work.cost, pieces, elements);
+    const auto [first, second] = what_counts(by);
+    return std::tuple(first, second, pieces, elements);
+  }
+
+ private:
+  std::pair<double, double> what_counts(Longest by) const {
+    const auto number = [](int64_t count) { return static_cast<double>(count); };
+    switch (by) {
+      case Longest::kWork:
+        return {work.cost, number(work.matrices)};
+      case Longest::kKernels:
+      case Longest::kMatrices:
+        return {number(work.matrices), work.cost};
+      case Longest::kPieces:
+        return {number(matrix_pieces), number(pieces)};
+      case Longest::kLinks:
+      case Longest::kReplicaLinks:
+      case Longest::kPipelineLinks:
+        return {number(elsewhere), work.cost};
+      case Longest::kDocuments:
+        return {number(documents.count), work.cost};
+      case Longest::kPairs:
+        return {number(documents.pairs), work.cost};
+    }
+    return {};
   }
 };
 using Shares = std::map<Axis, std::vector<Share>>;  // by group rank
@@ -137,21 +155,20 @@ Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
   return own;
 }
 
-// For each rank the one that runs in its place: of its stage the one that owns most, the first of several. Shards are
+// For each rank the one that runs in its place: of its stage, and of a context-parallel rank if one is given, the one
+// that owns most, the first of several. Shards are
 // equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes longest.
 // Whole matrices take longer than any of it.
 StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_stage,
-                           const std::vector<ReplicaDocuments>& replicas, Longest by, int context_rank) {
+                           const std::vector<ReplicaDocuments>& replicas, Longest by, std::optional<int> context_rank) {
   const DeviceMesh& mesh = plan.mesh;
-  const bool of_any_context =
-      ((by == Longest::kMatrices || by == Longest::kPieces) && !by_stage.empty()) || by_links(by);
   const std::vector<int64_t> elsewhere =
       by_links(by) ? members_elsewhere(plan, by) : std::vector<int64_t>(static_cast<size_t>(mesh.world_size()));
   std::map<int, std::pair<Share, int>> fullest;  // and its rank, by pipeline rank
   StandIns stand_in;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
     if (mesh.coordinate(Axis::kTp, rank) != 0) continue;
-    if (!of_any_context && mesh.coordinate(Axis::kCp, rank) != context_rank) continue;
+    if (context_rank && mesh.coordinate(Axis::kCp, rank) != *context_rank) continue;
     const int pp_rank = mesh.coordinate(Axis::kPp, rank);
     Share own = by_stage.contains(pp_rank) ? share_of(rank, mesh, by_stage.at(pp_rank)) : Share{};
     own.elsewhere = elsewhere[static_cast<size_t>(rank)];
@@ -173,9 +190,10 @@ StandIns first_stand_ins(const RunPlan& plan) {
 std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorldMaker& make_world,
                                            const RuntimeComponents& parts,
                                            const std::vector<ReplicaDocuments>& replicas) {
-  const bool unequal = plan.zero().optimizer || plan.config.optimizer == OptimizerKind::kMuon;
+  const bool muon = plan.config.optimizer == OptimizerKind::kMuon;
+  const bool work_is_pieces = !muon && plan.mesh.size(Axis::kCp) == 1;  // kWork chooses the same
   std::map<int, Shares> shares;
-  if (unequal && plan.replicas() > 1) {
+  if ((plan.zero().optimizer || muon) && plan.replicas() > 1) {
     std::mutex mutex;
     build_ranks(plan, on_shapes(parts, make_world(first_stand_ins(plan))), [&](StepContext& c) {
       const std::lock_guard lock(mutex);
@@ -185,14 +203,13 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
   std::vector<StandIns> choices;
   for (const Longest by : {Longest::kWork, Longest::kKernels, Longest::kMatrices, Longest::kPieces, Longest::kLinks,
                            Longest::kReplicaLinks, Longest::kPipelineLinks, Longest::kDocuments, Longest::kPairs}) {
-    if (by == Longest::kMatrices && plan.config.optimizer != OptimizerKind::kMuon) continue;
-    const bool most_pieces_first = plan.config.optimizer != OptimizerKind::kMuon && plan.mesh.size(Axis::kCp) == 1;
-    if (by == Longest::kPieces && (shares.empty() || most_pieces_first)) continue;
+    if (by == Longest::kMatrices && !muon) continue;
+    if (by == Longest::kPieces && (shares.empty() || work_is_pieces)) continue;
     if (by_links(by) && alike_on_nodes(plan, by)) continue;
     const bool by_documents = by == Longest::kDocuments || by == Longest::kPairs;
     const bool by_attention = by == Longest::kWork || by == Longest::kKernels;
     if (replicas.empty() ? by_documents : by_attention) continue;
-    for (const int context_rank : context_ranks(plan, by)) {
+    for (const std::optional<int> context_rank : context_ranks(plan, by)) {
       StandIns one = fullest_stand_ins(plan, shares, replicas, by, context_rank);
       if (std::ranges::find(choices, one) == choices.end()) choices.push_back(std::move(one));
     }

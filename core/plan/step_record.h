@@ -51,10 +51,10 @@ struct RankRecord {
 enum class RepeatedCalls { kCounted, kTraced };
 
 struct StepRecord {
-  int64_t step_ns = 0;                 // from the latest rank's end of a step to that of the next, with the next two
-  int64_t hidden_ns = 0;               // that compute takes longer beside collectives (core/sim/software_terms.h)
-  int64_t pieces_ns = 0;               // that ranks take to hand each other updated parameters one by one
-  int64_t slowest_ns = 0;              // that all wait for the slowest of many GPUs
+  int64_t step_ns = 0;     // from step to step, each part as long as the slowest rank's; with the next three
+  int64_t hidden_ns = 0;   // that compute takes longer beside collectives (core/sim/software_terms.h)
+  int64_t pieces_ns = 0;   // that ranks take to hand each other updated parameters one by one
+  int64_t slowest_ns = 0;  // that all wait for the slowest of many GPUs
   std::vector<RankRecord> ranks = {};  // in ascending global rank
   // In words, where attention keeps within documents of data that are not here; "": it does not, or they are.
   std::string documents_warning() const;

@@ -4,7 +4,6 @@
 // Each build_* runs on the rank's own thread and returns objects of that rank. The providers themselves are shared by
 // all ranks and must be safe to call from several threads at once (const, or locked).
 #pragma once
-#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -108,9 +107,9 @@ class UpdateWatches {
   std::vector<UpdateWatch*> watches_;
 };
 
-// Spans of finish_step() in a trace, at whose ends ranks have waited for one another: gradients are reduced, and the
-// norm of all is known.
-inline constexpr std::array kBarrierPhases = {"gradient sync", "gradient norm"};
+// Spans of finish_step() in a trace, at whose ends ranks have waited for one another: until gradients are reduced, and
+// until the norm of all is known.
+inline constexpr char kGradientSyncSpan[] = "gradient sync", kGradientNormSpan[] = "gradient norm";
 
 // One rank's gradients and optimizer state.
 class RankOptimizer {

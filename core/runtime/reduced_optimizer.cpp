@@ -110,7 +110,7 @@ class ReducedOptimizer : public RankOptimizer {
 
   double finish_step(double lr) override {
     {
-      const TraceSpan phase(ctx_, EventKind::kPhase, kBarrierPhases[0]);
+      const TraceSpan phase(ctx_, EventKind::kPhase, kGradientSyncSpan);
       reducer_.finish();
       expert_reducer_.finish();
       shared_.sum();
@@ -121,7 +121,7 @@ class ReducedOptimizer : public RankOptimizer {
     if (scaler_) update_scale(skips);
     double norm = std::numeric_limits<double>::infinity();
     if (!skips) {
-      const TraceSpan phase(ctx_, EventKind::kPhase, kBarrierPhases[1]);
+      const TraceSpan phase(ctx_, EventKind::kPhase, kGradientNormSpan);
       norm = grad_norm(owned_, ctx_, pieces()) / scale;
     }
     if (ctx_.tracer().has_stepper()) {

@@ -133,7 +133,6 @@ TEST(Engine, TracesOnlyTheStepsAskedForOnEveryRank) {
   }
 }
 
-// Every rank of a tensor-parallel group must train on the same tokens, and different dp ranks on different ones.
 // What a trace holds changes no time: autograd starts reductions at the same moments under hooks. With norms behind,
 // the first layer's input has two readers, and its bucket's last gradient is made before theirs are added up.
 TEST(Engine, ATracedStepTakesTheTimeOfOneThatIsNot) {
@@ -157,6 +156,7 @@ TEST(Engine, ATracedStepTakesTheTimeOfOneThatIsNot) {
   EXPECT_THAT(step_ms, SizeIs(1));
 }
 
+// Every rank of a tensor-parallel group must train on the same tokens, and different dp ranks on different ones.
 TEST(Engine, ModelParallelPeersSeeTheSameTokens) {
   const RunPlan plan = resolve(tiny_config(8, 2));
   std::shared_ptr<World> world = make_thread_world({.size = 8});
