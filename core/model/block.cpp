@@ -15,13 +15,17 @@ std::unique_ptr<MlpLayer> make_mlp(const ModuleScope& scope, const ModelConfig& 
   return make_moe_layer(scope, c, context.layer, *context.moe, context.tp, context.cp);
 }
 
+RopeTable rope_of_layer(const ModelConfig& c, const BlockContext& context) {
+  if (!c.has_rope(context.layer)) return {};
+  return c.window_of_layer(context.layer) > 0 ? context.local_rope : context.rope;
+}
+
 AttentionContext attention_context(const ModelConfig& c, const BlockContext& context) {
-  const int64_t window = c.window_of_layer(context.layer);
-  return {.rope = window > 0 ? context.local_rope : context.rope,
+  return {.rope = rope_of_layer(c, context),
           .tp = context.tp,
           .cp = context.cp.of_layer(context.layer),
           .kv = context.kv,
-          .window = window,
+          .window = c.window_of_layer(context.layer),
           .recompute = context.recompute.core_attention()};
 }
 

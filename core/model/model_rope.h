@@ -5,7 +5,7 @@
 
 namespace ranklab {
 
-// For all positions of a sequence; undefined with learned positions.
+// For all positions of a sequence; undefined without rotary ones.
 RopeTable make_model_rope(const ModelConfig& config, const at::TensorOptions& options);
 
 // The table of the sliding-window layers, if they have their own frequencies; else `of_model`.

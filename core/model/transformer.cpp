@@ -50,7 +50,7 @@ class Transformer : public LayerStack {
 
   void make_embedding() override {
     make_token_embedding();
-    if (config_.position == PositionKind::kRope) return;
+    if (config_.position != PositionKind::kLearned) return;
     position_ = &model_.make_weight(position_spec(config_));
     position_->sum_grad_over_tp = tp_.sharded_sequence();
   }

@@ -52,6 +52,21 @@ struct GegluFunction : CustomFunction<GegluFunction> {
   }
 };
 
+// Saves only its input for backward.
+struct SquaredReluFunction : CustomFunction<SquaredReluFunction> {
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x) {
+    const CostScope cost("squared_relu", 0.0, 2.0 * bytes_of(x), dtype_of(x));
+    ctx->save_for_backward({x});
+    at::Tensor above = x.clamp_min(0);
+    return above.mul_(above);
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const at::Tensor x = ctx->get_saved_variables()[0];
+    const CostScope cost("squared_relu_backward", 0.0, 3.0 * bytes_of(x), dtype_of(x));
+    return {x.clamp_min(0).mul_(2).mul_(grads[0])};
+  }
+};
+
 }  // namespace
 
 at::Tensor swiglu_grad(const at::Tensor& grad_out, const at::Tensor& gate_up) {
@@ -103,6 +118,8 @@ at::Tensor gelu_tanh(const at::Tensor& x) { return at::gelu(x, "tanh"); }
 
 at::Tensor gelu_erf(const at::Tensor& x) { return at::gelu(x, "none"); }
 
+at::Tensor squared_relu(const at::Tensor& x) { return SquaredReluFunction::apply(x); }
+
 at::Tensor geglu(const at::Tensor& gate_up) { return GegluFunction::apply(gate_up); }
 
 at::Tensor soft_capped(const at::Tensor& x, double cap) { return at::tanh(x / cap) * cap; }
@@ -133,6 +150,8 @@ at::Tensor (*activation_function(ActivationKind kind))(const at::Tensor&) {
       return gelu_erf;
     case ActivationKind::kGeGlu:
       return geglu;
+    case ActivationKind::kSquaredRelu:
+      return squared_relu;
   }
   return nullptr;
 }

@@ -1,5 +1,5 @@
 // The MLP's nonlinearities: SwiGLU and GeGLU (Shazeer 2020, arXiv 2002.05202) on a fused [gate | up] projection, and
-// GELU in the tanh form of GPT-2. Cost: one pass forward, one backward. Thread rule: its rank's thread.
+// GELU and the square of ReLU without gates. Cost: one pass forward, one backward. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -19,6 +19,7 @@ at::Tensor swiglu_grad_and_recompute(const at::Tensor& grad_out, const at::Tenso
 at::Tensor swiglu_reference(const at::Tensor& gate_up);
 at::Tensor gelu_tanh(const at::Tensor& x);
 at::Tensor gelu_erf(const at::Tensor& x);  // exact: x times the normal distribution's CDF
+at::Tensor squared_relu(const at::Tensor& x);
 // gate_up [..., 2F] -> gelu_tanh(gate) * up [..., F] (GeGLU; Shazeer 2020)
 at::Tensor geglu(const at::Tensor& gate_up);
 // The activation function of an MLP; a gated one takes [..., 2F].

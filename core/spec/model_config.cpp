@@ -4,6 +4,18 @@
 
 namespace ranklab {
 
+const char* name(PositionKind position) {
+  switch (position) {
+    case PositionKind::kRope:
+      return "rope";
+    case PositionKind::kLearned:
+      return "learned_absolute";
+    case PositionKind::kNone:
+      return "none";
+  }
+  return "?";
+}
+
 const char* name(ActivationKind activation) {
   switch (activation) {
     case ActivationKind::kSwiGlu:
@@ -14,6 +26,8 @@ const char* name(ActivationKind activation) {
       return "geglu";
     case ActivationKind::kGeluErf:
       return "gelu_erf";
+    case ActivationKind::kSquaredRelu:
+      return "squared_relu";
   }
   return "?";
 }

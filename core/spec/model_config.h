@@ -3,17 +3,19 @@
 #include <cstdint>
 #include <string>
 
+#include "core/spec/layer_pattern.h"
 #include "core/spec/mla_config.h"
 #include "core/spec/moe_config.h"
 #include "core/spec/rope_config.h"
-#include "core/spec/window_layers.h"
 
 namespace ranklab {
 
 enum class NormKind { kRmsNorm, kLayerNorm };
-enum class PositionKind { kRope, kLearned };
-enum class ActivationKind { kSwiGlu, kGelu, kGeGlu, kGeluErf };  // GELU: tanh approximation as in GPT-2, or exact (erf)
-const char* name(ActivationKind activation);                     // "swiglu", ...
+enum class PositionKind { kRope, kLearned, kNone };
+const char* name(PositionKind position);  // "rope", ...
+// GELU: tanh approximation as in GPT-2, or exact (erf). Squared ReLU: max(x, 0)^2 (So et al. 2021, arXiv 2109.08668).
+enum class ActivationKind { kSwiGlu, kGelu, kGeGlu, kGeluErf, kSquaredRelu };
+const char* name(ActivationKind activation);  // "swiglu", ...
 // Per branch (attention, MLP): the norm is on its input, on its output before the residual addition (OLMo 2, arXiv
 // 2501.00656; after Liu et al. 2021, arXiv 2111.09883), or on both (Gemma 2, arXiv 2408.00118).
 enum class NormPlacement { kBefore, kBehind, kBoth };
@@ -42,8 +44,9 @@ struct ModelConfig {
   double rope_theta = 10000.0;
   double local_rope_theta = 0.0;    // of layers with a window, whose frequencies are not scaled; 0: same as the others
   double rotary_percent = 1.0;      // share of a head that is rotated: its first pairs
+  LayerPattern rope_layers = {};    // the layers that have rotary positions; the others have none
   int64_t window_size = 0;          // tokens that a token attends to, including itself; 0: all previous ones
-  WindowLayers window_layers = {};  // the layers that have this window
+  LayerPattern window_layers = {};  // the layers that have this window
   double init_std = 0.02;           // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
   double dropout = 0.0;             // on embeddings and both residual branches
   double attention_dropout = 0.0;   // on attention's probabilities
@@ -88,6 +91,7 @@ struct ModelConfig {
     if (mla.enabled()) return mla.qk_pos_emb_head_dim;
     return static_cast<int64_t>(static_cast<double>(head_dim()) * rotary_percent);
   }
+  bool has_rope(int64_t layer) const { return position == PositionKind::kRope && rope_layers.has(layer); }
   bool is_partly_rotary() const { return !mla.enabled() && rotary_width() < head_dim(); }
   // MTP modules are numbered from num_layers on.
   int64_t window_of_layer(int64_t layer) const { return window_layers.has(layer) ? window_size : 0; }

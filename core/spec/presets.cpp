@@ -214,6 +214,37 @@ ModelConfig olmo2_7b() {
           .qk_norm_width = QkNormWidth::kAllHeads};
 }
 
+// Nemotron-4 15B; arXiv 2402.16819 table 1 and section 2
+ModelConfig nemotron4_15b() {
+  return {.num_layers = 32,
+          .hidden_size = 6144,
+          .ffn_hidden_size = 24576,
+          .num_attention_heads = 48,
+          .num_query_groups = 8,
+          .vocab_size = 256000,
+          .seq_length = 4096,
+          .norm = NormKind::kLayerNorm,
+          .activation = ActivationKind::kSquaredRelu,
+          .norm_1p = true,
+          .rotary_percent = 0.5,
+          .init_std = 0.0134};
+}
+
+// huggingface.co/HuggingFaceTB/SmolLM3-3B/config.json
+ModelConfig smollm3_3b() {
+  return {.num_layers = 36,
+          .hidden_size = 2048,
+          .ffn_hidden_size = 11008,
+          .num_attention_heads = 16,
+          .num_query_groups = 4,
+          .vocab_size = 128256,
+          .seq_length = 4096,
+          .norm_epsilon = 1e-6,
+          .rope_theta = 50000.0,
+          .rope_layers = {.skip_freq = 4},
+          .tie_embeddings = true};
+}
+
 // What Gemma 2 and 3 share; heads are wider than hidden_size / num_attention_heads.
 ModelConfig gemma(int64_t hidden, int64_t ffn, int64_t heads, int64_t groups, int64_t vocab, int64_t seq) {
   return {.num_layers = 26,
@@ -271,6 +302,8 @@ const std::vector<ModelPreset>& model_presets() {
       {"olmo2_7b", "OLMo 2 7B; huggingface.co/allenai/OLMo-2-1124-7B", olmo2_7b()},
       {"gemma2_2b", "Gemma 2 2B; huggingface.co/google/gemma-2-2b", gemma2_2b()},
       {"gemma3_1b", "Gemma 3 1B; huggingface.co/google/gemma-3-1b-pt", gemma3_1b()},
+      {"smollm3_3b", "SmolLM 3 3B, as it begins; huggingface.co/HuggingFaceTB/SmolLM3-3B", smollm3_3b()},
+      {"nemotron4_15b", "Nemotron-4 15B; arXiv 2402.16819", nemotron4_15b()},
       {"tinytron_0.25b", "github.com/liangyuwang/Tinytron README", tinytron(12, 32, 4, 1024, 4096)},
       {"tinytron_1b", "github.com/liangyuwang/Tinytron README", tinytron(24, 64, 8, 2048, 8192)},
       {"tinytron_7b", "github.com/liangyuwang/Tinytron README", tinytron(32, 128, 16, 4096, 16384)},

@@ -89,6 +89,8 @@ void check_scores(const ModelConfig& c) {
   check_number("--window-attn-skip-freq", static_cast<double>(c.window_layers.skip_freq),
                c.window_layers.skip_freq != 1 && c.window_layers.skip_freq >= 0,
                "0 (all layers have the window) or 2 and more");
+  check_number("--no-rope-freq", static_cast<double>(c.rope_layers.skip_freq), c.rope_layers.skip_freq >= 0,
+               "0 (all layers have rotary positions) or more");
   check_number("--rotary-base-local", c.local_rope_theta, c.local_rope_theta >= 0, "0 (as in other layers) or more");
   check_number("--query-pre-attn-scalar", c.query_pre_attn_scalar, c.query_pre_attn_scalar >= 0,
                "0 (the width of a head) or more");
@@ -210,7 +212,7 @@ void check_prediction(const ModelConfig& c) {
 }  // namespace
 
 void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
-  check_size("--num-layers", c.num_layers, 1 << 16);
+  check_size("--num-layers", c.num_layers, kMostLayers);
   check_size("--hidden-size", c.hidden_size, kWidth);
   check_size("--ffn-hidden-size", c.ffn_hidden_size, kWidth);
   check_size("--num-attention-heads", c.num_attention_heads, kWidth);

@@ -260,7 +260,7 @@ TEST(HfConfig, WindowsOfQwen) {
     Json file = Json::parse(text_of(tiny_qwen2_window()));
     file["num_hidden_layers"] = 6;
     change(file);
-    return window_layers_text(read_hf_config(file.dump(), "config.json").model.window_layers);
+    return layer_pattern_text(read_hf_config(file.dump(), "config.json").model.window_layers);
   };
   EXPECT_EQ(layers([](Json& file) { file["max_window_layers"] = 4; }), "[0]*4+[1]*2");
   EXPECT_EQ(layers([](Json& file) { file["max_window_layers"] = 6; }), "0");

@@ -46,7 +46,7 @@ TEST(HfConfig, ReadsThePublishedGemmas) {
   const HfConfig third = read_hf_config(text, "config.json");
   EXPECT_THAT(third.unknown_keys, IsEmpty());
   EXPECT_EQ(count_model(third.model, 8).total, 999885952);  // "1B"
-  EXPECT_EQ(third.model.window_layers, WindowLayers{.skip_freq = 6});
+  EXPECT_EQ(third.model.window_layers, LayerPattern{.skip_freq = 6});
   EXPECT_EQ(third.model.local_rope_theta, 10000);
   EXPECT_EQ(third.model.rope_theta, 1e6);
   // As transformers 5 writes the same positions.
@@ -59,7 +59,7 @@ TEST(HfConfig, ReadsThePublishedGemmas) {
   EXPECT_EQ(newer.rope_theta, 2e6);
   EXPECT_EQ(newer.local_rope_theta, 3e4);
   EXPECT_EQ(newer.rope_scaling.kind, RopeScalingKind::kLinear);
-  EXPECT_EQ(newer.window_layers, WindowLayers{.skip_freq = 6});
+  EXPECT_EQ(newer.window_layers, LayerPattern{.skip_freq = 6});
   file["rope_parameters"]["sliding_attention"]["rope_type"] = "linear";
   EXPECT_THAT(message_of([&] { read_hf_config(file.dump(), "config.json"); }),
               HasSubstr("rope_parameters.sliding_attention.rope_type"));
@@ -145,9 +145,84 @@ TEST(HfConfig, LayersOfOlmo3WithAWindowKeepPlainPositions) {
   EXPECT_EQ(read.rope_theta, 70);
   EXPECT_EQ(read.local_rope_theta, 70);
   EXPECT_TRUE(read.yarn.enabled());
-  EXPECT_EQ(read.window_layers, WindowLayers{.skip_freq = 4});
+  EXPECT_EQ(read.window_layers, LayerPattern{.skip_freq = 4});
   EXPECT_THAT(family_refusal(tiny_olmo3(), [](ModelConfig& c) { c.local_rope_theta = 9; }),
               says("Olmo3ForCausalLM", "--rotary-base-local"));
+}
+
+// The keys of huggingface.co/HuggingFaceTB/SmolLM3-3B (raw/main/config.json).
+TEST(HfConfig, ReadsThePublishedSmolLm3) {
+  Json file = Json::parse(R"({"architectures": ["SmolLM3ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "bos_token_id": null, "eos_token_id": 128012, "hidden_act": "silu", "hidden_size": 2048,
+    "initializer_range": 0.02, "intermediate_size": 11008, "max_position_embeddings": 65536, "max_window_layers": 28,
+    "mlp_bias": false, "model_type": "smollm3", "no_rope_layer_interval": 4, "num_attention_heads": 16,
+    "num_hidden_layers": 36, "num_key_value_heads": 4, "pad_token_id": 128004, "pretraining_tp": 2,
+    "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 5000000.0, "sliding_window": null,
+    "torch_dtype": "bfloat16", "transformers_version": "4.54.0.dev0", "use_cache": false, "use_sliding_window": false,
+    "vocab_size": 128256})");
+  const auto read = [&](const std::function<void(Json&)>& change) {
+    Json changed = file;
+    change(changed);
+    return read_hf_config(changed.dump(), "config.json");
+  };
+  const HfConfig config = read([](Json&) {});
+  EXPECT_THAT(config.unknown_keys, IsEmpty());
+  EXPECT_EQ(count_model(config.model, 8).total, 3075098624);  // "3B"
+  EXPECT_TRUE(config.model.tie_embeddings);
+  EXPECT_EQ(config.model.rope_theta, 5e6);
+  EXPECT_EQ(config.model.rope_layers, LayerPattern{.skip_freq = 4});
+  const Json listed = {1, 0, 1, 0};
+  const ModelConfig two = read([&](Json& f) {
+                            f["num_hidden_layers"] = 4, f["no_rope_layers"] = listed, f["rope_theta"] = nullptr;
+                            f.erase("rope_theta");
+                          }).model;
+  EXPECT_EQ(two.rope_layers, LayerPattern{.skip_freq = 2});
+  EXPECT_EQ(two.rope_theta, 2e6);
+  // A window, where there is one and no list says whose it is, is that of layers without positions.
+  const auto windows = [&](const Json& rotary) {
+    return read([&](Json& f) {
+             f["num_hidden_layers"] = 4, f["no_rope_layers"] = rotary;
+             f["use_sliding_window"] = true, f["sliding_window"] = 512;
+           })
+        .model;
+  };
+  EXPECT_EQ(windows(listed).window_layers, (LayerPattern{.pattern = {false, true, false, true}}));
+  EXPECT_EQ(windows({1, 1, 1, 1}).window_size, 0);
+  EXPECT_EQ(windows({0, 0, 0, 0}).window_layers, LayerPattern{});
+}
+
+// The keys of huggingface.co/nvidia/Minitron-4B-Base (raw/main/config.json).
+TEST(HfConfig, ReadsThePublishedMinitron) {
+  const HfConfig read = read_hf_config(R"({"architectures": ["NemotronForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "bos_token_id": 2, "eos_token_id": 3, "head_dim": 128, "hidden_act": "relu2",
+    "hidden_size": 3072, "initializer_range": 0.0134, "intermediate_size": 9216, "max_position_embeddings": 4096,
+    "mlp_bias": false, "model_type": "nemotron", "norm_eps": 1e-05, "num_attention_heads": 24,
+    "num_hidden_layers": 32, "num_key_value_heads": 8, "partial_rotary_factor": 0.5, "rope_theta": 10000.0,
+    "tie_word_embeddings": false, "torch_dtype": "bfloat16", "transformers_version": "4.33.1", "use_cache": true,
+    "vocab_size": 256000})",
+                                       "config.json");
+  EXPECT_THAT(read.unknown_keys, IsEmpty());
+  EXPECT_EQ(count_model(read.model, 8).total, 4190509056);  // "4B"
+  EXPECT_EQ(read.model.rotary_width(), 64);
+  EXPECT_TRUE(read.model.norm_1p);
+  EXPECT_EQ(read.model.activation, ActivationKind::kSquaredRelu);
+}
+
+TEST(HfFamily, WhatSmolLm3AndNemotronCannotExpressIsNamed) {
+  EXPECT_THAT(family_refusal(tiny_smollm3(), [](ModelConfig& c) { c.qk_norm = true; }),
+              says("Qwen3ForCausalLM", "--no-rope-freq"));
+  EXPECT_THAT(family_refusal(tiny_smollm3(), [](ModelConfig& c) { c.add_qkv_bias = true; }),
+              says("Qwen2ForCausalLM", "--no-rope-freq"));
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.rope_layers = {.skip_freq = 2}; }),
+              says("DeepseekV3ForCausalLM", "--no-rope-freq"));
+  EXPECT_THAT(family_refusal(tiny_smollm3(), [](ModelConfig& c) { c.position = PositionKind::kNone; }),
+              says("SmolLM3ForCausalLM", "--position-embedding-type"));
+  EXPECT_THAT(family_refusal(tiny_nemotron(), [](ModelConfig& c) { c.norm_1p = false; }),
+              says("NemotronForCausalLM", "--apply-layernorm-1p"));
+  EXPECT_THAT(family_refusal(tiny_nemotron(), [](ModelConfig& c) { c.norm = NormKind::kRmsNorm; }),
+              says("NemotronForCausalLM", "--normalization"));
+  EXPECT_THAT(family_refusal(tiny_nemotron(), [](ModelConfig& c) { c.window_size = 4; }),
+              says("NemotronForCausalLM", "--window-size"));
 }
 
 TEST(HfFamily, WhereNormsStandIsNamed) {

@@ -293,6 +293,27 @@ inline ModelConfig tiny_phi2() {
   c.add_head_bias = true;
   return c;
 }
+inline ModelConfig tiny_smollm3() {  // its second layer has no positions
+  ModelConfig c = tiny_llama();
+  c.hf_architecture = "SmolLM3ForCausalLM";
+  c.rope_layers = {.skip_freq = 2};
+  return c;
+}
+inline ModelConfig tiny_smollm3_window() {
+  ModelConfig c = tiny_smollm3();
+  c.rope_layers = {.skip_freq = 1};
+  c.add_attention_bias = true;
+  c.window_size = 6;
+  c.window_layers = {.pattern = {false, true}};
+  return c;
+}
+inline ModelConfig tiny_nemotron() {  // half of each head turns
+  ModelConfig c = tiny_stablelm();
+  c.add_qkv_bias = false;
+  c.norm_1p = true;
+  c.activation = ActivationKind::kSquaredRelu;
+  return c;
+}
 inline ModelConfig tiny_long() {  // half of a head turns: two pairs
   ModelConfig c = tiny_partly();
   c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
@@ -312,7 +333,8 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_window(),   tiny_qwen2_window(), tiny_qwen2_some_windows(),
           tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3(),
           tiny_gpt_neox(), tiny_phi2(),         tiny_long(),
-          tiny_olmo3()};
+          tiny_olmo3(),    tiny_smollm3(),      tiny_smollm3_window(),
+          tiny_nemotron()};
 }
 
 inline std::string text_of(const ModelConfig& config) {

@@ -39,6 +39,8 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
               ElementsAre("--window-attn-skip-freq 2 has no effect: it is of --window-size above 0",
                           HasSubstr("--rotary-base-local 50")));
   EXPECT_THAT(idle_of({{"model.window_size", "8"}, {"model.window_attn_skip_freq", "[1]+[0]*2"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"model.position", "none"}, {"model.no_rope_freq", "4"}}),
+              ElementsAre("--no-rope-freq 4 has no effect: it is of --position-embedding-type rope"));
   EXPECT_THAT(idle_of({{"model.qk_norm_width", "all-heads"}}), ElementsAre(HasSubstr("it is of --qk-layernorm")));
   EXPECT_THAT(idle_of({{"model.rope_long_factors", "1,2"}, {"model.rope_scaling_type", "dynamic"}}),
               ElementsAre(HasSubstr("it is of --rope-scaling-type longrope")));

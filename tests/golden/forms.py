@@ -2,7 +2,8 @@
 classes of the transformers package before it is written. OLMo 2: norms behind branches, and of all heads of a token.
 Gemma 2 and 3: norms on both sides that multiply with 1 + their weight, GeGLU, scaled embeddings, bounded scores and
 logits, a window and a rotary base of its own in the first of two layers. GPT-NeoX and Phi: both branches of the same
-input, through two norms and through one, GELU of either kind, biases."""
+input, through two norms and through one, GELU of either kind, biases. SmolLM 3: a layer without positions. Nemotron:
+LayerNorms that multiply with 1 + their weight, the square of ReLU."""
 import math
 
 import torch
@@ -16,7 +17,10 @@ EPS, THETA, LOCAL_THETA, LAYERS, V, H, FFN, S = 1e-6, 50.0, 9.0, 2, 7, 8, 5, 6
 RMS = dict(norm="rms", placement="before", residual="sequential", mlp="swiglu", bias=False, offset=0.0)
 LAYER_NORM = dict(norm="layer", placement="before", offset=0.0, bias=True, heads=2, groups=2, D=4, tied=False)
 GEMMA = dict(RMS, placement="both", mlp="geglu", offset=1.0, heads=2, groups=1, D=6, tied=True, scaled=True, window=3)
+SMALL = dict(RMS, heads=4, groups=2, D=2, tied=False)
 MODELS = {
+    "smollm3": dict(SMALL, unturned=1),
+    "nemotron": dict(SMALL, norm="layer", offset=1.0, mlp="relu2"),
     "olmo2": dict(RMS, placement="behind", heads=4, groups=2, D=2, tied=False, qk="all"),
     "gemma2": dict(GEMMA, divisor=9, score_cap=0.8, logit_cap=1.5),
     "gemma3": dict(GEMMA, qk="head", local=True),
@@ -71,7 +75,7 @@ def normed(x, w, name, c):
     if name + ".weight" not in w:
         return x
     if c["norm"] == "layer":
-        return F.layer_norm(x, (H,), w[name + ".weight"], w[name + ".bias"], EPS)
+        return F.layer_norm(x, (H,), c["offset"] + w[name + ".weight"], w[name + ".bias"], EPS)
     return x / (x.square().mean(-1, keepdim=True) + EPS).sqrt() * (c["offset"] + w[name + ".weight"])
 
 
@@ -79,7 +83,7 @@ def linear(x, w, name):
     return F.linear(x, w[name + ".weight"], w.get(name + ".bias"))
 
 
-def attend(x, w, p, c, near):                          # x [B, S, H]
+def attend(x, w, p, c, near, turned):                  # x [B, S, H]
     D = c["D"]
     q, k, v = linear(x, w, p + "qkv").split([c["heads"] * D, c["groups"] * D, c["groups"] * D], -1)
     if c.get("qk") == "all":
@@ -88,7 +92,8 @@ def attend(x, w, p, c, near):                          # x [B, S, H]
     if c.get("qk") == "head":
         q, k = normed(q, w, p + "q_norm", c), normed(k, w, p + "k_norm", c)
     theta = LOCAL_THETA if near and "local" in c else THETA
-    q, k = rope(q, theta), rope(k, theta)
+    if turned:
+        q, k = rope(q, theta), rope(k, theta)
     k, v = (t.repeat_interleave(c["heads"] // c["groups"], 1) for t in (k, v))
     scores = q @ k.transpose(-1, -2) / math.sqrt(c.get("divisor", D))
     if "score_cap" in c:
@@ -100,6 +105,8 @@ def attend(x, w, p, c, near):                          # x [B, S, H]
 
 
 def mlp(x, w, p, c):
+    if c["mlp"] == "relu2":
+        return linear(F.relu(linear(x, w, p + "up")).square(), w, p + "down")
     if "glu" not in c["mlp"]:
         kind = "tanh" if c["mlp"] == "tanh" else "none"
         return linear(F.gelu(linear(x, w, p + "up"), approximate=kind), w, p + "down")
@@ -108,9 +115,9 @@ def mlp(x, w, p, c):
     return linear(gate * up, w, p + "down")
 
 
-def block(x, w, p, c, near):
+def block(x, w, p, c, near, turned):
     h = normed(x, w, p + "attention_norm", c)
-    a = normed(attend(h, w, p + "attention.", c, near), w, p + "attention_post_norm", c)
+    a = normed(attend(h, w, p + "attention.", c, near, turned), w, p + "attention_post_norm", c)
     if c["residual"] == "sequential":
         x, a = x + a, 0
     if c["residual"] != "one_norm":
@@ -121,7 +128,7 @@ def block(x, w, p, c, near):
 def forward(w, c, tokens):
     x = F.embedding(tokens, w["embedding.weight"]) * (math.sqrt(H) if "scaled" in c else 1)
     for l in range(LAYERS):
-        x = block(x, w, f"layers.{l}.", c, "window" in c and l == 0)
+        x = block(x, w, f"layers.{l}.", c, "window" in c and l == 0, c.get("unturned") != l)
     head = w["embedding.weight" if c["tied"] else "head.weight"]
     logits = F.linear(normed(x, w, "final_norm", c), head, w.get("head.bias"))
     return c["logit_cap"] * torch.tanh(logits / c["logit_cap"]) if "logit_cap" in c else logits
@@ -138,7 +145,12 @@ def their_class(name, c):
         return "GPTNeoX", "GPTNeoX", dict(common, layer_norm_eps=EPS, rope_parameters=dict(plain, partial_rotary_factor=1.0))
     if name == "phi2":
         return "Phi", "Phi", dict(common, layer_norm_eps=EPS, rope_parameters=dict(plain, partial_rotary_factor=1.0))
+    if name == "nemotron":
+        return "Nemotron", "Nemotron", dict(common, num_key_value_heads=c["groups"], norm_eps=EPS,
+                                            rope_parameters=dict(plain, partial_rotary_factor=1.0))
     common.update(num_key_value_heads=c["groups"], rms_norm_eps=EPS, rope_parameters=plain)
+    if name == "smollm3":
+        return "SmolLM3", "SmolLM3", dict(common, no_rope_layers=[int(l != c["unturned"]) for l in range(LAYERS)])
     if name == "olmo2":
         return "Olmo2", "Olmo2", common
     if name == "gemma2":
@@ -152,6 +164,8 @@ NEOX = {"attention.out": "attention.dense", "mlp.up": "mlp.dense_h_to_4h", "mlp.
         "attention_norm": "input_layernorm", "mlp_norm": "post_attention_layernorm"}
 PHI = {"attention.out": "self_attn.dense", "mlp.up": "mlp.fc1", "mlp.down": "mlp.fc2",
        "attention_norm": "input_layernorm"}
+LLAMA = {"attention.out": "self_attn.o_proj", "mlp.up": "mlp.up_proj", "mlp.down": "mlp.down_proj",
+         "attention_norm": "input_layernorm", "mlp_norm": "post_attention_layernorm"}
 OTHERS = {"attention.out": "self_attn.o_proj", "mlp.down": "mlp.down_proj", "attention_norm": "input_layernorm",
           "attention_post_norm": "post_attention_layernorm", "mlp_norm": "pre_feedforward_layernorm",
           "mlp_post_norm": "post_feedforward_layernorm", "attention.q_norm": "self_attn.q_norm",
@@ -160,7 +174,7 @@ OTHERS = {"attention.out": "self_attn.o_proj", "mlp.down": "mlp.down_proj", "att
 
 def their_state(name, c, w):
     neox = name == "gpt_neox"
-    names = NEOX if neox else PHI if name == "phi2" else OTHERS
+    names = NEOX if neox else PHI if name == "phi2" else LLAMA if name in ("smollm3", "nemotron") else OTHERS
     base = "gpt_neox." if neox else "model."
     last = base + ("final_layer_norm" if neox else "final_layernorm" if name == "phi2" else "norm")
     state = {base + ("embed_in" if neox else "embed_tokens") + ".weight": w["embedding.weight"],

@@ -111,6 +111,21 @@ ModelConfig some_windows() {
   return c;
 }
 
+// The layer without positions has the window, and none has any.
+ModelConfig smollm3() {
+  ModelConfig c = window();
+  c.rope_layers = {.skip_freq = 2};
+  c.window_layers = {.pattern = {false, true}};
+  return c;
+}
+
+ModelConfig without_positions() {
+  ModelConfig c = latent(0);
+  c.yarn = {};
+  c.position = PositionKind::kNone;
+  return c;
+}
+
 ModelConfig olmo2(int64_t groups) {
   ModelConfig c = llama();
   c.num_query_groups = groups;
@@ -252,6 +267,10 @@ TEST(Decode, OneKeyHeadOfAllRanks) {
 TEST(Decode, Llama3Like) { expect_decodes_everywhere(llama3()); }
 TEST(Decode, Window) { expect_decodes_everywhere(window()); }
 TEST(Decode, WindowsInSomeLayersWithPositionsOfTheirOwn) { expect_decodes_everywhere(some_windows()); }
+TEST(Decode, LayersWithoutPositions) {
+  expect_decodes_everywhere(smollm3());
+  expect_decodes_everywhere(without_positions());
+}
 TEST(Decode, Olmo2Like) {
   expect_decodes_everywhere(olmo2(4));
   expect_decodes_everywhere(olmo2(1));

@@ -112,6 +112,20 @@ ModelConfig tiny_olmo2() {
   return c;
 }
 
+ModelConfig tiny_smollm3() {
+  ModelConfig c = form(4, 2, 2);
+  c.rope_layers = {.skip_freq = 2};
+  return c;
+}
+
+ModelConfig tiny_nemotron() {
+  ModelConfig c = form(4, 2, 2);
+  c.norm = NormKind::kLayerNorm;
+  c.norm_1p = true;
+  c.activation = ActivationKind::kSquaredRelu;
+  return c;
+}
+
 ModelConfig tiny_gemma(bool third) {
   ModelConfig c = form(2, 1, 6);
   c.norm_placement = NormPlacement::kBoth;
@@ -193,6 +207,10 @@ TEST(GoldenModel, Qwen2MoeFp64) { expect_golden_model("qwen2_moe_model.txt", tin
 TEST(GoldenModel, Qwen2MoeFp32) { expect_golden_model("qwen2_moe_model.txt", tiny_qwen(true), at::kFloat, 1e-5); }
 TEST(GoldenModel, Olmo2Fp64) { expect_golden_model("olmo2_model.txt", tiny_olmo2(), at::kDouble, 1e-10); }
 TEST(GoldenModel, Olmo2Fp32) { expect_golden_model("olmo2_model.txt", tiny_olmo2(), at::kFloat, 1e-5); }
+TEST(GoldenModel, SmolLm3Fp64) { expect_golden_model("smollm3_model.txt", tiny_smollm3(), at::kDouble, 1e-10); }
+TEST(GoldenModel, SmolLm3Fp32) { expect_golden_model("smollm3_model.txt", tiny_smollm3(), at::kFloat, 1e-5); }
+TEST(GoldenModel, NemotronFp64) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kDouble, 1e-10); }
+TEST(GoldenModel, NemotronFp32) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kFloat, 1e-5); }
 TEST(GoldenModel, Gemma2Fp64) { expect_golden_model("gemma2_model.txt", tiny_gemma(false), at::kDouble, 1e-10); }
 // Four norms a layer round more often.
 TEST(GoldenModel, Gemma2Fp32) { expect_golden_model("gemma2_model.txt", tiny_gemma(false), at::kFloat, 5e-5); }

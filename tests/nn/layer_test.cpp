@@ -87,6 +87,11 @@ TEST(Geglu, IsTheGateInGeluTimesUp) {
               {wave({5, 3, 14}, 0.3, 3.0)});
 }
 
+TEST(SquaredRelu, IsTheSquareOfWhatIsAboveZero) {
+  expect_same([](const Inputs& in) { return Inputs{squared_relu(in[0])}; },
+              [](const Inputs& in) { return Inputs{in[0].clamp_min(0).square()}; }, {wave({5, 3, 14}, 0.3, 3.0)});
+}
+
 TEST(AddRmsNorm, AnUnusedOutputHasNoGradient) {
   const Inputs values{wave({4, 2, 8}, 0.1), wave({4, 2, 8}, 0.7), wave({8}, 0.2, 0.5, 1.0)};
   for (const bool use_sum : {false, true}) {

@@ -122,6 +122,8 @@ inline const Layout kLayouts[] = {
     {"window_tp2", 4, 2, true, 1, window},
     {"window_selective_tp2", 4, 2, true, 0, both<window, recompute_selectively>},
     {"olmo2_tp2", 4, 2, true, 1, olmo2},
+    {"smollm3_tp2", 4, 2, true, 1, smollm3},
+    {"nemotron_zero3_tp2", 8, 2, true, 0, zero_of<3, nemotron>},
     {"long_rope_tp2", 4, 2, true, 1, long_rope},
     {"gpt_neox_tp2", 4, 2, true, 1, gpt_neox},
     {"phi2_tp2_no_sp", 4, 2, false, 1, phi2},

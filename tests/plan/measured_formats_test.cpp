@@ -50,6 +50,17 @@ std::string golden_with(const std::string& what, const std::string& instead, std
   return text.replace(text.find(what), what.size(), instead);
 }
 
+TEST(MeasuredFormats, ActivationAndPositionsOfAGoldenCase) {
+  const std::string other =
+      golden_with(R"("hidden-dropout")", R"("squared-relu": true, "no-rope-freq": "[0]*3+[1]", "hidden-dropout")");
+  const ModelConfig turned = plan_of(rows_of(golden_with("learned_absolute", "rope", other)).at(0)).config.model;
+  EXPECT_EQ(turned.activation, ActivationKind::kSquaredRelu);
+  EXPECT_EQ(turned.rope_layers, (LayerPattern{.pattern = {true, true, true, false}}));
+  const std::string number = golden_with(R"("[0]*3+[1]")", "4", golden_with("learned_absolute", "rope", other));
+  EXPECT_EQ(plan_of(rows_of(number).at(0)).config.model.rope_layers, LayerPattern{.skip_freq = 4});
+  EXPECT_EQ(plan_of(rows_of(golden_with("learned_absolute", "none")).at(0)).config.model.position, PositionKind::kNone);
+}
+
 TEST(MeasuredFormats, AGoldenCasesWorkspaces) {
   const RunPlan plain = plan_of(rows_of(kGolden).at(0));
   EXPECT_EQ(plain.profile.software.memory.cublas_mib, std::nullopt) << "PyTorch's default";

@@ -70,6 +70,8 @@ inline const PeakRun kPeakRuns[] = {
     {"dynamic_positions", 2, 2, 2, dynamic_positions},
     {"window", 2, 2, 2, window},
     {"olmo2", 2, 2, 2, olmo2},
+    {"smollm3", 2, 2, 2, smollm3},
+    {"nemotron", 2, 2, 2, nemotron},
     {"long_rope", 2, 2, 2, long_rope},
     {"gpt_neox", 2, 2, 2, gpt_neox},
     {"phi2", 2, 2, 2, phi2},

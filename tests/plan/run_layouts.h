@@ -178,6 +178,16 @@ inline void some_windows(TrainConfig& c) {
   c.model.window_layers = {.skip_freq = 2};
   c.model.local_rope_theta = 50;
 }
+inline void smollm3(TrainConfig& c) {
+  c.model.num_query_groups = 4;
+  c.model.rope_layers = {.skip_freq = 2};
+}
+inline void nemotron(TrainConfig& c) {
+  c.model.rotary_percent = 0.5;
+  c.model.norm = NormKind::kLayerNorm;
+  c.model.norm_1p = true;
+  c.model.activation = ActivationKind::kSquaredRelu;
+}
 inline void olmo2(TrainConfig& c) {
   c.model.num_query_groups = 4;
   c.model.norm_placement = NormPlacement::kBehind;

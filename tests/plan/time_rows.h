@@ -146,6 +146,8 @@ inline const Training kRuns[] = {
     {"llama3_tp2", 2, 2, true, 4, llama3},
     {"window_tp2", 2, 2, true, 4, window},
     {"olmo2_tp2", 2, 2, true, 4, olmo2},
+    {"smollm3_tp2", 2, 2, true, 4, smollm3},
+    {"nemotron_tp2", 2, 2, true, 4, nemotron},
     {"phi2_tp2", 2, 2, true, 4, phi2},
     {"gemma2_tp2", 2, 2, true, 4, gemma2},
     {"some_windows_tp2", 2, 2, true, 4, some_windows},

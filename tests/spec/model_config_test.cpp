@@ -267,10 +267,10 @@ TEST(ModelConfigTest, LatentAttentionTakesBiasesNormsWindowsAndBounds) {
   EXPECT_NE(validate_error(latent, 1).find("--window-size is out of range; got -1"), std::string::npos);
 }
 
-TEST(WindowLayersTest, PatternsAsMegatronWritesThem) {
+TEST(LayerPatternTest, PatternsAsMegatronWritesThem) {
   const auto text = [](const std::string& pattern) {
-    const auto layers = parse_window_layers(pattern);
-    return layers ? window_layers_text(*layers) : "none";
+    const auto layers = parse_layer_pattern(pattern);
+    return layers ? layer_pattern_text(*layers) : "none";
   };
   EXPECT_EQ(text("0"), "0");
   EXPECT_EQ(text("6"), "6");
@@ -284,13 +284,26 @@ TEST(WindowLayersTest, PatternsAsMegatronWritesThem) {
     EXPECT_EQ(text(wrong), "none") << wrong;
 }
 
-TEST(WindowLayersTest, TheShortestFormOfAList) {
-  EXPECT_EQ(window_layers_of({true, true}), WindowLayers{});
-  EXPECT_EQ(window_layers_of({true, false, true, false, true}), WindowLayers{.skip_freq = 2});
-  EXPECT_EQ(window_layers_of({true, true, false, true}), WindowLayers{.skip_freq = 3});
+// Megatron-LM's --no-rope-freq has a 1 for each layer that lacks it.
+TEST(LayerPatternTest, PatternsOfLayersThatLackIt) {
+  const auto layers = parse_layer_pattern("([0]*3+[1])*2", PatternOne::kLacks);
+  ASSERT_TRUE(layers.has_value());
+  const LayerPattern every_fourth{.skip_freq = 4};
+  for (int64_t layer = 0; layer < 20; ++layer) EXPECT_EQ(layers->has(layer), every_fourth.has(layer)) << layer;
+  EXPECT_EQ(layer_pattern_text(*layers, PatternOne::kLacks), "[0]*3+[1]+[0]*3+[1]");
+  EXPECT_EQ(parse_layer_pattern("4", PatternOne::kLacks), every_fourth);
+  EXPECT_EQ(parse_layer_pattern("[0]*7", PatternOne::kLacks), LayerPattern{});
+  EXPECT_EQ(parse_layer_pattern("[1]", PatternOne::kLacks)->has(3), false);
+}
+
+TEST(LayerPatternTest, TheShortestFormOfAList) {
+  EXPECT_EQ(layer_pattern_of({true, true}), LayerPattern{});
+  EXPECT_EQ(layer_pattern_of({true, false, true, false, true}), LayerPattern{.skip_freq = 2});
+  EXPECT_EQ(layer_pattern_of({false, false}), LayerPattern{.skip_freq = 1});
+  EXPECT_EQ(layer_pattern_of({true, true, false, true}), LayerPattern{.skip_freq = 3});
   const std::vector<bool> last{false, true, true}, uneven{true, false, true, true};
-  EXPECT_EQ(window_layers_of(last), WindowLayers{.pattern = last});
-  EXPECT_EQ(window_layers_of(uneven), WindowLayers{.pattern = uneven});
+  EXPECT_EQ(layer_pattern_of(last), LayerPattern{.pattern = last});
+  EXPECT_EQ(layer_pattern_of(uneven), LayerPattern{.pattern = uneven});
 }
 
 TEST(Validate, WholePairsOfAHeadTurn) {

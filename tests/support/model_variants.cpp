@@ -90,6 +90,25 @@ void some_windows(ModelConfig& c) {
   c.local_rope_theta = 20;
   c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 4};
 }
+// Some layers without positions, of which one has a window.
+void smollm3(ModelConfig& c) {
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.rope_layers = {.pattern = {true, false, false}};
+  c.window_size = 3;
+  c.window_layers = {.skip_freq = 3};
+  c.yarn = {.scaling_factor = 2, .original_seq_length = 8, .mscale_all_dim = 0};
+}
+void nemotron(ModelConfig& c) {
+  c.kv_channels = std::max<int64_t>(4, c.head_dim());
+  c.rotary_percent = 0.5;
+  c.norm = NormKind::kLayerNorm;
+  c.norm_1p = true;
+  c.activation = ActivationKind::kSquaredRelu;
+}
+void latent_without_positions(ModelConfig& c) {
+  latent(c);
+  c.position = PositionKind::kNone;
+}
 void olmo2(ModelConfig& c) {
   c.num_query_groups = c.num_attention_heads / 2;
   c.dropout = 0.1;
@@ -227,6 +246,9 @@ constexpr ModelVariant kDense[] = {
     {"llama3", llama3},
     {"dynamic_positions", dynamic_positions},
     {"some_windows", some_windows},
+    {"smollm3", smollm3},
+    {"nemotron", nemotron},
+    {"latent_without_positions", latent_without_positions},
     {"olmo2", olmo2},
     {"olmo2_one_key_head", olmo2_one_key_head},
     {"norms_before_and_behind", norms_before_and_behind},

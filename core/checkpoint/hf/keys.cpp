@@ -60,6 +60,23 @@ HfKey window_key(HfJson absent) {
   return {"sliding_window", get, set, false, std::move(absent)};
 }
 
+HfKeys switched_window_keys() {
+  constexpr int64_t kDefault = 4096;  // when no number follows
+  HfKey number = window_key(kDefault);
+  number.set = [set = number.set](ModelConfig& c, const HfValue& value) {
+    if (c.window_size > 0) set(c, value);
+  };
+  return {{"use_sliding_window", [](const ModelConfig& c) { return HfJson(c.window_size > 0); },
+           [](ModelConfig& c, const HfValue& value) { c.window_size = value.boolean() ? kDefault : 0; }, false, false},
+          std::move(number)};
+}
+
+void set_window_layers(ModelConfig& c, const std::vector<bool>& layers) {
+  const bool any = std::ranges::find(layers, true) != layers.end();
+  if (!any) c.window_size = 0;
+  c.window_layers = any ? layer_pattern_of(layers) : LayerPattern{};
+}
+
 HfKey layer_types_key(bool always) {
   const auto get = [always](const ModelConfig& c) {
     if (!always && (c.window_size == 0 || c.window_layers.all())) return not_written();
@@ -80,8 +97,7 @@ HfKey layer_types_key(bool always) {
     const bool any = std::ranges::find(windows, true) != windows.end();
     if (any && static_cast<int64_t>(windows.size()) != c.num_layers) value.refuse_damaged(want);
     if (any && c.window_size == 0) value.refuse("full_attention for every layer: the file names no window");
-    if (!any) c.window_size = 0;
-    c.window_layers = any ? window_layers_of(windows) : WindowLayers{};
+    set_window_layers(c, windows);
   };
   return {"layer_types", get, set};
 }
@@ -117,6 +133,19 @@ HfKeys transformer_keys(const char* activation_key, const char* activation) {
   if (activation_key != nullptr) keys.push_back(hf_constant(activation_key, activation));
   keys.push_back(hf_member("initializer_range", RANKLAB_HF(init_std), 0.02));
   return keys;
+}
+
+HfKeys linear_bias_keys() {
+  const auto attention_bias = [](const ModelConfig& c) { return HfJson(c.has_attention_out_bias()); };
+  const auto mlp_bias = [](ModelConfig& c, const HfValue& value) {
+    if (!value.boolean()) return;
+    if (!c.add_attention_bias) value.refuse("false, or attention_bias as well");
+    c.add_bias = true;
+    c.add_attention_bias = false;
+  };
+  return {{"attention_bias", attention_bias,
+           [](ModelConfig& c, const HfValue& value) { value.into(c.add_attention_bias); }, false, false},
+          {"mlp_bias", [](const ModelConfig& c) { return HfJson(c.add_bias); }, mlp_bias, false, false}};
 }
 
 HfKeys ending_keys(bool tied) {

@@ -17,6 +17,8 @@ bool is_sane(int64_t size);
 
 // The sizes of any transformer, under Llama's names, and its activation, if a key for it is given.
 HfKeys transformer_keys(const char* activation_key = "hidden_act", const char* activation = "silu");
+// Biases of all linear layers or of attention's alone: "attention_bias" and "mlp_bias".
+HfKeys linear_bias_keys();
 HfKeys ending_keys(bool tied);  // `tied`: the value in a file that does not say
 HfKey positions_key(const std::string& key);
 // The width of a head; read after the sizes. `absent`: the value in a file without the key; null: hidden_size /
@@ -26,9 +28,14 @@ HfKey head_dim_key(HfJson absent = {});
 // The sliding window of attention. `absent`: the value in a file without the key; null: none.
 HfKey window_key(HfJson absent = {});
 
+// The same behind a switch, "use_sliding_window", which is off in a file without it.
+HfKeys switched_window_keys();
+
 // ... and, read after it, which layers have it; without a list nothing changes. Written where layers differ, or if
 // `always`.
 HfKey layer_types_key(bool always);
+// Gives the window to these layers; no layer: there is no window.
+void set_window_layers(ModelConfig& config, const std::vector<bool>& layers);
 
 // The number of routed experts. A dense model is expressed by other keys, so 0 is refused.
 HfKey experts_key(const std::string& key);

@@ -47,7 +47,7 @@ void check_partly_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
 void check_rotary_positions(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.rope_scaling.kind != RopeScalingKind::kLongRope || c.hf_architecture == "Phi3ForCausalLM",
             "--rope-scaling-type", "longrope", "another, or --hf-architecture Phi3ForCausalLM");
-  r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
+  r.require(c.position == PositionKind::kRope, "--position-embedding-type", name(c.position), "rope");
   r.require_number("--mtp-num-layers without latent attention", static_cast<double>(c.mtp_num_layers), 0);
   check_hf_rope(r, c);
 }
@@ -72,6 +72,10 @@ void check_sequential(const HfRefusal& r, const ModelConfig& c) {
 
 void check_no_gemma(const HfRefusal& r, const ModelConfig& c) {
   r.require_off("--apply-layernorm-1p", c.norm_1p);
+  check_plain_scales(r, c);
+}
+
+void check_plain_scales(const HfRefusal& r, const ModelConfig& c) {
   r.require_off("--scale-embeddings", c.scale_embeddings);
   r.require_number("--query-pre-attn-scalar", c.query_pre_attn_scalar, 0);
   r.require_number("--attn-logit-softcapping", c.attn_logit_softcapping, 0);
@@ -79,7 +83,7 @@ void check_no_gemma(const HfRefusal& r, const ModelConfig& c) {
 }
 
 void check_window_of_all_layers(const HfRefusal& r, const ModelConfig& c) {
-  r.require(c.window_size == 0 || c.window_layers.all(), "--window-attn-skip-freq", window_layers_text(c.window_layers),
+  r.require(c.window_size == 0 || c.window_layers.all(), "--window-attn-skip-freq", layer_pattern_text(c.window_layers),
             "0: a window in all layers");
 }
 

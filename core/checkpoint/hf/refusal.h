@@ -29,7 +29,9 @@ class HfRefusal {
 void check_rotary_positions(const HfRefusal& refusal, const ModelConfig& config);
 // Requires attention, then the MLP (not in parallel), and a head without a bias.
 void check_sequential(const HfRefusal& refusal, const ModelConfig& config);
-// Requires that no Gemma-only feature is used.
+// Requires embeddings, scores and logits that are neither scaled by a setting nor bounded.
+void check_plain_scales(const HfRefusal& refusal, const ModelConfig& config);
+// ... and norms that multiply by their weight itself.
 void check_no_gemma(const HfRefusal& refusal, const ModelConfig& config);
 // Requires rotary embeddings and SwiGLU.
 void check_swiglu(const HfRefusal& refusal, const ModelConfig& config);

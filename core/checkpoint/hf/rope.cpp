@@ -236,6 +236,8 @@ void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
 }
 
 void check_hf_rope(const HfRefusal& r, const ModelConfig& c) {
+  r.require(c.rope_layers.all(), "--no-rope-freq", layer_pattern_text(c.rope_layers, PatternOne::kLacks),
+            "0: rotary positions in all layers");
   const YarnConfig& y = c.yarn;
   const bool is_long = c.rope_scaling.kind == RopeScalingKind::kLongRope;
   const double longest = c.rope_scaling.factor * static_cast<double>(c.rope_scaling.original_seq_length);

@@ -4,20 +4,14 @@
 namespace ranklab::fields {
 namespace {
 
-ConfigField window_layers(const std::string& group) {
-  ConfigField field{"model.window_attn_skip_freq",
-                    {"--window-attn-skip-freq"},
-                    group,
-                    "layers with that window: all (0), all but each so manieth (6), or a pattern ([0]*2+[1]*4)",
-                    ConfigField::Kind::kValue,
-                    {},
-                    {},
-                    {}};
-  field.get = [](const TrainConfig& config) { return window_layers_text(config.model.window_layers); };
-  field.set = [field](TrainConfig& config, const std::string& value) {
-    const auto layers = parse_window_layers(value);
+ConfigField layer_pattern(const std::string& group, const char* key, const char* flag, const char* help,
+                          LayerPattern ModelConfig::*member, PatternOne one) {
+  ConfigField field{key, {flag}, group, help, ConfigField::Kind::kValue, {}, {}, {}};
+  field.get = [=](const TrainConfig& config) { return layer_pattern_text(config.model.*member, one); };
+  field.set = [=](TrainConfig& config, const std::string& value) {
+    const auto layers = parse_layer_pattern(value, one);
     if (!layers) refuse(field, value, "0, a number of layers, or a pattern: [1]*3+[0]");
-    config.model.window_layers = *layers;
+    config.model.*member = *layers;
   };
   return field;
 }
@@ -29,7 +23,7 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(
       text(g, "model.preset", {"--preset"}, "model preset; later flags override its numbers", RANKLAB_FIELD(preset)));
   rows.push_back(number(g, "model.num_layers", {"--num-layers"}, "transformer layers", RANKLAB_FIELD(model.num_layers),
-                        within(1, 1 << 16)));
+                        within(1, kMostLayers)));
   rows.push_back(number(g, "model.hidden_size", {"--hidden-size"}, "width of the residual stream",
                         RANKLAB_FIELD(model.hidden_size), within(1, 1 << 20)));
   rows.push_back(number(g, "model.ffn_hidden_size", {"--ffn-hidden-size"}, "width of the MLP",
@@ -49,7 +43,10 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "model.window_size", {"--window-size"},
                         "tokens that a token attends to, itself among them (0: all before it)",
                         RANKLAB_FIELD(model.window_size), within(0, 1 << 24)));
-  rows.push_back(window_layers(g));
+  rows.push_back(
+      layer_pattern(g, "model.window_attn_skip_freq", "--window-attn-skip-freq",
+                    "layers with that window: all (0), all but each so manieth (6), or a pattern ([0]*2+[1]*4)",
+                    &ModelConfig::window_layers, PatternOne::kHas));
   rows.push_back(choice(g, "model.norm", {"--normalization"}, "normalization layer", {"RMSNorm", "LayerNorm"},
                         RANKLAB_FIELD(model.norm)));
   rows.push_back(number(g, "model.norm_epsilon", {"--norm-epsilon"}, "added to what a norm divides by",
@@ -61,10 +58,14 @@ void add_model(std::vector<ConfigField>& rows) {
       choice(g, "model.residual_form", {"--residual-form"},
              "attention, then the MLP, or both of the same input, through two norms (GPT-NeoX) or one (Phi-2)",
              {"sequential", "parallel", "parallel-one-norm"}, RANKLAB_FIELD(model.residual_form)));
-  rows.push_back(choice(g, "model.position", {"--position-embedding-type"}, "positions", {"rope", "learned_absolute"},
-                        RANKLAB_FIELD(model.position)));
+  rows.push_back(choice(g, "model.position", {"--position-embedding-type"}, "positions",
+                        {"rope", "learned_absolute", "none"}, RANKLAB_FIELD(model.position)));
+  rows.push_back(layer_pattern(
+      g, "model.no_rope_freq", "--no-rope-freq",
+      "layers without rotary positions: none (0), each so manieth (4), or a pattern ([0]*3+[1]; SmolLM 3)",
+      &ModelConfig::rope_layers, PatternOne::kLacks));
   rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation",
-                        {"swiglu", "gelu", "geglu", "gelu_erf"}, RANKLAB_FIELD(model.activation)));
+                        {"swiglu", "gelu", "geglu", "gelu_erf", "squared_relu"}, RANKLAB_FIELD(model.activation)));
   rows.push_back(number(g, "model.dropout", {"--hidden-dropout"}, "dropout of embeddings and residual branches",
                         RANKLAB_FIELD(model.dropout), below_one()));
   rows.push_back(number(g, "model.attention_dropout", {"--attention-dropout"},

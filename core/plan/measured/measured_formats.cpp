@@ -97,9 +97,8 @@ std::string megatron_reason(const Json& test) {
   const std::string name = test.at("case");
   for (const char* other : {"bert/", "t5/", "hybrid/", "mimo/", "nemotron/", "gpt/gpt3_mcore_te_tp2_pp2_kd"})
     if (name.starts_with(other)) return std::string("another kind of model (") + other + ")";
-  for (const char* missing : {"spec", "hybrid-layer-pattern", "squared-relu", "moe-latent-size", "export-kd-cfg"})
+  for (const char* missing : {"spec", "hybrid-layer-pattern", "moe-latent-size", "export-kd-cfg"})
     if (flags.contains(missing)) return std::string("this project has no --") + missing;
-  if (word_of(config, "pos") == "none") return "no position embedding";
   if (config.contains("fsdp")) return "Megatron's own FSDP";
   if (is_on(config, "cuda_graph")) return "CUDA graphs of parts of layers, which keep memory of their own";
   // The embedding's states, 12 bytes an element, then lie on one rank, and which it is depends on how many parameters
@@ -140,6 +139,9 @@ bool legs_agree(const Json& rows, const Json& row) {
   return true;
 }
 
+// 4 as "4", "[0]*3+[1]" as it is.
+std::string one_word(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
 // GPT-2's 50257 tokens, as Megatron pads them by default.
 int padded_gpt2_vocabulary(int tp) {
   const int step = 128 * tp;
@@ -153,6 +155,8 @@ Json megatron_config(const Json& test) {
                            "vpp", "norm", "swiglu", "experts", "topk", "recompute", "recompute_modules"})
     take(to, same, from, same);
   take(to, "position", from, "pos");
+  if (flags.contains("no-rope-freq")) to["no_rope_freq"] = one_word(flags["no-rope-freq"]);
+  if (flags.contains("squared-relu")) to["activation"] = "squared_relu";
   to["vocab"] = value_of(from, "padded_vocab", padded_gpt2_vocabulary(value_of(from, "tp", 1)));
   to["layout"] = megatron_stages(from, flags);
   take(to, "micro_batch", from, "mbs");

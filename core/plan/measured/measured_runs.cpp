@@ -118,8 +118,11 @@ class RowPlan {
     if (c_.has("head_dim") && !c_.has("kv_lora")) set("model.kv_channels", *c_.number("head_dim"));
     set("model.tie_embeddings", c_.is("tied", gpt) ? "true" : "false");
     set("model.norm", c_.has("norm") ? c_.text("norm") : gpt ? "LayerNorm" : "RMSNorm");
-    set("model.activation", c_.is("swiglu", !gpt && !c_.has("norm")) ? "swiglu" : "gelu");
+    set("model.activation", c_.has("activation")                       ? c_.text("activation")
+                            : c_.is("swiglu", !gpt && !c_.has("norm")) ? "swiglu"
+                                                                       : "gelu");
     set("model.position", c_.has("position") ? c_.text("position") : gpt ? "learned_absolute" : "rope");
+    if (c_.has("no_rope_freq")) set("model.no_rope_freq", c_.text("no_rope_freq"));
     set("model.add_bias", c_.is("bias", gpt && !c_.has("experts")) ? "true" : "false");
     const bool dropped = c_.is("dropout", false);
     if (dropped) set("model.attention_dropout", 0.1);

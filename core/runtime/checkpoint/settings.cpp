@@ -55,7 +55,7 @@ void check_model(const CheckpointManifest& manifest, const TrainConfig& config, 
   const SettingTexts now = model_settings(config);
   for (const auto& [key, value] : manifest.model) {
     // Rotary embeddings have no table of positions: a model can be fine-tuned on other sequence lengths.
-    if (key == "model.seq_length" && config.finetune && config.model.position == PositionKind::kRope) continue;
+    if (key == "model.seq_length" && config.finetune && config.model.position != PositionKind::kLearned) continue;
     check_setting(manifest.model, now, key, folder, "the checkpoint is of another model",
                   "pass the settings it was saved with (ranklab ckpt inspect prints them)");
   }

@@ -129,7 +129,7 @@ void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
             "1 and more: queries that are not compressed have no bias there");
   r.require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
   r.require(c.activation == ActivationKind::kSwiGlu, "--activation", name(c.activation), "swiglu");
-  r.require(c.position == PositionKind::kRope, "--position-embedding-type", "learned_absolute", "rope");
+  r.require(c.position == PositionKind::kRope, "--position-embedding-type", name(c.position), "rope");
   r.require_number("--window-size", static_cast<double>(c.window_size), 0);
   check_hf_rope(r, c);
   r.require(c.rope_scaling.kind != RopeScalingKind::kLongRope, "--rope-scaling-type", "longrope", "another");

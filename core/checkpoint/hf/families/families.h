@@ -13,6 +13,8 @@ HfFamily mixtral_family();      // arXiv 2401.04088
 HfFamily deepseek_v3_family();  // arXiv 2412.19437
 HfFamily phi_family();          // arXiv 2306.11644
 HfFamily gpt_neox_family();     // arXiv 2204.06745
+HfFamily nemotron_family();     // arXiv 2402.16819
+HfFamily smollm3_family();
 HfFamily gemma2_family();       // arXiv 2408.00118
 HfFamily gemma3_family();       // arXiv 2503.19786
 HfFamily olmo3_family();

@@ -13,7 +13,7 @@ HfKey window_pattern() {
   const auto get = [](const ModelConfig& c) {
     std::vector<bool> windows;
     for (int64_t layer = 0; layer < c.num_layers; ++layer) windows.push_back(c.window_of_layer(layer) > 0);
-    const int64_t skip_freq = window_layers_of(windows).skip_freq;
+    const int64_t skip_freq = layer_pattern_of(windows).skip_freq;
     return skip_freq > 1 ? HfJson(skip_freq) : not_written();
   };
   const auto set = [](ModelConfig& c, const HfValue& value) {

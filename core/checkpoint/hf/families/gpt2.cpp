@@ -41,7 +41,7 @@ void check(const HfRefusal& r, const ModelConfig& c) {
   check_norms_before(r, c);
   check_no_gemma(r, c);
   check_sequential(r, c);
-  r.require(c.position == PositionKind::kLearned, "--position-embedding-type", "rope",
+  r.require(c.position == PositionKind::kLearned, "--position-embedding-type", name(c.position),
             "learned_absolute with --normalization LayerNorm");
   r.require(c.activation == ActivationKind::kGelu, "--activation", name(c.activation),
             "gelu with --normalization LayerNorm");

@@ -9,19 +9,9 @@ namespace {
 
 HfKeys llama_keys() {
   HfKeys keys = transformer_keys();
-  const auto attention_bias = [](const ModelConfig& c) { return HfJson(c.has_attention_out_bias()); };
-  const auto mlp_bias = [](ModelConfig& c, const HfValue& value) {
-    if (!value.boolean()) return;
-    if (!c.add_attention_bias) value.refuse("false, or attention_bias as well");
-    c.add_bias = true;
-    c.add_attention_bias = false;
-  };
-  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
-                head_dim_key(),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6),
-                {"attention_bias", attention_bias,
-                 [](ModelConfig& c, const HfValue& value) { value.into(c.add_attention_bias); }, false, false},
-                {"mlp_bias", [](const ModelConfig& c) { return HfJson(c.add_bias); }, mlp_bias, false, false}});
+  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6)});
+  append(keys, linear_bias_keys());
   append(keys, ending_keys(false));
   return keys;
 }

@@ -6,23 +6,8 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kMostLayers = 1 << 16;  // layers of a model; validate() refuses more
-
-// Which layers have the window. Keys are read in this order: the switch (with the classes' default window when no
-// number follows), the window's size, the first layer that has it, and the list of all layers that newer files have.
-HfKey window_switch() {
-  return {"use_sliding_window", [](const ModelConfig& c) { return HfJson(c.window_size > 0); },
-          [](ModelConfig& c, const HfValue& value) { c.window_size = value.boolean() ? 4096 : 0; }, false, false};
-}
-
-HfKey window_number() {
-  HfKey key = window_key(4096);
-  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
-    if (c.window_size > 0) set(c, value);
-  };
-  return key;
-}
-
+// Which layers have the window is read after its size: the first layer that has it, and the list of all layers that
+// newer files have.
 HfKey first_window_layer() {
   const auto get = [](const ModelConfig& c) {
     int64_t first = 0;
@@ -45,10 +30,7 @@ HfKey layer_types() {
   key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
     if (!value.is_null()) return set(c, value);
     const std::vector<bool> windows = c.window_layers.pattern;
-    if (windows.empty()) return;
-    const bool any = std::ranges::find(windows, true) != windows.end();
-    if (!any) c.window_size = 0;
-    c.window_layers = any ? window_layers_of(windows) : WindowLayers{};
+    if (!windows.empty()) set_window_layers(c, windows);
   };
   return key;
 }
@@ -90,7 +72,9 @@ HfKeys qwen_layer_keys(HfJson head_dim) {
 HfKeys qwen_window_keys() {
   HfKey images = hf_constant("use_mrope", false);  // position ids of images
   images.get = {};
-  return {window_switch(), window_number(), first_window_layer(), layer_types(), std::move(images)};
+  HfKeys keys = switched_window_keys();
+  append(keys, {first_window_layer(), layer_types(), std::move(images)});
+  return keys;
 }
 
 HfKeys qwen_expert_keys() {

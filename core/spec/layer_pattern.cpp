@@ -1,4 +1,4 @@
-#include "core/spec/window_layers.h"
+#include "core/spec/layer_pattern.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,8 +8,6 @@ namespace ranklab {
 namespace {
 
 using Pattern = std::vector<bool>;
-
-constexpr int64_t kMostLayers = 1 << 16;  // limit of a model's layers (validate.cpp)
 
 // sum = product { "+" product };  product = atom { "*" number };  atom = "[" 0 or 1 { "," 0 or 1 } "]" | "(" sum ")"
 class PatternReader {
@@ -80,42 +78,43 @@ class PatternReader {
 
 }  // namespace
 
-bool WindowLayers::has(int64_t layer) const {
+bool LayerPattern::has(int64_t layer) const {
   if (!pattern.empty()) return pattern[static_cast<size_t>(layer) % pattern.size()];
   return skip_freq == 0 || (layer + 1) % skip_freq != 0;
 }
 
-std::string window_layers_text(const WindowLayers& layers) {
+std::string layer_pattern_text(const LayerPattern& layers, PatternOne one) {
   const Pattern& pattern = layers.pattern;
   if (pattern.empty()) return std::to_string(layers.skip_freq);
   std::string text;
   for (size_t i = 0, end = 0; i < pattern.size(); i = end) {
     while (end < pattern.size() && pattern[end] == pattern[i]) ++end;
     text += text.empty() ? "" : "+";
-    text += pattern[i] ? "[1]" : "[0]";
+    text += pattern[i] == (one == PatternOne::kHas) ? "[1]" : "[0]";
     if (end - i > 1) text += "*" + std::to_string(end - i);
   }
   return text;
 }
 
-std::optional<WindowLayers> parse_window_layers(const std::string& text) {
+std::optional<LayerPattern> parse_layer_pattern(const std::string& text, PatternOne one) {
   std::string dense = text;
   std::erase(dense, ' ');
   int64_t freq = 0;
   const char* end = dense.data() + dense.size();
   const auto [behind, error] = std::from_chars(dense.data(), end, freq);
   if (error == std::errc{} && behind == end)
-    return freq >= 0 && freq <= kMostLayers ? std::optional(WindowLayers{.skip_freq = freq}) : std::nullopt;
-  const std::optional<Pattern> pattern = PatternReader(dense).read();
+    return freq >= 0 && freq <= kMostLayers ? std::optional(LayerPattern{.skip_freq = freq}) : std::nullopt;
+  std::optional<Pattern> pattern = PatternReader(dense).read();
   if (!pattern) return std::nullopt;
+  if (one == PatternOne::kLacks) pattern->flip();
   const bool all = std::ranges::find(*pattern, false) == pattern->end();
-  return all ? WindowLayers{} : WindowLayers{.pattern = *pattern};
+  return all ? LayerPattern{} : LayerPattern{.pattern = *pattern};
 }
 
-WindowLayers window_layers_of(const std::vector<bool>& layers) {
+LayerPattern layer_pattern_of(const std::vector<bool>& layers) {
   const auto first_whole = std::ranges::find(layers, false);
   if (first_whole == layers.end()) return {};
-  const WindowLayers regular{.skip_freq = first_whole - layers.begin() + 1};
+  const LayerPattern regular{.skip_freq = first_whole - layers.begin() + 1};
   for (size_t i = 0; i < layers.size(); ++i) {
     if (regular.has(static_cast<int64_t>(i)) != layers[i]) return {.pattern = layers};
   }

@@ -1,0 +1,98 @@
+// SmolLM3ForCausalLM (SmolLM 3; huggingface.co/HuggingFaceTB/SmolLM3-3B): Llama's layers, some of which have no
+// positions (arXiv 2501.18795); some layers, or all, may have a window. A model whose layers all have positions is
+// written as this class only if its settings name it (--hf-architecture), as they do after import.
+#include "core/checkpoint/hf/families/families.h"
+#include "core/checkpoint/hf/keys.h"
+#include "core/checkpoint/hf/refusal.h"
+#include "core/checkpoint/hf/rules.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kSmolLm3 = "SmolLM3ForCausalLM";
+
+// Read first, for files without a list.
+HfKey interval() {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.integer() < 1) value.refuse_damaged("1 or more");
+    c.rope_layers = {.skip_freq = value.integer()};
+  };
+  return {"no_rope_layer_interval", {}, set, false, 4};
+}
+
+// Despite its name: 1 for each layer that has rotary positions.
+HfKey rotary_layers() {
+  const auto get = [](const ModelConfig& c) {
+    HfJson layers = HfJson::array();
+    for (int64_t layer = 0; layer < c.num_layers; ++layer) layers.push_back(c.has_rope(layer) ? 1 : 0);
+    return layers;
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    const char* want = "null, or 0 or 1 for every layer";
+    if (!value.json().is_array() || static_cast<int64_t>(value.json().size()) < c.num_layers)
+      value.refuse_damaged(want);
+    std::vector<bool> layers;
+    for (const HfJson& has : value.json()) {
+      if (has != 0 && has != 1) value.refuse_damaged(want);
+      if (static_cast<int64_t>(layers.size()) < c.num_layers) layers.push_back(has == 1);
+    }
+    c.rope_layers = layer_pattern_of(layers);
+  };
+  return {"no_rope_layers", get, set};
+}
+
+// Without a list, the window is that of layers without positions.
+HfKey window_layers() {
+  HfKey key = layer_types_key(true);
+  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+    if (!value.is_null() || c.window_size == 0 || c.num_layers > kMostLayers) return set(c, value);
+    std::vector<bool> windows;
+    for (int64_t layer = 0; layer < c.num_layers; ++layer) windows.push_back(!c.has_rope(layer));
+    set_window_layers(c, windows);
+  };
+  return key;
+}
+
+HfKeys smollm3_keys() {
+  HfKeys keys = transformer_keys();
+  append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), interval(), rotary_layers()});
+  append(keys, linear_bias_keys());
+  append(keys, switched_window_keys());
+  append(keys, {window_layers(),
+                {"max_window_layers", {}, [](ModelConfig&, const HfValue&) {}},  // not read by the class
+                hf_note("pad_token_id", nullptr)});
+  append(keys, ending_keys(true));
+  return keys;
+}
+
+void check_smollm3(const HfRefusal& r, const ModelConfig& c) {
+  ModelConfig rotary = c;
+  rotary.rope_layers = {};
+  check_rotary_layers(r, rotary);
+  r.require_off("--add-qkv-bias", c.add_qkv_bias);
+  r.require_off("--qk-layernorm", c.qk_norm);
+}
+
+}  // namespace
+
+HfFamily smollm3_family() {
+  ModelConfig model;
+  model.hf_architecture = kSmolLm3;
+  model.rope_theta = 2e6;
+  return {.architecture = kSmolLm3,
+          .model_type = "smollm3",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
+          .model = model,
+          .keys = smollm3_keys(),
+          .has_form =
+              [](const ModelConfig& c) {
+                return !c.moe.enabled() && (c.hf_architecture == kSmolLm3 || !c.rope_layers.all());
+              },
+          .check = check_smollm3};
+}
+
+}  // namespace ranklab
