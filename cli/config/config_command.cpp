@@ -1,4 +1,4 @@
-// ranklab config show | validate | schema | diff: settings from every source, without running anything.
+// ranklab config show | validate | schema | diff | from-megatron: settings from every source, without running anything.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -8,7 +8,9 @@
 #include "cli/common/json_output.h"
 #include "cli/common/pipeline_text.h"
 #include "cli/config/config_options.h"
+#include "cli/config/megatron_line.h"
 #include "cli/config/settings_json.h"
+#include "core/base/log.h"
 #include "core/config/dump_choice.h"
 #include "core/config/settings/fields.h"
 #include "core/config/settings/schema.h"
@@ -78,6 +80,23 @@ int diff(const std::string& a_path, const std::string& b_path, bool json) {
   return 0;
 }
 
+int from_megatron(const std::vector<std::string>& words, bool json) {
+  const MegatronLine line = read_megatron_line(words);
+  const MergedConfig merged = merge_config({}, line.settings);
+  check_reached(resolve(merged.config, merged.origins));
+  if (json) {
+    const nlohmann::ordered_json all = settings_json(merged.config);
+    nlohmann::ordered_json settings = nlohmann::ordered_json::object();
+    for (const ConfigSetting& one : line.settings)
+      settings[one.key] = {{"value", all.at(one.key)}, {"origin", one.origin}};
+    std::fputs(json_result({{"settings", settings}, {"left_out", line.left_out}}).c_str(), stdout);
+    return 0;
+  }
+  for (const std::string& one : line.left_out) log_warning(one);
+  std::fputs(given_toml(merged, line.settings).c_str(), stdout);
+  return 0;
+}
+
 }  // namespace
 
 CommandAction setup_config(CommandLine& app) {
@@ -85,10 +104,13 @@ CommandAction setup_config(CommandLine& app) {
     std::unique_ptr<ConfigOptions> options;
     bool origin = false, json = false;
     std::string file, a, b;
+    std::vector<std::string> words;
   };
   auto given = std::make_shared<Given>();
   app.require_subcommand(0, 1);
-  app.footer("Examples:\n  ranklab config show --origin --tp 4\n  ranklab config diff a.toml b.toml");
+  app.footer(
+      "Examples:\n  ranklab config show --origin --tp 4\n  ranklab config diff a.toml b.toml\n"
+      "  ranklab config from-megatron -- --num-layers 32 --hidden-size 4096 ... > run.toml");
   CommandLine* show_app = app.add_subcommand("show", "every setting as train would use it");
   show_app->add_flag("--origin", given->origin, "say where each value came from");
   show_app->add_flag("--json", given->json, "JSON instead of TOML");
@@ -101,9 +123,15 @@ CommandAction setup_config(CommandLine& app) {
   diff_app->add_option("A", given->a, "TOML file")->required();
   diff_app->add_option("B", given->b, "TOML file")->required();
   diff_app->add_flag("--json", given->json, "print one JSON object");
-  return [&app, show_app, validate_app, schema_app, diff_app, given] {
+  CommandLine* megatron_app = app.add_subcommand(
+      "from-megatron", "the settings that a command line of Megatron-LM's pretrain_gpt.py means, as TOML");
+  megatron_app->add_flag("--json", given->json, "print one JSON object");
+  megatron_app->add_option("WORDS", given->words, "behind --: the line as it stands, with or without its torchrun")
+      ->required();
+  return [&app, megatron_app, show_app, validate_app, schema_app, diff_app, given] {
     if (show_app->parsed()) return show(*given->options, given->origin, given->json);
     if (validate_app->parsed()) return validate_file(given->file, given->json);
+    if (megatron_app->parsed()) return from_megatron(given->words, given->json);
     if (diff_app->parsed()) return diff(given->a, given->b, given->json);
     std::printf("%s", schema_app->parsed() ? config_json_schema().c_str() : app.help().c_str());
     return 0;

@@ -88,6 +88,29 @@ std::string toml_value(const ConfigField& field, const std::string& value) {
   return quoted ? toml_string(value) : value;
 }
 
+// A TOML table may be opened only once: rows are collected, in the order of the tables' first ones.
+class Tables {
+ public:
+  void add(const ConfigField& field, const std::string& value, bool left_out, const std::string& note) {
+    const size_t dot = field.key.find('.');
+    const std::string table = field.key.substr(0, dot);
+    if (!rows_.contains(table)) order_.push_back(table);
+    const bool derived = field.type == Type::kBool && value == "auto";
+    std::string row = field.key.substr(dot + 1) + " = " + toml_value(field, value);
+    if (derived || left_out) row = "# " + row + " (derived)";
+    rows_[table] += note.empty() ? row + "\n" : strprintf("%-44s # %s\n", row.c_str(), note.c_str());
+  }
+  std::string text() const {
+    std::string text;
+    for (const std::string& table : order_) text += (text.empty() ? "[" : "\n[") + table + "]\n" + rows_.at(table);
+    return text;
+  }
+
+ private:
+  std::vector<std::string> order_;
+  std::map<std::string, std::string> rows_;
+};
+
 }  // namespace
 
 std::vector<ConfigSetting> parse_config_toml(const std::string& text, const std::string& name) {
@@ -133,23 +156,21 @@ std::vector<ConfigSetting> read_config_toml(const std::string& path) {
 
 std::string config_toml(const TrainConfig& config, const std::function<std::string(const std::string&)>& remark,
                         const std::vector<std::string>& left_out) {
-  std::vector<std::string> tables;  // in the order of their first field; a TOML table may be opened only once
-  std::map<std::string, std::string> rows;
+  Tables tables;
   for (const ConfigField& field : config_fields()) {
-    const size_t dot = field.key.find('.');
-    const std::string table = field.key.substr(0, dot);
-    if (!rows.contains(table)) tables.push_back(table);
-    const std::string value = field.get(config);
-    const bool derived = field.type == Type::kBool && value == "auto";
-    const bool comment = derived || std::find(left_out.begin(), left_out.end(), field.key) != left_out.end();
-    std::string row = field.key.substr(dot + 1) + " = " + toml_value(field, value);
-    if (comment) row = "# " + row + " (derived)";
-    const std::string note = remark ? remark(field.key) : "";
-    rows[table] += note.empty() ? row + "\n" : strprintf("%-44s # %s\n", row.c_str(), note.c_str());
+    const bool left = std::find(left_out.begin(), left_out.end(), field.key) != left_out.end();
+    tables.add(field, field.get(config), left, remark ? remark(field.key) : "");
   }
-  std::string text;
-  for (const std::string& table : tables) text += (text.empty() ? "[" : "\n[") + table + "]\n" + rows[table];
-  return text;
+  return tables.text();
+}
+
+std::string given_toml(const MergedConfig& merged, const std::vector<ConfigSetting>& given) {
+  Tables tables;
+  for (const ConfigField& field : config_fields()) {
+    const auto found = std::ranges::find(given, field.key, &ConfigSetting::key);
+    if (found != given.end()) tables.add(field, field.get(merged.config), /*left_out=*/false, found->origin);
+  }
+  return tables.text();
 }
 
 }  // namespace ranklab

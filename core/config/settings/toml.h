@@ -20,5 +20,7 @@ std::vector<ConfigSetting> read_config_toml(const std::string& path);
 // after the value as a comment; `left_out` are keys to write as comments.
 std::string config_toml(const TrainConfig& config, const std::function<std::string(const std::string&)>& remark = {},
                         const std::vector<std::string>& left_out = {});
+// The settings that a source gave, each with its origin as a comment.
+std::string given_toml(const MergedConfig& merged, const std::vector<ConfigSetting>& given);
 
 }  // namespace ranklab

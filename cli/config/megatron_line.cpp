@@ -1,0 +1,351 @@
+#include "cli/config/megatron_line.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "cli/config/megatron_words.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/spec/layer_pattern.h"
+
+namespace ranklab {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr const char* kDefault = "default of Megatron-LM";
+
+[[noreturn]] void refuse(const std::string& flag, const std::string& got, const std::string& want,
+                         const std::string& fix) {
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "config from-megatron", .what = flag, .got = quote(got), .want = want, .fix = fix});
+}
+
+class Reader {
+ public:
+  explicit Reader(const Words& words) : words_(words) {}
+
+  MegatronLine read() {
+    for (const char* one : megatron_defaults()) {
+      const ConfigSetting setting = assignment_setting(one);
+      set(setting.key, setting.text);
+    }
+    for (const auto& [flag, given] : words_.flags()) take(flag, given);
+    model();
+    vocabulary();
+    if (words_.has("--multi-latent-attention")) latent();
+    if (words_.has("--num-experts")) experts();
+    layout();
+    batch_and_steps();
+    precision();
+    data();
+    for (auto& [key, setting] : settings_) out_.settings.push_back(std::move(setting));
+    return std::move(out_);
+  }
+
+ private:
+  void set(const std::string& key, const std::string& value, const std::string& flag = kDefault) {
+    settings_[key] = {key, value, flag};
+  }
+  void set(const std::string& key, int64_t value, const std::string& flag = kDefault) {
+    set(key, std::to_string(value), flag);
+  }
+  void set_default(const std::string& key, const std::string& value) {
+    if (!settings_.contains(key)) set(key, value);
+  }
+  void drop(const std::string& key) { settings_.erase(key); }
+  void leave_out(const std::string& flag, const std::string& why) { out_.left_out.push_back(flag + ": " + why); }
+  int64_t number_or(const std::string& flag, int64_t other) const { return words_.number(flag).value_or(other); }
+  int64_t needed(const std::string& flag) const {
+    const auto value = words_.number(flag);
+    if (!value || *value == 0)
+      refuse(flag + " is missing", "", "a number above 0", "add it, as Megatron-LM asks for it");
+    return *value;
+  }
+
+  void take(const std::string& flag, const MegatronWords::Given& given) {
+    if (given.foreign == nullptr) {
+      const bool off = given.own->kind == ConfigField::Kind::kFlag;
+      return set(given.own->key, off ? "true" : join(given.values, " "), flag);
+    }
+    switch (given.foreign->fate) {
+      case MegatronFate::kSet: {
+        const std::string text = given.foreign->text;
+        const size_t equals = text.find('=');
+        return set(text.substr(0, equals), text.substr(equals + 1), flag);
+      }
+      case MegatronFate::kLeftOut:
+        return leave_out(flag, given.foreign->text);
+      case MegatronFate::kRefused:
+        refuse("ranklab does not compute what " + flag + " says", join(given.values, " "), "a line without it",
+               given.foreign->text);
+      case MegatronFate::kRead:
+      case MegatronFate::kNoEffect:
+        return;
+    }
+  }
+
+  void model() {
+    layers_ = needed("--num-layers");
+    hidden_ = needed("--hidden-size");
+    const int64_t heads = needed("--num-attention-heads");
+    const bool swiglu = words_.has("--swiglu"), biased = settings_.at("model.add_bias").text == "true";
+    constexpr int64_t kStep = 64;
+    const int64_t usual =
+        swiglu ? static_cast<int64_t>(static_cast<double>(4 * hidden_) * 2 / 3 / kStep) * kStep : 4 * hidden_;
+    if (!words_.has("--ffn-hidden-size")) set("model.ffn_hidden_size", usual);
+    // The fused GELU of a bias is the tanh form, that without the exact one.
+    const bool tanh = words_.has("--openai-gelu") || (biased && !words_.has("--no-bias-gelu-fusion"));
+    if (swiglu) {
+      set("model.activation", "swiglu", "--swiglu");
+    } else if (words_.has("--squared-relu")) {
+      set("model.activation", "squared_relu", "--squared-relu");
+    } else {
+      set("model.activation", tanh ? "gelu" : "gelu_erf");
+    }
+    const bool grouped = words_.has("--group-query-attention");
+    set("model.num_query_groups", grouped ? number_or("--num-query-groups", 1) : 0,
+        grouped ? "--num-query-groups" : kDefault);
+    if (settings_.contains("model.kv_channels") &&
+        settings_["model.kv_channels"].text == std::to_string(hidden_ / heads))
+      drop("model.kv_channels");
+    if (words_.has("--qk-layernorm") && settings_.at("model.norm").text != "RMSNorm")
+      refuse("queries and keys have RMSNorms here", "--qk-layernorm with --normalization LayerNorm",
+             "--normalization RMSNorm", "leave --qk-layernorm out, or change the norm");
+    if (const auto softmax = words_.text("--softmax-type"); softmax && *softmax != "vanilla")
+      refuse("--softmax-type has one value here", *softmax, "vanilla", "leave it out");
+    const int64_t table = number_or("--max-position-embeddings", 0), seq = needed("--seq-length");
+    if (settings_.at("model.position").text == "learned_absolute" && table > seq)
+      leave_out("--max-position-embeddings", "there are as many positions as a sequence has");
+    window();
+  }
+
+  // "(127,0)": so many positions before a query, and none behind it.
+  void window() {
+    const auto text = words_.text("--window-size", "");
+    if (!text) return;
+    std::string dense = *text;
+    std::erase_if(dense, [](char c) { return c == '(' || c == ')' || c == ' '; });
+    char* end = nullptr;
+    const long before = std::strtol(dense.c_str(), &end, 10);
+    if (before < 0 || std::string(end) != ",0")
+      refuse("--window-size is not the window of causal attention", *text, "(N,0)",
+             "write how many positions before it a token sees");
+    set("model.window_size", before + 1, "--window-size");
+  }
+
+  void vocabulary() {
+    const std::string tokenizer = words_.text("--tokenizer-type").value_or("GPT2BPETokenizer");
+    constexpr int64_t kGpt2 = 50257;
+    const auto given = words_.number("--vocab-size");
+    if (!given && tokenizer != "GPT2BPETokenizer")
+      refuse("how many tokens the vocabulary has is not said", "--tokenizer-type " + tokenizer, "--vocab-size N",
+             "add it; the tokenizer's file says how many");
+    const int64_t own = given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2;  // with an end of documents
+    const int64_t step =
+        number_or("--make-vocab-size-divisible-by", 128) * number_or("--tensor-model-parallel-size", 1);
+    if (step < 1) refuse("--make-vocab-size-divisible-by is no size", "0", "1 or more", "leave it out");
+    set("model.vocab_size", (own + step - 1) / step * step, given ? "--vocab-size, padded" : kDefault);
+  }
+
+  void latent() {
+    for (const auto& [key, usual] : {std::pair{"mla.kv_lora_rank", "32"},
+                                     {"mla.qk_head_dim", "128"},
+                                     {"mla.qk_pos_emb_head_dim", "64"},
+                                     {"mla.v_head_dim", "128"}})
+      set_default(key, usual);
+    drop("model.kv_channels");
+    set("model.num_query_groups", 0);
+    set_default("yarn.mscale_all_dim", "0");
+    if (words_.text("--rope-type") == "rope") set("yarn.scaling_factor", "1", "--rope-type");
+    if (settings_.contains("model.qk_norm"))
+      drop("model.qk_norm");  // latent attention has them always
+    else
+      leave_out("--multi-latent-attention", "the compressed query and key have norms, as with --qk-layernorm");
+  }
+
+  void experts() {
+    set_default("moe.topk", "2");
+    set_default("moe.score", "softmax");
+    if (std::atof(settings_.at("moe.aux_loss_coeff").text.c_str()) == 0) {
+      set("moe.balancing", "none");
+    } else {
+      set_default("moe.balancing", "aux_loss");
+    }
+    const std::string dispatcher = words_.text("--moe-token-dispatcher-type").value_or("allgather");
+    if (!words_.has("--moe-enable-deepep"))
+      set("parallel.moe_dispatcher", dispatcher == "flex" ? "dedup" : dispatcher,
+          words_.has("--moe-token-dispatcher-type") ? "--moe-token-dispatcher-type" : kDefault);
+    // Softmax of the chosen logits is softmax of all, normalized.
+    const bool before = words_.has("--moe-router-pre-softmax") && settings_.at("moe.score").text == "softmax";
+    set("moe.normalize_topk", before ? "false" : "true", before ? "--moe-router-pre-softmax" : kDefault);
+    if (!before && settings_.at("moe.topk").text == "1") set("moe.normalize_top1", "true");
+    set_default("parallel.etp", std::to_string(number_or("--tensor-model-parallel-size", 1)));
+    first_dense_layers();
+  }
+
+  // "([0]*3+[1]*58)": layers with a 1 have experts.
+  void first_dense_layers() {
+    const std::string text = words_.text("--moe-layer-freq", "").value_or("1");
+    if (text == "1") return;
+    const auto pattern = parse_layer_pattern(text);
+    int64_t dense = 0;
+    while (pattern && dense < layers_ && !pattern->has(dense)) ++dense;
+    bool rest = pattern && text.find('[') != std::string::npos;
+    for (int64_t layer = dense; rest && layer < std::min(layers_, kMostLayers); ++layer) rest = pattern->has(layer);
+    if (!rest)
+      refuse("experts are in all layers but the first ones", "--moe-layer-freq " + text, "1, or [0]*3+[1]*58",
+             "give the first layers their dense MLP");
+    set("moe.first_dense_layers", dense, "--moe-layer-freq");
+  }
+
+  void layout() {
+    const int64_t tp = number_or("--tensor-model-parallel-size", 1),
+                  pp = number_or("--pipeline-model-parallel-size", 1), cp = number_or("--context-parallel-size", 1);
+    if (tp < 1 || pp < 1 || cp < 1)
+      refuse("a size of the layout is 0", "0", "1 or more", "leave it out, or correct it");
+    set("parallel.tp", tp, words_.has("--tensor-model-parallel-size") ? "--tensor-model-parallel-size" : kDefault);
+    if (words_.has("--nproc-per-node")) {
+      world_ = needed("--nproc-per-node") * number_or("--nnodes", 1);
+      set("parallel.world_size", world_, "--nproc-per-node x --nnodes");
+    } else {
+      world_ = number_or("--world-size", tp * pp * cp);
+      set("parallel.world_size", world_, words_.has("--world-size") ? "--world-size" : kDefault);
+    }
+    replicas_ = std::max<int64_t>(world_ / (tp * pp * cp), 1);
+    set("parallel.sequence_parallel", words_.has("--sequence-parallel") && tp > 1 ? "true" : "false",
+        words_.has("--sequence-parallel") ? "--sequence-parallel" : kDefault);
+    if (!words_.has("--overlap-grad-reduce")) set("parallel.overlap_grad_reduce", "false");
+    if (pp > 1) stages(pp);
+  }
+
+  void stages(int64_t pp) {
+    int64_t vpp = number_or("--num-virtual-stages-per-pipeline-rank", 1);
+    if (const auto chunk = words_.number("--num-layers-per-virtual-pipeline-stage")) {
+      if (*chunk == 0 || layers_ % (pp * *chunk) != 0)
+        refuse("the layers of a rank are no whole number of stages",
+               strprintf("%lld layers, pp %lld, %lld a stage", static_cast<long long>(layers_),
+                         static_cast<long long>(pp), static_cast<long long>(*chunk)),
+               "a stage that divides --num-layers / pp", "change --num-layers-per-virtual-pipeline-stage");
+      vpp = layers_ / pp / *chunk;
+      set("parallel.vpp", vpp, "--num-layers-per-virtual-pipeline-stage");
+    }
+    set("parallel.pipeline_schedule", vpp > 1 ? "interleaved-1f1b" : "1f1b");
+    const auto first = words_.number("--decoder-first-pipeline-num-layers"),
+               last = words_.number("--decoder-last-pipeline-num-layers");
+    if (!first && !last) return set("parallel.pipeline_layout", "even");
+    const int64_t others = pp - (first ? 1 : 0) - (last ? 1 : 0), rest = layers_ - first.value_or(0) - last.value_or(0);
+    if (vpp > 1 || rest < 0 || (others == 0 ? rest != 0 : rest % others != 0))
+      refuse("the layers between the first and the last stage do not divide",
+             strprintf("%lld layers, %lld stages", static_cast<long long>(rest), static_cast<long long>(others)),
+             "as many in each stage, one stage a rank", "write pipeline_layout into the file: 2,3,3,2");
+    std::vector<int64_t> layers(static_cast<size_t>(pp), others > 0 ? rest / others : 0);
+    if (first) layers.front() = *first;
+    if (last) layers.back() = *last;
+    set("parallel.pipeline_layout", join(layers, ","), "--decoder-first-, --decoder-last-pipeline-num-layers");
+  }
+
+  void batch_and_steps() {
+    const int64_t usual = needed("--micro-batch-size") * replicas_, batch = number_or("--global-batch-size", usual);
+    if (batch < 1) refuse("--global-batch-size is 0", "0", "1 or more", "correct it");
+    if (!words_.has("--global-batch-size")) set("train.global_batch_size", batch);
+    if (const auto ramp = words_.text("--rampup-batch-size"))
+      set("train.rampup_batch_size", *ramp, "--rampup-batch-size");
+    for (const auto& [flag, key] : {std::pair{"--lr-decay-samples", "optim.lr_decay_iters"},
+                                    {"--lr-warmup-samples", "optim.lr_warmup_iters"},
+                                    {"--lr-wsd-decay-samples", "optim.lr_wsd_decay_iters"}})
+      if (const auto samples = words_.number(flag)) set(key, *samples / batch, flag);
+    if (words_.has("--lr-warmup-fraction")) drop("optim.lr_warmup_iters");
+    if (const auto optimizer = words_.text("--optimizer"))
+      set("optim.optimizer",
+          *optimizer == "adam"        ? "adamw"
+          : *optimizer == "dist_muon" ? "muon"
+                                      : *optimizer,
+          "--optimizer");
+    if (const auto backend = words_.text("--attention-backend"))
+      set("parallel.attention_backend", *backend == "local" ? "unfused" : *backend, "--attention-backend");
+    recomputation();
+  }
+
+  // Outputs of norms and activations are recomputed anyway.
+  void recomputation() {
+    const auto given = words_.flags().find("--recompute-modules");
+    if (given == words_.flags().end()) return;
+    Words modules;
+    for (const std::string& module : given->second.values) {
+      if (module == "core_attn" || module == "mlp" || module == "moe") modules.push_back(module);
+      if (module == "mla_up_proj" || module == "shared_experts")
+        leave_out("--recompute-modules " + module, "its outputs are kept");
+    }
+    if (modules.empty()) return set("memory.recompute_granularity", "none", "--recompute-modules");
+    set("memory.recompute_modules", join(modules, ","), "--recompute-modules");
+  }
+
+  void precision() {
+    if (words_.has("--bf16")) set_default("precision.main_grads_dtype", "fp32");
+    if (words_.has("--fp16")) {
+      for (const char* scale : {"precision.initial_loss_scale", "precision.max_loss_scale"})
+        set_default(scale, "4294967296");
+      set_default("precision.min_loss_scale", "1");
+      set_default("precision.loss_scale_window", "1000");
+    }
+    const auto format = words_.text("--fp8-format");
+    if (!format) return;
+    const std::string recipe = words_.text("--fp8-recipe").value_or("delayed");
+    const bool of_tensors = recipe == "delayed" || recipe == "tensorwise";
+    const char* own = recipe == "delayed"      ? "fp8_delayed"
+                      : recipe == "tensorwise" ? "fp8_current"
+                      : recipe == "mxfp8"      ? "mxfp8"
+                      : recipe == "blockwise"  ? "deepseek_v3"
+                                               : nullptr;
+    if (own == nullptr)
+      refuse("no such FP8 recipe here", recipe, "delayed, tensorwise, blockwise or mxfp8", "choose another");
+    set("precision.recipe", own, words_.has("--fp8-recipe") ? "--fp8-recipe" : kDefault);
+    if (of_tensors) set("precision.fp8_format", *format, "--fp8-format");
+    if (recipe == "delayed") {
+      set_default("precision.amax_history_len", "1");
+      set_default("precision.amax_compute_algo", "most_recent");
+    }
+    if (recipe == "blockwise")  // whose moments are in 16 bits otherwise
+      for (const char* moment : {"precision.exp_avg_dtype", "precision.exp_avg_sq_dtype"}) set_default(moment, "fp32");
+  }
+
+  void data() {
+    const auto path = words_.text("--data-path");
+    if (path) {
+      set("data.mock", "true", "--data-path");
+      leave_out("--data-path",
+                "generated sentences; `ranklab data prepare --from megatron` makes shards of such files, "
+                "for --data-path");
+    }
+    validation();
+    const auto load = words_.text("--load");
+    if (load && load == words_.text("--save")) set("checkpoint.load", "auto", "--load");
+    if (load && load != words_.text("--save"))
+      leave_out("--load", "Megatron-LM's checkpoints come in as Hugging Face folders (ranklab ckpt import-hf)");
+  }
+
+  void validation() {
+    const std::string text = words_.text("--split").value_or("969,30,1");
+    double train = 0, valid = 0, test = 0;
+    const int parts = std::sscanf(text.c_str(), "%lf,%lf,%lf", &train, &valid, &test);
+    const double sum = train + valid + test;
+    if (parts < 2 || !(train > 0 && valid >= 0 && test >= 0 && sum < 1e300))
+      refuse("--split is no list of parts", text, "949,50,1", "write those of training, validation and test");
+    set("data.validation_fraction", strprintf("%.6g", valid / sum), words_.has("--split") ? "--split" : kDefault);
+  }
+
+  MegatronWords words_;
+  std::map<std::string, ConfigSetting> settings_;
+  MegatronLine out_;
+  int64_t layers_ = 0, hidden_ = 0, world_ = 1, replicas_ = 1;
+};
+
+}  // namespace
+
+MegatronLine read_megatron_line(const Words& words) { return Reader(words).read(); }
+
+}  // namespace ranklab

@@ -1,0 +1,34 @@
+// The words of a Megatron-LM command line, flag by flag (megatron_flags.h). Torch-free. Thread rule: pure functions.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/config/megatron_flags.h"
+#include "core/config/settings/fields.h"
+
+namespace ranklab {
+
+class MegatronWords {
+ public:
+  // Throws kInvalidArgument for unknown flags and numbers of values.
+  explicit MegatronWords(const std::vector<std::string>& words);
+
+  struct Given {
+    std::vector<std::string> values;
+    const MegatronFlag* foreign = nullptr;  // null: a setting of the same name and values here
+    const ConfigField* own = nullptr;
+  };
+  const std::map<std::string, Given>& flags() const { return flags_; }
+  bool has(const std::string& flag) const { return flags_.contains(flag); }
+  // The words after a flag, apart by `between`; nothing without it.
+  std::optional<std::string> text(const std::string& flag, const char* between = " ") const;
+  std::optional<int64_t> number(const std::string& flag) const;
+
+ private:
+  std::map<std::string, Given> flags_;  // of a flag given twice, the last
+};
+
+}  // namespace ranklab
