@@ -5,8 +5,16 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/spec/presets.h"
 
 namespace ranklab {
+
+std::string model_name(const TrainConfig& c) {
+  const auto preset = std::ranges::find(model_presets(), c.preset, &ModelPreset::name);
+  const bool changed = preset != model_presets().end() && preset->config.parameter_count() != c.model.parameter_count();
+  return c.preset + (changed ? ", changed" : "");
+}
+
 std::string counts_text(const ModelCounts& counts) {
   const auto text = [](int64_t count) { return human_count(static_cast<double>(count)); };
   std::string out = text(counts.total) + " parameters";

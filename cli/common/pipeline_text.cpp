@@ -17,7 +17,7 @@ std::string model_title(const RunPlan& plan, int64_t parameters) {
   ModelCounts counts = count_model(c.model, c.model.seq_length);
   // A program may use its own model.
   if (parameters != counts.total + counts.mtp) counts = {.total = parameters, .active = parameters};
-  return strprintf("%s: %s, %s, hidden %ld, sequence %ld, %s", c.preset.c_str(), counts_text(counts).c_str(),
+  return strprintf("%s: %s, %s, hidden %ld, sequence %ld, %s", model_name(c).c_str(), counts_text(counts).c_str(),
                    counted(c.model.num_layers, "layer").c_str(), static_cast<long>(c.model.hidden_size),
                    static_cast<long>(c.model.seq_length), std::string(name(c.element_dtype())).c_str());
 }

@@ -54,7 +54,7 @@ std::string split_text(const ModuleRow& row) {
 
 std::string headline(const RunPlan& plan, const ModelCounts& counts) {
   const ModelConfig& m = plan.config.model;
-  std::string text = plan.config.preset + ": " + counts_text(counts);
+  std::string text = model_name(plan.config) + ": " + counts_text(counts);
   text +=
       strprintf(", %ld layers, hidden %ld, %ld heads, vocabulary %ld, sequence %ld", static_cast<long>(m.num_layers),
                 static_cast<long>(m.hidden_size), static_cast<long>(m.num_attention_heads),

@@ -9,6 +9,7 @@
 #include "backends/meta/meta_world.h"
 #include "cli/common/json_output.h"
 #include "cli/common/memory_json.h"
+#include "cli/common/model_text.h"
 #include "cli/common/pipeline_text.h"
 #include "cli/common/style.h"
 #include "cli/world/make_world.h"
@@ -209,7 +210,7 @@ nlohmann::ordered_json ranks_json(const RunPlan& plan, const StepRecord& record,
 
 std::string plan_memory_text(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, const Style& style) {
   const TrainConfig& c = plan.config;
-  std::string text = style.bold(c.preset + " on " + layout_text(plan, true)) +
+  std::string text = style.bold(model_name(c) + " on " + layout_text(plan, true)) +
                      strprintf(", %s, ZeRO stage %d, recomputation %s\n", std::string(name(c.element_dtype())).c_str(),
                                plan.zero_stage, c.recompute_granularity.c_str());
   const StepRecord record = record_step(plan, make_meta_world);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/common/json_output.h"
+#include "cli/common/model_text.h"
 #include "cli/common/picture_file.h"
 #include "cli/common/pipeline_text.h"
 #include "cli/common/style.h"
@@ -139,7 +140,7 @@ viz::Drawing front_of(const LayoutPlanner& search, const std::vector<PlannedLayo
                         .bytes = row.bytes,
                         .on_front = search.fits(row) && on_front(rows, row, search.most_bytes())});
   const TrainConfig& c = search.base();
-  return viz::front_drawing(strprintf("%s on %d x %s, %ld sequences a step", c.preset.c_str(), c.parallel.world,
+  return viz::front_drawing(strprintf("%s on %d x %s, %ld sequences a step", model_name(c).c_str(), c.parallel.world,
                                       search.profile().title.c_str(), static_cast<long>(c.global_batch_size)),
                             points, search.most_bytes());
 }

@@ -7,6 +7,7 @@
 
 #include "backends/meta/meta_world.h"
 #include "cli/common/json_output.h"
+#include "cli/common/model_text.h"
 #include "cli/common/pipeline_text.h"
 #include "cli/common/style.h"
 #include "core/base/text.h"
@@ -18,7 +19,7 @@ namespace {
 std::string byte_count(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
 std::string headline(const RunPlan& plan) {
-  std::string text = strprintf("%s: ZeRO stage %d, %s; %s", plan.config.preset.c_str(), plan.zero_stage,
+  std::string text = strprintf("%s: ZeRO stage %d, %s; %s", model_name(plan.config).c_str(), plan.zero_stage,
                                std::string(plan.zero().effect).c_str(), replicas_text(plan).c_str());
   if (plan.config.model.moe.enabled()) text += strprintf(", experts edp %d", plan.mesh.size(Axis::kEdp));
   return text;

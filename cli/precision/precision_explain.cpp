@@ -7,6 +7,7 @@
 
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
+#include "cli/common/model_text.h"
 #include "cli/common/style.h"
 #include "cli/config/config_options.h"
 #include "cli/precision/precision_subcommands.h"
@@ -101,7 +102,7 @@ std::string explain_text(const RunPlan& plan, const PrecisionPolicy& policy,
   const PrecisionRecipe& recipe = policy.recipe();
   const int64_t quantized = quantized_count(policy);
   std::string text =
-      strprintf("%s, recipe %s: parameters %s; %ld of %zu linear modules quantized\n", plan.config.preset.c_str(),
+      strprintf("%s, recipe %s: parameters %s; %ld of %zu linear modules quantized\n", model_name(plan.config).c_str(),
                 recipe.name.c_str(), std::string(name(recipe.compute)).c_str(), static_cast<long>(quantized),
                 policy.modules().size());
   text += module_table(modules, style);
