@@ -174,6 +174,18 @@ TEST(CkptConvert, ThereAndBackIsTheSameCheckpoint) {
   EXPECT_EQ(half.find("exp_avg/head.weight"), nullptr);
 }
 
+TEST(CkptConvert, MomentsAndWeightsOf16BitsStayOf16Bits) {
+  const std::string base =
+      saved(kDense, "--world-size 1 --bf16 --main-params-dtype bf16 --exp-avg-dtype bf16", "16bit");
+  const std::string path = temporary_path("ranklab_16bit") + ".safetensors",
+                    back = temporary_path("ranklab_16bit_back");
+  shell("ckpt convert " + base + " " + path);
+  shell("ckpt convert " + path + " " + back);
+  fs::remove(path);
+  EXPECT_EQ(Checkpoint(checkpoint_named(back)).tensor("exp_avg/embedding.weight").type, TensorType::kBF16);
+  EXPECT_THAT(shell("ckpt diff " + base + " " + back), HasSubstr("bit for bit"));
+}
+
 // A slip of the hand in the second name: nothing is lost.
 TEST(CkptConvert, NeverOverItsInputNorOverWhatOthersMade) {
   const std::string base = saved(kDense, "--world-size 1", "over");
