@@ -153,6 +153,20 @@ TEST(CkptReshard, SettingsOfAnotherVersionAreNoObstacle) {
   EXPECT_THAT(shell("ckpt diff " + base + " " + folder), HasSubstr("bit for bit"));
 }
 
+// With the recipe's own blocks of 32 numbers two ranks could not split an MLP of width 96.
+TEST(CkptReshard, BlocksOfNumbersAreThoseOfTheRun) {
+  const std::string base = saved(
+      "--num-layers 2 --hidden-size 64 --ffn-hidden-size 96 --num-attention-heads 4 --seq-length 32 "
+      "--precision-recipe mxfp8 --quantization-block-size 16",
+      "--world-size 1", "blocks");
+  const std::string folder = temporary_path("ranklab_blocks_tp2");
+  shell("ckpt reshard " + base + " " + folder + " --tp 2");
+  EXPECT_EQ(manifest_of(folder).config.at("precision.block_size"), "16");
+  EXPECT_THAT(shell("ckpt diff " + base + " " + folder), HasSubstr("bit for bit"));
+  // Nor are half a sequence's tokens of a rank whole blocks; a batch of the run had more of them.
+  shell("ckpt reshard " + base + " " + folder + "_cp --cp 4");
+}
+
 TEST(CkptConvert, ThereAndBackIsTheSameCheckpoint) {
   const std::string base = saved(kExperts, "--world-size 2 --dp 2 --zero-stage 1", "convert");
   const std::string path = temporary_path("ranklab_one") + ".safetensors", back = temporary_path("ranklab_back");
