@@ -68,21 +68,14 @@ int to_file(const ConvertOptions& options) {
   return report(options, options.to, tensors.size(), written.file_bytes);
 }
 
-// The file's weights in a checkpoint's types: 16-bit ones become fp32.
+// The file's tensors as they are: moments, and weights of --main-params-dtype, may be of 16 bits.
 class FileTensors : public TensorSource {
  public:
   explicit FileTensors(const SafetensorsFile& file) : file_(file) {
-    for (const TensorEntry& entry : file.tensors()) {
-      const bool half = entry.type == TensorType::kBF16 || entry.type == TensorType::kF16;
-      tensors_.push_back({entry.name, half ? TensorType::kF32 : entry.type, entry.shape});
-    }
+    for (const TensorEntry& entry : file.tensors()) tensors_.push_back({entry.name, entry.type, entry.shape});
   }
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
-  std::vector<std::byte> read(const std::string& name) const override {
-    const TensorEntry& entry = file_.tensor(name);
-    const TensorType type = tensor(name).type;
-    return entry.type == type ? file_.read(entry) : convert_elements(entry.type, file_.read(entry), type);
-  }
+  std::vector<std::byte> read(const std::string& name) const override { return file_.read(file_.tensor(name)); }
   std::string where() const override { return file_.path(); }
 
  private:

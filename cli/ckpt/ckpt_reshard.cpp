@@ -34,11 +34,13 @@ struct Reshard {
   bool json = false;
 };
 
-// Saved settings that affect which rank owns what; the layout itself comes from the flags alone.
+// Saved settings that affect which rank owns what, or which layouts there are; the layout itself comes from the flags
+// alone. Of precision: a block of numbers that share a scale lies on one rank, in each module that is quantized.
 bool shapes_pieces(const std::string& key) {
   for (const char* one :
        {"train.params_dtype", "train.bf16", "precision.fp16", "precision.fp8", "precision.fp4", "precision.recipe",
-        "precision.main_grads_dtype", "optim.optimizer", "parallel.ddp_bucket_bytes"}) {
+        "precision.main_grads_dtype", "precision.block_size", "precision.include", "precision.exclude",
+        "precision.compute_rules", "precision.compute_override", "optim.optimizer", "parallel.ddp_bucket_bytes"}) {
     if (key == one) return true;
   }
   return false;
@@ -79,7 +81,8 @@ RunPlan resolved(const SavedSettings& saved, const ConfigOptions& options, const
   }
 }
 
-// Saved settings, overridden by the user's flags. The batch is any that the layout divides: it is not saved.
+// Saved settings, overridden by the user's flags. The batch is any that the layout divides: it is not saved. Its
+// microbatches have whole blocks of tokens that share a scale, however the ranks split them.
 RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
   const CheckpointManifest& manifest = checkpoint.manifest();
   const std::string origin = quote(checkpoint.folder());
@@ -96,9 +99,9 @@ RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
   if (!world && !sized) dims = {.world = 1};
   if (!world && sized) dims.world = product_of_axes(dims);
   const int64_t split = std::max<int64_t>(1, int64_t{1} * dims.tp * dims.cp * dims.pp);
-  config.micro_batch_size = 1;
+  config.micro_batch_size = 128;
   config.num_microbatches = 0;
-  config.global_batch_size = std::max<int64_t>(1, int64_t{4} * dims.world / split * dims.pp);
+  config.global_batch_size = config.micro_batch_size * std::max<int64_t>(1, int64_t{4} * dims.world / split * dims.pp);
   return resolved(saved, options, config);
 }
 

@@ -1,4 +1,4 @@
-// The options of nano-train and Tinytron that ranklab calls otherwise, or does not have.
+// The options of nano-train, Tinytron, Megatron-LM and torchrun that ranklab calls otherwise, or does not have.
 #include <algorithm>
 #include <charconv>
 #include <vector>
@@ -24,6 +24,11 @@ Conversion called(std::string own) {
 }
 Conversion missing(std::string fix) {
   return [fix = std::move(fix)](const Words&, const Words&) -> Words { refuse("there is no such option here", fix); };
+}
+// What holds here in every run.
+Words nothing(const Words&, const Words&) { return {}; }
+Conversion means(Words own) {
+  return [own = std::move(own)](const Words&, const Words&) { return own; };
 }
 // Says what holds here anyway, for one value.
 Conversion holds(std::string value, std::string fix) {
@@ -90,6 +95,12 @@ Words data_path(const Words& values, const Words&) {
   return {"--data-path=" + join(values, " ")};
 }
 
+// Without a number all query heads share one key and value.
+Words grouped_queries(const Words&, const Words& line) {
+  if (has(line, "--num-query-groups")) return {};
+  return {"--num-query-groups", "1"};
+}
+
 // Transformer Engine's graphs are a layer each; local is Megatron-LM's own.
 Words graphs(const Words& values, const Words&) {
   if (values[0] == "none") return {};
@@ -100,6 +111,42 @@ Words graphs(const Words& values, const Words&) {
 
 Words experiment(const Words& values, const Words&) { return {"--log-dir", "runs/" + values[0]}; }
 Words without_validation(const Words&, const Words&) { return {"--eval-interval", "0"}; }
+
+void add_megatrons_model(std::vector<ForeignFlag>& flags) {
+  flags.push_back({"--swiglu", 0, means({"--activation", "swiglu"})});
+  flags.push_back({"--disable-bias-linear", 0, called("--no-add-bias-linear")});
+  flags.push_back({"--untie-embeddings-and-output-weights", 0, called("--no-tie-embeddings")});
+  flags.push_back({"--use-rotary-position-embeddings", 0, means({"--position-embedding-type", "rope"})});
+  flags.push_back({"--group-query-attention", 0, grouped_queries});
+  flags.push_back({"--recompute-activations", 0, means({"--recompute-granularity", "selective"})});
+  flags.push_back({"--accumulate-allreduce-grads-in-fp32", 0, means({"--main-grads-dtype", "fp32"})});
+}
+
+void add_megatrons_run(std::vector<ForeignFlag>& flags) {
+  const auto in_steps = [](const std::string& own) {
+    return missing("use " + own + " N, in steps: the samples / --global-batch-size");
+  };
+  flags.push_back({"--rampup-batch-size", 3, rampup, /*also_own=*/true});
+  flags.push_back({"--data-path", 1, data_path, /*also_own=*/true, /*and_more=*/true});
+  flags.push_back({"--cuda-graph-impl", 1, graphs});
+  flags.push_back(
+      {"--cuda-graph-scope", 1, holds("full_iteration", "leave it out: --cuda-graph records whole passes")});
+  flags.push_back({"--split", 1, missing("use --validation-fraction F, as 0.05 for 95,5,0; there is no test split")});
+  flags.push_back({"--lr-warmup-samples", 1, in_steps("--lr-warmup-fraction F, or --lr-warmup-iters")});
+  flags.push_back({"--lr-decay-samples", 1, in_steps("--lr-decay-iters")});
+  flags.push_back({"--lr-wsd-decay-samples", 1, in_steps("--lr-wsd-decay-iters")});
+  flags.push_back(
+      {"--exit-interval", 1, missing("use --train-iters N, and --lr-decay-iters M for the schedule of a longer run")});
+  flags.push_back({"--exit-duration-in-mins", 1,
+                   missing("use timeout -s TERM: a run that gets SIGTERM finishes its step, saves and ends")});
+  flags.push_back({"--exit-signal-handler", 0, nothing});
+  flags.push_back({"--skip-train", 0, missing("use ranklab eval --load CHECKPOINT --text FILE")});
+  flags.push_back({"--no-load-optim", 0, missing("use --finetune: the weights alone, from step 0")});
+  flags.push_back({"--no-load-rng", 0, missing("leave it out: random numbers follow from --seed and the step")});
+  flags.push_back({"--override-opt-param-scheduler", 0, nothing});
+  flags.push_back({"--use-checkpoint-opt-param-scheduler", 0,
+                   missing("repeat the run's flags: the learning rate follows from them and the step")});
+}
 
 std::vector<ForeignFlag> make_flags() {
   return {
@@ -137,11 +184,6 @@ std::vector<ForeignFlag> make_flags() {
       {"--use-moe", 0, experts},
       {"--num-experts-per-tok", 1, called("--moe-router-topk")},
       {"--moe-intermediate-size", 1, called("--moe-ffn-hidden-size")},
-      // Megatron-LM
-      {"--rampup-batch-size", 3, rampup, /*also_own=*/true},
-      {"--data-path", 1, data_path, /*also_own=*/true, /*and_more=*/true},
-      {"--cuda-graph-impl", 1, graphs},
-      {"--cuda-graph-scope", 1, holds("full_iteration", "leave it out: --cuda-graph records whole passes")},
       // torchrun
       {"--nproc-per-node", 1, called("--world-size")},
       {"--nnodes", 1, missing("use ranklab launch, which takes it")},
@@ -153,7 +195,12 @@ std::vector<ForeignFlag> make_flags() {
 }  // namespace
 
 std::span<const ForeignFlag> foreign_flags() {
-  static const std::vector<ForeignFlag> kFlags = make_flags();
+  static const std::vector<ForeignFlag> kFlags = [] {
+    std::vector<ForeignFlag> flags = make_flags();
+    add_megatrons_model(flags);
+    add_megatrons_run(flags);
+    return flags;
+  }();
   return kFlags;
 }
 

@@ -1,7 +1,7 @@
 // Command lines written for nano-train and Tinytron (the programs whose documents ranklab answers to) run as they
-// stand: their options become ranklab's before the line is parsed, and what has no counterpart is refused by saying
-// what to use. Options with underscores instead of dashes are the same options. None of it is shown by --help or
-// completed. Thread rule: pure functions.
+// stand, as do Megatron-LM's options that mean something here: they become ranklab's before the line is parsed, and
+// what has no counterpart is refused by saying what to use. Options with underscores instead of dashes are the same
+// options. None of it is shown by --help or completed. Thread rule: pure functions.
 #pragma once
 #include <functional>
 #include <span>

@@ -17,6 +17,12 @@
 
 namespace ranklab {
 
+// What the command sets itself lies between the two.
+struct ConfigOptions::Sources {
+  std::vector<ConfigSetting> below;  // files, then the environment
+  std::vector<ConfigSetting> line;   // --set, then flags
+};
+
 struct ConfigOptions::State {
   struct Given {
     const ConfigField* field;
@@ -29,7 +35,7 @@ struct ConfigOptions::State {
   std::vector<std::string> files;
   std::vector<std::string> assignments;
   std::optional<MergedConfig> merged;
-  std::optional<std::vector<ConfigSetting>> sources;
+  std::optional<Sources> sources;
   std::vector<ConfigSetting> settled;
   std::vector<ConfigSetting> placed;  // that the command itself set, such as those of a checkpoint's model
   bool strict = false, told = false;
@@ -126,22 +132,38 @@ void ConfigOptions::settle(std::vector<ConfigSetting> settings) {
   state_->merged.reset();
 }
 
+std::string ConfigOptions::said(const std::string& key) const {
+  std::string text;
+  for (const auto* part : {&sources().below, &sources().line})
+    for (const ConfigSetting& setting : *part)
+      if (setting.key == key) text = setting.text;
+  return text;
+}
+
 const MergedConfig& ConfigOptions::merged() const {
   if (state_->merged) return *state_->merged;
-  if (!state_->sources) state_->sources = read_sources();
-  std::vector<ConfigSetting> all = *state_->sources;
-  all.insert(all.end(), state_->settled.begin(), state_->settled.end());
+  std::vector<ConfigSetting> all = sources().below;
+  for (const std::vector<ConfigSetting>& more : {state_->placed, sources().line, state_->settled})
+    all.insert(all.end(), more.begin(), more.end());
   state_->merged = merge_config(state_->defaults, all);
   return *state_->merged;
 }
 
-std::vector<ConfigSetting> ConfigOptions::read_sources() const {
-  std::vector<ConfigSetting> settings;
+// Read once: a file may be a pipe.
+const ConfigOptions::Sources& ConfigOptions::sources() const {
+  if (state_->sources) return *state_->sources;
+  Sources read;
   for (const std::string& file : state_->files) {
-    for (ConfigSetting& setting : read_config_toml(file)) settings.push_back(std::move(setting));
+    for (ConfigSetting& setting : read_config_toml(file)) read.below.push_back(std::move(setting));
   }
-  for (ConfigSetting& setting : environment_settings(process_environment())) settings.push_back(std::move(setting));
-  settings.insert(settings.end(), state_->placed.begin(), state_->placed.end());
+  for (ConfigSetting& setting : environment_settings(process_environment())) read.below.push_back(std::move(setting));
+  read.line = read_line();
+  state_->sources = std::move(read);
+  return *state_->sources;
+}
+
+std::vector<ConfigSetting> ConfigOptions::read_line() const {
+  std::vector<ConfigSetting> settings;
   for (const std::string& assignment : state_->assignments) settings.push_back(assignment_setting(assignment));
   for (const auto& given : state_->given) {
     if (given.option->count() == 0) continue;

@@ -20,6 +20,8 @@ class ConfigOptions {
   // A setting that the command itself takes from somewhere, such as a checkpoint: `origin` names it in errors.
   // Overrides files and the environment, but neither --set nor flags; never reported as idle. Call before merged().
   void set(const std::string& key, const std::string& value, const std::string& origin);
+  // What the sources say of one setting, "" if none names it: for what decides about the settings to set().
+  std::string said(const std::string& key) const;
   // Settles what no source gave, with its origin ("--layout auto"); such settings are never reported as idle.
   void settle(std::vector<ConfigSetting> settings);
   // After parsing: all sources merged, with the origin of each value. Sources are read once: a file may be a pipe.
@@ -34,7 +36,9 @@ class ConfigOptions {
   bool given(const std::string& key) const;
 
  private:
-  std::vector<ConfigSetting> read_sources() const;
+  struct Sources;
+  const Sources& sources() const;
+  std::vector<ConfigSetting> read_line() const;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -139,7 +139,7 @@ Json show_ranks(const DataBatchOptions& options, const TrainingData& data, const
                 const DocumentSettings& settings, int dp_rank, const std::vector<int>& ranks) {
   if (!options.json) std::printf("dp rank %d: global rank %s\n", dp_rank, join(ranks, " ").c_str());
   Json microbatches = Json::array();
-  for (int64_t microbatch = 0; microbatch < source.shape().num_microbatches; ++microbatch) {
+  for (int64_t microbatch = 0; microbatch < source.shape_of(options.step).num_microbatches; ++microbatch) {
     if (!options.json) std::printf("  microbatch %ld\n", static_cast<long>(microbatch));
     Json sequences = Json::array();
     for (const Sequence& one : read_microbatch(data, source, settings, options.step, microbatch, dp_rank)) {
@@ -174,7 +174,7 @@ int print_data_batch(const DataBatchOptions& options) {
                 .want = "0 to " + std::to_string(plan.mesh.world_size() - 1), .fix = "see: ranklab topo");
   const TrainingData data = open_training_data(plan);
   const BatchSource source = source_of(data, plan, options.step);
-  const BatchShape& shape = source.shape();
+  const BatchShape shape = source.shape_of(options.step);
   const std::vector<double> epochs = source.epochs(options.step);
   if (!options.json)
     std::printf("step %ld: %ld sequences of %ld tokens, after %s\n", static_cast<long>(options.step),

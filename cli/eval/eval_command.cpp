@@ -35,12 +35,11 @@ CommandAction setup_eval(CommandLine& app) {
   app.add_option("--delimiter", request->delimiter, "between a query and its choices (default: a space)")
       ->type_name("TEXT");
   app.add_flag("--json", request->json, "print one JSON object");
-  CommandOption* load = app.option("--load");
-  return [options, request, load] {
+  return [options, request] {
     RANKLAB_CHECK(!request->text.empty() || !request->tasks.empty(), ErrorKind::kInvalidArgument, .where = "eval",
                   .what = "nothing to evaluate on", .want = "--text FILE, --tasks FILE.jsonl, or both",
                   .fix = "add --text FILE");
-    const std::string saved = load->count() > 0 ? load->results().back() : "";
+    const std::string saved = saved_model_of(*options);
     if (saved.empty()) check_replica(*options);
     return training_functions().eval(*options, *request, saved);
   };

@@ -27,7 +27,9 @@ int run_eval(ConfigOptions& options, const EvalRequest& request, const std::stri
   const std::unique_ptr<SavedModel> saved = take_saved_model(options, load);
   watch_interrupts();
   EvalInput input;
-  const auto [plan, world] = ready_run(options, options.config(), [&](const RunPlan& ready) {
+  TrainConfig config = options.config();
+  config.load = load;
+  const auto [plan, world] = ready_run(options, std::move(config), [&](const RunPlan& ready) {
     input = read_eval_input(request, ready.config.model, saved.get(), load);
   });
   std::vector<double> scores;

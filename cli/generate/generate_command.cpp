@@ -38,12 +38,11 @@ CommandAction setup_generate(CommandLine& app) {
                  "write the prompt's tokens and logits to this safetensors file");
   app.add_flag("--force", request->force, "write --print-logits over a file that this command did not write");
   app.add_flag("--json", request->json, "print one JSON object");
-  CommandOption* load = app.option("--load");
-  return [options, request, load] {
+  return [options, request] {
     RANKLAB_CHECK(!request->prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate",
                   .what = "the prompt is empty", .got = "--prompt ''", .want = "at least one byte",
                   .fix = "pass --prompt TEXT, or leave it out for the default");
-    const std::string saved = load->count() > 0 ? load->results().back() : "";
+    const std::string saved = saved_model_of(*options);
     if (saved.empty()) check_replica(*options);
     return training_functions().generate(*options, *request, saved);
   };

@@ -188,6 +188,7 @@ int run_generate(ConfigOptions& options, const GenerateRequest& wanted, const st
   request.model = take_saved_model(options, load);
   check_logits_path(request, load);
   TrainConfig config = options.config();
+  config.load = load;
   RANKLAB_CHECK(!request.model || request.model->checkpoint || config.train_iters == 0, ErrorKind::kInvalidArgument,
                 .where = "--load", .what = "a Hugging Face folder has no state to train on from", .got = quote(load),
                 .want = "a checkpoint, or no --train-iters",

@@ -1,5 +1,9 @@
-// The settings of commands that run a saved model, unless flags say otherwise. Thread rule: pure.
+// The settings of commands that run a saved model, unless flags say otherwise, and which model that is. Thread rule:
+// main thread.
 #pragma once
+#include <string>
+
+#include "cli/config/config_options.h"
 #include "core/config/train_config.h"
 
 namespace ranklab {
@@ -14,5 +18,9 @@ inline TrainConfig saved_run_defaults() {
   c.trace = false;
   return c;
 }
+
+// The model that --load names, by whatever source, as a path; "" for none. "auto" is what --save has, as in training.
+// Throws kInvalidArgument where there is no --save.
+std::string saved_model_of(const ConfigOptions& options);
 
 }  // namespace ranklab

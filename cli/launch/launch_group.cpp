@@ -228,17 +228,25 @@ void LaunchGroup::tell_stopped(const Rank& rank, int signal) {
                rank.number, rank.pid, signal, ::strsignal(signal), rank.pid);
 }
 
+// A rank whose peer is gone may be reaped before that peer, which knows what was wrong.
+bool LaunchGroup::is_told(bool killed, int code) const {
+  if (!end_.failed) return true;
+  const bool lost_a_peer = !killed && code == exit_code(ErrorKind::kCommunication);
+  return lost_a_peer_ && pushed_ == 0 && !lost_a_peer;
+}
+
 void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   const bool killed = WIFSIGNALED(status);
-  if ((!killed && WEXITSTATUS(status) == 0) || end_.failed || end_.signal != 0) return;
+  if ((!killed && WEXITSTATUS(status) == 0) || end_.signal != 0 || !is_told(killed, WEXITSTATUS(status))) return;
   const bool ended = !killed && (WEXITSTATUS(status) == exit_code(ErrorKind::kOutputLost) ||
                                  WEXITSTATUS(status) == exit_code(ErrorKind::kSentinel));
   if (plan_.trains && ended) {
     end_.exit_code = WEXITSTATUS(status);  // its training is done: the others finish theirs, and nothing is restarted
     return;
   }
+  if (!end_.failed) ending_since_ = Clock::now();
   end_.failed = true;
-  ending_since_ = Clock::now();
+  lost_a_peer_ = plan_.trains && !killed && WEXITSTATUS(status) == exit_code(ErrorKind::kCommunication);
   const std::string who = "rank " + std::to_string(rank.number) + " (pid " + std::to_string(pid) + ") ";
   end_.exit_code = killed ? exit_code(ErrorKind::kCommunication) : WEXITSTATUS(status);
   end_.story = killed ? who + "was killed by signal " + std::to_string(WTERMSIG(status)) + " (" +

@@ -54,6 +54,7 @@ class LaunchGroup {
   void read_signals();
   void reap();
   static void tell_stopped(const Rank& rank, int signal);
+  bool is_told(bool killed, int code) const;
   void note_end(const Rank& rank, int pid, int status);
   void read(Rank& rank, Stream& stream);
   void show(const Rank& rank, int to, const std::string& line);
@@ -66,6 +67,7 @@ class LaunchGroup {
   std::vector<Rank> ranks_;
   int signals_ = -1;
   GroupEnd end_;
+  bool lost_a_peer_ = false;  // all that the failed rank of end_ may know
   std::optional<Clock::time_point> ending_since_;
   int pushed_ = 0;  // how far push_on() went: signalled, killed
   std::vector<std::pair<const Rank*, std::string>> held_errors_;

@@ -59,6 +59,12 @@ void take_word(DumpChoice& choice, const std::string& word) {
 
 }  // namespace
 
+DumpChoice DumpChoice::in_run_from(int64_t begin) const {
+  DumpChoice choice = *this;
+  if (first_step < 0) choice.first_step = choice.last_step = begin;
+  return choice;
+}
+
 DumpChoice dump_choice(const std::string& at) {
   DumpChoice choice;
   std::istringstream words(at);

@@ -11,16 +11,18 @@ namespace ranklab {
 struct RunPlan;
 
 struct DumpChoice {
-  int64_t first_step = 0, last_step = 0;
-  std::set<int64_t> ranks, microbatches;  // empty: all
+  int64_t first_step = -1, last_step = -1;  // -1: the first of the run, which a checkpoint may begin late
+  std::set<int64_t> ranks, microbatches;    // empty: all
   bool forward = true, backward = true;
 
+  // Of a run whose first step is `begin`.
+  DumpChoice in_run_from(int64_t begin) const;
   bool takes_step(int64_t step) const { return step >= first_step && step <= last_step; }
   bool takes_rank(int64_t rank) const { return ranks.empty() || ranks.contains(rank); }
   bool takes_microbatch(int64_t microbatch) const { return microbatches.empty() || microbatches.contains(microbatch); }
 };
 
-// "": step 0 of all ranks. Throws kInvalidArgument naming the word.
+// "": the first step of all ranks. Throws kInvalidArgument naming the word.
 DumpChoice dump_choice(const std::string& at);
 
 // What a run has of each that a DumpChoice numbers.

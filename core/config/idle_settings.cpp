@@ -141,6 +141,10 @@ std::vector<IdleRow> make_idle_rows() {
       {"sim.gemm"}, [](const RunPlan& p) { return !p.config.on_gpu() && p.config.element_dtype() == DType::kFloat32; },
       "fp32 on the host (--device cpu)");
   add(
+      {"data.eval_interval", "data.eval_iters"},
+      [](const RunPlan& p) { return p.config.validation_fraction > 0 || p.config.eval_interval == 0; },
+      "--validation-fraction above 0");
+  add(
       {"data.eval_iters"}, [](const RunPlan& p) { return p.config.eval_interval > 0; }, "--eval-interval above 0");
   add(
       {"sentinel.interval", "sentinel.probe_interval", "sentinel.drift_interval"},

@@ -57,10 +57,10 @@ class BatchSource {
   bool has_validation() const { return set(0).samples(Split::kValidation) > 0; }
   std::vector<double> epochs(int64_t step) const;  // passes over each data set before this step
   const BatchShape& shape() const { return shape_; }
+  BatchShape shape_of(int64_t step) const;  // with fewer microbatches while batches grow
   int64_t seq_length() const { return set(0).seq_length(); }
 
  private:
-  BatchShape shape_of(int64_t step) const;
   static int64_t first_sample(const BatchShape& shape, int64_t microbatch, int dp_rank);
   TokenBatch empty(const BatchShape& shape, int64_t microbatch, int dp_rank) const;
   const TokenDataset& set(size_t index) const { return *data_.sets[index]; }

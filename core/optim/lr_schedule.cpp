@@ -39,11 +39,11 @@ void LrSchedule::validate_decay() const {
 }
 
 double LrSchedule::at(int64_t completed_steps) const {
-  const auto step = static_cast<double>(completed_steps);
-  if (step < warmup_steps) return warmup_init + (max_lr - warmup_init) * step / warmup_steps;
+  const auto step = static_cast<double>(ramp.samples_before(completed_steps));
+  if (warmup_steps > 0 && step <= warmup_steps) return warmup_init + (max_lr - warmup_init) * step / warmup_steps;
   if (kind == LrDecay::kConstant) return max_lr;
-  if (completed_steps > decay_steps) return min_lr;
   const auto end = static_cast<double>(decay_steps);
+  if (step > end) return min_lr;
   const double ratio = (step - warmup_steps) / (end - warmup_steps);
   const auto above_min = [&](double left) { return min_lr + (max_lr - min_lr) * left; };
   switch (kind) {

@@ -17,6 +17,15 @@ namespace {
 
 constexpr uint64_t kPerturbations = 2, kMorePerturbations = 5;
 
+// Nothing that differs among nothing would look like a proof.
+void check_has_steps(const ParityRecord& record, int64_t steps, const std::string& load) {
+  RANKLAB_CHECK(!record.tensors.empty() || !record.ended.empty(), ErrorKind::kInvalidArgument, .where = "parity",
+                .what = "no step was trained, so there is nothing to compare",
+                .got = "--train-iters " + std::to_string(steps) + (load.empty() ? "" : " from --load " + load),
+                .want = "at least one step",
+                .fix = load.empty() ? "raise --train-iters" : "raise --train-iters above the step of the checkpoint");
+}
+
 // Whether two runs add the same numbers in the same order: both on one rank, with the same settings.
 bool does_the_same(const ParityRecord& run, const ParityRecord& reference) {
   if (!run.plan || !reference.plan || run.mesh.world_size() > 1 || reference.mesh.world_size() > 1) return false;
@@ -172,6 +181,7 @@ ParityResult Microscope::examine_as_it_is(const TrainConfig& config) const {
   if (options_.progress) options_.progress("the layout");
   const ParityRecord record =
       record_run(config, make_world_, {.steps = options_.steps, .components = options_.components});
+  check_has_steps(record, options_.steps, config.load);
   const ParityReference* want = reference_.get();
   ParityResult result = want != nullptr ? held_to(record, *want) : audited(record);
   if (want != nullptr && may_be_rounding(result)) {

@@ -41,6 +41,16 @@ std::vector<float> rows(const std::vector<float>& matrix, size_t columns, size_t
           matrix.begin() + static_cast<std::ptrdiff_t>(end * columns)};
 }
 
+// A model trained in FP8 with delayed scaling has the recipe's numbers beside its weights.
+TEST(HfMapping, HistoriesOfDelayedScalingStayBehind) {
+  MemoryTensors ours = counted_weights(tiny_llama());
+  ours.add("buffer/layers.1.mlp.down.amax_history", {3, 16});
+  const std::string path = temporary_path("hf_amax_history");
+  export_hf(ours, tiny_llama(), path, {.durable = false});
+  const Exported without(tiny_llama(), "without_amax_history");
+  EXPECT_EQ(HfFolder(path).tensors().size(), without.theirs->tensors().size());
+}
+
 TEST(HfMapping, LlamasQueriesKeysValuesGateAndUpAreRowsOfOurs) {
   const Exported e(tiny_llama(), "llama");
   const auto qkv = e.our("layers.1.attention.qkv.weight");  // 8 + 4 + 4 rows of 8

@@ -153,6 +153,20 @@ TEST(CkptReshard, SettingsOfAnotherVersionAreNoObstacle) {
   EXPECT_THAT(shell("ckpt diff " + base + " " + folder), HasSubstr("bit for bit"));
 }
 
+// With the recipe's own blocks of 32 numbers two ranks could not split an MLP of width 96.
+TEST(CkptReshard, BlocksOfNumbersAreThoseOfTheRun) {
+  const std::string base = saved(
+      "--num-layers 2 --hidden-size 64 --ffn-hidden-size 96 --num-attention-heads 4 --seq-length 32 "
+      "--precision-recipe mxfp8 --quantization-block-size 16",
+      "--world-size 1", "blocks");
+  const std::string folder = temporary_path("ranklab_blocks_tp2");
+  shell("ckpt reshard " + base + " " + folder + " --tp 2");
+  EXPECT_EQ(manifest_of(folder).config.at("precision.block_size"), "16");
+  EXPECT_THAT(shell("ckpt diff " + base + " " + folder), HasSubstr("bit for bit"));
+  // Nor are half a sequence's tokens of a rank whole blocks; a batch of the run had more of them.
+  shell("ckpt reshard " + base + " " + folder + "_cp --cp 4");
+}
+
 TEST(CkptConvert, ThereAndBackIsTheSameCheckpoint) {
   const std::string base = saved(kExperts, "--world-size 2 --dp 2 --zero-stage 1", "convert");
   const std::string path = temporary_path("ranklab_one") + ".safetensors", back = temporary_path("ranklab_back");
@@ -172,6 +186,18 @@ TEST(CkptConvert, ThereAndBackIsTheSameCheckpoint) {
   EXPECT_EQ(half.tensor("weight/head.weight").type, TensorType::kBF16);
   EXPECT_EQ(half.tensor("buffer/layers.1.mlp.router.bias").type, TensorType::kF32);
   EXPECT_EQ(half.find("exp_avg/head.weight"), nullptr);
+}
+
+TEST(CkptConvert, MomentsAndWeightsOf16BitsStayOf16Bits) {
+  const std::string base =
+      saved(kDense, "--world-size 1 --bf16 --main-params-dtype bf16 --exp-avg-dtype bf16", "16bit");
+  const std::string path = temporary_path("ranklab_16bit") + ".safetensors",
+                    back = temporary_path("ranklab_16bit_back");
+  shell("ckpt convert " + base + " " + path);
+  shell("ckpt convert " + path + " " + back);
+  fs::remove(path);
+  EXPECT_EQ(Checkpoint(checkpoint_named(back)).tensor("exp_avg/embedding.weight").type, TensorType::kBF16);
+  EXPECT_THAT(shell("ckpt diff " + base + " " + back), HasSubstr("bit for bit"));
 }
 
 // A slip of the hand in the second name: nothing is lost.

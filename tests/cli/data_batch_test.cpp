@@ -121,40 +121,64 @@ class DataBatch : public testing::Test {
   const std::string flags_ = " --seq-length 16 --world-size 4 --tp 2 --micro-batch-size 2 --gbs 8 ";
 };
 
+// Each rank of the run got the tokens and targets that `data` shows. RETURNS: the number of microbatches.
+size_t expect_trained_on(const nlohmann::json& data, int64_t step, const Seen& seen) {
+  size_t microbatches = 0;
+  for (const auto& group : data.at("batch")) {
+    for (const auto& microbatch : group.at("microbatches")) {
+      ++microbatches;
+      Tokens tokens, targets;
+      for (const auto& sequence : microbatch.at("sequences")) {
+        const Tokens row = sequence.at("tokens");
+        tokens.insert(tokens.end(), row.begin(), row.end());
+        targets.insert(targets.end(), row.begin() + 1, row.end());
+        targets.push_back(sequence.at("last_target"));
+      }
+      for (const int64_t rank : group.at("ranks")) {
+        const auto& got = seen.batches.at({rank, step, microbatch.at("microbatch").get<int64_t>()});
+        EXPECT_EQ(got.first, tokens) << "rank " << rank << ", step " << step;
+        EXPECT_EQ(got.second, targets) << "rank " << rank << ", step " << step;
+      }
+    }
+  }
+  return microbatches;
+}
+
+void train(const TrainConfig& config, Seen& seen) {
+  const RunPlan plan = resolve(config);
+  RuntimeComponents parts = default_components(make_thread_world({.size = 4}), plan);
+  parts.data_provider = std::make_shared<RecordedProvider>(parts.data_provider, seen);
+  RuntimeEngine(parts, plan).fit();
+}
+
 TEST_F(DataBatch, IsWhatTheRanksOfARunTrainedOn) {
   for (const std::string& path : {root_ + "/shards", "0.6 " + root_ + "/a 0.4 " + root_ + "/b.txt"}) {
-    const TrainConfig c = config(path);
-    const RunPlan plan = resolve(c);
     Seen seen;
-    RuntimeComponents parts = default_components(make_thread_world({.size = 4}), plan);
-    parts.data_provider = std::make_shared<RecordedProvider>(parts.data_provider, seen);
-    RuntimeEngine(parts, plan).fit();
+    train(config(path), seen);
     ASSERT_EQ(seen.batches.size(), 4u * 40 * 2);
     // Step 30 is in the second pass over the data.
     for (const int64_t step : {0, 1, 30}) {
       const auto data = data_of("data batch --step " + std::to_string(step) + flags_ + "--data-path '" + path + "'");
-      size_t microbatches = 0;
-      for (const auto& group : data.at("batch")) {
-        for (const auto& microbatch : group.at("microbatches")) {
-          ++microbatches;
-          Tokens tokens, targets;
-          for (const auto& sequence : microbatch.at("sequences")) {
-            const Tokens row = sequence.at("tokens");
-            tokens.insert(tokens.end(), row.begin(), row.end());
-            targets.insert(targets.end(), row.begin() + 1, row.end());
-            targets.push_back(sequence.at("last_target"));
-          }
-          for (const int64_t rank : group.at("ranks")) {
-            const auto& got = seen.batches.at({rank, step, microbatch.at("microbatch").get<int64_t>()});
-            EXPECT_EQ(got.first, tokens) << "rank " << rank << ", step " << step;
-            EXPECT_EQ(got.second, targets) << "rank " << rank << ", step " << step;
-          }
-        }
-      }
-      EXPECT_EQ(microbatches, 4u);
+      EXPECT_EQ(expect_trained_on(data, step, seen), 4u);
       EXPECT_EQ(data.at("batch").at(0).at("ranks"), (std::vector<int>{0, 1}));
       EXPECT_EQ(data.at("batch").at(1).at("ranks"), (std::vector<int>{2, 3}));
     }
+  }
+}
+
+TEST_F(DataBatch, WhereBatchesGrowHasThoseOfItsStep) {
+  TrainConfig c = config(root_ + "/a");
+  c.rampup_batch_size = "4 4 12";
+  c.train_iters = 5;
+  Seen seen;
+  train(c, seen);
+  ASSERT_EQ(seen.batches.size(), 4u * (3 * 1 + 2 * 2));  // steps of 4 sequences, then of 8
+  for (const int64_t step : {0, 2, 3, 4}) {
+    const auto data = data_of("data batch --step " + std::to_string(step) + flags_ +
+                              "--rampup-batch-size 4 4 12 --data-path '" + root_ + "/a'");
+    const int64_t sequences = step < 3 ? 4 : 8;
+    EXPECT_EQ(data.at("global_batch_size"), sequences) << step;
+    EXPECT_EQ(expect_trained_on(data, step, seen), static_cast<size_t>(sequences / 2)) << step;
   }
 }
 

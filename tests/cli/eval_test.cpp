@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/ranklab_program.h"
@@ -72,6 +73,30 @@ TEST_F(Eval, EveryLayoutGivesTheNumbersOfOneRank) {
         EXPECT_NEAR(theirs[i].get<double>(), mine[i].get<double>(), 1e-12 * std::abs(mine[i].get<double>())) << layout;
     }
   }
+}
+
+// A model that a file, the environment or --set names is loaded as the flag's is, not only printed.
+TEST_F(Eval, EverySourceNamesTheModel) {
+  std::ofstream(folder() + "/run.toml")
+      << "[checkpoint]\nsave = \"ck\"\nload = \"auto\"\n[train]\nparams_dtype = \"fp64\"\n";
+  const std::string text = " --text text.txt";
+  const double nats = data("--load ck" + text)["text"]["nats_per_token"];
+  for (const std::string& other :
+       {"--set checkpoint.load=ck" + text, "-c run.toml" + text, "--load auto --save ck" + text})
+    EXPECT_EQ(data(other)["text"]["nats_per_token"], nats) << other;
+  ::setenv("RANKLAB_CHECKPOINT_LOAD", "ck", 1);
+  EXPECT_EQ(data(text)["text"]["nats_per_token"], nats);
+  const auto said = [&](const std::string& from) {
+    const std::string out = run_command("cd '" + folder() + "' && '" RANKLAB_PROGRAM "' generate --tokens 20 " + from +
+                                        " --temperature 0 2>&1")
+                                .output;
+    return out.substr(0, out.find('\n'));
+  };
+  const std::string of_environment = said("");
+  ::unsetenv("RANKLAB_CHECKPOINT_LOAD");
+  EXPECT_EQ(of_environment, said("--load ck"));
+  EXPECT_NE(of_environment, said("--params-dtype fp64"));
+  EXPECT_THAT(eval("--load auto" + text + " 2>&1").output, HasSubstr("--load auto says nothing without --save"));
 }
 
 TEST_F(Eval, ChoicesAreLikelyOrNot) {

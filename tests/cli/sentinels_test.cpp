@@ -115,6 +115,19 @@ TEST_F(Sentinels, DumpsAreOneFileOfEachRank) {
 }
 
 // The layer that --watch runs on one rank has no rank 3; the run has.
+TEST_F(Sentinels, ARunFromACheckpointDumpsAStepOfItsOwn) {
+  const std::string save = folder_ + "_ck", load = "--train-iters 3 --load " + save + " --dump final_norm.weight ";
+  EXPECT_EQ(train("--train-iters 2 --save " + save).exit_code, 0);
+  const Outcome run = train(load + "2>&1");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_TRUE(fs::exists(folder_ + "/dump/step-2/rank-2.safetensors"));
+  EXPECT_THAT(run.output, Not(HasSubstr("--dump writes nothing")));
+  const Outcome over = train(load + "--at step=1 2>&1");
+  EXPECT_EQ(over.exit_code, 0) << over.output;
+  EXPECT_THAT(over.output, HasSubstr("--dump writes nothing: this run's steps are 2 to 2, and --at ends with step 1"));
+  fs::remove_all(save);
+}
+
 TEST_F(Sentinels, DumpsOfOneRankGoWithAWatch) {
   const Outcome run = train("--train-iters 2 --watch 1 --dump 'layers.1.*' --at 'step=0 rank=3'");
   EXPECT_EQ(run.exit_code, 0) << run.output;

@@ -50,6 +50,10 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
   EXPECT_THAT(idle_of({{"sim.gemm", "mkl"}, {"parallel.device", "cuda"}}), ElementsAre(HasSubstr("--device cpu")));
   EXPECT_THAT(idle_of({{"sample.tokens", "0"}, {"sample.temperature", "1"}}),
               ElementsAre(HasSubstr("--sample-tokens above 0")));
+  EXPECT_THAT(idle_of({{"data.validation_fraction", "0"}, {"data.eval_interval", "5"}, {"data.eval_iters", "2"}}),
+              ElementsAre("--eval-interval 5 has no effect: it is of --validation-fraction above 0",
+                          HasSubstr("--eval-iters 2 has no effect")));
+  EXPECT_THAT(idle_of({{"data.validation_fraction", "0"}, {"data.eval_interval", "0"}}), IsEmpty());
 }
 
 TEST(IdleSettings, OfTheLearningRate) {

@@ -73,6 +73,46 @@ TEST(LrChoice, EveryStyleReachesTheSchedule) {
   }
 }
 
+// OptimizerParamScheduler of Megatron-LM in a run of --train-samples: step() adds each batch's sequences to num_steps.
+double megatrons_linear(const LrSchedule& s, double decay_samples, double warmup_samples, double num_steps) {
+  if (num_steps <= warmup_samples) return s.max_lr * num_steps / warmup_samples;
+  if (num_steps > decay_samples) return s.min_lr;
+  const double ratio = (num_steps - warmup_samples) / (decay_samples - warmup_samples);
+  return s.min_lr + (1 - ratio) * (s.max_lr - s.min_lr);
+}
+
+TEST(LrChoice, WhereBatchesGrowTheRateMovesBySequences) {
+  const Given given = {{"train.rampup_batch_size", "4 4 96"}, {"train.global_batch_size", "16"},
+                       {"train.micro_batch_size", "4"},       {"parallel.world_size", "1"},
+                       {"train.train_samples", "330"},        {"optim.lr_warmup_fraction", "0.1"},
+                       {"optim.lr_decay_style", "linear"}};
+  const RunPlan plan = plan_of(given);
+  const LrSchedule schedule = lr_schedule_of(plan.config);
+  int64_t consumed = 0;
+  for (int64_t step = 0; step < plan.config.train_iters; ++step) {
+    EXPECT_NEAR(schedule.at(step), megatrons_linear(schedule, 330, 33, static_cast<double>(consumed)), 1e-15) << step;
+    consumed += plan.sequences_of(step);
+  }
+  EXPECT_GT(consumed, 300);
+}
+
+TEST(LrChoice, WhereBatchesGrowStepsOfTheScheduleAreThoseOfTheRun) {
+  Given given = {{"train.rampup_batch_size", "4 4 96"}, {"train.global_batch_size", "16"},
+                 {"train.micro_batch_size", "4"},       {"parallel.world_size", "1"},
+                 {"train.train_iters", "40"},           {"optim.lr_warmup_iters", "10"},
+                 {"optim.lr_decay_style", "WSD"},       {"optim.lr_wsd_decay_iters", "12"}};
+  const RunPlan plan = plan_of(given);
+  const LrSchedule schedule = lr_schedule_of(plan.config);
+  const auto& c = plan.config;
+  EXPECT_LT(schedule.at(9), c.lr);
+  EXPECT_DOUBLE_EQ(schedule.at(10), c.lr);
+  EXPECT_DOUBLE_EQ(schedule.at(28), c.lr);
+  EXPECT_LT(schedule.at(29), c.lr);
+  EXPECT_DOUBLE_EQ(schedule.at(40), c.min_lr);
+  // 8 batches of 4 come first, then 4 of 8: step 8 ends 32 of the 36 sequences and more that the warm-up takes.
+  EXPECT_DOUBLE_EQ(schedule.at(8), c.lr * 32 / static_cast<double>(plan.ramp.samples_before(10)));
+}
+
 TEST(LrChoice, ContradictionsAreNamed) {
   EXPECT_THAT(refused({{"optim.lr_warmup_iters", "5"}, {"optim.lr_warmup_fraction", "0.1"}}),
               AllOf(HasSubstr("flag optim.lr_warmup_iters"), HasSubstr("--lr-warmup-fraction 0.1"),

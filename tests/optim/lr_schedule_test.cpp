@@ -53,6 +53,14 @@ TEST(LrSchedule, TheWarmupBeginsWhereItIsTold) {
   expect_values(s, {{0, 4e-3}});
 }
 
+// Megatron-LM compares with <=: where the decay of WSD would begin within the warm-up, its last step is still whole.
+TEST(LrSchedule, TheWarmupEndsAtTheWholeRate) {
+  LrSchedule s = schedule_of(LrDecay::kWsd);
+  s.wsd_decay = WsdDecay::kLinear;
+  s.wsd_decay_steps = 110;
+  expect_values(s, {{9, 3.6e-3}, {10, 4e-3}, {11, 4e-4 + 3.6e-3 * 0.9}});
+}
+
 TEST(LrSchedule, LinearFallsByTheSameAmount) {
   expect_values(schedule_of(LrDecay::kLinear),
                 {{5, 2e-3}, {10, 4e-3}, {35, 3.1e-3}, {60, 2.2e-3}, {109, 4.36e-4}, {110, 4e-4}, {5000, 4e-4}});

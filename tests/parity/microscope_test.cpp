@@ -80,6 +80,24 @@ TEST(Microscope, FindsNothingWhereNothingIsWrong) {
   }
 }
 
+// Two runs of no steps, as from a checkpoint whose step is --train-iters, have no difference, and prove nothing.
+TEST(Microscope, NoStepsAreNoProof) {
+  TrainConfig config = small();
+  config.parallel = {.world = 2, .tp = 2};
+  config.train_iters = 0;
+  for (const bool audits : {false, true}) {
+    const ParityOptions none{.steps = 0};
+    try {
+      audits ? Microscope(world_of, none).examine(config) : examined(config, none);
+      ADD_FAILURE() << "nothing is the same as nothing";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInvalidArgument);
+      EXPECT_THAT(error.what(), HasSubstr("no step was trained"));
+      EXPECT_THAT(error.what(), HasSubstr("--train-iters 0"));
+    }
+  }
+}
+
 // All layouts of a dense and of an expert model, in each precision: many minutes.
 TEST(Microscope, FindsNothingInAnyLayout) {
   if (!all_cases()) GTEST_SKIP() << "RANKLAB_ALL_CASES=1";

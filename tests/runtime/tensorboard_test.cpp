@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/numbers/value_histogram.h"
@@ -50,6 +51,7 @@ struct LoggedEvent {
   double wall_time = 0;
   int64_t step = 0;
   std::string version;
+  bool starts = false;
   std::map<std::string, float> scalars;
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<std::vector<double>>> histograms;  // by field, from 1
@@ -125,6 +127,9 @@ LoggedEvent parse_event(std::string_view text) {
         break;
       case 5 << 3 | 2:
         parse_summary(in.bytes(in.varint()), event);
+        break;
+      case 7 << 3 | 2:
+        event.starts = in.bytes(in.varint()) == "\x08\x01";  // SessionLog {status: START}
         break;
       default:
         ADD_FAILURE() << "unknown field";
@@ -226,12 +231,14 @@ TEST_F(TensorboardRun, HoldsEveryStepAndValidation) {
   std::ifstream in(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   const std::vector<LoggedEvent> events = parse_file(text);
-  ASSERT_EQ(events.size(), 5u);  // version, settings, two steps, one validation
+  ASSERT_EQ(events.size(), 6u);  // version, start, settings, two steps, one validation
   EXPECT_EQ(events[0].version, "brain.Event:2");
   EXPECT_GT(events[0].wall_time, 1.6e9);
   const StepMetrics& second = recorded_->steps.at(1);
-  EXPECT_NE(events[1].texts.at("settings").find("| parallel.tp | 1 |\n"), std::string::npos);
-  EXPECT_EQ(events[3].step, 1);
+  EXPECT_TRUE(events[1].starts);
+  EXPECT_EQ(events[1].step, 0);
+  EXPECT_NE(events[2].texts.at("settings").find("| parallel.tp | 1 |\n"), std::string::npos);
+  EXPECT_EQ(events[4].step, 1);
   std::map<std::string, double> want = {{"loss/train", second.loss},
                                         {"grad/norm", second.grad_norm},
                                         {"optim/lr", second.lr},
@@ -241,9 +248,43 @@ TEST_F(TensorboardRun, HoldsEveryStepAndValidation) {
                                         {"speed/exposed_comm_fraction", second.exposed_comm_fraction},
                                         {"speed/peer_wait_fraction", second.peer_wait_fraction}};
   for (const ModelMetric& metric : model_metrics(second)) want[metric.tag] = metric.value;
-  EXPECT_EQ(events[3].scalars.size(), want.size());
-  for (const auto& [tag, value] : want) EXPECT_EQ(events[3].scalars.at(tag), static_cast<float>(value)) << tag;
-  EXPECT_EQ(events[4].scalars.at("loss/validation"), static_cast<float>(recorded_->validation_losses.at(0)));
+  EXPECT_EQ(events[4].scalars.size(), want.size());
+  for (const auto& [tag, value] : want) EXPECT_EQ(events[4].scalars.at(tag), static_cast<float>(value)) << tag;
+  EXPECT_EQ(events[5].scalars.at("loss/validation"), static_cast<float>(recorded_->validation_losses.at(0)));
+}
+
+// Reads what runs left in the folder as TensorBoard does: a start takes away what was there of its step and later.
+std::vector<int64_t> shown_steps(const fs::path& directory) {
+  std::set<fs::path> files;  // in order of their time
+  for (const auto& file : fs::directory_iterator(directory)) files.insert(file.path());
+  std::vector<int64_t> steps;
+  for (const fs::path& file : files) {
+    std::ifstream in(file, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    for (const LoggedEvent& event : parse_file(text)) {
+      if (event.starts) std::erase_if(steps, [&](int64_t step) { return step >= event.step; });
+      if (event.scalars.contains("loss/train")) steps.push_back(event.step);
+    }
+  }
+  return steps;
+}
+
+TEST(Tensorboard, ARunThatGoesOnShowsNoStepTwice) {
+  const fs::path directory = temporary_path("ranklab_tensorboard_resumed");
+  TrainConfig config = tiny_config(2, 1);
+  config.train_iters = 4;
+  for (const int64_t first_step : {0, 2}) {  // as after a crash behind step 3, with a checkpoint of step 2
+    const RunPlan plan = resolve(config);
+    const auto hook = make_tensorboard_hook(directory.string());
+    hook->on_train_begin(plan, {.world = {}, .data = {}, .first_step = first_step});
+    for (int64_t step = first_step; step < 4; ++step) {
+      StepMetrics metrics;
+      metrics.step = step;
+      hook->on_step_end(metrics);
+    }
+  }
+  EXPECT_EQ(shown_steps(directory), (std::vector<int64_t>{0, 1, 2, 3}));
+  fs::remove_all(directory);
 }
 
 TEST(Tensorboard, ARunHasHistogramsOfEveryParameter) {

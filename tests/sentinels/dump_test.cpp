@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Dumps,
                          [](const auto& one) { return one.param.name; });
 
 TEST(DumpChoices, TakeStepsRanksMicrobatchesAndPasses) {
-  const DumpChoice all = dump_choice("");
+  const DumpChoice all = dump_choice("").in_run_from(0);
   EXPECT_TRUE(all.takes_step(0) && all.takes_rank(7) && all.takes_microbatch(3) && !all.takes_step(1));
   const DumpChoice some = dump_choice("step=3..5 rank=0,4 microbatch=1 pass=backward");
   EXPECT_TRUE(some.takes_step(3) && some.takes_step(5) && !some.takes_step(6));
@@ -132,6 +132,13 @@ TEST(DumpChoices, TakeStepsRanksMicrobatchesAndPasses) {
   EXPECT_TRUE(some.backward && !some.forward);
   for (const char* wrong : {"3", "step=", "step=-1", "step=5..3", "step=x", "rank=", "pass=sideways", "when=3"})
     EXPECT_THROW(dump_choice(wrong), Error) << wrong;
+}
+
+TEST(DumpChoices, ARunThatGoesOnDumpsItsOwnFirstStep) {
+  const DumpChoice late = dump_choice("rank=1").in_run_from(5);
+  EXPECT_TRUE(late.takes_step(5) && !late.takes_step(0) && !late.takes_step(6));
+  const DumpChoice named = dump_choice("step=3..6").in_run_from(5);
+  EXPECT_TRUE(named.takes_step(3) && named.takes_step(6));
 }
 
 TEST(DumpChoices, WhatARunNeverReachesIsRefused) {

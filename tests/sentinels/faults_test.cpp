@@ -234,6 +234,20 @@ TEST(SentinelFaultTable, HasEverySentinelWithBounds) {
   EXPECT_THAT(with_fault, testing::UnorderedElementsAreArray(with_bounds));
 }
 
+// A step of one microbatch keeps no sum of gradients; the first larger one does.
+TEST(CleanRuns, ALargerBatchIsNoLeak) {
+  TrainConfig config = watched_config();
+  config.parallel = {.world = 1};
+  config.global_batch_size = 8;
+  config.micro_batch_size = 2;
+  config.num_microbatches = 0;
+  config.rampup_batch_size = "2 6 11";
+  config.train_iters = 14;
+  const SentinelRun run = run_sentinels(config);
+  EXPECT_EQ(run.steps.size(), 14u);
+  EXPECT_THAT(run.fired(), testing::Not(testing::Contains("memory_growth")));
+}
+
 // On random tokens: generated sentences are so short here that they repeat.
 TEST(CleanRuns, FireNoSentinel) {
   for (const bool experts : {false, true}) {

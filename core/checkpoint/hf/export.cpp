@@ -13,6 +13,7 @@
 #include "core/checkpoint/hf/tokenizer.h"
 #include "core/checkpoint/hf/transform.h"
 #include "core/checkpoint/tensor_files.h"
+#include "core/spec/amax_history.h"
 
 namespace ranklab {
 namespace {
@@ -91,6 +92,11 @@ class Exporter {
     return tensor.ours.starts_with("buffer/") && ours_.find(tensor.ours) == nullptr && !config_.moe.expert_bias;
   }
 
+  // Not of the optimizer, and not of the recipe in which it was trained.
+  static bool is_of_the_model(const std::string& name) {
+    return (name.starts_with("weight/") || name.starts_with("buffer/")) && !name.ends_with(kAmaxHistorySuffix);
+  }
+
   void check_ours() const {
     std::set<std::string> known;
     for (const HfTensor& tensor : map_) {
@@ -102,8 +108,7 @@ class Exporter {
                                stored.describe(), "floats of shape " + shape_text(tensor.shape));
     }
     for (const TensorInfo& tensor : ours_.tensors()) {
-      const bool counts = tensor.name.starts_with("weight/") || tensor.name.starts_with("buffer/");
-      if (counts && !known.contains(tensor.name))
+      if (is_of_the_model(tensor.name) && !known.contains(tensor.name))
         refuse_checkpoint_file(ours_.where(), "the model has no such parameter", quote(tensor.name),
                                "the parameters of its settings");
     }

@@ -71,7 +71,9 @@ constexpr auto kRows = std::to_array<SentinelRow>({
     {"reserved", "Memory/reserved_frac", "peak of the fullest rank / memory of the device (of the profile)", kMinimal,
      above(0.9), above(0.95)},
     {"memory_growth", "Health/memory_growth",
-     "least bytes after the last 5 steps / after the first 5, of the rank that grew most", kMinimal, above(1.2)},
+     "least bytes after the last 5 steps / after the first 5, of the rank that grew most; of batches of one size, "
+     "where they grow",
+     kMinimal, above(1.2)},
     {"checkpoint_seconds", "Time/checkpoint_seconds", "time to write the latest checkpoint, with the step after it"},
     {"checkpoint_mb", "Checkpoint/size_mb", "MiB of the latest checkpoint"},
     // Weights and updates.

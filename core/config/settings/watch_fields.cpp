@@ -37,7 +37,7 @@ void add_dump(std::vector<ConfigField>& rows) {
                       RANKLAB_FIELD(dump_modules)));
   rows.push_back(
       text(g, "dump.at", {"--at"},
-           "when and where to dump: 'step=3', 'step=3..5 rank=0,4 microbatch=0 pass=forward' (default: step=0)",
+           "when and where to dump: 'step=3', 'step=3..5 rank=0,4 microbatch=0 pass=forward' (default: the first step)",
            RANKLAB_FIELD(dump_at)));
 }
 

@@ -8,6 +8,7 @@
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
+#include "core/spec/amax_history.h"
 
 namespace ranklab {
 namespace {
@@ -93,7 +94,7 @@ void QuantizerBook::make_histories() {
 std::vector<std::pair<std::string, at::Tensor>> QuantizerBook::buffers() {
   make_histories();
   std::vector<std::pair<std::string, at::Tensor>> result;
-  for (const auto& [module, history] : history_) result.emplace_back(module + ".amax_history", history);
+  for (const auto& [module, history] : history_) result.emplace_back(module + std::string(kAmaxHistorySuffix), history);
   return result;
 }
 

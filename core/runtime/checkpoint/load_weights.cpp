@@ -11,11 +11,10 @@
 #include "core/runtime/checkpoint/snapshot.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/spec/amax_history.h"
 
 namespace ranklab {
 namespace {
-
-constexpr const char* kHistory = ".amax_history";
 
 at::ScalarType type_of(const Checkpoint& checkpoint, const std::string& name) {
   const TensorType type = checkpoint.tensor(name).type;
@@ -81,14 +80,14 @@ void load_weights(const TensorSource& source, CausalLm& model) {
 StoredBuffers stored_buffers(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config) {
   const CheckpointManifest& manifest = checkpoint.manifest();
   const bool imported = manifest.config.empty();
-  const bool has_histories =
-      std::ranges::any_of(manifest.tensors, [](const auto& tensor) { return tensor.first.ends_with(kHistory); });
+  const bool has_histories = std::ranges::any_of(
+      manifest.tensors, [](const auto& tensor) { return tensor.first.ends_with(kAmaxHistorySuffix); });
   const bool may_differ = !has_histories || !same_precision(manifest, config);
   StoredBuffers result;
   for (const auto& [name, buffer] : model.buffers()) {
     const bool has = checkpoint.has("buffer/" + name);
     const bool fits = has && checkpoint.tensor("buffer/" + name).shape == buffer.sizes().vec();
-    const bool new_history = !imported && name.ends_with(kHistory) && may_differ && !fits;
+    const bool new_history = !imported && name.ends_with(kAmaxHistorySuffix) && may_differ && !fits;
     result.new_histories += new_history ? 1 : 0;
     if (!new_history && (has || !imported)) result.buffers.emplace_back(name, buffer);
   }

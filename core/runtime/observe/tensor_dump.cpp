@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/precision/precision_policy.h"
@@ -122,7 +123,17 @@ bool TensorDump::takes(const std::string& name) const {
   return std::ranges::any_of(patterns_, [&](const std::string& pattern) { return matches(pattern, name); });
 }
 
+// Of a run that goes on from a checkpoint the steps before are over. That is no error: the same command line goes on.
+void TensorDump::begin_run(int64_t first_step) {
+  choice_ = choice_.in_run_from(first_step);
+  if (choice_.last_step < first_step && ctx_.global_rank() == 0)
+    log_warning("--dump writes nothing: this run's steps are " + std::to_string(first_step) + " to " +
+                std::to_string(plan_.config.train_iters - 1) + ", and --at ends with step " +
+                std::to_string(choice_.last_step));
+}
+
 bool TensorDump::begin_step(int64_t step) {
+  if (!std::exchange(begun_, true)) begin_run(step);
   step_ = choice_.takes_step(step) && choice_.takes_rank(ctx_.global_rank()) ? step : -1;
   dump_ = {};
   return step_ >= 0;

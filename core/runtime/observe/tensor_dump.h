@@ -45,6 +45,7 @@ class TensorDump final : public ModuleHook, public UpdateWatch {
   void after_update(const UpdateView&) override {}
 
  private:
+  void begin_run(int64_t first_step);
   bool takes(const std::string& name) const;
   void keep(const std::string& path, ModuleTensor kind, const at::Tensor& tensor);
   std::string slice_of(const at::Tensor& tensor, int microbatch) const;
@@ -55,6 +56,7 @@ class TensorDump final : public ModuleHook, public UpdateWatch {
   std::string folder_;
   std::vector<std::string> patterns_;
   DumpChoice choice_;
+  bool begun_ = false;
   int64_t step_ = -1;
   RankDump dump_;
 };

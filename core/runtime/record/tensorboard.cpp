@@ -95,12 +95,16 @@ std::string histogram_bytes(const ValueHistogram& histogram) {
   return out;
 }
 
-std::string summary_event(double wall_time, int64_t step, const std::string& summary) {
+std::string event_of_step(double wall_time, int64_t step, uint32_t field, const std::string& content) {
   std::string event = begin_event(wall_time);
   put_tag(event, 2, kVarint);
   put_varint(event, static_cast<uint64_t>(step));
-  put_bytes(event, 5, summary);
+  put_bytes(event, field, content);
   return frame(event);
+}
+
+std::string summary_event(double wall_time, int64_t step, const std::string& summary) {
+  return event_of_step(wall_time, step, 5, summary);
 }
 
 double now() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
@@ -120,7 +124,7 @@ class TensorboardHook : public Hook {
  public:
   explicit TensorboardHook(std::string directory) : directory_(std::move(directory)) {}
 
-  void on_train_begin(const RunPlan& plan, const TrainInfo&) override {
+  void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
     char host[256] = "localhost";
     ::gethostname(host, sizeof host - 1);
     const double time = now();
@@ -131,6 +135,7 @@ class TensorboardHook : public Hook {
     errno = 0;
     file_.open(path_, std::ios::binary | std::ios::trunc);
     write(tensorboard_version_record(time));
+    write(tensorboard_start_record(time, info.first_step));
     write(tensorboard_text_record(time, "settings", settings_table(plan.config)));
   }
   void on_step_end(const StepMetrics& m) override {
@@ -180,6 +185,13 @@ std::string tensorboard_version_record(double wall_time) {
   std::string event = begin_event(wall_time);
   put_bytes(event, 3, "brain.Event:2");
   return frame(event);
+}
+
+std::string tensorboard_start_record(double wall_time, int64_t first_step) {
+  std::string session;
+  put_tag(session, 1, kVarint);
+  put_varint(session, 1);  // SessionLog.START
+  return event_of_step(wall_time, first_step, 7, session);
 }
 
 std::string tensorboard_scalar_record(double wall_time, int64_t step, std::span<const TensorboardScalar> scalars) {

@@ -2,9 +2,9 @@
 // speed/, memory/, experts/; histograms (core/runtime/sentinels); and its settings once, as a table under the text tag
 // "settings". Source: the TFRecord framing (u64 length, its masked crc32c, bytes, their masked crc32c; little-endian)
 // around tensorflow.Event protobufs (wall_time 1, step 2, file_version 3, summary 5 {value 1 {tag 1, simple_value 2 |
-// histo 5 | tensor 8, metadata 9}}), encoded by hand: a few fields need no protobuf library. Cost: some 300 bytes per
-// step, one write each, flushed, so a crash keeps what was done. Thread rule: the functions are pure; the hook runs on
-// global rank 0's thread.
+// histo 5 | tensor 8, metadata 9}}, session_log 7 {status 1}), encoded by hand: a few fields need no protobuf library.
+// Cost: some 300 bytes per step, one write each, flushed, so a crash keeps what was done. Thread rule: the functions
+// are pure; the hook runs on global rank 0's thread.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -30,6 +30,9 @@ struct TensorboardScalar {
 
 // One framed record each.
 std::string tensorboard_version_record(double wall_time);
+// A run starts here: what earlier files of the folder have of this step and later ones is no longer shown, so that a
+// run that goes on from a checkpoint draws no step twice.
+std::string tensorboard_start_record(double wall_time, int64_t first_step);
 std::string tensorboard_scalar_record(double wall_time, int64_t step, std::span<const TensorboardScalar> scalars);
 
 // From the first bin with elements to the last, after one empty bin: HistogramProto {min 1, max 2, num

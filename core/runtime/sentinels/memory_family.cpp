@@ -14,14 +14,17 @@ constexpr double kMebibyte = 1024.0 * 1024.0;
 class MemoryFamily final : public SentinelFamily {
  public:
   MemoryFamily(const SentinelContext& context, RankTable& table)
-      : device_bytes_(static_cast<double>(context.plan.profile.memory_bytes)), slots_(table.reserve(kSlots)) {}
+      : plan_(context.plan),
+        device_bytes_(static_cast<double>(context.plan.profile.memory_bytes)),
+        slots_(table.reserve(kSlots)) {}
 
-  void fill(const SentinelStep&, RankTable& table) override {
+  void fill(const SentinelStep& step, RankTable& table) override {
     const auto book = thread_memory_book();
     if (!book || book->peak_bytes() == 0) return;
     const auto now = static_cast<double>(book->total_bytes());
     table.mine(slots_ + kNow) = now;
     table.mine(slots_ + kPeak) = static_cast<double>(book->peak_bytes());
+    begin_anew_with_batches_of(plan_.sequences_of(step.step));
     last_.push_back(now);
     // Checkpoints and messages come and go: the least of several steps is what stays. Step 0 makes states.
     if (last_.size() == kMemoryWindow + 1) {
@@ -41,10 +44,21 @@ class MemoryFamily final : public SentinelFamily {
 
  private:
   enum Slot { kNow, kPeak, kGrowth, kSlots };
+
+  // A larger batch may keep more: from its second microbatch on there is a sum of gradients.
+  void begin_anew_with_batches_of(int64_t sequences) {
+    if (sequences == sequences_) return;
+    sequences_ = sequences;
+    last_.clear();
+    first_ = 0;
+  }
+
+  const RunPlan& plan_;
   double device_bytes_;
   size_t slots_;
   std::deque<double> last_;
   double first_ = 0;
+  int64_t sequences_ = 0;  // of the batches that these are of
 };
 
 }  // namespace
