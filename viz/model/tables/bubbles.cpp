@@ -13,7 +13,12 @@ namespace {
 class RankFinder {
  public:
   RankFinder(const TraceStore& store, const Window& window, size_t rank_index)
-      : store_(store), window_(window), index_(rank_index), trace_(store.trace(rank_index)) {}
+      : store_(store), window_(window), index_(rank_index), trace_(store.trace(rank_index)) {
+    for (TimeRange range : store.lost(rank_index)) {
+      range = {std::max(range.begin_ns, window.range.begin_ns), std::min(range.end_ns, window.range.end_ns)};
+      if (!range.empty()) lost_.push_back(range);
+    }
+  }
 
   RankBubbles find() {
     note_work();
@@ -112,6 +117,14 @@ class RankFinder {
                                         : TimeRange{std::min(unrecorded_.begin_ns, from), idle.range.end_ns};
       idle.range.end_ns = from;
     }
+    // What lies in lost times is no more known to be idle than to be work.
+    const int64_t end_ns = idle.range.end_ns;
+    for (const TimeRange& lost : lost_) {
+      idle.range.end_ns = std::min(end_ns, lost.begin_ns);
+      if (!idle.range.empty()) idle_.push_back(idle);
+      idle.range.begin_ns = std::max(idle.range.begin_ns, lost.end_ns);
+    }
+    idle.range.end_ns = end_ns;
     if (!idle.range.empty()) idle_.push_back(std::move(idle));
   }
 
@@ -176,7 +189,10 @@ class RankFinder {
       out.idle.push_back(std::move(idle));
     }
     out.unrecorded = unrecorded_;
-    out.time.total_ns = std::max<int64_t>(0, window_.range.length_ns() - unrecorded_.length_ns());
+    out.lost = lost_;
+    out.time.total_ns = window_.range.length_ns() - unrecorded_.length_ns();
+    for (const TimeRange& lost : lost_) out.time.total_ns -= lost.length_ns();
+    out.time.total_ns = std::max<int64_t>(0, out.time.total_ns);
     out.time.busy_ns = out.time.total_ns - out.time.exposed_ns - out.time.bubble_ns;
     return out;
   }
@@ -189,6 +205,7 @@ class RankFinder {
   std::vector<IdleInterval> idle_;
   int64_t recorded_ns_ = -2 * kTimeLimit;  // the end of the rank's last event, of any step
   TimeRange unrecorded_;
+  std::vector<TimeRange> lost_;
 };
 
 }  // namespace
