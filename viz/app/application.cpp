@@ -259,7 +259,9 @@ void Application::dockspace() {
   const ImVec2 size = ImGui::GetMainViewport()->WorkSize;
   const bool steady = size.x == work_size_.x && size.y == work_size_.y;
   work_size_ = size;
-  if (layout_wanted_ && steady) {
+  // In a window that the bars fill, panels wait for room.
+  const bool room = size.x > 0 && size.y > 0;
+  if (layout_wanted_ && steady && room) {
     layout_wanted_ = false;
     apply_layout(*find_layout(layout_), id, size);
     bring_to_front_in_ = 2;  // after the windows are docked

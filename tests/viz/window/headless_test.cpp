@@ -55,6 +55,13 @@ ptrdiff_t count(const Image& image, Rgba color) {
   return std::count(image.rgba.begin(), image.rgba.end(), pixel_of(color));
 }
 
+// Its bars alone fill a window that is as small as that, or as large on a display as that.
+TEST_F(HeadlessTest, draws_a_window_without_room_for_panels) {
+  const Image small = picture({.layout = "Pipeline", .width = 200, .height = 60});
+  EXPECT_EQ(small.width, 200);
+  EXPECT_EQ(picture({.layout = "Memory", .width = 1280, .height = 200, .scale = 4}).height, 200);
+}
+
 TEST_F(HeadlessTest, draws_the_timeline_in_the_size_that_was_asked_for) {
   const Image image = picture({.go_to = "step=1", .panel = "timeline", .width = 1000, .height = 500});
   EXPECT_EQ(image.width, 1000);
