@@ -106,7 +106,7 @@ ImU32 TrafficPanel::shade(double number, double largest) const {
 // With experts the tokens' way to them is what one looks for, with context parallelism the keys' and values'; a ring of
 // gradients has more bytes and would hide them.
 void TrafficPanel::begin_with_a_purpose(Workspace& workspace) {
-  if (opened_ == workspace.loaded()) return;
+  if (opened_ == workspace.loaded() || !workspace.has_whole_step()) return;
   opened_ = workspace.loaded();
   filter_.purpose.reset();
   const std::vector<Purpose>& purposes = matrix(workspace).purposes;

@@ -114,7 +114,7 @@ class TraceStore {
   // Whether a rank may have done more than was read: of a live run, or of a file that is broken off. What lies after a
   // rank's last event is then not known, where else the rank is done.
   bool partial() const { return live_ || !warning_.empty(); }
-  void set_live(bool live) { live_ = live; }
+  void set_live(bool live) { revision_ += static_cast<uint64_t>(std::exchange(live_, live) != live); }
   // The unit of a drawn schedule, of which its times are multiples: format_time() then gives "117 units". 0:
   // nanoseconds.
   int64_t unit_ns() const { return unit_ns_; }
