@@ -155,6 +155,7 @@ void Application::frame(double seconds) {
   dockspace();
   for (OpenPanel& panel : panels_)
     if (panel.open) draw_panel(panel);
+  shown_ = true;
   popups_.draw(workspace_);
   if (show_metrics_) ImGui::ShowMetricsWindow(&show_metrics_);
   answer_requests();
@@ -277,8 +278,11 @@ void Application::dockspace() {
 void Application::draw_panel(OpenPanel& panel) {
   ImGui::SetNextWindowSize({scaled(640), scaled(420)}, ImGuiCond_FirstUseEver);
   const bool quiet = panel.panel->scrolls_itself();
-  if (ImGui::Begin(window_name(panel.row->id).c_str(), &panel.open,
-                   quiet ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse : 0)) {
+  ImGuiWindowFlags flags = quiet ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse : 0;
+  // Of panels that were open the last time each would take the focus, and with it the front of its place, from the
+  // last.
+  if (restored_ && !shown_) flags |= ImGuiWindowFlags_NoFocusOnAppearing;
+  if (ImGui::Begin(window_name(panel.row->id).c_str(), &panel.open, flags)) {
     draw_content(panel);
   }
   ImGui::End();

@@ -83,6 +83,7 @@ class Application {
   bool laid_out_ = false;
   bool panels_busy_ = false;
   bool restored_ = false;  // panels were restored from the last run
+  bool shown_ = false;     // in a frame
   SettingsSection settings_;
 };
 
