@@ -253,7 +253,7 @@ const CommandLine& CommandLine::innermost() const {
   return *this;
 }
 bool CommandLine::parsed() const { return app_->parsed(); }
-std::string CommandLine::help() const { return app_->help(); }
+std::string CommandLine::help() const { return app_->help(parent_ == nullptr ? "" : parent_->path()); }
 
 std::vector<CommandOption*> CommandLine::options() const {
   std::vector<CommandOption*> options;
