@@ -34,6 +34,8 @@ class Application {
 
   // Whether the next frame is due immediately although there was no input.
   bool animates() const;
+  // A layout was chosen, and not all of its panels are where it wants them.
+  bool arranges() const { return layout_wanted_ || bring_to_front_in_ > 0; }
   bool wants_to_quit() const { return workspace_.requests.quit; }
   // The path of the picture requested in this frame; returned only once.
   std::string take_picture_request();

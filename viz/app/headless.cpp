@@ -26,8 +26,8 @@ namespace ranklab::viz {
 namespace {
 
 constexpr int kWidth = 1600, kHeight = 900;
-// Docking and tables settle over the first frames.
-constexpr int kFrames = 6;
+// Docking and tables settle over the first frames, a layout once the bars have found their height.
+constexpr int kFrames = 6, kMostFrames = 30;
 
 // The window, or a panel of it, as it would be drawn.
 class Painter {
@@ -38,7 +38,9 @@ class Painter {
     io.DisplaySize = {static_cast<float>(request.width > 0 ? request.width : kWidth),
                       static_cast<float>(request.height > 0 ? request.height : kHeight)};
     io.DeltaTime = 1.0f / 60;
-    for (int i = 1; i < kFrames; ++i) frame(nullptr);
+    int frames = 1;
+    for (; frames < kMostFrames && app_.arranges(); ++frames) frame(nullptr);
+    for (; frames < kFrames; ++frames) frame(nullptr);
   }
 
   Workspace& workspace() { return app_.workspace(); }

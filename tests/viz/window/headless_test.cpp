@@ -64,6 +64,13 @@ TEST_F(HeadlessTest, draws_a_window_without_room_for_panels) {
   EXPECT_EQ(picture({.layout = "Memory", .width = 1280, .height = 200, .scale = 4}).height, 200);
 }
 
+// Where the bars above it need several lines: Schedules is in front below, and not the last panel, Log.
+TEST_F(HeadlessTest, draws_a_narrow_window_as_its_layout_wants_it) {
+  Image image = picture({.layout = "Pipeline", .width = 400, .height = 1800});
+  image.rgba.erase(image.rgba.begin(), image.rgba.begin() + static_cast<ptrdiff_t>(400) * 1400);
+  EXPECT_GT(count(image, colour(Paint::kForward)), 100);
+}
+
 TEST_F(HeadlessTest, draws_the_timeline_in_the_size_that_was_asked_for) {
   const Image image = picture({.go_to = "step=1", .panel = "timeline", .width = 1000, .height = 500});
   EXPECT_EQ(image.width, 1000);
