@@ -36,7 +36,7 @@ std::string what_of(const TraceStore& store, const PathSegment& segment) {
 }  // namespace
 
 std::string PathPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   return {};
 }
 

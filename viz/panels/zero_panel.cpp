@@ -53,7 +53,7 @@ const ZeroTable& ZeroPanel::table(Workspace& workspace) {
 }
 
 std::string ZeroPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   if (table(workspace).empty())
     return "The trace has no gradient buckets.\n\n./ranklab train --dp 8 --zero-stage 3 --train-iters 3   records them";
   return {};

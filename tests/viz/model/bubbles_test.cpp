@@ -134,6 +134,27 @@ TEST(Bubbles, WhatWasNotRecordedIsNoBubble) {
   }
 }
 
+// While it goes on, the wait after its last work so far may be one for more work.
+TEST(Bubbles, NoRankOfALiveRunIsDoneWithItsLastStep) {
+  std::vector<RankTrace> ranks;
+  for (const int rank : {0, 1}) {
+    Tracer tracer(rank, "");
+    tracer.set_group(Axis::kPp, {0, 1});
+    const int64_t done = rank == 0 ? 10 : 50;
+    tracer.record(samples::compute(tracer, "F", 0, done, 0, 0, rank));
+    tracer.record(samples::call(
+        tracer, {.axis = Axis::kPp, .posted = done, .begin = 50, .end = 60, .exposed = 10, .peer_wait = 50 - done}));
+    ranks.push_back(tracer.take());
+  }
+  TraceStore store(samples::file_of(std::move(ranks)));
+  const auto drain = [&] {
+    return find_bubbles(store, *store.step_window(0)).all.by_cause_ns[static_cast<size_t>(BubbleCause::kDrain)];
+  };
+  EXPECT_EQ(drain(), 40);
+  store.set_live(true);
+  EXPECT_EQ(drain(), 0);
+}
+
 // A viewer that came late to a live run, or was too slow for it, has lost events: what a rank did then is not known.
 TEST(Bubbles, WhatAViewerLostIsNeitherWorkNorABubble) {
   const TraceStore whole = schedule_store(schedule_of("1f1b", 2, 4), {.f = 1, .b = 1, .w = 1});

@@ -114,6 +114,10 @@ const RunEnd& Workspace::run_end() {
 
 bool Workspace::goes_on() const { return live != nullptr && live->status() != LiveStatus::kEnded; }
 
+const char* Workspace::why_empty() const {
+  return live != nullptr ? "The run has recorded nothing yet." : "No trace is open: ./ranklab viz last";
+}
+
 bool Workspace::has_whole_step() const {
   if (store_->empty()) return false;
   if (!goes_on()) return true;

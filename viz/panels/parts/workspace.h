@@ -89,7 +89,8 @@ class Workspace {
   const std::vector<Insight>& insights();  // of window()
   const MeshTable& mesh();
   const RunEnd& run_end();
-  bool goes_on() const;  // a live run that has not ended
+  bool goes_on() const;           // a live run that has not ended
+  const char* why_empty() const;  // what panels say while there is no event
   // Whether it can be told what each step is made of: in a live run once every rank is past the first step.
   bool has_whole_step() const;
   const StageScript& stage();  // of the cursor's step; of a trace without steps the whole
