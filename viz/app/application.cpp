@@ -73,9 +73,7 @@ void Application::start(const VizRequest& request) {
   if (!request.go_to.empty()) workspace_.go_to(request.go_to);
   workspace_.live = request.live;
   if (request.live) workspace_.playback.state = PlayState::kFollowing;
-  if (request.live && request.live->stepper() != nullptr &&
-      request.live->stepper()->state().mode == StepperMode::kPaused)
-    workspace_.requests.show_panel = "stepper";
+  awaits_run_ = request.live != nullptr;
   workspace_.display_scale = request.scale;
   if (!request.theme.empty()) {
     workspace_.light_theme = request.theme == "light";
@@ -143,9 +141,19 @@ void Application::apply_look() {
   apply_theme(applied_scale_, kind);
 }
 
+// A run that is held when its window opens waits to be stepped. One in this process begins after its window.
+void Application::meet_run() {
+  if (!awaits_run_ || workspace_.live == nullptr) return;
+  StepperControl* const stepper = workspace_.live->stepper();
+  const bool held = stepper != nullptr && stepper->state().mode == StepperMode::kPaused;
+  if (held) workspace_.requests.show_panel = "stepper";
+  awaits_run_ = !held && workspace_.store().empty();
+}
+
 void Application::frame(double seconds) {
   apply_look();
   workspace_.poll_live();
+  meet_run();
   workspace_.advance(seconds);
   panels_busy_ = false;
   for (OpenPanel& panel : panels_) panels_busy_ |= panel.panel->advance(workspace_);

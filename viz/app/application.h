@@ -66,6 +66,7 @@ class Application {
   void draw_panel(OpenPanel& panel);
   void draw_content(OpenPanel& panel);
   void answer_requests();
+  void meet_run();
   void open_requested(std::string& path, bool compare);
   void load_parity_beside();
   void status_text();
@@ -84,8 +85,9 @@ class Application {
   bool show_metrics_ = false;
   bool laid_out_ = false;
   bool panels_busy_ = false;
-  bool restored_ = false;  // panels were restored from the last run
-  bool shown_ = false;     // in a frame
+  bool restored_ = false;    // panels were restored from the last run
+  bool shown_ = false;       // in a frame
+  bool awaits_run_ = false;  // a live run has neither recorded anything nor been held yet
   SettingsSection settings_;
 };
 

@@ -1,4 +1,6 @@
 // The stepper's panel on a live world of two ranks that are plain threads: a breakpoint is set, met, and removed.
+#include <imgui_internal.h>
+
 #include <atomic>
 #include <filesystem>
 #include <thread>
@@ -16,7 +18,11 @@ namespace {
 // Ranks that do F 0 .. 5, one time unit each, under a stepper, until the object goes.
 class TwoRanks {
  public:
-  TwoRanks() : stepper_(std::make_shared<Stepper>(2, /*start_paused=*/true)), feed_(std::make_shared<LiveFeed>(2)) {
+  explicit TwoRanks(bool begins = true)
+      : stepper_(std::make_shared<Stepper>(2, /*start_paused=*/true)), feed_(std::make_shared<LiveFeed>(2)) {
+    if (begins) begin();
+  }
+  void begin() {
     stepper_->begin_run();
     for (int rank = 0; rank < 2; ++rank) {
       threads_.emplace_back([this, rank] {
@@ -107,6 +113,22 @@ TEST_F(WindowTest, what_a_killed_run_did_at_last_is_not_known) {
       IM_CHECK_EQ(first.unrecorded.empty(), !killed);
     });
   }
+}
+
+// As train --viz --viz-paused does: the ranks begin when the window is there.
+TEST_F(WindowTest, shows_the_stepper_of_a_run_that_is_held_at_its_begin) {
+  TwoRanks run(/*begins=*/false);
+  app().start({.live = run.source()});
+  app().use_layout("Pipeline");
+  const auto in_front = [] { return ImGui::FindWindowByName("###stepper")->DockTabIsVisible; };
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(6);
+    IM_CHECK(!in_front());
+    run.begin();
+    for (int i = 0; i < 2000 && !in_front(); ++i) ctx.Yield();
+    IM_CHECK(in_front());
+  });
+  workspace().live = nullptr;
 }
 
 TEST_F(WindowTest, a_file_does_not_take_the_place_of_a_run_that_goes_on) {
