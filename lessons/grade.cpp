@@ -8,6 +8,7 @@
 #include <regex>
 #include <sstream>
 
+#include "core/base/exhausted.h"
 #include "core/base/text.h"
 #include "lessons/compile.h"
 #include "lessons/exercise_library.h"
@@ -52,7 +53,11 @@ std::string text_of(const Json& answer) { return answer.dump(-1, ' ', false, Jso
 Json problem_answer(const Error& error) {
   const ErrorText& text = error.text();
   const std::string where = text.where.substr(0, text.where.find(','));  // the rank; the group is already known
-  return {{"problem", (where.empty() ? "" : where + ": ") + text.what}, {"details", details_of(text)}};
+  const std::string who = where.empty() ? "" : where + ": ";
+  // What a run would need, and its settings, are no advice here.
+  if (text.what == memory_exhausted().text().what)
+    return {{"problem", who + "your code asked for more memory than there is; look for a loop that always takes more"}};
+  return {{"problem", who + text.what}, {"details", details_of(text)}};
 }
 
 // The answer of a check, or the error that ended it.
@@ -62,7 +67,8 @@ Json checked(const LessonRow& row, const ExerciseLibrary& library, Picture& pict
   } catch (const Error& error) {
     return problem_answer(error);
   } catch (const std::exception& error) {  // not from a rank: those come as Error
-    return problem_answer(Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = error.what()}));
+    return problem_answer(
+        as_exhausted(error).value_or(Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = error.what()})));
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/system.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -50,11 +51,25 @@ extern "C" void on_crash(int signal_number) {
   ::raise(signal_number);
 }
 
+// A loop that takes memory without end gets std::bad_alloc before other programs lack it. The limit counts what is
+// mapped, so not below a sanitizer, which maps far more than it uses.
+void limit_memory() {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  const int64_t available = available_memory_bytes();
+  if (available <= 0) return;
+  const auto most = static_cast<rlim_t>(available / 4 * 3);
+  const rlimit data = {most, most};
+  ::setrlimit(RLIMIT_DATA, &data);
+#endif
+}
+
 [[noreturn]] void child_main(const std::function<std::string(const Leave&)>& body, int fd) {
   g_answer_fd = fd;
+  ::setpgid(0, 0);                     // what it starts is ended with it
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // Ctrl-C on the parent also ends the child
   const rlimit no_core = {0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+  limit_memory();
   ::signal(SIGINT, SIG_DFL);
   for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::signal(signal_number, on_crash);
   answer_and_leave(body(answer_and_leave));
@@ -110,13 +125,15 @@ ChildResult run_in_child(const std::function<std::string(const Leave&)>& body, s
     ::close(ends[0]);
     child_main(body, ends[1]);
   }
+  ::setpgid(child, child);  // whichever of the two is first
   ::close(ends[1]);
   std::string text;
   const Reading reading = read_until_closed(ends[0], Clock::now() + limit, text);
-  if (reading != Reading::kClosed) ::kill(child, SIGKILL);
+  if (reading != Reading::kClosed) ::kill(-child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  ::kill(-child, SIGKILL);  // processes that it has left behind
   ::close(ends[0]);
   return interpret(status, reading, text);
 }

@@ -1,6 +1,7 @@
-// Runs code in a child process with a time limit, because a learner's code may crash, loop, or exit. The child is a
-// fork, so it sees all of the parent's memory; its answer is one string. REQUIRES: the parent has no other threads (a
-// fork copies only the caller). Thread rule: one call at a time.
+// Runs code in a child process with a limit of time and memory, because a learner's code may crash, loop, exit, or
+// start processes, which are ended with it. The child is a fork, so it sees all of the parent's memory; its answer is
+// one string. REQUIRES: the parent has no other threads (a fork copies only the caller). Thread rule: one call at a
+// time.
 #pragma once
 #include <chrono>
 #include <functional>

@@ -87,6 +87,24 @@ Error missing(const CommandLine& command, const std::string& words) {
   return Error(ErrorKind::kInvalidArgument, {.where = command.path(), .what = words, .fix = "see --help"});
 }
 
+// "Could not convert: --pp = x". Words, which need no conversion, are checked elsewhere.
+Error not_converted(const std::string& where, const CLI::App& app, std::string words) {
+  const size_t name = words.find(": "), value = words.find(" = ");
+  if (name == std::string::npos || value == std::string::npos || value < name + 2)
+    return Error(ErrorKind::kInvalidArgument, {.where = where, .what = words, .fix = "see --help"});
+  const std::string called = words.substr(name + 2, value - name - 2);
+  const CLI::Option* option = app.get_option_no_throw(called);
+  const bool flag = option != nullptr && option->get_expected_min() == 0;
+  const bool whole = option != nullptr && option->get_type_name().find("INT") < 2;  // INT or UINT
+  return Error(ErrorKind::kInvalidArgument, {.where = where,
+                                             .what = called + (flag ? " is on or off" : " takes a number"),
+                                             .got = quote(words.substr(value + 3)),
+                                             .want = flag    ? "true or false"
+                                                     : whole ? "a whole number"
+                                                             : "a number",
+                                             .fix = "see --help"});
+}
+
 }  // namespace
 
 CommandOption* CommandOption::required() {
@@ -253,7 +271,7 @@ const CommandLine& CommandLine::innermost() const {
   return *this;
 }
 bool CommandLine::parsed() const { return app_->parsed(); }
-std::string CommandLine::help() const { return app_->help(); }
+std::string CommandLine::help() const { return app_->help(parent_ == nullptr ? "" : parent_->path()); }
 
 std::vector<CommandOption*> CommandLine::options() const {
   std::vector<CommandOption*> options;
@@ -295,6 +313,8 @@ std::optional<int> CommandLine::parse(std::vector<std::string> words) {
     throw too_many_or_too_few(innermost(), error.what());
   } catch (const CLI::RequiredError& error) {
     throw missing(innermost(), error.what());
+  } catch (const CLI::ConversionError& error) {
+    throw not_converted(innermost().path(), *innermost().app_, error.what());
   } catch (const CLI::ParseError& error) {
     throw Error(ErrorKind::kInvalidArgument, {.where = innermost().path(), .what = error.what(), .fix = "see --help"});
   }

@@ -31,10 +31,10 @@ struct Shared {
   std::string message;
   LiveWelcome welcome;
   StepperState state;
-  std::vector<RankTrace> ranks;
-  std::vector<bool> fresh;  // ranks with unread events for take()
-  size_t unread = 0;        // events in `ranks`
-  std::string commands;     // frames to send
+  std::vector<RankTrace> ranks;    // what is known of each, without events
+  std::vector<RankTrace> batches;  // for take(): each frame its own, as events may be lost between two of a rank
+  size_t unread = 0;               // events in `batches`
+  std::string commands;            // frames to send
 
   void end(const std::string& why) {
     const std::lock_guard lock(mutex);
@@ -104,16 +104,8 @@ class RemoteSource final : public LiveSource {
   }
   std::vector<RankTrace> take() override {
     const std::lock_guard lock(shared_.mutex);
-    std::vector<RankTrace> out;
-    for (size_t i = 0; i < shared_.ranks.size(); ++i) {
-      if (!shared_.fresh[i]) continue;
-      shared_.fresh[i] = false;
-      out.push_back(shared_.ranks[i]);
-      shared_.ranks[i].events.clear();
-      shared_.ranks[i].arrays.clear();
-    }
     shared_.unread = 0;
-    return out;
+    return std::exchange(shared_.batches, {});
   }
   StepperControl* stepper() override {
     const std::lock_guard lock(shared_.mutex);
@@ -171,15 +163,16 @@ class RemoteSource final : public LiveSource {
     if (static_cast<LiveType>(frame.type) == LiveType::kWelcome && shared_.status == LiveStatus::kConnecting) {
       shared_.welcome = unpack_welcome(frame.payload);
       shared_.ranks.resize(static_cast<size_t>(shared_.welcome.world_size));
-      shared_.fresh.assign(shared_.ranks.size(), false);
       shared_.status = LiveStatus::kFollowing;
       return;
     }
     if (static_cast<LiveType>(frame.type) == LiveType::kState && shared_.welcome.world_size > 0) {
       shared_.state = unpack_state(frame.payload, shared_.welcome.world_size);
     } else if (static_cast<LiveType>(frame.type) == LiveType::kEvents && shared_.welcome.world_size > 0) {
-      const auto rank = static_cast<size_t>(unpack_events(frame.payload, shared_.ranks));
-      shared_.fresh[rank] = true;
+      RankTrace& rank = shared_.ranks[static_cast<size_t>(unpack_events(frame.payload, shared_.ranks))];
+      shared_.batches.push_back(rank);
+      rank.events.clear();
+      rank.arrays.clear();
       shared_.unread += kLiveEventsPerFrame / 4;  // the most events in a frame that this program sends
     } else {
       throw Error(ErrorKind::kCommunication, {.where = "live attach",

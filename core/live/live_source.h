@@ -34,9 +34,9 @@ class LiveSource {
   virtual LiveStatus status() const = 0;
   virtual std::string message() const = 0;  // one line for the user; may be empty
   virtual int world_size() const = 0;       // 0 while connecting
-  // What arrived since the last call, by rank; never waits. Pass it to TraceStore::append(). Each entry has all names
-  // and groups of its rank so far; `dropped` counts all events so far that this viewer was too slow for. Empty: nothing
-  // new.
+  // What arrived since the last call, in batches of a rank each; never waits. Pass them to TraceStore::append(). Each
+  // has all names and groups of its rank so far; `dropped` counts all events so far that this viewer was too late or
+  // too slow for: those by which it grew were recorded just before the batch. Empty: nothing new.
   virtual std::vector<RankTrace> take() = 0;
   // The run's stepper; valid as long as this. Null when the run cannot be stepped.
   virtual StepperControl* stepper() = 0;

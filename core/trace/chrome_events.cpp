@@ -46,6 +46,15 @@ TypeChange types_of(const std::string& text) {
   return *types;
 }
 
+[[noreturn]] void refuse_foreign(const std::string& where) {
+  throw Error(ErrorKind::kBadFile, {.where = where,
+                                    .what = "a trace of another program",
+                                    .got = "no \"ranklab\" section before the events",
+                                    .want = "a file that ranklab wrote",
+                                    .fix = "ranklab trace stats and ranklab viz read files of torch.profiler, too; "
+                                           "others: Perfetto"});
+}
+
 DType dtype_of_name(const std::string& text) { return enum_of<DType, static_cast<size_t>(DType::kOther) + 1>(text); }
 
 }  // namespace
@@ -59,6 +68,7 @@ void ChromeEvents::section(const std::string& key, const json& value) {
 }
 
 void ChromeEvents::header(const json& value) {
+  has_header_ = true;
   file_.clock = value.at("clock") == "wall" ? TraceClock::kWall : TraceClock::kVirtual;
   if (value.contains("gpus_per_node")) {
     file_.gpus_per_node = json_integer<int>(value["gpus_per_node"], "gpus_per_node");
@@ -163,6 +173,7 @@ void ChromeEvents::read_slice(const json& value, bool instant, Event& event) con
 }
 
 void ChromeEvents::event(const json& value) {
+  if (!has_header_) refuse_foreign("trace file");
   const std::string phase = value.at("ph").get<std::string>();
   const bool drops = phase == "M" && value.value("name", "") == kDroppedEvent;
   if (phase != "X" && phase != "i" && phase != "C" && !drops) return;  // metadata and arrows only repeat known data
@@ -189,9 +200,7 @@ void ChromeEvents::event(const json& value) {
 }
 
 void ChromeEvents::require_ours(const std::string& path) const {
-  RANKLAB_CHECK(!ranks_.empty() || file_.schema_version != 0, ErrorKind::kBadFile, .where = "trace file " + path,
-                .what = "a trace of another program", .got = "no \"ranklab\" section",
-                .want = "a file that ranklab wrote", .fix = "open it in Perfetto instead");
+  if (ranks_.empty() && file_.schema_version == 0) refuse_foreign("trace file " + path);
   RANKLAB_CHECK(file_.schema_version == kTraceSchemaVersion, ErrorKind::kBadFile, .where = "trace file " + path,
                 .what = "another version of the file format",
                 .got = "schemaVersion " + std::to_string(file_.schema_version),

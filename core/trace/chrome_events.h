@@ -50,6 +50,7 @@ class ChromeEvents {
 
   TraceFile file_;
   std::map<int64_t, Rank> ranks_;  // by process
+  bool has_header_ = false;
 };
 
 }  // namespace ranklab

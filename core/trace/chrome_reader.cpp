@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "core/base/blank.h"
 #include "core/base/error.h"
@@ -110,8 +111,14 @@ bool read_twice(const std::string& path) {
 }
 
 void read_generally(const std::string& path, ChromeEvents& events) {
-  visit_chrome_json(path, {[&](const std::string& key, const json& value) { events.section(key, value); },
-                           [&](const json& event, size_t /*number*/) { events.event(event); }});
+  try {
+    visit_chrome_json(path, {[&](const std::string& key, const json& value) { events.section(key, value); },
+                             [&](const json& event, size_t /*number*/) { events.event(event); }});
+  } catch (const Error& error) {
+    ErrorText text = error.text();
+    if (text.where == "trace file") text.where += " " + path;  // events do not know where they come from
+    throw Error(error.kind(), std::move(text));
+  }
 }
 
 }  // namespace

@@ -88,6 +88,7 @@ bool ChromeChecker::has_base_fields(const json& value, const std::string& where)
 }
 
 void ChromeChecker::event(const json& value, size_t number) {
+  if (!sections_.contains("ranklab")) return;  // there are no ranks yet: finish() says so once
   const std::string where = "event " + std::to_string(number);
   if (!has_base_fields(value, where)) return;
   const std::string phase = value["ph"].get<std::string>();
@@ -161,7 +162,13 @@ void ChromeChecker::check_arrows() {
 }
 
 std::vector<std::string> ChromeChecker::finish() {
-  for (const char* section : {"schemaVersion", "displayTimeUnit", "distributedInfo", "ranklab"}) {
+  if (!sections_.contains("ranklab")) {
+    problem(
+        "schema: no section 'ranklab' before the events, so a trace of another program (ranklab trace stats and "
+        "ranklab viz read files of torch.profiler, too)");
+    return std::move(problems_);
+  }
+  for (const char* section : {"schemaVersion", "displayTimeUnit", "distributedInfo"}) {
     if (!sections_.contains(section)) problem("schema: no section " + quote(section));
   }
   for (const int rank : ranks_) {

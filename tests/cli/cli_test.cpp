@@ -159,6 +159,15 @@ TEST_F(Cli, HelpShowsEverySetting) {
   }
 }
 
+TEST_F(Cli, ACommandWithoutItsSubcommandPrintsItsHelp) {
+  for (const std::string command : {"museum", "schedule", "data tokenizer"}) {
+    const Outcome run = ranklab_and_errors(command);
+    EXPECT_EQ(run.exit_code, 0) << command;
+    EXPECT_THAT(run.output, HasSubstr("Usage: ranklab " + command + " "));
+    EXPECT_EQ(run.output, ranklab_and_errors(command + " --help").output);
+  }
+}
+
 TEST_F(Cli, MistakesAreUsageErrorsThatSayWhatToDo) {
   const Outcome flag = ranklab_and_errors("train --train-itres 3");
   EXPECT_EQ(flag.exit_code, 2);

@@ -153,7 +153,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     curves(store);
     mesh_table(store);
     mismatch_views(store);
-    if (store.ranks().size() < 64) traffic_by_step(store);
+    if (store.ranks().size() < 64) traffic_by_step(store, 0, 64);
     if (store.clock() == TraceClock::kVirtual && store.num_events() < 200) what_if_table(store);
     require(diff_traces(store, store).worst_share() == 0);
     text_timeline(store);

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "lessons/compile.h"
@@ -68,6 +73,30 @@ TEST_P(Faults, AreToldInWords) {
 
 INSTANTIATE_TEST_SUITE_P(All, Faults, ::testing::ValuesIn(kFaults),
                          [](const auto& test) { return std::string(test.param.name); });
+
+// Memory that is mapped counts, not only what is written, so it ends soon on machines of any size.
+TEST(Faults, EndlessAllocationIsEndedBeforeTheMachineLacksMemory) {
+  const Grade got = grade_text("1",
+                               ring_with("std::vector<char*> all;\n"
+                                         "for (;;) all.push_back(static_cast<char*>(::operator new(1 << 28)));"),
+                               milliseconds(60'000));
+  EXPECT_THAT(got.problem + join(got.details, " "), HasSubstr("more memory"));
+}
+
+// Each holds the end of a pipe that it got with all that was open here.
+TEST(Faults, ProcessesThatItStartsEndWithIt) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  grade_text("0",
+             "#include \"exercise.h\"\n#include <unistd.h>\n"
+             "extern \"C\" void coord(int, const ranklab::lesson::MeshSize&, ranklab::lesson::Coordinates&) {\n"
+             "  if (::fork() == 0) for (;;) ::pause();\n}\n",
+             milliseconds(2'000));
+  ::close(ends[1]);
+  pollfd closed{.fd = ends[0], .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&closed, 1, 30'000), 1);
+  ::close(ends[0]);
+}
 
 // No rank waits for it, so there is no world to notice.
 TEST(Faults, AnEndlessLoopIsEnded) {

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/live/live_client.h"
@@ -101,6 +102,29 @@ TEST(LiveServerTest, ALateViewerFindsWhatIsStillThere) {
   EXPECT_TRUE(eventually([&] { return seen.take(*source), seen.events == 100; }));
   EXPECT_EQ(seen.last, 249);
   EXPECT_EQ(seen.dropped, 150);
+}
+
+// The recorded times of rank 1 are consecutive numbers: wherever some are missing, a batch begins that counts them.
+TEST(LiveServerTest, LostEventsLieBeforeTheBatchThatCountsThem) {
+  LiveRun run("gaps", 100);
+  const auto source = attach(run.path);
+  for (int round = 0; round < 5; ++round) {
+    run.record(50);
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // it is sent, but not taken
+    run.record(5000);
+  }
+  int64_t next = 0, dropped = 0;
+  EXPECT_TRUE(eventually([&] {
+    for (const RankTrace& batch : source->take()) {
+      next += batch.dropped - std::exchange(dropped, batch.dropped);
+      for (const Event& event : batch.events) {
+        EXPECT_EQ(event.virtual_begin_ns, next);
+        next = event.virtual_begin_ns + 1;
+      }
+    }
+    return next == 5 * 5050;
+  }));
+  EXPECT_GT(dropped, 0);
 }
 
 TEST(LiveServerTest, AViewerSteps) {

@@ -326,6 +326,9 @@ TEST(ChromeFile, OtherFilesAreRefusedWithTheReason) {
   EXPECT_THAT(error_of(path), ::testing::HasSubstr("not an object"));
   path.write(R"({"traceEvents": []})");
   EXPECT_THAT(error_of(path), ::testing::HasSubstr("another program"));
+  path.write(R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "pid": 4711, "name": "aten::mm"}]})");
+  EXPECT_THAT(error_of(path),
+              ::testing::AllOf(::testing::HasSubstr("another program"), ::testing::HasSubstr("other.json]")));
   path.write(R"({"schemaVersion": 99, "ranklab": {"clock": "virtual", "ranks": []}, "traceEvents": []})");
   EXPECT_THAT(error_of(path), ::testing::HasSubstr("schemaVersion 99"));
   path.write(

@@ -148,6 +148,15 @@ TEST(TraceValidate, FindsSchemaFaults) {
   EXPECT_THAT(problems_of_text("process_name", "process_nom"), ElementsAre(HasSubstr("rank 0 has no process_name")));
 }
 
+// Not a problem for each of its events.
+TEST(TraceValidate, SaysOnceThatAFileIsOfAnotherProgram) {
+  const TemporaryPath path("profile.json");
+  path.write(
+      R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "pid": 4711, "tid": 1, "ts": 0, "dur": 1, "name": "aten::mm"},
+                 {"ph": "X", "pid": 4711, "tid": 1, "ts": 1, "dur": 1, "name": "aten::mm"}]})");
+  EXPECT_THAT(validate_trace_file(path), ElementsAre(HasSubstr("a trace of another program")));
+}
+
 TEST(TraceValidate, LimitsWhatItSays) {
   const TemporaryPath path("many.json");
   std::vector<RankTrace> traces = trace_samples::sample_traces();

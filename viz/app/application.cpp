@@ -73,9 +73,7 @@ void Application::start(const VizRequest& request) {
   if (!request.go_to.empty()) workspace_.go_to(request.go_to);
   workspace_.live = request.live;
   if (request.live) workspace_.playback.state = PlayState::kFollowing;
-  if (request.live && request.live->stepper() != nullptr &&
-      request.live->stepper()->state().mode == StepperMode::kPaused)
-    workspace_.requests.show_panel = "stepper";
+  awaits_run_ = request.live != nullptr;
   workspace_.display_scale = request.scale;
   if (!request.theme.empty()) {
     workspace_.light_theme = request.theme == "light";
@@ -143,9 +141,19 @@ void Application::apply_look() {
   apply_theme(applied_scale_, kind);
 }
 
+// A run that is held when its window opens waits to be stepped. One in this process begins after its window.
+void Application::meet_run() {
+  if (!awaits_run_ || workspace_.live == nullptr) return;
+  StepperControl* const stepper = workspace_.live->stepper();
+  const bool held = stepper != nullptr && stepper->state().mode == StepperMode::kPaused;
+  if (held) workspace_.requests.show_panel = "stepper";
+  awaits_run_ = !held && workspace_.store().empty();
+}
+
 void Application::frame(double seconds) {
   apply_look();
   workspace_.poll_live();
+  meet_run();
   workspace_.advance(seconds);
   panels_busy_ = false;
   for (OpenPanel& panel : panels_) panels_busy_ |= panel.panel->advance(workspace_);
@@ -155,6 +163,7 @@ void Application::frame(double seconds) {
   dockspace();
   for (OpenPanel& panel : panels_)
     if (panel.open) draw_panel(panel);
+  shown_ = true;
   popups_.draw(workspace_);
   if (show_metrics_) ImGui::ShowMetricsWindow(&show_metrics_);
   answer_requests();
@@ -259,7 +268,9 @@ void Application::dockspace() {
   const ImVec2 size = ImGui::GetMainViewport()->WorkSize;
   const bool steady = size.x == work_size_.x && size.y == work_size_.y;
   work_size_ = size;
-  if (layout_wanted_ && steady) {
+  // In a window that the bars fill, panels wait for room.
+  const bool room = size.x > 0 && size.y > 0;
+  if (layout_wanted_ && steady && room) {
     layout_wanted_ = false;
     apply_layout(*find_layout(layout_), id, size);
     bring_to_front_in_ = 2;  // after the windows are docked
@@ -275,8 +286,11 @@ void Application::dockspace() {
 void Application::draw_panel(OpenPanel& panel) {
   ImGui::SetNextWindowSize({scaled(640), scaled(420)}, ImGuiCond_FirstUseEver);
   const bool quiet = panel.panel->scrolls_itself();
-  if (ImGui::Begin(window_name(panel.row->id).c_str(), &panel.open,
-                   quiet ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse : 0)) {
+  ImGuiWindowFlags flags = quiet ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse : 0;
+  // Of panels that were open the last time each would take the focus, and with it the front of its place, from the
+  // last.
+  if (restored_ && !shown_) flags |= ImGuiWindowFlags_NoFocusOnAppearing;
+  if (ImGui::Begin(window_name(panel.row->id).c_str(), &panel.open, flags)) {
     draw_content(panel);
   }
   ImGui::End();
@@ -337,6 +351,10 @@ void Application::open_requested(std::string& path, bool compare) {
       workspace_.load_parity(read_parity_file(asked), asked);
       workspace_.requests.show_panel = "parity";
     } else {
+      RANKLAB_CHECK(!workspace_.goes_on(), ErrorKind::kInvalidArgument, .where = "open",
+                    .what = "a live run is shown, and its window is the way to step it", .got = asked,
+                    .want = "a window without a run that goes on",
+                    .fix = "ranklab viz " + asked + ", in another terminal");
       workspace_.open(asked);
       workspace_.close_parity();
       load_parity_beside();

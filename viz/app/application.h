@@ -34,6 +34,8 @@ class Application {
 
   // Whether the next frame is due immediately although there was no input.
   bool animates() const;
+  // A layout was chosen, and not all of its panels are where it wants them.
+  bool arranges() const { return layout_wanted_ || bring_to_front_in_ > 0; }
   bool wants_to_quit() const { return workspace_.requests.quit; }
   // The path of the picture requested in this frame; returned only once.
   std::string take_picture_request();
@@ -64,6 +66,7 @@ class Application {
   void draw_panel(OpenPanel& panel);
   void draw_content(OpenPanel& panel);
   void answer_requests();
+  void meet_run();
   void open_requested(std::string& path, bool compare);
   void load_parity_beside();
   void status_text();
@@ -82,7 +85,9 @@ class Application {
   bool show_metrics_ = false;
   bool laid_out_ = false;
   bool panels_busy_ = false;
-  bool restored_ = false;  // panels were restored from the last run
+  bool restored_ = false;    // panels were restored from the last run
+  bool shown_ = false;       // in a frame
+  bool awaits_run_ = false;  // a live run has neither recorded anything nor been held yet
   SettingsSection settings_;
 };
 

@@ -26,8 +26,8 @@ namespace ranklab::viz {
 namespace {
 
 constexpr int kWidth = 1600, kHeight = 900;
-// Docking and tables settle over the first frames.
-constexpr int kFrames = 6;
+// Docking and tables settle over the first frames, a layout once the bars have found their height.
+constexpr int kFrames = 6, kMostFrames = 30;
 
 // The window, or a panel of it, as it would be drawn.
 class Painter {
@@ -38,7 +38,9 @@ class Painter {
     io.DisplaySize = {static_cast<float>(request.width > 0 ? request.width : kWidth),
                       static_cast<float>(request.height > 0 ? request.height : kHeight)};
     io.DeltaTime = 1.0f / 60;
-    for (int i = 1; i < kFrames; ++i) frame(nullptr);
+    int frames = 1;
+    for (; frames < kMostFrames && app_.arranges(); ++frames) frame(nullptr);
+    for (; frames < kFrames; ++frames) frame(nullptr);
   }
 
   Workspace& workspace() { return app_.workspace(); }
@@ -157,6 +159,56 @@ Window step_of(const TraceStore& store, const std::string& go_to) {
   return shown_window(store);
 }
 
+struct TextPlace {
+  std::string go_to;
+  int width = 0;
+  bool color = false;
+};
+
+std::string timeline_text(const TraceStore& store, const Window& window, const TextPlace& place) {
+  const TimeRange range = window.range;
+  return text_timeline(store, {.range = range, .width = place.width, .colour = place.color}) + "\n" +
+         text_totals(store, {range, -1});
+}
+
+// Of the last sampled step, unless one is requested.
+std::string precision_of(const TraceStore& store, const Window& window) {
+  const PrecisionTable table = precision_table(store);
+  return precision_text(table, window.step < 0 && !table.empty() ? table.steps.back() : window.step);
+}
+
+struct TextPanel {
+  std::string_view id;
+  std::string (*text)(const TraceStore&, const Window&, const TextPlace&);
+};
+using Store = TraceStore;
+using Place = TextPlace;
+constexpr TextPanel kTextPanels[] = {
+    {"timeline", timeline_text},
+    {"stage",
+     [](const Store& s, const Window&, const Place& p) { return stage_text(s, stage_script(s, step_of(s, p.go_to))); }},
+    {"traffic", [](const Store& s, const Window& w, const Place&) { return traffic_tables(s, w); }},
+    {"attention",
+     [](const Store& s, const Window& w, const Place&) { return attention_text(s, attention_table(s, w)); }},
+    {"experts", [](const Store& s, const Window& w, const Place&) { return expert_text(expert_table(s, w)); }},
+    {"memory", [](const Store& s, const Window& w, const Place&) { return memory_text(memory_table(s, w)); }},
+    {"zero", [](const Store& s, const Window& w, const Place&) { return zero_text(s, zero_table(s, w.step)); }},
+    {"precision", [](const Store& s, const Window& w, const Place&) { return precision_of(s, w); }},
+};
+
+const TextPanel& text_panel(const std::string& id) {
+  std::vector<std::string> known;
+  for (const TextPanel& panel : kTextPanels) {
+    if (id.empty() || panel.id == id) return panel;
+    known.emplace_back(panel.id);
+  }
+  throw Error(ErrorKind::kInvalidArgument, {.where = "viz --format text",
+                                            .what = "that panel is not printed as text",
+                                            .got = "--panel " + id,
+                                            .want = join(known, ", "),
+                                            .fix = "choose one of these, or draw it: --headless -o FILE.png"});
+}
+
 }  // namespace
 
 void render_html(const VizRequest& request, const std::string& out_path) {
@@ -167,23 +219,12 @@ void render_html(const VizRequest& request, const std::string& out_path) {
 }
 
 std::string render_text(const VizRequest& request, int width, bool color) {
+  const TextPanel& panel = text_panel(request.panel);
   const TraceStore store = store_of(request);
   const Window window = window_of(store, request.go_to);
-  const TimeRange range = window.range;
   std::string out = store.warning().empty() ? "" : store.warning() + "\n";
   if (const RunEnd end = run_end_beside(store); !end.words.empty()) out += end.words + "\n";
-  if (request.panel == "stage") return out + stage_text(store, stage_script(store, step_of(store, request.go_to)));
-  if (request.panel == "traffic") return out + traffic_tables(store, window);
-  if (request.panel == "attention") return out + attention_text(store, attention_table(store, window));
-  if (request.panel == "experts") return out + expert_text(expert_table(store, window));
-  if (request.panel == "memory") return out + memory_text(memory_table(store, window));
-  if (request.panel == "zero") return out + zero_text(store, zero_table(store, window.step));
-  if (request.panel == "precision") {
-    const PrecisionTable table = precision_table(store);  // of the last sampled step, unless one is requested
-    return out + precision_text(table, window.step < 0 && !table.empty() ? table.steps.back() : window.step);
-  }
-  out += text_timeline(store, {.range = range, .width = width, .colour = color});
-  return out + "\n" + text_totals(store, {range, -1});
+  return out + panel.text(store, window, {request.go_to, width, color});
 }
 
 }  // namespace ranklab::viz

@@ -38,7 +38,13 @@ void add_settings(SettingsSection& section) {
   ImGui::AddSettingsHandler(&handler);
 }
 
-void remove_settings() { ImGui::RemoveSettingsHandler(kType); }
+void remove_settings() {
+  // The context saves its settings when it ends, which is later, and then without the section.
+  const char*& path = ImGui::GetIO().IniFilename;
+  if (path != nullptr && ImGui::GetCurrentContext()->SettingsLoaded) ImGui::SaveIniSettingsToDisk(path);
+  path = nullptr;
+  ImGui::RemoveSettingsHandler(kType);
+}
 
 std::string state_folder() {
   const char* state = std::getenv("XDG_STATE_HOME");

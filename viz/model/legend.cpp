@@ -1,7 +1,6 @@
 #include "viz/model/legend.h"
 
 #include <algorithm>
-#include <array>
 
 namespace ranklab::viz {
 
@@ -11,9 +10,13 @@ std::vector<LegendEntry> legend_of(const TraceStore& store) {
     for (const Row& row : rank.rows)
       for (const Track& track : row.tracks)
         for (const Paint paint : track.paint) seen[static_cast<size_t>(paint)] = true;
+  return legend_of(seen);
+}
+
+std::vector<LegendEntry> legend_of(const std::array<bool, kPaints>& drawn) {
   std::vector<LegendEntry> legend;
   for (size_t p = 0; p < kPaints; ++p) {
-    if (!seen[p]) continue;
+    if (!drawn[p]) continue;
     const auto paint = static_cast<Paint>(p);
     const auto same = std::find_if(legend.begin(), legend.end(),
                                    [&](const LegendEntry& entry) { return entry.colour == colour(paint); });

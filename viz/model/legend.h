@@ -1,5 +1,6 @@
 // What the colours of a trace's blocks mean: one entry for each colour that occurs. Cost: O(events). Thread rule: pure.
 #pragma once
+#include <array>
 #include <string>
 #include <vector>
 
@@ -13,5 +14,7 @@ struct LegendEntry {
 };
 
 std::vector<LegendEntry> legend_of(const TraceStore& store);
+// Of a picture that draws a part of a trace: by Paint, whether it draws blocks of that kind.
+std::vector<LegendEntry> legend_of(const std::array<bool, kPaints>& drawn);
 
 }  // namespace ranklab::viz

@@ -1,6 +1,7 @@
 #include "viz/model/svg.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/base/text.h"
@@ -79,6 +80,7 @@ class TimelineDrawing {
 
   void draw_block(size_t r, const LodBlock& block, double y, double height) {
     const EventRef ref = {r, block.event};
+    drawn_[static_cast<size_t>(block.paint)] = true;
     const double inset = std::min<double>(block.depth, 2) * height / 6, left = kMargin + kLabelWidth + block.x0;
     const double width = std::max<double>(block.x1 - block.x0, 0.5);
     const std::string text = block.merged() ? std::to_string(block.count) + " events" : store_.text(ref);
@@ -122,7 +124,7 @@ class TimelineDrawing {
       svg_.text(left + 18, y, 9, kInk, words);
       left += width;
     };
-    for (const LegendEntry& one : legend_of(store_))
+    for (const LegendEntry& one : legend_of(drawn_))
       entry(one.words, [&](const std::string& words) { svg_.rect(left, y - 8, 14, 10, one.colour, false, words); });
     for (size_t c = 0; c < kBubbleCauses; ++c) {
       if (report_.all.by_cause_ns[c] == 0) continue;
@@ -141,6 +143,7 @@ class TimelineDrawing {
   CriticalPath path_;
   SvgWriter svg_;
   std::vector<LodBlock> blocks_;
+  std::array<bool, kPaints> drawn_{};  // whether there is a block of the kind
 };
 
 // Blue, the more of it the more traffic; never quite none, which would be ink.

@@ -28,7 +28,7 @@ const AttentionTable& AttentionPanel::table(Workspace& workspace) {
 }
 
 std::string AttentionPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   if (table(workspace).empty())
     return "This step has no attention that several ranks share: the trace has no context parallelism, or is less "
            "detailed than modules.\n\n./ranklab train --cp 8 --train-iters 3   records it";

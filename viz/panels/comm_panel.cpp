@@ -74,7 +74,7 @@ const std::vector<CommCall>& CommPanel::calls(Workspace& workspace) {
 }
 
 std::string CommPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   if (calls(workspace).empty())
     return "No call in this part of the trace.\n\n./ranklab train --tp 2 --train-iters 3   makes many";
   return {};

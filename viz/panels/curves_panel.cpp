@@ -60,7 +60,7 @@ const std::vector<CurvesPanel::Series>& CurvesPanel::series(Workspace& workspace
 }
 
 std::string CurvesPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   if (series(workspace).empty())
     return "No values over steps: a drawn schedule has none.\n\n./ranklab train --train-iters 50   records loss, step "
            "time, tokens/s ...";

@@ -12,7 +12,7 @@
 namespace ranklab::viz {
 
 std::string DetailsPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   if (workspace.cursor.event || workspace.area) return {};
   return "Click a block, or drag over the timeline to select time and ranks.";
 }

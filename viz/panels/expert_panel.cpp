@@ -21,7 +21,7 @@ const ExpertTable& ExpertPanel::table(Workspace& workspace) {
 }
 
 std::string ExpertPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   if (table(workspace).empty())
     return "No tokens were routed: the trace is not of a mixture of experts.\n\n./ranklab train --preset "
            "deepseek_v3_tiny --ep 8   records them";

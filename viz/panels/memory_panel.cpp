@@ -56,7 +56,7 @@ const std::vector<RankMemory>& MemoryPanel::table(Workspace& workspace) {
 }
 
 std::string MemoryPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   if (!has_memory(table(workspace)))
     return "The trace has no memory counters.\n\n./ranklab train --train-iters 3   records bytes by category";
   return {};

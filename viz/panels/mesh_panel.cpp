@@ -14,7 +14,7 @@
 namespace ranklab::viz {
 
 std::string MeshPanel::nothing_to_show(Workspace& workspace) {
-  return workspace.store().empty() ? "No trace is open: ./ranklab viz last" : "";
+  return workspace.store().empty() ? workspace.why_empty() : "";
 }
 
 void MeshPanel::draw(Workspace& workspace) {

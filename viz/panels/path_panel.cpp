@@ -36,7 +36,7 @@ std::string what_of(const TraceStore& store, const PathSegment& segment) {
 }  // namespace
 
 std::string PathPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   return {};
 }
 
@@ -114,7 +114,7 @@ void PathPanel::segments(Workspace& workspace, const CriticalPath& path) {
   ImGui::TableSetupColumn("at", ImGuiTableColumnFlags_WidthStretch, 1.4f);
   ImGui::TableSetupColumn("rank", ImGuiTableColumnFlags_WidthStretch, 0.7f);
   ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch, 3);
-  ImGui::TableSetupColumn("length");
+  ImGui::TableSetupColumn("length", ImGuiTableColumnFlags_WidthFixed);  // a time is not cut
   ImGui::TableHeadersRow();
   rows_.clear();
   for (size_t i = 0; i < stays.size(); ++i) {

@@ -43,7 +43,7 @@ const PrecisionTable& PrecisionPanel::table(Workspace& workspace) {
 }
 
 std::string PrecisionPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   if (table(workspace).empty() && rank_ < 0)
     return "No statistics of quantized tensors in the trace.\n\n./ranklab train --dp 8 --precision-recipe mxfp8 "
            "--precision-stats-interval 5   records them";

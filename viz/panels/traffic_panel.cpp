@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kNumbersUpTo = 16;    // ranks
 constexpr float kSmallest = 0.7f;      // of the font's size, where numbers are beside narrow cells
 constexpr size_t kFollowed = 400'000;  // events: the sums up to the cursor are made in every frame
+constexpr size_t kStepsShown = 64;     // of long runs, whose sums take long
 
 // A combo box with `all` and the values that the trace has.
 template <typename T>
@@ -31,7 +32,7 @@ void choose(const char* id, const char* all, const std::vector<T>& values, std::
 }  // namespace
 
 std::string TrafficPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   if (matrix(workspace).axes.empty() && !follows_cursor(workspace))
     return "Nothing was sent in this part of the trace.\n\n./ranklab train --tp 2 --pp 2 --train-iters 3   sends over "
            "three axes";
@@ -105,7 +106,7 @@ ImU32 TrafficPanel::shade(double number, double largest) const {
 // With experts the tokens' way to them is what one looks for, with context parallelism the keys' and values'; a ring of
 // gradients has more bytes and would hide them.
 void TrafficPanel::begin_with_a_purpose(Workspace& workspace) {
-  if (opened_ == workspace.loaded()) return;
+  if (opened_ == workspace.loaded() || !workspace.has_whole_step()) return;
   opened_ = workspace.loaded();
   filter_.purpose.reset();
   const std::vector<Purpose>& purposes = matrix(workspace).purposes;
@@ -273,7 +274,8 @@ void TrafficPanel::sums(const TrafficMatrix& matrix, ImVec2 origin, ImVec2 size)
   const float right = origin.x + size.x * n, bottom = origin.y + size.y * n;
   if (mode_ == TrafficMode::kBandwidth) return;  // bandwidths of links do not add up
   draw.AddText({right + scaled(8), origin.y - ImGui::GetTextLineHeightWithSpacing()}, theme::kFaint, "sent");
-  draw.AddText({origin.x - scaled(34), bottom + scaled(2)}, theme::kFaint, "got");
+  const ImVec2 got(origin.x - scaled(34), bottom + scaled(2));
+  draw.AddText(got, theme::kFaint, "got");
   std::vector<std::string> rows, columns;
   float wide = 0;
   for (size_t i = 0; i < matrix.size(); ++i) {
@@ -285,21 +287,23 @@ void TrafficPanel::sums(const TrafficMatrix& matrix, ImVec2 origin, ImVec2 size)
   const float font = ImGui::GetFontSize(), high = std::clamp(size.y, font * kSmallest, font);
   const ImVec2 room(std::max(size.x, (wide + scaled(6)) * kSmallest), font + 2);
   RoomForLabels across(room.x), down(high);
+  const float from = got.x + text_width("got") + room.x / 2;
   for (size_t i = 0; i < matrix.size(); ++i) {
     const float x = origin.x + size.x * (static_cast<float>(i) + 0.5f),
                 y = origin.y + size.y * (static_cast<float>(i) + 0.5f);
     if (down.take(y))
       draw.AddText(ImGui::GetFont(), high, {right + scaled(8), std::floor(y - high / 2)}, theme::kText,
                    rows[i].c_str());
-    if (across.take(x)) centred_text(draw, {x - room.x / 2, bottom + scaled(2)}, room, theme::kText, columns[i], 0.92f);
+    if (x >= from && across.take(x)) centred_text(draw, {x - room.x / 2, got.y}, room, theme::kText, columns[i], 0.92f);
   }
 }
 
 void TrafficPanel::steps(Workspace& workspace) {
   const TraceStore& store = workspace.store();
   const TrafficFilter wanted = filter(workspace);
-  const auto& all =
-      steps_.get({workspace.content(store.whole()), wanted}, [&] { return traffic_by_step(store, wanted); });
+  const size_t first = first_of_part(store, workspace.step(), kStepsShown);
+  const auto& all = steps_.get({{workspace.content(store.whole()), wanted}, first},
+                               [&] { return traffic_by_step(store, first, kStepsShown, wanted); });
   if (!ImGui::BeginChild("steps", {0, 0}, 0, ImGuiWindowFlags_HorizontalScrollbar)) return ImGui::EndChild();
   double largest = 0;
   for (const StepTraffic& step : all)
@@ -322,6 +326,8 @@ void TrafficPanel::steps(Workspace& workspace) {
                                                 shade(value(step.matrix.cells[i]), largest));
     }
     const bool now = workspace.step() == step.step;
+    if (now && step_in_view_ != step.step) ImGui::SetScrollHereX();
+    if (now) step_in_view_ = step.step;
     ImGui::GetWindowDrawList()->AddRect(at, {at.x + side, at.y + side}, now ? theme::kCursor : theme::kLine);
     colored_text(now ? theme::kText : theme::kDim, strprintf("step %d", step.step));
     ImGui::EndGroup();

@@ -52,7 +52,8 @@ class TrafficPanel final : public Panel {
   std::optional<std::pair<int, int>> chosen_;  // global ranks
   // The one that is drawn; for the colours of one that grows, that of its whole step; what is sent at the cursor.
   Cached<Key, TrafficMatrix> matrix_, whole_step_, moving_;
-  Cached<Key, std::vector<StepTraffic>> steps_;
+  Cached<std::pair<Key, size_t>, std::vector<StepTraffic>> steps_;
+  int step_in_view_ = -1;  // to which the steps were scrolled
   Cached<std::pair<Key, std::pair<int, int>>, std::vector<EventRef>> calls_;
 };
 

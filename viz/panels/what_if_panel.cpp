@@ -87,8 +87,7 @@ WhatIfPanel::WhatIfPanel() = default;
 
 // Begins with the run that is shown: its ranks, microbatches and costs.
 void WhatIfPanel::follow_run(Workspace& workspace) {
-  if (followed_ == workspace.loaded() || workspace.store().empty()) return;
-  if (workspace.goes_on() && workspace.store().steps().size() < 2) return;  // until a whole step is there
+  if (followed_ == workspace.loaded() || !workspace.has_whole_step()) return;
   followed_ = workspace.loaded();
   of_run_.clear();
   const std::optional<RunSchedule> run = run_schedule(workspace.store());

@@ -35,6 +35,7 @@ class WhatIfPanel final : public Panel {
   bool advance(Workspace& workspace) override { return run_.advance(workspace); }
   bool scrolls_itself() const override { return true; }
 
+  const ScheduleRequest& request() const { return inputs_.request; }
   const std::deque<WhatIfResult>& results() const { return results_; }
   const ScheduleRun& run() const { return run_; }
   // The ranklab program that "run it" starts; by default this process's own executable.

@@ -53,7 +53,7 @@ const ZeroTable& ZeroPanel::table(Workspace& workspace) {
 }
 
 std::string ZeroPanel::nothing_to_show(Workspace& workspace) {
-  if (workspace.store().empty()) return "No trace is open: ./ranklab viz last";
+  if (workspace.store().empty()) return workspace.why_empty();
   if (table(workspace).empty())
     return "The trace has no gradient buckets.\n\n./ranklab train --dp 8 --zero-stage 3 --train-iters 3   records them";
   return {};
@@ -104,10 +104,15 @@ void ZeroPanel::header(Workspace& workspace, const ZeroTable& all, ImVec2 at, fl
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const float line = ImGui::GetTextLineHeight();
   const int stage = drawn_stage(workspace);
+  // Narrow cells do not all have their rank above them, and no sums.
+  const float words = text_width("r" + std::to_string(workspace.store().ranks().back().global_rank)) + scaled(4);
+  RoomForLabels room(words);
   for (size_t rank = 0; rank < workspace.store().ranks().size(); ++rank) {
     const ImVec2 corner(at.x + label + cell_width * static_cast<float>(rank), at.y);
-    centred_text(draw, corner, {cell_width, line}, theme::kDim,
-                 "r" + std::to_string(workspace.store().rank(rank).global_rank), 0.95f);
+    const float wide = std::max(cell_width, words);
+    if (room.take(corner.x))
+      centred_text(draw, {corner.x + (cell_width - wide) / 2, corner.y}, {wide, line}, theme::kDim,
+                   "r" + std::to_string(workspace.store().rank(rank).global_rank), 0.95f);
     const ZeroBytes held =
         view_ == View::kRun ? all.bytes_at(rank, workspace.cursor.time_ns) : all.bytes_of_stage(rank, stage);
     centred_text(draw, {corner.x, corner.y + line}, {cell_width, line}, theme::kText, bytes_text(held.together()),

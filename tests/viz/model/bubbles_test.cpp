@@ -134,6 +134,66 @@ TEST(Bubbles, WhatWasNotRecordedIsNoBubble) {
   }
 }
 
+// While it goes on, the wait after its last work so far may be one for more work.
+TEST(Bubbles, NoRankOfALiveRunIsDoneWithItsLastStep) {
+  std::vector<RankTrace> ranks;
+  for (const int rank : {0, 1}) {
+    Tracer tracer(rank, "");
+    tracer.set_group(Axis::kPp, {0, 1});
+    const int64_t done = rank == 0 ? 10 : 50;
+    tracer.record(samples::compute(tracer, "F", 0, done, 0, 0, rank));
+    tracer.record(samples::call(
+        tracer, {.axis = Axis::kPp, .posted = done, .begin = 50, .end = 60, .exposed = 10, .peer_wait = 50 - done}));
+    ranks.push_back(tracer.take());
+  }
+  TraceStore store(samples::file_of(std::move(ranks)));
+  const auto drain = [&] {
+    return find_bubbles(store, *store.step_window(0)).all.by_cause_ns[static_cast<size_t>(BubbleCause::kDrain)];
+  };
+  EXPECT_EQ(drain(), 40);
+  store.set_live(true);
+  EXPECT_EQ(drain(), 0);
+}
+
+// A viewer that came late to a live run, or was too slow for it, has lost events: what a rank did then is not known.
+TEST(Bubbles, WhatAViewerLostIsNeitherWorkNorABubble) {
+  const TraceStore whole = schedule_store(schedule_of("1f1b", 2, 4), {.f = 1, .b = 1, .w = 1});
+  // rank 0: F0 F1 . BW0 F2 . BW1 F3 . BW2 . BW3      rank 1: . F0 BW0 F1 BW1 F2 BW2 F3 BW3 .
+  const auto part = [&](size_t rank, size_t from, size_t to, int64_t dropped) {
+    RankTrace trace = whole.trace(rank);
+    std::vector<Event> kept;
+    for (const Event& event : trace.events) {
+      const int64_t end = end_ns(event, TraceClock::kVirtual);
+      if (end > static_cast<int64_t>(from) * kScheduleUnitNs && end <= static_cast<int64_t>(to) * kScheduleUnitNs)
+        kept.push_back(event);
+    }
+    trace.events = kept;
+    trace.dropped = dropped;
+    return trace;
+  };
+  TraceStore live;
+  live.set_live(true);
+  live.append(part(0, 0, 5, 0));
+  live.append(part(0, 8, 100, 7));  // too slow: lost what ended from 5 to 8
+  live.append(part(1, 8, 100, 9));  // too late: lost what ended until 8
+  live.set_live(false);
+  const BubbleReport report = find_bubbles(live, live.whole());
+  for (size_t r = 0; r < 2; ++r) {
+    const RankBubbles& rank = report.ranks[r];
+    ASSERT_EQ(rank.lost.size(), 1U) << r;
+    EXPECT_EQ(rank.time.by_cause_ns[static_cast<size_t>(BubbleCause::kWarmUp)], 0) << r;
+    EXPECT_EQ(rank.time.total_ns + rank.lost[0].length_ns(), live.range().length_ns()) << r;
+    EXPECT_EQ(rank.time.total_ns, rank.time.busy_ns + rank.time.exposed_ns + rank.time.bubble_ns) << r;
+    for (const IdleInterval& idle : rank.idle)
+      EXPECT_TRUE(idle.range.end_ns <= rank.lost[0].begin_ns || idle.range.begin_ns >= rank.lost[0].end_ns) << r;
+  }
+  EXPECT_EQ(report.ranks[1].lost[0].begin_ns, live.range().begin_ns);
+  // In what it has seen, the rank worked as in the whole.
+  const Window seen{{report.ranks[1].lost[0].end_ns, live.range().end_ns}, -1};
+  EXPECT_EQ(find_bubbles(live, seen).ranks[1].time.busy_ns, find_bubbles(whole, seen).ranks[1].time.busy_ns);
+  EXPECT_EQ(report.ranks[1].time.busy_ns, find_bubbles(whole, seen).ranks[1].time.busy_ns);
+}
+
 TEST(Bubbles, WallClockGapsBelongToTheCallThatCoversThem) {
   Tracer tracer(0, "");
   tracer.set_group(Axis::kDp, {0, 1});

@@ -89,6 +89,20 @@ TEST(Svg, TimelineIsVectorText) {
   EXPECT_THAT(svg, HasSubstr("#d55e00"));
 }
 
+// No row of phases is drawn, and of the axes none without `axes`.
+TEST(TimelineSvg, TheLegendIsOfWhatIsDrawn) {
+  Tracer tracer(0, "");
+  tracer.record(samples::compute(tracer, "F", 0, 100, 0, 0));
+  tracer.record(samples::call(tracer, {.posted = 100, .begin = 100, .end = 120}));
+  tracer.record(samples::phase(tracer, "forward-backward", 0, 120));
+  const TraceStore store(samples::file_of({tracer.take()}));
+  const std::string svg = timeline_svg(store), without = timeline_svg(store, {.range = {}, .axes = false});
+  EXPECT_THAT(svg, HasSubstr(">forward</text>"));
+  EXPECT_THAT(svg, HasSubstr(">all_reduce</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr(">phase</text>")));
+  EXPECT_THAT(without, Not(HasSubstr(">all_reduce</text>")));
+}
+
 TEST(Svg, NamesAreEscaped) {
   Tracer tracer(0, "<&\">");
   tracer.record(samples::compute(tracer, "<script>", 0, 10));

@@ -44,6 +44,25 @@ TEST(RunSchedule, OfARunWithoutAPipelineIsOneRank) {
   EXPECT_DOUBLE_EQ(run->costs.b + run->costs.w, 2);
 }
 
+// In the middle of its second step: what of it is recorded would make all actions look shorter.
+TEST(RunSchedule, OfALiveRunIsThatOfItsWholeSteps) {
+  Tracer tracer(0, "");
+  for (const int step : {0, 1}) {
+    for (const int microbatch : {0, 1}) {
+      if (step == 1 && microbatch == 1) break;
+      const int64_t begin = 120 * step + 60 * microbatch;
+      tracer.record(samples::compute(tracer, "F", begin, begin + 20, step, microbatch));
+      tracer.record(samples::compute(tracer, "BW", begin + 20, begin + 60, step, microbatch));
+    }
+  }
+  TraceStore store(samples::file_of({tracer.take()}));
+  store.set_live(true);
+  const auto run = run_schedule(store);
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->request.num_microbatches, 2);
+  EXPECT_EQ(run->forward_ns, 20);
+}
+
 TEST(RunSchedule, NeedsActionsOfMicrobatches) {
   Tracer tracer(0, "");
   tracer.record(samples::compute(tracer, "F", 0, 10));

@@ -231,6 +231,19 @@ TEST(TraceStore, DetailsTellPurposePartsAndTokens) {
   EXPECT_EQ(detail("expert bias", "bias of experts"), "-0.001 -0.001 0.001 0.001 -0.001 0.001 0 0");
 }
 
+TEST(TraceStore, DetailsTellTheRateOfWork) {
+  Tracer tracer(0, "");
+  Event module = samples::compute(tracer, "layers.0", 0, 100);
+  module.kind = EventKind::kModule;
+  module.value = 34.5e6;  // FLOPs in 100 ns
+  tracer.record(module);
+  const TraceStore store(samples::file_of({tracer.take()}));
+  std::string rate;
+  for (const Detail& one : event_details(store, {0, 0}))
+    if (one.key == "rate") rate = one.value;
+  EXPECT_EQ(rate, "345 TFLOP/s");
+}
+
 TEST(TraceStore, AParentThatComesLastMovesItsChildrenDown) {
   TraceStore live;
   Tracer tracer(0, "");

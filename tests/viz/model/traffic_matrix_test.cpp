@@ -203,12 +203,28 @@ TEST(TrafficMatrix, StepByStep) {
     return std::vector<Call>{{.sequence = 0, .end = 1, .algorithm = 10, .step = 3},
                              {.sequence = 1, .posted = 2, .begin = 2, .end = 3, .algorithm = 30, .step = 4}};
   });
-  const std::vector<StepTraffic> steps = traffic_by_step(store);
+  const std::vector<StepTraffic> steps = traffic_by_step(store, 0, 64);
   ASSERT_EQ(steps.size(), 2U);
   EXPECT_EQ(steps[0].step, 3);
   EXPECT_EQ(steps[0].matrix.total().of(kAlgorithm), 20);
   EXPECT_EQ(steps[1].matrix.total().of(kAlgorithm), 60);
-  EXPECT_EQ(traffic_by_step(store, {}, 1).front().step, 4);
+  EXPECT_EQ(traffic_by_step(store, 0, 1).back().step, 3);
+  EXPECT_EQ(traffic_by_step(store, 1, 64).front().step, 4);
+  EXPECT_TRUE(traffic_by_step(store, 2, 1).empty());
+}
+
+TEST(TrafficMatrix, APartOfTheStepsHasTheCursors) {
+  const TraceStore store = store_of_exchanges(2, [](int) {
+    std::vector<Call> calls;
+    for (int i = 0; i < 10; ++i) calls.push_back({.sequence = i, .begin = i, .end = i + 1, .step = 100 + i});
+    return calls;
+  });
+  EXPECT_EQ(first_of_part(store, -1, 4), 0U);
+  EXPECT_EQ(first_of_part(store, 103, 4), 0U);
+  EXPECT_EQ(first_of_part(store, 104, 4), 4U);
+  EXPECT_EQ(first_of_part(store, 107, 4), 4U);
+  EXPECT_EQ(first_of_part(store, 109, 4), 6U);  // the last part is full, too
+  EXPECT_EQ(first_of_part(store, 109, 64), 0U);
 }
 
 }  // namespace

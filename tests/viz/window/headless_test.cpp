@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <imgui.h>
+#include <imgui_internal.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "viz/app/drawing_image.h"
 #include "viz/app/gui_context.h"
 #include "viz/app/image.h"
+#include "viz/app/software_renderer.h"
 #include "viz/app/window.h"
 #include "viz/model/svg/palette.h"
 #include "viz/panels/panel.h"
@@ -53,6 +55,20 @@ uint32_t pixel_of(Rgba color) {
 
 ptrdiff_t count(const Image& image, Rgba color) {
   return std::count(image.rgba.begin(), image.rgba.end(), pixel_of(color));
+}
+
+// Its bars alone fill a window that is as small as that, or as large on a display as that.
+TEST_F(HeadlessTest, draws_a_window_without_room_for_panels) {
+  const Image small = picture({.layout = "Pipeline", .width = 200, .height = 60});
+  EXPECT_EQ(small.width, 200);
+  EXPECT_EQ(picture({.layout = "Memory", .width = 1280, .height = 200, .scale = 4}).height, 200);
+}
+
+// Where the bars above it need several lines: Schedules is in front below, and not the last panel, Log.
+TEST_F(HeadlessTest, draws_a_narrow_window_as_its_layout_wants_it) {
+  Image image = picture({.layout = "Pipeline", .width = 400, .height = 1800});
+  image.rgba.erase(image.rgba.begin(), image.rgba.begin() + static_cast<ptrdiff_t>(400) * 1400);
+  EXPECT_GT(count(image, colour(Paint::kForward)), 100);
 }
 
 TEST_F(HeadlessTest, draws_the_timeline_in_the_size_that_was_asked_for) {
@@ -107,6 +123,30 @@ TEST(WindowSettings, remember_what_is_open) {
   EXPECT_EQ(app.layout(), "Memory");
   EXPECT_TRUE(app.is_open("mesh"));
   EXPECT_FALSE(app.is_open("comm"));
+}
+
+// After a window was closed and opened again: its layout, its theme, and what is in front of each place.
+TEST(WindowSettings, are_those_of_the_window_that_was_closed) {
+  const std::string path = temporary_path("window") + ".ini";
+  for (const bool again : {false, true}) {
+    GuiContext gui(path, 1);
+    SoftwareRenderer renderer;
+    Application app;
+    ImGui::GetIO().DisplaySize = {1600, 900};
+    app.start({.layout = again ? "" : "Memory", .theme = again ? "" : "light"});
+    for (int i = 0; i < 10; ++i) {
+      ImGui::NewFrame();
+      app.frame(0);
+      ImGui::Render();
+    }
+    const auto in_front = [](const char* panel) { return ImGui::FindWindowByName(panel)->DockTabIsVisible; };
+    EXPECT_EQ(app.layout(), "Memory") << again;
+    EXPECT_TRUE(app.workspace().light_theme) << again;
+    EXPECT_TRUE(in_front("###memory")) << again;
+    EXPECT_FALSE(in_front("###zero")) << again;
+    EXPECT_TRUE(in_front("###curves")) << again;
+  }
+  std::filesystem::remove(path);
 }
 
 TEST_F(HeadlessTest, writes_vector_graphics) {

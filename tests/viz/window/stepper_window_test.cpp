@@ -1,8 +1,14 @@
 // The stepper's panel on a live world of two ranks that are plain threads: a breakpoint is set, met, and removed.
+#include <imgui_internal.h>
+
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "core/live/live_source.h"
+#include "core/trace/chrome_writer.h"
+#include "tests/cli/run_program.h"
+#include "tests/viz/window/sample_traces.h"
 #include "tests/viz/window/window_fixture.h"
 #include "viz/panels/timeline/growing.h"
 
@@ -12,7 +18,11 @@ namespace {
 // Ranks that do F 0 .. 5, one time unit each, under a stepper, until the object goes.
 class TwoRanks {
  public:
-  TwoRanks() : stepper_(std::make_shared<Stepper>(2, /*start_paused=*/true)), feed_(std::make_shared<LiveFeed>(2)) {
+  explicit TwoRanks(bool begins = true)
+      : stepper_(std::make_shared<Stepper>(2, /*start_paused=*/true)), feed_(std::make_shared<LiveFeed>(2)) {
+    if (begins) begin();
+  }
+  void begin() {
     stepper_->begin_run();
     for (int rank = 0; rank < 2; ++rank) {
       threads_.emplace_back([this, rank] {
@@ -77,6 +87,71 @@ TEST(Growing, WhatRanksDoNowGrowsUntilTheRunsTime) {
   EXPECT_EQ(growing_blocks(store, state).size(), 1U);
   state.mode = StepperMode::kEnded;
   EXPECT_TRUE(growing_blocks(store, state).empty());
+}
+
+// Three steps of a run whose first rank stops in the middle of the last one.
+std::shared_ptr<LiveFeed> run_that_stops() {
+  const auto feed = std::make_shared<LiveFeed>(4);
+  for (const RankTrace& rank : three_steps().ranks) {
+    const size_t count = rank.events.size() - (rank.global_rank == 0 ? 8 : 0);
+    for (size_t i = 0; i < count; ++i) feed->push(rank, rank.events[i]);
+  }
+  return feed;
+}
+
+TEST_F(WindowTest, what_a_killed_run_did_at_last_is_not_known) {
+  for (const bool killed : {false, true}) {
+    const std::shared_ptr<LiveFeed> feed = run_that_stops();
+    workspace().load(TraceStore());
+    workspace().live = attach_in_process(feed, nullptr);
+    drive([&](ImGuiTestContext& ctx) {
+      ctx.Yield(6);
+      feed->end(killed ? "[rank 0] killed" : "");
+      ctx.Yield(6);
+      const RankBubbles& first = workspace().bubbles_of_trace().ranks[0];
+      IM_CHECK_EQ(first.time.by_cause_ns[static_cast<size_t>(BubbleCause::kDrain)] == 0, killed);
+      IM_CHECK_EQ(first.unrecorded.empty(), !killed);
+    });
+  }
+}
+
+// As train --viz --viz-paused does: the ranks begin when the window is there.
+TEST_F(WindowTest, shows_the_stepper_of_a_run_that_is_held_at_its_begin) {
+  TwoRanks run(/*begins=*/false);
+  app().start({.live = run.source()});
+  app().use_layout("Pipeline");
+  const auto in_front = [] { return ImGui::FindWindowByName("###stepper")->DockTabIsVisible; };
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(6);
+    IM_CHECK(!in_front());
+    run.begin();
+    for (int i = 0; i < 2000 && !in_front(); ++i) ctx.Yield();
+    IM_CHECK(in_front());
+  });
+  workspace().live = nullptr;
+}
+
+TEST_F(WindowTest, a_file_does_not_take_the_place_of_a_run_that_goes_on) {
+  const std::shared_ptr<LiveFeed> feed = run_that_stops();
+  workspace().live = attach_in_process(feed, nullptr);
+  const std::string other = temporary_path("other") + ".json";
+  RankTrace one;
+  one.names = {"F"};
+  one.events = {{.kind = EventKind::kCompute, .step = 0, .virtual_end_ns = 100}};
+  write_chrome_trace(other, std::vector<RankTrace>{one});
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(6);
+    workspace().requests.open_trace = other;
+    ctx.Yield(2);
+    IM_CHECK_EQ(workspace().store().steps().size(), 3u);
+    IM_CHECK(workspace().log_lines().back().text.find("a live run is shown") != std::string::npos);
+    feed->end("");
+    ctx.Yield(6);
+    workspace().requests.open_trace = other;
+    ctx.Yield(6);
+    IM_CHECK_EQ(workspace().store().ranks().size(), 1u);  // and none of the run's
+  });
+  std::filesystem::remove(other);
 }
 
 TEST_F(WindowTest, sets_meets_and_removes_a_breakpoint) {

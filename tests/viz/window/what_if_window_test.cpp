@@ -4,8 +4,10 @@
 #include <fstream>
 #include <thread>
 
+#include "core/live/live_source.h"
 #include "core/trace/tracer.h"
 #include "tests/cli/run_program.h"
+#include "tests/viz/window/sample_traces.h"
 #include "tests/viz/window/window_fixture.h"
 #include "viz/model/store/selection.h"
 #include "viz/panels/what_if_panel.h"
@@ -43,6 +45,25 @@ class WhatIfWindowTest : public WindowTest {
     return path;
   }
 };
+
+// A viewer that attaches to a run has no trace at first, then one rank's, then that of all.
+TEST_F(WhatIfWindowTest, begins_with_the_pipeline_of_a_live_run) {
+  const auto feed = std::make_shared<LiveFeed>(4);
+  const std::vector<RankTrace> ranks = three_steps().ranks;
+  workspace().live = attach_in_process(feed, nullptr);
+  app().use_layout("Pipeline");
+  drive([&](ImGuiTestContext& ctx) {
+    app().open_panel("what_if");
+    ctx.Yield(6);
+    for (const RankTrace& rank : ranks) {
+      for (const Event& event : rank.events) feed->push(rank, event);
+      ctx.Yield(2);
+    }
+    IM_CHECK_EQ(panel().request().num_ranks, 4);
+    IM_CHECK_EQ(panel().request().num_microbatches, 8);
+    IM_CHECK_EQ(panel().request().num_chunks, 1);
+  });
+}
 
 // Not with the panel's own example of 8 ranks.
 TEST_F(WhatIfWindowTest, begins_with_one_rank_for_a_run_without_a_pipeline) {

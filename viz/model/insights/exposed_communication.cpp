@@ -17,9 +17,25 @@ struct TransferKind {
 struct Exposed {
   int64_t ns = 0, duration_ns = 0, bytes = 0;
   int64_t calls = 0, longest_ns = -1;
-  std::map<Verb, int64_t> verbs;  // exposed, by verb
   EventRef longest;
+
+  void add(const Exposed& other) {
+    ns += other.ns;
+    duration_ns += other.duration_ns;
+    bytes += other.bytes;
+    calls += other.calls;
+    if (other.longest_ns <= longest_ns) return;
+    longest_ns = other.longest_ns;
+    longest = other.longest;
+  }
 };
+using ByVerb = std::map<Verb, Exposed>;
+
+Exposed sum_of(const ByVerb& verbs) {
+  Exposed sum;
+  for (const auto& [verb, one] : verbs) sum.add(one);
+  return sum;
+}
 
 // `hidden`: compute hides a part of these transfers already.
 std::string advice_of(const TransferKind& kind, bool hidden) {
@@ -48,48 +64,57 @@ std::string advice_of(const TransferKind& kind, bool hidden) {
   }
 }
 
-}  // namespace
-
-std::optional<Insight> exposed_communication(const InsightInput& in) {
-  constexpr double kShare = 0.08;
-  std::map<TransferKind, Exposed> kinds;
+std::map<TransferKind, ByVerb> transfers_of(const InsightInput& in) {
+  std::map<TransferKind, ByVerb> kinds;
   for (size_t r = 0; r < in.store.traces().size(); ++r) {
     const std::vector<Event>& events = in.store.trace(r).events;
     for (uint32_t i = 0; i < events.size(); ++i) {
       const Event& event = events[i];
-      if (event.kind != EventKind::kCollective) continue;
-      if (!in.window.has(event, in.store.clock())) continue;
+      if (event.kind != EventKind::kCollective || !in.window.has(event, in.store.clock())) continue;
       const bool data = event.axis == Axis::kDp || event.axis == Axis::kEdp || event.axis == Axis::kDpShard ||
                         event.axis == Axis::kEdpShard;
-      Exposed& to = kinds[{event.axis, data ? event.verb : Verb::kCount}];
-      to.ns += event.virtual_exposed_ns;
-      to.duration_ns += end_ns(event, in.store.clock()) - begin_ns(event, in.store.clock());
-      to.bytes += event.algorithm_bytes;
-      ++to.calls;
-      to.verbs[event.verb] += event.virtual_exposed_ns;
-      if (event.virtual_exposed_ns <= to.longest_ns) continue;
-      to.longest_ns = event.virtual_exposed_ns;
-      to.longest = {r, i};
+      kinds[{event.axis, data ? event.verb : Verb::kCount}][event.verb].add(
+          {event.virtual_exposed_ns,
+           end_ns(event, in.store.clock()) - begin_ns(event, in.store.clock()),
+           event.algorithm_bytes,
+           1,
+           event.virtual_exposed_ns,
+           {r, i}});
     }
   }
-  const auto worst = std::max_element(kinds.begin(), kinds.end(),
-                                      [](const auto& a, const auto& b) { return a.second.ns < b.second.ns; });
+  return kinds;
+}
+
+}  // namespace
+
+std::optional<Insight> exposed_communication(const InsightInput& in) {
+  constexpr double kShare = 0.08;
+  const auto total = static_cast<double>(in.bubbles.all.total_ns);
+  const std::map<TransferKind, ByVerb> kinds = transfers_of(in);
+  const auto worst = std::max_element(kinds.begin(), kinds.end(), [](const auto& a, const auto& b) {
+    return sum_of(a.second).ns < sum_of(b.second).ns;
+  });
   if (worst == kinds.end()) return {};
-  const double share = static_cast<double>(worst->second.ns) / static_cast<double>(in.bubbles.all.total_ns);
-  if (share < kShare) return {};
-  const TransferKind& kind = worst->first;
-  const auto mean_bytes = static_cast<double>(worst->second.bytes) / static_cast<double>(worst->second.calls);
-  std::vector<std::string> verbs;  // those that matter
-  for (const auto& [verb, ns] : worst->second.verbs)
-    if (ns * 5 >= worst->second.ns) verbs.emplace_back(name(verb));
-  const bool hidden = worst->second.ns < worst->second.duration_ns * 9 / 10;
-  Insight out{.rule = "exposed communication", .share = share, .text = {}, .advice = {}};
+  const int64_t all_ns = sum_of(worst->second).ns;
+  if (static_cast<double>(all_ns) / total < kShare) return {};
+  // Every number is of the verbs that are named, those that matter.
+  Exposed named;
+  std::vector<std::string> verbs;
+  for (const auto& [verb, one] : worst->second) {
+    if (one.ns * 5 < all_ns) continue;
+    named.add(one);
+    verbs.emplace_back(name(verb));
+  }
+  const bool hidden = named.ns < named.duration_ns * 9 / 10;
+  Insight out{
+      .rule = "exposed communication", .share = static_cast<double>(named.ns) / total, .text = {}, .advice = {}};
   out.text = strprintf("compute waits for %s of %s: %lld transfers of %s that %s",
-                       join(std::span<const std::string>(verbs), ", ").c_str(), std::string(name(kind.axis)).c_str(),
-                       static_cast<long long>(worst->second.calls), human_bytes(mean_bytes).c_str(),
+                       join(std::span<const std::string>(verbs), ", ").c_str(),
+                       std::string(name(worst->first.axis)).c_str(), static_cast<long long>(named.calls),
+                       human_bytes(static_cast<double>(named.bytes) / static_cast<double>(named.calls)).c_str(),
                        hidden ? "compute hides only in part" : "nothing hides");
-  out.advice = advice_of(kind, hidden);
-  out.event = worst->second.longest;
+  out.advice = advice_of(worst->first, hidden);
+  out.event = named.longest;
   return out;
 }
 

@@ -184,6 +184,7 @@ void fill_waits(const TraceStore& store, StageScript& script, StageTexts& texts)
   for (StageRoom& room : script.rooms) {
     const RankBubbles& bubbles = report.ranks[room.rank_index];
     room.unrecorded = bubbles.unrecorded;
+    room.lost = bubbles.lost;
     for (const IdleInterval& idle : bubbles.idle) {
       const int other = idle.waits_for_rank < 0 ? -1 : script.room_of_rank(idle.waits_for_rank);
       room.waits.push_back(

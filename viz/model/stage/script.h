@@ -74,6 +74,7 @@ struct StageRoom {
   std::vector<StageHeld> held;                    // by begin
   RankMemory memory;                              // with few enough samples to draw
   TimeRange unrecorded;                           // at the end of the window, of a partial trace
+  std::vector<TimeRange> lost;                    // as TraceStore::lost()
 };
 
 // The way between two rooms: a quadratic Bezier curve from border to border.

@@ -135,7 +135,7 @@ class Details {
     const int64_t ns = event_.virtual_end_ns - event_.virtual_begin_ns;
     if (flops > 0) {
       add("FLOPs", human_count(flops), kModel);
-      if (ns > 0) add("rate", human_count(flops / (static_cast<double>(ns) * 1e-9)) + "FLOP/s", kModel);
+      if (ns > 0) add("rate", strprintf("%.3g TFLOP/s", flops / static_cast<double>(ns) * 1e-3), kModel);
     }
     if (event_.kind != EventKind::kKernel) return;
     size("reads and writes", event_.logical_bytes, kModel);

@@ -1,21 +1,44 @@
 #include "viz/model/store/run_schedule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
 
 namespace ranklab::viz {
 
+namespace {
+
+// The steps of which a rank has told everything: of a partial trace not the last one, if there are others, and none in
+// which a viewer lost events.
+std::set<int> whole_steps(const TraceStore& store, size_t rank_index) {
+  std::set<int> steps;
+  for (const Event& event : store.trace(rank_index).events) steps.insert(event.step);
+  steps.erase(-1);
+  if (store.partial() && steps.size() > 1) steps.erase(std::prev(steps.end()));
+  for (const TimeRange& lost : store.lost(rank_index)) {
+    std::erase_if(steps, [&](int step) {
+      const auto window = store.step_window(step);
+      return window && window->range.begin_ns < lost.end_ns && window->range.end_ns > lost.begin_ns;
+    });
+  }
+  return steps;
+}
+
+}  // namespace
+
 std::optional<RunSchedule> run_schedule(const TraceStore& store) {
   std::map<std::string, int64_t> ns;  // by action
   std::set<int> stages, microbatches;
   std::set<std::set<int>> ranks;  // which stages a rank has: one set for each pipeline rank
-  std::set<int> steps;
-  int64_t message_ns = 0, messages = 0, stage_ranks = 0;
-  for (const RankTrace& trace : store.traces()) {
-    std::set<int> own;
+  int64_t message_ns = 0, messages = 0, rank_steps = 0;
+  for (size_t r = 0; r < store.traces().size(); ++r) {
+    const RankTrace& trace = store.trace(r);
+    const std::set<int> whole = whole_steps(store, r);
+    std::set<int> own, steps;
     for (const Event& event : trace.events) {
+      if (event.step >= 0 && !whole.contains(event.step)) continue;
       const int64_t length = std::max<int64_t>(0, end_ns(event, store.clock()) - begin_ns(event, store.clock()));
       if (event.kind == EventKind::kCollective && event.axis == Axis::kPp && event.verb == Verb::kSend) {
         message_ns += length;
@@ -28,12 +51,12 @@ std::optional<RunSchedule> run_schedule(const TraceStore& store) {
       steps.insert(event.step);
     }
     if (own.empty()) continue;
-    ++stage_ranks;
+    rank_steps += static_cast<int64_t>(steps.size());
     stages.insert(own.begin(), own.end());
     ranks.insert(own);
   }
   if (stages.empty() || microbatches.empty()) return {};
-  const double passes = static_cast<double>(stage_ranks * static_cast<int64_t>(microbatches.size() * steps.size()));
+  const double passes = static_cast<double>(rank_steps * static_cast<int64_t>(microbatches.size()));
   const auto mean = [&](const char* action) { return static_cast<double>(ns[action]) / passes; };
   const double pair = mean("F&BW"), f = mean("F") + pair / 3, bw = mean("BW") + pair * 2 / 3;
   if (f <= 0) return {};

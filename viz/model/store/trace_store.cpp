@@ -63,7 +63,7 @@ TraceStore::TraceStore(TraceFile file, std::string source)
       traces_[at] = std::move(trace);
     } else {  // a second entry of the same rank
       events_ -= trace.events.size();
-      append(trace);
+      add(trace);
     }
   }
   lay_out();
@@ -156,6 +156,25 @@ std::string TraceStore::text(EventRef ref) const {
   return block_text(event(ref), name(ref), ranks_[ref.rank_index].several_stages);
 }
 
+std::vector<TimeRange> TraceStore::lost(size_t rank_index) const {
+  const std::vector<Event>& events = traces_[rank_index].events;
+  // A call may end long after what was recorded next to it; the rank's own work ends as it is recorded.
+  const auto is_work = [](const Event& event) { return is_slice(event) && event.kind != EventKind::kCollective; };
+  std::vector<TimeRange> out;
+  for (const uint32_t first : ranks_[rank_index].lost_before) {
+    const auto known = events.begin() + first;
+    const auto before = std::find_if(std::make_reverse_iterator(known), events.rend(), is_work);
+    const auto after = std::find_if(known, events.end(), is_work);
+    const TimeRange range{before == events.rend() ? range_.begin_ns : ranklab::end_ns(*before, clock_),
+                          after == events.end() ? range_.end_ns : ranklab::end_ns(*after, clock_)};
+    if (!out.empty() && range.begin_ns <= out.back().end_ns)
+      out.back().end_ns = std::max(out.back().end_ns, range.end_ns);
+    else if (!range.empty())
+      out.push_back(range);
+  }
+  return out;
+}
+
 std::optional<Window> TraceStore::step_window(int step) const {
   const auto at = std::lower_bound(steps_.begin(), steps_.end(), step,
                                    [](const StepRange& range, int number) { return range.step < number; });
@@ -173,6 +192,13 @@ int TraceStore::step_at(int64_t time_ns) const {
 }
 
 void TraceStore::append(const RankTrace& more) {
+  const size_t at = slot(more);
+  const RankTrace& trace = traces_[at];
+  if (more.dropped > trace.dropped) ranks_[at].lost_before.push_back(static_cast<uint32_t>(trace.events.size()));
+  add(more);
+}
+
+void TraceStore::add(const RankTrace& more) {
   ++revision_;
   const size_t at = slot(more);
   RankTrace& trace = traces_[at];

@@ -69,11 +69,12 @@ struct Row {
 // The layout of one rank.
 struct RankRows {
   int global_rank = 0;
-  std::string label;               // "r3 dp0 tp1 pp1"
-  std::vector<Row> rows;           // by lane; "phase" only when there are phases
-  std::vector<uint32_t> instants;  // by time
-  std::vector<uint32_t> counters;  // by time
-  bool several_stages = false;     // its actions belong to more than one stage: block names include the stage
+  std::string label;                  // "r3 dp0 tp1 pp1"
+  std::vector<Row> rows;              // by lane; "phase" only when there are phases
+  std::vector<uint32_t> instants;     // by time
+  std::vector<uint32_t> counters;     // by time
+  std::vector<uint32_t> lost_before;  // events, ascending: what the rank recorded just before each was lost
+  bool several_stages = false;        // its actions belong to more than one stage: block names include the stage
   int first_stage = -1;
 };
 
@@ -113,7 +114,7 @@ class TraceStore {
   // Whether a rank may have done more than was read: of a live run, or of a file that is broken off. What lies after a
   // rank's last event is then not known, where else the rank is done.
   bool partial() const { return live_ || !warning_.empty(); }
-  void set_live(bool live) { live_ = live; }
+  void set_live(bool live) { revision_ += static_cast<uint64_t>(std::exchange(live_, live) != live); }
   // The unit of a drawn schedule, of which its times are multiples: format_time() then gives "117 units". 0:
   // nanoseconds.
   int64_t unit_ns() const { return unit_ns_; }
@@ -145,6 +146,10 @@ class TraceStore {
     const std::vector<std::vector<double>>& arrays = traces_[rank_index].arrays;
     return event.array == 0 ? std::span<const double>() : std::span<const double>(arrays[event.array - 1]);
   }
+  // Times of a rank whose events a viewer of the live run came too late for, or was too slow for: from the last work
+  // that it has (else from the trace's begin) to the end of the first one after, in which some may be missing, too.
+  // Disjoint, by begin.
+  std::vector<TimeRange> lost(size_t rank_index) const;
   const Event& event(EventRef ref) const { return traces_[ref.rank_index].events[ref.event_index]; }
   std::string_view name(EventRef ref) const { return traces_[ref.rank_index].names[event(ref).name]; }
   std::string text(EventRef ref) const;  // as on its block: "F7"
@@ -164,7 +169,8 @@ class TraceStore {
   const CallIndex& calls() const;
 
   // Further events of a rank, as a recorder or a live feed delivers them: `more.names` are its own; groups and label
-  // replace the rank's when they are not empty; dropped counts are the new totals. An unknown rank is added.
+  // replace the rank's when they are not empty; dropped counts are the new totals, and what they grew by was lost just
+  // before these events. An unknown rank is added.
   void append(const RankTrace& more);
 
   // The deepest slice of a row at a time.
@@ -179,6 +185,7 @@ class TraceStore {
 
  private:
   size_t slot(const RankTrace& trace);
+  void add(const RankTrace& more);
   void lay_out();
   void note(const Event& event);
 

@@ -13,7 +13,12 @@ namespace {
 class RankFinder {
  public:
   RankFinder(const TraceStore& store, const Window& window, size_t rank_index)
-      : store_(store), window_(window), index_(rank_index), trace_(store.trace(rank_index)) {}
+      : store_(store), window_(window), index_(rank_index), trace_(store.trace(rank_index)) {
+    for (TimeRange range : store.lost(rank_index)) {
+      range = {std::max(range.begin_ns, window.range.begin_ns), std::min(range.end_ns, window.range.end_ns)};
+      if (!range.empty()) lost_.push_back(range);
+    }
+  }
 
   RankBubbles find() {
     note_work();
@@ -40,6 +45,7 @@ class RankFinder {
   void note_work() {
     for (const Event& event : trace_.events) {
       if (is_slice(event)) recorded_ns_ = std::max(recorded_ns_, end_ns(event, store_.clock()));
+      last_step_ = std::max(last_step_, event.step);
       if (!is_slice(event) || !window_.has(event, store_.clock())) continue;
       const int64_t begin = begin_ns(event, store_.clock());
       const int64_t end = std::max(begin, end_ns(event, store_.clock()));
@@ -77,7 +83,9 @@ class RankFinder {
         push({{reached, extents[i].begin_ns}, i == 0 ? BubbleCause::kWarmUp : BubbleCause::kHost, kNoEvent, -1, ""});
       reached = std::max(reached, extents[i].end_ns);
     }
-    push({{reached, window_.range.end_ns}, BubbleCause::kDrain, kNoEvent, -1, ""});
+    // A rank that has recorded nothing in a step has not begun it.
+    const BubbleCause rest = extents.empty() && store_.partial() ? BubbleCause::kWarmUp : BubbleCause::kDrain;
+    push({{reached, window_.range.end_ns}, rest, kNoEvent, -1, ""});
   }
 
   // Adds the time that neither compute nor a call covers.
@@ -112,6 +120,14 @@ class RankFinder {
                                         : TimeRange{std::min(unrecorded_.begin_ns, from), idle.range.end_ns};
       idle.range.end_ns = from;
     }
+    // What lies in lost times is no more known to be idle than to be work.
+    const int64_t end_ns = idle.range.end_ns;
+    for (const TimeRange& lost : lost_) {
+      idle.range.end_ns = std::min(end_ns, lost.begin_ns);
+      if (!idle.range.empty()) idle_.push_back(idle);
+      idle.range.begin_ns = std::max(idle.range.begin_ns, lost.end_ns);
+    }
+    idle.range.end_ns = end_ns;
     if (!idle.range.empty()) idle_.push_back(std::move(idle));
   }
 
@@ -132,7 +148,9 @@ class RankFinder {
     if (work == work_.end() || !work->second.any) return otherwise;
     // Before its first work a rank of a pipeline waits for its input; without a pipeline, it waits for a late member.
     if (stall.end_ns <= work->second.first_ns && (message || work->second.pipeline)) return BubbleCause::kWarmUp;
-    if (stall.begin_ns >= work->second.last_ns && work->second.pipeline) return BubbleCause::kDrain;
+    // Of a trace that is partial it is not known that no work follows.
+    const bool over = !store_.partial() || event.step < last_step_;
+    if (over && stall.begin_ns >= work->second.last_ns && work->second.pipeline) return BubbleCause::kDrain;
     return otherwise;
   }
 
@@ -176,7 +194,10 @@ class RankFinder {
       out.idle.push_back(std::move(idle));
     }
     out.unrecorded = unrecorded_;
-    out.time.total_ns = std::max<int64_t>(0, window_.range.length_ns() - unrecorded_.length_ns());
+    out.lost = lost_;
+    out.time.total_ns = window_.range.length_ns() - unrecorded_.length_ns();
+    for (const TimeRange& lost : lost_) out.time.total_ns -= lost.length_ns();
+    out.time.total_ns = std::max<int64_t>(0, out.time.total_ns);
     out.time.busy_ns = out.time.total_ns - out.time.exposed_ns - out.time.bubble_ns;
     return out;
   }
@@ -188,7 +209,9 @@ class RankFinder {
   std::map<int, Work> work_;  // by step
   std::vector<IdleInterval> idle_;
   int64_t recorded_ns_ = -2 * kTimeLimit;  // the end of the rank's last event, of any step
+  int last_step_ = -1;
   TimeRange unrecorded_;
+  std::vector<TimeRange> lost_;
 };
 
 }  // namespace

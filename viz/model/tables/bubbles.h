@@ -2,7 +2,8 @@
 // the time and length of every stall, so a rank works whenever it is not stalled; its bubbles are the stalls for a
 // peer, the time before its first work and after its last. On the wall clock a rank works inside its compute spans; a
 // gap that a collective covers is attributed to that collective, other gaps to the host. total = busy + exposed +
-// bubble, for each rank; of a partial trace without the time after the rank's last event. Two published ratios: bubble
+// bubble, for each rank; of a partial trace without the time after the rank's last event, of a live run without the
+// times whose events the viewer lost. Two published ratios: bubble
 // of total (idle / makespan: (p-1)/(m+p-1) for 1F1B) and bubble of ideal (idle / busy: (p-1)/m). Cost: O(n log n).
 // Thread rule: pure.
 #pragma once
@@ -42,7 +43,9 @@ struct RankBubbles {
   int global_rank = 0;
   TimeSplit time;
   std::vector<IdleInterval> idle;  // by time, disjoint
-  TimeRange unrecorded;            // the end of the window, in a trace that is partial; not part of `time`
+  // Not part of `time`:
+  TimeRange unrecorded;         // the end of the window, in a trace that is partial
+  std::vector<TimeRange> lost;  // TraceStore::lost() in the window
 };
 
 struct BubbleReport {

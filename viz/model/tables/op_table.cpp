@@ -8,11 +8,13 @@
 namespace ranklab::viz {
 
 std::string short_name(const std::string& op_name) {
-  constexpr size_t kBytes = 32;
+  constexpr size_t kBytes = 32, kEnd = 15;  // PyTorch's differ at their end: "autograd::engine::evaluate_function: ..."
   if (op_name.size() <= kBytes) return op_name;
-  size_t end = kBytes - 3;
-  while (end > 0 && (static_cast<uint8_t>(op_name[end]) & 0xC0) == 0x80) --end;  // a whole UTF-8 character
-  return op_name.substr(0, end) + "...";
+  const auto inside = [&](size_t at) { return (static_cast<uint8_t>(op_name[at]) & 0xC0) == 0x80; };
+  size_t head = kBytes - 3 - kEnd, tail = op_name.size() - kEnd;
+  while (head > 0 && inside(head)) --head;  // whole UTF-8 characters
+  while (tail < op_name.size() && inside(tail)) ++tail;
+  return op_name.substr(0, head) + "..." + op_name.substr(tail);
 }
 
 // "layers.*.attention backward": the same module of all layers.

@@ -28,7 +28,7 @@ struct OpRow {
 
 // "F", "all_reduce tp"
 std::string op_name(const RankTrace& trace, const Event& event);
-// Names of other programs' kernels can be long: shortened for tables to at most 32 bytes.
+// Names of other programs' kernels can be long: shortened for tables to at most 32 bytes, in the middle.
 std::string short_name(const std::string& op_name);
 // Longest total first; phases last.
 std::vector<OpRow> op_table(const TraceStore& store, const Window& window);

@@ -195,12 +195,22 @@ TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, cons
   return matrix;
 }
 
-std::vector<StepTraffic> traffic_by_step(const TraceStore& store, const TrafficFilter& filter, size_t most) {
+std::vector<StepTraffic> traffic_by_step(const TraceStore& store, size_t first, size_t most,
+                                         const TrafficFilter& filter) {
   std::vector<StepTraffic> out;
-  const size_t count = std::min(most, store.steps().size());
-  for (const StepRange& step : store.steps().last(count))
+  first = std::min(first, store.steps().size());
+  for (const StepRange& step : store.steps().subspan(first, std::min(most, store.steps().size() - first)))
     out.push_back({step.step, traffic_matrix(store, {step.range, step.step}, filter)});
   return out;
+}
+
+size_t first_of_part(const TraceStore& store, int step, size_t most) {
+  const std::span<const StepRange> steps = store.steps();
+  const auto after = std::upper_bound(steps.begin(), steps.end(), step,
+                                      [](int number, const StepRange& range) { return number < range.step; });
+  const auto up_to = static_cast<size_t>(after - steps.begin());
+  const size_t part = (up_to - std::min<size_t>(up_to, 1)) / most * most;
+  return std::min(part, steps.size() - std::min(steps.size(), most));
 }
 
 std::vector<EventRef> calls_between(const TraceStore& store, const Window& window, int from_rank, int to_rank,

@@ -80,8 +80,12 @@ struct StepTraffic {
   int step = 0;
   TrafficMatrix matrix;
 };
-// For the last `most` steps.
-std::vector<StepTraffic> traffic_by_step(const TraceStore& store, const TrafficFilter& filter = {}, size_t most = 64);
+// For at most `most` of TraceStore::steps(), from the one at a position.
+std::vector<StepTraffic> traffic_by_step(const TraceStore& store, size_t first, size_t most,
+                                         const TrafficFilter& filter = {});
+// In parts of `most` steps (the last one overlaps the one before it): the position of the first step of the part that a
+// step is in. A part stays the same while a cursor moves in it.
+size_t first_of_part(const TraceStore& store, int step, size_t most);
 
 // The sends of a window from one rank to another, for the list under a cell.
 std::vector<EventRef> calls_between(const TraceStore& store, const Window& window, int from_rank, int to_rank,

@@ -18,6 +18,10 @@ Workspace::~Workspace() = default;
 void Workspace::load(TraceStore store) {
   store_ = std::make_unique<TraceStore>(std::move(store));
   ++loaded_;
+  // What a run has told belongs to its own trace.
+  live.reset();
+  live_ended_ = false;
+  live_end_ = {};
   cursor = {store_->range().begin_ns, {}};
   area.reset();
   mark_ns.reset();
@@ -110,6 +114,19 @@ const RunEnd& Workspace::run_end() {
 
 bool Workspace::goes_on() const { return live != nullptr && live->status() != LiveStatus::kEnded; }
 
+const char* Workspace::why_empty() const {
+  return live != nullptr ? "The run has recorded nothing yet." : "No trace is open: ./ranklab viz last";
+}
+
+bool Workspace::has_whole_step() const {
+  if (store_->empty()) return false;
+  if (!goes_on()) return true;
+  const auto past_the_first = [this](const RankTrace& trace) {
+    return !trace.events.empty() && trace.events.back().step > store_->steps().front().step;
+  };
+  return !store_->steps().empty() && std::all_of(store_->traces().begin(), store_->traces().end(), past_the_first);
+}
+
 const StageScript& Workspace::stage() {
   const int now = step();
   // Not by the step's range: that of a live run grows with every event.
@@ -170,7 +187,8 @@ bool Workspace::poll_live() {
   if (live == nullptr) return false;
   const LiveStatus status = live->status();
   const std::vector<RankTrace> more = live->take();
-  store_->set_live(status != LiveStatus::kEnded);
+  // What the ranks of a run that was killed did at last is not known.
+  store_->set_live(status != LiveStatus::kEnded || live->failed());
   const bool first = store_->empty() && !more.empty();
   // Every rank has its row from the beginning, also before its first event.
   for (int rank = static_cast<int>(store_->ranks().size()); rank < live->world_size(); ++rank) {

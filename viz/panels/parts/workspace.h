@@ -89,7 +89,10 @@ class Workspace {
   const std::vector<Insight>& insights();  // of window()
   const MeshTable& mesh();
   const RunEnd& run_end();
-  bool goes_on() const;        // a live run that has not ended
+  bool goes_on() const;           // a live run that has not ended
+  const char* why_empty() const;  // what panels say while there is no event
+  // Whether it can be told what each step is made of: in a live run once every rank is past the first step.
+  bool has_whole_step() const;
   const StageScript& stage();  // of the cursor's step; of a trace without steps the whole
   const std::vector<Dependency>& dependencies_of(EventRef event);  // the last one asked for is kept
   bool visible(size_t rank_index);                                 // according to the filter
@@ -137,7 +140,7 @@ class Workspace {
 
   std::unique_ptr<TraceStore> store_, other_;
   std::shared_ptr<const ParityMap> parity_;
-  uint64_t loaded_ = 0;
+  uint64_t loaded_ = 1;  // which trace or live run it is that is shown; panels begin with 0, none
   Cached<ContentKey, BubbleReport> bubbles_, all_bubbles_;
   Cached<ContentKey, CriticalPath> path_;
   Cached<ContentKey, std::vector<Insight>> insights_;

@@ -25,12 +25,15 @@ struct Doing {
   const StageAction* action = nullptr;
   const StageModule* module = nullptr;
   const StageWait* wait = nullptr;
-  bool unrecorded = false;
+  const char* otherwise = "idle";
 };
 
 Doing doing_at(const StageRoom& room, int64_t time_ns) {
+  const auto now = [time_ns](TimeRange range) { return time_ns >= range.begin_ns && time_ns < range.end_ns; };
   return {at_time(room.actions, time_ns), module_at(room, time_ns), at_time(room.waits, time_ns),
-          time_ns >= room.unrecorded.begin_ns && time_ns < room.unrecorded.end_ns};
+          now(room.unrecorded)                                   ? "not recorded yet"
+          : std::any_of(room.lost.begin(), room.lost.end(), now) ? "not recorded"
+                                                                 : "idle"};
 }
 
 ImU32 category_color(MemoryCategory category) { return im_color(colour(category)); }
@@ -200,7 +203,7 @@ void activity(ImDrawList& draw, const StageView& view, const Doing& doing, const
   if (doing.wait != nullptr) return wait_box(draw, view, doing, box);
   if (doing.action != nullptr) return action_box(draw, view, doing, box);
   draw.AddRectFilled(box.from, box.to, theme::kField, scaled(3));
-  centred_text(draw, box.from, box.size(), theme::kDim, doing.unrecorded ? "not recorded yet" : "idle", 0.84f);
+  centred_text(draw, box.from, box.size(), theme::kDim, doing.otherwise, 0.84f);
 }
 
 // A room that is too small for words: its colour is what it does.

@@ -52,7 +52,7 @@ void flow_tooltip(const StageScript& script, const TraceStore& store, const Stag
 }  // namespace
 
 std::string StagePanel::nothing_to_show(Workspace& workspace) {
-  return workspace.store().empty() ? "No trace is open: ./ranklab viz last" : "";
+  return workspace.store().empty() ? workspace.why_empty() : "";
 }
 
 ImVec2 StagePanel::middle_of_room(const StageScript& script, size_t room) const {

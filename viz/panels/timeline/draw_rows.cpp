@@ -91,6 +91,7 @@ void RowPainter::draw_bubbles(ImDrawList& draw, const TimelineLayout& layout, co
   for (const RowBox& row : layout.rows) {
     if (!row.main || row.bottom < y_from || row.top > y_to || row.rank >= bubbles.ranks.size()) continue;
     draw_unrecorded(draw, layout, row, bubbles.ranks[row.rank].unrecorded);
+    for (const TimeRange& lost : bubbles.ranks[row.rank].lost) draw_unrecorded(draw, layout, row, lost);
     each_idle(layout, bubbles.ranks[row.rank].idle, [&](float x0, float x1, const IdleInterval& idle) {
       fill_bubble(draw, {x0, row.top}, {x1, row.bottom}, idle.cause, spacing);
     });
