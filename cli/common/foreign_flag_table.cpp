@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "cli/common/foreign_flags.h"
+#include "cli/common/megatron_flags.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/data_choice.h"
+#include "core/config/settings/fields.h"
 
 namespace ranklab {
 namespace {
@@ -25,8 +27,6 @@ Conversion called(std::string own) {
 Conversion missing(std::string fix) {
   return [fix = std::move(fix)](const Words&, const Words&) -> Words { refuse("there is no such option here", fix); };
 }
-// What holds here in every run.
-Words nothing(const Words&, const Words&) { return {}; }
 Conversion means(Words own) {
   return [own = std::move(own)](const Words&, const Words&) { return own; };
 }
@@ -112,20 +112,37 @@ Words graphs(const Words& values, const Words&) {
 Words experiment(const Words& values, const Words&) { return {"--log-dir", "runs/" + values[0]}; }
 Words without_validation(const Words&, const Words&) { return {"--eval-interval", "0"}; }
 
-void add_megatrons_model(std::vector<ForeignFlag>& flags) {
-  flags.push_back({"--swiglu", 0, means({"--activation", "swiglu"})});
-  flags.push_back({"--disable-bias-linear", 0, called("--no-add-bias-linear")});
-  flags.push_back({"--untie-embeddings-and-output-weights", 0, called("--no-tie-embeddings")});
-  flags.push_back({"--use-rotary-position-embeddings", 0, means({"--position-embedding-type", "rope"})});
-  flags.push_back({"--group-query-attention", 0, grouped_queries});
-  flags.push_back({"--recompute-activations", 0, means({"--recompute-granularity", "selective"})});
-  flags.push_back({"--accumulate-allreduce-grads-in-fp32", 0, means({"--main-grads-dtype", "fp32"})});
+// What a flag of Megatron-LM by itself becomes; what depends on others of its line is for `config from-megatron`.
+Words own_words(const MegatronFlag& flag) {
+  const std::string text = flag.text;
+  switch (flag.fate) {
+    case MegatronFate::kSet: {
+      const size_t equals = text.find('=');
+      const ConfigField& field = field_named(text.substr(0, equals));
+      const std::string value = text.substr(equals + 1);
+      if (field.kind == ConfigField::Kind::kValue) return {field.flags[0], value};
+      return {(value == "true" ? "--" : "--no-") + field.flags[0].substr(2)};
+    }
+    case MegatronFate::kNoEffect:
+      return {};
+    case MegatronFate::kLeftOut:
+      refuse("Megatron-LM's option has no counterpart; here " + text, "leave it out");
+    case MegatronFate::kRefused:
+      refuse("ranklab does not compute what this option of Megatron-LM says", text);
+    case MegatronFate::kRead:
+      break;
+  }
+  refuse("what this option of Megatron-LM means depends on others",
+         "use ranklab config from-megatron -- LINE > FILE, which reads whole command lines, and --config FILE");
 }
 
-void add_megatrons_run(std::vector<ForeignFlag>& flags) {
+void add_megatrons(std::vector<ForeignFlag>& flags) {
   const auto in_steps = [](const std::string& own) {
     return missing("use " + own + " N, in steps: the samples / --global-batch-size");
   };
+  flags.push_back({"--swiglu", 0, means({"--activation", "swiglu"})});
+  flags.push_back({"--squared-relu", 0, means({"--activation", "squared_relu"})});
+  flags.push_back({"--group-query-attention", 0, grouped_queries});
   flags.push_back({"--rampup-batch-size", 3, rampup, /*also_own=*/true});
   flags.push_back({"--data-path", 1, data_path, /*also_own=*/true, /*and_more=*/true});
   flags.push_back({"--cuda-graph-impl", 1, graphs});
@@ -135,17 +152,11 @@ void add_megatrons_run(std::vector<ForeignFlag>& flags) {
   flags.push_back({"--lr-warmup-samples", 1, in_steps("--lr-warmup-fraction F, or --lr-warmup-iters")});
   flags.push_back({"--lr-decay-samples", 1, in_steps("--lr-decay-iters")});
   flags.push_back({"--lr-wsd-decay-samples", 1, in_steps("--lr-wsd-decay-iters")});
-  flags.push_back(
-      {"--exit-interval", 1, missing("use --train-iters N, and --lr-decay-iters M for the schedule of a longer run")});
-  flags.push_back({"--exit-duration-in-mins", 1,
-                   missing("use timeout -s TERM: a run that gets SIGTERM finishes its step, saves and ends")});
-  flags.push_back({"--exit-signal-handler", 0, nothing});
-  flags.push_back({"--skip-train", 0, missing("use ranklab eval --load CHECKPOINT --text FILE")});
-  flags.push_back({"--no-load-optim", 0, missing("use --finetune: the weights alone, from step 0")});
-  flags.push_back({"--no-load-rng", 0, missing("leave it out: random numbers follow from --seed and the step")});
-  flags.push_back({"--override-opt-param-scheduler", 0, nothing});
-  flags.push_back({"--use-checkpoint-opt-param-scheduler", 0,
-                   missing("repeat the run's flags: the learning rate follows from them and the step")});
+  // After those that mean something by themselves, of which the first is found.
+  for (const MegatronFlag& flag : megatron_flags())
+    flags.push_back({flag.name, flag.values < 0 ? size_t{1} : static_cast<size_t>(flag.values),
+                     [&flag](const Words&, const Words&) { return own_words(flag); }, /*also_own=*/false,
+                     /*and_more=*/flag.values < 0});
 }
 
 std::vector<ForeignFlag> make_flags() {
@@ -197,8 +208,7 @@ std::vector<ForeignFlag> make_flags() {
 std::span<const ForeignFlag> foreign_flags() {
   static const std::vector<ForeignFlag> kFlags = [] {
     std::vector<ForeignFlag> flags = make_flags();
-    add_megatrons_model(flags);
-    add_megatrons_run(flags);
+    add_megatrons(flags);
     return flags;
   }();
   return kFlags;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/config/megatron_flags.h"
+#include "cli/common/megatron_flags.h"
 #include "core/config/settings/fields.h"
 
 namespace ranklab {

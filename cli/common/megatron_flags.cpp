@@ -1,6 +1,6 @@
 // Names and defaults: megatron/training/arguments.py and megatron/core/transformer/transformer_config.py of
 // github.com/NVIDIA/Megatron-LM.
-#include "cli/config/megatron_flags.h"
+#include "cli/common/megatron_flags.h"
 
 namespace ranklab {
 namespace {
@@ -111,9 +111,12 @@ constexpr MegatronFlag kFlags[] = {
     {"--calculate-per-token-loss", 0, kNoEffect},
     {"--cross-entropy-loss-fusion", 0, kNoEffect},
     {"--cross-entropy-fusion-impl", 1, kNoEffect},
-    {"--exit-duration-in-mins", 1, kLeftOut, "runs end after --train-iters"},
-    {"--exit-interval", 1, kLeftOut, "runs end after --train-iters"},
+    {"--exit-duration-in-mins", 1, kLeftOut,
+     "a run that gets SIGTERM (timeout -s TERM) finishes its step, saves and ends"},
+    {"--exit-interval", 1, kLeftOut,
+     "runs end after --train-iters; --lr-decay-iters keeps the schedule of a longer one"},
     {"--exit-signal-handler", 0, kNoEffect},
+    {"--skip-train", 0, kRefused, "use ranklab eval --load CHECKPOINT --text FILE"},
     // Data
     {"--data-path", -1, kRead},
     {"--split", 1, kRead},
@@ -129,8 +132,8 @@ constexpr MegatronFlag kFlags[] = {
     {"--num-dataset-builder-threads", 1, kNoEffect},
     // Checkpoints and logs
     {"--load", 1, kRead},
-    {"--no-load-optim", 0, kNoEffect},
-    {"--no-load-rng", 0, kNoEffect},
+    {"--no-load-optim", 0, kLeftOut, "with --load, --finetune takes the weights alone, from step 0"},
+    {"--no-load-rng", 0, kLeftOut, "random numbers follow from --seed and the step"},
     {"--no-save-optim", 0, kLeftOut, "checkpoints hold the optimizer's states"},
     {"--no-save-rng", 0, kNoEffect},
     {"--ckpt-format", 1, kNoEffect},
@@ -143,7 +146,7 @@ constexpr MegatronFlag kFlags[] = {
     {"--no-ckpt-fully-parallel-save", 0, kNoEffect},
     {"--no-ckpt-load-validate-sharding-integrity", 0, kNoEffect},
     {"--override-opt-param-scheduler", 0, kNoEffect},
-    {"--use-checkpoint-opt-param-scheduler", 0, kNoEffect},
+    {"--use-checkpoint-opt-param-scheduler", 0, kLeftOut, "the learning rate follows from the flags and the step"},
     {"--verify-integrity", 0, kNoEffect},
     {"--check-weight-hash-across-dp-replicas-interval", 1, kNoEffect},
     {"--log-throughput", 0, kNoEffect},
@@ -192,6 +195,9 @@ constexpr MegatronFlag kFlags[] = {
     {"--check-for-large-grads", 0, kNoEffect},
     {"--test-mode", 0, kNoEffect},
     {"--cuda-graph-warmup-steps", 1, kNoEffect},
+    {"--enable-cuda-graph", 0, kLeftOut, "on GPUs, --cuda-graph of train records whole passes"},
+    {"--cuda-graph-impl", 1, kLeftOut, "on GPUs, --cuda-graph of train records whole passes"},
+    {"--cuda-graph-scope", -1, kNoEffect},
     {"--manual-gc", 0, kNoEffect},
     {"--manual-gc-interval", 1, kNoEffect},
     {"--te-rng-tracker", 0, kNoEffect},

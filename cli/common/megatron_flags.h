@@ -1,4 +1,5 @@
-// The flags of Megatron-LM's training scripts that ranklab has not by the same name and values. Torch-free.
+// The flags of Megatron-LM's training scripts that ranklab has not by the same name and values: for whole command lines
+// (`config from-megatron`), and one by one on a command line of ranklab. Torch-free.
 // Thread rule: immutable.
 #pragma once
 #include <span>
@@ -8,7 +9,7 @@ namespace ranklab {
 
 enum class MegatronFate {
   kSet,       // a setting here, "key=value"; with a value of its own, "key"
-  kRead,      // with others together (megatron_line.cpp)
+  kRead,      // with others of its line together (cli/config/megatron_line.cpp)
   kNoEffect,  // nothing that is computed or planned here depends on it
   kLeftOut,   // what is done here without it
   kRefused,   // computes something that ranklab does not; what to do instead
