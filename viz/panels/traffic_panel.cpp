@@ -191,8 +191,8 @@ void TrafficPanel::grid(Workspace& workspace, const TrafficMatrix& matrix, float
   const float label = scaled(34), sum = scaled(78);
   const ImVec2 space(ImGui::GetContentRegionAvail().x - label - sum,
                      height - 2 * ImGui::GetTextLineHeightWithSpacing() - scaled(8));
-  const ImVec2 size(std::floor(std::clamp(space.x / static_cast<float>(n), scaled(6), scaled(110))),
-                    std::floor(std::clamp(space.y / static_cast<float>(n), scaled(6), scaled(48))));
+  const ImVec2 size(std::floor(std::clamp(space.x / static_cast<float>(n), scaled(4), scaled(110))),
+                    std::floor(std::clamp(space.y / static_cast<float>(n), scaled(4), scaled(48))));
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const ImVec2 origin(corner.x + label, corner.y + ImGui::GetTextLineHeightWithSpacing());
   ImDrawList& draw = *ImGui::GetWindowDrawList();
