@@ -32,15 +32,16 @@ lesson::LessonText lesson_text(const LessonSession& session) {
   return lesson::split_lesson_text(as_typed(lesson::read_text(session.row.folder() / "README.md")));
 }
 
+void check_prediction(const LessonRequest& request) {
+  RANKLAB_CHECK(request.predict.empty() || number_of(request.predict), ErrorKind::kInvalidArgument,
+                .where = "--predict", .what = "a prediction is a number", .got = quote(request.predict),
+                .want = "for example 2.5", .fix = "leave the unit out");
+}
+
 // Asks on a terminal; elsewhere --predict gives the answer.
 void take_prediction(LessonSession& session, const LessonRequest& request) {
   std::string& prediction = session.state().prediction;
-  if (!request.predict.empty()) {
-    RANKLAB_CHECK(number_of(request.predict), ErrorKind::kInvalidArgument, .where = "--predict",
-                  .what = "a prediction is a number", .got = quote(request.predict), .want = "for example 2.5",
-                  .fix = "leave the unit out");
-    prediction = request.predict;
-  }
+  if (!request.predict.empty()) prediction = request.predict;
   const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   if (!prediction.empty() || !terminal) return;
   const lesson::Question question = session.row.make()->question();
@@ -106,6 +107,7 @@ void move_on(LessonRequest& request) {
 }  // namespace
 
 int lesson_start(const LessonRequest& given) {
+  check_prediction(given);
   LessonRequest request = given;
   move_on(request);
   LessonSession session(request);
@@ -128,6 +130,7 @@ int lesson_start(const LessonRequest& given) {
 }
 
 int lesson_run(const LessonRequest& request) {
+  check_prediction(request);
   LessonSession session(request);
   take_prediction(session, request);
   session.progress.save();

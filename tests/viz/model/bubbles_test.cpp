@@ -134,6 +134,23 @@ TEST(Bubbles, WhatWasNotRecordedIsNoBubble) {
   }
 }
 
+// A recorder that is full loses what comes after.
+TEST(Bubbles, AfterAFullRecordersLastEventNothingIsKnown) {
+  const auto drain = [](int64_t dropped) {
+    std::vector<RankTrace> ranks;
+    for (const int rank : {0, 1}) {
+      Tracer tracer(rank, "");
+      tracer.record(samples::compute(tracer, "F", 0, rank == 0 ? 10 : 50, 0, 0, rank));
+      ranks.push_back(tracer.take());
+    }
+    ranks[0].dropped = dropped;
+    const TraceStore store(samples::file_of(std::move(ranks)));
+    return find_bubbles(store, store.whole()).all.by_cause_ns[static_cast<size_t>(BubbleCause::kDrain)];
+  };
+  EXPECT_EQ(drain(0), 40);
+  EXPECT_EQ(drain(3), 0);
+}
+
 // While it goes on, the wait after its last work so far may be one for more work.
 TEST(Bubbles, NoRankOfALiveRunIsDoneWithItsLastStep) {
   std::vector<RankTrace> ranks;

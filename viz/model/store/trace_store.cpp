@@ -66,6 +66,7 @@ TraceStore::TraceStore(TraceFile file, std::string source)
       add(trace);
     }
   }
+  full_ = dropped() > 0;
   lay_out();
 }
 

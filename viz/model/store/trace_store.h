@@ -111,9 +111,9 @@ class TraceStore {
   // "broken at byte 1234: ..." when only part of the file could be read, else "".
   const std::string& warning() const { return warning_; }
   void set_warning(std::string warning) { warning_ = std::move(warning); }
-  // Whether a rank may have done more than was read: of a live run, or of a file that is broken off. What lies after a
-  // rank's last event is then not known, where else the rank is done.
-  bool partial() const { return live_ || !warning_.empty(); }
+  // Whether a rank may have done more than was read: of a live run, of a file that is broken off, or of one whose
+  // recorders were full. What lies after a rank's last event is then not known, where else the rank is done.
+  bool partial() const { return live_ || full_ || !warning_.empty(); }
   void set_live(bool live) { revision_ += static_cast<uint64_t>(std::exchange(live_, live) != live); }
   // The unit of a drawn schedule, of which its times are multiples: format_time() then gives "117 units". 0:
   // nanoseconds.
@@ -192,6 +192,7 @@ class TraceStore {
   std::string source_, title_;
   std::string warning_;
   bool live_ = false;
+  bool full_ = false;  // a recorder of the file
   int64_t unit_ns_ = 0;
   uint64_t revision_ = 1;
   size_t events_ = 0;
