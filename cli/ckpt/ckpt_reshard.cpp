@@ -101,6 +101,7 @@ RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
   const int64_t split = std::max<int64_t>(1, int64_t{1} * dims.tp * dims.cp * dims.pp);
   config.micro_batch_size = 128;
   config.num_microbatches = 0;
+  config.rampup_batch_size.clear();
   config.global_batch_size = config.micro_batch_size * std::max<int64_t>(1, int64_t{4} * dims.world / split * dims.pp);
   return resolved(saved, options, config);
 }

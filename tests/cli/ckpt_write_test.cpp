@@ -167,6 +167,15 @@ TEST(CkptReshard, BlocksOfNumbersAreThoseOfTheRun) {
   shell("ckpt reshard " + base + " " + folder + "_cp --cp 4");
 }
 
+// A run's settings file has its batch, too, which no piece depends on.
+TEST(CkptReshard, TheBatchOfASettingsFileIsNotAskedAbout) {
+  const std::string base = saved(kDense, "--world-size 1", "settings"), folder = temporary_path("ranklab_settings_dp4");
+  const std::string batch = " --global-batch-size 24 --micro-batch-size 3 --rampup-batch-size 3 3 60 ";
+  shell("train --world-size 1 --print-config " + batch + kDense + " > " + base + "/run.toml");
+  shell("ckpt reshard " + base + " " + folder + " -c " + base + "/run.toml --dp 4 --world-size 4");
+  EXPECT_EQ(manifest_of(folder).layout.at("dp"), 4);
+}
+
 TEST(CkptConvert, ThereAndBackIsTheSameCheckpoint) {
   const std::string base = saved(kExperts, "--world-size 2 --dp 2 --zero-stage 1", "convert");
   const std::string path = temporary_path("ranklab_one") + ".safetensors", back = temporary_path("ranklab_back");
