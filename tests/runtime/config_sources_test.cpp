@@ -172,6 +172,16 @@ TEST(ConfigMerge, ThePresetLiesBelowEverySourcesModelKeys) {
 }
 
 // The models of `bench train` are trained with the batches of the peer's (tests/peer/peer.py).
+TEST(ConfigMerge, ALearningRateBelowTheDefaultsEndHasAnEndBelowItself) {
+  const auto min_lr = [](const std::vector<ConfigSetting>& settings) {
+    return merge_config({}, settings).config.min_lr;
+  };
+  EXPECT_EQ(min_lr({}), TrainConfig{}.min_lr);
+  EXPECT_EQ(min_lr({{"optim.lr", "0.01", ""}}), TrainConfig{}.min_lr);
+  EXPECT_EQ(min_lr({{"optim.lr", "1e-4", "a"}}), 1e-4 / 10);
+  EXPECT_EQ(min_lr({{"optim.lr", "1e-4", "a"}, {"optim.min_lr", "2e-4", "a"}}), 2e-4) << "as given, which is refused";
+}
+
 TEST(ConfigMerge, APresetOfABenchmarkBringsItsBatch) {
   const std::vector<ConfigSetting> preset = {{"model.preset", "peer_m", "flag --preset"}};
   const MergedConfig merged = merge_config({}, preset);

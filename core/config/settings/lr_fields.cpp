@@ -6,8 +6,9 @@ namespace ranklab::fields {
 void add_learning_rate(std::vector<ConfigField>& rows) {
   const std::string g = "Training";
   rows.push_back(number(g, "optim.lr", {"--lr"}, "peak learning rate", RANKLAB_FIELD(lr), at_least(0)));
-  rows.push_back(
-      number(g, "optim.min_lr", {"--min-lr"}, "learning rate after decay", RANKLAB_FIELD(min_lr), at_least(0)));
+  rows.push_back(number(g, "optim.min_lr", {"--min-lr"},
+                        "learning rate after decay (not given, and above --lr: a tenth of that)", RANKLAB_FIELD(min_lr),
+                        at_least(0)));
   rows.push_back(choice(g, "optim.lr_decay_style", {"--lr-decay-style"}, "shape after warm-up",
                         {"constant", "cosine", "linear", "inverse-square-root", "WSD", "exponential"},
                         RANKLAB_FIELD(lr_decay)));

@@ -49,6 +49,11 @@ bool is_given(const std::map<std::string, std::string>& origins, const std::stri
   return it != origins.end() && it->second != "default" && !it->second.starts_with("preset ");
 }
 
+// The default fits the default rate: below a smaller one it is a tenth, too.
+void settle_min_lr(TrainConfig& config, const std::map<std::string, std::string>& origins) {
+  if (!is_given(origins, "optim.min_lr") && config.min_lr > config.lr) config.min_lr = config.lr / 10;
+}
+
 // True for the settings whose values come from a preset.
 bool is_of_model(const std::string& key) {
   constexpr std::array kTables = {"model.", "mla.", "yarn.", "moe.", "mtp."};
@@ -115,6 +120,7 @@ MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSet
   }
   settle_batch(merged.config, merged.origins);
   settle_layout(merged.config, merged.origins);
+  settle_min_lr(merged.config, merged.origins);
   return merged;
 }
 
