@@ -289,6 +289,7 @@ CommandOption* CommandLine::option(const std::string& name) const {
 // CLI11 reads a word that begins with a dash as an option, but for the value behind "=".
 void CommandLine::take_rest(std::vector<std::string>& words) const {
   for (const auto& option : options_) {
+    if (option->takes_rest_ && option->names().empty()) mark_rest(words);
     const auto found = option->takes_rest_ ? std::find(words.begin(), words.end(), option->name()) : words.end();
     if (found == words.end()) continue;
     std::string prefix = *found + "=";
@@ -296,6 +297,22 @@ void CommandLine::take_rest(std::vector<std::string>& words) const {
     if (found + 1 != words.end()) words.erase(found);
   }
   for (const auto& sub : subcommands_) sub->take_rest(words);
+}
+
+// Behind "--" every word is a positional.
+void CommandLine::mark_rest(std::vector<std::string>& words) const {
+  auto word = std::find(words.begin(), words.end(), name_);
+  if (word == words.end()) return;
+  for (++word; word != words.end(); ++word) {
+    const auto own = std::ranges::find_if(options_, [&](const auto& option) {
+      const std::vector<std::string> names = option->names();
+      return std::find(names.begin(), names.end(), word->substr(0, word->find('='))) != names.end();
+    });
+    if (own == options_.end()) break;
+    const bool value_follows = (*own)->option_->get_expected_max() > 0 && word->find('=') == std::string::npos;
+    if (value_follows && word + 1 != words.end()) ++word;
+  }
+  if (word != words.end() && *word != "--" && *word != "-h" && *word != "--help") words.insert(word, "--");
 }
 
 std::optional<int> CommandLine::parse(std::vector<std::string> words) {

@@ -31,7 +31,8 @@ class CommandOption {
   CommandOption* expected(int count);
   CommandOption* expected(int least, int most);
   CommandOption* one_value_each();  // a list with one value per occurrence, which does not consume the words after it
-  // Every word after it belongs to it, options too: a list of strings. Such an option is the last of a line.
+  // Every word after it belongs to it, options too: a list of strings. Such an option is the last of a line. Of a
+  // positional: from the first word on that is no option of the command.
   CommandOption* takes_rest();
   template <typename T>
   CommandOption* range(T least, T most) {
@@ -114,6 +115,7 @@ class CommandLine {
   CommandOption* keep(CLI::Option* option);
   void shorten_help();
   void take_rest(std::vector<std::string>& words) const;
+  void mark_rest(std::vector<std::string>& words) const;
   std::string name_, about_;
   CommandLine* parent_ = nullptr;
   std::unique_ptr<CLI::App> root_;

@@ -133,7 +133,7 @@ Words own_words(const MegatronFlag& flag) {
       break;
   }
   refuse("what this option of Megatron-LM means depends on others",
-         "use ranklab config from-megatron -- LINE > FILE, which reads whole command lines, and --config FILE");
+         "use ranklab config from-megatron LINE > FILE, which reads whole command lines, and --config FILE");
 }
 
 void add_megatrons(std::vector<ForeignFlag>& flags) {

@@ -110,7 +110,7 @@ CommandAction setup_config(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab config show --origin --tp 4\n  ranklab config diff a.toml b.toml\n"
-      "  ranklab config from-megatron -- --num-layers 32 --hidden-size 4096 ... > run.toml");
+      "  ranklab config from-megatron --num-layers 32 --hidden-size 4096 ... > run.toml");
   CommandLine* show_app = app.add_subcommand("show", "every setting as train would use it");
   show_app->add_flag("--origin", given->origin, "say where each value came from");
   show_app->add_flag("--json", given->json, "JSON instead of TOML");
@@ -126,8 +126,9 @@ CommandAction setup_config(CommandLine& app) {
   CommandLine* megatron_app = app.add_subcommand(
       "from-megatron", "the settings that a command line of Megatron-LM's pretrain_gpt.py means, as TOML");
   megatron_app->add_flag("--json", given->json, "print one JSON object");
-  megatron_app->add_option("WORDS", given->words, "behind --: the line as it stands, with or without its torchrun")
-      ->required();
+  megatron_app->add_option("WORDS", given->words, "the line as it stands, with or without its torchrun")
+      ->required()
+      ->takes_rest();
   return [&app, megatron_app, show_app, validate_app, schema_app, diff_app, given] {
     if (show_app->parsed()) return show(*given->options, given->origin, given->json);
     if (validate_app->parsed()) return validate_file(given->file, given->json);

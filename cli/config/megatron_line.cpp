@@ -59,6 +59,7 @@ class Reader {
   void drop(const std::string& key) { settings_.erase(key); }
   void leave_out(const std::string& flag, const std::string& why) { out_.left_out.push_back(flag + ": " + why); }
   int64_t number_or(const std::string& flag, int64_t other) const { return words_.number(flag).value_or(other); }
+  std::optional<int64_t> count(const std::string& flag) const { return words_.number(flag, int64_t{1} << 53); }
   int64_t needed(const std::string& flag) const {
     const auto value = words_.number(flag);
     if (!value || *value == 0)
@@ -90,6 +91,8 @@ class Reader {
 
   void model() {
     layers_ = needed("--num-layers");
+    if (layers_ > kMostLayers)
+      refuse("--num-layers is out of range", std::to_string(layers_), "1 to 65536", "correct it");
     hidden_ = needed("--hidden-size");
     const int64_t heads = needed("--num-attention-heads");
     const bool swiglu = words_.has("--swiglu"), biased = settings_.at("model.add_bias").text == "true";
@@ -131,7 +134,8 @@ class Reader {
     std::erase_if(dense, [](char c) { return c == '(' || c == ')' || c == ' '; });
     char* end = nullptr;
     const long before = std::strtol(dense.c_str(), &end, 10);
-    if (before < 0 || std::string(end) != ",0")
+    constexpr long kMost = 1 << 24;
+    if (end == dense.c_str() || before < 0 || before >= kMost || std::string(end) != ",0")
       refuse("--window-size is not the window of causal attention", *text, "(N,0)",
              "write how many positions before it a token sees");
     set("model.window_size", before + 1, "--window-size");
@@ -140,13 +144,14 @@ class Reader {
   void vocabulary() {
     const std::string tokenizer = words_.text("--tokenizer-type").value_or("GPT2BPETokenizer");
     constexpr int64_t kGpt2 = 50257;
-    const auto given = words_.number("--vocab-size");
+    constexpr int64_t kMost = 1 << 24;
+    const auto given = words_.number("--vocab-size", kMost);
     if (!given && tokenizer != "GPT2BPETokenizer")
       refuse("how many tokens the vocabulary has is not said", "--tokenizer-type " + tokenizer, "--vocab-size N",
              "add it; the tokenizer's file says how many");
     const int64_t own = given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2;  // with an end of documents
-    const int64_t step =
-        number_or("--make-vocab-size-divisible-by", 128) * number_or("--tensor-model-parallel-size", 1);
+    const int64_t step = words_.number("--make-vocab-size-divisible-by", kMost).value_or(128) *
+                         number_or("--tensor-model-parallel-size", 1);
     if (step < 1) refuse("--make-vocab-size-divisible-by is no size", "0", "1 or more", "leave it out");
     set("model.vocab_size", (own + step - 1) / step * step, given ? "--vocab-size, padded" : kDefault);
   }
@@ -195,7 +200,7 @@ class Reader {
     int64_t dense = 0;
     while (pattern && dense < layers_ && !pattern->has(dense)) ++dense;
     bool rest = pattern && text.find('[') != std::string::npos;
-    for (int64_t layer = dense; rest && layer < std::min(layers_, kMostLayers); ++layer) rest = pattern->has(layer);
+    for (int64_t layer = dense; rest && layer < layers_; ++layer) rest = pattern->has(layer);
     if (!rest)
       refuse("experts are in all layers but the first ones", "--moe-layer-freq " + text, "1, or [0]*3+[1]*58",
              "give the first layers their dense MLP");
@@ -238,7 +243,7 @@ class Reader {
                last = words_.number("--decoder-last-pipeline-num-layers");
     if (!first && !last) return set("parallel.pipeline_layout", "even");
     const int64_t others = pp - (first ? 1 : 0) - (last ? 1 : 0), rest = layers_ - first.value_or(0) - last.value_or(0);
-    if (vpp > 1 || rest < 0 || (others == 0 ? rest != 0 : rest % others != 0))
+    if (vpp > 1 || rest < others || (others == 0 ? rest != 0 : rest % others != 0))
       refuse("the layers between the first and the last stage do not divide",
              strprintf("%lld layers, %lld stages", static_cast<long long>(rest), static_cast<long long>(others)),
              "as many in each stage, one stage a rank", "write pipeline_layout into the file: 2,3,3,2");
@@ -249,7 +254,8 @@ class Reader {
   }
 
   void batch_and_steps() {
-    const int64_t usual = needed("--micro-batch-size") * replicas_, batch = number_or("--global-batch-size", usual);
+    const int64_t usual = needed("--micro-batch-size") * replicas_,
+                  batch = count("--global-batch-size").value_or(usual);
     if (batch < 1) refuse("--global-batch-size is 0", "0", "1 or more", "correct it");
     if (!words_.has("--global-batch-size")) set("train.global_batch_size", batch);
     if (const auto ramp = words_.text("--rampup-batch-size"))
@@ -257,7 +263,7 @@ class Reader {
     for (const auto& [flag, key] : {std::pair{"--lr-decay-samples", "optim.lr_decay_iters"},
                                     {"--lr-warmup-samples", "optim.lr_warmup_iters"},
                                     {"--lr-wsd-decay-samples", "optim.lr_wsd_decay_iters"}})
-      if (const auto samples = words_.number(flag)) set(key, *samples / batch, flag);
+      if (const auto samples = count(flag)) set(key, *samples / batch, flag);
     if (words_.has("--lr-warmup-fraction")) drop("optim.lr_warmup_iters");
     if (const auto optimizer = words_.text("--optimizer"))
       set("optim.optimizer",

@@ -75,14 +75,14 @@ std::optional<std::string> MegatronWords::text(const std::string& flag, const ch
   return found == flags_.end() ? std::nullopt : std::optional(join(found->second.values, between));
 }
 
-std::optional<int64_t> MegatronWords::number(const std::string& flag) const {
+std::optional<int64_t> MegatronWords::number(const std::string& flag, int64_t most) const {
   const auto word = text(flag);
   if (!word) return std::nullopt;
   int64_t value = 0;
   const auto [end, error] = std::from_chars(word->data(), word->data() + word->size(), value);
-  RANKLAB_CHECK(error == std::errc{} && end == word->data() + word->size() && value >= 0 && value < int64_t{1} << 53,
-                ErrorKind::kInvalidArgument, .where = kWhere, .what = flag + " is no whole number", .got = quote(*word),
-                .want = "0 or more", .fix = "write the number itself, not the shell's variable");
+  RANKLAB_CHECK(error == std::errc{} && end == word->data() + word->size() && value >= 0 && value <= most,
+                ErrorKind::kInvalidArgument, .where = kWhere, .what = flag + " is no such number", .got = quote(*word),
+                .want = "0 to " + std::to_string(most), .fix = "write the number itself, not the shell's variable");
   return value;
 }
 

@@ -65,7 +65,7 @@ TEST(FromMegatron, EveryLineMeansWhatItMeansThere) {
     SCOPED_TRACE(line.how + " " + line.words);
     ++rows;
     if (line.how == "refuse") {
-      const Outcome run = ranklab_and_errors("config from-megatron -- " + line.words);
+      const Outcome run = ranklab_and_errors("config from-megatron " + line.words);
       EXPECT_EQ(run.exit_code, 2) << run.output;
       for (const std::string& part : line.parts) EXPECT_THAT(run.output, HasSubstr(part));
       continue;
