@@ -141,7 +141,7 @@ CommandOption* CommandOption::expected(int least, int most) {
 }
 CommandOption* CommandOption::takes_rest() {
   takes_rest_ = true;
-  return one_value_each();
+  return names().empty() ? this : one_value_each();
 }
 CommandOption* CommandOption::one_value_each() {
   option_->allow_extra_args(false);

@@ -20,8 +20,9 @@ constexpr const char* kDefault = "default of Megatron-LM";
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& got, const std::string& want,
                          const std::string& fix) {
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "config from-megatron", .what = flag, .got = quote(got), .want = want, .fix = fix});
+  throw Error(
+      ErrorKind::kInvalidArgument,
+      {.where = "config from-megatron", .what = flag, .got = got.empty() ? "" : quote(got), .want = want, .fix = fix});
 }
 
 class Reader {
