@@ -17,6 +17,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr const char* kDefault = "default of Megatron-LM";
+constexpr int64_t kMostSize = 1 << 20;    // products of three are no overflow
+constexpr int64_t kMostTokens = 1 << 24;  // of a sequence, a vocabulary
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& got, const std::string& want,
                          const std::string& fix) {
@@ -59,10 +61,12 @@ class Reader {
   }
   void drop(const std::string& key) { settings_.erase(key); }
   void leave_out(const std::string& flag, const std::string& why) { out_.left_out.push_back(flag + ": " + why); }
-  int64_t number_or(const std::string& flag, int64_t other) const { return words_.number(flag).value_or(other); }
+  int64_t number_or(const std::string& flag, int64_t other) const {
+    return words_.number(flag, kMostSize).value_or(other);
+  }
   std::optional<int64_t> count(const std::string& flag) const { return words_.number(flag, int64_t{1} << 53); }
-  int64_t needed(const std::string& flag) const {
-    const auto value = words_.number(flag);
+  int64_t needed(const std::string& flag, int64_t most = kMostSize) const {
+    const auto value = words_.number(flag, most);
     if (!value || *value == 0)
       refuse(flag + " is missing", "", "a number above 0", "add it, as Megatron-LM asks for it");
     return *value;
@@ -70,8 +74,8 @@ class Reader {
 
   void take(const std::string& flag, const MegatronWords::Given& given) {
     if (given.foreign == nullptr) {
-      const bool off = given.own->kind == ConfigField::Kind::kFlag;
-      return set(given.own->key, off ? "true" : join(given.values, " "), flag);
+      const bool switched = given.own->kind == ConfigField::Kind::kFlag;
+      return set(given.own->key, switched ? "true" : join(given.values, " "), flag);
     }
     switch (given.foreign->fate) {
       case MegatronFate::kSet: {
@@ -95,7 +99,15 @@ class Reader {
     if (layers_ > kMostLayers)
       refuse("--num-layers is out of range", std::to_string(layers_), "1 to 65536", "correct it");
     hidden_ = needed("--hidden-size");
-    const int64_t heads = needed("--num-attention-heads");
+    mlp();
+    attention();
+    const int64_t table = words_.number("--max-position-embeddings", kMostTokens).value_or(0);
+    const int64_t seq = needed("--seq-length", kMostTokens);
+    if (settings_.at("model.position").text == "learned_absolute" && table > seq)
+      leave_out("--max-position-embeddings", "there are as many positions as a sequence has");
+  }
+
+  void mlp() {
     const bool swiglu = words_.has("--swiglu"), biased = settings_.at("model.add_bias").text == "true";
     constexpr int64_t kStep = 64;
     const int64_t usual =
@@ -110,6 +122,10 @@ class Reader {
     } else {
       set("model.activation", tanh ? "gelu" : "gelu_erf");
     }
+  }
+
+  void attention() {
+    const int64_t heads = needed("--num-attention-heads");
     const bool grouped = words_.has("--group-query-attention");
     set("model.num_query_groups", grouped ? number_or("--num-query-groups", 1) : 0,
         grouped ? "--num-query-groups" : kDefault);
@@ -121,9 +137,6 @@ class Reader {
              "--normalization RMSNorm", "leave --qk-layernorm out, or change the norm");
     if (const auto softmax = words_.text("--softmax-type"); softmax && *softmax != "vanilla")
       refuse("--softmax-type has one value here", *softmax, "vanilla", "leave it out");
-    const int64_t table = number_or("--max-position-embeddings", 0), seq = needed("--seq-length");
-    if (settings_.at("model.position").text == "learned_absolute" && table > seq)
-      leave_out("--max-position-embeddings", "there are as many positions as a sequence has");
     window();
   }
 
@@ -135,8 +148,7 @@ class Reader {
     std::erase_if(dense, [](char c) { return c == '(' || c == ')' || c == ' '; });
     char* end = nullptr;
     const long before = std::strtol(dense.c_str(), &end, 10);
-    constexpr long kMost = 1 << 24;
-    if (end == dense.c_str() || before < 0 || before >= kMost || std::string(end) != ",0")
+    if (end == dense.c_str() || before < 0 || before >= kMostTokens || std::string(end) != ",0")
       refuse("--window-size is not the window of causal attention", *text, "(N,0)",
              "write how many positions before it a token sees");
     set("model.window_size", before + 1, "--window-size");
@@ -145,13 +157,12 @@ class Reader {
   void vocabulary() {
     const std::string tokenizer = words_.text("--tokenizer-type").value_or("GPT2BPETokenizer");
     constexpr int64_t kGpt2 = 50257;
-    constexpr int64_t kMost = 1 << 24;
-    const auto given = words_.number("--vocab-size", kMost);
+    const auto given = words_.number("--vocab-size", kMostTokens);
     if (!given && tokenizer != "GPT2BPETokenizer")
       refuse("how many tokens the vocabulary has is not said", "--tokenizer-type " + tokenizer, "--vocab-size N",
              "add it; the tokenizer's file says how many");
     const int64_t own = given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2;  // with an end of documents
-    const int64_t step = words_.number("--make-vocab-size-divisible-by", kMost).value_or(128) *
+    const int64_t step = words_.number("--make-vocab-size-divisible-by", kMostTokens).value_or(128) *
                          number_or("--tensor-model-parallel-size", 1);
     if (step < 1) refuse("--make-vocab-size-divisible-by is no size", "0", "1 or more", "leave it out");
     set("model.vocab_size", (own + step - 1) / step * step, given ? "--vocab-size, padded" : kDefault);
@@ -230,7 +241,7 @@ class Reader {
 
   void stages(int64_t pp) {
     int64_t vpp = number_or("--num-virtual-stages-per-pipeline-rank", 1);
-    if (const auto chunk = words_.number("--num-layers-per-virtual-pipeline-stage")) {
+    if (const auto chunk = words_.number("--num-layers-per-virtual-pipeline-stage", kMostSize)) {
       if (*chunk == 0 || layers_ % (pp * *chunk) != 0)
         refuse("the layers of a rank are no whole number of stages",
                strprintf("%lld layers, pp %lld, %lld a stage", static_cast<long long>(layers_),
@@ -240,8 +251,8 @@ class Reader {
       set("parallel.vpp", vpp, "--num-layers-per-virtual-pipeline-stage");
     }
     set("parallel.pipeline_schedule", vpp > 1 ? "interleaved-1f1b" : "1f1b");
-    const auto first = words_.number("--decoder-first-pipeline-num-layers"),
-               last = words_.number("--decoder-last-pipeline-num-layers");
+    const auto first = words_.number("--decoder-first-pipeline-num-layers", kMostSize),
+               last = words_.number("--decoder-last-pipeline-num-layers", kMostSize);
     if (!first && !last) return set("parallel.pipeline_layout", "even");
     const int64_t others = pp - (first ? 1 : 0) - (last ? 1 : 0), rest = layers_ - first.value_or(0) - last.value_or(0);
     if (vpp > 1 || rest < others || (others == 0 ? rest != 0 : rest % others != 0))

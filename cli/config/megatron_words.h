@@ -25,8 +25,8 @@ class MegatronWords {
   bool has(const std::string& flag) const { return flags_.contains(flag); }
   // The words after a flag, apart by `between`; nothing without it.
   std::optional<std::string> text(const std::string& flag, const char* between = " ") const;
-  // At most `most`: sizes are small enough that products of three are no overflow. Throws kInvalidArgument.
-  std::optional<int64_t> number(const std::string& flag, int64_t most = 1 << 20) const;
+  // Throws kInvalidArgument for what is no whole number of 0 to `most`.
+  std::optional<int64_t> number(const std::string& flag, int64_t most) const;
 
  private:
   std::map<std::string, Given> flags_;  // of a flag given twice, the last
