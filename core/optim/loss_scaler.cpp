@@ -21,6 +21,10 @@ void check(const LossScaleRule& rule) {
   if (!rule.dynamic) return;
   check_positive("--min-loss-scale", rule.min);
   check_positive("--max-loss-scale", rule.max);
+  RANKLAB_CHECK(rule.min <= rule.max, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "the smallest loss scale is above the largest",
+                .got = strprintf("--min-loss-scale %.10g, --max-loss-scale %.10g", rule.min, rule.max),
+                .want = "no more than the largest", .fix = "leave out the one that does not fit");
   RANKLAB_CHECK(rule.min <= rule.initial && rule.initial <= rule.max, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "the first loss scale is not between the smallest and the largest",
                 .got = strprintf("--initial-loss-scale %.10g", rule.initial),
