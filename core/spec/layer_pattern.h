@@ -1,6 +1,6 @@
-// Which layers have something that others lack: all, all but every n-th, or a pattern. For attention windows (Gemma 2 and
-// 3, arXiv 2408.00118, 2503.19786) and for rotary positions (Yang et al. 2025, arXiv 2501.18795). Written as Megatron-LM
-// writes --window-attn-skip-freq and --no-rope-freq. Torch-free.
+// Which layers have something that others lack: all, all but every n-th, or a pattern. For attention windows (Gemma 2
+// and 3, arXiv 2408.00118, 2503.19786) and for rotary positions (Yang et al. 2025, arXiv 2501.18795). Written as
+// Megatron-LM writes --window-attn-skip-freq and --no-rope-freq. Torch-free.
 #pragma once
 #include <cstdint>
 #include <optional>
