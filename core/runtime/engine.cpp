@@ -180,8 +180,7 @@ class RuntimeEngine::RankLoop {
     begin_step(step);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
     LossScaler* const scaler = optimizer_->loss_scaler();
-    // Skipped updates do not advance the learning-rate schedule (Megatron's rule).
-    const double lr = lr_schedule_of(plan_.config).at(step - (scaler ? scaler->skipped_steps() : 0));
+    const double lr = lr_schedule_of(plan_.config).at(step - optimizer_->skipped_steps());
     const double scale = scaler ? scaler->scale() : 0;
     auto types = typed ? std::make_unique<RankTypes>(context, *engine_.partitions_, engine_.type_report_) : nullptr;
     StepOutput output;

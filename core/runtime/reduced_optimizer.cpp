@@ -97,7 +97,10 @@ class ReducedOptimizer : public RankOptimizer {
     return result;
   }
   int64_t updates() const override { return optimizer_->updates(); }
-  void restored(int64_t updates) override {
+  int64_t skipped_steps() const override { return skipped_before_ + (scaler_ ? scaler_->skipped_steps() : 0); }
+  // The loss scale, if there is one, is restored already.
+  void restored(int64_t updates, int64_t skipped_steps) override {
+    skipped_before_ = skipped_steps - (scaler_ ? scaler_->skipped_steps() : 0);
     optimizer_->restored(updates);
     reducer_.gather_parameters();
     expert_reducer_.gather_parameters();
@@ -295,6 +298,7 @@ class ReducedOptimizer : public RankOptimizer {
   std::unique_ptr<RankMatrices> matrices_;  // null: the optimizer updates elements
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<LossScaler> scaler_;
+  int64_t skipped_before_ = 0;  // beside those that the scaler counts
   UpdateWatches watches_;
   ZeroCounter counter_;
   bool counts_ = false;

@@ -50,5 +50,30 @@ TEST(LearningRate, FollowsItsScheduleAlsoFromTheMiddleOn) {
   expect_rates(folder + "/rest", 7);
 }
 
+// Steps of fp16 whose update was skipped do not advance the schedule, also once the run goes on without a loss scale.
+TEST(LearningRate, SkippedStepsStayUncountedInAnotherPrecision) {
+  for (const int saved_at : {2, 7}) {  // all skipped, and some
+    const std::string folder = temporary_path("learning_rate_skipped") + std::to_string(saved_at);
+    const std::string at = std::to_string(saved_at), ck = folder + "/ck";
+    const Outcome fp16 = ranklab_and_errors(kRun + "--fp16 --initial-loss-scale 4194304 --save " + ck +
+                                            " --save-interval " + at + " --log-dir " + folder);
+    ASSERT_EQ(fp16.exit_code, 0) << fp16.output;
+    const auto before = lines_of(folder + "/metrics.jsonl");
+    const auto skipped = before.at(static_cast<size_t>(saved_at) - 1).at("skipped_steps").get<size_t>();
+    EXPECT_GT(skipped, 1U);
+    EXPECT_EQ(skipped == static_cast<size_t>(saved_at), saved_at == 2);
+    const Outcome rest =
+        ranklab_and_errors(kRun + "--bf16 --load " + ck + "/step_0000000" + at + " --log-dir " + folder + "/rest");
+    ASSERT_EQ(rest.exit_code, 0) << rest.output;
+    auto step = static_cast<size_t>(saved_at);
+    for (const auto& line : lines_of(folder + "/rest/metrics.jsonl")) {
+      if (!line.contains("lr")) continue;
+      EXPECT_NEAR(line.at("lr").get<double>(), kRates.at(step - skipped), 1e-15) << "step " << step;
+      ++step;
+    }
+    EXPECT_EQ(step, kRates.size());
+  }
+}
+
 }  // namespace
 }  // namespace ranklab

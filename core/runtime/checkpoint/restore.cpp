@@ -57,6 +57,15 @@ void restore_loss_scale(const Checkpoint& checkpoint, LossScaler* scaler) {
                        number("skipped_steps", 0, static_cast<double>(checkpoint.manifest().step)))});
 }
 
+// An optimizer that counts no updates leaves it to the loss scale to say.
+int64_t skipped_steps_of(const CheckpointManifest& manifest) {
+  if (manifest.updates > 0) return std::max<int64_t>(manifest.step - manifest.updates, 0);
+  const auto kept = manifest.loss_scale.find("skipped_steps");
+  const bool sound =
+      kept != manifest.loss_scale.end() && kept->second >= 0 && kept->second <= static_cast<double>(manifest.step);
+  return sound ? static_cast<int64_t>(kept->second) : 0;
+}
+
 // RETURNS: how many amax histories the checkpoint has not.
 int64_t restore_buffers(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config) {
   const StoredBuffers stored = stored_buffers(checkpoint, model, config);
@@ -97,7 +106,8 @@ Restored restore(const Checkpoint& checkpoint, StepContext& context, bool weight
     result.new_histories = restore_buffers(checkpoint, context.model, context.plan.config);
   }
   if (!weights_only) restore_loss_scale(checkpoint, context.optimizer.loss_scaler());
-  context.optimizer.restored(weights_only ? 0 : checkpoint.manifest().updates);
+  const CheckpointManifest& manifest = checkpoint.manifest();
+  context.optimizer.restored(weights_only ? 0 : manifest.updates, weights_only ? 0 : skipped_steps_of(manifest));
   return result;
 }
 

@@ -17,9 +17,7 @@ class RateFamily final : public SentinelFamily, public UpdateWatch {
   UpdateWatch* update_watch() override { return this; }
   void begin(int64_t) override {
     used_ = std::numeric_limits<double>::quiet_NaN();
-    // Skipped updates do not advance the schedule; this step's is counted later.
-    const LossScaler* scaler = optimizer_.loss_scaler();
-    skipped_ = scaler != nullptr ? scaler->skipped_steps() : 0;
+    skipped_ = optimizer_.skipped_steps();  // this step's is counted later
   }
   void before_update(const UpdateView& update) override { used_ = update.lr; }
   void after_update(const UpdateView&) override {}
