@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/config/data_choice.h"
 #include "core/config/settings/fields.h"
+#include "core/config/settings/sources.h"
 
 namespace ranklab {
 namespace {
@@ -117,11 +118,10 @@ Words own_words(const MegatronFlag& flag) {
   const std::string text = flag.text;
   switch (flag.fate) {
     case MegatronFate::kSet: {
-      const size_t equals = text.find('=');
-      const ConfigField& field = field_named(text.substr(0, equals));
-      const std::string value = text.substr(equals + 1);
-      if (field.kind == ConfigField::Kind::kValue) return {field.flags[0], value};
-      return {(value == "true" ? "--" : "--no-") + field.flags[0].substr(2)};
+      const ConfigSetting setting = assignment_setting(text);
+      const ConfigField& field = field_named(setting.key);
+      if (field.kind == ConfigField::Kind::kValue) return {field.flags[0], setting.text};
+      return {(setting.text == "true" ? "--" : "--no-") + field.flags[0].substr(2)};
     }
     case MegatronFate::kNoEffect:
       return {};

@@ -8,7 +8,7 @@
 namespace ranklab {
 
 enum class MegatronFate {
-  kSet,       // a setting here, "key=value"; with a value of its own, "key"
+  kSet,       // a setting here: "key=value"
   kRead,      // with others of its line together (cli/config/megatron_line.cpp)
   kNoEffect,  // nothing that is computed or planned here depends on it
   kLeftOut,   // what is done here without it

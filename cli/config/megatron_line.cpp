@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/spec/layer_pattern.h"
+#include "core/spec/megatron_sizes.h"
 
 namespace ranklab {
 namespace {
@@ -79,9 +80,8 @@ class Reader {
     }
     switch (given.foreign->fate) {
       case MegatronFate::kSet: {
-        const std::string text = given.foreign->text;
-        const size_t equals = text.find('=');
-        return set(text.substr(0, equals), text.substr(equals + 1), flag);
+        const ConfigSetting setting = assignment_setting(given.foreign->text);
+        return set(setting.key, setting.text, flag);
       }
       case MegatronFate::kLeftOut:
         return leave_out(flag, given.foreign->text);
@@ -109,10 +109,8 @@ class Reader {
 
   void mlp() {
     const bool swiglu = words_.has("--swiglu"), biased = settings_.at("model.add_bias").text == "true";
-    constexpr int64_t kStep = 64;
-    const int64_t usual =
-        swiglu ? static_cast<int64_t>(static_cast<double>(4 * hidden_) * 2 / 3 / kStep) * kStep : 4 * hidden_;
-    if (!words_.has("--ffn-hidden-size")) set("model.ffn_hidden_size", usual);
+    if (!words_.has("--ffn-hidden-size"))
+      set("model.ffn_hidden_size", static_cast<int64_t>(megatron_ffn(static_cast<double>(hidden_), swiglu)));
     // The fused GELU of a bias is the tanh form, that without the exact one.
     const bool tanh = words_.has("--openai-gelu") || (biased && !words_.has("--no-bias-gelu-fusion"));
     if (swiglu) {
@@ -156,16 +154,16 @@ class Reader {
 
   void vocabulary() {
     const std::string tokenizer = words_.text("--tokenizer-type").value_or("GPT2BPETokenizer");
-    constexpr int64_t kGpt2 = 50257;
     const auto given = words_.number("--vocab-size", kMostTokens);
     if (!given && tokenizer != "GPT2BPETokenizer")
       refuse("how many tokens the vocabulary has is not said", "--tokenizer-type " + tokenizer, "--vocab-size N",
              "add it; the tokenizer's file says how many");
-    const int64_t own = given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2;  // with an end of documents
-    const int64_t step = words_.number("--make-vocab-size-divisible-by", kMostTokens).value_or(128) *
-                         number_or("--tensor-model-parallel-size", 1);
-    if (step < 1) refuse("--make-vocab-size-divisible-by is no size", "0", "1 or more", "leave it out");
-    set("model.vocab_size", (own + step - 1) / step * step, given ? "--vocab-size, padded" : kDefault);
+    const int64_t own =
+        given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2Tokens;  // with an end of documents
+    const int64_t tp = number_or("--tensor-model-parallel-size", 1),
+                  divisor = words_.number("--make-vocab-size-divisible-by", kMostTokens).value_or(128);
+    if (tp * divisor < 1) refuse("--make-vocab-size-divisible-by is no size", "0", "1 or more", "leave it out");
+    set("model.vocab_size", megatron_vocabulary(own, tp, divisor), given ? "--vocab-size, padded" : kDefault);
   }
 
   void latent() {
@@ -255,14 +253,12 @@ class Reader {
                last = words_.number("--decoder-last-pipeline-num-layers", kMostSize);
     if (!first && !last) return set("parallel.pipeline_layout", "even");
     const int64_t others = pp - (first ? 1 : 0) - (last ? 1 : 0), rest = layers_ - first.value_or(0) - last.value_or(0);
-    if (vpp > 1 || rest < others || (others == 0 ? rest != 0 : rest % others != 0))
+    const auto layers = megatron_stage_layers(layers_, pp, first, last);
+    if (vpp > 1 || !layers)
       refuse("the layers between the first and the last stage do not divide",
              strprintf("%lld layers, %lld stages", static_cast<long long>(rest), static_cast<long long>(others)),
              "as many in each stage, one stage a rank", "write pipeline_layout into the file: 2,3,3,2");
-    std::vector<int64_t> layers(static_cast<size_t>(pp), others > 0 ? rest / others : 0);
-    if (first) layers.front() = *first;
-    if (last) layers.back() = *last;
-    set("parallel.pipeline_layout", join(layers, ","), "--decoder-first-, --decoder-last-pipeline-num-layers");
+    set("parallel.pipeline_layout", join(*layers, ","), "--decoder-first-, --decoder-last-pipeline-num-layers");
   }
 
   void batch_and_steps() {

@@ -45,6 +45,7 @@ class RuntimeEngine::RankLoop {
   RankLoop(RuntimeEngine& engine, Endpoint& endpoint)
       : engine_(engine),
         plan_(engine.plan_),
+        lr_schedule_(lr_schedule_of(plan_.config)),
         bugs_(bugs_named(plan_.config.inject)),
         ctx_(endpoint, plan_.mesh, observe(engine)),
         world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
@@ -180,7 +181,7 @@ class RuntimeEngine::RankLoop {
     begin_step(step);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
     LossScaler* const scaler = optimizer_->loss_scaler();
-    const double lr = lr_schedule_of(plan_.config).at(step - optimizer_->skipped_steps());
+    const double lr = lr_schedule_.at(step - optimizer_->skipped_steps());
     const double scale = scaler ? scaler->scale() : 0;
     auto types = typed ? std::make_unique<RankTypes>(context, *engine_.partitions_, engine_.type_report_) : nullptr;
     StepOutput output;
@@ -338,6 +339,7 @@ class RuntimeEngine::RankLoop {
 
   RuntimeEngine& engine_;
   const RunPlan& plan_;
+  const LrSchedule lr_schedule_;
   InjectedBugs bugs_;  // before what may have one
   RankContext ctx_;
   CommunicatorPtr world_;

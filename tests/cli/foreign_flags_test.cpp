@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "core/config/settings/fields.h"
 #include "tests/cli/ranklab_program.h"
+#include "tests/cli/setting_lines.h"
 
 namespace ranklab {
 namespace {
@@ -18,41 +18,21 @@ using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
 
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find("; ", begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 2;
-  }
-  return parts;
-}
-
 void expect_settings(const std::string& words, const std::vector<std::string>& settings) {
   const nlohmann::json all = data_of("train --print-config " + words);
   for (const std::string& setting : settings) {
     const size_t equals = setting.find('=');
     const auto& value = all.at(setting.substr(0, equals));
-    const std::string want = setting.substr(equals + 1);
-    const bool same = value.is_number() ? value.get<double>() == std::stod(want)
-                                        : (value.is_string() ? value.get<std::string>() : value.dump()) == want;
-    EXPECT_TRUE(same) << setting << ", got " << value << " of " << words;
+    EXPECT_TRUE(is_value(value, setting.substr(equals + 1))) << setting << ", got " << value << " of " << words;
   }
 }
 
 TEST(ForeignFlags, EveryLineOfTheDocumentsRunsOrSaysWhatToUse) {
   const fs::path folder = temporary_path("foreign_flags");
   fs::create_directories(folder);
-  std::ifstream in(RANKLAB_TEST_DIR "/foreign_lines.txt");
-  int rows = 0;
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    SCOPED_TRACE(line);
-    ++rows;
-    const size_t space = line.find(' '), arrow = line.find(" => ");
-    ASSERT_NE(arrow, std::string::npos);
-    const std::string how = line.substr(0, space), words = line.substr(space + 1, arrow - space - 1);
-    const std::vector<std::string> parts = parts_of(line.substr(arrow + 4));
+  const std::vector<SettingLine> lines = setting_lines(RANKLAB_TEST_DIR "/foreign_lines.txt");
+  for (const auto& [how, words, parts] : lines) {
+    SCOPED_TRACE(words);
     if (how != "refuse") expect_settings(words, parts);
     if (how == "show") continue;
     const Outcome run = run_command("cd " + folder.string() + " && " RANKLAB_PROGRAM " train " + words + " 2>&1");
@@ -61,7 +41,7 @@ TEST(ForeignFlags, EveryLineOfTheDocumentsRunsOrSaysWhatToUse) {
     for (const std::string& part : parts) EXPECT_THAT(run.output, HasSubstr(part));
     EXPECT_THAT(run.output, HasSubstr("; do: "));
   }
-  EXPECT_GE(rows, 25);
+  EXPECT_GE(lines.size(), 25U);
 }
 
 // Each rank of a launch gets the translated words.

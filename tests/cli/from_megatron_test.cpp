@@ -9,6 +9,7 @@
 
 #include "core/config/settings/fields.h"
 #include "tests/cli/ranklab_program.h"
+#include "tests/cli/setting_lines.h"
 
 namespace ranklab {
 namespace {
@@ -18,50 +19,31 @@ using testing::HasSubstr;
 constexpr const char* kSmall =
     "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --micro-batch-size 2";
 
-struct Line {
-  std::string how, words;
-  std::vector<std::string> parts;
-};
-
-std::vector<Line> lines() {
-  std::vector<Line> all;
-  std::ifstream in(RANKLAB_TEST_DIR "/megatron_lines.txt");
-  for (std::string text; std::getline(in, text);) {
-    if (text.empty() || text[0] == '#') continue;
-    const size_t space = text.find(' '), arrow = text.find(" => ");
-    Line line{text.substr(0, space), text.substr(space + 1, arrow - space - 1), {}};
+std::vector<SettingLine> lines() {
+  std::vector<SettingLine> all = setting_lines(RANKLAB_TEST_DIR "/megatron_lines.txt");
+  for (SettingLine& line : all) {
     if (line.words.starts_with("SMALL")) line.words.replace(0, 5, kSmall);
     for (const char* special : {"(", ")", "*", "$"})  // that the shell would take
       for (size_t at = 0; (at = line.words.find(special, at)) != std::string::npos; at += 2)
         line.words.insert(at, "\\");
-    std::string rest = text.substr(arrow + 4);
-    for (size_t end = 0; (end = rest.find("; ")) != std::string::npos; rest = rest.substr(end + 2))
-      line.parts.push_back(rest.substr(0, end));
-    line.parts.push_back(rest);
-    all.push_back(line);
   }
   return all;
 }
 
-std::string text_of(const nlohmann::json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
-
-// A setting that is not printed has the value that it has anyway.
-std::string value_in(const nlohmann::json& settings, const std::string& key) {
-  return settings.contains(key) ? text_of(settings.at(key).at("value")) : find_field(key)->get(TrainConfig{});
-}
-
-void expect_settings(const nlohmann::json& settings, const std::string& part) {
+void expect_setting(const nlohmann::json& settings, const std::string& part) {
   const size_t equals = part.find('=');
-  const std::string key = part.substr(0, equals), want = part.substr(equals + 1), got = value_in(settings, key);
-  char *end = nullptr, *want_end = nullptr;
-  const double number = std::strtod(got.c_str(), &end), wanted = std::strtod(want.c_str(), &want_end);
-  const bool numbers = !got.empty() && *end == 0 && !want.empty() && *want_end == 0;
-  EXPECT_TRUE(numbers ? number == wanted : got == want) << part << ", got " << got;
+  const std::string key = part.substr(0, equals), want = part.substr(equals + 1);
+  if (settings.contains(key)) {
+    const nlohmann::json& value = settings.at(key).at("value");
+    EXPECT_TRUE(is_value(value, want)) << part << ", got " << value;
+  } else {  // the value that it has anyway
+    EXPECT_EQ(find_field(key)->get(TrainConfig{}), want) << key;
+  }
 }
 
 TEST(FromMegatron, EveryLineMeansWhatItMeansThere) {
   int rows = 0;
-  for (const Line& line : lines()) {
+  for (const SettingLine& line : lines()) {
     SCOPED_TRACE(line.how + " " + line.words);
     ++rows;
     if (line.how == "refuse") {
@@ -73,7 +55,7 @@ TEST(FromMegatron, EveryLineMeansWhatItMeansThere) {
     const nlohmann::json data = answer_of(ranklab("config from-megatron --json -- " + line.words));
     for (const std::string& part : line.parts) {
       if (line.how == "show")
-        expect_settings(data.at("settings"), part);
+        expect_setting(data.at("settings"), part);
       else
         EXPECT_THAT(data.at("left_out").dump(), HasSubstr("\"" + part + ": "));
     }
@@ -90,7 +72,7 @@ TEST(FromMegatron, WhatIsPrintedIsAPlansConfig) {
     std::ofstream(file) << written.output;
     return ranklab_and_errors("train --strict --dry-run --config " + file).output;
   };
-  const std::vector<Line> all = lines();
+  const std::vector<SettingLine> all = lines();
   EXPECT_THAT(dry_run(all.at(0).words), HasSubstr("175B parameters, 96 layers, hidden 12288"));
   EXPECT_THAT(dry_run(all.at(1).words), HasSubstr("8.03B parameters"));
   EXPECT_THAT(dry_run(all.at(3).words), HasSubstr("671B parameters"));

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/base/text.h"
+#include "core/spec/megatron_sizes.h"
 
 namespace ranklab {
 namespace {
@@ -57,15 +58,9 @@ std::string megatron_stages(const Json& config, const Json& flags) {
   const int first = value_of(flags, "decoder-first-pipeline-num-layers", 0),
             last = value_of(flags, "decoder-last-pipeline-num-layers", 0), pp = value_of(config, "pp", 1);
   if (pp == 1 || (first <= 0 && last <= 0)) return "even";
-  const int others = pp - (first > 0 ? 1 : 0) - (last > 0 ? 1 : 0),
-            rest = value_of(config, "layers", 0) - std::max(first, 0) - std::max(last, 0);
-  const bool shared = others == 0 ? rest == 0 : rest > 0 && rest % others == 0;
-  if (!shared || value_of(config, "vpp", 1) > 1) return "";
-  std::vector<std::string> stages;
-  if (first > 0) stages.push_back(std::to_string(first));
-  for (int stage = 0; stage < others; ++stage) stages.push_back(std::to_string(rest / others));
-  if (last > 0) stages.push_back(std::to_string(last));
-  return join(stages, ",");
+  const auto own = [](int layers) { return layers > 0 ? std::optional<int64_t>(layers) : std::nullopt; };
+  const auto stages = megatron_stage_layers(value_of(config, "layers", 0), pp, own(first), own(last));
+  return stages && value_of(config, "vpp", 1) <= 1 ? join(*stages, ",") : "";
 }
 
 constexpr const char* kWorkspaceConfig = "CUBLAS_WORKSPACE_CONFIG";
@@ -142,12 +137,6 @@ bool legs_agree(const Json& rows, const Json& row) {
 // 4 as "4", "[0]*3+[1]" as it is.
 std::string one_word(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-// GPT-2's 50257 tokens, as Megatron pads them by default.
-int padded_gpt2_vocabulary(int tp) {
-  const int step = 128 * tp;
-  return (50257 + step - 1) / step * step;
-}
-
 Json megatron_config(const Json& test) {
   const Json &from = test.at("config"), &flags = test.at("other_flags");
   Json to = Json::object();
@@ -157,18 +146,15 @@ Json megatron_config(const Json& test) {
   take(to, "position", from, "pos");
   if (flags.contains("no-rope-freq")) to["no_rope_freq"] = one_word(flags["no-rope-freq"]);
   if (flags.contains("squared-relu")) to["activation"] = "squared_relu";
-  to["vocab"] = value_of(from, "padded_vocab", padded_gpt2_vocabulary(value_of(from, "tp", 1)));
+  to["vocab"] = value_of(from, "padded_vocab", megatron_vocabulary(kGpt2Tokens, value_of(from, "tp", 1)));
   to["layout"] = megatron_stages(from, flags);
   take(to, "micro_batch", from, "mbs");
   take(to, "global_batch", from, "gbs");
   take(to, "moe_ffn", from, "moe_ffn");
   take(to, "shared_ffn", from, "shared_ffn");
   take(to, "mtp_depth", from, "mtp");
-  const double hidden = value_of(from, "hidden", 0.0);
   to["ffn"] = from.contains("ffn") ? from["ffn"].get<double>()
-              : value_of(from, "swiglu", false)
-                  ? static_cast<double>(static_cast<int64_t>(4 * hidden * 2 / 3 / 64) * 64)
-                  : 4 * hidden;
+                                   : megatron_ffn(value_of(from, "hidden", 0.0), value_of(from, "swiglu", false));
   to["tied"] = value_of(from, "tied", false);
   to["bias"] = !flags.contains("disable-bias-linear");
   to["sequence_parallel"] = value_of(from, "sp", false) && value_of(from, "tp", 1) > 1;
