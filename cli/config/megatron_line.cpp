@@ -113,13 +113,26 @@ class Reader {
       set("model.ffn_hidden_size", static_cast<int64_t>(megatron_ffn(static_cast<double>(hidden_), swiglu)));
     // The fused GELU of a bias is the tanh form, that without the exact one.
     const bool tanh = words_.has("--openai-gelu") || (biased && !words_.has("--no-bias-gelu-fusion"));
-    if (swiglu) {
+    if (words_.has("--quick-geglu")) {
+      bounded_gate();
+    } else if (swiglu) {
       set("model.activation", "swiglu", "--swiglu");
     } else if (words_.has("--squared-relu")) {
       set("model.activation", "squared_relu", "--squared-relu");
     } else {
       set("model.activation", tanh ? "gelu" : "gelu_erf");
     }
+  }
+
+  // Of x sigmoid(1.702 x) times a gate there is the form that gpt-oss has.
+  void bounded_gate() {
+    const auto given = [&](const char* flag) { return std::atof(words_.text(flag).value_or("0").c_str()); };
+    const double bound = given("--activation-func-clamp-value"), offset = given("--glu-linear-offset");
+    if (bound != 7 || offset != 1)
+      refuse("--quick-geglu is computed here with the bound and the offset of gpt-oss alone",
+             strprintf("--activation-func-clamp-value %g --glu-linear-offset %g", bound, offset),
+             "--activation-func-clamp-value 7 --glu-linear-offset 1", "use these, or --swiglu");
+    set("model.activation", "swigluoai", "--quick-geglu");
   }
 
   void attention() {
@@ -133,8 +146,6 @@ class Reader {
     if (words_.has("--qk-layernorm") && settings_.at("model.norm").text != "RMSNorm")
       refuse("queries and keys have RMSNorms here", "--qk-layernorm with --normalization LayerNorm",
              "--normalization RMSNorm", "leave --qk-layernorm out, or change the norm");
-    if (const auto softmax = words_.text("--softmax-type"); softmax && *softmax != "vanilla")
-      refuse("--softmax-type has one value here", *softmax, "vanilla", "leave it out");
     window();
   }
 
@@ -199,6 +210,7 @@ class Reader {
     set("moe.normalize_topk", before ? "false" : "true", before ? "--moe-router-pre-softmax" : kDefault);
     if (!before && settings_.at("moe.topk").text == "1") set("moe.normalize_top1", "true");
     set_default("parallel.etp", std::to_string(number_or("--tensor-model-parallel-size", 1)));
+    if (settings_.at("model.add_bias").text == "true") set("moe.router_bias", "true");
     first_dense_layers();
   }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/model/attention_split.h"
+#include "core/model/head_sinks.h"
 #include "core/model/latent_attention_layer.h"
 #include "core/nn/attention/attention.h"
 #include "core/nn/attention/decode_attention.h"
@@ -50,16 +51,18 @@ class GroupedQueryAttention : public AttentionLayer {
         qkv_(scope, spec.qkv, context.tp),
         head_norm_(make_head_norm(scope, spec, c, context.tp)),
         projection_norm_(make_projection_norm(scope, spec, c, context.tp)),
+        sinks_(scope, spec.sinks, c, context.tp),
         out_(scope, spec.out, context.tp) {}
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor qkv = project(x, context);
-    const AttentionSplit split = attention_split(context, cp_, score_rule(shape_), rope_, qkv.size(0), heads_);
+    const ScoreRule scores = score_rule(shape_, sinks_.of_heads());
+    const AttentionSplit split = attention_split(context, cp_, scores, rope_, qkv.size(0), heads_);
     if (!split.heads.active() && !split.in_blocks())
-      hooks_.show_heads(path_, score_rule(shape_), [&] { return rotated_heads(qkv, shape_, split.rope); });
+      hooks_.show_heads(path_, scores, [&] { return rotated_heads(qkv, shape_, split.rope); });
     if (split.heads.active() || split.in_blocks()) return out_(attend(qkv, split), context.tokens);
-    return recompute_ ? out_(recomputable_causal_attention(qkv, shape_, split.rope), context.tokens)
-                      : out_(causal_attention(qkv, shape_, split.rope), context.tokens);
+    return recompute_ ? out_(recomputable_causal_attention(qkv, shape_, split.rope, scores.sinks), context.tokens)
+                      : out_(causal_attention(qkv, shape_, split.rope, scores.sinks), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -69,17 +72,18 @@ class GroupedQueryAttention : public AttentionLayer {
     return {room(), room(), 0, window};
   }
   at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
-    return out_(decode_attention(project(x, context), shape_, rope_, cache), context.tokens);
+    return out_(decode_attention(project(x, context), shape_, rope_, cache, sinks_.of_heads()), context.tokens);
   }
 
  private:
   at::Tensor attend(const at::Tensor& qkv, const AttentionSplit& split) const {
     const at::Tensor own = exchange_qkv(qkv, shape_, split.heads);
     const AttentionShape shape = shape_of_one_rank(shape_, split.heads);
+    const at::Tensor& sinks = split.rule.scores.sinks;
     const at::Tensor out =
         split.in_blocks() ? context_attention(rotated_heads(own, shape, split.rope), split.rule, split.keys, recompute_)
-        : recompute_      ? recomputable_causal_attention(own, shape, split.rope).out
-                          : causal_attention(own, shape, split.rope);
+        : recompute_      ? recomputable_causal_attention(own, shape, split.rope, sinks).out
+                          : causal_attention(own, shape, split.rope, sinks);
     return positions_of_all_heads(out, split.heads);
   }
 
@@ -101,6 +105,7 @@ class GroupedQueryAttention : public AttentionLayer {
   ColumnParallelLinear qkv_;
   std::optional<HeadNorm> head_norm_;
   std::optional<ProjectionNorm> projection_norm_;
+  HeadSinks sinks_;
   RowParallelLinear out_;
 };
 

@@ -36,6 +36,10 @@ AttentionSplit attention_split(const ForwardContext& context, const ContextParal
   const Documents* documents = context.batch.documents.get();
   const ContextParallel cp = part != nullptr ? of_layer : ContextParallel{};
   AttentionSplit split{.heads = cp.head_group(), .keys = cp.key_group(), .rule = {.scores = scores}, .rope = {}};
+  if (scores.sinks.defined() && split.heads.active()) {
+    const int64_t after = heads.own / split.heads.size();
+    split.rule.scores.sinks = scores.sinks.narrow(0, split.heads.rank() * after, after);
+  }
   if (documents != nullptr && documents->separate)
     split.rule.documents = {context.batch.documents, &documents->starts};  // shares the ownership of the batch
   if (context.attention_dropout > 0) split.rule.dropout = dropout_of(context, split.heads, heads);

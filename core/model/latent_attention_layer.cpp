@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/model/attention_split.h"
+#include "core/model/head_sinks.h"
 #include "core/nn/attention/decode_attention.h"
 #include "core/nn/attention/latent_attention.h"
 #include "core/nn/yarn.h"
@@ -70,20 +71,22 @@ class LatentAttention : public AttentionLayer {
         kv_down_(scope, spec.kv_down, tp_),
         kv_norm_(scope, spec.kv_norm, c, tp_.sharded_sequence()),
         kv_up_(scope, spec.kv_up, tp_),
+        sinks_(scope, spec.sinks, c, tp_),
         out_(scope, spec.out, tp_) {}
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor q = queries_(x, context.tokens);
     const Compressed kv = compress(x, context.tokens);
-    const AttentionSplit split = attention_split(context, cp_, score_rule(shape_), rope_, q.size(0), heads_);
+    const ScoreRule scores = score_rule(shape_, sinks_.of_heads());
+    const AttentionSplit split = attention_split(context, cp_, scores, rope_, q.size(0), heads_);
     if (split.keys.active() && !split.heads.active())
       return out_(attend_to_latents(q, kv, split, context), context.tokens);
     const LatentInput input{q, kv_up_(kv.latent, context.tokens), for_all_heads(kv.k_rope)};
     if (!split.heads.active() && !split.in_blocks())
-      hooks_.show_heads(path_, score_rule(shape_), [&] { return latent_heads(input, shape_, split.rope); });
+      hooks_.show_heads(path_, scores, [&] { return latent_heads(input, shape_, split.rope); });
     if (split.heads.active() || split.in_blocks()) return out_(attend(input, split), context.tokens);
-    return recompute_ ? out_(recomputable_latent_attention(input, shape_, split.rope), context.tokens)
-                      : out_(latent_attention(input, shape_, split.rope), context.tokens);
+    return recompute_ ? out_(recomputable_latent_attention(input, shape_, split.rope, scores.sinks), context.tokens)
+                      : out_(latent_attention(input, shape_, split.rope, scores.sinks), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -93,7 +96,7 @@ class LatentAttention : public AttentionLayer {
     const at::Tensor q = queries_(x, context.tokens);
     const Compressed kv = compress(x, context.tokens);
     const LatentQuery query{q, kv.latent.normed, kv.k_rope, kv_up_.weight().data, kv_up_.bias()};
-    return out_(decode_latent_attention(query, shape_, rope_, cache), context.tokens);
+    return out_(decode_latent_attention(query, shape_, rope_, cache, sinks_.of_heads()), context.tokens);
   }
 
  private:
@@ -103,9 +106,10 @@ class LatentAttention : public AttentionLayer {
     LatentShape shape = shape_;
     shape.heads =
         shape_of_one_rank({.heads = shape_.heads, .groups = shape_.heads, .head_dim = shape_.v}, split.heads).heads;
+    const at::Tensor& sinks = split.rule.scores.sinks;
     const at::Tensor out = split.in_blocks() ? attend_in_blocks(own, shape, split)
-                           : recompute_      ? recomputable_latent_attention(own, shape, split.rope).out
-                                             : latent_attention(own, shape, split.rope);
+                           : recompute_      ? recomputable_latent_attention(own, shape, split.rope, sinks).out
+                                             : latent_attention(own, shape, split.rope, sinks);
     return positions_of_all_heads(out, split.heads);
   }
 
@@ -163,6 +167,7 @@ class LatentAttention : public AttentionLayer {
   ReplicatedLinear kv_down_;
   Norm kv_norm_;
   ColumnParallelLinear kv_up_;
+  HeadSinks sinks_;
   RowParallelLinear out_;
 };
 

@@ -15,10 +15,11 @@
 namespace ranklab {
 namespace {
 
-// Logits of the router or of the shared experts' gate: [..., H] -> [..., outputs] in router_dtype().
-at::Tensor gate_logits(const at::Tensor& x, const Parameter& gate) {
+// Logits of the router or of the shared experts' gate: [..., H] -> [..., outputs] in router_dtype(). bias: null, none.
+at::Tensor gate_logits(const at::Tensor& x, const Parameter& gate, const Parameter* bias = nullptr) {
   const at::ScalarType dtype = router_dtype(x.scalar_type());
-  return at::linear(x.to(dtype), gate.data.to(dtype));
+  const at::Tensor logits = at::linear(x.to(dtype), gate.data.to(dtype));
+  return bias != nullptr ? logits + bias->data.to(dtype) : logits;
 }
 
 class MoeLayer : public MlpLayer {
@@ -33,11 +34,13 @@ class MoeLayer : public MlpLayer {
         tp_(tp),
         cp_(cp),
         router_(scope.make_weight(spec.router)),
+        router_bias_(scope.make_bias(spec.router)),
         shared_(spec.shared ? make_dense_mlp(scope["shared"], *spec.shared, c.activation, tp) : nullptr),
         shared_gate_(spec.shared_gate ? &scope.make_weight(*spec.shared_gate) : nullptr),
         experts_(scope["experts"], spec.expert, c, context.rank_context.comm(Axis::kEp),
                  context.rank_context.comm(Axis::kEtp)) {
     router_.sum_grad_over_tp = tp.sharded_sequence();
+    if (router_bias_ != nullptr) router_bias_->sum_grad_over_tp = tp.sharded_sequence();
     if (shared_gate_ != nullptr) shared_gate_->sum_grad_over_tp = tp.sharded_sequence();
     bias_E_ = context.book.bias(layer, router_dtype(scope.registry().dtype()));
   }
@@ -73,7 +76,7 @@ class MoeLayer : public MlpLayer {
   }
 
   Routing route(const at::Tensor& tokens_TH, int64_t sequences, const ForwardContext& context) {
-    const at::Tensor logits_TE = gate_logits(tokens_TH, router_);
+    const at::Tensor logits_TE = gate_logits(tokens_TH, router_, router_bias_);
     ExpertChoice choice = choose_experts(logits_TE, bias_E_, moe_);
     if (moe_.force_balance) {
       choice.experts_TK = experts_in_turn(token_numbers(tokens_TH, sequences, context), moe_);
@@ -164,6 +167,7 @@ class MoeLayer : public MlpLayer {
   TensorParallel tp_;
   ContextParallel cp_;
   Parameter& router_;
+  Parameter* router_bias_;  // null: none
   std::unique_ptr<MlpLayer> shared_;
   Parameter* shared_gate_ = nullptr;
   Experts experts_;

@@ -53,6 +53,39 @@ struct GegluFunction : CustomFunction<GegluFunction> {
 };
 
 // Saves only its input for backward.
+struct SwigluOaiFunction : CustomFunction<SwigluOaiFunction> {
+  static constexpr double kSlope = 1.702, kBound = 7;
+
+  struct Halves {
+    at::Tensor gate, up, sigmoid;  // bounded, in the type of the computation
+  };
+  static Halves bounded(const std::vector<at::Tensor>& halves) {
+    const at::ScalarType wide = kernel_wide_type(halves[0]);
+    const at::Tensor gate = halves[0].to(wide).clamp_max(kBound);
+    return {gate, halves[1].to(wide).clamp(-kBound, kBound), at::sigmoid(gate * kSlope)};
+  }
+
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& gate_up) {
+    const CostScope cost("swiglu", 0.0, 1.5 * bytes_of(gate_up), dtype_of(gate_up));
+    ctx->save_for_backward({gate_up});
+    const auto [gate, up, sigmoid] = bounded(gate_up.chunk(2, -1));
+    return ((up + 1) * gate * sigmoid).to(gate_up.scalar_type());
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const at::Tensor gate_up = ctx->get_saved_variables()[0];
+    const CostScope cost("swiglu_backward", 0.0, 2.5 * bytes_of(gate_up), dtype_of(gate_up));
+    const auto halves = gate_up.chunk(2, -1);
+    const auto [gate, up, sigmoid] = bounded(halves);
+    const at::Tensor grad = grads[0].to(gate.scalar_type());
+    // d (g s(a g)) = s + a g s (1 - s); nothing where a bound holds.
+    const at::Tensor slope = sigmoid + gate * sigmoid * (1 - sigmoid) * kSlope;
+    const at::Tensor d_gate = (grad * (up + 1) * slope).masked_fill_(halves[0].gt(kBound), 0);
+    const at::Tensor d_up = (grad * gate * sigmoid).masked_fill_(halves[1].abs().gt(kBound), 0);
+    return {at::cat({d_gate, d_up}, -1).to(gate_up.scalar_type())};
+  }
+};
+
+// Saves only its input for backward.
 struct SquaredReluFunction : CustomFunction<SquaredReluFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x) {
     const CostScope cost("squared_relu", 0.0, 2.0 * bytes_of(x), dtype_of(x));
@@ -120,6 +153,8 @@ at::Tensor gelu_erf(const at::Tensor& x) { return at::gelu(x, "none"); }
 
 at::Tensor squared_relu(const at::Tensor& x) { return SquaredReluFunction::apply(x); }
 
+at::Tensor swiglu_oai(const at::Tensor& gate_up) { return SwigluOaiFunction::apply(gate_up); }
+
 at::Tensor geglu(const at::Tensor& gate_up) { return GegluFunction::apply(gate_up); }
 
 at::Tensor soft_capped(const at::Tensor& x, double cap) { return at::tanh(x / cap) * cap; }
@@ -152,6 +187,8 @@ at::Tensor (*activation_function(ActivationKind kind))(const at::Tensor&) {
       return geglu;
     case ActivationKind::kSquaredRelu:
       return squared_relu;
+    case ActivationKind::kSwiGluOai:
+      return swiglu_oai;
   }
   return nullptr;
 }

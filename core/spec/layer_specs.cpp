@@ -51,6 +51,16 @@ ModuleSpec query_or_key_norm(const ModelConfig& c, const char* name, int64_t hea
   return norm;
 }
 
+// One number for each query head.
+std::optional<ModuleSpec> sinks_spec(const ModelConfig& c) {
+  if (c.softmax != SoftmaxKind::kLearnable) return std::nullopt;
+  return ModuleSpec{.name = "sinks",
+                    .shape = {c.num_attention_heads},
+                    .split = Split::kColumn,
+                    .init = normal(c),
+                    .part = Part::kAttentionIn};
+}
+
 }  // namespace
 
 ModuleSpec norm_spec(const ModelConfig& c, std::string name, Part part, int64_t width) {
@@ -95,6 +105,7 @@ AttentionSpec attention_spec(const ModelConfig& c) {
     spec.q_norm = query_or_key_norm(c, "q_norm", c.query_width());
     spec.k_norm = query_or_key_norm(c, "k_norm", c.kv_width());
   }
+  spec.sinks = sinks_spec(c);
   spec.out = {.name = "out",
               .shape = {c.hidden_size, c.query_width()},
               .split = Split::kRow,
@@ -124,6 +135,7 @@ LatentAttentionSpec latent_attention_spec(const ModelConfig& c) {
   spec.kv_down = linear("kv_down", c.hidden_size, m.kv_lora_rank + m.qk_pos_emb_head_dim, Split::kReplicated, first);
   spec.kv_norm = norm_spec(c, "kv_norm", Part::kAttentionIn, m.kv_lora_rank);
   spec.kv_up = linear("kv_up", m.kv_lora_rank, heads * (m.qk_head_dim + m.v_head_dim), Split::kColumn, second);
+  spec.sinks = sinks_spec(c);
   spec.out = {.name = "out",
               .shape = {c.hidden_size, heads * m.v_head_dim},
               .split = Split::kRow,
@@ -138,6 +150,7 @@ MlpSpec mlp_spec(const ModelConfig& c) { return mlp_of(c, c.ffn_hidden_size, Par
 MoeSpec moe_spec(const ModelConfig& c) {
   MoeSpec spec;
   spec.router = gate(c, "router", c.moe.num_experts, Part::kRouter);
+  spec.router.bias = c.moe.router_bias;
   if (c.moe.shared_ffn_hidden_size > 0)
     spec.shared = mlp_of(c, c.moe.shared_ffn_hidden_size, Part::kSharedExperts, Part::kSharedExperts);
   if (c.moe.shared_gate && spec.shared) spec.shared_gate = gate(c, "shared_gate", 1, Part::kSharedExperts);

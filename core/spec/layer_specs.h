@@ -20,6 +20,7 @@ ModuleSpec head_spec(const ModelConfig& config);
 struct AttentionSpec {
   ModuleSpec qkv;
   std::optional<ModuleSpec> q_norm, k_norm;
+  std::optional<ModuleSpec> sinks;
   ModuleSpec out;
 };
 AttentionSpec attention_spec(const ModelConfig& config);
@@ -29,6 +30,7 @@ struct LatentAttentionSpec {
   std::optional<ModuleSpec> q_down, q_norm;
   ModuleSpec q;
   ModuleSpec kv_down, kv_norm, kv_up;
+  std::optional<ModuleSpec> sinks;
   ModuleSpec out;
 };
 LatentAttentionSpec latent_attention_spec(const ModelConfig& config);

@@ -28,6 +28,8 @@ const char* name(ActivationKind activation) {
       return "gelu_erf";
     case ActivationKind::kSquaredRelu:
       return "squared_relu";
+    case ActivationKind::kSwiGluOai:
+      return "swigluoai";
   }
   return "?";
 }

@@ -14,7 +14,8 @@ enum class NormKind { kRmsNorm, kLayerNorm };
 enum class PositionKind { kRope, kLearned, kNone };
 const char* name(PositionKind position);  // "rope", ...
 // GELU: tanh approximation as in GPT-2, or exact (erf). Squared ReLU: max(x, 0)^2 (So et al. 2021, arXiv 2109.08668).
-enum class ActivationKind { kSwiGlu, kGelu, kGeGlu, kGeluErf, kSquaredRelu };
+// SwiGluOai: that of gpt-oss (arXiv 2508.10925), (u + 1) g sigmoid(1.702 g) with g at most 7 and u within 7 of 0.
+enum class ActivationKind { kSwiGlu, kGelu, kGeGlu, kGeluErf, kSquaredRelu, kSwiGluOai };
 const char* name(ActivationKind activation);  // "swiglu", ...
 // Per branch (attention, MLP): the norm is on its input, on its output before the residual addition (OLMo 2, arXiv
 // 2501.00656; after Liu et al. 2021, arXiv 2111.09883), or on both (Gemma 2, arXiv 2408.00118).
@@ -22,6 +23,9 @@ enum class NormPlacement { kBefore, kBehind, kBoth };
 // The MLP reads the residual stream after attention was added; or both read the same residual stream (GPT-J; GPT-NeoX,
 // arXiv 2204.06745, section 2.1), each through its own norm or both through one.
 enum class ResidualForm { kSequential, kParallel, kParallelOneNorm };
+// Besides the keys' scores the softmax of attention is over nothing, a 0, or a learned number of each head: a sink, for
+// which no value is added (gpt-oss; core/nn/attention/attention_sinks.h).
+enum class SoftmaxKind { kVanilla, kOffByOne, kLearnable };
 // What an RMSNorm of queries and keys averages over: one head, or all heads of a token together (OLMo 2).
 enum class QkNormWidth { kHead, kAllHeads };
 
@@ -61,6 +65,7 @@ struct ModelConfig {
   double query_pre_attn_scalar = 0.0;    // scores are divided by its root (Gemma 2); 0: the width of a head
   double attn_logit_softcapping = 0.0;   // scores are soft-capped by it, c tanh(score / c); 0: no cap
   double final_logit_softcapping = 0.0;  // the same for logits
+  SoftmaxKind softmax = SoftmaxKind::kVanilla;
   MlaConfig mla = {};
   YarnConfig yarn = {};
   RopeScaling rope_scaling = {};  // other than YaRN
@@ -97,7 +102,10 @@ struct ModelConfig {
   int64_t window_of_layer(int64_t layer) const { return window_layers.has(layer) ? window_size : 0; }
   bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
-  bool has_gated_mlp() const { return activation == ActivationKind::kSwiGlu || activation == ActivationKind::kGeGlu; }
+  bool has_gated_mlp() const {
+    return activation == ActivationKind::kSwiGlu || activation == ActivationKind::kGeGlu ||
+           activation == ActivationKind::kSwiGluOai;
+  }
   double norm_weight_offset() const { return norm_1p ? 1.0 : 0.0; }
   bool has_norms_before() const { return norm_placement != NormPlacement::kBehind; }
   bool has_mlp_norm() const { return has_norms_before() && residual_form != ResidualForm::kParallelOneNorm; }

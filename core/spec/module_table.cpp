@@ -55,6 +55,7 @@ class Table {
     add(prefix, spec.qkv);
     add(prefix, spec.q_norm);
     add(prefix, spec.k_norm);
+    add(prefix, spec.sinks);
     add(prefix, spec.out);
   }
 
@@ -66,6 +67,7 @@ class Table {
     add(prefix, spec.kv_down);
     add(prefix, spec.kv_norm);
     add(prefix, spec.kv_up);
+    add(prefix, spec.sinks);
     add(prefix, spec.out);
   }
 

@@ -24,6 +24,7 @@ struct MoeConfig {
   int64_t group_topk = 1;  // ... a token may use this many: those with the largest sum of their two best scores
   bool normalize_topk = true;
   bool normalize_top1 = false;  // also with topk 1: the weight is 1, and only the auxiliary losses train the router
+  bool router_bias = false;     // added to the logits (gpt-oss)
   double scaling_factor = 1.0;  // multiplies the weights, after normalization
 
   LoadBalancing balancing = LoadBalancing::kNone;

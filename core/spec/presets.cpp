@@ -245,6 +245,26 @@ ModelConfig smollm3_3b() {
           .tie_embeddings = true};
 }
 
+// huggingface.co/openai/gpt-oss-20b/config.json, and -120b's; YaRN from 4096 positions to 131072
+ModelConfig gpt_oss(int64_t layers, int64_t experts) {
+  return {.num_layers = layers,
+          .hidden_size = 2880,
+          .ffn_hidden_size = 2880,
+          .num_attention_heads = 64,
+          .num_query_groups = 8,
+          .kv_channels = 64,
+          .vocab_size = 201088,
+          .seq_length = 4096,
+          .activation = ActivationKind::kSwiGluOai,
+          .rope_theta = 150000.0,
+          .window_size = 128,
+          .window_layers = {.skip_freq = 2},
+          .add_bias = true,
+          .softmax = SoftmaxKind::kLearnable,
+          .yarn = {.scaling_factor = 32, .mscale_all_dim = 0, .truncate = false},
+          .moe = {.num_experts = experts, .topk = 4, .router_bias = true}};
+}
+
 // What Gemma 2 and 3 share; heads are wider than hidden_size / num_attention_heads.
 ModelConfig gemma(int64_t hidden, int64_t ffn, int64_t heads, int64_t groups, int64_t vocab, int64_t seq) {
   return {.num_layers = 26,
@@ -304,6 +324,8 @@ const std::vector<ModelPreset>& model_presets() {
       {"gemma3_1b", "Gemma 3 1B; huggingface.co/google/gemma-3-1b-pt", gemma3_1b()},
       {"smollm3_3b", "SmolLM 3 3B, as it begins; huggingface.co/HuggingFaceTB/SmolLM3-3B", smollm3_3b()},
       {"nemotron4_15b", "Nemotron-4 15B; arXiv 2402.16819", nemotron4_15b()},
+      {"gpt_oss_20b", "gpt-oss 20B; huggingface.co/openai/gpt-oss-20b", gpt_oss(24, 32)},
+      {"gpt_oss_120b", "gpt-oss 120B; huggingface.co/openai/gpt-oss-120b", gpt_oss(36, 128)},
       {"tinytron_0.25b", "github.com/liangyuwang/Tinytron README", tinytron(12, 32, 4, 1024, 4096)},
       {"tinytron_1b", "github.com/liangyuwang/Tinytron README", tinytron(24, 64, 8, 2048, 8192)},
       {"tinytron_7b", "github.com/liangyuwang/Tinytron README", tinytron(32, 128, 16, 4096, 16384)},

@@ -166,16 +166,22 @@ void check_attention(at::Device device) {
       const AttentionShape shape{c.heads, c.groups, c.head_dim, c.window};
       const auto layer = [&](auto attention) {
         return [=](const Tensors& in) {
-          return Tensors{attention(in[0], shape, c.rope ? rope_for(in[0], c.head_dim) : RopeTable{})};
+          return Tensors{attention(in[0], shape, c.rope ? rope_for(in[0], c.head_dim) : RopeTable{},
+                                   in.size() > 1 ? in[1] : at::Tensor())};
         };
       };
       const at::Tensor qkv = sample({c.seq, c.batch, (c.heads + 2 * c.groups) * c.head_dim}, 0.1, type, device);
       const std::string what = name("attention", {c.heads, c.groups, c.head_dim, c.seq, c.batch, c.window}, false);
       expect_same(layer(causal_attention), layer(causal_attention_reference), {qkv}, what, 2);
-      const auto recomputed = [](const at::Tensor& x, const AttentionShape& s, const RopeTable& rope) {
-        return recomputable_causal_attention(x, s, rope).out;
+      const auto recomputed = [](const at::Tensor& x, const AttentionShape& s, const RopeTable& rope,
+                                 const at::Tensor& sinks) {
+        return recomputable_causal_attention(x, s, rope, sinks).out;
       };
       expect_same(layer(recomputed), layer(causal_attention_reference), {qkv}, what + " recomputed", 2);
+      const at::Tensor sinks = sample({c.heads}, 0.5, type, device);
+      for (const bool again : {false, true})
+        expect_same(again ? layer(recomputed) : layer(causal_attention), layer(causal_attention_reference),
+                    {qkv, sinks}, what + " with sinks", 2);
     }
   }
 }

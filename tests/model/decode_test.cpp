@@ -119,6 +119,17 @@ ModelConfig smollm3() {
   return c;
 }
 
+// Sinks of all heads, a bounded gate and biases everywhere.
+ModelConfig gpt_oss() {
+  ModelConfig c = window();
+  c.window_layers = {.skip_freq = 2};
+  c.softmax = SoftmaxKind::kLearnable;
+  c.activation = ActivationKind::kSwiGluOai;
+  c.add_bias = true;
+  c.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 16, .router_bias = true};
+  return c;
+}
+
 ModelConfig without_positions() {
   ModelConfig c = latent(0);
   c.yarn = {};
@@ -270,6 +281,12 @@ TEST(Decode, WindowsInSomeLayersWithPositionsOfTheirOwn) { expect_decodes_everyw
 TEST(Decode, LayersWithoutPositions) {
   expect_decodes_everywhere(smollm3());
   expect_decodes_everywhere(without_positions());
+}
+TEST(Decode, GptOssLike) {
+  expect_decodes_everywhere(gpt_oss());
+  ModelConfig latents = latent(0);
+  latents.softmax = SoftmaxKind::kOffByOne;
+  expect_decodes_everywhere(latents);
 }
 TEST(Decode, Olmo2Like) {
   expect_decodes_everywhere(olmo2(4));

@@ -32,12 +32,19 @@ LatentInput input_of(const LatentShape& s, int64_t seq, int64_t batch, at::Scala
   return {leaf(s.heads * (s.nope + s.rope), 0.1), leaf(s.heads * (s.nope + s.v), 0.2), leaf(s.rope, 0.3)};
 }
 
-void expect_same_as_reference(const LatentShape& s, int64_t seq, int64_t batch, at::ScalarType dtype,
-                              double tolerance) {
+enum class Sinks { kNone, kOfHeads };
+
+void expect_same_as_reference(const LatentShape& s, int64_t seq, int64_t batch, at::ScalarType dtype, double tolerance,
+                              Sinks which) {
   SCOPED_TRACE(testing::Message() << "heads " << s.heads << " v " << s.v << " S " << seq << " B " << batch);
+  const auto leaf = [&] {
+    return which == Sinks::kOfHeads ? wave({s.heads}, 0.8, 2.0).to(dtype).requires_grad_() : at::Tensor();
+  };
+  const at::Tensor sinks = leaf(), plain_sinks = leaf();
   const LatentInput fast = input_of(s, seq, batch, dtype), plain = input_of(s, seq, batch, dtype);
   const RopeTable rope = rope_of(s, seq, dtype);
-  const at::Tensor got = latent_attention(fast, s, rope), want = latent_attention_reference(plain, s, rope);
+  const at::Tensor got = latent_attention(fast, s, rope, sinks),
+                   want = latent_attention_reference(plain, s, rope, plain_sinks);
   ASSERT_EQ(got.sizes(), (std::vector<int64_t>{seq, batch, s.heads * s.v}));
   EXPECT_LT(relative_error(got, want), tolerance);
   // A gradient that is not dense, as from a narrowed output.
@@ -46,13 +53,16 @@ void expect_same_as_reference(const LatentShape& s, int64_t seq, int64_t batch, 
   EXPECT_LT(relative_error(fast.q.grad(), plain.q.grad()), tolerance);
   EXPECT_LT(relative_error(fast.kv.grad(), plain.kv.grad()), tolerance);
   EXPECT_LT(relative_error(fast.k_rope.grad(), plain.k_rope.grad()), tolerance);
+  if (sinks.defined()) EXPECT_LT(relative_error(sinks.grad(), plain_sinks.grad()), tolerance);
 }
 
 TEST(LatentAttention, EqualsThePlainOps) {
   for (const LatentShape& s : {kNarrowValues, kSameWidth, kWideValues, kWindow, kBounded, kBoth}) {
     for (const auto& [seq, batch] : {std::pair<int64_t, int64_t>{7, 2}, {1, 3}, {33, 1}}) {
-      expect_same_as_reference(s, seq, batch, at::kDouble, 1e-12);
-      expect_same_as_reference(s, seq, batch, at::kFloat, 5e-6);
+      for (const Sinks sinks : {Sinks::kNone, Sinks::kOfHeads}) {
+        expect_same_as_reference(s, seq, batch, at::kDouble, 1e-12, sinks);
+        expect_same_as_reference(s, seq, batch, at::kFloat, 5e-6, sinks);
+      }
     }
   }
 }
@@ -123,7 +133,8 @@ TEST_P(DecodeLatentAttention, EqualsAllPositionsAtOnce) {
   const at::Tensor compressed = wave({seq, batch, lora}, 0.2), k_rope = wave({seq, batch, s.rope}, 0.3);
   const at::Tensor up = wave({s.heads * (s.nope + s.v), lora}, 0.4), bias = wave({s.heads * (s.nope + s.v)}, 0.6, 2.0);
   const RopeTable rope = rope_of(s, seq, at::kDouble);
-  const at::Tensor want = latent_attention_reference({q, at::linear(compressed, up, bias), k_rope}, s, rope);
+  const at::Tensor sinks = wave({s.heads}, 0.8, 2.0);
+  const at::Tensor want = latent_attention_reference({q, at::linear(compressed, up, bias), k_rope}, s, rope, sinks);
   for (const std::vector<int64_t>& lengths :
        {std::vector<int64_t>{9}, {4, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {3, 4, 2}}) {
     AttentionCache cache{at::full({batch, 1, seq, lora + s.rope}, 1e9, want.options()), {}, 0};
@@ -131,7 +142,7 @@ TEST_P(DecodeLatentAttention, EqualsAllPositionsAtOnce) {
     for (const int64_t count : lengths) {
       const at::Tensor got = decode_latent_attention(
           {q.narrow(0, at, count), compressed.narrow(0, at, count), k_rope.narrow(0, at, count), up, bias}, s, rope,
-          cache);
+          cache, sinks);
       EXPECT_LT(relative_error(got, want.narrow(0, at, count)), 1e-12) << count << " positions at " << at;
       at += count;
       EXPECT_EQ(cache.positions, at);

@@ -88,6 +88,14 @@ TEST(Geglu, IsTheGateInGeluTimesUp) {
 }
 
 TEST(SquaredRelu, IsTheSquareOfWhatIsAboveZero) {
+  // Values on both sides of both bounds, 7.
+  expect_same([](const Inputs& in) { return Inputs{swiglu_oai(in[0])}; },
+              [](const Inputs& in) {
+                const auto halves = in[0].chunk(2, -1);
+                const at::Tensor gate = at::clamp_max(halves[0], 7), up = at::clamp(halves[1], -7, 7);
+                return Inputs{(up + 1) * gate * at::sigmoid(gate * 1.702)};
+              },
+              {wave({5, 12}, 0.3, 12.0)});
   expect_same([](const Inputs& in) { return Inputs{squared_relu(in[0])}; },
               [](const Inputs& in) { return Inputs{in[0].clamp_min(0).square()}; }, {wave({5, 3, 14}, 0.3, 3.0)});
 }
@@ -134,7 +142,7 @@ TEST(Attention, EqualsReference) {
       return [&, attention](const Inputs& in) {
         const auto type = in[0].scalar_type() == at::kBFloat16 ? at::kFloat : in[0].scalar_type();
         const RopeTable rope = c.rope ? make_rope_table(64, c.head_dim, 100.0, at::TensorOptions(type)) : RopeTable{};
-        return Inputs{attention(in[0], shape, rope)};
+        return Inputs{attention(in[0], shape, rope, at::Tensor())};
       };
     };
     expect_same(layer(causal_attention), layer(causal_attention_reference),

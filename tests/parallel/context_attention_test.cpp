@@ -1,5 +1,5 @@
-// Attention over several ranks' positions against the same on one rank: output and gradients of queries, keys and
-// values.
+// Attention over several ranks' positions against the same on one rank: output and gradients of queries, keys, values
+// and sinks.
 //   U: fp64, 1e-12, a ring and gathered keys     the same bits: heads that change places with positions
 #include "core/parallel/context/context_attention.h"
 
@@ -38,20 +38,24 @@ at::Tensor index_of(const std::vector<PositionRun>& part) { return at::tensor(po
 
 struct Trained {
   at::Tensor out, grad;  // of a rank's positions
+  at::Tensor sinks_grad = {};
 };
 
+at::Tensor leaf(const at::Tensor& x) { return x.defined() ? x.clone().requires_grad_(true) : x; }
+
 // On one rank: [S, B, ...] of all positions.
-Trained on_one_rank(const at::Tensor& qkv, const at::Tensor& seed, const AttentionShape& shape, const RopeTable& rope) {
-  const at::Tensor x = qkv.clone().requires_grad_(true);
-  const at::Tensor out = causal_attention(x, shape, rope);
+Trained on_one_rank(const at::Tensor& qkv, const at::Tensor& seed, const AttentionShape& shape, const RopeTable& rope,
+                    const at::Tensor& sinks = {}) {
+  const at::Tensor x = leaf(qkv), s = leaf(sinks);
+  const at::Tensor out = causal_attention(x, shape, rope, s);
   torch::autograd::backward({out}, {seed});
-  return {out.detach(), x.grad()};
+  return {out.detach(), x.grad(), s.defined() ? s.grad() : s};
 }
 
 // The same, document by document.
 Trained on_one_rank(const at::Tensor& qkv, const at::Tensor& seed, const AttentionShape& shape, const RopeTable& rope,
-                    const DocumentStarts& documents) {
-  Trained all{at::empty_like(seed), at::empty_like(qkv)};
+                    const at::Tensor& sinks, const DocumentStarts& documents) {
+  Trained all{at::empty_like(seed), at::empty_like(qkv), sinks.defined() ? at::zeros_like(sinks) : sinks};
   for (size_t i = 0; i < documents.size(); ++i) {
     const auto sequence = static_cast<int64_t>(i);
     for (size_t d = 0; d < documents[i].size(); ++d) {
@@ -59,7 +63,8 @@ Trained on_one_rank(const at::Tensor& qkv, const at::Tensor& seed, const Attenti
       const int64_t end = d + 1 < documents[i].size() ? documents[i][d + 1] : qkv.size(0);
       const auto part = [&](const at::Tensor& x) { return x.narrow(0, begin, end - begin).narrow(1, sequence, 1); };
       const RopeTable rows = rope_at(rope, at::arange(begin, end));
-      const Trained one = on_one_rank(part(qkv).contiguous(), part(seed).contiguous(), shape, rows);
+      const Trained one = on_one_rank(part(qkv).contiguous(), part(seed).contiguous(), shape, rows, sinks);
+      if (sinks.defined()) all.sinks_grad += one.sinks_grad;
       part(all.out).copy_(one.out);
       part(all.grad).copy_(one.grad);
     }
@@ -68,23 +73,25 @@ Trained on_one_rank(const at::Tensor& qkv, const at::Tensor& seed, const Attenti
 }
 
 Trained on_this_rank(const at::Tensor& qkv, const at::Tensor& seed, const AttentionShape& shape, const RopeTable& rope,
-                     const ContextParallel& cp, bool recompute,
+                     const ContextParallel& cp, bool recompute, const at::Tensor& sinks = {},
                      const std::shared_ptr<const DocumentStarts>& documents = nullptr) {
   const at::Tensor index = index_of(sequence_part(qkv.size(0), cp.size(), cp.rank(), cp.split.balance));
   const at::Tensor x = qkv.index_select(0, index).requires_grad_(true);
   const ContextParallel heads = cp.head_group(), keys = cp.key_group();
   const at::Tensor own = exchange_qkv(x, shape, heads);
   const AttentionShape part = shape_of_one_rank(shape, heads);
+  const at::Tensor s = leaf(sinks);
+  const at::Tensor own_sinks = s.defined() ? s.narrow(0, heads.rank() * part.heads, part.heads) : s;
   at::Tensor out;
   if (keys.active() || documents != nullptr) {
     const RopeTable rows = rope_at(rope, index_of(keys.part(own.size(0), keys.rank())));
-    out = context_attention(rotated_heads(own, part, rows), {score_rule(part), documents}, keys, recompute);
+    out = context_attention(rotated_heads(own, part, rows), {score_rule(part, own_sinks), documents}, keys, recompute);
   } else {
-    out = causal_attention(own, part, rope);
+    out = causal_attention(own, part, rope, own_sinks);
   }
   out = positions_of_all_heads(out, heads);
   torch::autograd::backward({out}, {seed.index_select(0, index)});
-  return {out.detach(), x.grad()};
+  return {out.detach(), x.grad(), s.defined() ? cp.comm->all_reduce(s.grad()) : s};
 }
 
 double difference(const at::Tensor& got, const at::Tensor& want) {
@@ -94,6 +101,7 @@ double difference(const at::Tensor& got, const at::Tensor& want) {
 struct ContextCase {
   const char* name;
   AttentionShape shape;
+  bool sinks = false;
 };
 
 const ContextCase kCases[] = {
@@ -103,6 +111,8 @@ const ContextCase kCases[] = {
     {"long window", {.heads = 4, .groups = 4, .head_dim = 6, .window = 17}},
     {"capped scores", {.heads = 4, .groups = 4, .head_dim = 6, .cap = 0.5}},
     {"capped scores of a window", {.heads = 4, .groups = 2, .head_dim = 6, .window = 5, .scale = 0.3, .cap = 0.5}},
+    {"sinks", {.heads = 4, .groups = 2, .head_dim = 6}, true},
+    {"sinks beside a window", {.heads = 4, .groups = 4, .head_dim = 6, .window = 3}, true},
 };
 
 struct Exchange {
@@ -129,17 +139,19 @@ void expect_one_rank(const ContextCase& one, const Exchange& exchange, SequenceB
   const at::Tensor qkv = wave({kPositions, kSequences, width}, 0.3),
                    seed = wave({kPositions, kSequences, 4 * one.shape.head_dim}, 1.7);
   const RopeTable rope = make_rope_table(kPositions, one.shape.head_dim, 100, at::TensorOptions(at::kDouble));
-  const Trained want =
-      documents ? on_one_rank(qkv, seed, one.shape, rope, *documents) : on_one_rank(qkv, seed, one.shape, rope);
+  const at::Tensor sinks = one.sinks ? wave({one.shape.heads}, 0.4, 2.0) : at::Tensor();
+  const Trained want = documents ? on_one_rank(qkv, seed, one.shape, rope, sinks, *documents)
+                                 : on_one_rank(qkv, seed, one.shape, rope, sinks);
   run_ranks(context_dims(exchange.ranks, exchange.heads), [&](RankContext& context) {
     const ContextParallel cp = context_parallel(context, exchange.how, balance);
     const at::Tensor index = index_of(sequence_part(kPositions, exchange.ranks, cp.rank(), balance));
     const bool recompute = balance == SequenceBalance::kZigzag && one.shape.window > 0;
-    const Trained got = on_this_rank(qkv, seed, one.shape, rope, cp, recompute, documents);
+    const Trained got = on_this_rank(qkv, seed, one.shape, rope, cp, recompute, sinks, documents);
     const std::string what = std::string(one.name) + ", " + std::string(name(exchange.how)) + ", " +
                              std::string(name(balance)) + ", rank " + std::to_string(cp.rank());
     EXPECT_LT(difference(got.out, want.out.index_select(0, index)), 1e-12) << what;
     EXPECT_LT(difference(got.grad, want.grad.index_select(0, index)), 1e-12) << what;
+    if (one.sinks) EXPECT_LT(difference(got.sinks_grad, want.sinks_grad), 1e-12) << what;
   });
 }
 
@@ -151,7 +163,7 @@ TEST(ContextAttention, EqualsOneRank) {
 
 TEST(ContextAttention, DocumentsAttendToThemselvesAlone) {
   const auto documents = std::make_shared<const DocumentStarts>(kDocuments);
-  for (const ContextCase& one : {kCases[0], kCases[5]})
+  for (const ContextCase& one : {kCases[0], kCases[5], kCases[6]})
     for (const Exchange& exchange : kExchanges)
       for (const SequenceBalance balance : kBalances)
         if (exchange.ranks == 4) expect_one_rank(one, exchange, balance, documents);

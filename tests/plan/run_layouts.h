@@ -260,6 +260,18 @@ inline void qwen_experts_in_two_stages(TrainConfig& c) {
   c.model.num_layers = 4;
 }
 
+template <int kEp>
+inline void gpt_oss(TrainConfig& c) {
+  over_ep<kEp>(c);
+  c.model.num_query_groups = 4;
+  c.model.moe = {.num_experts = 8, .topk = 2, .ffn_hidden_size = 32, .router_bias = true, .force_balance = true};
+  c.model.activation = ActivationKind::kSwiGluOai;
+  c.model.softmax = SoftmaxKind::kLearnable;
+  c.model.add_bias = true;
+  c.model.window_size = 6;
+  c.model.window_layers = {.skip_freq = 2};
+}
+
 inline void latent(TrainConfig& c) {
   c.model.mla = {.q_lora_rank = 24, .kv_lora_rank = 16, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 12};
 }

@@ -46,6 +46,7 @@ void latent_with_all(ModelConfig& c) {
   c.local_rope_theta = 20;
   c.query_pre_attn_scalar = 5;
   c.attn_logit_softcapping = 0.5;
+  c.softmax = SoftmaxKind::kLearnable;
 }
 void latent_learned_positions(ModelConfig& c) {
   latent(c);
@@ -180,6 +181,7 @@ void parallel_norms_behind(ModelConfig& c) {
   c.norm_placement = NormPlacement::kBehind;
   c.mtp_num_layers = 1;
   c.add_head_bias = true;
+  c.softmax = SoftmaxKind::kOffByOne;
 }
 void long_rope(ModelConfig& c) {
   c.kv_channels = 8;
@@ -219,6 +221,18 @@ void qwen_experts(ModelConfig& c) {
   c.moe.shared_gate = true;
   c.moe.balancing = LoadBalancing::kAuxLoss;
   c.moe.aux_loss_coeff = 0.1;
+}
+void gpt_oss(ModelConfig& c) {
+  experts(c);
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.kv_channels = 3 * c.head_dim();
+  c.moe.shared_ffn_hidden_size = c.moe.first_dense_layers = 0;
+  c.moe.router_bias = c.add_bias = true;
+  c.activation = ActivationKind::kSwiGluOai;
+  c.softmax = SoftmaxKind::kLearnable;
+  c.window_size = 3;
+  c.window_layers = {.skip_freq = 2};
+  c.yarn = {.scaling_factor = 2, .original_seq_length = 8, .mscale_all_dim = 0, .truncate = false};
 }
 // Only the auxiliary loss trains the router.
 void one_expert_a_token(ModelConfig& c) {
@@ -311,6 +325,7 @@ constexpr ModelVariant kExperts[] = {
        c.window_size = 5;
      }},
     {"one_expert_a_token", one_expert_a_token},
+    {"gpt_oss", gpt_oss},
 };
 
 }  // namespace

@@ -65,7 +65,8 @@ void add_model(std::vector<ConfigField>& rows) {
       "layers without rotary positions: none (0), each so manieth (4), or a pattern ([0]*3+[1]; SmolLM 3)",
       &ModelConfig::rope_layers, PatternOne::kLacks));
   rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation",
-                        {"swiglu", "gelu", "geglu", "gelu_erf", "squared_relu"}, RANKLAB_FIELD(model.activation)));
+                        {"swiglu", "gelu", "geglu", "gelu_erf", "squared_relu", "swigluoai"},
+                        RANKLAB_FIELD(model.activation)));
   rows.push_back(number(g, "model.dropout", {"--hidden-dropout"}, "dropout of embeddings and residual branches",
                         RANKLAB_FIELD(model.dropout), below_one()));
   rows.push_back(number(g, "model.attention_dropout", {"--attention-dropout"},
@@ -92,6 +93,10 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "model.attn_logit_softcapping", {"--attn-logit-softcapping"},
                         "scores are bounded by c: c tanh(score / c) (Gemma 2; 0: they are not)",
                         RANKLAB_FIELD(model.attn_logit_softcapping), at_least(0)));
+  rows.push_back(choice(g, "model.softmax", {"--softmax-type"},
+                        "attention's softmax has a sink beside the keys, without a value: none, 0, or one learned by each "
+                        "head (gpt-oss)",
+                        {"vanilla", "off-by-one", "learnable"}, RANKLAB_FIELD(model.softmax)));
   rows.push_back(number(g, "model.final_logit_softcapping", {"--final-logit-softcapping"}, "so are logits",
                         RANKLAB_FIELD(model.final_logit_softcapping), at_least(0)));
   rows.push_back(flag(g, "model.scale_embeddings", {"--scale-embeddings"}, "token embeddings times sqrt(--hidden-size)",
@@ -135,6 +140,8 @@ void add_experts(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.moe.first_dense_layers), within(0, 1 << 16)));
   rows.push_back(choice(g, "moe.score", {"--moe-router-score-function"}, "from the router's logits",
                         {"softmax", "sigmoid"}, RANKLAB_FIELD(model.moe.score)));
+  rows.push_back(flag(g, "moe.router_bias", {"--add-router-bias"}, "a bias of the router's logits (gpt-oss)",
+                      RANKLAB_FIELD(model.moe.router_bias)));
   rows.push_back(number(g, "moe.num_groups", {"--moe-router-num-groups"}, "groups of experts",
                         RANKLAB_FIELD(model.moe.num_groups), within(0, 1 << 16)));
   rows.push_back(number(g, "moe.group_topk", {"--moe-router-group-topk"},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/nn/attention/attention_sinks.h"
 #include "core/nn/attention/softmax_attention.h"
 #include "core/nn/attention/softmax_recomputer.h"
 #include "core/nn/attention/unfused_attention.h"
@@ -143,18 +144,21 @@ CostScope forward_cost(const at::Tensor& qkv, const AttentionShape& shape) {
 }
 
 Softmaxed softmax_forward(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
-                          bool for_backward) {
+                          const at::Tensor& sinks, bool for_backward) {
   const CostScope cost = forward_cost(qkv, shape);
   const Heads h{empty_heads(qkv, shape.heads, shape.head_dim), empty_heads(qkv, shape.groups, shape.head_dim),
                 empty_heads(qkv, shape.groups, shape.head_dim)};
   split_heads(qkv, shape, rope, h);
-  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, score_rule(shape), for_backward);
+  const SoftmaxedHeads out = softmax_attention({h.q, h.k, h.v}, score_rule(shape, sinks), for_backward);
   return {h, by_position(out.out), out.log_sum_exp, out.followed};
 }
 
-// The gradient of qkv.
-at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward, const AttentionShape& shape,
-                            const RopeTable& rope) {
+struct InputGrads {
+  at::Tensor qkv, sinks;
+};
+
+InputGrads softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward, const AttentionShape& shape,
+                            const RopeTable& rope, const at::Tensor& sinks) {
   const auto& [q, k, v] = forward.heads;
   const int64_t batch = q.size(0), seq = q.size(2);
   at::Tensor grad_qkv = empty_qkv(q, shape);
@@ -163,19 +167,20 @@ at::Tensor softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
   const auto by_head = [&](const at::Tensor& x_SBH) {
     return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
   };
-  const SoftmaxHeads grads = softmax_attention_grad(
-      {q, k, v}, {by_head(forward.out), forward.log_sum_exp, forward.followed}, by_head(grad_out), score_rule(shape));
+  const SoftmaxedHeads softmaxed{by_head(forward.out), forward.log_sum_exp, forward.followed};
+  const SoftmaxHeads grads =
+      softmax_attention_grad({q, k, v}, softmaxed, by_head(grad_out), score_rule(shape, sinks));
   merge_heads(grads, shape, rope, grad_qkv);
-  return grad_qkv;
+  return {grad_qkv, sinks.requires_grad() ? sink_grad(softmaxed, by_head(grad_out), sinks) : at::Tensor()};
 }
 
 struct AttentionFunction : CustomFunction<AttentionFunction> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, const AttentionShape& shape,
-                            const RopeTable& rope, bool for_backward) {
-    const Softmaxed f = softmax_forward(qkv.contiguous(), shape, rope, for_backward);
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, const at::Tensor& sinks,
+                            const AttentionShape& shape, const RopeTable& rope, bool for_backward) {
+    const Softmaxed f = softmax_forward(qkv.contiguous(), shape, rope, sinks, for_backward);
     // `out` costs no extra memory: the next layer saves it anyway.
     ctx->save_for_backward({f.heads.q, f.heads.k, f.heads.v, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD,
-                            f.followed.in.q, f.followed.in.k, f.followed.in.v, f.followed.out});
+                            f.followed.in.q, f.followed.in.k, f.followed.in.v, f.followed.out, sinks});
     ctx->saved_data["groups"] = shape.groups;
     ctx->saved_data["window"] = shape.window;
     ctx->saved_data["scale"] = shape.scale;
@@ -192,65 +197,69 @@ struct AttentionFunction : CustomFunction<AttentionFunction> {
                                .window = ctx->saved_data["window"].toInt(),
                                .scale = ctx->saved_data["scale"].toDouble(),
                                .cap = ctx->saved_data["cap"].toDouble()};
-    return {softmax_backward(grads[0], f, shape, {saved[5], saved[6]}), {}, {}, {}};
+    const InputGrads d = softmax_backward(grads[0], f, shape, {saved[5], saved[6]}, saved[11]);
+    return {d.qkv, d.sinks, {}, {}, {}};
   }
 };
 
 // Saves only qkv for backward.
 class AttentionRecomputer final : public SoftmaxRecomputer<Softmaxed> {
  public:
-  AttentionRecomputer(at::Tensor qkv, const AttentionShape& shape, RopeTable rope)
-      : qkv_(std::move(qkv)), shape_(shape), rope_(std::move(rope)) {}
+  AttentionRecomputer(at::Tensor qkv, const AttentionShape& shape, RopeTable rope, at::Tensor sinks)
+      : qkv_(std::move(qkv)), shape_(shape), rope_(std::move(rope)), sinks_(std::move(sinks)) {}
 
-  at::Tensor input_grad(const at::Tensor& grad_out) {
-    const at::Tensor grad = softmax_backward(grad_out, computed(), shape_, rope_);
+  InputGrads input_grads(const at::Tensor& grad_out) {
+    InputGrads grads = softmax_backward(grad_out, computed(), shape_, rope_, sinks_);
     qkv_.reset();
     differentiated();
-    return grad;
+    return grads;
   }
 
  private:
-  Softmaxed forward() const override { return softmax_forward(qkv_, shape_, rope_, /*for_backward=*/true); }
+  Softmaxed forward() const override { return softmax_forward(qkv_, shape_, rope_, sinks_, /*for_backward=*/true); }
   CostScope forward_cost() const override { return ranklab::forward_cost(qkv_, shape_); }
 
   at::Tensor qkv_;
   AttentionShape shape_;
   RopeTable rope_;
+  at::Tensor sinks_;
 };
 
 struct RecomputedAttentionFunction : CustomFunction<RecomputedAttentionFunction> {
-  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*qkv*/,
+  static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*qkv*/, const at::Tensor& /*sinks*/,
                             const c10::intrusive_ptr<AttentionRecomputer>& recomputer) {
     ctx->saved_data["recomputer"] = c10::IValue::make_capsule(recomputer);
     return recomputer->first_output();
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto recomputer = ctx->saved_data["recomputer"].toCapsule();
-    return {static_cast<AttentionRecomputer&>(*recomputer).input_grad(grads[0]), {}};
+    const InputGrads d = static_cast<AttentionRecomputer&>(*recomputer).input_grads(grads[0]);
+    return {d.qkv, d.sinks, {}};
   }
 };
 
 }  // namespace
 
-at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
+                            const at::Tensor& sinks) {
   if (gpu_attention() == GpuAttention::kUnfused)
-    return unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape), /*recompute=*/false);
-  if (!has_row_kernels(qkv)) return causal_attention_reference(qkv, shape, rope);
-  return AttentionFunction::apply(qkv, shape, rope, at::GradMode::is_enabled() && qkv.requires_grad());
+    return unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape, sinks), /*recompute=*/false);
+  if (!has_row_kernels(qkv)) return causal_attention_reference(qkv, shape, rope, sinks);
+  return AttentionFunction::apply(qkv, sinks, shape, rope, at::GradMode::is_enabled() && qkv.requires_grad());
 }
 
 RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const AttentionShape& shape,
-                                                 const RopeTable& rope) {
+                                                 const RopeTable& rope, const at::Tensor& sinks) {
   if (gpu_attention() == GpuAttention::kUnfused)
-    return {unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape), /*recompute=*/true)};
-  if (!at::GradMode::is_enabled() || !has_row_kernels(qkv)) return {causal_attention(qkv, shape, rope)};
-  const auto recomputer = c10::make_intrusive<AttentionRecomputer>(qkv.detach().contiguous(), shape, rope);
-  return {RecomputedAttentionFunction::apply(qkv, recomputer), recomputer};
+    return {unfused_attention(rotated_heads(qkv, shape, rope), score_rule(shape, sinks), /*recompute=*/true)};
+  if (!at::GradMode::is_enabled() || !has_row_kernels(qkv)) return {causal_attention(qkv, shape, rope, sinks)};
+  const auto recomputer = c10::make_intrusive<AttentionRecomputer>(qkv.detach().contiguous(), shape, rope, sinks);
+  return {RecomputedAttentionFunction::apply(qkv, sinks, recomputer), recomputer};
 }
 
-ScoreRule score_rule(const AttentionShape& shape) {
+ScoreRule score_rule(const AttentionShape& shape, const at::Tensor& sinks) {
   const auto scale = shape.scale > 0 ? std::optional(shape.scale) : std::nullopt;
-  return {.scale = scale, .window = shape.window, .cap = shape.cap};
+  return {.scale = scale, .window = shape.window, .cap = shape.cap, .sinks = sinks};
 }
 
 SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
@@ -259,10 +268,11 @@ SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, c
   return {heads[0], heads[1], heads[2]};
 }
 
-at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
+at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
+                                      const at::Tensor& sinks) {
   const auto [q, k, v] = plain_rotated_heads(qkv, shape, rope);
   return by_position(
-      plain_attention({q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads)}, score_rule(shape)));
+      plain_attention({q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads)}, score_rule(shape, sinks)));
 }
 
 }  // namespace ranklab

@@ -20,23 +20,26 @@ struct AttentionShape {
   int64_t head_dim = 0;
   int64_t window = 0;  // positions that a query sees, including its own; 0: itself and all before it
   double scale = 0;    // of scores; 0: 1 / sqrt(head_dim)
-  double cap = 0;      // scores are bounded by it (capped_attention.h); 0: they are not
+  double cap = 0;      // scores are bounded by it (tiled_attention.h); 0: they are not
 
   double score_scale() const { return scale > 0 ? scale : 1.0 / std::sqrt(static_cast<double>(head_dim)); }
   bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };
 
 // qkv [S, B, (heads + 2 groups) D], laid out [q heads | k groups | v groups] -> [S, B, heads D].
-at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
+// sinks [heads] (attention_sinks.h); undefined: none.
+at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
+                            const at::Tensor& sinks = {});
 // The same, saving only qkv for backward, which recomputes the softmax part. Without row kernels (kernel_path.h)
 // nothing is recomputed and everything is saved.
 RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const AttentionShape& shape,
-                                                 const RopeTable& rope);
+                                                 const RopeTable& rope, const at::Tensor& sinks = {});
 // The parts of it, for attention over several ranks: the heads of qkv, queries and keys rotated, differentiable (q [B,
 // heads, S, D], k and v [B, groups, S, D]), and how their scores are made.
 SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
-ScoreRule score_rule(const AttentionShape& shape);
+ScoreRule score_rule(const AttentionShape& shape, const at::Tensor& sinks = {});
 // The same in plain, differentiable ATen ops.
-at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
+at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
+                                      const at::Tensor& sinks = {});
 
 }  // namespace ranklab

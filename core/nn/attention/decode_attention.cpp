@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/nn/activation.h"
+#include "core/nn/attention/attention_sinks.h"
 #include "core/nn/attention/softmax_attention.h"
 #include "core/nn/attention/window_attention.h"
 #include "core/sim/aten.h"
@@ -46,7 +47,9 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor&
     scores.view({q.size(0), q.size(1), -1, seq, total})
         .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
   }
-  return at::matmul(at::softmax(scores, -1), values);
+  const int64_t heads = q.size(1) * q.size(2) / seq;
+  return at::matmul(softmax_with_sinks(scores.view({q.size(0), heads, seq, total}), rule.sinks).reshape(scores.sizes()),
+                    values);
 }
 
 // Copies the last `keep` positions of [B, groups, S, D] into a cache.
@@ -76,22 +79,23 @@ std::pair<at::Tensor, at::Tensor> see(const at::Tensor& keys, const at::Tensor& 
 }  // namespace
 
 at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, const RopeTable& rope,
-                            AttentionCache& cache) {
+                            AttentionCache& cache, const at::Tensor& sinks) {
   const int64_t seq = qkv.size(0), batch = qkv.size(1), past = cache.positions;
   check_room(cache, seq);
   const at::Tensor heads = qkv.view({seq, batch, s.heads + 2 * s.groups, s.head_dim}).permute({1, 2, 0, 3});
   const auto parts = heads.split_with_sizes({s.heads, s.groups, s.groups}, 1);
   const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
   const auto [keys, values] = see(apply_rope(parts[1], here), parts[2], cache);
-  if (past == 0) return causal_attention(qkv, s, all);
+  if (past == 0) return causal_attention(qkv, s, all, sinks);
   const at::Tensor q = apply_rope(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
   const at::Tensor out =
-      attend(q, keys, values, keys.size(2) - seq, {.scale = s.score_scale(), .window = cache.window, .cap = s.cap});
+      attend(q, keys, values, keys.size(2) - seq,
+             {.scale = s.score_scale(), .window = cache.window, .cap = s.cap, .sinks = sinks});
   return by_position(out.reshape({batch, s.heads, seq, s.head_dim}));
 }
 
 at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, const RopeTable& rope,
-                                   AttentionCache& cache) {
+                                   AttentionCache& cache, const at::Tensor& sinks) {
   const int64_t seq = in.q.size(0), batch = in.q.size(1), past = cache.positions, lora = in.compressed.size(2);
   check_room(cache, seq);
   const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
@@ -102,7 +106,7 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
   const at::Tensor& bias = in.kv_up_bias;
   if (past == 0) {
     const at::Tensor kv = at::linear(in.compressed, in.kv_up);
-    return latent_attention({in.q, bias.defined() ? kv + bias : kv, in.k_rope}, s, all);
+    return latent_attention({in.q, bias.defined() ? kv + bias : kv, in.k_rope}, s, all, sinks);
   }
 
   const at::Tensor q = in.q.view({seq, batch, s.heads, s.query_head()}).permute({1, 2, 0, 3});  // [B, heads, S, D]
@@ -119,7 +123,7 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
   const at::Tensor keys = cache.keys.narrow(2, first, past + seq - first);
   const at::Tensor mixed =
       attend(queries.view({batch, 1, s.heads * seq, lora + s.rope}), keys, keys.narrow(-1, 0, lora), past - first,
-             {.scale = s.softmax_scale, .window = s.window, .cap = s.cap}, bias_scores);
+             {.scale = s.softmax_scale, .window = s.window, .cap = s.cap, .sinks = sinks}, bias_scores);
   const at::Tensor weights = up.narrow(1, s.nope, s.v).transpose(-1, -2);  // [heads, lora, v]
   const at::Tensor values = at::matmul(mixed.view({batch, s.heads, seq, lora}), weights);
   return by_position(bias.defined() ? values + bias_values : values);

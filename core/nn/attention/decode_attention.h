@@ -11,10 +11,10 @@
 
 namespace ranklab {
 
-// qkv [S, B, (heads + 2 groups) D] as causal_attention() takes it -> [S, B, heads D]. REQUIRES: the cache has room for
+// qkv [S, B, (heads + 2 groups) D] as causal_attention() takes it -> [S, B, heads D]; sinks [heads], or undefined. REQUIRES: the cache has room for
 // S positions.
 at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
-                            AttentionCache& cache);
+                            AttentionCache& cache, const at::Tensor& sinks = {});
 
 struct LatentQuery {
   at::Tensor q;           // [S, B, heads (nope + rope)]
@@ -26,6 +26,6 @@ struct LatentQuery {
 
 // -> [S, B, heads v]
 at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& shape, const RopeTable& rope,
-                                   AttentionCache& cache);
+                                   AttentionCache& cache, const at::Tensor& sinks = {});
 
 }  // namespace ranklab

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/nn/attention/attention_sinks.h"
 #include "core/nn/attention/softmax_attention.h"
 #include "core/nn/attention/softmax_recomputer.h"
 #include "core/nn/attention/unfused_attention.h"
@@ -121,10 +122,10 @@ CostScope forward_cost(const at::Tensor& q, const LatentShape& shape) {
 }
 
 LatentSoftmaxed latent_softmax_forward(const LatentInput& in, const LatentShape& shape, const RopeTable& rope,
-                                       bool for_backward) {
+                                       const at::Tensor& sinks, bool for_backward) {
   const CostScope cost = forward_cost(in.q, shape);
   const LatentHeads h = make_heads(in, shape, rope);
-  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, score_rule(shape), for_backward);
+  const SoftmaxedHeads softmaxed = softmax_attention({h.q, h.k, h.v}, score_rule(shape, sinks), for_backward);
   return {by_position(softmaxed.out.narrow(-1, 0, shape.v)), softmaxed.log_sum_exp, softmaxed.followed};
 }
 
@@ -138,8 +139,9 @@ variable_list input_grads(const LatentInput& in, const LatentHeads& d, const Lat
   return {dq, dkv, dk_rope};
 }
 
+// Of queries, latents, the rotary key and sinks.
 variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in, const LatentSoftmaxed& forward,
-                               const LatentShape& shape, const RopeTable& rope) {
+                               const LatentShape& shape, const RopeTable& rope, const at::Tensor& sinks) {
   // The recomputed scores, dQ and dK are GEMMs with keys and queries; dP and dV are GEMMs with values.
   const CostScope cost =
       attention_cost("latent_attention_backward", in.q, shape, {.with_keys = 3, .with_values = 2}, 3);
@@ -151,9 +153,12 @@ variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in
     const at::Tensor heads = by_head(x_SBH.contiguous(), shape.heads);
     return padding > 0 ? at::constant_pad_nd(heads, {0, padding}) : heads;
   };
-  const SoftmaxHeads d = softmax_attention_grad({h.q, h.k, h.v}, {wide(forward.out), forward.log_sum_exp, followed},
-                                                wide(grad_out), score_rule(shape));
-  return input_grads(in, {d.q, d.k, d.v}, shape, rope);
+  const SoftmaxedHeads softmaxed{wide(forward.out), forward.log_sum_exp, followed};
+  const SoftmaxHeads d =
+      softmax_attention_grad({h.q, h.k, h.v}, softmaxed, wide(grad_out), score_rule(shape, sinks));
+  variable_list grads = input_grads(in, {d.q, d.k, d.v}, shape, rope);
+  grads.push_back(sinks.requires_grad() ? sink_grad(softmaxed, wide(grad_out), sinks) : at::Tensor());
+  return grads;
 }
 
 LatentInput dense(const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k_rope) {
@@ -162,11 +167,12 @@ LatentInput dense(const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k
 
 struct LatentFunction : CustomFunction<LatentFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& kv, const at::Tensor& k_rope,
-                            const LatentShape& shape, const RopeTable& rope, bool for_backward) {
+                            const at::Tensor& sinks, const LatentShape& shape, const RopeTable& rope,
+                            bool for_backward) {
     const LatentInput in = dense(q, kv, k_rope);
-    const LatentSoftmaxed f = latent_softmax_forward(in, shape, rope, for_backward);
+    const LatentSoftmaxed f = latent_softmax_forward(in, shape, rope, sinks, for_backward);
     ctx->save_for_backward({in.q, in.kv, in.k_rope, f.out, f.log_sum_exp, rope.cos_SD, rope.sin_SD, f.followed.in.q,
-                            f.followed.in.k, f.followed.in.v, f.followed.out});
+                            f.followed.in.k, f.followed.in.v, f.followed.out, sinks});
     ctx->saved_data["shape"] = std::vector<int64_t>{shape.heads, shape.nope, shape.rope, shape.v, shape.window};
     ctx->saved_data["scale"] = shape.softmax_scale;
     ctx->saved_data["cap"] = shape.cap;
@@ -184,8 +190,9 @@ struct LatentFunction : CustomFunction<LatentFunction> {
                             sizes[4],
                             ctx->saved_data["cap"].toDouble()};
     const LatentSoftmaxed f{saved[3], saved[4], {{saved[7], saved[8], saved[9]}, saved[10]}};
-    variable_list result = softmax_backward(grads[0], {saved[0], saved[1], saved[2]}, f, shape, {saved[5], saved[6]});
-    result.resize(6);
+    variable_list result =
+        softmax_backward(grads[0], {saved[0], saved[1], saved[2]}, f, shape, {saved[5], saved[6]}, saved[11]);
+    result.resize(7);
     return result;
   }
 };
@@ -193,69 +200,75 @@ struct LatentFunction : CustomFunction<LatentFunction> {
 // Saves only the inputs for backward.
 class LatentRecomputer final : public SoftmaxRecomputer<LatentSoftmaxed> {
  public:
-  LatentRecomputer(LatentInput in, const LatentShape& shape, RopeTable rope)
-      : in_(std::move(in)), shape_(shape), rope_(std::move(rope)) {}
+  LatentRecomputer(LatentInput in, const LatentShape& shape, RopeTable rope, at::Tensor sinks)
+      : in_(std::move(in)), shape_(shape), rope_(std::move(rope)), sinks_(std::move(sinks)) {}
 
   variable_list input_grads(const at::Tensor& grad_out) {
-    variable_list grads = softmax_backward(grad_out, in_, computed(), shape_, rope_);
+    variable_list grads = softmax_backward(grad_out, in_, computed(), shape_, rope_, sinks_);
     in_ = {};
     differentiated();
     return grads;
   }
 
  private:
-  LatentSoftmaxed forward() const override { return latent_softmax_forward(in_, shape_, rope_, /*for_backward=*/true); }
+  LatentSoftmaxed forward() const override {
+    return latent_softmax_forward(in_, shape_, rope_, sinks_, /*for_backward=*/true);
+  }
   CostScope forward_cost() const override { return ranklab::forward_cost(in_.q, shape_); }
 
   LatentInput in_;
   LatentShape shape_;
   RopeTable rope_;
+  at::Tensor sinks_;
 };
 
 struct RecomputedLatentFunction : CustomFunction<RecomputedLatentFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& /*q*/, const at::Tensor& /*kv*/,
-                            const at::Tensor& /*k_rope*/, const c10::intrusive_ptr<LatentRecomputer>& recomputer) {
+                            const at::Tensor& /*k_rope*/, const at::Tensor& /*sinks*/,
+                            const c10::intrusive_ptr<LatentRecomputer>& recomputer) {
     ctx->saved_data["recomputer"] = c10::IValue::make_capsule(recomputer);
     return recomputer->first_output();
   }
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto recomputer = ctx->saved_data["recomputer"].toCapsule();
     variable_list result = static_cast<LatentRecomputer&>(*recomputer).input_grads(grads[0]);
-    result.resize(4);
+    result.resize(5);
     return result;
   }
 };
 
-at::Tensor unfused(const LatentInput& input, const LatentShape& shape, const RopeTable& rope, bool recompute) {
+at::Tensor unfused(const LatentInput& input, const LatentShape& shape, const RopeTable& rope, const at::Tensor& sinks,
+                   bool recompute) {
   const LatentHeads h = join_heads(input, shape, rope);
-  return unfused_attention({h.q, h.k, h.v}, score_rule(shape), recompute);
+  return unfused_attention({h.q, h.k, h.v}, score_rule(shape, sinks), recompute);
 }
 
 }  // namespace
 
-at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
-  if (gpu_attention() == GpuAttention::kUnfused) return unfused(input, shape, rope, /*recompute=*/false);
+at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope,
+                            const at::Tensor& sinks) {
+  if (gpu_attention() == GpuAttention::kUnfused) return unfused(input, shape, rope, sinks, /*recompute=*/false);
   if (has_row_kernels(input.q)) {
     const bool for_backward = at::GradMode::is_enabled() &&
                               (input.q.requires_grad() || input.kv.requires_grad() || input.k_rope.requires_grad());
-    return LatentFunction::apply(input.q, input.kv, input.k_rope, shape, rope, for_backward);
+    return LatentFunction::apply(input.q, input.kv, input.k_rope, sinks, shape, rope, for_backward);
   }
   const CostScope cost = forward_cost(input.q, shape);
   const LatentHeads h = join_heads(input, shape, rope);
-  return by_position(plain_attention({h.q, h.k, h.v}, score_rule(shape)));
+  return by_position(plain_attention({h.q, h.k, h.v}, score_rule(shape, sinks)));
 }
 
 RecomputableOutput recomputable_latent_attention(const LatentInput& input, const LatentShape& shape,
-                                                 const RopeTable& rope) {
-  if (gpu_attention() == GpuAttention::kUnfused) return {unfused(input, shape, rope, /*recompute=*/true)};
-  if (!at::GradMode::is_enabled() || !has_row_kernels(input.q)) return {latent_attention(input, shape, rope)};
+                                                 const RopeTable& rope, const at::Tensor& sinks) {
+  if (gpu_attention() == GpuAttention::kUnfused) return {unfused(input, shape, rope, sinks, /*recompute=*/true)};
+  if (!at::GradMode::is_enabled() || !has_row_kernels(input.q)) return {latent_attention(input, shape, rope, sinks)};
   const LatentInput kept = dense(input.q.detach(), input.kv.detach(), input.k_rope.detach());
-  const auto recomputer = c10::make_intrusive<LatentRecomputer>(kept, shape, rope);
-  return {RecomputedLatentFunction::apply(input.q, input.kv, input.k_rope, recomputer), recomputer};
+  const auto recomputer = c10::make_intrusive<LatentRecomputer>(kept, shape, rope, sinks);
+  return {RecomputedLatentFunction::apply(input.q, input.kv, input.k_rope, sinks, recomputer), recomputer};
 }
 
-ScoreRule score_rule(const LatentShape& shape) {
-  return {.scale = shape.softmax_scale, .window = shape.window, .cap = shape.cap};
+ScoreRule score_rule(const LatentShape& shape, const at::Tensor& sinks) {
+  return {.scale = shape.softmax_scale, .window = shape.window, .cap = shape.cap, .sinks = sinks};
 }
 
 SoftmaxHeads latent_heads(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
@@ -276,9 +289,10 @@ at::Tensor rotated_keys(const at::Tensor& k_rope, const RopeTable& rope) {
   return by_position(apply_rope(by_head(k_rope.contiguous(), 1), rope));
 }
 
-at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {
+at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope,
+                                      const at::Tensor& sinks) {
   const LatentHeads h = join_heads(input, shape, rope);
-  return by_position(softmax_attention_reference({h.q, h.k, h.v}, score_rule(shape)));
+  return by_position(softmax_attention_reference({h.q, h.k, h.v}, score_rule(shape, sinks)));
 }
 
 }  // namespace ranklab

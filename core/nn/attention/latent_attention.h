@@ -34,11 +34,13 @@ struct LatentInput {
   at::Tensor k_rope;  // [S, B, rope]
 };
 
-// -> [S, B, heads v]. `rope` holds S positions or more; undefined: no rotation (learned positions).
-at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
+// -> [S, B, heads v]. `rope` holds S positions or more; undefined: no rotation (learned positions). sinks [heads]
+// (attention_sinks.h); undefined: none.
+at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, const RopeTable& rope,
+                            const at::Tensor& sinks = {});
 // The same, saving only the inputs: backward recomputes the output (where there are row kernels).
 RecomputableOutput recomputable_latent_attention(const LatentInput& input, const LatentShape& shape,
-                                                 const RopeTable& rope);
+                                                 const RopeTable& rope, const at::Tensor& sinks = {});
 // The parts of it, for attention over several ranks: differentiable heads [B, heads, S, D] with D the larger width of
 // keys and values, zeros behind the narrower, and how their scores are made.
 SoftmaxHeads latent_heads(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
@@ -49,8 +51,9 @@ struct LatentKeys {
 };
 LatentKeys latent_keys(const at::Tensor& kv, const at::Tensor& k_rope, const LatentShape& shape);
 at::Tensor rotated_keys(const at::Tensor& k_rope, const RopeTable& rope);  // [S, B, D] -> [S, B, D]
-ScoreRule score_rule(const LatentShape& shape);
+ScoreRule score_rule(const LatentShape& shape, const at::Tensor& sinks = {});
 // The same in plain, differentiable ATen ops.
-at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope);
+at::Tensor latent_attention_reference(const LatentInput& input, const LatentShape& shape, const RopeTable& rope,
+                                      const at::Tensor& sinks = {});
 
 }  // namespace ranklab

@@ -7,7 +7,8 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/nn/activation.h"
-#include "core/nn/attention/capped_attention.h"
+#include "core/nn/attention/attention_sinks.h"
+#include "core/nn/attention/tiled_attention.h"
 #include "core/nn/attention/window_attention.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/precision/device_rounding.h"
@@ -126,10 +127,25 @@ bool is_fused(const at::Tensor& q, const ScoreRule& rule) {
   return has_softmax_attention(q, q.size(3)) && !rule.has_window(q.size(2));
 }
 
+// Whether plain operators on tiles of queries do what no kernel here does.
+bool is_tiled(const at::Tensor& q, const ScoreRule& rule) {
+  return rule.cap > 0 || (rule.sinks.defined() && !as_on_cpu(q) && !is_fused(q, rule));
+}
+
 // cuDNN takes neither single queries nor heads wider than 128.
 bool takes_cudnn(const at::Tensor& q) {
   if (gpu_attention() == GpuAttention::kAuto) return cudnn_is_faster(q);
   return gpu_attention() == GpuAttention::kCudnn && q.size(2) > 1 && q.size(3) <= 128;
+}
+
+// Without sinks.
+SoftmaxedHeads over_keys(const SoftmaxHeads& in, const ScoreRule& rule, bool for_backward) {
+  if (is_tiled(in.q, rule)) return tiled_attention(with_all_heads(in), rule);
+  if (as_on_cpu(in.q)) return on_cpu(in, rule.scale, rule.window);
+  if (!is_fused(in.q, rule)) return followed(in, rule, for_backward);
+  if (in.q.is_cpu()) return on_cpu(in, rule.scale, 0);  // with kernels as of a device
+  if (in.q.scalar_type() == at::kFloat) return by_efficient(in, rule.scale);
+  return takes_cudnn(in.q) ? by_cudnn(in, rule.scale) : by_flash(in, rule.scale);
 }
 
 }  // namespace
@@ -162,18 +178,15 @@ bool has_softmax_attention(const at::Tensor& x, int64_t head_dim) {
 }
 
 SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule, bool for_backward) {
-  if (rule.cap > 0) return capped_attention(with_all_heads(in), rule);
-  if (as_on_cpu(in.q)) return on_cpu(in, rule.scale, rule.window);
-  if (!is_fused(in.q, rule)) return followed(in, rule, for_backward);
-  if (in.q.is_cpu()) return on_cpu(in, rule.scale, 0);  // with kernels as of a device
-  if (in.q.scalar_type() == at::kFloat) return by_efficient(in, rule.scale);
-  return takes_cudnn(in.q) ? by_cudnn(in, rule.scale) : by_flash(in, rule.scale);
+  SoftmaxedHeads result = over_keys(in, rule, for_backward);
+  if (rule.sinks.defined()) join_sinks(result, rule.sinks);
+  return result;
 }
 
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                     const ScoreRule& rule) {
-  if (rule.cap > 0) {
-    const SoftmaxHeads d = capped_attention_grad(with_all_heads(in), forward, grad_out, rule);
+  if (is_tiled(in.q, rule)) {
+    const SoftmaxHeads d = tiled_attention_grad(with_all_heads(in), forward, grad_out, rule);
     return {d.q, sum_groups(d.k, in.k.size(1)), sum_groups(d.v, in.k.size(1))};
   }
   if (as_on_cpu(in.q)) return grad_on_cpu(in, forward, grad_out, rule.scale, rule.window);
@@ -185,7 +198,7 @@ SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads
 }
 
 at::Tensor plain_attention(const SoftmaxHeads& in, const ScoreRule& rule) {
-  if (rule.cap > 0) return softmax_attention_reference(in, rule);
+  if (rule.cap > 0 || rule.sinks.defined()) return softmax_attention_reference(in, rule);
   const int64_t seq = in.q.size(2);
   if (!rule.has_window(seq)) return at::scaled_dot_product_attention(in.q, in.k, in.v, {}, 0.0, true, rule.scale);
   const at::Tensor seen = window_mask(0, seq, 0, seq, rule.window, in.q.device());
@@ -199,7 +212,7 @@ at::Tensor softmax_attention_reference(const SoftmaxHeads& in, const ScoreRule& 
   if (rule.cap > 0) scores = soft_capped(scores, rule.cap);
   const at::Tensor seen = window_mask(0, seq, 0, seq, rule.has_window(seq) ? rule.window : seq, in.q.device());
   const double hidden = -std::numeric_limits<double>::infinity();
-  return at::matmul(at::softmax(scores.masked_fill(seen.logical_not(), hidden), -1), in.v);
+  return at::matmul(softmax_with_sinks(scores.masked_fill(seen.logical_not(), hidden), rule.sinks), in.v);
 }
 
 }  // namespace ranklab

@@ -44,11 +44,12 @@ struct ScoreRule {
   std::optional<double> scale = std::nullopt;  // unset: 1 / sqrt(D)
   int64_t window =
       0;           // positions that a query sees, including its own (window_attention.h); 0 or at least S: no window
-  double cap = 0;  // scores are bounded by it (capped_attention.h); 0: they are not
+  double cap = 0;  // scores are bounded by it (tiled_attention.h); 0: they are not
+  at::Tensor sinks = {};  // [heads] of the queries (attention_sinks.h); undefined: none
 
   bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };
-// `for_backward`: softmax_attention_grad() will be called with the result, at most once. REQUIRES:
+// Whoever calls softmax_attention_grad() asks sink_grad() for the sinks' gradient. `for_backward`: softmax_attention_grad() will be called with the result, at most once. REQUIRES:
 // has_row_kernels(in.q).
 SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule = {}, bool for_backward = true);
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "core/nn/attention/attention_sinks.h"
 #include "core/nn/attention/block_attention.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/kernels/merge_kernels.h"
@@ -68,6 +69,11 @@ SoftmaxMerge SoftmaxMerge::of_sequences(int64_t first, int64_t count) const {
 
 void SoftmaxMerge::add(const AttentionBlock& block, const SoftmaxedHeads& result, at::ScalarType charged) {
   merge_softmax({queries_of_block(out_, block), queries_of_block(log_sum_exp_, block)}, result, charged);
+}
+
+void SoftmaxMerge::add_sinks(const at::Tensor& sinks) {
+  const NoCostScope within_the_kernel;
+  join_sinks({out_, log_sum_exp_}, sinks);
 }
 
 SoftmaxedHeads SoftmaxMerge::result() const { return {out_.to(type_), log_sum_exp_}; }

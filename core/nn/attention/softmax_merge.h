@@ -22,6 +22,7 @@ class SoftmaxMerge {
  public:
   SoftmaxMerge(const at::Tensor& q, int64_t value_dim);
   void add(const AttentionBlock& block, const SoftmaxedHeads& result, at::ScalarType charged);
+  void add_sinks(const at::Tensor& sinks);  // [heads]; once, when all blocks are added
   // A view of some sequences: adding to it adds to these results.
   SoftmaxMerge of_sequences(int64_t first, int64_t count) const;
   // In the type of q.

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <limits>
 
+#include "core/nn/attention/attention_sinks.h"
 #include "core/nn/attention/window_attention.h"
 #include "core/nn/custom_function.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
@@ -25,20 +27,21 @@ double bytes_of_scores(const at::Tensor& x) { return static_cast<double>(x.nbyte
 // [B, heads, S, D] as one batch of matrices.
 at::Tensor matrices(const at::Tensor& x) { return x.reshape({x.size(0) * x.size(1), x.size(2), x.size(3)}); }
 
-at::Tensor probabilities(const at::Tensor& q, const at::Tensor& k, const Scoring& how) {
+at::Tensor probabilities(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks, const Scoring& how) {
   const at::Tensor scores = at::bmm(matrices(q), matrices(k).transpose(1, 2));
   const CostScope cost("masked_softmax", 0.0, 2 * bytes_of_scores(scores), dtype_of(scores.scalar_type()));
   const int64_t seq = q.size(2);
   const at::Tensor seen = window_mask(0, seq, 0, seq, how.window > 0 ? how.window : seq, q.device());
-  return at::softmax((scores * how.scale).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity()),
-                     -1);
+  const at::Tensor masked =
+      (scores * how.scale).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
+  return softmax_with_sinks(masked.view({q.size(0), q.size(1), seq, seq}), sinks).reshape_as(masked);
 }
 
 struct UnfusedAttention : CustomFunction<UnfusedAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const Scoring& how, bool recompute) {
-    const at::Tensor p = probabilities(q, k, how);
-    variable_list kept = {q, k, v};
+                            const at::Tensor& sinks, const Scoring& how, bool recompute) {
+    const at::Tensor p = probabilities(q, k, sinks, how);
+    variable_list kept = {q, k, v, sinks};
     if (!recompute) kept.push_back(p);
     ctx->save_for_backward(std::move(kept));
     ctx->saved_data["scale"] = how.scale;
@@ -48,22 +51,32 @@ struct UnfusedAttention : CustomFunction<UnfusedAttention> {
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     const auto saved = ctx->get_saved_variables();
-    const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2];
+    const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &sinks = saved[3];
     const Scoring how{ctx->saved_data["scale"].toDouble(), ctx->saved_data["window"].toInt()};
-    const at::Tensor p = saved.size() > 3 ? saved[3] : computed_again(q, k, how);
+    const at::Tensor p = saved.size() > 4 ? saved[4] : computed_again(q, k, sinks, how);
     const at::Tensor d = matrices(grads[0].contiguous());
     const at::Tensor dv = at::bmm(p.transpose(1, 2), d), dp = at::bmm(d, matrices(v).transpose(1, 2));
     const at::Tensor ds = score_grad(dp, p, how.scale);
     return {at::bmm(ds, matrices(k)).view_as(q),
             at::bmm(ds.transpose(1, 2), matrices(q)).view_as(k),
             dv.view_as(v),
+            sinks.requires_grad() ? sink_grad(dp, p, q.size(0), sinks) : at::Tensor(),
             {},
             {}};
   }
 
-  static at::Tensor computed_again(const at::Tensor& q, const at::Tensor& k, const Scoring& how) {
+  static at::Tensor computed_again(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks,
+                                   const Scoring& how) {
     const RecomputeScope uncounted;
-    return probabilities(q, k, how);
+    return probabilities(q, k, sinks, how);
+  }
+
+  // A sink has the probability that the keys leave, and no gradient of its own value.
+  static at::Tensor sink_grad(const at::Tensor& dp, const at::Tensor& p, int64_t batch, const at::Tensor& sinks) {
+    const NoCostScope within_the_kernel;
+    const at::ScalarType wide = kernel_wide_type(p);
+    const at::Tensor grad = (1 - p.sum(-1, false, wide)) * (dp * p).sum(-1, false, wide);
+    return grad.view({batch, sinks.size(0), -1}).sum(at::IntArrayRef{0, 2}).neg_().to(sinks.scalar_type());
   }
 
   // The gradient of the scores before they were scaled: p (dp - sum(dp p)) scale.
@@ -82,7 +95,7 @@ at::Tensor unfused_attention(const SoftmaxHeads& in, const ScoreRule& rule, bool
   const Scoring how{rule.scale.value_or(1.0 / std::sqrt(static_cast<double>(in.q.size(3)))),
                     rule.has_window(seq) ? rule.window : 0};
   return by_position(
-      UnfusedAttention::apply(all.q.contiguous(), all.k.contiguous(), all.v.contiguous(), how, recompute));
+      UnfusedAttention::apply(all.q.contiguous(), all.k.contiguous(), all.v.contiguous(), rule.sinks, how, recompute));
 }
 
 }  // namespace ranklab

@@ -10,8 +10,8 @@
 
 namespace ranklab {
 
-// in.q [B, heads, S, D], in.k and in.v [B, groups, S, D] -> [S, B, heads D]. Differentiable. Windows and caps as `rule`
-// says. `recompute`: backward computes the probabilities again instead of saving them.
+// in.q [B, heads, S, D], in.k and in.v [B, groups, S, D] -> [S, B, heads D]. Differentiable. Windows, caps and sinks as
+// `rule` says. `recompute`: backward computes the probabilities again instead of saving them.
 at::Tensor unfused_attention(const SoftmaxHeads& in, const ScoreRule& rule, bool recompute);
 
 }  // namespace ranklab

@@ -7,6 +7,7 @@
 
 #include "core/base/injected_bug.h"
 #include "core/comm/purpose.h"
+#include "core/nn/attention/attention_sinks.h"
 #include "core/nn/attention/block_attention.h"
 #include "core/nn/attention/softmax_merge.h"
 #include "core/nn/custom_function.h"
@@ -240,6 +241,12 @@ void type_sums(const OwnGrads& d, const KeyValue& summand, const ContextParallel
   watch->is_scattered_sum_of(d.keys.v, summand.v, cp.comm->group().axis);
 }
 
+// Every query has seen all of its keys.
+SoftmaxedHeads finished(SoftmaxMerge& merge, const Attended& how) {
+  if (how.rule.scores.sinks.defined()) merge.add_sinks(how.rule.scores.sinks);
+  return merge.result();
+}
+
 SoftmaxedHeads ring_forward(const OwnPart& in, const Attended& how) {
   const ContextParallel& cp = how.cp;
   const int n = cp.size(), rank = cp.rank();
@@ -252,7 +259,7 @@ SoftmaxedHeads ring_forward(const OwnPart& in, const Attended& how) {
     attend_to(merge, in, {cp.part(in.positions(), from), KeyValue::unpacked(flat, in.keys), from}, how);
     if (next) flat = next->wait();
   }
-  return merge.result();
+  return finished(merge, how);
 }
 
 // Keys and values go round as in forward; the sums of their gradients follow one hop behind, to which each rank adds
@@ -285,7 +292,7 @@ OwnGrads ring_backward(const OwnPart& in, const Incoming& given, const Attended&
 SoftmaxedHeads gather_forward(const OwnPart& in, const Attended& how) {
   SoftmaxMerge merge(in.q, in.q.size(3));
   for (const KeyPart& part : gathered(in, how)) attend_to(merge, in, part, how);
-  return merge.result();
+  return finished(merge, how);
 }
 
 OwnGrads gather_backward(const OwnPart& in, const Incoming& given, const Attended& how) {
@@ -311,7 +318,8 @@ using AttendedPtr = c10::intrusive_ptr<Attended>;
 
 struct ContextAttention : CustomFunction<ContextAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            at::TensorList /*weights*/, const AttendedPtr& how, bool recompute) {
+                            const at::Tensor& /*sinks*/, at::TensorList /*weights*/, const AttendedPtr& how,
+                            bool recompute) {
     const SoftmaxedHeads f = attention_forward({q, {k, v}}, *how);
     const at::Tensor out_SBH = by_position(f.out);
     variable_list kept = {without_more(q), without_more(k), without_more(v)};
@@ -340,12 +348,16 @@ struct ContextAttention : CustomFunction<ContextAttention> {
     OwnGrads d = is_ring(how->cp) ? ring_backward(in, given, *how) : gather_backward(in, given, *how);
     const NoCostScope within_the_kernel;
     variable_list result = {d.q.to(in.q.scalar_type()), d.keys.k.to(in.keys.k.scalar_type()),
-                            d.keys.v.to(in.keys.v.scalar_type())};
+                            d.keys.v.to(in.keys.v.scalar_type()), sinks_grad(given, how->rule.scores.sinks)};
     d.weights.resize(how->maker.weights.size());  // none: they are deferred, or no rank has keys
     for (size_t i = 0; i < d.weights.size(); ++i)
       result.push_back(d.weights[i].defined() ? d.weights[i].to(how->maker.weights[i].scalar_type()) : at::Tensor());
     result.resize(result.size() + 2);
     return result;
+  }
+
+  static at::Tensor sinks_grad(const Incoming& given, const at::Tensor& sinks) {
+    return sinks.defined() && sinks.requires_grad() ? sink_grad(given.forward, given.grad_out, sinks) : at::Tensor();
   }
 };
 
@@ -366,7 +378,7 @@ void open_ring(const ContextParallel& cp) {
 at::Tensor context_attention(const SoftmaxHeads& in, const ContextRule& rule, const ContextParallel& cp, bool recompute,
                              KeyMaker maker) {
   const std::vector<at::Tensor> weights = maker.weights;
-  return ContextAttention::apply(in.q, in.k, in.v, at::TensorList(weights),
+  return ContextAttention::apply(in.q, in.k, in.v, rule.scores.sinks, at::TensorList(weights),
                                  c10::make_intrusive<Attended>(rule, cp, std::move(maker)), recompute);
 }
 

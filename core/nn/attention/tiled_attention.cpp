@@ -1,4 +1,4 @@
-#include "core/nn/attention/capped_attention.h"
+#include "core/nn/attention/tiled_attention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,17 +39,23 @@ class Scores {
         window_(rule.window > 0 ? rule.window : in.q.size(2)),
         scale_(rule.scale.value_or(1.0 / std::sqrt(static_cast<double>(in.q.size(3))))) {}
 
-  double scale() const { return scale_; }
   at::Tensor queries(const at::Tensor& x, const QueryBlock& b) const { return x.narrow(2, b.first, b.count); }
   at::Tensor keys(const at::Tensor& x, const QueryBlock& b) const { return x.narrow(2, b.key, b.keys); }
-  // [B, heads, queries, keys]: tanh(score / cap).
+  // [B, heads, queries, keys]: scores, or with a cap tanh(score / cap).
   at::Tensor bounded(const QueryBlock& b) const {
-    return at::matmul(queries(in_.q, b), keys(in_.k, b).transpose(-1, -2)).mul_(scale_ / cap_).tanh_();
+    at::Tensor products = at::matmul(queries(in_.q, b), keys(in_.k, b).transpose(-1, -2));
+    return cap_ > 0 ? products.mul_(scale_ / cap_).tanh_() : products.mul_(scale_);
   }
-  // The same times cap, with the keys that a query must not see masked to -infinity.
+  // The scores, with the keys that a query must not see masked to -infinity.
   at::Tensor masked(const at::Tensor& bounded, const QueryBlock& b) const {
     const at::Tensor seen = window_mask(b.first, b.count, b.key, b.keys, window_, in_.q.device());
-    return (bounded * cap_).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
+    return (bounded * (cap_ > 0 ? cap_ : 1)).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
+  }
+  // The gradient of the products of queries and keys, given that of scores, which it overwrites.
+  at::Tensor of_products(at::Tensor grad_scores, const at::Tensor& bounded) const {
+    grad_scores.mul_(scale_);
+    // d tanh = 1 - tanh^2; cap and 1 / cap cancel.
+    return cap_ > 0 ? grad_scores.mul_(1 - bounded * bounded) : grad_scores;
   }
 
  private:
@@ -61,7 +67,7 @@ class Scores {
 
 }  // namespace
 
-SoftmaxedHeads capped_attention(const SoftmaxHeads& narrow, const ScoreRule& rule) {
+SoftmaxedHeads tiled_attention(const SoftmaxHeads& narrow, const ScoreRule& rule) {
   const SoftmaxHeads in = widened(narrow);
   const Scores scores(in, rule);
   SoftmaxedHeads result{at::empty_like(in.q), at::empty({in.q.size(0), in.q.size(1), in.q.size(2)}, in.q.options())};
@@ -76,8 +82,8 @@ SoftmaxedHeads capped_attention(const SoftmaxHeads& narrow, const ScoreRule& rul
   return result;
 }
 
-SoftmaxHeads capped_attention_grad(const SoftmaxHeads& narrow, const SoftmaxedHeads& forward,
-                                   const at::Tensor& grad_out, const ScoreRule& rule) {
+SoftmaxHeads tiled_attention_grad(const SoftmaxHeads& narrow, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
+                                  const ScoreRule& rule) {
   const SoftmaxHeads in = widened(narrow);
   const at::ScalarType wide = in.q.scalar_type(), type = narrow.q.scalar_type();
   const Scores scores(in, rule);
@@ -89,10 +95,9 @@ SoftmaxHeads capped_attention_grad(const SoftmaxHeads& narrow, const SoftmaxedHe
     const at::Tensor weights = (scores.masked(bounded, b) - log_sum_exp).exp_();
     const at::Tensor along = (grad_b * scores.queries(out, b)).sum(-1, true);
     const at::Tensor grad_weights = at::matmul(grad_b, scores.keys(in.v, b).transpose(-1, -2));
-    // d tanh = 1 - tanh^2; cap and 1 / cap cancel.
-    const at::Tensor grad_scores = weights * (grad_weights - along) * (1 - bounded * bounded) * scores.scale();
-    scores.queries(d.q, b).copy_(at::matmul(grad_scores, scores.keys(in.k, b)));
-    scores.keys(d.k, b).add_(at::matmul(grad_scores.transpose(-1, -2), scores.queries(in.q, b)));
+    const at::Tensor grad_products = scores.of_products(weights * (grad_weights - along), bounded);
+    scores.queries(d.q, b).copy_(at::matmul(grad_products, scores.keys(in.k, b)));
+    scores.keys(d.k, b).add_(at::matmul(grad_products.transpose(-1, -2), scores.queries(in.q, b)));
     scores.keys(d.v, b).add_(at::matmul(weights.transpose(-1, -2), grad_b));
   });
   return {d.q.to(type), d.k.to(type), d.v.to(type)};

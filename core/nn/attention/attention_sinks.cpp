@@ -1,0 +1,43 @@
+#include "core/nn/attention/attention_sinks.h"
+
+#include <ATen/ops/logaddexp.h>
+
+#include "core/nn/kernels/kernel_path.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+// [B, heads, S], a view: cuDNN's has one more dimension, that of the memory-efficient kernel rows of padding behind S.
+at::Tensor sums_by_query(const SoftmaxedHeads& results) {
+  const at::Tensor& sums = results.log_sum_exp;
+  return (sums.dim() == 4 ? sums.squeeze(-1) : sums).narrow(2, 0, results.out.size(2));
+}
+
+at::Tensor by_head(const at::Tensor& sinks, const at::Tensor& sums) {
+  return sinks.to(sums.scalar_type()).view({1, -1, 1});
+}
+
+}  // namespace
+
+void join_sinks(const SoftmaxedHeads& results, const at::Tensor& sinks) {
+  const at::Tensor sums = sums_by_query(results), sink = by_head(sinks, sums);
+  results.out.mul_(at::sigmoid(sums - sink).unsqueeze(-1));
+  sums.copy_(at::logaddexp(sums, sink));
+}
+
+at::Tensor sink_grad(const SoftmaxedHeads& forward, const at::Tensor& grad_out, const at::Tensor& sinks) {
+  const at::ScalarType wide = kernel_wide_type(grad_out);
+  const at::Tensor sums = sums_by_query(forward), probability = (by_head(sinks, sums) - sums).exp_();
+  const at::Tensor along = (grad_out.to(wide) * forward.out.to(wide)).sum(-1);
+  return (probability * along).sum(at::IntArrayRef{0, 2}).neg_().to(sinks.scalar_type());
+}
+
+at::Tensor softmax_with_sinks(const at::Tensor& scores, const at::Tensor& sinks) {
+  if (!sinks.defined()) return at::softmax(scores, -1);
+  const at::Tensor sink =
+      sinks.to(scores.scalar_type()).view({1, -1, 1, 1}).expand({scores.size(0), scores.size(1), scores.size(2), 1});
+  return at::softmax(at::cat({scores, sink}, -1), -1).narrow(-1, 0, scores.size(-1));
+}
+
+}  // namespace ranklab
