@@ -184,6 +184,9 @@ if __name__ == "__main__":
     import forms
 
     forms.write_all()
+    import gpt_oss
+
+    gpt_oss.write_all()
     import rope_scaling
 
     rope_scaling.write_all()

@@ -126,6 +126,24 @@ ModelConfig tiny_nemotron() {
   return c;
 }
 
+// tests/golden/gpt_oss.py
+ModelConfig tiny_gpt_oss() {
+  ModelConfig c = form(4, 2, 4);
+  c.add_bias = true;
+  c.softmax = SoftmaxKind::kLearnable;
+  c.activation = ActivationKind::kSwiGluOai;
+  c.window_size = 3;
+  c.window_layers = {.skip_freq = 2};
+  c.yarn = {.scaling_factor = 4,
+            .original_seq_length = 4,
+            .beta_fast = 2,
+            .beta_slow = 0.25,
+            .mscale_all_dim = 0,
+            .truncate = false};
+  c.moe = {.num_experts = 5, .topk = 2, .router_bias = true};
+  return c;
+}
+
 ModelConfig tiny_gemma(bool third) {
   ModelConfig c = form(2, 1, 6);
   c.norm_placement = NormPlacement::kBoth;
@@ -211,6 +229,8 @@ TEST(GoldenModel, SmolLm3Fp64) { expect_golden_model("smollm3_model.txt", tiny_s
 TEST(GoldenModel, SmolLm3Fp32) { expect_golden_model("smollm3_model.txt", tiny_smollm3(), at::kFloat, 1e-5); }
 TEST(GoldenModel, NemotronFp64) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kDouble, 1e-10); }
 TEST(GoldenModel, NemotronFp32) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kFloat, 1e-5); }
+TEST(GoldenModel, GptOssFp64) { expect_golden_model("gpt_oss_model.txt", tiny_gpt_oss(), at::kDouble, 1e-10); }
+TEST(GoldenModel, GptOssFp32) { expect_golden_model("gpt_oss_model.txt", tiny_gpt_oss(), at::kFloat, 1e-5); }
 TEST(GoldenModel, Gemma2Fp64) { expect_golden_model("gemma2_model.txt", tiny_gemma(false), at::kDouble, 1e-10); }
 // Four norms a layer round more often.
 TEST(GoldenModel, Gemma2Fp32) { expect_golden_model("gemma2_model.txt", tiny_gemma(false), at::kFloat, 5e-5); }

@@ -23,12 +23,12 @@ using golden::wave;
 
 at::Tensor sinks_of(int64_t heads) { return wave({heads}, 0.4, 2.0); }
 
-class Unfused {
+class UnfusedScope {
  public:
-  Unfused() { use_gpu_attention(GpuAttention::kUnfused); }
-  ~Unfused() { use_gpu_attention(GpuAttention::kAuto); }
-  Unfused(const Unfused&) = delete;
-  Unfused& operator=(const Unfused&) = delete;
+  UnfusedScope() { use_gpu_attention(GpuAttention::kUnfused); }
+  ~UnfusedScope() { use_gpu_attention(GpuAttention::kAuto); }
+  UnfusedScope(const UnfusedScope&) = delete;
+  UnfusedScope& operator=(const UnfusedScope&) = delete;
 };
 
 // One key with score 1.5 and a sink of 0.5: the key's share is e / (e + 1) where scores differ by 1.
@@ -53,7 +53,7 @@ TEST(AttentionSinks, EqualPlainOperators) {
     const AttentionShape shape{.heads = 4, .groups = 2, .head_dim = 6, .window = window, .cap = cap};
     for (const bool recompute : {false, true}) {
       expect_attention_is_the_reference(shape, wave({150, 2, 48}, 0.7, 2.0), recompute, sinks_of(4));
-      const Unfused scope;
+      const UnfusedScope scope;
       expect_attention_is_the_reference(shape, wave({20, 2, 48}, 0.7, 2.0), recompute, sinks_of(4));
     }
   }

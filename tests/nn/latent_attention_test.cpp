@@ -53,7 +53,9 @@ void expect_same_as_reference(const LatentShape& s, int64_t seq, int64_t batch, 
   EXPECT_LT(relative_error(fast.q.grad(), plain.q.grad()), tolerance);
   EXPECT_LT(relative_error(fast.kv.grad(), plain.kv.grad()), tolerance);
   EXPECT_LT(relative_error(fast.k_rope.grad(), plain.k_rope.grad()), tolerance);
-  if (sinks.defined()) EXPECT_LT(relative_error(sinks.grad(), plain_sinks.grad()), tolerance);
+  if (sinks.defined()) {
+    EXPECT_LT(relative_error(sinks.grad(), plain_sinks.grad()), tolerance);
+  }
 }
 
 TEST(LatentAttention, EqualsThePlainOps) {
@@ -61,7 +63,7 @@ TEST(LatentAttention, EqualsThePlainOps) {
     for (const auto& [seq, batch] : {std::pair<int64_t, int64_t>{7, 2}, {1, 3}, {33, 1}}) {
       for (const Sinks sinks : {Sinks::kNone, Sinks::kOfHeads}) {
         expect_same_as_reference(s, seq, batch, at::kDouble, 1e-12, sinks);
-        expect_same_as_reference(s, seq, batch, at::kFloat, 5e-6, sinks);
+        expect_same_as_reference(s, seq, batch, at::kFloat, sinks == Sinks::kNone ? 5e-6 : 3e-5, sinks);
       }
     }
   }

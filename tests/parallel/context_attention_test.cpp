@@ -151,7 +151,9 @@ void expect_one_rank(const ContextCase& one, const Exchange& exchange, SequenceB
                              std::string(name(balance)) + ", rank " + std::to_string(cp.rank());
     EXPECT_LT(difference(got.out, want.out.index_select(0, index)), 1e-12) << what;
     EXPECT_LT(difference(got.grad, want.grad.index_select(0, index)), 1e-12) << what;
-    if (one.sinks) EXPECT_LT(difference(got.sinks_grad, want.sinks_grad), 1e-12) << what;
+    if (one.sinks) {
+      EXPECT_LT(difference(got.sinks_grad, want.sinks_grad), 1e-12) << what;
+    }
   });
 }
 

@@ -32,11 +32,11 @@ RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
   return {rope.cos_SD.narrow(0, first, count), rope.sin_SD.narrow(0, first, count)};
 }
 
-// Grouped queries: q [B, groups, n S, D] (S new positions of n heads), keys and values of `past` + S positions, of
-// which a query sees the last `rule.window` (0: all). `with_bias` [B, groups, n S, 1]: the product of each query with
-// the bias that all keys share; undefined: no bias.
-at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, int64_t past,
-                  const ScoreRule& rule, const at::Tensor& with_bias = {}) {
+// The probabilities [B, groups, n S, past + S] with which grouped queries q [B, groups, n S, D] (S new positions of n
+// heads) attend to the keys of `past` + S positions, of which a query sees the last `rule.window` (0: all). `with_bias`
+// [B, groups, n S, 1]: the product of each query with the bias that all keys share; undefined: no bias.
+at::Tensor probabilities(const at::Tensor& q, const at::Tensor& keys, int64_t past, const ScoreRule& rule,
+                         const at::Tensor& with_bias = {}) {
   at::Tensor scores = at::matmul(q, keys.transpose(-1, -2));
   if (with_bias.defined()) scores += with_bias;
   scores.mul_(rule.scale.value());
@@ -48,8 +48,7 @@ at::Tensor attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor&
         .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
   }
   const int64_t heads = q.size(1) * q.size(2) / seq;
-  return at::matmul(softmax_with_sinks(scores.view({q.size(0), heads, seq, total}), rule.sinks).reshape(scores.sizes()),
-                    values);
+  return softmax_with_sinks(scores.view({q.size(0), heads, seq, total}), rule.sinks).reshape(scores.sizes());
 }
 
 // Copies the last `keep` positions of [B, groups, S, D] into a cache.
@@ -88,9 +87,8 @@ at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, cons
   const auto [keys, values] = see(apply_rope(parts[1], here), parts[2], cache);
   if (past == 0) return causal_attention(qkv, s, all, sinks);
   const at::Tensor q = apply_rope(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
-  const at::Tensor out =
-      attend(q, keys, values, keys.size(2) - seq,
-             {.scale = s.score_scale(), .window = cache.window, .cap = s.cap, .sinks = sinks});
+  const ScoreRule rule{.scale = s.score_scale(), .window = cache.window, .cap = s.cap, .sinks = sinks};
+  const at::Tensor out = at::matmul(probabilities(q, keys, keys.size(2) - seq, rule), values);
   return by_position(out.reshape({batch, s.heads, seq, s.head_dim}));
 }
 
@@ -121,12 +119,14 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
   }
   const int64_t first = s.window > 0 ? std::max<int64_t>(0, past - (s.window - 1)) : 0;  // first that a query sees
   const at::Tensor keys = cache.keys.narrow(2, first, past + seq - first);
-  const at::Tensor mixed =
-      attend(queries.view({batch, 1, s.heads * seq, lora + s.rope}), keys, keys.narrow(-1, 0, lora), past - first,
-             {.scale = s.softmax_scale, .window = s.window, .cap = s.cap, .sinks = sinks}, bias_scores);
+  const at::Tensor p = probabilities(queries.view({batch, 1, s.heads * seq, lora + s.rope}), keys, past - first,
+                                     score_rule(s, sinks), bias_scores);
+  const at::Tensor mixed = at::matmul(p, keys.narrow(-1, 0, lora));
   const at::Tensor weights = up.narrow(1, s.nope, s.v).transpose(-1, -2);  // [heads, lora, v]
   const at::Tensor values = at::matmul(mixed.view({batch, s.heads, seq, lora}), weights);
-  return by_position(bias.defined() ? values + bias_values : values);
+  if (!bias.defined()) return by_position(values);
+  // The bias of all values counts as much as they do together: less than 1 beside a sink.
+  return by_position(values + p.sum(-1, true).view({batch, s.heads, seq, 1}) * bias_values);
 }
 
 }  // namespace ranklab
