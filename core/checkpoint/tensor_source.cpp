@@ -17,6 +17,12 @@ const TensorInfo& TensorSource::tensor(const std::string& name) const {
   return *found;
 }
 
+std::vector<std::byte> TensorSource::read_slice(const std::string& name, int64_t index) const {
+  const std::vector<std::byte> all = read(name);
+  const auto bytes = static_cast<std::ptrdiff_t>(all.size()) / tensor(name).shape.at(0);
+  return {all.begin() + index * bytes, all.begin() + (index + 1) * bytes};
+}
+
 CheckpointTensors::CheckpointTensors(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {
   for (const auto& [name, tensor] : checkpoint.manifest().tensors)
     tensors_.push_back({name, tensor.type, tensor.shape});

@@ -27,6 +27,8 @@ class TensorSource {
   virtual ~TensorSource() = default;
   virtual const std::vector<TensorInfo>& tensors() const = 0;              // by name, each once
   virtual std::vector<std::byte> read(const std::string& name) const = 0;  // row-major; throws kBadFile, kIo
+  // Those of one index of the first dimension.
+  virtual std::vector<std::byte> read_slice(const std::string& name, int64_t index) const;
   // The same bytes in blocks of whole elements, in order.
   virtual void read_blocks(const std::string& name,
                            const std::function<void(std::span<const std::byte>)>& visit) const {

@@ -24,7 +24,8 @@ TEST(HfFamily, IsChosenByWhatTheModelComputes) {
                           "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM",
                           "Qwen2ForCausalLM", "Olmo2ForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM",
                           "GPTNeoXForCausalLM", "PhiForCausalLM", "Phi3ForCausalLM", "Olmo3ForCausalLM",
-                          "SmolLM3ForCausalLM", "SmolLM3ForCausalLM", "NemotronForCausalLM"));
+                          "SmolLM3ForCausalLM", "SmolLM3ForCausalLM", "NemotronForCausalLM", "GptOssForCausalLM",
+                          "GptOssForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");

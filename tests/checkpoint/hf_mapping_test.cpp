@@ -298,12 +298,12 @@ TEST(HfMapping, MtpIsTheNextLayer) {
 TEST(HfMapping, EveryElementOfEveryModelHasOnePlace) {
   for (const ModelConfig& config : tiny_models()) {
     const HfFamily& family = hf_family(config);
-    std::set<std::string> names;
+    std::set<std::pair<std::string, int64_t>> names;
     int64_t elements = 0;
     for (const HfTensor& tensor : hf_mapping(config, family)) {
       int64_t row = 0;
       for (const HfPart& part : tensor.parts) {
-        EXPECT_TRUE(names.insert(part.name).second) << part.name;
+        EXPECT_TRUE(names.insert({part.name, part.slice}).second) << part.name;
         if (part.kind != HfPartKind::kTensor) continue;
         EXPECT_EQ(part.first_row, row) << part.name;
         row += part.rows;

@@ -314,6 +314,24 @@ inline ModelConfig tiny_nemotron() {  // half of each head turns
   c.activation = ActivationKind::kSquaredRelu;
   return c;
 }
+inline ModelConfig tiny_gpt_oss() {  // its first layer has a window
+  ModelConfig c = tiny_llama();
+  c.add_bias = c.moe.router_bias = true;
+  c.activation = ActivationKind::kSwiGluOai;
+  c.softmax = SoftmaxKind::kLearnable;
+  c.window_size = 6;
+  c.window_layers = {.skip_freq = 2};
+  c.moe.num_experts = 3;
+  c.yarn = {.scaling_factor = 4, .original_seq_length = 4, .mscale_all_dim = 0, .truncate = false};
+  return c;
+}
+inline ModelConfig tiny_gpt_oss_plain() {
+  ModelConfig c = tiny_gpt_oss();
+  c.yarn = {};
+  c.moe.topk = 1;
+  c.moe.normalize_top1 = true;
+  return c;
+}
 inline ModelConfig tiny_long() {  // half of a head turns: two pairs
   ModelConfig c = tiny_partly();
   c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
@@ -334,7 +352,7 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3(),
           tiny_gpt_neox(), tiny_phi2(),         tiny_long(),
           tiny_olmo3(),    tiny_smollm3(),      tiny_smollm3_window(),
-          tiny_nemotron()};
+          tiny_nemotron(), tiny_gpt_oss(),      tiny_gpt_oss_plain()};
 }
 
 inline std::string text_of(const ModelConfig& config) {

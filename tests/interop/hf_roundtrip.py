@@ -25,6 +25,8 @@ SIZES = ["--hidden-size", "64", "--num-attention-heads", "4", "--seq-length", "6
 DENSE = ["--num-layers", "3", "--ffn-hidden-size", "96", *SIZES]
 GEMMA = ["--num-query-groups", "2", "--kv-channels", "24", "--norm-placement", "both", "--apply-layernorm-1p",
          "--activation", "geglu", "--scale-embeddings", "--tie-embeddings", "--window-size", "9", "--norm-epsilon", "1e-6"]
+GPT_OSS = ["--num-query-groups", "2", "--num-experts", "6", "--moe-router-topk", "3", "--add-bias-linear",
+           "--add-router-bias", "--activation", "swigluoai", "--softmax-type", "learnable"]
 GELU = ["--normalization", "LayerNorm", "--add-bias-linear"]
 OURS = {
     "Llama": [*DENSE, "--num-query-groups", "2", "--rotary-base", "5000", "--tp", "2", "--world-size", "4"],
@@ -80,6 +82,10 @@ OURS = {
                                "--window-attn-skip-freq", "2", "--rotary-scaling-factor", "4",
                                "--original-max-position-embeddings", "16", "--mscale-all-dim", "0", "--pp", "3",
                                "--world-size", "3"],
+    "gpt-oss": [*DENSE, *GPT_OSS, "--window-size", "9", "--window-attn-skip-freq", "2", "--rotary-scaling-factor", "4",
+                "--original-max-position-embeddings", "16", "--mscale-all-dim", "0", "--no-yarn-truncate", "--tp", "2",
+                "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "2"],
+    "gpt-oss, plain positions": [*DENSE, *GPT_OSS, "--kv-channels", "24", "--pp", "3", "--world-size", "3"],
     "Nemotron": [*DENSE, "--normalization", "LayerNorm", "--apply-layernorm-1p", "--activation", "squared_relu",
                  "--rotary-percent", "0.5", "--num-query-groups", "2", "--tp", "2", "--world-size", "4",
                  "--zero-stage", "2"],
@@ -122,6 +128,7 @@ QWEN = dict(WIDTHS, intermediate_size=96, num_key_value_heads=2)
 LLAMA3 = dict(rope_type="llama3", rope_theta=5e5, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=32)
 EXPERTS = dict(QWEN, moe_intermediate_size=48, num_experts=6, num_experts_per_tok=3)
+GPT_OSS_NUMBERS = dict(QWEN, head_dim=24, num_local_experts=6, num_experts_per_tok=3, sliding_window=7)
 THEIRS = {
     "Llama": ("Llama", dict(WIDTHS, intermediate_size=96, num_key_value_heads=1, attention_bias=True, mlp_bias=True,
                             rope_parameters=dict(rope_type="default", rope_theta=700.0))),
@@ -174,6 +181,10 @@ THEIRS = {
     "SmolLM 3": ("SmolLM3", dict(QWEN, pad_token_id=None, num_hidden_layers=5)),
     "SmolLM 3, window": ("SmolLM3", dict(QWEN, pad_token_id=None, no_rope_layers=[0, 1, 0, 1], attention_bias=True,
                                          use_sliding_window=True, sliding_window=7, tie_word_embeddings=False)),
+    "gpt-oss": ("GptOss", GPT_OSS_NUMBERS),
+    "gpt-oss, top-1, bf16": ("GptOss", dict(GPT_OSS_NUMBERS, num_experts_per_tok=1, rope_parameters=dict(
+        rope_type="default", rope_theta=1e4))),
+    "gpt-oss, MXFP4": ("GptOss", GPT_OSS_NUMBERS),
     "Nemotron": ("Nemotron", dict(QWEN)),
     "Nemotron, biases": ("Nemotron", dict(QWEN, attention_bias=True, mlp_bias=True, head_dim=24, rope_parameters=dict(
         rope_type="default", rope_theta=1e4, partial_rotary_factor=0.75))),
@@ -307,6 +318,29 @@ def quantize(folder, dequantized):
     return sum(key.endswith("_scale_inv") for key in codes)
 
 
+# As gpt-oss is published: experts are E2M1 codes with a power of two for each 32 of them, output dimension first.
+def quantize_experts(folder, dequantized):
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+    codes, values = {}, {}
+    for key, tensor in load_file(os.path.join(folder, "model.safetensors")).items():
+        codes[key] = values[key] = tensor
+        if not key.endswith("_proj") or tensor.dim() != 3:
+            continue
+        experts, inputs, outputs = tensor.shape
+        del codes[key]
+        codes[key + "_blocks"] = torch.randint(256, (experts, outputs, inputs // 32, 16), dtype=torch.uint8)
+        codes[key + "_scales"] = torch.randint(122, 125, (experts, outputs, inputs // 32), dtype=torch.uint8)
+        values[key] = convert_moe_packed_tensors(codes[key + "_blocks"], codes[key + "_scales"]).contiguous()
+    shutil.copytree(folder, dequantized)
+    save_file(values, os.path.join(dequantized, "model.safetensors"), {"format": "pt"})
+    save_file(codes, os.path.join(folder, "model.safetensors"), {"format": "pt"})
+    path = os.path.join(folder, "config.json")
+    config = json.load(open(path))
+    config["quantization_config"] = dict(quant_method="mxfp4", modules_to_not_convert=["lm_head"])
+    json.dump(config, open(path, "w"))
+    return sum(key.endswith("_blocks") for key in codes)
+
+
 def imported(name, family, numbers, folder):
     torch.manual_seed(7)
     kind = "Gemma3Text" if family == "Gemma3" else family
@@ -323,6 +357,9 @@ def imported(name, family, numbers, folder):
     out, checkpoint = os.path.join(folder, "hf"), os.path.join(folder, "checkpoint")
     model.save_pretrained(out)
     plain, told = out, []
+    if "MXFP4" in name:
+        plain = os.path.join(folder, "dequantized")
+        told = [f"{quantize_experts(out, plain)} tensors of experts are MXFP4"]
     if "FP8" in name:
         plain = os.path.join(folder, "dequantized")
         told = [f"{quantize(out, plain)} matrices are FP8 in blocks of 128 x 128"]
@@ -331,7 +368,7 @@ def imported(name, family, numbers, folder):
         failures.append(f"{name}: {notes}")
     tokens, ours = our_logits(checkpoint, folder)
     row(name, "saved there, imported here", ours, their_logits(plain, tokens))
-    if "FP8" not in name:
+    if "FP8" not in name and "MXFP4" not in name:
         check_back(name, out, checkpoint, os.path.join(folder, "back"))
 
 

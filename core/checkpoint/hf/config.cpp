@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/hf/key.h"
+#include "core/checkpoint/hf/mxfp4.h"
 #include "core/checkpoint/hf/refusal.h"
 #include "core/checkpoint/hf/rope.h"
 #include "core/checkpoint/read_only_file.h"
@@ -157,7 +158,7 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
     HfJson value = key.get(config);
     if (!value.is_discarded()) file[key.key] = std::move(value);
   }
-  write_hf_rope(file, config);
+  write_hf_rope(file, config, family.model);
   file["torch_dtype"] = torch_name(type);
   return file.dump(2) + "\n";
 }
@@ -166,7 +167,8 @@ HfConfig read_hf_config(const std::string& text, const std::string& path) {
   const HfJson file = parse(text, path);
   HfConfig config{.family = family_of(file, path)};
   config.model = config.family.model;
-  config.fp8 = read_hf_fp8(file, path);
+  config.mxfp4 = is_hf_mxfp4(file, path);
+  if (!config.mxfp4) config.fp8 = read_hf_fp8(file, path);
   read_keys(config, file, path);
   read_hf_rope(config.model, file, path);
   check(config, path);

@@ -21,6 +21,7 @@ struct HfConfig {
   ModelConfig model = {};
   HfFamily family = {};           // one of hf_families()
   std::optional<HfFp8> fp8 = {};  // set when matrices are FP8
+  bool mxfp4 = false;             // experts are
   std::vector<std::string> unknown_keys = {};
 };
 // Throws kBadFile naming `path` and the key.

@@ -119,8 +119,9 @@ class Exporter {
     const bool asked = options_.type && !part.keeps_fp32;
     const TensorType type = asked ? *options_.type : options_.type ? TensorType::kF32 : stored;
     if (!part.keeps_fp32) see_type(type);
-    theirs_.push_back({part.name, type, part.shape});
-    places_[part.name] = {&tensor, &part};
+    std::vector<Place>& places = places_[part.name];
+    if (places.empty()) theirs_.push_back({part.name, type, part.shape});
+    places.emplace_back(&tensor, &part);
   }
 
   // The element type of all weights; where they differ, one that holds all of their values: a reader may rely on the
@@ -133,9 +134,14 @@ class Exporter {
   }
 
   std::vector<std::byte> bytes_of(const TensorInfo& theirs) {
-    const auto& [tensor, part] = places_.at(theirs.name);
-    read_ours(*tensor);
-    return convert_elements(held_type_, to_theirs(*part, held_, tensor->shape, size_bytes(held_type_)), theirs.type);
+    std::vector<std::byte> all;
+    for (const auto& [tensor, part] : places_.at(theirs.name)) {
+      read_ours(*tensor);
+      const auto bytes =
+          convert_elements(held_type_, to_theirs(*part, held_, tensor->shape, size_bytes(held_type_)), theirs.type);
+      all.insert(all.end(), bytes.begin(), bytes.end());
+    }
+    return all;
   }
 
   // The parts of one of our tensors come consecutively.
@@ -164,7 +170,7 @@ class Exporter {
   const HfFamily& family_;
   std::vector<HfTensor> map_;
   std::vector<TensorInfo> theirs_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, std::vector<Place>> places_;  // several: experts, in their order
   TensorType main_type_ = TensorType::kF32;
   std::string held_name_;
   TensorType held_type_ = TensorType::kF32;

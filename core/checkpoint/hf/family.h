@@ -22,16 +22,21 @@ enum class HfLayout {
   // Partial rotary embeddings: their heads hold the rotated rows first, in two halves, then the others. In our layout
   // each half of the head holds half of both (core/nn/rope.h).
   kRotaryFirst,
+  kHalvesInTurn,  // as kTransposed; the first rows of our two halves come first, then the second ones, ...
   // Head by head, each as its query, its key and its value (equally many of each); rotated rows as in kRotaryFirst.
   kHeadsTogether,
 };
 
+enum class HfNaming { kDotted, kBare };  // "X.weight" and "X.bias", or "X" and "X_bias"
+
 // Maps one of our modules (named as in module_table.h, without ".weight", and without "layers.*." inside a layer) to
-// theirs: three names are queries, keys and values, two are the gate and the other half of a SwiGLU.
+// theirs: three names are queries, keys and values, two are the gate and the other half of a SwiGLU. Where ours has a
+// place for an expert ("*") and theirs has not, theirs is one tensor of all experts, its first dimension.
 struct HfRule {
   std::string ours = {};
   std::vector<std::string> theirs = {};
   HfLayout layout = HfLayout::kSame;
+  HfNaming naming = HfNaming::kDotted;
 };
 
 struct HfFamily {

@@ -112,4 +112,14 @@ std::vector<std::byte> HfFolder::read(const std::string& name) const {
   return file.read(file.tensor(known.name));
 }
 
+std::vector<std::byte> HfFolder::read_slice(const std::string& name, int64_t index) const {
+  const TensorInfo& known = tensor(name);
+  const SafetensorsFile& file = *places_.at(known.name);
+  uint64_t bytes = 0;
+  tensor_bytes({known.shape.begin() + 1, known.shape.end()}, known.type, bytes);
+  std::vector<std::byte> slice(bytes);
+  file.read(file.tensor(known.name), static_cast<uint64_t>(index) * bytes, slice);
+  return slice;
+}
+
 }  // namespace ranklab

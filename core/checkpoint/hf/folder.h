@@ -20,6 +20,7 @@ class HfFolder : public TensorSource {
   explicit HfFolder(const std::string& folder);  // throws kIo, kBadFile
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   std::vector<std::byte> read(const std::string& name) const override;
+  std::vector<std::byte> read_slice(const std::string& name, int64_t index) const override;
   std::string where() const override { return folder_; }
 
   std::string config_path() const { return folder_ + "/config.json"; }

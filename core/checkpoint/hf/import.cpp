@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/element_convert.h"
+#include "core/checkpoint/hf/mxfp4.h"
 #include "core/checkpoint/hf/transform.h"
 
 namespace ranklab {
@@ -34,7 +35,7 @@ HfModel::HfModel(const std::string& folder)
   if (!config_.unknown_keys.empty())
     notes_.push_back("keys of config.json that ranklab does not know, passed over: " +
                      join(config_.unknown_keys, ", "));
-  see_through_fp8();
+  see_through_quantization();
   drop_absent_modules();
   check_tensor_count(config_.model, theirs().tensors().size(), folder_.config_path());
   map_ = hf_mapping(config_.model, config_.family);
@@ -43,17 +44,24 @@ HfModel::HfModel(const std::string& folder)
 }
 
 const TensorSource& HfModel::theirs() const {
-  return dequantized_ ? static_cast<const TensorSource&>(*dequantized_) : folder_;
+  return dequantized_ ? *dequantized_ : folder_;
 }
 
-void HfModel::see_through_fp8() {
+void HfModel::see_through_quantization() {
+  if (config_.mxfp4) {
+    auto seen = std::make_unique<HfMxfp4>(folder_);
+    notes_.push_back(strprintf("%zu tensors of experts are MXFP4: read as bf16, which holds their values exactly",
+                               seen->quantized()));
+    dequantized_ = std::move(seen);
+  }
   if (!config_.fp8) return;
-  dequantized_ = std::make_unique<HfDequantized>(folder_, *config_.fp8);
+  auto seen = std::make_unique<HfDequantized>(folder_, *config_.fp8);
   notes_.push_back(
       strprintf("%zu matrices are FP8 in blocks of %lld x %lld: read as value times scale, and activations "
                 "are not quantized here",
-                dequantized_->matrices(), static_cast<long long>(config_.fp8->block_rows),
+                seen->matrices(), static_cast<long long>(config_.fp8->block_rows),
                 static_cast<long long>(config_.fp8->block_columns)));
+  dequantized_ = std::move(seen);
 }
 
 // The classes of transformers name MTP modules even in the configuration of models without them.
@@ -120,7 +128,8 @@ TensorType HfModel::common_type(const HfTensor& tensor) const {
 
 std::vector<std::byte> HfModel::read_part(const HfPart& part, TensorType type) const {
   const TensorInfo& stored = theirs().tensor(their_name(part));
-  return convert_elements(stored.type, theirs().read(stored.name), type);
+  const auto bytes = part.slice < 0 ? theirs().read(stored.name) : theirs().read_slice(stored.name, part.slice);
+  return convert_elements(stored.type, bytes, type);
 }
 
 void HfModel::check_copy(const HfTensor& tensor, const HfPart& part, const TensorInfo& info,

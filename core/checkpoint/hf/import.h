@@ -1,7 +1,7 @@
 // Presents a Hugging Face folder as one of our checkpoints: config.json as a model configuration, and its tensors under
 // our names, assembled as they are read. Opening compares every name and shape with the model: tensors that are
 // missing, left over or of another shape are refused by name; nothing is silently dropped. Element types are kept, but
-// block-wise FP8 becomes fp32 (fp8.h), as does one of our tensors whose parts differ in type. If one is fp64, all
+// block-wise FP8 becomes fp32 (fp8.h), MXFP4 bf16 (mxfp4.h), as does one of our tensors whose parts differ in type. If one is fp64, all
 // become fp64: a run cannot mix it with others. Cost: one of our tensors at a time. Thread rule: one thread.
 #pragma once
 #include <memory>
@@ -32,7 +32,7 @@ class HfModel : public TensorSource {
 
  private:
   const TensorSource& theirs() const;
-  void see_through_fp8();
+  void see_through_quantization();
   void drop_absent_modules();
   void check_tensors();
   std::string their_name(const HfPart& part) const;
@@ -43,7 +43,7 @@ class HfModel : public TensorSource {
 
   HfFolder folder_;
   HfConfig config_;
-  std::unique_ptr<const HfDequantized> dequantized_;
+  std::unique_ptr<const TensorSource> dequantized_;  // null: nothing is quantized
   std::vector<HfTensor> map_;  // sorted by our names
   std::vector<TensorInfo> tensors_;
   TensorType type_ = TensorType::kF32;

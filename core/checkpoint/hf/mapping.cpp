@@ -71,8 +71,11 @@ class Mapping {
     for (int64_t layer = row.first_layer; layer < row.first_layer + row.layers; ++layer) {
       const std::string prefix = family_.layer_prefix + std::to_string(row.mtp ? c_.num_layers + layer : layer) + ".";
       const std::string ours = numbered(row.parameter, layer);
-      for (int64_t expert = 0; expert < row.per_layer; ++expert)
+      const bool together = rule.ours.find('*') != std::string::npos && rule.theirs[0].find('*') == std::string::npos;
+      for (int64_t expert = 0; expert < row.per_layer; ++expert) {
         add(numbered(ours, expert), row, numbered_rule(rule, expert), prefix, suffix);
+        if (together) set_slice(tensors_.back().parts[0], expert, row.per_layer);
+      }
       if (row.part == ModulePart::kRouter && c_.moe.score == RouterScore::kSigmoid) add_router_bias(ours, prefix);
     }
   }
@@ -83,6 +86,11 @@ class Mapping {
     RANKLAB_CHECK(found != rules.end(), ErrorKind::kInternal, .where = "Hugging Face",
                   .what = "a family has no name for a parameter", .got = parameter);
     return *found;
+  }
+
+  static void set_slice(HfPart& part, int64_t expert, int64_t experts) {
+    part.slice = expert;
+    part.shape.insert(part.shape.begin(), experts);
   }
 
   static HfRule numbered_rule(HfRule rule, int64_t expert) {
@@ -98,9 +106,11 @@ class Mapping {
     int64_t first = 0;
     const std::vector<int64_t> rows = rule.theirs.size() == 1 ? std::vector<int64_t>{shape[0]} : row.parts;
     for (size_t i = 0; i < rows.size(); ++i) {
-      HfPart part{.name = prefix + rule.theirs[i] + suffix, .shape = shape, .first_row = first, .rows = rows[i]};
+      const std::string end = rule.naming == HfNaming::kDotted ? suffix : suffix == ".bias" ? "_bias" : "";
+      HfPart part{.name = prefix + rule.theirs[i] + end, .shape = shape, .first_row = first, .rows = rows[i]};
       part.shape[0] = rows[i];
-      if (shape.size() == 2 || rotates_neighbours(rule.layout)) set_layout(part, rule.layout);
+      if (shape.size() == 2 || rotates_neighbours(rule.layout) || rule.layout == HfLayout::kHalvesInTurn)
+        set_layout(part, rule.layout);
       if (rule.layout == HfLayout::kHeadsTogether) {
         set_heads(part, rule.layout);
       } else if (rule.ours == "attention.qkv" && c_.is_partly_rotary()) {
@@ -114,7 +124,7 @@ class Mapping {
 
   void set_layout(HfPart& part, HfLayout layout) const {
     part.layout = !c_.hf_rope_interleave && rotates_neighbours(layout) ? HfLayout::kSame : layout;
-    if (layout == HfLayout::kTransposed) std::swap(part.shape[0], part.shape[1]);
+    if (is_transposed(layout) && part.shape.size() == 2) std::swap(part.shape[0], part.shape[1]);
     part.head_rows = layout == HfLayout::kNeighboursPerHead ? c_.mla.query_head_dim() : part.rows;
     part.rotary_rows = c_.mla.qk_pos_emb_head_dim;
   }
@@ -175,9 +185,12 @@ void check_tensor_count(const ModelConfig& config, size_t tensors, const std::st
                            std::to_string(there) + " tensors", std::to_string(wanted) + " parameters of its settings");
 }
 
+bool is_transposed(HfLayout layout) { return layout == HfLayout::kTransposed || layout == HfLayout::kHalvesInTurn; }
+
 int64_t our_row(const HfPart& part, int64_t row) {
   if (part.layout == HfLayout::kRotaryFirst) return row < part.with_heads ? rotary_first_row(part, row) : row;
   if (part.layout == HfLayout::kHeadsTogether) return together_row(part, row);
+  if (part.layout == HfLayout::kHalvesInTurn) return row % 2 * (part.rows / 2) + row / 2;
   if (!rotates_neighbours(part.layout)) return row;
   const int64_t head = row / part.head_rows, in_head = row % part.head_rows, plain = part.head_rows - part.rotary_rows;
   if (in_head < plain) return row;

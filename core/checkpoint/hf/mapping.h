@@ -22,6 +22,7 @@ struct HfPart {
   std::vector<int64_t> shape;  // of their tensor
   int64_t first_row = 0;       // of our tensor
   int64_t rows = 0;
+  int64_t slice = -1;  // their first dimension is over experts, of which this is one; -1: it is not
   HfLayout layout = HfLayout::kSame;
   int64_t head_rows = 0;    // kNeighbours..., kRotaryFirst and kHeadsTogether: rows of a head, ...
   int64_t rotary_rows = 0;  // of which the last, or first, so many are rotated
@@ -42,6 +43,8 @@ std::vector<HfTensor> hf_mapping(const ModelConfig& config, const HfFamily& fami
 // Refuses a model with many times the tensors that `where` has, before a list of them is built: its configuration is
 // untrusted. Throws kBadFile.
 void check_tensor_count(const ModelConfig& config, size_t tensors, const std::string& where);
+
+bool is_transposed(HfLayout layout);
 
 // The row of our part (counted within it) that is row `row` of theirs.
 int64_t our_row(const HfPart& part, int64_t row);

@@ -93,8 +93,11 @@ void check_routing(const HfRefusal& r, const MoeConfig& m) {
 }
 
 void check_softmax_experts(const HfRefusal& r, const ModelConfig& c) {
-  const MoeConfig& m = c.moe;
   r.require_off("--add-bias-linear", c.add_bias);
+  check_plain_softmax_routing(r, c.moe);
+}
+
+void check_plain_softmax_routing(const HfRefusal& r, const MoeConfig& m) {
   r.require(m.score == RouterScore::kSoftmax, "--moe-router-score-function without latent attention", "sigmoid",
             "softmax");
   r.require_number("--moe-router-topk-scaling-factor", m.scaling_factor, 1);

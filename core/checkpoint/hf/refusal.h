@@ -47,7 +47,9 @@ void check_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
 void check_window_of_all_layers(const HfRefusal& refusal, const ModelConfig& config);
 // Requires that no token is dropped and that every expert gets its tokens by their scores.
 void check_routing(const HfRefusal& refusal, const MoeConfig& moe);
-// Requires plain softmax routing, in layers whose linear layers have no bias.
+// Requires plain softmax routing: no groups of experts, no scaling, no balancing bias.
+void check_plain_softmax_routing(const HfRefusal& refusal, const MoeConfig& moe);
+// ... in layers whose linear layers have no bias.
 void check_softmax_experts(const HfRefusal& refusal, const ModelConfig& config);
 
 }  // namespace ranklab

@@ -146,6 +146,7 @@ void read_parameters(ModelConfig& c, const Members& members, const Members& oute
   const HfValue type = members.value(members.value("rope_type").is_null() ? "type" : "rope_type");
   const std::string named = type.is_null() ? "default" : type.text();
   const std::string kind = named == "su" ? "longrope" : named;  // the first files of Phi-3
+  c.yarn = {};                                                  // whatever a file that says nothing means
   if (kind == "default") return;
   if (kind == "yarn") return read_yarn(c, members, outer);
   const auto known = kinds().find(kind);
@@ -207,13 +208,15 @@ HfJson two_kinds(const HfJson& file, const ModelConfig& c) {
 
 }  // namespace
 
-void write_hf_rope(HfJson& file, const ModelConfig& c) {
+void write_hf_rope(HfJson& file, const ModelConfig& c, const ModelConfig& absent) {
   if (c.position != PositionKind::kRope) return;
   file["rope_theta"] = c.rope_theta;
   if (c.is_partly_rotary()) file["partial_rotary_factor"] = c.rotary_percent;
   if (c.yarn.enabled()) file["rope_scaling"] = yarn_object(c.yarn);
   if (c.rope_scaling.enabled()) file["rope_scaling"] = scaling_object(c.rope_scaling);
   if (c.has_local_rope()) file["rope_parameters"] = two_kinds(file, c);
+  if (absent.yarn.enabled() && !file.contains("rope_scaling"))
+    file["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", c.rope_theta}};
 }
 
 void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {

@@ -10,7 +10,8 @@
 
 namespace ranklab {
 
-void write_hf_rope(HfJson& file, const ModelConfig& config);
+// `absent`: what a file without these keys means (HfFamily::model).
+void write_hf_rope(HfJson& file, const ModelConfig& config, const ModelConfig& absent);
 // Reads into a model whose sizes are set; `theta`: the value in a file without the key. Throws kBadFile naming the key.
 void read_hf_rope(ModelConfig& config, const HfJson& file, const std::string& path);
 

@@ -12,7 +12,7 @@ void for_each_run(const HfPart& part, const std::vector<int64_t>& shape, uint64_
   const uint64_t row_bytes = columns * element_bytes, rows = static_cast<uint64_t>(part.rows);
   for (uint64_t row = 0; row < rows; ++row) {
     const uint64_t ours = static_cast<uint64_t>(part.first_row + our_row(part, static_cast<int64_t>(row))) * row_bytes;
-    if (part.layout != HfLayout::kTransposed) {
+    if (!is_transposed(part.layout)) {
       move(row * row_bytes, ours, row_bytes);
       continue;
     }

@@ -1,0 +1,112 @@
+// GptOssForCausalLM (gpt-oss, arXiv 2508.10925): learned sinks of heads, windows in some layers, biases of all linear
+// layers and of the router, and experts with a bounded gate. All experts of a layer lie in one tensor there, input
+// dimension first, the rows of the gate and of its other half in turn; as published, in MXFP4 (mxfp4.h).
+#include "core/checkpoint/hf/families/families.h"
+#include "core/checkpoint/hf/keys.h"
+#include "core/checkpoint/hf/refusal.h"
+#include "core/checkpoint/hf/rules.h"
+
+namespace ranklab {
+namespace {
+
+// The class wants a number, also where no layer has a window.
+constexpr int64_t kWindow = 128;
+HfKey window() {
+  HfKey key = window_key(kWindow);
+  key.get = [](const ModelConfig& c) { return HfJson(c.window_size > 0 ? c.window_size : kWindow); };
+  return key;
+}
+
+// Without a list, every other layer has the window, from the first.
+HfKey alternating_windows() {
+  HfKey key = layer_types_key(true);
+  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+    if (value.is_null() && c.window_size > 0) c.window_layers = {.skip_freq = 2};
+    set(c, value);
+  };
+  return key;
+}
+
+// The class normalizes the weights for any top-k.
+HfKey experts_of_token() {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    c.moe.topk = value.integer();
+    c.moe.normalize_top1 = c.moe.topk == 1;
+  };
+  return {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(c.moe.topk); }, set, false, 4};
+}
+
+HfKeys gpt_oss_keys() {
+  HfKeys keys = transformer_keys();
+  const auto expert_ffn = [](const ModelConfig& c) { return HfJson(c.expert_ffn()); };
+  const auto all_ffn = [](ModelConfig& c, const HfValue& value) { c.ffn_hidden_size = value.integer(); };
+  HfKey experts = experts_key("num_local_experts");
+  experts.other = "num_experts";
+  const auto unused = [](const char* key) { return HfKey{key, {}, [](ModelConfig&, const HfValue&) {}}; };
+  append(keys, {{"intermediate_size", expert_ffn, all_ffn, true},
+                head_dim_key(64),
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+                std::move(experts),
+                experts_of_token(),
+                window(),
+                alternating_windows(),
+                hf_constant("attention_bias", true),
+                hf_constant("swiglu_alpha", 1.702),
+                hf_constant("swiglu_limit", 7.0),
+                balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss),
+                unused("experts_per_token"),  // published files say these twice
+                unused("initial_context_length")});
+  append(keys, ending_keys(false));
+  return keys;
+}
+
+void check_gpt_oss(const HfRefusal& r, const ModelConfig& c) {
+  const MoeConfig& m = c.moe;
+  r.require_number("--rotary-percent", c.rotary_percent, 1);
+  check_norms_before(r, c);
+  check_rotary_positions(r, c);
+  check_sequential(r, c);
+  check_no_gemma(r, c);
+  r.require(c.norm == NormKind::kRmsNorm, "--normalization", "LayerNorm", "RMSNorm");
+  r.require(c.activation == ActivationKind::kSwiGluOai, "--activation", name(c.activation), "swigluoai");
+  r.require(!c.has_local_rope(), "--rotary-base-local", "a base of its own", "0: as in other layers");
+  r.require(c.add_bias, "--add-bias-linear", "off", "on");
+  r.require_off("--qk-layernorm", c.qk_norm);
+  check_plain_softmax_routing(r, m);
+  r.require(m.normalize_topk, "--moe-router-norm-topk", "off", "on");
+  r.require(m.normalizes(), "--moe-router-norm-top1 with --moe-router-topk 1", "off", "on");
+  r.require_number("--moe-shared-expert-intermediate-size", static_cast<double>(m.shared_ffn_hidden_size), 0);
+  r.require_number("--first-k-dense-replace", static_cast<double>(m.first_dense_layers), 0);
+}
+
+HfRules gpt_oss_rules() {
+  return {{"attention.sinks", {"self_attn.sinks"}, HfLayout::kSame, HfNaming::kBare},
+          {"mlp.router", {"mlp.router"}},
+          {"mlp.experts.*.gate_up", {"mlp.experts.gate_up_proj"}, HfLayout::kHalvesInTurn, HfNaming::kBare},
+          {"mlp.experts.*.down", {"mlp.experts.down_proj"}, HfLayout::kTransposed, HfNaming::kBare}};
+}
+
+}  // namespace
+
+HfFamily gpt_oss_family() {
+  ModelConfig model;
+  model.activation = ActivationKind::kSwiGluOai;
+  model.softmax = SoftmaxKind::kLearnable;
+  model.add_bias = model.moe.router_bias = true;
+  model.rope_theta = 150000;
+  model.yarn = {.scaling_factor = 32, .mscale_all_dim = 0, .truncate = false};
+  return {.architecture = "GptOssForCausalLM",
+          .model_type = "gpt_oss",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = together({llama_norm_rules(), llama_attention_rules(), gpt_oss_rules()}),
+          .model = model,
+          .keys = gpt_oss_keys(),
+          .has_form =
+              [](const ModelConfig& c) {
+                return c.softmax == SoftmaxKind::kLearnable && c.moe.enabled() && !c.mla.enabled();
+              },
+          .check = check_gpt_oss};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,107 @@
+#include "core/checkpoint/hf/mxfp4.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "core/base/text.h"
+#include "core/checkpoint/read_only_file.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char *kBlocks = "_blocks", *kScales = "_scales";
+constexpr int64_t kBlock = 32, kBlockBytes = kBlock / 2;
+constexpr int kScaleBias = 127, kNanScale = 255;
+
+bool is_blocks(const TensorInfo& tensor) { return tensor.name.ends_with(kBlocks) && tensor.type == TensorType::kU8; }
+
+float value_of(uint8_t code, int scale) {
+  static constexpr std::array<float, 8> kValues = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  const float magnitude = std::ldexp(kValues[code & 7U], scale - kScaleBias);
+  return (code & 8U) != 0 ? -magnitude : magnitude;
+}
+
+// Its upper half is all of it.
+uint16_t as_bf16(float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16U); }
+
+}  // namespace
+
+bool is_hf_mxfp4(const HfJson& file, const std::string& path) {
+  const auto found = file.find("quantization_config");
+  if (found == file.end() || !found->is_object() || found->value("quant_method", HfJson()) != "mxfp4") return false;
+  static const std::set<std::string> kKnown = {"quant_method", "modules_to_not_convert", "dequantize"};
+  for (const auto& [key, value] : found->items()) {
+    if (!kKnown.contains(key)) HfValue(value, "quantization_config." + key, path).refuse("no such key");
+  }
+  return true;
+}
+
+HfMxfp4::HfMxfp4(const TensorSource& stored) : stored_(stored) {
+  for (const TensorInfo& tensor : stored_.tensors()) {
+    if (is_blocks(tensor)) {
+      add(tensor);
+    } else if (!tensor.name.ends_with(kScales)) {
+      tensors_.push_back(tensor);
+    } else {
+      const std::string stem = tensor.name.substr(0, tensor.name.size() - std::strlen(kScales));
+      const TensorInfo* blocks = stored_.find(stem + kBlocks);
+      if (blocks == nullptr || !is_blocks(*blocks))
+        refuse_checkpoint_file(where(), "scales " + quote(printable(tensor.name)) + " belong to no MXFP4 blocks",
+                               blocks == nullptr ? "no " + quote(printable(stem + kBlocks)) : blocks->describe(),
+                               "U8 blocks");
+    }
+  }
+  std::ranges::sort(tensors_, {}, &TensorInfo::name);
+}
+
+void HfMxfp4::add(const TensorInfo& blocks) {
+  const std::string stem = blocks.name.substr(0, blocks.name.size() - std::strlen(kBlocks));
+  if (blocks.shape.size() != 4 || blocks.shape[3] != kBlockBytes)
+    refuse_checkpoint_file(where(), "MXFP4 tensor " + quote(printable(blocks.name)) + " has another form",
+                           blocks.describe(), "[experts, out, in / 32, 16]");
+  const std::vector<int64_t> want(blocks.shape.begin(), blocks.shape.end() - 1);
+  const TensorInfo* scales = stored_.find(stem + kScales);
+  if (scales == nullptr || scales->shape != want || scales->type != TensorType::kU8)
+    refuse_checkpoint_file(where(), "MXFP4 tensor " + quote(printable(blocks.name)) + " lacks its scales",
+                           scales == nullptr ? "no " + quote(printable(stem + kScales)) : scales->describe(),
+                           "U8 of shape " + shape_text(want));
+  ++quantized_;
+  tensors_.push_back({stem, TensorType::kBF16, {want[0], want[2] * kBlock, want[1]}});
+}
+
+std::vector<std::byte> HfMxfp4::read(const std::string& name) const {
+  if (stored_.find(name) != nullptr) return stored_.read(name);
+  std::vector<std::byte> all;
+  for (int64_t expert = 0; expert < tensor(name).shape[0]; ++expert) {
+    const std::vector<std::byte> one = read_slice(name, expert);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+std::vector<std::byte> HfMxfp4::read_slice(const std::string& name, int64_t index) const {
+  if (stored_.find(name) != nullptr) return stored_.read_slice(name, index);
+  const TensorInfo& info = tensor(name);
+  const int64_t in = info.shape[1], out = info.shape[2];
+  const std::vector<std::byte> codes = stored_.read_slice(name + kBlocks, index),
+                               scales = stored_.read_slice(name + kScales, index);
+  std::vector<std::byte> values(static_cast<size_t>(in * out) * sizeof(uint16_t));
+  for (int64_t i = 0; i < in * out; ++i) {  // codes are [out, in]
+    const auto scale = static_cast<int>(scales[static_cast<size_t>(i / kBlock)]);
+    const auto pair = static_cast<uint8_t>(codes[static_cast<size_t>(i / 2)]);
+    const float number = value_of(i % 2 == 0 ? pair & 15U : pair >> 4U, scale);
+    if (scale == kNanScale || !std::isfinite(number))
+      refuse_checkpoint_file(where(), "a NaN or an infinity in MXFP4 tensor " + quote(printable(name + kScales)),
+                             strprintf("scale %d of expert %lld", scale, static_cast<long long>(index)),
+                             "scales below 255, whose products bf16 holds");
+    const uint16_t value = as_bf16(number);
+    std::memcpy(values.data() + ((i % in) * out + i / in) * static_cast<int64_t>(sizeof value), &value, sizeof value);
+  }
+  return values;
+}
+
+}  // namespace ranklab
