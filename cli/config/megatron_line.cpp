@@ -147,6 +147,24 @@ class Reader {
       refuse("queries and keys have RMSNorms here", "--qk-layernorm with --normalization LayerNorm",
              "--normalization RMSNorm", "leave --qk-layernorm out, or change the norm");
     window();
+    positions();
+  }
+
+  // YaRN's flags count for --position-embedding-type yarn, and where latent attention has it (latent()).
+  void positions() {
+    if (settings_.at("model.position").text != "yarn") {
+      if (!words_.has("--multi-latent-attention"))
+        std::erase_if(settings_, [](const auto& one) { return one.first.starts_with("yarn."); });
+      return;
+    }
+    set("model.position", "rope", "--position-embedding-type");
+    set_default("yarn.mscale_all_dim", "0");
+    for (const auto& [flag, key] : {std::pair{"--yarn-original-max-position-embeddings", "yarn.original_seq_length"},
+                                    {"--yarn-beta-fast", "yarn.beta_fast"},
+                                    {"--yarn-beta-slow", "yarn.beta_slow"}})
+      if (const auto text = words_.text(flag)) set(key, *text, flag);
+    if (words_.has("--no-yarn-correction-range-round-to-int"))
+      set("yarn.truncate", "false", "--no-yarn-correction-range-round-to-int");
   }
 
   // "(127,0)": so many positions before a query, and none behind it.
@@ -164,6 +182,8 @@ class Reader {
   }
 
   void vocabulary() {
+    if (const auto padded = words_.number("--padded-vocab-size", kMostTokens))
+      return set("model.vocab_size", *padded, "--padded-vocab-size");
     const std::string tokenizer = words_.text("--tokenizer-type").value_or("GPT2BPETokenizer");
     const auto given = words_.number("--vocab-size", kMostTokens);
     if (!given && tokenizer != "GPT2BPETokenizer")

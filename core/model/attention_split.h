@@ -14,8 +14,8 @@ namespace ranklab {
 struct AttentionSplit {
   ContextParallel heads;  // they exchange heads for positions before and after; not active: nobody
   ContextParallel keys;   // they exchange keys and values; not active: this rank has all of them
-  ContextRule rule;  // its sinks are those of the heads after the exchange
-  RopeTable rope;  // of the rows after the exchange of heads
+  ContextRule rule;       // its sinks are those of the heads after the exchange
+  RopeTable rope;         // of the rows after the exchange of heads
 
   // Otherwise one fused kernel attends to whole sequences.
   bool in_blocks() const {

@@ -1,5 +1,6 @@
 // The MLP's nonlinearities: SwiGLU and GeGLU (Shazeer 2020, arXiv 2002.05202) on a fused [gate | up] projection, its
-// bounded form of gpt-oss, and GELU and the square of ReLU without gates. Cost: one pass forward, one backward. Thread rule: its rank's thread.
+// bounded form of gpt-oss, and GELU and the square of ReLU without gates. Cost: one pass forward, one backward. Thread
+// rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -20,8 +21,8 @@ at::Tensor swiglu_reference(const at::Tensor& gate_up);
 at::Tensor gelu_tanh(const at::Tensor& x);
 at::Tensor gelu_erf(const at::Tensor& x);  // exact: x times the normal distribution's CDF
 at::Tensor squared_relu(const at::Tensor& x);
-// gate_up [..., 2F] -> (u + 1) g sigmoid(1.702 g) [..., F] of g = min(gate, 7) and u = up within -7 and 7, as gpt-oss has
-// it (arXiv 2508.10925); computed in fp32 for 16 bits.
+// gate_up [..., 2F] -> (u + 1) g sigmoid(1.702 g) [..., F] of g = min(gate, 7) and u = up within -7 and 7, as gpt-oss
+// has it (arXiv 2508.10925); computed in fp32 for 16 bits.
 at::Tensor swiglu_oai(const at::Tensor& gate_up);
 // gate_up [..., 2F] -> gelu_tanh(gate) * up [..., F] (GeGLU; Shazeer 2020)
 at::Tensor geglu(const at::Tensor& gate_up);

@@ -171,9 +171,15 @@ TEST(HfMxfp4, WhatDoesNotBelongTogetherIsNamed) {
               AllOf(HasSubstr("x_blocks"), HasSubstr("lacks its scales"), HasSubstr("x_scales")));
   EXPECT_THAT(refused("no_blocks", [](Mxfp4& x) { x.has_blocks = false; }),
               AllOf(HasSubstr("x_scales"), HasSubstr("belong to no MXFP4 blocks")));
-  EXPECT_THAT(refused("shape", [](Mxfp4& x) { x.scale_shape = {2, 1, 1}; }),
+  EXPECT_THAT(refused("shape",
+                      [](Mxfp4& x) {
+                        x.scale_shape = {2, 1, 1};
+                      }),
               AllOf(HasSubstr("x_blocks"), HasSubstr("[2, 1, 1]"), HasSubstr("[1, 2, 1]")));
-  EXPECT_THAT(refused("width", [](Mxfp4& x) { x.shape = {1, 2, 2, 8}; }),
+  EXPECT_THAT(refused("width",
+                      [](Mxfp4& x) {
+                        x.shape = {1, 2, 2, 8};
+                      }),
               AllOf(HasSubstr("x_blocks"), HasSubstr("[1, 2, 2, 8]")));
   EXPECT_THAT(refused("infinite", [](Mxfp4& x) { x.scales[1] = 254, x.codes[16] = 0x07; }), HasSubstr("scale 254"));
   EXPECT_THAT(refused("nan", [](Mxfp4& x) { x.scales[1] = 255; }), AllOf(HasSubstr("NaN"), HasSubstr("x_scales")));
@@ -182,8 +188,7 @@ TEST(HfMxfp4, WhatDoesNotBelongTogetherIsNamed) {
 TEST(HfMxfp4, OtherWaysToQuantizeAreRefusedByTheirKey) {
   Json file = published();
   file["quantization_config"]["bits"] = 4;
-  EXPECT_THAT(message_of([&] { read_hf_config(file.dump(), "config.json"); }),
-              HasSubstr("quantization_config.bits"));
+  EXPECT_THAT(message_of([&] { read_hf_config(file.dump(), "config.json"); }), HasSubstr("quantization_config.bits"));
 }
 
 }  // namespace

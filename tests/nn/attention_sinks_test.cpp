@@ -70,8 +70,8 @@ TEST(AttentionSinks, JoinTilesWithoutACap) {
     const SoftmaxHeads d = tiled_attention_grad(in, got, grad, rule);
     std::vector<at::Tensor> leaves;
     for (const at::Tensor& x : {in.q, in.k, in.v, sinks}) leaves.push_back(x.clone().requires_grad_());
-    const at::Tensor want = softmax_attention_reference({leaves[0], leaves[1], leaves[2]},
-                                                        {.window = window, .sinks = leaves[3]});
+    const at::Tensor want =
+        softmax_attention_reference({leaves[0], leaves[1], leaves[2]}, {.window = window, .sinks = leaves[3]});
     const auto wants = torch::autograd::grad({want}, leaves, {grad});
     EXPECT_LT(relative_error(got.out, want.detach()), 1e-13);
     EXPECT_LT(relative_error(d.q, wants[0]), 1e-12);

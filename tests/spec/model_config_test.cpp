@@ -51,6 +51,19 @@ TEST(ModuleTable, QwenByHand) {
 
 // arXiv 2412.19437: 671B parameters, 37B of them active; the weights on Hugging Face, 685B, repeat the embedding and
 // the head in the MTP module. arXiv 2505.09343, table 1: a token's KV cache is 70.272 KB in bf16.
+// arXiv 2508.10925, table 1; huggingface.co/openai/gpt-oss-20b names 20,914,757,184. Its active ones are without the
+// embedding.
+TEST(Presets, GptOssHasPublishedCounts) {
+  EXPECT_EQ(model_preset("gpt_oss_20b").parameter_count(), 20'914'757'184);
+  EXPECT_EQ(model_preset("gpt_oss_120b").parameter_count(), 116'829'156'672);
+  const auto active = [](const char* name) {
+    const ModelConfig& c = model_preset(name);
+    return static_cast<double>(c.active_parameter_count() - c.vocab_size * c.hidden_size);
+  };
+  EXPECT_NEAR(active("gpt_oss_20b"), 3.61e9, 0.005e9);
+  EXPECT_NEAR(active("gpt_oss_120b"), 5.13e9, 0.005e9);
+}
+
 TEST(Presets, DeepSeekV3HasPublishedCounts) {
   const ModelConfig c = model_preset("deepseek_v3");
   const ModelCounts counts = count_model(c, c.seq_length);

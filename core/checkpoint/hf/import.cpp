@@ -43,9 +43,7 @@ HfModel::HfModel(const std::string& folder)
   check_tensors();
 }
 
-const TensorSource& HfModel::theirs() const {
-  return dequantized_ ? *dequantized_ : folder_;
-}
+const TensorSource& HfModel::theirs() const { return dequantized_ ? *dequantized_ : folder_; }
 
 void HfModel::see_through_quantization() {
   if (config_.mxfp4) {

@@ -1,8 +1,9 @@
 // Presents a Hugging Face folder as one of our checkpoints: config.json as a model configuration, and its tensors under
 // our names, assembled as they are read. Opening compares every name and shape with the model: tensors that are
 // missing, left over or of another shape are refused by name; nothing is silently dropped. Element types are kept, but
-// block-wise FP8 becomes fp32 (fp8.h), MXFP4 bf16 (mxfp4.h), as does one of our tensors whose parts differ in type. If one is fp64, all
-// become fp64: a run cannot mix it with others. Cost: one of our tensors at a time. Thread rule: one thread.
+// block-wise FP8 becomes fp32 (fp8.h), MXFP4 bf16 (mxfp4.h), as does one of our tensors whose parts differ in type. If
+// one is fp64, all become fp64: a run cannot mix it with others. Cost: one of our tensors at a time. Thread rule: one
+// thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -44,7 +45,7 @@ class HfModel : public TensorSource {
   HfFolder folder_;
   HfConfig config_;
   std::unique_ptr<const TensorSource> dequantized_;  // null: nothing is quantized
-  std::vector<HfTensor> map_;  // sorted by our names
+  std::vector<HfTensor> map_;                        // sorted by our names
   std::vector<TensorInfo> tensors_;
   TensorType type_ = TensorType::kF32;
   std::vector<std::string> notes_;

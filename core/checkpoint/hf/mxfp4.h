@@ -1,5 +1,5 @@
-// Folders whose experts are MXFP4 (OCP Microscaling Formats 1.0; arXiv 2310.10537), as gpt-oss is published: in place of
-// X [E, in, out] are X_blocks [E, out, in / 32, 16] and X_scales [E, out, in / 32]. A byte holds two E2M1 codes, the
+// Folders whose experts are MXFP4 (OCP Microscaling Formats 1.0; arXiv 2310.10537), as gpt-oss is published: in place
+// of X [E, in, out] are X_blocks [E, out, in / 32, 16] and X_scales [E, out, in / 32]. A byte holds two E2M1 codes, the
 // lower half first; a scale s multiplies its 32 values by 2^(s - 127). HfMxfp4 presents X in bf16, which holds every
 // such product exactly. Cost: one expert at a time where one is asked for. Thread rule: one thread.
 #pragma once

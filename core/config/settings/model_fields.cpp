@@ -93,10 +93,11 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "model.attn_logit_softcapping", {"--attn-logit-softcapping"},
                         "scores are bounded by c: c tanh(score / c) (Gemma 2; 0: they are not)",
                         RANKLAB_FIELD(model.attn_logit_softcapping), at_least(0)));
-  rows.push_back(choice(g, "model.softmax", {"--softmax-type"},
-                        "attention's softmax has a sink beside the keys, without a value: none, 0, or one learned by each "
-                        "head (gpt-oss)",
-                        {"vanilla", "off-by-one", "learnable"}, RANKLAB_FIELD(model.softmax)));
+  rows.push_back(
+      choice(g, "model.softmax", {"--softmax-type"},
+             "attention's softmax has a sink beside the keys, without a value: none, 0, or one learned by each "
+             "head (gpt-oss)",
+             {"vanilla", "off-by-one", "learnable"}, RANKLAB_FIELD(model.softmax)));
   rows.push_back(number(g, "model.final_logit_softcapping", {"--final-logit-softcapping"}, "so are logits",
                         RANKLAB_FIELD(model.final_logit_softcapping), at_least(0)));
   rows.push_back(flag(g, "model.scale_embeddings", {"--scale-embeddings"}, "token embeddings times sqrt(--hidden-size)",

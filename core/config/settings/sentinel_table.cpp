@@ -118,9 +118,12 @@ constexpr auto kRows = std::to_array<SentinelRow>({
      kStandard, above(4)},
     {"attention_logit", "Attention/{}/max_attn_logit", "largest score before softmax, of the probe's queries",
      kStandard, above(200), above(1000)},
-    {"attention_entropy", "Attention/{}/attn_entropy", "mean entropy of a query's attention, of the probe", kStandard},
+    {"attention_entropy", "Attention/{}/attn_entropy", "mean entropy of a query's attention to keys, of the probe",
+     kStandard},
     {"attention_collapse", "Attention/{}/attn_entropy_norm", "mean of entropy / log(keys that the query sees)",
      kStandard, below(0.1)},
+    {"attention_sink", "Attention/{}/sink_share", "mean share of a query's attention that its head's sink takes",
+     kStandard},
     // Across ranks.
     {"replica_drift", "Health/replica_drift", "ranks whose weights differ from those of the first replica", kStandard,
      above(0), above(0), kCheckpoint},

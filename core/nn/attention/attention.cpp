@@ -168,8 +168,7 @@ InputGrads softmax_backward(const at::Tensor& grad_out, const Softmaxed& forward
     return x_SBH.reshape({seq, batch, shape.heads, shape.head_dim}).permute({1, 2, 0, 3});
   };
   const SoftmaxedHeads softmaxed{by_head(forward.out), forward.log_sum_exp, forward.followed};
-  const SoftmaxHeads grads =
-      softmax_attention_grad({q, k, v}, softmaxed, by_head(grad_out), score_rule(shape, sinks));
+  const SoftmaxHeads grads = softmax_attention_grad({q, k, v}, softmaxed, by_head(grad_out), score_rule(shape, sinks));
   merge_heads(grads, shape, rope, grad_qkv);
   return {grad_qkv, sinks.requires_grad() ? sink_grad(softmaxed, by_head(grad_out), sinks) : at::Tensor()};
 }

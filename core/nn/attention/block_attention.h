@@ -17,8 +17,9 @@ SoftmaxHeads rows_of_block(const SoftmaxHeads& in, const AttentionBlock& block);
 at::Tensor queries_of_block(const at::Tensor& x, const AttentionBlock& block);  // x [B, heads, M, ...]
 
 // in.q [B, heads, M, D], in.k and in.v [B, groups, N, D]: whole runs, of which the block selects rows. `rule.window` is
-// not read: the block has it; nor `rule.sinks`, which join when all blocks are merged. `kept` [B, heads, queries, keys] multiplies the block's probabilities (score_dropout.h);
-// undefined: no dropout. RETURNS: the output of the block's queries and their log_sum_exp [B, heads, queries].
+// not read: the block has it; nor `rule.sinks`, which join when all blocks are merged. `kept` [B, heads, queries, keys]
+// multiplies the block's probabilities (score_dropout.h); undefined: no dropout. RETURNS: the output of the block's
+// queries and their log_sum_exp [B, heads, queries].
 SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule,
                                const at::Tensor& kept = {});
 // The type of these results on the host, as the virtual clock counts their sums on any device: in 16 bits a device's

@@ -11,8 +11,8 @@
 
 namespace ranklab {
 
-// qkv [S, B, (heads + 2 groups) D] as causal_attention() takes it -> [S, B, heads D]; sinks [heads], or undefined. REQUIRES: the cache has room for
-// S positions.
+// qkv [S, B, (heads + 2 groups) D] as causal_attention() takes it -> [S, B, heads D]; sinks [heads], or undefined.
+// REQUIRES: the cache has room for S positions.
 at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
                             AttentionCache& cache, const at::Tensor& sinks = {});
 

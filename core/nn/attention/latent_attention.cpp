@@ -154,8 +154,7 @@ variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in
     return padding > 0 ? at::constant_pad_nd(heads, {0, padding}) : heads;
   };
   const SoftmaxedHeads softmaxed{wide(forward.out), forward.log_sum_exp, followed};
-  const SoftmaxHeads d =
-      softmax_attention_grad({h.q, h.k, h.v}, softmaxed, wide(grad_out), score_rule(shape, sinks));
+  const SoftmaxHeads d = softmax_attention_grad({h.q, h.k, h.v}, softmaxed, wide(grad_out), score_rule(shape, sinks));
   variable_list grads = input_grads(in, {d.q, d.k, d.v}, shape, rope);
   grads.push_back(sinks.requires_grad() ? sink_grad(softmaxed, wide(grad_out), sinks) : at::Tensor());
   return grads;

@@ -49,8 +49,8 @@ struct ScoreRule {
 
   bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };
-// Whoever calls softmax_attention_grad() asks sink_grad() for the sinks' gradient. `for_backward`: softmax_attention_grad() will be called with the result, at most once. REQUIRES:
-// has_row_kernels(in.q).
+// Whoever calls softmax_attention_grad() asks sink_grad() for the sinks' gradient. `for_backward`:
+// softmax_attention_grad() will be called with the result, at most once. REQUIRES: has_row_kernels(in.q).
 SoftmaxedHeads softmax_attention(const SoftmaxHeads& in, const ScoreRule& rule = {}, bool for_backward = true);
 SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                     const ScoreRule& rule = {});

@@ -35,7 +35,7 @@ void AttentionProbe::attention_heads(const std::string& path, const at::Tensor& 
   at::Tensor hidden = key.gt(query);
   if (rule.has_window(length)) hidden = at::logical_or(hidden, key.le(query - rule.window));
   scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
-  const at::Tensor p = at::softmax(scores, -1);
+  const at::Tensor p = at::softmax(scores, -1);                         // sinks aside
   const at::Tensor entropy = -(p * p.clamp_min(1e-300).log()).sum(-1);  // [B, H, count]
   const at::Tensor visible = hidden.logical_not().sum(-1).to(at::kDouble);
   Seen& seen = seen_[layer];
@@ -44,6 +44,9 @@ void AttentionProbe::attention_heads(const std::string& path, const at::Tensor& 
   seen.entropy += entropy.sum().item<double>();
   seen.share += (entropy / visible.log().clamp_min(1e-12)).sum().item<double>();
   seen.queries += static_cast<double>(entropy.numel());
+  if (!rule.sinks.defined()) return;
+  const at::Tensor over_keys = at::logsumexp(scores, {-1}), sink = rule.sinks.to(at::kDouble).view({1, -1, 1});
+  seen.sink += at::sigmoid(sink - over_keys).sum().item<double>();
 }
 
 }  // namespace ranklab

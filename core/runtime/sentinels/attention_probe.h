@@ -13,6 +13,7 @@ class AttentionProbe final : public ModuleHook {
   struct Seen {
     double largest = 0;                          // score before softmax
     double entropy = 0, share = 0, queries = 0;  // sums over queries; share: of log(keys that the query sees)
+    double sink = 0;                             // probability of the sinks, summed over queries
   };
   void clear() { seen_.clear(); }
   // By layer; only layers of this rank.

@@ -37,6 +37,7 @@ class ProbeFamily final : public SentinelFamily {
       table.mine(it->second + kEntropySum) = seen.entropy;
       table.mine(it->second + kShareSum) = seen.share;
       table.mine(it->second + kQueries) = seen.queries;
+      table.mine(it->second + kSinkSum) = seen.sink;
     }
   }
 
@@ -53,12 +54,14 @@ class ProbeFamily final : public SentinelFamily {
       out.add("attention_logit", table.most(slots + kLogit), place);
       out.add("attention_entropy", table.sum(slots + kEntropySum) / queries, place);
       out.add("attention_collapse", table.sum(slots + kShareSum) / queries, place);
+      if (context_.plan.config.model.softmax != SoftmaxKind::kVanilla)
+        out.add("attention_sink", table.sum(slots + kSinkSum) / queries, place);
     }
   }
 
  private:
   enum Slot { kHash, kLoss, kEntropy, kTopMass, kDivergence, kSlots };
-  enum AttentionSlot { kLogit, kEntropySum, kShareSum, kQueries, kAttentionSlots };
+  enum AttentionSlot { kLogit, kEntropySum, kShareSum, kQueries, kSinkSum, kAttentionSlots };
 
   // Rank 0 has a first stage, which loads data.
   void take_probe() {

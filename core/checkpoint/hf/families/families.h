@@ -16,8 +16,8 @@ HfFamily gpt_neox_family();     // arXiv 2204.06745
 HfFamily nemotron_family();     // arXiv 2402.16819
 HfFamily smollm3_family();
 HfFamily gpt_oss_family();  // arXiv 2508.10925
-HfFamily gemma2_family();  // arXiv 2408.00118
-HfFamily gemma3_family();  // arXiv 2503.19786
+HfFamily gemma2_family();   // arXiv 2408.00118
+HfFamily gemma3_family();   // arXiv 2503.19786
 HfFamily olmo3_family();
 HfFamily olmo2_family();  // arXiv 2501.00656
 HfFamily qwen2_family();  // arXiv 2407.10671
