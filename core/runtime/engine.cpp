@@ -369,10 +369,7 @@ RuntimeEngine::RuntimeEngine(RuntimeComponents components, RunPlan plan)
       .what = "the world and the mesh differ in size",
       .got = std::to_string(components_.world->size()) + " ranks, mesh of " + std::to_string(plan_.mesh.world_size()));
   check_world(plan_.config, components_.world->capabilities(), components_.world->describe());
-  use_gpu_attention(plan_.config.attention_backend == "fused"     ? GpuAttention::kCudnn
-                    : plan_.config.attention_backend == "flash"   ? GpuAttention::kFlash
-                    : plan_.config.attention_backend == "unfused" ? GpuAttention::kUnfused
-                                                                  : GpuAttention::kAuto);
+  use_gpu_attention(gpu_attention_named(plan_.config.attention_backend));
   keep_cheap_outputs(plan_.config.keep_cheap_outputs);
 }
 

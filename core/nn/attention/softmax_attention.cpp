@@ -150,6 +150,11 @@ SoftmaxedHeads over_keys(const SoftmaxHeads& in, const ScoreRule& rule, bool for
 
 }  // namespace
 
+GpuAttention gpu_attention_named(std::string_view backend) {
+  if (backend == "fused") return GpuAttention::kCudnn;
+  if (backend == "flash") return GpuAttention::kFlash;
+  return backend == "unfused" ? GpuAttention::kUnfused : GpuAttention::kAuto;
+}
 void use_gpu_attention(GpuAttention kernel) { g_gpu_attention = kernel; }
 GpuAttention gpu_attention() { return g_gpu_attention; }
 

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <optional>
+#include <string_view>
 
 namespace ranklab {
 
@@ -16,7 +17,8 @@ namespace ranklab {
 // sequences on Hopper and later), else flash, whose backward can be made to repeat bit for bit. kUnfused, on any
 // device: all scores in memory (unfused_attention.h).
 enum class GpuAttention { kAuto, kFlash, kCudnn, kUnfused };
-void use_gpu_attention(GpuAttention kernel);  // kAuto initially
+GpuAttention gpu_attention_named(std::string_view backend);  // as --attention-backend names them; else kAuto
+void use_gpu_attention(GpuAttention kernel);                 // kAuto initially
 GpuAttention gpu_attention();
 
 // Whether there is a fused kernel for tensors like x with heads of this width.
