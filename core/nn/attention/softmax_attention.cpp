@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <ATen/ops/_flash_attention_backward.h>
+#include <ATen/ops/_flash_attention_forward.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "core/nn/activation.h"
@@ -66,6 +68,26 @@ SoftmaxHeads grad_by_flash(const SoftmaxHeads& in, const SoftmaxedHeads& forward
   return {dq, dk, dv};
 }
 
+// With a window, which only the kernel's own operator takes, on heads by position: so many keys before a query, none
+// behind it.
+SoftmaxedHeads by_flash_of_window(const SoftmaxHeads& in, const ScoreRule& rule) {
+  const auto by_position = [](const at::Tensor& x) { return x.transpose(1, 2); };
+  auto result =
+      at::_flash_attention_forward(by_position(in.q), by_position(in.k), by_position(in.v), {}, {}, in.q.size(2),
+                                   in.k.size(2), 0.0, true, false, rule.scale, rule.window - 1, 0);
+  return {by_position(std::get<0>(result)), std::get<1>(result)};
+}
+
+SoftmaxHeads grad_by_flash_of_window(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
+                                     const ScoreRule& rule) {
+  const auto by_position = [](const at::Tensor& x) { return x.transpose(1, 2); };
+  const at::Tensor seed = no_seed(in.q);
+  const auto [dq, dk, dv] = at::_flash_attention_backward(
+      by_position(grad_out), by_position(in.q), by_position(in.k), by_position(in.v), by_position(forward.out),
+      forward.log_sum_exp, {}, {}, in.q.size(2), in.k.size(2), 0.0, true, seed, seed, rule.scale, rule.window - 1, 0);
+  return {by_position(dq), by_position(dk), by_position(dv)};
+}
+
 // For fp32, which flash attention does not support (Rabe & Staats 2021, arXiv 2112.05682; it sums in full fp32). It
 // needs one key head per query head, so grouped heads are repeated.
 SoftmaxedHeads by_efficient(const SoftmaxHeads& in, std::optional<double> scale) {
@@ -122,9 +144,9 @@ bool cudnn_is_faster(const at::Tensor& q) {
          device_rounding()->capability() >= kHopperCapability && !at::globalContext().deterministicAlgorithms();
 }
 
-// Whether a device other than a plain CPU has a kernel for these heads.
+// Whether a device other than a plain CPU has a kernel for these heads: flash attention alone takes windows.
 bool is_fused(const at::Tensor& q, const ScoreRule& rule) {
-  return has_softmax_attention(q, q.size(3)) && !rule.has_window(q.size(2));
+  return has_softmax_attention(q, q.size(3)) && (!rule.has_window(q.size(2)) || (q.is_cuda() && q.itemsize() == 2));
 }
 
 // Whether plain operators on tiles of queries do what no kernel here does.
@@ -145,6 +167,7 @@ SoftmaxedHeads over_keys(const SoftmaxHeads& in, const ScoreRule& rule, bool for
   if (!is_fused(in.q, rule)) return followed(in, rule, for_backward);
   if (in.q.is_cpu()) return on_cpu(in, rule.scale, 0);  // with kernels as of a device
   if (in.q.scalar_type() == at::kFloat) return by_efficient(in, rule.scale);
+  if (rule.has_window(in.q.size(2))) return by_flash_of_window(in, rule);
   return takes_cudnn(in.q) ? by_cudnn(in, rule.scale) : by_flash(in, rule.scale);
 }
 
@@ -198,6 +221,7 @@ SoftmaxHeads softmax_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads
   if (forward.followed.defined()) return grad_of_followed(forward.followed, grad_out);
   if (in.q.is_cpu()) return grad_on_cpu(in, forward, grad_out, rule.scale, 0);
   if (in.q.scalar_type() == at::kFloat) return grad_by_efficient(in, forward, grad_out, rule.scale);
+  if (rule.has_window(in.q.size(2))) return grad_by_flash_of_window(in, forward, grad_out, rule);
   return takes_cudnn(in.q) ? grad_by_cudnn(in, forward, grad_out, rule.scale)
                            : grad_by_flash(in, forward, grad_out, rule.scale);
 }

@@ -1,9 +1,9 @@
 // The softmax part of causal attention on heads, forward and backward, by the fused kernel of the tensors' device:
 // ATen's flash attention on a CPU; on a GPU flash attention (Dao 2023, arXiv 2307.08691) or cuDNN's for 16 bits, which
-// read grouped keys and values without a copy per query head, and ATen's memory-efficient kernel for fp32. What a GPU
-// has none for (windows, fp64, heads of odd widths) ATen's scaled_dot_product_attention computes with a mask, followed
-// by autograd. Memory: linear in S, but for that mask and, in fp64, the scores, which are kept for backward. Cost: as
-// attention.h, which charges the same for all of them.
+// read grouped keys and values without a copy per query head (flash alone takes windows), and ATen's memory-efficient
+// kernel for fp32. What a GPU has none for (windows in fp32, fp64, heads of odd widths) ATen's
+// scaled_dot_product_attention computes with a mask, followed by autograd. Memory: linear in S, but for that mask and,
+// in fp64, the scores, which are kept for backward. Cost: as attention.h, which charges the same for all of them.
 // Thread rule: choose before ranks start; the rest on its rank's thread, where autograd does not record.
 #pragma once
 #include <ATen/core/Tensor.h>
