@@ -265,6 +265,43 @@ ModelConfig gpt_oss(int64_t layers, int64_t experts) {
           .moe = {.num_experts = experts, .topk = 4, .router_bias = true}};
 }
 
+// GLM-4.5-Air; arXiv 2508.06471 table 1, huggingface.co/zai-org/GLM-4.5-Air/config.json
+ModelConfig glm4_5_air() {
+  return {.num_layers = 46,
+          .hidden_size = 4096,
+          .ffn_hidden_size = 10944,
+          .num_attention_heads = 96,
+          .num_query_groups = 8,
+          .kv_channels = 128,
+          .vocab_size = 151552,
+          .seq_length = 4096,
+          .rope_theta = 1e6,
+          .rotary_percent = 0.5,
+          .add_qkv_bias = true,
+          .moe = {.num_experts = 128,
+                  .topk = 8,
+                  .ffn_hidden_size = 1408,
+                  .shared_ffn_hidden_size = 1408,
+                  .first_dense_layers = 1,
+                  .score = RouterScore::kSigmoid,
+                  .expert_bias = true},
+          .mtp_num_layers = 1};
+}
+
+// GLM-4.5; the same places
+ModelConfig glm4_5() {
+  ModelConfig c = glm4_5_air();
+  c.num_layers = 92;
+  c.hidden_size = 5120;
+  c.ffn_hidden_size = 12288;
+  c.qk_norm = true;
+  c.moe.num_experts = 160;
+  c.moe.ffn_hidden_size = c.moe.shared_ffn_hidden_size = 1536;
+  c.moe.first_dense_layers = 3;
+  c.moe.scaling_factor = 2.5;
+  return c;
+}
+
 // What Gemma 2 and 3 share; heads are wider than hidden_size / num_attention_heads.
 ModelConfig gemma(int64_t hidden, int64_t ffn, int64_t heads, int64_t groups, int64_t vocab, int64_t seq) {
   return {.num_layers = 26,
@@ -324,6 +361,8 @@ const std::vector<ModelPreset>& model_presets() {
       {"gemma3_1b", "Gemma 3 1B; huggingface.co/google/gemma-3-1b-pt", gemma3_1b()},
       {"smollm3_3b", "SmolLM 3 3B, as it begins; huggingface.co/HuggingFaceTB/SmolLM3-3B", smollm3_3b()},
       {"nemotron4_15b", "Nemotron-4 15B; arXiv 2402.16819", nemotron4_15b()},
+      {"glm4_5_air", "GLM-4.5-Air; arXiv 2508.06471", glm4_5_air()},
+      {"glm4_5", "GLM-4.5; arXiv 2508.06471", glm4_5()},
       {"gpt_oss_20b", "gpt-oss 20B; huggingface.co/openai/gpt-oss-20b", gpt_oss(24, 32)},
       {"gpt_oss_120b", "gpt-oss 120B; huggingface.co/openai/gpt-oss-120b", gpt_oss(36, 128)},
       {"tinytron_0.25b", "github.com/liangyuwang/Tinytron README", tinytron(12, 32, 4, 1024, 4096)},

@@ -45,7 +45,7 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
   EXPECT_THAT(family_refusal(tiny_gpt2(), [](ModelConfig& c) { c.num_query_groups = 1; }),
               says("GPT2LMHeadModel", "--num-query-groups"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.score = RouterScore::kSigmoid; }),
-              says("MixtralForCausalLM", "--moe-router-score-function"));
+              says("Glm4MoeForCausalLM", "--moe-shared-expert-intermediate-size"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.normalize_topk = false; }),
               says("MixtralForCausalLM", "--moe-router-norm-topk"));
   for (const ModelConfig& config : {tiny_gpt2(), tiny_stablelm(), tiny_llama3()})

@@ -314,6 +314,28 @@ inline ModelConfig tiny_nemotron() {  // half of each head turns
   c.activation = ActivationKind::kSquaredRelu;
   return c;
 }
+inline ModelConfig tiny_glm4_moe() {  // half of each head turns: its norms, too, have rows in another order there
+  ModelConfig c = tiny_partly();
+  c.hf_architecture = "auto";
+  c.qk_norm = c.add_qkv_bias = true;
+  c.moe = {.num_experts = 4,
+           .topk = 2,
+           .ffn_hidden_size = 3,
+           .shared_ffn_hidden_size = 6,
+           .first_dense_layers = 1,
+           .score = RouterScore::kSigmoid,
+           .scaling_factor = 1.5,
+           .expert_bias = true};
+  c.mtp_num_layers = 1;
+  return c;
+}
+inline ModelConfig tiny_glm4_moe_plain() {
+  ModelConfig c = tiny_glm4_moe();
+  c.qk_norm = c.add_qkv_bias = false;
+  c.rotary_percent = 1;
+  c.mtp_num_layers = 0;
+  return c;
+}
 inline ModelConfig tiny_gpt_oss() {  // its first layer has a window
   ModelConfig c = tiny_llama();
   c.add_bias = c.moe.router_bias = true;
@@ -352,7 +374,8 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3(),
           tiny_gpt_neox(), tiny_phi2(),         tiny_long(),
           tiny_olmo3(),    tiny_smollm3(),      tiny_smollm3_window(),
-          tiny_nemotron(), tiny_gpt_oss(),      tiny_gpt_oss_plain()};
+          tiny_nemotron(), tiny_gpt_oss(),      tiny_gpt_oss_plain(),
+          tiny_glm4_moe(), tiny_glm4_moe_plain()};
 }
 
 inline std::string text_of(const ModelConfig& config) {

@@ -27,6 +27,9 @@ GEMMA = ["--num-query-groups", "2", "--kv-channels", "24", "--norm-placement", "
          "--activation", "geglu", "--scale-embeddings", "--tie-embeddings", "--window-size", "9", "--norm-epsilon", "1e-6"]
 GPT_OSS = ["--num-query-groups", "2", "--num-experts", "6", "--moe-router-topk", "3", "--add-bias-linear",
            "--add-router-bias", "--activation", "swigluoai", "--softmax-type", "learnable"]
+GLM = ["--num-query-groups", "2", "--kv-channels", "24", "--rotary-percent", "0.5", "--add-qkv-bias", "--num-experts",
+       "6", "--moe-router-topk", "3", "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "48",
+       "--first-k-dense-replace", "1", "--moe-router-score-function", "sigmoid", "--moe-router-enable-expert-bias"]
 GELU = ["--normalization", "LayerNorm", "--add-bias-linear"]
 OURS = {
     "Llama": [*DENSE, "--num-query-groups", "2", "--rotary-base", "5000", "--tp", "2", "--world-size", "4"],
@@ -86,6 +89,9 @@ OURS = {
                 "--original-max-position-embeddings", "16", "--mscale-all-dim", "0", "--no-yarn-truncate", "--tp", "2",
                 "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "2"],
     "gpt-oss, plain positions": [*DENSE, *GPT_OSS, "--kv-channels", "24", "--pp", "3", "--world-size", "3"],
+    "GLM-4.5": [*DENSE, *GLM, "--qk-layernorm", "--mtp-num-layers", "1", "--tp", "2", "--sequence-parallel", "--ep", "2",
+                "--world-size", "4", "--zero-stage", "2"],
+    "GLM-4.5, whole heads turn": [*DENSE, *GLM, "--rotary-percent", "1", "--pp", "3", "--world-size", "3"],
     "Nemotron": [*DENSE, "--normalization", "LayerNorm", "--apply-layernorm-1p", "--activation", "squared_relu",
                  "--rotary-percent", "0.5", "--num-query-groups", "2", "--tp", "2", "--world-size", "4",
                  "--zero-stage", "2"],
@@ -129,6 +135,8 @@ LLAMA3 = dict(rope_type="llama3", rope_theta=5e5, factor=8.0, low_freq_factor=1.
               original_max_position_embeddings=32)
 EXPERTS = dict(QWEN, moe_intermediate_size=48, num_experts=6, num_experts_per_tok=3)
 GPT_OSS_NUMBERS = dict(QWEN, head_dim=24, num_local_experts=6, num_experts_per_tok=3, sliding_window=7)
+GLM_NUMBERS = dict(QWEN, head_dim=24, n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=48,
+                   n_shared_experts=2, num_mtp_layers=0)
 THEIRS = {
     "Llama": ("Llama", dict(WIDTHS, intermediate_size=96, num_key_value_heads=1, attention_bias=True, mlp_bias=True,
                             rope_parameters=dict(rope_type="default", rope_theta=700.0))),
@@ -185,6 +193,8 @@ THEIRS = {
     "gpt-oss, top-1, bf16": ("GptOss", dict(GPT_OSS_NUMBERS, num_experts_per_tok=1, rope_parameters=dict(
         rope_type="default", rope_theta=1e4))),
     "gpt-oss, MXFP4": ("GptOss", GPT_OSS_NUMBERS),
+    "GLM-4.5": ("Glm4Moe", dict(GLM_NUMBERS, attention_bias=True, routed_scaling_factor=2.5)),
+    "GLM-4.5, norms, bf16": ("Glm4Moe", dict(GLM_NUMBERS, use_qk_norm=True, n_group=2, topk_group=1)),
     "Nemotron": ("Nemotron", dict(QWEN)),
     "Nemotron, biases": ("Nemotron", dict(QWEN, attention_bias=True, mlp_bias=True, head_dim=24, rope_parameters=dict(
         rope_type="default", rope_theta=1e4, partial_rotary_factor=0.75))),

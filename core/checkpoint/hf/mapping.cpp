@@ -113,7 +113,7 @@ class Mapping {
         set_layout(part, rule.layout);
       if (rule.layout == HfLayout::kHeadsTogether) {
         set_heads(part, rule.layout);
-      } else if (rule.ours == "attention.qkv" && c_.is_partly_rotary()) {
+      } else if (c_.is_partly_rotary() && (rule.ours == "attention.qkv" || row.by_heads)) {
         set_heads(part, HfLayout::kRotaryFirst);
       }
       tensor.parts.push_back(std::move(part));

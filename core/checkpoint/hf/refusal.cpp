@@ -44,12 +44,16 @@ void check_partly_rotary_layers(const HfRefusal& r, const ModelConfig& c) {
   check_swiglu_layers(r, c);
 }
 
-void check_rotary_positions(const HfRefusal& r, const ModelConfig& c) {
+void check_plain_rotary_positions(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.rope_scaling.kind != RopeScalingKind::kLongRope || c.hf_architecture == "Phi3ForCausalLM",
             "--rope-scaling-type", "longrope", "another, or --hf-architecture Phi3ForCausalLM");
   r.require(c.position == PositionKind::kRope, "--position-embedding-type", name(c.position), "rope");
-  r.require_number("--mtp-num-layers without latent attention", static_cast<double>(c.mtp_num_layers), 0);
   check_hf_rope(r, c);
+}
+
+void check_rotary_positions(const HfRefusal& r, const ModelConfig& c) {
+  check_plain_rotary_positions(r, c);
+  r.require_number("--mtp-num-layers without latent attention", static_cast<double>(c.mtp_num_layers), 0);
 }
 
 void check_swiglu(const HfRefusal& r, const ModelConfig& c) {

@@ -25,7 +25,9 @@ class HfRefusal {
 [[noreturn]] void refuse_hf_feature(const std::string& path, const std::string& what, const std::string& got,
                                     const std::string& want);
 
-// Requires rotary embeddings and no MTP modules.
+// Requires rotary embeddings that are scaled, if at all, as several classes know it.
+void check_plain_rotary_positions(const HfRefusal& refusal, const ModelConfig& config);
+// ... and no MTP modules.
 void check_rotary_positions(const HfRefusal& refusal, const ModelConfig& config);
 // Requires attention, then the MLP (not in parallel), and a head without a bias.
 void check_sequential(const HfRefusal& refusal, const ModelConfig& config);

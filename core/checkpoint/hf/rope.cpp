@@ -211,7 +211,7 @@ HfJson two_kinds(const HfJson& file, const ModelConfig& c) {
 void write_hf_rope(HfJson& file, const ModelConfig& c, const ModelConfig& absent) {
   if (c.position != PositionKind::kRope) return;
   file["rope_theta"] = c.rope_theta;
-  if (c.is_partly_rotary()) file["partial_rotary_factor"] = c.rotary_percent;
+  if (c.is_partly_rotary() || absent.is_partly_rotary()) file["partial_rotary_factor"] = c.rotary_percent;
   if (c.yarn.enabled()) file["rope_scaling"] = yarn_object(c.yarn);
   if (c.rope_scaling.enabled()) file["rope_scaling"] = scaling_object(c.rope_scaling);
   if (c.has_local_rope()) file["rope_parameters"] = two_kinds(file, c);

@@ -3,6 +3,7 @@
 // the last.
 #include "core/base/text.h"
 #include "core/checkpoint/hf/families/families.h"
+#include "core/checkpoint/hf/families/sigmoid_experts.h"
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"
 #include "core/checkpoint/hf/rope.h"
@@ -22,76 +23,12 @@ HfRules attention_rules() {
           {"attention.out", {"self_attn.o_proj"}}};
 }
 
-// Rules of an MTP layer.
-HfRules prediction_rules() {
-  return {{"enorm", {"enorm"}}, {"hnorm", {"hnorm"}}, {"proj", {"eh_proj"}}, {"norm", {"shared_head.norm"}}};
-}
-
-// Values for the keys about experts in a model without experts: the classes require numbers.
-MoeConfig experts_of(const ModelConfig& c) {
-  if (c.moe.enabled()) return c.moe;
-  return {
-      .num_experts = 2, .topk = 1, .ffn_hidden_size = c.ffn_hidden_size, .shared_ffn_hidden_size = c.ffn_hidden_size};
-}
-
-HfKey routed_experts() {
-  HfKey key = experts_key("n_routed_experts");
-  key.get = [](const ModelConfig& c) { return HfJson(experts_of(c).num_experts); };
-  return key;
-}
-
-HfKey shared_experts() {
-  const auto get = [](const ModelConfig& c) { return HfJson(experts_of(c).shared_ffn_hidden_size / c.expert_ffn()); };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    const int64_t count = value.is_null() ? 0 : value.integer();
-    if (count < 0 || count > 1024 || !is_sane(c.expert_ffn())) value.refuse_damaged("at most 1024");
-    c.moe.shared_ffn_hidden_size = count * c.expert_ffn();
-  };
-  return {"n_shared_experts", get, set};
-}
-
-HfKey normalization() {
-  HfKey key = normalization_key(true);
-  key.get = [](const ModelConfig& c) { return HfJson(c.moe.enabled() && c.moe.normalizes()); };
-  return key;
-}
-
 HfKeys router_keys() {
-  return {routed_experts(),
-          {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(experts_of(c).topk); },
-           [](ModelConfig& c, const HfValue& value) { c.moe.topk = value.integer(); }, true},
-          {"moe_intermediate_size", [](const ModelConfig& c) { return HfJson(c.expert_ffn()); },
-           [](ModelConfig& c, const HfValue& value) { c.moe.ffn_hidden_size = value.integer(); }, true},
-          shared_experts(),
-          {"n_group", [](const ModelConfig& c) { return HfJson(experts_of(c).num_groups); },
-           [](ModelConfig& c, const HfValue& value) { c.moe.num_groups = value.integer(); }, true},
-          {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
-           [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true},
-          normalization(),
-          hf_member("routed_scaling_factor", RANKLAB_HF(moe.scaling_factor), 2.5),
-          hf_constant("scoring_func", "sigmoid"),
-          hf_constant("topk_method", "noaux_tc"),
-          hf_constant("moe_layer_freq", 1),
-          balancing_key("aux_loss_alpha", LoadBalancing::kSeqAuxLoss),
-          hf_note("seq_aux", true)};
-}
-
-// Layers with an index below this are dense: here all of them.
-int64_t all_layers(const ModelConfig& c) { return c.num_layers + c.mtp_num_layers; }
-
-// Must be read last: it decides whether there are experts at all.
-HfKey first_dense_layers_key() {
-  const auto get = [](const ModelConfig& c) {
-    return HfJson(c.moe.enabled() ? c.moe.first_dense_layers : all_layers(c));
-  };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    c.moe.first_dense_layers = value.integer();
-    c.moe.score = RouterScore::kSigmoid;
-    c.moe.expert_bias = true;
-    const bool sane = is_sane(c.num_layers) && is_sane(c.mtp_num_layers);  // validate() refuses others
-    if (sane && c.moe.first_dense_layers >= all_layers(c)) c.moe = {};
-  };
-  return {"first_k_dense_replace", get, set, false, 3};
+  HfKeys keys = sigmoid_router_keys(2.5);
+  append(keys, {hf_constant("scoring_func", "sigmoid"), hf_constant("topk_method", "noaux_tc"),
+                hf_constant("moe_layer_freq", 1), balancing_key("aux_loss_alpha", LoadBalancing::kSeqAuxLoss),
+                hf_note("seq_aux", true)});
+  return keys;
 }
 
 HfKeys deepseek_v3_keys() {
@@ -110,7 +47,7 @@ HfKeys deepseek_v3_keys() {
                 hf_member("v_head_dim", RANKLAB_HF(mla.v_head_dim)),
                 hf_member("rope_interleave", RANKLAB_HF(hf_rope_interleave), true)});
   append(keys, router_keys());
-  append(keys, {hf_member("num_nextn_predict_layers", RANKLAB_HF(mtp_num_layers), 0), first_dense_layers_key()});
+  append(keys, {hf_member("num_nextn_predict_layers", RANKLAB_HF(mtp_num_layers), 0), first_dense_layers_key(3)});
   append(keys, ending_keys(false));
   return keys;
 }
@@ -133,16 +70,7 @@ void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
   r.require_number("--window-size", static_cast<double>(c.window_size), 0);
   check_hf_rope(r, c);
   r.require(c.rope_scaling.kind != RopeScalingKind::kLongRope, "--rope-scaling-type", "longrope", "another");
-  if (!c.moe.enabled()) return;
-  const MoeConfig& m = c.moe;
-  r.require(m.score == RouterScore::kSigmoid, "--moe-router-score-function", "softmax", "sigmoid");
-  r.require(m.num_experts / m.num_groups >= 2, "--moe-router-num-groups", std::to_string(m.num_groups),
-            "groups of two experts or more");
-  r.require(m.shared_ffn_hidden_size > 0 && m.shared_ffn_hidden_size % c.expert_ffn() == 0,
-            "--moe-shared-expert-intermediate-size", std::to_string(m.shared_ffn_hidden_size),
-            "a multiple of --moe-ffn-hidden-size " + std::to_string(c.expert_ffn()));
-  r.require_off("--moe-shared-expert-gate", m.shared_gate);
-  check_routing(r, m);
+  check_sigmoid_experts(r, c);
 }
 
 }  // namespace

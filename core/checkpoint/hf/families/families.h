@@ -11,6 +11,7 @@ HfFamily phi3_family();         // arXiv 2404.14219
 HfFamily stablelm_family();     // arXiv 2402.17834
 HfFamily mixtral_family();      // arXiv 2401.04088
 HfFamily deepseek_v3_family();  // arXiv 2412.19437
+HfFamily glm4_moe_family();     // arXiv 2508.06471
 HfFamily phi_family();          // arXiv 2306.11644
 HfFamily gpt_neox_family();     // arXiv 2204.06745
 HfFamily nemotron_family();     // arXiv 2402.16819

@@ -1,0 +1,55 @@
+// GLM-4.5: its published configuration, and the order of rows where only a share of each head turns.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/checkpoint/hf_models.h"
+
+namespace ranklab {
+namespace {
+
+using namespace checkpoint_samples;  // NOLINT: the helpers of hf_models.h
+using ::testing::IsEmpty;
+
+// The keys of huggingface.co/zai-org/GLM-4.5-Air (raw/main/config.json).
+constexpr const char* kPublished = R"({"architectures": ["Glm4MoeForCausalLM"], "attention_bias": true,
+    "attention_dropout": 0.0, "eos_token_id": [151329, 151336, 151338], "first_k_dense_replace": 1, "head_dim": 128,
+    "hidden_act": "silu", "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 10944,
+    "max_position_embeddings": 131072, "model_type": "glm4_moe", "moe_intermediate_size": 1408, "n_group": 1,
+    "n_routed_experts": 128, "n_shared_experts": 1, "norm_topk_prob": true, "num_attention_heads": 96,
+    "num_experts_per_tok": 8, "num_hidden_layers": 46, "num_key_value_heads": 8, "num_nextn_predict_layers": 1,
+    "pad_token_id": 151329, "partial_rotary_factor": 0.5, "rms_norm_eps": 1e-05, "rope_scaling": null,
+    "rope_theta": 1000000, "routed_scaling_factor": 1.0, "tie_word_embeddings": false, "topk_group": 1,
+    "torch_dtype": "bfloat16", "transformers_version": "4.54.0", "use_cache": true, "use_qk_norm": false,
+    "vocab_size": 151552})";
+
+TEST(HfGlm4Moe, ReadsThePublishedConfiguration) {
+  const HfConfig read = read_hf_config(kPublished, "config.json");
+  EXPECT_THAT(read.unknown_keys, IsEmpty());
+  const ModelCounts counts = count_model(read.model, 8);
+  EXPECT_NEAR(static_cast<double>(counts.total), 106.8e9, 0.1e9);  // "106B"
+  EXPECT_GT(counts.mtp, 0);
+  EXPECT_TRUE(read.model.add_qkv_bias);
+  EXPECT_FALSE(read.model.qk_norm);
+  EXPECT_EQ(read.model.rotary_width(), 64);
+  EXPECT_EQ(read.model.moe.score, RouterScore::kSigmoid);
+  EXPECT_EQ(read.model.moe.shared_ffn_hidden_size, 1408);
+}
+
+// Of a head of 8 whose first 4 turn, theirs is 0 1 2 3 turned and 4 5 6 7 not; ours has a half of both in each half.
+TEST(HfGlm4Moe, NormsOfHeadsHaveTheOrderOfTheirHeads) {
+  const ModelConfig config = tiny_glm4_moe();
+  const MemoryTensors ours = counted_weights(config);
+  const std::string path = temporary_path("hf_glm4_moe");
+  export_hf(ours, config, path, {.durable = false});
+  const HfFolder folder(path);
+  const std::vector<float> norm = floats(ours, "weight/layers.0.attention.q_norm.weight"),
+                           theirs = floats(folder, "model.layers.0.self_attn.q_norm.weight");
+  ASSERT_EQ(norm.size(), 8u);
+  const std::vector<size_t> order = {0, 1, 4, 5, 2, 3, 6, 7};
+  for (size_t i = 0; i < norm.size(); ++i) EXPECT_EQ(theirs[i], norm[order[i]]) << i;
+}
+
+}  // namespace
+}  // namespace ranklab
