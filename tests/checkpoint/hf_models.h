@@ -364,17 +364,17 @@ inline ModelConfig tiny_long() {  // half of a head turns: two pairs
   return c;
 }
 inline std::vector<ModelConfig> tiny_models() {
-  return {tiny_llama(),    tiny_gpt2(),         tiny_mixtral(),
-          tiny_deepseek(), tiny_latent(),       tiny_qwen2(),
-          tiny_qwen3(),    tiny_qwen2_moe(),    tiny_qwen3_moe(),
-          tiny_llama3(),   tiny_linear(),       tiny_dynamic(),
-          tiny_mistral(),  tiny_top1(),         tiny_qwen3_bias(),
-          tiny_halves(),   tiny_partly(),       tiny_stablelm(),
-          tiny_window(),   tiny_qwen2_window(), tiny_qwen2_some_windows(),
-          tiny_olmo2(),    tiny_gemma2(),       tiny_gemma3(),
-          tiny_gpt_neox(), tiny_phi2(),         tiny_long(),
-          tiny_olmo3(),    tiny_smollm3(),      tiny_smollm3_window(),
-          tiny_nemotron(), tiny_gpt_oss(),      tiny_gpt_oss_plain(),
+  return {tiny_llama(),    tiny_gpt2(),          tiny_mixtral(),
+          tiny_deepseek(), tiny_latent(),        tiny_qwen2(),
+          tiny_qwen3(),    tiny_qwen2_moe(),     tiny_qwen3_moe(),
+          tiny_llama3(),   tiny_linear(),        tiny_dynamic(),
+          tiny_mistral(),  tiny_top1(),          tiny_qwen3_bias(),
+          tiny_halves(),   tiny_partly(),        tiny_stablelm(),
+          tiny_window(),   tiny_qwen2_window(),  tiny_qwen2_some_windows(),
+          tiny_olmo2(),    tiny_gemma2(),        tiny_gemma3(),
+          tiny_gpt_neox(), tiny_phi2(),          tiny_long(),
+          tiny_olmo3(),    tiny_smollm3(),       tiny_smollm3_window(),
+          tiny_nemotron(), tiny_gpt_oss(),       tiny_gpt_oss_plain(),
           tiny_glm4_moe(), tiny_glm4_moe_plain()};
 }
 

@@ -27,8 +27,8 @@ GEMMA = ["--num-query-groups", "2", "--kv-channels", "24", "--norm-placement", "
          "--activation", "geglu", "--scale-embeddings", "--tie-embeddings", "--window-size", "9", "--norm-epsilon", "1e-6"]
 GPT_OSS = ["--num-query-groups", "2", "--num-experts", "6", "--moe-router-topk", "3", "--add-bias-linear",
            "--add-router-bias", "--activation", "swigluoai", "--softmax-type", "learnable"]
-GLM = ["--num-query-groups", "2", "--kv-channels", "24", "--rotary-percent", "0.5", "--add-qkv-bias", "--num-experts",
-       "6", "--moe-router-topk", "3", "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "48",
+GLM = ["--num-query-groups", "2", "--kv-channels", "24", "--add-qkv-bias", "--num-experts", "6",
+       "--moe-router-topk", "3", "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "48",
        "--first-k-dense-replace", "1", "--moe-router-score-function", "sigmoid", "--moe-router-enable-expert-bias"]
 GELU = ["--normalization", "LayerNorm", "--add-bias-linear"]
 OURS = {
@@ -89,9 +89,9 @@ OURS = {
                 "--original-max-position-embeddings", "16", "--mscale-all-dim", "0", "--no-yarn-truncate", "--tp", "2",
                 "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "2"],
     "gpt-oss, plain positions": [*DENSE, *GPT_OSS, "--kv-channels", "24", "--pp", "3", "--world-size", "3"],
-    "GLM-4.5": [*DENSE, *GLM, "--qk-layernorm", "--mtp-num-layers", "1", "--tp", "2", "--sequence-parallel", "--ep", "2",
+    "GLM-4.5": [*DENSE, *GLM, "--rotary-percent", "0.5", "--qk-layernorm", "--mtp-num-layers", "1", "--tp", "2", "--sequence-parallel", "--ep", "2",
                 "--world-size", "4", "--zero-stage", "2"],
-    "GLM-4.5, whole heads turn": [*DENSE, *GLM, "--rotary-percent", "1", "--pp", "3", "--world-size", "3"],
+    "GLM-4.5, whole heads turn": [*DENSE, *GLM, "--pp", "3", "--world-size", "3"],
     "Nemotron": [*DENSE, "--normalization", "LayerNorm", "--apply-layernorm-1p", "--activation", "squared_relu",
                  "--rotary-percent", "0.5", "--num-query-groups", "2", "--tp", "2", "--world-size", "4",
                  "--zero-stage", "2"],
