@@ -121,8 +121,9 @@ void check_yarn(const ModelConfig& c) {
   const YarnConfig& y = c.yarn;
   check_number("--rotary-scaling-factor", y.scaling_factor, y.scaling_factor >= 1, "1 or more");
   check_size("--original-max-position-embeddings", y.original_seq_length, 1 << 24);
-  check_number("--beta-slow", y.beta_slow, y.beta_slow > 0 && y.beta_slow < y.beta_fast, "0 < beta-slow < --beta-fast");
-  check_number("--beta-fast", y.beta_fast, y.beta_fast > 0, "more than --beta-slow");
+  check_number("--beta-slow", y.beta_slow, y.beta_slow > 0 && y.beta_slow <= y.beta_fast,
+               "0 < beta-slow <= --beta-fast");
+  check_number("--beta-fast", y.beta_fast, y.beta_fast > 0, "--beta-slow or more");
   check_number("--rotary-base", c.rope_theta, !y.enabled() || c.rope_theta > 1, "more than 1 with YaRN");
   check_number("--mscale", y.mscale, y.mscale >= 0, "0 or more");
   check_number("--mscale-all-dim", y.mscale_all_dim, y.mscale_all_dim >= 0, "0 or more");

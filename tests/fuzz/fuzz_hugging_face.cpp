@@ -1,6 +1,6 @@
 // Any bytes as the config.json of a Hugging Face folder, as the index of its files, and as the file of a model whose
-// matrices are FP8. The reader refuses with ranklab's own error; or what it read is a model whose config.json reads
-// back to itself.
+// matrices are FP8, or whose experts are MXFP4. The reader refuses with ranklab's own error; or what it read is a model
+// whose config.json reads back to itself.
 #include <cstdlib>
 #include <string>
 
@@ -44,11 +44,12 @@ void open_folder(const ScratchFolder& folder, const char* file, const std::strin
   }
 }
 
-enum class Folder { kPlain, kIndexed, kFp8 };
+enum class Folder { kPlain, kIndexed, kFp8, kMxfp4 };
 
-// A model without tensors, one whose files the input names, and one whose tensors it has.
+// A model without tensors, one whose files the input names, and two whose tensors it has.
 const ScratchFolder& folder_of(Folder which) {
-  static const ScratchFolder kPlain("fuzz_hf_plain"), kIndexed("fuzz_hf_indexed"), kFp8("fuzz_hf_fp8");
+  static const ScratchFolder kPlain("fuzz_hf_plain"), kIndexed("fuzz_hf_indexed"), kFp8("fuzz_hf_fp8"),
+      kMxfp4("fuzz_hf_mxfp4");
   const std::string empty("\2\0\0\0\0\0\0\0{}", 10);
   static const bool kReady = [&] {
     kPlain.write("model.safetensors", empty);
@@ -59,9 +60,15 @@ const ScratchFolder& folder_of(Folder which) {
                                   "num_hidden_layers": 1, "num_attention_heads": 1, "max_position_embeddings": 2,
                                   "intermediate_size": 3, "tie_word_embeddings": true, "quantization_config":
                                   {"quant_method": "fp8", "weight_block_size": [2, 2]}})");
+    kMxfp4.write("config.json", R"({"architectures": ["GptOssForCausalLM"], "vocab_size": 2, "hidden_size": 32,
+                                    "num_hidden_layers": 1, "num_attention_heads": 1, "head_dim": 2,
+                                    "max_position_embeddings": 2, "intermediate_size": 32, "num_local_experts": 1,
+                                    "num_experts_per_tok": 1, "rope_parameters": {"rope_type": "default"},
+                                    "quantization_config": {"quant_method": "mxfp4"}})");
     return true;
   }();
-  return !kReady || which == Folder::kPlain ? kPlain : which == Folder::kIndexed ? kIndexed : kFp8;
+  if (!kReady || which == Folder::kPlain) return kPlain;
+  return which == Folder::kIndexed ? kIndexed : which == Folder::kFp8 ? kFp8 : kMxfp4;
 }
 
 }  // namespace
@@ -72,5 +79,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   open_folder(folder_of(Folder::kPlain), "config.json", bytes);
   open_folder(folder_of(Folder::kIndexed), "model.safetensors.index.json", bytes);
   open_folder(folder_of(Folder::kFp8), "model.safetensors", bytes);
+  open_folder(folder_of(Folder::kMxfp4), "model.safetensors", bytes);
   return 0;
 }

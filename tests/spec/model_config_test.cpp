@@ -51,6 +51,18 @@ TEST(ModuleTable, QwenByHand) {
 
 // arXiv 2412.19437: 671B parameters, 37B of them active; the weights on Hugging Face, 685B, repeat the embedding and
 // the head in the MTP module. arXiv 2505.09343, table 1: a token's KV cache is 70.272 KB in bf16.
+// What the models' pages on huggingface.co name.
+TEST(Presets, ThoseThatManyPlanHavePublishedCounts) {
+  EXPECT_EQ(model_preset("llama_405b").parameter_count(), 405'853'388'800);
+  EXPECT_EQ(model_preset("mixtral_8x7b").parameter_count(), 46'702'792'704);
+  EXPECT_EQ(model_preset("qwen3_32b").parameter_count(), 32'762'123'264);
+  EXPECT_EQ(model_preset("qwen3_235b_a22b").parameter_count(), 235'093'634'560);
+  EXPECT_NEAR(static_cast<double>(model_preset("qwen3_235b_a22b").active_parameter_count()), 22.2e9, 0.1e9);
+  // arXiv 2507.20534, table 1: 1.04T and 32.6B.
+  EXPECT_NEAR(static_cast<double>(model_preset("kimi_k2").parameter_count()), 1.04e12, 0.015e12);
+  EXPECT_NEAR(static_cast<double>(model_preset("kimi_k2").active_parameter_count()), 32.6e9, 0.5e9);
+}
+
 // arXiv 2508.06471, table 1: 355B and 106B with 32B and 12B active, embedding aside.
 TEST(Presets, Glm45HasPublishedCounts) {
   const auto billions = [](int64_t count) { return static_cast<double>(count) / 1e9; };

@@ -1,4 +1,5 @@
-// GLM-4.5: its published configuration, and the order of rows where only a share of each head turns.
+// Models with DeepSeek-V3's experts: GLM-4.5, of each head of which a share turns, and Kimi K2, which is of DeepSeek-V3's
+// class; their published configurations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +36,28 @@ TEST(HfGlm4Moe, ReadsThePublishedConfiguration) {
   EXPECT_EQ(read.model.rotary_width(), 64);
   EXPECT_EQ(read.model.moe.score, RouterScore::kSigmoid);
   EXPECT_EQ(read.model.moe.shared_ffn_hidden_size, 1408);
+}
+
+// The keys of huggingface.co/moonshotai/Kimi-K2-Base (raw/main/config.json), without its quantization. All frequencies
+// that turn less than once are stretched: no mixed ones.
+TEST(HfKimiK2, ReadsThePublishedConfiguration) {
+  const HfConfig read = read_hf_config(R"({"architectures": ["DeepseekV3ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "aux_loss_alpha": 0.001, "bos_token_id": 163584, "eos_token_id": 163585, "ep_size": 1,
+    "first_k_dense_replace": 1, "hidden_act": "silu", "hidden_size": 7168, "initializer_range": 0.02,
+    "intermediate_size": 18432, "kv_lora_rank": 512, "max_position_embeddings": 131072, "model_type": "kimi_k2",
+    "moe_intermediate_size": 2048, "moe_layer_freq": 1, "n_group": 1, "n_routed_experts": 384, "n_shared_experts": 1,
+    "norm_topk_prob": true, "num_attention_heads": 64, "num_experts_per_tok": 8, "num_hidden_layers": 61,
+    "num_key_value_heads": 64, "num_nextn_predict_layers": 0, "pretraining_tp": 1, "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "rms_norm_eps": 1e-06, "rope_theta": 50000.0,
+    "routed_scaling_factor": 2.827, "rope_scaling": {"beta_fast": 1.0, "beta_slow": 1.0, "factor": 32.0,
+      "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096, "type": "yarn"},
+    "scoring_func": "sigmoid", "seq_aux": true, "tie_word_embeddings": false, "topk_group": 1,
+    "topk_method": "noaux_tc", "torch_dtype": "bfloat16", "transformers_version": "4.48.3", "use_cache": true,
+    "v_head_dim": 128, "vocab_size": 163840})",
+                                       "config.json");
+  EXPECT_NEAR(static_cast<double>(count_model(read.model, 8).total), 1.026e12, 1e9);  // "1T"
+  EXPECT_EQ(read.model.yarn.beta_fast, read.model.yarn.beta_slow);
+  EXPECT_EQ(read.model.moe.num_groups, 1);
 }
 
 // Of a head of 8 whose first 4 turn, theirs is 0 1 2 3 turned and 4 5 6 7 not; ours has a half of both in each half.

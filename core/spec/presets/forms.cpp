@@ -1,0 +1,51 @@
+#include "core/spec/presets/models.h"
+
+namespace ranklab::presets {
+
+// huggingface.co/allenai/OLMo-2-1124-7B/config.json
+ModelConfig olmo2_7b() {
+  return {.num_layers = 32,
+          .hidden_size = 4096,
+          .ffn_hidden_size = 11008,
+          .num_attention_heads = 32,
+          .vocab_size = 100352,
+          .seq_length = 4096,
+          .norm_epsilon = 1e-6,
+          .norm_placement = NormPlacement::kBehind,
+          .rope_theta = 500000.0,
+          .qk_norm = true,
+          .qk_norm_width = QkNormWidth::kAllHeads};
+}
+
+// Nemotron-4 15B; arXiv 2402.16819 table 1 and section 2
+ModelConfig nemotron4_15b() {
+  return {.num_layers = 32,
+          .hidden_size = 6144,
+          .ffn_hidden_size = 24576,
+          .num_attention_heads = 48,
+          .num_query_groups = 8,
+          .vocab_size = 256000,
+          .seq_length = 4096,
+          .norm = NormKind::kLayerNorm,
+          .activation = ActivationKind::kSquaredRelu,
+          .norm_1p = true,
+          .rotary_percent = 0.5,
+          .init_std = 0.0134};
+}
+
+// huggingface.co/HuggingFaceTB/SmolLM3-3B/config.json
+ModelConfig smollm3_3b() {
+  return {.num_layers = 36,
+          .hidden_size = 2048,
+          .ffn_hidden_size = 11008,
+          .num_attention_heads = 16,
+          .num_query_groups = 4,
+          .vocab_size = 128256,
+          .seq_length = 4096,
+          .norm_epsilon = 1e-6,
+          .rope_theta = 50000.0,
+          .rope_layers = {.skip_freq = 4},
+          .tie_embeddings = true};
+}
+
+}  // namespace ranklab::presets

@@ -1,0 +1,53 @@
+#include "core/spec/presets/models.h"
+
+namespace ranklab::presets {
+
+ModelConfig gpt2_124m() {
+  return {.num_layers = 12,
+          .hidden_size = 768,
+          .ffn_hidden_size = 3072,
+          .num_attention_heads = 12,
+          .vocab_size = 50257,
+          .seq_length = 1024,
+          .norm = NormKind::kLayerNorm,
+          .position = PositionKind::kLearned,
+          .activation = ActivationKind::kGelu,
+          .dropout = 0.1,
+          .add_bias = true,
+          .tie_embeddings = true};
+}
+
+// Its table 2.1, but for the sparse attention of every other layer.
+ModelConfig gpt_3b() {
+  ModelConfig c = gpt2_124m();
+  c.num_layers = 32;
+  c.hidden_size = 2560;
+  c.ffn_hidden_size = 10240;
+  c.num_attention_heads = 32;
+  c.seq_length = 2048;
+  c.dropout = 0;
+  return c;
+}
+
+// The width and heads of nanoGPT's model of characters. Its head costs as much as a layer (vocabulary 4096), so two
+// stages of a pipeline are equal.
+ModelConfig gpt_10m() {
+  return {.num_layers = 5,
+          .hidden_size = 384,
+          .ffn_hidden_size = 1024,
+          .num_attention_heads = 6,
+          .vocab_size = 4096,
+          .seq_length = 256,
+          .tie_embeddings = true};
+}
+
+ModelConfig peer(int64_t hidden, int64_t ffn, int64_t vocab, int64_t seq) {
+  return {.num_layers = 8,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = 8,
+          .vocab_size = vocab,
+          .seq_length = seq};
+}
+
+}  // namespace ranklab::presets

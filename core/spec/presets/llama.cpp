@@ -1,0 +1,64 @@
+#include "core/spec/presets/models.h"
+
+namespace ranklab::presets {
+
+// Trained on 8192 positions, then with scaled rotary frequencies: by 8 in Llama 3.1, by 32 in 3.2
+// (huggingface.co/meta-llama/Llama-3.1-8B and Llama-3.2-1B, config.json).
+ModelConfig llama(int64_t layers, int64_t hidden, int64_t ffn, double stretch, bool tied) {
+  return {.num_layers = layers,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = 32,
+          .num_query_groups = 8,
+          .vocab_size = 128256,
+          .seq_length = 8192,
+          .rope_theta = 500000.0,
+          .tie_embeddings = tied,
+          .rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = stretch}};
+}
+
+ModelConfig llama_70b() {
+  ModelConfig c = llama(80, 8192, 28672, 8, false);
+  c.num_attention_heads = 64;
+  return c;
+}
+
+ModelConfig tinytron(int64_t layers, int64_t heads, int64_t groups, int64_t hidden, int64_t ffn) {
+  return {.num_layers = layers,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = heads,
+          .num_query_groups = groups,
+          .vocab_size = 50304,
+          .seq_length = 4096,
+          .tie_embeddings = true};
+}
+
+// scripts/debug_gpt_0.3b_a0.17b there, whose name counts otherwise.
+ModelConfig moe_03b_a017b() {
+  ModelConfig c = tinytron(12, 32, 4, 768, 3072);
+  c.moe = {.num_experts = 8, .topk = 2, .ffn_hidden_size = 768};
+  return c;
+}
+
+// arXiv 2407.21783 table 3
+ModelConfig llama_405b() {
+  ModelConfig c = llama(126, 16384, 53248, 8, false);
+  c.num_attention_heads = 128;
+  return c;
+}
+
+// huggingface.co/mistralai/Mixtral-8x7B-v0.1/config.json
+ModelConfig mixtral_8x7b() {
+  return {.num_layers = 32,
+          .hidden_size = 4096,
+          .ffn_hidden_size = 14336,
+          .num_attention_heads = 32,
+          .num_query_groups = 8,
+          .vocab_size = 32000,
+          .seq_length = 4096,
+          .rope_theta = 1e6,
+          .moe = {.num_experts = 8, .topk = 2, .balancing = LoadBalancing::kAuxLoss, .aux_loss_coeff = 0.02}};
+}
+
+}  // namespace ranklab::presets

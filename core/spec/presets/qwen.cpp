@@ -1,0 +1,64 @@
+#include "core/spec/presets/models.h"
+
+namespace ranklab::presets {
+
+// huggingface.co/Qwen/Qwen3-*/config.json; trained mostly on sequences of 4096 (arXiv 2505.09388, section 3.2).
+ModelConfig qwen3(int64_t layers, int64_t hidden, int64_t ffn, int64_t heads, int64_t groups) {
+  return {.num_layers = layers,
+          .hidden_size = hidden,
+          .ffn_hidden_size = ffn,
+          .num_attention_heads = heads,
+          .num_query_groups = groups,
+          .kv_channels = 128,
+          .vocab_size = 151936,
+          .seq_length = 4096,
+          .norm_epsilon = 1e-6,
+          .rope_theta = 1e6,
+          .qk_norm = true};
+}
+
+ModelConfig qwen3_0_6b() {
+  ModelConfig c = qwen3(28, 1024, 3072, 16, 8);
+  c.tie_embeddings = true;
+  return c;
+}
+
+// Expert load is balanced over the global batch (section 2).
+ModelConfig qwen3_30b_a3b() {
+  ModelConfig c = qwen3(48, 2048, 6144, 32, 4);
+  c.moe = {.num_experts = 128,
+           .topk = 8,
+           .ffn_hidden_size = 768,
+           .balancing = LoadBalancing::kGlobalAuxLoss,
+           .aux_loss_coeff = 1e-3};
+  return c;
+}
+
+ModelConfig qwen3_moe_tiny() {
+  ModelConfig c = qwen3_30b_a3b();
+  c.num_layers = 4;
+  c.hidden_size = 128;
+  c.ffn_hidden_size = 352;
+  c.num_attention_heads = 8;
+  c.num_query_groups = 4;
+  c.kv_channels = 32;
+  c.vocab_size = 256;
+  c.seq_length = 128;
+  c.rope_theta = 10000;
+  c.moe.num_experts = 8;
+  c.moe.topk = 2;
+  c.moe.ffn_hidden_size = 128;
+  return c;
+}
+
+ModelConfig qwen3_235b_a22b() {
+  ModelConfig c = qwen3_30b_a3b();
+  c.num_layers = 94;
+  c.hidden_size = 4096;
+  c.ffn_hidden_size = 12288;
+  c.num_attention_heads = 64;
+  c.moe.ffn_hidden_size = 1536;
+  return c;
+}
+
+}  // namespace ranklab::presets
