@@ -1,4 +1,5 @@
-// ranklab config show | validate | schema | diff | from-megatron: settings from every source, without running anything.
+// ranklab config show | validate | schema | diff | from-megatron | from-torchtitan: settings from every source, without
+// running anything.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "cli/config/config_options.h"
 #include "cli/config/megatron_line.h"
 #include "cli/config/settings_json.h"
+#include "cli/config/torchtitan_config.h"
 #include "core/base/log.h"
 #include "core/config/dump_choice.h"
 #include "core/config/settings/fields.h"
@@ -80,8 +82,7 @@ int diff(const std::string& a_path, const std::string& b_path, bool json) {
   return 0;
 }
 
-int from_megatron(const std::vector<std::string>& words, bool json) {
-  const MegatronLine line = read_megatron_line(words);
+int show_foreign(const ForeignConfig& line, bool json) {
   const MergedConfig merged = merge_config({}, line.settings);
   check_reached(resolve(merged.config, merged.origins));
   if (json) {
@@ -110,7 +111,8 @@ CommandAction setup_config(CommandLine& app) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab config show --origin --tp 4\n  ranklab config diff a.toml b.toml\n"
-      "  ranklab config from-megatron --num-layers 32 --hidden-size 4096 ... > run.toml");
+      "  ranklab config from-megatron --num-layers 32 --hidden-size 4096 ... > run.toml\n"
+      "  ranklab config from-torchtitan NGPU=64 llama3_70b.toml --training.seq_len 4096 > run.toml");
   CommandLine* show_app = app.add_subcommand("show", "every setting as train would use it");
   show_app->add_flag("--origin", given->origin, "say where each value came from");
   show_app->add_flag("--json", given->json, "JSON instead of TOML");
@@ -129,10 +131,17 @@ CommandAction setup_config(CommandLine& app) {
   megatron_app->add_option("WORDS", given->words, "the line as it stands, with or without its torchrun")
       ->required()
       ->takes_rest();
-  return [&app, megatron_app, show_app, validate_app, schema_app, diff_app, given] {
+  CommandLine* torchtitan_app = app.add_subcommand(
+      "from-torchtitan", "the settings that a configuration of torchtitan means, as TOML: its file, and overrides");
+  torchtitan_app->add_flag("--json", given->json, "print one JSON object");
+  torchtitan_app->add_option("WORDS", given->words, "NGPU=N FILE.toml --section.key value ..., in any order")
+      ->required()
+      ->takes_rest();
+  return [&app, megatron_app, torchtitan_app, show_app, validate_app, schema_app, diff_app, given] {
     if (show_app->parsed()) return show(*given->options, given->origin, given->json);
     if (validate_app->parsed()) return validate_file(given->file, given->json);
-    if (megatron_app->parsed()) return from_megatron(given->words, given->json);
+    if (megatron_app->parsed()) return show_foreign(read_megatron_line(given->words), given->json);
+    if (torchtitan_app->parsed()) return show_foreign(read_torchtitan_config(given->words), given->json);
     if (diff_app->parsed()) return diff(given->a, given->b, given->json);
     std::printf("%s", schema_app->parsed() ? config_json_schema().c_str() : app.help().c_str());
     return 0;

@@ -32,7 +32,7 @@ class Reader {
  public:
   explicit Reader(const Words& words) : words_(words) {}
 
-  MegatronLine read() {
+  ForeignConfig read() {
     for (const char* one : megatron_defaults()) {
       const ConfigSetting setting = assignment_setting(one);
       set(setting.key, setting.text);
@@ -386,12 +386,12 @@ class Reader {
 
   MegatronWords words_;
   std::map<std::string, ConfigSetting> settings_;
-  MegatronLine out_;
+  ForeignConfig out_;
   int64_t layers_ = 0, hidden_ = 0, world_ = 1, replicas_ = 1;
 };
 
 }  // namespace
 
-MegatronLine read_megatron_line(const Words& words) { return Reader(words).read(); }
+ForeignConfig read_megatron_line(const Words& words) { return Reader(words).read(); }
 
 }  // namespace ranklab

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
-#include "core/base/toml.h"
+#include "core/base/toml_file.h"
 #include "core/precision/recipe_check.h"
 
 namespace ranklab {
@@ -179,21 +179,10 @@ void read_recipe(Reader& root, PrecisionRecipe& recipe) {
   read_tensor(root, "gather", recipe.gather);
 }
 
-toml::table parse(const std::string& text, const std::string& file) {
-  try {
-    return toml::parse(text, file);
-  } catch (const toml::parse_error& error) {
-    throw Error(ErrorKind::kBadFile, {.where = file + ":" + std::to_string(error.source().begin.line),
-                                      .what = "not TOML",
-                                      .got = std::string(error.description()),
-                                      .fix = "ranklab precision recipes NAME --toml shows how a recipe looks"});
-  }
-}
-
 }  // namespace
 
 PrecisionRecipe parse_recipe_toml(const std::string& text, const std::string& file) {
-  const toml::table table = parse(text, file);
+  const toml::table table = parse_toml(text, file, "ranklab precision recipes NAME --toml shows how a recipe looks");
   RANKLAB_CHECK(!table.empty(), ErrorKind::kInvalidArgument, .where = file, .what = "the recipe says nothing",
                 .got = "no key", .want = "what differs from fp32, or base = NAME",
                 .fix = "ranklab precision recipes NAME --toml shows how a recipe looks");

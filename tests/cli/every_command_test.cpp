@@ -142,6 +142,7 @@ const Example kExamples[] = {
     {"config show|"},
     {"config validate|FOLDER/a.toml"},
     {"config diff|FOLDER/a.toml FOLDER/b.toml"},
+    {"config from-torchtitan|NGPU=8 --model.flavor debugmodel"},
     {"config from-megatron|-- --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 "
      "--micro-batch-size 2"},
     {"data prepare|FOLDER/text.txt --out FOLDER/shards"},

@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
-#include "core/base/toml.h"
+#include "core/base/toml_file.h"
 #include "core/base/toml_string.h"
 #include "core/config/settings/fields.h"
 #include "core/config/settings/nearest_key.h"
@@ -114,15 +114,7 @@ class Tables {
 }  // namespace
 
 std::vector<ConfigSetting> parse_config_toml(const std::string& text, const std::string& name) {
-  toml::table root;
-  try {
-    root = toml::parse(text, name);
-  } catch (const toml::parse_error& error) {
-    throw Error(ErrorKind::kBadFile, {.where = name + ":" + std::to_string(error.source().begin.line),
-                                      .what = "not TOML",
-                                      .got = std::string(error.description()),
-                                      .fix = "ranklab train --print-config shows how a file looks"});
-  }
+  const toml::table root = parse_toml(text, name, "ranklab train --print-config shows how a file looks");
   std::vector<std::pair<uint32_t, ConfigSetting>> found;
   for (const auto& [table_key, table_node] : root) {
     const std::string table_name(table_key.str());

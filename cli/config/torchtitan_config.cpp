@@ -1,0 +1,328 @@
+#include "cli/config/torchtitan_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "cli/config/torchtitan_keys.h"
+#include "cli/config/torchtitan_words.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/spec/presets.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kTitanDefault = "default of torchtitan";
+
+[[noreturn]] void refuse_titan(const std::string& what, const std::string& got, const std::string& want,
+                               const std::string& fix) {
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "config from-torchtitan", .what = what, .got = quote(got), .want = want, .fix = fix});
+}
+
+// Its models (torchtitan/models/NAME) by name and flavor, as presets here.
+struct Flavor {
+  const char *name, *flavor, *preset;
+};
+constexpr Flavor kFlavors[] = {{"llama3", "8B", "llama_8b"},
+                               {"llama3", "70B", "llama_70b"},
+                               {"llama3", "405B", "llama_405b"},
+                               {"deepseek_v3", "671B", "deepseek_v3"},
+                               {"qwen3", "0.6B", "qwen3_0.6b"},
+                               {"qwen3", "8B", "qwen3_8b"},
+                               {"qwen3", "32B", "qwen3_32b"},
+                               {"qwen3", "30B-A3B", "qwen3_30b_a3b"},
+                               {"qwen3", "235B-A22B", "qwen3_235b_a22b"},
+                               {"gpt_oss", "20b", "gpt_oss_20b"},
+                               {"gpt_oss", "120b", "gpt_oss_120b"}};
+
+struct TitanSchedule {
+  const char *name, *own;
+  int stages_of_rank;  // 0: as many as layers_per_stage makes, or two
+};
+constexpr TitanSchedule kSchedules[] = {{"1f1b", "1f1b", 1},
+                                        {"gpipe", "gpipe", 1},
+                                        {"interleaved1f1b", "interleaved-1f1b", 0},
+                                        {"loopedbfs", "looped-bfs", 0},
+                                        {"zbvzerobubble", "zb-v", 2},
+                                        {"dualpipev", "dualpipe-v", 2}};
+
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+class TitanReader {
+ public:
+  explicit TitanReader(const std::vector<std::string>& words) : words_(words) {}
+
+  ForeignConfig read() {
+    model();
+    for (const auto& [key, given] : words_.keys()) take(key, given);
+    layout();
+    pipeline();
+    batch();
+    optimizer();
+    precision();
+    activations();
+    checkpoints();
+    validation();
+    if (words_.on("metrics.enable_tensorboard", false))
+      set("log.tensorboard_dir", words_.text("metrics.save_tb_folder", "tb"), "metrics.save_tb_folder");
+    set("data.mock", "true");
+    for (auto& [key, setting] : settings_) out_.settings.push_back(std::move(setting));
+    return std::move(out_);
+  }
+
+ private:
+  void set(const std::string& key, const std::string& value, const std::string& from = "") {
+    const TorchtitanWords::Given* given = words_.find(from);
+    settings_[key] = {key, value, given == nullptr ? kTitanDefault : given->origin};
+  }
+  void set(const std::string& key, int64_t value, const std::string& from = "") {
+    set(key, std::to_string(value), from);
+  }
+  void set_default(const std::string& key, const std::string& value) {
+    if (!settings_.contains(key)) set(key, value);
+  }
+  void leave_out(const std::string& key, const std::string& why) { out_.left_out.push_back(key + ": " + why); }
+
+  void take(const std::string& name, const TorchtitanWords::Given& given) {
+    const TorchtitanKey& key = *find_torchtitan_key(name);
+    if (key.fate == TorchtitanFate::kTo) {
+      const std::string text = given.text == "True" ? "true" : given.text == "False" ? "false" : given.text;
+      if (given.text != "None") settings_[key.text] = {key.text, text, given.origin};
+    } else if (key.fate == TorchtitanFate::kLeftOut && given.text != "false" && given.text != "False" &&
+               given.text != "None" && !given.text.empty()) {
+      leave_out(name, key.text);
+    }
+  }
+
+  void model() {
+    const std::string name = words_.text("model.name", "llama3"), flavor = words_.text("model.flavor", "debugmodel");
+    set("model.seq_length", 2048);
+    if (name == "llama3" && flavor == "debugmodel") return debug_model();
+    const auto is_it = [&](const Flavor& row) { return row.name == name && lower(row.flavor) == lower(flavor); };
+    const auto row = std::ranges::find_if(kFlavors, is_it);
+    if (row == std::end(kFlavors)) {
+      std::vector<std::string> all = {"llama3 debugmodel"};
+      for (const Flavor& one : kFlavors) all.push_back(std::string(one.name) + " " + one.flavor);
+      refuse_titan("ranklab has no preset for this model of torchtitan", name + " " + flavor,
+                   "one of " + join(all, ", "), "use ranklab's settings for its sizes (ranklab config show)");
+    }
+    set("model.preset", row->preset, "model.flavor");
+    if (name == "deepseek_v3") set("mtp.num_layers", 0);
+  }
+
+  // torchtitan/models/llama3: dim 256, six layers, 16 heads, a tokenizer of 2048 tokens for tests.
+  void debug_model() {
+    for (const auto& [key, value] : {std::pair{"model.num_layers", 6},
+                                     {"model.hidden_size", 256},
+                                     {"model.ffn_hidden_size", 768},
+                                     {"model.num_attention_heads", 16},
+                                     {"model.num_query_groups", 0},
+                                     {"model.vocab_size", 2048},
+                                     {"model.rope_theta", 500000}})
+      set(key, value, "model.flavor");
+  }
+
+  void layout() {
+    const auto degree = [&](const char* axis) {
+      const std::string key = std::string("parallelism.") + axis + "_degree";
+      return words_.number(key, 1, 1);
+    };
+    tp_ = degree("tensor_parallel"), pp_ = degree("pipeline_parallel");
+    const int64_t cp = degree("context_parallel"), replicas = degree("data_parallel_replicate");
+    const std::string shard_key = "parallelism.data_parallel_shard_degree";
+    int64_t shards = words_.number(shard_key, -1, -1);
+    const int64_t others = tp_ * pp_ * cp * replicas;
+    if (shards < 0) {
+      const auto gpus = words_.gpus();
+      if (!gpus || *gpus % others != 0)
+        refuse_titan(shard_key + " -1 takes the GPUs that are left",
+                     gpus ? std::to_string(*gpus) + " GPUs" : "no number",
+                     "NGPU=N, a multiple of " + std::to_string(others), "write it before the other words");
+      shards = *gpus / others;
+    }
+    if (shards == 0) refuse_titan(shard_key + " is 0", "0", "1 or more, or -1", "correct it");
+    dp_ = replicas * shards;
+    set("parallel.world_size", others * shards, shard_key);
+    set("parallel.tp", tp_, "parallelism.tensor_parallel_degree");
+    set("parallel.pp", pp_, "parallelism.pipeline_parallel_degree");
+    set("parallel.cp", cp, "parallelism.context_parallel_degree");
+    if (cp > 1)
+      set("parallel.cp_comm_type",
+          words_.text("parallelism.context_parallel_rotate_method", "allgather") == "alltoall" ? "p2p" : "all_gather",
+          "parallelism.context_parallel_rotate_method");
+    if (tp_ > 1) set("parallel.sequence_parallel", "true");
+    sharding(replicas, shards * cp);
+  }
+
+  // FSDP shards over cp, too. What it gathered it keeps where it does not gather again for backward.
+  void sharding(int64_t replicas, int64_t shards) {
+    if (shards == 1) return set("parallel.zero_stage", 0, "parallelism.data_parallel_shard_degree");
+    const std::string key = "parallelism.fsdp_reshard_after_forward", reshard = words_.text(key, "default");
+    const bool gathers_again = reshard == "always" || (reshard == "default" && pp_ == 1);
+    set("parallel.zero_stage", gathers_again ? 3 : 2, key);
+    if (replicas > 1) set("parallel.replicas", replicas, "parallelism.data_parallel_replicate_degree");
+  }
+
+  int64_t layers() const {
+    const auto own = settings_.find("model.num_layers");
+    if (own != settings_.end()) return std::stoll(own->second.text);
+    return model_preset(settings_.at("model.preset").text).num_layers;
+  }
+
+  void pipeline() {
+    if (pp_ == 1) return;
+    const std::string key = "parallelism.pipeline_parallel_schedule", name = words_.text(key, "1F1B");
+    const auto row =
+        std::ranges::find(kSchedules, lower(name), [](const TitanSchedule& s) { return std::string(s.name); });
+    if (row == std::end(kSchedules))
+      refuse_titan(key + " has no counterpart", name,
+                   "1F1B, GPipe, Interleaved1F1B, LoopedBFS, ZBVZeroBubble or DualPipeV",
+                   "choose one of these; ranklab list schedules shows the others that are here");
+    set("parallel.pipeline_schedule", row->own, key);
+    int64_t of_rank = row->stages_of_rank;
+    if (of_rank == 0) {
+      const std::string each = "parallelism.pipeline_parallel_layers_per_stage";
+      const int64_t count = words_.find(each) ? words_.number(each, 1, 1) : 0;
+      const int64_t stages = count > 0 ? (layers() + count - 1) / count : 2 * pp_;
+      if (stages % pp_ != 0)
+        refuse_titan(each + " makes no whole number of stages for each rank", std::to_string(count),
+                     "a number that divides " + std::to_string(layers()) + " layers into a multiple of " +
+                         std::to_string(pp_) + " stages",
+                     "change it");
+      of_rank = stages / pp_;
+      set("parallel.vpp", of_rank, each);
+    }
+    stage_layers(pp_ * of_rank);
+  }
+
+  // Embedding and head count as layers of the first and the last stage.
+  void stage_layers(int64_t stages) {
+    const int64_t first = words_.number("parallelism.pipeline_parallel_first_stage_less_layers", 1),
+                  last = words_.number("parallelism.pipeline_parallel_last_stage_less_layers", 1);
+    const int64_t all = layers() + first + last;
+    std::vector<std::string> each;
+    for (int64_t stage = 0; stage < stages; ++stage) {
+      const int64_t own =
+          all / stages + (stage < all % stages ? 1 : 0) - (stage == 0 ? first : 0) - (stage + 1 == stages ? last : 0);
+      if (own < 0)
+        refuse_titan("there are fewer layers than the stages want", std::to_string(layers()) + " layers",
+                     std::to_string(stages) + " stages or more", "lower the pipeline parallel degree");
+      each.push_back(std::to_string(own));
+    }
+    set("parallel.pipeline_layout", join(each, ","));
+  }
+
+  void batch() {
+    const std::string key = words_.find("training.batch_size") ? "training.batch_size" : "training.local_batch_size";
+    const int64_t local = words_.number(key, 8, 1);
+    const int64_t global = words_.number("training.global_batch_size", -1, -1);
+    set("train.global_batch_size", global > 0 ? global : local * dp_, global > 0 ? "training.global_batch_size" : key);
+    const std::string micro = "parallelism.pipeline_parallel_microbatch_size";
+    if (pp_ > 1)
+      set("train.micro_batch_size", words_.number(micro, 1, 1), micro);
+    else
+      set("train.micro_batch_size", local, key);
+    set_default("train.train_iters", "10000");
+  }
+
+  void optimizer() {
+    const std::string name = words_.text("optimizer.name", "AdamW");
+    if (name == "Adam") leave_out("optimizer.name Adam", "weight decay is AdamW's, apart from the gradient");
+    if (name != "AdamW" && name != "Adam")
+      refuse_titan("optimizer.name has no counterpart", name, "AdamW", "choose it; ranklab's others: --optimizer");
+    set_default("optim.lr", "0.0008");
+    set_default("optim.lr_warmup_iters", "200");
+    warm_up();
+    const double lr = std::strtod(settings_.at("optim.lr").text.c_str(), nullptr);
+    const char* low = words_.find("lr_scheduler.lr_min") ? "lr_scheduler.lr_min" : "lr_scheduler.min_lr_factor";
+    set("optim.min_lr", strprintf("%.10g", lr * words_.real(low, 0)), low);
+    decay();
+  }
+
+  void warm_up() {
+    const int64_t steps = std::atoll(settings_.at("train.train_iters").text.c_str());
+    ConfigSetting& warmup = settings_.at("optim.lr_warmup_iters");
+    if (std::atoll(warmup.text.c_str()) < steps) return;
+    leave_out("lr_scheduler.warmup_steps " + warmup.text,
+              "the warm-up ends before the last of " + std::to_string(steps) + " steps");
+    warmup.text = std::to_string(std::max<int64_t>(0, steps - 1));
+  }
+
+  // Over all steps behind the warm-up; with a ratio over the last so many, before which the rate stays.
+  void decay() {
+    const std::string type = words_.text("lr_scheduler.decay_type", "linear"), ratio = "lr_scheduler.decay_ratio";
+    if (type != "linear" && type != "cosine" && type != "sqrt")
+      refuse_titan("lr_scheduler.decay_type has no counterpart", type, "linear, sqrt or cosine", "choose one of these");
+    if (words_.text(ratio, "None") == "None") {
+      if (type == "sqrt") leave_out("lr_scheduler.decay_type sqrt", "without decay_ratio the decay is linear here");
+      return set("optim.lr_decay_style", type == "cosine" ? "cosine" : "linear", "lr_scheduler.decay_type");
+    }
+    const double steps = std::strtod(settings_.at("train.train_iters").text.c_str(), nullptr);
+    set("optim.lr_decay_style", "WSD", ratio);
+    set("optim.lr_wsd_decay_iters", std::max<int64_t>(1, std::llround(steps * words_.real(ratio, 0))), ratio);
+    set("optim.lr_wsd_decay_style", type == "sqrt" ? "minus_sqrt" : type, "lr_scheduler.decay_type");
+  }
+
+  void precision() {
+    const bool params = words_.text("training.dtype", "float32") == "bfloat16";
+    if (params) set("train.params_dtype", "bf16", "training.dtype");
+    if (!params && words_.text("training.mixed_precision_param", "bfloat16") == "bfloat16") {
+      set("train.bf16", "true", "training.mixed_precision_param");
+      const std::string key = "training.mixed_precision_reduce";
+      set("precision.main_grads_dtype", words_.text(key, "float32") == "bfloat16" ? "bf16" : "fp32", key);
+    }
+    const std::string converters = words_.text("model.converters", "");
+    if (converters.find("mx") != std::string::npos) {
+      set("precision.recipe", "mxfp8", "model.converters");
+    } else if (converters.find("float8") != std::string::npos) {
+      const char* key = words_.find("float8.recipe_name") ? "float8.recipe_name" : "quantize.linear.float8.recipe_name";
+      set("precision.recipe", words_.text(key, "tensorwise") == "rowwise" ? "fp8_rowwise" : "fp8_current", key);
+    }
+  }
+
+  void activations() {
+    const std::string key = "activation_checkpoint.mode", mode = words_.text(key, "selective"),
+                      option = words_.text("activation_checkpoint.selective_ac_option", "2");
+    if (mode == "none" || mode == "full") return set("memory.recompute_granularity", mode, key);
+    if (mode != "selective")
+      refuse_titan(key + " has no counterpart", mode, "none, selective or full", "choose one of these");
+    set("memory.recompute_granularity", "selective", key);
+    if (option == "op")
+      leave_out(key + " selective", "attention is recomputed, and every product is kept, not each second one");
+    else
+      leave_out(key + " selective", "attention of every layer is recomputed, not each " + option + ". layer");
+  }
+
+  void checkpoints() {
+    if (!words_.on("checkpoint.enable", words_.on("checkpoint.enable_checkpoint", false))) return;
+    set("checkpoint.save", words_.text("checkpoint.folder", "checkpoint"), "checkpoint.folder");
+    set("checkpoint.save_interval", words_.number("checkpoint.interval", 500, 1), "checkpoint.interval");
+    set("checkpoint.keep_last", words_.number("checkpoint.keep_latest_k", 10), "checkpoint.keep_latest_k");
+    set("checkpoint.load", "auto", "checkpoint.folder");
+  }
+
+  void validation() {
+    const bool on = words_.on("validation.enable", words_.on("validation.enabled", false));
+    set("data.eval_interval", on ? words_.number("validation.freq", 10, 1) : 0, "validation.freq");
+    const int64_t steps = words_.number("validation.steps", -1, -1);
+    if (on && steps > 0) set("data.eval_iters", steps, "validation.steps");
+    if (on && steps <= 0) leave_out("validation.steps -1", "--eval-iters microbatches, not the whole set");
+  }
+
+  TorchtitanWords words_;
+  ForeignConfig out_;
+  std::map<std::string, ConfigSetting> settings_;
+  int64_t tp_ = 1, pp_ = 1, dp_ = 1;
+};
+
+}  // namespace
+
+ForeignConfig read_torchtitan_config(const std::vector<std::string>& words) { return TitanReader(words).read(); }
+
+}  // namespace ranklab

@@ -1,0 +1,16 @@
+// A configuration of torchtitan (its TOML files and overrides of versions 0.1 and 0.2) as settings of ranklab.
+// Torch-free. Thread rule: pure functions.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/config/foreign_config.h"
+
+namespace ranklab {
+
+// `words`: FILE.toml and "--section.key value", with or without the script or torchrun before them
+// (torchtitan_words.h). Throws kIo, kBadFile, and kInvalidArgument for keys that neither has, all of them at once, and
+// for models and computations that ranklab has not.
+ForeignConfig read_torchtitan_config(const std::vector<std::string>& words);
+
+}  // namespace ranklab

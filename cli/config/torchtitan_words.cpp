@@ -1,0 +1,162 @@
+#include "cli/config/torchtitan_words.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <sstream>
+
+#include "cli/config/torchtitan_keys.h"
+#include "core/base/error.h"
+#include "core/base/files/input_file.h"
+#include "core/base/files/path_type.h"
+#include "core/base/text.h"
+#include "core/base/toml_file.h"
+
+namespace ranklab {
+namespace {
+
+constexpr const char* kTitanWhere = "config from-torchtitan";
+constexpr int64_t kMostTitan = int64_t{1} << 40;
+constexpr std::array kLauncher = {"nproc_per_node", "nproc-per-node", "nnodes"};
+
+std::string text_of(const toml::node& node) {
+  if (const auto text = node.value<std::string>(); node.is_string()) return *text;
+  if (const toml::array* list = node.as_array()) {
+    std::vector<std::string> members;
+    for (const toml::node& member : *list) members.push_back(text_of(member));
+    return join(members, ",");
+  }
+  std::ostringstream out;
+  node.visit([&](const auto& value) {
+    if constexpr (toml::is_value<decltype(value)>) out << value;
+  });
+  return out.str();
+}
+
+bool is_launchers(const std::string& name) { return std::ranges::find(kLauncher, name) != kLauncher.end(); }
+
+// Beside the names of programs and scripts.
+bool is_file(const std::string& word) {
+  if (word.starts_with("--") || word.ends_with(".sh") || word.ends_with(".py")) return false;
+  return word.ends_with(".toml") || (word.find('/') != std::string::npos && is_there(word));
+}
+
+[[noreturn]] void refuse_value(const std::string& key, const TorchtitanWords::Given& given, const std::string& want) {
+  throw Error(ErrorKind::kInvalidArgument, {.where = kTitanWhere,
+                                            .what = key + " (" + given.origin + ") has another kind of value",
+                                            .got = quote(given.text),
+                                            .want = want,
+                                            .fix = "correct it"});
+}
+
+}  // namespace
+
+TorchtitanWords::TorchtitanWords(const std::vector<std::string>& words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const size_t equals = word.find('=');
+    if (word.starts_with("NGPU=")) {
+      of_launcher_["NGPU"] = word.substr(equals + 1);
+    } else if (word.starts_with("CONFIG_FILE=")) {
+      read_file(word.substr(equals + 1));
+    } else if (is_file(word)) {
+      read_file(word);
+    } else if (word.starts_with("--")) {
+      const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
+      const bool follows = equals == std::string::npos && i + 1 < words.size() && !words[i + 1].starts_with("--");
+      const std::string value = equals != std::string::npos ? word.substr(equals + 1) : follows ? words[++i] : "true";
+      if (name == "job.config_file" || name == "job.config-file") {
+        read_file(value);
+      } else if (is_launchers(name)) {
+        of_launcher_[name] = value;
+      } else if (name.find('.') != std::string::npos) {
+        add(name, {value, "--" + name});
+      }  // others are torchrun's
+    }
+  }
+  RANKLAB_CHECK(!keys_.empty(), ErrorKind::kInvalidArgument, .where = kTitanWhere,
+                .what = "no word here is a configuration of torchtitan", .got = quote(join(words, " ")),
+                .want = "FILE.toml, or --section.key value", .fix = "write them behind from-torchtitan");
+  RANKLAB_CHECK(unknown_.empty(), ErrorKind::kInvalidArgument, .where = kTitanWhere,
+                .what = "keys of torchtitan that are not known here", .got = join(unknown_, ", "),
+                .fix = "leave out those that change neither the model nor its layout");
+}
+
+void TorchtitanWords::read_file(const std::string& path) {
+  constexpr uint64_t kLargest = 1 << 20;
+  const std::string text = read_whole_file(path, kLargest, {.where = kTitanWhere, .fix = "check the path"});
+  const toml::table table = parse_toml(text, path, "the files in torchtitan/models/*/train_configs show how it looks");
+  const auto take = [&](const auto& self, const std::string& prefix, const toml::table& of) -> void {
+    for (const auto& [key, node] : of) {
+      const std::string name = prefix + std::string(key.str());
+      if (const toml::table* inner = node.as_table()) {
+        self(self, name + ".", *inner);
+      } else {
+        add(name, {text_of(node), path + ":" + std::to_string(node.source().begin.line)});
+      }
+    }
+  };
+  take(take, "", table);
+}
+
+void TorchtitanWords::add(const std::string& key, Given given) {
+  std::string name = key;
+  std::ranges::replace(name, '-', '_');
+  if (find_torchtitan_key(name) == nullptr) unknown_.push_back(name);
+  keys_[name] = std::move(given);
+}
+
+const TorchtitanWords::Given* TorchtitanWords::find(const std::string& key) const {
+  const auto found = keys_.find(key);
+  return found == keys_.end() ? nullptr : &found->second;
+}
+
+std::string TorchtitanWords::text(const std::string& key, const std::string& absent) const {
+  const Given* given = find(key);
+  return given == nullptr ? absent : given->text;
+}
+
+int64_t TorchtitanWords::number(const std::string& key, int64_t absent, int64_t least) const {
+  const Given* given = find(key);
+  if (given == nullptr) return absent;
+  int64_t value = 0;
+  const char* end = given->text.data() + given->text.size();
+  const auto [at, error] = std::from_chars(given->text.data(), end, value);
+  if (error != std::errc() || at != end || value < least || value > kMostTitan)
+    refuse_value(key, *given, "a whole number, " + std::to_string(least) + " or more");
+  return value;
+}
+
+double TorchtitanWords::real(const std::string& key, double absent) const {
+  const Given* given = find(key);
+  if (given == nullptr) return absent;
+  char* end = nullptr;
+  const double value = std::strtod(given->text.c_str(), &end);
+  if (given->text.empty() || *end != '\0' || !std::isfinite(value)) refuse_value(key, *given, "a number");
+  return value;
+}
+
+bool TorchtitanWords::on(const std::string& key, bool absent) const {
+  const Given* given = find(key);
+  if (given == nullptr) return absent;
+  if (given->text == "true" || given->text == "True") return true;
+  if (given->text == "false" || given->text == "False") return false;
+  refuse_value(key, *given, "true or false");
+}
+
+std::optional<int64_t> TorchtitanWords::gpus() const {
+  const auto count = [&](const char* name) -> std::optional<int64_t> {
+    const auto found = of_launcher_.find(name);
+    if (found == of_launcher_.end()) return std::nullopt;
+    const int64_t value = std::atoll(found->second.c_str());
+    if (value < 1 || value > 1 << 20) refuse_value(name, {found->second, name}, "a number of GPUs");
+    return value;
+  };
+  if (const auto all = count("NGPU")) return all;
+  const auto per_node = count("nproc_per_node") ? count("nproc_per_node") : count("nproc-per-node");
+  return per_node ? std::optional(*per_node * count("nnodes").value_or(1)) : std::nullopt;
+}
+
+}  // namespace ranklab
