@@ -194,6 +194,8 @@ class ScheduleSelector {
 class CheckpointManager {
  public:
   virtual ~CheckpointManager() = default;
+  // Where the run will go on, before any of its parts is built. Collective.
+  virtual DataCursor start(RankContext& /*ctx*/) { return {}; }
   virtual int64_t load(StepContext& context) = 0;  // the first step to run: 0 for a fresh start
   virtual void after_step(StepContext& /*context*/, int64_t /*done_steps*/) {}  // every step, on every rank
   virtual void save(StepContext& context, int64_t done_steps) = 0;              // after the last step

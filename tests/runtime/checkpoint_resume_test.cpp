@@ -111,6 +111,26 @@ TEST_P(Resume, EqualsTheRunThatWasNeverStopped) {
 }
 INSTANTIATE_TEST_SUITE_P(Layouts, Resume, ::testing::ValuesIn(cases()), [](const auto& one) { return one.param.name; });
 
+std::vector<int64_t> batches(const RunRecord& record) {
+  std::vector<int64_t> sequences;
+  for (const StepMetrics& step : record.steps) sequences.push_back(step.tokens / 16);
+  return sequences;
+}
+
+// Megatron-LM's rule: the size of a batch follows from the samples consumed, whatever the batches were before.
+TEST(Resume, GoesOnGrowingBatchesFromTheSamplesConsumed) {
+  const std::string run = temporary_path("ranklab_other_ramp");
+  const Settings settings = kTinyRun + kDense + Settings{{"parallel.world_size", "2"}, {"train.micro_batch_size", "1"}};
+  const auto whole = train(settings + saving(run) + loading("auto"), 2);
+  EXPECT_THAT(batches(*whole), ElementsAre(8, 8));
+  const auto growing =
+      train(settings + saving(run) + loading("auto") + Settings{{"train.rampup_batch_size", "2 2 36"}}, 4);
+  EXPECT_THAT(batches(*growing), ElementsAre(4, 4)) << "16 and 20 of 36 samples: one of three increments";
+  EXPECT_EQ(Checkpoint(checkpoint_named(run)).manifest().consumed_samples, 24);
+  const auto rest = train(settings + loading(run) + Settings{{"train.rampup_batch_size", "2 2 36"}});
+  EXPECT_THAT(batches(*rest), ElementsAre(6, 6)) << "and resumes again where it was: 24 and 30 samples";
+}
+
 const Settings kOne = kTinyRun + kDense + Settings{{"parallel.world_size", "1"}};
 
 TEST(Checkpoints, AreKeptToldAndPruned) {

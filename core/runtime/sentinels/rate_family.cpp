@@ -12,7 +12,9 @@ namespace {
 class RateFamily final : public SentinelFamily, public UpdateWatch {
  public:
   RateFamily(const SentinelContext& context, RankTable& table)
-      : schedule_(lr_schedule_of(context.plan.config)), optimizer_(context.optimizer), slot_(table.reserve()) {}
+      : schedule_(lr_schedule_of(context.plan.config, context.plan.ramp)),
+        optimizer_(context.optimizer),
+        slot_(table.reserve()) {}
 
   UpdateWatch* update_watch() override { return this; }
   void begin(int64_t) override {
