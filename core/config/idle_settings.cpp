@@ -17,6 +17,7 @@ struct IdleRow {
   std::string key;
   std::function<bool(const RunPlan&)> counts;
   std::string of;
+  bool of_gpus = false;  // a file may have it for the GPUs that it is also used on
 };
 
 bool follows_overflows(const RunPlan& plan) {
@@ -31,8 +32,8 @@ bool has_delayed_scales(const RunPlan& plan) {
 std::vector<IdleRow> make_idle_rows() {
   std::vector<IdleRow> rows;
   const auto add = [&](std::vector<std::string> keys, const std::function<bool(const RunPlan&)>& counts,
-                       const std::string& of) {
-    for (std::string& key : keys) rows.push_back({std::move(key), counts, of});
+                       const std::string& of, bool of_gpus = false) {
+    for (std::string& key : keys) rows.push_back({std::move(key), counts, of, of_gpus});
   };
   add(
       {"moe.", "parallel.moe_dispatcher"}, [](const RunPlan& p) { return p.config.model.moe.enabled(); },
@@ -68,6 +69,16 @@ std::vector<IdleRow> make_idle_rows() {
       {"parallel.attention_backend"},
       [](const RunPlan& p) { return p.config.model.attention_dropout == 0 || p.of_other_software(); },
       "--attention-dropout 0: probabilities that are dropped are in memory (unfused)");
+  add(
+      {"parallel.attention_backend"},
+      [](const RunPlan& p) {
+        return p.config.on_gpu() || p.config.attention_backend == "unfused" || p.config.attention_backend == "auto";
+      },
+      "tensors on GPUs (--device cuda); on the host attention is fused, or with unfused is not", /*of_gpus=*/true);
+  add(
+      {"parallel.deterministic", "parallel.check_calls", "parallel.canonical_reductions"},
+      [](const RunPlan& p) { return !p.config.can(Capability::kMakesRanks); },
+      "--backend cuda: simulated ranks always do so", /*of_gpus=*/true);
   add(
       {"optim.lion_beta1", "optim.lion_beta2"},
       [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kLion; }, "--optimizer lion");
@@ -210,6 +221,7 @@ std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::
     if (!is_typed(origins.at(field.key)) && field.get(plan.config) == field.get(otherwise)) continue;
     for (const IdleRow& row : kRows) {
       if (!idles_by(row, field.key) || row.counts(plan)) continue;
+      if (row.of_gpus && !is_typed(origins.at(field.key))) continue;
       idle.push_back(idle_text(field, plan) + " has no effect: it is of " + row.of);
       break;  // one reason is enough
     }
