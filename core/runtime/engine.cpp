@@ -182,7 +182,7 @@ class RuntimeEngine::RankLoop {
     begin_step(step);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
     LossScaler* const scaler = optimizer_->loss_scaler();
-    const double lr = lr_schedule_.at(step - optimizer_->skipped_steps());
+    const double lr = lr_schedule_.at(step, optimizer_->skipped());
     const double scale = scaler ? scaler->scale() : 0;
     auto types = typed ? std::make_unique<RankTypes>(context, *engine_.partitions_, engine_.type_report_) : nullptr;
     StepOutput output;

@@ -158,6 +158,8 @@ class RunCheckpoints : public CheckpointManager {
         .step = done,
         .updates = context.optimizer.updates(),
         .consumed_samples = start_.first_sample + ramp.samples_before(done) - ramp.samples_before(start_.first_step)};
+    if (const SkippedSteps skipped = context.optimizer.skipped(); skipped.steps > 0)
+      manifest.skipped_samples = skipped.samples;
     describe_run(context.plan, data_, manifest);
     if (std::isfinite(context.loss)) manifest.metrics["loss"] = context.loss;
     if (const LossScaler* scaler = context.optimizer.loss_scaler()) {
