@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <mutex>
 
 #include "core/base/error.h"
@@ -122,6 +123,32 @@ TEST(ScoreTokens, RanksThatShareExpertsScoreTheirOwnRequests) {
     const std::vector<double> got = scores_of(config(dims), requests);
     for (size_t i = 0; i < want.size(); ++i)
       EXPECT_NEAR(got[i], want[i], 1e-12 * std::abs(want[i])) << "request " << i << ", ep " << dims.ep;
+  }
+}
+
+// Experts that drop tokens, and scales of whole tensors, see all rows of a batch: what is beside a request must not
+// change its numbers, on whatever ranks.
+TEST(ScoreTokens, ARequestsNumbersAreItsOwn) {
+  const std::vector<int64_t> tokens = some_tokens(75);
+  const std::vector<ScoreRequest> requests = mixed_requests(tokens);
+  const std::function<void(TrainConfig&)> capacity = [](TrainConfig& c) { c.model.moe.capacity_factor = 0.7; };
+  const auto recipe = [](const char* name) { return [name](TrainConfig& c) { c.precision.recipe = name; }; };
+  for (const auto& change : {capacity, {recipe("fp8_current")}, {recipe("nvfp4")}}) {
+    const auto config = [&](ParallelDims dims) {
+      TrainConfig c = scored_config(dims);
+      c.params_dtype = "fp32";
+      c.train_iters = 0;
+      c.model.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 16};
+      change(c);
+      return c;
+    };
+    const std::vector<double> want = scores_of(config({.world = 1}), requests);
+    EXPECT_EQ(scores_of(config({.world = 1}), {requests[1]}), std::vector{want[1]});
+    for (const ParallelDims& dims : {ParallelDims{.world = 2, .dp = 2}, ParallelDims{.world = 2, .dp = 2, .ep = 2}}) {
+      const std::vector<double> got = scores_of(config(dims), requests);
+      for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_NEAR(got[i], want[i], 1e-6 * std::abs(want[i])) << "request " << i << ", ep " << dims.ep;
+    }
   }
 }
 
