@@ -56,6 +56,16 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
   EXPECT_THAT(idle_of({{"data.validation_fraction", "0"}, {"data.eval_interval", "0"}}), IsEmpty());
 }
 
+TEST(IdleSettings, OfExpertsAndFewBits) {
+  EXPECT_THAT(idle_of({{"moe.num_experts", "4"}, {"moe.bias_update_rate", "0.01"}}),
+              ElementsAre(HasSubstr("it is of --moe-router-enable-expert-bias")));
+  EXPECT_THAT(idle_of({{"precision.fp8", "true"}, {"precision.param_gather", "true"}, {"parallel.zero_stage", "0"}}),
+              ElementsAre("--fp8-param-gather has no effect: it is of --zero-stage 3"));
+  EXPECT_THAT(idle_of({{"precision.stats_interval", "5"}, {"train.bf16", "true"}}),
+              ElementsAre(HasSubstr("it is of products in few bits")));
+  EXPECT_THAT(idle_of({{"precision.stats_interval", "5"}, {"precision.fp8", "true"}}), IsEmpty());
+}
+
 TEST(IdleSettings, OfGpus) {
   EXPECT_THAT(idle_of({{"parallel.attention_backend", "flash"}}),
               ElementsAre("--attention-backend flash has no effect: it is of tensors on GPUs (--device cuda); on the "
