@@ -4,6 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/precision/precision_policy.h"
+#include "core/runtime/document_data.h"
 #include "core/runtime/text/run_scorer.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -100,7 +101,11 @@ std::vector<double> score_tokens(StepContext& context, std::span<const ScoreRequ
     const bool own = round + replica < batches;
     const size_t first = (own ? round + replica : 0) * per_batch;
     const auto mine = requests.subspan(first, std::min(per_batch, requests.size() - first));
-    const at::Tensor logits_BSV = run_logits(context, {.tokens_BS = rows_of(mine).to(ctx.device()), .targets_BS = {}});
+    const at::Tensor tokens_BS = rows_of(mine).to(ctx.device());
+    const at::Tensor logits_BSV =
+        run_logits(context, {.tokens_BS = tokens_BS,
+                             .targets_BS = {},
+                             .documents = documents_of(tokens_BS, context.plan.config.documents)});
     for (size_t i = 0; own && speaks && i < mine.size(); ++i)
       sums.mutable_data_ptr<double>()[first + i] = sum_of(logits_BSV[static_cast<int64_t>(i)], mine[i]);
     if (done && ctx.global_rank() == 0) done(std::min(round + replicas, batches), batches);
