@@ -3,12 +3,16 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
 #include "core/base/exhausted.h"
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "lessons/compile.h"
 #include "lessons/exercise_library.h"
@@ -60,16 +64,35 @@ Json problem_answer(const Error& error) {
   return {{"problem", who + text.what}, {"details", details_of(text)}};
 }
 
-// The answer of a check, or the error that ended it.
-Json checked(const LessonRow& row, const ExerciseLibrary& library, Picture& picture) {
+// What `run` answers, or the error that ended it: a rank's, or an exception of the learner's code outside of ranks.
+Json answer_of(const std::function<Json()>& run) {
   try {
-    return {{"rows", row.make()->check(library, picture)}};
+    return run();
   } catch (const Error& error) {
     return problem_answer(error);
-  } catch (const std::exception& error) {  // not from a rank: those come as Error
+  } catch (const std::exception& error) {
     return problem_answer(
         as_exhausted(error).value_or(Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = error.what()})));
+  } catch (...) {
+    return problem_answer(
+        Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = "something that is no std::exception"}));
   }
+}
+
+// An exception that no caller can catch: of what gives a global variable its value, while the library is loaded, of a
+// noexcept function, of a thread of the learner's own.
+const Leave* g_leave = nullptr;  // in the child: global, because a terminate handler needs it
+[[noreturn]] void tell_uncaught() {
+  Json answer = answer_of([]() -> Json {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+    throw Error(ErrorKind::kCheckFailed, {.what = "your code called std::terminate()"});
+  });
+  answer["details"].push_back(
+      "nothing can catch it there: in the initial value of a global variable, a noexcept function, a destructor or a "
+      "thread of your own");
+  if (log_rank() >= 0) answer["problem"] = strprintf("rank %d: ", log_rank()) + answer["problem"].get<std::string>();
+  (*g_leave)(text_of(answer));
+  std::abort();
 }
 
 void add_recordings(Json& answer, const Picture& picture, const std::filesystem::path& folder) {
@@ -85,15 +108,14 @@ std::string run_check(const LessonRow& row, const std::filesystem::path& shared_
                       const Leave& leave) {
   std::ostringstream drawn;
   Picture picture(drawn, options.width, options.color);
-  Json answer;
-  try {
+  g_leave = &leave;
+  std::set_terminate(tell_uncaught);
+  Json answer = answer_of([&]() -> Json {
     ExerciseLibrary library(shared_object);
     library.hang_timeout = options.limit / 4;
     library.on_stuck = [&](const Error& error) { leave(text_of(problem_answer(error))); };
-    answer = checked(row, library, picture);
-  } catch (const Error& error) {
-    answer = problem_answer(error);
-  }
+    return {{"rows", row.make()->check(library, picture)}};
+  });
   answer["picture"] = drawn.str();
   if (!options.recordings.empty()) add_recordings(answer, picture, options.recordings);
   return text_of(answer);

@@ -112,6 +112,12 @@ cpu_sim::Socket open_rendezvous(LaunchPlan& plan, bool for_ranklab) {
   return listener;
 }
 
+// Of a training run: a setting that is refused, or a check that does not hold, ends the next try in the same way.
+bool may_heal(const LaunchPlan& plan, const GroupEnd& end) {
+  return !plan.trains || (end.exit_code != exit_code(ErrorKind::kInvalidArgument) &&
+                          end.exit_code != exit_code(ErrorKind::kCheckFailed));
+}
+
 int launch(const Launch& given) {
   const TrainConfig config = given.options.config();
   LaunchPlan plan = make_plan(given, config);
@@ -120,7 +126,7 @@ int launch(const Launch& given) {
   for (int restart = 0;; ++restart) {
     const GroupEnd end = LaunchGroup(plan, restart, listener.get()).wait();
     if (!end.story.empty()) std::fprintf(stderr, "ranklab launch: %s\n", end.story.c_str());
-    if (!end.failed || end.signal != 0 || restart == plan.max_restarts) return end.exit_code;
+    if (!end.failed || end.signal != 0 || restart == plan.max_restarts || !may_heal(plan, end)) return end.exit_code;
     std::fprintf(stderr, "ranklab launch: starts all ranks again (%d of %d)\n", restart + 1, plan.max_restarts);
   }
 }

@@ -169,7 +169,9 @@ std::set<const CommandOption*> add_launch_flags(CommandLine& app, LaunchFlags& f
   add("rdzv-id", flags.rdzv_id, "name of the run, the same on every node", "ID");
   add("rdzv-token-file", flags.token_file, "the run's secret, needed beyond this host", "FILE");
   add("max-restarts", flags.max_restarts,
-      "start the whole group again, from its start, when a rank fails (not when only an output was lost: 9)", "N");
+      "start the whole group again, from its start, when a rank fails (not when it would end so again: a setting "
+      "refused, 2, or a check failed, 4; nor when only an output was lost, 9)",
+      "N");
   add("tee", flags.tee, "also write ranks/rank_N.out|err in --log-dir: 1 stdout, 2 stderr, 3 both; or RANK:N,...", "N");
   add("local-ranks-filter", flags.local_ranks_filter, "show only these local ranks' output: 0,1", "RANKS");
   options.insert(app.add_option("program", flags.program, "what to start instead of train: -- PROGRAM ARGUMENT..."));

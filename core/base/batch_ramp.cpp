@@ -77,7 +77,7 @@ int64_t BatchRamp::size_after(int64_t consumed) const {
 
 template <typename Visit>
 void BatchRamp::each(const Visit& visit) const {
-  int64_t consumed = 0;
+  int64_t consumed = first_sample;
   while (true) {
     const int64_t size = size_after(consumed);
     int64_t steps = std::numeric_limits<int64_t>::max();
@@ -93,7 +93,9 @@ void BatchRamp::each(const Visit& visit) const {
 }
 
 int64_t BatchRamp::samples_before(int64_t step) const {
-  int64_t samples_so_far = 0;
+  if (step < first_step) return scaled(first_sample, step, first_step);
+  step -= first_step;
+  int64_t samples_so_far = first_sample;
   each([&](int64_t size, int64_t steps) {
     const int64_t taken = std::min(step, steps);
     samples_so_far += taken * size;
@@ -104,7 +106,8 @@ int64_t BatchRamp::samples_before(int64_t step) const {
 }
 
 int64_t BatchRamp::steps_in(int64_t total) const {
-  int64_t all = 0;
+  int64_t all = first_step;
+  total -= first_sample;
   each([&](int64_t size, int64_t steps) {
     const int64_t taken = std::min(total / size, steps);
     all += taken;

@@ -1,7 +1,8 @@
 // Batch sizes that grow at the start of a run (Megatron-LM's --rampup-batch-size START INCREMENT SAMPLES, its
 // RampupBatchsizeNumMicroBatchesCalculator): from START to the whole batch in steps of INCREMENT, evenly over the first
 // SAMPLES samples. The size of a step follows from the samples before it, so that a run that resumes needs nothing but
-// its step. Torch-free. Cost: a few operations for each size. Thread rule: immutable.
+// its step, and where its batches were others until then, how many samples they had. Torch-free. Cost: a few operations
+// for each size. Thread rule: immutable.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,6 +15,9 @@ struct BatchRamp {
   int64_t start = 0;  // 0: every step has the whole batch
   int64_t increment = 1;
   int64_t samples = 0;
+  // The first step whose size is this ramp's, and the samples before it: a run that resumed with other batch sizes.
+  int64_t first_step = 0;
+  int64_t first_sample = 0;
 
   // "START INCREMENT SAMPLES", separated by spaces or commas; "": no ramp. Throws kInvalidArgument, with Megatron-LM's
   // conditions, naming the numbers.
@@ -22,6 +26,7 @@ struct BatchRamp {
   bool grows() const { return start > 0; }
   int64_t size_after(int64_t consumed_samples) const;
   int64_t size_of(int64_t step) const { return size_after(samples_before(step)); }
+  // Of steps before first_step only their sum is known: as if all had one size.
   int64_t samples_before(int64_t step) const;
   // Steps that `total` samples make, the last one whole.
   int64_t steps_in(int64_t total) const;

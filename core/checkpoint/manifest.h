@@ -11,6 +11,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,7 @@ struct CheckpointManifest {
   int64_t step = 0;                                // optimizer steps done, which is also the index of the next step
   int64_t updates = 0;                             // of the optimizer (AdamW's bias correction)
   int64_t consumed_samples = 0;                    // where reading the data resumes
+  std::optional<int64_t> skipped_samples = {};     // of steps without an update (fp16's overflows); none: not counted
   std::map<std::string, std::string> config = {};  // every setting by key (settings/fields.h); empty: imported
   std::map<std::string, std::string> model = {};   // the subset of `config` that determines the model
   std::map<std::string, int64_t> layout = {};      // world, tp, pp, dp, ep, etp, zero_stage, ...

@@ -198,6 +198,7 @@ CheckpointManifest parse_manifest(std::string_view text, const std::string& path
                               .layout = reader.integers(root, "layout"),
                               .data = reader.texts(root, "data"),
                               .metrics = reader.numbers(root, "metrics")};
+  if (root.contains("skipped_samples")) manifest.skipped_samples = reader.count(root, "skipped_samples");
   if (root.contains("loss_scale")) manifest.loss_scale = reader.numbers(root, "loss_scale");
   if (root.contains("tokenizer_xxh3")) {
     manifest.tokenizer_xxh3 = reader.text(root, "tokenizer_xxh3");

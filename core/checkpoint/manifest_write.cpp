@@ -98,6 +98,7 @@ std::string manifest_text(const CheckpointManifest& manifest) {
                        {"config", map_json(manifest.config)},
                        {"data", map_json(manifest.data)},
                        {"metrics", map_json(manifest.metrics)}};
+  if (manifest.skipped_samples) json["skipped_samples"] = *manifest.skipped_samples;
   if (!manifest.loss_scale.empty()) json["loss_scale"] = map_json(manifest.loss_scale);
   if (!manifest.tokenizer_xxh3.empty()) json["tokenizer_xxh3"] = manifest.tokenizer_xxh3;
   json["files"] = files_json(manifest.files);

@@ -17,6 +17,7 @@ struct IdleRow {
   std::string key;
   std::function<bool(const RunPlan&)> counts;
   std::string of;
+  bool only_typed = false;  // a file may have it for other runs: on GPUs, or as a script of Megatron-LM says it
 };
 
 bool follows_overflows(const RunPlan& plan) {
@@ -31,8 +32,8 @@ bool has_delayed_scales(const RunPlan& plan) {
 std::vector<IdleRow> make_idle_rows() {
   std::vector<IdleRow> rows;
   const auto add = [&](std::vector<std::string> keys, const std::function<bool(const RunPlan&)>& counts,
-                       const std::string& of) {
-    for (std::string& key : keys) rows.push_back({std::move(key), counts, of});
+                       const std::string& of, bool only_typed = false) {
+    for (std::string& key : keys) rows.push_back({std::move(key), counts, of, only_typed});
   };
   add(
       {"moe.", "parallel.moe_dispatcher"}, [](const RunPlan& p) { return p.config.model.moe.enabled(); },
@@ -69,6 +70,16 @@ std::vector<IdleRow> make_idle_rows() {
       [](const RunPlan& p) { return p.config.model.attention_dropout == 0 || p.of_other_software(); },
       "--attention-dropout 0: probabilities that are dropped are in memory (unfused)");
   add(
+      {"parallel.attention_backend"},
+      [](const RunPlan& p) {
+        return p.config.on_gpu() || p.config.attention_backend == "unfused" || p.config.attention_backend == "auto";
+      },
+      "tensors on GPUs (--device cuda); on the host attention is fused, or with unfused is not", /*only_typed=*/true);
+  add(
+      {"parallel.deterministic", "parallel.check_calls", "parallel.canonical_reductions"},
+      [](const RunPlan& p) { return !p.config.can(Capability::kMakesRanks); },
+      "--backend cuda: simulated ranks always do so", /*only_typed=*/true);
+  add(
       {"optim.lion_beta1", "optim.lion_beta2"},
       [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kLion; }, "--optimizer lion");
   add(
@@ -89,6 +100,12 @@ std::vector<IdleRow> make_idle_rows() {
   add({"precision.initial_loss_scale", "precision.min_loss_scale", "precision.max_loss_scale",
        "precision.loss_scale_window"},
       follows_overflows, "--fp16 without --loss-scale");
+  add(
+      {"precision.param_gather"}, [](const RunPlan& p) { return p.zero().parameters; }, "--zero-stage 3",
+      /*only_typed=*/true);
+  add(
+      {"precision.stats_interval"}, [](const RunPlan& p) { return p.precision != nullptr; },
+      "products in few bits (--fp8, --fp4 or a --precision-recipe with formats)");
   add(
       {"mtp.loss_weight"}, [](const RunPlan& p) { return p.config.model.mtp_num_layers > 0; },
       "--mtp-num-layers above 0");
@@ -134,6 +151,9 @@ std::vector<IdleRow> make_idle_rows() {
       {"moe.normalize_top1"},
       [](const RunPlan& p) { return p.config.model.moe.topk == 1 && p.config.model.moe.normalize_topk; },
       "--moe-router-topk 1 with --moe-router-norm-topk");
+  add(
+      {"moe.bias_update_rate"}, [](const RunPlan& p) { return p.config.model.moe.expert_bias; },
+      "--moe-router-enable-expert-bias");
   add(
       {"moe.shared_gate"}, [](const RunPlan& p) { return p.config.model.moe.shared_ffn_hidden_size > 0; },
       "--moe-shared-expert-intermediate-size above 0");
@@ -210,6 +230,7 @@ std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::
     if (!is_typed(origins.at(field.key)) && field.get(plan.config) == field.get(otherwise)) continue;
     for (const IdleRow& row : kRows) {
       if (!idles_by(row, field.key) || row.counts(plan)) continue;
+      if (row.only_typed && !is_typed(origins.at(field.key))) continue;
       idle.push_back(idle_text(field, plan) + " has no effect: it is of " + row.of);
       break;  // one reason is enough
     }

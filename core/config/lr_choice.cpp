@@ -39,8 +39,11 @@ void count_sequences(LrSchedule& schedule, const BatchRamp& ramp, const TrainCon
 }  // namespace
 
 LrSchedule lr_schedule_of(const TrainConfig& c) {
+  return lr_schedule_of(c, BatchRamp::parse(c.rampup_batch_size, c.global_batch_size));
+}
+
+LrSchedule lr_schedule_of(const TrainConfig& c, const BatchRamp& ramp) {
   LrSchedule schedule = schedule_in_steps(c);
-  const BatchRamp ramp = BatchRamp::parse(c.rampup_batch_size, c.global_batch_size);
   if (ramp.grows()) count_sequences(schedule, ramp, c);
   return schedule;
 }

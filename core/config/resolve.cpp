@@ -109,8 +109,8 @@ void fill_pipeline(RunPlan& plan) {
 }
 
 // Every size that a growing batch passes is a whole number of microbatches that the schedule knows.
-void fill_ramp(RunPlan& plan) {
-  plan.ramp = BatchRamp::parse(plan.config.rampup_batch_size, plan.config.global_batch_size);
+void fill_ramp_schedules(RunPlan& plan) {
+  plan.ramp_schedules.clear();
   if (!plan.ramp.grows()) return;
   const int64_t unit = plan.micro_batch_size * plan.dp();
   int64_t cells = 0;
@@ -183,6 +183,17 @@ void check_kept(const RunPlan& plan) {
 
 }  // namespace
 
+bool ramp_reaches(const RunPlan& plan, const DataCursor& cursor) {
+  return !plan.ramp.grows() || plan.ramp.samples_before(cursor.step) == cursor.samples;
+}
+
+RunPlan plan_from(RunPlan plan, const DataCursor& cursor) {
+  plan.ramp.first_step = cursor.step;
+  plan.ramp.first_sample = cursor.samples;
+  fill_ramp_schedules(plan);
+  return plan;
+}
+
 HardwareProfile profile_of(const TrainConfig& config) {
   HardwareProfile profile = load_hardware_profile(config.hardware, config.efficiency);
   profile.software = software_named(config.software);
@@ -235,7 +246,8 @@ RunPlan resolve(const TrainConfig& asked) {
   fill_batch(plan);
   check_quantization_split(plan);
   fill_pipeline(plan);
-  fill_ramp(plan);
+  plan.ramp = BatchRamp::parse(plan.config.rampup_batch_size, plan.config.global_batch_size);
+  fill_ramp_schedules(plan);
   check_recompute(plan);
   plan.bucket_bytes =
       config.ddp_bucket_bytes > 0 ? config.ddp_bucket_bytes : find_backend(config.backend).usual_bucket_bytes;

@@ -240,6 +240,18 @@ struct RunPlan {
   }
 };
 
+// Where a run goes on: its next step, and the training samples consumed before it.
+struct DataCursor {
+  int64_t step = 0;
+  int64_t samples = 0;
+};
+// False: the growing batches of this plan would have had other samples before that step, since the run resumes with
+// another --rampup-batch-size or --global-batch-size.
+bool ramp_reaches(const RunPlan& plan, const DataCursor& cursor);
+// The plan whose batches go on growing with the samples consumed, as Megatron-LM's do. Throws kInvalidArgument for a
+// size that is no whole number of microbatches.
+RunPlan plan_from(RunPlan plan, const DataCursor& cursor);
+
 // The hardware profile that its settings name and change. Throws kInvalidArgument, kBadFile.
 HardwareProfile profile_of(const TrainConfig& config);
 

@@ -83,7 +83,8 @@ class MoeLayer : public MlpLayer {
       choice.weights_TK = expert_weights(choice.scores_TE, choice.experts_TK, moe_);
     }
     Routing routing{choice.experts_TK, choice.weights_TK, {}, moe_.num_experts};
-    if (moe_.capacity_factor > 0)
+    // A token's logits do not depend on what comes after it, beside it or behind its end: text is not dropped from.
+    if (moe_.capacity_factor > 0 && context.result == StageResult::kLoss)
       routing.kept_TK =
           within_capacity(choice.experts_TK, choice.weights_TK, moe_, position_groups(sequences, context));
     const bool trains = at::GradMode::is_enabled() || context.pass == RecomputePass::kFirst;

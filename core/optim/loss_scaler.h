@@ -17,6 +17,12 @@ struct LossScaleRule {
   bool operator==(const LossScaleRule&) const = default;
 };
 
+// Steps so far whose update an overflow left out, and the samples of their batches.
+struct SkippedSteps {
+  int64_t steps = 0;
+  int64_t samples = 0;
+};
+
 // The state that checkpoints contain.
 struct LossScaleState {
   double scale = 1;

@@ -38,8 +38,9 @@ void LrSchedule::validate_decay() const {
                 .fix = "lower --lr-wsd-decay-iters, or raise --train-iters or --lr-decay-iters");
 }
 
-double LrSchedule::at(int64_t completed_steps) const {
-  const auto step = static_cast<double>(ramp.samples_before(completed_steps));
+double LrSchedule::at(int64_t completed_steps, const SkippedSteps& skipped) const {
+  const auto step =
+      static_cast<double>(ramp.samples_before(completed_steps) - (ramp.grows() ? skipped.samples : skipped.steps));
   if (warmup_steps > 0 && step <= warmup_steps) return warmup_init + (max_lr - warmup_init) * step / warmup_steps;
   if (kind == LrDecay::kConstant) return max_lr;
   const auto end = static_cast<double>(decay_steps);

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/base/batch_ramp.h"
+#include "core/optim/loss_scaler.h"
 #include "core/optim/lr_decay.h"
 
 namespace ranklab {
@@ -25,7 +26,8 @@ struct LrSchedule {
 
   // Throws kInvalidArgument naming both numbers, by their flags.
   void validate() const;
-  double at(int64_t completed_steps) const;
+  // Skipped steps do not advance it (Megatron-LM's rule).
+  double at(int64_t completed_steps, const SkippedSteps& skipped = {}) const;
 
  private:
   void validate_decay() const;

@@ -135,7 +135,7 @@ void ParityRecorder::perturb_weights() {
     move_by_one_unit(state.weight, parameter_slice(*state.parameter, state.begin, state.end),
                      epsilon_of(state.parameter->data.scalar_type()),
                      RandomStream(perturb_, RandomPurpose::kTest, state.parameter->name));
-  optimizer_->restored(optimizer_->updates(), optimizer_->skipped_steps());
+  optimizer_->restored(optimizer_->updates(), optimizer_->skipped());
 }
 
 void ParityRecorder::begin_step() {

@@ -120,15 +120,14 @@ class RankOptimizer {
   // The buckets in which gradients are reduced or sharded; empty: this implementation does not tell.
   virtual std::vector<GradBucket> grad_buckets() const { return {}; }
   virtual int64_t updates() const { return 0; }
-  // Steps so far whose update was skipped, also before a checkpoint: they do not advance the learning rate
-  // (Megatron-LM's rule), whether or not this run still has a loss scale.
-  virtual int64_t skipped_steps() const { return 0; }
+  // Also before a checkpoint, whether or not this run still has a loss scale.
+  virtual SkippedSteps skipped() const { return {}; }
   // Since begin_step(); an implementation may count nothing.
   virtual ZeroCounters zero_counters() const { return {}; }
   // Who sees each update that is not skipped; null: this implementation shows none.
   virtual UpdateWatches* update_watches() { return nullptr; }
   // Collective, after owned_state() was written into: copies main parameters to parameters, gathers peers' shards.
-  virtual void restored(int64_t /*updates*/, int64_t /*skipped_steps*/) {}
+  virtual void restored(int64_t /*updates*/, const SkippedSteps& /*skipped*/) {}
   virtual void begin_step(int64_t num_microbatches) = 0;
   // Called around each backward, or part of one, of a microbatch in one of the rank's stages.
   virtual void begin_pass(const GradPass& pass) = 0;
@@ -194,6 +193,8 @@ class ScheduleSelector {
 class CheckpointManager {
  public:
   virtual ~CheckpointManager() = default;
+  // Where the run will go on, before any of its parts is built. Collective.
+  virtual DataCursor start(RankContext& /*ctx*/) { return {}; }
   virtual int64_t load(StepContext& context) = 0;  // the first step to run: 0 for a fresh start
   virtual void after_step(StepContext& /*context*/, int64_t /*done_steps*/) {}  // every step, on every rank
   virtual void save(StepContext& context, int64_t done_steps) = 0;              // after the last step

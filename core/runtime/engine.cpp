@@ -44,10 +44,10 @@ class RuntimeEngine::RankLoop {
  public:
   RankLoop(RuntimeEngine& engine, Endpoint& endpoint)
       : engine_(engine),
-        plan_(engine.plan_),
-        lr_schedule_(lr_schedule_of(plan_.config)),
-        bugs_(bugs_named(plan_.config.inject)),
-        ctx_(endpoint, plan_.mesh, observe(engine)),
+        bugs_(bugs_named(engine.plan_.config.inject)),
+        ctx_(endpoint, engine.plan_.mesh, observe(engine)),
+        plan_(engine.plan_of_run_->on(ctx_)),
+        lr_schedule_(lr_schedule_of(plan_.config, plan_.ramp)),
         world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
         metrics_(*world_, ctx_, plan_, wall_peak_flops(*engine.components_.world, plan_)),
         modules_(ctx_),
@@ -59,6 +59,7 @@ class RuntimeEngine::RankLoop {
     if (engine_.stepper_) engine_.stepper_->set_probe(ctx_.global_rank(), nullptr);
   }
 
+  // One rank of each process writes to `result`.
   void run(int64_t steps, TrainResult& result) {
     build();
     StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_, schedule_.get()};
@@ -89,16 +90,16 @@ class RuntimeEngine::RankLoop {
     tell_checkpoints();
     if (!stop && engine_.finale_) engine_.finale_(context);
     if (!stop) sample(context, result);
+    leave_traces();
   }
 
-  // Called after the last step.
+ private:
   void leave_traces() {
     settle_traced_calls();
     engine_.collector_->leave(*world_, ctx_.device(),
                               engine_.streams_traces_ ? ctx_.tracer().take_events() : ctx_.tracer().take());
   }
 
- private:
   static ObserveOptions observe(const RuntimeEngine& engine) {
     const RunPlan& plan = engine.plan_;
     const bool has_clock = engine.components_.world->can(Capability::kVirtualTime);
@@ -181,7 +182,7 @@ class RuntimeEngine::RankLoop {
     begin_step(step);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
     LossScaler* const scaler = optimizer_->loss_scaler();
-    const double lr = lr_schedule_.at(step - optimizer_->skipped_steps());
+    const double lr = lr_schedule_.at(step, optimizer_->skipped());
     const double scale = scaler ? scaler->scale() : 0;
     auto types = typed ? std::make_unique<RankTypes>(context, *engine_.partitions_, engine_.type_report_) : nullptr;
     StepOutput output;
@@ -338,10 +339,10 @@ class RuntimeEngine::RankLoop {
   }
 
   RuntimeEngine& engine_;
-  const RunPlan& plan_;
-  const LrSchedule lr_schedule_;
   InjectedBugs bugs_;  // before what may have one
   RankContext ctx_;
+  const RunPlan& plan_;
+  const LrSchedule lr_schedule_;
   CommunicatorPtr world_;
   TracedSteps traced_;
   MetricReducer metrics_;
@@ -380,12 +381,9 @@ TrainResult RuntimeEngine::fit(int64_t steps) {
   collector_ = std::make_unique<TraceCollector>(world.local_ranks() < world.size());
   if (plan_.config.check_gradient_types && !type_report_) type_report_ = std::make_shared<TypeReport>();
   if (type_report_) partitions_ = std::make_unique<RankPartitions>(plan_.mesh);
+  plan_of_run_ = std::make_unique<PlanOfRun>(plan_, *components_.checkpoint_manager);
   const int64_t begin_ns = wall_now_ns();
-  components_.world->run([&](Endpoint& endpoint) {
-    RankLoop loop(*this, endpoint);
-    loop.run(steps, result);  // one rank of this process writes to `result`
-    loop.leave_traces();
-  });
+  components_.world->run([&](Endpoint& endpoint) { RankLoop(*this, endpoint).run(steps, result); });
   result.total_wall_s = static_cast<double>(wall_now_ns() - begin_ns) * 1e-9;
   if (!world.has_rank_zero()) return result;
   const auto last = std::make_shared<const std::vector<RankTrace>>(collector_->take());

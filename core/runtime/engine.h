@@ -10,6 +10,7 @@
 #include "core/runtime/components.h"
 #include "core/runtime/hooks.h"
 #include "core/runtime/observe/module_watch.h"
+#include "core/runtime/plan_of_run.h"
 #include "core/runtime/record/trace_gather.h"
 #include "core/spmd/rank_partitions.h"
 #include "core/spmd/type_report.h"
@@ -70,6 +71,7 @@ class RuntimeEngine {
   std::string output_folder_;
   bool streams_traces_ = false;
   std::unique_ptr<TraceCollector> collector_;
+  std::unique_ptr<PlanOfRun> plan_of_run_;  // of fit()
 };
 
 }  // namespace ranklab

@@ -43,6 +43,7 @@ class ReducedOptimizer : public RankOptimizer {
         shared_(owned_, ctx.comm(Axis::kPp)),
         optimizer_(make(owned_, plan)),
         scaler_(make_scaler(plan)),
+        microbatch_samples_(plan.micro_batch_size * plan.dp()),
         num_chains_(plan.schedule.num_chains()) {
     if (matrix_buckets(plan) != MatrixBuckets::kMixed) {
       matrices_ = std::make_unique<RankMatrices>(plan, ctx, reducer_, dense_.axis, expert_reducer_, experts_.axis);
@@ -61,6 +62,7 @@ class ReducedOptimizer : public RankOptimizer {
     for (auto* stages : {&stages_, &expert_stages_}) {
       for (GradStage& stage : *stages) stage.num_microbatches = static_cast<int>(num_microbatches) / num_chains_;
     }
+    step_samples_ = num_microbatches * microbatch_samples_;
     note_buckets();
     counts_ = true;
     counter_.clear();
@@ -97,10 +99,9 @@ class ReducedOptimizer : public RankOptimizer {
     return result;
   }
   int64_t updates() const override { return optimizer_->updates(); }
-  int64_t skipped_steps() const override { return skipped_before_ + (scaler_ ? scaler_->skipped_steps() : 0); }
-  // The loss scale, if there is one, is restored already.
-  void restored(int64_t updates, int64_t skipped_steps) override {
-    skipped_before_ = skipped_steps - (scaler_ ? scaler_->skipped_steps() : 0);
+  SkippedSteps skipped() const override { return skipped_; }
+  void restored(int64_t updates, const SkippedSteps& skipped) override {
+    skipped_ = skipped;
     optimizer_->restored(updates);
     reducer_.gather_parameters();
     expert_reducer_.gather_parameters();
@@ -122,6 +123,7 @@ class ReducedOptimizer : public RankOptimizer {
     const double scale = scaler_ ? scaler_->scale() : 1;
     const bool skips = scaler_ && any_overflow(owned_, ctx_);
     if (scaler_) update_scale(skips);
+    if (skips) skipped_ = {.steps = skipped_.steps + 1, .samples = skipped_.samples + step_samples_};
     double norm = std::numeric_limits<double>::infinity();
     if (!skips) {
       const TraceSpan phase(ctx_, EventKind::kPhase, kGradientNormSpan);
@@ -298,7 +300,9 @@ class ReducedOptimizer : public RankOptimizer {
   std::unique_ptr<RankMatrices> matrices_;  // null: the optimizer updates elements
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<LossScaler> scaler_;
-  int64_t skipped_before_ = 0;  // beside those that the scaler counts
+  SkippedSteps skipped_;
+  int64_t microbatch_samples_;  // of all data-parallel ranks
+  int64_t step_samples_ = 0;
   UpdateWatches watches_;
   ZeroCounter counter_;
   bool counts_ = false;

@@ -73,6 +73,7 @@ template <typename Run>
 class AskedCheckpoints final : public CheckpointManager {
  public:
   AskedCheckpoints(std::shared_ptr<CheckpointManager> inner, Run& run) : inner_(std::move(inner)), run_(run) {}
+  DataCursor start(RankContext& ctx) override { return inner_->start(ctx); }
   int64_t load(StepContext& context) override { return inner_->load(context); }
   void after_step(StepContext& context, int64_t done) override {
     inner_->after_step(context, done);

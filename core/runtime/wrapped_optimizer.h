@@ -17,8 +17,8 @@ class WrappedOptimizer : public RankOptimizer {
   int64_t updates() const override { return inner_->updates(); }
   ZeroCounters zero_counters() const override { return inner_->zero_counters(); }
   UpdateWatches* update_watches() override { return inner_->update_watches(); }
-  int64_t skipped_steps() const override { return inner_->skipped_steps(); }
-  void restored(int64_t updates, int64_t skipped_steps) override { inner_->restored(updates, skipped_steps); }
+  SkippedSteps skipped() const override { return inner_->skipped(); }
+  void restored(int64_t updates, const SkippedSteps& skipped) override { inner_->restored(updates, skipped); }
   void begin_step(int64_t num_microbatches) override { inner_->begin_step(num_microbatches); }
   void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
   void end_pass() override { inner_->end_pass(); }

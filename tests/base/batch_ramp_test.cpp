@@ -44,6 +44,21 @@ TEST(BatchRamp, SizesAreThoseThatStepsHave) {
   EXPECT_THAT(BatchRamp::parse("", 32).sizes(), ElementsAre(32));
 }
 
+TEST(BatchRamp, GoesOnFromTheSamplesThatARunConsumed) {
+  BatchRamp ramp = BatchRamp::parse("8 8 128", 32);
+  ramp.first_step = 10;
+  ramp.first_sample = 50;
+  int64_t consumed = 50;
+  for (int64_t step = 10; step < 30; ++step) {
+    EXPECT_EQ(ramp.samples_before(step), consumed);
+    EXPECT_EQ(ramp.size_of(step), megatron_size(ramp, consumed)) << step;
+    consumed += ramp.size_of(step);
+    EXPECT_EQ(ramp.steps_in(consumed), step + 1);
+  }
+  EXPECT_THAT(ramp.sizes(), ElementsAre(16, 24, 32));
+  EXPECT_EQ(ramp.samples_before(5), 25) << "of the steps before, only how many samples they had is known";
+}
+
 TEST(BatchRamp, WithoutOneEachStepHasTheWholeBatch) {
   const BatchRamp none = BatchRamp::parse("", 32);
   EXPECT_FALSE(none.grows());

@@ -306,6 +306,12 @@ TEST(CkptHuggingFace, WhatFailsLeavesNothingBehind) {
   EXPECT_EQ(damaged.exit_code, 8);
   EXPECT_THAT(damaged.output, HasSubstr("model.safetensors"));
   EXPECT_FALSE(fs::exists(in));
+  // Files of at most 24 KiB, as on a full disk: the embedding's file does not fit, others do.
+  const std::string full = temporary_path("ranklab_fails_full");
+  const Outcome lost = run_command("bash -c \"trap '' XFSZ; ulimit -f 24; exec " RANKLAB_PROGRAM " ckpt export-hf " +
+                                   base + " " + full + " --max-shard-size 20KB\" 2>&1");
+  EXPECT_NE(lost.exit_code, 0) << lost.output;
+  EXPECT_FALSE(fs::exists(full));
 }
 
 TEST(ModelInfoOfAFolder, OfAFolderIsThatOfItsSettings) {

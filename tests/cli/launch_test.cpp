@@ -66,6 +66,16 @@ TEST_F(Launch, TheRankThatKnowsWhatIsWrongIsNamed) {
   ::close(lock);
 }
 
+TEST_F(Launch, WhatIsRefusedIsNotStartedAgain) {
+  fs::create_directories(folder("held"));
+  const int lock = ::open((folder("held") + "/log.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
+  const Outcome held = ranklab("launch --nproc-per-node 2 --tp 1 --max-restarts 2 " + kShort + log("held"));
+  EXPECT_EQ(held.exit_code, 2) << held.output;
+  EXPECT_THAT(held.output, AllOf(HasSubstr("another run logs into"), Not(HasSubstr("starts all ranks again"))));
+  ::close(lock);
+}
+
 TEST_F(Launch, TeeAndFilter) {
   const Outcome run = ranklab("launch --nproc-per-node 2 --tee 3 --local-ranks-filter 1" + log("tee") +
                               "-- sh -c 'echo out $RANK; echo err $RANK >&2'");

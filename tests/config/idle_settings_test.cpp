@@ -56,6 +56,31 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
   EXPECT_THAT(idle_of({{"data.validation_fraction", "0"}, {"data.eval_interval", "0"}}), IsEmpty());
 }
 
+TEST(IdleSettings, OfExpertsAndFewBits) {
+  EXPECT_THAT(idle_of({{"moe.num_experts", "4"}, {"moe.bias_update_rate", "0.01"}}),
+              ElementsAre(HasSubstr("it is of --moe-router-enable-expert-bias")));
+  EXPECT_THAT(idle_of({{"precision.fp8", "true"}, {"precision.param_gather", "true"}, {"parallel.zero_stage", "0"}}),
+              ElementsAre("--fp8-param-gather has no effect: it is of --zero-stage 3"));
+  EXPECT_THAT(idle_of({{"precision.stats_interval", "5"}, {"train.bf16", "true"}}),
+              ElementsAre(HasSubstr("it is of products in few bits")));
+  EXPECT_THAT(idle_of({{"precision.stats_interval", "5"}, {"precision.fp8", "true"}}), IsEmpty());
+}
+
+TEST(IdleSettings, OfGpus) {
+  EXPECT_THAT(idle_of({{"parallel.attention_backend", "flash"}}),
+              ElementsAre("--attention-backend flash has no effect: it is of tensors on GPUs (--device cuda); on the "
+                          "host attention is fused, or with unfused is not"));
+  EXPECT_THAT(idle_of({{"parallel.attention_backend", "unfused"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"parallel.attention_backend", "flash"}, {"parallel.device", "cuda"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"parallel.deterministic", "true"}, {"parallel.check_calls", "true"}}),
+              ElementsAre(HasSubstr("--check-calls has no effect"),
+                          "--deterministic has no effect: it is of --backend cuda: simulated ranks always do so"));
+  EXPECT_THAT(idle_of({{"parallel.deterministic", "true"}, {"parallel.backend", "cuda"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"parallel.attention_backend", "flash"}, {"parallel.deterministic", "true"}}, "run.toml"),
+              IsEmpty())
+      << "a file is for GPUs, too: of a script of Megatron-LM, for one";
+}
+
 TEST(IdleSettings, OfTheLearningRate) {
   EXPECT_THAT(idle_of({{"optim.lr_decay_style", "constant"}, {"optim.min_lr", "1e-5"}}),
               ElementsAre(HasSubstr("it is of a --lr-decay-style other than constant")));

@@ -91,7 +91,7 @@ class WatchedOptimizer : public RankOptimizer {
   void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
   void end_pass() override { inner_->end_pass(); }
   LossScaler* loss_scaler() override { return inner_->loss_scaler(); }
-  int64_t skipped_steps() const override { return inner_->skipped_steps(); }
+  SkippedSteps skipped() const override { return inner_->skipped(); }
   double finish_step(double lr) override {
     const State before = state_of(*inner_);
     const double norm = inner_->finish_step(lr);

@@ -74,6 +74,24 @@ TEST_P(Faults, AreToldInWords) {
 INSTANTIATE_TEST_SUITE_P(All, Faults, ::testing::ValuesIn(kFaults),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// While the library is loaded, before there is any rank, or behind a noexcept: nobody can catch it.
+TEST(Faults, AnExceptionThatNobodyCanCatchIsTold) {
+  const std::string reduce = ring_with("comm.all_reduce(data);");
+  const auto global = [&](const std::string& thrown) {
+    return grade_text("1", reduce + "static const int kTable = [] { if (true) throw " + thrown + "; return 0; }();\n");
+  };
+  const Grade table = global("std::runtime_error(\"no table\")"), number = global("3");
+  EXPECT_EQ(table.problem, "your code threw");
+  EXPECT_THAT(table.details, testing::ElementsAre("no table", HasSubstr("the initial value of a global variable")));
+  EXPECT_EQ(number.problem, "your code threw");
+  EXPECT_THAT(number.details, testing::Contains("something that is no std::exception"));
+  const Grade rank = grade_text(
+      "1", ring_with("[&]() noexcept { if (comm.rank() == 2) throw std::runtime_error(\"no way out\"); }();\n"
+                     "comm.all_reduce(data);"));
+  EXPECT_EQ(rank.problem, "rank 2: your code threw");
+  EXPECT_THAT(rank.details, testing::Contains("no way out"));
+}
+
 // Memory that is mapped counts, not only what is written, so it ends soon on machines of any size.
 TEST(Faults, EndlessAllocationIsEndedBeforeTheMachineLacksMemory) {
   const Grade got = grade_text("1",

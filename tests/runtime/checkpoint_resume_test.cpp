@@ -111,6 +111,26 @@ TEST_P(Resume, EqualsTheRunThatWasNeverStopped) {
 }
 INSTANTIATE_TEST_SUITE_P(Layouts, Resume, ::testing::ValuesIn(cases()), [](const auto& one) { return one.param.name; });
 
+std::vector<int64_t> batches(const RunRecord& record) {
+  std::vector<int64_t> sequences;
+  for (const StepMetrics& step : record.steps) sequences.push_back(step.tokens / 16);
+  return sequences;
+}
+
+// Megatron-LM's rule: the size of a batch follows from the samples consumed, whatever the batches were before.
+TEST(Resume, GoesOnGrowingBatchesFromTheSamplesConsumed) {
+  const std::string run = temporary_path("ranklab_other_ramp");
+  const Settings settings = kTinyRun + kDense + Settings{{"parallel.world_size", "2"}, {"train.micro_batch_size", "1"}};
+  const auto whole = train(settings + saving(run) + loading("auto"), 2);
+  EXPECT_THAT(batches(*whole), ElementsAre(8, 8));
+  const Settings ramp = settings + Settings{{"train.rampup_batch_size", "2 2 36"}};
+  const auto growing = train(ramp + saving(run) + loading("auto"), 4);
+  EXPECT_THAT(batches(*growing), ElementsAre(4, 4)) << "16 and 20 of 36 samples: one of three increments";
+  EXPECT_EQ(Checkpoint(checkpoint_named(run)).manifest().consumed_samples, 24);
+  const auto rest = train(ramp + loading(run));
+  EXPECT_THAT(batches(*rest), ElementsAre(6, 6)) << "and resumes again where it was: 24 and 30 samples";
+}
+
 const Settings kOne = kTinyRun + kDense + Settings{{"parallel.world_size", "1"}};
 
 TEST(Checkpoints, AreKeptToldAndPruned) {
@@ -158,6 +178,30 @@ TEST(Checkpoints, KeepTheLossScaleInAnyLayout) {
   const auto fresh = train(kOne + kFp16 + loading(old));
   EXPECT_EQ(fresh->first_step, 3);
   EXPECT_EQ(fresh->steps[0].loss_scale, 16777216);
+}
+
+// Megatron-LM's rule: the rate moves on by the sequences of each step that had an update, whatever precision follows.
+TEST(Checkpoints, SkippedStepsOfGrowingBatchesDoNotAdvanceTheLearningRate) {
+  const std::string run = temporary_path("ranklab_skipped_ramp");
+  const Settings settings = kTinyRun + kDense +
+                            Settings{{"train.rampup_batch_size", "2 2 20"},
+                                     {"train.micro_batch_size", "1"},
+                                     {"optim.lr_warmup_iters", "0"},
+                                     {"optim.lr_decay_style", "linear"},
+                                     {"optim.min_lr", "0"}};
+  const RunPlan plan = plan_of(settings + Settings{{"parallel.world_size", "1"}});
+  const Settings two_stages = {{"parallel.world_size", "2"}, {"parallel.pp", "2"}};
+  const Settings scale = {{"precision.fp16", "true"}, {"precision.initial_loss_scale", "1048576"}};
+  auto all = train(settings + scale + two_stages + saving(run), 4)->steps;
+  ASSERT_THAT(all.back().skipped_steps, AllOf(::testing::Gt(0), ::testing::Lt(4)));
+  const auto rest = train(settings + loading(run) + Settings{{"train.bf16", "true"}, {"parallel.world_size", "2"}});
+  all.insert(all.end(), rest->steps.begin(), rest->steps.end());
+  int64_t moved = 0;
+  const auto end = static_cast<double>(plan.ramp.samples_before(6));
+  for (const StepMetrics& step : all) {
+    EXPECT_NEAR(step.lr, plan.config.lr * (1 - static_cast<double>(moved) / end), 1e-15) << step.step;
+    if (!step.skipped) moved += step.tokens / 16;
+  }
 }
 
 std::map<std::string, TensorType> stored_types(const std::string& run) {

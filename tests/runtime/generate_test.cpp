@@ -15,7 +15,8 @@
 namespace ranklab {
 namespace {
 
-ModelConfig tiny(bool latent) {
+enum class Tiny { kPlain, kLatent, kCapacity };
+ModelConfig tiny(Tiny kind) {
   ModelConfig c{.num_layers = 2,
                 .hidden_size = 16,
                 .ffn_hidden_size = 24,
@@ -23,22 +24,23 @@ ModelConfig tiny(bool latent) {
                 .vocab_size = 256,
                 .seq_length = 12,
                 .init_std = 0.5};
-  if (latent) c.mla = {.kv_lora_rank = 6, .qk_head_dim = 4, .qk_pos_emb_head_dim = 4, .v_head_dim = 4};
+  if (kind == Tiny::kCapacity) c.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 16, .capacity_factor = 0.5};
+  if (kind == Tiny::kLatent) c.mla = {.kv_lora_rank = 6, .qk_head_dim = 4, .qk_pos_emb_head_dim = 4, .v_head_dim = 4};
   return c;
 }
 
 const std::vector<int64_t> kPrompt = {65, 110, 100, 32};
 
 TEST(Generate, ACacheGivesTheTokensOfTheWholeWindow) {
-  for (const bool latent : {false, true}) {
+  for (const Tiny kind : {Tiny::kPlain, Tiny::kLatent, Tiny::kCapacity}) {
     for (const int tp : {1, 2}) {
       run_ranks(dims_of(1, tp), [&](RankContext& context) {
-        const auto model = make_transformer(tiny(latent), context, {.sequence_parallel = tp > 1, .dtype = at::kDouble});
+        const auto model = make_transformer(tiny(kind), context, {.sequence_parallel = tp > 1, .dtype = at::kDouble});
         model->set_training(false);
         // Four windows: 4 + 40 tokens through 12 positions.
         const GenerateOptions options{.tokens = 40, .temperature = 0.7, .top_k = 20, .seq_length = 12, .seed = 3};
         const auto cached = make_cached_scorer(*model, 12);
-        const auto whole = make_window_scorer([&](const Batch& batch) { return model->logits(batch); }, 12, at::kCPU);
+        const auto whole = make_window_scorer([&](const Batch& batch) { return model->logits(batch); }, at::kCPU);
         const std::vector<int64_t> got = generate_tokens(*cached, kPrompt, options);
         EXPECT_EQ(got, generate_tokens(*whole, kPrompt, options));
         ASSERT_EQ(got.size(), 44u);
@@ -69,6 +71,20 @@ std::set<int64_t> drawn(const GenerateOptions& options) {
   FixedScorer scorer({1.0, 3.0, 2.0, 3.0, 2.5});
   const std::vector<int64_t> tokens = generate_tokens(scorer, {0}, options);
   return {tokens.begin() + 1, tokens.end()};
+}
+
+// Padding is the future of no token, but a scale of a whole tensor would see it.
+TEST(Generate, AWindowHasNothingBehindItsLastToken) {
+  std::vector<int64_t> lengths;
+  const auto scorer = make_window_scorer(
+      [&](const Batch& batch) {
+        lengths.push_back(batch.tokens_BS.size(1));
+        return at::zeros({1, batch.tokens_BS.size(1), 256});
+      },
+      at::kCPU);
+  scorer->next_logits({1, 2, 3});
+  scorer->next_logits({1, 2, 3, 4, 5});
+  EXPECT_EQ(lengths, (std::vector<int64_t>{3, 5}));
 }
 
 TEST(Generate, TopKDrawsAmongTheLikeliest) {

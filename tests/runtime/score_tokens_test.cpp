@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <mutex>
 
 #include "core/base/error.h"
@@ -125,6 +126,32 @@ TEST(ScoreTokens, RanksThatShareExpertsScoreTheirOwnRequests) {
   }
 }
 
+// Experts that drop tokens, and scales of whole tensors, see all rows of a batch: what is beside a request must not
+// change its numbers, on whatever ranks.
+TEST(ScoreTokens, ARequestsNumbersAreItsOwn) {
+  const std::vector<int64_t> tokens = some_tokens(75);
+  const std::vector<ScoreRequest> requests = mixed_requests(tokens);
+  const std::function<void(TrainConfig&)> capacity = [](TrainConfig& c) { c.model.moe.capacity_factor = 0.7; };
+  const auto recipe = [](const char* name) { return [name](TrainConfig& c) { c.precision.recipe = name; }; };
+  for (const auto& change : {capacity, {recipe("fp8_current")}, {recipe("nvfp4")}}) {
+    const auto config = [&](ParallelDims dims) {
+      TrainConfig c = scored_config(dims);
+      c.params_dtype = "fp32";
+      c.train_iters = 0;
+      c.model.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 16};
+      change(c);
+      return c;
+    };
+    const std::vector<double> want = scores_of(config({.world = 1}), requests);
+    EXPECT_EQ(scores_of(config({.world = 1}), {requests[1]}), std::vector{want[1]});
+    for (const ParallelDims& dims : {ParallelDims{.world = 2, .dp = 2}, ParallelDims{.world = 2, .dp = 2, .ep = 2}}) {
+      const std::vector<double> got = scores_of(config(dims), requests);
+      for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_NEAR(got[i], want[i], 1e-6 * std::abs(want[i])) << "request " << i << ", ep " << dims.ep;
+    }
+  }
+}
+
 // How often windows score each token; each must fit the context and give a token what the stride promises.
 std::vector<int> times_scored(const std::vector<int64_t>& tokens, int64_t stride, int64_t first) {
   std::vector<int> times(tokens.size());
@@ -152,31 +179,59 @@ TEST(ScoreTokens, WindowsScoreEveryTokenOnce) {
   }
 }
 
-// At a stride of the context's length the windows are the samples that validation takes.
+// At a stride of the context's length the windows are the samples that validation takes, with their packed documents.
 TEST(ScoreTokens, PerplexityIsTheExponentOfTheValidationLoss) {
-  TrainConfig config = scored_config({.world = 2, .tp = 2});
-  config.eval_interval = 2;
-  config.eval_iters = 1;
-  const TrainingData data = open_training_data(resolve(config));
-  const int64_t begin = data.sets[0].dataset->begin_of(Split::kValidation, 0), count = 16 * config.model.seq_length + 1;
-  std::vector<int64_t> tokens(static_cast<size_t>(count));
-  data.sets[0].tokens->read(begin, tokens);
-  const std::vector<ScoreRequest> windows = text_windows(tokens, config.model.seq_length, config.model.seq_length);
-  EXPECT_EQ(windows.size(), 16u);
-  auto recorded = std::make_shared<RecordingHook>();
-  RuntimeEngine engine = tiny_engine(config);
-  engine.add_hook(recorded);
-  double sum = 0;
-  engine.set_finale([&](StepContext& context) {
-    context.model.set_training(false);
-    const std::vector<double> scores = score_tokens(context, windows);
-    if (context.ctx.global_rank() != 0) return;
-    for (const double score : scores) sum -= score;
-  });
-  engine.fit();
-  ASSERT_EQ(recorded->validation_losses.size(), 1u);
-  const double loss = recorded->validation_losses[0];
-  EXPECT_NEAR(sum / static_cast<double>(count - 1), loss, 1e-12 * loss);
+  const DocumentSettings apart{.reset_attention_mask = true, .reset_position_ids = true, .eod_token = ' '};
+  for (const auto& [documents, dims] : {std::pair{DocumentSettings{}, ParallelDims{.world = 2, .tp = 2}},
+                                        {apart, {.world = 2, .tp = 2}},
+                                        {apart, {.world = 2, .pp = 2}}}) {
+    TrainConfig config = scored_config(dims);
+    config.documents = documents;
+    config.eval_interval = 2;
+    config.eval_iters = 1;
+    const TrainingData data = open_training_data(resolve(config));
+    const int64_t begin = data.sets[0].dataset->begin_of(Split::kValidation, 0),
+                  count = 16 * config.model.seq_length + 1;
+    std::vector<int64_t> tokens(static_cast<size_t>(count));
+    data.sets[0].tokens->read(begin, tokens);
+    const std::vector<ScoreRequest> windows = text_windows(tokens, config.model.seq_length, config.model.seq_length);
+    EXPECT_EQ(windows.size(), 16u);
+    auto recorded = std::make_shared<RecordingHook>();
+    RuntimeEngine engine = tiny_engine(config);
+    engine.add_hook(recorded);
+    double sum = 0;
+    engine.set_finale([&](StepContext& context) {
+      context.model.set_training(false);
+      const std::vector<double> scores = score_tokens(context, windows);
+      if (context.ctx.global_rank() != 0) return;
+      for (const double score : scores) sum -= score;
+    });
+    engine.fit();
+    ASSERT_EQ(recorded->validation_losses.size(), 1u);
+    const double loss = recorded->validation_losses[0];
+    EXPECT_NEAR(sum / static_cast<double>(count - 1), loss, 1e-12 * loss) << documents.any();
+  }
+}
+
+TEST(ScoreTokens, PackedDocumentsAreApartInEveryLayout) {
+  const std::vector<int64_t> tokens = some_tokens(75);
+  const std::vector<ScoreRequest> requests = mixed_requests(tokens);
+  for (const PositionKind position : {PositionKind::kRope, PositionKind::kLearned}) {
+    const auto config = [&](ParallelDims dims) {
+      TrainConfig c = scored_config(dims);
+      c.model.position = position;
+      c.documents = {.reset_attention_mask = true, .reset_position_ids = true, .eod_token = tokens[9]};
+      return c;
+    };
+    const std::vector<double> want = scores_of(config({.world = 1}), requests);
+    EXPECT_NE(want, scores_of(scored_config({.world = 1}), requests));
+    for (const ParallelDims& dims : {ParallelDims{.world = 4, .tp = 4}, ParallelDims{.world = 2, .pp = 2},
+                                     ParallelDims{.world = 2, .cp = 2}, ParallelDims{.world = 4, .dp = 4}}) {
+      const std::vector<double> got = scores_of(config(dims), requests);
+      for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_NEAR(got[i], want[i], 1e-12 * std::abs(want[i])) << "request " << i << ", tp " << dims.tp;
+    }
+  }
 }
 
 TEST(ScoreTokens, RefusesWhatTheModelCannotScore) {

@@ -1,5 +1,6 @@
 #include "core/checkpoint/hf/export.h"
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -46,6 +47,19 @@ class Exporter {
                   .fix = "leave --tokenizer bytes out");
     make_empty_folder(folder);
     HfExported result{.architecture = family_.architecture, .tensors = theirs_.size()};
+    try {
+      write_files(folder, result);
+    } catch (...) {  // what is left would be no model, and keep the next export out of the folder
+      std::error_code ignored;
+      for (const std::string& file : result.files) std::filesystem::remove(folder + "/" + file, ignored);
+      std::filesystem::remove(folder, ignored);
+      throw;
+    }
+    return result;
+  }
+
+ private:
+  void write_files(const std::string& folder, HfExported& result) {
     const auto files = files_of_at_most(theirs_, options_.max_shard_bytes);
     nlohmann::ordered_json places = nlohmann::ordered_json::object();
     for (size_t i = 0; i < files.size(); ++i) {
@@ -70,10 +84,8 @@ class Exporter {
       write_text(folder, "tokenizer_config.json", hf_tokenizer_config(config_.seq_length, ""), result);
     }
     write_text(folder, "config.json", hf_config_json(config_, family_, main_type_), result);
-    return result;
   }
 
- private:
   bool writes_bytes() const {
     if (options_.tokenizer == HfTokenizer::kAuto) return config_.vocab_size == kByteTokens;
     return options_.tokenizer == HfTokenizer::kBytes;

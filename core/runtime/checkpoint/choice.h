@@ -16,11 +16,6 @@ struct CheckpointChoice {
   std::string text = {};                         // one line for the start banner; "" without --load
 };
 
-// The step that the run continues with, and the number of training samples consumed before it.
-struct DataCursor {
-  int64_t step = 0;
-  int64_t samples = 0;
-};
 DataCursor data_cursor(const CheckpointChoice& choice, bool finetune);
 
 // REQUIRES: the lock of config.save_dir, if there is one. Throws kInvalidArgument (settings that do not match, a folder

@@ -42,7 +42,6 @@ class RunCheckpoints : public CheckpointManager {
   RunCheckpoints(const World& world, const RunPlan& plan, const std::map<std::string, std::string>& data,
                  std::string tokenizer, FileCalls& calls)
       : config_(plan.config),
-        ramp_(plan.ramp.grows() ? plan.ramp : BatchRamp{.whole = plan.config.global_batch_size}),
         data_(data),
         tokenizer_(std::move(tokenizer)),
         calls_(calls),
@@ -72,8 +71,12 @@ class RunCheckpoints : public CheckpointManager {
                        : 0;
   }
 
+  DataCursor start(RankContext& ctx) override {
+    settle(ctx);
+    return {.step = start_.first_step, .samples = start_.first_sample};
+  }
+
   int64_t load(StepContext& context) override {
-    settle(context.ctx);
     if (choice_.checkpoint) {
       const Restored restored = restore(*choice_.checkpoint, context, config_.finetune);
       if (context.ctx.global_rank() == 0) choice_.text += notes_of(restored);
@@ -149,10 +152,14 @@ class RunCheckpoints : public CheckpointManager {
   }
 
   CheckpointManifest head(const StepContext& context, int64_t done) const {
+    const RunPlan& plan = context.plan;
+    const BatchRamp ramp = plan.ramp.grows() ? plan.ramp : BatchRamp{.whole = plan.config.global_batch_size};
     CheckpointManifest manifest{
         .step = done,
         .updates = context.optimizer.updates(),
-        .consumed_samples = start_.first_sample + ramp_.samples_before(done) - ramp_.samples_before(start_.first_step)};
+        .consumed_samples = start_.first_sample + ramp.samples_before(done) - ramp.samples_before(start_.first_step)};
+    if (const SkippedSteps skipped = context.optimizer.skipped(); skipped.steps > 0)
+      manifest.skipped_samples = skipped.samples;
     describe_run(context.plan, data_, manifest);
     if (std::isfinite(context.loss)) manifest.metrics["loss"] = context.loss;
     if (const LossScaler* scaler = context.optimizer.loss_scaler()) {
@@ -180,7 +187,6 @@ class RunCheckpoints : public CheckpointManager {
   }
 
   const TrainConfig config_;
-  const BatchRamp ramp_;
   const std::map<std::string, std::string> data_;
   std::string tokenizer_;
   FileCalls& calls_;

@@ -58,12 +58,19 @@ void restore_loss_scale(const Checkpoint& checkpoint, LossScaler* scaler) {
 }
 
 // An optimizer that counts no updates leaves it to the loss scale to say.
-int64_t skipped_steps_of(const CheckpointManifest& manifest) {
+int64_t number_of_skipped(const CheckpointManifest& manifest) {
   if (manifest.updates > 0) return std::max<int64_t>(manifest.step - manifest.updates, 0);
   const auto kept = manifest.loss_scale.find("skipped_steps");
   const bool sound =
       kept != manifest.loss_scale.end() && kept->second >= 0 && kept->second <= static_cast<double>(manifest.step);
   return sound ? static_cast<int64_t>(kept->second) : 0;
+}
+
+// Where nobody counted the samples: overflows come with the first scale, so in the first steps.
+SkippedSteps skipped_of(const CheckpointManifest& manifest, const BatchRamp& ramp) {
+  const int64_t steps = number_of_skipped(manifest);
+  const int64_t samples = manifest.skipped_samples.value_or(ramp.samples_before(steps));
+  return {.steps = steps, .samples = std::min(samples, manifest.consumed_samples)};
 }
 
 // RETURNS: how many amax histories the checkpoint has not.
@@ -107,7 +114,10 @@ Restored restore(const Checkpoint& checkpoint, StepContext& context, bool weight
   }
   if (!weights_only) restore_loss_scale(checkpoint, context.optimizer.loss_scaler());
   const CheckpointManifest& manifest = checkpoint.manifest();
-  context.optimizer.restored(weights_only ? 0 : manifest.updates, weights_only ? 0 : skipped_steps_of(manifest));
+  if (weights_only)
+    context.optimizer.restored(0, {});
+  else
+    context.optimizer.restored(manifest.updates, skipped_of(manifest, context.plan.ramp));
   return result;
 }
 

@@ -12,12 +12,14 @@ namespace {
 class RateFamily final : public SentinelFamily, public UpdateWatch {
  public:
   RateFamily(const SentinelContext& context, RankTable& table)
-      : schedule_(lr_schedule_of(context.plan.config)), optimizer_(context.optimizer), slot_(table.reserve()) {}
+      : schedule_(lr_schedule_of(context.plan.config, context.plan.ramp)),
+        optimizer_(context.optimizer),
+        slot_(table.reserve()) {}
 
   UpdateWatch* update_watch() override { return this; }
   void begin(int64_t) override {
     used_ = std::numeric_limits<double>::quiet_NaN();
-    skipped_ = optimizer_.skipped_steps();  // this step's is counted later
+    skipped_ = optimizer_.skipped();  // this step's is counted later
   }
   void before_update(const UpdateView& update) override { used_ = update.lr; }
   void after_update(const UpdateView&) override {}
@@ -27,7 +29,7 @@ class RateFamily final : public SentinelFamily, public UpdateWatch {
     const double least = table.least(slot_), most = table.most(slot_);
     if (std::isnan(least)) return;  // the update was skipped, or the optimizer does not show it
     out.add("lr", most);
-    const double want = schedule_.at(step.step - skipped_);
+    const double want = schedule_.at(step.step, skipped_);
     const double off = std::max(std::abs(most - want), std::abs(least - want));
     out.add("lr_schedule", off == 0 ? 0 : off / std::max(want, std::numeric_limits<double>::min()));
   }
@@ -36,7 +38,7 @@ class RateFamily final : public SentinelFamily, public UpdateWatch {
   LrSchedule schedule_;
   RankOptimizer& optimizer_;
   size_t slot_;
-  int64_t skipped_ = 0;
+  SkippedSteps skipped_;
   double used_ = 0;
 };
 

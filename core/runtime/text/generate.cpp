@@ -39,20 +39,17 @@ class CachedScorer : public TokenScorer {
 
 class WindowScorer : public TokenScorer {
  public:
-  WindowScorer(std::function<at::Tensor(const Batch&)> logits, int64_t seq_length, c10::Device device)
-      : logits_(std::move(logits)), seq_length_(seq_length), device_(device) {}
+  WindowScorer(std::function<at::Tensor(const Batch&)> logits, c10::Device device)
+      : logits_(std::move(logits)), device_(device) {}
 
   at::Tensor next_logits(const std::vector<int64_t>& window) override {
-    // Always seq_length wide (sequence parallelism splits it): padding after the last token is masked as future.
-    at::Tensor window_BS = at::full({1, seq_length_}, 0, at::kLong);
-    std::copy(window.begin(), window.end(), window_BS.mutable_data_ptr<int64_t>());
-    window_BS = window_BS.to(device_);
-    return logits_({.tokens_BS = window_BS, .targets_BS = window_BS})[0][static_cast<int64_t>(window.size()) - 1];
+    // No wider: padding would be masked as future, but not from a scale of whole tensors.
+    const at::Tensor window_BS = at::tensor(window, at::kLong).unsqueeze(0).to(device_);
+    return logits_({.tokens_BS = window_BS, .targets_BS = window_BS})[0][-1];
   }
 
  private:
   std::function<at::Tensor(const Batch&)> logits_;
-  int64_t seq_length_;
   c10::Device device_;
 };
 
@@ -78,9 +75,8 @@ std::unique_ptr<TokenScorer> make_cached_scorer(CausalLm& model, int64_t seq_len
   return std::make_unique<CachedScorer>(model, seq_length);
 }
 
-std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const Batch&)> logits, int64_t seq_length,
-                                                c10::Device device) {
-  return std::make_unique<WindowScorer>(std::move(logits), seq_length, device);
+std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const Batch&)> logits, c10::Device device) {
+  return std::make_unique<WindowScorer>(std::move(logits), device);
 }
 
 std::vector<int64_t> generate_tokens(TokenScorer& scorer, std::vector<int64_t> tokens, const GenerateOptions& options) {

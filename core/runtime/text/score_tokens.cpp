@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/precision/precision_policy.h"
+#include "core/runtime/document_data.h"
 #include "core/runtime/text/run_scorer.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -41,6 +43,31 @@ at::Tensor rows_of(std::span<const ScoreRequest> requests) {
   return tokens_BS;
 }
 
+// Whether a row's numbers depend on those beside it: where one scale is of a whole tensor's present numbers.
+bool rows_meet(const RunPlan& plan) {
+  if (!plan.precision) return false;
+  const LinearPrecision& linear = plan.precision->recipe().linear;
+  const TensorPrecision& x = linear.activation;
+  const bool of_tensor = x.granularity == Granularity::kTensor || x.scale == ScaleRule::kE4M3;
+  return x.quantized() && of_tensor && !scales_are_delayed(linear);
+}
+
+// How requests are given to the replicas: so many at a time to each of so many. Rows that must not meet are scored one
+// at a time, and by all replicas alike where experts see the tokens of several of them.
+struct Sharing {
+  size_t per_batch = 1, replicas = 1, replica = 0;
+};
+Sharing sharing_of(StepContext& context) {
+  RankContext& ctx = context.ctx;
+  const bool alone = rows_meet(context.plan);
+  Sharing out;
+  if (!alone) out.per_batch = static_cast<size_t>(std::max<int64_t>(1, context.plan.micro_batch_size));
+  if (alone && ctx.size(Axis::kEp) > 1) return out;
+  out.replicas = static_cast<size_t>(ctx.size(ctx.replica_axis()));
+  out.replica = static_cast<size_t>(ctx.coordinate(ctx.replica_axis()));
+  return out;
+}
+
 void check(std::span<const ScoreRequest> requests, int64_t seq_length, int64_t vocab_size) {
   for (const ScoreRequest& request : requests) {
     const auto count = static_cast<int64_t>(request.tokens.size());
@@ -62,19 +89,23 @@ std::vector<double> score_tokens(StepContext& context, std::span<const ScoreRequ
   RankContext& ctx = context.ctx;
   const NoCostScope no_cost;
   check(requests, context.plan.config.model.seq_length, context.plan.config.model.vocab_size);
-  const auto per_batch = static_cast<size_t>(std::max<int64_t>(1, context.plan.micro_batch_size));
+  const auto [per_batch, replicas, replica] = sharing_of(context);
   const size_t batches = (requests.size() + per_batch - 1) / per_batch;
-  const auto replicas = static_cast<size_t>(ctx.size(ctx.replica_axis()));
-  const auto replica = static_cast<size_t>(ctx.coordinate(ctx.replica_axis()));
-  // One rank of each replica says what it found; the others' zeros change nothing in the sum.
-  const bool speaks = ctx.coordinate(Axis::kTp) == 0 && ctx.coordinate(Axis::kPp) == 0;
+  // One rank says what it found, of each replica that has requests of its own; the others' zeros change nothing in the
+  // sum.
+  const bool speaks = ctx.coordinate(Axis::kTp) == 0 && ctx.coordinate(Axis::kPp) == 0 &&
+                      (replicas > 1 || ctx.coordinate(ctx.replica_axis()) == 0);
   at::Tensor sums = at::zeros({static_cast<int64_t>(requests.size())}, at::kDouble);
   for (size_t round = 0; round < batches; round += replicas) {
     // A replica without a batch of its own works along: others may need its experts or shards.
     const bool own = round + replica < batches;
     const size_t first = (own ? round + replica : 0) * per_batch;
     const auto mine = requests.subspan(first, std::min(per_batch, requests.size() - first));
-    const at::Tensor logits_BSV = run_logits(context, {.tokens_BS = rows_of(mine).to(ctx.device()), .targets_BS = {}});
+    const at::Tensor tokens_BS = rows_of(mine).to(ctx.device());
+    const at::Tensor logits_BSV =
+        run_logits(context, {.tokens_BS = tokens_BS,
+                             .targets_BS = {},
+                             .documents = documents_of(tokens_BS, context.plan.config.documents)});
     for (size_t i = 0; own && speaks && i < mine.size(); ++i)
       sums.mutable_data_ptr<double>()[first + i] = sum_of(logits_BSV[static_cast<int64_t>(i)], mine[i]);
     if (done && ctx.global_rank() == 0) done(std::min(round + replicas, batches), batches);

@@ -1,7 +1,8 @@
 // How likely a model finds tokens, in any layout: the sum of ln p(token | the tokens before it) over the last tokens of
-// each request. Replicas share the requests out; tensor-parallel, pipeline and expert peers work together. A request's
-// result does not depend on which replica scores it. Cost: one forward per batch of requests, padded to the longest of
-// it. Thread rule: each rank's thread, collective over the world.
+// each request, where packed documents are as apart as the run's settings have them. Replicas share the requests out;
+// tensor-parallel, pipeline and expert peers work together. A request's result does not depend on which replica scores
+// it, nor on the requests beside it. Cost: one forward per batch of requests, padded to the longest of it; per request
+// where rows of a batch depend on each other. Thread rule: each rank's thread, collective over the world.
 #pragma once
 #include <cstdint>
 #include <functional>
