@@ -65,7 +65,7 @@ DryRun make_dry_run(const RunPlan& plan, const StepRecord& record) {
 
 // "2.80 GFLOP"
 std::string flop_text(double flops) {
-  constexpr std::array<const char*, 5> kUnits = {"", "k", "M", "G", "T"};
+  constexpr std::array<const char*, 7> kUnits = {"", "k", "M", "G", "T", "P", "E"};
   size_t unit = 0;
   for (; flops >= 1000 && unit + 1 < kUnits.size(); ++unit) flops /= 1000;
   return strprintf("%.3g %sFLOP", flops, kUnits[unit]);
