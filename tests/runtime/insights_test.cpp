@@ -258,6 +258,19 @@ TEST(Advice, OfTravellingTokensIsOverlap) {
   EXPECT_LT(run_of(c).step_ms, before.step_ms);
 }
 
+// Which does not go with a backward that is cut into B and W.
+TEST(Advice, OfTravellingTokensInASplitBackwardIsNoOverlap) {
+  TrainConfig c = experts(4);
+  c.parallel.world = 8;
+  c.parallel.pp = 2;
+  c.pipeline_schedule = "zb-h1";
+  c.num_microbatches = 4;
+  const TracedRun run = run_of(c);
+  const Insight* found = run.find("exposed communication");
+  ASSERT_NE(found, nullptr) << text_of(run);
+  EXPECT_EQ(found->advice, "try --moe-token-dispatcher-type dedup");
+}
+
 // Besides what the others wait for it, they wait for transfers that their own attention is too short to hide.
 TEST(Advice, OfUnevenAttentionIsZigzag) {
   const TracedRun before = run_of(ring(SequenceBalance::kContiguous)), after = run_of(ring(SequenceBalance::kZigzag));
