@@ -58,6 +58,10 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   sizes[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = index.numel();
   return at::empty(sizes, x.options());
 }
+// Torch's own looks at the first row, which a rank without tokens does not have.
+Tensor index_add(const Tensor& x, int64_t, const Tensor&, const Tensor&, const at::Scalar&) {
+  return at::empty_like(x, at::MemoryFormat::Contiguous);
+}
 Tensor embedding_dense_backward(const Tensor& grad, const Tensor&, int64_t rows, int64_t, bool) {
   return at::empty({rows, grad.size(-1)}, grad.options());
 }
@@ -104,6 +108,7 @@ void register_kernels(torch::Library& m) {
   m.impl("_scaled_dot_product_flash_attention_for_cpu", &flash);
   m.impl("_scaled_dot_product_flash_attention_for_cpu_backward", &flash_backward);
   m.impl("index_select", &index_select);
+  m.impl("index_add", &index_add);
   m.impl("embedding_dense_backward", &embedding_dense_backward);
   m.impl("_fused_adamw_", &fused_adamw);
   m.impl("_fused_sgd_", &fused_sgd);

@@ -24,6 +24,7 @@
 #include "cli/model/saved_model.h"
 #include "cli/model/weight_histograms.h"
 #include "cli/training_module.h"
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/files/path_type.h"
 #include "core/base/text.h"
@@ -55,10 +56,9 @@ std::string split_text(const ModuleRow& row) {
 std::string headline(const RunPlan& plan, const ModelCounts& counts) {
   const ModelConfig& m = plan.config.model;
   std::string text = model_name(plan.config) + ": " + counts_text(counts);
-  text +=
-      strprintf(", %ld layers, hidden %ld, %ld heads, vocabulary %ld, sequence %ld", static_cast<long>(m.num_layers),
-                static_cast<long>(m.hidden_size), static_cast<long>(m.num_attention_heads),
-                static_cast<long>(m.vocab_size), static_cast<long>(m.seq_length));
+  text += strprintf(", %s, hidden %ld, %s, vocabulary %ld, sequence %ld", counted(m.num_layers, "layer").c_str(),
+                    static_cast<long>(m.hidden_size), counted(m.num_attention_heads, "head").c_str(),
+                    static_cast<long>(m.vocab_size), static_cast<long>(m.seq_length));
   return text;
 }
 

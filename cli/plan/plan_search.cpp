@@ -15,6 +15,7 @@
 #include "cli/plan/measured_text.h"
 #include "cli/plan/plan_layouts.h"
 #include "cli/training_module.h"
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/output_file.h"
@@ -33,8 +34,8 @@ constexpr const char* kCsvHead = "layout,step_s,mfu,tokens_per_s_per_gpu,memory_
 std::string title_of(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const ModelCounts counts = count_model(c.model, c.model.seq_length);
-  return model_title(plan, counts.total + counts.mtp) + strprintf("; %ld sequences a step on %d x %s\n",
-                                                                  static_cast<long>(c.global_batch_size),
+  return model_title(plan, counts.total + counts.mtp) + strprintf("; %s a step on %d x %s\n",
+                                                                  counted(c.global_batch_size, "sequence").c_str(),
                                                                   c.parallel.world, plan.profile.title.c_str());
 }
 
@@ -140,8 +141,8 @@ viz::Drawing front_of(const LayoutPlanner& search, const std::vector<PlannedLayo
                         .bytes = row.bytes,
                         .on_front = search.fits(row) && on_front(rows, row, search.most_bytes())});
   const TrainConfig& c = search.base();
-  return viz::front_drawing(strprintf("%s on %d x %s, %ld sequences a step", model_name(c).c_str(), c.parallel.world,
-                                      search.profile().title.c_str(), static_cast<long>(c.global_batch_size)),
+  return viz::front_drawing(strprintf("%s on %d x %s, %s a step", model_name(c).c_str(), c.parallel.world,
+                                      search.profile().title.c_str(), counted(c.global_batch_size, "sequence").c_str()),
                             points, search.most_bytes());
 }
 

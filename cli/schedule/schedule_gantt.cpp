@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "cli/schedule/plain_number.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
 
@@ -176,7 +177,7 @@ std::string axis(size_t first_column, size_t columns, const GanttScale& scale, c
     const auto column = static_cast<size_t>(std::lround(time * scale.columns_per_time)) - first_column;
     if (column >= columns) break;
     if (marks.size() < column) marks.append(column - marks.size(), ' ');
-    marks += strprintf("|%g", time);
+    marks += "|" + plain_number(time);
   }
   return style.dim("time     " + marks) + "\n";
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cli/common/table.h"
+#include "cli/schedule/plain_number.h"
 #include "core/base/counted.h"
 #include "core/base/text.h"
 
@@ -48,15 +49,16 @@ std::string longest_wait(const PipelineTimeline& line) {
     }
   }
   if (longest == nullptr) return "none";
-  return strprintf("rank %zu, from %g to %g, for %s of rank %d", waiter, longest->begin, longest->end,
-                   to_text(longest->waits_for).c_str(), longest->waits_for_rank);
+  return strprintf("rank %zu, from %s to %s, for %s of rank %d", waiter, plain_number(longest->begin).c_str(),
+                   plain_number(longest->end).c_str(), to_text(longest->waits_for).c_str(), longest->waits_for_rank);
 }
 
 std::string rank_row(const LoadedSchedule& loaded, int64_t bytes, const PipelineTimeline& line, size_t rank) {
   double idle = 0;
   for (const Idle& one : line.idle[rank]) idle += one.end - one.begin;
-  std::string out = strprintf("  %4zu  %8.4g", rank, line.end - idle);
-  for (const IdleCause cause : kCauses) out += strprintf("  %9.4g", idle_of(line.idle[rank], cause));
+  std::string out = strprintf("  %4zu  %8s", rank, plain_number(line.end - idle, 4).c_str());
+  for (const IdleCause cause : kCauses)
+    out += strprintf("  %9s", plain_number(idle_of(line.idle[rank], cause), 4).c_str());
   const StageMemory& memory = loaded.proof.memory[rank];
   const double sent = static_cast<double>(memory.messages_sent * bytes);
   return out + strprintf("  %11.4g  %8ld  %9s  %s\n", memory.peak_activations, static_cast<long>(memory.messages_sent),
@@ -98,7 +100,8 @@ std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOption
 std::string schedule_summary(const LoadedSchedule& loaded, const ScheduleOptions& options, const PipelineTimeline& line,
                              const Style& style, bool all) {
   const int64_t bytes = message_bytes(options.model);
-  std::string out = strprintf("  time     %g, of which a rank works %g\n", line.makespan, line.ideal);
+  std::string out = strprintf("  time     %s, of which a rank works %s\n", plain_number(line.makespan).c_str(),
+                              plain_number(line.ideal).c_str());
   out += "  bubble   " + style.bold(percent(line.bubble_of_total())) + " of the total, " +
          percent(line.bubble_of_ideal()) + " of the ideal\n";
   out += "  longest wait  " + longest_wait(line) + "\n\n";
@@ -149,8 +152,8 @@ std::string schedule_comparison(const std::vector<ComparedSchedule>& all, const 
                                          "of ideal", "activations", "messages")) +
                     "\n";
   for (const ComparedSchedule& one : all) {
-    out += strprintf("  %-*s  %10.6g  %9s  %9s  %11.4g  %8ld\n", columns, one.loaded.schedule.name.c_str(),
-                     one.line.makespan, percent(one.line.bubble_of_total()).c_str(),
+    out += strprintf("  %-*s  %10s  %9s  %9s  %11.4g  %8ld\n", columns, one.loaded.schedule.name.c_str(),
+                     plain_number(one.line.makespan).c_str(), percent(one.line.bubble_of_total()).c_str(),
                      percent(one.line.bubble_of_ideal()).c_str(), peak_of(one.loaded.proof),
                      static_cast<long>(one.loaded.proof.messages));
   }

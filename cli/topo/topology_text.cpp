@@ -151,10 +151,10 @@ std::string step_text(const Topology& t) {
   const RunPlan& plan = *t.step;
   const ModelConfig& m = plan.config.model;
   std::string out =
-      strprintf("one step of %s: %ld microbatch%s of %ld x %ld tokens on each of %d replicas, %s%s", t.preset.c_str(),
-                static_cast<long>(plan.num_microbatches), plan.num_microbatches == 1 ? "" : "es",
-                static_cast<long>(plan.micro_batch_size), static_cast<long>(plan.config.model.seq_length),
-                t.mesh.dims().dp, std::string(name(plan.config.element_dtype())).c_str(),
+      strprintf("one step of %s: %s of %ld x %s on each of %s, %s%s", t.preset.c_str(),
+                counted(plan.num_microbatches, "microbatch", "es").c_str(), static_cast<long>(plan.micro_batch_size),
+                counted(plan.config.model.seq_length, "token").c_str(), counted(t.mesh.dims().dp, "replica").c_str(),
+                std::string(name(plan.config.element_dtype())).c_str(),
                 plan.sequence_parallel && t.mesh.dims().tp > 1 ? ", sequence parallel" : "");
   if (m.moe.enabled()) {
     out += strprintf(", %ld experts top-%ld in %ld of %ld layers", static_cast<long>(m.moe.num_experts),

@@ -90,6 +90,7 @@ std::vector<LongIdle> longest(const Stats& stats, int rows) {
 }
 
 std::string causes_text(const TraceStore& store, const Stats& stats) {
+  if (stats.bubbles.all.busy_ns == stats.bubbles.all.total_ns) return "no rank is idle\n";
   std::string out = "idle by cause (all ranks)\n";
   for (size_t c = 0; c < viz::kBubbleCauses; ++c) {
     const int64_t time = stats.bubbles.all.by_cause_ns[c];
@@ -102,14 +103,16 @@ std::string causes_text(const TraceStore& store, const Stats& stats) {
 }
 
 std::string idle_text(const TraceStore& store, const Stats& stats, int rows) {
+  const std::vector<LongIdle> all = longest(stats, rows);
+  if (all.empty()) return "";
   std::string out = "longest idle intervals\n";
-  for (const LongIdle& one : longest(stats, rows)) {
+  for (const LongIdle& one : all) {
     const int64_t at = one.idle->range.begin_ns - store.range().begin_ns;
     out +=
         strprintf("  r%-4d at %-12s %12s  %s\n", store.rank(one.rank_index).global_rank, format_time(store, at).c_str(),
                   format_time(store, one.idle->range.length_ns()).c_str(), describe(*one.idle).c_str());
   }
-  return out;
+  return out + "\n";
 }
 
 std::string path_text(const TraceStore& store, const Stats& stats) {
@@ -233,7 +236,7 @@ int trace_stats(const TraceStatsOptions& options) {
   if (!stats.insights.empty())
     std::printf("what costs most, of the time of all ranks\n%s\n", viz::insights_text(stats.insights).c_str());
   const auto purposes = traffic_by_purpose(store, window, {.gpus_per_node = store.gpus_per_node()});
-  std::printf("%s\n%s\n%s\n%s\n%s%s%s", text_totals(store, window).c_str(), causes_text(store, stats).c_str(),
+  std::printf("%s\n%s\n%s%s\n%s%s%s", text_totals(store, window).c_str(), causes_text(store, stats).c_str(),
               idle_text(store, stats, options.rows).c_str(), path_text(store, stats).c_str(),
               ops_text(store, stats, options.rows).c_str(), traffic_text(stats).c_str(),
               purpose_text(purposes, store.gpus_per_node()).c_str());

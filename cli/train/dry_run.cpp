@@ -65,7 +65,7 @@ DryRun make_dry_run(const RunPlan& plan, const StepRecord& record) {
 
 // "2.80 GFLOP"
 std::string flop_text(double flops) {
-  constexpr std::array<const char*, 5> kUnits = {"", "k", "M", "G", "T"};
+  constexpr std::array<const char*, 7> kUnits = {"", "k", "M", "G", "T", "P", "E"};
   size_t unit = 0;
   for (; flops >= 1000 && unit + 1 < kUnits.size(); ++unit) flops /= 1000;
   return strprintf("%.3g %sFLOP", flops, kUnits[unit]);
@@ -196,14 +196,15 @@ std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Styl
   text += style.bold(model_title(plan, counts.total + counts.mtp)) + "\n";
   text += "  made of  " + parts_text(c.model) + "\n";
   text += "  KV cache " + cache_text(plan) + "\n";
-  text += strprintf("  world    %d ranks on %s, %s\n", c.parallel.world, c.backend.c_str(), plan.profile.title.c_str());
+  text += strprintf("  world    %s on %s, %s\n", counted(c.parallel.world, "rank").c_str(), c.backend.c_str(),
+                    plan.profile.title.c_str());
   text += "  mesh     " + layout_text(plan) +
           (plan.sequence_parallel && c.parallel.tp > 1 ? ", sequence parallel\n" : "\n");
   if (plan.schedule.num_stages() > 1) text += "  pipeline " + pipeline_text(plan) + "\n";
   text += strprintf(
-      "  batch    %s = dp %d x %s of %ld; %ld tokens a step%s\n", counted(c.global_batch_size, "sequence").c_str(),
-      plan.dp(), counted(plan.num_microbatches, "microbatch", "es").c_str(), static_cast<long>(plan.micro_batch_size),
-      static_cast<long>(plan.tokens_per_step()), ramp_text(plan).c_str());
+      "  batch    %s = dp %d x %s of %ld; %s a step%s\n", counted(c.global_batch_size, "sequence").c_str(), plan.dp(),
+      counted(plan.num_microbatches, "microbatch", "es").c_str(), static_cast<long>(plan.micro_batch_size),
+      counted(plan.tokens_per_step(), "token").c_str(), ramp_text(plan).c_str());
   text += memory_text(run, plan, style);
   text += "  traffic  of one step\n";
   text += traffic_text(run, style);

@@ -41,7 +41,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string scaled(double value, double base, std::span<const char* const> units) {
   size_t unit = 0;
-  while (std::abs(value) >= base && unit + 1 < units.size()) {
+  while (std::round(std::abs(value)) >= base && unit + 1 < units.size()) {  // 999.9M is shown as 1.00B
     value /= base;
     ++unit;
   }

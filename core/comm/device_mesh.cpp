@@ -38,29 +38,26 @@ std::map<std::string_view, Stride> strides(std::string_view order, const std::ma
 DeviceMesh::DeviceMesh(const ParallelDims& dims) : dims_(dims.resolved()) {
   const auto dense =
       strides(dims_.order, {{"tp", dims_.tp}, {"cp", dims_.cp}, {"ep", 1}, {"dp", dims_.dp}, {"pp", dims_.pp}});
-  // The expert layers' tp and dp are etp and edp; cp is folded into them (Megatron-Core's expert rank generator).
+  // The expert layers' tp and dp are etp and edp; cp is folded into them (Megatron-Core's expert rank generator). They
+  // count the ranks of a pipeline stage, which wherever the order has pp are those of the dense layers.
   const auto expert =
-      strides(dims_.order, {{"tp", dims_.etp}, {"cp", 1}, {"ep", dims_.ep}, {"dp", dims_.edp}, {"pp", dims_.pp}});
+      strides(dims_.order, {{"tp", dims_.etp}, {"cp", 1}, {"ep", dims_.ep}, {"dp", dims_.edp}, {"pp", 1}});
   const Stride tp = dense.at("tp"), cp = dense.at("cp"), dp = dense.at("dp"), pp = dense.at("pp");
-  const Stride etp = expert.at("tp"), ep = expert.at("ep"), edp = expert.at("dp"), expert_pp = expert.at("pp");
+  const Stride etp = expert.at("tp"), ep = expert.at("ep"), edp = expert.at("dp");
+  std::vector<int> in_stage(static_cast<size_t>(dims_.pp), 0);
   std::vector<int> replicas(static_cast<size_t>(dims_.tp) * static_cast<size_t>(dims_.pp), 0);
   std::vector<Coordinates> all;
   all.reserve(static_cast<size_t>(dims_.world));
   for (int rank = 0; rank < dims_.world; ++rank) {
-    RANKLAB_CHECK(pp.of(rank) == expert_pp.of(rank), ErrorKind::kInvalidArgument, .where = "device mesh",
-                  .what = "the dense and the expert layout put a rank in different pipeline stages",
-                  .got = "order \"" + dims_.order + "\", rank " + std::to_string(rank) + ": stage " +
-                         std::to_string(pp.of(rank)) + " and stage " + std::to_string(expert_pp.of(rank)),
-                  .want = "an order that ends (or begins) with pp, such as \"tp-cp-ep-dp-pp\"",
-                  .fix = "move pp to the end of the order");
+    const int number = in_stage[static_cast<size_t>(pp.of(rank))]++;
     const int replica = replicas[static_cast<size_t>(tp.of(rank) * dims_.pp + pp.of(rank))]++;
     all.push_back({.tp = tp.of(rank),
                    .cp = cp.of(rank),
                    .dp = dp.of(rank),
                    .pp = pp.of(rank),
-                   .ep = ep.of(rank),
-                   .etp = etp.of(rank),
-                   .edp = edp.of(rank),
+                   .ep = ep.of(number),
+                   .etp = etp.of(number),
+                   .edp = edp.of(number),
                    .replica = replica});
   }
   coordinates_ = std::make_shared<const std::vector<Coordinates>>(std::move(all));

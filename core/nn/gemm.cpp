@@ -10,6 +10,7 @@
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/split_products.h"
 #include "core/sim/aten.h"
+#include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/torch_error.h"
@@ -60,6 +61,7 @@ CostScope product_cost(const at::Tensor& a, const at::Tensor& b, double more_byt
 }
 
 void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& b, float kept = 0) {
+  const UnbookedScope scratch;  // a GPU's products have none of oneDNN's
   try {
     at::native::mkldnn_matmul(a, b, result, /*beta=*/kept, /*alpha=*/1.0f);
   } catch (const Error&) {

@@ -17,8 +17,7 @@ int64_t layer_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world) {
   c.recompute_num_layers = std::min(c.recompute_num_layers, layers);
   c.parallel.world = c.parallel.world / plan.mesh.dims().pp * kStages;
   c.parallel.pp = kStages;
-  c.parallel.order = ParallelDims().order;  // some go with one pipeline rank alone
-  c.threads_per_rank = 1;                   // of a few ranks more
+  c.threads_per_rank = 1;  // of a few ranks more
   c.cuda_graph = false;
   c.pipeline_schedule = "1f1b";
   c.virtual_stages = 1;

@@ -16,6 +16,9 @@ TEST(Text, HumanUnits) {
   EXPECT_EQ(human_bytes(1536), "1.50 KiB");
   EXPECT_EQ(human_ns(1.5e6), "1.50 ms");
   EXPECT_EQ(human_count(12345), "12.3k");
+  EXPECT_EQ(human_count(999'885'952), "1.00B");
+  EXPECT_EQ(human_bytes(1023.8 * 1024), "1.00 MiB");
+  EXPECT_EQ(human_bytes(1023), "1023 B");
 }
 
 TEST(Text, BlankLinesHoldWhiteSpaceAlone) {

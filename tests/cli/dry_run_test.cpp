@@ -165,6 +165,18 @@ TEST(DryRun, WarnsWhenARankDoesNotFitTheProfile) {
               HasSubstr("warning  a rank"));
 }
 
+TEST(DryRun, OneOfAThingIsNoPlural) {
+  const std::string one = " --world-size 1 --tp 1 --pp 1 --seq-length 1 --gbs 1",
+                    model = " --num-layers 1 --num-attention-heads 1";
+  for (const auto& [command, says] :
+       {std::pair{"train --dry-run" + one, "world    1 rank on"},
+        {"train --dry-run" + one, "; 1 token a step"},
+        {"plan search --world-size 1 --gbs 1", "; 1 sequence a step on 1 x"},
+        {"model info gpt_tiny" + model, ", 1 layer, hidden 128, 1 head,"},
+        {"topo --preset gpt_tiny" + one, "1 microbatch of 1 x 1 token on each of 1 replica,"}})
+    EXPECT_THAT(ranklab(command).output, HasSubstr(says)) << command;
+}
+
 TEST(DryRun, SettingsWithoutEffectAreToldOnce) {
   const std::string text = train_logged("--dry-run --sgd-momentum 0.9 2>&1").output;
   const std::string idle = "--sgd-momentum 0.9 has no effect";

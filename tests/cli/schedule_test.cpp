@@ -43,6 +43,14 @@ class ScheduleCommand : public testing::Test {
   fs::path folder_ = temporary_path("ranklab_schedule_test");
 };
 
+TEST_F(ScheduleCommand, TimesOfALargeModelHaveAllTheirDigits) {
+  for (const char* how : {"compare 1f1b gpipe", "show 1f1b"}) {
+    const Outcome large = schedule(std::string(how) + " --pp 4 --num-microbatches 20 --f 60248 --b 70102 --w 49945");
+    ASSERT_EQ(large.exit_code, 0) << large.output;
+    EXPECT_THAT(large.output, AllOf(HasSubstr("4146785"), Not(HasSubstr("e+0")))) << how;
+  }
+}
+
 TEST_F(ScheduleCommand, SimulateAnswersTheUnitCostTable) {
   const auto one = schedule_data("simulate 1f1b --pp 8 --num-microbatches 32");
   EXPECT_DOUBLE_EQ(one.at("makespan"), 117);

@@ -110,6 +110,19 @@ TEST(TraceStats, AgreesWithTheMetricsOfTheRun) {
   }
 }
 
+// Nobody is there to wait for: what is no F or BW is its optimizer.
+TEST(TraceStats, OneRankIsNeverIdle) {
+  const std::string folder = temporary_path("trace_stats_alone");
+  ASSERT_EQ(ranklab_and_errors("train --mock-data --world-size 1 --tp 1 --pp 1 --num-layers 1 --train-iters 2 --gbs 4 "
+                               "--eval-interval 0 --sample-tokens 0 --log-dir " +
+                               folder)
+                .exit_code,
+            0);
+  const Outcome stats = ranklab_and_errors("trace stats " + folder);
+  EXPECT_THAT(stats.output, AllOf(HasSubstr("no rank is idle\n\ncritical path"), HasSubstr("100.00 %     0.00 %"),
+                                  Not(HasSubstr("longest idle"))));
+}
+
 TEST(TraceStats, RefusesAStepThatIsNotThere) {
   const Outcome run = ranklab_and_errors("trace stats " + trained("h100-sxm") + " --step 7");
   EXPECT_EQ(run.exit_code, 2);

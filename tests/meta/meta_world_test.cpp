@@ -71,6 +71,16 @@ TEST(MetaWorld, ShapesPassAsTheVerbsMakeThem) {
   });
 }
 
+TEST(MetaWorld, RanksThatGetNoTokensAddNoRows) {
+  make_meta_world({0})->run([](Endpoint&) {
+    for (const int64_t rows : {0, 3}) {
+      const at::Tensor sum = at::empty({rows, 5}, kShape);
+      const at::Tensor none = at::empty({0}, kShape.dtype(at::kLong));
+      EXPECT_EQ(sum.index_add(0, none, at::empty({0, 5}, kShape)).sizes(), sum.sizes());
+    }
+  });
+}
+
 TEST(MetaWorld, BytesAreBookedAndNotHeld) {
   constexpr int64_t kElements = int64_t{1} << 50;  // more than any machine has
   make_meta_world({0})->run([](Endpoint&) {

@@ -230,6 +230,30 @@ TEST(MeasuredRuns, ANodesNetworkIsSharedByItsGpus) {
   EXPECT_EQ(nic("4x100Gb/s"), "nic=6.25");
 }
 
+TEST(MeasuredRuns, ASizeThatIsNoNumberIsNamedAndDigitsAreOne) {
+  const auto read_row = [](const std::string& more) {
+    return rows_of(R"([{"config": {"layers": 48, "hidden": 8192, "heads": 64, "gpus": 64, "gpu_type": "A100-80GB", )" +
+                   more + R"(}, "measured": {"step_time_s": 1}}])")
+        .at(0);
+  };
+  EXPECT_EQ(read_row(R"("seq": "long")").left_out, "its seq is no number: \"long\"");
+  EXPECT_EQ(read_row(R"("seq": 2048, "tp": [8])").left_out, "its tp is no number: [8]");
+  EXPECT_EQ(read_row(R"("seq": 2048, "kv_heads": true)").left_out, "its kv_heads is no number: true");
+  const RunPlan digits = plan_of(read_row(R"("seq": "2048", "tp": "8")"));
+  EXPECT_EQ(digits.config.model.seq_length, 2048);
+  EXPECT_EQ(digits.mesh.size(Axis::kTp), 8);
+}
+
+TEST(MeasuredRuns, NoTimeIsNoMeasurement) {
+  for (const char* none : {"0", "-3"}) {
+    const auto rows = rows_of(
+        R"([{"config": {"layers": 4, "hidden": 64, "heads": 4, "seq": 64, "gpus": 8, "gpu_type": "A100-80GB"},
+             "measured": {"step_time_s": )" +
+        std::string(none) + "}}]");
+    EXPECT_EQ(rows.at(0).left_out, "nothing that a plan predicts was measured") << none;
+  }
+}
+
 TEST(MeasuredRuns, WhatCannotBePlannedSaysWhy) {
   const auto rows = rows_of(R"([{"id": "a", "config": {"layers": 2}, "measured": {}}, {"id": "b"},
     {"id": "c", "config": {"layers": 2, "hidden": 64, "heads": 2, "seq": 64, "gpus": 8, "gpu_type": "V100"},

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "core/base/error.h"
@@ -9,6 +10,7 @@
 #include "core/nn/split_products.h"
 #include "core/runtime/checkpoint/settings.h"
 #include "core/sim/aten.h"
+#include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
@@ -90,6 +92,23 @@ TEST_F(GemmChoiceTest, BothLibrariesMultiplyInFp32) {
       EXPECT_LT(((transposed.to(at::kDouble) - want).abs().max() / want.abs().max()).item<double>(), 1e-5);
     }
   }
+}
+
+// A plan knows no scratch memory, and a GPU's products have none of oneDNN's.
+TEST_F(GemmChoiceTest, OneDnnsScratchIsNoMemoryOfARank) {
+  if (!onednn_available()) GTEST_SKIP() << why_no_onednn();
+  install_booking_allocator();
+  const auto book = std::make_shared<MemoryBook>();
+  set_thread_memory_book(book);
+  use_gemm(GemmLibrary::kOneDnn);
+  for (const int64_t rows : {128, 192, 352}) {
+    const at::Tensor dy = at::ones({512, rows}), x = at::ones({512, 128}), dw = at::ones({rows, 128});
+    const int64_t held = book->total_bytes();
+    book->reset_peaks();
+    gemm_add(dw, dy.t(), x);
+    EXPECT_EQ(book->peak_bytes(), held) << rows;
+  }
+  set_thread_memory_book(nullptr);
 }
 
 // LibTorch has it for processors with AVX-512 alone: whoever asks for it elsewhere is told before a rank starts.

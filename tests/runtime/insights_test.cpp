@@ -240,6 +240,20 @@ TEST(Advice, OfAFillingPipelineLosesLess) {
   EXPECT_LT(run_of(zero_bubble).step_ms, before.step_ms);
 }
 
+TEST(Advice, OfAFillingInterleavedPipelineNamesAWholeLayout) {
+  TrainConfig c = pipeline(4, 4, 16);
+  c.model.num_layers = 8;
+  c.pipeline_schedule = "interleaved-1f1b";
+  c.virtual_stages = 2;
+  const TracedRun before = run_of(c);
+  const Insight* found = before.find("pipeline fill");
+  ASSERT_NE(found, nullptr) << text_of(before);
+  EXPECT_THAT(found->advice, HasSubstr("--pipeline-schedule zb-h1 --vpp 1"));
+  c.pipeline_schedule = "zb-h1";
+  c.virtual_stages = 1;
+  EXPECT_LT(run_of(c).step_ms, before.step_ms);
+}
+
 TEST(Advice, OfExposedGradientsIsOverlap) {
   TrainConfig c = base(4);
   c.overlap_grad_reduce = false;
@@ -256,6 +270,19 @@ TEST(Advice, OfTravellingTokensIsOverlap) {
   EXPECT_THAT(before.find("exposed communication")->advice, HasSubstr("--overlap-moe-expert-parallel-comm"));
   c.overlap_moe = true;
   EXPECT_LT(run_of(c).step_ms, before.step_ms);
+}
+
+// Which does not go with a backward that is cut into B and W.
+TEST(Advice, OfTravellingTokensInASplitBackwardIsNoOverlap) {
+  TrainConfig c = experts(4);
+  c.parallel.world = 8;
+  c.parallel.pp = 2;
+  c.pipeline_schedule = "zb-h1";
+  c.num_microbatches = 4;
+  const TracedRun run = run_of(c);
+  const Insight* found = run.find("exposed communication");
+  ASSERT_NE(found, nullptr) << text_of(run);
+  EXPECT_EQ(found->advice, "try --moe-token-dispatcher-type dedup");
 }
 
 // Besides what the others wait for it, they wait for transfers that their own attention is too short to hide.

@@ -32,6 +32,10 @@ constexpr std::array kGpus = {GpuName{"h100-96", "h100-96"}, GpuName{"gb300", "g
 // Of which there is no profile, though a faster one has the same name.
 constexpr std::array kSlowerGpus = {"40gb", "40 gb", "pcie", "h100 nvl", "h100-nvl"};
 
+// Sizes that are numbers wherever a row has them. Others may be words of a paper: "3072->15360 over 469B tokens".
+constexpr std::array kSizes = {"layers",  "hidden",     "heads",     "seq", "gpus", "kv_heads", "head_dim", "kv_lora",
+                               "experts", "shared_ffn", "mtp_depth", "tp",  "pp",   "cp",       "ep"};
+
 class RowPlan {
  public:
   RowPlan(const Json& row, MeasuredRun& run) : c_(row.at("config")), run_(run) {}
@@ -39,6 +43,8 @@ class RowPlan {
   void settle() {
     for (const char* key : {"layers", "hidden", "heads", "seq", "gpus", "gpu_type"})
       if (!c_.has(key)) return leave_out(std::string("the row has no ") + key);
+    for (const char* key : kSizes)
+      if (c_.has_no_number(key)) return leave_out(std::string("its ") + key + " is no number: " + c_.shown(key));
     if (holds(c_.text("phase"), "LoRA"))
       return leave_out("LoRA has weight gradients of a few small matrices alone, and no model here");
     const std::string gpu = lower_case(c_.text("gpu_type"));
@@ -310,25 +316,25 @@ MeasuredFigures figures_of(const Json& row) {
   const RowReader m(row.at("measured")), c(row.at("config"));
   MeasuredFigures out;
   for (const char* key : {"step_time_s", "derived_step_time_s"})
-    if (!out.step_s) out.step_s = m.number(key);
+    if (!out.step_s) out.step_s = m.positive(key);
   const auto gpus = c.number("gpus"), seq = c.number("seq");
   if (!out.step_s && gpus && seq && (c.number("global_batch") || c.has("local_batch"))) {
     const double sequences = global_batch_of(c);
-    if (const auto rate = m.number("tokens_per_s_per_gpu")) out.step_s = sequences * *seq / (*rate * *gpus);
-    if (const auto rate = m.number("samples_per_gpu_s")) out.step_s = sequences / (*rate * *gpus);
+    if (const auto rate = m.positive("tokens_per_s_per_gpu")) out.step_s = sequences * *seq / (*rate * *gpus);
+    if (const auto rate = m.positive("samples_per_gpu_s")) out.step_s = sequences / (*rate * *gpus);
   }
-  if (const auto mfu = m.number("mfu_pct"); mfu && !out.step_s) out.mfu = *mfu / 100;
-  if (const auto gb = m.number("peak_memory_GB")) out.peak_bytes = *gb * 1e9;
-  out.static_bytes = m.number("static_bytes");
+  if (const auto mfu = m.positive("mfu_pct"); mfu && !out.step_s) out.mfu = *mfu / 100;
+  if (const auto gb = m.positive("peak_memory_GB")) out.peak_bytes = *gb * 1e9;
+  out.static_bytes = m.positive("static_bytes");
   const std::string source = row.value("source", std::string());
   // These give what tensors take.
   const RowSoftware software(c, source);
   out.reserved = !software.of_zero_bubble() && !software.own();
   out.first_stage = holds(source, "Nanotron");  // whose benchmarks write rank 0's
-  out.on_device = m.number("device_memory_GiB").has_value();
-  if (const auto gib = m.number("device_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
-  out.last_stage_peak_bytes = m.number("last_stage_peak_bytes");
-  if (const auto gib = m.number("peak_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
+  out.on_device = m.positive("device_memory_GiB").has_value();
+  if (const auto gib = m.positive("device_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
+  out.last_stage_peak_bytes = m.positive("last_stage_peak_bytes");
+  if (const auto gib = m.positive("peak_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
   return out;
 }
 

@@ -24,10 +24,23 @@ class RowReader {
     if (it == config_.end()) return std::nullopt;
     if (it->is_number()) return it->get<double>();
     if (!it->is_string()) return std::nullopt;
-    const std::string text = it->get<std::string>();  // "128K"
-    if (text.size() > 1 && text.back() == 'K' && text.find_first_not_of("0123456789") == text.size() - 1)
-      return 1000.0 * std::strtod(text.c_str(), nullptr);
-    return std::nullopt;
+    const std::string text = it->get<std::string>();  // "128" or "128K"
+    const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    const std::string_view rest = std::string_view(text).substr(digits);
+    if (digits == 0 || (!rest.empty() && rest != "K")) return std::nullopt;
+    return (rest.empty() ? 1.0 : 1000.0) * std::strtod(text.c_str(), nullptr);
+  }
+  // Above 0: of what was measured, anything else says nothing.
+  std::optional<double> positive(const char* key) const {
+    const auto found = number(key);
+    return found && *found > 0 ? found : std::nullopt;
+  }
+  bool has_no_number(const char* key) const { return has(key) && !number(key); }
+  // As the file has it, its beginning where that is long.
+  std::string shown(const char* key) const {
+    constexpr size_t kShown = 40;
+    const std::string all = config_.at(key).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return all.size() > kShown ? all.substr(0, kShown) + "..." : all;
   }
   double number_or(const char* key, double otherwise) const { return number(key).value_or(otherwise); }
   std::string text(const char* key) const {

@@ -117,6 +117,21 @@ TEST(Bubbles, WaitingAfterTheLastWorkIsDrain) {
   EXPECT_EQ(report.ranks[0].idle[1].cause, BubbleCause::kExposed);
 }
 
+// Its optimizer has a phase and no compute span.
+TEST(Bubbles, ARankWithoutPeersWaitsForNobody) {
+  Tracer tracer(0, "rank0");
+  tracer.set_group(Axis::kDp, {0});
+  for (const int step : {0, 1}) {
+    const int64_t begin = step * 100;
+    tracer.record(samples::compute(tracer, "F", begin, begin + 80, step, 0));
+    tracer.record(samples::phase(tracer, "optimizer", begin + 80, begin + 100, step));
+  }
+  const TraceStore store(samples::file_of({tracer.take()}));
+  const BubbleReport report = find_bubbles(store, store.whole());
+  EXPECT_EQ(report.all.busy_ns, 200);
+  EXPECT_TRUE(report.ranks[0].idle.empty());
+}
+
 // After a rank's last event a live run or a broken file says nothing: neither bubbles nor work.
 TEST(Bubbles, WhatWasNotRecordedIsNoBubble) {
   TraceStore store = schedule_store(schedule_of("1f1b", 4, 8), {.f = 1, .b = 1, .w = 1});

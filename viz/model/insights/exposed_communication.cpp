@@ -4,6 +4,7 @@
 
 #include "core/base/text.h"
 #include "viz/model/insights/insight.h"
+#include "viz/model/insights/stage_work.h"
 
 namespace ranklab::viz {
 namespace {
@@ -37,8 +38,9 @@ Exposed sum_of(const ByVerb& verbs) {
   return sum;
 }
 
-// `hidden`: compute hides a part of these transfers already.
-std::string advice_of(const TransferKind& kind, bool hidden) {
+// `hidden`: compute hides a part of these transfers already. `whole_layers`: no backward is cut into B and W, so that
+// microbatches can take turns inside a layer.
+std::string advice_of(const TransferKind& kind, bool hidden, bool whole_layers) {
   switch (kind.axis) {
     case Axis::kDp:
     case Axis::kEdp:
@@ -58,6 +60,7 @@ std::string advice_of(const TransferKind& kind, bool hidden) {
       return "try fewer context-parallel ranks (--cp), or longer sequences: attention, which hides the hops, grows "
              "faster";
     case Axis::kEp:
+      if (!whole_layers) return "try --moe-token-dispatcher-type dedup";
       return "try --overlap-moe-expert-parallel-comm, or --moe-token-dispatcher-type dedup";
     default:
       return "try a layout with fewer ranks on this axis";
@@ -113,7 +116,7 @@ std::optional<Insight> exposed_communication(const InsightInput& in) {
                        std::string(name(worst->first.axis)).c_str(), static_cast<long long>(named.calls),
                        human_bytes(static_cast<double>(named.bytes) / static_cast<double>(named.calls)).c_str(),
                        hidden ? "compute hides only in part" : "nothing hides");
-  out.advice = advice_of(worst->first, hidden);
+  out.advice = advice_of(worst->first, hidden, !stage_table(in.store, in.window).splits_backward);
   out.event = named.longest;
   return out;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/base/counted.h"
 #include "core/base/text.h"
 #include "viz/model/insights/insight.h"
 #include "viz/model/insights/stage_work.h"
@@ -27,10 +28,13 @@ std::optional<Insight> pipeline_fill(const InsightInput& in) {
   const double share = (static_cast<double>(idle_ns) - imbalance) / total;
   if (share < kShare) return {};
   Insight out{.rule = "pipeline fill", .share = share, .text = {}, .advice = {}};
-  out.text = strprintf("the pipeline of %d stages fills and drains with %d microbatches",  //
-                       static_cast<int>(table.stages.size()), table.microbatches);
-  out.advice = strprintf("try --num-microbatches %d", 2 * table.microbatches);
+  out.text = strprintf("the pipeline of %d stages fills and drains with %s", static_cast<int>(table.stages.size()),
+                       counted(table.microbatches, "microbatch", "es").c_str());
+  out.advice =
+      strprintf("try --num-microbatches %d (with a --gbs of as many sequences a replica)", 2 * table.microbatches);
   if (!table.splits_backward) out.advice += ", or a schedule with fewer bubbles: --pipeline-schedule zb-h1";
+  // One that holds a single stage a rank refuses the several of this run.
+  if (!table.splits_backward && table.stages.size() > of_rank.size()) out.advice += " --vpp 1";
   for (size_t r = 0; r < in.bubbles.ranks.size() && !out.event; ++r)
     for (const IdleInterval& idle : in.bubbles.ranks[r].idle)
       if (idle.event != kNoEvent) {

@@ -15,7 +15,7 @@ struct Stall {
   uint32_t event = 0;
 };
 
-// Whether waits are recorded: virtual clock, and a call with its posting time.
+// Whether waits are recorded: virtual clock, and a call with its posting time or no peer to wait for.
 bool records_stalls(const RankTrace& trace, TraceClock clock);
 // Recorded stalls of the window's events, sorted by time and disjoint.
 std::vector<Stall> recorded_stalls(const RankTrace& trace, const Window& window);
