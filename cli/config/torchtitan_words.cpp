@@ -12,7 +12,7 @@
 #include "core/base/files/input_file.h"
 #include "core/base/files/path_type.h"
 #include "core/base/text.h"
-#include "core/base/toml_file.h"
+#include "core/base/toml/toml_file.h"
 
 namespace ranklab {
 namespace {

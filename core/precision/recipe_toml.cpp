@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
-#include "core/base/toml_file.h"
+#include "core/base/toml/toml_file.h"
 #include "core/precision/recipe_check.h"
 
 namespace ranklab {

@@ -1,5 +1,5 @@
 #include "core/base/text.h"
-#include "core/base/toml_string.h"
+#include "core/base/toml/toml_string.h"
 #include "core/precision/recipe_toml.h"
 
 namespace ranklab {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/text.h"
-#include "core/base/toml_string.h"
+#include "core/base/toml/toml_string.h"
 #include "core/sim/collective_efficiency.h"
 #include "core/sim/kernel_time.h"
 

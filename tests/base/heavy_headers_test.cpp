@@ -23,7 +23,7 @@ constexpr HeavyHeader kHeavyHeaders[] = {
     {"<torch/torch.h>", "", "core/sim/aten.h"},
     {"<torch/csrc/autograd/custom_function.h>", "core/nn/custom_function.cpp", "core/nn/custom_function.h"},
     {"<CLI/CLI.hpp>", "cli/common/command_line.cpp", "cli/common/command_line.h"},
-    {"<toml++/toml.h>", "core/base/toml.h", "core/base/toml.h"},
+    {"<toml++/toml.h>", "core/base/toml/toml.h", "core/base/toml/toml.h"},
 };
 
 TEST(HeavyHeaders, AreIncludedByOneFileEach) {

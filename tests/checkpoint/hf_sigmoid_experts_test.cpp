@@ -1,5 +1,5 @@
-// Models with DeepSeek-V3's experts: GLM-4.5, of each head of which a share turns, and Kimi K2, which is of DeepSeek-V3's
-// class; their published configurations.
+// Models with DeepSeek-V3's experts: GLM-4.5, of each head of which a share turns, and Kimi K2, which is of
+// DeepSeek-V3's class; their published configurations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
-#include "core/base/toml_file.h"
-#include "core/base/toml_string.h"
+#include "core/base/toml/toml_file.h"
+#include "core/base/toml/toml_string.h"
 #include "core/config/settings/fields.h"
 #include "core/config/settings/nearest_key.h"
 

@@ -1,4 +1,4 @@
-#include "core/base/toml_file.h"
+#include "core/base/toml/toml_file.h"
 
 #include "core/base/error.h"
 

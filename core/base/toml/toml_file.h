@@ -1,8 +1,8 @@
-// TOML text as a table (core/base/toml.h). Thread rule: pure.
+// TOML text as a table (core/base/toml/toml.h). Thread rule: pure.
 #pragma once
 #include <string>
 
-#include "core/base/toml.h"
+#include "core/base/toml/toml.h"
 
 namespace ranklab {
 

@@ -1,4 +1,4 @@
-#include "core/base/toml_string.h"
+#include "core/base/toml/toml_string.h"
 
 #include "core/base/text.h"
 
