@@ -127,8 +127,8 @@ class ConsoleHook : public Hook {
     if (plan.precision && plan.precision->quantizes()) line("products", precision_text(*plan.precision));
     line("batch", counted(c.global_batch_size, "sequence") + " = dp " + std::to_string(plan.dp()) + " x " +
                       counted(plan.num_microbatches, "microbatch", "es") + " of " +
-                      std::to_string(plan.micro_batch_size) + "; " + std::to_string(plan.tokens_per_step()) +
-                      " tokens a step" + ramp_text(plan));
+                      std::to_string(plan.micro_batch_size) + "; " + counted(plan.tokens_per_step(), "token") +
+                      " a step" + ramp_text(plan));
     line("data", info.data);
     if (!info.loaded.empty()) line("loaded", info.loaded);
     if (simulated_) line("profile", plan.profile.title + " (virtual times)");
