@@ -40,7 +40,8 @@ void add_model_options(CommandLine& app, TopologyOptions& o) {
   app.add_option("--num-experts", o.num_experts,
                  "routed experts in place of each MLP (0: the preset's; of a dense one, one per ep rank)");
   app.add_option("--moe-router-topk", o.router_topk, "experts that see a token (0: the preset's)");
-  app.add_option("--ddp-bucket-bytes", o.bucket_bytes, "size of a gradient bucket")->capture_default_str();
+  app.add_option("--ddp-bucket-bytes", o.bucket_bytes, "size of a gradient bucket (0: as in train)")
+      ->capture_default_str();
 }
 
 // Whether the text names an option that the command has not.

@@ -63,7 +63,7 @@ RunPlan make_step(const TopologyOptions& options, const ParallelDims& dims) {
   RANKLAB_CHECK(options.micro_batch_size <= kMostSequences, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
                 .what = "--micro-batch-size is out of range", .got = std::to_string(options.micro_batch_size),
                 .want = "1 to " + std::to_string(kMostSequences), .fix = "leave it out for its default");
-  check_positive("--ddp-bucket-bytes", options.bucket_bytes);
+  if (options.bucket_bytes != 0) check_positive("--ddp-bucket-bytes", options.bucket_bytes);
   c.sequence_parallel = options.sequence_parallel.value_or(dims.tp > 1);
   set_experts(options, dims, c.model);
   validate(c.model, dims.tp, false);

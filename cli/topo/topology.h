@@ -21,7 +21,7 @@ struct TopologyOptions {
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
   int64_t num_experts = 0;                // 0: the preset's; without any, one per ep rank when ep > 1
   int64_t router_topk = 0;                // 0: the preset's
-  int64_t bucket_bytes = int64_t{25} << 20;
+  int64_t bucket_bytes = 0;               // 0: that of train
 };
 
 // In display order.

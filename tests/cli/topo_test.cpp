@@ -138,6 +138,21 @@ TEST(Topo, BadLayoutsAreOneErrorWithTheNearestLegalValue) {
   }
 }
 
+// Call by call, too: in buckets of the same size.
+TEST(Topo, TrafficIsThatOfAPlan) {
+  const auto plan = nlohmann::json::parse(
+      run_command(RANKLAB_PROGRAM
+                  " train --dry-run --preset gpt2_124m --tp 2 --dp 4 --mbs 1 --gbs 4 --mock-data --json")
+          .output);
+  const auto axes = topo_json("--preset gpt2_124m --tp 2 --dp 4 --gbs 4").at("traffic").at("axes");
+  const auto& planned = plan.at("data").at("traffic");
+  ASSERT_EQ(axes.size(), 2U);
+  ASSERT_EQ(planned.size(), 2U);
+  for (size_t i = 0; i < axes.size(); ++i)
+    for (const char* key : {"axis", "calls_per_rank", "logical_bytes_per_rank", "sent_bytes_per_rank"})
+      EXPECT_EQ(axes[i].at(key), planned[i].at(key)) << key;
+}
+
 // What one is told to do is an option of this command, or said without one.
 TEST(Topo, AdviceIsOfItsOwnOptions) {
   const BadLayout bad[] = {
