@@ -113,8 +113,9 @@ class Reader {
       set("model.ffn_hidden_size", static_cast<int64_t>(megatron_ffn(static_cast<double>(hidden_), swiglu)));
     // The fused GELU of a bias is the tanh form, that without the exact one.
     const bool tanh = words_.has("--openai-gelu") || (biased && !words_.has("--no-bias-gelu-fusion"));
-    if (words_.has("--quick-geglu")) {
-      bounded_gate();
+    if (words_.has("--quick-geglu") || !words_.is("--activation-func-clamp-value", 0) ||
+        !words_.is("--glu-linear-offset", 0)) {
+      gpt_oss_gate();
     } else if (swiglu) {
       set("model.activation", "swiglu", "--swiglu");
     } else if (words_.has("--squared-relu")) {
@@ -124,14 +125,14 @@ class Reader {
     }
   }
 
-  // Of x sigmoid(1.702 x) times a gate there is the form that gpt-oss has.
-  void bounded_gate() {
-    const auto given = [&](const char* flag) { return std::atof(words_.text(flag).value_or("0").c_str()); };
-    const double bound = given("--activation-func-clamp-value"), offset = given("--glu-linear-offset");
-    if (bound != 7 || offset != 1)
-      refuse("--quick-geglu is computed here with the bound and the offset of gpt-oss alone",
-             strprintf("--activation-func-clamp-value %g --glu-linear-offset %g", bound, offset),
-             "--activation-func-clamp-value 7 --glu-linear-offset 1", "use these, or --swiglu");
+  void gpt_oss_gate() {
+    const char *bound = "--activation-func-clamp-value", *offset = "--glu-linear-offset";
+    if (!words_.has("--quick-geglu") || !words_.is(bound, 7) || !words_.is(offset, 1))
+      refuse("gates are bounded here as gpt-oss has them alone",
+             join({words_.has("--quick-geglu") ? "--quick-geglu" : "no --quick-geglu", bound,
+                   words_.text(bound).value_or("0"), offset, words_.text(offset).value_or("0")},
+                  " "),
+             "--quick-geglu --activation-func-clamp-value 7 --glu-linear-offset 1", "use these, or none of them");
     set("model.activation", "swigluoai", "--quick-geglu");
   }
 
@@ -159,6 +160,8 @@ class Reader {
     }
     set("model.position", "rope", "--position-embedding-type");
     set_default("yarn.mscale_all_dim", "0");
+    // The flags of latent attention do not count.
+    for (const char* key : {"yarn.original_seq_length", "yarn.beta_fast", "yarn.beta_slow"}) drop(key);
     for (const auto& [flag, key] : {std::pair{"--yarn-original-max-position-embeddings", "yarn.original_seq_length"},
                                     {"--yarn-beta-fast", "yarn.beta_fast"},
                                     {"--yarn-beta-slow", "yarn.beta_slow"}})

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <sstream>
 #include <utility>
 
@@ -73,6 +74,12 @@ MegatronWords::MegatronWords(const Words& words) {
 std::optional<std::string> MegatronWords::text(const std::string& flag, const char* between) const {
   const auto found = flags_.find(flag);
   return found == flags_.end() ? std::nullopt : std::optional(join(found->second.values, between));
+}
+
+bool MegatronWords::is(const std::string& flag, double value) const {
+  const std::string word = text(flag).value_or("0");
+  char* end = nullptr;
+  return std::strtod(word.c_str(), &end) == value && *end == '\0';
 }
 
 std::optional<int64_t> MegatronWords::number(const std::string& flag, int64_t most) const {

@@ -25,6 +25,7 @@ class MegatronWords {
   bool has(const std::string& flag) const { return flags_.contains(flag); }
   // The words after a flag, apart by `between`; nothing without it.
   std::optional<std::string> text(const std::string& flag, const char* between = " ") const;
+  bool is(const std::string& flag, double value) const;  // it has this value, or is not there and `value` is 0
   // Throws kInvalidArgument for what is no whole number of 0 to `most`.
   std::optional<int64_t> number(const std::string& flag, int64_t most) const;
 

@@ -186,6 +186,13 @@ nlohmann::ordered_json axis_traffic_json(const std::vector<AxisTraffic>& traffic
   return rows;
 }
 
+template <typename ByAxis>
+nlohmann::ordered_json exposed_json(const ByAxis& exposed_ns) {
+  nlohmann::ordered_json exposed = nlohmann::ordered_json::object();
+  for (const auto& [axis, nanoseconds] : exposed_ns) exposed[std::string(name(axis))] = nanoseconds * 1e-6;
+  return exposed;
+}
+
 }  // namespace
 
 std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Style& style) {
@@ -217,8 +224,6 @@ std::string dry_run_json(const RunPlan& plan, const StepRecord& step) {
   const TrainConfig& c = plan.config;
   const DryRun run = make_dry_run(plan, step);
   const ModelCounts counts = count_model(c.model, c.model.seq_length);
-  nlohmann::ordered_json exposed = nlohmann::ordered_json::object();
-  for (const auto& [axis, nanoseconds] : run.time.exposed_ns) exposed[std::string(name(axis))] = nanoseconds * 1e-6;
   nlohmann::ordered_json data = {{"preset", c.preset},
                                  {"parameters", counts.total},
                                  {"active_parameters", counts.active},
@@ -246,7 +251,7 @@ std::string dry_run_json(const RunPlan& plan, const StepRecord& step) {
                                    {"beside_collectives_ms", run.time.hidden_ns * 1e-6},
                                    {"pieces_ms", run.time.pieces_ns * 1e-6},
                                    {"slowest_gpu_ms", run.time.slowest_ns * 1e-6},
-                                   {"exposed_ms", exposed},
+                                   {"exposed_ms", exposed_json(run.time.exposed_ns)},
                                    {"mfu", run.mfu}}}};
   if (run.documents_known) {
     data["memory_tolerance"] = kPeakTolerance;

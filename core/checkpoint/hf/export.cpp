@@ -29,7 +29,7 @@ class Exporter {
  public:
   Exporter(const TensorSource& ours, const ModelConfig& config, const HfExportOptions& options)
       : ours_(ours), config_(config), options_(options), family_(hf_family(config)) {
-    check_tensor_count(config, ours.tensors().size(), ours.where());
+    check_tensor_count(config, nullptr, ours.tensors().size(), ours.where());
     map_ = hf_mapping(config, family_);
     check_ours();
     for (const HfTensor& tensor : map_) {
@@ -132,7 +132,11 @@ class Exporter {
     const TensorType type = asked ? *options_.type : options_.type ? TensorType::kF32 : stored;
     if (!part.keeps_fp32) see_type(type);
     std::vector<Place>& places = places_[part.name];
-    if (places.empty()) theirs_.push_back({part.name, type, part.shape});
+    if (places.empty()) {
+      theirs_.push_back({part.name, type, part.shape});
+    } else {
+      widen(theirs_.back().type, type);  // of all experts in one tensor, which come one after another
+    }
     places.emplace_back(&tensor, &part);
   }
 
@@ -140,9 +144,14 @@ class Exporter {
   // declared type.
   void see_type(TensorType type) {
     if (theirs_.empty()) main_type_ = type;
-    if (type == main_type_) return;
-    const bool wide = type == TensorType::kF64 || main_type_ == TensorType::kF64;
-    main_type_ = wide ? TensorType::kF64 : TensorType::kF32;
+    widen(main_type_, type);
+  }
+
+  // So that `type` holds the values of `other`, too.
+  static void widen(TensorType& type, TensorType other) {
+    if (type == other) return;
+    const bool wide = type == TensorType::kF64 || other == TensorType::kF64;
+    type = wide ? TensorType::kF64 : TensorType::kF32;
   }
 
   std::vector<std::byte> bytes_of(const TensorInfo& theirs) {

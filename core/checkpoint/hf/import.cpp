@@ -37,7 +37,7 @@ HfModel::HfModel(const std::string& folder)
                      join(config_.unknown_keys, ", "));
   see_through_quantization();
   drop_absent_modules();
-  check_tensor_count(config_.model, theirs().tensors().size(), folder_.config_path());
+  check_tensor_count(config_.model, &config_.family, theirs().tensors().size(), folder_.config_path());
   map_ = hf_mapping(config_.model, config_.family);
   std::ranges::sort(map_, {}, &HfTensor::ours);
   check_tensors();

@@ -43,6 +43,34 @@ int64_t together_row(const HfPart& part, int64_t row) {
   return kind < 2 && part.rotary_rows < part.head_rows ? rotary_first_row(part, ours) : ours;
 }
 
+// A row's module as rules name it, and where in a model it is.
+struct Place {
+  std::string module, suffix;  // "attention.qkv", ".weight" or ".bias"
+  bool in_layer = false;
+};
+Place place_of(const ModuleRow& row) {
+  Place place{.module = row.parameter};
+  place.in_layer = take_prefix(place.module, row.mtp ? "mtp.*." : "layers.*.");
+  take_prefix(place.module, "block.");
+  const size_t dot = place.module.rfind('.');
+  place.suffix = place.module.substr(dot);
+  place.module.resize(dot);
+  return place;
+}
+
+const HfRule& rule_of(const HfFamily& family, const Place& place, const std::string& parameter) {
+  const std::vector<HfRule>& rules = place.in_layer ? family.layer_rules : family.rules;
+  const auto found = std::ranges::find(rules, place.module, &HfRule::ours);
+  RANKLAB_CHECK(found != rules.end(), ErrorKind::kInternal, .where = "Hugging Face",
+                .what = "a family has no name for a parameter", .got = parameter);
+  return *found;
+}
+
+// Whether all experts of a layer are one of their tensors.
+bool is_of_all_experts(const HfRule& rule) {
+  return rule.ours.find('*') != std::string::npos && rule.theirs[0].find('*') == std::string::npos;
+}
+
 class Mapping {
  public:
   Mapping(const ModelConfig& config, const HfFamily& family) : c_(config), family_(family) {}
@@ -57,35 +85,21 @@ class Mapping {
 
  private:
   void add_row(const ModuleRow& row) {
-    std::string module = row.parameter;
-    const bool in_layer = take_prefix(module, row.mtp ? "mtp.*." : "layers.*.");
-    take_prefix(module, "block.");
-    const size_t dot = module.rfind('.');
-    const std::string suffix = module.substr(dot);  // ".weight" or ".bias"
-    module.resize(dot);
-    const HfRule& rule = find_rule(in_layer ? family_.layer_rules : family_.rules, module, row.parameter);
-    if (!in_layer) {
-      add(row.parameter, row, rule, "", suffix);
+    const Place place = place_of(row);
+    const HfRule& rule = rule_of(family_, place, row.parameter);
+    if (!place.in_layer) {
+      add(row.parameter, row, rule, "", place.suffix);
       return;
     }
     for (int64_t layer = row.first_layer; layer < row.first_layer + row.layers; ++layer) {
       const std::string prefix = family_.layer_prefix + std::to_string(row.mtp ? c_.num_layers + layer : layer) + ".";
       const std::string ours = numbered(row.parameter, layer);
-      const bool together = rule.ours.find('*') != std::string::npos && rule.theirs[0].find('*') == std::string::npos;
       for (int64_t expert = 0; expert < row.per_layer; ++expert) {
-        add(numbered(ours, expert), row, numbered_rule(rule, expert), prefix, suffix);
-        if (together) set_slice(tensors_.back().parts[0], expert, row.per_layer);
+        add(numbered(ours, expert), row, numbered_rule(rule, expert), prefix, place.suffix);
+        if (is_of_all_experts(rule)) set_slice(tensors_.back().parts[0], expert, row.per_layer);
       }
       if (row.part == ModulePart::kRouter && c_.moe.score == RouterScore::kSigmoid) add_router_bias(ours, prefix);
     }
-  }
-
-  static const HfRule& find_rule(const std::vector<HfRule>& rules, const std::string& module,
-                                 const std::string& parameter) {
-    const auto found = std::ranges::find(rules, module, &HfRule::ours);
-    RANKLAB_CHECK(found != rules.end(), ErrorKind::kInternal, .where = "Hugging Face",
-                  .what = "a family has no name for a parameter", .got = parameter);
-    return *found;
   }
 
   static void set_slice(HfPart& part, int64_t expert, int64_t experts) {
@@ -175,10 +189,14 @@ std::vector<HfTensor> hf_mapping(const ModelConfig& config, const HfFamily& fami
   return Mapping(config, family).make();
 }
 
-void check_tensor_count(const ModelConfig& config, size_t tensors, const std::string& where) {
+void check_tensor_count(const ModelConfig& config, const HfFamily* family, size_t tensors, const std::string& where) {
   constexpr int64_t kTimes = 10, kMore = 100;
   int64_t wanted = 0;
-  for (const ModuleRow& row : module_table(config)) wanted += row.tied ? 0 : row.copies();
+  for (const ModuleRow& row : module_table(config)) {
+    if (row.tied) continue;
+    const bool together = family != nullptr && is_of_all_experts(rule_of(*family, place_of(row), row.parameter));
+    wanted += together ? row.layers : row.copies();
+  }
   const auto there = static_cast<int64_t>(tensors);
   if (wanted > kTimes * there + kMore)
     refuse_checkpoint_file(where, "the model has far more parameters than there are tensors",

@@ -41,8 +41,8 @@ struct HfTensor {
 std::vector<HfTensor> hf_mapping(const ModelConfig& config, const HfFamily& family);
 
 // Refuses a model with many times the tensors that `where` has, before a list of them is built: its configuration is
-// untrusted. Throws kBadFile.
-void check_tensor_count(const ModelConfig& config, size_t tensors, const std::string& where);
+// untrusted. `family`: of whose files these are; null: they are ours. Throws kBadFile.
+void check_tensor_count(const ModelConfig& config, const HfFamily* family, size_t tensors, const std::string& where);
 
 bool is_transposed(HfLayout layout);
 

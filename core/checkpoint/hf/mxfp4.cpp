@@ -69,6 +69,14 @@ void HfMxfp4::add(const TensorInfo& blocks) {
     refuse_checkpoint_file(where(), "MXFP4 tensor " + quote(printable(blocks.name)) + " lacks its scales",
                            scales == nullptr ? "no " + quote(printable(stem + kScales)) : scales->describe(),
                            "U8 of shape " + shape_text(want));
+  if (stored_.find(stem) != nullptr)
+    refuse_checkpoint_file(where(),
+                           "MXFP4 tensor " + quote(printable(blocks.name)) + " has another of its values beside it",
+                           stored_.tensor(stem).describe(), "blocks and scales alone");
+  constexpr int64_t kMost = int64_t{1} << 40;
+  if (std::ranges::any_of(want, [](int64_t size) { return size < 1 || size > kMost; }))
+    refuse_checkpoint_file(where(), "MXFP4 tensor " + quote(printable(blocks.name)) + " has another form",
+                           blocks.describe(), "sizes of 1 and more");
   ++quantized_;
   tensors_.push_back({stem, TensorType::kBF16, {want[0], want[2] * kBlock, want[1]}});
 }

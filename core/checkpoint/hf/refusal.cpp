@@ -102,8 +102,7 @@ void check_softmax_experts(const HfRefusal& r, const ModelConfig& c) {
 }
 
 void check_plain_softmax_routing(const HfRefusal& r, const MoeConfig& m) {
-  r.require(m.score == RouterScore::kSoftmax, "--moe-router-score-function without latent attention", "sigmoid",
-            "softmax");
+  r.require(m.score == RouterScore::kSoftmax, "--moe-router-score-function", "sigmoid", "softmax");
   r.require_number("--moe-router-topk-scaling-factor", m.scaling_factor, 1);
   r.require(m.group_topk == m.num_groups, "--moe-router-group-topk", std::to_string(m.group_topk),
             std::to_string(m.num_groups) + ": every group");

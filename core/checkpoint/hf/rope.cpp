@@ -215,8 +215,7 @@ void write_hf_rope(HfJson& file, const ModelConfig& c, const ModelConfig& absent
   if (c.yarn.enabled()) file["rope_scaling"] = yarn_object(c.yarn);
   if (c.rope_scaling.enabled()) file["rope_scaling"] = scaling_object(c.rope_scaling);
   if (c.has_local_rope()) file["rope_parameters"] = two_kinds(file, c);
-  if (absent.yarn.enabled() && !file.contains("rope_scaling"))
-    file["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", c.rope_theta}};
+  if (absent.yarn.enabled() && !file.contains("rope_scaling")) file["rope_scaling"] = {{"rope_type", "default"}};
 }
 
 void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {

@@ -68,24 +68,24 @@ SoftmaxHeads grad_by_flash(const SoftmaxHeads& in, const SoftmaxedHeads& forward
   return {dq, dk, dv};
 }
 
+// [B, heads, S, D] as [B, S, heads, D], and back.
+at::Tensor turned(const at::Tensor& x) { return x.transpose(1, 2); }
+
 // With a window, which only the kernel's own operator takes, on heads by position: so many keys before a query, none
 // behind it.
 SoftmaxedHeads by_flash_of_window(const SoftmaxHeads& in, const ScoreRule& rule) {
-  const auto by_position = [](const at::Tensor& x) { return x.transpose(1, 2); };
-  auto result =
-      at::_flash_attention_forward(by_position(in.q), by_position(in.k), by_position(in.v), {}, {}, in.q.size(2),
-                                   in.k.size(2), 0.0, true, false, rule.scale, rule.window - 1, 0);
-  return {by_position(std::get<0>(result)), std::get<1>(result)};
+  auto result = at::_flash_attention_forward(turned(in.q), turned(in.k), turned(in.v), {}, {}, in.q.size(2),
+                                             in.k.size(2), 0.0, true, false, rule.scale, rule.window - 1, 0);
+  return {turned(std::get<0>(result)), std::get<1>(result)};
 }
 
 SoftmaxHeads grad_by_flash_of_window(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                                      const ScoreRule& rule) {
-  const auto by_position = [](const at::Tensor& x) { return x.transpose(1, 2); };
   const at::Tensor seed = no_seed(in.q);
   const auto [dq, dk, dv] = at::_flash_attention_backward(
-      by_position(grad_out), by_position(in.q), by_position(in.k), by_position(in.v), by_position(forward.out),
-      forward.log_sum_exp, {}, {}, in.q.size(2), in.k.size(2), 0.0, true, seed, seed, rule.scale, rule.window - 1, 0);
-  return {by_position(dq), by_position(dk), by_position(dv)};
+      turned(grad_out), turned(in.q), turned(in.k), turned(in.v), turned(forward.out), forward.log_sum_exp, {}, {},
+      in.q.size(2), in.k.size(2), 0.0, true, seed, seed, rule.scale, rule.window - 1, 0);
+  return {turned(dq), turned(dk), turned(dv)};
 }
 
 // For fp32, which flash attention does not support (Rabe & Staats 2021, arXiv 2112.05682; it sums in full fp32). It

@@ -27,22 +27,31 @@ double bytes_of_scores(const at::Tensor& x) { return static_cast<double>(x.nbyte
 // [B, heads, S, D] as one batch of matrices.
 at::Tensor matrices(const at::Tensor& x) { return x.reshape({x.size(0) * x.size(1), x.size(2), x.size(3)}); }
 
-at::Tensor probabilities(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks, const Scoring& how) {
+// Of keys [B heads, S, S], and what a sink takes of each query [B, heads, S]; undefined: there are no sinks.
+struct Shares {
+  at::Tensor p, of_sink;
+};
+
+Shares probabilities(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks, const Scoring& how) {
   const at::Tensor scores = at::bmm(matrices(q), matrices(k).transpose(1, 2));
   const CostScope cost("masked_softmax", 0.0, 2 * bytes_of_scores(scores), dtype_of(scores.scalar_type()));
   const int64_t seq = q.size(2);
   const at::Tensor seen = window_mask(0, seq, 0, seq, how.window > 0 ? how.window : seq, q.device());
   const at::Tensor masked =
       (scores * how.scale).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
-  return softmax_with_sinks(masked.view({q.size(0), q.size(1), seq, seq}), sinks).reshape_as(masked);
+  if (!sinks.defined()) return {at::softmax(masked, -1), {}};
+  const at::Tensor over_keys = at::logsumexp(masked.to(kernel_wide_type(q)), {-1}).view({q.size(0), q.size(1), seq});
+  const at::Tensor of_sink = at::sigmoid(sinks.to(over_keys.scalar_type()).view({1, -1, 1}) - over_keys);
+  at::Tensor p = at::softmax(masked, -1);
+  return {p.mul_((1 - of_sink).view({-1, seq, 1})), of_sink};
 }
 
 struct UnfusedAttention : CustomFunction<UnfusedAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const at::Tensor& sinks, const Scoring& how, bool recompute) {
-    const at::Tensor p = probabilities(q, k, sinks, how);
+    const auto [p, of_sink] = probabilities(q, k, sinks, how);
     variable_list kept = {q, k, v, sinks};
-    if (!recompute) kept.push_back(p);
+    if (!recompute) kept.insert(kept.end(), {p, of_sink});
     ctx->save_for_backward(std::move(kept));
     ctx->saved_data["scale"] = how.scale;
     ctx->saved_data["window"] = how.window;
@@ -53,30 +62,29 @@ struct UnfusedAttention : CustomFunction<UnfusedAttention> {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &q = saved[0], &k = saved[1], &v = saved[2], &sinks = saved[3];
     const Scoring how{ctx->saved_data["scale"].toDouble(), ctx->saved_data["window"].toInt()};
-    const at::Tensor p = saved.size() > 4 ? saved[4] : computed_again(q, k, sinks, how);
+    const auto [p, of_sink] = saved.size() > 4 ? Shares{saved[4], saved[5]} : computed_again(q, k, sinks, how);
     const at::Tensor d = matrices(grads[0].contiguous());
     const at::Tensor dv = at::bmm(p.transpose(1, 2), d), dp = at::bmm(d, matrices(v).transpose(1, 2));
     const at::Tensor ds = score_grad(dp, p, how.scale);
     return {at::bmm(ds, matrices(k)).view_as(q),
             at::bmm(ds.transpose(1, 2), matrices(q)).view_as(k),
             dv.view_as(v),
-            sinks.requires_grad() ? sink_grad(dp, p, q.size(0), sinks) : at::Tensor(),
+            sinks.requires_grad() ? sink_grad(dp, p, of_sink, sinks) : at::Tensor(),
             {},
             {}};
   }
 
-  static at::Tensor computed_again(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks,
-                                   const Scoring& how) {
+  static Shares computed_again(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks, const Scoring& how) {
     const RecomputeScope uncounted;
     return probabilities(q, k, sinks, how);
   }
 
-  // A sink has the probability that the keys leave, and no gradient of its own value.
-  static at::Tensor sink_grad(const at::Tensor& dp, const at::Tensor& p, int64_t batch, const at::Tensor& sinks) {
+  // A sink has no value, and so no gradient of its own probability.
+  static at::Tensor sink_grad(const at::Tensor& dp, const at::Tensor& p, const at::Tensor& of_sink,
+                              const at::Tensor& sinks) {
     const NoCostScope within_the_kernel;
-    const at::ScalarType wide = kernel_wide_type(p);
-    const at::Tensor grad = (1 - p.sum(-1, false, wide)) * (dp * p).sum(-1, false, wide);
-    return grad.view({batch, sinks.size(0), -1}).sum(at::IntArrayRef{0, 2}).neg_().to(sinks.scalar_type());
+    const at::Tensor along = (dp * p).sum(-1, false, of_sink.scalar_type()).view_as(of_sink);
+    return (of_sink * along).sum(at::IntArrayRef{0, 2}).neg_().to(sinks.scalar_type());
   }
 
   // The gradient of the scores before they were scaled: p (dp - sum(dp p)) scale.

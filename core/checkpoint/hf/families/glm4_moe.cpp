@@ -1,5 +1,7 @@
 // Glm4MoeForCausalLM (GLM-4.5 and 4.6, arXiv 2508.06471): grouped queries, biases of queries, keys and values, a share
 // of each head turns, norms of each head's query and key or none; DeepSeek-V3's experts and MTP modules.
+#include <utility>
+
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/sigmoid_experts.h"
 #include "core/checkpoint/hf/keys.h"

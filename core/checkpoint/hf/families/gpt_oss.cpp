@@ -1,6 +1,8 @@
 // GptOssForCausalLM (gpt-oss, arXiv 2508.10925): learned sinks of heads, windows in some layers, biases of all linear
 // layers and of the router, and experts with a bounded gate. All experts of a layer lie in one tensor there, input
 // dimension first, the rows of the gate and of its other half in turn; as published, in MXFP4 (mxfp4.h).
+#include <utility>
+
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"
@@ -36,6 +38,23 @@ HfKey experts_of_token() {
   return {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(c.moe.topk); }, set, false, 4};
 }
 
+// Their training adds the auxiliary loss only where this is on, whatever its coefficient: 0.9 as published.
+HfKey counts_balance() {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    c.moe.balancing = value.boolean() ? LoadBalancing::kAuxLoss : LoadBalancing::kNone;
+  };
+  return {"output_router_logits", [](const ModelConfig& c) { return HfJson(c.moe.aux_loss_coeff > 0); }, set, false,
+          false};
+}
+
+HfKey balance() {
+  HfKey key = balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss);
+  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+    if (c.moe.balancing != LoadBalancing::kNone) set(c, value);
+  };
+  return key;
+}
+
 HfKeys gpt_oss_keys() {
   HfKeys keys = transformer_keys();
   const auto expert_ffn = [](const ModelConfig& c) { return HfJson(c.expert_ffn()); };
@@ -53,7 +72,8 @@ HfKeys gpt_oss_keys() {
                 hf_constant("attention_bias", true),
                 hf_constant("swiglu_alpha", 1.702),
                 hf_constant("swiglu_limit", 7.0),
-                balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss),
+                counts_balance(),
+                balance(),
                 unused("experts_per_token"),  // published files say these twice
                 unused("initial_context_length")});
   append(keys, ending_keys(false));

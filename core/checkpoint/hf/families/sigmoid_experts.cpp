@@ -1,7 +1,5 @@
 #include "core/checkpoint/hf/families/sigmoid_experts.h"
 
-#include <utility>
-
 #include "core/checkpoint/hf/keys.h"
 
 namespace ranklab {
