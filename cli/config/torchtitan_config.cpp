@@ -1,8 +1,11 @@
 #include "cli/config/torchtitan_config.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <map>
+#include <sstream>
 #include <utility>
 
 #include "cli/config/torchtitan_keys.h"
@@ -114,6 +117,13 @@ class TitanReader {
     }
     set("model.preset", row->preset, "model.flavor");
     if (name == "deepseek_v3") set("mtp.num_layers", 0);
+    if (words_.choice("model.norm_type", "rmsnorm", {"rmsnorm", "RMSNorm", "layernorm"}) == "layernorm")
+      set("model.norm", "LayerNorm", "model.norm_type");
+    if (!model_preset(row->preset).moe.enabled()) return;
+    // A bias of each expert balances them there (load_balance_coeff), no auxiliary loss.
+    set("moe.balancing", "none");
+    set("moe.aux_loss_coeff", "0");
+    set("moe.expert_bias", "true");
   }
 
   // torchtitan/models/llama3: dim 256, six layers, 16 heads, a tokenizer of 2048 tokens for tests.
@@ -137,7 +147,15 @@ class TitanReader {
     const int64_t cp = degree("context_parallel"), replicas = degree("data_parallel_replicate");
     const std::string shard_key = "parallelism.data_parallel_shard_degree";
     int64_t shards = words_.number(shard_key, -1, -1);
-    const int64_t others = tp_ * pp_ * cp * replicas;
+    constexpr int64_t kMostRanks = 1 << 20;
+    int64_t others = 1;
+    for (const int64_t degree : {tp_, pp_, cp, replicas, std::max<int64_t>(1, shards)}) {
+      others *= degree;
+      if (others > kMostRanks)
+        refuse_titan("the degrees of parallelism together are out of range", std::to_string(others) + " and more",
+                     "at most " + std::to_string(kMostRanks) + " GPUs", "correct them");
+    }
+    others = tp_ * pp_ * cp * replicas;
     if (shards < 0) {
       const auto gpus = words_.gpus();
       if (!gpus || *gpus % others != 0)
@@ -154,16 +172,31 @@ class TitanReader {
     set("parallel.cp", cp, "parallelism.context_parallel_degree");
     if (cp > 1)
       set("parallel.cp_comm_type",
-          words_.text("parallelism.context_parallel_rotate_method", "allgather") == "alltoall" ? "p2p" : "all_gather",
+          words_.choice("parallelism.context_parallel_rotate_method", "allgather", {"allgather", "alltoall"}) ==
+                  "alltoall"
+              ? "p2p"
+              : "all_gather",
           "parallelism.context_parallel_rotate_method");
     if (tp_ > 1) set("parallel.sequence_parallel", "true");
     sharding(replicas, shards * cp);
+    if (settings_.contains("model.preset") && model_preset(settings_.at("model.preset").text).moe.enabled()) experts();
+    // It computes in bf16 where FSDP does, or autocast, which it has without tensor and pipeline parallelism.
+    in_bf16_ = shards * cp > 1 || (tp_ == 1 && pp_ == 1);
+  }
+
+  // Experts that are not spread over ranks are split as the layers around them.
+  void experts() {
+    const int64_t ep = words_.number("parallelism.expert_parallel_degree", 1, 1);
+    set("parallel.ep", ep, "parallelism.expert_parallel_degree");
+    set("parallel.etp", ep == 1 ? tp_ : words_.number("parallelism.expert_tensor_parallel_degree", 1, 1),
+        "parallelism.expert_tensor_parallel_degree");
   }
 
   // FSDP shards over cp, too. What it gathered it keeps where it does not gather again for backward.
   void sharding(int64_t replicas, int64_t shards) {
     if (shards == 1) return set("parallel.zero_stage", 0, "parallelism.data_parallel_shard_degree");
-    const std::string key = "parallelism.fsdp_reshard_after_forward", reshard = words_.text(key, "default");
+    const std::string key = "parallelism.fsdp_reshard_after_forward",
+                      reshard = words_.choice(key, "default", {"default", "always", "never"});
     const bool gathers_again = reshard == "always" || (reshard == "default" && pp_ == 1);
     set("parallel.zero_stage", gathers_again ? 3 : 2, key);
     if (replicas > 1) set("parallel.replicas", replicas, "parallelism.data_parallel_replicate_degree");
@@ -185,36 +218,38 @@ class TitanReader {
                    "1F1B, GPipe, Interleaved1F1B, LoopedBFS, ZBVZeroBubble or DualPipeV",
                    "choose one of these; ranklab list schedules shows the others that are here");
     set("parallel.pipeline_schedule", row->own, key);
-    int64_t of_rank = row->stages_of_rank;
-    if (of_rank == 0) {
-      const std::string each = "parallelism.pipeline_parallel_layers_per_stage";
-      const int64_t count = words_.find(each) ? words_.number(each, 1, 1) : 0;
-      const int64_t stages = count > 0 ? (layers() + count - 1) / count : 2 * pp_;
-      if (stages % pp_ != 0)
-        refuse_titan(each + " makes no whole number of stages for each rank", std::to_string(count),
-                     "a number that divides " + std::to_string(layers()) + " layers into a multiple of " +
-                         std::to_string(pp_) + " stages",
-                     "change it");
+    const std::string each = "parallelism.pipeline_parallel_layers_per_stage";
+    const bool single = row->stages_of_rank == 1;
+    int64_t of_rank = single ? 1 : 2;
+    if (words_.find(each) != nullptr) {
+      const int64_t count = words_.number(each, 1, 1), stages = (units() + count - 1) / count;
       of_rank = stages / pp_;
-      set("parallel.vpp", of_rank, each);
+      if (stages % pp_ != 0 || (single ? of_rank != 1 : row->stages_of_rank == 2 ? of_rank != 2 : of_rank < 2))
+        refuse_titan(
+            each + " makes another number of stages than the schedule has",
+            std::to_string(stages) + " stages of " + std::to_string(units()) + " layers, embedding and head among them",
+            single ? std::to_string(pp_) : "a multiple of " + std::to_string(pp_) + ", two a rank or more",
+            "change it, or the schedule");
     }
+    if (row->stages_of_rank == 0) set("parallel.vpp", of_rank, each);
     stage_layers(pp_ * of_rank);
   }
 
+  int64_t first_less() const { return words_.number("parallelism.pipeline_parallel_first_stage_less_layers", 1); }
+  int64_t last_less() const { return words_.number("parallelism.pipeline_parallel_last_stage_less_layers", 1); }
+  int64_t units() const { return layers() + first_less() + last_less(); }
+
   // Embedding and head count as layers of the first and the last stage.
   void stage_layers(int64_t stages) {
-    const int64_t first = words_.number("parallelism.pipeline_parallel_first_stage_less_layers", 1),
-                  last = words_.number("parallelism.pipeline_parallel_last_stage_less_layers", 1);
-    const int64_t all = layers() + first + last;
+    const int64_t least = units() / stages;
+    if (stages > units() || first_less() > least || last_less() > least)
+      refuse_titan("there are fewer layers than the stages want", std::to_string(layers()) + " layers",
+                   std::to_string(stages) + " stages of as many as embedding and head count for, or more",
+                   "lower the pipeline parallel degree");
     std::vector<std::string> each;
-    for (int64_t stage = 0; stage < stages; ++stage) {
-      const int64_t own =
-          all / stages + (stage < all % stages ? 1 : 0) - (stage == 0 ? first : 0) - (stage + 1 == stages ? last : 0);
-      if (own < 0)
-        refuse_titan("there are fewer layers than the stages want", std::to_string(layers()) + " layers",
-                     std::to_string(stages) + " stages or more", "lower the pipeline parallel degree");
-      each.push_back(std::to_string(own));
-    }
+    for (int64_t stage = 0; stage < stages; ++stage)
+      each.push_back(std::to_string(least + (stage < units() % stages ? 1 : 0) - (stage == 0 ? first_less() : 0) -
+                                    (stage + 1 == stages ? last_less() : 0)));
     set("parallel.pipeline_layout", join(each, ","));
   }
 
@@ -229,6 +264,9 @@ class TitanReader {
     else
       set("train.micro_batch_size", local, key);
     set_default("train.train_iters", "10000");
+    if (pp_ > 1 && global > local * dp_)
+      leave_out("training.global_batch_size", "its microbatches fill the pipeline once, not once for each local batch");
+    set_default("log.interval", "10");
   }
 
   void optimizer() {
@@ -256,42 +294,56 @@ class TitanReader {
 
   // Over all steps behind the warm-up; with a ratio over the last so many, before which the rate stays.
   void decay() {
-    const std::string type = words_.text("lr_scheduler.decay_type", "linear"), ratio = "lr_scheduler.decay_ratio";
-    if (type != "linear" && type != "cosine" && type != "sqrt")
-      refuse_titan("lr_scheduler.decay_type has no counterpart", type, "linear, sqrt or cosine", "choose one of these");
-    if (words_.text(ratio, "None") == "None") {
+    const std::string type = words_.choice("lr_scheduler.decay_type", "linear", {"linear", "cosine", "sqrt"}),
+                      ratio = "lr_scheduler.decay_ratio";
+    if (words_.find(ratio) == nullptr) {
       if (type == "sqrt") leave_out("lr_scheduler.decay_type sqrt", "without decay_ratio the decay is linear here");
       return set("optim.lr_decay_style", type == "cosine" ? "cosine" : "linear", "lr_scheduler.decay_type");
     }
     const double steps = std::strtod(settings_.at("train.train_iters").text.c_str(), nullptr);
     set("optim.lr_decay_style", "WSD", ratio);
-    set("optim.lr_wsd_decay_iters", std::max<int64_t>(1, std::llround(steps * words_.real(ratio, 0))), ratio);
+    const double share = words_.real(ratio, 0),
+                 stable = std::strtod(settings_.at("optim.lr_warmup_iters").text.c_str(), nullptr);
+    if (share < 0) refuse_titan(ratio + " is out of range", words_.text(ratio, ""), "0 to 1", "correct it");
+    set("optim.lr_wsd_decay_iters", std::max<int64_t>(1, std::llround(std::min(steps * share, steps - stable))), ratio);
     set("optim.lr_wsd_decay_style", type == "sqrt" ? "minus_sqrt" : type, "lr_scheduler.decay_type");
   }
 
   void precision() {
-    const bool params = words_.text("training.dtype", "float32") == "bfloat16";
+    const std::vector<std::string> types = {"float32", "bfloat16"};
+    const bool params = words_.choice("training.dtype", "float32", types) == "bfloat16";
+    const bool mixed = words_.choice("training.mixed_precision_param", "bfloat16", types) == "bfloat16";
+    const std::string key = "training.mixed_precision_reduce", sums = words_.choice(key, "float32", types);
     if (params) set("train.params_dtype", "bf16", "training.dtype");
-    if (!params && words_.text("training.mixed_precision_param", "bfloat16") == "bfloat16") {
+    if (!params && mixed && in_bf16_) {
       set("train.bf16", "true", "training.mixed_precision_param");
-      const std::string key = "training.mixed_precision_reduce";
-      set("precision.main_grads_dtype", words_.text(key, "float32") == "bfloat16" ? "bf16" : "fp32", key);
+      set("precision.main_grads_dtype", sums == "bfloat16" ? "bf16" : "fp32", key);
     }
-    const std::string converters = words_.text("model.converters", "");
-    if (converters.find("mx") != std::string::npos) {
-      set("precision.recipe", "mxfp8", "model.converters");
-    } else if (converters.find("float8") != std::string::npos) {
-      const char* key = words_.find("float8.recipe_name") ? "float8.recipe_name" : "quantize.linear.float8.recipe_name";
-      set("precision.recipe", words_.text(key, "tensorwise") == "rowwise" ? "fp8_rowwise" : "fp8_current", key);
+    converters();
+  }
+
+  void converters() {
+    const std::string key = "model.converters";
+    std::istringstream all(words_.text(key, ""));
+    for (std::string name; std::getline(all, name, ',');) {
+      if (name == "mx" || name == "quantize.linear.mx") {
+        set("precision.recipe", "mxfp8", key);
+      } else if (name == "float8" || name == "quantize.linear.float8") {
+        const char* recipe =
+            words_.find("float8.recipe_name") ? "float8.recipe_name" : "quantize.linear.float8.recipe_name";
+        const std::string scales = words_.choice(recipe, "tensorwise", {"tensorwise", "rowwise"});
+        set("precision.recipe", scales == "rowwise" ? "fp8_rowwise" : "fp8_current", recipe);
+      } else if (!name.empty()) {
+        leave_out(key + " " + name, "experts' products are in the precision of the others");
+      }
     }
   }
 
   void activations() {
-    const std::string key = "activation_checkpoint.mode", mode = words_.text(key, "selective"),
+    const std::string key = "activation_checkpoint.mode",
+                      mode = words_.choice(key, "selective", {"none", "selective", "full"}),
                       option = words_.text("activation_checkpoint.selective_ac_option", "2");
-    if (mode == "none" || mode == "full") return set("memory.recompute_granularity", mode, key);
-    if (mode != "selective")
-      refuse_titan(key + " has no counterpart", mode, "none, selective or full", "choose one of these");
+    if (mode != "selective") return set("memory.recompute_granularity", mode, key);
     set("memory.recompute_granularity", "selective", key);
     if (option == "op")
       leave_out(key + " selective", "attention is recomputed, and every product is kept, not each second one");
@@ -319,6 +371,7 @@ class TitanReader {
   ForeignConfig out_;
   std::map<std::string, ConfigSetting> settings_;
   int64_t tp_ = 1, pp_ = 1, dp_ = 1;
+  bool in_bf16_ = true;
 };
 
 }  // namespace

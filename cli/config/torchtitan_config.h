@@ -1,4 +1,4 @@
-// A configuration of torchtitan (its TOML files and overrides of versions 0.1 and 0.2) as settings of ranklab.
+// A configuration of torchtitan (its TOML files and overrides of version 0.2) as settings of ranklab.
 // Torch-free. Thread rule: pure functions.
 #pragma once
 #include <string>

@@ -18,7 +18,7 @@ namespace ranklab {
 namespace {
 
 constexpr const char* kTitanWhere = "config from-torchtitan";
-constexpr int64_t kMostTitan = int64_t{1} << 40;
+constexpr int64_t kMostTitan = int64_t{1} << 20;  // products of three are no overflow
 constexpr std::array kLauncher = {"nproc_per_node", "nproc-per-node", "nnodes"};
 
 std::string text_of(const toml::node& node) {
@@ -65,14 +65,18 @@ TorchtitanWords::TorchtitanWords(const std::vector<std::string>& words) {
       read_file(word);
     } else if (word.starts_with("--")) {
       const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
-      const bool follows = equals == std::string::npos && i + 1 < words.size() && !words[i + 1].starts_with("--");
+      const bool follows = equals == std::string::npos && i + 1 < words.size() && !words[i + 1].starts_with("--") &&
+                           !is_file(words[i + 1]);
       const std::string value = equals != std::string::npos ? word.substr(equals + 1) : follows ? words[++i] : "true";
       if (name == "job.config_file" || name == "job.config-file") {
         read_file(value);
       } else if (is_launchers(name)) {
         of_launcher_[name] = value;
       } else if (name.find('.') != std::string::npos) {
-        add(name, {value, "--" + name});
+        std::string all = value;  // a list goes on up to the next flag
+        while (follows && i + 1 < words.size() && !words[i + 1].starts_with("--") && !is_file(words[i + 1]))
+          all += "," + words[++i];
+        add(name, {all, "--" + name});
       }  // others are torchrun's
     }
   }
@@ -104,18 +108,32 @@ void TorchtitanWords::read_file(const std::string& path) {
 void TorchtitanWords::add(const std::string& key, Given given) {
   std::string name = key;
   std::ranges::replace(name, '-', '_');
+  const size_t last = name.rfind('.') + 1;
+  std::string without = name;  // "checkpoint.no_enable": enable is false
+  if (name.compare(last, 3, "no_") == 0 && given.text == "true") without.erase(last, 3);
+  if (without != name && find_torchtitan_key(without) != nullptr) {
+    name = without;
+    given.text = "false";
+  }
   if (find_torchtitan_key(name) == nullptr) unknown_.push_back(name);
   keys_[name] = std::move(given);
 }
 
 const TorchtitanWords::Given* TorchtitanWords::find(const std::string& key) const {
   const auto found = keys_.find(key);
-  return found == keys_.end() ? nullptr : &found->second;
+  return found == keys_.end() || found->second.text == "None" ? nullptr : &found->second;
 }
 
 std::string TorchtitanWords::text(const std::string& key, const std::string& absent) const {
   const Given* given = find(key);
   return given == nullptr ? absent : given->text;
+}
+
+std::string TorchtitanWords::choice(const std::string& key, const std::string& absent,
+                                    const std::vector<std::string>& allowed) const {
+  const std::string value = text(key, absent);
+  if (std::ranges::find(allowed, value) == allowed.end()) refuse_value(key, *find(key), join(allowed, ", "));
+  return value;
 }
 
 int64_t TorchtitanWords::number(const std::string& key, int64_t absent, int64_t least) const {
@@ -150,11 +168,12 @@ std::optional<int64_t> TorchtitanWords::gpus() const {
   const auto count = [&](const char* name) -> std::optional<int64_t> {
     const auto found = of_launcher_.find(name);
     if (found == of_launcher_.end()) return std::nullopt;
-    const int64_t value = std::atoll(found->second.c_str());
-    if (value < 1 || value > 1 << 20) refuse_value(name, {found->second, name}, "a number of GPUs");
+    char* end = nullptr;
+    const int64_t value = std::strtoll(found->second.c_str(), &end, 10);
+    if (*end != '\0' || value < 1 || value > kMostTitan) refuse_value(name, {found->second, name}, "a number of GPUs");
     return value;
   };
-  if (const auto all = count("NGPU")) return all;
+  if (const auto of_node = count("NGPU")) return *of_node * count("nnodes").value_or(1);
   const auto per_node = count("nproc_per_node") ? count("nproc_per_node") : count("nproc-per-node");
   return per_node ? std::optional(*per_node * count("nnodes").value_or(1)) : std::nullopt;
 }

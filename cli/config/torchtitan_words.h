@@ -21,7 +21,9 @@ class TorchtitanWords {
   const std::map<std::string, Given>& keys() const { return keys_; }
   const Given* find(const std::string& key) const;  // null: not given
   std::string text(const std::string& key, const std::string& absent) const;
-  // Throws kInvalidArgument for what is no whole number of `least` to 2^40.
+  // Throws kInvalidArgument for a value that is none of `allowed`.
+  std::string choice(const std::string& key, const std::string& absent, const std::vector<std::string>& allowed) const;
+  // Throws kInvalidArgument for what is no whole number of `least` to 2^20. "None" is no value here and below.
   int64_t number(const std::string& key, int64_t absent, int64_t least = 0) const;
   double real(const std::string& key, double absent) const;
   bool on(const std::string& key, bool absent) const;
