@@ -129,8 +129,8 @@ class Reader {
     const char *bound = "--activation-func-clamp-value", *offset = "--glu-linear-offset";
     if (!words_.has("--quick-geglu") || !words_.is(bound, 7) || !words_.is(offset, 1))
       refuse("gates are bounded here as gpt-oss has them alone",
-             join({words_.has("--quick-geglu") ? "--quick-geglu" : "no --quick-geglu", bound,
-                   words_.text(bound).value_or("0"), offset, words_.text(offset).value_or("0")},
+             join(Words{words_.has("--quick-geglu") ? "--quick-geglu" : "no --quick-geglu", bound,
+                        words_.text(bound).value_or("0"), offset, words_.text(offset).value_or("0")},
                   " "),
              "--quick-geglu --activation-func-clamp-value 7 --glu-linear-offset 1", "use these, or none of them");
     set("model.activation", "swigluoai", "--quick-geglu");

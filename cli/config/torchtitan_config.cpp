@@ -149,8 +149,8 @@ class TitanReader {
     int64_t shards = words_.number(shard_key, -1, -1);
     constexpr int64_t kMostRanks = 1 << 20;
     int64_t others = 1;
-    for (const int64_t degree : {tp_, pp_, cp, replicas, std::max<int64_t>(1, shards)}) {
-      others *= degree;
+    for (const int64_t one : {tp_, pp_, cp, replicas, std::max<int64_t>(1, shards)}) {
+      others *= one;
       if (others > kMostRanks)
         refuse_titan("the degrees of parallelism together are out of range", std::to_string(others) + " and more",
                      "at most " + std::to_string(kMostRanks) + " GPUs", "correct them");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <sstream>
+#include <utility>
 
 #include "cli/config/torchtitan_keys.h"
 #include "core/base/error.h"
@@ -54,6 +55,7 @@ bool is_file(const std::string& word) {
 }  // namespace
 
 TorchtitanWords::TorchtitanWords(const std::vector<std::string>& words) {
+  std::vector<std::pair<std::string, Given>> overrides;  // which win over files wherever they stand
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     const size_t equals = word.find('=');
@@ -65,21 +67,24 @@ TorchtitanWords::TorchtitanWords(const std::vector<std::string>& words) {
       read_file(word);
     } else if (word.starts_with("--")) {
       const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
-      const bool follows = equals == std::string::npos && i + 1 < words.size() && !words[i + 1].starts_with("--") &&
-                           !is_file(words[i + 1]);
+      const bool names_file = name == "job.config_file" || name == "job.config-file";
+      const auto is_value = [&](size_t at) {
+        return at < words.size() && !words[at].starts_with("--") && (names_file || !is_file(words[at]));
+      };
+      const bool follows = equals == std::string::npos && is_value(i + 1);
       const std::string value = equals != std::string::npos ? word.substr(equals + 1) : follows ? words[++i] : "true";
-      if (name == "job.config_file" || name == "job.config-file") {
+      if (names_file) {
         read_file(value);
       } else if (is_launchers(name)) {
         of_launcher_[name] = value;
       } else if (name.find('.') != std::string::npos) {
         std::string all = value;  // a list goes on up to the next flag
-        while (follows && i + 1 < words.size() && !words[i + 1].starts_with("--") && !is_file(words[i + 1]))
-          all += "," + words[++i];
-        add(name, {all, "--" + name});
+        while (follows && is_value(i + 1)) all += "," + words[++i];
+        overrides.push_back({name, {all, "--" + name}});
       }  // others are torchrun's
     }
   }
+  for (auto& [name, given] : overrides) add(name, std::move(given));
   RANKLAB_CHECK(!keys_.empty(), ErrorKind::kInvalidArgument, .where = kTitanWhere,
                 .what = "no word here is a configuration of torchtitan", .got = quote(join(words, " ")),
                 .want = "FILE.toml, or --section.key value", .fix = "write them behind from-torchtitan");

@@ -10,8 +10,9 @@ namespace ranklab {
 
 class TorchtitanWords {
  public:
-  // "FILE.toml", "NGPU=64", "--parallelism.tensor_parallel_degree 2", also behind torchrun or a script; what comes
-  // later wins. Throws kIo, kBadFile, and kInvalidArgument for keys that are not known, all of them at once.
+  // "FILE.toml", "NGPU=64", "--parallelism.tensor_parallel_degree 2", also behind torchrun or a script; words win
+  // over files, the later of two over the earlier. Throws kIo, kBadFile, and kInvalidArgument for keys that are not
+  // known, all of them at once.
   explicit TorchtitanWords(const std::vector<std::string>& words);
 
   struct Given {

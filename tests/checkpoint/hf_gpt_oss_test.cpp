@@ -112,6 +112,25 @@ TEST(HfGptOss, RowsOfTheTwoHalvesAreInTurn) {
   EXPECT_EQ(floats(folder, "model.layers.0.self_attn.sinks"), floats(ours, "weight/layers.0.attention.sinks.weight"));
 }
 
+// gpt-oss 120B's experts are 144 parameters a layer and four tensors there: three for all, and 17 for each of 36
+// layers.
+TEST(HfGptOss, ManyExpertsAreFewTensors) {
+  ModelConfig config = tiny_gpt_oss();
+  config.num_layers = 36;
+  config.moe.num_experts = 128;
+  EXPECT_NO_THROW(check_tensor_count(config, &hf_family(config), 3 + 36 * 17, "folder"));
+  EXPECT_THROW(check_tensor_count(config, &hf_family(config), 30, "folder"), Error);
+  EXPECT_THROW(check_tensor_count(config, nullptr, 3 + 36 * 17, "checkpoint"), Error);
+}
+
+// Its balancing loss counts only where the file says that training adds it.
+TEST(HfGptOss, ACoefficientAloneAddsNoLoss) {
+  EXPECT_EQ(read_hf_config(published().dump(), "config.json").model.moe.aux_loss_coeff, 0);
+  Json file = published();
+  file["output_router_logits"] = true;
+  EXPECT_EQ(read_hf_config(file.dump(), "config.json").model.moe.aux_loss_coeff, 0.9);
+}
+
 // One expert of 2 outputs and 32 inputs, and whatever `change` makes of it.
 struct Mxfp4 {
   std::vector<int64_t> shape = {1, 2, 1, 16}, scale_shape = {1, 2, 1};
@@ -181,6 +200,12 @@ TEST(HfMxfp4, WhatDoesNotBelongTogetherIsNamed) {
                         x.shape = {1, 2, 2, 8};
                       }),
               AllOf(HasSubstr("x_blocks"), HasSubstr("[1, 2, 2, 8]")));
+  EXPECT_THAT(refused("empty",
+                      [](Mxfp4& x) {
+                        x.shape = {0, 2, 1, 16}, x.scale_shape = {0, 2, 1};
+                        x.codes.clear(), x.scales.clear();
+                      }),
+              AllOf(HasSubstr("x_blocks"), HasSubstr("[0, 2, 1, 16]")));
   EXPECT_THAT(refused("infinite", [](Mxfp4& x) { x.scales[1] = 254, x.codes[16] = 0x07; }), HasSubstr("scale 254"));
   EXPECT_THAT(refused("nan", [](Mxfp4& x) { x.scales[1] = 255; }), AllOf(HasSubstr("NaN"), HasSubstr("x_scales")));
 }

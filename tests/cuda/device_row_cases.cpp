@@ -107,8 +107,8 @@ struct HeadCase {
   int64_t window = 0;
 };
 const std::vector<HeadCase> kHeadCases = {
-    {2, 2, 8, 5, 3, true},      {4, 2, 64, 17, 2, true},      {4, 1, 16, 33, 1, true},   {3, 3, 6, 4, 2, false},
-    {2, 1, 4, 1, 3, true},      {32, 8, 64, 64, 1, true},     {16, 8, 128, 40, 2, true}, {1, 1, 7, 5, 2, false},
+    {2, 2, 8, 5, 3, true},      {4, 2, 64, 17, 2, true},       {4, 1, 16, 33, 1, true},   {3, 3, 6, 4, 2, false},
+    {2, 1, 4, 1, 3, true},      {32, 8, 64, 64, 1, true},      {16, 8, 128, 40, 2, true}, {1, 1, 7, 5, 2, false},
     {4, 2, 16, 33, 2, true, 5}, {4, 2, 64, 300, 1, false, 130}};
 
 }  // namespace

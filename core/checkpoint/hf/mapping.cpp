@@ -49,7 +49,8 @@ struct Place {
   bool in_layer = false;
 };
 Place place_of(const ModuleRow& row) {
-  Place place{.module = row.parameter};
+  Place place;
+  place.module = row.parameter;
   place.in_layer = take_prefix(place.module, row.mtp ? "mtp.*." : "layers.*.");
   take_prefix(place.module, "block.");
   const size_t dot = place.module.rfind('.');
