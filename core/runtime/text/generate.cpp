@@ -39,18 +39,22 @@ class CachedScorer : public TokenScorer {
 
 class WindowScorer : public TokenScorer {
  public:
-  WindowScorer(std::function<at::Tensor(const Batch&)> logits, c10::Device device)
-      : logits_(std::move(logits)), device_(device) {}
+  WindowScorer(std::function<at::Tensor(const Batch&)> logits, c10::Device device, int64_t multiple)
+      : logits_(std::move(logits)), device_(device), multiple_(multiple) {}
 
   at::Tensor next_logits(const std::vector<int64_t>& window) override {
-    // No wider: padding would be masked as future, but not from a scale of whole tensors.
-    const at::Tensor window_BS = at::tensor(window, at::kLong).unsqueeze(0).to(device_);
-    return logits_({.tokens_BS = window_BS, .targets_BS = window_BS})[0][-1];
+    // No wider than it must be: padding is masked as future, but not from a scale of whole tensors.
+    const auto last = static_cast<int64_t>(window.size()) - 1;
+    std::vector<int64_t> padded = window;
+    padded.resize(static_cast<size_t>((last / multiple_ + 1) * multiple_), 0);
+    const at::Tensor window_BS = at::tensor(padded, at::kLong).unsqueeze(0).to(device_);
+    return logits_({.tokens_BS = window_BS, .targets_BS = window_BS})[0][last];
   }
 
  private:
   std::function<at::Tensor(const Batch&)> logits_;
   c10::Device device_;
+  int64_t multiple_;
 };
 
 // Ties are sorted by the lowest token, so that every rank draws the same.
@@ -75,8 +79,9 @@ std::unique_ptr<TokenScorer> make_cached_scorer(CausalLm& model, int64_t seq_len
   return std::make_unique<CachedScorer>(model, seq_length);
 }
 
-std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const Batch&)> logits, c10::Device device) {
-  return std::make_unique<WindowScorer>(std::move(logits), device);
+std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const Batch&)> logits, c10::Device device,
+                                                int64_t multiple) {
+  return std::make_unique<WindowScorer>(std::move(logits), device, multiple);
 }
 
 std::vector<int64_t> generate_tokens(TokenScorer& scorer, std::vector<int64_t> tokens, const GenerateOptions& options) {

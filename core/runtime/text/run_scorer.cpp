@@ -14,8 +14,8 @@ bool works_on_text(const RankContext& ctx, const RunPlan& plan) {
 std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context) {
   const int64_t seq_length = context.plan.config.model.seq_length;
   if (context.model.can_decode()) return make_cached_scorer(context.model, seq_length);
-  return make_window_scorer([&context](const Batch& batch) { return run_logits(context, batch); },
-                            context.ctx.device());
+  return make_window_scorer([&context](const Batch& batch) { return run_logits(context, batch); }, context.ctx.device(),
+                            context.plan.sequence_parallel ? context.ctx.size(Axis::kTp) : 1);
 }
 
 std::vector<int64_t> sample_of_run(StepContext& context, std::vector<int64_t> prompt) {
