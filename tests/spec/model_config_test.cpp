@@ -66,8 +66,7 @@ TEST(Presets, ThoseThatManyPlanHavePublishedCounts) {
 // arXiv 2508.06471, table 1: 355B and 106B with 32B and 12B active, embedding aside.
 TEST(Presets, Glm45HasPublishedCounts) {
   const auto billions = [](int64_t count) { return static_cast<double>(count) / 1e9; };
-  for (const auto& [name, total, active] :
-       {std::tuple{"glm4_5", 355.0, 32.0}, std::tuple{"glm4_5_air", 106.0, 12.0}}) {
+  for (const auto& [name, total, active] : {std::tuple{"glm4_5", 355.0, 32.0}, std::tuple{"glm4_5_air", 106.0, 12.0}}) {
     const ModelConfig& c = model_preset(name);
     EXPECT_NEAR(billions(c.parameter_count()), total, 0.01 * total);
     EXPECT_NEAR(billions(c.active_parameter_count() - c.vocab_size * c.hidden_size), active, 1);
