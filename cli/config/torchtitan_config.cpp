@@ -148,14 +148,14 @@ class TitanReader {
     const std::string shard_key = "parallelism.data_parallel_shard_degree";
     int64_t shards = words_.number(shard_key, -1, -1);
     constexpr int64_t kMostRanks = 1 << 20;
-    int64_t others = 1;
-    for (const int64_t one : {tp_, pp_, cp, replicas, std::max<int64_t>(1, shards)}) {
-      others *= one;
-      if (others > kMostRanks)
-        refuse_titan("the degrees of parallelism together are out of range", std::to_string(others) + " and more",
+    int64_t others = 1;  // the ranks, but for the shards
+    const auto require_in_range = [&](int64_t ranks) {
+      if (ranks > kMostRanks)
+        refuse_titan("the degrees of parallelism together are out of range", std::to_string(ranks) + " and more",
                      "at most " + std::to_string(kMostRanks) + " GPUs", "correct them");
-    }
-    others = tp_ * pp_ * cp * replicas;
+    };
+    for (const int64_t one : {tp_, pp_, cp, replicas}) require_in_range(others *= one);
+    require_in_range(others * std::max<int64_t>(1, shards));
     if (shards < 0) {
       const auto gpus = words_.gpus();
       if (!gpus || *gpus % others != 0)

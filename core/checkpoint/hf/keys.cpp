@@ -113,6 +113,19 @@ HfKey normalization_key(bool absent) {
   return {"norm_topk_prob", get, set, false, absent};
 }
 
+HfKey normalized_topk_key(int64_t absent) {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    c.moe.topk = value.integer();
+    c.moe.normalize_top1 = c.moe.topk == 1;
+  };
+  return {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(c.moe.topk); }, set, false, absent};
+}
+
+HfKey expert_width_key() {
+  const auto set = [](ModelConfig& c, const HfValue& value) { c.ffn_hidden_size = value.integer(); };
+  return {"intermediate_size", [](const ModelConfig& c) { return HfJson(c.expert_ffn()); }, set, true};
+}
+
 HfKey balancing_key(const std::string& key, LoadBalancing kind) {
   const auto get = [](const ModelConfig& c) { return HfJson(c.moe.aux_loss_coeff); };
   const auto set = [kind](ModelConfig& c, const HfValue& value) {

@@ -41,6 +41,10 @@ void set_window_layers(ModelConfig& config, const std::vector<bool>& layers);
 HfKey experts_key(const std::string& key);
 // Whether the weights of a token's experts are normalized to sum to 1. `absent`: the value in a file without the key.
 HfKey normalization_key(bool absent);
+// The experts of a token, in a class that normalizes their weights for any top-k.
+HfKey normalized_topk_key(int64_t absent);
+// The width of an expert, in a class without dense layers.
+HfKey expert_width_key();
 // Affects training only; the file does not say over which tokens the loss balances.
 HfKey balancing_key(const std::string& key, LoadBalancing kind);
 

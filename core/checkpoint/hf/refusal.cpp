@@ -101,6 +101,13 @@ void check_softmax_experts(const HfRefusal& r, const ModelConfig& c) {
   check_plain_softmax_routing(r, c.moe);
 }
 
+void check_routed_experts_alone(const HfRefusal& r, const MoeConfig& m) {
+  r.require(m.normalize_topk, "--moe-router-norm-topk", "off", "on");
+  r.require(m.normalizes(), "--moe-router-norm-top1 with --moe-router-topk 1", "off", "on");
+  r.require_number("--moe-shared-expert-intermediate-size", static_cast<double>(m.shared_ffn_hidden_size), 0);
+  r.require_number("--first-k-dense-replace", static_cast<double>(m.first_dense_layers), 0);
+}
+
 void check_plain_softmax_routing(const HfRefusal& r, const MoeConfig& m) {
   r.require(m.score == RouterScore::kSoftmax, "--moe-router-score-function", "sigmoid", "softmax");
   r.require_number("--moe-router-topk-scaling-factor", m.scaling_factor, 1);

@@ -51,7 +51,9 @@ void check_window_of_all_layers(const HfRefusal& refusal, const ModelConfig& con
 void check_routing(const HfRefusal& refusal, const MoeConfig& moe);
 // Requires plain softmax routing: no groups of experts, no scaling, no balancing bias.
 void check_plain_softmax_routing(const HfRefusal& refusal, const MoeConfig& moe);
-// ... in layers whose linear layers have no bias.
+// Requires layers of routed experts alone (no dense layer, no shared expert), weights normalized for any top-k.
+void check_routed_experts_alone(const HfRefusal& refusal, const MoeConfig& moe);
+// Requires plain softmax routing in layers whose linear layers have no bias.
 void check_softmax_experts(const HfRefusal& refusal, const ModelConfig& config);
 
 }  // namespace ranklab

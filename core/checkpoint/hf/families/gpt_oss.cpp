@@ -29,15 +29,6 @@ HfKey alternating_windows() {
   return key;
 }
 
-// The class normalizes the weights for any top-k.
-HfKey experts_of_token() {
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    c.moe.topk = value.integer();
-    c.moe.normalize_top1 = c.moe.topk == 1;
-  };
-  return {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(c.moe.topk); }, set, false, 4};
-}
-
 // Their training adds the auxiliary loss only where this is on, whatever its coefficient: 0.9 as published.
 HfKey counts_balance() {
   const auto set = [](ModelConfig& c, const HfValue& value) {
@@ -57,23 +48,13 @@ HfKey balance() {
 
 HfKeys gpt_oss_keys() {
   HfKeys keys = transformer_keys();
-  const auto expert_ffn = [](const ModelConfig& c) { return HfJson(c.expert_ffn()); };
-  const auto all_ffn = [](ModelConfig& c, const HfValue& value) { c.ffn_hidden_size = value.integer(); };
   HfKey experts = experts_key("num_local_experts");
   experts.other = "num_experts";
   const auto unused = [](const char* key) { return HfKey{key, {}, [](ModelConfig&, const HfValue&) {}}; };
-  append(keys, {{"intermediate_size", expert_ffn, all_ffn, true},
-                head_dim_key(64),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                std::move(experts),
-                experts_of_token(),
-                window(),
-                alternating_windows(),
-                hf_constant("attention_bias", true),
-                hf_constant("swiglu_alpha", 1.702),
-                hf_constant("swiglu_limit", 7.0),
-                counts_balance(),
-                balance(),
+  append(keys, {expert_width_key(), head_dim_key(64), hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
+                std::move(experts), normalized_topk_key(4), window(), alternating_windows(),
+                hf_constant("attention_bias", true), hf_constant("swiglu_alpha", 1.702),
+                hf_constant("swiglu_limit", 7.0), counts_balance(), balance(),
                 unused("experts_per_token"),  // published files say these twice
                 unused("initial_context_length")});
   append(keys, ending_keys(false));
@@ -81,7 +62,6 @@ HfKeys gpt_oss_keys() {
 }
 
 void check_gpt_oss(const HfRefusal& r, const ModelConfig& c) {
-  const MoeConfig& m = c.moe;
   r.require_number("--rotary-percent", c.rotary_percent, 1);
   check_norms_before(r, c);
   check_rotary_positions(r, c);
@@ -92,11 +72,8 @@ void check_gpt_oss(const HfRefusal& r, const ModelConfig& c) {
   r.require(!c.has_local_rope(), "--rotary-base-local", "a base of its own", "0: as in other layers");
   r.require(c.add_bias, "--add-bias-linear", "off", "on");
   r.require_off("--qk-layernorm", c.qk_norm);
-  check_plain_softmax_routing(r, m);
-  r.require(m.normalize_topk, "--moe-router-norm-topk", "off", "on");
-  r.require(m.normalizes(), "--moe-router-norm-top1 with --moe-router-topk 1", "off", "on");
-  r.require_number("--moe-shared-expert-intermediate-size", static_cast<double>(m.shared_ffn_hidden_size), 0);
-  r.require_number("--first-k-dense-replace", static_cast<double>(m.first_dense_layers), 0);
+  check_plain_softmax_routing(r, c.moe);
+  check_routed_experts_alone(r, c.moe);
 }
 
 HfRules gpt_oss_rules() {
