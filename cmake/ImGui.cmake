@@ -35,7 +35,8 @@ target_include_directories(ranklab_imgui PUBLIC ${PROJECT_SOURCE_DIR})
 target_compile_definitions(ranklab_imgui PUBLIC IMGUI_USER_CONFIG="viz/app/imgui_config.h" IMGUI_ENABLE_TEST_ENGINE
                                                 IMGUI_DISABLE_DEMO_WINDOWS)
 # What panels plot: ImPlot is otherwise compiled for ten types, which takes a tenth of the whole build.
-set_source_files_properties(${_implot}/implot_items.cpp PROPERTIES COMPILE_DEFINITIONS "IMPLOT_CUSTOM_NUMERIC_TYPES=(float)(double)")
+set_source_files_properties(${_implot}/implot_items.cpp PROPERTIES COMPILE_DEFINITIONS "IMPLOT_CUSTOM_NUMERIC_TYPES=(float)(double)"
+                            COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 # Third-party sources: no warnings, and no sanitizer (implot_items.cpp takes minutes and gigabytes with one).
 set(_third_party -w)
 if(RANKLAB_SANITIZER)
@@ -47,6 +48,6 @@ target_link_libraries(ranklab_imgui PUBLIC glfw ${CMAKE_DL_LIBS})
 file(GLOB _engine_sources ${_engine}/*.cpp)
 add_library(ranklab_imgui_test_engine STATIC EXCLUDE_FROM_ALL ${_engine_sources})
 add_library(imgui::test_engine ALIAS ranklab_imgui_test_engine)
-target_compile_options(ranklab_imgui_test_engine PRIVATE ${_third_party})
+target_compile_options(ranklab_imgui_test_engine PRIVATE ${_third_party} $<$<CONFIG:Release>:-O1>)
 target_compile_definitions(ranklab_imgui_test_engine PUBLIC IMGUI_TEST_ENGINE_ENABLE_COROUTINE_STDTHREAD_IMPL=1)
 target_link_libraries(ranklab_imgui_test_engine PUBLIC ranklab_imgui Threads::Threads)
