@@ -275,37 +275,32 @@ class TitanReader {
     if (name != "AdamW" && name != "Adam")
       refuse_titan("optimizer.name has no counterpart", name, "AdamW", "choose it; ranklab's others: --optimizer");
     set_default("optim.lr", "0.0008");
-    set_default("optim.lr_warmup_iters", "200");
-    warm_up();
     const double lr = std::strtod(settings_.at("optim.lr").text.c_str(), nullptr);
     const char* low = words_.find("lr_scheduler.lr_min") ? "lr_scheduler.lr_min" : "lr_scheduler.min_lr_factor";
     set("optim.min_lr", strprintf("%.10g", lr * words_.real(low, 0)), low);
-    decay();
+    learning_rate(lr);
   }
 
-  void warm_up() {
-    const int64_t steps = std::atoll(settings_.at("train.train_iters").text.c_str());
-    ConfigSetting& warmup = settings_.at("optim.lr_warmup_iters");
-    if (std::atoll(warmup.text.c_str()) < steps) return;
-    leave_out("lr_scheduler.warmup_steps " + warmup.text,
-              "the warm-up ends before the last of " + std::to_string(steps) + " steps");
-    warmup.text = std::to_string(std::max<int64_t>(0, steps - 1));
-  }
+  // torchtitan/components/lr_scheduler.py: the rate of step k is (k + 1) / warmup of the whole, then the whole, and
+  // comes down over the last steps as if the schedule had one more, so that no step has rate 0.
+  void learning_rate(double lr) {
+    const bool own_length = settings_.contains("optim.lr_decay_iters");
+    const int64_t steps =
+        std::atoll(settings_.at(own_length ? "optim.lr_decay_iters" : "train.train_iters").text.c_str());
+    const std::string key =
+        words_.find("training.warmup_steps") ? "training.warmup_steps" : "lr_scheduler.warmup_steps";
+    const int64_t warmup = std::min(words_.number(key, 200), steps);
+    set("optim.lr_warmup_iters", std::max<int64_t>(0, warmup - 1), key);
+    if (warmup > 1) set("optim.lr_warmup_init", strprintf("%.10g", lr / static_cast<double>(warmup)), key);
 
-  // Over all steps behind the warm-up; with a ratio over the last so many, before which the rate stays.
-  void decay() {
-    const std::string type = words_.choice("lr_scheduler.decay_type", "linear", {"linear", "cosine", "sqrt"}),
-                      ratio = "lr_scheduler.decay_ratio";
-    if (words_.find(ratio) == nullptr) {
-      if (type == "sqrt") leave_out("lr_scheduler.decay_type sqrt", "without decay_ratio the decay is linear here");
-      return set("optim.lr_decay_style", type == "cosine" ? "cosine" : "linear", "lr_scheduler.decay_type");
-    }
-    const double steps = std::strtod(settings_.at("train.train_iters").text.c_str(), nullptr);
-    set("optim.lr_decay_style", "WSD", ratio);
-    const double share = words_.real(ratio, 0),
-                 stable = std::strtod(settings_.at("optim.lr_warmup_iters").text.c_str(), nullptr);
+    const std::string ratio = "lr_scheduler.decay_ratio",
+                      type = words_.choice("lr_scheduler.decay_type", "linear", {"linear", "cosine", "sqrt"});
+    const double share = words_.real(ratio, 1);
     if (share < 0) refuse_titan(ratio + " is out of range", words_.text(ratio, ""), "0 to 1", "correct it");
-    set("optim.lr_wsd_decay_iters", std::max<int64_t>(1, std::llround(std::min(steps * share, steps - stable))), ratio);
+    const double decay =
+        std::min(std::nearbyint(static_cast<double>(steps) * share), static_cast<double>(steps - warmup));
+    set("optim.lr_decay_style", "WSD", "lr_scheduler.decay_type");
+    set("optim.lr_wsd_decay_iters", std::max<int64_t>(1, static_cast<int64_t>(decay)), ratio);
     set("optim.lr_wsd_decay_style", type == "sqrt" ? "minus_sqrt" : type, "lr_scheduler.decay_type");
   }
 

@@ -44,7 +44,21 @@ std::vector<int64_t> tokens_of_folder(const std::string& path) {
   return tokens;
 }
 
-void add_text(EvalInput& input, const EvalRequest& request, int64_t context, EvalTokenizer* tokenizer) {
+// As training's own validation does.
+void leave_out_beginnings(EvalInput& input, const EvalRequest& request, const DocumentSettings& documents) {
+  for (ScoreRequest& window : input.requests) {
+    if (documents.eod_mask_loss) window.none_after = documents.eod_token;
+    input.text_tokens += window.scored();
+  }
+  const int64_t all = static_cast<int64_t>(input.text.tokens.size()) - input.text.first;
+  if (input.text_tokens < all) input.text_bytes.reset();
+  RANKLAB_CHECK(input.text_tokens > 0, ErrorKind::kBadFile, .where = "eval --text",
+                .what = quote(request.text) + " has nothing to score",
+                .got = "only tokens behind " + std::to_string(documents.eod_token) + ", which ends documents",
+                .want = "one behind another token", .fix = "leave --eod-mask-loss out, or correct --eod-token");
+}
+
+void add_text(EvalInput& input, const EvalRequest& request, const TrainConfig& config, EvalTokenizer* tokenizer) {
   if (request.text.empty()) return;
   if (tokenizer != nullptr)
     take_file(input, request.text, *tokenizer);
@@ -58,9 +72,11 @@ void add_text(EvalInput& input, const EvalRequest& request, int64_t context, Eva
                         (input.text.first == 1 ? "one is" : std::to_string(input.text.first) + " are") +
                         " only what the others follow",
                 .fix = "name a longer text");
+  const int64_t context = config.model.seq_length;
   input.requests =
       text_windows(input.text.tokens, context, request.stride > 0 ? request.stride : context, input.text.first);
   input.windows = input.requests.size();
+  leave_out_beginnings(input, request, config.documents);
 }
 
 // Refuses what cannot be scored, naming the line.
@@ -109,8 +125,9 @@ void check_vocabulary(const EvalInput& input, int64_t vocab_size) {
 
 }  // namespace
 
-EvalInput read_eval_input(const EvalRequest& request, const ModelConfig& model, const SavedModel* saved,
+EvalInput read_eval_input(const EvalRequest& request, const TrainConfig& config, const SavedModel* saved,
                           const std::string& load) {
+  const ModelConfig& model = config.model;
   RANKLAB_CHECK(request.stride <= model.seq_length, ErrorKind::kInvalidArgument, .where = "--stride",
                 .what = "tokens between the windows would not be scored", .got = std::to_string(request.stride),
                 .want = "at most the context of " + std::to_string(model.seq_length), .fix = "lower --stride");
@@ -123,7 +140,7 @@ EvalInput read_eval_input(const EvalRequest& request, const ModelConfig& model, 
                 .want = "a text file, or --tasks", .fix = "leave --tokenizer out");
   EvalInput input;
   if (tokenizer) input.tokenizer = tokenizer->hash();
-  add_text(input, request, model.seq_length, folder || !tokenizer ? nullptr : &*tokenizer);
+  add_text(input, request, config, folder || !tokenizer ? nullptr : &*tokenizer);
   add_tasks(input, request, model.seq_length, tokenizer ? &*tokenizer : nullptr);
   check_vocabulary(input, model.vocab_size);
   return input;

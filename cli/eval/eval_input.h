@@ -15,7 +15,9 @@ namespace ranklab {
 struct EvalInput {
   std::string tokenizer = {};  // its hash; "": a token is a byte, or only tokens of a folder are scored
   ScoredTokens text = {};
-  std::optional<int64_t> text_bytes = {};  // that the scored tokens stand for; nothing for a folder of shards
+  int64_t text_tokens = 0;  // scored ones
+  // That they stand for; nothing for a folder of shards, and where those behind the ends of documents are left out.
+  std::optional<int64_t> text_bytes = {};
   std::vector<ChoiceTask> tasks = {};
   std::vector<ScoredTokens> choices = {};  // of all tasks
   std::vector<ScoreRequest> requests = {};
@@ -24,7 +26,7 @@ struct EvalInput {
 
 // `saved`: the model that was opened as `load`, or null. Throws kIo, kBadFile for files that are none, kInvalidArgument
 // for what the model cannot score.
-EvalInput read_eval_input(const EvalRequest& request, const ModelConfig& model, const SavedModel* saved,
+EvalInput read_eval_input(const EvalRequest& request, const TrainConfig& config, const SavedModel* saved,
                           const std::string& load);
 
 }  // namespace ranklab

@@ -28,8 +28,7 @@ struct TaskResult {
 };
 
 TextResult text_result(const EvalInput& input, std::span<const double> scores) {
-  TextResult out;
-  out.tokens = static_cast<int64_t>(input.text.tokens.size()) - input.text.first;
+  TextResult out{.tokens = input.text_tokens};
   for (size_t i = 0; i < input.windows; ++i) out.nats -= scores[i];
   return out;
 }

@@ -30,7 +30,7 @@ int run_eval(ConfigOptions& options, const EvalRequest& request, const std::stri
   TrainConfig config = options.config();
   config.load = load;
   const auto [plan, world] = ready_run(options, std::move(config), [&](const RunPlan& ready) {
-    input = read_eval_input(request, ready.config.model, saved.get(), load);
+    input = read_eval_input(request, ready.config, saved.get(), load);
   });
   std::vector<double> scores;
   std::function<void(size_t, size_t)> progress;

@@ -26,7 +26,7 @@ void write_logits(StepContext& context, const std::vector<int64_t>& tokens, cons
   const NoCostScope no_cost;
   const at::Tensor tokens_S = at::tensor(tokens, at::kLong);
   const at::Tensor device_BS = tokens_S.unsqueeze(0).to(context.ctx.device());
-  const at::Tensor logits_BSV = run_logits(context, {.tokens_BS = device_BS, .targets_BS = {}});
+  const at::Tensor logits_BSV = run_logits(context, device_BS);
   if (context.ctx.global_rank() != 0) return;
   const bool fp64 = logits_BSV.scalar_type() == at::kDouble;
   const at::Tensor logits_SV = logits_BSV[0].to(at::kCPU, fp64 ? at::kDouble : at::kFloat).contiguous();

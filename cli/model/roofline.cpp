@@ -58,7 +58,8 @@ class Sum {
   void tensor(double flops, double rows) {
     point_.theoretical_flops += flops;
     point_.tensor_flops += flops;
-    point_.realizable_flops += flops / std::min(1.0, rows / kFullRows);
+    // Vector units, which multiply what is no wider than their scalars, have no tile to fill.
+    point_.realizable_flops += slower_ > 1 ? flops / std::min(1.0, rows / kFullRows) : flops;
   }
 
   void add_product(const ModuleRow& row) {

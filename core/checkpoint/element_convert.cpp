@@ -16,6 +16,20 @@ void store(std::vector<std::byte>& out, size_t index, T value) {
   std::memcpy(out.data() + index * sizeof value, &value, sizeof value);
 }
 
+template <typename From, typename To, typename Convert>
+std::vector<std::byte> each(std::span<const std::byte> bytes, const Convert& convert) {
+  std::vector<std::byte> out(bytes.size() / sizeof(From) * sizeof(To));
+  for (size_t i = 0; i < bytes.size() / sizeof(From); ++i) {
+    From value{};
+    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+    store<To>(out, i, convert(value));
+  }
+  return out;
+}
+
+// Bits of fp32.
+uint32_t from_bf16(uint16_t bits) { return static_cast<uint32_t>(bits) << 16; }
+
 // Rounding a double to fp32 and then to 16 bits may round twice; rounding it to odd first avoids that.
 float round_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
@@ -57,6 +71,9 @@ std::vector<std::byte> convert_elements(TensorType from, std::span<const std::by
                 .got = std::string(name(from)) + " to " + std::string(name(to)),
                 .want = "floats, to F64, F32, BF16 or F16");
   if (from == to) return {bytes.begin(), bytes.end()};
+  // What whole models are converted between.
+  if (from == TensorType::kBF16 && to == TensorType::kF32) return each<uint16_t, uint32_t>(bytes, from_bf16);
+  if (from == TensorType::kF32 && to == TensorType::kBF16) return each<float, uint16_t>(bytes, to_bf16);
   const size_t width = size_bytes(from), count = bytes.size() / width;
   std::vector<std::byte> out(count * size_bytes(to));
   for (size_t i = 0; i < count; ++i) {

@@ -36,7 +36,8 @@ struct DocumentSettings {
   bool eod_mask_loss = false;
   int64_t eod_token = 0;
 
-  bool any() const { return reset_attention_mask || reset_position_ids || eod_mask_loss; }
+  bool resets() const { return reset_attention_mask || reset_position_ids; }
+  bool any() const { return resets() || eod_mask_loss; }
 };
 
 // What watches a run's numbers (core/config/settings/sentinel_rules.h).

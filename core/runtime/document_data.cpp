@@ -24,7 +24,7 @@ class DocumentData final : public RankData {
     return settings_.eod_mask_loss ? std::nullopt : data_->global_tokens_per_batch();
   }
   bool marks_documents() const override {
-    return settings_.reset_attention_mask || settings_.reset_position_ids || data_->marks_documents();
+    return settings_.resets() || data_->marks_documents();
   }
   bool has_tokens() const override { return data_->has_tokens(); }
 
@@ -52,7 +52,7 @@ std::vector<int64_t> starts_of(const int64_t* tokens, int64_t count, int64_t end
 }  // namespace
 
 std::shared_ptr<const Documents> documents_of(const at::Tensor& tokens_BS, const DocumentSettings& settings) {
-  if (!settings.reset_attention_mask && !settings.reset_position_ids) return nullptr;
+  if (!settings.resets()) return nullptr;
   const at::Tensor tokens = tokens_BS.to(at::kCPU).contiguous();
   const int64_t sequences = tokens.size(0), length = tokens.size(1);
   auto documents = std::make_shared<Documents>();

@@ -76,6 +76,25 @@ TEST(ElementConvert, Fp64IsRoundedOnce) {
   EXPECT_EQ((converted<double, float>(TensorType::kF64, 0.1, TensorType::kF32)), 0.1F);
 }
 
+// fp64 on the way is the path of all other types; every upper half of fp32's bits, and lower halves around a tie.
+TEST(ElementConvert, WholeModelsAreConvertedAsSingleNumbersAre) {
+  std::vector<uint16_t> halves;
+  std::vector<uint32_t> singles;
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    if ((bits & 0x7fffU) <= 0x7f80U) halves.push_back(static_cast<uint16_t>(bits));  // a NaN keeps its bits
+    for (const uint32_t low : {0x0000U, 0x0001U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU})
+      singles.push_back(bits << 16 | low);
+  }
+  const auto through_fp64 = [](TensorType from, std::span<const std::byte> bytes, TensorType to) {
+    return convert_elements(TensorType::kF64, convert_elements(from, bytes, TensorType::kF64), to);
+  };
+  const auto narrow = std::as_bytes(std::span(halves)), wide = std::as_bytes(std::span(singles));
+  EXPECT_EQ(convert_elements(TensorType::kBF16, narrow, TensorType::kF32),
+            through_fp64(TensorType::kBF16, narrow, TensorType::kF32));
+  EXPECT_EQ(convert_elements(TensorType::kF32, wide, TensorType::kBF16),
+            through_fp64(TensorType::kF32, wide, TensorType::kBF16));
+}
+
 TEST(ElementConvert, IntegersAreNoWeights) {
   const std::vector<std::byte> bytes(8);
   EXPECT_THROW(convert_elements(TensorType::kI64, bytes, TensorType::kF32), Error);

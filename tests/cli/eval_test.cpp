@@ -75,6 +75,20 @@ TEST_F(Eval, EveryLayoutGivesTheNumbersOfOneRank) {
   }
 }
 
+// The first tokens of documents are not scored, in the windows of a text.
+TEST_F(Eval, WhatFollowsTheEndOfADocumentIsLeftOutWhereTrainingLeavesItOut) {
+  const nlohmann::json all = data("--load ck --text text.txt"),
+                       some = data("--load ck --text text.txt --eod-mask-loss --eod-token 10");
+  EXPECT_EQ(some["text"]["tokens"], all["text"]["tokens"].get<int64_t>() - 39);  // 40 lines end in byte 10
+  EXPECT_EQ(some["text"]["windows"], all["text"]["windows"]);
+  EXPECT_TRUE(some["text"]["bytes"].is_null());
+  EXPECT_NE(some["text"]["nats_per_token"], all["text"]["nats_per_token"]);
+  std::ofstream(folder() + "/ends.txt") << std::string(9, 'e');
+  const Outcome nothing = eval("--load ck --text ends.txt --eod-mask-loss --eod-token 101 2>&1");
+  EXPECT_EQ(nothing.exit_code, 8) << nothing.output;
+  EXPECT_THAT(nothing.output, HasSubstr("only tokens behind 101, which ends documents"));
+}
+
 // A model that a file, the environment or --set names is loaded as the flag's is, not only printed.
 TEST_F(Eval, EverySourceNamesTheModel) {
   std::ofstream(folder() + "/run.toml")

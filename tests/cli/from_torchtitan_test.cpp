@@ -2,10 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <numbers>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/config/lr_choice.h"
 #include "tests/cli/foreign_configs.h"
 #include "tests/cli/ranklab_program.h"
 #include "tests/cli/setting_lines.h"
@@ -26,6 +30,61 @@ TEST(FromTorchtitan, EveryLineMeansWhatItMeansThere) {
     if (file != std::string::npos) line.words.replace(file, 4, kFile);
   }
   expect_meanings("from-torchtitan", lines);
+}
+
+struct TitanSchedule {
+  int64_t steps, warmup;
+  std::optional<double> decay_ratio = {};
+  std::string decay_type = "linear";
+  double least = 0;
+
+  // What torchtitan/components/lr_scheduler.py multiplies the rate of step k by.
+  double factor(int64_t k) const {
+    const int64_t up = std::min(warmup, steps);
+    const int64_t down = decay_ratio
+                             ? std::min<int64_t>(std::llrint(static_cast<double>(steps) * *decay_ratio), steps - up)
+                             : steps - up;
+    if (k < up) return static_cast<double>(k + 1) / static_cast<double>(up);
+    const int64_t whole_until = steps + 1 - down;
+    if (k < whole_until) return 1;
+    const double progress = static_cast<double>(k + 1 - whole_until) / static_cast<double>(down);
+    const double left = decay_type == "linear" ? 1 - progress
+                        : decay_type == "sqrt" ? 1 - std::sqrt(progress)
+                                               : 0.5 * (1 + std::cos(std::numbers::pi * progress));
+    return least + (1 - least) * left;
+  }
+};
+
+TEST(FromTorchtitan, EachStepHasTheRateThatItHasThere) {
+  const std::vector<TitanSchedule> schedules = {{20, 5},
+                                                {20, 5, {}, "cosine", 0.1},
+                                                {20, 5, 0.3, "sqrt", 0.05},
+                                                {21, 4, 0.5, "linear"},  // 10.5 steps are rounded to 10
+                                                {20, 5, 0.9},            // more than there are behind the warm-up
+                                                {20, 5, 0.0},
+                                                {20, 0},
+                                                {20, 1, {}, "sqrt"},
+                                                {20, 20},
+                                                {20, 200}};
+  for (const TitanSchedule& schedule : schedules) {
+    std::string words = "NGPU=2 --model.flavor debugmodel --optimizer.lr 0.002 --training.steps " +
+                        std::to_string(schedule.steps) + " --lr_scheduler.warmup_steps " +
+                        std::to_string(schedule.warmup) + " --lr_scheduler.decay_type " + schedule.decay_type +
+                        " --lr_scheduler.min_lr_factor " + std::to_string(schedule.least);
+    if (schedule.decay_ratio) words += " --lr_scheduler.decay_ratio " + std::to_string(*schedule.decay_ratio);
+    SCOPED_TRACE(words);
+    TrainConfig config;
+    const nlohmann::json settings = answer_of(ranklab("config from-torchtitan --json -- " + words)).at("settings");
+    for (const auto& [key, setting] : settings.items()) {
+      const nlohmann::json& value = setting.at("value");
+      if (key.starts_with("optim.") || key == "train.train_iters")
+        set_config_field(config, key, value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    const LrSchedule own = lr_schedule_of(config);
+    own.validate();
+    for (int64_t k = 0; k < schedule.steps; ++k)
+      EXPECT_NEAR(own.at(k), 0.002 * schedule.factor(k), 1e-12) << "step " << k;
+  }
 }
 
 TEST(FromTorchtitan, FilesThatAreNoConfigurationAreNamed) {

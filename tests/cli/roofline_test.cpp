@@ -57,6 +57,15 @@ TEST(Roofline, OfADenseModelIsItsClosedForm) {
   EXPECT_DOUBLE_EQ(data["roofline"]["knee"], 989.4e12 / 4.8e12);
 }
 
+TEST(Roofline, VectorUnitsHaveNoTileToFill) {
+  const nlohmann::json data =
+      roofline_of("llama_8b --params-dtype fp32 --hardware h200 --seq-length 1024 --world-size 8 --tp 8 --gbs 1");
+  const nlohmann::json one = roofline_point_of(data, "decode", 1);
+  EXPECT_DOUBLE_EQ(one["realizable_flops"], one["theoretical_flops"].get<double>());
+  EXPECT_EQ(one["bound"], "memory");
+  EXPECT_EQ(roofline_point_of(data, "prefill", 1)["bound"], "compute");
+}
+
 TEST(Roofline, DecodingOfMoreSequencesBecomesDenser) {
   const nlohmann::json data =
       roofline_of("llama_8b --bf16 --hardware h200 --seq-length 1024 --world-size 8 --tp 8 --gbs 1");

@@ -48,10 +48,10 @@ std::vector<double> losses(const RunRecord& record) {
   return all;
 }
 
-const Settings kOne = {{"parallel.world_size", "1"}};
+const Settings kOneRank = {{"parallel.world_size", "1"}};
 
 TEST_F(Blend, EveryLayoutTrainsAsOneRankDoes) {
-  const auto one = train(settings(kOne));
+  const auto one = train(settings(kOneRank));
   ASSERT_EQ(one->steps.size(), 6u);
   EXPECT_EQ(curve(*train(settings({{"parallel.world_size", "4"}, {"parallel.dp", "4"}}))), curve(*one));
   EXPECT_EQ(losses(*train(settings({{"parallel.world_size", "4"}, {"parallel.pp", "2"}}))), losses(*one));
@@ -60,12 +60,12 @@ TEST_F(Blend, EveryLayoutTrainsAsOneRankDoes) {
     EXPECT_NEAR(cp2->steps[step].loss, one->steps[step].loss, 1e-5) << step;
     EXPECT_NEAR(cp2->steps[step].grad_norm, one->steps[step].grad_norm, 1e-5) << step;
   }
-  EXPECT_NE(curve(*train(settings(kOne, "6 4"))), curve(*one)) << "weights have no effect";
+  EXPECT_NE(curve(*train(settings(kOneRank, "6 4"))), curve(*one)) << "weights have no effect";
 }
 
 TEST_F(Blend, GoesOnInTheMiddleOnAnotherLayout) {
-  const auto whole = train(settings(kOne) + saving(at("whole")));
-  train(settings(kOne) + saving(at("part")), 3);
+  const auto whole = train(settings(kOneRank) + saving(at("whole")));
+  train(settings(kOneRank) + saving(at("part")), 3);
   const Settings dp2 = {{"parallel.world_size", "2"}, {"parallel.dp", "2"}};
   const auto rest = train(settings(dp2, "0.7 0.3") + saving(at("part")) + loading(at("part")));
   ASSERT_EQ(rest->first_step, 3);
@@ -75,7 +75,7 @@ TEST_F(Blend, GoesOnInTheMiddleOnAnotherLayout) {
 }
 
 TEST_F(Blend, OtherWeightsOrSetsAreRefused) {
-  train(settings(kOne) + saving(at("part")), 2);
+  train(settings(kOneRank) + saving(at("part")), 2);
   const auto refusal = [&](Settings other) -> std::string {
     try {
       train(other + loading(at("part")));
@@ -85,13 +85,13 @@ TEST_F(Blend, OtherWeightsOrSetsAreRefused) {
     return "trained";
   };
   EXPECT_THAT(
-      refusal(settings(kOne, "6 4")),
+      refusal(settings(kOneRank, "6 4")),
       HasSubstr("got share of data set 1 0.59999999999999998; want share of data set 1 0.69999999999999996, as saved"));
-  EXPECT_THAT(refusal(settings(kOne) + Settings{{"data.path", at("a")}}),
+  EXPECT_THAT(refusal(settings(kOneRank) + Settings{{"data.path", at("a")}}),
               HasSubstr("the data is not what the run was trained on"));
-  EXPECT_THAT(refusal(settings(kOne) + Settings{{"data.path", "7 " + at("b") + " 3 " + at("a")}}),
+  EXPECT_THAT(refusal(settings(kOneRank) + Settings{{"data.path", "7 " + at("b") + " 3 " + at("a")}}),
               HasSubstr("data set 1"));
-  EXPECT_EQ(refusal(settings(kOne, "6 4") + Settings{{"checkpoint.finetune", "true"}}), "trained");
+  EXPECT_EQ(refusal(settings(kOneRank, "6 4") + Settings{{"checkpoint.finetune", "true"}}), "trained");
 }
 
 TEST_F(Blend, SetsHaveOneTokenizerAndAreDifferent) {
@@ -99,7 +99,7 @@ TEST_F(Blend, SetsHaveOneTokenizerAndAreDifferent) {
   prepare_shards({at("n.bin")}, at("n"), {.format = {.from = "nanogpt"}});
   const auto refusal = [&](const std::string& path) -> std::string {
     try {
-      train(settings(kOne) + Settings{{"data.path", path}, {"model.vocab_size", "40000"}});
+      train(settings(kOneRank) + Settings{{"data.path", path}, {"model.vocab_size", "40000"}});
     } catch (const Error& error) {
       return error.what();
     }

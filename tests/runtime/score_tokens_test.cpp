@@ -184,6 +184,7 @@ TEST(ScoreTokens, PerplexityIsTheExponentOfTheValidationLoss) {
   const DocumentSettings apart{.reset_attention_mask = true, .reset_position_ids = true, .eod_token = ' '};
   for (const auto& [documents, dims] : {std::pair{DocumentSettings{}, ParallelDims{.world = 2, .tp = 2}},
                                         {apart, {.world = 2, .tp = 2}},
+                                        {{.eod_mask_loss = true, .eod_token = 'e'}, {.world = 2, .dp = 2}},
                                         {apart, {.world = 2, .pp = 2}}}) {
     TrainConfig config = scored_config(dims);
     config.documents = documents;
@@ -194,8 +195,14 @@ TEST(ScoreTokens, PerplexityIsTheExponentOfTheValidationLoss) {
                   count = 16 * config.model.seq_length + 1;
     std::vector<int64_t> tokens(static_cast<size_t>(count));
     data.sets[0].tokens->read(begin, tokens);
-    const std::vector<ScoreRequest> windows = text_windows(tokens, config.model.seq_length, config.model.seq_length);
+    std::vector<ScoreRequest> windows = text_windows(tokens, config.model.seq_length, config.model.seq_length);
     EXPECT_EQ(windows.size(), 16u);
+    int64_t scored = 0;
+    for (ScoreRequest& window : windows) {
+      if (documents.eod_mask_loss) window.none_after = documents.eod_token;
+      scored += window.scored();
+    }
+    EXPECT_EQ(scored < count - 1, documents.eod_mask_loss);
     auto recorded = std::make_shared<RecordingHook>();
     RuntimeEngine engine = tiny_engine(config);
     engine.add_hook(recorded);
@@ -209,7 +216,7 @@ TEST(ScoreTokens, PerplexityIsTheExponentOfTheValidationLoss) {
     engine.fit();
     ASSERT_EQ(recorded->validation_losses.size(), 1u);
     const double loss = recorded->validation_losses[0];
-    EXPECT_NEAR(sum / static_cast<double>(count - 1), loss, 1e-12 * loss) << documents.any();
+    EXPECT_NEAR(sum / static_cast<double>(scored), loss, 1e-12 * loss) << documents.any();
   }
 }
 

@@ -1,5 +1,6 @@
 #include "core/checkpoint/hf/fp8.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -17,7 +18,7 @@ constexpr double kLargestCode = 448;
 
 int64_t blocks_of(int64_t size, int64_t block) { return size / block + (size % block != 0 ? 1 : 0); }
 
-float value_of(std::byte code) {
+const std::array<float, 256>& values_of_codes() {
   static const auto kValues = [] {
     std::array<float, 256> values{};
     for (size_t i = 0; i < values.size(); ++i) {
@@ -26,7 +27,7 @@ float value_of(std::byte code) {
     }
     return values;
   }();
-  return kValues[static_cast<size_t>(code)];
+  return kValues;
 }
 
 HfValue member(const HfJson& object, const std::string& key, const std::string& path) {
@@ -126,14 +127,22 @@ std::vector<std::byte> HfDequantized::read(const std::string& name) const {
   if (stored.type != TensorType::kF8E4M3) return codes;
   const std::vector<float> scales = scales_of(stored);
   const int64_t columns = stored.shape[1], across = blocks_of(columns, fp8_.block_columns);
+  const std::array<float, 256>& of_codes = values_of_codes();
   std::vector<std::byte> values(codes.size() * sizeof(float));
-  for (size_t i = 0; i < codes.size(); ++i) {
-    const int64_t row = static_cast<int64_t>(i) / columns, column = static_cast<int64_t>(i) % columns;
-    const int64_t block = row / fp8_.block_rows * across + column / fp8_.block_columns;
-    const float value = value_of(codes[i]) * scales[static_cast<size_t>(block)];
-    if (std::isnan(value))
-      refuse_block(stored, block, "a NaN", strprintf("code 0x%02x", static_cast<unsigned>(codes[i])), "numbers");
-    std::memcpy(values.data() + i * sizeof value, &value, sizeof value);
+  const std::byte* code = codes.data();
+  std::byte* to = values.data();
+  for (int64_t row = 0; row < stored.shape[0]; ++row) {
+    for (int64_t begin = 0; begin < columns; begin += fp8_.block_columns) {
+      const int64_t block = row / fp8_.block_rows * across + begin / fp8_.block_columns;
+      const float scale = scales[static_cast<size_t>(block)];
+      const int64_t end = std::min(columns, begin + fp8_.block_columns);
+      for (int64_t column = begin; column < end; ++column, ++code, to += sizeof scale) {
+        const float value = of_codes[static_cast<size_t>(*code)] * scale;
+        if (std::isnan(value))
+          refuse_block(stored, block, "a NaN", strprintf("code 0x%02x", static_cast<unsigned>(*code)), "numbers");
+        std::memcpy(to, &value, sizeof value);
+      }
+    }
   }
   return values;
 }

@@ -15,14 +15,20 @@ namespace {
 
 constexpr const char *kBlocks = "_blocks", *kScales = "_scales";
 constexpr int64_t kBlock = 32, kBlockBytes = kBlock / 2;
-constexpr int kScaleBias = 127, kNanScale = 255;
+constexpr int kScaleBias = 127;
+constexpr std::byte kNanScale{255};
 
 bool is_blocks(const TensorInfo& tensor) { return tensor.name.ends_with(kBlocks) && tensor.type == TensorType::kU8; }
 
-float value_of(uint8_t code, int scale) {
-  static constexpr std::array<float, 8> kValues = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
-  const float magnitude = std::ldexp(kValues[code & 7U], scale - kScaleBias);
-  return (code & 8U) != 0 ? -magnitude : magnitude;
+constexpr std::array<float, 16> kCodes = {0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0F, -0.5, -1, -1.5, -2, -3, -4, -6};
+
+float factor_of(std::byte scale) {
+  static const auto kFactors = [] {
+    std::array<float, 256> factors{};
+    for (int i = 0; i < 256; ++i) factors[static_cast<size_t>(i)] = std::ldexp(1.0F, i - kScaleBias);
+    return factors;
+  }();
+  return kFactors[static_cast<size_t>(scale)];
 }
 
 // Its upper half is all of it.
@@ -96,18 +102,30 @@ std::vector<std::byte> HfMxfp4::read_slice(const std::string& name, int64_t inde
   const std::vector<std::byte> codes = stored_.read_slice(name + kBlocks, index),
                                scales = stored_.read_slice(name + kScales, index);
   std::vector<std::byte> values(static_cast<size_t>(in * out) * sizeof(uint16_t));
-  for (int64_t i = 0; i < in * out; ++i) {  // codes are [out, in]
-    const auto scale = static_cast<int>(scales[static_cast<size_t>(i / kBlock)]);
-    const auto pair = static_cast<uint8_t>(codes[static_cast<size_t>(i / 2)]);
-    const float number = value_of(i % 2 == 0 ? pair & 15U : pair >> 4U, scale);
-    if (scale == kNanScale || !std::isfinite(number))
-      refuse_checkpoint_file(where(), "a NaN or an infinity in MXFP4 tensor " + quote(printable(name + kScales)),
-                             strprintf("scale %d of expert %lld", scale, static_cast<long long>(index)),
-                             "scales below 255, whose products bf16 holds");
-    const uint16_t value = as_bf16(number);
-    std::memcpy(values.data() + ((i % in) * out + i / in) * static_cast<int64_t>(sizeof value), &value, sizeof value);
+  const std::byte *code = codes.data(), *scale = scales.data();  // of [out, in]
+  for (int64_t row = 0; row < out; ++row) {
+    std::byte* value = values.data() + row * static_cast<int64_t>(sizeof(uint16_t));
+    const auto put = [&](uint8_t half) {
+      const float number = kCodes[half] * factor_of(*scale);
+      if (*scale == kNanScale || !std::isfinite(number)) refuse_scale(name, index, *scale);
+      const uint16_t bits = as_bf16(number);
+      std::memcpy(value, &bits, sizeof bits);
+      value += out * static_cast<int64_t>(sizeof bits);
+    };
+    for (int64_t block = 0; block < in / kBlock; ++block, ++scale) {
+      for (int64_t i = 0; i < kBlockBytes; ++i, ++code) {
+        put(static_cast<uint8_t>(*code) & 15U);
+        put(static_cast<uint8_t>(*code) >> 4U);
+      }
+    }
   }
   return values;
+}
+
+void HfMxfp4::refuse_scale(const std::string& name, int64_t expert, std::byte scale) const {
+  refuse_checkpoint_file(where(), "a NaN or an infinity in MXFP4 tensor " + quote(printable(name + kScales)),
+                         strprintf("scale %d of expert %lld", static_cast<int>(scale), static_cast<long long>(expert)),
+                         "scales below 255, whose products bf16 holds");
 }
 
 }  // namespace ranklab

@@ -29,6 +29,7 @@ class HfMxfp4 : public TensorSource {
 
  private:
   void add(const TensorInfo& blocks);
+  [[noreturn]] void refuse_scale(const std::string& name, int64_t expert, std::byte scale) const;
 
   const TensorSource& stored_;
   size_t quantized_ = 0;

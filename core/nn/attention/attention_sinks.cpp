@@ -2,6 +2,9 @@
 
 #include <ATen/ops/logaddexp.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
 
@@ -18,6 +21,18 @@ at::Tensor by_head(const at::Tensor& sinks, const at::Tensor& sums) {
   return sinks.to(sums.scalar_type()).view({1, -1, 1});
 }
 
+// Sums over the last dimension of a * b, [B, heads, S]. Some heads at a time: wide copies of all take twice the memory
+// of what the attention kernel itself keeps.
+at::Tensor products_of_rows(const at::Tensor& a, const at::Tensor& b, at::ScalarType wide) {
+  constexpr int64_t kHeads = 8;
+  std::vector<at::Tensor> sums;
+  for (int64_t head = 0; head < a.size(1); head += kHeads) {
+    const int64_t count = std::min(kHeads, a.size(1) - head);
+    sums.push_back((a.narrow(1, head, count).to(wide) * b.narrow(1, head, count).to(wide)).sum(-1));
+  }
+  return sums.size() == 1 ? sums[0] : at::cat(sums, 1);
+}
+
 }  // namespace
 
 void join_sinks(const SoftmaxedHeads& results, const at::Tensor& sinks) {
@@ -29,8 +44,10 @@ void join_sinks(const SoftmaxedHeads& results, const at::Tensor& sinks) {
 at::Tensor sink_grad(const SoftmaxedHeads& forward, const at::Tensor& grad_out, const at::Tensor& sinks) {
   const at::ScalarType wide = kernel_wide_type(grad_out);
   const at::Tensor sums = sums_by_query(forward), probability = (by_head(sinks, sums) - sums).exp_();
-  const at::Tensor along = (grad_out.to(wide) * forward.out.to(wide)).sum(-1);
-  return (probability * along).sum(at::IntArrayRef{0, 2}).neg_().to(sinks.scalar_type());
+  return (probability * products_of_rows(grad_out, forward.out, wide))
+      .sum(at::IntArrayRef{0, 2})
+      .neg_()
+      .to(sinks.scalar_type());
 }
 
 at::Tensor softmax_with_sinks(const at::Tensor& scores, const at::Tensor& sinks) {

@@ -163,6 +163,11 @@ bool PinnedLayout::holds(const TrainConfig& c, const LayoutChoice& l) const {
   return as_pinned == l && (!dp || data_ranks(c, l) == *dp);
 }
 
+bool has_replicas(const TrainConfig& c, const LayoutChoice& l) {
+  const int64_t dense = data_ranks(c, l) * l.cp;
+  return dense > 1 || (c.model.moe.enabled() && dense * l.tp / l.ep > 1);
+}
+
 std::vector<LayoutChoice> layout_candidates(const TrainConfig& c, const HardwareProfile& profile,
                                             const PinnedLayout& pinned) {
   constexpr int kLongSequence = 16384;
@@ -177,6 +182,7 @@ std::vector<LayoutChoice> layout_candidates(const TrainConfig& c, const Hardware
       for (const int cp : sizes(pinned.cp, c.parallel.world, c.model.seq_length >= kLongSequence ? 64 : 1))
         for (const int ep : sizes(pinned.ep, experts, c.parallel.world)) {
           LayoutChoice one{.tp = tp, .pp = pp, .cp = cp, .ep = ep};
+          if (!has_replicas(c, one)) one.zero_stage = 0;
           pinned.apply(one);
           if (divides(c, one) && pinned.holds(c, one)) all.push_back(one);
         }
@@ -193,7 +199,8 @@ std::vector<LayoutChoice> neighbours(const TrainConfig& c, const LayoutChoice& f
   add([](LayoutChoice& l) { l.micro_batch *= 2; });
   add([](LayoutChoice& l) { l.micro_batch /= 2; });
   for (const char* kept : {"none", "selective", "full"}) add([&](LayoutChoice& l) { l.recompute = kept; });
-  for (const int stage : {0, 1, 2, 3}) add([&](LayoutChoice& l) { l.zero_stage = stage; });
+  for (const int stage : {0, 1, 2, 3})
+    if (has_replicas(c, from)) add([&](LayoutChoice& l) { l.zero_stage = stage; });
   if (from.pp == 1) return all;
   add([](LayoutChoice& l) { l.schedule = "1f1b", l.virtual_stages = 1; });
   add([](LayoutChoice& l) { l.schedule = "zb-h1", l.virtual_stages = 1; });

@@ -39,8 +39,11 @@ struct RoughCost {
 };
 RoughCost rough_cost(const TrainConfig& config, const HardwareProfile& profile, const LayoutChoice& choice);
 
-// Layouts of `config`'s model, world and batch with microbatches of one sequence, ZeRO stage 1 and no recomputation.
-// But for what is pinned.
+// Whether several ranks have the same weights, so that a ZeRO stage shards anything.
+bool has_replicas(const TrainConfig& config, const LayoutChoice& choice);
+
+// Layouts of `config`'s model, world and batch with microbatches of one sequence, ZeRO stage 1 (0 without
+// replicas) and no recomputation. But for what is pinned.
 std::vector<LayoutChoice> layout_candidates(const TrainConfig& config, const HardwareProfile& profile,
                                             const PinnedLayout& pinned = {});
 // Layouts that differ from it in one thing.

@@ -57,7 +57,7 @@ class Search {
       for (const int stage : {1, 2, 3}) {
         if (stage == 3 && one.pp > 1) continue;
         one.recompute = recompute;
-        one.zero_stage = stage;
+        one.zero_stage = has_replicas(config_, one) ? stage : 0;
         limits_.pinned.apply(one);
         if (rough_cost(config_, profile_, one).bytes <= limits_.bytes) return one;
       }

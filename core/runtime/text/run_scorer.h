@@ -15,6 +15,8 @@ namespace ranklab {
 // where they own experts or parameter shards.
 bool works_on_text(const RankContext& ctx, const RunPlan& plan);
 
+// A token is drawn from its own document where the run's settings keep packed documents apart; where they do so in part
+// (--reset-attention-mask or --reset-position-ids alone), from the whole window and without a cache.
 // REQUIRES: works_on_text(), context.schedule. What `context` refers to outlives the scorer.
 std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context);
 
@@ -22,7 +24,8 @@ std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context);
 // trains afterwards.
 std::vector<int64_t> sample_of_run(StepContext& context, std::vector<int64_t> prompt);
 
-// [B, S, V] of whole sequences, on every rank that works on the text.
-at::Tensor run_logits(StepContext& context, const Batch& batch);
+// Logits [B, S, V] of whole sequences of tokens [B, S], where packed documents are as apart as the run's settings have
+// them; on every rank that works on the text.
+at::Tensor run_logits(StepContext& context, const at::Tensor& tokens_BS);
 
 }  // namespace ranklab

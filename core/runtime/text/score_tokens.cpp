@@ -4,7 +4,6 @@
 
 #include "core/base/error.h"
 #include "core/precision/precision_policy.h"
-#include "core/runtime/document_data.h"
 #include "core/runtime/text/run_scorer.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -24,7 +23,7 @@ double sum_of(const at::Tensor& logits_SV, const ScoreRequest& request) {
         logits_SV.narrow(0, begin - 1, count).to(at::kCPU, at::kDouble).log_softmax(1).contiguous();
     const double* row = log_p.const_data_ptr<double>();
     for (int64_t i = 0; i < count; ++i, row += log_p.size(1))
-      sum += row[request.tokens[static_cast<size_t>(begin + i)]];
+      if (request.scores(begin + i)) sum += row[request.tokens[static_cast<size_t>(begin + i)]];
   }
   return sum;
 }
@@ -84,6 +83,12 @@ void check(std::span<const ScoreRequest> requests, int64_t seq_length, int64_t v
 
 }  // namespace
 
+int64_t ScoreRequest::scored() const {
+  int64_t count = 0;
+  for (int64_t i = first; i < static_cast<int64_t>(tokens.size()); ++i) count += scores(i) ? 1 : 0;
+  return count;
+}
+
 std::vector<double> score_tokens(StepContext& context, std::span<const ScoreRequest> requests,
                                  const std::function<void(size_t batches, size_t of)>& done) {
   RankContext& ctx = context.ctx;
@@ -101,11 +106,7 @@ std::vector<double> score_tokens(StepContext& context, std::span<const ScoreRequ
     const bool own = round + replica < batches;
     const size_t first = (own ? round + replica : 0) * per_batch;
     const auto mine = requests.subspan(first, std::min(per_batch, requests.size() - first));
-    const at::Tensor tokens_BS = rows_of(mine).to(ctx.device());
-    const at::Tensor logits_BSV =
-        run_logits(context, {.tokens_BS = tokens_BS,
-                             .targets_BS = {},
-                             .documents = documents_of(tokens_BS, context.plan.config.documents)});
+    const at::Tensor logits_BSV = run_logits(context, rows_of(mine).to(ctx.device()));
     for (size_t i = 0; own && speaks && i < mine.size(); ++i)
       sums.mutable_data_ptr<double>()[first + i] = sum_of(logits_BSV[static_cast<int64_t>(i)], mine[i]);
     if (done && ctx.global_rank() == 0) done(std::min(round + replicas, batches), batches);

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,8 +15,12 @@
 namespace ranklab {
 
 struct ScoreRequest {
-  std::span<const int64_t> tokens = {};  // at most seq_length + 1; they outlive the call
-  int64_t first = 1;                     // the first one that is scored; at least 1
+  std::span<const int64_t> tokens = {};    // at most seq_length + 1; they outlive the call
+  int64_t first = 1;                       // the first one that is scored; at least 1
+  std::optional<int64_t> none_after = {};  // what follows this token, which ends documents, is not scored
+
+  bool scores(int64_t place) const { return place >= first && tokens[static_cast<size_t>(place - 1)] != none_after; }
+  int64_t scored() const;
 };
 
 // REQUIRES: context.schedule, the same requests on all ranks; dropout is off. `done` is told of batches, on global
