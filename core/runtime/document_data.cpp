@@ -23,9 +23,7 @@ class DocumentData final : public RankData {
   std::optional<int64_t> global_tokens_per_batch() const override {
     return settings_.eod_mask_loss ? std::nullopt : data_->global_tokens_per_batch();
   }
-  bool marks_documents() const override {
-    return settings_.resets() || data_->marks_documents();
-  }
+  bool marks_documents() const override { return settings_.resets() || data_->marks_documents(); }
   bool has_tokens() const override { return data_->has_tokens(); }
 
  private:
