@@ -44,8 +44,8 @@ std::vector<int64_t> tokens_of_folder(const std::string& path) {
   return tokens;
 }
 
-// As training's own validation does.
-void leave_out_beginnings(EvalInput& input, const EvalRequest& request, const DocumentSettings& documents) {
+// Counts what is scored: all, or as training's own validation does, not what follows the end of a document.
+void settle_scored(EvalInput& input, const EvalRequest& request, const DocumentSettings& documents) {
   for (ScoreRequest& window : input.requests) {
     if (documents.eod_mask_loss) window.none_after = documents.eod_token;
     input.text_tokens += window.scored();
@@ -76,7 +76,7 @@ void add_text(EvalInput& input, const EvalRequest& request, const TrainConfig& c
   input.requests =
       text_windows(input.text.tokens, context, request.stride > 0 ? request.stride : context, input.text.first);
   input.windows = input.requests.size();
-  leave_out_beginnings(input, request, config.documents);
+  settle_scored(input, request, config.documents);
 }
 
 // Refuses what cannot be scored, naming the line.

@@ -59,10 +59,11 @@ TEST(AttentionSinks, EqualPlainOperators) {
   }
 }
 
-// What a device without a kernel does.
-TEST(AttentionSinks, JoinTilesWithoutACap) {
-  const SoftmaxHeads in{wave({2, 3, 140, 5}, 0.1), wave({2, 3, 140, 5}, 0.5), wave({2, 3, 140, 5}, 0.9)};
-  const at::Tensor sinks = sinks_of(3), grad = wave({2, 3, 140, 5}, 0.3);
+// What a device without a kernel does. The sinks' gradient is made of 8 heads at a time.
+void expect_tiles_join_sinks(int64_t heads) {
+  const auto waves = [&](double from) { return wave({2, heads, 140, 5}, from); };
+  const SoftmaxHeads in{waves(0.1), waves(0.5), waves(0.9)};
+  const at::Tensor sinks = sinks_of(heads), grad = waves(0.3);
   for (const int64_t window : {0, 9}) {
     const ScoreRule rule{.window = window, .sinks = sinks};
     const SoftmaxedHeads got = tiled_attention(in, rule);
@@ -78,6 +79,13 @@ TEST(AttentionSinks, JoinTilesWithoutACap) {
     EXPECT_LT(relative_error(d.k, wants[1]), 1e-12);
     EXPECT_LT(relative_error(d.v, wants[2]), 1e-12);
     EXPECT_LT(relative_error(sink_grad(got, grad, sinks), wants[3]), 1e-12);
+  }
+}
+
+TEST(AttentionSinks, JoinTilesWithoutACap) {
+  for (const int64_t heads : {3, 8, 19}) {
+    SCOPED_TRACE(heads);
+    expect_tiles_join_sinks(heads);
   }
 }
 

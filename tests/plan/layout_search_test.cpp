@@ -130,6 +130,23 @@ TEST(LayoutSearch, RefinesOtherSizesToo) {
   EXPECT_EQ(rows.front().choice.micro_batch, 2);
 }
 
+TEST(LayoutSearch, NothingIsShardedWhereNothingIsReplicated) {
+  const auto stages = [](int world, const PinnedLayout& pinned) {
+    std::set<std::pair<bool, int>> found;  // whether there are replicas, and the stage
+    const TrainConfig config = searched(world, 64);
+    for (const PlannedLayout& row :
+         search_layouts(config, load_hardware_profile("h100-sxm"), {.bytes = 1e12, .plans = 40, .pinned = pinned},
+                        one_by_one(toy_plan)))
+      found.emplace(has_replicas(config, row.choice), row.choice.zero_stage);
+    return found;
+  };
+  EXPECT_EQ(stages(1, {}), (std::set<std::pair<bool, int>>{{false, 0}}));
+  EXPECT_EQ(stages(1, {.zero_stage = 2}), (std::set<std::pair<bool, int>>{{false, 2}}));
+  EXPECT_EQ(stages(2, {.tp = 2}), (std::set<std::pair<bool, int>>{{false, 0}}));
+  const auto of_two = stages(2, {.tp = 1, .pp = 1});
+  EXPECT_TRUE(of_two.contains({true, 2}));
+}
+
 TEST(LayoutSearch, WhatIsPinnedStays) {
   const PinnedLayout pinned{.tp = 4, .zero_stage = 2, .recompute = "selective"};
   const auto rows = search_layouts(searched(16, 64), load_hardware_profile("h100-sxm"),

@@ -40,7 +40,9 @@ TEST(Generate, ACacheGivesTheTokensOfTheWholeWindow) {
         // Four windows: 4 + 40 tokens through 12 positions.
         const GenerateOptions options{.tokens = 40, .temperature = 0.7, .top_k = 20, .seq_length = 12, .seed = 3};
         const auto cached = make_cached_scorer(*model, 12);
-        const auto whole = make_window_scorer([&](const Batch& batch) { return model->logits(batch); }, at::kCPU);
+        const auto whole = make_window_scorer(
+            [&](const at::Tensor& tokens_BS) { return model->logits({.tokens_BS = tokens_BS, .targets_BS = {}}); },
+            at::kCPU);
         const std::vector<int64_t> got = generate_tokens(*cached, kPrompt, options);
         EXPECT_EQ(got, generate_tokens(*whole, kPrompt, options));
         ASSERT_EQ(got.size(), 44u);
@@ -77,9 +79,9 @@ std::set<int64_t> drawn(const GenerateOptions& options) {
 TEST(Generate, AWindowHasNothingBehindItsLastToken) {
   std::vector<int64_t> lengths;
   const auto scorer = make_window_scorer(
-      [&](const Batch& batch) {
-        lengths.push_back(batch.tokens_BS.size(1));
-        return at::zeros({1, batch.tokens_BS.size(1), 256});
+      [&](const at::Tensor& tokens_BS) {
+        lengths.push_back(tokens_BS.size(1));
+        return at::zeros({1, tokens_BS.size(1), 256});
       },
       at::kCPU);
   scorer->next_logits({1, 2, 3});

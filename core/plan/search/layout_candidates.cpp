@@ -199,8 +199,8 @@ std::vector<LayoutChoice> neighbours(const TrainConfig& c, const LayoutChoice& f
   add([](LayoutChoice& l) { l.micro_batch *= 2; });
   add([](LayoutChoice& l) { l.micro_batch /= 2; });
   for (const char* kept : {"none", "selective", "full"}) add([&](LayoutChoice& l) { l.recompute = kept; });
-  for (const int stage : {0, 1, 2, 3})
-    if (has_replicas(c, from)) add([&](LayoutChoice& l) { l.zero_stage = stage; });
+  if (has_replicas(c, from))
+    for (const int stage : {0, 1, 2, 3}) add([&](LayoutChoice& l) { l.zero_stage = stage; });
   if (from.pp == 1) return all;
   add([](LayoutChoice& l) { l.schedule = "1f1b", l.virtual_stages = 1; });
   add([](LayoutChoice& l) { l.schedule = "zb-h1", l.virtual_stages = 1; });

@@ -39,7 +39,7 @@ class CachedScorer : public TokenScorer {
 
 class WindowScorer : public TokenScorer {
  public:
-  WindowScorer(std::function<at::Tensor(const Batch&)> logits, c10::Device device, int64_t multiple)
+  WindowScorer(std::function<at::Tensor(const at::Tensor&)> logits, c10::Device device, int64_t multiple)
       : logits_(std::move(logits)), device_(device), multiple_(multiple) {}
 
   at::Tensor next_logits(const std::vector<int64_t>& window) override {
@@ -47,12 +47,11 @@ class WindowScorer : public TokenScorer {
     const auto last = static_cast<int64_t>(window.size()) - 1;
     std::vector<int64_t> padded = window;
     padded.resize(static_cast<size_t>((last / multiple_ + 1) * multiple_), 0);
-    const at::Tensor window_BS = at::tensor(padded, at::kLong).unsqueeze(0).to(device_);
-    return logits_({.tokens_BS = window_BS, .targets_BS = window_BS})[0][last];
+    return logits_(at::tensor(padded, at::kLong).unsqueeze(0).to(device_))[0][last];
   }
 
  private:
-  std::function<at::Tensor(const Batch&)> logits_;
+  std::function<at::Tensor(const at::Tensor&)> logits_;
   c10::Device device_;
   int64_t multiple_;
 };
@@ -79,7 +78,7 @@ std::unique_ptr<TokenScorer> make_cached_scorer(CausalLm& model, int64_t seq_len
   return std::make_unique<CachedScorer>(model, seq_length);
 }
 
-std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const Batch&)> logits, c10::Device device,
+std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const at::Tensor&)> logits, c10::Device device,
                                                 int64_t multiple) {
   return std::make_unique<WindowScorer>(std::move(logits), device, multiple);
 }

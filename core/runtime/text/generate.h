@@ -28,9 +28,9 @@ class TokenScorer {
 // Cost: one position per token, plus seq_length / 2 of them each time the window starts over. Memory: a cache of
 // seq_length positions. REQUIRES: model.can_decode(). The model outlives the scorer.
 std::unique_ptr<TokenScorer> make_cached_scorer(CausalLm& model, int64_t seq_length);
-// `logits` maps a batch to [B, S, V] (CausalLm::logits(), or a pipeline's). A model whose
+// `logits` maps tokens [B, S] to [B, S, V] (run_scorer.h: a run's). A model whose
 // ranks split sequences gets windows of a multiple of them. Cost: one forward of the window per token.
-std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const Batch&)> logits, c10::Device device,
+std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const at::Tensor&)> logits, c10::Device device,
                                                 int64_t multiple = 1);
 
 struct GenerateOptions {

@@ -44,7 +44,7 @@ std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context) {
   std::unique_ptr<TokenScorer> scorer =
       from_cache
           ? make_cached_scorer(context.model, c.model.seq_length)
-          : make_window_scorer([&context](const Batch& batch) { return run_logits(context, batch.tokens_BS); },
+          : make_window_scorer([&context](const at::Tensor& tokens_BS) { return run_logits(context, tokens_BS); },
                                context.ctx.device(), context.plan.sequence_parallel ? context.ctx.size(Axis::kTp) : 1);
   if (!alone) return scorer;
   return std::make_unique<LastDocumentScorer>(std::move(scorer), c.documents.eod_token);

@@ -15,9 +15,9 @@ namespace ranklab {
 // where they own experts or parameter shards.
 bool works_on_text(const RankContext& ctx, const RunPlan& plan);
 
-// A token is drawn from its own document where the run's settings keep packed documents apart; where they do so in part
-// (--reset-attention-mask or --reset-position-ids alone), from the whole window and without a cache.
-// REQUIRES: works_on_text(), context.schedule. What `context` refers to outlives the scorer.
+// A token is drawn from its own document where the run's settings keep packed documents apart, as if nothing were
+// before it. Where positions alone begin anew, or learned ones do not, it depends on the whole window, and there is no
+// cache. REQUIRES: works_on_text(), context.schedule. What `context` refers to outlives the scorer.
 std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context);
 
 // What the run's settings ask for at its end, behind the prompt. REQUIRES: as make_run_scorer(). The model no longer
