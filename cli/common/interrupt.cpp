@@ -18,7 +18,9 @@
 namespace ranklab {
 namespace {
 
-std::atomic<std::chrono::milliseconds> g_patience{std::chrono::milliseconds(1'500)};
+// Two seconds after a signal the program is gone: what is left of them is for telling others, and for the kernel, which
+// takes a few tenths to take back gigabytes.
+std::atomic<std::chrono::milliseconds> g_patience{std::chrono::milliseconds(1'200)};
 
 // Launchers pass on what the terminal sends to the whole group anyway: two signals so close are one.
 constexpr int64_t kEchoNs = 300'000'000;
@@ -44,7 +46,7 @@ void tell(const std::string& why) {
     teller(why);
     told.set_value();
   }).detach();
-  end.wait_for(std::chrono::milliseconds(500));
+  end.wait_for(std::chrono::milliseconds(300));
 }
 
 int64_t monotonic_ns() {

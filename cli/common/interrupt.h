@@ -18,7 +18,7 @@ void interrupt_run();
 // Called before the process exits in the middle of its work, from its own thread, for at most half a second: notifies
 // whoever waits for this process elsewhere. Empty: nobody.
 void tell_before_leaving(std::function<void(const std::string& why)> tell);
-// How long the first signal waits for work in progress; 1.5 s by default: a checkpoint takes longer.
+// How long the first signal waits for work in progress; 1.2 s by default: a checkpoint takes longer.
 void give_interrupts(std::chrono::milliseconds patience);
 bool interrupt_requested();
 int interrupt_exit_code();  // 130, or 143 for SIGTERM
