@@ -35,7 +35,7 @@ endfunction()
 #   from nothing, and few enough that a change of one source is compiled again within seconds. Sources of different
 #   folders (a lesson each) are kept apart with BY_FOLDER. A target whose text compiles quickly takes more at a time (BYTES).
 #   Anonymous namespaces of one target therefore share their names.
-set(RANKLAB_UNITY_BYTES 56000 CACHE STRING "Text of the sources that are compiled as one (0: a whole target)")
+set(RANKLAB_UNITY_BYTES 84000 CACHE STRING "Text of the sources that are compiled as one (0: a whole target)")
 function(ranklab_unity target)
   cmake_parse_arguments(ARG "BY_FOLDER" "BYTES" "" ${ARGN})
   if(NOT RANKLAB_UNITY)

@@ -24,8 +24,9 @@ struct RooflineLoad {
 struct RooflinePoint {
   RooflineLoad load;
   double tokens = 0;  // that are computed
-  // Floating-point operations: all of them; those that run on matrix units; and all as operations at the peak that
-  // would take as long, where products with fewer rows than fill the units and all else run slower.
+  // Floating-point operations: all of them; those of matrix products, on matrix units where the type has them; and all
+  // as operations at the peak that would take as long, where products with fewer rows than fill the units and all else
+  // run slower.
   double theoretical_flops = 0, tensor_flops = 0, realizable_flops = 0;
   // Bytes to and from memory: each weight that is used once (in training twice, and its gradient), what products and
   // elementwise kernels read and write, keys and values.

@@ -74,7 +74,7 @@ std::string roofline_text(const RunPlan& plan, const Style& style) {
                 plan.profile.peak_flops(dtype) * 1e-12, plan.profile.memory_bandwidth * 1e-12, roofline_knee(plan),
                 static_cast<long>(plan.config.model.seq_length));
   text += style.bold(strprintf("  %-8s %9s %11s %11s %11s %10s %10s %10s %9s  %-7s %9s %11s", "phase", "sequences",
-                               "FLOP", "on tensor", "as at peak", "weights", "activ.", "KV", "FLOP/byte", "bound",
+                               "FLOP", "in matmuls", "as at peak", "weights", "activ.", "KV", "FLOP/byte", "bound",
                                "TFLOP/s", "tokens/s")) +
           "\n";
   for (const RooflinePoint& point : roofline_points(plan)) text += row_text(point);

@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want) {
+[[noreturn]] void refuse_data(const std::string& what, const std::string& got, const std::string& want) {
   throw Error(ErrorKind::kInvalidArgument, {.where = "--data-path",
                                             .what = what,
                                             .got = got,
@@ -39,14 +39,15 @@ std::vector<DataChoice> data_choices(const std::string& text) {
   double sum = 0;
   for (size_t i = 0; i < words.size(); i += 2) {
     const std::optional<double> weight = weight_in(words[i]);
-    if (!weight) refuse("a weight is no number", quote(words[i]), "a weight before each path");
+    if (!weight) refuse_data("a weight is no number", quote(words[i]), "a weight before each path");
     if (!std::isfinite(*weight) || *weight <= 0)
-      refuse("a weight is not positive", quote(words[i]), "a number above 0; a data set without weight is left out");
-    if (i + 1 == words.size()) refuse("a weight has no path", quote(words[i]), "a path after each weight");
+      refuse_data("a weight is not positive", quote(words[i]),
+                  "a number above 0; a data set without weight is left out");
+    if (i + 1 == words.size()) refuse_data("a weight has no path", quote(words[i]), "a path after each weight");
     choices.push_back({*weight, words[i + 1]});
     sum += *weight;
   }
-  if (!std::isfinite(sum)) refuse("the weights have no finite sum", quote(text), "smaller ones");
+  if (!std::isfinite(sum)) refuse_data("the weights have no finite sum", quote(text), "smaller ones");
   return choices;
 }
 

@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kBlockTokens = 1 << 20;
+constexpr int64_t kTokensAtOnce = 1 << 20;
 
 ErrorText cannot_write() {
   return {.where = "data", .what = "cannot write the dataset", .fix = "check the path and the free space"};
@@ -72,8 +72,8 @@ void append(AtomicFile& file, std::span<const int64_t> tokens) {
 void write_tokens(const TokenSequence& tokens, uint8_t dtype, const std::string& path, DocumentLengths& documents) {
   AtomicFile file(path, cannot_write());
   std::vector<int64_t> block;
-  for (int64_t begin = 0; begin < tokens.size(); begin += kBlockTokens) {
-    block.resize(static_cast<size_t>(std::min(kBlockTokens, tokens.size() - begin)));
+  for (int64_t begin = 0; begin < tokens.size(); begin += kTokensAtOnce) {
+    block.resize(static_cast<size_t>(std::min(kTokensAtOnce, tokens.size() - begin)));
     tokens.read(begin, block);
     documents.add(block);
     if (dtype == megatron::kUint16)

@@ -21,14 +21,14 @@ template <ContextExchange kExchange, SequenceBalance kBalance>
 void exchange(TrainConfig& c) {
   c.context_split = {kExchange, kBalance};
 }
-void recompute(TrainConfig& c) { c.recompute_granularity = "full"; }
+void recompute_all(TrainConfig& c) { c.recompute_granularity = "full"; }
 void selective(TrainConfig& c) { c.recompute_granularity = "selective"; }
 
 const OptionLayout kOptionLayouts[] = {
     {"dp4", {.world = 4}, true},
     {"pp2", {.world = 2, .pp = 2}, true},
     {"dp2_pp2_zb_h1", {.world = 4, .pp = 2}, true, [](TrainConfig& c) { c.pipeline_schedule = "zb-h1"; }},
-    {"dp4_recompute", {.world = 4}, true, recompute},
+    {"dp4_recompute", {.world = 4}, true, recompute_all},
     {"pp2_selective", {.world = 2, .pp = 2}, true, selective},
     {"tp2", {.world = 2, .tp = 2}, false},
     {"tp4_no_sp", {.world = 4, .tp = 4}, false, [](TrainConfig& c) { c.sequence_parallel = false; }},

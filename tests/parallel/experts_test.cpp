@@ -210,8 +210,8 @@ Mlps mlps_of(const Mlp& mlp, const std::vector<int64_t>& counts, at::ScalarType 
 }
 
 constexpr auto in_blocks = [](const auto&... of) { return expert_mlp(of...); };
-constexpr auto whole = [](const at::Tensor& rows, const std::vector<int64_t>& counts, const std::vector<at::Tensor>& up,
-                          const std::vector<at::Tensor>& down) {
+constexpr auto whole_products = [](const at::Tensor& rows, const std::vector<int64_t>& counts,
+                                   const std::vector<at::Tensor>& up, const std::vector<at::Tensor>& down) {
   return grouped_linear_reference(swiglu_reference(grouped_linear_reference(rows, counts, up)), counts, down);
 };
 
@@ -220,7 +220,7 @@ TEST(ExpertMlp, BlocksEqualWholeProductsAlsoWithoutTokens) {
   const std::vector<int64_t> counts = {18000, 1, 0, 75};
   const int64_t bytes_of_a_row = 3 * kWidth * 8;
   ASSERT_GT(expert_blocks(counts, bytes_of_a_row).size(), counts.size() + 2);
-  const Mlps want = mlps_of(whole, counts, at::kDouble, false);
+  const Mlps want = mlps_of(whole_products, counts, at::kDouble, false);
   const Mlps got = mlps_of(in_blocks, counts, at::kDouble, false);
   const auto distance = [](const at::Tensor& a, const at::Tensor& b) {
     return ((a - b).abs().max() / b.abs().max().clamp_min(1)).item<double>();

@@ -11,7 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr int64_t kEnd = 3;
+constexpr int64_t kDocumentEnd = 3;
 
 at::Tensor rows(std::vector<int64_t> tokens) { return at::tensor(tokens, at::kLong).view({2, 6}); }
 
@@ -31,7 +31,7 @@ Batch marked(const DocumentSettings& settings) {
 }
 
 TEST(DocumentData, ADocumentBeginsBehindTheEndOfAnother) {
-  const Batch batch = marked({.reset_attention_mask = true, .reset_position_ids = true, .eod_token = kEnd});
+  const Batch batch = marked({.reset_attention_mask = true, .reset_position_ids = true, .eod_token = kDocumentEnd});
   ASSERT_NE(batch.documents, nullptr);
   EXPECT_TRUE(batch.documents->separate);
   EXPECT_THAT(batch.documents->starts, ElementsAre(ElementsAre(0, 2, 4, 5), ElementsAre(0, 1)))
@@ -41,7 +41,7 @@ TEST(DocumentData, ADocumentBeginsBehindTheEndOfAnother) {
 }
 
 TEST(DocumentData, WhatFollowsAnEndHasNoLoss) {
-  const auto data = with_documents(std::make_unique<TwoRows>(), {.eod_mask_loss = true, .eod_token = kEnd});
+  const auto data = with_documents(std::make_unique<TwoRows>(), {.eod_mask_loss = true, .eod_token = kDocumentEnd});
   for (const Batch& batch : {data->train_batch(0, 0), data->validation_batch(0, 0)}) {
     EXPECT_EQ(batch.documents, nullptr) << "attention is left alone";
     EXPECT_TRUE(at::equal(batch.targets_BS, rows({3, -100, 3, -100, -100, 1, -100, 2, 4, 5, 3, -100})));
@@ -50,9 +50,9 @@ TEST(DocumentData, WhatFollowsAnEndHasNoLoss) {
 }
 
 TEST(DocumentData, EachSettingDoesItsOwn) {
-  const Batch masked = marked({.reset_attention_mask = true, .eod_token = kEnd});
+  const Batch masked = marked({.reset_attention_mask = true, .eod_token = kDocumentEnd});
   EXPECT_FALSE(masked.documents->position_BS.defined());
-  const Batch positions = marked({.reset_position_ids = true, .eod_token = kEnd});
+  const Batch positions = marked({.reset_position_ids = true, .eod_token = kDocumentEnd});
   EXPECT_FALSE(positions.documents->separate);
   EXPECT_TRUE(positions.documents->position_BS.defined());
   EXPECT_TRUE(with_documents(std::make_unique<TwoRows>(), {.reset_position_ids = true})->marks_documents())
@@ -60,7 +60,7 @@ TEST(DocumentData, EachSettingDoesItsOwn) {
   EXPECT_FALSE(with_documents(std::make_unique<TwoRows>(), {.eod_mask_loss = true})->marks_documents());
   auto data = std::make_unique<TwoRows>();
   const RankData* same = data.get();
-  EXPECT_EQ(with_documents(std::move(data), {.eod_token = kEnd}).get(), same) << "nothing is asked";
+  EXPECT_EQ(with_documents(std::move(data), {.eod_token = kDocumentEnd}).get(), same) << "nothing is asked";
 }
 
 }  // namespace

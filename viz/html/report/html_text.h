@@ -9,6 +9,8 @@
 
 namespace ranklab::viz {
 
+constexpr double kCharacterWidth = 6.4;  // px, of a picture's words, on average
+
 struct HtmlTable {
   std::vector<std::string> head;
   std::vector<std::vector<std::string>> rows = {};  // texts

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/base/text.h"
+#include "viz/html/report/html_text.h"
 #include "viz/model/svg/markup.h"
 #include "viz/model/svg/nice_step.h"
 
@@ -12,7 +13,6 @@ namespace ranklab::viz {
 namespace {
 
 constexpr double kWidth = 380, kHeight = 222, kLeft = 58, kRight = kWidth - 14, kTop = 46, kBottom = kHeight - 34;
-constexpr double kCharacter = 6.4;
 constexpr int kMostMarks = 12;
 constexpr size_t kMostMarksOfBad = 50;
 constexpr double kLeastRange = 0.1, kTiny = 1e-12;
@@ -160,7 +160,7 @@ class Chart {
       if (name.empty()) continue;
       body_ += strprintf("<path class=\"line %s\" d=\"M%.1f 30h18\"/>\n", ("key " + line.css_class).c_str(), left);
       text(left + 23, 34, name, "faint", "start");
-      left += 34 + kCharacter * static_cast<double>(name.size());
+      left += 34 + kCharacterWidth * static_cast<double>(name.size());
     }
   }
 

@@ -4,13 +4,14 @@
 #include <cmath>
 
 #include "core/base/text.h"
+#include "viz/html/report/html_text.h"
 #include "viz/model/store/time_text.h"
 #include "viz/model/tables/mesh_layout.h"
 
 namespace ranklab::viz {
 namespace {
 
-constexpr double kPageWidth = 1120, kCharacter = 6.4;
+constexpr double kPageWidth = 1120;
 constexpr Rgba kBusy = 0x0072B200;
 
 Rgba with_alpha(Rgba colour, double share) {
@@ -76,7 +77,7 @@ std::string memory_svg(const std::vector<RankMemory>& memory, const SvgPlace& pl
       continue;
     svg.rect(left, 4, 14, 10, colour(category), false, name(category));
     svg.text(left + 19, 13, 11, kInk, name(category));
-    left += 40 + kCharacter * static_cast<double>(name(category).size());
+    left += 40 + kCharacterWidth * static_cast<double>(name(category).size());
   }
   const double scale = (kPageWidth - kLeft - kText) / most;
   for (size_t r = 0; r < drawn; ++r) {
