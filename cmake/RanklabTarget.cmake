@@ -1,4 +1,4 @@
-# ranklab_library(NAME SOURCES a.cpp ... [DEPS targets ...] [TORCH] [UNITY_BY_FOLDER] [UNITY_BYTES n] [COLD])
+# ranklab_library(NAME SOURCES a.cpp ... [DEPS targets ...] [TORCH] [UNITY_BY_FOLDER] [COLD])
 #   A static library ranklab_NAME with alias ranklab::NAME. TORCH: links LibTorch and uses the shared
 #   precompiled header; leave it out for folders that must not know torch.
 function(ranklab_use_torch target)
@@ -33,16 +33,13 @@ endfunction()
 # ranklab_unity(TARGET): most of the time to compile a source goes into the headers it includes, so several sources are
 #   compiled as one, in the order in which they are listed, RANKLAB_UNITY_BYTES of text at a time: enough to be quick
 #   from nothing, and few enough that a change of one source is compiled again within seconds. Sources of different
-#   folders (a lesson each) are kept apart with BY_FOLDER. A target whose text compiles quickly takes more at a time (BYTES).
+#   folders (a lesson each) are kept apart with BY_FOLDER.
 #   Anonymous namespaces of one target therefore share their names.
 set(RANKLAB_UNITY_BYTES 84000 CACHE STRING "Text of the sources that are compiled as one (0: a whole target)")
 function(ranklab_unity target)
-  cmake_parse_arguments(ARG "BY_FOLDER" "BYTES" "" ${ARGN})
+  cmake_parse_arguments(ARG "BY_FOLDER" "" "" ${ARGN})
   if(NOT RANKLAB_UNITY)
     return()
-  endif()
-  if(NOT ARG_BYTES OR RANKLAB_UNITY_BYTES EQUAL 0)
-    set(ARG_BYTES ${RANKLAB_UNITY_BYTES})
   endif()
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "^[^/$]+.*\\.cpp$")  # generated ones stay alone
@@ -52,8 +49,8 @@ function(ranklab_unity target)
     math(EXPR total "${total} + ${bytes}")
   endforeach()
   set(share ${total})
-  if(ARG_BYTES GREATER 0 AND total GREATER 0)
-    math(EXPR share "${total} / ((${total} + ${ARG_BYTES} - 1) / ${ARG_BYTES})")
+  if(RANKLAB_UNITY_BYTES GREATER 0 AND total GREATER 0)
+    math(EXPR share "${total} / ((${total} + ${RANKLAB_UNITY_BYTES} - 1) / ${RANKLAB_UNITY_BYTES})")
   endif()
   set(filled 0)
   set(group 0)
@@ -73,15 +70,19 @@ function(ranklab_unity target)
 endfunction()
 
 # ranklab_cold(TARGET): what reads settings, files and commands and prints runs a few times in all, and what calls Torch's
-#   operators waits for them; -Og compiles it in little more than half of the time, fits a header precompiled at -O2, and
-#   makes no run slower that was measured. Loops over numbers are elsewhere. At -Og GCC takes std::regex's own variables
-#   for uninitialized; builds of the other presets look for such.
+#   operators waits for them; -Og compiles it in 55 to 70 % of the time and fits a header precompiled at -O2. Loops over
+#   numbers are elsewhere, and so is what reads traces, which would take a fifth longer.
 function(ranklab_cold target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og> $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized>)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
+endfunction()
+# ranklab_cold_regex(TARGET): also where std::regex is used, whose own variables GCC takes for uninitialized at -Og.
+function(ranklab_cold_regex target)
+  ranklab_cold(${target})
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized>)
 endfunction()
 
 function(ranklab_library name)
-  cmake_parse_arguments(ARG "TORCH;UNITY_BY_FOLDER;COLD" "UNITY_BYTES" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;UNITY_BY_FOLDER;COLD" "" "SOURCES;DEPS" ${ARGN})
   add_library(ranklab_${name} STATIC ${ARG_SOURCES})
   add_library(ranklab::${name} ALIAS ranklab_${name})
   set_target_properties(ranklab_${name} PROPERTIES EXPORT_NAME ${name})
@@ -97,7 +98,7 @@ function(ranklab_library name)
   if(ARG_UNITY_BY_FOLDER)
     ranklab_unity(ranklab_${name} BY_FOLDER)
   else()
-    ranklab_unity(ranklab_${name} BYTES ${ARG_UNITY_BYTES})
+    ranklab_unity(ranklab_${name})
   endif()
   set_property(GLOBAL APPEND PROPERTY RANKLAB_LIBRARIES ranklab_${name})
 endfunction()

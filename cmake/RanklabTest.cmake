@@ -63,7 +63,7 @@ function(ranklab_test_program program)
     # Exported names are what a hung rank is in (core/base/thread_stack.h).
     set_target_properties(${program} PROPERTIES ENABLE_EXPORTS ON UNITY_BUILD ${RANKLAB_UNITY} UNITY_BUILD_BATCH_SIZE 9)
     target_link_libraries(${program} PRIVATE ranklab_compiler GTest::gtest GTest::gmock)
-    ranklab_cold(${program})  # what a test does itself is little
+    ranklab_cold_regex(${program})  # what a test does itself is little
     if(ARG_TORCH)
       target_link_libraries(${program} PRIVATE torch::cpu)
       ranklab_use_torch_test_pch(${program})

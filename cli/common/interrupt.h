@@ -15,7 +15,7 @@ void watch_interrupts();
 void take_ctrl_c(int pipe_fd);
 // Acts like a SIGINT that no prompt has taken over.
 void interrupt_run();
-// Called before the process exits in the middle of its work, from its own thread, for at most half a second: notifies
+// Called before the process exits in the middle of its work, from its own thread, for at most 0.3 s: notifies
 // whoever waits for this process elsewhere. Empty: nobody.
 void tell_before_leaving(std::function<void(const std::string& why)> tell);
 // How long the first signal waits for work in progress; 1.2 s by default: a checkpoint takes longer.

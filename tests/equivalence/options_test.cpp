@@ -4,6 +4,7 @@
 
 #include "tests/support/expect_training.h"
 #include "tests/support/model_variants.h"
+#include "tests/support/recompute.h"
 #include "tests/support/small_config.h"
 #include "tests/support/uneven_batches.h"
 
@@ -21,15 +22,13 @@ template <ContextExchange kExchange, SequenceBalance kBalance>
 void exchange(TrainConfig& c) {
   c.context_split = {kExchange, kBalance};
 }
-void recompute_all(TrainConfig& c) { c.recompute_granularity = "full"; }
-void selective(TrainConfig& c) { c.recompute_granularity = "selective"; }
 
 const OptionLayout kOptionLayouts[] = {
     {"dp4", {.world = 4}, true},
     {"pp2", {.world = 2, .pp = 2}, true},
     {"dp2_pp2_zb_h1", {.world = 4, .pp = 2}, true, [](TrainConfig& c) { c.pipeline_schedule = "zb-h1"; }},
     {"dp4_recompute", {.world = 4}, true, recompute_all},
-    {"pp2_selective", {.world = 2, .pp = 2}, true, selective},
+    {"pp2_selective", {.world = 2, .pp = 2}, true, recompute_selectively},
     {"tp2", {.world = 2, .tp = 2}, false},
     {"tp4_no_sp", {.world = 4, .tp = 4}, false, [](TrainConfig& c) { c.sequence_parallel = false; }},
     {"dp2_tp2_pp2", {.world = 8, .tp = 2, .pp = 2}, false},
@@ -44,7 +43,9 @@ const OptionLayout kOptionLayouts[] = {
     {"cp2_gathered_recompute",
      {.world = 2, .cp = 2},
      false,
-     [](TrainConfig& c) { exchange<ContextExchange::kAllGather, SequenceBalance::kContiguous>(c), selective(c); }},
+     [](TrainConfig& c) {
+       exchange<ContextExchange::kAllGather, SequenceBalance::kContiguous>(c), recompute_selectively(c);
+     }},
 };
 
 TrainConfig options_config(const char* variant) {

@@ -5,6 +5,7 @@
 
 #include "tests/support/expect_training.h"
 #include "tests/support/model_variants.h"
+#include "tests/support/recompute.h"
 #include "tests/support/small_config.h"
 
 namespace ranklab {
@@ -36,7 +37,6 @@ struct ZeroCase {
   bool only_types = false;  // in fp64 it is another row
 };
 
-void recompute(TrainConfig& c) { c.recompute_granularity = "full"; }
 void accumulation(TrainConfig& c) { c.micro_batch_size = 1; }
 void no_overlap(TrainConfig& c) { c.overlap_grad_reduce = false; }
 void pairwise(TrainConfig& c) { accumulation(c), c.accumulation = Accumulation::kPairwise; }
@@ -114,7 +114,7 @@ const ZeroCase kZeroCases[] = {
     {"dp2_tp2_one_key_head", {.world = 4, .tp = 2}, [](TrainConfig& c) { qwen(c), one_key_head(c); }},
     {"dp4_tp2_one_key_head_recompute",
      {.world = 8, .tp = 2},
-     [](TrainConfig& c) { qwen(c), one_key_head(c), recompute(c); }},
+     [](TrainConfig& c) { qwen(c), one_key_head(c), recompute_all(c); }},
     {"dp2_tp2_llama3", {.world = 4, .tp = 2}, llama3},
     {"dp2_tp2_phi2", {.world = 4, .tp = 2}, phi2},
     {"dp2_tp2_gemma2", {.world = 4, .tp = 2}, gemma2},
@@ -144,13 +144,13 @@ const ZeroCase kZeroCases[] = {
     {"dp8_ep4_in_two_groups", {.world = 8, .ep = 4, .replicas = 2}, experts},
     {"dp4_pp2_ep2_in_two_groups", {.world = 8, .pp = 2, .ep = 2, .replicas = 2}, experts},
     {"dp4_pp2_zb_h1", {.world = 8, .pp = 2}, [](TrainConfig& c) { c.pipeline_schedule = "zb-h1", accumulation(c); }},
-    {"dp4_tp2_recompute", {.world = 8, .tp = 2}, recompute},
+    {"dp4_tp2_recompute", {.world = 8, .tp = 2}, recompute_all},
     {"dp4_recompute_two_at_a_time",
      {.world = 4},
-     [](TrainConfig& c) { recompute(c), c.recompute_method = "uniform", c.recompute_num_layers = 2; }},
+     [](TrainConfig& c) { recompute_all(c), c.recompute_method = "uniform", c.recompute_num_layers = 2; }},
     {"dp2_pp2_ep2_zb_h1_recompute",
      {.world = 4, .pp = 2, .ep = 2},
-     [](TrainConfig& c) { recompute(c), experts(c), c.pipeline_schedule = "zb-h1", accumulation(c); }},
+     [](TrainConfig& c) { recompute_all(c), experts(c), c.pipeline_schedule = "zb-h1", accumulation(c); }},
     {"dp8_bf16", {.world = 8}, bf16, true},
     {"dp4_tp2_accumulation_bf16", {.world = 8, .tp = 2}, [](TrainConfig& c) { bf16(c), accumulation(c); }, true},
     {"dp4_pp2_ep2_mtp_bf16",

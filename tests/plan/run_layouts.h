@@ -1,6 +1,7 @@
 // What the runs that predictions are held to change in a small configuration.
 #pragma once
 #include "core/config/train_config.h"
+#include "tests/support/recompute.h"
 
 namespace ranklab {
 
@@ -313,8 +314,6 @@ inline void dedup(TrainConfig& c) { on_four_nodes(c, "dedup"); }
 inline void dedup_in_a_node(TrainConfig& c) { dedup(c), c.gpus_per_node = 8; }
 inline void rdep(TrainConfig& c) { on_four_nodes(c, "rdep"); }
 
-inline void recompute_selectively(TrainConfig& c) { c.recompute_granularity = "selective"; }
-inline void recompute_all(TrainConfig& c) { c.recompute_granularity = "full"; }
 template <int kLayers>
 inline void recompute_first(TrainConfig& c) {
   recompute_all(c);
