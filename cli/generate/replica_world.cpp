@@ -1,5 +1,6 @@
 #include "cli/generate/replica_world.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -16,13 +17,16 @@ bool makes_its_ranks(const TrainConfig& config) {
 
 void choose_replica_world(const ConfigOptions& options, TrainConfig& config) {
   if (!makes_its_ranks(config)) return;
-  if (options.given("parallel.world_size")) return;
   ParallelDims& dims = config.parallel;
-  const int of_replica = dims.tp * dims.cp, experts = config.model.moe.enabled() ? dims.ep * dims.etp : 1;
-  if (dims.dp < 1) dims.dp = experts < 1 || of_replica < 1 ? 1 : experts / std::gcd(experts, of_replica);
-  dims.world = of_replica * dims.pp * dims.dp;
-  if (config.train_iters == 0 && !options.given("train.global_batch_size"))
-    config.global_batch_size = int64_t{2} * dims.pp * dims.dp;  // none is made, but it must fit the layout
+  const int of_replica = dims.tp * dims.cp, of_pipeline = of_replica * dims.pp;
+  if (!options.given("parallel.world_size")) {
+    const int experts = config.model.moe.enabled() ? dims.ep * dims.etp : 1;
+    if (dims.dp < 1) dims.dp = experts < 1 || of_replica < 1 ? 1 : experts / std::gcd(experts, of_replica);
+    dims.world = of_pipeline * dims.dp;
+  }
+  if (config.train_iters > 0 || options.given("train.global_batch_size") || of_pipeline < 1) return;
+  config.global_batch_size =
+      int64_t{2} * dims.pp * std::max(dims.world / of_pipeline, 1);  // none is made, but must fit
 }
 
 void check_replica(const ConfigOptions& options) {

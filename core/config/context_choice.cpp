@@ -1,6 +1,7 @@
 #include "core/config/context_choice.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -8,14 +9,18 @@
 namespace ranklab {
 namespace {
 
+// What a sequence divides by: a rank's part has so many chunks and divides by `sp`.
+int64_t sequence_unit(int cp, int64_t sp, SequenceBalance balance) {
+  return cp * std::lcm(sequence_divisor(cp, balance) / cp, sp);
+}
+
 // Parts of a sequence, of which sequence parallelism splits each once more.
 void check_sequence(const RunPlan& plan) {
   const ParallelDims& dims = plan.mesh.dims();
   const SequenceBalance balance = plan.config.context_split.balance;
-  const int64_t sp = plan.sequence_parallel ? dims.tp : 1, chunks = sequence_divisor(dims.cp, balance) / dims.cp;
-  // A rank's part has `chunks` chunks and divides by tp.
-  const int64_t part = chunks % sp == 0 ? chunks : sp % chunks == 0 ? sp : chunks * sp;
-  const int64_t divisor = dims.cp * part, seq = plan.config.model.seq_length;
+  const int64_t sp = plan.sequence_parallel ? dims.tp : 1, seq = plan.config.model.seq_length;
+  const int64_t divisor = sequence_unit(dims.cp, sp, balance);
+  const bool contiguous = seq % sequence_unit(dims.cp, sp, SequenceBalance::kContiguous) == 0;
   std::string got = strprintf("--seq-length %lld, --cp %d, --cp-balance %s", static_cast<long long>(seq), dims.cp,
                               std::string(name(balance)).c_str());
   if (sp > 1) got += strprintf(", --tp %d with sequence parallelism", dims.tp);
@@ -23,7 +28,8 @@ void check_sequence(const RunPlan& plan) {
                 .what = "the sequence does not divide over the context-parallel ranks", .got = got,
                 .want = strprintf("a multiple of %lld, for example %s", static_cast<long long>(divisor),
                                   nearest_multiples(seq, divisor).c_str()),
-                .fix = "pass such a --seq-length, another --cp, or --cp-balance contiguous");
+                .fix = contiguous ? "pass such a --seq-length, another --cp, or --cp-balance contiguous"
+                                  : "pass such a --seq-length, or another --cp");
 }
 
 struct Heads {

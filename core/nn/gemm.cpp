@@ -61,7 +61,7 @@ CostScope product_cost(const at::Tensor& a, const at::Tensor& b, double more_byt
 }
 
 void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& b, float kept = 0) {
-  const UnbookedScope scratch;  // a GPU's products have none of oneDNN's
+  const ScratchScope scratch;
   try {
     at::native::mkldnn_matmul(a, b, result, /*beta=*/kept, /*alpha=*/1.0f);
   } catch (const Error&) {
@@ -101,7 +101,7 @@ at::Tensor fp16_mm(const at::Tensor& a, const at::Tensor& b) {
 
 at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
   if (as_on_cpu(a) && a.scalar_type() == at::kHalf) return fp16_mm(a, b);
-  if (!for_onednn(a, b)) return at::mm(a, b);
+  if (!for_onednn(a, b)) return without_scratch([&] { return at::mm(a, b); });
   at::Tensor result = at::empty({a.size(0), b.size(1)}, a.options());
   onednn_mm(result, a, b);
   return result;
@@ -160,10 +160,12 @@ void gemm_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) 
   }
   const CostScope cost = product_cost(a, b);
   if (for_onednn(a, b)) return onednn_mm(out, a, b);
-  if (as_on_cpu(a) && a.scalar_type() == at::kHalf)
+  if (as_on_cpu(a) && a.scalar_type() == at::kHalf) {
     result.copy_(fp16_mm(a, b));
-  else
-    at::mm_out(result, a, b);
+    return;
+  }
+  const ScratchScope packed;
+  at::mm_out(result, a, b);
 }
 
 void gemm_add(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
@@ -174,10 +176,12 @@ void gemm_add(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
   }
   const CostScope cost = product_cost(a, b, stored_bytes(out));
   if (for_onednn(a, b)) return onednn_mm(out, a, b, 1);
-  if (as_on_cpu(a) && a.scalar_type() == at::kHalf)
+  if (as_on_cpu(a) && a.scalar_type() == at::kHalf) {
     result.add_(fp16_mm(a, b));
-  else
-    result.addmm_(a, b);
+    return;
+  }
+  const ScratchScope packed;
+  result.addmm_(a, b);
 }
 
 }  // namespace ranklab

@@ -28,8 +28,7 @@ at::Tensor gemm(const at::Tensor& a, const at::Tensor& b);
 // on any device; others multiply b^T a^T. For a CPU's BLAS, which is faster with the smaller side first.
 at::Tensor turned_gemm(const at::Tensor& a, const at::Tensor& b);
 // The same, written into an existing matrix or added to it (16-bit results are rounded once more by the addition).
-// REQUIRES: out
-// [m, n] is contiguous.
+// REQUIRES: out [m, n] is contiguous.
 void gemm_into(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 void gemm_add(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 

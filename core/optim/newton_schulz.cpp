@@ -1,6 +1,7 @@
 #include "core/optim/newton_schulz.h"
 
 #include "core/sim/aten.h"
+#include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
@@ -18,8 +19,9 @@ at::Tensor newton_schulz(const at::Tensor& matrix, int64_t steps, std::optional<
   x.copy_(tall ? matrix.t() : matrix);
   x.div_(x.norm().clamp_min(kLeastNorm));
   for (int64_t step = 0; step < steps; ++step) {
-    const at::Tensor gram = x.mm(x.t());
-    x = x.addmm(gram.addmm(gram, gram, b, c), x, a);
+    const at::Tensor gram = without_scratch([&] { return x.mm(x.t()); });
+    const at::Tensor factor = without_scratch([&] { return gram.addmm(gram, gram, b, c); });
+    x = without_scratch([&] { return x.addmm(factor, x, a); });
   }
   return (tall ? x.t() : x).to(matrix.scalar_type());
 }

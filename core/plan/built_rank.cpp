@@ -20,30 +20,37 @@ class ShapeData final : public RankData {
       : tokens_BS_(at::empty({plan.micro_batch_size, plan.config.model.seq_length},
                              at::TensorOptions(at::kLong).device(ctx.device()))),
         global_tokens_(global_tokens),
-        documents_(std::move(documents)) {}
+        documents_(std::move(documents)),
+        own_positions_(plan.config.documents.reset_position_ids) {}
 
   Batch train_batch(int64_t step, int64_t microbatch) override {
     Batch batch = {.tokens_BS = at::empty_like(tokens_BS_), .targets_BS = at::empty_like(tokens_BS_), .step = step};
-    if (documents_ != nullptr) batch.documents = documents_in(documents_->train_batch(step, microbatch));
+    batch.documents = documents(step, microbatch);
     return batch;
   }
   bool has_validation() const override { return false; }
   Batch validation_batch(int64_t, int64_t microbatch) override { return train_batch(0, microbatch); }
   std::optional<int64_t> global_tokens_per_batch() const override { return global_tokens_; }
   bool has_tokens() const override { return false; }
-  bool marks_documents() const override { return documents_ != nullptr; }
+  bool marks_documents() const override { return documents_ != nullptr || own_positions_; }
 
  private:
-  std::shared_ptr<const Documents> documents_in(const Batch& batch) const {
-    if (batch.documents == nullptr || !batch.documents->position_BS.defined()) return batch.documents;
-    auto documents = std::make_shared<Documents>(*batch.documents);
-    documents->position_BS = at::empty_like(documents->position_BS, tokens_BS_.options());
-    return documents;
+  std::shared_ptr<const Documents> documents(int64_t step, int64_t microbatch) {
+    if (!marks_documents()) return nullptr;
+    auto shapes = std::make_shared<Documents>(Documents{.starts = {}, .separate = false});
+    if (documents_ != nullptr) {
+      const std::shared_ptr<const Documents> marked = documents_->train_batch(step, microbatch).documents;
+      if (marked == nullptr) return nullptr;
+      *shapes = *marked;
+    }
+    if (own_positions_ || shapes->position_BS.defined()) shapes->position_BS = at::empty_like(tokens_BS_);
+    return shapes;
   }
 
   at::Tensor tokens_BS_;
   std::optional<int64_t> global_tokens_;
-  std::unique_ptr<RankData> documents_;  // those of its batches; null: each sequence is one
+  std::unique_ptr<RankData> documents_;  // those of its batches; null: attention sees whole sequences
+  bool own_positions_;                   // documents have, whose numbers cost the same wherever they begin again
 };
 
 class ShapeDataProvider final : public DataProvider {

@@ -25,21 +25,30 @@ bool by_links(Longest by) {
   return by == Longest::kLinks || by == Longest::kReplicaLinks || by == Longest::kPipelineLinks;
 }
 
-// The context-parallel rank that takes longest to attend stands for all.
-int slowest_context_rank(const RunPlan& plan, Longest by) {
+// Ranks that exchanged heads have all positions, and are alike.
+std::vector<AttentionOfLayers> attention_of_layers(const RunPlan& plan) {
   const ContextSplit& split = plan.config.context_split;
   const ModelConfig& model = plan.config.model;
-  const int cp = plan.mesh.size(Axis::kCp);
-  if (cp == 1) return 0;
-  std::map<int64_t, int64_t> layers_of_window;
-  for (int64_t layer = 0; layer < model.num_layers; ++layer) ++layers_of_window[model.window_of_layer(layer)];
-  return slowest_rank({.seq_length = model.seq_length,
-                       .ranks = cp,
-                       .balance = split.balance,
-                       // Gathered latents are attended to rank after rank.
-                       .in_order = split.uses(ContextExchange::kAllGather) && !model.mla.enabled(),
-                       .windows = {layers_of_window.begin(), layers_of_window.end()}},
-                      by == Longest::kWork ? SlowestBy::kPairs : SlowestBy::kBlocks);
+  std::map<std::pair<ContextExchange, int64_t>, int64_t> alike;  // by exchange and window
+  for (int64_t layer = 0; layer < model.num_layers; ++layer)
+    ++alike[{split.of_layer(layer), model.window_of_layer(layer)}];
+  std::vector<AttentionOfLayers> all;
+  for (const auto& [kind, layers] : alike) {
+    const auto [exchange, window] = kind;
+    if (exchange == ContextExchange::kAllToAll) continue;
+    all.push_back({.window = window,
+                   .layers = layers,
+                   // Gathered latents are attended to rank after rank.
+                   .in_order = exchange == ContextExchange::kAllGather && !model.mla.enabled(),
+                   .joined = exchange == ContextExchange::kAllToAllP2p ? plan.mesh.size(Axis::kCpHeads) : 1});
+  }
+  return all;
+}
+
+// The context-parallel rank that takes longest to attend stands for all.
+int slowest_context_rank(const RunPlan& plan, Longest by) {
+  return slowest_rank(plan.config.model.seq_length, plan.mesh.size(Axis::kCp), plan.config.context_split.balance,
+                      attention_of_layers(plan), by == Longest::kWork ? SlowestBy::kPairs : SlowestBy::kBlocks);
 }
 
 // The context-parallel ranks of which one may take longest, each a choice; nullopt: whichever it is. Documents begin

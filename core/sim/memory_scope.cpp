@@ -9,6 +9,7 @@
 #include <optional>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "core/sim/block_pool.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 thread_local MemoryCategory t_category = MemoryCategory::kActivations;
 thread_local std::shared_ptr<MemoryBook> t_book;
+thread_local std::vector<void*>* t_scratch = nullptr;  // headers of what this thread's ScratchScope made; null: none
 
 // In front of every block. oneDNN frees by the data pointer alone, so the booking must be found from it.
 struct alignas(64) Header {
@@ -35,10 +37,16 @@ void* take_block(size_t bytes) { return BlockPool::instance().take(bytes); }
 void give_block(void* block, size_t bytes) { BlockPool::instance().give(block, bytes); }
 #endif
 
+void book(Header& header) {
+  header.book = t_book;
+  if (t_book) t_book->add(header.category, header.bytes);
+}
+
 void release(void* data) {
   if (data == nullptr) return;
   Header* header = static_cast<Header*>(data) - 1;
   if (header->book) header->book->add(header->category, -header->bytes);
+  if (t_scratch) std::erase(*t_scratch, static_cast<void*>(header));
   const size_t block_bytes = static_cast<size_t>(header->bytes) + sizeof(Header);
   header->~Header();
   give_block(header, block_bytes);
@@ -56,8 +64,11 @@ class BookingAllocator : public c10::Allocator {
  public:
   at::DataPtr allocate(size_t bytes) override {
     if (bytes == 0) return {nullptr, nullptr, &release, at::Device(at::kCPU)};
-    auto* header = new (take_block(bytes + sizeof(Header))) Header{t_book, t_category, static_cast<int64_t>(bytes)};
-    if (t_book) t_book->add(t_category, header->bytes);
+    auto* header = new (take_block(bytes + sizeof(Header))) Header{{}, t_category, static_cast<int64_t>(bytes)};
+    if (t_scratch)
+      t_scratch->push_back(header);
+    else
+      book(*header);
     void* data = header + 1;
     return {data, data, &release, at::Device(at::kCPU)};
   }
@@ -185,6 +196,12 @@ void install_booking_allocator() {
 void set_thread_memory_book(std::shared_ptr<MemoryBook> book) { t_book = std::move(book); }
 std::shared_ptr<MemoryBook> thread_memory_book() { return t_book; }
 MemoryCategory thread_memory_category() { return t_category; }
+
+ScratchScope::ScratchScope() { t_scratch = &alive_; }
+ScratchScope::~ScratchScope() {
+  t_scratch = nullptr;
+  for (void* header : alive_) book(*static_cast<Header*>(header));
+}
 
 MemoryScope::MemoryScope(MemoryCategory category) : previous_(t_category) { t_category = category; }
 MemoryScope::~MemoryScope() { t_category = previous_; }

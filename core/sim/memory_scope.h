@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "core/base/vocabulary.h"
 #include "core/sim/category_bytes.h"
@@ -77,6 +78,26 @@ class UnbookedScope {
  private:
   std::shared_ptr<MemoryBook> book_ = thread_memory_book();
 };
+
+// While alive, this thread's new tensors in host memory are booked only if they outlive it: the matrices that a CPU's
+// library packs and the tiles of its attention take no memory of the GPU that is simulated. REQUIRES: one at a time,
+// and what is freed within it is freed by this thread.
+class ScratchScope {
+ public:
+  ScratchScope();
+  ~ScratchScope();
+  ScratchScope(const ScratchScope&) = delete;
+  ScratchScope& operator=(const ScratchScope&) = delete;
+
+ private:
+  std::vector<void*> alive_;
+};
+
+template <typename Make>
+auto without_scratch(const Make& make) {
+  const ScratchScope scratch;
+  return make();
+}
 
 // While alive, this thread's new tensors belong to `category` (default outside any scope: activations).
 class MemoryScope {

@@ -80,6 +80,14 @@ std::vector<PositionRun> sequence_part(int64_t seq_length, int ranks, int rank, 
   return part;
 }
 
+std::vector<PositionRun> joined_part(int64_t seq_length, int ranks, int joined, int member, SequenceBalance balance) {
+  if (balance != SequenceBalance::kStripe) return sequence_part(seq_length, ranks / joined, member, balance);
+  std::vector<PositionRun> together;
+  for (int i = 0; i < joined; ++i)
+    together.push_back(sequence_part(seq_length, ranks, member * joined + i, balance).front());
+  return together;
+}
+
 std::vector<int64_t> positions_of(const std::vector<PositionRun>& part) {
   std::vector<int64_t> positions;
   for (const PositionRun& run : part) {
@@ -203,22 +211,24 @@ std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int rank
   return parts;
 }
 
-int slowest_rank(const AttentionOfRanks& attention, SlowestBy by) {
-  const auto& [seq_length, ranks, balance, in_order, windows] = attention;
-  std::vector<std::vector<PositionRun>> keys;
-  if (in_order) keys = gathered_keys(seq_length, ranks, balance);
-  for (int rank = 0; rank < ranks && !in_order; ++rank) keys.push_back(sequence_part(seq_length, ranks, rank, balance));
+int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, const std::vector<AttentionOfLayers>& layers,
+                 SlowestBy by) {
   std::tuple<int64_t, int64_t, int64_t> most;
   int slowest = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     int64_t pairs = 0, blocks = 0, queries = 0;
-    const std::vector<PositionRun> own = sequence_part(seq_length, ranks, rank, balance);
-    for (const auto& [window, layers] : windows) {
-      for (const std::vector<PositionRun>& part : keys) {
-        for (const AttentionBlock& block : attention_blocks(own, part, window)) {
-          pairs += layers * block.pairs();
-          blocks += layers;
-          queries += layers * block.queries;
+    for (const auto& [window, count, in_order, joined] : layers) {
+      const auto part = [&, of_ranks = joined](int member) {
+        return joined_part(seq_length, ranks, of_ranks, member, balance);
+      };
+      std::vector<std::vector<PositionRun>> keys;
+      if (in_order) keys = gathered_keys(seq_length, ranks, balance);
+      for (int member = 0; member < ranks / joined && !in_order; ++member) keys.push_back(part(member));
+      for (const std::vector<PositionRun>& others : keys) {
+        for (const AttentionBlock& block : attention_blocks(part(rank / joined), others, window)) {
+          pairs += count * block.pairs();
+          blocks += count;
+          queries += count * block.queries;
         }
       }
     }

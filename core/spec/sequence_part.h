@@ -27,6 +27,9 @@ struct PositionRun {
 int64_t sequence_divisor(int ranks, SequenceBalance balance);
 // The positions of one rank, ascending. Throws kInvalidArgument if seq_length is no multiple of sequence_divisor().
 std::vector<PositionRun> sequence_part(int64_t seq_length, int ranks, int rank, SequenceBalance balance);
+// The positions that `joined` neighbours have together, as their `member`-th group: chunks of a zigzag lie side by
+// side, as one larger chunk on each side; stripes stay apart.
+std::vector<PositionRun> joined_part(int64_t seq_length, int ranks, int joined, int member, SequenceBalance balance);
 std::vector<int64_t> positions_of(const std::vector<PositionRun>& part);
 
 // Which keys of a block a query attends to: the i-th query to keys i + first to i + last.
@@ -66,19 +69,20 @@ std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& que
 // Keys that are gathered, in parts that lie at one stride: all of them in order, or rank after rank.
 std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int ranks, SequenceBalance balance);
 
-// What the ranks of a context-parallel group attend to.
-struct AttentionOfRanks {
-  int64_t seq_length = 0;
-  int ranks = 1;
-  SequenceBalance balance = SequenceBalance::kZigzag;
+// Layers that attend alike.
+struct AttentionOfLayers {
+  int64_t window = 0;
+  int64_t layers = 1;
   bool in_order = true;  // keys as gathered_keys() has them; otherwise rank after rank
-  std::vector<std::pair<int64_t, int64_t>> windows = {{0, 1}};  // each with the number of its layers
+  int joined = 1;        // so many neighbours exchange heads first: joined_part()
 };
 
-// The rank that takes longest, by pairs of a query and a key, then by blocks, or the other way round (short sequences,
-// whose kernels take hardly longer than their launch); then by the queries in blocks, whose results are merged.
+// The rank of a context-parallel group that takes longest, by pairs of a query and a key, then by blocks, or the other
+// way round (short sequences, whose kernels take hardly longer than their launch); then by the queries in blocks, whose
+// results are merged.
 enum class SlowestBy { kPairs, kBlocks };
-int slowest_rank(const AttentionOfRanks& attention, SlowestBy by = SlowestBy::kPairs);
+int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, const std::vector<AttentionOfLayers>& layers,
+                 SlowestBy by = SlowestBy::kPairs);
 
 // Pairs of a query of one rank and a key that it attends to, over those of the mean rank.
 double attention_imbalance(int64_t seq_length, int ranks, SequenceBalance balance);

@@ -39,7 +39,8 @@ TEST(Generate, TensorParallelRanksWriteWhatOneRankWrites) {
 TEST(Generate, AnyLayoutWritesWhatOneRankWrites) {
   const std::string dense = "--params-dtype fp64 --tokens 20 --seed 3 ";
   const auto want = generated(dense).at("tokens");
-  for (const std::string layout : {"--pp 2", "--cp 2", "--dp 3", "--tp 2 --cp 2 --pp 2", "--dp 2 --zero-stage 3"})
+  for (const std::string layout :
+       {"--pp 2", "--cp 2", "--dp 3", "--dp 3 --world-size 3", "--tp 2 --cp 2 --pp 2", "--dp 2 --zero-stage 3"})
     EXPECT_EQ(generated(dense + layout).at("tokens"), want) << layout;
   const std::string experts = "--preset deepseek_v3_tiny " + dense;
   const auto experts_want = generated(experts).at("tokens");

@@ -160,7 +160,8 @@ TEST(Topo, AdviceIsOfItsOwnOptions) {
       {"--dp 2 --ep 2 --moe-router-topk 999", "do: lower it, or raise what bounds it\n"},
       {"--ddp-bucket-bytes 9000000000000000000", "do: pass such a value, or leave --ddp-bucket-bytes out"},
       {"--tp 3", "do: change the layout or the model, or --preset none for the mesh alone\n"},
-      {"--cp 4 --seq-length 7", "do: change the layout or the model, or --preset none for the mesh alone\n"},
+      {"--cp 4 --seq-length 7", "do: pass such a --seq-length, or another --cp\n"},
+      {"--cp 4 --seq-length 12", "do: change the layout or the model, or --preset none for the mesh alone\n"},
   };
   for (const auto& [arguments, says] : bad) EXPECT_THAT(topo(arguments).output, HasSubstr(says)) << arguments;
 }

@@ -368,9 +368,9 @@ TEST(Pipeline, PeakActivationBytesAreTheVerifiers) {
       const double peak = verify_schedule(got.schedule, ratio).memory[r].peak_memory;
       const double held =
           8 + (static_cast<double>(got.peak_activation_bytes.at(rank)) - whole.of_eight[r]) / whole.each[r];
-      // The loss' temporaries on the last rank fall on the worst moment of GPipe and not on that of the others. A GPU's
-      // allocator gives whole 512 bytes.
-      EXPECT_NEAR(held, peak, test_device() == TestDevice::kCuda ? 0.4 : 0.3)
+      // The loss' temporaries on the last rank fall on the worst moment of GPipe and not on that of the others, by a
+      // third of what a microbatch takes. A GPU's allocator gives whole 512 bytes.
+      EXPECT_NEAR(held, peak, test_device() == TestDevice::kCuda ? 0.4 : 0.35)
           << name << ", rank " << rank << ", ratio " << ratio;
     }
   }

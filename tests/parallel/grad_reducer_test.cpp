@@ -142,6 +142,21 @@ TEST(GradReducer, BucketsFollowTheSizeLimit) {
   });
 }
 
+// "layers.1" is not another bucket of "layers.10", which has the same first letters.
+TEST(GradReducer, BucketsOfOneUnitAreNumbered) {
+  run_ranks(dims_of(2, 1), [](RankContext& context) {
+    ParameterRegistry registry(1, at::kFloat, at::kCPU);
+    for (const std::string unit : {"layers.1", "layers.10"}) {
+      registry.begin_unit({.name = unit});
+      for (const char* weight : {".a", ".b"}) registry.create(unit + weight, replicated({32}), {}, true);
+    }
+    const GradReducer reducer(registry.parameters(), context.comm(Axis::kDp), nullptr, {.bucket_bytes = 1});
+    std::vector<std::string> labels;
+    for (const GradBucket& bucket : reducer.buckets()) labels.push_back(bucket.label);
+    EXPECT_EQ(labels, (std::vector<std::string>{"layers.10", "layers.10 #2", "layers.1", "layers.1 #2"}));
+  });
+}
+
 TEST(GradReducer, GradientsOfATiedParameterCountOnce) {
   run_ranks(dims_of(2, 1), [](RankContext& context) {
     ParameterRegistry registry(1, at::kFloat, at::kCPU);

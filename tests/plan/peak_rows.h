@@ -26,6 +26,20 @@ inline void wide(TrainConfig& c) {
   c.model.vocab_size = 1024;
 }
 
+// A CPU's attention and products then have as much scratch memory as a layer keeps.
+inline void narrow(TrainConfig& c) {
+  c.model.seq_length = 96;
+  c.model.hidden_size = 64;
+  c.model.ffn_hidden_size = 224;
+  c.model.num_attention_heads = 4;
+  c.global_batch_size = 1;
+}
+inline void unfused_sinks(TrainConfig& c) {
+  c.model.seq_length = 384;
+  c.attention_backend = "unfused";
+  c.model.softmax = SoftmaxKind::kLearnable;
+}
+
 inline const PeakRun kPeakRuns[] = {
     {"one_rank", 1, 1},
     {"one_rank_accumulation", 1, 1, 2},
@@ -57,6 +71,7 @@ inline const PeakRun kPeakRuns[] = {
     {"gpt2_like", 4, 2, 0, gpt2_like},
     {"pp4", 4, 1, 0, [](TrainConfig& c) { c.parallel.pp = 4; }},
     {"pp4_zb_h1", 4, 1, 0, zb_h1<4>},
+    {"pp4_zb_h1_narrow_bf16", 8, 2, 1, both<narrow, both<zb_h1<4>, bf16>>},
     {"pp2_interleaved", 4, 2, 0, interleaved},
     {"pp5_v_half_norms_behind", 5, 1, 1, both<v_half, norms_behind>},
     {"pp4_v_min_norms_behind", 4, 1, 1, both<v_min, norms_behind>},
@@ -65,6 +80,7 @@ inline const PeakRun kPeakRuns[] = {
     {"muon_distributed_zero2", 4, 1, 2, zero_of<2, muon<MuonDistribution::kDistributed>>},
     {"muon_layer_sharded_zero1", 4, 1, 2, zero_of<1, muon<MuonDistribution::kLayerSharded>>},
     {"attention_dropout", 2, 2, 2, attention_dropout},
+    {"unfused_sinks_bf16", 1, 1, 2, both<bf16, unfused_sinks>},
     {"qwen", 2, 2, 2, qwen},
     {"llama3", 2, 2, 2, llama3},
     {"dynamic_positions", 2, 2, 2, dynamic_positions},

@@ -79,6 +79,10 @@ inline void megatron_on_nodes(TrainConfig& c) {
 }
 inline void unfused_scores(TrainConfig& c) { c.attention_backend = "unfused"; }
 
+// The first positions see no less than the others, but ranks have more or fewer blocks to attend to.
+inline void window_of_all(TrainConfig& c) { c.model.window_size = c.model.seq_length; }
+inline void positions_of_documents(TrainConfig& c) { c.documents.reset_position_ids = true; }
+
 inline const Training kRuns[] = {
     {"measured_larger_tp2", 4, 2, true, 0, both<larger, measured_kernels>},
     {"measured_experts_pp2", 8, 1, false, 0, both<deepseek_tiny<4, 2>, measured_kernels>, "b200"},
@@ -89,10 +93,12 @@ inline const Training kRuns[] = {
     {"cp4_contiguous_larger", 4, 1, false, 0, both<larger, contiguous_context<4>>},
     {"cp4_gathered_larger", 4, 1, false, 0, both<larger, gathered_context<4>>},
     {"cp4_heads_larger", 4, 1, false, 0, both<larger, context_of_heads<4>>},
+    {"cp4_two_levels_window", 4, 1, false, 0, both<context_in_two_levels<4>, window_of_all>},
     {"cp2_gathered_stripes_tp2", 4, 2, true, 0, gathered_stripes<2>},
     {"cp2_pp2_tp2", 8, 2, true, 0, both<two_stages, context<2>>},
     {"cp4_zero3_dp2", 8, 1, false, 0, zero_of<3, context<4>>},
     {"cp2_ep4_tp2", 8, 2, true, 0, both<context<2>, over_ep<4>>},
+    {"positions_of_documents_tp2", 4, 2, true, 4, positions_of_documents},
     {"selective_one_rank", 1, 1, false, 4, recompute_selectively},
     {"selective_larger", 2, 2, true, 4, both<larger, recompute_selectively>},
     {"selective_latent_tp2", 2, 2, false, 4, both<latent, recompute_selectively>},

@@ -1,5 +1,6 @@
 #include "core/sim/memory_scope.h"
 
+#include <c10/core/Allocator.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -50,6 +51,25 @@ TEST_F(DeviceMemory, ABlockTakenAgainIsTheNewTakers) {
   EXPECT_EQ(other->total_bytes(), 20);
   device_block_given(block(5));
   EXPECT_EQ(other->total_bytes(), 0);
+}
+
+// What a CPU's library packs is gone with the product; the product itself is booked, once.
+TEST_F(DeviceMemory, ScratchIsNobodys) {
+  install_booking_allocator();
+  c10::Allocator& host = *c10::GetAllocator(at::kCPU);
+  const MemoryScope category(MemoryCategory::kGradients);
+  at::DataPtr before = host.allocate(10), product;
+  {
+    const ScratchScope scratch;
+    const at::DataPtr packed = host.allocate(1 << 20);
+    product = host.allocate(100);
+    before.clear();
+    EXPECT_EQ(book_->total_bytes(), 0) << "until the end";
+  }
+  EXPECT_EQ(book_->bytes(MemoryCategory::kGradients), 100);
+  EXPECT_EQ(book_->peak_bytes(), 100);
+  product.clear();
+  EXPECT_EQ(book_->total_bytes(), 0);
 }
 
 }  // namespace

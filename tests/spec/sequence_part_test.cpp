@@ -55,19 +55,31 @@ TEST(SequencePart, ZigzagBalancesCausalAttention) {
 
 // All of a zigzag attend to as many keys; in order, ranks in the middle have two runs of queries and two triangles.
 TEST(SequencePart, TheSlowestRankHasTheMostPairsThenBlocksThenQueries) {
-  EXPECT_EQ(slowest_rank({64, 4, SequenceBalance::kContiguous, true}), 3);
-  EXPECT_EQ(slowest_rank({64, 4, SequenceBalance::kStripe, true}), 3);
-  EXPECT_EQ(slowest_rank({64, 4, SequenceBalance::kZigzag, false}), 3) << "merges every hop";
-  const int middle = slowest_rank({64, 4, SequenceBalance::kZigzag, true});
+  const auto slowest = [](SequenceBalance balance, bool in_order) {
+    return slowest_rank(64, 4, balance, {{.in_order = in_order}});
+  };
+  EXPECT_EQ(slowest(SequenceBalance::kContiguous, true), 3);
+  EXPECT_EQ(slowest(SequenceBalance::kStripe, true), 3);
+  EXPECT_EQ(slowest(SequenceBalance::kZigzag, false), 3) << "merges every hop";
+  const int middle = slowest(SequenceBalance::kZigzag, true);
   EXPECT_TRUE(middle == 1 || middle == 2) << middle;
 }
 
 // Of a window the first positions see less than all others; without one the last see most.
 TEST(SequencePart, TheSlowestRankIsThatOfTheWindowsOfTheLayers) {
-  AttentionOfRanks attention{64, 4, SequenceBalance::kContiguous, true, {{4, 1}}};
-  EXPECT_EQ(slowest_rank(attention), 1) << "all but rank 0 attend to as many keys";
-  attention.windows.emplace_back(0, 1);
-  EXPECT_EQ(slowest_rank(attention), 3);
+  std::vector<AttentionOfLayers> layers = {{.window = 4}};
+  EXPECT_EQ(slowest_rank(64, 4, SequenceBalance::kContiguous, layers), 1) << "all but rank 0 attend to as many keys";
+  layers.push_back({});
+  EXPECT_EQ(slowest_rank(64, 4, SequenceBalance::kContiguous, layers), 3);
+}
+
+// Of two pairs of neighbours the first has the ends of the sequence, whose queries see two runs of the others' keys.
+TEST(SequencePart, TheSlowestRankIsOneOfNeighboursThatExchangedHeads) {
+  const std::vector<AttentionOfLayers> layers = {{.window = 16, .in_order = false, .joined = 2}};
+  EXPECT_EQ(slowest_rank(32, 4, SequenceBalance::kZigzag, layers, SlowestBy::kBlocks), 0);
+  const auto ends = joined_part(32, 4, 2, 0, SequenceBalance::kZigzag);
+  EXPECT_EQ(positions_of(ends), positions_of({{0, 8}, {24, 8}}));
+  EXPECT_EQ(positions_of(joined_part(8, 4, 2, 1, SequenceBalance::kStripe)), (std::vector<int64_t>{2, 6, 3, 7}));
 }
 
 bool attends(const AttentionBlock& b, int64_t i, int64_t j) {

@@ -7,6 +7,7 @@
 
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
+#include "core/sim/memory_scope.h"
 
 namespace ranklab {
 namespace {
@@ -37,7 +38,8 @@ at::Tensor products_of_rows(const at::Tensor& a, const at::Tensor& b, at::Scalar
 
 void join_sinks(const SoftmaxedHeads& results, const at::Tensor& sinks) {
   const at::Tensor sums = sums_by_query(results), sink = by_head(sinks, sums);
-  results.out.mul_(at::sigmoid(sums - sink).unsqueeze(-1));
+  const at::Tensor rest = at::sigmoid(sums - sink).unsqueeze(-1);
+  without_scratch([&] { return results.out.mul_(rest); });  // a CPU widens all of it
   sums.copy_(at::logaddexp(sums, sink));
 }
 

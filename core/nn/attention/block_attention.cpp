@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/nn/activation.h"
+#include "core/nn/attention/cpu_flash_attention.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/charge_on_shapes.h"
@@ -117,11 +118,7 @@ std::optional<at::Tensor> added_mask(const AttentionBlock& block, const at::Tens
 
 SoftmaxedHeads fused(const SoftmaxHeads& rows, const AttentionBlock& block, const ScoreRule& rule) {
   const bool causal = block.kind == Kind::kCausal;
-  if (!rows.q.is_cuda()) {
-    const auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(
-        rows.q, rows.k, rows.v, 0.0, causal, added_mask(block, rows.q.options()), rule.scale);
-    return {out, log_sum_exp};
-  }
+  if (!rows.q.is_cuda()) return cpu_flash_attention(rows, {causal, added_mask(block, rows.q.options()), rule.scale});
   auto result = at::_scaled_dot_product_flash_attention(rows.q, rows.k, rows.v, 0.0, causal, false, rule.scale);
   return {std::get<0>(result), std::get<1>(result)};
 }
@@ -130,10 +127,7 @@ SoftmaxHeads fused_grad(const SoftmaxHeads& rows, const SoftmaxedHeads& forward,
                         const AttentionBlock& block, const ScoreRule& rule) {
   const bool causal = block.kind == Kind::kCausal;
   if (!rows.q.is_cuda()) {
-    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        grad_out, rows.q, rows.k, rows.v, forward.out, forward.log_sum_exp, 0.0, causal,
-        added_mask(block, rows.q.options()), rule.scale);
-    return {dq, dk, dv};
+    return cpu_flash_attention_grad(rows, forward, grad_out, {causal, added_mask(block, rows.q.options()), rule.scale});
   }
   const at::Tensor seed = at::empty({2}, rows.q.options().dtype(at::kUInt64));  // of dropout, which is off
   const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_backward(

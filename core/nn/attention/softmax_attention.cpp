@@ -10,6 +10,7 @@
 
 #include "core/nn/activation.h"
 #include "core/nn/attention/attention_sinks.h"
+#include "core/nn/attention/cpu_flash_attention.h"
 #include "core/nn/attention/tiled_attention.h"
 #include "core/nn/attention/window_attention.h"
 #include "core/nn/kernels/kernel_path.h"
@@ -32,23 +33,17 @@ SoftmaxedHeads on_cpu(const SoftmaxHeads& in, std::optional<double> scale, int64
   const int64_t heads = in.q.size(1);
   if (is_short(window, in.q))
     return window_attention({in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)}, window, scale);
-  auto [out, log_sum_exp] = at::_scaled_dot_product_flash_attention_for_cpu(
-      in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads), 0.0, true, {}, scale);
-  return {out, log_sum_exp};
+  return cpu_flash_attention({in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)}, {.scale = scale});
 }
 
 SoftmaxHeads grad_on_cpu(const SoftmaxHeads& in, const SoftmaxedHeads& forward, const at::Tensor& grad_out,
                          std::optional<double> scale, int64_t window) {
   const int64_t heads = in.q.size(1), groups = in.k.size(1);
-  if (is_short(window, in.q)) {
-    const SoftmaxHeads repeated{in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)};
-    const SoftmaxHeads d = window_attention_grad(repeated, forward, grad_out, window, scale);
-    return {d.q, sum_groups(d.k, groups), sum_groups(d.v, groups)};
-  }
-  const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-      grad_out, in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads), forward.out, forward.log_sum_exp, 0.0,
-      true, {}, scale);
-  return {dq, sum_groups(dk, groups), sum_groups(dv, groups)};
+  const SoftmaxHeads repeated{in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)};
+  const SoftmaxHeads d = is_short(window, in.q)
+                             ? window_attention_grad(repeated, forward, grad_out, window, scale)
+                             : cpu_flash_attention_grad(repeated, forward, grad_out, {.scale = scale});
+  return {d.q, sum_groups(d.k, groups), sum_groups(d.v, groups)};
 }
 
 // Placeholder for the random seed that dropout would need in backward.

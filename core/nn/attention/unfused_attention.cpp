@@ -8,6 +8,7 @@
 #include "core/nn/custom_function.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
+#include "core/sim/memory_scope.h"
 #include "core/sim/op_cost.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/recompute_scope.h"
@@ -27,13 +28,17 @@ double bytes_of_scores(const at::Tensor& x) { return static_cast<double>(x.nbyte
 // [B, heads, S, D] as one batch of matrices.
 at::Tensor matrices(const at::Tensor& x) { return x.reshape({x.size(0) * x.size(1), x.size(2), x.size(3)}); }
 
+at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
+  return without_scratch([&] { return at::bmm(a, b); });
+}
+
 // Of keys [B heads, S, S], and what a sink takes of each query [B, heads, S]; undefined: there are no sinks.
 struct Shares {
   at::Tensor p, of_sink;
 };
 
 Shares probabilities(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks, const Scoring& how) {
-  const at::Tensor scores = at::bmm(matrices(q), matrices(k).transpose(1, 2));
+  const at::Tensor scores = product(matrices(q), matrices(k).transpose(1, 2));
   const CostScope cost("masked_softmax", 0.0, 2 * bytes_of_scores(scores), dtype_of(scores.scalar_type()));
   const int64_t seq = q.size(2);
   const at::Tensor seen = window_mask(0, seq, 0, seq, how.window > 0 ? how.window : seq, q.device());
@@ -43,7 +48,8 @@ Shares probabilities(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
   const at::Tensor over_keys = at::logsumexp(masked.to(kernel_wide_type(q)), {-1}).view({q.size(0), q.size(1), seq});
   const at::Tensor of_sink = at::sigmoid(sinks.to(over_keys.scalar_type()).view({1, -1, 1}) - over_keys);
   at::Tensor p = at::softmax(masked, -1);
-  return {p.mul_((1 - of_sink).view({-1, seq, 1})), of_sink};
+  const at::Tensor rest = (1 - of_sink).view({-1, seq, 1});
+  return {without_scratch([&] { return p.mul_(rest); }), of_sink};  // a CPU widens all of p for it
 }
 
 struct UnfusedAttention : CustomFunction<UnfusedAttention> {
@@ -55,7 +61,7 @@ struct UnfusedAttention : CustomFunction<UnfusedAttention> {
     ctx->save_for_backward(std::move(kept));
     ctx->saved_data["scale"] = how.scale;
     ctx->saved_data["window"] = how.window;
-    return at::bmm(p, matrices(v)).view({q.size(0), q.size(1), q.size(2), v.size(3)});
+    return product(p, matrices(v)).view({q.size(0), q.size(1), q.size(2), v.size(3)});
   }
 
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
@@ -64,10 +70,10 @@ struct UnfusedAttention : CustomFunction<UnfusedAttention> {
     const Scoring how{ctx->saved_data["scale"].toDouble(), ctx->saved_data["window"].toInt()};
     const auto [p, of_sink] = saved.size() > 4 ? Shares{saved[4], saved[5]} : computed_again(q, k, sinks, how);
     const at::Tensor d = matrices(grads[0].contiguous());
-    const at::Tensor dv = at::bmm(p.transpose(1, 2), d), dp = at::bmm(d, matrices(v).transpose(1, 2));
+    const at::Tensor dv = product(p.transpose(1, 2), d), dp = product(d, matrices(v).transpose(1, 2));
     const at::Tensor ds = score_grad(dp, p, how.scale);
-    return {at::bmm(ds, matrices(k)).view_as(q),
-            at::bmm(ds.transpose(1, 2), matrices(q)).view_as(k),
+    return {product(ds, matrices(k)).view_as(q),
+            product(ds.transpose(1, 2), matrices(q)).view_as(k),
             dv.view_as(v),
             sinks.requires_grad() ? sink_grad(dp, p, of_sink, sinks) : at::Tensor(),
             {},
@@ -83,8 +89,10 @@ struct UnfusedAttention : CustomFunction<UnfusedAttention> {
   static at::Tensor sink_grad(const at::Tensor& dp, const at::Tensor& p, const at::Tensor& of_sink,
                               const at::Tensor& sinks) {
     const NoCostScope within_the_kernel;
-    const at::Tensor along = (dp * p).sum(-1, false, of_sink.scalar_type()).view_as(of_sink);
-    return (of_sink * along).sum(at::IntArrayRef{0, 2}).neg_().to(sinks.scalar_type());
+    const at::Tensor products = dp * p;
+    // A CPU widens what it adds up in a wider type.
+    const at::Tensor along = without_scratch([&] { return products.sum(-1, false, of_sink.scalar_type()); });
+    return (of_sink * along.view_as(of_sink)).sum(at::IntArrayRef{0, 2}).neg_().to(sinks.scalar_type());
   }
 
   // The gradient of the scores before they were scaled: p (dp - sum(dp p)) scale.

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/nn/attention/cpu_flash_attention.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -43,11 +44,11 @@ at::Tensor window_mask(int64_t first_query, int64_t queries, int64_t first_key, 
 SoftmaxedHeads window_attention(const SoftmaxHeads& in, int64_t window, std::optional<double> scale) {
   std::vector<at::Tensor> out, log_sum_exp;
   for (const Block& b : blocks_of(in.q.size(2), window)) {
-    auto [block_out, block_sum] = at::_scaled_dot_product_flash_attention_for_cpu(
-        in.q.narrow(2, b.query, b.queries), in.k.narrow(2, b.key, b.keys), in.v.narrow(2, b.key, b.keys), 0.0, false,
-        hidden(b, window, in.q.options()), scale);
-    out.push_back(block_out);
-    log_sum_exp.push_back(block_sum);
+    const SoftmaxHeads rows{in.q.narrow(2, b.query, b.queries), in.k.narrow(2, b.key, b.keys),
+                            in.v.narrow(2, b.key, b.keys)};
+    const SoftmaxedHeads block = cpu_flash_attention(rows, {false, hidden(b, window, in.q.options()), scale});
+    out.push_back(block.out);
+    log_sum_exp.push_back(block.log_sum_exp);
   }
   return {at::cat(out, 2), at::cat(log_sum_exp, 2)};
 }
@@ -58,12 +59,13 @@ SoftmaxHeads window_attention_grad(const SoftmaxHeads& in, const SoftmaxedHeads&
   for (const Block& b : blocks_of(in.q.size(2), window)) {
     const auto of_queries = [&](const at::Tensor& x) { return x.narrow(2, b.query, b.queries); };
     const auto of_keys = [&](const at::Tensor& x) { return x.narrow(2, b.key, b.keys); };
-    const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-        of_queries(grad_out), of_queries(in.q), of_keys(in.k), of_keys(in.v), of_queries(forward.out),
-        of_queries(forward.log_sum_exp), 0.0, false, hidden(b, window, in.q.options()), scale);
-    of_queries(grads.q).copy_(dq);
-    of_keys(grads.k).add_(dk);
-    of_keys(grads.v).add_(dv);
+    const SoftmaxHeads rows{of_queries(in.q), of_keys(in.k), of_keys(in.v)};
+    const SoftmaxHeads d =
+        cpu_flash_attention_grad(rows, {of_queries(forward.out), of_queries(forward.log_sum_exp)}, of_queries(grad_out),
+                                 {false, hidden(b, window, in.q.options()), scale});
+    of_queries(grads.q).copy_(d.q);
+    of_keys(grads.k).add_(d.k);
+    of_keys(grads.v).add_(d.v);
   }
   return grads;
 }

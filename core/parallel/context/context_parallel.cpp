@@ -9,14 +9,7 @@ ContextParallel ContextParallel::of_layer(int64_t layer) const {
 }
 
 std::vector<PositionRun> ContextParallel::part(int64_t own, int of_rank) const {
-  // Neighbours' chunks of a zigzag lie side by side, as one larger chunk on each side; their stripes stay apart.
-  if (split.balance != SequenceBalance::kStripe) return sequence_part(own * size(), size(), of_rank, split.balance);
-  std::vector<PositionRun> together;
-  for (int i = 0; i < joined; ++i) {
-    const int ranks = size() * joined;
-    together.push_back(sequence_part(own * size(), ranks, of_rank * joined + i, split.balance).front());
-  }
-  return together;
+  return joined_part(own * size(), size() * joined, joined, of_rank, split.balance);
 }
 
 ContextParallel ContextParallel::head_group() const {

@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "core/base/error.h"
@@ -80,9 +82,11 @@ void GradReducer::plan_buckets() {
                      .matrix = parameter->hidden_matrix ? options_.matrices : MatrixBuckets::kMixed});
   }
   const int num_shards = shards() ? dp_.size() : 1;
+  std::map<std::string, int> buckets_named;
   for (BucketLayout& layout : lay_out_buckets(items, options_.bucket_bytes, num_shards)) {
     Bucket bucket;
     bucket.label = label_of(layout);
+    if (const int same = ++buckets_named[bucket.label]; same > 1) bucket.label += " #" + std::to_string(same);
     bucket.axis = dp_.group().axis;
     bucket.shards = num_shards;
     for (const BucketPlace& place : layout.places)
@@ -101,9 +105,7 @@ std::string GradReducer::label_of(const BucketLayout& layout) const {
   std::string label = begin == end ? begin : begin + " - " + end;
   if (first.is_expert) label += " experts";
   if (layout.sum_over_tp) label += " norms";
-  const auto same = std::count_if(buckets_.begin(), buckets_.end(),
-                                  [&](const Bucket& bucket) { return bucket.label.starts_with(label); });
-  return same == 0 ? label : label + " #" + std::to_string(same + 1);
+  return label;
 }
 
 std::vector<GradBucket> GradReducer::buckets() const {
