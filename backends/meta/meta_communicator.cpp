@@ -32,6 +32,7 @@ class MetaWork final : public Work {
       times_.matched_bytes = met.most_bytes;
       if (waited_.finish) waited_.finish(met.numbers);
     }
+    input_.reset();
     return output_;
   }
   bool is_completed() const override {
@@ -40,7 +41,7 @@ class MetaWork final : public Work {
   CallTimes times() const override { return times_; }
 
  private:
-  at::Tensor input_;  // kept alive for the call
+  at::Tensor input_;  // until the caller has waited, as on ranks that have numbers
   at::Tensor output_;
   CallTimes times_;
   Waited waited_;

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "backends/meta/meta_world.h"
 #include "core/pipeline/schedules.h"
@@ -147,16 +149,21 @@ TEST_P(Peaks, AreThoseOfTheRun) {
   const std::vector<MeasuredMemory> ranks =
       measure_memory(default_components(make_thread_world({.size = plan.mesh.world_size()}), plan), plan);
   const StepRecord record = record_step(plan, make_meta_world);
+  std::map<int, double> of_fullest;  // by pipeline rank; what the plan is of
   for (const MeasuredMemory& rank : ranks) {
-    const RankRecord& planned = record.of_pipeline_rank(plan.mesh.coordinate(Axis::kPp, rank.global_rank));
+    const int pp_rank = plan.mesh.coordinate(Axis::kPp, rank.global_rank);
+    const RankRecord& planned = record.of_pipeline_rank(pp_rank);
     const double ratio = static_cast<double>(together(planned.at_peak)) / static_cast<double>(rank.peak_bytes);
-    EXPECT_NEAR(ratio, 1.0, kPeakTolerance) << "rank " << rank.global_rank;
+    const auto found = of_fullest.try_emplace(pp_rank, ratio).first;
+    found->second = std::min(found->second, ratio);
     if (!shows()) continue;
     std::printf("%-34s r%d peak %+.3f %%:", GetParam().name, rank.global_rank, 100 * (ratio - 1));
     for (size_t i = 0; i < rank.at_peak.size(); ++i)
       std::printf(" %ld/%ld", static_cast<long>(planned.at_peak[i] / 1000), static_cast<long>(rank.at_peak[i] / 1000));
     std::printf("\n");
   }
+  for (const auto& [pp_rank, ratio] : of_fullest)
+    EXPECT_NEAR(ratio, 1.0, kPeakTolerance) << "the fullest rank of pipeline rank " << pp_rank;
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, Peaks, testing::ValuesIn(kPeakRuns), row_name<PeakRun>);

@@ -123,7 +123,8 @@ MatrixExchange::UnderWay MatrixExchange::map(UnderWay going, Pieces& pieces, con
     const Bucket& bucket = buckets_[i];
     WorkPtr& results = coming.emplace_back();
     if (bucket.routed()) {
-      results = map_owned(bucket, std::exchange(going[i], nullptr)->wait(), map);
+      const at::Tensor received = std::exchange(going[i], nullptr)->wait();  // what was sent is freed
+      results = map_owned(bucket, received, map);
     } else if (!bucket.owners.empty()) {
       results = map_shared(bucket, pieces, map);
     } else if (bucket.cut) {
