@@ -1,0 +1,140 @@
+"""Settings of small random runs: a model, and layouts for it. Most fit together; what does not is refused by the program (exit code 2).
+
+Legend: flags are lists of [name, value...], one for each option.
+"""
+import random
+
+
+def divisors(number):
+    return [d for d in range(1, number + 1) if number % d == 0]
+
+
+class Draw:
+    """Numbers of one seed; options are added as they are drawn."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.flags = []
+
+    def pick(self, *values):
+        return self.random.choice(values)
+
+    def chance(self, probability):
+        return self.random.random() < probability
+
+    def add(self, name, *values):
+        self.flags.append([name, *map(str, values)])
+
+    def maybe(self, probability, name, *values):
+        """One of the values, or the bare option where there are none."""
+        if self.chance(probability):
+            self.add(name, *([self.pick(*values)] if values else []))
+
+
+def draw_attention(draw, heads, seq_length):
+    if draw.chance(0.15):
+        for name, values in (("--kv-lora-rank", (8, 16)), ("--q-lora-rank", (0, 12)), ("--qk-head-dim", (8,)), ("--qk-pos-emb-head-dim", (4, 8)), ("--v-head-dim", (4, 8))):
+            draw.add(name, draw.pick(*values))
+    else:
+        draw.maybe(0.5, "--num-query-groups", *divisors(heads))
+        draw.maybe(0.15, "--kv-channels", 4, 8, 12)
+        draw.maybe(0.2, "--qk-layernorm")
+        draw.maybe(0.15, "--add-qkv-bias")
+        draw.maybe(0.1, "--rotary-percent", 0.5)
+    draw.maybe(0.15, "--position-embedding-type", "learned_absolute", "none")
+    draw.maybe(0.1, "--no-rope-freq", 2, 3)
+    if draw.chance(0.25):
+        draw.add("--window-size", draw.pick(5, 8, 13, seq_length))
+        draw.maybe(0.5, "--window-attn-skip-freq", 2, 3)
+    draw.maybe(0.2, "--softmax-type", "off-by-one", "learnable")
+    draw.maybe(0.1, "--attn-logit-softcapping", 20)
+    draw.maybe(0.1, "--attention-backend", "unfused")
+
+
+def draw_experts(draw, layers):
+    experts = draw.pick(2, 4, 6, 8)
+    draw.add("--num-experts", experts)
+    draw.add("--moe-router-topk", draw.random.randint(1, min(3, experts)))
+    draw.add("--moe-ffn-hidden-size", draw.pick(16, 24, 32))
+    if draw.chance(0.4):
+        draw.add("--moe-shared-expert-intermediate-size", draw.pick(16, 32))
+        draw.maybe(0.3, "--moe-shared-expert-gate")
+    draw.maybe(0.3, "--first-k-dense-replace", min(1, layers - 1))
+    draw.maybe(0.4, "--moe-router-score-function", "sigmoid")
+    if draw.chance(0.4):
+        draw.add("--moe-router-load-balancing-type", draw.pick("aux_loss", "seq_aux_loss"))
+        draw.add("--moe-aux-loss-coeff", 0.01)
+    draw.maybe(0.3, "--moe-z-loss-coeff", 0.001)
+    draw.maybe(0.2, "--moe-router-enable-expert-bias")
+    draw.maybe(0.2, "--add-router-bias")
+    return experts
+
+
+def draw_model(draw):
+    """Returns what a layout must divide: (layers, heads, experts)."""
+    layers, heads = draw.pick(1, 2, 3, 4, 5), draw.pick(2, 3, 4, 6, 8)
+    hidden, seq_length = heads * draw.pick(4, 8, 16), draw.pick(24, 32, 48, 64)
+    draw.add("--num-layers", layers)
+    draw.add("--num-attention-heads", heads)
+    draw.add("--hidden-size", hidden)
+    draw.add("--ffn-hidden-size", hidden * draw.pick(1, 2, 3))
+    draw.add("--seq-length", seq_length)
+    draw_attention(draw, heads, seq_length)
+    draw.maybe(0.3, "--normalization", "LayerNorm")
+    if draw.chance(0.4):
+        draw.add(*draw.pick(("--norm-placement", "both"), ("--norm-placement", "behind"), ("--residual-form", "parallel"), ("--residual-form", "parallel-one-norm")))
+    draw.add("--activation", draw.pick("swiglu", "gelu", "geglu", "gelu_erf", "squared_relu", "swigluoai"))
+    draw.maybe(0.2, "--add-bias-linear")
+    draw.maybe(0.25, "--tie-embeddings")
+    draw.maybe(0.1, "--hidden-dropout", 0.1)
+    draw.maybe(0.1, "--attention-dropout", 0.1)
+    draw.maybe(0.1, "--final-logit-softcapping", 30)
+    experts = draw_experts(draw, layers) if draw.chance(0.4) else 0
+    draw.maybe(0.15, "--mtp-num-layers", 1, 2)
+    for option in ("--reset-attention-mask", "--reset-position-ids", "--eod-mask-loss"):
+        draw.maybe(0.12, option)
+    draw.add("--optimizer", draw.pick("adamw", "adamw", "sgd", "muon", "lion"))
+    return layers, heads, experts
+
+
+def draw_layout(draw, layers, heads, experts):
+    """At most 12 ranks. Returns the number of data-parallel ranks."""
+    tp = draw.pick(*[d for d in divisors(heads) if d <= 4])
+    cp, pp = draw.pick(1, 1, 2, 4), draw.pick(*[p for p in (1, 1, 2, 3, 4) if p <= layers])
+    if tp * cp * pp > 8:
+        cp = 1
+    dp = draw.pick(*[d for d in (1, 2, 3, 4) if tp * cp * pp * d <= 12] or [1])
+    for name, size in (("--world-size", tp * cp * pp * dp), ("--tp", tp), ("--cp", cp), ("--pp", pp), ("--dp", dp)):
+        draw.add(name, size)
+    if tp > 1 and experts == 0:
+        draw.maybe(0.3, "--no-sp")
+    if cp > 1:
+        draw.add("--cp-comm-type", draw.pick("p2p", "all_gather", "a2a", "a2a+p2p"))
+        draw.add("--cp-balance", draw.pick("zigzag", "contiguous", "stripe"))
+    if experts:
+        ep = draw.pick(*[d for d in divisors(tp * cp * dp) if experts % d == 0])
+        draw.add("--ep", ep)
+        draw.add("--moe-token-dispatcher-type", draw.pick("alltoall", "allgather", "dedup", "rdep"))
+        if tp * cp * dp // ep % 2 == 0:
+            draw.maybe(0.3, "--etp", 2)
+    if pp > 1:
+        draw.add("--pipeline-schedule", draw.pick("1f1b", "gpipe", "zb-h1", "zb-h2", "zb-2p", *(("zb-v", "v-half", "v-min", "dualpipe", "looped-bfs") if layers >= 2 * pp else ())))
+    if dp * cp > 1:
+        draw.maybe(0.6, "--zero-stage", 1, 2, 3)
+    draw.maybe(0.3, "--overlap-grad-reduce")
+    draw.maybe(0.2, "--ddp-bucket-bytes", 1000, 20000)
+    if draw.chance(0.3):
+        draw.add(*draw.pick(("--recompute-granularity", "selective"), ("--recompute-granularity", "full")))
+    draw.maybe(0.2, "--keep-cheap-outputs")
+    draw.maybe(0.1, "--collectives", "gloo")
+    return dp
+
+
+def scaled(flags, factor):
+    """The same model, so many times as wide and long: small tensors that a plan leaves out weigh less."""
+    sizes = {"--hidden-size", "--ffn-hidden-size", "--seq-length", "--moe-ffn-hidden-size", "--window-size", "--moe-shared-expert-intermediate-size", "--kv-lora-rank", "--q-lora-rank", "--qk-head-dim", "--qk-pos-emb-head-dim", "--v-head-dim", "--kv-channels"}
+    return [[name, str(int(values[0]) * factor)] if name in sizes else [name, *values] for name, *values in flags]
+
+
+def words(flags):
+    return [word for flag in flags for word in flag]

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Random small models on random layouts, each held to what must be the same.
+
+    tests/random/random_runs.py PROGRAM CHECK [--first SEED] [--runs N]
+
+parity  every tensor of the layout is one rank's (ranklab parity, fp64)
+plan    a step takes as long as its dry run says, within the tolerance that this states
+memory  each stage's fullest rank holds at its peak what plan memory says, likewise
+resume  training that goes on from a checkpoint on another layout has the losses of training that never stopped, and there
+        generates the text that one rank generates
+
+Ends with 1, and the commands that show it, where one is not. A seed whose settings do not fit together is drawn again.
+"""
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+from random_flags import Draw, draw_layout, draw_model, scaled, words
+
+REFUSED = 2  # the program's exit code for settings that do not fit together
+MOST_DRAWS = 40
+
+
+class Different(Exception):
+    """What two runs should have had in common; the commands tell which."""
+
+
+class Refused(Exception):
+    pass
+
+
+class Program:
+    def __init__(self, path, folder):
+        self.path, self.folder, self.commands = path, folder, []
+
+    def run(self, *arguments):
+        command = [self.path, *arguments]
+        self.commands.append(shlex.join(command))
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300)
+        if done.returncode == REFUSED:
+            raise Refused(done.stderr.strip())
+        if done.returncode != 0:
+            raise Different(f"exit code {done.returncode}: {done.stderr.strip()[-600:] or done.stdout.strip()[-600:]}")
+        return done.stdout
+
+    def data(self, *arguments):
+        return json.loads(self.run(*arguments, "--json"))["data"]
+
+    def steps(self, *arguments):
+        lines = map(json.loads, self.run("train", *arguments, "--json", "--sample-tokens", "0", "--eval-interval", "0", "--no-trace").splitlines())
+        return [line for line in lines if "virtual_step_ms" in line]
+
+
+def drawn(seed):
+    """A model and one layout of it, with a batch that fits."""
+    draw = Draw(seed)
+    dp = draw_layout(draw, *draw_model(draw))
+    draw.add("--mbs", draw.pick(1, 2))
+    draw.add("--num-microbatches", draw.pick(1, 2, 4, 8))
+    draw.add("--gbs", dp * int(draw.flags[-2][1]) * int(draw.flags[-1][1]))
+    return draw, [*draw.flags, ["--mock-data"], ["--seed", str(seed)]]
+
+
+def draw_precision(draw):
+    return words([[flag] if isinstance(flag, str) else list(flag) for flag in [draw.pick("--bf16", "--bf16", ("--params-dtype", "fp32"), ("--precision-recipe", "deepseek_v3"), ("--precision-recipe", "mxfp8"))]])
+
+
+def check_parity(program, seed):
+    _, flags = drawn(seed)
+    program.run("parity", "--no-narrow", "--params-dtype", "fp64", *words(flags))
+
+
+def check_plan(program, seed):
+    draw, flags = drawn(seed)
+    arguments = [*words(flags), *draw_precision(draw), "--efficiency", draw.pick("datasheet", "measured")]
+    estimate = program.data("train", *arguments, "--dry-run")["estimate"]
+    planned, ran = estimate["virtual_step_ms"], program.steps(*arguments, "--train-iters", "2")[-1]["virtual_step_ms"]
+    if abs(planned / ran - 1) > estimate["tolerance"]:
+        raise Different(f"a step is planned to take {planned} ms and takes {ran} (tolerance {estimate['tolerance']})")
+
+
+def check_memory(program, seed):
+    draw, flags = drawn(seed)
+    balanced = ["--moe-router-force-load-balancing"] if ["--num-experts"] in [flag[:1] for flag in flags] else []
+    for rank in program.data("plan", "memory", *words(scaled(flags, 4)), *balanced, *draw_precision(draw), "--measure")["ranks"]:
+        if abs(rank["measured"]["difference_percent"]) > 100 * rank["tolerance"]:
+            raise Different(f"stage {rank['pp_rank']} is planned to hold {rank['at_peak']} and holds {rank['measured']['at_peak']}")
+
+
+def check_resume(program, seed):
+    draw = Draw(seed)
+    sizes = draw_model(draw)
+    model = [*words(draw.flags), "--mock-data", "--seed", str(seed)]
+    layouts = []
+    for _ in range(2):
+        draw.flags = []
+        draw_layout(draw, *sizes)
+        layouts.append(words(draw.flags))
+    shared = [*model, "--params-dtype", "fp64", "--gbs", "12", "--mbs", "1", "--train-iters", "4"]
+    for layout in layouts:
+        program.run("train", *shared, *layout, "--dry-run")
+    folder = tempfile.mkdtemp(dir=program.folder)
+    whole = program.steps(*shared, *layouts[0], "--save", f"{folder}/first", "--save-interval", "2")
+    half = sorted(name for name in os.listdir(f"{folder}/first") if name.startswith("step"))[0]
+    rest = program.steps(*shared, *layouts[1], "--load", f"{folder}/first/{half}", "--save", f"{folder}/second")
+    for went_on, began_again in zip(whole[2:], rest, strict=True):
+        for key in ("loss", "grad_norm"):
+            if abs(went_on[key] - began_again[key]) > 1e-9 * abs(went_on[key]):
+                raise Different(f"{key} of step {went_on['step']} is {began_again[key]}, and was {went_on[key]}")
+    asked = ["generate", "--load", f"{folder}/second", "--prompt", "The old man", "--tokens", "16", "--temperature", "0"]
+    kept = {"--world-size", "--tp", "--cp", "--pp", "--dp", "--ep", "--etp", "--cp-comm-type", "--cp-balance", "--zero-stage", "--no-sp"}
+    layout = words(flag for flag in draw.flags if flag[0] in kept)
+    one, several = program.data(*asked)["tokens"], program.data(*asked, *layout)["tokens"]
+    if one != several:
+        raise Different(f"one rank generates {one}, and the layout {several}")
+
+
+CHECKS = {"parity": check_parity, "plan": check_plan, "memory": check_memory, "resume": check_resume}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("check", choices=CHECKS)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=20)
+    asked = parser.parse_args()
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(asked.first, asked.first + asked.runs):
+            for attempt in range(MOST_DRAWS):
+                program = Program(os.path.abspath(asked.program), folder)
+                try:
+                    CHECKS[asked.check](program, number * MOST_DRAWS + attempt)
+                    break
+                except Refused:
+                    continue
+                except (Different, subprocess.TimeoutExpired) as found:
+                    wrong += 1
+                    print(f"{asked.check}, run {number}: {found}", *program.commands, sep="\n    ", flush=True)
+                    break
+            else:
+                sys.exit(f"{asked.check}, run {number}: all of {MOST_DRAWS} settings were refused, which says something of how they are drawn")
+    print(f"{asked.check}: {asked.runs - wrong} of {asked.runs} random runs are as they must be")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
