@@ -91,6 +91,15 @@ std::vector<int64_t> members_elsewhere(const RunPlan& plan, Longest by) {
   return elsewhere;
 }
 
+// Ranks of a tensor-parallel group compute alike, and have the same links within their layers. But each has replicas
+// and a pipeline of its own, of which some lie on more nodes than others.
+int slowest_tensor_rank(const RunPlan& plan, Longest by) {
+  if (by != Longest::kReplicaLinks && by != Longest::kPipelineLinks) return 0;
+  const std::vector<int64_t> elsewhere = members_elsewhere(plan, by);
+  const auto most = std::ranges::max_element(elsewhere);
+  return plan.mesh.coordinate(Axis::kTp, static_cast<int>(most - elsewhere.begin()));
+}
+
 bool alike_on_nodes(const RunPlan& plan, Longest by) {
   const std::vector<int64_t> elsewhere = members_elsewhere(plan, by);
   return std::ranges::all_of(elsewhere, [&](int64_t own) { return own == elsewhere.front(); });
@@ -173,10 +182,11 @@ StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_
   const DeviceMesh& mesh = plan.mesh;
   const std::vector<int64_t> elsewhere =
       by_links(by) ? members_elsewhere(plan, by) : std::vector<int64_t>(static_cast<size_t>(mesh.world_size()));
+  const int tensor_rank = slowest_tensor_rank(plan, by);
   std::map<int, std::pair<Share, int>> fullest;  // and its rank, by pipeline rank
   StandIns stand_in;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
-    if (mesh.coordinate(Axis::kTp, rank) != 0) continue;
+    if (mesh.coordinate(Axis::kTp, rank) != tensor_rank) continue;
     if (context_rank && mesh.coordinate(Axis::kCp, rank) != *context_rank) continue;
     const int pp_rank = mesh.coordinate(Axis::kPp, rank);
     Share own = by_stage.contains(pp_rank) ? share_of(rank, mesh, by_stage.at(pp_rank)) : Share{};

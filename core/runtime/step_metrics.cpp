@@ -35,12 +35,10 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, Asks asks) {
   const NoCostScope free;
   at::Tensor mine = at::empty({1, kSlots}, at::kDouble);
   double* row = mine.mutable_data_ptr<double>();
-  // One rank of each tensor-parallel group reports its tokens; pipeline ranks without a last stage have none.
-  const bool speaks = ctx_.coordinate(Axis::kTp) == 0;
-  row[kLoss] = speaks ? output.loss_sum : 0;
+  row[kLoss] = output.loss_sum;  // pipeline ranks without a last stage have none
   // Context-parallel ranks count the tokens of the same sequences, each of which has its loss on one of them.
-  row[kTokens] = speaks ? static_cast<double>(output.tokens) / ctx_.size(Axis::kCp) : 0;
-  row[kMtpLoss] = speaks ? output.mtp_loss_sum : 0;
+  row[kTokens] = static_cast<double>(output.tokens) / ctx_.size(Axis::kCp);
+  row[kMtpLoss] = output.mtp_loss_sum;
   row[kNow] = static_cast<double>(ctx_.clock().now_ns());
   row[kExposed] = static_cast<double>(ctx_.clock().exposed_total_ns());
   row[kPeerWait] = static_cast<double>(ctx_.clock().peer_wait_ns());
@@ -50,9 +48,11 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, Asks asks) {
   Sums sums;
   for (int r = 0; r < world_.size(); ++r) {
     const double* other = all.const_data_ptr<double>() + r * kSlots;
-    sums.loss += other[kLoss];
-    sums.tokens += other[kTokens];
-    sums.mtp_loss += other[kMtpLoss];
+    if (ctx_.mesh().coordinate(Axis::kTp, r) == 0) {  // the others of its tensor-parallel group have the same
+      sums.loss += other[kLoss];
+      sums.tokens += other[kTokens];
+      sums.mtp_loss += other[kMtpLoss];
+    }
     sums.exposed_ns += other[kExposed];
     sums.peer_wait_ns += other[kPeerWait];
     sums.latest_ns = std::max(sums.latest_ns, static_cast<int64_t>(other[kNow]));

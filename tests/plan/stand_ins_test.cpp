@@ -54,6 +54,13 @@ TEST(StandIns, WhereGroupsOfReplicasDoNotLieAlikeOnNodesOneThatGoesBetweenThem) 
   EXPECT_THAT(choices(plan), Contains(Each(Ge(6))));
 }
 
+// Of two pipelines over nodes of five one goes between them: that of the second rank of each tensor-parallel group.
+TEST(StandIns, WherePipelinesDoNotLieAlikeOnNodesOneThatGoesBetweenThem) {
+  RunPlan plan = plan_of({.world = 6, .tp = 2, .pp = 3});
+  plan.config.gpus_per_node = 5;
+  EXPECT_THAT(choices(plan), Contains(ElementsAre(1, 1, 3, 3, 5, 5)));
+}
+
 TEST(StandIns, EachChoiceIsNamedOnceAndRunsItsOwnStage) {
   const RunPlan plan = plan_of({.world = 4, .tp = 1, .pp = 2}, OptimizerKind::kMuon);
   const std::vector<StandIns> all = choices(plan);

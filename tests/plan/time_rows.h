@@ -81,6 +81,11 @@ inline void unfused_scores(TrainConfig& c) { c.attention_backend = "unfused"; }
 
 // The first positions see no less than the others, but ranks have more or fewer blocks to attend to.
 inline void window_of_all(TrainConfig& c) { c.model.window_size = c.model.seq_length; }
+// Of two pipelines one lies on a single node.
+inline void three_stages_on_nodes_of_five(TrainConfig& c) {
+  c.parallel.pp = 3;
+  c.gpus_per_node = 5;
+}
 inline void positions_of_documents(TrainConfig& c) { c.documents.reset_position_ids = true; }
 
 inline const Training kRuns[] = {
@@ -99,6 +104,7 @@ inline const Training kRuns[] = {
     {"cp4_zero3_dp2", 8, 1, false, 0, zero_of<3, context<4>>},
     {"cp2_ep4_tp2", 8, 2, true, 0, both<context<2>, over_ep<4>>},
     {"positions_of_documents_tp2", 4, 2, true, 4, positions_of_documents},
+    {"pipelines_between_nodes_tp2", 6, 2, true, 1, three_stages_on_nodes_of_five},
     {"selective_one_rank", 1, 1, false, 4, recompute_selectively},
     {"selective_larger", 2, 2, true, 4, both<larger, recompute_selectively>},
     {"selective_latent_tp2", 2, 2, false, 4, both<latent, recompute_selectively>},
