@@ -21,7 +21,7 @@ class ShapeData final : public RankData {
                              at::TensorOptions(at::kLong).device(ctx.device()))),
         global_tokens_(global_tokens),
         documents_(std::move(documents)),
-        own_positions_(plan.config.documents.reset_position_ids) {}
+        positions_restart_(plan.config.documents.reset_position_ids) {}
 
   Batch train_batch(int64_t step, int64_t microbatch) override {
     Batch batch = {.tokens_BS = at::empty_like(tokens_BS_), .targets_BS = at::empty_like(tokens_BS_), .step = step};
@@ -32,7 +32,7 @@ class ShapeData final : public RankData {
   Batch validation_batch(int64_t, int64_t microbatch) override { return train_batch(0, microbatch); }
   std::optional<int64_t> global_tokens_per_batch() const override { return global_tokens_; }
   bool has_tokens() const override { return false; }
-  bool marks_documents() const override { return documents_ != nullptr || own_positions_; }
+  bool marks_documents() const override { return documents_ != nullptr || positions_restart_; }
 
  private:
   std::shared_ptr<const Documents> documents(int64_t step, int64_t microbatch) {
@@ -43,14 +43,14 @@ class ShapeData final : public RankData {
       if (marked == nullptr) return nullptr;
       *shapes = *marked;
     }
-    if (own_positions_ || shapes->position_BS.defined()) shapes->position_BS = at::empty_like(tokens_BS_);
+    if (positions_restart_ || shapes->position_BS.defined()) shapes->position_BS = at::empty_like(tokens_BS_);
     return shapes;
   }
 
   at::Tensor tokens_BS_;
   std::optional<int64_t> global_tokens_;
   std::unique_ptr<RankData> documents_;  // those of its batches; null: attention sees whole sequences
-  bool own_positions_;                   // documents have, whose numbers cost the same wherever they begin again
+  bool positions_restart_;               // in each document; where that is changes no cost
 };
 
 class ShapeDataProvider final : public DataProvider {

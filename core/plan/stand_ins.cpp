@@ -93,11 +93,10 @@ std::vector<int64_t> members_elsewhere(const RunPlan& plan, Longest by) {
 
 // Ranks of a tensor-parallel group compute alike, and have the same links within their layers. But each has replicas
 // and a pipeline of its own, of which some lie on more nodes than others.
-int slowest_tensor_rank(const RunPlan& plan, Longest by) {
+int slowest_tensor_rank(const DeviceMesh& mesh, Longest by, const std::vector<int64_t>& elsewhere) {
   if (by != Longest::kReplicaLinks && by != Longest::kPipelineLinks) return 0;
-  const std::vector<int64_t> elsewhere = members_elsewhere(plan, by);
   const auto most = std::ranges::max_element(elsewhere);
-  return plan.mesh.coordinate(Axis::kTp, static_cast<int>(most - elsewhere.begin()));
+  return mesh.coordinate(Axis::kTp, static_cast<int>(most - elsewhere.begin()));
 }
 
 bool alike_on_nodes(const RunPlan& plan, Longest by) {
@@ -182,7 +181,7 @@ StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_
   const DeviceMesh& mesh = plan.mesh;
   const std::vector<int64_t> elsewhere =
       by_links(by) ? members_elsewhere(plan, by) : std::vector<int64_t>(static_cast<size_t>(mesh.world_size()));
-  const int tensor_rank = slowest_tensor_rank(plan, by);
+  const int tensor_rank = slowest_tensor_rank(mesh, by, elsewhere);
   std::map<int, std::pair<Share, int>> fullest;  // and its rank, by pipeline rank
   StandIns stand_in;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {

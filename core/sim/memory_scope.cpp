@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/sim/block_pool.h"
 
 namespace ranklab {
@@ -197,7 +198,11 @@ void set_thread_memory_book(std::shared_ptr<MemoryBook> book) { t_book = std::mo
 std::shared_ptr<MemoryBook> thread_memory_book() { return t_book; }
 MemoryCategory thread_memory_category() { return t_category; }
 
-ScratchScope::ScratchScope() { t_scratch = &alive_; }
+ScratchScope::ScratchScope() {
+  RANKLAB_CHECK(t_scratch == nullptr, ErrorKind::kInternal, .where = "ScratchScope",
+                .what = "a scope is within another one of its thread", .want = "one at a time");
+  t_scratch = &alive_;
+}
 ScratchScope::~ScratchScope() {
   t_scratch = nullptr;
   for (void* header : alive_) book(*static_cast<Header*>(header));

@@ -213,30 +213,31 @@ std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int rank
 
 int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, const std::vector<AttentionOfLayers>& layers,
                  SlowestBy by) {
-  std::tuple<int64_t, int64_t, int64_t> most;
-  int slowest = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
+  struct Work {
     int64_t pairs = 0, blocks = 0, queries = 0;
-    for (const auto& [window, count, in_order, joined] : layers) {
-      const auto part = [&, of_ranks = joined](int member) {
-        return joined_part(seq_length, ranks, of_ranks, member, balance);
-      };
-      std::vector<std::vector<PositionRun>> keys;
-      if (in_order) keys = gathered_keys(seq_length, ranks, balance);
-      for (int member = 0; member < ranks / joined && !in_order; ++member) keys.push_back(part(member));
+    auto in_order(SlowestBy by) const {
+      return by == SlowestBy::kPairs ? std::tuple(pairs, blocks, queries) : std::tuple(blocks, pairs, queries);
+    }
+  };
+  std::vector<Work> work(static_cast<size_t>(ranks));
+  for (const auto& [window, count, in_order, joined] : layers) {
+    std::vector<std::vector<PositionRun>> parts;
+    for (int member = 0; member < ranks / joined; ++member)
+      parts.push_back(joined_part(seq_length, ranks, joined, member, balance));
+    const std::vector<std::vector<PositionRun>> keys = in_order ? gathered_keys(seq_length, ranks, balance) : parts;
+    for (size_t rank = 0; rank < work.size(); ++rank) {
       for (const std::vector<PositionRun>& others : keys) {
-        for (const AttentionBlock& block : attention_blocks(part(rank / joined), others, window)) {
-          pairs += count * block.pairs();
-          blocks += count;
-          queries += count * block.queries;
+        for (const AttentionBlock& block :
+             attention_blocks(parts[rank / static_cast<size_t>(joined)], others, window)) {
+          work[rank].pairs += count * block.pairs();
+          work[rank].blocks += count;
+          work[rank].queries += count * block.queries;
         }
       }
     }
-    const auto work = by == SlowestBy::kPairs ? std::tuple(pairs, blocks, queries) : std::tuple(blocks, pairs, queries);
-    if (work > most) slowest = rank;
-    most = std::max(most, work);
   }
-  return slowest;
+  const auto slowest = std::ranges::max_element(work, {}, [&](const Work& one) { return one.in_order(by); });
+  return static_cast<int>(slowest - work.begin());
 }
 
 double attention_imbalance(int64_t seq_length, int ranks, SequenceBalance balance) {

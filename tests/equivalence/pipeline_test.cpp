@@ -370,8 +370,8 @@ TEST(Pipeline, PeakActivationBytesAreTheVerifiers) {
           8 + (static_cast<double>(got.peak_activation_bytes.at(rank)) - whole.of_eight[r]) / whole.each[r];
       // The loss' temporaries on the last rank fall on the worst moment of GPipe and not on that of the others, by a
       // third of what a microbatch takes. A GPU's allocator gives whole 512 bytes.
-      EXPECT_NEAR(held, peak, test_device() == TestDevice::kCuda ? 0.4 : 0.35)
-          << name << ", rank " << rank << ", ratio " << ratio;
+      const double allowed = test_device() == TestDevice::kCuda ? 0.4 : rank == 3 ? 0.35 : 0.15;
+      EXPECT_NEAR(held, peak, allowed) << name << ", rank " << rank << ", ratio " << ratio;
     }
   }
 }

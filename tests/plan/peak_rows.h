@@ -78,12 +78,6 @@ inline const PeakRun kPeakRuns[] = {
     {"muon", 2, 2, 2, muon<MuonDistribution::kDuplicated>},
     {"muon_zero1_bf16", 4, 1, 2, zero_of<1, both<bf16, muon<MuonDistribution::kDuplicated>>>},
     {"muon_distributed_zero2", 4, 1, 2, zero_of<2, muon<MuonDistribution::kDistributed>>},
-    {"muon_distributed_zero2_bf16", 4, 1, 1,
-     [](TrainConfig& c) {
-       zero_of<2, both<bf16, muon<MuonDistribution::kDistributed>>>(c);
-       c.global_batch_size = 4;
-       c.model.seq_length = 32;
-     }},
     {"muon_layer_sharded_zero1", 4, 1, 2, zero_of<1, muon<MuonDistribution::kLayerSharded>>},
     {"attention_dropout", 2, 2, 2, attention_dropout},
     {"unfused_sinks_bf16", 1, 1, 2, both<bf16, unfused_sinks>},

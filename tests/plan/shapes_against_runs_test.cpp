@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 
 #include "backends/meta/meta_world.h"
 #include "core/pipeline/schedules.h"
@@ -149,21 +148,16 @@ TEST_P(Peaks, AreThoseOfTheRun) {
   const std::vector<MeasuredMemory> ranks =
       measure_memory(default_components(make_thread_world({.size = plan.mesh.world_size()}), plan), plan);
   const StepRecord record = record_step(plan, make_meta_world);
-  std::map<int, double> of_fullest;  // by pipeline rank; what the plan is of
   for (const MeasuredMemory& rank : ranks) {
-    const int pp_rank = plan.mesh.coordinate(Axis::kPp, rank.global_rank);
-    const RankRecord& planned = record.of_pipeline_rank(pp_rank);
+    const RankRecord& planned = record.of_pipeline_rank(plan.mesh.coordinate(Axis::kPp, rank.global_rank));
     const double ratio = static_cast<double>(together(planned.at_peak)) / static_cast<double>(rank.peak_bytes);
-    const auto found = of_fullest.try_emplace(pp_rank, ratio).first;
-    found->second = std::min(found->second, ratio);
+    EXPECT_NEAR(ratio, 1.0, kPeakTolerance) << "rank " << rank.global_rank;
     if (!shows()) continue;
     std::printf("%-34s r%d peak %+.3f %%:", GetParam().name, rank.global_rank, 100 * (ratio - 1));
     for (size_t i = 0; i < rank.at_peak.size(); ++i)
       std::printf(" %ld/%ld", static_cast<long>(planned.at_peak[i] / 1000), static_cast<long>(rank.at_peak[i] / 1000));
     std::printf("\n");
   }
-  for (const auto& [pp_rank, ratio] : of_fullest)
-    EXPECT_NEAR(ratio, 1.0, kPeakTolerance) << "the fullest rank of pipeline rank " << pp_rank;
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, Peaks, testing::ValuesIn(kPeakRuns), row_name<PeakRun>);
@@ -362,6 +356,24 @@ TEST(OwnModel, IsRecordedAsItRuns) {
   for (const MeasuredMemory& rank : measured)
     EXPECT_NEAR(static_cast<double>(together(record.ranks[0].at_peak)) / static_cast<double>(rank.peak_bytes), 1.0,
                 kPeakTolerance);
+}
+
+// Ranks own different matrices; the plan is of the one that holds most. What was sent is freed once its answer is
+// there.
+TEST(PeakOfFullest, IsThatOfMatricesUnderWay) {
+  TrainConfig c;
+  c.parallel = {.world = 4, .tp = 1};
+  c.global_batch_size = 4;
+  c.micro_batch_size = 1;
+  c.model.seq_length = 32;
+  c.mock_data = true;
+  zero_of<2, both<bf16, muon<MuonDistribution::kDistributed>>>(c);
+  const RunPlan plan = resolve(c);
+  int64_t fullest = 0;
+  for (const MeasuredMemory& rank : measure_memory(default_components(make_thread_world({.size = 4}), plan), plan))
+    fullest = std::max(fullest, rank.peak_bytes);
+  const int64_t planned = together(record_step(plan, make_meta_world).fullest().at_peak);
+  EXPECT_NEAR(static_cast<double>(planned) / static_cast<double>(fullest), 1.0, 0.01);
 }
 
 }  // namespace

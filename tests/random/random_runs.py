@@ -60,14 +60,15 @@ def drawn(seed):
     """A model and one layout of it, with a batch that fits."""
     draw = Draw(seed)
     dp = draw_layout(draw, *draw_model(draw))
-    draw.add("--mbs", draw.pick(1, 2))
-    draw.add("--num-microbatches", draw.pick(1, 2, 4, 8))
-    draw.add("--gbs", dp * int(draw.flags[-2][1]) * int(draw.flags[-1][1]))
+    sequences, microbatches = draw.pick(1, 2), draw.pick(1, 2, 4, 8)
+    draw.add("--mbs", sequences)
+    draw.add("--num-microbatches", microbatches)
+    draw.add("--gbs", dp * sequences * microbatches)
     return draw, [*draw.flags, ["--mock-data"], ["--seed", str(seed)]]
 
 
 def draw_precision(draw):
-    return words([[flag] if isinstance(flag, str) else list(flag) for flag in [draw.pick("--bf16", "--bf16", ("--params-dtype", "fp32"), ("--precision-recipe", "deepseek_v3"), ("--precision-recipe", "mxfp8"))]])
+    return draw.pick(["--bf16"], ["--bf16"], ["--params-dtype", "fp32"], ["--precision-recipe", "deepseek_v3"], ["--precision-recipe", "mxfp8"])
 
 
 def check_parity(program, seed):
@@ -87,7 +88,7 @@ def check_plan(program, seed):
 
 def check_memory(program, seed):
     draw, flags = drawn(seed)
-    balanced = ["--moe-router-force-load-balancing"] if ["--num-experts"] in [flag[:1] for flag in flags] else []
+    balanced = ["--moe-router-force-load-balancing"] if any(flag[0] == "--num-experts" for flag in flags) else []
     for rank in program.data("plan", "memory", *words(scaled(flags, 4)), *balanced, *draw_precision(draw), "--measure")["ranks"]:
         if abs(rank["measured"]["difference_percent"]) > 100 * rank["tolerance"]:
             raise Different(f"stage {rank['pp_rank']} is planned to hold {rank['at_peak']} and holds {rank['measured']['at_peak']}")
