@@ -116,7 +116,7 @@ class RuntimeEngine::RankLoop {
   void build() {
     const RuntimeComponents& parts = engine_.components_;
     ctx_.tracer().set_enabled(false);
-    set_thread_memory_book(std::make_shared<MemoryBook>());
+    set_thread_memory_book(std::make_shared<MemoryBook>(/*books_host=*/ctx_.device().is_cpu()));
     if (plan_.config.threads_per_rank > 1) at::set_num_threads(plan_.config.threads_per_rank);
     const NoCostScope free;
     model_ = parts.model_provider->build_model(ctx_, plan_);

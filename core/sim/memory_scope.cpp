@@ -39,8 +39,9 @@ void give_block(void* block, size_t bytes) { BlockPool::instance().give(block, b
 #endif
 
 void book(Header& header) {
+  if (!t_book || !t_book->books_host()) return;
   header.book = t_book;
-  if (t_book) t_book->add(header.category, header.bytes);
+  t_book->add(header.category, header.bytes);
 }
 
 void release(void* data) {

@@ -15,9 +15,12 @@
 
 namespace ranklab {
 
-// Live bytes per category, and the peaks of each and of the total.
+// Live bytes per category, and the peaks of each and of the total. One whose rank has its tensors elsewhere (on a
+// device, or as shapes) leaves out those in host memory.
 class MemoryBook {
  public:
+  explicit MemoryBook(bool books_host = true) : books_host_(books_host) {}
+  bool books_host() const { return books_host_; }
   int64_t bytes(MemoryCategory category) const {
     return bytes_[static_cast<size_t>(category)].load(std::memory_order_relaxed);
   }
@@ -51,6 +54,7 @@ class MemoryBook {
  private:
   using Counts = std::array<std::atomic<int64_t>, static_cast<size_t>(MemoryCategory::kCount)>;
   void note_bytes(Counts& to);
+  const bool books_host_;
   Counts bytes_{}, peaks_{}, at_peak_{}, at_highest_{};
   std::atomic<int64_t> total_{0}, peak_{0}, highest_{0};
 };

@@ -240,6 +240,24 @@ void expect_same(const StepRecord& a, const StepRecord& b) {
   }
 }
 
+// Ranks own different matrices; the plan is of the one that holds most. What was sent is freed once its answer is
+// there.
+TEST(PeakOfFullest, IsThatOfMatricesUnderWay) {
+  TrainConfig c;
+  c.parallel = {.world = 4, .tp = 1};
+  c.global_batch_size = 4;
+  c.micro_batch_size = 1;
+  c.model.seq_length = 32;
+  c.mock_data = true;
+  zero_of<2, both<bf16, muon<MuonDistribution::kDistributed>>>(c);
+  const RunPlan plan = resolve(c);
+  int64_t fullest = 0;
+  for (const MeasuredMemory& rank : measure_memory(default_components(make_thread_world({.size = 4}), plan), plan))
+    fullest = std::max(fullest, rank.peak_bytes);
+  const int64_t planned = together(record_step(plan, make_meta_world).fullest().at_peak);
+  EXPECT_NEAR(static_cast<double>(planned) / static_cast<double>(fullest), 1.0, 0.01);
+}
+
 // A first step of one microbatch leaves the second as it is, to the bit.
 TEST(ShortFirstStep, LeavesTheRecordAsItIs) {
   std::vector<TrainConfig> runs;
@@ -356,24 +374,6 @@ TEST(OwnModel, IsRecordedAsItRuns) {
   for (const MeasuredMemory& rank : measured)
     EXPECT_NEAR(static_cast<double>(together(record.ranks[0].at_peak)) / static_cast<double>(rank.peak_bytes), 1.0,
                 kPeakTolerance);
-}
-
-// Ranks own different matrices; the plan is of the one that holds most. What was sent is freed once its answer is
-// there.
-TEST(PeakOfFullest, IsThatOfMatricesUnderWay) {
-  TrainConfig c;
-  c.parallel = {.world = 4, .tp = 1};
-  c.global_batch_size = 4;
-  c.micro_batch_size = 1;
-  c.model.seq_length = 32;
-  c.mock_data = true;
-  zero_of<2, both<bf16, muon<MuonDistribution::kDistributed>>>(c);
-  const RunPlan plan = resolve(c);
-  int64_t fullest = 0;
-  for (const MeasuredMemory& rank : measure_memory(default_components(make_thread_world({.size = 4}), plan), plan))
-    fullest = std::max(fullest, rank.peak_bytes);
-  const int64_t planned = together(record_step(plan, make_meta_world).fullest().at_peak);
-  EXPECT_NEAR(static_cast<double>(planned) / static_cast<double>(fullest), 1.0, 0.01);
 }
 
 }  // namespace

@@ -38,17 +38,36 @@ def draw_attention(draw, heads, seq_length):
     else:
         draw.maybe(0.5, "--num-query-groups", *divisors(heads))
         draw.maybe(0.15, "--kv-channels", 4, 8, 12)
-        draw.maybe(0.2, "--qk-layernorm")
-        draw.maybe(0.15, "--add-qkv-bias")
+        if draw.chance(0.2):
+            draw.add("--qk-layernorm")
+            draw.maybe(0.3, "--qk-layernorm-width", "all-heads")
+        draw.maybe(0.2, draw.pick("--add-qkv-bias", "--add-attention-bias"))
         draw.maybe(0.1, "--rotary-percent", 0.5)
-    draw.maybe(0.15, "--position-embedding-type", "learned_absolute", "none")
-    draw.maybe(0.1, "--no-rope-freq", 2, 3)
+    if draw.chance(0.15):
+        draw.add("--position-embedding-type", draw.pick("learned_absolute", "none"))
+    else:
+        draw_rotary_positions(draw, seq_length)
     if draw.chance(0.25):
         draw.add("--window-size", draw.pick(5, 8, 13, seq_length))
-        draw.maybe(0.5, "--window-attn-skip-freq", 2, 3)
+        draw.maybe(0.5, "--window-attn-skip-freq", 2, 3, "[0]*2+[1]*4")
+        draw.maybe(0.2, "--rotary-base-local", 500)
     draw.maybe(0.2, "--softmax-type", "off-by-one", "learnable")
+    draw.maybe(0.1, "--query-pre-attn-scalar", 10)
     draw.maybe(0.1, "--attn-logit-softcapping", 20)
     draw.maybe(0.1, "--attention-backend", "unfused")
+
+
+def draw_rotary_positions(draw, seq_length):
+    draw.maybe(0.1, "--no-rope-freq", 2, 3)
+    draw.maybe(0.1, "--rotary-base", 500)
+    if draw.chance(0.1):
+        draw.add("--rotary-scaling-factor", draw.pick(2, 8))
+        draw.add("--original-max-position-embeddings", seq_length // 2)
+        draw.maybe(0.3, "--no-yarn-truncate")
+    elif draw.chance(0.15):
+        draw.add("--rope-scaling-type", draw.pick("linear", "dynamic", "llama3"))
+        draw.add("--rope-scaling-factor", draw.pick(2, 4))
+        draw.add("--rope-scaling-original-length", seq_length // 2)
 
 
 def draw_experts(draw, layers):
@@ -61,10 +80,18 @@ def draw_experts(draw, layers):
         draw.maybe(0.3, "--moe-shared-expert-gate")
     draw.maybe(0.3, "--first-k-dense-replace", min(1, layers - 1))
     draw.maybe(0.4, "--moe-router-score-function", "sigmoid")
+    if experts > 2 and draw.chance(0.2):
+        draw.add("--moe-router-num-groups", 2)
+        draw.maybe(0.5, "--moe-router-group-topk", 2)
+    draw.maybe(0.3, "--moe-router-norm-topk")
+    draw.maybe(0.1, "--moe-router-norm-top1")
+    draw.maybe(0.2, "--moe-router-topk-scaling-factor", 2.5)
     if draw.chance(0.4):
-        draw.add("--moe-router-load-balancing-type", draw.pick("aux_loss", "seq_aux_loss"))
+        draw.add("--moe-router-load-balancing-type", draw.pick("aux_loss", "seq_aux_loss", "global_aux_loss"))
         draw.add("--moe-aux-loss-coeff", 0.01)
     draw.maybe(0.3, "--moe-z-loss-coeff", 0.001)
+    draw.maybe(0.1, "--moe-expert-capacity-factor", 1, 1.5)
+    draw.maybe(0.1, "--moe-router-force-load-balancing")
     draw.maybe(0.2, "--moe-router-enable-expert-bias")
     draw.maybe(0.2, "--add-router-bias")
     return experts
@@ -81,6 +108,7 @@ def draw_model(draw):
     draw.add("--seq-length", seq_length)
     draw_attention(draw, heads, seq_length)
     draw.maybe(0.3, "--normalization", "LayerNorm")
+    draw.maybe(0.1, "--apply-layernorm-1p")
     if draw.chance(0.4):
         draw.add(*draw.pick(("--norm-placement", "both"), ("--norm-placement", "behind"), ("--residual-form", "parallel"), ("--residual-form", "parallel-one-norm")))
     draw.add("--activation", draw.pick("swiglu", "gelu", "geglu", "gelu_erf", "squared_relu", "swigluoai"))
@@ -89,12 +117,44 @@ def draw_model(draw):
     draw.maybe(0.1, "--hidden-dropout", 0.1)
     draw.maybe(0.1, "--attention-dropout", 0.1)
     draw.maybe(0.1, "--final-logit-softcapping", 30)
+    draw.maybe(0.1, "--scale-embeddings")
+    draw.maybe(0.1, "--add-head-bias")
+    draw.maybe(0.1, "--vocab-size", 300, 1001)
     experts = draw_experts(draw, layers) if draw.chance(0.4) else 0
     draw.maybe(0.15, "--mtp-num-layers", 1, 2)
     for option in ("--reset-attention-mask", "--reset-position-ids", "--eod-mask-loss"):
         draw.maybe(0.12, option)
-    draw.add("--optimizer", draw.pick("adamw", "adamw", "sgd", "muon", "lion"))
+    draw_optimizer(draw)
     return layers, heads, experts
+
+
+def draw_optimizer(draw):
+    optimizer = draw.pick("adamw", "adamw", "sgd", "muon", "lion")
+    draw.add("--optimizer", optimizer)
+    if optimizer == "muon":
+        draw.maybe(0.6, "--muon-distribution", "distributed", "layer-sharded")
+        draw.maybe(0.2, "--muon-num-ns-steps", 3)
+    if optimizer == "sgd":
+        draw.maybe(0.5, "--sgd-momentum", 0.9)
+    draw.maybe(0.2, "--weight-decay", 0)
+
+
+def draw_schedule(draw, pp, layers):
+    if layers >= 2 * pp and draw.chance(0.3):
+        draw.add("--pipeline-schedule", draw.pick("interleaved-1f1b", "looped-bfs"))
+        draw.add("--vpp", draw.pick(*[v for v in (2, 3) if layers >= v * pp]))
+        return
+    draw.add("--pipeline-schedule", draw.pick("1f1b", "gpipe", "zb-h1", "zb-h2", "zb-2p", *(("zb-v", "v-half", "v-min", "dualpipe", "dualpipe-v") if layers >= 2 * pp else ())))
+
+
+def draw_recomputation(draw):
+    if draw.chance(0.5):
+        draw.add("--recompute-granularity", "selective")
+        draw.maybe(0.5, "--recompute-modules", "mlp", "moe", "core_attn,mlp")
+    else:
+        draw.add("--recompute-granularity", "full")
+        draw.maybe(0.5, "--recompute-method", "uniform")
+        draw.maybe(0.5, "--recompute-num-layers", 1, 2)
 
 
 def draw_layout(draw, layers, heads, experts):
@@ -111,21 +171,28 @@ def draw_layout(draw, layers, heads, experts):
     if cp > 1:
         draw.add("--cp-comm-type", draw.pick("p2p", "all_gather", "a2a", "a2a+p2p"))
         draw.add("--cp-balance", draw.pick("zigzag", "contiguous", "stripe"))
+        if cp == 4:
+            draw.maybe(0.2, "--hierarchical-context-parallel-sizes", "2,2", "1,4", "4,1")
     if experts:
         ep = draw.pick(*[d for d in divisors(tp * cp * dp) if experts % d == 0])
         draw.add("--ep", ep)
         draw.add("--moe-token-dispatcher-type", draw.pick("alltoall", "allgather", "dedup", "rdep"))
         if tp * cp * dp // ep % 2 == 0:
             draw.maybe(0.3, "--etp", 2)
+        draw.maybe(0.2, "--overlap-moe-expert-parallel-comm")
     if pp > 1:
-        draw.add("--pipeline-schedule", draw.pick("1f1b", "gpipe", "zb-h1", "zb-h2", "zb-2p", *(("zb-v", "v-half", "v-min", "dualpipe", "looped-bfs") if layers >= 2 * pp else ())))
-    if dp * cp > 1:
-        draw.maybe(0.6, "--zero-stage", 1, 2, 3)
+        draw_schedule(draw, pp, layers)
+    if dp * cp > 1 and draw.chance(0.6):
+        draw.add("--zero-stage", draw.pick(1, 2, 3))
+        draw.maybe(0.2, "--num-distributed-optimizer-instances", *[d for d in (2, 3) if dp % d == 0] or [1])
     draw.maybe(0.3, "--overlap-grad-reduce")
     draw.maybe(0.2, "--ddp-bucket-bytes", 1000, 20000)
+    draw.maybe(0.2, "--grad-accumulation", "pairwise")
     if draw.chance(0.3):
-        draw.add(*draw.pick(("--recompute-granularity", "selective"), ("--recompute-granularity", "full")))
+        draw_recomputation(draw)
     draw.maybe(0.2, "--keep-cheap-outputs")
+    draw.maybe(0.1, "--order", "pp-tp-cp-ep-dp", "dp-tp-cp-ep-pp", "tp-cp-ep-pp-dp")
+    draw.maybe(0.1, "--gpus-per-node", 2, 3, 4)
     draw.maybe(0.1, "--collectives", "gloo")
     return dp
 

@@ -68,7 +68,13 @@ def drawn(seed):
 
 
 def draw_precision(draw):
-    return draw.pick(["--bf16"], ["--bf16"], ["--params-dtype", "fp32"], ["--precision-recipe", "deepseek_v3"], ["--precision-recipe", "mxfp8"])
+    if draw.chance(0.3):
+        return draw.pick(["--bf16"], ["--fp16", "--loss-scale", "64"], ["--params-dtype", "fp32"])
+    if draw.chance(0.2):
+        return ["--bf16", *draw.pick(["--exp-avg-dtype", "bf16", "--exp-avg-sq-dtype", "bf16"], ["--main-grads-dtype", "bf16"], ["--main-params-dtype", "bf16"])]
+    recipe = draw.pick("fp8_delayed", "fp8_current", "fp8_rowwise", "deepseek_v3", "mxfp8", "nvfp4", "mxfp4")
+    narrowed = draw.pick([], [], ["--low-precision-include", "*.mlp.*"], ["--low-precision-exclude", "layers.0.*"], ["--module-compute-dtype-rule", "*.attention.out=bf16"])
+    return ["--precision-recipe", recipe, *narrowed, *draw.pick([], ["--no-fp8-param-gather"], ["--low-precision-dispatch"])]
 
 
 def check_parity(program, seed):
@@ -98,6 +104,8 @@ def check_resume(program, seed):
     draw = Draw(seed)
     sizes = draw_model(draw)
     model = [*words(draw.flags), "--mock-data", "--seed", str(seed)]
+    if "global_aux_loss" in model:
+        raise Refused("this loss is of what all data-parallel ranks' microbatches have together, so layouts differ")
     layouts = []
     for _ in range(2):
         draw.flags = []

@@ -53,6 +53,20 @@ TEST_F(DeviceMemory, ABlockTakenAgainIsTheNewTakers) {
   EXPECT_EQ(other->total_bytes(), 0);
 }
 
+TEST_F(DeviceMemory, HoldsNoTensorsOfTheHost) {
+  install_booking_allocator();
+  const auto device = std::make_shared<MemoryBook>(/*books_host=*/false);
+  set_thread_memory_book(device);
+  const at::DataPtr staged = c10::GetAllocator(at::kCPU)->allocate(100);
+  {
+    const ScratchScope scratch;
+    const at::DataPtr packed = c10::GetAllocator(at::kCPU)->allocate(100);
+  }
+  device_block_taken(block(6), 24);
+  EXPECT_EQ(device->peak_bytes(), 24);
+  device_block_given(block(6));
+}
+
 // What a CPU's library packs is gone with the product; the product itself is booked, once.
 TEST_F(DeviceMemory, ScratchIsNobodys) {
   install_booking_allocator();

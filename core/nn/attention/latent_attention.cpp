@@ -10,6 +10,7 @@
 #include "core/nn/custom_function.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
+#include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 #include "core/spec/attention_span.h"
 
@@ -52,6 +53,7 @@ void rotate_into(at::Tensor out, const at::Tensor& x, const RopeTable& table, bo
   }
   const at::Tensor cos = table.cos_SD.narrow(0, 0, x.size(-2)), sin = table.sin_SD.narrow(0, 0, x.size(-2));
   const auto from = x.chunk(2, -1), to = out.chunk(2, -1);
+  const ScratchScope scratch;  // a CPU widens 16-bit numbers for it
   at::mul_out(const_cast<at::Tensor&>(to[0]), from[0], cos);
   at::mul_out(const_cast<at::Tensor&>(to[1]), from[1], cos);
   to[0].addcmul_(from[1], sin, back ? 1 : -1);
