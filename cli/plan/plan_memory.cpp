@@ -16,6 +16,7 @@
 #include "core/base/text.h"
 #include "core/config/recompute_choice.h"
 #include "core/config/requirements.h"
+#include "core/config/sharding.h"
 #include "core/config/state_types.h"
 #include "core/plan/layer_bytes.h"
 #include "core/plan/record_step.h"
@@ -128,6 +129,10 @@ std::string states_text(const RunPlan& plan, const Style& style) {
     text += strprintf("    ZeRO %zu  %-14s %8.4g%s\n", stage, stages[stage].formula.c_str(), stages[stage].bytes,
                       static_cast<int>(stage) == plan.zero_stage ? "  this run" : "");
   }
+  if (adds_up_whole_gradients(plan))
+    text += strprintf("    at a step's end; until then %ld microbatches are added up in whole gradients (--grad-sync "
+                      "microbatch reduces each)\n",
+                      static_cast<long>(plan.num_microbatches));
   return text;
 }
 

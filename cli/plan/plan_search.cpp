@@ -156,7 +156,7 @@ void write_table(const std::string& path, const std::string& text) {
 void check_open(const ConfigOptions& options) {
   for (const char* key : {"parallel.tp", "parallel.pp", "parallel.cp", "parallel.ep", "parallel.dp", "parallel.vpp",
                           "parallel.zero_stage", "parallel.pipeline_schedule", "train.micro_batch_size",
-                          "train.num_microbatches", "memory.recompute_granularity"}) {
+                          "parallel.grad_sync", "train.num_microbatches", "memory.recompute_granularity"}) {
     RANKLAB_CHECK(!options.given(key), ErrorKind::kInvalidArgument, .where = "plan search",
                   .what = "the search chooses this setting itself", .got = find_field(key)->flags.back(),
                   .want = "--world-size and --gbs, and a model",

@@ -62,6 +62,7 @@ std::optional<std::string> receive_text(int socket) {
 // The numbers of both sides of a socket, which are of one program.
 struct ChoiceNumbers {
   int tp, pp, cp, ep, virtual_stages, zero_stage;
+  GradSync grad_sync;
   int64_t micro_batch;
 };
 struct PlanNumbers {
@@ -69,7 +70,7 @@ struct PlanNumbers {
 };
 
 bool send_choice(int socket, const LayoutChoice& c) {
-  const ChoiceNumbers numbers = {c.tp, c.pp, c.cp, c.ep, c.virtual_stages, c.zero_stage, c.micro_batch};
+  const ChoiceNumbers numbers = {c.tp, c.pp, c.cp, c.ep, c.virtual_stages, c.zero_stage, c.grad_sync, c.micro_batch};
   return send_all(socket, &numbers, sizeof numbers) && send_text(socket, c.recompute) && send_text(socket, c.schedule);
 }
 
@@ -86,7 +87,8 @@ std::optional<LayoutChoice> receive_choice(int socket) {
                       .zero_stage = n.zero_stage,
                       .micro_batch = n.micro_batch,
                       .recompute = *recompute,
-                      .schedule = *schedule};
+                      .schedule = *schedule,
+                      .grad_sync = n.grad_sync};
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ constexpr const char* kKeys[] = {"parallel.tp",
                                  "parallel.vpp",
                                  "parallel.pipeline_schedule",
                                  "parallel.zero_stage",
+                                 "parallel.grad_sync",
                                  "train.micro_batch_size",
                                  "memory.recompute_granularity"};
 
@@ -46,8 +47,8 @@ TrainConfig in_its_world(const ConfigOptions& options) {
 }
 
 void refuse_twice_settled(const ConfigOptions& options) {
-  for (const char* key :
-       {"train.num_microbatches", "parallel.sharding_strategy", "parallel.use_distributed_optimizer", "parallel.sep"})
+  for (const char* key : {"train.num_microbatches", "parallel.grad_sync", "parallel.sharding_strategy",
+                          "parallel.use_distributed_optimizer", "parallel.sep"})
     RANKLAB_CHECK(!options.given(key), ErrorKind::kInvalidArgument, .where = kOrigin,
                   .what = "the layout is to be chosen, and this setting says a part of it in other words",
                   .got = find_field(key)->flags.back(), .want = "--mbs, --zero-stage, --cp or --ep for what shall stay",

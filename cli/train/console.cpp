@@ -84,6 +84,7 @@ std::string mesh_text(const RunPlan& plan) {
   }
   if (plan.sequence_parallel && plan.mesh.size(Axis::kTp) > 1) text += ", sequence parallel";
   if (plan.zero().optimizer) text += ", ZeRO stage " + std::to_string(plan.zero_stage);
+  if (plan.config.grad_sync == GradSync::kMicrobatch) text += ", each microbatch reduced";
   if (const int groups = plan.mesh.size(Axis::kDpReplica); groups > 1)
     text += strprintf(" in %d groups of dp %d", groups, plan.mesh.size(Axis::kDpShard));
   return text;

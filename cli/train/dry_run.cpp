@@ -14,6 +14,7 @@
 #include "cli/training_module.h"
 #include "core/base/counted.h"
 #include "core/base/text.h"
+#include "core/config/sharding.h"
 #include "core/plan/measured/plan_band.h"
 #include "core/plan/report/axis_traffic.h"
 #include "core/plan/step_time.h"
@@ -35,6 +36,7 @@ struct DryRun {
 std::string ways_to_need_less(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   std::vector<std::string> ways;
+  if (adds_up_whole_gradients(plan)) ways.push_back("reduce each microbatch (--grad-sync microbatch)");
   if (plan.dp() > 1 && !plan.zero().parameters) ways.push_back("raise --zero-stage");
   if (plan.micro_batch_size > 1) ways.push_back("lower --micro-batch-size");
   if (c.recompute_granularity != "full") ways.push_back("recompute activations (--recompute-granularity full)");

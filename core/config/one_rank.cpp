@@ -19,6 +19,7 @@ TrainConfig on_one_rank(TrainConfig c) {
   c.use_distributed_optimizer = false;
   c.sharding_strategy = plain.sharding_strategy;
   c.overlap_grad_reduce = true;
+  c.grad_sync = plain.grad_sync;
   c.recompute_granularity = plain.recompute_granularity;
   c.recompute_num_layers = 0;
   c.gpus_per_node = 0;

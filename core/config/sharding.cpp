@@ -44,4 +44,9 @@ std::string zero_stage_numbers(size_t first) {
   return text;
 }
 
+bool adds_up_whole_gradients(const RunPlan& plan) {
+  return plan.zero().gradients && plan.mesh.size(Axis::kDpShard) > 1 && plan.num_microbatches > 1 &&
+         plan.config.grad_sync == GradSync::kStep;
+}
+
 }  // namespace ranklab

@@ -28,6 +28,7 @@ namespace ranklab {
 class PrecisionPolicy;  // core/precision/precision_policy.h
 
 enum class Accumulation { kSequential, kPairwise };
+enum class GradSync { kStep, kMicrobatch };
 
 // Documents in sequences, in Megatron-LM's words: each ends with a token of its own.
 struct DocumentSettings {
@@ -126,6 +127,7 @@ struct TrainConfig {
 
   // Data-parallel gradient reduction.
   bool overlap_grad_reduce = true;
+  GradSync grad_sync = GradSync::kStep;  // how often
   int64_t ddp_bucket_bytes = 0;  // 0: the backend's default
 
   // What data-parallel ranks shard instead of replicating; sharding.h derives one ZeRO stage from the three.

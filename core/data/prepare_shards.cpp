@@ -131,7 +131,6 @@ void check_tokenizer_output(const std::string& path, const std::vector<std::stri
 
 // The next `count` tokens, as they lie in a file.
 std::string payload_of(InputStream& input, uint64_t count, size_t width) {
-  constexpr size_t kBlockTokens = 1 << 16;
   std::vector<uint32_t> tokens(std::min<uint64_t>(count, kBlockTokens));
   std::string payload(count * width, '\0');
   for (uint64_t done = 0; done < count; done += tokens.size()) {

@@ -23,8 +23,6 @@ constexpr std::array kFormats = {
     FormatRow{"megatron", inputs::open_megatron, false},
 };
 
-constexpr size_t kBlockTokens = 1 << 16;
-
 }  // namespace
 
 namespace inputs {

@@ -26,6 +26,8 @@ struct InputFormat {
   bool operator==(const InputFormat&) const = default;
 };
 
+constexpr size_t kBlockTokens = 1 << 16;  // read at once
+
 class TokenInput {
  public:
   virtual ~TokenInput() = default;

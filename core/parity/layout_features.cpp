@@ -9,6 +9,10 @@ LayoutFeature zero_stage_choices() {
   LayoutFeature feature{"ZeRO", {}, [](const TrainConfig& c) { return c.parallel.dp * c.parallel.cp > 1; }};
   for (int stage = 0; stage < static_cast<int>(kZeroStages.size()); ++stage)
     feature.choices.push_back({std::to_string(stage), [stage](TrainConfig& c) { c.zero_stage = stage; }});
+  feature.choices.push_back({"3, each microbatch", [](TrainConfig& c) {
+                               c.zero_stage = 3;
+                               if (c.accumulation == Accumulation::kSequential) c.grad_sync = GradSync::kMicrobatch;
+                             }});
   return feature;
 }
 

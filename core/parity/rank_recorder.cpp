@@ -154,7 +154,13 @@ void ParityRecorder::begin_step() {
 void ParityRecorder::before_reduction(const Parameter& parameter, const at::Tensor& sum) {
   if (step_ < 0 || wanted_) return;
   const UnseenScope unseen;
-  keep(local_grads_, {step_, ParityPhase::kBackward, parameter.name, "grad"}, parameter_slice(parameter), sum);
+  const TensorKey key{step_, ParityPhase::kBackward, parameter.name, "grad"};
+  if (const auto earlier = local_grads_.find(key); earlier != local_grads_.end()) {
+    at::Tensor& value = earlier->second.front().value;  // of the microbatches that were reduced before
+    value.add_(sum.detach().reshape({-1}).to(value.device()));
+    return;
+  }
+  keep(local_grads_, key, parameter_slice(parameter), sum);
 }
 
 void ParityRecorder::before_update(const UpdateView& update) {

@@ -46,6 +46,7 @@ constexpr Change kChanges[] = {
        c.parallel.world /= plan.dp();
        c.parallel.dp = 0;
        c.parallel.replicas = 1;
+       c.grad_sync = TrainConfig{}.grad_sync;
        c.num_microbatches = plan.num_microbatches * plan.dp();
      }},
     {"pp", "--pp 1", [](const RunPlan& plan) { return plan.mesh.size(Axis::kPp) > 1; }, without_pipeline},
@@ -80,6 +81,9 @@ constexpr Change kChanges[] = {
     {"overlap of experts", "--no-overlap-moe-expert-parallel-comm",
      [](const RunPlan& plan) { return plan.config.overlap_moe; },
      [](TrainConfig& c, const RunPlan&) { c.overlap_moe = false; }},
+    {"reductions of each microbatch", "--grad-sync step",
+     [](const RunPlan& plan) { return plan.config.grad_sync == GradSync::kMicrobatch; },
+     [](TrainConfig& c, const RunPlan&) { c.grad_sync = TrainConfig{}.grad_sync; }},
     {"overlap of reductions", "--no-overlap-grad-reduce",
      [](const RunPlan& plan) { return plan.config.overlap_grad_reduce && plan.replicas() > 1; },
      [](TrainConfig& c, const RunPlan&) { c.overlap_grad_reduce = false; }},
@@ -132,6 +136,7 @@ std::string layout_flags(const TrainConfig& config) {
     if (plan.mesh.size(axis) > 1) flags.push_back(strprintf("%s %d", flag, plan.mesh.size(axis)));
   if (plan.sequence_parallel) flags.emplace_back("--sequence-parallel");
   if (plan.zero_stage > 0) flags.push_back("--zero-stage " + std::to_string(plan.zero_stage));
+  if (config.grad_sync == GradSync::kMicrobatch) flags.emplace_back("--grad-sync microbatch");
   if (plan.mesh.size(Axis::kPp) > 1 && config.pipeline_schedule != TrainConfig{}.pipeline_schedule)
     flags.push_back("--pipeline-schedule " + config.pipeline_schedule);
   if (!config.pipeline_layout.empty()) flags.push_back("--pipeline-layout " + config.pipeline_layout);

@@ -30,6 +30,7 @@ struct RankTime {
 // tokens; tests/plan enforces it.
 constexpr double kPeakTolerance = 0.05;
 constexpr double kStepTimeTolerance = 0.01;
+constexpr double kReducedPassesTolerance = 0.03;    // of step times, where a pipeline's passes begin reductions
 constexpr double kSharedMatricesTolerance = 0.04;   // of step times, where ranks have different matrices (Muon)
 constexpr double kReplicaDocumentsTolerance = 0.1;  // of step times, where replicas' attention keeps within documents
 

@@ -39,7 +39,9 @@ double step_time_tolerance(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   if (c.documents.reset_attention_mask && plan.dp() > 1) return kReplicaDocumentsTolerance;
   const bool shares = c.optimizer == OptimizerKind::kMuon && c.muon_distribution != MuonDistribution::kDuplicated;
-  return shares ? kSharedMatricesTolerance : kStepTimeTolerance;
+  if (shares) return kSharedMatricesTolerance;
+  return c.grad_sync == GradSync::kMicrobatch && plan.mesh.size(Axis::kPp) > 1 ? kReducedPassesTolerance
+                                                                              : kStepTimeTolerance;
 }
 
 double mfu(const RunPlan& plan, double step_ns) {

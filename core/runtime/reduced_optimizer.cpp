@@ -214,6 +214,7 @@ class ReducedOptimizer : public RankOptimizer {
             .overlap = plan.config.overlap_grad_reduce,
             .accumulation = plan.config.accumulation == Accumulation::kPairwise ? GradAccumulation::kPairwise
                                                                                 : GradAccumulation::kSequential,
+            .each_microbatch = plan.config.grad_sync == GradSync::kMicrobatch,
             .zero = sharing.shares ? plan.zero() : kZeroStages[0],
             .grad_type = scalar_type(injected(InjectedBug::kBf16Accumulation) ? types_.params : types_.main_grads),
             .replicas = sharing.replicas,

@@ -10,6 +10,7 @@
 #include "core/base/files/input_file.h"
 #include "core/base/text.h"
 #include "core/base/toml/toml.h"
+#include "core/base/toml/toml_file.h"
 #include "core/sim/profiles.h"
 
 namespace ranklab {
@@ -162,16 +163,7 @@ CollectiveEfficiency read_collectives(const toml::table& table, const std::strin
 }
 
 HardwareProfile parse(std::string_view text, const std::string& place) {
-  toml::table root;
-  try {
-    root = toml::parse(text);
-  } catch (const toml::parse_error& error) {
-    throw Error(ErrorKind::kBadFile,
-                {.where = place,
-                 .what = "not valid TOML: " + std::string(error.description()),
-                 .got = strprintf("an error at line %u", static_cast<unsigned>(error.source().begin.line)),
-                 .fix = "correct that line"});
-  }
+  const toml::table root = parse_toml(std::string(text), place, "correct that line");
   TableReader reader(root, place);
   HardwareProfile profile;
   profile.name = reader.text("name");

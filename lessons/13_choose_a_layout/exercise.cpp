@@ -15,7 +15,7 @@
 using namespace ranklab::lesson;
 
 extern "C" void choose_layout([[maybe_unused]] const Problem& problem, Layout& layout) {
-  // ---- your turn: 18 bytes of states a parameter, 25 of activations for each token, layer and hidden column ----
+  // ---- your turn: 16 bytes of states a parameter, 25 of activations for each token, layer and hidden column ----
   layout.tp = 1;
   layout.pp = 1;
   layout.zero_stage = 0;

@@ -56,7 +56,9 @@ LayoutTime plan_of(const Problem& problem, const LayoutChoice& layout) {
                 .where = "layout", .what = "sizes count from 1", .got = layout.flags(), .want = "1 or more of each",
                 .fix = "set tp, pp and the microbatch");
   TrainConfig config = config_of(problem);
-  layout.apply(config);
+  LayoutChoice whole = layout;
+  settle_grad_sync(config, whole);
+  whole.apply(config);
   const RunPlan plan = resolve(config);
   const StepRecord record = record_step(plan, make_meta_world);
   const StepTime time = time_of(record);

@@ -6,7 +6,7 @@
 using namespace ranklab::lesson;
 
 extern "C" void choose_layout(const Problem& p, Layout& layout) {
-  const double states = 18 * p.parameters / p.gpus;
+  const double states = 16 * p.parameters / p.gpus;
   const double kept = 25.0 * p.sequence_length * p.hidden * p.layers;
   layout.zero_stage = 3;
   for (layout.tp = 1; layout.tp < p.gpus_per_node; layout.tp *= 2) {

@@ -81,15 +81,16 @@ std::vector<size_t> stages_that_gather() {
   return stages;
 }
 
-class ShardedReduction : public ::testing::TestWithParam<std::tuple<Layout, bool, size_t, int>> {};
+class ShardedReduction : public ::testing::TestWithParam<std::tuple<Layout, bool, size_t, int, bool>> {};
 
 // The owner of a piece gets the same sums, and what it makes of its piece reaches everyone.
 TEST_P(ShardedReduction, OwnersGetTheSumsAndEveryoneTheUpdates) {
-  const auto [layout, overlap, stage, microbatches] = GetParam();
+  const auto [layout, overlap, stage, microbatches, each_microbatch] = GetParam();
   run_ranks(dims_of(layout.dp, layout.tp), [&](RankContext& context) {
     PowersOfTwo f;
-    GradReducer reducer(f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
-                        {.bucket_bytes = 200, .overlap = overlap, .zero = kZeroStages[stage]});
+    GradReducer reducer(
+        f.registry.parameters(), context.comm(Axis::kDp), &context.comm(Axis::kTp),
+        {.bucket_bytes = 200, .overlap = overlap, .each_microbatch = each_microbatch, .zero = kZeroStages[stage]});
     ASSERT_EQ(reducer.shards(), layout.dp > 1);
     double of_dp = 0, of_all = 0;
     for (const int rank : context.mesh().group(Axis::kDp, context.global_rank()).global_ranks)
@@ -125,7 +126,41 @@ TEST_P(ShardedReduction, OwnersGetTheSumsAndEveryoneTheUpdates) {
 INSTANTIATE_TEST_SUITE_P(Layouts, ShardedReduction,
                          ::testing::Combine(::testing::Values(Layout{1, 2}, Layout{4, 1}, Layout{2, 2}, Layout{3, 2}),
                                             ::testing::Bool(), ::testing::ValuesIn(stages_that_gather()),
-                                            ::testing::Values(1, 3)));
+                                            ::testing::Values(1, 3), ::testing::Bool()));
+
+// A bucket of two stages is reduced once each has a gradient for it, and not before the pass has brought all of its.
+TEST(GradReducer, AMicrobatchIsReducedWithAllThatItsPassBrings) {
+  run_ranks(dims_of(2, 1), [](RankContext& context) {
+    ParameterRegistry registry(1, at::kFloat, at::kCPU);
+    Parameter& both = registry.create("both", replicated({4}), {}, true);
+    Parameter& first = registry.create("first", replicated({4}), {}, true);
+    Parameter& second = registry.create("second", replicated({4}), {}, true);
+    int reductions = 0;
+    GradReducer reducer(registry.parameters(), context.comm(Axis::kDp), nullptr,
+                        {.each_microbatch = true, .zero = kZeroStages[2], .watch = [&](ZeroState state, const auto&) {
+                           reductions += state == ZeroState::kReduced;
+                         }});
+    const auto pass = [&](int stage, int microbatch, const std::vector<std::pair<Parameter*, double>>& grads) {
+      reducer.begin_pass({.stage = stage, .microbatch = microbatch});
+      for (const auto& [p, value] : grads) torch::autograd::backward({(p->data * value).sum()}, {});
+      reducer.end_pass();
+    };
+    // Of two chains, so that `both` has each stage's microbatches.
+    reducer.begin_step({{{&both, &first}, 2, 0}, {{&both, &second}, 2, 1}});
+    pass(1, 0, {{&second, 1.0}, {&both, 2.0}});
+    EXPECT_EQ(reductions, 0);
+    pass(0, 0, {{&first, 4.0}, {&both, 8.0}});  // the last that the bucket waits for comes first
+    EXPECT_EQ(reductions, 1);
+    pass(0, 1, {{&both, 16.0}, {&first, 32.0}});
+    pass(1, 1, {{&both, 64.0}, {&second, 128.0}});
+    reducer.finish();
+    EXPECT_EQ(reductions, 2);
+    for (const Parameter* piece : reducer.owned()) {
+      const double want = piece->name == "both" ? 90 : piece->name == "first" ? 36 : 129;
+      EXPECT_TRUE(piece->data.grad().eq(2 * want).all().item<bool>()) << piece->name << piece->data.grad();
+    }
+  });
+}
 
 TEST(GradReducer, BucketsFollowTheSizeLimit) {
   run_ranks(dims_of(2, 1), [](RankContext& context) {

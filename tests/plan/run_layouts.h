@@ -22,6 +22,11 @@ inline void small_buckets(TrainConfig& c) {
   c.ddp_bucket_bytes = 9000;
   c.overlap_grad_reduce = false;
 }
+inline void each_microbatch(TrainConfig& c) {  // which is reduced, and a step has four
+  c.grad_sync = GradSync::kMicrobatch;
+  c.global_batch_size = 4 * c.parallel.world / c.parallel.pp;
+  c.num_microbatches = 0;
+}
 inline void grouped_queries_in_fp64(TrainConfig& c) {
   c.model.num_query_groups = 2;
   c.model.vocab_size = 301;  // does not divide by tp: padded

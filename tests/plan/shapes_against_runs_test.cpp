@@ -202,6 +202,10 @@ TEST(Repetition, LeavesOutNothing) {
     expect_recorded(c, "zero " + std::to_string(stage) + " accumulation");
     c.accumulation = Accumulation::kPairwise;
     expect_recorded(c, "zero " + std::to_string(stage) + " pairwise");
+    if (!kZeroStages[static_cast<size_t>(stage)].gradients) continue;
+    c.accumulation = Accumulation::kSequential;
+    c.grad_sync = GradSync::kMicrobatch;
+    expect_recorded(c, "zero " + std::to_string(stage) + " each microbatch");
   }
 }
 

@@ -183,7 +183,10 @@ def draw_layout(draw, layers, heads, experts):
     if pp > 1:
         draw_schedule(draw, pp, layers)
     if dp * cp > 1 and draw.chance(0.6):
-        draw.add("--zero-stage", draw.pick(1, 2, 3))
+        stage = draw.pick(1, 2, 3)
+        draw.add("--zero-stage", stage)
+        if stage > 1:
+            draw.maybe(0.4, "--grad-sync", "microbatch")
         draw.maybe(0.2, "--num-distributed-optimizer-instances", *[d for d in (2, 3) if dp % d == 0] or [1])
     draw.maybe(0.3, "--overlap-grad-reduce")
     draw.maybe(0.2, "--ddp-bucket-bytes", 1000, 20000)

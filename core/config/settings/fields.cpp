@@ -102,6 +102,10 @@ void add_parallel(std::vector<ConfigField>& rows) {
       RANKLAB_FIELD(attention_backend), {"auto", "flash", "fused", "unfused"}));
   rows.push_back(flag(g, "parallel.overlap_grad_reduce", {"--overlap-grad-reduce"},
                       "reduce gradient buckets during backward", RANKLAB_FIELD(overlap_grad_reduce)));
+  rows.push_back(choice(g, "parallel.grad_sync", {"--grad-sync"},
+                        "gradients of ZeRO 2 and 3 are reduced once a step, or after each microbatch, so that no rank "
+                        "accumulates whole ones",
+                        {"step", "microbatch"}, RANKLAB_FIELD(grad_sync)));
   rows.push_back(number(g, "parallel.ddp_bucket_bytes", {"--ddp-bucket-bytes"},
                         "gradient bucket size (0: chosen by backend)", RANKLAB_FIELD(ddp_bucket_bytes), count(0)));
   add_sharding(rows);

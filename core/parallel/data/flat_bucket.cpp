@@ -29,6 +29,7 @@ void FlatBucket::release() {
   for (GradSlot& slot : slots) {
     slot.sum.view.reset();
     slot.sum.levels.clear();
+    slot.sum.empty = true;
   }
 }
 

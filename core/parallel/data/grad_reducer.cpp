@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -53,6 +54,7 @@ GradReducer::GradReducer(std::vector<Parameter*> parameters, Communicator& dp, C
       options_(std::move(options)),
       accumulator_(grad_accumulator(options_.accumulation)) {
   if (dp_.size() == 1 || parameters_.empty()) options_.zero = kZeroStages[0];
+  options_.each_microbatch = options_.each_microbatch && options_.zero.gradients;
   plan_buckets();
   for (Bucket& bucket : buckets_) {
     for (GradSlot& slot : bucket.slots) {
@@ -151,6 +153,7 @@ void GradReducer::gather_parameters() {
 
 void GradReducer::begin_step(const std::vector<GradStage>& stages) {
   pass_.reset();
+  order_.clear();
   next_start_ = 0;
   passes_left_ = 0;
   stage_slots_.clear();
@@ -169,6 +172,9 @@ void GradReducer::begin_step(const std::vector<GradStage>& stages) {
   num_levels_ = accumulator_.levels(most_microbatches_);
   for (Parameter* parameter : parameters_) parameter->data.mutable_grad().reset();
   for (Bucket& bucket : buckets_) begin_bucket(bucket);
+  if (options_.each_microbatch) return;
+  order_.resize(buckets_.size());
+  std::iota(order_.begin(), order_.end(), size_t{0});
 }
 
 void GradReducer::begin_stage(const GradStage& stage) {
@@ -194,10 +200,19 @@ void GradReducer::begin_bucket(Bucket& bucket) {
   const bool reduces = dp_.size() > 1 || (bucket.layout.sum_over_tp && tp_->size() > 1);
   const bool widens = bucket.type != bucket.slots[0].parameter->data.scalar_type();
   bucket.stays = !reduces && !adds_ && !widens;
-  bucket.pending = static_cast<size_t>(
-      std::count_if(bucket.slots.begin(), bucket.slots.end(), [](const GradSlot& slot) { return slot.sum.total > 0; }));
-  bucket.touched = bucket.collected = false;
+  bucket.reductions = 0;
+  expect(bucket);
   if (!bucket.stays && !options_.zero.gradients) bucket.allocate(num_levels_);
+}
+
+// The bucket's next reduction: what it waits for.
+void GradReducer::expect(Bucket& bucket) {
+  bucket.pending = 0;
+  for (GradSlot& slot : bucket.slots) {
+    slot.fresh = false;
+    if (slot.sum.completed < slot.sum.total) ++bucket.pending;
+  }
+  bucket.touched = bucket.collected = false;
 }
 
 void GradReducer::begin_pass(const GradPass& pass) {
@@ -207,6 +222,29 @@ void GradReducer::begin_pass(const GradPass& pass) {
                 .want = strprintf("0 to %zu", stage_slots_.size()));
   pass_ = pass;
   for (GradSlot* slot : stage_slots_[static_cast<size_t>(pass.stage)]) slot->arrived = false;
+  if (options_.each_microbatch) order_buckets_of(pass);
+}
+
+// Whether the pass completes its microbatch for the parameter, in all stages that have it.
+bool GradReducer::completes(const GradSlot& slot, const GradPass& pass) const {
+  const auto done = slot.passes.find(pass.microbatch);
+  const int before = done == slot.passes.end() ? 0 : done->second;
+  return before + 1 == slot.stages.at(chains_[static_cast<size_t>(pass.stage)]);
+}
+
+// Those that the pass makes ready, known at its begin, so that ranks in which gradients arrive in another order (an
+// expert without tokens has none) start them alike.
+void GradReducer::order_buckets_of(const GradPass& pass) {
+  order_.clear();
+  next_start_ = 0;
+  if (!pass.completes) return;
+  std::map<size_t, size_t> made_ready;  // parameters, by bucket
+  for (const GradSlot* slot : stage_slots_[static_cast<size_t>(pass.stage)]) {
+    ++buckets_[slot->bucket].arriving;
+    if (!slot->fresh && completes(*slot, pass)) ++made_ready[slot->bucket];
+  }
+  for (const auto& [bucket, parameters] : made_ready)
+    if (parameters == buckets_[bucket].pending) order_.push_back(bucket);
 }
 
 void GradReducer::end_pass() {
@@ -219,6 +257,10 @@ void GradReducer::end_pass() {
       if (!slot->arrived) complete(*slot);
     }
     --passes_left_;
+  }
+  if (options_.each_microbatch) {
+    start_ready_buckets();
+    for (const size_t bucket : order_) collect(buckets_[bucket]);
   }
   pass_.reset();
 }
@@ -259,30 +301,37 @@ void GradReducer::add(GradSlot& slot, const at::Tensor& grad) {
 void GradReducer::complete(GradSlot& slot) {
   Bucket& bucket = buckets_[slot.bucket];
   if (bucket.stays) return;
-  const int stages = slot.stages.at(chains_[static_cast<size_t>(pass_->stage)]);
-  if (stages > 1 && ++slot.passes[pass_->microbatch] < stages) return;
+  if (bucket.arriving > 0) --bucket.arriving;
+  const bool whole = completes(slot, *pass_);
+  if (slot.stages.at(chains_[static_cast<size_t>(pass_->stage)]) > 1) ++slot.passes[pass_->microbatch];
+  if (!whole) return;
   const NoCostScope no_cost;
   const at::NoGradGuard no_grad;
   bucket.allocate(num_levels_);
   accumulator_.complete(slot.sum, pass_->microbatch);
-  if (slot.sum.completed < slot.sum.total) return;
+  if (!options_.each_microbatch && slot.sum.completed < slot.sum.total) return;
+  if (std::exchange(slot.fresh, true)) return;
   --bucket.pending;
   if (options_.overlap) start_ready_buckets();
 }
 
 void GradReducer::start_ready_buckets() {
-  for (; next_start_ < buckets_.size(); ++next_start_) {
-    Bucket& bucket = buckets_[next_start_];
+  for (; next_start_ < order_.size(); ++next_start_) {
+    Bucket& bucket = buckets_[order_[next_start_]];
     if (bucket.stays) continue;
-    if (bucket.pending > 0) return;
+    if (bucket.pending + bucket.arriving > 0) return;
     if (options_.zero.gradients && next_start_ >= kMostBucketsUnderWay)
-      collect(buckets_[next_start_ - kMostBucketsUnderWay]);
+      collect(buckets_[order_[next_start_ - kMostBucketsUnderWay]]);
     start(bucket);
   }
 }
 
 void GradReducer::start(Bucket& bucket) {
   const at::NoGradGuard no_grad;
+  ++bucket.reductions;
+  bucket.last_reduction = std::ranges::all_of(
+      bucket.slots, [](const GradSlot& slot) { return slot.sum.completed == slot.sum.total; });
+  expect(bucket);
   if (options_.local)
     for (const GradSlot& slot : bucket.slots) options_.local(*slot.parameter, slot.sum.view);
   if (TypeWatch* watch = type_watch_of_thread) watch->begin_bucket(bucket.flat, names_of(bucket));

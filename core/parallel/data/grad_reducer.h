@@ -1,7 +1,9 @@
 // Data-parallel gradients in flat buckets, reduced while backward runs (PyTorch DDP: Li et al. 2020, arXiv 2006.15704;
 // Megatron's DistributedDataParallel). Buckets are filled in reverse creation order, roughly that in which backward
 // produces gradients; during the last microbatch each full bucket starts its Reduction (reduction.h). Earlier
-// microbatches only accumulate (`no_sync`; grad_accumulator.h), so gradients are reduced once per step.
+// microbatches only accumulate (`no_sync`; grad_accumulator.h), so gradients are reduced once per step. Sharded
+// gradients may instead be reduced after each microbatch, as PyTorch's FSDP does without no_sync (arXiv 2304.11277):
+// no rank holds whole ones, for one reduction a microbatch.
 //
 // In a pipeline each of the rank's stages runs its microbatches separately, and a backward may be split in two passes.
 // A parameter is complete when every stage that has it has completed every microbatch; its gradients are added in order
@@ -34,6 +36,8 @@ struct GradReducerOptions {
   int64_t bucket_bytes = int64_t{25} << 20;
   bool overlap = true;  // false: all buckets start after the last backward
   GradAccumulation accumulation = GradAccumulation::kSequential;
+  // Reduces after each microbatch. REQUIRES: sequential accumulation; without sharded gradients it has no effect.
+  bool each_microbatch = false;
   ZeroStage zero = kZeroStages[0];
   std::optional<at::ScalarType> grad_type = std::nullopt;  // type of the sums; unset: that of the parameters
   Communicator* replicas = nullptr;                        // HSDP: the ranks with the same shard in other groups
@@ -91,7 +95,8 @@ class GradReducer {
     std::unique_ptr<Reduction> reduction;
     bool stays = false;    // in this step gradients may stay where autograd put them
     bool touched = false;  // has a gradient in this step
-    size_t pending = 0;    // parameters that are not complete
+    size_t pending = 0;    // parameters that the next reduction waits for
+    size_t arriving = 0;   // and those whose gradient comes in this pass, where a pass may begin it
     bool collected = false;
   };
   class Hook;
@@ -106,6 +111,9 @@ class GradReducer {
   }
   void begin_stage(const GradStage& stage);
   void begin_bucket(Bucket& bucket);
+  void expect(Bucket& bucket);
+  bool completes(const GradSlot& slot, const GradPass& pass) const;
+  void order_buckets_of(const GradPass& pass);
   void on_grad(GradSlot& slot);
   void add(GradSlot& slot, const at::Tensor& grad);
   void complete(GradSlot& slot);
@@ -128,7 +136,8 @@ class GradReducer {
   bool adds_ = false;             // some parameter gets several gradients in this step
   std::optional<GradPass> pass_;  // the running pass
   int64_t passes_left_ = 0;       // completing passes that are still to come
-  size_t next_start_ = 0;         // buckets start in order, the same on every rank
+  std::vector<size_t> order_;     // of buckets that start in this step, or pass; the same on every rank
+  size_t next_start_ = 0;         // index in order_
 };
 
 }  // namespace ranklab

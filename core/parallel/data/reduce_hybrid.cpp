@@ -14,7 +14,9 @@ class ReduceHybrid : public Reduction {
       : inner_(std::move(inner)), replicas_(replicas) {}
   void start(FlatBucket& bucket) override { inner_->start(bucket); }
   at::Tensor collect(FlatBucket& bucket) override {
-    work_ = replicas_.all_reduce_async(inner_->collect(bucket));
+    const at::Tensor sum = inner_->collect(bucket);
+    if (!bucket.last_reduction) return sum;  // of shards, which are all-reduced once they have all microbatches
+    work_ = replicas_.all_reduce_async(sum);
     return {};
   }
   bool finish() override {

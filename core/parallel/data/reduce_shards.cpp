@@ -1,6 +1,7 @@
 // Every rank gets only the sum of its shard and updates that; an all_gather brings the others' updates (ZeRO:
 // Rajbhandari et al. 2020, arXiv 1910.02054). Bitwise equal to the all_reduce. Cost: a reduce_scatter and an
-// all_gather, each (n-1)/n of the bytes. Memory: if the stage shards gradients, the bucket is freed once it is reduced.
+// all_gather, each (n-1)/n of the bytes. Memory: if the stage shards gradients, the bucket is freed once it is reduced;
+// where it is reduced several times in a step, the shards are added up.
 #include <utility>
 
 #include "core/parallel/data/reduction.h"
@@ -22,6 +23,8 @@ class ReduceShards : public Reduction {
   // The copy is not charged: on a GPU the shard of a bucket that stays allocated is reduced in place.
   at::Tensor collect(FlatBucket& bucket) override {
     at::Tensor sum = std::exchange(work_, nullptr)->wait();
+    if (bucket.reductions > 1) sum = sum_.add_(sum);
+    sum_ = bucket.last_reduction ? at::Tensor() : sum;
     const NoCostScope no_cost;
     if (zero_.gradients) {
       bucket.release();
@@ -42,6 +45,7 @@ class ReduceShards : public Reduction {
   Communicator& group_;
   BucketShard shard_;
   WorkPtr work_;
+  at::Tensor sum_;  // of this step's reductions, while there are more to come
 };
 
 }  // namespace

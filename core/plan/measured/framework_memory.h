@@ -16,7 +16,7 @@ namespace ranklab {
 constexpr double kContextBytes = 1.2e9;
 
 struct FrameworkMemory {
-  double states = 0;       // parameters, gradients and optimizer states, when a step has ended
+  double states = 0;       // parameters, optimizer states, and gradients as they are added up
   double activations = 0;  // at their most, with gathered layers
   double loss = 0;         // logits in fp32, their softmax and gradients
   double workspace = 0;    // scratch of cuBLAS and of the software

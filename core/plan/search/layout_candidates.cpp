@@ -90,6 +90,7 @@ std::string LayoutChoice::flags() const {
   if (pp > 1) text += " --pipeline-schedule " + schedule;
   if (virtual_stages > 1) text += strprintf(" --vpp %d", virtual_stages);
   if (recompute != "none") text += " --recompute-granularity " + recompute;
+  if (grad_sync == GradSync::kMicrobatch) text += " --grad-sync microbatch";
   return text;
 }
 
@@ -105,6 +106,12 @@ void LayoutChoice::apply(TrainConfig& c) const {
   c.num_microbatches = 0;
   c.recompute_granularity = recompute;
   c.pipeline_schedule = schedule;
+  c.grad_sync = grad_sync;
+}
+
+void settle_grad_sync(const TrainConfig& c, LayoutChoice& l) {
+  const bool each = zero_stage_row(l.zero_stage).gradients && l.pp == 1 && c.accumulation == Accumulation::kSequential;
+  l.grad_sync = each ? GradSync::kMicrobatch : GradSync::kStep;
 }
 
 RoughCost rough_cost(const TrainConfig& c, const HardwareProfile& profile, const LayoutChoice& l) {
@@ -184,6 +191,7 @@ std::vector<LayoutChoice> layout_candidates(const TrainConfig& c, const Hardware
           LayoutChoice one{.tp = tp, .pp = pp, .cp = cp, .ep = ep};
           if (!has_replicas(c, one)) one.zero_stage = 0;
           pinned.apply(one);
+          settle_grad_sync(c, one);
           if (divides(c, one) && pinned.holds(c, one)) all.push_back(one);
         }
   return all;
@@ -194,6 +202,7 @@ std::vector<LayoutChoice> neighbours(const TrainConfig& c, const LayoutChoice& f
   const auto add = [&](auto change) {
     LayoutChoice one = from;
     change(one);
+    settle_grad_sync(c, one);
     if (one != from && one.micro_batch > 0 && divides(c, one)) all.push_back(one);
   };
   add([](LayoutChoice& l) { l.micro_batch *= 2; });

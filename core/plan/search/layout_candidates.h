@@ -16,6 +16,7 @@ struct LayoutChoice {
   int64_t micro_batch = 1;
   std::string recompute = "none";  // none, selective or full
   std::string schedule = "1f1b";
+  GradSync grad_sync = GradSync::kStep;
 
   bool operator==(const LayoutChoice&) const = default;
   std::string flags() const;  // as one types them
@@ -38,6 +39,9 @@ struct RoughCost {
   double bytes = 0;  // of a rank
 };
 RoughCost rough_cost(const TrainConfig& config, const HardwareProfile& profile, const LayoutChoice& choice);
+
+// Reduces sharded gradients after each microbatch, but in pipelines, whose microbatches are many.
+void settle_grad_sync(const TrainConfig& config, LayoutChoice& choice);
 
 // Whether several ranks have the same weights, so that a ZeRO stage shards anything.
 bool has_replicas(const TrainConfig& config, const LayoutChoice& choice);

@@ -59,6 +59,7 @@ class Search {
         one.recompute = recompute;
         one.zero_stage = has_replicas(config_, one) ? stage : 0;
         limits_.pinned.apply(one);
+        settle_grad_sync(config_, one);
         if (rough_cost(config_, profile_, one).bytes <= limits_.bytes) return one;
       }
     }

@@ -33,7 +33,8 @@ int64_t fixed_bytes(const RunPlan& plan) {
     return row.parameters() * bytes * holders(plan, row) / (sharded ? sharers(plan, row) : 1);
   };
   const ZeroStage& zero = plan.zero();
-  const bool shards_grads = zero.gradients && plan.num_microbatches == 1;  // several accumulate whole gradients
+  // Several microbatches accumulate whole gradients, unless each is reduced.
+  const bool shards_grads = zero.gradients && (plan.num_microbatches == 1 || c.grad_sync == GradSync::kMicrobatch);
   int64_t sum = 0;
   for (const ModuleRow& row : module_table(c.model)) {
     sum += held(zero.parameters, types.param_bytes(), row) + held(shards_grads, types.grad_bytes(), row) +
