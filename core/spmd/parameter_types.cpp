@@ -1,5 +1,6 @@
 // The types of parameters' gradients: from where autograd leaves them, through buckets and reductions, to the norm and
 // the optimizer.
+#include <algorithm>
 #include <utility>
 
 #include "core/spmd/type_checker_state.h"
@@ -25,9 +26,11 @@ void TypeChecker::check_gradients() {
   for (auto one = state_->made.rbegin(); one != state_->made.rend(); ++one) {
     const State::Gradient* gradient = *one;
     if (!gradient->type) continue;
-    TensorType type = *gradient->type;
+    TensorType type = *gradient->type, before = gradient->before.value_or(type);
     // Where other ranks update a parameter, they also sum its copies.
+    before.have = state_->partitions().join(before.have, gradient->copies);
     if (!gradient->is_counted) type.have = state_->partitions().join(type.have, gradient->copies);
+    if (before.partial()) type = before;
     if (!type.partial()) continue;
     const Axis axis = state_->rules.missing(type.need, type.have, gradient->parameter.is_expert);
     state_->fault({.axis = axis,
@@ -50,6 +53,7 @@ void TypeChecker::arrived(const std::string& parameter, const at::Tensor& grad) 
   }
   const TensorType whole = state_->rules.gradient(gradient.forward, *type);
   state_->tensors.set(grad, {whole, &found->first}, false);
+  if (std::exchange(gradient.was_reduced, false)) gradient.before = std::exchange(gradient.type, std::nullopt);
   std::optional<TypeFault> wrong;
   const std::vector<TensorType> both = {gradient.type.value_or(whole), whole};
   if (gradient.type && *gradient.type != whole) {
@@ -63,10 +67,15 @@ void TypeChecker::arrived(const std::string& parameter, const at::Tensor& grad) 
 
 void TypeChecker::begin_bucket(const at::Tensor& flat, const std::vector<const std::string*>& parameters) {
   std::vector<State::Gradient*> gradients;
-  for (const std::string* parameter : parameters)
-    if (const auto found = state_->gradients.find(*parameter); found != state_->gradients.end())
-      gradients.push_back(&found->second);
-  state_->add_bucket(flat, std::move(gradients));
+  int reduction = 0;
+  for (const std::string* parameter : parameters) {
+    const auto found = state_->gradients.find(*parameter);
+    if (found == state_->gradients.end()) continue;
+    reduction = std::max(reduction, ++found->second.reductions);
+    // One that has not come since the last reduction is zero in this one.
+    if (!found->second.was_reduced) gradients.push_back(&found->second);
+  }
+  state_->add_bucket(flat, std::move(gradients), reduction);
 }
 
 void TypeChecker::handed_over(const std::string& parameter, const at::Tensor& grad) {

@@ -21,6 +21,11 @@ struct TypeChecker::State {
     TensorType forward;
     PartitionId copies = RankPartitions::kApart;  // on other pipeline ranks
     std::optional<TensorType> type = {};
+    // Where gradients are reduced after each microbatch: how often, whether none came since, and what the reductions
+    // before the latest made of them.
+    int reductions = 0;
+    bool was_reduced = false;
+    std::optional<TensorType> before = {};
     // In the norm: ranks with the same part of which only the first counts, and over which it was summed.
     bool is_counted = false;
     PartitionId once = RankPartitions::kApart, counted = RankPartitions::kApart;
@@ -28,6 +33,7 @@ struct TypeChecker::State {
   struct Bucket {
     c10::weak_intrusive_ptr<c10::StorageImpl> alive;
     std::vector<Gradient*> gradients;
+    int reduction = 0;  // of those of a step: the one that it was made for
   };
 
   State(RankPartitions of_mesh, Axis its_replicas, int rank, std::shared_ptr<TypeReport> its_report)
@@ -62,21 +68,25 @@ struct TypeChecker::State {
     if (found == buckets.end() || found->second.alive.expired()) return {};
     std::optional<TypeChange> all;
     const std::vector<Gradient*> held = found->second.gradients;
+    const int reduction = found->second.reduction;
     for (Gradient* gradient : held) {
       if (!gradient->type) continue;
+      gradient->was_reduced = true;
       std::optional<TypeFault> wrong;
       const TensorType before = *gradient->type;
       gradient->type = rule(before, wrong);
       if (wrong) fault(*wrong, what, gradient->parameter.name, before, TypePhase::kReduction);
+      // Shards of the first reduction hold the sum of all.
+      if (gradient->before && reduction < gradient->reductions) gradient->before = rule(*gradient->before, wrong);
       const TypeChange change = rules.change(before, *gradient->type);
       all = all ? all->common(change) : change;
     }
-    if (output.defined()) add_bucket(output, held);
+    if (output.defined()) add_bucket(output, held, reduction);
     return all.value_or(TypeChange());
   }
-  void add_bucket(const at::Tensor& flat, std::vector<Gradient*> held) {
+  void add_bucket(const at::Tensor& flat, std::vector<Gradient*> held, int reduction) {
     buckets.insert_or_assign(flat.storage().unsafeGetStorageImpl(),
-                             Bucket{flat.storage().getWeakStorageImpl(), std::move(held)});
+                             Bucket{flat.storage().getWeakStorageImpl(), std::move(held), reduction});
   }
 
   TypeRules rules;

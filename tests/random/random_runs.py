@@ -8,6 +8,7 @@ plan    a step takes as long as its dry run says, within the tolerance that this
 memory  each stage's fullest rank holds at its peak what plan memory says, likewise
 resume  training that goes on from a checkpoint on another layout has the losses of training that never stopped, and there
         generates the text that one rank generates
+types   every tensor of a step, followed on numbers, is reduced over the ranks that used it (train --check-gradient-types)
 
 Ends with 1, and the commands that show it, where one is not. A seed whose settings do not fit together is drawn again.
 """
@@ -82,6 +83,11 @@ def check_parity(program, seed):
     program.run("parity", "--no-narrow", "--params-dtype", "fp64", *words(flags))
 
 
+def check_types(program, seed):
+    draw, flags = drawn(seed)
+    program.steps(*words(flags), *draw_precision(draw), "--train-iters", "1", "--check-gradient-types")
+
+
 def check_plan(program, seed):
     draw, flags = drawn(seed)
     # Plans are of steps whose gradients are clipped.
@@ -130,7 +136,7 @@ def check_resume(program, seed):
         raise Different(f"one rank generates {one}, and the layout {several}")
 
 
-CHECKS = {"parity": check_parity, "plan": check_plan, "memory": check_memory, "resume": check_resume}
+CHECKS = {"parity": check_parity, "types": check_types, "plan": check_plan, "memory": check_memory, "resume": check_resume}
 
 
 def main():

@@ -105,6 +105,22 @@ TEST(TypesOfRuns, EveryPrecisionIsRight) {
   }
 }
 
+// The kernels join a sink that all ranks have to results that no operator made.
+TEST(TypesOfRuns, LearnedSinksAreRight) {
+  for (const std::vector<std::string>& kind :
+       {std::vector<std::string>{}, {"--window-size", "8"}, {"--kv-lora-rank", "16"}}) {
+    std::vector<std::string> flags = {"--world-size", "8", "--num-layers", "2", "--softmax-type", "learnable"};
+    flags.insert(flags.end(), kind.begin(), kind.end());
+    const std::vector<TrainConfig> layouts = every_layout(config_of_flags(flags));
+    ASSERT_FALSE(layouts.empty());
+    const size_t every = all_cases() ? 1 : 12;
+    for (size_t i = 0; i < layouts.size(); i += every) {
+      SCOPED_TRACE(layout_flags(layouts[i]));
+      expect_right(layouts[i]);
+    }
+  }
+}
+
 // The kernels of numbers are others than those of shapes.
 TEST(TypesOfRuns, RunsOnNumbersAreRightToo) {
   const FeatureSpace space = composition_space();

@@ -45,11 +45,11 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "parallel.world_size", {"--world-size", "--ranks"}, "number of ranks",
                         RANKLAB_FIELD(parallel.world), within(1, 131072)));
   rows.push_back(number(g, "parallel.tp", {"--tensor-model-parallel-size", "--tp"},
-                        "tensor parallel ranks (1 once tp, cp, pp, dp, ep or etp is given)", RANKLAB_FIELD(parallel.tp),
-                        count(1)));
+                        "tensor parallel ranks (1 once another size, or that of the world, is given)",
+                        RANKLAB_FIELD(parallel.tp), count(1)));
   rows.push_back(number(g, "parallel.pp", {"--pipeline-model-parallel-size", "--pp"},
-                        "pipeline ranks (1 once tp, cp, pp, dp, ep or etp is given)", RANKLAB_FIELD(parallel.pp),
-                        count(1)));
+                        "pipeline ranks (1 once another size, or that of the world, is given)",
+                        RANKLAB_FIELD(parallel.pp), count(1)));
   rows.push_back(number(g, "parallel.vpp", {"--num-virtual-stages-per-pipeline-rank", "--vpp"},
                         "stages of a pipeline rank (more than 1: interleaved-1f1b, looped-bfs)",
                         RANKLAB_FIELD(virtual_stages), count(1)));

@@ -78,7 +78,8 @@ bool has_blocks(const std::string& recipe) { return !recipe.empty() && recipe !=
 }  // namespace
 
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins) {
-  const bool names_a_size = std::ranges::any_of(kLayoutSizes, [&](const char* key) { return is_given(origins, key); });
+  const bool names_a_size = is_given(origins, "parallel.world_size") ||
+                            std::ranges::any_of(kLayoutSizes, [&](const char* key) { return is_given(origins, key); });
   const ParallelDims usual = TrainConfig{}.parallel;
   // Tiny models do not split into whole blocks of 128 elements.
   const bool in_blocks = config.precision.fp8 || config.precision.fp4 || has_blocks(config.precision.recipe);

@@ -32,9 +32,9 @@ struct MergedConfig {
 inline constexpr std::array kLayoutSizes = {"parallel.tp", "parallel.cp",  "parallel.pp", "parallel.dp",
                                             "parallel.ep", "parallel.etp", "parallel.sep"};
 
-// The default mesh sizes form one layout, for 8 simulated ranks and two layers or more: once tp, pp, dp, ep or etp is
-// given, the world has another size, or the ranks are GPUs, sizes that no source set are 1, as in Megatron-LM. So
-// `--tp 8` alone is tp 8. Once dp is given and the world size is not, the world is dp x cp x tp x pp. With quantized
+// The default mesh sizes form one layout, for 8 simulated ranks and two layers or more: once any size or that of the
+// world is given, or the ranks are GPUs, sizes that no source set are 1, as in Megatron-LM. So `--tp 8` alone is tp 8,
+// and `--world-size 8` dp 8. Once dp is given and the world size is not, the world is dp x cp x tp x pp. With quantized
 // GEMMs tp is 1 unless given: tiny models do not split into whole blocks.
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins);
 

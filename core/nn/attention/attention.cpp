@@ -13,6 +13,7 @@
 #include "core/nn/kernels/row_kernels.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 #include "core/spec/attention_span.h"
 
 namespace ranklab {
@@ -63,6 +64,8 @@ DeviceQkv device_qkv(const at::Tensor& qkv, const AttentionShape& shape, const R
 
 // Fills `h`, on a CPU dense heads.
 void split_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope, const Heads& h) {
+  if (TypeWatch* watch = type_watch_of_thread)
+    for (const at::Tensor& heads : {h.q, h.k, h.v}) watch->is_made_of(heads, qkv);
   RANKLAB_CHECK(!rope.defined() || rope.cos_SD.scalar_type() == kernel_wide_type(qkv), ErrorKind::kInternal,
                 .where = "causal_attention", .what = "the rotary table has another type than it is read in",
                 .got = c10::toString(rope.cos_SD.scalar_type()), .want = c10::toString(kernel_wide_type(qkv)));

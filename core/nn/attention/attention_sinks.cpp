@@ -8,6 +8,7 @@
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -35,6 +36,13 @@ at::Tensor products_of_rows(const at::Tensor& a, const at::Tensor& b, at::Scalar
 }
 
 }  // namespace
+
+void tell_made_of(const SoftmaxedHeads& results, const at::Tensor& queries) {
+  TypeWatch* watch = type_watch_of_thread;
+  if (watch == nullptr) return;
+  watch->is_made_of(results.out, queries);
+  watch->is_made_of(results.log_sum_exp, queries);
+}
 
 void join_sinks(const SoftmaxedHeads& results, const at::Tensor& sinks) {
   const at::Tensor sums = sums_by_query(results), sink = by_head(sinks, sums);

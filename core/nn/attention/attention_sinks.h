@@ -11,6 +11,8 @@
 
 namespace ranklab {
 
+// To this thread's TypeWatch: a kernel, which it does not follow, made `results` of the queries.
+void tell_made_of(const SoftmaxedHeads& results, const at::Tensor& queries);
 // Changes `results` [B, heads, S, D] over all keys of S queries in place. sinks [heads] of any type.
 void join_sinks(const SoftmaxedHeads& results, const at::Tensor& sinks);
 // The gradient of the sinks, in their type. `forward`: the results after join_sinks().
