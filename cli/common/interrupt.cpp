@@ -105,6 +105,6 @@ void give_interrupts(std::chrono::milliseconds patience) { g_patience = patience
 
 bool interrupt_requested() { return g_signal != 0; }
 
-int interrupt_exit_code() { return 128 + (g_signal != 0 ? g_signal.load() : SIGINT); }
+int interrupt_exit_code() { return 128 + (g_signal != 0 ? g_signal.load() : SIGTERM); }
 
 }  // namespace ranklab

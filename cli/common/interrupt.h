@@ -21,6 +21,6 @@ void tell_before_leaving(std::function<void(const std::string& why)> tell);
 // How long the first signal waits for work in progress; 1.2 s by default: a checkpoint takes longer.
 void give_interrupts(std::chrono::milliseconds patience);
 bool interrupt_requested();
-int interrupt_exit_code();  // 130, or 143 for SIGTERM
+int interrupt_exit_code();  // 130; 143 for SIGTERM, and where it was another process that got a signal
 
 }  // namespace ranklab

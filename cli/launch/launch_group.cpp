@@ -56,6 +56,12 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
+// With nothing left to repeat: an output is lost, a sentinel or a signal (to any rank, on any node) ended all of them.
+bool ends_a_training(int code) {
+  return code == exit_code(ErrorKind::kOutputLost) || code == exit_code(ErrorKind::kSentinel) || code == 128 + SIGINT ||
+         code == 128 + SIGTERM;
+}
+
 std::string mark(int rank) { return "[rank " + std::to_string(rank) + "] "; }
 
 // One write per line, so that lines never mix.
@@ -201,7 +207,7 @@ void LaunchGroup::read_signals() {
     }
     end_.signal = signal;
     ending_since_ = Clock::now();
-    send_all(signal);  // rank 0 first: it decides after which step all stop
+    send_all(signal);  // all stop after the step in which the first of them was reached
   }
 }
 
@@ -238,10 +244,8 @@ bool LaunchGroup::is_told(bool killed, int code) const {
 void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   const bool killed = WIFSIGNALED(status);
   if ((!killed && WEXITSTATUS(status) == 0) || end_.signal != 0 || !is_told(killed, WEXITSTATUS(status))) return;
-  const bool ended = !killed && (WEXITSTATUS(status) == exit_code(ErrorKind::kOutputLost) ||
-                                 WEXITSTATUS(status) == exit_code(ErrorKind::kSentinel));
-  if (plan_.trains && ended) {
-    end_.exit_code = WEXITSTATUS(status);  // its training is done: the others finish theirs, and nothing is restarted
+  if (plan_.trains && !killed && ends_a_training(WEXITSTATUS(status))) {
+    end_.exit_code = WEXITSTATUS(status);  // the others finish theirs, and nothing is restarted
     return;
   }
   if (!end_.failed) ending_since_ = Clock::now();

@@ -162,8 +162,8 @@ int TrainRun::fit() {
   RANKLAB_CHECK(result.stopped.empty(), ErrorKind::kSentinel, .where = "sentinels", .what = "a sentinel ended the run",
                 .got = result.stopped, .want = "a number within its bounds",
                 .fix = "see sentinels.jsonl in the run's folder; --sentinel 'NAME stop=none' lets the run go on");
-  const bool interrupted = result.interrupted;
-  if (interrupted && interrupt_requested()) return interrupt_exit_code();
+  // A viewer that ends the run has what it wanted; where another process was signalled, this one has not done its work.
+  if (result.interrupted && (interrupt_requested() || !stopping_)) return interrupt_exit_code();
   return lost_->any() ? exit_code(ErrorKind::kOutputLost) : 0;
 }
 

@@ -208,7 +208,7 @@ class RuntimeEngine::RankLoop {
     }
     types.reset();
     taps_->end_step();
-    const bool stop_requested = leads() && engine_.stop_ && engine_.stop_();
+    const bool stop_requested = reports() && engine_.stop_ && engine_.stop_();
     MetricReducer::Outcome outcome =
         metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = wants_to_hand_out()});
     // All ranks have met since.

@@ -2,6 +2,8 @@
 // threads, and what `ranklab ckpt` says of the folders.
 #include <gmock/gmock.h>
 
+#include <memory>
+
 #include "tests/cli/checkpoint_runs.h"
 
 namespace ranklab::checkpoint_runs {
@@ -115,6 +117,30 @@ TEST_F(CheckpointCli, ARankThatIsKilledCostsTheStepsSinceTheLastCheckpoint) {
   EXPECT_THAT(said(), AllOf(HasSubstr("starts all ranks again (1 of 2)"), HasSubstr("loaded")));
   EXPECT_EQ(loss_bits(log("harmed")), loss_bits(log("unharmed")));
   EXPECT_EQ(ckpt("diff " + saved("harmed") + " " + saved("unharmed")).exit_code, 0);
+}
+
+// A scheduler signals the nodes that it takes, whichever they are: all ranks end after one step, and it is saved.
+TEST_F(CheckpointCli, ASignalOnAnyNodeSavesOnAll) {
+  std::ofstream(folder_ + "/token") << "0123456789abcdef0123456789abcdef\n";
+  const std::string port = std::to_string(21'000 + ::getpid() % 8'000), far = folder_ + "/far";
+  const auto node = [&](int rank, const std::string& output) {
+    const Words group = {"--nnodes",          "2",
+                         "--node-rank",       std::to_string(rank),
+                         "--nproc-per-node",  "2",
+                         "--master-addr",     "127.0.0.1",
+                         "--master-port",     port,
+                         "--max-restarts",    "1",
+                         "--rdzv-token-file", folder_ + "/token"};
+    const Words steps = {"--train-iters", "1000000", "--save-interval", "20", "--log-interval", "1000000"};
+    return std::make_unique<Child>("launch", words("nodes", steps + group), output);
+  };
+  const auto first = node(0, output()), second = node(1, far);
+  ASSERT_TRUE(wait_for_step("nodes", 20)) << said() << text_of(far);
+  EXPECT_EQ(second->finish(SIGTERM), 128 + SIGTERM) << text_of(far);
+  EXPECT_EQ(first->finish(), 128 + SIGTERM) << said();
+  EXPECT_THAT(said(), AllOf(HasSubstr("interrupted after"), Not(HasSubstr("given up")), Not(HasSubstr("again"))));
+  const int64_t done = Checkpoint(checkpoint_named(saved("nodes"))).manifest().step;
+  EXPECT_EQ(loss_bits(log("nodes")).size(), static_cast<size_t>(done));
 }
 
 // Files of at most 4 KiB, which is how a full disk looks to the program.
