@@ -171,8 +171,10 @@ GroupEnd LaunchGroup::wait() {
     for (Stream* stream : {&rank.out, &rank.err})
       if (!stream->partial.empty()) show(rank, stream->to, stream->partial);
   }
-  if (end_.signal == 0) show_held_errors();
-  if (end_.signal != 0) end_.exit_code = 128 + (end_.signal == SIGHUP ? SIGTERM : end_.signal);
+  if (end_.signal == 0 || failed_while_stopping_ != 0) show_held_errors();
+  if (end_.signal != 0)
+    end_.exit_code =
+        failed_while_stopping_ != 0 ? failed_while_stopping_ : 128 + (end_.signal == SIGHUP ? SIGTERM : end_.signal);
   return end_;
 }
 
@@ -243,7 +245,8 @@ bool LaunchGroup::is_told(bool killed, int code) const {
 
 void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   const bool killed = WIFSIGNALED(status);
-  if ((!killed && WEXITSTATUS(status) == 0) || end_.signal != 0 || !is_told(killed, WEXITSTATUS(status))) return;
+  if (end_.signal != 0) return note_end_after_signal(killed, rank.exit_code);
+  if ((!killed && WEXITSTATUS(status) == 0) || !is_told(killed, WEXITSTATUS(status))) return;
   if (plan_.trains && !killed && ends_a_training(WEXITSTATUS(status))) {
     end_.exit_code = WEXITSTATUS(status);  // the others finish theirs, and nothing is restarted
     return;
@@ -256,6 +259,14 @@ void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   end_.story = killed ? who + "was killed by signal " + std::to_string(WTERMSIG(status)) + " (" +
                             ::strsignal(WTERMSIG(status)) + ")"
                       : who + "ended with exit code " + std::to_string(end_.exit_code);
+}
+
+// Ranks end with the signal's code, or because another one has left. Any other code is an error of its own: a run that
+// could not save must not look like one that did.
+void LaunchGroup::note_end_after_signal(bool killed, int code) {
+  if (!plan_.trains || (!killed && (code == 0 || ends_a_training(code)))) return;
+  const bool lost_a_peer = code == exit_code(ErrorKind::kCommunication) || code == exit_code(ErrorKind::kTimeout);
+  if (!killed && !lost_a_peer && failed_while_stopping_ == 0) failed_while_stopping_ = code;
 }
 
 void LaunchGroup::push_on() {

@@ -56,6 +56,7 @@ class LaunchGroup {
   static void tell_stopped(const Rank& rank, int signal);
   bool is_told(bool killed, int code) const;
   void note_end(const Rank& rank, int pid, int status);
+  void note_end_after_signal(bool killed, int code);
   void read(Rank& rank, Stream& stream);
   void show(const Rank& rank, int to, const std::string& line);
   void show_held_errors();
@@ -67,7 +68,8 @@ class LaunchGroup {
   std::vector<Rank> ranks_;
   int signals_ = -1;
   GroupEnd end_;
-  bool lost_a_peer_ = false;  // all that the failed rank of end_ may know
+  bool lost_a_peer_ = false;       // all that the failed rank of end_ may know
+  int failed_while_stopping_ = 0;  // the exit code of a rank that had an error of its own after the signal
   std::optional<Clock::time_point> ending_since_;
   int pushed_ = 0;  // how far push_on() went: signalled, killed
   std::vector<std::pair<const Rank*, std::string>> held_errors_;

@@ -77,6 +77,13 @@ class TellOnLeaving {
   TellOnLeaving& operator=(const TellOnLeaving&) = delete;
 };
 
+// After a signal peers leave, which the others see as lost connections. Anything else went wrong by itself: above all a
+// checkpoint that could not be written.
+bool comes_of_stopping(const Error& error) {
+  return error.kind() == ErrorKind::kCommunication || error.kind() == ErrorKind::kTimeout ||
+         error.kind() == ErrorKind::kInterrupted;
+}
+
 }  // namespace
 
 TrainRun::TrainRun(const ConfigOptions& options, TrainRunOptions how) : how_(std::move(how)) {
@@ -193,7 +200,7 @@ int TrainRun::run() {
   } catch (const Error& error) {
     end.error = error.what();
     // Peers ended by the same Ctrl-C are not reported, and an error that rank 0 shows is shown once.
-    if (interrupt_requested()) {
+    if (interrupt_requested() && comes_of_stopping(error)) {
       if (how_.json && world_->has_rank_zero()) std::fputs(json_interrupted().c_str(), stdout);
       return interrupt_exit_code();
     }

@@ -39,6 +39,14 @@ class CheckpointCli : public ::testing::Test {
     }
     return false;
   }
+  // Of the first of all steps, where none is saved yet.
+  bool wait_for_steps(const std::string& name) const {
+    for (int i = 0; i < 2000; ++i) {
+      if (!text_of(log(name) + "/metrics.jsonl").empty()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
   const std::string folder_ = temporary_path("ranklab_checkpoint_cli");
 };
 
@@ -157,6 +165,22 @@ TEST_F(CheckpointCli, AFullDiskEndsTheRunAndKeepsTheCheckpoint) {
   EXPECT_EQ(sound_checkpoints(saved("full")), 1);
   ASSERT_EQ(train("full", {"--train-iters", "8", "--load", "auto"}), 0) << said();
   EXPECT_EQ(step_folders(saved("full"))[0].step, 8);
+}
+
+// The last checkpoint cannot be written: that is the run's end, and not the signal's 130.
+TEST_F(CheckpointCli, ASignalAfterWhichNothingCanBeSavedIsAnError) {
+  const Words steps = {"--train-iters", "1000000", "--log-interval", "1000000"};
+  for (const std::string command : {"train", "launch"}) {
+    const Words group = command == "launch" ? Words{"--nproc-per-node", "4"} : Words{};
+    const std::string name = "unsaved_" + command;
+    Child child(command, words(name, steps + group), output());
+    ASSERT_TRUE(wait_for_steps(name)) << said();
+    fs::remove_all(saved(name));
+    std::ofstream(saved(name)) << "no folder";  // nor may root write into it
+    EXPECT_EQ(child.finish(SIGINT), 1) << command << said();
+    EXPECT_THAT(said(), HasSubstr("cannot create a folder for the checkpoint")) << command;
+    EXPECT_THAT(text_of(log(name) + "/run.json"), HasSubstr("cannot create a folder")) << command;
+  }
 }
 
 TEST_F(CheckpointCli, CkptReadsFolders) {
