@@ -30,6 +30,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kAskAfterFailure{200};
 constexpr milliseconds kKillAfterFailure{400};
 constexpr milliseconds kKillAfterSignal{1'700}, kKillAfterSaving{62'000};
+// ... which a stopped rank cannot, nor can the others without it: once it is gone, they notice and leave.
+constexpr milliseconds kKillStopped{400}, kKillAfterLoss{2'500};
 constexpr milliseconds kWatchTick{50};
 
 sigset_t launcher_signals() {
@@ -216,11 +218,10 @@ void LaunchGroup::read_signals() {
 void LaunchGroup::reap() {
   for (Rank& rank : ranks_) {
     int status = 0;
-    if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG | WUNTRACED) != rank.pid) continue;
-    if (WIFSTOPPED(status)) {
-      tell_stopped(rank, WSTOPSIG(status));
-      continue;
-    }
+    if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != rank.pid) continue;
+    if (WIFSTOPPED(status)) tell_stopped(rank, WSTOPSIG(status));
+    rank.stopped = WIFSTOPPED(status);
+    if (WIFSTOPPED(status) || WIFCONTINUED(status)) continue;
     const int pid = std::exchange(rank.pid, -1);
     ::kill(-pid, SIGKILL);  // also what it may have started itself
     rank.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -265,23 +266,37 @@ void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
 // could not save must not look like one that did.
 void LaunchGroup::note_end_after_signal(bool killed, int code) {
   if (!plan_.trains || (!killed && (code == 0 || ends_a_training(code)))) return;
+  if (!lost_since_) lost_since_ = Clock::now();
   const bool lost_a_peer = code == exit_code(ErrorKind::kCommunication) || code == exit_code(ErrorKind::kTimeout);
   if (!killed && !lost_a_peer && failed_while_stopping_ == 0) failed_while_stopping_ = code;
 }
 
 void LaunchGroup::push_on() {
-  if (!ending_since_) return;
+  if (!ending_since_ || pushed_ == 2) return;
   const auto since = Clock::now() - *ending_since_;
-  const bool requested_by_user = end_.signal != 0;
-  if (pushed_ == 0 && !requested_by_user && since > kAskAfterFailure) {
+  if (end_.signal != 0) return push_on_after_signal(since);
+  if (pushed_ == 0 && since > kAskAfterFailure) {
     send_all(SIGTERM);
     pushed_ = 1;
   }
-  const milliseconds patience = plan_.saves ? kKillAfterSaving : kKillAfterSignal;
-  if (pushed_ < 2 && since > (requested_by_user ? patience : kKillAfterFailure)) {
-    send_all(SIGKILL);
-    pushed_ = 2;
+  if (since > kKillAfterFailure) kill_all();
+}
+
+void LaunchGroup::push_on_after_signal(Clock::duration since) {
+  for (Rank& rank : ranks_) {
+    if (!plan_.trains || rank.pid <= 0 || !rank.stopped || since <= kKillStopped) continue;
+    rank.stopped = false;
+    std::fprintf(stderr, "ranklab launch: rank %d (pid %d) is stopped and cannot finish its step: it is killed\n",
+                 rank.number, rank.pid);
+    ::kill(-rank.pid, SIGKILL);
   }
+  const bool lost = lost_since_ && Clock::now() - *lost_since_ > kKillAfterLoss;
+  if (lost || since > (plan_.saves ? kKillAfterSaving : kKillAfterSignal)) kill_all();
+}
+
+void LaunchGroup::kill_all() {
+  send_all(SIGKILL);
+  pushed_ = 2;
 }
 
 void LaunchGroup::send_all(int signal) {

@@ -44,6 +44,7 @@ class LaunchGroup {
     int number = 0;  // global
     bool shown = true;
     int pid = -1;  // -1: has ended
+    bool stopped = false;
     int exit_code = -1;
     Stream out, err;
   };
@@ -61,6 +62,8 @@ class LaunchGroup {
   void show(const Rank& rank, int to, const std::string& line);
   void show_held_errors();
   void push_on();
+  void push_on_after_signal(Clock::duration since);
+  void kill_all();
   void send_all(int signal);
   bool anyone_left() const;
 
@@ -70,6 +73,7 @@ class LaunchGroup {
   GroupEnd end_;
   bool lost_a_peer_ = false;       // all that the failed rank of end_ may know
   int failed_while_stopping_ = 0;  // the exit code of a rank that had an error of its own after the signal
+  std::optional<Clock::time_point> lost_since_;  // when a rank went after the signal that the others need
   std::optional<Clock::time_point> ending_since_;
   int pushed_ = 0;  // how far push_on() went: signalled, killed
   std::vector<std::pair<const Rank*, std::string>> held_errors_;

@@ -39,6 +39,14 @@ class CheckpointCli : public ::testing::Test {
     }
     return false;
   }
+  // A launcher's children.
+  static std::vector<pid_t> ranks_of(const Child& launcher) {
+    const Outcome ranks = run_command("cat /proc/" + std::to_string(launcher.pid()) + "/task/*/children");
+    std::istringstream pids(ranks.output);
+    std::vector<pid_t> children;
+    for (pid_t pid = 0; pids >> pid;) children.push_back(pid);
+    return children;
+  }
   // Of the first of all steps, where none is saved yet.
   bool wait_for_steps(const std::string& name) const {
     for (int i = 0; i < 2000; ++i) {
@@ -114,11 +122,7 @@ TEST_F(CheckpointCli, ARankThatIsKilledCostsTheStepsSinceTheLastCheckpoint) {
   ASSERT_EQ(train("unharmed", steps), 0) << said();
   Child group("launch", words("harmed", steps + Words{"--nproc-per-node", "4", "--max-restarts", "2"}), output());
   ASSERT_TRUE(wait_for_step("harmed", 10)) << said();
-  // The ranks are the launcher's children.
-  const Outcome ranks = run_command("cat /proc/" + std::to_string(group.pid()) + "/task/*/children");
-  std::istringstream pids(ranks.output);
-  std::vector<pid_t> children;
-  for (pid_t pid = 0; pids >> pid;) children.push_back(pid);
+  const std::vector<pid_t> children = ranks_of(group);
   ASSERT_EQ(children.size(), 4);
   ::kill(children[2], SIGKILL);
   EXPECT_EQ(group.finish(), 0) << said();
@@ -180,6 +184,23 @@ TEST_F(CheckpointCli, ASignalAfterWhichNothingCanBeSavedIsAnError) {
     EXPECT_EQ(child.finish(SIGINT), 1) << command << said();
     EXPECT_THAT(said(), HasSubstr("cannot create a folder for the checkpoint")) << command;
     EXPECT_THAT(text_of(log(name) + "/run.json"), HasSubstr("cannot create a folder")) << command;
+  }
+}
+
+// Nobody waits a minute for what cannot be saved any more.
+TEST_F(CheckpointCli, ASignalWhileARankIsStoppedEndsAllSoon) {
+  for (const bool stopped_first : {true, false}) {
+    const std::string name = stopped_first ? "before" : "after";
+    Child group("launch", words(name, {"--train-iters", "1000000", "--nproc-per-node", "4"}), output());
+    ASSERT_TRUE(wait_for_steps(name)) << said();
+    const pid_t rank = ranks_of(group)[2];
+    const auto begin = std::chrono::steady_clock::now();
+    ::kill(stopped_first ? rank : group.pid(), stopped_first ? SIGSTOP : SIGINT);
+    ::kill(stopped_first ? group.pid() : rank, stopped_first ? SIGINT : SIGSTOP);
+    EXPECT_EQ(group.finish(), 128 + SIGINT) << said();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15)) << said();
+    if (!stopped_first) continue;  // the signal may have come in the midst of its end
+    EXPECT_THAT(said(), HasSubstr("is stopped and cannot finish its step: it is killed"));
   }
 }
 
