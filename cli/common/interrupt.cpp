@@ -68,6 +68,8 @@ void interrupt_by(int signal) {
 }
 
 void on_signal(int signal) {
+  // Of a closed terminal the shell and the kernel tell, one after the other: never a second signal.
+  if (signal == SIGHUP) return g_signal != 0 ? void() : interrupt_by(SIGTERM);
   const int pipe_fd = g_ctrl_c_pipe;
   if (signal != SIGINT || pipe_fd < 0) return interrupt_by(signal);
   const int saved = errno;
@@ -94,6 +96,7 @@ void watch_interrupts() {
   }).detach();
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
+  if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
 }
 
 void tell_before_leaving(std::function<void(const std::string& why)> tell) {

@@ -37,7 +37,10 @@ constexpr milliseconds kWatchTick{50};
 sigset_t launcher_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set, signal);
+  struct sigaction hangup {};
+  ::sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // nohup: a descriptor would get what is ignored
   return set;
 }
 
@@ -83,7 +86,7 @@ void write_line(int to, const std::string& line) {
   if (err >= 0) ::dup2(err, STDERR_FILENO);
   if (listener >= 0) ::fcntl(listener, F_SETFD, 0);
   // A launcher in the background of a script ignores SIGINT, and its children would inherit that.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXFSZ}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGXFSZ}) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -174,9 +177,7 @@ GroupEnd LaunchGroup::wait() {
       if (!stream->partial.empty()) show(rank, stream->to, stream->partial);
   }
   if (end_.signal == 0 || failed_while_stopping_ != 0) show_held_errors();
-  if (end_.signal != 0)
-    end_.exit_code =
-        failed_while_stopping_ != 0 ? failed_while_stopping_ : 128 + (end_.signal == SIGHUP ? SIGTERM : end_.signal);
+  if (end_.signal != 0) end_.exit_code = failed_while_stopping_ != 0 ? failed_while_stopping_ : 128 + end_.signal;
   return end_;
 }
 
@@ -206,12 +207,13 @@ void LaunchGroup::read_signals() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
     if (end_.signal != 0) {
-      send_all(SIGKILL);  // the user signalled twice
+      // The user signalled twice; of a closed terminal the shell and the kernel tell, one after the other.
+      if (signal != SIGHUP) send_all(SIGKILL);
       continue;
     }
-    end_.signal = signal;
+    end_.signal = signal == SIGHUP ? SIGTERM : signal;
     ending_since_ = Clock::now();
-    send_all(signal);  // all stop after the step in which the first of them was reached
+    send_all(end_.signal);  // all stop after the step in which the first of them was reached
   }
 }
 

@@ -18,7 +18,7 @@ namespace ranklab {
 struct GroupEnd {
   int exit_code = 0;
   bool failed = false;  // a rank failed
-  int signal = 0;       // SIGINT or SIGTERM, if one was forwarded
+  int signal = 0;       // SIGINT or SIGTERM (also for SIGHUP), if one was forwarded
   std::string story;    // how the first failed rank ended; empty when none did
 };
 

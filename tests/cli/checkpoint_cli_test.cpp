@@ -77,6 +77,34 @@ TEST_F(CheckpointCli, ASignalSavesAndTheNextRunGoesOn) {
   EXPECT_EQ(ckpt("diff " + saved("whole") + " " + saved("parts")).exit_code, 0);
 }
 
+// A terminal or a connection that is gone costs nothing, and the shell and the kernel may both tell of it. Under nohup
+// the run goes on.
+TEST_F(CheckpointCli, AHangupSavesUnlessItIsIgnored) {
+  const auto hang_up = [&](const std::string& name, const std::string& command) {
+    const Words group = command == "launch" ? Words{"--nproc-per-node", "4"} : Words{};
+    Child child(command, words(name, group + Words{"--train-iters", "1000000", "--log-interval", "1000000"}), output());
+    EXPECT_TRUE(wait_for_steps(name)) << said();
+    ::kill(child.pid(), SIGHUP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ::kill(child.pid(), SIGHUP);
+    if (name.starts_with("nohup")) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      EXPECT_FALSE(child.ended()) << said();
+      EXPECT_TRUE(step_folders(saved(name)).empty());
+      ::kill(child.pid(), SIGTERM);
+    }
+    EXPECT_EQ(child.finish(), 128 + SIGTERM) << name << said();
+    EXPECT_EQ(sound_checkpoints(saved(name)), 1) << name << said();
+  };
+  const auto before = std::signal(SIGHUP, SIG_DFL);
+  hang_up("train", "train");
+  hang_up("launch", "launch");
+  std::signal(SIGHUP, SIG_IGN);
+  hang_up("nohup_train", "train");
+  hang_up("nohup_launch", "launch");
+  std::signal(SIGHUP, before);
+}
+
 TEST_F(CheckpointCli, OneRunAtATime) {
   Child first("train", words("one", {"--train-iters", "1000000", "--save-interval", "10"}), output());
   ASSERT_TRUE(wait_for_step("one", 10)) << said();
