@@ -206,6 +206,27 @@ TEST_F(Launch, AKilledRankEndsAllWithinASecondAndIsNamed) {
   }
 }
 
+// What was traced long before is rank 0's by then, and on its disk.
+TEST_F(Launch, AKilledRankCostsNoTracedStep) {
+  for (const int victim : {1, 0}) {
+    const std::string name = "traced" + std::to_string(victim);
+    const pid_t launcher =
+        start(name, std::string(RANKLAB_BINARY) + " launch --nproc-per-node 2 --tp 1 " + kEndless + log(name));
+    bool trained = false;
+    for (int i = 0; i < 1200 && !trained; ++i) {
+      std::this_thread::sleep_for(milliseconds(10));
+      const std::string steps = text(name + "/metrics.jsonl");
+      trained = std::count(steps.begin(), steps.end(), '\n') > 40;
+    }
+    ASSERT_TRUE(trained) << text(name + ".txt");
+    ::kill(ranks_of(name).at(static_cast<size_t>(victim)), SIGKILL);
+    EXPECT_EQ(exit_code_of(launcher), 5) << text(name + ".txt");
+    const Outcome last = ranklab("trace stats --step 19 " + folder(name));
+    EXPECT_EQ(last.exit_code, 0) << last.output;
+    EXPECT_THAT(last.output, HasSubstr("step 19")) << victim;
+  }
+}
+
 // At start-up, in steps, in validation: all gone in less than two seconds, 130, and what is on disk is whole.
 TEST_F(Launch, CtrlCAtAnyMomentEndsAllInTwoSeconds) {
   std::mt19937 random(static_cast<unsigned>(::getpid()));
