@@ -130,10 +130,9 @@ int LaunchGroup::open_stream(Rank& rank, Stream& stream, int local_rank, int kin
   stream.from = ends[0];
   ::fcntl(stream.from, F_SETFL, O_NONBLOCK);
   if (copied) {
-    const std::string folder = plan_.log_folder + "/ranks";
+    const std::string path = copy_path(rank, stream);
     std::error_code failed;
-    std::filesystem::create_directories(folder, failed);
-    const std::string path = folder + "/rank_" + std::to_string(rank.number) + (kind == kTeeOut ? ".out" : ".err");
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
     stream.copy = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     RANKLAB_CHECK(stream.copy >= 0, ErrorKind::kIo, .where = "--tee", .what = "cannot write " + quote(path),
                   .got = std::strerror(errno), .fix = "pass a folder you may write to with --log-dir");
@@ -177,6 +176,7 @@ GroupEnd LaunchGroup::wait() {
       if (!stream->partial.empty()) show(rank, stream->to, stream->partial);
   }
   if (end_.signal == 0 || failed_while_stopping_ != 0) show_held_errors();
+  if (copy_is_lost_ && end_.exit_code == 0) end_.exit_code = exit_code(ErrorKind::kOutputLost);
   if (end_.signal != 0) end_.exit_code = failed_while_stopping_ != 0 ? failed_while_stopping_ : 128 + end_.signal;
   return end_;
 }
@@ -315,14 +315,38 @@ void LaunchGroup::read(Rank& rank, Stream& stream) {
       ::close(std::exchange(stream.from, -1));
       return;
     }
-    if (stream.copy >= 0 && ::write(stream.copy, buffer.data(), static_cast<size_t>(got)) < 0)
-      ::close(std::exchange(stream.copy, -1));
+    if (stream.copy >= 0) copy(rank, stream, {buffer.data(), static_cast<size_t>(got)});
     stream.partial.append(buffer.data(), static_cast<size_t>(got));
     for (size_t end = 0; (end = stream.partial.find('\n')) != std::string::npos;) {
       show(rank, stream.to, stream.partial.substr(0, end));
       stream.partial.erase(0, end + 1);
     }
   }
+}
+
+// A full disk costs the copy, not the ranks: they go on, what they print is still shown, and the exit code tells.
+void LaunchGroup::copy(const Rank& rank, Stream& stream, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(stream.copy, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const Error error(ErrorKind::kOutputLost,
+                        {.where = "--tee",
+                         .what = "cannot write all that rank " + std::to_string(rank.number) + " prints",
+                         .got = quote(copy_path(rank, stream)) + ": " + std::strerror(errno),
+                         .fix = "make room; pass another folder with --log-dir"});
+      write_line(STDERR_FILENO, std::string("ranklab: error: ") + error.what());
+      ::close(std::exchange(stream.copy, -1));
+      copy_is_lost_ = true;
+      return;
+    }
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+std::string LaunchGroup::copy_path(const Rank& rank, const Stream& stream) const {
+  return plan_.log_folder + "/ranks/rank_" + std::to_string(rank.number) +
+         (stream.to == STDOUT_FILENO ? ".out" : ".err");
 }
 
 void LaunchGroup::show(const Rank& rank, int to, const std::string& line) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/launch/launch_plan.h"
@@ -59,6 +60,8 @@ class LaunchGroup {
   void note_end(const Rank& rank, int pid, int status);
   void note_end_after_signal(bool killed, int code);
   void read(Rank& rank, Stream& stream);
+  void copy(const Rank& rank, Stream& stream, std::string_view text);
+  std::string copy_path(const Rank& rank, const Stream& stream) const;
   void show(const Rank& rank, int to, const std::string& line);
   void show_held_errors();
   void push_on();
@@ -75,7 +78,8 @@ class LaunchGroup {
   int failed_while_stopping_ = 0;  // the exit code of a rank that had an error of its own after the signal
   std::optional<Clock::time_point> lost_since_;  // when a rank went after the signal that the others need
   std::optional<Clock::time_point> ending_since_;
-  int pushed_ = 0;  // how far push_on() went: signalled, killed
+  bool copy_is_lost_ = false;  // of --tee
+  int pushed_ = 0;             // how far push_on() went: signalled, killed
   std::vector<std::pair<const Rank*, std::string>> held_errors_;
 };
 

@@ -86,6 +86,22 @@ TEST_F(Launch, TeeAndFilter) {
   EXPECT_EQ(text("tee/ranks/rank_1.err"), "err 1\n");
 }
 
+// A file that may not grow, as on a full disk: said once for each file, and not with 0; all is shown all the same.
+TEST_F(Launch, ACopyThatIsLostIsNoSuccess) {
+  const Outcome run = run_both("ulimit -f 8; " + std::string(RANKLAB_BINARY) +
+                               " launch --nproc-per-node 2 --tee 1 --local-ranks-filter 0" + log("lost_tee") +
+                               "-- sh -c 'yes hello | head -n 20000; echo last $RANK'");
+  EXPECT_EQ(run.exit_code, 9) << run.output.substr(0, 2000);
+  EXPECT_THAT(run.output, HasSubstr("last 0"));
+  for (const char* rank : {"0", "1"}) {
+    const std::string said = std::string("[--tee] cannot write all that rank ") + rank + " prints; got '" +
+                             folder("lost_tee") + "/ranks/rank_" + rank + ".out': File too large";
+    const size_t at = run.output.find(said);
+    ASSERT_NE(at, std::string::npos) << said;
+    EXPECT_EQ(run.output.find(said, at + 1), std::string::npos) << said;
+  }
+}
+
 TEST_F(Launch, MistakesAreOneUsageErrorBeforeAnyProcessStarts) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"--nproc-per-node 0", "--nproc-per-node"},
