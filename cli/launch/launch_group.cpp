@@ -358,11 +358,14 @@ void LaunchGroup::show(const Rank& rank, int to, const std::string& line) {
   write_line(to, (rank.number == 0 ? "" : mark(rank.number)) + line);
 }
 
+// Where rank 0 fails before the others have met it, they know only that it is gone.
 void LaunchGroup::show_held_errors() {
   std::set<std::string> seen;
   const Rank& first = ranks_.front();
+  const bool first_failed = first.exit_code > 0 && first.exit_code < 128;
   for (const auto& [rank, line] : held_errors_) {
-    const bool said = first.number == 0 && first.shown && first.exit_code == rank->exit_code;
+    const bool lost_first = plan_.trains && first_failed && rank->exit_code == exit_code(ErrorKind::kCommunication);
+    const bool said = first.number == 0 && first.shown && (first.exit_code == rank->exit_code || lost_first);
     if (!said && seen.insert(line).second) write_line(STDERR_FILENO, mark(rank->number) + line);
   }
 }

@@ -60,10 +60,23 @@ TEST_F(Launch, TheRankThatKnowsWhatIsWrongIsNamed) {
   for (int i = 0; i < 12; ++i) {
     const Outcome busy = ranklab("launch --nproc-per-node 2 --tp 1 " + kShort + log("busy"));
     EXPECT_EQ(busy.exit_code, 2) << busy.output;
-    EXPECT_THAT(busy.output, HasSubstr("another run logs into"));
+    EXPECT_THAT(busy.output, AllOf(HasSubstr("another run logs into"), Not(HasSubstr("is gone"))));
     EXPECT_THAT(busy.output, testing::ContainsRegex("rank 0 \\(pid [0-9]+\\) ended with exit code 2"));
   }
   ::close(lock);
+}
+
+TEST_F(Launch, AnErrorOfRankZeroAloneIsTheOnlyOne) {
+  std::ofstream(folder("file")) << "no folder";
+  // Rank 0 measures matrix products before it opens the folder, so that the others are there when it fails.
+  const Outcome run = ranklab(
+      "launch --nproc-per-node 2 --tp 1 --num-layers 2 --hidden-size 32 --num-attention-heads 4 --seq-length 32 "
+      "--gbs 8 --mock-data --train-iters 3" +
+      log("file"));
+  EXPECT_EQ(run.exit_code, 1) << run.output;
+  const size_t first = run.output.find("error:");
+  EXPECT_THAT(run.output, HasSubstr(folder("file")));
+  EXPECT_EQ(run.output.find("error:", first + 1), std::string::npos) << run.output;
 }
 
 TEST_F(Launch, WhatIsRefusedIsNotStartedAgain) {
@@ -119,6 +132,8 @@ TEST_F(Launch, MistakesAreOneUsageErrorBeforeAnyProcessStarts) {
       {"--tee 4", "--tee"},
       {"--nproc-per-nod 2", "did you mean '--nproc-per-node'?"},
       {"trian", "no such program"},
+      {"--nproc-per-node 2 --preset deepseek_v3_tiny --ep 2 --moe-token-dispatcher-type rdep",
+       "memory that the ranks share on the host"},
   };
   for (const auto& [arguments, part] : mistakes) {
     const Outcome run = ranklab(std::string("launch ") + arguments + log("mistake"));
