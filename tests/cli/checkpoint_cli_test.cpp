@@ -199,6 +199,20 @@ TEST_F(CheckpointCli, AFullDiskEndsTheRunAndKeepsTheCheckpoint) {
   EXPECT_EQ(step_folders(saved("full"))[0].step, 8);
 }
 
+// Rank 0 waits for the part of another process, which will not come: it removes its own before all are ended.
+TEST_F(CheckpointCli, AProcessThatCannotWriteItsPartLeavesNoHalfCheckpoint) {
+  std::string train = std::string(RANKLAB_BINARY) + " train";
+  for (const std::string& word : words("part", {"--train-iters", "1000", "--save-interval", "5"})) train += " " + word;
+  const Outcome outcome = run_command("'" RANKLAB_BINARY
+                                      "' launch --nproc-per-node 4 -- sh -c 'test $RANK != 3 || "
+                                      "ulimit -f 8; exec " +
+                                      train + "' 2>&1");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("rank_00003.safetensors"));
+  for (const fs::directory_entry& entry : fs::directory_iterator(saved("part")))
+    EXPECT_EQ(entry.path().filename(), "lock") << "a part of a checkpoint";
+}
+
 // The last checkpoint cannot be written: that is the run's end, and not the signal's 130.
 TEST_F(CheckpointCli, ASignalAfterWhichNothingCanBeSavedIsAnError) {
   const Words steps = {"--train-iters", "1000000", "--log-interval", "1000000"};
