@@ -1,32 +1,73 @@
 #include "cli/bench/bench_process.h"
 
+#include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
-#include <cstdio>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 
 namespace ranklab {
+namespace {
+
+// Runs between fork and exec: only async-signal-safe calls. Whoever ends the benchmark ends its row: unlike a Ctrl-C in
+// a terminal, a signal to one process reaches no other.
+[[noreturn]] void become_row(const char* line, int out, int parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(out, STDERR_FILENO);
+  ::execl("/bin/sh", "sh", "-c", line, nullptr);
+  ::_exit(127);
+}
+
+struct Ended {
+  int status = -1;
+  std::string output = {};
+};
+
+// RETURNS: status -1 if the system gives no process.
+Ended run_to_its_end(const std::string& line) {
+  Ended ended;
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return ended;
+  const int parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) become_row(line.c_str(), ends[1], parent);
+  const int reason = errno;
+  ::close(ends[1]);
+  std::array<char, 4096> buffer;
+  for (ssize_t n = 0; (n = ::read(ends[0], buffer.data(), buffer.size())) > 0 || (n < 0 && errno == EINTR);)
+    if (n > 0) ended.output.append(buffer.data(), static_cast<size_t>(n));
+  ::close(ends[0]);
+  errno = reason;
+  if (child < 0) return ended;
+  while (::waitpid(child, &ended.status, 0) < 0 && errno == EINTR) continue;
+  return ended;
+}
+
+}  // namespace
 
 nlohmann::json run_bench_process(const std::string& where, const std::string& command) {
   const double launch_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const std::string line = strprintf("BENCH_T0=%.6f TORCH_CPP_LOG_LEVEL=ERROR %s 2>&1", launch_s, command.c_str());
-  FILE* pipe = ::popen(line.c_str(), "r");
-  RANKLAB_CHECK(pipe != nullptr, ErrorKind::kIo, .where = where, .what = "cannot start a process", .got = command,
+  // `exec`: a shell that stays would be the one that ends with us.
+  const auto [status, output] =
+      run_to_its_end(strprintf("exec env BENCH_T0=%.6f TORCH_CPP_LOG_LEVEL=ERROR %s", launch_s, command.c_str()));
+  RANKLAB_CHECK(status != -1, ErrorKind::kIo, .where = where, .what = "cannot start a process", .got = command,
                 .fix = "free memory, or raise the limit of processes (ulimit -u)");
-  std::string output;
-  std::array<char, 4096> buffer;
-  for (size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), n);
-  const int status = ::pclose(pipe);
   const size_t begin = output.rfind("\n{") == std::string::npos ? output.find('{') : output.rfind("\n{") + 1;
+  const int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   RANKLAB_CHECK(status == 0 && begin != std::string::npos, ErrorKind::kCheckFailed, .where = where,
                 .what = "a row failed",
-                .got = "exit " + std::to_string(WEXITSTATUS(status)) + ": " +
+                .got = "exit " + std::to_string(code) + ": " +
                        output.substr(output.size() - std::min<size_t>(output.size(), 400)),
                 .fix = "run it by hand: " + command);
   return nlohmann::json::parse(output.substr(begin, output.find('\n', begin) - begin));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <sstream>
 
+#include "backends/cpu_sim/backend_row.h"
 #include "backends/cpu_sim/transport/socket.h"
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
@@ -19,6 +20,7 @@
 #include "core/base/system.h"
 #include "core/base/text.h"
 #include "core/config/dump_choice.h"
+#include "core/config/requirements.h"
 #include "core/runtime/memory/check.h"
 #include "core/runtime/record/run_log.h"
 
@@ -56,6 +58,8 @@ void check_training(const Launch& launch, const LaunchPlan& plan, TrainConfig co
                         std::to_string(plan.world_size()) + " ranks in processes");
   const RunPlan run = launch.options.resolve(config);
   check_reached(run);
+  if (config.can(Capability::kMakesRanks) && plan.world_size() > 1)
+    check_world(run.config, cpu_sim::kOfProcesses, std::to_string(plan.world_size()) + " rank processes");
   if (config.can(Capability::kMakesRanks) && plan.nodes == 1) check_memory(run);
 }
 

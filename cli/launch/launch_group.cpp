@@ -30,12 +30,17 @@ using std::chrono::milliseconds;
 constexpr milliseconds kAskAfterFailure{200};
 constexpr milliseconds kKillAfterFailure{400};
 constexpr milliseconds kKillAfterSignal{1'700}, kKillAfterSaving{62'000};
+// ... which a stopped rank cannot, nor can the others without it: once it is gone, they notice and leave.
+constexpr milliseconds kKillStopped{400}, kKillAfterLoss{2'500};
 constexpr milliseconds kWatchTick{50};
 
 sigset_t launcher_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set, signal);
+  struct sigaction hangup {};
+  ::sigaction(SIGHUP, nullptr, &hangup);
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // nohup: a descriptor would get what is ignored
   return set;
 }
 
@@ -54,6 +59,12 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   for (std::string& text : texts) out.push_back(text.data());
   out.push_back(nullptr);
   return out;
+}
+
+// With nothing left to repeat: an output is lost, a sentinel or a signal (to any rank, on any node) ended all of them.
+bool ends_a_training(int code) {
+  return code == exit_code(ErrorKind::kOutputLost) || code == exit_code(ErrorKind::kSentinel) || code == 128 + SIGINT ||
+         code == 128 + SIGTERM;
 }
 
 std::string mark(int rank) { return "[rank " + std::to_string(rank) + "] "; }
@@ -75,7 +86,7 @@ void write_line(int to, const std::string& line) {
   if (err >= 0) ::dup2(err, STDERR_FILENO);
   if (listener >= 0) ::fcntl(listener, F_SETFD, 0);
   // A launcher in the background of a script ignores SIGINT, and its children would inherit that.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGXFSZ}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGXFSZ}) ::signal(signal, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -119,10 +130,9 @@ int LaunchGroup::open_stream(Rank& rank, Stream& stream, int local_rank, int kin
   stream.from = ends[0];
   ::fcntl(stream.from, F_SETFL, O_NONBLOCK);
   if (copied) {
-    const std::string folder = plan_.log_folder + "/ranks";
+    const std::string path = copy_path(rank, stream);
     std::error_code failed;
-    std::filesystem::create_directories(folder, failed);
-    const std::string path = folder + "/rank_" + std::to_string(rank.number) + (kind == kTeeOut ? ".out" : ".err");
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
     stream.copy = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     RANKLAB_CHECK(stream.copy >= 0, ErrorKind::kIo, .where = "--tee", .what = "cannot write " + quote(path),
                   .got = std::strerror(errno), .fix = "pass a folder you may write to with --log-dir");
@@ -165,8 +175,9 @@ GroupEnd LaunchGroup::wait() {
     for (Stream* stream : {&rank.out, &rank.err})
       if (!stream->partial.empty()) show(rank, stream->to, stream->partial);
   }
-  if (end_.signal == 0) show_held_errors();
-  if (end_.signal != 0) end_.exit_code = 128 + (end_.signal == SIGHUP ? SIGTERM : end_.signal);
+  if (end_.signal == 0 || failed_while_stopping_ != 0) show_held_errors();
+  if (copy_is_lost_ && end_.exit_code == 0) end_.exit_code = exit_code(ErrorKind::kOutputLost);
+  if (end_.signal != 0) end_.exit_code = failed_while_stopping_ != 0 ? failed_while_stopping_ : 128 + end_.signal;
   return end_;
 }
 
@@ -196,23 +207,23 @@ void LaunchGroup::read_signals() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
     if (end_.signal != 0) {
-      send_all(SIGKILL);  // the user signalled twice
+      // The user signalled twice; of a closed terminal the shell and the kernel tell, one after the other.
+      if (signal != SIGHUP) send_all(SIGKILL);
       continue;
     }
-    end_.signal = signal;
+    end_.signal = signal == SIGHUP ? SIGTERM : signal;
     ending_since_ = Clock::now();
-    send_all(signal);  // rank 0 first: it decides after which step all stop
+    send_all(end_.signal);  // all stop after the step in which the first of them was reached
   }
 }
 
 void LaunchGroup::reap() {
   for (Rank& rank : ranks_) {
     int status = 0;
-    if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG | WUNTRACED) != rank.pid) continue;
-    if (WIFSTOPPED(status)) {
-      tell_stopped(rank, WSTOPSIG(status));
-      continue;
-    }
+    if (rank.pid <= 0 || ::waitpid(rank.pid, &status, WNOHANG | WUNTRACED | WCONTINUED) != rank.pid) continue;
+    if (WIFSTOPPED(status)) tell_stopped(rank, WSTOPSIG(status));
+    rank.stopped = WIFSTOPPED(status);
+    if (WIFSTOPPED(status) || WIFCONTINUED(status)) continue;
     const int pid = std::exchange(rank.pid, -1);
     ::kill(-pid, SIGKILL);  // also what it may have started itself
     rank.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -237,11 +248,10 @@ bool LaunchGroup::is_told(bool killed, int code) const {
 
 void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   const bool killed = WIFSIGNALED(status);
-  if ((!killed && WEXITSTATUS(status) == 0) || end_.signal != 0 || !is_told(killed, WEXITSTATUS(status))) return;
-  const bool ended = !killed && (WEXITSTATUS(status) == exit_code(ErrorKind::kOutputLost) ||
-                                 WEXITSTATUS(status) == exit_code(ErrorKind::kSentinel));
-  if (plan_.trains && ended) {
-    end_.exit_code = WEXITSTATUS(status);  // its training is done: the others finish theirs, and nothing is restarted
+  if (end_.signal != 0) return note_end_after_signal(killed, rank.exit_code);
+  if ((!killed && WEXITSTATUS(status) == 0) || !is_told(killed, WEXITSTATUS(status))) return;
+  if (plan_.trains && !killed && ends_a_training(WEXITSTATUS(status))) {
+    end_.exit_code = WEXITSTATUS(status);  // the others finish theirs, and nothing is restarted
     return;
   }
   if (!end_.failed) ending_since_ = Clock::now();
@@ -254,19 +264,41 @@ void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
                       : who + "ended with exit code " + std::to_string(end_.exit_code);
 }
 
+// Ranks end with the signal's code, or because another one has left. Any other code is an error of its own: a run that
+// could not save must not look like one that did.
+void LaunchGroup::note_end_after_signal(bool killed, int code) {
+  if (!plan_.trains || (!killed && (code == 0 || ends_a_training(code)))) return;
+  if (!lost_since_) lost_since_ = Clock::now();
+  const bool lost_a_peer = code == exit_code(ErrorKind::kCommunication) || code == exit_code(ErrorKind::kTimeout);
+  if (!killed && !lost_a_peer && failed_while_stopping_ == 0) failed_while_stopping_ = code;
+}
+
 void LaunchGroup::push_on() {
-  if (!ending_since_) return;
+  if (!ending_since_ || pushed_ == 2) return;
   const auto since = Clock::now() - *ending_since_;
-  const bool requested_by_user = end_.signal != 0;
-  if (pushed_ == 0 && !requested_by_user && since > kAskAfterFailure) {
+  if (end_.signal != 0) return push_on_after_signal(since);
+  if (pushed_ == 0 && since > kAskAfterFailure) {
     send_all(SIGTERM);
     pushed_ = 1;
   }
-  const milliseconds patience = plan_.saves ? kKillAfterSaving : kKillAfterSignal;
-  if (pushed_ < 2 && since > (requested_by_user ? patience : kKillAfterFailure)) {
-    send_all(SIGKILL);
-    pushed_ = 2;
+  if (since > kKillAfterFailure) kill_all();
+}
+
+void LaunchGroup::push_on_after_signal(Clock::duration since) {
+  for (Rank& rank : ranks_) {
+    if (!plan_.trains || rank.pid <= 0 || !rank.stopped || since <= kKillStopped) continue;
+    rank.stopped = false;
+    std::fprintf(stderr, "ranklab launch: rank %d (pid %d) is stopped and cannot finish its step: it is killed\n",
+                 rank.number, rank.pid);
+    ::kill(-rank.pid, SIGKILL);
   }
+  const bool lost = lost_since_ && Clock::now() - *lost_since_ > kKillAfterLoss;
+  if (lost || since > (plan_.saves ? kKillAfterSaving : kKillAfterSignal)) kill_all();
+}
+
+void LaunchGroup::kill_all() {
+  send_all(SIGKILL);
+  pushed_ = 2;
 }
 
 void LaunchGroup::send_all(int signal) {
@@ -283,14 +315,38 @@ void LaunchGroup::read(Rank& rank, Stream& stream) {
       ::close(std::exchange(stream.from, -1));
       return;
     }
-    if (stream.copy >= 0 && ::write(stream.copy, buffer.data(), static_cast<size_t>(got)) < 0)
-      ::close(std::exchange(stream.copy, -1));
+    if (stream.copy >= 0) copy(rank, stream, {buffer.data(), static_cast<size_t>(got)});
     stream.partial.append(buffer.data(), static_cast<size_t>(got));
     for (size_t end = 0; (end = stream.partial.find('\n')) != std::string::npos;) {
       show(rank, stream.to, stream.partial.substr(0, end));
       stream.partial.erase(0, end + 1);
     }
   }
+}
+
+// A full disk costs the copy, not the ranks: they go on, what they print is still shown, and the exit code tells.
+void LaunchGroup::copy(const Rank& rank, Stream& stream, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(stream.copy, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const Error error(ErrorKind::kOutputLost,
+                        {.where = "--tee",
+                         .what = "cannot write all that rank " + std::to_string(rank.number) + " prints",
+                         .got = quote(copy_path(rank, stream)) + ": " + std::strerror(errno),
+                         .fix = "make room; pass another folder with --log-dir"});
+      write_line(STDERR_FILENO, std::string("ranklab: error: ") + error.what());
+      ::close(std::exchange(stream.copy, -1));
+      copy_is_lost_ = true;
+      return;
+    }
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+std::string LaunchGroup::copy_path(const Rank& rank, const Stream& stream) const {
+  return plan_.log_folder + "/ranks/rank_" + std::to_string(rank.number) +
+         (stream.to == STDOUT_FILENO ? ".out" : ".err");
 }
 
 void LaunchGroup::show(const Rank& rank, int to, const std::string& line) {
@@ -302,11 +358,14 @@ void LaunchGroup::show(const Rank& rank, int to, const std::string& line) {
   write_line(to, (rank.number == 0 ? "" : mark(rank.number)) + line);
 }
 
+// Where rank 0 fails before the others have met it, they know only that it is gone.
 void LaunchGroup::show_held_errors() {
   std::set<std::string> seen;
   const Rank& first = ranks_.front();
+  const bool first_failed = first.exit_code > 0 && first.exit_code < 128;
   for (const auto& [rank, line] : held_errors_) {
-    const bool said = first.number == 0 && first.shown && first.exit_code == rank->exit_code;
+    const bool lost_first = plan_.trains && first_failed && rank->exit_code == exit_code(ErrorKind::kCommunication);
+    const bool said = first.number == 0 && first.shown && (first.exit_code == rank->exit_code || lost_first);
     if (!said && seen.insert(line).second) write_line(STDERR_FILENO, mark(rank->number) + line);
   }
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/launch/launch_plan.h"
@@ -18,7 +19,7 @@ namespace ranklab {
 struct GroupEnd {
   int exit_code = 0;
   bool failed = false;  // a rank failed
-  int signal = 0;       // SIGINT or SIGTERM, if one was forwarded
+  int signal = 0;       // SIGINT or SIGTERM (also for SIGHUP), if one was forwarded
   std::string story;    // how the first failed rank ended; empty when none did
 };
 
@@ -44,6 +45,7 @@ class LaunchGroup {
     int number = 0;  // global
     bool shown = true;
     int pid = -1;  // -1: has ended
+    bool stopped = false;
     int exit_code = -1;
     Stream out, err;
   };
@@ -56,10 +58,15 @@ class LaunchGroup {
   static void tell_stopped(const Rank& rank, int signal);
   bool is_told(bool killed, int code) const;
   void note_end(const Rank& rank, int pid, int status);
+  void note_end_after_signal(bool killed, int code);
   void read(Rank& rank, Stream& stream);
+  void copy(const Rank& rank, Stream& stream, std::string_view text);
+  std::string copy_path(const Rank& rank, const Stream& stream) const;
   void show(const Rank& rank, int to, const std::string& line);
   void show_held_errors();
   void push_on();
+  void push_on_after_signal(Clock::duration since);
+  void kill_all();
   void send_all(int signal);
   bool anyone_left() const;
 
@@ -67,9 +74,12 @@ class LaunchGroup {
   std::vector<Rank> ranks_;
   int signals_ = -1;
   GroupEnd end_;
-  bool lost_a_peer_ = false;  // all that the failed rank of end_ may know
+  bool lost_a_peer_ = false;       // all that the failed rank of end_ may know
+  int failed_while_stopping_ = 0;  // the exit code of a rank that had an error of its own after the signal
+  std::optional<Clock::time_point> lost_since_;  // when a rank went after the signal that the others need
   std::optional<Clock::time_point> ending_since_;
-  int pushed_ = 0;  // how far push_on() went: signalled, killed
+  bool copy_is_lost_ = false;  // of --tee
+  int pushed_ = 0;             // how far push_on() went: signalled, killed
   std::vector<std::pair<const Rank*, std::string>> held_errors_;
 };
 

@@ -77,6 +77,13 @@ class TellOnLeaving {
   TellOnLeaving& operator=(const TellOnLeaving&) = delete;
 };
 
+// After a signal peers leave, which the others see as lost connections. Anything else went wrong by itself: above all a
+// checkpoint that could not be written.
+bool comes_of_stopping(const Error& error) {
+  return error.kind() == ErrorKind::kCommunication || error.kind() == ErrorKind::kTimeout ||
+         error.kind() == ErrorKind::kInterrupted;
+}
+
 }  // namespace
 
 TrainRun::TrainRun(const ConfigOptions& options, TrainRunOptions how) : how_(std::move(how)) {
@@ -162,8 +169,8 @@ int TrainRun::fit() {
   RANKLAB_CHECK(result.stopped.empty(), ErrorKind::kSentinel, .where = "sentinels", .what = "a sentinel ended the run",
                 .got = result.stopped, .want = "a number within its bounds",
                 .fix = "see sentinels.jsonl in the run's folder; --sentinel 'NAME stop=none' lets the run go on");
-  const bool interrupted = result.interrupted;
-  if (interrupted && interrupt_requested()) return interrupt_exit_code();
+  // A viewer that ends the run has what it wanted; where another process was signalled, this one has not done its work.
+  if (result.interrupted && (interrupt_requested() || !stopping_)) return interrupt_exit_code();
   return lost_->any() ? exit_code(ErrorKind::kOutputLost) : 0;
 }
 
@@ -193,7 +200,7 @@ int TrainRun::run() {
   } catch (const Error& error) {
     end.error = error.what();
     // Peers ended by the same Ctrl-C are not reported, and an error that rank 0 shows is shown once.
-    if (interrupt_requested()) {
+    if (interrupt_requested() && comes_of_stopping(error)) {
       if (how_.json && world_->has_rank_zero()) std::fputs(json_interrupted().c_str(), stdout);
       return interrupt_exit_code();
     }

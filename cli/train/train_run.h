@@ -47,7 +47,8 @@ class TrainRun {
   void stop() { stopping_ = true; }
 
   // Runs to the end. Returns the process's exit code: 0, 9 when an output was lost, or 130 / 143 after a signal. Throws
-  // what a rank threw. The live feed and the stepper are ended in any case.
+  // what a rank threw, after a signal too, unless it is that peers have left. The live feed and the stepper
+  // are ended in any case.
   int run();
 
  private:

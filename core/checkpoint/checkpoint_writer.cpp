@@ -152,6 +152,8 @@ void CheckpointWriter::publish(const CheckpointManifest& manifest) {
                         {.durable = true, .calls = &calls_});
 }
 
+void CheckpointWriter::leave_no_empty_folder() noexcept { calls_.remove_folder(temporary_.c_str()); }
+
 void CheckpointWriter::discard() noexcept {
   try {
     if (std::error_code ignored; fs::exists(temporary_, ignored))

@@ -45,6 +45,8 @@ class CheckpointWriter {
   void publish(const CheckpointManifest& manifest);
   // Removes what was written, as far as possible. Must not follow publish().
   void discard() noexcept;
+  // For a process that could not write its part, while the others have theirs there.
+  void leave_no_empty_folder() noexcept;
   std::string published_folder() const;
 
  private:

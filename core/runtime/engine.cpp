@@ -90,16 +90,12 @@ class RuntimeEngine::RankLoop {
     tell_checkpoints();
     if (!stop && engine_.finale_) engine_.finale_(context);
     if (!stop) sample(context, result);
-    leave_traces();
-  }
-
- private:
-  void leave_traces() {
     settle_traced_calls();
     engine_.collector_->leave(*world_, ctx_.device(),
                               engine_.streams_traces_ ? ctx_.tracer().take_events() : ctx_.tracer().take());
   }
 
+ private:
   static ObserveOptions observe(const RuntimeEngine& engine) {
     const RunPlan& plan = engine.plan_;
     const bool has_clock = engine.components_.world->can(Capability::kVirtualTime);
@@ -171,6 +167,8 @@ class RuntimeEngine::RankLoop {
   }
 
   void hand_out_traces() {
+    settle_traced_calls();
+    handed_out_ns_ = wall_now_ns();
     const auto piece = std::make_shared<const std::vector<RankTrace>>(
         engine_.collector_->collect(*world_, ctx_.device(), ctx_.tracer().take_events()));
     if (leads()) each_hook([&](Hook& hook) { hook.on_traces(piece); });
@@ -208,9 +206,9 @@ class RuntimeEngine::RankLoop {
     }
     types.reset();
     taps_->end_step();
-    const bool stop_requested = leads() && engine_.stop_ && engine_.stop_();
+    const bool stop_requested = reports() && engine_.stop_ && engine_.stop_();
     MetricReducer::Outcome outcome =
-        metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = wants_to_hand_out()});
+        metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = wants_to_hand_out(step)});
     // All ranks have met since.
     if (typed && plan_.config.check_gradient_types) engine_.type_report_->check();
     if (plan_.config.zero_debug) outcome.metrics.zero = optimizer_->zero_counters();
@@ -225,11 +223,13 @@ class RuntimeEngine::RankLoop {
     return outcome;
   }
 
-  // Traces are handed out after each step. Between processes that costs an exchange, so they accumulate first.
-  bool wants_to_hand_out() {
-    constexpr size_t kEventsOfProcess = size_t{1} << 14;
-    const bool elsewhere = engine_.components_.world->local_ranks() < world_->size();
-    return engine_.streams_traces_ && ctx_.tracer().trace().events.size() > (elsewhere ? kEventsOfProcess : 0);
+  // Traces are handed out after each step. Between processes that costs an exchange, so they accumulate first: for a
+  // second, and not after the last traced step, since a process that dies takes with it what it has not handed out.
+  bool wants_to_hand_out(int64_t step) {
+    const size_t events = ctx_.tracer().trace().events.size();
+    if (!engine_.streams_traces_ || events == 0) return false;
+    const bool waits = engine_.components_.world->local_ranks() < world_->size() && step + 1 < traced_.end;
+    return !waits || events > (size_t{1} << 14) || wall_now_ns() - handed_out_ns_ > 1'000'000'000;
   }
 
   void begin_step(int64_t step) {
@@ -345,6 +345,7 @@ class RuntimeEngine::RankLoop {
   const LrSchedule lr_schedule_;
   CommunicatorPtr world_;
   TracedSteps traced_;
+  int64_t handed_out_ns_ = 0;  // when traces were last handed out
   MetricReducer metrics_;
   ModuleTracer modules_;
   std::function<int64_t()> wall_ns_;

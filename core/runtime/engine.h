@@ -29,7 +29,8 @@ class RuntimeEngine {
   }
   // Where dumped tensors go, of rank 0's process; by default the plan's log_dir, or this folder.
   void set_output_folder(std::string folder) { output_folder_ = std::move(folder); }
-  // Called after every step on global rank 0; true ends the run after that step on all ranks (SIGINT).
+  // Called after every step on one rank of each process; true from any ends the run after that step on all ranks
+  // (SIGINT).
   void set_stop_request(std::function<bool()> stop) { stop_ = std::move(stop); }
   // Called on every rank after the last step, with the trained model; not after an interruption.
   void set_finale(std::function<void(StepContext&)> finale) { finale_ = std::move(finale); }

@@ -56,7 +56,7 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, Asks asks) {
     sums.exposed_ns += other[kExposed];
     sums.peer_wait_ns += other[kPeerWait];
     sums.latest_ns = std::max(sums.latest_ns, static_cast<int64_t>(other[kNow]));
-    sums.stop = sums.stop || (r == 0 && other[kStop] != 0);
+    sums.stop = sums.stop || other[kStop] != 0;
     sums.traces = sums.traces || other[kTraces] != 0;
   }
   sums.tokens = std::round(sums.tokens);

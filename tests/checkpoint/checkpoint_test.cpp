@@ -81,6 +81,16 @@ TEST_F(CheckpointTest, PartsOfOtherProcessesAreFoundWhole) {
   EXPECT_EQ(checkpoint_refusal(writer.published_folder()), "");
 }
 
+TEST_F(CheckpointTest, AProcessThatFailsLeavesNoEmptyFolderAndTheOthersFiles) {
+  CheckpointWriter writer(run_, 3, "a"), other(run_, 3, "a");
+  other.begin();
+  other.leave_no_empty_folder();
+  EXPECT_FALSE(fs::exists(writer.temporary_folder()));
+  write_two_ranks(writer, 3, 5);
+  other.leave_no_empty_folder();
+  EXPECT_TRUE(fs::exists(writer.temporary_folder() + "/rank_00000.safetensors"));
+}
+
 TEST_F(CheckpointTest, TheSameStepIsReplaced) {
   save_two_ranks(run_, 7, 1);
   save_two_ranks(run_, 7, 2);

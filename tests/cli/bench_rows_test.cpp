@@ -11,12 +11,14 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cli/bench/gemm_limit.h"
 #include "tests/cli/run_program.h"
+#include "tests/eventually.h"
 
 namespace ranklab {
 namespace {
@@ -80,6 +82,32 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) {
       return std::string(row.param.arguments).substr(0, std::string(row.param.arguments).find(' '));
     });
+
+// A row is measured in a process of its own, which a scheduler or `timeout` does not know.
+TEST(BenchProcess, EndsWithTheBenchmark) {
+  for (const char* arguments : {"memory --warmup 1 --steps 1000000", "train --modes single --steps 1000000"}) {
+    const pid_t bench = ::fork();
+    if (bench == 0) {
+      const int nothing = ::open("/dev/null", O_WRONLY);
+      ::dup2(nothing, STDOUT_FILENO);
+      ::execl("/bin/sh", "sh", "-c", (std::string("exec '" RANKLAB_BINARY "' bench ") + arguments).c_str(), nullptr);
+      ::_exit(127);
+    }
+    const auto command_of = [](const std::string& pid) { return text_of("/proc/" + pid + "/cmdline"); };
+    std::string row;
+    const bool runs = eventually([&] {
+      std::istringstream(run_command("cat /proc/" + std::to_string(bench) + "/task/*/children").output) >> row;
+      return !row.empty() && command_of(row).find("--timed-steps") != std::string::npos;
+    });
+    EXPECT_TRUE(runs) << arguments;
+    ::kill(bench, SIGTERM);
+    ::waitpid(bench, nullptr, 0);
+    if (!runs) continue;
+    const bool gone = eventually([&] { return command_of(row).empty(); });
+    EXPECT_TRUE(gone) << arguments << ": " << row;
+    if (!gone) ::kill(std::stoi(row), SIGKILL);
+  }
+}
 
 // docs/parity.md says what it shows.
 TEST(BenchOverhead, SaysWhatWatchingCosts) {

@@ -2,6 +2,8 @@
 // threads, and what `ranklab ckpt` says of the folders.
 #include <gmock/gmock.h>
 
+#include <memory>
+
 #include "tests/cli/checkpoint_runs.h"
 
 namespace ranklab::checkpoint_runs {
@@ -37,6 +39,22 @@ class CheckpointCli : public ::testing::Test {
     }
     return false;
   }
+  // A launcher's children.
+  static std::vector<pid_t> ranks_of(const Child& launcher) {
+    const Outcome ranks = run_command("cat /proc/" + std::to_string(launcher.pid()) + "/task/*/children");
+    std::istringstream pids(ranks.output);
+    std::vector<pid_t> children;
+    for (pid_t pid = 0; pids >> pid;) children.push_back(pid);
+    return children;
+  }
+  // Of the first of all steps, where none is saved yet.
+  bool wait_for_steps(const std::string& name) const {
+    for (int i = 0; i < 2000; ++i) {
+      if (!text_of(log(name) + "/metrics.jsonl").empty()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
   const std::string folder_ = temporary_path("ranklab_checkpoint_cli");
 };
 
@@ -57,6 +75,34 @@ TEST_F(CheckpointCli, ASignalSavesAndTheNextRunGoesOn) {
   EXPECT_EQ(loss_bits(log("parts")), loss_bits(log("whole")));
   EXPECT_EQ(text_of(log("parts") + "/log.txt"), text_of(log("whole") + "/log.txt"));
   EXPECT_EQ(ckpt("diff " + saved("whole") + " " + saved("parts")).exit_code, 0);
+}
+
+// A terminal or a connection that is gone costs nothing, and the shell and the kernel may both tell of it. Under nohup
+// the run goes on.
+TEST_F(CheckpointCli, AHangupSavesUnlessItIsIgnored) {
+  const auto hang_up = [&](const std::string& name, const std::string& command) {
+    const Words group = command == "launch" ? Words{"--nproc-per-node", "4"} : Words{};
+    Child child(command, words(name, group + Words{"--train-iters", "1000000", "--log-interval", "1000000"}), output());
+    EXPECT_TRUE(wait_for_steps(name)) << said();
+    ::kill(child.pid(), SIGHUP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ::kill(child.pid(), SIGHUP);
+    if (name.starts_with("nohup")) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      EXPECT_FALSE(child.ended()) << said();
+      EXPECT_TRUE(step_folders(saved(name)).empty());
+      ::kill(child.pid(), SIGTERM);
+    }
+    EXPECT_EQ(child.finish(), 128 + SIGTERM) << name << said();
+    EXPECT_EQ(sound_checkpoints(saved(name)), 1) << name << said();
+  };
+  const auto before = std::signal(SIGHUP, SIG_DFL);
+  hang_up("train", "train");
+  hang_up("launch", "launch");
+  std::signal(SIGHUP, SIG_IGN);
+  hang_up("nohup_train", "train");
+  hang_up("nohup_launch", "launch");
+  std::signal(SIGHUP, before);
 }
 
 TEST_F(CheckpointCli, OneRunAtATime) {
@@ -104,17 +150,37 @@ TEST_F(CheckpointCli, ARankThatIsKilledCostsTheStepsSinceTheLastCheckpoint) {
   ASSERT_EQ(train("unharmed", steps), 0) << said();
   Child group("launch", words("harmed", steps + Words{"--nproc-per-node", "4", "--max-restarts", "2"}), output());
   ASSERT_TRUE(wait_for_step("harmed", 10)) << said();
-  // The ranks are the launcher's children.
-  const Outcome ranks = run_command("cat /proc/" + std::to_string(group.pid()) + "/task/*/children");
-  std::istringstream pids(ranks.output);
-  std::vector<pid_t> children;
-  for (pid_t pid = 0; pids >> pid;) children.push_back(pid);
+  const std::vector<pid_t> children = ranks_of(group);
   ASSERT_EQ(children.size(), 4);
   ::kill(children[2], SIGKILL);
   EXPECT_EQ(group.finish(), 0) << said();
   EXPECT_THAT(said(), AllOf(HasSubstr("starts all ranks again (1 of 2)"), HasSubstr("loaded")));
   EXPECT_EQ(loss_bits(log("harmed")), loss_bits(log("unharmed")));
   EXPECT_EQ(ckpt("diff " + saved("harmed") + " " + saved("unharmed")).exit_code, 0);
+}
+
+// A scheduler signals the nodes that it takes, whichever they are: all ranks end after one step, and it is saved.
+TEST_F(CheckpointCli, ASignalOnAnyNodeSavesOnAll) {
+  std::ofstream(folder_ + "/token") << "0123456789abcdef0123456789abcdef\n";
+  const std::string port = std::to_string(21'000 + ::getpid() % 8'000), far = folder_ + "/far";
+  const auto node = [&](int rank, const std::string& output) {
+    const Words group = {"--nnodes",          "2",
+                         "--node-rank",       std::to_string(rank),
+                         "--nproc-per-node",  "2",
+                         "--master-addr",     "127.0.0.1",
+                         "--master-port",     port,
+                         "--max-restarts",    "1",
+                         "--rdzv-token-file", folder_ + "/token"};
+    const Words steps = {"--train-iters", "1000000", "--save-interval", "20", "--log-interval", "1000000"};
+    return std::make_unique<Child>("launch", words("nodes", steps + group), output);
+  };
+  const auto first = node(0, output()), second = node(1, far);
+  ASSERT_TRUE(wait_for_step("nodes", 20)) << said() << text_of(far);
+  EXPECT_EQ(second->finish(SIGTERM), 128 + SIGTERM) << text_of(far);
+  EXPECT_EQ(first->finish(), 128 + SIGTERM) << said();
+  EXPECT_THAT(said(), AllOf(HasSubstr("interrupted after"), Not(HasSubstr("given up")), Not(HasSubstr("again"))));
+  const int64_t done = Checkpoint(checkpoint_named(saved("nodes"))).manifest().step;
+  EXPECT_EQ(loss_bits(log("nodes")).size(), static_cast<size_t>(done));
 }
 
 // Files of at most 4 KiB, which is how a full disk looks to the program.
@@ -131,6 +197,53 @@ TEST_F(CheckpointCli, AFullDiskEndsTheRunAndKeepsTheCheckpoint) {
   EXPECT_EQ(sound_checkpoints(saved("full")), 1);
   ASSERT_EQ(train("full", {"--train-iters", "8", "--load", "auto"}), 0) << said();
   EXPECT_EQ(step_folders(saved("full"))[0].step, 8);
+}
+
+// Rank 0 waits for the part of another process, which will not come: it removes its own before all are ended.
+TEST_F(CheckpointCli, AProcessThatCannotWriteItsPartLeavesNoHalfCheckpoint) {
+  std::string train = std::string(RANKLAB_BINARY) + " train";
+  for (const std::string& word : words("part", {"--train-iters", "1000", "--save-interval", "5"})) train += " " + word;
+  const Outcome outcome = run_command("'" RANKLAB_BINARY
+                                      "' launch --nproc-per-node 4 -- sh -c 'test $RANK != 3 || "
+                                      "ulimit -f 8; exec " +
+                                      train + "' 2>&1");
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("rank_00003.safetensors"));
+  for (const fs::directory_entry& entry : fs::directory_iterator(saved("part")))
+    EXPECT_EQ(entry.path().filename(), "lock") << "a part of a checkpoint";
+}
+
+// The last checkpoint cannot be written: that is the run's end, and not the signal's 130.
+TEST_F(CheckpointCli, ASignalAfterWhichNothingCanBeSavedIsAnError) {
+  const Words steps = {"--train-iters", "1000000", "--log-interval", "1000000"};
+  for (const std::string command : {"train", "launch"}) {
+    const Words group = command == "launch" ? Words{"--nproc-per-node", "4"} : Words{};
+    const std::string name = "unsaved_" + command;
+    Child child(command, words(name, steps + group), output());
+    ASSERT_TRUE(wait_for_steps(name)) << said();
+    fs::remove_all(saved(name));
+    std::ofstream(saved(name)) << "no folder";  // nor may root write into it
+    EXPECT_EQ(child.finish(SIGINT), 1) << command << said();
+    EXPECT_THAT(said(), HasSubstr("cannot create a folder for the checkpoint")) << command;
+    EXPECT_THAT(text_of(log(name) + "/run.json"), HasSubstr("cannot create a folder")) << command;
+  }
+}
+
+// Nobody waits a minute for what cannot be saved any more.
+TEST_F(CheckpointCli, ASignalWhileARankIsStoppedEndsAllSoon) {
+  for (const bool stopped_first : {true, false}) {
+    const std::string name = stopped_first ? "before" : "after";
+    Child group("launch", words(name, {"--train-iters", "1000000", "--nproc-per-node", "4"}), output());
+    ASSERT_TRUE(wait_for_steps(name)) << said();
+    const pid_t rank = ranks_of(group)[2];
+    const auto begin = std::chrono::steady_clock::now();
+    ::kill(stopped_first ? rank : group.pid(), stopped_first ? SIGSTOP : SIGINT);
+    ::kill(stopped_first ? group.pid() : rank, stopped_first ? SIGINT : SIGSTOP);
+    EXPECT_EQ(group.finish(), 128 + SIGINT) << said();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15)) << said();
+    if (!stopped_first) continue;  // the signal may have come in the midst of its end
+    EXPECT_THAT(said(), HasSubstr("is stopped and cannot finish its step: it is killed"));
+  }
 }
 
 TEST_F(CheckpointCli, CkptReadsFolders) {

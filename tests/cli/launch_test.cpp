@@ -60,10 +60,23 @@ TEST_F(Launch, TheRankThatKnowsWhatIsWrongIsNamed) {
   for (int i = 0; i < 12; ++i) {
     const Outcome busy = ranklab("launch --nproc-per-node 2 --tp 1 " + kShort + log("busy"));
     EXPECT_EQ(busy.exit_code, 2) << busy.output;
-    EXPECT_THAT(busy.output, HasSubstr("another run logs into"));
+    EXPECT_THAT(busy.output, AllOf(HasSubstr("another run logs into"), Not(HasSubstr("is gone"))));
     EXPECT_THAT(busy.output, testing::ContainsRegex("rank 0 \\(pid [0-9]+\\) ended with exit code 2"));
   }
   ::close(lock);
+}
+
+TEST_F(Launch, AnErrorOfRankZeroAloneIsTheOnlyOne) {
+  std::ofstream(folder("file")) << "no folder";
+  // Rank 0 measures matrix products before it opens the folder, so that the others are there when it fails.
+  const Outcome run = ranklab(
+      "launch --nproc-per-node 2 --tp 1 --num-layers 2 --hidden-size 32 --num-attention-heads 4 --seq-length 32 "
+      "--gbs 8 --mock-data --train-iters 3" +
+      log("file"));
+  EXPECT_EQ(run.exit_code, 1) << run.output;
+  const size_t first = run.output.find("error:");
+  EXPECT_THAT(run.output, HasSubstr(folder("file")));
+  EXPECT_EQ(run.output.find("error:", first + 1), std::string::npos) << run.output;
 }
 
 TEST_F(Launch, WhatIsRefusedIsNotStartedAgain) {
@@ -86,6 +99,22 @@ TEST_F(Launch, TeeAndFilter) {
   EXPECT_EQ(text("tee/ranks/rank_1.err"), "err 1\n");
 }
 
+// A file that may not grow, as on a full disk: said once for each file, and not with 0; all is shown all the same.
+TEST_F(Launch, ACopyThatIsLostIsNoSuccess) {
+  const Outcome run = run_both("ulimit -f 8; " + std::string(RANKLAB_BINARY) +
+                               " launch --nproc-per-node 2 --tee 1 --local-ranks-filter 0" + log("lost_tee") +
+                               "-- sh -c 'yes hello | head -n 20000; echo last $RANK'");
+  EXPECT_EQ(run.exit_code, 9) << run.output.substr(0, 2000);
+  EXPECT_THAT(run.output, HasSubstr("last 0"));
+  for (const char* rank : {"0", "1"}) {
+    const std::string said = std::string("[--tee] cannot write all that rank ") + rank + " prints; got '" +
+                             folder("lost_tee") + "/ranks/rank_" + rank + ".out': File too large";
+    const size_t at = run.output.find(said);
+    ASSERT_NE(at, std::string::npos) << said;
+    EXPECT_EQ(run.output.find(said, at + 1), std::string::npos) << said;
+  }
+}
+
 TEST_F(Launch, MistakesAreOneUsageErrorBeforeAnyProcessStarts) {
   const std::pair<const char*, const char*> mistakes[] = {
       {"--nproc-per-node 0", "--nproc-per-node"},
@@ -103,6 +132,8 @@ TEST_F(Launch, MistakesAreOneUsageErrorBeforeAnyProcessStarts) {
       {"--tee 4", "--tee"},
       {"--nproc-per-nod 2", "did you mean '--nproc-per-node'?"},
       {"trian", "no such program"},
+      {"--nproc-per-node 2 --preset deepseek_v3_tiny --ep 2 --moe-token-dispatcher-type rdep",
+       "memory that the ranks share on the host"},
   };
   for (const auto& [arguments, part] : mistakes) {
     const Outcome run = ranklab(std::string("launch ") + arguments + log("mistake"));
@@ -203,6 +234,27 @@ TEST_F(Launch, AKilledRankEndsAllWithinASecondAndIsNamed) {
       EXPECT_THAT(output, HasSubstr(rank + " (pid " + pid + ") was killed by signal 9"));
     }
     expect_nobody_left([&] { return ranks_of(name); });
+  }
+}
+
+// What was traced long before is rank 0's by then, and on its disk.
+TEST_F(Launch, AKilledRankCostsNoTracedStep) {
+  for (const int victim : {1, 0}) {
+    const std::string name = "traced" + std::to_string(victim);
+    const pid_t launcher =
+        start(name, std::string(RANKLAB_BINARY) + " launch --nproc-per-node 2 --tp 1 " + kEndless + log(name));
+    bool trained = false;
+    for (int i = 0; i < 1200 && !trained; ++i) {
+      std::this_thread::sleep_for(milliseconds(10));
+      const std::string steps = text(name + "/metrics.jsonl");
+      trained = std::count(steps.begin(), steps.end(), '\n') > 40;
+    }
+    ASSERT_TRUE(trained) << text(name + ".txt");
+    ::kill(ranks_of(name).at(static_cast<size_t>(victim)), SIGKILL);
+    EXPECT_EQ(exit_code_of(launcher), 5) << text(name + ".txt");
+    const Outcome last = ranklab("trace stats --step 19 " + folder(name));
+    EXPECT_EQ(last.exit_code, 0) << last.output;
+    EXPECT_THAT(last.output, HasSubstr("step 19")) << victim;
   }
 }
 

@@ -24,7 +24,9 @@ std::string checkpoint_text(const CheckpointNote& note) {
 
 CheckpointSaver::CheckpointSaver(SaverOptions options) : options_(std::move(options)), thread_([this] { run(); }) {}
 
+// Of a run that failed, whoever started the processes ends this one, too: half a second later its folder would stay.
 CheckpointSaver::~CheckpointSaver() {
+  if (std::uncaught_exceptions() > 0) closing_limit_s_ = 0.15;
   closing_ = true;
   {
     const std::lock_guard lock(mutex_);  // no wake-up may come between the thread's check of closing_ and its wait
@@ -96,7 +98,11 @@ void CheckpointSaver::fail(Lock& lock) {
   changed_.notify_all();
   lock.unlock();
   for (const auto& [step, save] : given_up) {
-    if (options_.leads) writer(step).discard();
+    // The leader may have removed the folder before this process created it again.
+    if (options_.leads)
+      writer(step).discard();
+    else
+      writer(step).leave_no_empty_folder();
   }
   lock.lock();
 }
@@ -165,7 +171,7 @@ void CheckpointSaver::collect_parts(const CheckpointWriter& writer, Save& save) 
         break;
       }
       const double waited_s = milliseconds(wall_now_ns() - begin) * 1e-3;
-      const double limit_s = closing_ ? std::min(options_.part_limit_s, 2.0) : options_.part_limit_s;
+      const double limit_s = closing_ ? std::min(options_.part_limit_s, closing_limit_s_) : options_.part_limit_s;
       RANKLAB_CHECK(waited_s < limit_s, ErrorKind::kIo, .where = "checkpoint", .what = "a rank's file did not come",
                     .got = "nothing of rank " + std::to_string(rank) + " in " + quote(writer.temporary_folder()),
                     .want = strprintf("it within %.0f s", limit_s),

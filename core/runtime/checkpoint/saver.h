@@ -84,6 +84,7 @@ class CheckpointSaver {
   std::map<int64_t, Save> saves_;  // in progress
   std::vector<CheckpointNote> notes_;
   std::exception_ptr error_;
+  double closing_limit_s_ = 2;  // instead of part_limit_s once it closes; set before that
   std::atomic<bool> closing_{false};
   std::thread thread_;
 };
