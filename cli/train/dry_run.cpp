@@ -77,10 +77,11 @@ std::string on_gpu_text(const FrameworkMemory& memory, const RunPlan& plan) {
   for (const auto& [part, bytes] : memory.parts())
     if (bytes > 0) text += strprintf("    %-12s %10s\n", part, human_bytes(bytes).c_str());
   const auto [least, most] = plan_band(plan.config.software).on_device(memory);
-  return text + strprintf("    %-12s %10s  %.3g %% of %s; in 90 %% of published runs %s to %s\n", "together",
+  return text + strprintf("    %-12s %10s  %.3g %% of %s; in 90 %% of %s %s to %s\n", "together",
                           human_bytes(memory.on_device()).c_str(),
                           100 * memory.on_device() / static_cast<double>(plan.profile.memory_bytes),
-                          plan.profile.name.c_str(), human_bytes(least).c_str(), human_bytes(most).c_str());
+                          plan.profile.name.c_str(), plan_band_runs(plan.config.software).c_str(),
+                          human_bytes(least).c_str(), human_bytes(most).c_str());
 }
 
 std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& style) {
@@ -143,7 +144,8 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
   if (plan.profile.kernels != nullptr) {
     const PlanBand band = plan_band(plan.config.software);
-    text += strprintf("    in 90 %% of published runs %s to %s (%.2f to %.2f times such a plan)\n",
+    text += strprintf("    in 90 %% of %s %s to %s (%.2f to %.2f times such a plan)\n",
+                      plan_band_runs(plan.config.software).c_str(),
                       human_ns(band.step_low * run.time.total_ns).c_str(),
                       human_ns(band.step_high * run.time.total_ns).c_str(), band.step_low, band.step_high);
   }
@@ -261,6 +263,7 @@ std::string dry_run_json(const RunPlan& plan, const StepRecord& step) {
     const PlanBand band = plan_band(c.software);
     const auto [least, most] = band.on_device(run.on_gpu);
     data["in_90_percent_of_published_runs"] = {
+        {"runs", plan_band_runs(c.software)},
         {"step_ms", {band.step_low * run.time.total_ns * 1e-6, band.step_high * run.time.total_ns * 1e-6}},
         {"gpu_memory_bytes", {least, most}}};
   }
