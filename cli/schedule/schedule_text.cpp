@@ -162,6 +162,14 @@ std::string schedule_comparison(const std::vector<ComparedSchedule>& all, const 
                      percent(one.line.bubble_of_total()).c_str(), percent(one.line.bubble_of_ideal()).c_str(),
                      peak_of(one.loaded.proof), static_cast<long>(one.loaded.proof.messages));
   }
+  out +=
+      style.dim("  times and bubbles are of the rank that takes longest, from its first start to its last end") + "\n";
+  for (const ComparedSchedule& one : all) {
+    if (one.line.end <= one.line.makespan * (1 + 1e-9)) continue;
+    const std::string end = schedule_time(one.line.end, one.loaded.known.has_value());
+    out +=
+        style.dim("  " + one.loaded.schedule.name + " ends at " + end + ": its ranks start one after another") + "\n";
+  }
   return out;
 }
 

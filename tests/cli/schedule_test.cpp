@@ -167,6 +167,10 @@ TEST_F(ScheduleCommand, CompareUsesOneScale) {
   EXPECT_THAT(run.output, HasSubstr("rank 0   F0F1F2F3············BW0─"));
   EXPECT_THAT(run.output, HasSubstr("rank 0   F0F1F2F3······B0W0F4"));
   EXPECT_THAT(run.output, HasSubstr("zb-h1             27    11.11 %    12.50 %            4        48"));
+  EXPECT_THAT(run.output, HasSubstr("  times and bubbles are of the rank that takes longest, from its first start"));
+  EXPECT_THAT(run.output, ContainsRegex("\n  zb-v +24 +0.00 % "));
+  EXPECT_THAT(run.output, HasSubstr("  zb-v ends at 25.5: its ranks start one after another\n")) << "as it is drawn";
+  EXPECT_THAT(run.output, Not(HasSubstr("1f1b ends at"))) << "its first rank works from first to last";
   EXPECT_EQ(schedule_data("compare 1f1b zb-v").at("schedules").size(), 2u);
 }
 
