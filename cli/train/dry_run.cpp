@@ -107,9 +107,9 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   return plan.profile.kernels == nullptr ? text : text + on_gpu_text(run.on_gpu, plan);
 }
 
-// The digits of the console's column for short steps; no nanoseconds for steps of seconds.
-std::string milliseconds_text(double nanoseconds) {
-  return strprintf(nanoseconds < 1e8 ? "%.3f" : "%.0f", nanoseconds * 1e-6);
+// The digits of the console's column for short steps; a step of minutes is no number of milliseconds.
+std::string step_text(double nanoseconds) {
+  return nanoseconds < 1e8 ? strprintf("%.3f ms", nanoseconds * 1e-6) : human_ns(nanoseconds);
 }
 
 std::string traffic_text(const DryRun& run, const Style& style) {
@@ -140,13 +140,12 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
   std::string text = "  step     estimate";
   if (run.documents_known) text += strprintf(", within %.0f %%", 100 * step_time_tolerance(plan));
   text += ": ";
-  text += style.bold(strprintf("%s ms of virtual time", milliseconds_text(run.time.total_ns).c_str()));
+  text += style.bold(step_text(run.time.total_ns) + " of virtual time");
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
   if (plan.profile.kernels != nullptr) {
     const PlanBand band = plan_band(plan.config.software);
     text += strprintf("    in 90 %% of %s %s to %s (%.2f to %.2f times such a plan)\n",
-                      plan_band_runs(plan.config.software).c_str(),
-                      human_ns(band.step_low * run.time.total_ns).c_str(),
+                      plan_band_runs(plan.config.software).c_str(), human_ns(band.step_low * run.time.total_ns).c_str(),
                       human_ns(band.step_high * run.time.total_ns).c_str(), band.step_low, band.step_high);
   }
   text += strprintf("    compute      %10s  %s\n", human_ns(run.time.compute_ns).c_str(),
@@ -219,7 +218,7 @@ std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Styl
   text += traffic_text(run, style);
   text += time_text(run, plan, style);
   for (const std::string& warning : run.warnings) text += style.yellow("  warning  " + warning) + "\n";
-  return text + "nothing was run (--dry-run)\n";
+  return text + "nothing was run\n";
 }
 
 std::string dry_run_json(const RunPlan& plan, const StepRecord& step) {
