@@ -99,8 +99,13 @@ TEST_F(Learner, EveryLessonFailsAsGivenAndPassesWhenSolved) {
   EXPECT_THAT(passing("check 9"), HasSubstr("That was the last one"));
 }
 
+TEST_F(Learner, SeesTheFlagsOfEachHunt) {
+  EXPECT_THAT(passing("hunt"), AllOf(HasSubstr("--load FOLDER"), Not(HasSubstr("{folder}"))));
+}
+
 TEST_F(Learner, GetsHintsOneByOne) {
-  EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 1 of 3"), Not(HasSubstr("Hint 2"))));
+  EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 1 of 3"), Not(HasSubstr("Hint 2")), HasSubstr("say it again: "),
+                                       HasSubstr("the number is the lesson's")));
   EXPECT_THAT(passing("hint all_reduce"), AllOf(HasSubstr("Hint 2 of 3"), HasSubstr("buffer")));
   EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 3 of 3"), HasSubstr("That was the last one")));
   EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 3 of 3"), HasSubstr("--force")));
