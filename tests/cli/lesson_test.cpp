@@ -9,7 +9,9 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/cli/ranklab_program.h"
 
@@ -97,6 +99,34 @@ TEST_F(Learner, EveryLessonFailsAsGivenAndPassesWhenSolved) {
   }
   EXPECT_THAT(passing("progress"), HasSubstr("18 of 18 lessons passed"));
   EXPECT_THAT(passing("check 9"), HasSubstr("That was the last one"));
+}
+
+// What stands between backquotes in a lesson's text, and begins as a command does.
+std::vector<std::string> commands_in(const std::string& markdown) {
+  const std::string text = std::regex_replace(markdown, std::regex("\\s+"), " ");
+  const std::regex command("`ranklab ([^`]*)`");
+  std::vector<std::string> found;
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), command); it != std::sregex_iterator(); ++it)
+    found.push_back((*it)[1]);
+  return found;
+}
+
+// None is run: of an option that no command has it is told only where everything before it is right.
+TEST(LessonText, NamesCommandsThatThereAre) {
+  for (const char* folder : kFolders) {
+    const std::vector<std::string> commands =
+        commands_in(text_of_file(fs::path(RANKLAB_LESSONS) / folder / "README.md"));
+    EXPECT_GE(commands.size(), 2U) << folder;
+    for (const std::string& command : commands) {
+      EXPECT_THAT(ranklab_and_errors(command + " --no-such-option </dev/null").output,
+                  testing::AnyOf(HasSubstr("unknown option or command; got '--no-such-option'"),
+                                 HasSubstr(" is missing; want ")))  // "`ranklab ckpt diff` of two checkpoints"
+          << folder << ": " << command;
+      if (!command.starts_with("train")) continue;
+      const Outcome planned = ranklab_and_errors(command + " --dry-run");
+      EXPECT_EQ(planned.exit_code, 0) << folder << ": " << command << "\n" << planned.output;
+    }
+  }
 }
 
 TEST_F(Learner, SeesTheFlagsOfEachHunt) {
