@@ -93,8 +93,9 @@ CommandAction setup_step_bench(CommandLine& app) {
 CommandAction setup_collectives_bench(CommandLine& app) {
   auto options = std::make_shared<BenchCollectivesOptions>();
   app.add_option("--ranks", options->ranks, "ranks of the group")->range(1, 512)->capture_default_str();
-  app.add_option("--sizes", options->sizes, "bytes of the full tensor, comma-separated")
+  app.add_option("--sizes", options->sizes, "bytes of the full tensor, comma-separated: 4K,1M")
       ->delimiter(',')
+      ->bytes()
       ->range(int64_t{1}, int64_t{1} << 40)
       ->capture_default_str();
   app.add_option("--iterations", options->iterations, "calls per cell (0: by size)")

@@ -152,6 +152,10 @@ CommandOption* CommandOption::one_of(const std::vector<std::string>& words) {
   for (const std::string& word : words) words_.emplace_back(word, "");
   return this;
 }
+CommandOption* CommandOption::bytes() {
+  option_->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+  return this;
+}
 CommandOption* CommandOption::within(int64_t least, int64_t most) {
   option_->check(between(least, most));
   return this;

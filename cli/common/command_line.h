@@ -42,6 +42,7 @@ class CommandOption {
       return within(static_cast<int64_t>(least), static_cast<int64_t>(most));
   }
   CommandOption* one_of(const std::vector<std::string>& words);  // also for completion
+  CommandOption* bytes();  // whole numbers that may end in K, M, G ..., powers of 1024
 
   // Makes --help short: an option with a heading is shown under it, one with "" by --help-all alone, one that was not
   // told is shown by both. --help-all shows each under its group().

@@ -58,7 +58,7 @@ constexpr MegatronFlag kFlags[] = {
     {"--account-for-embedding-in-pipeline-split", 0, kRefused, "write pipeline_layout into the file: 2,3,3,2"},
     {"--account-for-loss-in-pipeline-split", 0, kRefused, "write pipeline_layout into the file: 2,3,3,2"},
     {"--sequence-parallel", 0, kRead},
-    {"--overlap-param-gather", 0, kNoEffect},
+    {"--overlap-param-gather", 0, kLeftOut, "updated parameters are gathered at a step's end, before the next forward"},
     {"--overlap-p2p-communication", 0, kNoEffect},
     {"--overlap-p2p-communication-warmup-flush", 0, kNoEffect},
     {"--ddp-num-buckets", 1, kNoEffect},

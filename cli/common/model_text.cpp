@@ -11,8 +11,11 @@ namespace ranklab {
 
 std::string model_name(const TrainConfig& c) {
   const auto preset = std::ranges::find(model_presets(), c.preset, &ModelPreset::name);
-  const bool changed = preset != model_presets().end() && preset->config.parameter_count() != c.model.parameter_count();
-  return c.preset + (changed ? ", changed" : "");
+  if (preset == model_presets().end()) return c.preset;
+  const ModelConfig &was = preset->config, &is = c.model;
+  if (was.num_layers != is.num_layers && was.hidden_size != is.hidden_size && was.ffn_hidden_size != is.ffn_hidden_size)
+    return "custom model";
+  return c.preset + (was.parameter_count() != is.parameter_count() ? ", changed" : "");
 }
 
 std::string counts_text(const ModelCounts& counts) {

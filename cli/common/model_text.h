@@ -8,7 +8,8 @@
 
 namespace ranklab {
 
-// "gpt_tiny", or "gpt_tiny, changed" where other sizes give the model another number of parameters.
+// "gpt_tiny", or "gpt_tiny, changed" where other sizes give the model another number of parameters, or "custom model"
+// where depth, width and MLP are others: what a converted configuration began with says nothing.
 std::string model_name(const TrainConfig& config);
 // "870k parameters"; with experts "671B parameters, 37.6B active (36.6B without the embedding)", and MTP separately
 std::string counts_text(const ModelCounts& counts);

@@ -344,7 +344,6 @@ class Reader {
     const auto format = words_.text("--fp8-format");
     if (!format) return;
     const std::string recipe = words_.text("--fp8-recipe").value_or("delayed");
-    const bool of_tensors = recipe == "delayed" || recipe == "tensorwise";
     const char* own = recipe == "delayed"      ? "fp8_delayed"
                       : recipe == "tensorwise" ? "fp8_current"
                       : recipe == "mxfp8"      ? "mxfp8"
@@ -353,7 +352,7 @@ class Reader {
     if (own == nullptr)
       refuse("no such FP8 recipe here", recipe, "delayed, tensorwise, blockwise or mxfp8", "choose another");
     set("precision.recipe", own, words_.has("--fp8-recipe") ? "--fp8-recipe" : kDefault);
-    if (of_tensors) set("precision.fp8_format", *format, "--fp8-format");
+    if (recipe == "delayed" || recipe == "tensorwise") set("precision.fp8_format", *format, "--fp8-format");
     if (recipe == "delayed") {
       set_default("precision.amax_history_len", "1");
       set_default("precision.amax_compute_algo", "most_recent");
@@ -363,17 +362,18 @@ class Reader {
   }
 
   void data() {
-    const auto path = words_.text("--data-path");
-    if (path) {
+    if (words_.has("--data-path")) {
       set("data.mock", "true", "--data-path");
       leave_out("--data-path",
                 "generated sentences; `ranklab data prepare --from megatron` makes shards of such files, "
                 "for --data-path");
     }
     validation();
-    const auto load = words_.text("--load");
-    if (load && load == words_.text("--save")) set("checkpoint.load", "auto", "--load");
-    if (load && load != words_.text("--save"))
+    const auto load = words_.text("--load"), save = words_.text("--save");
+    if (!save) drop("checkpoint.save_interval");
+    if (!save && words_.has("--save-interval")) leave_out("--save-interval", "nothing is saved without --save");
+    if (load && load == save) set("checkpoint.load", "auto", "--load");
+    if (load && load != save)
       leave_out("--load", "Megatron-LM's checkpoints come in as Hugging Face folders (ranklab ckpt import-hf)");
   }
 

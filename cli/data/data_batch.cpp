@@ -104,7 +104,8 @@ Json json_of(const TrainingData& data, const Sequence& sequence) {
 void print_sequence(const TrainingData& data, const Sequence& sequence) {
   constexpr size_t kShown = 48;
   std::string text = text_of(data, sequence).value_or(join(sequence.tokens, " "));
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   if (text.size() > kShown) {
     size_t cut = kShown;
     while (cut > 0 && (text[cut] & 0xC0) == 0x80) --cut;  // not within a character

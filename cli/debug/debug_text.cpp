@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/counted.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -103,7 +104,7 @@ std::string breakpoints_text(const StepperState& state) {
   if (state.breakpoints.empty()) return "no breakpoints; see: help break\n";
   std::string text;
   for (const Breakpoint& b : state.breakpoints)
-    text += strprintf("%-3d %-40s stopped %lld times\n", b.id, to_text(b).c_str(), static_cast<long long>(b.hits));
+    text += strprintf("%-3d %-40s stopped %s\n", b.id, to_text(b).c_str(), counted(b.hits, "time").c_str());
   return text;
 }
 

@@ -92,7 +92,8 @@ void print_eval_text(const RunPlan& plan, const EvalRequest& request, const Eval
   }
   if (request.tasks.empty()) return;
   const TaskResult tasks = task_result(input, scores);
-  std::printf("\n%s: %zu tasks\n", without_controls(request.tasks).c_str(), input.tasks.size());
+  std::printf("\n%s: %s\n", without_controls(request.tasks).c_str(),
+              counted(static_cast<int64_t>(input.tasks.size()), "task").c_str());
   std::printf("  acc       %.4f +- %.4f\n  acc_norm  %.4f +- %.4f   (log-likelihood by byte of the choice)\n",
               tasks.acc.share, tasks.acc.error, tasks.acc_norm.share, tasks.acc_norm.error);
 }

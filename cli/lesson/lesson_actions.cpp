@@ -158,8 +158,9 @@ int lesson_hint(const LessonRequest& request) {
   session.screen.line();
   lesson::show_markdown(session.screen, hints[static_cast<size_t>(shown - 1)]);
   session.screen.line();
-  session.screen.line(shown < count ? "The next one: `" + session.command("hint") + "`."
-                      : more        ? "That was the last one."
+  session.screen.line(shown < count ? "For the next one, say it again: `" + session.command("hint") +
+                                          "` (the number is the lesson's)."
+                      : more ? "That was the last one."
                              : "There are no more. `" + session.command("solution") + " --force` gives it away.");
   session.progress.save();
   return 0;

@@ -36,7 +36,7 @@ int list_hunts(const LessonRequest& request) {
   for (int number = 1; number <= hunt_count(); ++number) {
     const Hunt hunt = hunt_numbered(number);
     const LessonState& state = progress.lessons[hunt.name()];
-    table.add({std::to_string(number), hunt.exhibit->flags, state_text(state)});
+    table.add({std::to_string(number), join(exhibit_flags(*hunt.exhibit, "FOLDER"), " "), state_text(state)});
     rows.push_back({{"hunt", number}, {"command", right_command(hunt)}, {"passed", state.passed}});
   }
   std::fputs((request.json ? json_result({{"hunts", rows}}) : table.for_stdout()).c_str(), stdout);

@@ -100,6 +100,8 @@ std::string module_text(const ModelConfig& m, const ModelCounts& counts, const S
 // Whose memory it is.
 std::string whose_text(const RunPlan& plan, const RankRecord& memory) {
   return "of " + layout_text(plan, true) + ", " + std::string(name(plan.config.element_dtype())) + ", " +
+         counted(plan.num_microbatches, "microbatch", "es") + " of " + counted(plan.micro_batch_size, "sequence") +
+         ", " +
          (plan.config.parallel.pp > 1 ? strprintf("pipeline rank %d, the fullest", memory.pp_rank)
                                       : std::string("every rank"));
 }
@@ -177,6 +179,8 @@ nlohmann::ordered_json info_json(const RunPlan& plan) {
           {"modules", modules_json(m)},
           {"rank",
            {{"layout", layout_text(plan, true)},
+            {"microbatches", plan.num_microbatches},
+            {"micro_batch_size", plan.micro_batch_size},
             {"pp_rank", memory.pp_rank},
             {"memory_bytes", category_bytes_json(memory.at_peak)},
             {"memory_tolerance", kPeakTolerance}}}};

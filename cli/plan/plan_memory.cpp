@@ -175,11 +175,11 @@ std::string activations_text(const RunPlan& plan, const StepRecord& record, cons
   const auto sbh = static_cast<double>(plan.micro_batch_size * m.seq_length * m.hidden_size);
   const std::vector<RecomputeRow> rows = recompute_rows(plan, record);
   for (const RecomputeRow& row : rows) {
-    text += strprintf("    %-10s %15s  %11.3g bytes  %11s %9.3g  %12s %11s  %8.3g ms%s\n", row.name,
+    text += strprintf("    %-10s %15s  %11.3g bytes  %11s %9.3g  %12s %11s  %11s%s\n", row.name,
                       bytes_text(row.layer_bytes).c_str(), static_cast<double>(row.layer_bytes) / sbh,
                       bytes_text(row.paper_layer_bytes).c_str(), row.paper_layer_bytes / sbh,
-                      bytes_text(row.activations).c_str(), bytes_text(row.together).c_str(), row.step_ms,
-                      row.chosen ? "  this run" : "");
+                      bytes_text(row.activations).c_str(), bytes_text(row.together).c_str(),
+                      human_ns(row.step_ms * 1e6).c_str(), row.chosen ? "  this run" : "");
   }
   return text + style.dim(
                     "    the paper's block (arXiv 2205.05198: s b h (34 + 5 a s / h), 34 s b h, 2 s b h) keeps 2 bytes "

@@ -51,7 +51,8 @@ int show(const Arguments& a) {
     print(json_result(schedule_timeline_json(loaded, a.options, line), {}, -1));
     return 0;
   }
-  const GanttScale scale = gantt_scale(line, line.end, a.columns(), kMostPanels);
+  GanttScale scale = gantt_scale(line, line.end, a.columns(), kMostPanels);
+  scale.microseconds = loaded.known.has_value();
   const Schedule* const one[] = {&loaded.schedule};
   print(schedule_headline(loaded, a.options, style) + "\n");
   print(gantt(loaded.schedule, line, scale, style, {.end = line.end, .width = a.columns(), .all = a.all}));
@@ -120,6 +121,7 @@ int compare(const Arguments& a) {
     if (schedules.empty() || coarser) scale = own;
     schedules.push_back(&one.loaded.schedule);
   }
+  scale.microseconds = all[0].loaded.known.has_value();  // all are given their costs alike
   for (const ComparedSchedule& one : all) {
     print(schedule_headline(one.loaded, a.options, style));
     const GanttView view = {.end = end, .width = a.columns(), .all = a.all, .axis = &one == &all.back()};

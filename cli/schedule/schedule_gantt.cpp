@@ -177,7 +177,7 @@ std::string axis(size_t first_column, size_t columns, const GanttScale& scale, c
     const auto column = static_cast<size_t>(std::lround(time * scale.columns_per_time)) - first_column;
     if (column >= columns) break;
     if (marks.size() < column) marks.append(column - marks.size(), ' ');
-    marks += "|" + plain_number(time);
+    marks += "|" + schedule_time(time, scale.microseconds);
   }
   return style.dim("time     " + marks) + "\n";
 }
@@ -244,7 +244,8 @@ std::string gantt_legend(std::span<const Schedule* const> schedules, const Gantt
   out += style.dim("·") + " idle";
   if (several) out += "\nlower case: on the second, fourth ... stage of a rank";
   if (scale.dense)
-    out += "\n" + strprintf("a column is %.3g of time and shows what fills most of it", 1 / scale.columns_per_time);
+    out += "\na column is " + schedule_time(1 / scale.columns_per_time, scale.microseconds, 3) +
+           (scale.microseconds ? "" : " of time") + " and shows what fills most of it";
   return out + "\n";
 }
 

@@ -13,6 +13,7 @@ struct GanttScale {
   double columns_per_time = 1;
   // Some actions are narrower than a column: each column then shows the dominant one.
   bool dense = false;
+  bool microseconds = false;  // what times are counted in; else costs without a unit
 };
 
 // The scale at which `end` fits into a line of `width` columns, and the shortest action fills whole columns if it can.

@@ -68,7 +68,9 @@ Json schedule_json(const LoadedSchedule& loaded, const ScheduleOptions& options,
                   {"weight_grad_memory", c.weight_grad_memory}};
   if (options.of_trace) out["costs"]["trace"] = options.trace;
   if (options.model.gives_costs())
-    out["costs"].update({{"preset", options.model.preset}, {"hardware", options.model.hardware}});
+    out["costs"].update(
+        {{"preset", options.model.preset}, {"hardware", options.model.hardware}, {"dtype", options.model.dtype()}});
+  if (loaded.known) out["costs"]["unit"] = "us";
   out["makespan"] = line.makespan;
   out["end"] = line.end;
   out["ideal"] = line.ideal;

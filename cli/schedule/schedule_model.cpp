@@ -32,6 +32,7 @@ RunPlan plan_of(const ScheduleModel& model, int pp) {
   config.parallel = {.world = model.tp * pp, .tp = model.tp, .pp = pp};
   config.sequence_parallel = model.tp > 1;
   config.hardware = model.hardware;
+  config.bf16 = model.bf16;
   config.micro_batch_size = model.micro_batch_size;
   config.global_batch_size = model.micro_batch_size * pp;
   config.mock_data = true;
@@ -49,6 +50,7 @@ void add_model_options(CommandLine& app, ScheduleModel& model) {
       ->type_name("N");
   app.add_option("--seq-length", model.seq_length, "... tokens of a sequence (default: the preset's)")->type_name("N");
   app.add_option("--num-layers", model.num_layers, "... layers (default: the preset's)")->type_name("N");
+  app.add_flag("--bf16", model.bf16, "... parameters and messages in bf16 (default: fp32)");
 }
 
 int64_t message_bytes(const ScheduleModel& model) { return training_functions().boundary_bytes(plan_of(model, 1)); }
@@ -56,9 +58,9 @@ int64_t message_bytes(const ScheduleModel& model) { return training_functions().
 std::string message_text(const ScheduleModel& model) {
   const RunPlan plan = plan_of(model, 1);
   return human_bytes(static_cast<double>(training_functions().boundary_bytes(plan))) +
-         strprintf(" (%s, %ld x %ld tokens%s; --preset, --mbs, --seq-length, --tp)", model.name().c_str(),
+         strprintf(" (%s, %ld x %ld tokens in %s%s; --preset, --mbs, --seq-length, --tp, --bf16)", model.name().c_str(),
                    static_cast<long>(model.micro_batch_size), static_cast<long>(plan.config.model.seq_length),
-                   plan.sequence_parallel ? strprintf(", split over tp %d", model.tp).c_str() : "");
+                   model.dtype(), plan.sequence_parallel ? strprintf(", split over tp %d", model.tp).c_str() : "");
 }
 
 PipelineCosts costs_of_model(const ScheduleModel& model, const Schedule& schedule) {

@@ -16,9 +16,11 @@ struct ScheduleModel {
   int64_t micro_batch_size = 1;
   int64_t seq_length = 0;  // 0: the preset's
   int64_t num_layers = 0;  // 0: the preset's
+  bool bf16 = false;       // parameters and what stages send each other; else fp32
 
   bool gives_costs() const { return !preset.empty(); }
   std::string name() const { return preset.empty() ? "gpt_tiny" : preset; }
+  const char* dtype() const { return bf16 ? "bf16" : "fp32"; }
 };
 
 void add_model_options(CommandLine& app, ScheduleModel& model);
@@ -26,7 +28,7 @@ void add_model_options(CommandLine& app, ScheduleModel& model);
 // Size of an activation or its gradient between two stages on a rank. Throws kInvalidArgument for a model that tp does
 // not divide.
 int64_t message_bytes(const ScheduleModel& model);
-std::string message_text(const ScheduleModel& model);  // "64 KiB (gpt_tiny, 1 x 128 tokens)"
+std::string message_text(const ScheduleModel& model);  // "64 KiB (gpt_tiny, 1 x 128 tokens in fp32)"
 
 // Throws kInvalidArgument when there are more stages than layers.
 PipelineCosts costs_of_model(const ScheduleModel& model, const Schedule& schedule);

@@ -37,7 +37,7 @@ double idle_of(const std::vector<Idle>& idle, IdleCause cause) {
 std::string percent(double fraction) { return strprintf("%.2f %%", 100 * fraction); }
 
 // The longest time a rank waited for another one's work, excluding warm-up.
-std::string longest_wait(const PipelineTimeline& line) {
+std::string longest_wait(const PipelineTimeline& line, bool microseconds) {
   const Idle* longest = nullptr;
   size_t waiter = 0;
   for (size_t rank = 0; rank < line.idle.size(); ++rank) {
@@ -49,16 +49,17 @@ std::string longest_wait(const PipelineTimeline& line) {
     }
   }
   if (longest == nullptr) return "none";
-  return strprintf("rank %zu, from %s to %s, for %s of rank %d", waiter, plain_number(longest->begin).c_str(),
-                   plain_number(longest->end).c_str(), to_text(longest->waits_for).c_str(), longest->waits_for_rank);
+  return strprintf(
+      "rank %zu, from %s to %s, for %s of rank %d", waiter, schedule_time(longest->begin, microseconds).c_str(),
+      schedule_time(longest->end, microseconds).c_str(), to_text(longest->waits_for).c_str(), longest->waits_for_rank);
 }
 
 std::string rank_row(const LoadedSchedule& loaded, int64_t bytes, const PipelineTimeline& line, size_t rank) {
   double idle = 0;
   for (const Idle& one : line.idle[rank]) idle += one.end - one.begin;
-  std::string out = strprintf("  %4zu  %8s", rank, plain_number(line.end - idle, 4).c_str());
-  for (const IdleCause cause : kCauses)
-    out += strprintf("  %9s", plain_number(idle_of(line.idle[rank], cause), 4).c_str());
+  const auto time = [&](double value) { return schedule_time(value, loaded.known.has_value(), 4); };
+  std::string out = strprintf("  %4zu  %8s", rank, time(line.end - idle).c_str());
+  for (const IdleCause cause : kCauses) out += strprintf("  %9s", time(idle_of(line.idle[rank], cause)).c_str());
   const StageMemory& memory = loaded.proof.memory[rank];
   const double sent = static_cast<double>(memory.messages_sent * bytes);
   return out + strprintf("  %11.4g  %8ld  %9s  %s\n", memory.peak_activations, static_cast<long>(memory.messages_sent),
@@ -89,9 +90,11 @@ std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOption
   if (!loaded.known) out += strprintf("; F %g, B %g, W %g, message %g", c.f, c.b, c.w, c.c);
   if (loaded.known) {
     const ScheduleModel& m = options.model;
-    const std::string whose = m.gives_costs() ? m.preset + " on " + m.hardware : options.trace;
-    out += strprintf("\n  costs    of %s, us on a rank: F %.1f, B %.1f, W %.1f%s, message %.1f", whose.c_str(), c.f,
-                     c.b, c.w, loaded.known->split ? "" : " (each half of BW)", c.c);
+    const auto time = [](double value) { return schedule_time(value, true, 4); };
+    const std::string whose = m.gives_costs() ? m.preset + " in " + m.dtype() + " on " + m.hardware : options.trace;
+    out += strprintf("\n  costs    of %s, on a rank: F %s, B %s, W %s%s, message %s", whose.c_str(), time(c.f).c_str(),
+                     time(c.b).c_str(), time(c.w).c_str(), loaded.known->split ? "" : " (each half of BW)",
+                     time(c.c).c_str());
   }
   if (c.pair_factor != 1) out += strprintf(", overlapped pairs x %g", c.pair_factor);
   return out + "\n";
@@ -100,11 +103,13 @@ std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOption
 std::string schedule_summary(const LoadedSchedule& loaded, const ScheduleOptions& options, const PipelineTimeline& line,
                              const Style& style, bool all) {
   const int64_t bytes = message_bytes(options.model);
-  std::string out = strprintf("  time     %s, of which a rank works %s\n", plain_number(line.makespan).c_str(),
-                              plain_number(line.ideal).c_str());
+  const bool microseconds = loaded.known.has_value();
+  std::string out =
+      strprintf("  time     %s, of which a rank works %s\n", schedule_time(line.makespan, microseconds).c_str(),
+                schedule_time(line.ideal, microseconds).c_str());
   out += "  bubble   " + style.bold(percent(line.bubble_of_total())) + " of the total, " +
          percent(line.bubble_of_ideal()) + " of the ideal\n";
-  out += "  longest wait  " + longest_wait(line) + "\n\n";
+  out += "  longest wait  " + longest_wait(line, microseconds) + "\n\n";
   out += style.bold(strprintf("  rank  %8s  %9s  %9s  %9s  %9s  %11s  %8s  %9s  %s", "busy", "warm-up", "waiting",
                               "messages", "drain", "activations", "messages", "p2p bytes", "stages")) +
          "\n";
@@ -153,9 +158,17 @@ std::string schedule_comparison(const std::vector<ComparedSchedule>& all, const 
                     "\n";
   for (const ComparedSchedule& one : all) {
     out += strprintf("  %-*s  %10s  %9s  %9s  %11.4g  %8ld\n", columns, one.loaded.schedule.name.c_str(),
-                     plain_number(one.line.makespan).c_str(), percent(one.line.bubble_of_total()).c_str(),
-                     percent(one.line.bubble_of_ideal()).c_str(), peak_of(one.loaded.proof),
-                     static_cast<long>(one.loaded.proof.messages));
+                     schedule_time(one.line.makespan, one.loaded.known.has_value()).c_str(),
+                     percent(one.line.bubble_of_total()).c_str(), percent(one.line.bubble_of_ideal()).c_str(),
+                     peak_of(one.loaded.proof), static_cast<long>(one.loaded.proof.messages));
+  }
+  out +=
+      style.dim("  times and bubbles are of the rank that takes longest, from its first start to its last end") + "\n";
+  for (const ComparedSchedule& one : all) {
+    if (one.line.end <= one.line.makespan * (1 + 1e-9)) continue;
+    const std::string end = schedule_time(one.line.end, one.loaded.known.has_value());
+    out +=
+        style.dim("  " + one.loaded.schedule.name + " ends at " + end + ": its ranks start one after another") + "\n";
   }
   return out;
 }

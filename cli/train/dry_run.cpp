@@ -79,10 +79,11 @@ std::string on_gpu_text(const FrameworkMemory& memory, const RunPlan& plan) {
   for (const auto& [part, bytes] : memory.parts())
     if (bytes > 0) text += strprintf("    %-12s %10s\n", part, human_bytes(bytes).c_str());
   const auto [least, most] = plan_band(plan.config.software).on_device(memory);
-  return text + strprintf("    %-12s %10s  %.3g %% of %s; in 90 %% of published runs %s to %s\n", "together",
+  return text + strprintf("    %-12s %10s  %.3g %% of %s; in 90 %% of %s %s to %s\n", "together",
                           human_bytes(memory.on_device()).c_str(),
                           100 * memory.on_device() / static_cast<double>(plan.profile.memory_bytes),
-                          plan.profile.name.c_str(), human_bytes(least).c_str(), human_bytes(most).c_str());
+                          plan.profile.name.c_str(), plan_band_runs(plan.config.software).c_str(),
+                          human_bytes(least).c_str(), human_bytes(most).c_str());
 }
 
 std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& style) {
@@ -108,9 +109,9 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   return plan.profile.kernels == nullptr ? text : text + on_gpu_text(run.on_gpu, plan);
 }
 
-// The digits of the console's column for short steps; no nanoseconds for steps of seconds.
-std::string milliseconds_text(double nanoseconds) {
-  return strprintf(nanoseconds < 1e8 ? "%.3f" : "%.0f", nanoseconds * 1e-6);
+// The digits of the console's column for short steps; a step of minutes is no number of milliseconds.
+std::string step_text(double nanoseconds) {
+  return nanoseconds < 1e8 ? strprintf("%.3f ms", nanoseconds * 1e-6) : human_ns(nanoseconds);
 }
 
 std::string traffic_text(const DryRun& run, const Style& style) {
@@ -141,12 +142,12 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
   std::string text = "  step     estimate";
   if (run.documents_known) text += strprintf(", within %.0f %%", 100 * step_time_tolerance(plan));
   text += ": ";
-  text += style.bold(strprintf("%s ms of virtual time", milliseconds_text(run.time.total_ns).c_str()));
+  text += style.bold(step_text(run.time.total_ns) + " of virtual time");
   text += strprintf(" on %s, MFU %.1f%%\n", plan.profile.title.c_str(), 100 * run.mfu);
   if (plan.profile.kernels != nullptr) {
     const PlanBand band = plan_band(plan.config.software);
-    text += strprintf("    in 90 %% of published runs %s to %s (%.2f to %.2f times such a plan)\n",
-                      human_ns(band.step_low * run.time.total_ns).c_str(),
+    text += strprintf("    in 90 %% of %s %s to %s (%.2f to %.2f times such a plan)\n",
+                      plan_band_runs(plan.config.software).c_str(), human_ns(band.step_low * run.time.total_ns).c_str(),
                       human_ns(band.step_high * run.time.total_ns).c_str(), band.step_low, band.step_high);
   }
   text += strprintf("    compute      %10s  %s\n", human_ns(run.time.compute_ns).c_str(),
@@ -219,7 +220,7 @@ std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Styl
   text += traffic_text(run, style);
   text += time_text(run, plan, style);
   for (const std::string& warning : run.warnings) text += style.yellow("  warning  " + warning) + "\n";
-  return text + "nothing was run (--dry-run)\n";
+  return text + "nothing was run\n";
 }
 
 std::string dry_run_json(const RunPlan& plan, const StepRecord& step) {
@@ -263,6 +264,7 @@ std::string dry_run_json(const RunPlan& plan, const StepRecord& step) {
     const PlanBand band = plan_band(c.software);
     const auto [least, most] = band.on_device(run.on_gpu);
     data["in_90_percent_of_published_runs"] = {
+        {"runs", plan_band_runs(c.software)},
         {"step_ms", {band.step_low * run.time.total_ns * 1e-6, band.step_high * run.time.total_ns * 1e-6}},
         {"gpu_memory_bytes", {least, most}}};
   }

@@ -43,4 +43,18 @@ std::string shown_as_utf8(std::string_view text) {
   return out;
 }
 
+std::string readable_text(std::string_view text, std::string_view invalid) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    // U+0080 to U+009F command a terminal, as ESC does.
+    const bool control = (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F ||
+                         (length == 2 && first == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0);
+    out += length == 0 ? invalid : control ? std::string_view(".") : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
 }  // namespace ranklab

@@ -12,5 +12,8 @@ size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
 // The text with \xNN for each invalid byte, for messages.
 std::string shown_as_utf8(std::string_view text);
+// What a model or a file has written, for people: valid UTF-8, lines and tabs stay, other control characters become
+// '.', and each invalid byte `invalid`.
+std::string readable_text(std::string_view text, std::string_view invalid = ".");
 
 }  // namespace ranklab

@@ -68,5 +68,12 @@ TEST(Utf8, BytesThatAreNoneAreToldFromText) {
   EXPECT_EQ(shown_as_utf8("a\xff\xc3\xbc"), "a\\xff\xc3\xbc");
 }
 
+TEST(Utf8, ReadableTextKeepsLettersOfAnyLanguage) {
+  EXPECT_EQ(readable_text("Der sch\xc3\xb6ne\tTag \xe2\x86\x92\n"), "Der sch\xc3\xb6ne\tTag \xe2\x86\x92\n");
+  EXPECT_EQ(readable_text("a\x1b[1m\r\x7f\xc2\x9bm"), "a.[1m...m") << "terminals obey these";
+  EXPECT_EQ(readable_text("\xb6ne \xff \xe2\x86"), ".ne . ..") << "cut within a letter, and noise";
+  EXPECT_EQ(readable_text("\xff!", "\uFFFD"), "\uFFFD!");
+}
+
 }  // namespace
 }  // namespace ranklab

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "cli/bench/gemm_limit.h"
+#include "tests/cli/ranklab_program.h"
 #include "tests/cli/run_program.h"
 #include "tests/eventually.h"
 
@@ -65,6 +66,13 @@ TEST_P(BenchRows, AreWrittenAsTheyCome) {
   EXPECT_TRUE(seen) << text_of(path);
   EXPECT_EQ(text_of(path).back(), '\n') << "whole lines";
   fs::remove(path);
+}
+
+// As nccl-tests takes them.
+TEST(BenchCollectives, SizesHaveSuffixes) {
+  const auto rows = answer_of(ranklab("bench collectives --ranks 1 --sizes 4K,1M,512 --iterations 1 --json")).dump();
+  for (const char* bytes : {"\"bytes\":4096,", "\"bytes\":1048576,", "\"bytes\":512,"})
+    EXPECT_THAT(rows, testing::HasSubstr(bytes));
 }
 
 INSTANTIATE_TEST_SUITE_P(

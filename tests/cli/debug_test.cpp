@@ -87,7 +87,7 @@ TEST(DebugTest, AnEmptyLineRepeatsAndBeginningsOfWordsDo) {
 TEST(DebugTest, TensorsEventsAndNumbers) {
   const Outcome outcome = debug(
       "break optimizer rank=3\\nprint\\nc\\ntensors r3 qkv\\ntensor r3 layers.0.attention.qkv.weight\\n"
-      "tensor 3 layers.0.attention.qkv.weight.grad\\ntrace r3 12\\nhash\\nranks\\nhelp\\nhelp break\\nq\\n",
+      "tensor 3 layers.0.attention.qkv.weight.grad\\ntrace r3 12\\nhash\\nranks\\nbreaks\\nhelp\\nhelp break\\nq\\n",
       temporary_path("debug_look"), kFlags + " --check-gradient-types");
   EXPECT_EQ(outcome.exit_code, 0);
   for (const char* part :
@@ -98,7 +98,8 @@ TEST(DebugTest, TensorsEventsAndNumbers) {
         "layers.0.attention.qkv.weight.grad on rank 3: fp32 [192 128] of [384 128], varying over tp, replicated over "
         "dp",
         "rank 3\nstep 0 ", ", partial -> replicated over dp", " events  state ",
-        "r7 dp1 tp1 pp1   stage 1  tp[6 7]  dp[5 7]  pp[3 7]", "  break WHERE ", "memory/activations > 100MiB"})
+        "r7 dp1 tp1 pp1   stage 1  tp[6 7]  dp[5 7]  pp[3 7]", "  break WHERE ", " stopped 1 time\n",
+        "memory/activations > 100MiB"})
     EXPECT_THAT(outcome.output, HasSubstr(part));
 }
 

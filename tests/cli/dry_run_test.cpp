@@ -196,7 +196,12 @@ TEST(DryRun, SaysWhatIsAnEstimateAndHowItIsMade) {
   const std::string text = train_logged("--dry-run").output;
   EXPECT_THAT(text, HasSubstr("estimate, within 5 % of the measured peak"));
   EXPECT_THAT(text, HasSubstr("how: each kernel max(FLOPs / peak, bytes / bandwidth) + launch"));
-  EXPECT_THAT(text, HasSubstr("nothing was run"));
+  EXPECT_THAT(text, HasSubstr("nothing was run\n"));
+  const std::string minutes = "--preset llama_70b --hardware laptop --dp 1 --tp 1 --pp 1 --gbs 4 --mbs 1";
+  EXPECT_THAT(train_logged("--dry-run " + minutes).output, testing::ContainsRegex("[0-9]{2,} s of virtual time"));
+  EXPECT_THAT(run_command(RANKLAB_PROGRAM " plan memory " + minutes).output,
+              testing::ContainsRegex("none .* [0-9]{2,} s  this run\n"))
+      << "no 1e+05 ms";
   EXPECT_THAT(train_logged("--dry-run --world-size 1 --tp 1").output, HasSubstr("one rank sends nothing"));
 }
 

@@ -130,6 +130,7 @@ TEST_F(Eval, ChoicesAreLikelyOrNot) {
   std::ofstream(folder() + "/plain.jsonl") << R"({"query": "And", "choices": [" the", "x"], "gold": 0})";
   const nlohmann::json joined = data("--load ck --tasks plain.jsonl --delimiter ''")["tasks"];
   EXPECT_NEAR(joined["answers"][0]["log_likelihood"][0].get<double>(), difference, 1e-9);
+  EXPECT_THAT(eval("--load ck --tasks plain.jsonl").output, HasSubstr("\nplain.jsonl: 1 task\n"));
 }
 
 TEST_F(Eval, AShorterStrideScoresTheSameTokensInMoreWindows) {

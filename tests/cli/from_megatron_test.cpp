@@ -45,7 +45,7 @@ TEST(FromMegatron, WhatIsPrintedIsAPlansConfig) {
   };
   const std::vector<SettingLine> all = lines();
   EXPECT_THAT(dry_run(all.at(0).words), HasSubstr("175B parameters, 96 layers, hidden 12288"));
-  EXPECT_THAT(dry_run(all.at(1).words), HasSubstr("8.03B parameters"));
+  EXPECT_THAT(dry_run(all.at(1).words), HasSubstr("custom model: 8.03B parameters"));
   EXPECT_THAT(dry_run(all.at(3).words), HasSubstr("671B parameters"));
 }
 

@@ -76,6 +76,12 @@ TEST(Generate, GreedyIsTopOneWhateverTheSeedOfTheDraw) {
   EXPECT_EQ(generated("--tokens 30 --top-k 1").at("tokens"), generated("--tokens 30 --temperature 0").at("tokens"));
 }
 
+TEST(Generate, APromptOfAnyLanguageStaysAsItIs) {
+  const std::string german = "--tokens 3 --prompt 'Der sch\u00f6ne'";
+  EXPECT_THAT(generated(german).at("text").get<std::string>(), StartsWith("Der sch\u00f6ne"));
+  EXPECT_THAT(generate(german + " 2>/dev/null").output, StartsWith("Der sch\u00f6ne"));
+}
+
 TEST(Generate, WithoutATokenizerItPrintsTokens) {
   const auto run = generated("--vocab-size 300 --num-layers 1 --tokens 5 --prompt A");
   EXPECT_TRUE(run.at("text").is_null());

@@ -9,7 +9,9 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/cli/ranklab_program.h"
 
@@ -99,8 +101,41 @@ TEST_F(Learner, EveryLessonFailsAsGivenAndPassesWhenSolved) {
   EXPECT_THAT(passing("check 9"), HasSubstr("That was the last one"));
 }
 
+// What stands between backquotes in a lesson's text, and begins as a command does.
+std::vector<std::string> commands_in(const std::string& markdown) {
+  const std::string text = std::regex_replace(markdown, std::regex("\\s+"), " ");
+  const std::regex command("`ranklab ([^`]*)`");
+  std::vector<std::string> found;
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), command); it != std::sregex_iterator(); ++it)
+    found.push_back((*it)[1]);
+  return found;
+}
+
+// None is run: of an option that no command has it is told only where everything before it is right.
+TEST(LessonText, NamesCommandsThatThereAre) {
+  for (const char* folder : kFolders) {
+    const std::vector<std::string> commands =
+        commands_in(text_of_file(fs::path(RANKLAB_LESSONS) / folder / "README.md"));
+    EXPECT_GE(commands.size(), 2U) << folder;
+    for (const std::string& command : commands) {
+      EXPECT_THAT(ranklab_and_errors(command + " --no-such-option </dev/null").output,
+                  testing::AnyOf(HasSubstr("unknown option or command; got '--no-such-option'"),
+                                 HasSubstr(" is missing; want ")))  // "`ranklab ckpt diff` of two checkpoints"
+          << folder << ": " << command;
+      if (!command.starts_with("train")) continue;
+      const Outcome planned = ranklab_and_errors(command + " --dry-run");
+      EXPECT_EQ(planned.exit_code, 0) << folder << ": " << command << "\n" << planned.output;
+    }
+  }
+}
+
+TEST_F(Learner, SeesTheFlagsOfEachHunt) {
+  EXPECT_THAT(passing("hunt"), AllOf(HasSubstr("--load FOLDER"), Not(HasSubstr("{folder}"))));
+}
+
 TEST_F(Learner, GetsHintsOneByOne) {
-  EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 1 of 3"), Not(HasSubstr("Hint 2"))));
+  EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 1 of 3"), Not(HasSubstr("Hint 2")), HasSubstr("say it again: "),
+                                       HasSubstr("the number is the lesson's")));
   EXPECT_THAT(passing("hint all_reduce"), AllOf(HasSubstr("Hint 2 of 3"), HasSubstr("buffer")));
   EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 3 of 3"), HasSubstr("That was the last one")));
   EXPECT_THAT(passing("hint 1"), AllOf(HasSubstr("Hint 3 of 3"), HasSubstr("--force")));

@@ -77,6 +77,12 @@ TEST(Planner, APlanStatesTheRangeOfPublishedRuns) {
   EXPECT_NEAR(range.at("step_ms").at(1).get<double>(), 1.15 * step, 0.005 * step);
   EXPECT_LT(range.at("gpu_memory_bytes").at(0).get<double>(), memory);
   EXPECT_GT(range.at("gpu_memory_bytes").at(1).get<double>(), memory);
+  EXPECT_EQ(range.at("runs"), "published runs");
+  const std::string own = "plan run --preset llama_1b --bf16 --dp 8 --gbs 64 --mbs 8";
+  EXPECT_EQ(data_of(own).at("in_90_percent_of_published_runs").at("runs"), "other software's published runs");
+  const std::string text = ranklab(own).output;
+  EXPECT_THAT(text, HasSubstr("; in 90 % of other software's published runs ")) << "of memory";
+  EXPECT_THAT(text, HasSubstr("    in 90 % of other software's published runs ")) << "of the step";
   const auto datasheet = data_of("plan run --preset llama_1b --bf16 --dp 8 --gbs 64 --mbs 8 --efficiency datasheet");
   EXPECT_FALSE(datasheet.contains("in_90_percent_of_published_runs")) << "the runs were compared with real kernels";
 }

@@ -18,6 +18,7 @@ namespace ranklab {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -102,6 +103,26 @@ TEST_F(ScheduleCommand, MessagesHaveBytesAndAModelHasCosts) {
   EXPECT_GT(lasts(3), lasts(2));
 }
 
+// A block of llama_8b takes milliseconds; bf16 halves its messages, and a GPU's products take a fraction of fp32's.
+TEST_F(ScheduleCommand, AModelsTypeIsNamedAndItsTimesHaveUnits) {
+  const std::string model = "--preset llama_8b --tp 8 --pp 4 --num-microbatches 8";
+  const auto fp32 = schedule_data("simulate 1f1b " + model), bf16 = schedule_data("simulate 1f1b --bf16 " + model);
+  EXPECT_EQ(fp32.at("costs").at("dtype"), "fp32");
+  EXPECT_EQ(bf16.at("costs").at("dtype"), "bf16");
+  EXPECT_EQ(bf16.at("costs").at("unit"), "us");
+  EXPECT_EQ(fp32.at("p2p_bytes")[0], 2 * bf16.at("p2p_bytes")[0].get<int64_t>());
+  EXPECT_GT(fp32.at("makespan").get<double>(), 4 * bf16.at("makespan").get<double>());
+  const std::string text = schedule("show 1f1b --bf16 " + model).output;
+  EXPECT_THAT(text, HasSubstr("of llama_8b in bf16 on h100-sxm, on a rank: F "));
+  EXPECT_THAT(text, HasSubstr("1 x 8192 tokens in bf16, split over tp 8; "));
+  EXPECT_THAT(text, ContainsRegex("\n  time     [0-9.]+ m?s, of which a rank works [0-9.]+ m?s\n"));
+  EXPECT_THAT(text, ContainsRegex("longest wait  rank 0, from [0-9.]+ m?s to [0-9.]+ m?s, for "));
+  EXPECT_THAT(text, ContainsRegex("time +\\|0 [nm]?s +\\|[0-9.]+ m?s"));
+  EXPECT_THAT(schedule("simulate 1f1b " + model).output, HasSubstr("of llama_8b in fp32 on h100-sxm"));
+  EXPECT_THAT(schedule("compare 1f1b zb-h1 " + model).output, ContainsRegex("zb-h1 +[0-9.]+ m?s +[0-9.]+ %"));
+  EXPECT_FALSE(schedule_data("simulate 1f1b").at("costs").contains("unit")) << "the user's unit";
+}
+
 TEST_F(ScheduleCommand, ShowDrawsOneRowPerRankToScale) {
   const Outcome run = schedule("show 1f1b --pp 4 --num-microbatches 8");
   ASSERT_EQ(run.exit_code, 0) << run.output;
@@ -146,6 +167,10 @@ TEST_F(ScheduleCommand, CompareUsesOneScale) {
   EXPECT_THAT(run.output, HasSubstr("rank 0   F0F1F2F3············BW0─"));
   EXPECT_THAT(run.output, HasSubstr("rank 0   F0F1F2F3······B0W0F4"));
   EXPECT_THAT(run.output, HasSubstr("zb-h1             27    11.11 %    12.50 %            4        48"));
+  EXPECT_THAT(run.output, HasSubstr("  times and bubbles are of the rank that takes longest, from its first start"));
+  EXPECT_THAT(run.output, ContainsRegex("\n  zb-v +24 +0.00 % "));
+  EXPECT_THAT(run.output, HasSubstr("  zb-v ends at 25.5: its ranks start one after another\n")) << "as it is drawn";
+  EXPECT_THAT(run.output, Not(HasSubstr("1f1b ends at"))) << "its first rank works from first to last";
   EXPECT_EQ(schedule_data("compare 1f1b zb-v").at("schedules").size(), 2u);
 }
 
@@ -220,7 +245,8 @@ TEST_F(ScheduleCommand, CostsMeasuredInATraceGiveTheTracedTime) {
   const std::string trace = " --trace " + log + "/trace.json.gz";
   EXPECT_EQ(schedule("simulate 1f1b --pp 8 --num-microbatches 8" + trace).exit_code, 2);
   EXPECT_THAT(schedule("simulate 1f1b --pp 4 --f 2" + trace).output, HasSubstr("the costs are given twice"));
-  EXPECT_THAT(schedule("show 1f1b --pp 4 --num-microbatches 8" + trace).output, HasSubstr("us on a rank: F "));
+  EXPECT_THAT(schedule("show 1f1b --pp 4 --num-microbatches 8" + trace).output,
+              ContainsRegex(", on a rank: F [0-9.]+ us, B "));
 }
 
 }  // namespace

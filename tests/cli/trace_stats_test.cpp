@@ -73,6 +73,8 @@ TEST(TraceStats, TellsWhatCollectivesMakeOfTypes) {
   EXPECT_THAT(types["send pp"], testing::ElementsAre("varying over tp"));
   EXPECT_THAT(ranklab_and_errors("trace stats " + trained("h100-sxm")).output,
               testing::ContainsRegex("  all_gather tp +[0-9]+ .*  varying -> replicated over tp\n"));
+  EXPECT_THAT(ranklab_and_errors("trace stats " + trained("h100-sxm")).output,
+              AllOf(HasSubstr("\n  all calls  "), testing::Not(HasSubstr("\n  other  "))));
 }
 
 TEST(TraceStats, OfARunAddsUp) {

@@ -13,6 +13,7 @@
 #include "viz/model/stage/script.h"
 #include "viz/model/store/deep_link.h"
 #include "viz/model/store/load_trace.h"
+#include "viz/model/store/time_text.h"
 #include "viz/model/svg.h"
 #include "viz/model/tables/attention_table.h"
 #include "viz/model/tables/expert_load.h"
@@ -117,6 +118,12 @@ Window window_of(const TraceStore& store, const std::string& go_to) {
   return store.step_window(resolve(store, parse_deep_link(go_to, store.unit_ns())).step).value_or(store.whole());
 }
 
+// The step that the window opens on, or that a link names: many steps at once are a barcode.
+Window step_of(const TraceStore& store, const std::string& go_to) {
+  if (!go_to.empty()) return window_of(store, go_to);
+  return shown_window(store);
+}
+
 std::string traffic_tables(const TraceStore& store, const Window& window) {
   const TrafficMatrix matrix = traffic_matrix(store, window);
   return "logical bytes\n" + matrix_text(matrix, TrafficLayer::kLogical) + "\n" +
@@ -126,11 +133,13 @@ std::string traffic_tables(const TraceStore& store, const Window& window) {
 
 void drawing(const VizRequest& request, const std::string& out_path) {
   const TraceStore store = store_of(request);
-  const TimeRange range = window_of(store, request.go_to).range;
   if (request.panel == "timeline" || request.panel.empty()) {
+    const TimeRange range = step_of(store, request.go_to).range;
     write_text_file(timeline_svg(store, {.range = range, .width = request.width > 0 ? request.width : 1200}), out_path);
   } else if (request.panel == "traffic") {
-    write_text_file(matrix_svg(traffic_matrix(store, {range, -1}), TrafficLayer::kLogical, store.source()), out_path);
+    write_text_file(matrix_svg(traffic_matrix(store, {window_of(store, request.go_to).range, -1}),
+                               TrafficLayer::kLogical, store.source()),
+                    out_path);
   } else {
     throw Error(ErrorKind::kInvalidArgument, {.where = "viz --headless",
                                               .what = "only the timeline and the traffic matrix are drawn as SVG",
@@ -153,21 +162,19 @@ void render_headless(const VizRequest& request, const std::string& out_path) {
 
 namespace {
 
-// The step that the window opens on, or that a link names.
-Window step_of(const TraceStore& store, const std::string& go_to) {
-  if (!go_to.empty()) return window_of(store, go_to);
-  return shown_window(store);
-}
-
 struct TextPlace {
   std::string go_to;
   int width = 0;
   bool color = false;
 };
 
-std::string timeline_text(const TraceStore& store, const Window& window, const TextPlace& place) {
-  const TimeRange range = window.range;
-  return text_timeline(store, {.range = range, .width = place.width, .colour = place.color}) + "\n" +
+std::string timeline_text(const TraceStore& store, const Window& /*window*/, const TextPlace& place) {
+  const auto [range, step] = step_of(store, place.go_to);
+  const std::string which =
+      place.go_to.empty() && store.steps().size() > 1
+          ? "step " + std::to_string(step) + ", " + place_text(store, step) + " (another: --goto step=N)\n"
+          : "";
+  return which + text_timeline(store, {.range = range, .width = place.width, .colour = place.color}) + "\n" +
          text_totals(store, {range, -1});
 }
 

@@ -22,12 +22,15 @@ class Canvas {
   Canvas(const TraceStore& store, TimeRange range, int columns, bool colour)
       : store_(store), range_(range), columns_(static_cast<size_t>(columns)), colour_(colour) {}
 
-  std::string row(size_t rank_index, const Row& row, const RankBubbles* bubbles) const {
+  std::string row(size_t rank_index, const Row& row, const RankBubbles* bubbles) {
     std::vector<TextCell> cells(columns_);
     if (bubbles != nullptr) fill_idle(*bubbles, cells);
     fill_track(rank_index, row.tracks.front(), cells);
     return text_of(cells);
   }
+
+  bool shows_letter(Paint paint) const { return by_letter_[static_cast<size_t>(paint)]; }
+  bool fills() const { return fills_; }
 
   std::string axis() const {
     std::string marks;
@@ -58,7 +61,7 @@ class Canvas {
 
   // A slice that fills whole columns is a block with its name; where slices are narrower, a column shows the dominant
   // one.
-  void fill_track(size_t rank_index, const Track& track, std::vector<TextCell>& cells) const {
+  void fill_track(size_t rank_index, const Track& track, std::vector<TextCell>& cells) {
     std::vector<std::array<int64_t, kPaints>> narrow;
     for (size_t i = track.first_ending_after(range_.begin_ns); i < track.size() && track.begin_ns[i] < range_.end_ns;
          ++i) {
@@ -75,24 +78,27 @@ class Canvas {
       const auto most = std::max_element(narrow[c].begin(), narrow[c].end());
       if (*most == 0 || cells[c].back != 0) continue;
       const auto paint = static_cast<Paint>(most - narrow[c].begin());
-      cells[c] = {letters(paint).empty() ? "+" : std::string(letters(paint).substr(0, 1)), colour(paint),
-                  text_colour(paint)};
+      cells[c] = {std::string(letter_of(paint)), colour(paint), text_colour(paint)};
     }
   }
 
-  void block(size_t rank_index, const Track& track, size_t i, size_t begin, size_t end,
-             std::vector<TextCell>& cells) const {
+  std::string_view letter_of(Paint paint) {
+    by_letter_[static_cast<size_t>(paint)] = true;
+    return letter(paint);
+  }
+
+  void block(size_t rank_index, const Track& track, size_t i, size_t begin, size_t end, std::vector<TextCell>& cells) {
     const EventRef ref = {rank_index, track.event[i]};
+    const Paint paint = track.paint[i];
     std::string text = store_.text(ref);
-    const std::string_view word = letters(track.paint[i]);
-    if (text.size() > end - begin) text = word.empty() ? text : std::string(word);
+    const std::string_view word = letters(paint);
+    if (text.size() > end - begin && !word.empty())
+      text = word.size() > 1 && end - begin == 1 ? letter_of(paint) : word;
     text = text.substr(0, end - begin);
+    fills_ = fills_ || (!colour_ && text.size() < end - begin);
     for (size_t c = begin; c < end; ++c) {
       const size_t k = c - begin;
-      cells[c] = {k < text.size() ? std::string(1, text[k])
-                  : colour_       ? " "
-                                  : "=",
-                  colour(track.paint[i]), text_colour(track.paint[i])};
+      cells[c] = {k < text.size() ? std::string(1, text[k]) : colour_ ? " " : "=", colour(paint), text_colour(paint)};
     }
   }
 
@@ -118,6 +124,8 @@ class Canvas {
   TimeRange range_;
   size_t columns_;
   bool colour_;
+  std::array<bool, kPaints> by_letter_{};  // drawn by one letter somewhere
+  bool fills_ = false;                     // some block is longer than its name
 };
 
 bool is_compute(const RankTrace& trace, const Row& row) {
@@ -136,7 +144,8 @@ int even_columns(const TraceStore& store, TimeRange range, int columns) {
   return units > 0 && units <= columns ? static_cast<int>(columns / units * units) : columns;
 }
 
-std::string legend(const TraceStore& store, TimeRange range, bool axes, const BubbleReport& report) {
+std::string legend(const TraceStore& store, TimeRange range, bool axes, const BubbleReport& report,
+                   const Canvas& canvas) {
   std::array<bool, kPaints> seen{};
   for (const RankRows& rank : store.ranks()) {
     for (const Row& row : rank.rows) {
@@ -150,8 +159,14 @@ std::string legend(const TraceStore& store, TimeRange range, bool axes, const Bu
   std::string out;
   for (size_t p = 0; p < kPaints; ++p) {
     const auto paint = static_cast<Paint>(p);
-    if (seen[p] && !letters(paint).empty()) out += std::string(letters(paint)) + " " + std::string(name(paint)) + "  ";
+    const bool by_letter = canvas.shows_letter(paint);
+    if (!seen[p] || (letters(paint).empty() && !by_letter)) continue;
+    out += letters(paint);
+    if (by_letter && letters(paint) != letter(paint))
+      out += (letters(paint).empty() ? "" : ", ") + std::string(letter(paint));
+    out += " " + std::string(name(paint)) + "  ";
   }
+  if (canvas.fills()) out += "= goes on  ";
   for (size_t c = 0; c < kBubbleCauses; ++c) {
     const auto cause = static_cast<BubbleCause>(c);
     if (report.all.by_cause_ns[c] > 0 && cause != BubbleCause::kHost)
@@ -174,7 +189,7 @@ std::string text_timeline(const TraceStore& store, const TextTimelineOptions& op
   }
   label = std::min<size_t>(label, 30);
   const int columns = even_columns(store, range, std::max(options.width - static_cast<int>(label) - 1, 10));
-  const Canvas canvas(store, range, columns, options.colour);
+  Canvas canvas(store, range, columns, options.colour);
   std::string out;
   const auto line = [&](std::string name, const std::string& cells) {
     name.resize(label, ' ');
@@ -191,7 +206,7 @@ std::string text_timeline(const TraceStore& store, const TextTimelineOptions& op
     }
   }
   line("time", canvas.axis());
-  out += legend(store, range, options.axes, report) + "\n";
+  out += legend(store, range, options.axes, report, canvas) + "\n";
   if (!store.warning().empty()) out += store.warning() + "\n";
   return out;
 }

@@ -30,11 +30,17 @@ constexpr std::array kBands = {Row{"ranklab", {0.91, 1.25, 0.96, 1.08}},
                                Row{"transformer_engine", {0.86, 1.27, 0.97, 1.03}},
                                Row{"megatron_core_26_06", {0.88, 1.18, 0.97, 1.03}}};
 
+const Row& row_of(const std::string& software) {
+  const auto* const row = std::ranges::find_if(kBands, [&](const Row& one) { return software == one.software; });
+  return row == kBands.end() ? kBands[0] : *row;
+}
+
 }  // namespace
 
-PlanBand plan_band(const std::string& software) {
-  const auto* const row = std::ranges::find_if(kBands, [&](const Row& one) { return software == one.software; });
-  return row == kBands.end() ? kBands[0].band : row->band;
+PlanBand plan_band(const std::string& software) { return row_of(software).band; }
+
+std::string plan_band_runs(const std::string& software) {
+  return &row_of(software) == kBands.data() ? "other software's published runs" : "published runs";
 }
 
 }  // namespace ranklab

@@ -21,5 +21,7 @@ struct PlanBand {
 
 // `software`: of core/sim/software.h.
 PlanBand plan_band(const std::string& software);
+// "published runs", or whose they are where the software has none: for words of the range.
+std::string plan_band_runs(const std::string& software);
 
 }  // namespace ranklab

@@ -1,11 +1,11 @@
 #include "core/runtime/text/generate.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/numbers/philox.h"
+#include "core/base/utf8.h"
 #include "core/data/token_dataset.h"
 #include "core/model/decode_cache.h"
 #include "core/sim/aten.h"
@@ -101,12 +101,6 @@ std::vector<int64_t> generate_tokens(TokenScorer& scorer, std::vector<int64_t> t
 
 std::vector<int64_t> prompt_tokens(const std::string& text) { return ByteTokenizer::encode(text); }
 
-std::string printable_text(const std::vector<int64_t>& tokens) {
-  std::string text = ByteTokenizer::decode(tokens);
-  for (char& c : text) {
-    if (c != '\n' && (std::isprint(static_cast<unsigned char>(c)) == 0)) c = '.';
-  }
-  return text;
-}
+std::string printable_text(const std::vector<int64_t>& tokens) { return readable_text(ByteTokenizer::decode(tokens)); }
 
 }  // namespace ranklab

@@ -44,7 +44,7 @@ struct GenerateOptions {
 // RETURNS: the prompt and its continuation. Throws kInvalidArgument for an empty prompt.
 std::vector<int64_t> generate_tokens(TokenScorer& scorer, std::vector<int64_t> prompt, const GenerateOptions& options);
 
-// For a byte-level vocabulary; bytes that are not printable ASCII or a newline are shown as '.'.
+// For a byte-level vocabulary; control characters, and bytes that are no UTF-8, are shown as '.'.
 std::vector<int64_t> prompt_tokens(const std::string& text);
 std::string printable_text(const std::vector<int64_t>& tokens);
 

@@ -12,23 +12,6 @@ namespace {
 
 constexpr std::string_view kReplacement = "\uFFFD";
 
-std::string without_noise(std::string_view bytes) {
-  std::string text;
-  while (!bytes.empty()) {
-    const size_t length = utf8_length(bytes);
-    const auto first = static_cast<unsigned char>(bytes[0]);
-    const bool control = (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;
-    if (length == 0)
-      text += kReplacement;
-    else if (control)
-      text += '.';
-    else
-      text += bytes.substr(0, length);
-    bytes.remove_prefix(length == 0 ? 1 : length);
-  }
-  return text;
-}
-
 }  // namespace
 
 int64_t TextCodec::vocab_size() const { return tokenizer_ ? tokenizer_->vocab_size() : ByteTokenizer::kVocabSize; }
@@ -48,7 +31,7 @@ std::string TextCodec::shown(const std::vector<int64_t>& tokens) const {
   std::string bytes;
   for (const int64_t token : tokens)
     bytes += token < tokenizer_->vocab_size() ? tokenizer_->decode({&token, 1}) : std::string(kReplacement);
-  return without_noise(bytes);
+  return readable_text(bytes, kReplacement);
 }
 
 std::shared_ptr<TextCodec> make_text_codec(std::optional<Tokenizer> tokenizer, int64_t vocab_size) {

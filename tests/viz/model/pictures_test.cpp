@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string_view>
+
 #include "core/base/text.h"
 #include "core/pipeline/schedules.h"
 #include "tests/viz/model/make_trace.h"
@@ -25,7 +28,7 @@ TEST(TextTimeline, ASmallScheduleToTheLetter) {
             "r0 pp0    F0=F1=------BW0===---BW1===\n"
             "r1 pp1    ...F0=BW0===F1=BW1===______\n"
             "time      |0 units       |5 units\n"
-            "F forward  BW backward  '.' warm-up  '-' dependency  '_' drain\n");
+            "F forward  BW backward  = goes on  '.' warm-up  '-' dependency  '_' drain\n");
 }
 
 TEST(TextTimeline, NarrowSlicesShowWhatFillsAColumn) {
@@ -36,6 +39,27 @@ TEST(TextTimeline, NarrowSlicesShowWhatFillsAColumn) {
     EXPECT_LE(line.size(), 60U);
     EXPECT_THAT(line, HasSubstr("B"));
   }
+  EXPECT_THAT(text, HasSubstr("F forward  BW, B backward  '.' warm-up"));
+}
+
+// Where its letters have no room, the letter of a verb tells it from the others, and the legend says which it is.
+TEST(TextTimeline, EachVerbHasALetterOfItsOwn) {
+  std::set<std::string_view> letters_of_verbs;
+  for (auto p = static_cast<size_t>(Paint::kAllReduce); p < kPaints; ++p)
+    EXPECT_TRUE(letters_of_verbs.insert(letter(static_cast<Paint>(p))).second) << letter(static_cast<Paint>(p));
+  Tracer tracer(0, "");
+  tracer.set_group(Axis::kDp, {0, 1});
+  int64_t at = 0;
+  for (const Verb verb : {Verb::kAllReduce, Verb::kReduceScatter, Verb::kAllGather, Verb::kAllToAll}) {
+    tracer.record(samples::call(tracer, {.verb = verb, .sequence = at, .posted = at, .begin = at, .end = at + 10}));
+    at += 1000;
+  }
+  TraceFile file;
+  file.world_size = 2;
+  file.ranks.push_back(tracer.take());
+  const std::string text = text_timeline(TraceStore(std::move(file)), {.range = {0, 8000}, .width = 35});
+  EXPECT_THAT(text, testing::ContainsRegex("R +S +G +X\n"));
+  EXPECT_THAT(text, HasSubstr("AR, R all_reduce  RS, S reduce_scatter  AG, G all_gather  A2A, X all_to_all"));
 }
 
 TEST(TextTimeline, ColourOnlyWhenAsked) {

@@ -13,6 +13,7 @@ struct PaintRow {
   Rgba colour;
   Rgba text;
   std::string_view letters;
+  std::string_view letter;
   std::string_view name;
 };
 
@@ -23,27 +24,27 @@ constexpr Rgba kForward = 0x206AD0FF, kInputGrad = 0x3CB47EFF, kOptimizer = 0xC3
                kGather = 0x85C3B5FF, kMessage = 0xE0C870FF, kNoData = 0x4A5261FF;
 
 constexpr std::array<PaintRow, kPaints> kPaintRows = {{
-    {kForward, kLight, "F", "forward"},
-    {kInputGrad, kDark, "B", "input gradient"},
-    {0xEDA40EFF, kDark, "W", "weight gradient"},
-    {0x0A854DFF, kLight, "BW", "backward"},
-    {0x6ECCFFFF, kDark, "F&BW", "forward and backward at once"},
-    {kOptimizer, kDark, "OPT", "optimizer"},
-    {0xB2B6BFFF, kDark, "", "compute"},
-    {kNoData, kLight, "", "phase"},
-    {0xABB2BEFF, kDark, "", "module"},
-    {0xE6E1F7FF, kDark, "", "attention to some keys"},
-    {0xCEB86CFF, kDark, "", "kernel, bound by compute"},
-    {0x82A3D9FF, kDark, "", "kernel, bound by memory"},
-    {0xD58780FF, kDark, "", "kernel, bound by its launch"},
-    {kReduction, kLight, "AR", "all_reduce"},
-    {kReduction, kLight, "RS", "reduce_scatter"},
-    {kGather, kDark, "AG", "all_gather"},
-    {0xAA84E7FF, kDark, "A2A", "all_to_all"},
-    {kGather, kDark, "BC", "broadcast"},
-    {kMessage, kDark, "SND", "send"},
-    {kMessage, kDark, "RCV", "recv"},
-    {kNoData, kLight, "BAR", "barrier"},
+    {kForward, kLight, "F", "F", "forward"},
+    {kInputGrad, kDark, "B", "B", "input gradient"},
+    {0xEDA40EFF, kDark, "W", "W", "weight gradient"},
+    {0x0A854DFF, kLight, "BW", "B", "backward"},
+    {0x6ECCFFFF, kDark, "F&BW", "&", "forward and backward at once"},
+    {kOptimizer, kDark, "OPT", "O", "optimizer"},
+    {0xB2B6BFFF, kDark, "", "+", "compute"},
+    {kNoData, kLight, "", "+", "phase"},
+    {0xABB2BEFF, kDark, "", "+", "module"},
+    {0xE6E1F7FF, kDark, "", "+", "attention to some keys"},
+    {0xCEB86CFF, kDark, "", "+", "kernel, bound by compute"},
+    {0x82A3D9FF, kDark, "", "+", "kernel, bound by memory"},
+    {0xD58780FF, kDark, "", "+", "kernel, bound by its launch"},
+    {kReduction, kLight, "AR", "R", "all_reduce"},
+    {kReduction, kLight, "RS", "S", "reduce_scatter"},
+    {kGather, kDark, "AG", "G", "all_gather"},
+    {0xAA84E7FF, kDark, "A2A", "X", "all_to_all"},
+    {kGather, kDark, "BC", "C", "broadcast"},
+    {kMessage, kDark, "SND", ">", "send"},
+    {kMessage, kDark, "RCV", "<", "recv"},
+    {kNoData, kLight, "BAR", "|", "barrier"},
 }};
 
 struct CauseRow {
@@ -133,6 +134,7 @@ Paint paint_of(const Event& event, std::string_view event_name) {
 Rgba colour(Paint paint) { return row(paint).colour; }
 Rgba text_colour(Paint paint) { return row(paint).text; }
 std::string_view letters(Paint paint) { return row(paint).letters; }
+std::string_view letter(Paint paint) { return row(paint).letter; }
 std::string_view name(Paint paint) { return row(paint).name; }
 
 std::string block_text(const Event& event, std::string_view event_name, bool with_stage) {

@@ -49,6 +49,7 @@ constexpr bool is_detail(Paint paint) { return paint >= Paint::kModule && paint 
 Rgba colour(Paint paint);
 Rgba text_colour(Paint paint);          // readable on colour(paint)
 std::string_view letters(Paint paint);  // "F", "AR"; empty for kCompute and kPhase, which show their name
+std::string_view letter(Paint paint);   // one column wide, each verb's own; "+" of what has no letters
 std::string_view name(Paint paint);     // "forward", "all_reduce": for legends
 
 // The text on a block: "F7", "2F7" where the rank holds several stages, "AR 12" (sequence), "SND 3 dkv" (of context

@@ -34,13 +34,15 @@ std::vector<PurposeTraffic> traffic_by_purpose(const TraceStore& store, const Wi
 std::string purpose_text(const std::vector<PurposeTraffic>& rows, int gpus_per_node) {
   constexpr auto kLogical = TrafficLayer::kLogical;
   const bool nodes = gpus_per_node > 0;
-  if (!nodes && (rows.empty() || (rows.size() == 1 && rows[0].purpose == Purpose::kOther))) return {};
+  const bool of_no_purpose = rows.size() == 1 && rows[0].purpose == Purpose::kOther;
+  if (!nodes && (rows.empty() || of_no_purpose)) return {};
   std::string out = strprintf("%-16s %8s %12s %12s %12s", "logical bytes", "sends", "all", "algorithm", "wire");
   out += nodes ? strprintf(" %12s %12s   (%d GPUs a node)\n", "intra-node", "inter-node", gpus_per_node) : "\n";
   for (const PurposeTraffic& row : rows) {
-    out += strprintf("  %-14s %8lld %12s %12s %12s", std::string(name(row.purpose)).c_str(),
-                     static_cast<long long>(row.all.messages), bytes(row.all, kLogical).c_str(),
-                     bytes(row.all, TrafficLayer::kAlgorithm).c_str(), bytes(row.all, TrafficLayer::kWire).c_str());
+    out +=
+        strprintf("  %-14s %8lld %12s %12s %12s", of_no_purpose ? "all calls" : std::string(name(row.purpose)).c_str(),
+                  static_cast<long long>(row.all.messages), bytes(row.all, kLogical).c_str(),
+                  bytes(row.all, TrafficLayer::kAlgorithm).c_str(), bytes(row.all, TrafficLayer::kWire).c_str());
     if (nodes)
       out += strprintf(" %12s %12s", bytes(row.intra_node, kLogical).c_str(), bytes(row.inter_node, kLogical).c_str());
     out += "\n";
