@@ -102,6 +102,18 @@ HfKey layer_types_key(bool always) {
   return {"layer_types", get, set};
 }
 
+HfKey same_layer_types_key() {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    const std::string kind = c.window_size > 0 ? "sliding_attention" : "full_attention";
+    if (!value.json().is_array()) value.refuse_damaged(kind + " for every layer");
+    for (const HfJson& got : value.json()) {
+      if (got != kind) value.refuse(kind + " for every layer: the class does not read this list");
+    }
+  };
+  return {"layer_types", {}, set};
+}
+
 HfKey experts_key(const std::string& key) { return hf_count(key, RANKLAB_HF(moe.num_experts)); }
 
 HfKey normalization_key(bool absent) {

@@ -34,6 +34,8 @@ HfKeys switched_window_keys();
 // ... and, read after it, which layers have it; without a list nothing changes. Written where layers differ, or if
 // `always`.
 HfKey layer_types_key(bool always);
+// The same key in a class that does not read it: a list is refused that says otherwise than the model does.
+HfKey same_layer_types_key();
 // Gives the window to these layers; no layer: there is no window.
 void set_window_layers(ModelConfig& config, const std::vector<bool>& layers);
 
