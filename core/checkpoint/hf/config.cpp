@@ -101,14 +101,17 @@ HfValue value_of(const HfJson& file, const std::string& key, const std::string& 
   return {found == file.end() ? HfJson() : *found, key, path};
 }
 
+// AutoModelForCausalLM goes by "model_type", other readers by "architectures".
 const HfFamily& family_of(const HfJson& file, const std::string& path) {
-  const HfValue list = value_of(file, "architectures", path);
+  const HfValue list = value_of(file, "architectures", path), type = value_of(file, "model_type", path);
   if (!list.is_null()) {
     if (!list.json().is_array() || list.json().size() != 1 || !list.json()[0].is_string())
       list.refuse_damaged("one name");
-    return hf_family_named(list.json()[0].get<std::string>(), path);
+    const HfFamily& family = hf_family_named(list.json()[0].get<std::string>(), path);
+    if (!type.is_null() && type.json() != family.model_type && type.json() != family.other_model_type)
+      type.refuse(quote(family.model_type) + ", that of " + family.architecture);
+    return family;
   }
-  const HfValue type = value_of(file, "model_type", path);
   for (const HfFamily& family : hf_families()) {
     if (type.json() == family.model_type) return family;
   }
