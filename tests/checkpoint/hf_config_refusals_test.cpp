@@ -60,7 +60,7 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {llama, "tie_word_embeddings", 1, "true or false"},
       {llama, "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}, "'rope_scaling.low_freq_factor'"},
       {llama, "rope_scaling", {{"rope_type", "mrope"}, {"factor", 8.0}}, "longrope or yarn"},
-      {llama, "rope_scaling", {{"rope_type", "longrope"}, {"factor", 8.0}}, "'rope_scaling.short_factor'"},
+      {llama, "rope_scaling", {{"rope_type", "longrope"}}, "'rope_scaling.short_factor'"},
       {llama, "rope_scaling", {{"rope_type", "linear"}}, "'rope_scaling.factor'"},
       {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 0.5}}, "--rope-scaling-factor"},
       {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 2}, {"beta_fast", 3}}, "'rope_scaling.beta_fast'"},

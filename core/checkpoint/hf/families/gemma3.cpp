@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/gemma.h"
+#include "core/checkpoint/hf/rope.h"
 
 namespace ranklab {
 namespace {
@@ -36,6 +37,7 @@ HfKeys gemma3_keys() {
 
 void check_gemma3(const HfRefusal& r, const ModelConfig& c) {
   check_gemma(r, c);
+  check_hf_rope_of_kinds(r, c);
   r.require(c.qk_norm_width == QkNormWidth::kHead, "--qk-layernorm-width", "all-heads", "head");
   r.require_number("--attn-logit-softcapping", c.attn_logit_softcapping, 0);
   r.require(c.window_size == 0 || c.has_local_rope(), "--rotary-base-local", strprintf("%g", c.local_rope_theta),

@@ -2,6 +2,7 @@
 // where RoPE is scaled, those layers keep the unscaled frequencies.
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/olmo.h"
+#include "core/checkpoint/hf/rope.h"
 
 namespace ranklab {
 namespace {
@@ -23,6 +24,7 @@ HfKeys olmo3_keys() {
 
 void check_olmo3(const HfRefusal& r, const ModelConfig& c) {
   check_olmo(r, c);
+  check_hf_rope_of_kinds(r, c);
   r.require_number("--rotary-base-local", c.local_rope_theta, c.rope_theta);
 }
 
