@@ -139,6 +139,37 @@ TEST(HfConfig, OfYarnEveryMemberIsKnownOrRefused) {
   EXPECT_EQ(refused_with("truncate", true), "");
 }
 
+// What transformers reads for every class, and what its other classes have: a model with it is another one.
+TEST(HfConfig, KeysThatChangeTheModelAreNotPassedOver) {
+  const ModelConfig llama = tiny_llama(), window = tiny_window();
+  expect_refused({
+      {llama, "is_causal", false, "'is_causal'"},
+      {tiny_deepseek(), "is_causal", false, "'is_causal'"},
+      {llama, "per_layer_config", {{"0", {{"rms_norm_eps", 5.0}}}}, "'per_layer_config'"},
+      {llama, "attention_chunk_size", 8, "'attention_chunk_size'"},
+      {llama, "sliding_window", 8, "'sliding_window'"},
+      {llama, "no_rope_layers", {1, 0}, "'no_rope_layers'"},
+      {llama, "embedding_multiplier", 12.0, "'embedding_multiplier'"},
+      {llama, "attention_multiplier", 0.1, "'attention_multiplier'"},
+      {llama, "final_logit_softcapping", 30.0, "'final_logit_softcapping'"},
+      {llama, "use_qk_norm", true, "'use_qk_norm'"},
+      {tiny_olmo2(), "clip_qkv", 8.0, "'clip_qkv'"},
+      {llama, "layer_types", {"full_attention", "sliding_attention"}, "'layer_types'"},
+      {window, "layer_types", {"sliding_attention", "sliding_attention"}, "'layer_types'"},
+      {tiny_qwen2_moe(), "num_local_experts", 7, "'num_local_experts'"},
+  });
+  for (const auto& [key, value] : std::vector<std::pair<const char*, Json>>{{"is_causal", true},
+                                                                            {"per_layer_config", Json::object()},
+                                                                            {"attention_chunk_size", nullptr},
+                                                                            {"logit_scale", 1.0},
+                                                                            {"layer_types", {"full_attention"}},
+                                                                            {"sliding_window", nullptr}}) {
+    Json file = Json::parse(text_of(llama));
+    file[key] = value;
+    EXPECT_THAT(read_hf_config(file.dump(), "config.json").unknown_keys, testing::IsEmpty()) << key;
+  }
+}
+
 TEST(HfConfig, NoConfigurationAtAll) {
   const auto read = [](const std::string& text) {
     return message_of([&] { read_hf_config(text, "folder/config.json"); });

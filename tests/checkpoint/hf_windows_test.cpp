@@ -71,5 +71,22 @@ TEST(HfWindows, OfQwen2MoeAreInEveryOtherLayerWithoutAList) {
   EXPECT_EQ(Json::parse(text_of(config))["layer_types"][0], kAll);
 }
 
+// Gemma3TextConfig reads "sliding_window_pattern", and writes the other name beside its list of layers.
+TEST(HfWindows, OfGemma3ArePatternedByOneOfTwoNames) {
+  ModelConfig config = tiny_gemma3();
+  config.num_layers = 6;
+  const auto patterns = [&](const Json& read, const Json& unread) {
+    Json file = Json::parse(text_of(config));
+    file.erase("layer_types");
+    file["sliding_window_pattern"] = read;
+    file["_sliding_window_pattern"] = unread;
+    const HfConfig got = read_hf_config(file.dump(), "config.json");
+    EXPECT_TRUE(got.unknown_keys.empty());
+    return windows_of(got.model);
+  };
+  EXPECT_EQ(patterns(3, 2), (std::vector<int64_t>{5, 5, 0, 5, 5, 0}));
+  EXPECT_EQ(patterns(nullptr, 2), (std::vector<int64_t>{5, 5, 5, 5, 5, 0}));
+}
+
 }  // namespace
 }  // namespace ranklab

@@ -22,12 +22,15 @@ HfKey window_pattern() {
     if (value.integer() < 2) value.refuse("2 or more");
     c.window_layers = {.skip_freq = value.integer()};
   };
-  return {"sliding_window_pattern", get, set, false, {}, "_sliding_window_pattern"};
+  return {"sliding_window_pattern", get, set};
 }
 
 HfKeys gemma3_keys() {
   HfKeys keys = gemma_keys();
-  append(keys, {window_key(4096), window_pattern(), layer_types_key(true),
+  append(keys, {window_key(4096),
+                window_pattern(),
+                {"_sliding_window_pattern", {}, [](ModelConfig&, const HfValue&) {}},  // not read by the class
+                layer_types_key(true),
                 hf_member("rope_local_base_freq", RANKLAB_HF(local_rope_theta), 10000.0),
                 hf_constant("attn_logit_softcapping", nullptr),
                 softcapping_key("final_logit_softcapping", &ModelConfig::final_logit_softcapping, nullptr)});
