@@ -88,5 +88,31 @@ TEST(HfWindows, OfGemma3ArePatternedByOneOfTwoNames) {
   EXPECT_EQ(patterns(nullptr, 2), (std::vector<int64_t>{5, 5, 5, 5, 5, 0}));
 }
 
+// Their classes make the mask of a window in any case, and fail where the size is null.
+TEST(HfWindows, ThatNoLayerHasAreWrittenAsANumber) {
+  ModelConfig olmo = tiny_olmo2();
+  olmo.hf_architecture = "Olmo3ForCausalLM";
+  for (ModelConfig config : {tiny_gemma2(), tiny_gemma3(), olmo}) {
+    config.window_size = 0;
+    config.window_layers = {};
+    const std::string text = text_of(config);
+    EXPECT_EQ(Json::parse(text)["sliding_window"], 4096);
+    EXPECT_EQ(Json::parse(text)["layer_types"], Json({kAll, kAll}));
+    const HfConfig read = read_hf_config(text, "config.json");
+    EXPECT_EQ(read.family.architecture, hf_family(config).architecture);
+    EXPECT_EQ(read.model.window_size, 0);
+    EXPECT_EQ(text_of(read.model), text);
+  }
+}
+
+TEST(HfWindows, OfOlmo3MayBeInNoLayer) {
+  const ModelConfig read = read_edited(tiny_olmo3(), [](Json& file) { file["layer_types"] = {kAll, kAll}; });
+  EXPECT_EQ(read.window_size, 0);
+  EXPECT_EQ(hf_family(read).architecture, "Olmo3ForCausalLM");
+  ModelConfig other = read;
+  other.hf_architecture = "auto";
+  EXPECT_EQ(hf_family(other).architecture, "Olmo2ForCausalLM");
+}
+
 }  // namespace
 }  // namespace ranklab

@@ -60,6 +60,12 @@ HfKey window_key(HfJson absent) {
   return {"sliding_window", get, set, false, std::move(absent)};
 }
 
+HfKey window_number_key(int64_t absent) {
+  HfKey key = window_key(absent);
+  key.get = [absent](const ModelConfig& c) { return HfJson(c.window_size > 0 ? c.window_size : absent); };
+  return key;
+}
+
 HfKeys switched_window_keys() {
   constexpr int64_t kDefault = 4096;  // when no number follows
   HfKey number = window_key(kDefault);

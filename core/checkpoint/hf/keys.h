@@ -27,6 +27,8 @@ HfKey head_dim_key(HfJson absent = {});
 
 // The sliding window of attention. `absent`: the value in a file without the key; null: none.
 HfKey window_key(HfJson absent = {});
+// The same in a class that wants a number, also where no layer has a window.
+HfKey window_number_key(int64_t absent);
 
 // The same behind a switch, "use_sliding_window", which is off in a file without it.
 HfKeys switched_window_keys();

@@ -27,7 +27,7 @@ HfKey window_pattern() {
 
 HfKeys gemma3_keys() {
   HfKeys keys = gemma_keys();
-  append(keys, {window_key(4096),
+  append(keys, {window_number_key(4096),
                 window_pattern(),
                 {"_sliding_window_pattern", {}, [](ModelConfig&, const HfValue&) {}},  // not read by the class
                 layer_types_key(true),
