@@ -122,5 +122,15 @@ TEST(HfRope, OfPhi3TheOriginalLengthIsTheOneOutside) {
   EXPECT_EQ(read_after(tiny_long(), inside(nullptr)).rope_scaling.original_seq_length, 4096);
 }
 
+TEST(HfRope, AModelLongerThanYarnsStretchKeepsItsLength) {
+  const auto length_after = [](int64_t length) {
+    const ModelConfig read = read_after(tiny_mistral(), [&](Json& file) { file["max_position_embeddings"] = length; });
+    return Json::parse(text_of(read))["max_position_embeddings"].get<int64_t>();
+  };
+  EXPECT_EQ(length_after(64), 64);
+  EXPECT_EQ(length_after(16), 16);  // 4 x 4
+  EXPECT_EQ(length_after(8), 16);
+}
+
 }  // namespace
 }  // namespace ranklab

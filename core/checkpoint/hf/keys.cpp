@@ -26,14 +26,15 @@ HfKey key_value_heads() {
 
 }  // namespace
 
-// In some versions, YaRN's classes derive the scaling factor from this length; dynamic scaling starts beyond it.
+// Dynamic scaling starts beyond this length, and longrope's factor is its ratio to the original one. Some versions
+// derive YaRN's factor so, too, but current ones take the one of the file: a longer model keeps its length.
 HfKey positions_key(const std::string& key) {
   const auto get = [](const ModelConfig& c) {
     if (c.rope_scaling.kind == RopeScalingKind::kDynamic) return HfJson(c.rope_scaling.original_seq_length);
     if (c.rope_scaling.kind == RopeScalingKind::kLongRope)
       return HfJson(std::llround(c.rope_scaling.factor * static_cast<double>(c.rope_scaling.original_seq_length)));
     const double stretched = c.yarn.scaling_factor * static_cast<double>(c.yarn.original_seq_length);
-    return HfJson(c.yarn.enabled() ? static_cast<int64_t>(stretched) : c.seq_length);
+    return HfJson(c.yarn.enabled() ? std::max(static_cast<int64_t>(stretched), c.seq_length) : c.seq_length);
   };
   const auto set = [](ModelConfig& c, const HfValue& value) { c.seq_length = value.integer(); };
   return {key, get, set, true};
