@@ -94,6 +94,7 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {deepseek, "rms_norm_eps", 1e-5, "--norm-epsilon"},
       {deepseek, "n_shared_experts", nullptr, "--moe-shared-expert-intermediate-size"},
       {deepseek, "n_routed_experts", 5, "--moe-router-num-groups"},
+      {tiny_glm4_moe(), "first_k_dense_replace", 3, "'first_k_dense_replace'"},
       {gpt2, "activation_function", "relu", "'activation_function'"},
       {gpt2, "scale_attn_by_inverse_layer_idx", true, "'scale_attn_by_inverse_layer_idx'"},
   });
