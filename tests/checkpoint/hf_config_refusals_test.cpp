@@ -60,7 +60,7 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {llama, "tie_word_embeddings", 1, "true or false"},
       {llama, "rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}, "'rope_scaling.low_freq_factor'"},
       {llama, "rope_scaling", {{"rope_type", "mrope"}, {"factor", 8.0}}, "longrope or yarn"},
-      {llama, "rope_scaling", {{"rope_type", "longrope"}, {"factor", 8.0}}, "'rope_scaling.short_factor'"},
+      {llama, "rope_scaling", {{"rope_type", "longrope"}}, "'rope_scaling.short_factor'"},
       {llama, "rope_scaling", {{"rope_type", "linear"}}, "'rope_scaling.factor'"},
       {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 0.5}}, "--rope-scaling-factor"},
       {llama, "rope_scaling", {{"rope_type", "linear"}, {"factor", 2}, {"beta_fast", 3}}, "'rope_scaling.beta_fast'"},
@@ -84,6 +84,9 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {llama, "quantization_config", "fp8", "'quantization_config'"},
       {llama, "architectures", {"MambaForCausalLM"}, "MambaForCausalLM"},
       {llama, "architectures", Json::array(), "'architectures'"},
+      {llama, "model_type", "gemma", "'model_type'"},
+      {llama, "model_type", "mistral", "want 'llama', that of LlamaForCausalLM"},
+      {tiny_gemma3(), "model_type", "gemma3", "'gemma3_text'"},
       {mixtral, "num_local_experts", 0, "'num_local_experts'"},
       {deepseek, "n_routed_experts", 0, "'n_routed_experts'"},
       {deepseek, "scoring_func", "softmax", "'scoring_func'"},
@@ -91,6 +94,7 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {deepseek, "rms_norm_eps", 1e-5, "--norm-epsilon"},
       {deepseek, "n_shared_experts", nullptr, "--moe-shared-expert-intermediate-size"},
       {deepseek, "n_routed_experts", 5, "--moe-router-num-groups"},
+      {tiny_glm4_moe(), "first_k_dense_replace", 3, "'first_k_dense_replace'"},
       {gpt2, "activation_function", "relu", "'activation_function'"},
       {gpt2, "scale_attn_by_inverse_layer_idx", true, "'scale_attn_by_inverse_layer_idx'"},
   });
@@ -134,6 +138,37 @@ TEST(HfConfig, OfYarnEveryMemberIsKnownOrRefused) {
   EXPECT_THAT(refused_with("beta_medium", 3), HasSubstr("beta_medium"));
   EXPECT_THAT(refused_with("mscale", 0.0), HasSubstr("--mscale"));
   EXPECT_EQ(refused_with("truncate", true), "");
+}
+
+// What transformers reads for every class, and what its other classes have: a model with it is another one.
+TEST(HfConfig, KeysThatChangeTheModelAreNotPassedOver) {
+  const ModelConfig llama = tiny_llama(), window = tiny_window();
+  expect_refused({
+      {llama, "is_causal", false, "'is_causal'"},
+      {tiny_deepseek(), "is_causal", false, "'is_causal'"},
+      {llama, "per_layer_config", {{"0", {{"rms_norm_eps", 5.0}}}}, "'per_layer_config'"},
+      {llama, "attention_chunk_size", 8, "'attention_chunk_size'"},
+      {llama, "sliding_window", 8, "'sliding_window'"},
+      {llama, "no_rope_layers", {1, 0}, "'no_rope_layers'"},
+      {llama, "embedding_multiplier", 12.0, "'embedding_multiplier'"},
+      {llama, "attention_multiplier", 0.1, "'attention_multiplier'"},
+      {llama, "final_logit_softcapping", 30.0, "'final_logit_softcapping'"},
+      {llama, "use_qk_norm", true, "'use_qk_norm'"},
+      {tiny_olmo2(), "clip_qkv", 8.0, "'clip_qkv'"},
+      {llama, "layer_types", {"full_attention", "sliding_attention"}, "'layer_types'"},
+      {window, "layer_types", {"sliding_attention", "sliding_attention"}, "'layer_types'"},
+      {tiny_qwen2_moe(), "num_local_experts", 7, "'num_local_experts'"},
+  });
+  for (const auto& [key, value] : std::vector<std::pair<const char*, Json>>{{"is_causal", true},
+                                                                            {"per_layer_config", Json::object()},
+                                                                            {"attention_chunk_size", nullptr},
+                                                                            {"logit_scale", 1.0},
+                                                                            {"layer_types", {"full_attention"}},
+                                                                            {"sliding_window", nullptr}}) {
+    Json file = Json::parse(text_of(llama));
+    file[key] = value;
+    EXPECT_THAT(read_hf_config(file.dump(), "config.json").unknown_keys, testing::IsEmpty()) << key;
+  }
 }
 
 TEST(HfConfig, NoConfigurationAtAll) {

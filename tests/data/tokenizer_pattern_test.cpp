@@ -63,6 +63,44 @@ TEST(TokenizerPatterns, SpaceAndWordAreOnigurumas) {
   EXPECT_THAT(split_by(R"((?i:'s))", SplitBehavior::kIsolated, "a'\u017fb'S"), ElementsAre("a", "'\u017f", "b", "'S"));
 }
 
+// Each text cut by Hugging Face's tokenizers 0.22 in the same way.
+TEST(TokenizerPatterns, ScriptsAndNamedSetsAreOnigurumas) {
+  const auto rest = [](const std::string& pattern, const std::string& text) {
+    return split_by(pattern, SplitBehavior::kRemoved, text);
+  };
+  EXPECT_THAT(rest(R"(\p{Han}+)", "中、国」a"), ElementsAre("、", "」a"));
+  EXPECT_THAT(rest(R"([\p{Hiragana}\p{Greek}]+)", "あーα\u0342b"), ElementsAre("ー", "\u0342b"));
+  EXPECT_THAT(rest(R"(\P{Han}+)", "中、国a"), ElementsAre("中", "国"));
+  EXPECT_THAT(rest(R"(\p{^Han}+)", "中、国a"), ElementsAre("中", "国"));
+  EXPECT_THAT(rest(R"(\p{L}+)", "a1é"), ElementsAre("1"));
+  EXPECT_THAT(rest("[[:alpha:]]+", "1ͅa½"), ElementsAre("1", "½"));
+  EXPECT_THAT(rest("[[:alnum:]]+", "a²1"), ElementsAre("²"));
+  EXPECT_THAT(rest("[[:punct:]]+", "a$b+c£d"), ElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(rest("[[:space:]]+", "a\u180eb c"), ElementsAre("a\u180eb", "c"));
+  EXPECT_THAT(rest("[[:lower:]]+", "ªA"), ElementsAre("A"));
+  EXPECT_THAT(rest("[[:^digit:]_]+", "1a2"), ElementsAre("1", "2"));
+  EXPECT_THAT(rest(R"(\w+)", "x²½a "), ElementsAre(" "));
+  EXPECT_THAT(rest(R"([\w]+)", "x²"), ElementsAre("²"));
+  EXPECT_THAT(rest(R"(\W+)", "x²!"), ElementsAre("x²"));
+}
+
+TEST(TokenizerPatterns, LinesOptionsAndIntervalsAreOnigurumas) {
+  const auto isolated = [](const std::string& pattern, const std::string& text) {
+    return split_by(pattern, SplitBehavior::kIsolated, text);
+  };
+  EXPECT_THAT(isolated("^a", "a\naa"), ElementsAre("a", "\n", "a", "a"));
+  EXPECT_THAT(isolated("a$", "aa\na"), ElementsAre("a", "a", "\n", "a"));
+  EXPECT_THAT(isolated("(?m:a.b)", "xa\nb"), ElementsAre("x", "a\nb"));
+  EXPECT_THAT(isolated("a.b", "xa\nb"), ElementsAre("xa\nb"));
+  EXPECT_THAT(isolated("xa{,2}", "xaaa"), ElementsAre("xaa", "a"));
+  EXPECT_THAT(isolated("a{1,2}|{,}|b{", "aaa{,}b{"), ElementsAre("aa", "a", "{,}", "b{"));
+  EXPECT_THAT(isolated("x(?i)a|b", "xB"), ElementsAre("xB"));  // x(?i:a|b)
+  EXPECT_THAT(isolated("(x(?i)a|b)c", "xBc"), ElementsAre("xBc"));
+  EXPECT_THAT(isolated("(?i-m:a)b", "AbAB"), ElementsAre("Ab", "AB"));
+  EXPECT_THAT(isolated("(?#a{)b(?:c)(?<n>d)", "abcd"), ElementsAre("a", "bcd"));
+  EXPECT_THAT(isolated(R"(\x{61}{2})", "aab"), ElementsAre("aa", "b"));
+}
+
 TEST(TokenizerPatterns, WhatIsNoPatternOrNotOursIsRefused) {
   for (const auto& [pattern, why] : {std::pair<const char*, const char*>{"(a", "missing closing parenthesis"},
                                      {R"(\C)", "\\C"},
@@ -71,6 +109,16 @@ TEST(TokenizerPatterns, WhatIsNoPatternOrNotOursIsRefused) {
                                      {"[a-z&&[b]]", "an intersection"},
                                      {"[a[b]]", "a class within a class"},
                                      {R"(a\K)", "\\K"},
+                                     {R"(\pL)", "\\p without {}"},
+                                     {R"(\PL)", "\\P without {}"},
+                                     {"[[:graph:]]", "[:graph:]"},
+                                     {"[[:^punct:]]", "[:^punct:]"},
+                                     {"[[:alpha]", "a class within a class"},
+                                     {"(?s)a", "(?s"},
+                                     {"(?x) a", "(?x"},
+                                     {"(*UTF)a", "(*"},
+                                     {"a{2,3}+", "a + after {n,m}"},
+                                     {"a{2}?", "a ? after {n}"},
                                      {R"(\p{Nonsense})", "unknown property"}})
     EXPECT_THAT(refusal([&] { const Pattern made(pattern, "tokenizer x.json"); }),
                 testing::AllOf(HasSubstr("[tokenizer x.json]"), HasSubstr(why)));

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/checkpoint/hf/tokenizer.h"
@@ -40,6 +41,22 @@ TEST(TokenizerGolden, OneTextAfterAnotherIsTheSameAsEachAlone) {
   for (int round = 0; round < 2; ++round)  // the second time from the words that are known
     for (size_t i = 0; i < cases.size(); i += 7)
       EXPECT_EQ(again.encode(cases[i]), golden_tokenizer("gpt2").encode(cases[i])) << cases[i];
+}
+
+// The decoder ByteLevel does not tell them from others: what is spelled in its alphabet stands for bytes.
+TEST(Tokenizers, TextOfAnAddedTokenIsWhatItSpells) {
+  nlohmann::json file = nlohmann::json::parse(hf_byte_tokenizer());
+  int id = 256;
+  for (const char* content : {"\u0120x", "x y", "<|end|>"})
+    file["added_tokens"].push_back({{"id", id++},
+                                    {"content", content},
+                                    {"single_word", false},
+                                    {"lstrip", false},
+                                    {"rstrip", false},
+                                    {"normalized", false},
+                                    {"special", false}});
+  const Tokenizer tokenizer(file.dump(), "tokenizer.json");
+  EXPECT_EQ(tokenizer.decode(std::vector<int64_t>{256, 257, 258}), " xx y<|end|>");
 }
 
 TEST(Tokenizers, TextOfItsTokensIsTheText) {

@@ -1,10 +1,14 @@
 #include "core/checkpoint/hf/config.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/hf/key.h"
+#include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/mxfp4.h"
 #include "core/checkpoint/hf/refusal.h"
 #include "core/checkpoint/hf/rope.h"
@@ -60,6 +64,41 @@ const std::set<std::string> kWithoutMeaning = {"architectures",
                                                "quantization_config",
                                                "head_dim"};
 
+// Keys that change what a model computes in a class of transformers, or in all of them, and the values with which they
+// change nothing, as null does. A family that reads one has a row for it.
+const std::map<std::string, std::vector<HfJson>>& keys_with_meaning() {
+  static const std::map<std::string, std::vector<HfJson>> kKeys = {{"is_causal", {true}},
+                                                                   {"per_layer_config", {HfJson::object()}},
+                                                                   {"attention_chunk_size", {}},
+                                                                   {"sliding_window", {}},
+                                                                   {"use_bidirectional_attention", {false}},
+                                                                   {"no_rope_layers", {HfJson::array()}},
+                                                                   {"alibi", {false}},
+                                                                   {"clip_qkv", {}},
+                                                                   {"use_qk_norm", {false}},
+                                                                   {"qk_layernorm", {false}},
+                                                                   {"attn_logit_softcapping", {}},
+                                                                   {"final_logit_softcapping", {}},
+                                                                   {"logit_scale", {1}},
+                                                                   {"logits_scaling", {1}},
+                                                                   {"embedding_multiplier", {1}},
+                                                                   {"residual_multiplier", {1}},
+                                                                   {"attention_multiplier", {}},
+                                                                   {"scale_emb", {1}},
+                                                                   {"scale_depth", {}}};
+  return kKeys;
+}
+
+// Of a key that the family does not read.
+void require_without_meaning(ModelConfig& model, const HfValue& value, const std::string& key) {
+  if (key == "layer_types") return same_layer_types_key().set(model, value);
+  const auto found = keys_with_meaning().find(key);
+  if (found == keys_with_meaning().end() || value.is_null()) return;
+  const std::vector<HfJson>& neutral = found->second;
+  if (std::ranges::find(neutral, value.json()) == neutral.end())
+    value.refuse(neutral.empty() ? "null" : neutral[0].dump());
+}
+
 const char* torch_name(TensorType type) {
   switch (type) {
     case TensorType::kF64:
@@ -101,14 +140,17 @@ HfValue value_of(const HfJson& file, const std::string& key, const std::string& 
   return {found == file.end() ? HfJson() : *found, key, path};
 }
 
+// AutoModelForCausalLM goes by "model_type", other readers by "architectures".
 const HfFamily& family_of(const HfJson& file, const std::string& path) {
-  const HfValue list = value_of(file, "architectures", path);
+  const HfValue list = value_of(file, "architectures", path), type = value_of(file, "model_type", path);
   if (!list.is_null()) {
     if (!list.json().is_array() || list.json().size() != 1 || !list.json()[0].is_string())
       list.refuse_damaged("one name");
-    return hf_family_named(list.json()[0].get<std::string>(), path);
+    const HfFamily& family = hf_family_named(list.json()[0].get<std::string>(), path);
+    if (!type.is_null() && type.json() != family.model_type && type.json() != family.other_model_type)
+      type.refuse(quote(family.model_type) + ", that of " + family.architecture);
+    return family;
   }
-  const HfValue type = value_of(file, "model_type", path);
   for (const HfFamily& family : hf_families()) {
     if (type.json() == family.model_type) return family;
   }
@@ -116,22 +158,28 @@ const HfFamily& family_of(const HfJson& file, const std::string& path) {
                          "\"architectures\": [NAME]");
 }
 
+const HfJson* find_key(const HfKey& key, const HfJson& file, const std::string& path) {
+  const auto found = file.find(key.key), other = key.other.empty() ? file.end() : file.find(key.other);
+  if (found == file.end()) return other == file.end() ? nullptr : &*other;
+  if (other != file.end() && *other != *found)
+    HfValue(*other, key.other, path).refuse(found->dump() + ", the same as " + quote(key.key));
+  return &*found;
+}
+
 void read_keys(HfConfig& config, const HfJson& file, const std::string& path) {
   std::set<std::string> known = kWithoutMeaning;
   for (const HfKey& key : config.family.keys) {
-    known.insert(key.key);
-    auto found = file.find(key.key);
-    if (found == file.end() && !key.other.empty()) {
-      known.insert(key.other);
-      found = file.find(key.other);
-    }
-    if (found == file.end() && key.required)
+    known.insert({key.key, key.other});
+    const HfJson* const found = find_key(key, file, path);
+    if (found == nullptr && key.required)
       refuse_checkpoint_file(path, "a key is missing", quote(key.key),
                              "a config.json of " + config.family.architecture);
-    key.set(config.model, HfValue(found == file.end() ? key.absent : *found, key.key, path));
+    key.set(config.model, HfValue(found == nullptr ? key.absent : *found, key.key, path));
   }
   for (const auto& [key, value] : file.items()) {
-    if (!known.contains(key)) config.unknown_keys.push_back(printable(key));
+    if (known.contains(key)) continue;
+    require_without_meaning(config.model, HfValue(value, key, path), key);
+    if (key != "layer_types" && !keys_with_meaning().contains(key)) config.unknown_keys.push_back(printable(key));
   }
 }
 

@@ -42,6 +42,7 @@ struct HfRule {
 struct HfFamily {
   std::string architecture = {};                   // "LlamaForCausalLM"
   std::string model_type = {};                     // "llama"
+  std::string other_model_type = {};               // of files for this class that transformers itself does not know
   std::string layer_prefix = {};                   // before a layer's index
   std::vector<HfRule> rules = {};                  // outside layers
   std::vector<HfRule> layer_rules = {};            // the first that names a module applies to it

@@ -26,14 +26,15 @@ HfKey key_value_heads() {
 
 }  // namespace
 
-// In some versions, YaRN's classes derive the scaling factor from this length; dynamic scaling starts beyond it.
+// Dynamic scaling starts beyond this length, and longrope's factor is its ratio to the original one. Some versions
+// derive YaRN's factor so, too, but current ones take the one of the file: a longer model keeps its length.
 HfKey positions_key(const std::string& key) {
   const auto get = [](const ModelConfig& c) {
     if (c.rope_scaling.kind == RopeScalingKind::kDynamic) return HfJson(c.rope_scaling.original_seq_length);
     if (c.rope_scaling.kind == RopeScalingKind::kLongRope)
       return HfJson(std::llround(c.rope_scaling.factor * static_cast<double>(c.rope_scaling.original_seq_length)));
     const double stretched = c.yarn.scaling_factor * static_cast<double>(c.yarn.original_seq_length);
-    return HfJson(c.yarn.enabled() ? static_cast<int64_t>(stretched) : c.seq_length);
+    return HfJson(c.yarn.enabled() ? std::max(static_cast<int64_t>(stretched), c.seq_length) : c.seq_length);
   };
   const auto set = [](ModelConfig& c, const HfValue& value) { c.seq_length = value.integer(); };
   return {key, get, set, true};
@@ -58,6 +59,12 @@ HfKey window_key(HfJson absent) {
     if (!value.is_null() && c.window_size < 1) value.refuse_damaged("null, or 1 or more");
   };
   return {"sliding_window", get, set, false, std::move(absent)};
+}
+
+HfKey window_number_key(int64_t absent) {
+  HfKey key = window_key(absent);
+  key.get = [absent](const ModelConfig& c) { return HfJson(c.window_size > 0 ? c.window_size : absent); };
+  return key;
 }
 
 HfKeys switched_window_keys() {
@@ -100,6 +107,18 @@ HfKey layer_types_key(bool always) {
     set_window_layers(c, windows);
   };
   return {"layer_types", get, set};
+}
+
+HfKey same_layer_types_key() {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    const std::string kind = c.window_size > 0 ? "sliding_attention" : "full_attention";
+    if (!value.json().is_array()) value.refuse_damaged(kind + " for every layer");
+    for (const HfJson& got : value.json()) {
+      if (got != kind) value.refuse(kind + " for every layer: the class does not read this list");
+    }
+  };
+  return {"layer_types", {}, set};
 }
 
 HfKey experts_key(const std::string& key) { return hf_count(key, RANKLAB_HF(moe.num_experts)); }

@@ -27,6 +27,8 @@ HfKey head_dim_key(HfJson absent = {});
 
 // The sliding window of attention. `absent`: the value in a file without the key; null: none.
 HfKey window_key(HfJson absent = {});
+// The same in a class that wants a number, also where no layer has a window.
+HfKey window_number_key(int64_t absent);
 
 // The same behind a switch, "use_sliding_window", which is off in a file without it.
 HfKeys switched_window_keys();
@@ -34,6 +36,8 @@ HfKeys switched_window_keys();
 // ... and, read after it, which layers have it; without a list nothing changes. Written where layers differ, or if
 // `always`.
 HfKey layer_types_key(bool always);
+// The same key in a class that does not read it: a list is refused that says otherwise than the model does.
+HfKey same_layer_types_key();
 // Gives the window to these layers; no layer: there is no window.
 void set_window_layers(ModelConfig& config, const std::vector<bool>& layers);
 

@@ -32,6 +32,10 @@ class Members {
   const std::string& path_;
 };
 
+// Whether the class has a RoPE for layers with a window and another for those without (Gemma 3, OLMo 3): their keys,
+// read before, set this base.
+bool has_kinds_of_layers(const ModelConfig& c) { return c.local_rope_theta > 0; }
+
 void read_share(ModelConfig& c, const Members& members) {
   const HfValue part = members.value("partial_rotary_factor");
   if (part.is_null()) return;
@@ -48,12 +52,23 @@ void require_known(const Members& members, std::set<std::string> known) {
   }
 }
 
-// A length outside the object takes precedence; without any, it is the model's maximum length.
+// A length outside the object takes precedence; without any, it is the model's maximum length. Phi-3's class has a
+// value of its own outside, and those with an object for each kind of layer do not look there.
 int64_t original_length(const ModelConfig& c, const Members& members, const Members& outer) {
+  constexpr int64_t kOfPhi3 = 4096;
   const char* key = "original_max_position_embeddings";
   const HfValue own = members.value(key), of_model = outer.value(key);
+  const int64_t inner = own.is_null() ? c.seq_length : own.integer();
+  const bool is_phi3 = c.hf_architecture == "Phi3ForCausalLM";
+  if (has_kinds_of_layers(c)) {
+    if (!of_model.is_null() && of_model.integer() != inner)
+      of_model.refuse(std::to_string(inner) + ", which the class takes: it does not look outside its RoPE");
+    return inner;
+  }
   if (!of_model.is_null()) return of_model.integer();
-  return own.is_null() ? c.seq_length : own.integer();
+  if (is_phi3 && !own.is_null() && inner != kOfPhi3)
+    own.refuse("the same key outside: without one the class takes " + std::to_string(kOfPhi3));
+  return is_phi3 ? kOfPhi3 : inner;
 }
 
 // mscale and mscale_all_dim default to 1 and 0; in transformers, one without the other does not affect queries and
@@ -107,7 +122,8 @@ std::vector<double> factors_of(const HfValue& value) {
   return factors;
 }
 
-// The scaling factor is the ratio of the lengths, as the classes compute it; an explicit factor is ignored there.
+// The scaling factor is the ratio of the lengths. Versions differ in whether an explicit factor takes its place, so it
+// must be the same; beside an attention factor none of them uses it.
 void read_long_rope(ModelConfig& c, const Members& members, const Members& outer) {
   require_known(members, {"original_max_position_embeddings", "short_factor", "long_factor", "attention_factor"});
   const HfValue factor = members.value("attention_factor");
@@ -116,6 +132,9 @@ void read_long_rope(ModelConfig& c, const Members& members, const Members& outer
   if (s.original_seq_length < 1) members.value("original_max_position_embeddings").refuse_damaged("1 or more");
   s.factor = static_cast<double>(c.seq_length) / static_cast<double>(s.original_seq_length);
   if (s.factor < 1) members.value("original_max_position_embeddings").refuse("at most max_position_embeddings");
+  const HfValue scale = members.value("factor");
+  if (!scale.is_null() && factor.is_null() && scale.number() != s.factor)
+    scale.refuse(strprintf("%.10g: max_position_embeddings / original_max_position_embeddings", s.factor));
   s.short_factors = factors_of(members.value("short_factor"));
   s.long_factors = factors_of(members.value("long_factor"));
   if (factor.is_null()) return;
@@ -162,6 +181,51 @@ void read_local(ModelConfig& c, const HfValue& value, const std::string& where, 
   const HfValue type = members.value("rope_type");
   if (!type.is_null() && type.text() != "default") type.refuse("default");
   c.local_rope_theta = members.number("rope_theta", c.local_rope_theta);
+}
+
+constexpr const char *kOldForm = "rope_scaling", *kNewForm = "rope_parameters";
+
+// An empty object says nothing.
+bool is_said(const HfValue& value) {
+  if (value.is_null()) return false;
+  if (!value.json().is_object()) value.refuse_damaged("an object");
+  return !value.json().empty();
+}
+
+// An object for each kind of layer, in which a class that has one kind finds nothing.
+void refuse_kinds_of_layers(const Members& members) {
+  for (const char* kind : {"full_attention", "sliding_attention"}) {
+    if (!members.value(kind).is_null()) members.value(kind).refuse("no such key: the members themselves");
+  }
+}
+
+void read_old_form(ModelConfig& c, const Members& outer, const std::string& path) {
+  const HfValue inner = outer.value(kOldForm);
+  const Members members(inner.json(), std::string(kOldForm) + ".", path);
+  refuse_kinds_of_layers(members);
+  read_parameters(c, members, outer);
+}
+
+void read_new_form(ModelConfig& c, const Members& outer, const std::string& path) {
+  const HfValue inner = outer.value(kNewForm);
+  const std::string where = std::string(kNewForm) + ".";
+  const Members members(inner.json(), where, path);
+  if (!has_kinds_of_layers(c)) {
+    refuse_kinds_of_layers(members);
+    return read_parameters(c, members, outer);
+  }
+  for (const auto& [key, value] : members.object().items()) {
+    if (key != "full_attention" && key != "sliding_attention" && !value.is_null())
+      members.value(key).refuse("no such key: the class reads full_attention and sliding_attention alone");
+  }
+  const HfValue full = members.value("full_attention");
+  if (is_said(full)) read_parameters(c, Members(full.json(), where + "full_attention.", path), outer);
+  read_local(c, members.value("sliding_attention"), where + "sliding_attention.", path);
+}
+
+bool same_rope(const ModelConfig& a, const ModelConfig& b) {
+  return a.rope_theta == b.rope_theta && a.rotary_percent == b.rotary_percent && a.yarn == b.yarn &&
+         a.rope_scaling == b.rope_scaling && a.seq_length == b.seq_length;
 }
 
 HfJson yarn_object(const YarnConfig& y) {
@@ -223,18 +287,14 @@ void read_hf_rope(ModelConfig& c, const HfJson& file, const std::string& path) {
   const Members outer(file, "", path);
   read_share(c, outer);
   c.rope_theta = outer.number("rope_theta", c.rope_theta);
-  const char* name = "rope_parameters";
-  if (outer.value(name).is_null()) name = "rope_scaling";
-  const HfValue inner = outer.value(name);
-  if (inner.is_null()) return;
-  if (!inner.json().is_object()) inner.refuse_damaged("an object");
-  const Members members(inner.json(), std::string(name) + ".", path);
-  const HfValue full = members.value("full_attention");
-  if (full.is_null()) return read_parameters(c, members, outer);
-  // Since transformers 5: separate entries for layers without and with a window.
-  if (!full.json().is_object()) full.refuse_damaged("an object");
-  read_parameters(c, Members(full.json(), std::string(name) + ".full_attention.", path), outer);
-  read_local(c, members.value("sliding_attention"), std::string(name) + ".sliding_attention.", path);
+  ModelConfig older = c;
+  const bool has_old = is_said(outer.value(kOldForm)), has_new = is_said(outer.value(kNewForm));
+  if (has_new) read_new_form(c, outer, path);
+  if (!has_old) return;
+  read_old_form(older, outer, path);
+  if (has_new && !same_rope(c, older))
+    outer.value(kOldForm).refuse(std::string("as ") + kNewForm + " beside it: transformers takes one of the two");
+  if (!has_new) c = older;
 }
 
 void check_hf_rope(const HfRefusal& r, const ModelConfig& c) {
@@ -254,6 +314,10 @@ void check_hf_rope(const HfRefusal& r, const ModelConfig& c) {
   const bool both = y.mscale != 0 && y.mscale_all_dim != 0, plain = y.mscale == 1 && y.mscale_all_dim == 0;
   r.require(both || plain || y.attention_factor > 0, "--mscale and --mscale-all-dim",
             strprintf("%g and %g", y.mscale, y.mscale_all_dim), "both above 0, or 1 and 0");
+}
+
+void check_hf_rope_of_kinds(const HfRefusal& r, const ModelConfig& c) {
+  r.require(!c.yarn.enabled() || c.yarn.truncate, "--yarn-truncate", "off", "on");
 }
 
 }  // namespace ranklab

@@ -58,9 +58,11 @@ Pattern::Pattern(const std::string& pattern, std::string where)
                 .want = "at most " + std::to_string(kMostPatternBytes), .fix = "use another tokenizer");
   int error = 0;
   size_t offset = 0;
+  // Where a text's lines begin and end is where ^ and $ match, as in Oniguruma.
+  constexpr uint32_t kOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
   // Bytes cannot be matched one by one (\C): what is matched stays UTF-8, which is checked once and not at every match.
-  compiled_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
-                                      PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr));
+  compiled_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), kOptions,
+                                      &error, &offset, nullptr));
   RANKLAB_CHECK(compiled_->code, ErrorKind::kInvalidArgument, .where = where_,
                 .what = "the pattern " + shown(pattern_) + " is none",
                 .got = error_text(error) + " at byte " + std::to_string(offset), .want = "a regular expression",

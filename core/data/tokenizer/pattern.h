@@ -1,8 +1,9 @@
 // A pattern of a tokenizer, as Hugging Face's tokenizers understand it (Oniguruma), matched by PCRE2 with its UTF and
 // Unicode properties. What the two spell alike but understand differently is said to PCRE2 in other words: \s without
-// U+180E, \w with marks; what cannot be said so is refused. Cost: a pattern is compiled to machine code once; a match
-// that takes more than 50 million steps is refused, so a catastrophic pattern costs a second.
-// Thread rule: one thread at a time.
+// U+180E, \w with marks, \p{Han} without what Han is only written with, [:alpha:], ^ and $ at every line, (?m) for a
+// dot that matches line ends, {,n}; what cannot be said so is refused. The two may know other versions of Unicode.
+// Cost: a pattern is compiled to machine code once; a match that takes more than 50 million steps is refused, so a
+// catastrophic pattern costs a second. Thread rule: one thread at a time.
 #pragma once
 #include <cstddef>
 #include <functional>

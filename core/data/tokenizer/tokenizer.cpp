@@ -37,7 +37,8 @@ AddedTokens finder(const TokenizerSpec& spec, bool after_normalization) {
   return {tokens, contents};
 }
 
-// As the decoder ByteLevel: a token whose characters do not all spell bytes stands for its own text.
+// As the decoder ByteLevel, of tokens that were added, too: a token whose characters do not all spell bytes stands for
+// its own text.
 std::string bytes_of(const std::string& spelling) { return bytes_of_spelling(spelling).value_or(spelling); }
 
 }  // namespace
@@ -52,7 +53,7 @@ struct Tokenizer::Parts {
         bpe(spec) {
     for (const auto& [spelling, id] : spec.vocab) set(id, bytes_of(spelling));
     for (const AddedToken& token : spec.added) {
-      set(token.id, token.content);
+      set(token.id, bytes_of(token.content));
       if (token.special) special[token.id] = true;
     }
     for (const char* name : kEnds)

@@ -78,6 +78,7 @@ void check_deepseek_v3(const HfRefusal& r, const ModelConfig& c) {
 HfFamily deepseek_v3_family() {
   return {.architecture = "DeepseekV3ForCausalLM",
           .model_type = "deepseek_v3",
+          .other_model_type = "kimi_k2",
           .layer_prefix = "model.layers.",
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), attention_rules(), llama_mlp_rules(), expert_rules(),

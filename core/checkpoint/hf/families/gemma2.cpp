@@ -8,7 +8,7 @@ namespace {
 
 HfKeys gemma2_keys() {
   HfKeys keys = gemma_keys();
-  append(keys, {window_key(4096), layer_types_key(true),
+  append(keys, {window_number_key(4096), layer_types_key(true),
                 softcapping_key("attn_logit_softcapping", &ModelConfig::attn_logit_softcapping, 50.0),
                 softcapping_key("final_logit_softcapping", &ModelConfig::final_logit_softcapping, 30.0)});
   append(keys, ending_keys(true));

@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/gemma.h"
+#include "core/checkpoint/hf/rope.h"
 
 namespace ranklab {
 namespace {
@@ -21,12 +22,15 @@ HfKey window_pattern() {
     if (value.integer() < 2) value.refuse("2 or more");
     c.window_layers = {.skip_freq = value.integer()};
   };
-  return {"sliding_window_pattern", get, set, false, {}, "_sliding_window_pattern"};
+  return {"sliding_window_pattern", get, set};
 }
 
 HfKeys gemma3_keys() {
   HfKeys keys = gemma_keys();
-  append(keys, {window_key(4096), window_pattern(), layer_types_key(true),
+  append(keys, {window_number_key(4096),
+                window_pattern(),
+                {"_sliding_window_pattern", {}, [](ModelConfig&, const HfValue&) {}},  // not read by the class
+                layer_types_key(true),
                 hf_member("rope_local_base_freq", RANKLAB_HF(local_rope_theta), 10000.0),
                 hf_constant("attn_logit_softcapping", nullptr),
                 softcapping_key("final_logit_softcapping", &ModelConfig::final_logit_softcapping, nullptr)});
@@ -36,6 +40,7 @@ HfKeys gemma3_keys() {
 
 void check_gemma3(const HfRefusal& r, const ModelConfig& c) {
   check_gemma(r, c);
+  check_hf_rope_of_kinds(r, c);
   r.require(c.qk_norm_width == QkNormWidth::kHead, "--qk-layernorm-width", "all-heads", "head");
   r.require_number("--attn-logit-softcapping", c.attn_logit_softcapping, 0);
   r.require(c.window_size == 0 || c.has_local_rope(), "--rotary-base-local", strprintf("%g", c.local_rope_theta),

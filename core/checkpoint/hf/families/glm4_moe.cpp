@@ -11,6 +11,16 @@
 namespace ranklab {
 namespace {
 
+// Other classes have these layers without experts, under other names.
+HfKey some_dense_layers() {
+  HfKey key = first_dense_layers_key(1);
+  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+    set(c, value);
+    if (!c.moe.enabled()) value.refuse("fewer than all layers: one with experts at least");
+  };
+  return key;
+}
+
 HfKeys glm4_moe_keys() {
   HfKeys keys = transformer_keys();
   append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
@@ -20,7 +30,7 @@ HfKeys glm4_moe_keys() {
   append(keys, sigmoid_router_keys(1.0));
   HfKey predictions = hf_member("num_nextn_predict_layers", RANKLAB_HF(mtp_num_layers), 1);
   predictions.other = "num_mtp_layers";
-  append(keys, {std::move(predictions), first_dense_layers_key(1)});
+  append(keys, {std::move(predictions), some_dense_layers()});
   append(keys, ending_keys(false));
   return keys;
 }

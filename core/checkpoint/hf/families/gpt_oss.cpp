@@ -11,14 +11,6 @@
 namespace ranklab {
 namespace {
 
-// The class wants a number, also where no layer has a window.
-constexpr int64_t kWindow = 128;
-HfKey window() {
-  HfKey key = window_key(kWindow);
-  key.get = [](const ModelConfig& c) { return HfJson(c.window_size > 0 ? c.window_size : kWindow); };
-  return key;
-}
-
 // Without a list, every other layer has the window, from the first.
 HfKey alternating_windows() {
   HfKey key = layer_types_key(true);
@@ -52,7 +44,7 @@ HfKeys gpt_oss_keys() {
   experts.other = "num_experts";
   const auto unused = [](const char* key) { return HfKey{key, {}, [](ModelConfig&, const HfValue&) {}}; };
   append(keys, {expert_width_key(), head_dim_key(64), hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                std::move(experts), normalized_topk_key(4), window(), alternating_windows(),
+                std::move(experts), normalized_topk_key(4), window_number_key(128), alternating_windows(),
                 hf_constant("attention_bias", true), hf_constant("swiglu_alpha", 1.702),
                 hf_constant("swiglu_limit", 7.0), counts_balance(), balance(),
                 unused("experts_per_token"),  // published files say these twice

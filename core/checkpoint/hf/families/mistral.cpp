@@ -10,10 +10,18 @@ namespace {
 
 constexpr const char* kMistral = "MistralForCausalLM";
 
+// With this key AutoModelForCausalLM makes the model one of Ministral's class.
+HfKey no_layer_types() {
+  const auto set = [](ModelConfig&, const HfValue& value) {
+    if (!value.is_null()) value.refuse("no such key: a window in all layers, or in none");
+  };
+  return {"layer_types", {}, set};
+}
+
 HfKeys mistral_keys() {
   HfKeys keys = transformer_keys();
   append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), window_key(4096)});
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), window_key(4096), no_layer_types()});
   append(keys, ending_keys(false));
   return keys;
 }

@@ -2,10 +2,12 @@
 // where RoPE is scaled, those layers keep the unscaled frequencies.
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/olmo.h"
+#include "core/checkpoint/hf/rope.h"
 
 namespace ranklab {
 namespace {
 
+constexpr const char* kOlmo3 = "Olmo3ForCausalLM";
 constexpr double kBase = 500000.0;  // when the file gives none
 
 // rope.h reads and writes the base; the layers with a window use the same one.
@@ -14,16 +16,27 @@ HfKey local_base() {
   return {"rope_theta", {}, set, false, kBase};
 }
 
+// A model without any window is OLMo 2's, which is the family of those that no setting names.
+HfKey layer_types() {
+  HfKey key = layer_types_key(true);
+  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+    set(c, value);
+    if (c.window_size == 0) c.hf_architecture = kOlmo3;
+  };
+  return key;
+}
+
 HfKeys olmo3_keys() {
   HfKeys keys = olmo_keys();
-  append(keys, {window_key(4096), layer_types_key(true), local_base()});
+  append(keys, {window_number_key(4096), layer_types(), local_base()});
   append(keys, ending_keys(false));
   return keys;
 }
 
 void check_olmo3(const HfRefusal& r, const ModelConfig& c) {
   check_olmo(r, c);
-  r.require_number("--rotary-base-local", c.local_rope_theta, c.rope_theta);
+  check_hf_rope_of_kinds(r, c);
+  if (c.window_size > 0) r.require_number("--rotary-base-local", c.local_rope_theta, c.rope_theta);
 }
 
 }  // namespace
@@ -32,16 +45,18 @@ HfFamily olmo3_family() {
   ModelConfig model = olmo_model();
   model.window_layers = {.skip_freq = 4};
   model.rope_theta = kBase;
-  return {
-      .architecture = "Olmo3ForCausalLM",
-      .model_type = "olmo3",
-      .layer_prefix = "model.layers.",
-      .rules = llama_model_rules(),
-      .layer_rules = olmo_layer_rules(),
-      .model = model,
-      .keys = olmo3_keys(),
-      .has_form = [](const ModelConfig& c) { return c.norm_placement == NormPlacement::kBehind && c.window_size > 0; },
-      .check = check_olmo3};
+  return {.architecture = kOlmo3,
+          .model_type = "olmo3",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = olmo_layer_rules(),
+          .model = model,
+          .keys = olmo3_keys(),
+          .has_form =
+              [](const ModelConfig& c) {
+                return c.norm_placement == NormPlacement::kBehind && (c.window_size > 0 || c.hf_architecture == kOlmo3);
+              },
+          .check = check_olmo3};
 }
 
 }  // namespace ranklab

@@ -6,33 +6,42 @@
 namespace ranklab {
 namespace {
 
-// Which layers have the window is read after its size: the first layer that has it, and the list of all layers that
-// newer files have.
-HfKey first_window_layer() {
+// Whether a layer has the window in a file without a list of layers, by its "max_window_layers".
+using HasWindow = bool (*)(int64_t layer, int64_t max_window_layers);
+
+// Written: the first layer that has the window. The list of all layers is read after it. `has_window`: null where the
+// class passes over this number.
+HfKey first_window_layer(HasWindow has_window) {
   const auto get = [](const ModelConfig& c) {
     int64_t first = 0;
     while (first < c.num_layers && c.window_of_layer(first) == 0) ++first;
     return HfJson(first);
   };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
+  const auto set = [has_window](ModelConfig& c, const HfValue& value) {
     const int64_t first = value.integer();
-    if (c.window_size == 0 || first <= 0 || c.num_layers < 1 || c.num_layers > kMostLayers) return;
-    const int64_t whole = std::min(first, c.num_layers);
-    c.window_layers.pattern.assign(static_cast<size_t>(whole), false);
-    c.window_layers.pattern.resize(static_cast<size_t>(c.num_layers), true);
+    if (c.window_size == 0 || has_window == nullptr || c.num_layers < 1 || c.num_layers > kMostLayers) return;
+    for (int64_t layer = 0; layer < c.num_layers; ++layer) c.window_layers.pattern.push_back(has_window(layer, first));
   };
   return {"max_window_layers", get, set, false, 28};
 }
 
 // Without a list, "max_window_layers" decides.
-HfKey layer_types() {
-  HfKey key = layer_types_key(false);
+HfKey layer_types(bool always) {
+  HfKey key = layer_types_key(always);
   key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
     if (!value.is_null()) return set(c, value);
     const std::vector<bool> windows = c.window_layers.pattern;
     if (!windows.empty()) set_window_layers(c, windows);
   };
   return key;
+}
+
+HfKeys window_keys(HasWindow has_window, HfKey layers) {
+  HfKey images = hf_constant("use_mrope", false);  // position ids of images
+  images.get = {};
+  HfKeys keys = switched_window_keys();
+  append(keys, {first_window_layer(has_window), std::move(layers), std::move(images)});
+  return keys;
 }
 
 // The layers that keep a dense MLP. Here these must be the first ones.
@@ -70,12 +79,15 @@ HfKeys qwen_layer_keys(HfJson head_dim) {
 }
 
 HfKeys qwen_window_keys() {
-  HfKey images = hf_constant("use_mrope", false);  // position ids of images
-  images.get = {};
-  HfKeys keys = switched_window_keys();
-  append(keys, {first_window_layer(), layer_types(), std::move(images)});
-  return keys;
+  return window_keys([](int64_t layer, int64_t first) { return layer >= first; }, layer_types(false));
 }
+
+// Always with the list: versions of transformers differ in what a file without it means.
+HfKeys qwen2_moe_window_keys() {
+  return window_keys([](int64_t layer, int64_t end) { return layer % 2 == 0 && layer < end; }, layer_types(true));
+}
+
+HfKeys qwen3_moe_window_keys() { return window_keys(nullptr, same_layer_types_key()); }
 
 HfKeys qwen_expert_keys() {
   HfKey experts = experts_key("num_experts");

@@ -8,7 +8,11 @@ namespace ranklab {
 
 // The sizes up to the norms' epsilon; `head_dim`: the value in a file without the key (head_dim_key()).
 HfKeys qwen_layer_keys(HfJson head_dim);
+// Without a list of layers the window is that of layers from max_window_layers on, and in Qwen2-MoE that of every other
+// layer before it. Qwen3-MoE's class reads neither: all layers have it.
 HfKeys qwen_window_keys();
+HfKeys qwen2_moe_window_keys();
+HfKeys qwen3_moe_window_keys();
 HfKeys qwen_expert_keys();
 // Requires layers whose linear layers have no bias, except those of queries, keys and values if `qkv_bias`, else those
 // of attention.

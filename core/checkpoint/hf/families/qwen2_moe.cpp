@@ -10,7 +10,7 @@ namespace {
 HfKeys qwen2_moe_keys() {
   HfKeys keys = qwen_layer_keys({});
   append(keys, {hf_member("qkv_bias", RANKLAB_HF(add_qkv_bias), true)});
-  append(keys, qwen_window_keys());
+  append(keys, qwen2_moe_window_keys());
   append(keys, qwen_expert_keys());
   append(keys, {hf_count("shared_expert_intermediate_size", RANKLAB_HF(moe.shared_ffn_hidden_size))});
   append(keys, ending_keys(false));

@@ -9,7 +9,7 @@ namespace {
 HfKeys qwen3_moe_keys() {
   HfKeys keys = qwen_layer_keys({});
   append(keys, {hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false)});
-  append(keys, qwen_window_keys());
+  append(keys, qwen3_moe_window_keys());
   append(keys, qwen_expert_keys());
   append(keys, ending_keys(false));
   return keys;
@@ -18,6 +18,7 @@ HfKeys qwen3_moe_keys() {
 void check_qwen3_moe(const HfRefusal& r, const ModelConfig& c) {
   check_qwen_layers(r, c, false);
   check_softmax_experts(r, c);
+  check_window_of_all_layers(r, c);
   r.require_number("--moe-shared-expert-intermediate-size", static_cast<double>(c.moe.shared_ffn_hidden_size), 0);
   r.require_off("--moe-shared-expert-gate", c.moe.shared_gate);
 }
