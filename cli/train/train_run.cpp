@@ -135,7 +135,7 @@ void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
   add(make_run_log_hook(log_dir()), "log");
   add(record_ = make_run_record_hook(log_dir(), origins_), "record");
   if (config.trace) add(trace_ = std::make_shared<TraceWriterHook>(log_dir(), *plan_, run_title(*plan_)), "trace");
-  if (config.profile) add(make_torch_profile_hook(log_dir() + "/profile.json"), "profile");
+  if (config.profile) add(make_torch_profile_hook(log_dir() + "/" + kProfileFileName), "profile");
   if (!config.tensorboard_dir.empty()) add(make_tensorboard_hook(config.tensorboard_dir), "tensorboard");
   const ConsoleOptions console{.log_interval = config.log_interval,
                                .gemm = gemm,
@@ -159,6 +159,7 @@ int TrainRun::fit() {
   engine.set_stop_request([this] { return interrupt_requested() || stopping_; });
   engine.set_stepper(stepper_);
   engine.set_live_feed(live_feed_);
+  engine.set_lost_output([lost = lost_](const auto& output, const auto& reason) { lost->note(output, reason); });
   engine.stream_traces();
   if (world_->has_rank_zero()) {
     engine.set_output_folder(log_dir());

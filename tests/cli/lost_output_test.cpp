@@ -62,6 +62,26 @@ TEST_F(LostOutput, AFullDeviceUnderTheJsonIsNoSuccess) {
   EXPECT_EQ(run("tiny --train-iters 2 >/dev/full").exit_code, 9) << "the table on stdout";
 }
 
+TEST_F(LostOutput, ADumpThatCannotBeWrittenCostsTheDump) {
+  const Outcome outcome = run("touch r/dump; tiny --train-iters 4 --save ck --dump 'layers.0.mlp' --at step=1");
+  EXPECT_EQ(outcome.exit_code, 9) << outcome.output;
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("[dump] cannot create folder"), HasSubstr("done after 4 steps")));
+  EXPECT_EQ(run("ranklab ckpt verify ck").exit_code, 0);
+}
+
+TEST_F(LostOutput, ANewRunInTheFolderOfAnotherLeavesNothingThatIsTakenForItsOwn) {
+  const std::string watched = "--sentinel-mode minimal";
+  ASSERT_EQ(run("tiny --train-iters 2 --save ck " + watched).exit_code, 0);
+  EXPECT_TRUE(fs::exists(root_ + "/r/sentinels.jsonl"));
+  ASSERT_EQ(run("tiny --train-iters 4 --load ck --no-trace").exit_code, 0);
+  const std::string kept = text("r/sentinels.jsonl");
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), 2) << "a run that goes on keeps what was before";
+  EXPECT_TRUE(fs::exists(root_ + "/r/trace.json.gz"));
+  ASSERT_EQ(run("tiny --train-iters 3 --no-trace").exit_code, 0);
+  EXPECT_FALSE(fs::exists(root_ + "/r/sentinels.jsonl"));
+  EXPECT_FALSE(fs::exists(root_ + "/r/trace.json.gz"));
+}
+
 // The first files that a program opens would take their places, and hold what is printed.
 TEST_F(LostOutput, ClosedStreamsLeaveTheirPlacesToNoFile) {
   EXPECT_EQ(run("tiny --train-iters 2 --save ck <&- >&- 2>&-").exit_code, 9);

@@ -2,6 +2,7 @@
 // so do its checkpoints; the loss is reported on stderr at once, and again by the exit code at the end
 // (ErrorKind::kOutputLost). Thread rule: any thread.
 #pragma once
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +12,9 @@
 #include "core/runtime/hooks.h"
 
 namespace ranklab {
+
+// Called with what could not be written, "log", and the reason.
+using NoteLost = std::function<void(const std::string& output, const std::string& reason)>;
 
 class LostOutputs {
  public:

@@ -1,5 +1,8 @@
 #include "core/runtime/observe/rank_taps.h"
 
+#include <utility>
+
+#include "core/base/error.h"
 #include "core/runtime/text/gather_texts.h"
 
 namespace ranklab {
@@ -11,20 +14,30 @@ std::string agreed_folder(const std::string& folder, const RankContext& ctx, Com
   return gather_texts(mine, world, ctx.control_device())[0] + "/dump";
 }
 
+// A full disk costs the dump, and not the training.
+template <typename Write>
+void or_lost(const DumpPlace& place, const Write& write) {
+  try {
+    write();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kIo || !place.lost) throw;
+    place.lost("dump", error.what());
+  }
+}
+
 }  // namespace
 
-RankTaps::RankTaps(StepContext& context, const std::vector<ModuleWatch>& watches, const std::string& folder,
-                   Communicator& world)
-    : context_(context) {
+RankTaps::RankTaps(StepContext& context, const std::vector<ModuleWatch>& watches, DumpPlace place, Communicator& world)
+    : context_(context), place_(std::move(place)) {
   // Tensors without numbers (core/plan) have nothing to show.
   if (!context.data.has_tokens()) return;
   const TrainConfig& c = context.plan.config;
   ModuleHooks& hooks = context.model.registry().hooks();
   if (!watches.empty()) watches_ = std::make_unique<ModuleWatches>(watches, context.ctx, hooks, world);
   if (c.dump_modules.empty() && !c.sentinels.any()) return;
-  folder_ = agreed_folder(folder, context.ctx, world);
+  place_.folder = agreed_folder(place_.folder, context.ctx, world);
   if (!c.dump_modules.empty())
-    dump_ = std::make_unique<TensorDump>(context.plan, context.ctx, context.model, folder_, world);
+    dump_ = std::make_unique<TensorDump>(context.plan, context.ctx, context.model, place_.folder, world);
 }
 
 void RankTaps::begin_step(int64_t step) {
@@ -44,11 +57,13 @@ void RankTaps::end_step() {
   if (watches_) hooks.set(*watches_, false);  // not for forwards between steps
   if (!dump_) return;
   hooks.set(*dump_, false);
-  dump_->end_step(context_.optimizer);
+  or_lost(place_, [&] { dump_->end_step(context_.optimizer); });
 }
 
 void RankTaps::dump_state(int64_t step) const {
-  write_rank_dump(folder_ + "/sentinel", step, context_.ctx, state_dump(context_.optimizer));
+  or_lost(place_, [&] {
+    write_rank_dump(place_.folder + "/sentinel", step, context_.ctx, state_dump(context_.optimizer));
+  });
 }
 
 }  // namespace ranklab

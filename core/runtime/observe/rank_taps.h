@@ -6,16 +6,22 @@
 #include <vector>
 
 #include "core/runtime/components.h"
+#include "core/runtime/observe/lost_outputs.h"
 #include "core/runtime/observe/module_watch.h"
 #include "core/runtime/observe/tensor_dump.h"
 
 namespace ranklab {
 
+// Rank 0's folder, where dumps are written, and who is told of those that cannot be (null: that ends the run).
+struct DumpPlace {
+  std::string folder;
+  NoteLost lost;
+};
+
 class RankTaps {
  public:
-  // `folder`: rank 0's, where dumps are written. `world` is untraced.
-  RankTaps(StepContext& context, const std::vector<ModuleWatch>& watches, const std::string& folder,
-           Communicator& world);
+  // `world` is untraced.
+  RankTaps(StepContext& context, const std::vector<ModuleWatch>& watches, DumpPlace place, Communicator& world);
   void begin_step(int64_t step);
   void end_step();
   // Writes what this rank's optimizer owns.
@@ -23,7 +29,7 @@ class RankTaps {
 
  private:
   StepContext& context_;
-  std::string folder_;  // of dumps, the same on all ranks
+  DumpPlace place_;  // the same folder on all ranks
   std::unique_ptr<ModuleWatches> watches_;
   std::unique_ptr<TensorDump> dump_;
 };

@@ -92,7 +92,14 @@ std::string write_rank_dump(const std::string& folder, int64_t step, const RankC
                       {"order", Json(dump.order).dump()}};
   for (const auto& [name, slice] : dump.slices) options.metadata["slice/" + name] = slice;
   const std::string path = where + "/rank-" + std::to_string(ctx.global_rank()) + ".safetensors";
-  write_safetensors(path, tensors, options);
+  try {
+    write_safetensors(path, tensors, options);
+  } catch (const Error& lost) {
+    throw Error(lost.kind(), {.where = "dump",
+                              .what = "cannot write it",
+                              .got = lost.what(),
+                              .fix = "make room; pass another folder with --log-dir"});
+  }
   return path;
 }
 
@@ -159,8 +166,7 @@ void TensorDump::end_step(RankOptimizer& optimizer) {
       if (dump_.tensors.contains(name)) dump_.slices[name] = slice_json(*state.parameter, state.begin, state.end);
     }
   }
-  write_rank_dump(folder_, step_, ctx_, dump_);
-  dump_ = {};
+  write_rank_dump(folder_, step_, ctx_, std::exchange(dump_, {}));
 }
 
 // [positions, sequences, width] of this rank's tokens; of other shapes nothing is said.

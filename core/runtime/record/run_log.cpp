@@ -14,6 +14,8 @@
 #include "core/runtime/record/line_file.h"
 #include "core/runtime/record/log_lines.h"
 #include "core/runtime/record/model_metrics.h"
+#include "core/runtime/record/torch_profile.h"
+#include "core/trace/find_trace.h"
 
 namespace ranklab {
 namespace {
@@ -40,11 +42,14 @@ class RunLogHook : public Hook {
         log_path_(directory + "/log.txt"),
         metrics_path_(directory + "/metrics.jsonl"),
         sentinels_path_(directory + "/sentinels.jsonl"),
+        trace_path_(directory + "/" + kTraceFileName),
+        profile_path_(directory + "/" + kProfileFileName),
         log_(log_path_, LineFile::Begin::kAtEnd),
         metrics_(metrics_path_, LineFile::Begin::kAtEnd) {}
 
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override {
-    if (plan.config.sentinels.any()) begin_sentinels(info.first_step);
+    forget_other_run(info.first_step);
+    if (plan.config.sentinels.any()) sentinels_.emplace(sentinels_path_, LineFile::Begin::kAtEnd);
     if (info.first_step > 0) {
       keep_lines_before(log_path_, info.first_step, step_of_text);
       keep_lines_before(metrics_path_, info.first_step, step_of_json);
@@ -67,9 +72,11 @@ class RunLogHook : public Hook {
   }
 
  private:
-  void begin_sentinels(int64_t first_step) {
-    if (first_step > 0) keep_lines_before(sentinels_path_, first_step, step_of_json);
-    sentinels_.emplace(sentinels_path_, first_step > 0 ? LineFile::Begin::kAtEnd : LineFile::Begin::kEmpty);
+  // What this run may not write itself: a report of the folder would take it for this run's.
+  void forget_other_run(int64_t first_step) const {
+    if (first_step > 0) return keep_lines_before(sentinels_path_, first_step, step_of_json);
+    std::error_code gone;
+    for (const std::string& path : {sentinels_path_, trace_path_, profile_path_}) fs::remove(path, gone);
   }
 
   // When one file cannot be written, the other still gets its line.
@@ -86,7 +93,7 @@ class RunLogHook : public Hook {
   }
 
   RunLock lock_;  // taken before the files are opened, so that two runs cannot log into one folder
-  std::string log_path_, metrics_path_, sentinels_path_;
+  std::string log_path_, metrics_path_, sentinels_path_, trace_path_, profile_path_;
   LineFile log_, metrics_;
   std::optional<LineFile> sentinels_;  // of runs that have some
 };
