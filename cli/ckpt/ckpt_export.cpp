@@ -30,6 +30,8 @@ int run_export(const ExportOptions& options) {
   if (const std::optional<Tokenizer> tokenizer = saved_tokenizer(options.checkpoint, saved.notes)) {
     how.own_tokenizer = tokenizer->json();
     how.own_end_token = end_token_text(*tokenizer);
+    const bool is_written = how.tokenizer == HfTokenizer::kAuto && saved.config.hf_eos_tokens.empty();
+    if (is_written && tokenizer->end_token()) saved.config.hf_eos_tokens = {*tokenizer->end_token()};
   }
   const HfExported result = export_hf(*saved.tensors, saved.config, options.folder, how);
   if (options.json) {

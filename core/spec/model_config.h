@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/spec/layer_pattern.h"
 #include "core/spec/mla_config.h"
@@ -75,8 +76,10 @@ struct ModelConfig {
   int64_t mtp_num_layers = 0;
   double mtp_loss_weight = 0.1;
   // No effect on the computation: how the model is written as a Hugging Face folder, as it was imported from one.
-  std::string hf_architecture = "auto";  // where several classes compute the same function
-  bool hf_rope_interleave = true;        // for latent attention: rotated pairs are adjacent rows there
+  std::string hf_architecture = "auto";          // where several classes compute the same function
+  bool hf_rope_interleave = true;                // for latent attention: rotated pairs are adjacent rows there
+  int64_t hf_bos_token = -1, hf_pad_token = -1;  // ids that config.json names; -1: none
+  std::vector<int64_t> hf_eos_tokens = {};       // each of them ends what generate() writes
 
   // Tensor-parallel ranks whose query heads read the same key/value head.
   int kv_copies(int tp) const {

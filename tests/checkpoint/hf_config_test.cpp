@@ -188,6 +188,9 @@ TEST(HfConfig, ReadsThePublishedLlamas) {
     EXPECT_EQ(read.model.seq_length, 131072);
     ModelConfig same_length = read.model;
     same_length.seq_length = model_preset(preset).seq_length;
+    EXPECT_EQ(same_length.hf_bos_token, 128000);
+    same_length.hf_bos_token = -1;  // a preset names no tokens
+    same_length.hf_eos_tokens = {};
     EXPECT_EQ(text_of(same_length), text_of(model_preset(preset)));
   };
   expect_preset(published(R"("hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32)", "8.0", false),
@@ -305,6 +308,27 @@ TEST(HfConfig, DynamicPositionsGrowFromTheLengthOfTheFile) {
   file["rope_scaling"]["original_max_position_embeddings"] = 4;  // which the class passes over
   EXPECT_THAT(message_of([&] { read_hf_config(file.dump(), "config.json"); }),
               HasSubstr("'rope_scaling.original_max_position_embeddings'"));
+}
+
+TEST(HfConfig, TokensThatItNamesAreKept) {
+  for (const ModelConfig& config : tiny_models()) {
+    Json file = Json::parse(text_of(config));
+    file["bos_token_id"] = 3;
+    file["eos_token_id"] = {1, 4};
+    file["pad_token_id"] = 2;
+    const ModelConfig read = read_hf_config(file.dump(), "config.json").model;
+    EXPECT_EQ(read.hf_eos_tokens, (std::vector<int64_t>{1, 4}));
+    const auto in_any_order = [](const std::string& text) { return nlohmann::json::parse(text); };
+    EXPECT_EQ(in_any_order(text_of(read)), in_any_order(file.dump())) << file["architectures"];
+    file["eos_token_id"] = 4;
+    EXPECT_EQ(Json::parse(text_of(read_hf_config(file.dump(), "config.json").model))["eos_token_id"], 4);
+  }
+  Json file = Json::parse(text_of(tiny_llama()));
+  EXPECT_FALSE(file.contains("pad_token_id"));
+  file["pad_token_id"] = -1;  // as the first Llama has it
+  EXPECT_EQ(read_hf_config(file.dump(), "config.json").model.hf_pad_token, -1);
+  file["eos_token_id"] = "</s>";
+  EXPECT_THAT(message_of([&] { read_hf_config(file.dump(), "config.json"); }), HasSubstr("'eos_token_id'"));
 }
 
 TEST(HfConfig, KeysNobodyKnowsAreListed) {

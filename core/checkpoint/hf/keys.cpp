@@ -180,9 +180,46 @@ HfKeys linear_bias_keys() {
           {"mlp_bias", [](const ModelConfig& c) { return HfJson(c.add_bias); }, mlp_bias, false, false}};
 }
 
+HfKey token_key(const std::string& key, int64_t ModelConfig::*member) {
+  const auto get = [member](const ModelConfig& c) { return c.*member >= 0 ? HfJson(c.*member) : HfJson(); };
+  const auto set = [member](ModelConfig& c, const HfValue& value) {
+    c.*member = value.is_null() ? -1 : std::max<int64_t>(value.integer(), -1);
+  };
+  return {key, get, set};
+}
+
+HfKey pad_token_key(HfJson none) {
+  HfKey key = token_key("pad_token_id", &ModelConfig::hf_pad_token);
+  key.get = [none](const ModelConfig& c) { return c.hf_pad_token >= 0 ? HfJson(c.hf_pad_token) : none; };
+  return key;
+}
+
+namespace {
+
+// One id, or a list of several.
+HfKey end_tokens_key() {
+  const auto get = [](const ModelConfig& c) {
+    const std::vector<int64_t>& ids = c.hf_eos_tokens;
+    return ids.empty() ? HfJson() : ids.size() == 1 ? HfJson(ids[0]) : HfJson(ids);
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    c.hf_eos_tokens.clear();
+    if (value.is_null()) return;
+    const HfJson list = value.json().is_array() ? value.json() : HfJson::array({value.json()});
+    for (const HfJson& id : list) {
+      if (!id.is_number_integer()) value.refuse_damaged("a whole number, or a list of them");
+      if (id.get<int64_t>() >= 0) c.hf_eos_tokens.push_back(id.get<int64_t>());
+    }
+  };
+  return {"eos_token_id", get, set};
+}
+
+}  // namespace
+
 HfKeys ending_keys(bool tied) {
-  return {hf_member("tie_word_embeddings", RANKLAB_HF(tie_embeddings), tied), hf_note("bos_token_id", nullptr),
-          hf_note("eos_token_id", nullptr), hf_note("use_cache", true)};
+  return {hf_member("tie_word_embeddings", RANKLAB_HF(tie_embeddings), tied),
+          token_key("bos_token_id", &ModelConfig::hf_bos_token), end_tokens_key(), pad_token_key(not_written()),
+          hf_note("use_cache", true)};
 }
 
 }  // namespace ranklab

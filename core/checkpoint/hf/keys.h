@@ -20,6 +20,10 @@ HfKeys transformer_keys(const char* activation_key = "hidden_act", const char* a
 // Biases of all linear layers or of attention's alone: "attention_bias" and "mlp_bias".
 HfKeys linear_bias_keys();
 HfKeys ending_keys(bool tied);  // `tied`: the value in a file that does not say
+// A token that other programs look for; null where there is none.
+HfKey token_key(const std::string& key, int64_t ModelConfig::*member);
+// The same of padding. `none`: what is written where there is none.
+HfKey pad_token_key(HfJson none);
 HfKey positions_key(const std::string& key);
 // The width of a head; read after the sizes. `absent`: the value in a file without the key; null: hidden_size /
 // num_attention_heads.

@@ -1,4 +1,6 @@
 // Settings of rotary position embeddings, and of how a model is written as a Hugging Face folder.
+#include <type_traits>
+
 #include "core/config/settings/field_makers.h"
 
 namespace ranklab::fields {
@@ -10,14 +12,14 @@ ConfigField numbers(const std::string& group, std::string key, Flags flags, std:
   ConfigField field{std::move(key), std::move(flags), group, std::move(help), ConfigField::Kind::kValue, {}, {}, {}};
   field.get = [access](const TrainConfig& config) {
     std::vector<std::string> parts;
-    for (const double value : read(access, config)) parts.push_back(to_text(value));
+    for (const auto value : read(access, config)) parts.push_back(to_text(value));
     return join(parts, ",");
   };
   field.set = [access, field](TrainConfig& config, const std::string& text) {
-    std::vector<double> values;
+    std::decay_t<decltype(access(config))> values;
     for (size_t begin = 0; begin < text.size();) {
       const size_t end = std::min(text.find(',', begin), text.size());
-      values.push_back(parse_number<double>(field, text.substr(begin, end - begin)));
+      values.push_back(parse_number<typename decltype(values)::value_type>(field, text.substr(begin, end - begin)));
       begin = end + 1;
     }
     access(config) = std::move(values);
@@ -93,6 +95,13 @@ void add_hugging_face(std::vector<ConfigField>& rows) {
   rows.push_back(flag(g, "model.hf_rope_interleave", {"--hf-rope-interleave"},
                       "latent attention: rows that turn together are neighbours, not halves",
                       RANKLAB_FIELD(model.hf_rope_interleave)));
+  rows.push_back(number(g, "model.hf_bos_token", {"--hf-bos-token"}, "id of the token that begins a text (-1: none)",
+                        RANKLAB_FIELD(model.hf_bos_token), at_least(-1)));
+  rows.push_back(numbers(g, "model.hf_eos_tokens", {"--hf-eos-tokens"},
+                         "ids of the tokens that end one, as generate() there looks for them",
+                         RANKLAB_FIELD(model.hf_eos_tokens)));
+  rows.push_back(number(g, "model.hf_pad_token", {"--hf-pad-token"}, "id of the token that pads one (-1: none)",
+                        RANKLAB_FIELD(model.hf_pad_token), at_least(-1)));
 }
 
 }  // namespace ranklab::fields

@@ -11,9 +11,10 @@ namespace ranklab {
 namespace {
 
 // Model settings that only training or an export reads: they may change when a run resumes.
-constexpr std::array<std::string_view, 12> kFree = {
+constexpr std::array<std::string_view, 15> kFree = {
     "model.preset",         "model.dropout",         "model.attention_dropout",
     "model.init_std",       "model.hf_architecture", "model.hf_rope_interleave",
+    "model.hf_bos_token",   "model.hf_eos_tokens",   "model.hf_pad_token",
     "moe.balancing",        "moe.aux_loss_coeff",    "moe.z_loss_coeff",
     "moe.bias_update_rate", "moe.force_balance",     "mtp.loss_weight"};
 

@@ -58,7 +58,7 @@ HfKeys gemma_keys() {
                 hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6),
                 hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false),
                 no_bidirectional_attention(),
-                hf_note("pad_token_id", 0)});
+                pad_token_key(0)});
   return keys;
 }
 

@@ -25,7 +25,7 @@ HfKeys phi3_keys() {
                 {"original_max_position_embeddings", original_length, [](ModelConfig&, const HfValue&) {}},
                 hf_note("resid_pdrop", 0.0),
                 hf_note("embd_pdrop", 0.0),
-                hf_note("pad_token_id", nullptr)});
+                pad_token_key(nullptr)});
   append(keys, ending_keys(false));
   return keys;
 }

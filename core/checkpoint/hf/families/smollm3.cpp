@@ -62,7 +62,7 @@ HfKeys smollm3_keys() {
   append(keys, switched_window_keys());
   append(keys, {window_layers(),
                 {"max_window_layers", {}, [](ModelConfig&, const HfValue&) {}},  // not read by the class
-                hf_note("pad_token_id", nullptr)});
+                pad_token_key(nullptr)});
   append(keys, ending_keys(true));
   return keys;
 }
