@@ -130,9 +130,10 @@ std::string states_text(const RunPlan& plan, const Style& style) {
                       static_cast<int>(stage) == plan.zero_stage ? "  this run" : "");
   }
   if (adds_up_whole_gradients(plan))
-    text += strprintf("    at a step's end; until then %ld microbatches are added up in whole gradients (--grad-sync "
-                      "microbatch reduces each)\n",
-                      static_cast<long>(plan.num_microbatches));
+    text += strprintf(
+        "    at a step's end; until then %ld microbatches are added up in whole gradients (--grad-sync "
+        "microbatch reduces each)\n",
+        static_cast<long>(plan.num_microbatches));
   return text;
 }
 

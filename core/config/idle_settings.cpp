@@ -6,6 +6,7 @@
 #include "core/config/lr_choice.h"
 #include "core/config/settings/fields.h"
 #include "core/config/settings/sources.h"
+#include "core/config/sharding.h"
 #include "core/precision/precision_policy.h"
 #include "core/spec/presets.h"
 
@@ -188,6 +189,13 @@ std::vector<IdleRow> make_idle_rows() {
   add(
       {"memory.recompute_modules"}, [](const RunPlan& p) { return p.config.recompute_granularity == "selective"; },
       "--recompute-granularity selective");
+  add(
+      {"parallel.grad_sync"}, [](const RunPlan& p) { return p.zero().gradients && p.replicas() > 1; },
+      "--zero-stage " + zero_stage_numbers(2) + " with several data-parallel ranks");
+  add(
+      {"train.accumulation"},
+      [](const RunPlan& p) { return !p.zero().gradients || p.config.grad_sync == GradSync::kStep; },
+      "--grad-sync step, where a rank adds up its microbatches");
   add(
       {"checkpoint.async"}, [](const RunPlan& p) { return !p.config.save_dir.empty(); }, "--save FOLDER");
   return rows;

@@ -214,26 +214,6 @@ void add_sharding(std::vector<Requirement>& rows) {
                            .shown = stage_shown},
        .why = "--num-distributed-optimizer-instances makes groups that shard, and nothing is sharded",
        .instead = "--zero-stage " + zero_stage_numbers(1)});
-  const Feature each_microbatch = {
-      .settings = {{"parallel.grad_sync", "microbatch"}},
-      .surroundings = {{"parallel.dp", "4"}, {"parallel.zero_stage", "2"}},
-      .requested_by = [](const TrainConfig& c) { return c.grad_sync == GradSync::kMicrobatch; },
-      .shown = [](const TrainConfig&) { return std::string("--grad-sync microbatch"); }};
-  rows.push_back(
-      {.feature = each_microbatch,
-       .excludes = Feature{.settings = {{"parallel.zero_stage", "1"}},
-                           .requested_by =
-                               [](const TrainConfig& c) { return !zero_stage_row(resolve_zero_stage(c)).gradients; },
-                           .shown = stage_shown},
-       .why = "whole gradients stay on each rank, so that more reductions would save no memory",
-       .instead = "--zero-stage " + zero_stage_numbers(2)});
-  rows.push_back(
-      {.feature = each_microbatch,
-       .excludes =
-           Feature{.settings = {{"train.accumulation", "pairwise"}},
-                   .requested_by = [](const TrainConfig& c) { return c.accumulation == Accumulation::kPairwise; }},
-       .why = "a rank adds up its microbatches first in the order that --grad-accumulation pairwise is for",
-       .instead = "--grad-accumulation sequential"});
 }
 
 // Requirements of the model's own options.

@@ -11,7 +11,7 @@ LayoutFeature zero_stage_choices() {
     feature.choices.push_back({std::to_string(stage), [stage](TrainConfig& c) { c.zero_stage = stage; }});
   feature.choices.push_back({"3, each microbatch", [](TrainConfig& c) {
                                c.zero_stage = 3;
-                               if (c.accumulation == Accumulation::kSequential) c.grad_sync = GradSync::kMicrobatch;
+                               c.grad_sync = GradSync::kMicrobatch;
                              }});
   return feature;
 }

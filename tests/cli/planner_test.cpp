@@ -305,9 +305,10 @@ TEST(Planner, TheSearchFindsTheLessonsBest) {
   struct Best {
     const char *world, *layout;
   };
-  constexpr Best kBests[] = {{"--world-size 512 --gbs 128", "--tp 4 --pp 1 --zero-stage 3 --mbs 1"},
-                             {"--world-size 64 --gbs 256", "--tp 4 --pp 1 --zero-stage 3 --mbs 1"},
-                             {"--world-size 512 --gbs 1024", "--tp 2 --pp 1 --zero-stage 3 --mbs 1"}};
+  constexpr Best kBests[] = {
+      {"--world-size 512 --gbs 128", "--tp 4 --pp 1 --zero-stage 3 --mbs 1 --grad-sync microbatch"},
+      {"--world-size 64 --gbs 256", "--tp 4 --pp 1 --zero-stage 3 --mbs 1 --grad-sync microbatch"},
+      {"--world-size 512 --gbs 1024", "--tp 2 --pp 1 --zero-stage 3 --mbs 1 --grad-sync microbatch"}};
   for (const Best& best : kBests) {
     EXPECT_EQ(data_of(std::string("plan search --preset llama_70b --bf16 ") + best.world).at("rows").at(0).at("flags"),
               best.layout)

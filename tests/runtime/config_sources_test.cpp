@@ -43,6 +43,7 @@ std::string other_value(const ConfigField& field, const TrainConfig& config) {
   if (field.key == "train.global_batch_tokens") return "8192";  // whole sequences
   if (field.key == "train.train_samples") return "640";         // whole batches
   if (field.key.ends_with("_factors")) return "1,1.5,2.25";
+  if (field.key == "model.hf_eos_tokens") return "3,151645";
   if (field.key == "train.seed") return "18446744073709551615";  // more than TOML's integers hold
   if (!field.choices.empty()) return field.choices[value == field.choices[0] ? 1 : 0];
   if (field.type == Type::kBool) return value == "true" ? "false" : "true";
@@ -74,7 +75,7 @@ TEST(DefaultLayout, StepsAsideAsSoonAsASizeIsGiven) {
   EXPECT_EQ(sizes({{"parallel.pp", "4", "test"}}), (Sizes{2, 1, 4}));
   EXPECT_EQ(sizes({{"parallel.dp", "8", "test"}}), (Sizes{8, 1, 1}));
   EXPECT_EQ(sizes({{"parallel.world_size", "4", "test"}}), (Sizes{4, 1, 1}));
-  EXPECT_EQ(sizes({{"parallel.world_size", "8", "test"}}), (Sizes{2, 2, 2}));
+  EXPECT_EQ(sizes({{"parallel.world_size", "8", "test"}}), (Sizes{8, 1, 1}));
   EXPECT_EQ(sizes({{"model.num_layers", "1", "test"}}), (Sizes{8, 1, 1}));
   EXPECT_EQ(sizes({{"parallel.backend", "cuda", "test"}}), (Sizes{8, 1, 1}));
   EXPECT_EQ(sizes({{"precision.recipe", "mxfp8", "test"}}), (Sizes{4, 1, 2})) << "whole blocks";

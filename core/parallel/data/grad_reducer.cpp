@@ -33,6 +33,13 @@ bool holds_last_stage(const std::vector<Parameter*>& parameters) {
   return std::ranges::any_of(parameters, [](const Parameter* p) { return p->unit.place == ModelUnit::Place::kLast; });
 }
 
+// Without others to share with nothing is sharded. RETURNS: how a rank adds up the gradients that it reduces together.
+GradAccumulation settled(GradReducerOptions& options, bool shares) {
+  if (!shares) options.zero = kZeroStages[0];
+  options.each_microbatch = options.each_microbatch && options.zero.gradients;
+  return options.each_microbatch ? GradAccumulation::kSequential : options.accumulation;
+}
+
 }  // namespace
 
 // Called by autograd when a leaf's gradient is complete in this backward (once, even for a tied parameter).
@@ -52,9 +59,7 @@ GradReducer::GradReducer(std::vector<Parameter*> parameters, Communicator& dp, C
       dp_(dp),
       tp_(tp),
       options_(std::move(options)),
-      accumulator_(grad_accumulator(options_.accumulation)) {
-  if (dp_.size() == 1 || parameters_.empty()) options_.zero = kZeroStages[0];
-  options_.each_microbatch = options_.each_microbatch && options_.zero.gradients;
+      accumulator_(grad_accumulator(settled(options_, dp.size() > 1 && !parameters_.empty()))) {
   plan_buckets();
   for (Bucket& bucket : buckets_) {
     for (GradSlot& slot : bucket.slots) {

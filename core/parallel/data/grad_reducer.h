@@ -36,7 +36,7 @@ struct GradReducerOptions {
   int64_t bucket_bytes = int64_t{25} << 20;
   bool overlap = true;  // false: all buckets start after the last backward
   GradAccumulation accumulation = GradAccumulation::kSequential;
-  // Reduces after each microbatch. REQUIRES: sequential accumulation; without sharded gradients it has no effect.
+  // Reduces after each microbatch, in whose order shards are then added up. Without sharded gradients: no effect.
   bool each_microbatch = false;
   ZeroStage zero = kZeroStages[0];
   std::optional<at::ScalarType> grad_type = std::nullopt;  // type of the sums; unset: that of the parameters

@@ -115,7 +115,7 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   FrameworkMemory out;
   out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer}) + copied_states(plan, rank);
   // This project adds microbatches up in whole gradients unless each is reduced; what others have of them is measured.
-  if (!plan.of_other_software())
+  if (!plan.of_other_software() && plan.zero().gradients && plan.mesh.size(Axis::kDpShard) > 1)
     out.states += std::max(0.0, bytes_of(rank.at_peak, {kGradients}) - bytes_of(rank.after, {kGradients}));
   out.between_steps = fp32_gradients(plan, rank) + stage_inputs(plan, rank.pp_rank);
   out.workspace = workspaces(plan) + software.score_buffer_bytes * scores(plan) +
