@@ -128,7 +128,7 @@ struct TrainConfig {
   // Data-parallel gradient reduction.
   bool overlap_grad_reduce = true;
   GradSync grad_sync = GradSync::kStep;  // how often
-  int64_t ddp_bucket_bytes = 0;  // 0: the backend's default
+  int64_t ddp_bucket_bytes = 0;          // 0: the backend's default
 
   // What data-parallel ranks shard instead of replicating; sharding.h derives one ZeRO stage from the three.
   int64_t zero_stage = -1;                 // -1: the next two decide, else 0

@@ -41,7 +41,7 @@ double step_time_tolerance(const RunPlan& plan) {
   const bool shares = c.optimizer == OptimizerKind::kMuon && c.muon_distribution != MuonDistribution::kDuplicated;
   if (shares) return kSharedMatricesTolerance;
   return c.grad_sync == GradSync::kMicrobatch && plan.mesh.size(Axis::kPp) > 1 ? kReducedPassesTolerance
-                                                                              : kStepTimeTolerance;
+                                                                               : kStepTimeTolerance;
 }
 
 double mfu(const RunPlan& plan, double step_ns) {

@@ -334,8 +334,8 @@ void GradReducer::start_ready_buckets() {
 void GradReducer::start(Bucket& bucket) {
   const at::NoGradGuard no_grad;
   ++bucket.reductions;
-  bucket.last_reduction = std::ranges::all_of(
-      bucket.slots, [](const GradSlot& slot) { return slot.sum.completed == slot.sum.total; });
+  bucket.last_reduction =
+      std::ranges::all_of(bucket.slots, [](const GradSlot& slot) { return slot.sum.completed == slot.sum.total; });
   expect(bucket);
   if (options_.local)
     for (const GradSlot& slot : bucket.slots) options_.local(*slot.parameter, slot.sum.view);

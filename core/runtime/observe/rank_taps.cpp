@@ -61,9 +61,8 @@ void RankTaps::end_step() {
 }
 
 void RankTaps::dump_state(int64_t step) const {
-  or_lost(place_, [&] {
-    write_rank_dump(place_.folder + "/sentinel", step, context_.ctx, state_dump(context_.optimizer));
-  });
+  or_lost(place_,
+          [&] { write_rank_dump(place_.folder + "/sentinel", step, context_.ctx, state_dump(context_.optimizer)); });
 }
 
 }  // namespace ranklab

@@ -11,9 +11,10 @@
 
 namespace ranklab {
 
+constexpr const char* kProfileFileName = "profile.json";  // in a run's folder
+
 // Records the traced steps (core/config/traced_steps.h) that the run has. The hook throws kIo when `path` cannot be
 // written, kInvalidArgument where the run has none of them.
-constexpr const char* kProfileFileName = "profile.json";  // in a run's folder
 std::shared_ptr<Hook> make_torch_profile_hook(std::string path);
 
 }  // namespace ranklab
