@@ -159,7 +159,7 @@ int TrainRun::fit() {
   engine.set_stop_request([this] { return interrupt_requested() || stopping_; });
   engine.set_stepper(stepper_);
   engine.set_live_feed(live_feed_);
-  engine.set_lost_output([lost = lost_](const auto& output, const auto& reason) { lost->note(output, reason); });
+  engine.set_lost_outputs(lost_);
   engine.stream_traces();
   if (world_->has_rank_zero()) {
     engine.set_output_folder(log_dir());

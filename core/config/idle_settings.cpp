@@ -189,12 +189,11 @@ std::vector<IdleRow> make_idle_rows() {
   add(
       {"memory.recompute_modules"}, [](const RunPlan& p) { return p.config.recompute_granularity == "selective"; },
       "--recompute-granularity selective");
-  add(
-      {"parallel.grad_sync"}, [](const RunPlan& p) { return p.zero().gradients && p.replicas() > 1; },
+  add({"parallel.grad_sync"}, shards_gradients,
       "--zero-stage " + zero_stage_numbers(2) + " with several data-parallel ranks");
   add(
       {"train.accumulation"},
-      [](const RunPlan& p) { return !p.zero().gradients || p.config.grad_sync == GradSync::kStep; },
+      [](const RunPlan& p) { return !shards_gradients(p) || p.config.grad_sync == GradSync::kStep; },
       "--grad-sync step, where a rank adds up its microbatches");
   add(
       {"checkpoint.async"}, [](const RunPlan& p) { return !p.config.save_dir.empty(); }, "--save FOLDER");

@@ -44,9 +44,12 @@ std::string zero_stage_numbers(size_t first) {
   return text;
 }
 
+bool shards_gradients(const RunPlan& plan) {
+  return plan.zero().gradients && std::max(plan.mesh.size(Axis::kDpShard), plan.mesh.size(Axis::kEdpShard)) > 1;
+}
+
 bool adds_up_whole_gradients(const RunPlan& plan) {
-  return plan.zero().gradients && plan.mesh.size(Axis::kDpShard) > 1 && plan.num_microbatches > 1 &&
-         plan.config.grad_sync == GradSync::kStep;
+  return shards_gradients(plan) && plan.num_microbatches > 1 && plan.config.grad_sync == GradSync::kStep;
 }
 
 }  // namespace ranklab

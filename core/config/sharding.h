@@ -11,6 +11,8 @@ namespace ranklab {
 int resolve_zero_stage(const TrainConfig& config);
 // The stages from `first` on: "1, 2 or 3".
 std::string zero_stage_numbers(size_t first);
+// Whether several ranks share the gradients of some parameters.
+bool shards_gradients(const RunPlan& plan);
 // Whether ranks that shard gradients hold whole ones meanwhile, because a step has several microbatches.
 bool adds_up_whole_gradients(const RunPlan& plan);
 

@@ -133,7 +133,7 @@ class RuntimeEngine::RankLoop {
   void watch(StepContext& context, int64_t steps) {
     const std::string& folder = plan_.config.log_dir.empty() ? engine_.output_folder_ : plan_.config.log_dir;
     taps_ = std::make_unique<RankTaps>(context, engine_.watches_,
-                                       DumpPlace{folder.empty() ? "." : folder, engine_.note_lost_}, *world_);
+                                       DumpPlace{folder.empty() ? "." : folder, engine_.lost_}, *world_);
     if (!has_sentinels(plan_, *data_)) return;
     RANKLAB_CHECK(steps == 0 || plan_.config.sentinels.parity_interval == 0 || engine_.components_.parity_watch,
                   ErrorKind::kInvalidArgument, .where = "--watch", .what = "this program has nothing to watch with",

@@ -30,8 +30,8 @@ class RuntimeEngine {
   }
   // Where dumped tensors go, of rank 0's process; by default the plan's log_dir, or this folder.
   void set_output_folder(std::string folder) { output_folder_ = std::move(folder); }
-  // Called on any rank's thread with what could not be written ("dump") and why; without it that ends the run.
-  void set_lost_output(NoteLost note) { note_lost_ = std::move(note); }
+  // Where a dump that cannot be written is noted; without it that ends the run.
+  void set_lost_outputs(std::shared_ptr<LostOutputs> lost) { lost_ = std::move(lost); }
   // Called after every step on one rank of each process; true from any ends the run after that step on all ranks
   // (SIGINT).
   void set_stop_request(std::function<bool()> stop) { stop_ = std::move(stop); }
@@ -73,7 +73,7 @@ class RuntimeEngine {
   std::function<int64_t()> wall_ns_;
   std::vector<ModuleWatch> watches_;
   std::string output_folder_;
-  NoteLost note_lost_;
+  std::shared_ptr<LostOutputs> lost_;
   bool streams_traces_ = false;
   std::unique_ptr<TraceCollector> collector_;
   std::unique_ptr<PlanOfRun> plan_of_run_;  // of fit()

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -337,6 +339,14 @@ std::string message_of(const Act& act) {
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+// What a config.json says after that change.
+using JsonEdit = std::function<void(nlohmann::ordered_json&)>;
+inline ModelConfig read_edited(const ModelConfig& config, const JsonEdit& change) {
+  auto file = nlohmann::ordered_json::parse(text_of(config));
+  change(file);
+  return read_hf_config(file.dump(), "config.json").model;
 }
 
 // Why no family has the model after that change.

@@ -3,10 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <nlohmann/json.hpp>
 
-#include "core/checkpoint/hf/config.h"
 #include "tests/checkpoint/hf_models.h"
 
 namespace ranklab {
@@ -15,16 +13,9 @@ namespace {
 using namespace checkpoint_samples;  // NOLINT: the helpers of hf_models.h
 using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
-using JsonEdit = std::function<void(Json&)>;
-
-ModelConfig read_after(const ModelConfig& config, const JsonEdit& change) {
-  Json file = Json::parse(text_of(config));
-  change(file);
-  return read_hf_config(file.dump(), "config.json").model;
-}
 
 std::string refused_after(const ModelConfig& config, const JsonEdit& change) {
-  return message_of([&] { read_after(config, change); });
+  return message_of([&] { read_edited(config, change); });
 }
 
 // transformers 5.24 takes rope_scaling where both are there.
@@ -43,7 +34,7 @@ TEST(HfRope, TwoFormsThatDifferAreRefused) {
               HasSubstr(words));
   EXPECT_EQ(refused_after(tiny_llama(), with({{"rope_type", "linear"}, {"factor", 4.0}, {"rope_theta", 500.0}})), "");
   EXPECT_EQ(refused_after(tiny_llama(), with(Json::object())), "");
-  EXPECT_EQ(read_after(tiny_llama(), with(nullptr)).rope_scaling.factor, 4);
+  EXPECT_EQ(read_edited(tiny_llama(), with(nullptr)).rope_scaling.factor, 4);
   const auto other_factor = [](Json& file) { file["rope_parameters"]["full_attention"]["factor"] = 8.0; };
   EXPECT_THAT(refused_after(tiny_gemma3(), other_factor), HasSubstr(words));
 }
@@ -100,12 +91,12 @@ TEST(HfRope, WithKindsOfLayersTheOriginalLengthIsTheOneInside) {
 TEST(HfRope, OfPhi3TheFactorIsTheRatioOfTheLengths) {
   const auto factor = [](double value) { return [value](Json& file) { file["rope_scaling"]["factor"] = value; }; };
   EXPECT_THAT(refused_after(tiny_long(), factor(16)), HasSubstr("'rope_scaling.factor'"));
-  EXPECT_EQ(read_after(tiny_long(), factor(4)).rope_scaling, tiny_long().rope_scaling);
+  EXPECT_EQ(read_edited(tiny_long(), factor(4)).rope_scaling, tiny_long().rope_scaling);
   const auto both = [&](Json& file) {
     factor(16)(file);
     file["rope_scaling"]["attention_factor"] = 1.5;  // for which the factor alone is used
   };
-  EXPECT_EQ(read_after(tiny_long(), both).rope_scaling.attention_factor, 1.5);
+  EXPECT_EQ(read_edited(tiny_long(), both).rope_scaling.attention_factor, 1.5);
 }
 
 // Phi3Config has 4096 there, which counts more than what the object says.
@@ -118,13 +109,13 @@ TEST(HfRope, OfPhi3TheOriginalLengthIsTheOneOutside) {
     };
   };
   EXPECT_THAT(refused_after(tiny_long(), inside(2048)), HasSubstr("'rope_scaling.original_max_position_embeddings'"));
-  EXPECT_EQ(read_after(tiny_long(), inside(4096)).rope_scaling.factor, 2);
-  EXPECT_EQ(read_after(tiny_long(), inside(nullptr)).rope_scaling.original_seq_length, 4096);
+  EXPECT_EQ(read_edited(tiny_long(), inside(4096)).rope_scaling.factor, 2);
+  EXPECT_EQ(read_edited(tiny_long(), inside(nullptr)).rope_scaling.original_seq_length, 4096);
 }
 
 TEST(HfRope, AModelLongerThanYarnsStretchKeepsItsLength) {
   const auto length_after = [](int64_t length) {
-    const ModelConfig read = read_after(tiny_mistral(), [&](Json& file) { file["max_position_embeddings"] = length; });
+    const ModelConfig read = read_edited(tiny_mistral(), [&](Json& file) { file["max_position_embeddings"] = length; });
     return Json::parse(text_of(read))["max_position_embeddings"].get<int64_t>();
   };
   EXPECT_EQ(length_after(64), 64);

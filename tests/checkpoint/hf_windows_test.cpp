@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/checkpoint/hf/config.h"
@@ -14,15 +13,8 @@ namespace {
 using namespace checkpoint_samples;  // NOLINT: the helpers of hf_models.h
 using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
-using JsonEdit = std::function<void(Json&)>;
 
 const char *const kNear = "sliding_attention", *const kAll = "full_attention";
-
-ModelConfig read_edited(const ModelConfig& config, const JsonEdit& change) {
-  Json file = Json::parse(text_of(config));
-  change(file);
-  return read_hf_config(file.dump(), "config.json").model;
-}
 
 // The windows of all layers, in their order.
 std::vector<int64_t> windows_of(const ModelConfig& config) {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/config/recompute_choice.h"
+#include "core/config/sharding.h"
 #include "core/config/state_types.h"
 #include "core/sim/gpu_generation.h"
 
@@ -115,7 +116,7 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   FrameworkMemory out;
   out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer}) + copied_states(plan, rank);
   // This project adds microbatches up in whole gradients unless each is reduced; what others have of them is measured.
-  if (!plan.of_other_software() && plan.zero().gradients && plan.mesh.size(Axis::kDpShard) > 1)
+  if (!plan.of_other_software() && shards_gradients(plan))
     out.states += std::max(0.0, bytes_of(rank.at_peak, {kGradients}) - bytes_of(rank.after, {kGradients}));
   out.between_steps = fp32_gradients(plan, rank) + stage_inputs(plan, rank.pp_rank);
   out.workspace = workspaces(plan) + software.score_buffer_bytes * scores(plan) +

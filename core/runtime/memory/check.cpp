@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
+#include "core/config/sharding.h"
 #include "core/config/state_types.h"
 #include "core/spec/hidden_matrix.h"
 #include "core/spec/module_table.h"
@@ -33,8 +34,7 @@ int64_t fixed_bytes(const RunPlan& plan) {
     return row.parameters() * bytes * holders(plan, row) / (sharded ? sharers(plan, row) : 1);
   };
   const ZeroStage& zero = plan.zero();
-  // Several microbatches accumulate whole gradients, unless each is reduced.
-  const bool shards_grads = zero.gradients && (plan.num_microbatches == 1 || c.grad_sync == GradSync::kMicrobatch);
+  const bool shards_grads = shards_gradients(plan) && !adds_up_whole_gradients(plan);
   int64_t sum = 0;
   for (const ModuleRow& row : module_table(c.model)) {
     sum += held(zero.parameters, types.param_bytes(), row) + held(shards_grads, types.grad_bytes(), row) +

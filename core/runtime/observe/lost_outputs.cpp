@@ -37,13 +37,8 @@ class ForgivenHook : public Hook {
 
  private:
   template <typename Call>
-  void forgive(Call call) {
-    try {
-      call();
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kIo) throw;
-      lost_->note(output_, error.what());
-    }
+  void forgive(const Call& call) {
+    lost_->forgive(output_, call);
   }
   std::shared_ptr<Hook> hook_;
   std::string output_;

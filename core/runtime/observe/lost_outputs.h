@@ -2,24 +2,31 @@
 // so do its checkpoints; the loss is reported on stderr at once, and again by the exit code at the end
 // (ErrorKind::kOutputLost). Thread rule: any thread.
 #pragma once
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/runtime/hooks.h"
 
 namespace ranklab {
-
-// Called with what could not be written, "log", and the reason.
-using NoteLost = std::function<void(const std::string& output, const std::string& reason)>;
 
 class LostOutputs {
  public:
   // `output` names what was written, e.g. "log"; reported once for each.
   void note(const std::string& output, const std::string& reason);
+  // Calls it; what it cannot write (kIo) is noted.
+  template <typename Call>
+  void forgive(const std::string& output, const Call& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kIo) throw;
+      note(output, error.what());
+    }
+  }
   // The reports, in order.
   std::vector<std::string> said() const;
   bool any() const { return !said().empty(); }

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "core/base/error.h"
 #include "core/runtime/text/gather_texts.h"
 
 namespace ranklab {
@@ -17,12 +16,8 @@ std::string agreed_folder(const std::string& folder, const RankContext& ctx, Com
 // A full disk costs the dump, and not the training.
 template <typename Write>
 void or_lost(const DumpPlace& place, const Write& write) {
-  try {
-    write();
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kIo || !place.lost) throw;
-    place.lost("dump", error.what());
-  }
+  if (place.lost == nullptr) return write();
+  place.lost->forgive("dump", write);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace ranklab {
 // Rank 0's folder, where dumps are written, and who is told of those that cannot be (null: that ends the run).
 struct DumpPlace {
   std::string folder;
-  NoteLost lost;
+  std::shared_ptr<LostOutputs> lost;
 };
 
 class RankTaps {
