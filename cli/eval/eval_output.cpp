@@ -6,6 +6,7 @@
 
 #include "cli/common/json_output.h"
 #include "cli/common/pipeline_text.h"
+#include "cli/generate/saved_run.h"
 #include "core/base/counted.h"
 #include "core/base/text.h"
 
@@ -77,7 +78,7 @@ ordered_json tasks_json(const EvalRequest& request, const EvalInput& input, cons
 
 void print_eval_text(const RunPlan& plan, const EvalRequest& request, const EvalInput& input,
                      std::span<const double> scores) {
-  std::printf("%s, %s, %s\n", plan.config.preset.c_str(), evaluated_text(plan.config).c_str(),
+  std::printf("%s, %s, %s\n", run_model_text(plan.config).c_str(), evaluated_text(plan.config).c_str(),
               layout_text(plan, true).c_str());
   const int64_t context = plan.config.model.seq_length;
   if (!request.text.empty()) {
@@ -101,11 +102,12 @@ void print_eval_text(const RunPlan& plan, const EvalRequest& request, const Eval
 void print_eval_json(const RunPlan& plan, const EvalRequest& request, const EvalInput& input,
                      std::span<const double> scores) {
   const int64_t context = plan.config.model.seq_length;
-  ordered_json data = {{"preset", plan.config.preset},
-                       {"layout", layout_text(plan, true)},
-                       {"loaded", plan.config.load},
-                       {"context", context},
-                       {"tokenizer", input.tokenizer.empty() ? ordered_json() : ordered_json(input.tokenizer)}};
+  ordered_json data = {
+      {"preset", plan.config.load.empty() ? nlohmann::ordered_json(plan.config.preset) : nlohmann::ordered_json()},
+      {"layout", layout_text(plan, true)},
+      {"loaded", plan.config.load},
+      {"context", context},
+      {"tokenizer", input.tokenizer.empty() ? ordered_json() : ordered_json(input.tokenizer)}};
   if (!request.text.empty()) {
     const TextResult text = text_result(input, scores);
     data["text"] = {

@@ -126,7 +126,7 @@ void print_text(const RunPlan& plan, const Generation& request, const GenerateRe
   const size_t made = result.tokens.size() - result.prompt;
   std::string cache = bytes(result.cache_bytes_per_token) + " a token on a rank";
   if (m.mla.enabled()) cache += ", keys and values of its heads would be " + bytes(whole_cache_bytes(plan));
-  std::printf("%s, %s, %s\n", plan.config.preset.c_str(), weights_text(plan.config).c_str(),
+  std::printf("%s, %s, %s\n", run_model_text(plan.config).c_str(), weights_text(plan.config).c_str(),
               layout_text(plan, true).c_str());
   std::printf("%zu tokens in %.2f s: %.0f tokens/s, the first after %.1f ms; cache %s\n", made, result.all_s,
               static_cast<double>(made) / result.all_s, 1e3 * result.first_s, cache.c_str());
@@ -135,7 +135,7 @@ void print_text(const RunPlan& plan, const Generation& request, const GenerateRe
 void print_json(const RunPlan& plan, const Generation& request, const GenerateResult& result) {
   const size_t made = result.tokens.size() - result.prompt;
   nlohmann::ordered_json data = {
-      {"preset", plan.config.preset},
+      {"preset", plan.config.load.empty() ? nlohmann::ordered_json(plan.config.preset) : nlohmann::ordered_json()},
       {"layout", layout_text(plan, true)},
       {"seed", plan.config.seed},
       {"loaded", plan.config.load},

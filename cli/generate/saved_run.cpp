@@ -1,5 +1,6 @@
 #include "cli/generate/saved_run.h"
 
+#include "cli/common/model_text.h"
 #include "cli/generate/no_training.h"
 #include "cli/generate/replica_world.h"
 #include "cli/train/gemm.h"
@@ -48,6 +49,10 @@ ReadyRun ready_run(ConfigOptions& options, TrainConfig config, const std::functi
   }
   choose_gemm(plan, *world);
   return {std::move(plan), std::move(world)};
+}
+
+std::string run_model_text(const TrainConfig& config) {
+  return config.load.empty() ? model_name(config) : counts_text(count_model(config.model, config.model.seq_length));
 }
 
 std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load) {
