@@ -234,21 +234,19 @@ class Reader {
     if (!before && settings_.at("moe.topk").text == "1") set("moe.normalize_top1", "true");
     set_default("parallel.etp", std::to_string(number_or("--tensor-model-parallel-size", 1)));
     if (settings_.at("model.add_bias").text == "true") set("moe.router_bias", "true");
-    first_dense_layers();
+    expert_layers();
   }
 
   // "([0]*3+[1]*58)": layers with a 1 have experts.
-  void first_dense_layers() {
+  void expert_layers() {
     const std::string text = words_.text("--moe-layer-freq", "").value_or("1");
     if (text == "1") return;
     const auto pattern = parse_layer_pattern(text);
     int64_t dense = 0;
     while (pattern && dense < layers_ && !pattern->has(dense)) ++dense;
-    bool rest = pattern && text.find('[') != std::string::npos;
+    bool rest = pattern && text.find('[') != std::string::npos && dense < layers_;
     for (int64_t layer = dense; rest && layer < layers_; ++layer) rest = pattern->has(layer);
-    if (!rest)
-      refuse("experts are in all layers but the first ones", "--moe-layer-freq " + text, "1, or [0]*3+[1]*58",
-             "give the first layers their dense MLP");
+    if (!rest) return set("moe.layer_freq", text, "--moe-layer-freq");
     set("moe.first_dense_layers", dense, "--moe-layer-freq");
   }
 

@@ -32,6 +32,8 @@ struct Flavor {
 constexpr Flavor kFlavors[] = {{"llama3", "8B", "llama_8b"},
                                {"llama3", "70B", "llama_70b"},
                                {"llama3", "405B", "llama_405b"},
+                               {"llama4", "17bx16e", "llama4_scout"},
+                               {"llama4", "17bx128e", "llama4_maverick"},
                                {"deepseek_v3", "671B", "deepseek_v3"},
                                {"qwen3", "0.6B", "qwen3_0.6b"},
                                {"qwen3", "8B", "qwen3_8b"},

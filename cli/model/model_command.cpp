@@ -39,12 +39,32 @@ double share(const ModuleRow& row, const ModelCounts& counts) {
 
 ModelCounts counts_of(const RunPlan& plan) { return count_model(plan.config.model, plan.config.model.seq_length); }
 
-// "61", "3-60" for some layers, "3-60 x 256" for experts
+// The table with each parameter once where layers with and without experts take turns: `layers` are then those of all
+// runs together.
+std::vector<ModuleRow> shown_rows(const ModelConfig& model) {
+  std::vector<ModuleRow> table = module_table(model);
+  if (model.moe.layers.all()) return table;
+  std::vector<ModuleRow> once;
+  for (ModuleRow& row : table) {
+    const auto same = std::ranges::find_if(
+        once, [&](const ModuleRow& other) { return other.parameter == row.parameter && other.mtp == row.mtp; });
+    if (same == once.end()) {
+      once.push_back(std::move(row));
+    } else {
+      same->layers += row.layers;
+    }
+  }
+  return once;
+}
+
+// "61", "3-60" for some layers, "3-60 x 256" for experts, "24 of 48" where layers take turns
 std::string layers_text(const ModuleRow& row, const ModelConfig& model) {
   const int64_t all = row.mtp ? model.mtp_num_layers : model.num_layers;
   const bool some = row.layers != all && row.parameter.find('*') != std::string::npos;
   const std::string range = std::to_string(row.first_layer) + "-" + std::to_string(row.first_layer + row.layers - 1);
-  const std::string text = some ? range : std::to_string(row.layers);
+  const std::string part =
+      model.moe.layers.all() ? range : strprintf("%ld of %ld", static_cast<long>(row.layers), static_cast<long>(all));
+  const std::string text = some ? part : std::to_string(row.layers);
   return row.per_layer == 1 ? text : text + " x " + std::to_string(row.per_layer);
 }
 
@@ -81,7 +101,7 @@ std::string token_text(const RunPlan& plan, const ModelCounts& counts) {
 }
 
 std::string module_text(const ModelConfig& m, const ModelCounts& counts, const Style& style) {
-  const std::vector<ModuleRow> table = module_table(m);
+  const std::vector<ModuleRow> table = shown_rows(m);
   int widest = 9;
   for (const ModuleRow& row : table) widest = std::max(widest, static_cast<int>(row.parameter.size()));
   std::string text = style.bold(strprintf("  %-*s %-15s %10s %14s %7s  %-20s %10s", widest, "parameter", "shape",
@@ -129,7 +149,7 @@ std::string info_text(const RunPlan& plan, const Style& style) {
 std::string info_markdown(const RunPlan& plan) {
   const ModelCounts counts = counts_of(plan);
   std::string text = "| parameter | shape | layers | parameters | active | split by tp |\n|---|---|---|---|---|---|\n";
-  for (const ModuleRow& row : module_table(plan.config.model))
+  for (const ModuleRow& row : shown_rows(plan.config.model))
     text += strprintf("| `%s` | %s | %s | %ld | %ld | %s |\n", row.parameter.c_str(), shape_text(row.shape).c_str(),
                       layers_text(row, plan.config.model).c_str(), static_cast<long>(row.parameters()),
                       static_cast<long>(row.active_parameters()), split_text(row).c_str());

@@ -158,7 +158,7 @@ std::string step_text(const Topology& t) {
                 plan.sequence_parallel && t.mesh.dims().tp > 1 ? ", sequence parallel" : "");
   if (m.moe.enabled()) {
     out += strprintf(", %ld experts top-%ld in %ld of %ld layers", static_cast<long>(m.moe.num_experts),
-                     static_cast<long>(m.moe.topk), static_cast<long>(m.num_layers - m.moe.first_dense_layers),
+                     static_cast<long>(m.moe.topk), static_cast<long>(m.moe_layer_count()),
                      static_cast<long>(m.num_layers));
   }
   return out + "\n";

@@ -30,6 +30,13 @@ bool has_delayed_scales(const RunPlan& plan) {
   return plan.precision && scales_are_delayed(plan.precision->recipe().linear);
 }
 
+// Whether some layer of the model is so.
+bool some_layer(const ModelConfig& model, bool (ModelConfig::*is_so)(int64_t) const) {
+  for (int64_t layer = 0; layer < model.num_layers; ++layer)
+    if ((model.*is_so)(layer)) return true;
+  return false;
+}
+
 std::vector<IdleRow> make_idle_rows() {
   std::vector<IdleRow> rows;
   const auto add = [&](std::vector<std::string> keys, const std::function<bool(const RunPlan&)>& counts,
@@ -121,8 +128,22 @@ std::vector<IdleRow> make_idle_rows() {
   add(
       {"model.qk_norm_width"}, [](const RunPlan& p) { return p.config.model.qk_norm; }, "--qk-layernorm");
   add(
-      {"model.window_attn_skip_freq"}, [](const RunPlan& p) { return p.config.model.window_size > 0; },
-      "--window-size above 0");
+      {"model.window_attn_skip_freq"},
+      [](const RunPlan& p) { return p.config.model.window_size > 0 || p.config.model.attention_chunk > 0; },
+      "--window-size or --attention-chunk-size above 0");
+  add(
+      {"model.qk_l2_norm"}, [](const RunPlan& p) { return some_layer(p.config.model, &ModelConfig::has_rope); },
+      "a layer with rotary positions (--position-embedding-type rope, --no-rope-freq)");
+  add(
+      {"model.query_temperature_scale"},
+      [](const RunPlan& p) {
+        const ModelConfig& model = p.config.model;
+        return model.query_temperature_scale == 0 || some_layer(model, &ModelConfig::has_query_temperature);
+      },
+      "a layer without rotary positions (--no-rope-freq)");
+  add(
+      {"model.query_temperature_floor"}, [](const RunPlan& p) { return p.config.model.query_temperature_scale > 0; },
+      "--query-temperature-scale above 0");
   add(
       {"model.local_rope_theta"}, [](const RunPlan& p) { return p.config.model.has_local_rope(); },
       "--window-size above 0 with --position-embedding-type rope");

@@ -18,7 +18,7 @@ void check_modules(const TrainConfig& c) {
                   .got = std::string("--recompute-modules with ") + module, .want = "modules that it has",
                   .fix = std::string("take ") + module + " out");
   };
-  check(c.recompute_modules.mlp, !c.model.is_moe_layer(0), "mlp", "without experts");  // dense layers come first
+  check(c.recompute_modules.mlp, c.model.moe_layer_count() < c.model.num_layers, "mlp", "without experts");
   check(c.recompute_modules.moe, c.model.moe.enabled(), "moe", "with experts");
 }
 

@@ -9,6 +9,7 @@
 #include "core/model/latent_attention_layer.h"
 #include "core/nn/attention/attention.h"
 #include "core/nn/attention/decode_attention.h"
+#include "core/nn/attention/query_temperature.h"
 #include "core/nn/head_norm.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/parallel/tensor/projection_norm.h"
@@ -31,6 +32,11 @@ std::optional<ProjectionNorm> make_projection_norm(const ModuleScope& scope, con
   return ProjectionNorm(scope, spec, c, tp);
 }
 
+std::optional<HeadNorm> make_l2_norm(const ModuleScope& scope, const ModelConfig& c, const AttentionContext& context) {
+  if (!context.l2_norm) return std::nullopt;
+  return HeadNorm(c, at::TensorOptions(scope.registry().dtype()).device(scope.registry().device()));
+}
+
 class GroupedQueryAttention : public AttentionLayer {
  public:
   GroupedQueryAttention(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& c,
@@ -45,11 +51,14 @@ class GroupedQueryAttention : public AttentionLayer {
                c.attn_logit_softcapping},
         heads_{path_ + ".scores", shape_.heads, context.tp.rank() * shape_.heads, c.num_attention_heads},
         rope_(context.rope),
+        chunk_(context.chunk),
+        temperature_(context.temperature),
         cp_(context.cp),
         kv_(context.kv),
         recompute_(context.recompute),
         qkv_(scope, spec.qkv, context.tp),
         head_norm_(make_head_norm(scope, spec, c, context.tp)),
+        l2_norm_(make_l2_norm(scope, c, context)),
         projection_norm_(make_projection_norm(scope, spec, c, context.tp)),
         sinks_(scope, spec.sinks, c, context.tp),
         out_(scope, spec.out, context.tp) {}
@@ -57,19 +66,22 @@ class GroupedQueryAttention : public AttentionLayer {
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor qkv = project(x, context);
     const ScoreRule scores = score_rule(shape_, sinks_.of_heads());
-    const AttentionSplit split = attention_split(context, cp_, scores, rope_, qkv.size(0), heads_);
-    if (!split.heads.active() && !split.in_blocks())
-      hooks_.show_heads(path_, scores, [&] { return rotated_heads(qkv, shape_, split.rope); });
+    const AttentionSplit split = attention_split(context, cp_, scores, rope_, qkv.size(0), heads_, chunk_);
+    if (split.can_be_watched())
+      hooks_.show_heads(path_, scores,
+                        [&] { return watched_heads(rotated_heads(qkv, shape_, split.rope), split.chunk); });
     if (split.heads.active() || split.in_blocks()) return out_(attend(qkv, split), context.tokens);
     return recompute_ ? out_(recomputable_causal_attention(qkv, shape_, split.rope, scores.sinks), context.tokens)
                       : out_(causal_attention(qkv, shape_, split.rope, scores.sinks), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
-    const int64_t window = shape_.has_window(capacity) ? shape_.window : 0;
+    const int64_t chunk = chunk_ < capacity ? chunk_ : 0;
+    int64_t window = shape_.has_window(capacity) ? shape_.window : 0;
+    if (chunk > 0) window = window > 0 ? std::min(window, chunk) : chunk;
     const int64_t kept = window > 0 ? window - 1 : capacity;
     const auto room = [&] { return at::empty({sequences, shape_.groups, kept, shape_.head_dim}, options); };
-    return {room(), room(), 0, window};
+    return {room(), room(), 0, window, chunk};
   }
   at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
     return out_(decode_attention(project(x, context), shape_, rope_, cache, sinks_.of_heads()), context.tokens);
@@ -91,7 +103,11 @@ class GroupedQueryAttention : public AttentionLayer {
     at::Tensor qkv = qkv_(x, context.tokens);
     if (projection_norm_) qkv = (*projection_norm_)(qkv);
     if (kv_ != nullptr) qkv = gather_key_values(qkv, shape_.heads * shape_.head_dim, *kv_);
-    return head_norm_ ? (*head_norm_)(qkv, shape_) : qkv;
+    if (head_norm_) qkv = (*head_norm_)(qkv, shape_);
+    if (l2_norm_) qkv = (*l2_norm_)(qkv, shape_);
+    if (!temperature_.defined()) return qkv;
+    return with_temperature(qkv, shape_.heads * shape_.head_dim, temperature_,
+                            row_positions(context, qkv.size(0), qkv.device()));
   }
 
   std::string path_;
@@ -99,11 +115,13 @@ class GroupedQueryAttention : public AttentionLayer {
   AttentionShape shape_;
   AttentionHeads heads_;
   RopeTable rope_;
+  int64_t chunk_;
+  at::Tensor temperature_;
   ContextParallel cp_;
   Communicator* kv_;
   bool recompute_;
   ColumnParallelLinear qkv_;
-  std::optional<HeadNorm> head_norm_;
+  std::optional<HeadNorm> head_norm_, l2_norm_;
   std::optional<ProjectionNorm> projection_norm_;
   HeadSinks sinks_;
   RowParallelLinear out_;

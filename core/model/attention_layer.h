@@ -33,9 +33,12 @@ struct AttentionContext {
   RopeTable rope;
   TensorParallel tp;
   ContextParallel cp = {};
-  Communicator* kv = nullptr;  // the tp ranks that share this rank's key/value head; null: no rank does
-  int64_t window = 0;          // AttentionShape::window
-  bool recompute = false;      // backward recomputes the softmax part instead of saving it
+  Communicator* kv = nullptr;   // the tp ranks that share this rank's key/value head; null: no rank does
+  int64_t window = 0;           // AttentionShape::window
+  int64_t chunk = 0;            // ModelConfig::chunk_of_layer()
+  bool l2_norm = false;         // ModelConfig::has_qk_l2_norm()
+  at::Tensor temperature = {};  // query_temperature.h; undefined: none
+  bool recompute = false;       // backward recomputes the softmax part instead of saving it
 };
 std::unique_ptr<AttentionLayer> make_attention_layer(const ModuleScope& scope, const ModelConfig& config,
                                                      const AttentionContext& context);

@@ -1,6 +1,7 @@
 #include "core/model/attention_split.h"
 
 #include "core/base/injected_bug.h"
+#include "core/model/decode_cache.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
@@ -28,33 +29,73 @@ std::shared_ptr<const ScoreDropout> dropout_of(const ForwardContext& context, co
                                                            .offset = context.batch.random_offset});
 }
 
+// Where queries attend within documents, chunks, or both; null: to the whole sequence.
+std::shared_ptr<const DocumentStarts> starts_of(const ForwardContext& context, int64_t seq, int64_t chunk) {
+  const Documents* documents = context.batch.documents.get();
+  const bool apart = documents != nullptr && documents->separate, in_chunks = chunk > 0 && chunk < seq;
+  if (!in_chunks) {
+    if (!apart) return nullptr;
+    return {context.batch.documents, &documents->starts};  // shares the ownership of the batch
+  }
+  auto all = std::make_shared<DocumentStarts>();
+  for (const std::vector<int64_t>& starts : apart ? documents->starts : DocumentStarts{{0}}) {
+    std::vector<int64_t>& own = all->emplace_back();
+    for (size_t i = 0; i < starts.size(); ++i)
+      add_chunk_starts(own, starts[i], i + 1 < starts.size() ? starts[i + 1] : seq, chunk);
+  }
+  return all;
+}
+
+// The positions of documents that count anew, of whole sequences; undefined: none do.
+at::Tensor document_positions(const ForwardContext& context, int64_t rows) {
+  const Documents* documents = context.batch.documents.get();
+  if (documents == nullptr || !documents->position_BS.defined()) return {};
+  return padded_positions(documents->position_BS, context.part != nullptr ? context.part->seq_length : rows);
+}
+
 }  // namespace
 
-AttentionSplit attention_split(const ForwardContext& context, const ContextParallel& of_layer, const ScoreRule& scores,
-                               const RopeTable& table, int64_t rows, const AttentionHeads& heads) {
+at::Tensor row_positions(const ForwardContext& context, int64_t rows, c10::Device device) {
+  const NoCostScope views;
   const SequencePart* part = context.part.get();
-  const Documents* documents = context.batch.documents.get();
+  if (const at::Tensor all_BS = document_positions(context, rows); all_BS.defined())
+    return part != nullptr ? all_BS.index_select(1, part->index) : all_BS;
+  if (part != nullptr) return part->index;
+  const int64_t past = context.cache != nullptr ? context.cache->positions : 0;
+  return at::arange(past, past + rows, at::TensorOptions(at::kLong).device(device));
+}
+
+SoftmaxHeads watched_heads(const SoftmaxHeads& heads, int64_t chunk) {
+  if (chunk == 0) return heads;
+  const int64_t begin = (heads.q.size(2) / chunk - 1) * chunk;
+  const auto of_chunk = [&](const at::Tensor& x) { return x.narrow(2, begin, chunk); };
+  return {of_chunk(heads.q), of_chunk(heads.k), of_chunk(heads.v)};
+}
+
+AttentionSplit attention_split(const ForwardContext& context, const ContextParallel& of_layer, const ScoreRule& scores,
+                               const RopeTable& table, int64_t rows, const AttentionHeads& heads, int64_t chunk) {
+  const SequencePart* part = context.part.get();
   const ContextParallel cp = part != nullptr ? of_layer : ContextParallel{};
   AttentionSplit split{.heads = cp.head_group(), .keys = cp.key_group(), .rule = {.scores = scores}, .rope = {}};
   if (scores.sinks.defined() && split.heads.active()) {
     const int64_t after = heads.own / split.heads.size();
     split.rule.scores.sinks = scores.sinks.narrow(0, split.heads.rank() * after, after);
   }
-  if (documents != nullptr && documents->separate)
-    split.rule.documents = {context.batch.documents, &documents->starts};  // shares the ownership of the batch
+  const int64_t seq = part != nullptr ? part->seq_length : rows;
+  const bool whole = !split.in_blocks() && context.batch.documents == nullptr && context.attention_dropout == 0;
+  split.rule.documents = starts_of(context, seq, chunk);
+  if (whole && split.rule.documents != nullptr) split.chunk = chunk;
   if (context.attention_dropout > 0) split.rule.dropout = dropout_of(context, split.heads, heads);
   const NoCostScope views;
-  split.rope = rope_for(table, part != nullptr ? part->seq_length : rows);
+  split.rope = rope_for(table, seq);
   if (injected(InjectedBug::kRopeLocalPositions) && split.keys.active()) {
     split.rope = rope_for(table, rows);
     return split;
   }
   at::Tensor index;  // undefined: all positions, in order
   if (split.keys.active()) index = split.heads.active() ? part->exchanged : part->index;
-  if (documents != nullptr && documents->position_BS.defined()) {
-    const at::Tensor all = padded_positions(documents->position_BS, part != nullptr ? part->seq_length : rows);
+  if (const at::Tensor all = document_positions(context, rows); all.defined())
     index = index.defined() ? all.index_select(1, index) : all;
-  }
   if (index.defined()) split.rope = rope_at(split.rope, index);
   return split;
 }

@@ -26,6 +26,9 @@ AttentionContext attention_context(const ModelConfig& c, const BlockContext& con
           .cp = context.cp.of_layer(context.layer),
           .kv = context.kv,
           .window = c.window_of_layer(context.layer),
+          .chunk = c.chunk_of_layer(context.layer),
+          .l2_norm = c.has_qk_l2_norm(context.layer),
+          .temperature = c.has_query_temperature(context.layer) ? context.temperature : at::Tensor(),
           .recompute = context.recompute.core_attention()};
 }
 

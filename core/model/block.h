@@ -25,7 +25,8 @@ struct MoeContext;
 struct BlockContext {
   int64_t layer = 0;  // its index in the model; MTP modules follow from num_layers on
   RopeTable rope;
-  RopeTable local_rope = {};  // for sliding-window layers
+  RopeTable local_rope = {};    // for sliding-window layers
+  at::Tensor temperature = {};  // of queries in layers without rotary positions; undefined: they have none
   TensorParallel tp;
   ContextParallel cp = {};
   Communicator* kv = nullptr;      // AttentionContext::kv

@@ -7,6 +7,7 @@
 #include "core/model/head_sinks.h"
 #include "core/nn/attention/decode_attention.h"
 #include "core/nn/attention/latent_attention.h"
+#include "core/nn/attention/query_temperature.h"
 #include "core/nn/yarn.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/parallel/tensor/collectives.h"
@@ -64,6 +65,8 @@ class LatentAttention : public AttentionLayer {
         shape_(shape_of(c, context)),
         heads_{path_ + ".scores", shape_.heads, context.tp.rank() * shape_.heads, c.num_attention_heads},
         rope_(context.rope),
+        chunk_(context.chunk),
+        temperature_(context.temperature),
         cp_(context.cp),
         tp_(context.tp),
         recompute_(context.recompute),
@@ -75,25 +78,29 @@ class LatentAttention : public AttentionLayer {
         out_(scope, spec.out, tp_) {}
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
-    const at::Tensor q = queries_(x, context.tokens);
+    const at::Tensor q = queries(x, context);
     const Compressed kv = compress(x, context.tokens);
     const ScoreRule scores = score_rule(shape_, sinks_.of_heads());
-    const AttentionSplit split = attention_split(context, cp_, scores, rope_, q.size(0), heads_);
+    const AttentionSplit split = attention_split(context, cp_, scores, rope_, q.size(0), heads_, chunk_);
     if (split.keys.active() && !split.heads.active())
       return out_(attend_to_latents(q, kv, split, context), context.tokens);
     const LatentInput input{q, kv_up_(kv.latent, context.tokens), for_all_heads(kv.k_rope)};
-    if (!split.heads.active() && !split.in_blocks())
-      hooks_.show_heads(path_, scores, [&] { return latent_heads(input, shape_, split.rope); });
+    if (split.can_be_watched())
+      hooks_.show_heads(path_, scores,
+                        [&] { return watched_heads(latent_heads(input, shape_, split.rope), split.chunk); });
     if (split.heads.active() || split.in_blocks()) return out_(attend(input, split), context.tokens);
     return recompute_ ? out_(recomputable_latent_attention(input, shape_, split.rope, scores.sinks), context.tokens)
                       : out_(latent_attention(input, shape_, split.rope, scores.sinks), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
-    return {at::empty({sequences, 1, capacity, lora_ + shape_.rope}, options), {}, 0};
+    AttentionCache cache;
+    cache.keys = at::empty({sequences, 1, capacity, lora_ + shape_.rope}, options);
+    cache.chunk = chunk_ < capacity ? chunk_ : 0;
+    return cache;
   }
   at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
-    const at::Tensor q = queries_(x, context.tokens);
+    const at::Tensor q = queries(x, context);
     const Compressed kv = compress(x, context.tokens);
     const LatentQuery query{q, kv.latent.normed, kv.k_rope, kv_up_.weight().data, kv_up_.bias()};
     return out_(decode_latent_attention(query, shape_, rope_, cache, sinks_.of_heads()), context.tokens);
@@ -111,6 +118,12 @@ class LatentAttention : public AttentionLayer {
                            : recompute_      ? recomputable_latent_attention(own, shape, split.rope, sinks).out
                                              : latent_attention(own, shape, split.rope, sinks);
     return positions_of_all_heads(out, split.heads);
+  }
+
+  at::Tensor queries(const NormOutput& x, const ForwardContext& context) const {
+    const at::Tensor q = queries_(x, context.tokens);
+    if (!temperature_.defined()) return q;
+    return with_temperature(q, q.size(-1), temperature_, row_positions(context, q.size(0), q.device()));
   }
 
   struct Compressed {
@@ -160,6 +173,8 @@ class LatentAttention : public AttentionLayer {
   LatentShape shape_;
   AttentionHeads heads_;
   RopeTable rope_;
+  int64_t chunk_;
+  at::Tensor temperature_;
   ContextParallel cp_;
   TensorParallel tp_;
   bool recompute_;

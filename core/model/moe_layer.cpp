@@ -55,7 +55,8 @@ class MoeLayer : public MlpLayer {
     });
     std::unique_ptr<ExpertTrip> trip;
     uses_.dispatch(context, tokens_TH, [&] {
-      trip = moe_context_.dispatcher->dispatch(round_rows(tokens_TH, moe_context_.wire), routing);
+      const at::Tensor sent_TH = moe_.weigh_inputs ? weighed(tokens_TH, routing) : tokens_TH;
+      trip = moe_context_.dispatcher->dispatch(round_rows(sent_TH, moe_context_.wire), routing);
       return trip->rows();
     });
     const at::Tensor outputs = uses_.experts(context, trip->rows(), [&] {
@@ -74,6 +75,14 @@ class MoeLayer : public MlpLayer {
     if (shared_gate_ == nullptr) return output;
     const at::Tensor gate = at::sigmoid(gate_logits(x.normed, *shared_gate_));
     return output * gate.to(output.scalar_type());
+  }
+
+  // Each token times the weight of its only expert, which then multiplies no output.
+  static at::Tensor weighed(const at::Tensor& tokens_TH, Routing& routing) {
+    const at::Tensor sent_TH = (tokens_TH * routing.weights_TK).to(tokens_TH.scalar_type());
+    const NoCostScope free;
+    routing.weights_TK = at::ones_like(routing.weights_TK);
+    return sent_TH;
   }
 
   Routing route(const at::Tensor& tokens_TH, int64_t sequences, const ForwardContext& context) {

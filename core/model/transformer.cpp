@@ -17,6 +17,7 @@
 #include "core/model/mtp.h"
 #include "core/model/output_head.h"
 #include "core/model/token_check.h"
+#include "core/nn/attention/query_temperature.h"
 #include "core/parallel/context/context_attention.h"
 #include "core/parallel/tensor/vocab_embedding.h"
 #include "core/sim/aten.h"
@@ -46,6 +47,9 @@ class Transformer : public LayerStack {
     open_ring(cp_);
     rope_ = make_model_rope(config, rope_options);
     local_rope_ = make_local_rope(config, rope_, rope_options);
+    if (config.query_temperature_scale > 0)
+      temperature_ = query_temperatures(config.seq_length, config.query_temperature_scale,
+                                        config.query_temperature_floor, rope_options);
   }
 
   void make_embedding() override {
@@ -129,6 +133,7 @@ class Transformer : public LayerStack {
     return {.layer = layer,
             .rope = rope_,
             .local_rope = local_rope_,
+            .temperature = temperature_,
             .tp = tp_,
             .cp = cp_,
             .kv = kv_,
@@ -176,7 +181,8 @@ class Transformer : public LayerStack {
   RecomputePolicy recompute_;
   std::unique_ptr<MoeContext> moe_;  // null without experts
   RopeTable rope_;
-  RopeTable local_rope_;  // for sliding-window layers
+  RopeTable local_rope_;    // for sliding-window layers
+  at::Tensor temperature_;  // of queries, by position; undefined: they have none
   std::optional<VocabParallelEmbedding> embedding_;
   Parameter* position_ = nullptr;
   std::map<int64_t, TransformerBlock> blocks_;  // the layers of this rank

@@ -91,8 +91,16 @@ HeadNorm::HeadNorm(const ModuleScope& scope, const AttentionSpec& spec, const Mo
   q_->sum_grad_over_tp = k_->sum_grad_over_tp = heads_are_cut && !injected(InjectedBug::kOutputNormPartial);
 }
 
+HeadNorm::HeadNorm(const ModelConfig& c, const at::TensorOptions& options)
+    : ones_(at::ones({c.head_dim()}, options)), epsilon_(c.norm_epsilon), offset_(0) {}
+
+HeadNormWeights HeadNorm::weights() const {
+  if (ones_.defined()) return {ones_, ones_, epsilon_, offset_};
+  return {q_->data, k_->data, epsilon_, offset_};
+}
+
 at::Tensor HeadNorm::operator()(const at::Tensor& qkv, const AttentionShape& shape) const {
-  return head_norm(qkv, shape, {q_->data, k_->data, epsilon_, offset_});
+  return head_norm(qkv, shape, weights());
 }
 
 }  // namespace ranklab

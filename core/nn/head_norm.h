@@ -2,8 +2,9 @@
 // heads. It bounds the scores however large the projections grow (Henry et al. 2020, arXiv 2010.04245; as in Qwen3,
 // arXiv 2505.09388). One pass over the fused projection, which copies the values; charged as one kernel. Memory: saves
 // the projection and one number per head and token for backward. The weights are replicated over tp while each rank
-// sees only its own heads, so their gradients are summed over tp with and without sequence parallelism. Legend: S
-// sequence, B batch, D head dimension. Thread rule: its rank's thread.
+// sees only its own heads, so their gradients are summed over tp with and without sequence parallelism. Without weights
+// (the L2 norm of Llama 4) it may come before RoPE, too: a rotation changes no length. Legend: S sequence, B batch, D
+// head dimension. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -28,11 +29,16 @@ class HeadNorm {
  public:
   // `heads_are_cut`: the heads are sharded over tp.
   HeadNorm(const ModuleScope& scope, const AttentionSpec& spec, const ModelConfig& config, bool heads_are_cut);
+  // Without weights.
+  HeadNorm(const ModelConfig& config, const at::TensorOptions& options);
   at::Tensor operator()(const at::Tensor& qkv, const AttentionShape& shape) const;
 
  private:
+  HeadNormWeights weights() const;
+
   Parameter* q_ = nullptr;
   Parameter* k_ = nullptr;
+  at::Tensor ones_;  // in their place where there are none
   double epsilon_, offset_;
 };
 

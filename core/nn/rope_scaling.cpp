@@ -21,7 +21,10 @@ double stretched_base(int64_t head_dim, double theta, const RopeScaling& s, int6
 at::Tensor llama3_frequencies(const at::Tensor& plain, const RopeScaling& s) {
   const auto length = static_cast<double>(s.original_seq_length);
   const at::Tensor turns = plain * (length / (2 * std::numbers::pi));  // full rotations within the original length
-  const at::Tensor kept = ((turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor)).clamp(0, 1);
+  // Equal factors leave nothing between kept and stretched ones (Llama 4).
+  const at::Tensor kept = s.low_freq_factor == s.high_freq_factor
+                              ? turns.ge(s.low_freq_factor).to(turns.scalar_type())
+                              : ((turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor)).clamp(0, 1);
   return plain / s.factor * (1 - kept) + plain * kept;
 }
 

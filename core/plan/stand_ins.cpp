@@ -29,14 +29,15 @@ bool by_links(Longest by) {
 std::vector<AttentionOfLayers> attention_of_layers(const RunPlan& plan) {
   const ContextSplit& split = plan.config.context_split;
   const ModelConfig& model = plan.config.model;
-  std::map<std::pair<ContextExchange, int64_t>, int64_t> alike;  // by exchange and window
+  std::map<std::tuple<ContextExchange, int64_t, int64_t>, int64_t> alike;  // by exchange, window and chunk
   for (int64_t layer = 0; layer < model.num_layers; ++layer)
-    ++alike[{split.of_layer(layer), model.window_of_layer(layer)}];
+    ++alike[{split.of_layer(layer), model.window_of_layer(layer), model.chunk_of_layer(layer)}];
   std::vector<AttentionOfLayers> all;
   for (const auto& [kind, layers] : alike) {
-    const auto [exchange, window] = kind;
+    const auto [exchange, window, chunk] = kind;
     if (exchange == ContextExchange::kAllToAll) continue;
     all.push_back({.window = window,
+                   .chunk = chunk,
                    .layers = layers,
                    // Gathered latents are attended to rank after rank.
                    .in_order = exchange == ContextExchange::kAllGather && !model.mla.enabled(),

@@ -51,7 +51,9 @@ struct ModelConfig {
   double rotary_percent = 1.0;      // share of a head that is rotated: its first pairs
   LayerPattern rope_layers = {};    // the layers that have rotary positions; the others have none
   int64_t window_size = 0;          // tokens that a token attends to, including itself; 0: all previous ones
-  LayerPattern window_layers = {};  // the layers that have this window
+  LayerPattern window_layers = {};  // the layers that have this window, or these chunks
+  // Tokens attend to those of their own chunk of so many alone: iRoPE's local layers (Llama 4). 0: there are no chunks.
+  int64_t attention_chunk = 0;
   double init_std = 0.02;           // residual outputs use init_std / sqrt(2 num_layers), as GPT-2 does
   double dropout = 0.0;             // on embeddings and both residual branches
   double attention_dropout = 0.0;   // on attention's probabilities
@@ -60,6 +62,11 @@ struct ModelConfig {
   bool add_attention_bias = false;  // on that and on attention's output projection
   bool qk_norm = false;             // RMSNorm of queries and keys before rotary embedding (Qwen3, arXiv 2505.09388)
   QkNormWidth qk_norm_width = QkNormWidth::kHead;
+  bool qk_l2_norm = false;  // RMSNorm without weights of rotated queries and keys (Llama 4), on rotary layers
+  // Queries of layers without rotary positions times 1 + scale ln(1 + floor((position + 1) / floor)): scores keep apart
+  // however many there are (Nakanishi 2025, arXiv 2501.19399; as in Llama 4). Scale 0: they are not scaled.
+  double query_temperature_scale = 0.0;
+  int64_t query_temperature_floor = 8192;
   bool add_head_bias = false;            // on the output head
   bool tie_embeddings = false;           // the output head is the token embedding
   bool scale_embeddings = false;         // by sqrt(hidden_size) (Vaswani et al. 2017, arXiv 1706.03762, section 3.4)
@@ -103,6 +110,9 @@ struct ModelConfig {
   bool is_partly_rotary() const { return !mla.enabled() && rotary_width() < head_dim(); }
   // MTP modules are numbered from num_layers on.
   int64_t window_of_layer(int64_t layer) const { return window_layers.has(layer) ? window_size : 0; }
+  int64_t chunk_of_layer(int64_t layer) const { return window_layers.has(layer) ? attention_chunk : 0; }
+  bool has_qk_l2_norm(int64_t layer) const { return qk_l2_norm && has_rope(layer); }
+  bool has_query_temperature(int64_t layer) const { return query_temperature_scale > 0 && !has_rope(layer); }
   bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
   bool has_gated_mlp() const {
@@ -114,7 +124,10 @@ struct ModelConfig {
   bool has_mlp_norm() const { return has_norms_before() && residual_form != ResidualForm::kParallelOneNorm; }
   bool has_norms_behind() const { return norm_placement != NormPlacement::kBefore; }
   // True when this layer's MLP is a mixture of experts. MTP modules are numbered from num_layers on.
-  bool is_moe_layer(int64_t layer) const { return moe.enabled() && layer >= moe.first_dense_layers; }
+  bool is_moe_layer(int64_t layer) const {
+    return moe.enabled() && layer >= moe.first_dense_layers && moe.layers.has(layer);
+  }
+  int64_t moe_layer_count() const;  // without MTP modules
   // Elements of all parameters, without MTP modules and padding (module_table.h counts MTP).
   int64_t parameter_count() const;
   // ... of those active for one token: of the routed experts, topk.

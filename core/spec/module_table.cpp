@@ -1,5 +1,6 @@
 #include "core/spec/module_table.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -18,9 +19,10 @@ class Table {
   std::vector<ModuleRow> make() {
     add("", embedding_spec(c_));
     if (c_.position == PositionKind::kLearned) add("", position_spec(c_));
-    const int64_t dense = c_.moe.enabled() ? c_.moe.first_dense_layers : c_.num_layers;
-    layers("layers.*.", 0, dense, false);
-    layers("layers.*.", dense, c_.num_layers - dense, true);
+    for (int64_t first = 0, end = 0; first < c_.num_layers; first = end) {
+      while (end < c_.num_layers && c_.is_moe_layer(end) == c_.is_moe_layer(first)) ++end;
+      layers("layers.*.", first, end - first, c_.is_moe_layer(first));
+    }
     add("", norm_spec(c_, "final_norm", ModulePart::kFinalNorm));
     add_head("", c_.tie_embeddings);
     prediction_modules();
@@ -137,10 +139,12 @@ class Table {
   std::vector<ModuleRow> rows_;
 };
 
-// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; a window reduces S.
+// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; a window or chunks reduce S.
 double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t seq) {
   const int64_t widths = c.mla.enabled() ? c.mla.query_head_dim() + c.mla.v_head_dim : 2 * c.head_dim();
-  return attention_span(seq, c.window_of_layer(layer)) * static_cast<double>(c.num_attention_heads * widths);
+  const double span =
+      std::min(attention_span(seq, c.window_of_layer(layer)), chunked_attention_span(seq, c.chunk_of_layer(layer)));
+  return span * static_cast<double>(c.num_attention_heads * widths);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #pragma once
 #include <cstdint>
 
+#include "core/spec/layer_pattern.h"
+
 namespace ranklab {
 
 enum class RouterScore { kSoftmax, kSigmoid };
@@ -18,6 +20,7 @@ struct MoeConfig {
   int64_t shared_ffn_hidden_size = 0;  // of all shared experts together; 0: none
   bool shared_gate = false;            // multiply their output by the sigmoid of a per-token gate (Qwen2-MoE)
   int64_t first_dense_layers = 0;      // layers that keep a dense MLP
+  LayerPattern layers = {};            // of the layers behind them, those that have experts; the others keep theirs
 
   RouterScore score = RouterScore::kSoftmax;
   int64_t num_groups = 1;  // groups of experts, of which ...
@@ -26,6 +29,7 @@ struct MoeConfig {
   bool normalize_top1 = false;  // also with topk 1: the weight is 1, and only the auxiliary losses train the router
   bool router_bias = false;     // added to the logits (gpt-oss)
   double scaling_factor = 1.0;  // multiplies the weights, after normalization
+  bool weigh_inputs = false;    // the weight of a token's one expert multiplies what the expert reads (Llama 4)
 
   LoadBalancing balancing = LoadBalancing::kNone;
   double aux_loss_coeff = 0.0;

@@ -204,6 +204,11 @@ std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& que
   return blocks;
 }
 
+void add_chunk_starts(std::vector<int64_t>& starts, int64_t begin, int64_t end, int64_t chunk) {
+  const int64_t step = chunk > 0 ? chunk : end - begin;
+  for (int64_t start = begin; start < end; start += step) starts.push_back(start);
+}
+
 std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int ranks, SequenceBalance balance) {
   if (balance != SequenceBalance::kStripe) return {{{0, seq_length}}};
   std::vector<std::vector<PositionRun>> parts;
@@ -220,7 +225,9 @@ int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, const s
     }
   };
   std::vector<Work> work(static_cast<size_t>(ranks));
-  for (const auto& [window, count, in_order, joined] : layers) {
+  for (const auto& [window, chunk, count, in_order, joined] : layers) {
+    std::vector<int64_t> starts;
+    add_chunk_starts(starts, 0, seq_length, chunk);
     std::vector<std::vector<PositionRun>> parts;
     for (int member = 0; member < ranks / joined; ++member)
       parts.push_back(joined_part(seq_length, ranks, joined, member, balance));
@@ -228,7 +235,7 @@ int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, const s
     for (size_t rank = 0; rank < work.size(); ++rank) {
       for (const std::vector<PositionRun>& others : keys) {
         for (const AttentionBlock& block :
-             attention_blocks(parts[rank / static_cast<size_t>(joined)], others, window)) {
+             attention_blocks(parts[rank / static_cast<size_t>(joined)], others, window, starts)) {
           work[rank].pairs += count * block.pairs();
           work[rank].blocks += count;
           work[rank].queries += count * block.queries;

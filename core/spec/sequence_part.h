@@ -66,12 +66,16 @@ std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& que
                                              const std::vector<PositionRun>& keys, int64_t window,
                                              const std::vector<int64_t>& documents = {});
 
+// Adds to `starts` those of chunks of `chunk` positions in a document [begin, end); 0: the document's alone.
+void add_chunk_starts(std::vector<int64_t>& starts, int64_t begin, int64_t end, int64_t chunk);
+
 // Keys that are gathered, in parts that lie at one stride: all of them in order, or rank after rank.
 std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int ranks, SequenceBalance balance);
 
 // Layers that attend alike.
 struct AttentionOfLayers {
   int64_t window = 0;
+  int64_t chunk = 0;  // positions attend within chunks of so many; 0: there are none
   int64_t layers = 1;
   bool in_order = true;  // keys as gathered_keys() has them; otherwise rank after rank
   int joined = 1;        // so many neighbours exchange heads first: joined_part()

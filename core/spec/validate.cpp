@@ -89,6 +89,11 @@ void check_scores(const ModelConfig& c) {
   check_number("--window-attn-skip-freq", static_cast<double>(c.window_layers.skip_freq),
                c.window_layers.skip_freq != 1 && c.window_layers.skip_freq >= 0,
                "0 (all layers have the window) or 2 and more");
+  check_number("--attention-chunk-size", static_cast<double>(c.attention_chunk),
+               c.attention_chunk >= 0 && c.attention_chunk <= 1 << 24, "0 (no chunks) to 16777216");
+  check_number("--query-temperature-scale", c.query_temperature_scale, c.query_temperature_scale >= 0,
+               "0 (not scaled) or more");
+  check_size("--query-temperature-floor", c.query_temperature_floor, 1 << 24);
   check_number("--no-rope-freq", static_cast<double>(c.rope_layers.skip_freq), c.rope_layers.skip_freq >= 0,
                "0 (all layers have rotary positions) or more");
   check_number("--rotary-base-local", c.local_rope_theta, c.local_rope_theta >= 0, "0 (as in other layers) or more");
@@ -154,10 +159,9 @@ void check_rope_scaling(const ModelConfig& c) {
   check_number("--rope-scaling-factor", s.factor, s.factor >= 1, "1 or more");
   check_size("--rope-scaling-original-length", s.original_seq_length, 1 << 24);
   check_number("--rope-low-freq-factor", s.low_freq_factor,
-               s.low_freq_factor > 0 && s.low_freq_factor < s.high_freq_factor,
-               "0 < rope-low-freq-factor < --rope-high-freq-factor");
-  check_number("--rope-high-freq-factor", s.high_freq_factor, s.high_freq_factor > 0,
-               "more than --rope-low-freq-factor");
+               s.low_freq_factor > 0 && s.low_freq_factor <= s.high_freq_factor,
+               "0 < rope-low-freq-factor <= --rope-high-freq-factor");
+  check_number("--rope-high-freq-factor", s.high_freq_factor, s.high_freq_factor > 0, "--rope-low-freq-factor or more");
   if (s.kind == RopeScalingKind::kLongRope) check_long_rope(c);
   constexpr int64_t kTwoPairs = 4;
   RANKLAB_CHECK(s.kind != RopeScalingKind::kDynamic || c.rotary_width() >= kTwoPairs, ErrorKind::kInvalidArgument,
@@ -185,6 +189,16 @@ void check_experts(const ModelConfig& c, int tp) {
   check_multiple("--moe-shared-expert-intermediate-size", m.shared_ffn_hidden_size, "--tp", tp);
   check_number("--first-k-dense-replace", static_cast<double>(m.first_dense_layers),
                m.first_dense_layers >= 0 && m.first_dense_layers <= c.num_layers, "0 to --num-layers");
+  RANKLAB_CHECK(!m.weigh_inputs || m.topk == 1, ErrorKind::kInvalidArgument, .where = "model",
+                .what =
+                    "a token travels to all of its experts as one row, and --moe-apply-probs-on-input multiplies it "
+                    "by one weight",
+                .got = "--moe-router-topk " + std::to_string(m.topk), .want = "--moe-router-topk 1",
+                .fix = "use that, or leave out --moe-apply-probs-on-input: weights then multiply outputs");
+  RANKLAB_CHECK(m.first_dense_layers == c.num_layers || c.moe_layer_count() > 0, ErrorKind::kInvalidArgument,
+                .where = "model", .what = "no layer has the experts",
+                .got = "--moe-layer-freq " + layer_pattern_text(m.layers), .want = "a pattern with a 1 for some layer",
+                .fix = "change it, or leave out --num-experts");
   check_at_most("--moe-router-num-groups", m.num_groups, "--num-experts", m.num_experts);
   check_multiple("--num-experts", m.num_experts, "--moe-router-num-groups", m.num_groups);
   check_at_most("--moe-router-group-topk", m.group_topk, "--moe-router-num-groups", m.num_groups);

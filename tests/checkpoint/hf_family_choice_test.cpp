@@ -25,7 +25,8 @@ TEST(HfFamily, IsChosenByWhatTheModelComputes) {
                           "Qwen2ForCausalLM", "Olmo2ForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM",
                           "GPTNeoXForCausalLM", "PhiForCausalLM", "Phi3ForCausalLM", "Olmo3ForCausalLM",
                           "SmolLM3ForCausalLM", "SmolLM3ForCausalLM", "NemotronForCausalLM", "GptOssForCausalLM",
-                          "GptOssForCausalLM", "Glm4MoeForCausalLM", "Glm4MoeForCausalLM"));
+                          "GptOssForCausalLM", "Glm4MoeForCausalLM", "Glm4MoeForCausalLM", "Llama4ForCausalLM",
+                          "Llama4ForCausalLM", "Qwen3MoeForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");

@@ -302,6 +302,42 @@ inline ModelConfig tiny_gpt_oss_plain() {
   c.moe.normalize_top1 = true;
   return c;
 }
+inline ModelConfig tiny_llama4() {  // layers in turn: rotary positions and chunks, or neither; dense, or experts
+  ModelConfig c = tiny_llama();
+  c.num_layers = 4;
+  c.kv_channels = 4;
+  c.rope_layers = c.window_layers = {.skip_freq = 2};
+  c.attention_chunk = 5;
+  c.qk_l2_norm = true;
+  c.query_temperature_scale = 0.25;
+  c.query_temperature_floor = 4;
+  c.moe = {.num_experts = 3,
+           .topk = 1,
+           .ffn_hidden_size = 5,
+           .shared_ffn_hidden_size = 5,
+           .layers = {.pattern = {false, true, false, true}},
+           .score = RouterScore::kSigmoid,
+           .normalize_topk = false,
+           .weigh_inputs = true};
+  return c;
+}
+inline ModelConfig tiny_llama4_plain() {  // all layers alike, of experts
+  ModelConfig c = tiny_llama4();
+  c.rope_layers = c.window_layers = {};
+  c.attention_chunk = 0;
+  c.query_temperature_scale = 0;
+  c.query_temperature_floor = 8192;
+  c.add_attention_bias = true;
+  c.moe.layers = {};
+  return c;
+}
+inline ModelConfig tiny_qwen3_moe_some() {  // layers with experts between dense ones
+  ModelConfig c = tiny_qwen3_moe();
+  c.num_layers = 4;
+  c.moe.first_dense_layers = 0;
+  c.moe.layers = {.pattern = {true, false, false, true}};
+  return c;
+}
 inline ModelConfig tiny_long() {  // half of a head turns: two pairs
   ModelConfig c = tiny_partly();
   c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
@@ -312,18 +348,19 @@ inline ModelConfig tiny_long() {  // half of a head turns: two pairs
   return c;
 }
 inline std::vector<ModelConfig> tiny_models() {
-  return {tiny_llama(),    tiny_gpt2(),          tiny_mixtral(),
-          tiny_deepseek(), tiny_latent(),        tiny_qwen2(),
-          tiny_qwen3(),    tiny_qwen2_moe(),     tiny_qwen3_moe(),
-          tiny_llama3(),   tiny_linear(),        tiny_dynamic(),
-          tiny_mistral(),  tiny_top1(),          tiny_qwen3_bias(),
-          tiny_halves(),   tiny_partly(),        tiny_stablelm(),
-          tiny_window(),   tiny_qwen2_window(),  tiny_qwen2_some_windows(),
-          tiny_olmo2(),    tiny_gemma2(),        tiny_gemma3(),
-          tiny_gpt_neox(), tiny_phi2(),          tiny_long(),
-          tiny_olmo3(),    tiny_smollm3(),       tiny_smollm3_window(),
-          tiny_nemotron(), tiny_gpt_oss(),       tiny_gpt_oss_plain(),
-          tiny_glm4_moe(), tiny_glm4_moe_plain()};
+  return {tiny_llama(),        tiny_gpt2(),           tiny_mixtral(),
+          tiny_deepseek(),     tiny_latent(),         tiny_qwen2(),
+          tiny_qwen3(),        tiny_qwen2_moe(),      tiny_qwen3_moe(),
+          tiny_llama3(),       tiny_linear(),         tiny_dynamic(),
+          tiny_mistral(),      tiny_top1(),           tiny_qwen3_bias(),
+          tiny_halves(),       tiny_partly(),         tiny_stablelm(),
+          tiny_window(),       tiny_qwen2_window(),   tiny_qwen2_some_windows(),
+          tiny_olmo2(),        tiny_gemma2(),         tiny_gemma3(),
+          tiny_gpt_neox(),     tiny_phi2(),           tiny_long(),
+          tiny_olmo3(),        tiny_smollm3(),        tiny_smollm3_window(),
+          tiny_nemotron(),     tiny_gpt_oss(),        tiny_gpt_oss_plain(),
+          tiny_glm4_moe(),     tiny_glm4_moe_plain(), tiny_llama4(),
+          tiny_llama4_plain(), tiny_qwen3_moe_some()};
 }
 
 inline std::string text_of(const ModelConfig& config) {

@@ -187,6 +187,9 @@ if __name__ == "__main__":
     import gpt_oss
 
     gpt_oss.write_all()
+    import llama4
+
+    llama4.write_all()
     import rope_scaling
 
     rope_scaling.write_all()

@@ -16,6 +16,7 @@ YARN = dict(rope_type="yarn", rope_theta=1e6, factor=4.0, original_max_position_
 CASES = {
     "llama31_8b": (128, 131072, dict(LLAMA3, factor=8.0), None),
     "llama32_1b": (64, 131072, dict(LLAMA3, factor=32.0), None),
+    "llama4_scout": (128, 10485760, dict(LLAMA3, factor=16.0, high_freq_factor=1.0), None),
     "linear": (64, 8192, dict(rope_type="linear", rope_theta=1e4, factor=4.0), None),
     "dynamic_1000": (64, 2048, dict(rope_type="dynamic", rope_theta=1e4, factor=2.0), 1000),
     "dynamic_2049": (64, 2048, dict(rope_type="dynamic", rope_theta=1e4, factor=2.0), 2049),

@@ -30,6 +30,9 @@ GPT_OSS = ["--num-query-groups", "2", "--num-experts", "6", "--moe-router-topk",
 GLM = ["--num-query-groups", "2", "--kv-channels", "24", "--add-qkv-bias", "--num-experts", "6",
        "--moe-router-topk", "3", "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "48",
        "--first-k-dense-replace", "1", "--moe-router-score-function", "sigmoid", "--moe-router-enable-expert-bias"]
+LLAMA4 = ["--num-query-groups", "2", "--kv-channels", "24", "--num-experts", "6", "--moe-router-topk", "1",
+          "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "48", "--moe-apply-probs-on-input",
+          "--moe-router-score-function", "sigmoid", "--no-moe-router-norm-topk"]
 GELU = ["--normalization", "LayerNorm", "--add-bias-linear"]
 OURS = {
     "Llama": [*DENSE, "--num-query-groups", "2", "--rotary-base", "5000", "--tp", "2", "--world-size", "4"],
@@ -89,6 +92,11 @@ OURS = {
                 "--original-max-position-embeddings", "16", "--mscale-all-dim", "0", "--no-yarn-truncate", "--tp", "2",
                 "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "2"],
     "gpt-oss, plain positions": [*DENSE, *GPT_OSS, "--kv-channels", "24", "--pp", "3", "--world-size", "3"],
+    "Llama 4": [*DENSE, *LLAMA4, "--no-rope-freq", "3", "--window-attn-skip-freq", "3", "--attention-chunk-size", "9",
+                "--qk-l2-norm", "--query-temperature-scale", "0.3", "--query-temperature-floor", "8", "--tp", "2",
+                "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "2"],
+    "Llama 4, experts in some layers": [*DENSE, *LLAMA4, "--moe-layer-freq", "[0]+[1]", "--attention-chunk-size", "20",
+                                        "--pp", "3", "--world-size", "3"],
     "GLM-4.5": [*DENSE, *GLM, "--rotary-percent", "0.5", "--qk-layernorm", "--mtp-num-layers", "1", "--tp", "2", "--sequence-parallel", "--ep", "2",
                 "--world-size", "4", "--zero-stage", "2"],
     "GLM-4.5, whole heads turn": [*DENSE, *GLM, "--pp", "3", "--world-size", "3"],
@@ -137,6 +145,8 @@ EXPERTS = dict(QWEN, moe_intermediate_size=48, num_experts=6, num_experts_per_to
 GPT_OSS_NUMBERS = dict(QWEN, head_dim=24, num_local_experts=6, num_experts_per_tok=3, sliding_window=7)
 GLM_NUMBERS = dict(QWEN, head_dim=24, n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=48,
                    n_shared_experts=2, num_mtp_layers=0)
+LLAMA4_NUMBERS = dict(QWEN, head_dim=24, intermediate_size=48, intermediate_size_mlp=96, num_local_experts=6,
+                      num_experts_per_tok=1, attention_chunk_size=7, floor_scale=5, attn_scale=0.3)
 THEIRS = {
     "Llama": ("Llama", dict(WIDTHS, intermediate_size=96, num_key_value_heads=1, attention_bias=True, mlp_bias=True,
                             rope_parameters=dict(rope_type="default", rope_theta=700.0))),
@@ -193,6 +203,12 @@ THEIRS = {
     "gpt-oss, top-1, bf16": ("GptOss", dict(GPT_OSS_NUMBERS, num_experts_per_tok=1, rope_parameters=dict(
         rope_type="default", rope_theta=1e4))),
     "gpt-oss, MXFP4": ("GptOss", GPT_OSS_NUMBERS),
+    "Llama 4": ("Llama4", dict(LLAMA4_NUMBERS, no_rope_layer_interval=2)),
+    "Llama 4, experts in some layers, bf16": ("Llama4", dict(
+        LLAMA4_NUMBERS, num_hidden_layers=4, interleave_moe_layer_step=2, use_qk_norm=False, attention_bias=True,
+        rope_parameters=dict(LLAMA3, high_freq_factor=1.0))),
+    "Qwen3-MoE, experts in some layers": ("Qwen3Moe", dict(
+        EXPERTS, head_dim=24, num_hidden_layers=4, decoder_sparse_step=2, mlp_only_layers=[1])),
     "GLM-4.5": ("Glm4Moe", dict(GLM_NUMBERS, attention_bias=True, routed_scaling_factor=2.5)),
     "GLM-4.5, norms, bf16": ("Glm4Moe", dict(GLM_NUMBERS, use_qk_norm=True, n_group=2, topk_group=1)),
     "Nemotron": ("Nemotron", dict(QWEN)),
@@ -353,7 +369,7 @@ def quantize_experts(folder, dequantized):
 
 def imported(name, family, numbers, folder):
     torch.manual_seed(7)
-    kind = "Gemma3Text" if family == "Gemma3" else family
+    kind = family + "Text" if family in ("Gemma3", "Llama4") else family
     config = getattr(transformers, kind + "Config")(**numbers, initializer_range=0.2)
     model = getattr(transformers, "GPT2LMHeadModel" if family == "GPT2" else family + "ForCausalLM")(config).eval()
     with torch.no_grad():

@@ -122,6 +122,43 @@ inline ModelConfig gpt_oss() {
   return c;
 }
 
+// Chunks of five in two of three layers, the third without positions and with queries that grow.
+inline ModelConfig llama4() {
+  ModelConfig c = llama();
+  c.num_layers = 3;
+  c.rope_layers = c.window_layers = {.skip_freq = 3};
+  c.attention_chunk = 5;
+  c.qk_l2_norm = true;
+  c.query_temperature_scale = 0.5;
+  c.query_temperature_floor = 4;
+  c.moe = {.num_experts = 4,
+           .topk = 1,
+           .ffn_hidden_size = 12,
+           .shared_ffn_hidden_size = 8,
+           .layers = {.pattern = {false, true}},
+           .score = RouterScore::kSigmoid,
+           .normalize_topk = false,
+           .weigh_inputs = true};
+  return c;
+}
+
+// Chunks and a window that is shorter, or longer.
+inline ModelConfig chunks_and_windows(int64_t window) {
+  ModelConfig c = llama();
+  c.attention_chunk = 5;
+  c.window_size = window;
+  return c;
+}
+
+inline ModelConfig latent_chunks() {
+  ModelConfig c = latent_with_all();
+  c.attention_chunk = 5;
+  c.rope_layers = {.skip_freq = 2};
+  c.query_temperature_scale = 0.5;
+  c.query_temperature_floor = 3;
+  return c;
+}
+
 inline ModelConfig without_positions() {
   ModelConfig c = latent(0);
   c.yarn = {};

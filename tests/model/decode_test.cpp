@@ -141,6 +141,40 @@ TEST(Decode, WindowOfSeveralNewPositions) {
   }
 }
 
+TEST(Decode, Llama4Like) { expect_decodes_everywhere(llama4()); }
+TEST(Decode, ChunksAndWindows) {
+  for (const int64_t window : {2, 4, 7}) expect_decodes_everywhere(chunks_and_windows(window));
+}
+TEST(Decode, LatentAttentionInChunks) { expect_decodes_everywhere(latent_chunks()); }
+
+// Several positions at once, of one chunk, of two, or up to its end; the cache keeps no more than a chunk.
+TEST(Decode, ChunksOfSeveralNewPositions) {
+  for (const ModelConfig& like : {llama4(), latent_chunks()}) {
+    for (const int64_t chunk : {1, 2, 5, 11, 12}) {
+      run_ranks(dims_of(1, 1), [&](RankContext& context) {
+        const at::NoGradGuard no_grad;
+        ModelConfig config = like;
+        config.attention_chunk = chunk;
+        const auto model = make_transformer(config, context, {.seed = 7, .dtype = at::kDouble});
+        model->set_training(false);
+        const at::Tensor tokens_BS = (at::arange(kSeq, at::kLong).view({1, kSeq}) * 5 + 3).remainder(kVocab);
+        const at::Tensor want_BSV = model->logits({.tokens_BS = tokens_BS, .targets_BS = {}});
+        const auto cache = model->begin_decoding(1, kSeq);
+        if (!config.mla.enabled()) {
+          EXPECT_EQ(cache->layers[0].keys.size(2), chunk < kSeq ? chunk - 1 : kSeq);
+        }
+        int64_t at = 0;
+        for (const int64_t count : {2, 6, 1, 3}) {
+          const at::Tensor got_BV = model->decode(*cache, tokens_BS.narrow(1, at, count));
+          at += count;
+          EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12)
+              << "after " << at << " positions, chunk " << chunk;
+        }
+      });
+    }
+  }
+}
+
 TEST(Decode, QwenLike) { expect_decodes_everywhere(qwen()); }
 TEST(Decode, QwenLikeExperts) { expect_decodes_everywhere(qwen_experts()); }
 TEST(Decode, Experts) {

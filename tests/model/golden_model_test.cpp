@@ -144,6 +144,28 @@ ModelConfig tiny_gpt_oss() {
   return c;
 }
 
+// tests/golden/llama4.py
+ModelConfig tiny_llama4() {
+  ModelConfig c = form(4, 2, 4);
+  c.num_layers = 4;
+  c.hidden_size = 6;
+  c.seq_length = 7;
+  c.rope_layers = c.window_layers = {.skip_freq = 2};
+  c.attention_chunk = 3;
+  c.qk_l2_norm = true;
+  c.query_temperature_scale = 0.5;
+  c.query_temperature_floor = 2;
+  c.moe = {.num_experts = 5,
+           .topk = 1,
+           .ffn_hidden_size = 3,
+           .shared_ffn_hidden_size = 3,
+           .layers = {.pattern = {false, true}},
+           .score = RouterScore::kSigmoid,
+           .normalize_topk = false,
+           .weigh_inputs = true};
+  return c;
+}
+
 ModelConfig tiny_gemma(bool third) {
   ModelConfig c = form(2, 1, 6);
   c.norm_placement = NormPlacement::kBoth;
@@ -229,6 +251,8 @@ TEST(GoldenModel, SmolLm3Fp64) { expect_golden_model("smollm3_model.txt", tiny_s
 TEST(GoldenModel, SmolLm3Fp32) { expect_golden_model("smollm3_model.txt", tiny_smollm3(), at::kFloat, 1e-5); }
 TEST(GoldenModel, NemotronFp64) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kDouble, 1e-10); }
 TEST(GoldenModel, NemotronFp32) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kFloat, 1e-5); }
+TEST(GoldenModel, Llama4Fp64) { expect_golden_model("llama4_model.txt", tiny_llama4(), at::kDouble, 1e-10); }
+TEST(GoldenModel, Llama4Fp32) { expect_golden_model("llama4_model.txt", tiny_llama4(), at::kFloat, 1e-5); }
 TEST(GoldenModel, GptOssFp64) { expect_golden_model("gpt_oss_model.txt", tiny_gpt_oss(), at::kDouble, 1e-10); }
 TEST(GoldenModel, GptOssFp32) { expect_golden_model("gpt_oss_model.txt", tiny_gpt_oss(), at::kFloat, 1e-5); }
 TEST(GoldenModel, Gemma2Fp64) { expect_golden_model("gemma2_model.txt", tiny_gemma(false), at::kDouble, 1e-10); }

@@ -31,6 +31,9 @@ TEST(GoldenRopeScaling, Llama3) {
   expect_frequencies(scaled_frequencies(128, 5e5, llama, 100), "llama31_8b");
   llama.factor = 32;
   expect_frequencies(scaled_frequencies(64, 5e5, llama, 100), "llama32_1b");
+  llama.factor = 16;
+  llama.high_freq_factor = 1;  // as the low one: nothing is between
+  expect_frequencies(scaled_frequencies(128, 5e5, llama, 100), "llama4_scout");
 }
 
 TEST(GoldenRopeScaling, Linear) {

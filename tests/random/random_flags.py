@@ -41,16 +41,25 @@ def draw_attention(draw, heads, seq_length):
         if draw.chance(0.2):
             draw.add("--qk-layernorm")
             draw.maybe(0.3, "--qk-layernorm-width", "all-heads")
+        draw.maybe(0.1, "--qk-l2-norm")
         draw.maybe(0.2, draw.pick("--add-qkv-bias", "--add-attention-bias"))
         draw.maybe(0.1, "--rotary-percent", 0.5)
     if draw.chance(0.15):
         draw.add("--position-embedding-type", draw.pick("learned_absolute", "none"))
     else:
         draw_rotary_positions(draw, seq_length)
-    if draw.chance(0.25):
+    windows = draw.chance(0.25)
+    if windows:
         draw.add("--window-size", draw.pick(5, 8, 13, seq_length))
-        draw.maybe(0.5, "--window-attn-skip-freq", 2, 3, "[0]*2+[1]*4")
         draw.maybe(0.2, "--rotary-base-local", 500)
+    chunks = draw.chance(0.15)
+    if chunks:
+        draw.add("--attention-chunk-size", draw.pick(3, 8, 20, seq_length))
+    if windows or chunks:
+        draw.maybe(0.5, "--window-attn-skip-freq", 2, 3, "[0]*2+[1]*4")
+    if draw.chance(0.15):
+        draw.add("--query-temperature-scale", 0.3)
+        draw.add("--query-temperature-floor", draw.pick(2, 8))
     draw.maybe(0.2, "--softmax-type", "off-by-one", "learnable")
     draw.maybe(0.1, "--query-pre-attn-scalar", 10)
     draw.maybe(0.1, "--attn-logit-softcapping", 20)
@@ -73,12 +82,18 @@ def draw_rotary_positions(draw, seq_length):
 def draw_experts(draw, layers):
     experts = draw.pick(2, 4, 6, 8)
     draw.add("--num-experts", experts)
-    draw.add("--moe-router-topk", draw.random.randint(1, min(3, experts)))
+    topk = draw.random.randint(1, min(3, experts))
+    draw.add("--moe-router-topk", topk)
+    if topk == 1:
+        draw.maybe(0.4, "--moe-apply-probs-on-input")
     draw.add("--moe-ffn-hidden-size", draw.pick(16, 24, 32))
     if draw.chance(0.4):
         draw.add("--moe-shared-expert-intermediate-size", draw.pick(16, 32))
         draw.maybe(0.3, "--moe-shared-expert-gate")
-    draw.maybe(0.3, "--first-k-dense-replace", min(1, layers - 1))
+    if draw.chance(0.3):
+        draw.add("--first-k-dense-replace", min(1, layers - 1))
+    elif layers > 1:
+        draw.maybe(0.2, "--moe-layer-freq", 2, "[0]+[1]", "[1]+[0]*2")
     draw.maybe(0.4, "--moe-router-score-function", "sigmoid")
     if experts > 2 and draw.chance(0.2):
         draw.add("--moe-router-num-groups", 2)

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "core/base/error.h"
 #include "core/spec/attention_span.h"
 #include "core/spec/module_table.h"
@@ -84,6 +88,18 @@ TEST(Presets, GptOssHasPublishedCounts) {
   };
   EXPECT_NEAR(active("gpt_oss_20b"), 3.61e9, 0.005e9);
   EXPECT_NEAR(active("gpt_oss_120b"), 5.13e9, 0.005e9);
+}
+
+// huggingface.co/meta-llama/Llama-4-Scout-17B-16E: 109B and 400B with the model of pictures, 17B active.
+TEST(Presets, Llama4HasPublishedCounts) {
+  const auto billions = [](int64_t count) { return static_cast<double>(count) / 1e9; };
+  for (const auto& [name, total] : {std::pair{"llama4_scout", 109.0}, std::pair{"llama4_maverick", 400.0}}) {
+    const ModelConfig& c = model_preset(name);
+    EXPECT_NEAR(billions(c.parameter_count()), total, 0.015 * total);
+    EXPECT_NEAR(billions(c.active_parameter_count()), 17, 0.5);
+  }
+  EXPECT_EQ(model_preset("llama4_scout").moe_layer_count(), 48);
+  EXPECT_EQ(model_preset("llama4_maverick").moe_layer_count(), 24);
 }
 
 TEST(Presets, DeepSeekV3HasPublishedCounts) {
@@ -221,7 +237,9 @@ TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
   EXPECT_NE(validate_error(c, 1).find("--yarn-attention-factor is out of range; got -1"), std::string::npos);
   c.yarn = {};
   c.rope_scaling = {.kind = RopeScalingKind::kLlama3, .low_freq_factor = 4};
-  EXPECT_NE(validate_error(c, 1).find("--rope-low-freq-factor is out of range; got 4"), std::string::npos);
+  EXPECT_EQ(validate_error(c, 1), "accepted");  // as Llama 4 has them: nothing lies between
+  c.rope_scaling.low_freq_factor = 5;
+  EXPECT_NE(validate_error(c, 1).find("--rope-low-freq-factor is out of range; got 5"), std::string::npos);
   c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 0.5};
   EXPECT_NE(validate_error(c, 1).find("--rope-scaling-factor is out of range; got 0.5"), std::string::npos);
   c.rope_scaling = {.kind = RopeScalingKind::kDynamic};
@@ -238,6 +256,41 @@ TEST(Validate, LongRopeWantsANumberForEachPair) {
   EXPECT_EQ(validate_error(c, 1), "accepted");
   c.rope_scaling.long_factors[3] = 0;
   EXPECT_NE(validate_error(c, 1).find("--rope-long-factors is out of range; got 0"), std::string::npos);
+}
+
+// Chunks of 3, 3 and 2: as many pairs as three sequences of these lengths.
+TEST(ModelConfigTest, ChunksTakeFlopsAway) {
+  EXPECT_DOUBLE_EQ(chunked_attention_span(8, 3) * 8, 9 + 9 + 4);
+  for (const int64_t chunk : {0, 8, 9}) EXPECT_DOUBLE_EQ(chunked_attention_span(8, chunk), 8);
+  ModelConfig c;
+  const double whole = c.training_flops_per_token(128);
+  c.attention_chunk = 32;
+  c.window_layers = {.skip_freq = 4};  // three of four layers
+  EXPECT_DOUBLE_EQ(whole - c.training_flops_per_token(128), 3.0 * 3 * 8 * (128 - 32) * 32);
+}
+
+// Rows of runs of layers that are alike, in their order; together what each layer has.
+TEST(ModelConfigTest, LayersWithExpertsInTurn) {
+  ModelConfig c = model_preset("llama4_tiny");
+  c.num_layers = 5;
+  c.moe.layers = {.pattern = {true, false, false}};
+  std::map<int64_t, std::pair<int, int>> seen;  // dense and routed rows of each layer
+  int64_t last = 0;
+  for (const ModuleRow& row : module_table(c)) {
+    if (!row.parameter.starts_with("layers.")) continue;
+    EXPECT_GE(row.first_layer, last);
+    last = row.first_layer;
+    for (int64_t layer = row.first_layer; layer < row.first_layer + row.layers; ++layer) {
+      if (row.parameter == "layers.*.mlp.gate_up.weight") ++seen[layer].first;
+      if (row.parameter == "layers.*.mlp.router.weight") ++seen[layer].second;
+    }
+  }
+  const std::pair dense{1, 0}, experts{0, 1};
+  EXPECT_EQ(seen,
+            (std::map<int64_t, std::pair<int, int>>{{0, experts}, {1, dense}, {2, dense}, {3, experts}, {4, dense}}));
+  EXPECT_EQ(c.moe_layer_count(), 2);
+  c.moe.first_dense_layers = 1;
+  EXPECT_EQ(c.moe_layer_count(), 1);
 }
 
 TEST(ModelConfigTest, AWindowTakesFlopsAway) {

@@ -222,6 +222,36 @@ void qwen_experts(ModelConfig& c) {
   c.moe.balancing = LoadBalancing::kAuxLoss;
   c.moe.aux_loss_coeff = 0.1;
 }
+// Layers with positions, whose tokens attend within chunks, and layers without, whose queries grow.
+void chunks(ModelConfig& c) {
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.rope_layers = c.window_layers = {.pattern = {true, false}};
+  c.attention_chunk = c.seq_length / 3;
+  c.qk_l2_norm = true;
+  c.query_temperature_scale = 0.4;
+  c.query_temperature_floor = 3;
+}
+// In each layer both, and a window that some chunks are longer than.
+void latent_chunks(ModelConfig& c) {
+  latent(c);
+  c.position = PositionKind::kNone;
+  c.window_size = c.attention_chunk = c.seq_length / 2 - 1;
+  c.window_layers = {.pattern = {true, false}};
+  c.query_temperature_scale = 0.4;
+  c.query_temperature_floor = 2;
+}
+void llama4(ModelConfig& c) {
+  experts(c);
+  chunks(c);
+  c.moe.first_dense_layers = 0;
+  c.moe.layers = {.pattern = {false, true}};
+  c.moe.topk = 1;
+  c.moe.score = RouterScore::kSigmoid;
+  c.moe.normalize_topk = false;
+  c.moe.weigh_inputs = true;
+  c.moe.balancing = LoadBalancing::kAuxLoss;
+  c.moe.aux_loss_coeff = 0.1;
+}
 void gpt_oss(ModelConfig& c) {
   experts(c);
   c.num_query_groups = c.num_attention_heads / 2;
@@ -273,6 +303,8 @@ constexpr ModelVariant kDense[] = {
     {"parallel_norms_behind", parallel_norms_behind},
     {"parallel_without_norms_before", parallel_without_norms_before},
     {"long_rope", long_rope},
+    {"chunks", chunks},
+    {"latent_chunks", latent_chunks},
 };
 
 constexpr ModelVariant kExperts[] = {
@@ -326,6 +358,7 @@ constexpr ModelVariant kExperts[] = {
      }},
     {"one_expert_a_token", one_expert_a_token},
     {"gpt_oss", gpt_oss},
+    {"llama4", llama4},
 };
 
 }  // namespace

@@ -121,6 +121,70 @@ HfKey same_layer_types_key() {
   return {"layer_types", {}, set};
 }
 
+HfKey rotary_interval_key() {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.integer() < 1) value.refuse_damaged("1 or more");
+    c.rope_layers = {.skip_freq = value.integer()};
+  };
+  return {"no_rope_layer_interval", {}, set, false, 4};
+}
+
+HfKey rotary_layers_key() {
+  const auto get = [](const ModelConfig& c) {
+    HfJson layers = HfJson::array();
+    for (int64_t layer = 0; layer < c.num_layers; ++layer) layers.push_back(c.has_rope(layer) ? 1 : 0);
+    return layers;
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (value.is_null()) return;
+    const char* want = "null, or 0 or 1 for every layer";
+    if (!value.json().is_array() || static_cast<int64_t>(value.json().size()) < c.num_layers)
+      value.refuse_damaged(want);
+    std::vector<bool> layers;
+    for (const HfJson& has : value.json()) {
+      if (has != 0 && has != 1) value.refuse_damaged(want);
+      if (static_cast<int64_t>(layers.size()) < c.num_layers) layers.push_back(has == 1);
+    }
+    c.rope_layers = layer_pattern_of(layers);
+  };
+  return {"no_rope_layers", get, set};
+}
+
+HfKey expert_interval_key(const std::string& key) {
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    const int64_t step = value.integer();
+    if (step < 1 || step > kMostLayers) value.refuse_damaged("1 or more");
+    std::vector<bool> pattern(static_cast<size_t>(step), false);
+    pattern.back() = true;
+    if (step > 1) c.moe.layers = {.pattern = pattern};
+  };
+  return {key, {}, set, false, 1};
+}
+
+std::vector<bool> listed_layers(const ModelConfig& c, const HfValue& list) {
+  std::vector<bool> listed(static_cast<size_t>(c.num_layers), false);
+  if (!list.json().is_array()) list.refuse_damaged("null, or a list of layers");
+  for (const HfJson& layer : list.json()) {
+    if (!layer.is_number_integer()) list.refuse_damaged("null, or a list of layers");
+    const auto index = layer.get<int64_t>();
+    if (index >= 0 && index < c.num_layers) listed[static_cast<size_t>(index)] = true;
+  }
+  return listed;
+}
+
+void set_expert_layers(ModelConfig& c, const std::vector<bool>& layers) {
+  const auto first = std::ranges::find(layers, true);
+  c.moe.first_dense_layers = 0;
+  c.moe.layers = {};
+  if (first == layers.end()) {
+    c.moe = {};
+  } else if (std::find(first, layers.end(), false) == layers.end()) {
+    c.moe.first_dense_layers = first - layers.begin();
+  } else {
+    c.moe.layers = {.pattern = layers};
+  }
+}
+
 HfKey experts_key(const std::string& key) { return hf_count(key, RANKLAB_HF(moe.num_experts)); }
 
 HfKey normalization_key(bool absent) {

@@ -45,6 +45,17 @@ HfKey same_layer_types_key();
 // Gives the window to these layers; no layer: there is no window.
 void set_window_layers(ModelConfig& config, const std::vector<bool>& layers);
 
+// Which layers have rotary positions: the interval of those that have none, read first, for files without a list; and
+// the list, despite its name with a 1 for each layer that has them.
+HfKey rotary_interval_key();
+HfKey rotary_layers_key();
+
+// The interval of layers that have experts, read first, for files without a list.
+HfKey expert_interval_key(const std::string& key);
+// For each layer whether a list of layers names it.
+std::vector<bool> listed_layers(const ModelConfig& config, const HfValue& list);
+// Gives the experts to these layers; no layer: the model has none.
+void set_expert_layers(ModelConfig& config, const std::vector<bool>& layers);
 // The number of routed experts. A dense model is expressed by other keys, so 0 is refused.
 HfKey experts_key(const std::string& key);
 // Whether the weights of a token's experts are normalized to sum to 1. `absent`: the value in a file without the key.

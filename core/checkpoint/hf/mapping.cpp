@@ -99,7 +99,7 @@ class Mapping {
         add(numbered(ours, expert), row, numbered_rule(rule, expert), prefix, place.suffix);
         if (is_of_all_experts(rule)) set_slice(tensors_.back().parts[0], expert, row.per_layer);
       }
-      if (row.part == ModulePart::kRouter && c_.moe.score == RouterScore::kSigmoid) add_router_bias(ours, prefix);
+      if (row.part == ModulePart::kRouter && !family_.balancing_bias.empty()) add_router_bias(ours, prefix);
     }
   }
 
@@ -124,8 +124,9 @@ class Mapping {
       const std::string end = rule.naming == HfNaming::kDotted ? suffix : suffix == ".bias" ? "_bias" : "";
       HfPart part{.name = prefix + rule.theirs[i] + end, .shape = shape, .first_row = first, .rows = rows[i]};
       part.shape[0] = rows[i];
+      const bool is_value = rule.ours == "attention.qkv" && i == 2;
       if (shape.size() == 2 || rotates_neighbours(rule.layout) || rule.layout == HfLayout::kHalvesInTurn)
-        set_layout(part, rule.layout);
+        set_layout(part, is_value && rotates_neighbours(rule.layout) ? HfLayout::kSame : rule.layout);
       if (rule.layout == HfLayout::kHeadsTogether) {
         set_heads(part, rule.layout);
       } else if (c_.is_partly_rotary() && (rule.ours == "attention.qkv" || row.by_heads)) {
@@ -140,8 +141,9 @@ class Mapping {
   void set_layout(HfPart& part, HfLayout layout) const {
     part.layout = !c_.hf_rope_interleave && rotates_neighbours(layout) ? HfLayout::kSame : layout;
     if (is_transposed(layout) && part.shape.size() == 2) std::swap(part.shape[0], part.shape[1]);
-    part.head_rows = layout == HfLayout::kNeighboursPerHead ? c_.mla.query_head_dim() : part.rows;
-    part.rotary_rows = c_.mla.qk_pos_emb_head_dim;
+    const int64_t head = c_.mla.enabled() ? c_.mla.query_head_dim() : c_.head_dim();
+    part.head_rows = layout == HfLayout::kNeighboursPerHead ? head : part.rows;
+    part.rotary_rows = c_.rotary_width();
   }
 
   // For queries and keys, both matrix and bias.
@@ -156,12 +158,10 @@ class Mapping {
   void add_router_bias(const std::string& router, const std::string& prefix) {
     const std::string name = router.substr(0, router.rfind('.')) + ".bias";
     const std::vector<int64_t> shape = {c_.moe.num_experts};
-    tensors_.push_back({"buffer/" + name,
-                        shape,
-                        {{.name = prefix + "mlp.gate.e_score_correction_bias",
-                          .shape = shape,
-                          .rows = shape[0],
-                          .keeps_fp32 = true}}});
+    tensors_.push_back(
+        {"buffer/" + name,
+         shape,
+         {{.name = prefix + family_.balancing_bias, .shape = shape, .rows = shape[0], .keeps_fp32 = true}}});
   }
 
   void add_copy(const std::string& ours, const std::string& name, HfPartKind kind) {

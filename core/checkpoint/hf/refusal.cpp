@@ -106,6 +106,7 @@ void check_routed_experts_alone(const HfRefusal& r, const MoeConfig& m) {
   r.require(m.normalizes(), "--moe-router-norm-top1 with --moe-router-topk 1", "off", "on");
   r.require_number("--moe-shared-expert-intermediate-size", static_cast<double>(m.shared_ffn_hidden_size), 0);
   r.require_number("--first-k-dense-replace", static_cast<double>(m.first_dense_layers), 0);
+  r.require(m.layers.all(), "--moe-layer-freq", layer_pattern_text(m.layers), "1: experts in all layers");
 }
 
 void check_plain_softmax_routing(const HfRefusal& r, const MoeConfig& m) {

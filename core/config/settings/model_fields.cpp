@@ -16,6 +16,34 @@ ConfigField layer_pattern(const std::string& group, const char* key, const char*
   return field;
 }
 
+// As Megatron-LM reads it: 1 for all layers, n for each n-th from the first, or a pattern.
+ConfigField expert_layers(const std::string& group) {
+  ConfigField field{"moe.layer_freq",
+                    {"--moe-layer-freq"},
+                    group,
+                    "layers with experts: all (1), every n-th from the first (2), or a pattern ([0]+[1]; Llama 4)",
+                    ConfigField::Kind::kValue,
+                    {},
+                    {},
+                    {}};
+  field.get = [](const TrainConfig& config) {
+    const LayerPattern& layers = config.model.moe.layers;
+    return layers.all() ? std::string("1") : layer_pattern_text(layers);
+  };
+  field.set = [=](TrainConfig& config, const std::string& value) {
+    auto layers = parse_layer_pattern(value);
+    const bool is_zero = layers && layers->all() && value.find('[') == std::string::npos;
+    if (!layers || is_zero) refuse(field, value, "1, a number of layers, or a pattern: [0]+[1]");
+    if (const int64_t n = layers->skip_freq; n > 0) {
+      std::vector<bool> pattern(static_cast<size_t>(n), false);
+      pattern[0] = true;
+      layers = n == 1 ? LayerPattern{} : LayerPattern{.pattern = pattern};
+    }
+    config.model.moe.layers = *layers;
+  };
+  return field;
+}
+
 }  // namespace
 
 void add_model(std::vector<ConfigField>& rows) {
@@ -43,10 +71,13 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "model.window_size", {"--window-size"},
                         "tokens that a token attends to, itself among them (0: all before it)",
                         RANKLAB_FIELD(model.window_size), within(0, 1 << 24)));
-  rows.push_back(
-      layer_pattern(g, "model.window_attn_skip_freq", "--window-attn-skip-freq",
-                    "layers with that window: all (0), all but each so manieth (6), or a pattern ([0]*2+[1]*4)",
-                    &ModelConfig::window_layers, PatternOne::kHas));
+  rows.push_back(layer_pattern(g, "model.window_attn_skip_freq", "--window-attn-skip-freq",
+                               "layers with that window, or chunks: all (0), all but every n-th (6), or a pattern "
+                               "([0]*2+[1]*4)",
+                               &ModelConfig::window_layers, PatternOne::kHas));
+  rows.push_back(number(g, "model.attention_chunk", {"--attention-chunk-size"},
+                        "tokens of a chunk, which attend to those of their own chunk alone (Llama 4; 0: no chunks)",
+                        RANKLAB_FIELD(model.attention_chunk), within(0, 1 << 24)));
   rows.push_back(choice(g, "model.norm", {"--normalization"}, "normalization layer", {"RMSNorm", "LayerNorm"},
                         RANKLAB_FIELD(model.norm)));
   rows.push_back(number(g, "model.norm_epsilon", {"--norm-epsilon"}, "added to what a norm divides by",
@@ -60,10 +91,10 @@ void add_model(std::vector<ConfigField>& rows) {
              {"sequential", "parallel", "parallel-one-norm"}, RANKLAB_FIELD(model.residual_form)));
   rows.push_back(choice(g, "model.position", {"--position-embedding-type"}, "positions",
                         {"rope", "learned_absolute", "none"}, RANKLAB_FIELD(model.position)));
-  rows.push_back(layer_pattern(
-      g, "model.no_rope_freq", "--no-rope-freq",
-      "layers without rotary positions: none (0), each so manieth (4), or a pattern ([0]*3+[1]; SmolLM 3)",
-      &ModelConfig::rope_layers, PatternOne::kLacks));
+  rows.push_back(
+      layer_pattern(g, "model.no_rope_freq", "--no-rope-freq",
+                    "layers without rotary positions: none (0), every n-th (4), or a pattern ([0]*3+[1]; SmolLM 3)",
+                    &ModelConfig::rope_layers, PatternOne::kLacks));
   rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation",
                         {"swiglu", "gelu", "geglu", "gelu_erf", "squared_relu", "swigluoai"},
                         RANKLAB_FIELD(model.activation)));
@@ -85,6 +116,16 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(choice(g, "model.qk_norm_width", {"--qk-layernorm-width"},
                         "its mean goes over each head, or over all heads of a token (OLMo 2)", {"head", "all-heads"},
                         RANKLAB_FIELD(model.qk_norm_width)));
+  rows.push_back(flag(g, "model.qk_l2_norm", {"--qk-l2-norm"},
+                      "RMSNorm without weights of rotated queries and keys (Llama 4)",
+                      RANKLAB_FIELD(model.qk_l2_norm)));
+  rows.push_back(number(g, "model.query_temperature_scale", {"--query-temperature-scale"},
+                        "queries of layers without rotary positions grow with the logarithm of their position, times "
+                        "this (Llama 4: 0.1; 0: they do not)",
+                        RANKLAB_FIELD(model.query_temperature_scale), at_least(0)));
+  rows.push_back(number(g, "model.query_temperature_floor", {"--query-temperature-floor"},
+                        "positions before which they do not, and after as many of which they grow again",
+                        RANKLAB_FIELD(model.query_temperature_floor), within(1, 1 << 24)));
   rows.push_back(flag(g, "model.norm_1p", {"--apply-layernorm-1p"}, "norms multiply with 1 + their weight (Gemma)",
                       RANKLAB_FIELD(model.norm_1p)));
   rows.push_back(number(g, "model.query_pre_attn_scalar", {"--query-pre-attn-scalar"},
@@ -139,6 +180,7 @@ void add_experts(std::vector<ConfigField>& rows) {
                       "shared experts times the sigmoid of a gate (Qwen2-MoE)", RANKLAB_FIELD(model.moe.shared_gate)));
   rows.push_back(number(g, "moe.first_dense_layers", {"--first-k-dense-replace"}, "first layers that keep their MLP",
                         RANKLAB_FIELD(model.moe.first_dense_layers), within(0, 1 << 16)));
+  rows.push_back(expert_layers(g));
   rows.push_back(choice(g, "moe.score", {"--moe-router-score-function"}, "from the router's logits",
                         {"softmax", "sigmoid"}, RANKLAB_FIELD(model.moe.score)));
   rows.push_back(flag(g, "moe.router_bias", {"--add-router-bias"}, "a bias of the router's logits (gpt-oss)",
@@ -156,6 +198,9 @@ void add_experts(std::vector<ConfigField>& rows) {
                       RANKLAB_FIELD(model.moe.normalize_top1)));
   rows.push_back(number(g, "moe.scaling_factor", {"--moe-router-topk-scaling-factor"}, "of the experts' weights",
                         RANKLAB_FIELD(model.moe.scaling_factor), above(0)));
+  rows.push_back(flag(g, "moe.weigh_inputs", {"--moe-apply-probs-on-input"},
+                      "with one expert for each token its weight multiplies what it reads, not its output (Llama 4)",
+                      RANKLAB_FIELD(model.moe.weigh_inputs)));
   rows.push_back(choice(g, "moe.balancing", {"--moe-router-load-balancing-type"},
                         "auxiliary loss: none, over a microbatch, each sequence, or all dp ranks' microbatches",
                         {"none", "aux_loss", "seq_aux_loss", "global_aux_loss"}, RANKLAB_FIELD(model.moe.balancing)));

@@ -15,6 +15,7 @@ struct AttentionCache {
   // The number of positions that a query sees, including its own; the cache holds the last window - 1, in order. 0:
   // all.
   int64_t window = 0;
+  int64_t chunk = 0;  // positions attend within chunks of so many; 0: there are none. The cache's window is at most it.
 
   int64_t capacity() const { return keys.size(2); }
   // For one sequence.

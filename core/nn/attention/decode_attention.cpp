@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -32,23 +33,51 @@ RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
   return {rope.cos_SD.narrow(0, first, count), rope.sin_SD.narrow(0, first, count)};
 }
 
-// The probabilities [B, groups, n S, past + S] with which grouped queries q [B, groups, n S, D] (S new positions of n
-// heads) attend to the keys of `past` + S positions, of which a query sees the last `rule.window` (0: all). `with_bias`
-// [B, groups, n S, 1]: the product of each query with the bias that all keys share; undefined: no bias.
-at::Tensor probabilities(const at::Tensor& q, const at::Tensor& keys, int64_t past, const ScoreRule& rule,
+// S new positions from `first` on, and the keys that some of them see: their own last, `before` others just before.
+struct NewPositions {
+  int64_t first = 0, before = 0, window = 0, chunk = 0;  // as in AttentionCache
+
+  // [S, before + S]: true where a position sees a key; undefined: everywhere.
+  at::Tensor seen(int64_t keys, c10::Device device) const {
+    const int64_t seq = keys - before, first_key = first - before;
+    at::Tensor seen;
+    if (seq > 1 || (window > 0 && window < keys))
+      seen = window_mask(before, seq, 0, keys, window == 0 ? keys : window, device);
+    if (chunk == 0 || first_key / chunk == (first + seq - 1) / chunk) return seen;
+    const auto options = at::TensorOptions(at::kLong).device(device);
+    const auto chunk_of = [&](int64_t begin, int64_t count) {
+      return at::arange(begin, begin + count, options).floor_divide(chunk);
+    };
+    const at::Tensor together = chunk_of(first, seq).unsqueeze(1).eq(chunk_of(first_key, keys));
+    return seen.defined() ? seen.logical_and(together) : together;
+  }
+};
+
+// The probabilities [B, groups, n S, before + S] with which grouped queries q [B, groups, n S, D] (S new positions of n
+// heads) attend to keys. `with_bias` [B, groups, n S, 1]: the product of each query with the bias that all keys share;
+// undefined: no bias.
+at::Tensor probabilities(const at::Tensor& q, const at::Tensor& keys, const NewPositions& fresh, const ScoreRule& rule,
                          const at::Tensor& with_bias = {}) {
   at::Tensor scores = at::matmul(q, keys.transpose(-1, -2));
   if (with_bias.defined()) scores += with_bias;
   scores.mul_(rule.scale.value());
   if (rule.cap > 0) scores = soft_capped(scores, rule.cap);
-  const int64_t total = keys.size(2), seq = total - past;
-  if (seq > 1) {
-    const at::Tensor seen = window_mask(past, seq, 0, total, rule.window == 0 ? total : rule.window, q.device());
+  const int64_t total = keys.size(2), seq = total - fresh.before;
+  if (const at::Tensor seen = fresh.seen(total, q.device()); seen.defined())
     scores.view({q.size(0), q.size(1), -1, seq, total})
         .masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
-  }
   const int64_t heads = q.size(1) * q.size(2) / seq;
   return softmax_with_sinks(scores.view({q.size(0), heads, seq, total}), rule.sinks).reshape(scores.sizes());
+}
+
+// Positions that follow no others: attend(begin, count) for each chunk, one behind the other, or for all at once.
+template <typename Attend>
+at::Tensor in_chunks(int64_t positions, int64_t chunk, const Attend& attend) {
+  if (chunk == 0 || positions <= chunk) return attend(0, positions);
+  std::vector<at::Tensor> out;
+  for (int64_t begin = 0; begin < positions; begin += chunk)
+    out.push_back(attend(begin, std::min(chunk, positions - begin)));
+  return at::cat(out);
 }
 
 // Copies the last `keep` positions of [B, groups, S, D] into a cache.
@@ -85,10 +114,14 @@ at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& s, cons
   const auto parts = heads.split_with_sizes({s.heads, s.groups, s.groups}, 1);
   const RopeTable all = rope_for(rope, past + seq), here = from_position(all, past, seq);
   const auto [keys, values] = see(apply_rope(parts[1], here), parts[2], cache);
-  if (past == 0) return causal_attention(qkv, s, all, sinks);
+  if (past == 0)
+    return in_chunks(seq, cache.chunk, [&](int64_t begin, int64_t count) {
+      return causal_attention(qkv.narrow(0, begin, count), s, from_position(all, begin, count), sinks);
+    });
   const at::Tensor q = apply_rope(parts[0], here).reshape({batch, s.groups, s.heads / s.groups * seq, s.head_dim});
-  const ScoreRule rule{.scale = s.score_scale(), .window = cache.window, .cap = s.cap, .sinks = sinks};
-  const at::Tensor out = at::matmul(probabilities(q, keys, keys.size(2) - seq, rule), values);
+  const ScoreRule rule{.scale = s.score_scale(), .cap = s.cap, .sinks = sinks};
+  const NewPositions fresh{past, keys.size(2) - seq, cache.window, cache.chunk};
+  const at::Tensor out = at::matmul(probabilities(q, keys, fresh, rule), values);
   return by_position(out.reshape({batch, s.heads, seq, s.head_dim}));
 }
 
@@ -103,8 +136,12 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
   cache.positions += seq;
   const at::Tensor& bias = in.kv_up_bias;
   if (past == 0) {
-    const at::Tensor kv = at::linear(in.compressed, in.kv_up);
-    return latent_attention({in.q, bias.defined() ? kv + bias : kv, in.k_rope}, s, all, sinks);
+    const at::Tensor product = at::linear(in.compressed, in.kv_up), kv = bias.defined() ? product + bias : product;
+    return in_chunks(seq, cache.chunk, [&](int64_t begin, int64_t count) {
+      const auto of_chunk = [&](const at::Tensor& x) { return x.narrow(0, begin, count); };
+      return latent_attention({of_chunk(in.q), of_chunk(kv), of_chunk(in.k_rope)}, s, from_position(all, begin, count),
+                              sinks);
+    });
   }
 
   const at::Tensor q = in.q.view({seq, batch, s.heads, s.query_head()}).permute({1, 2, 0, 3});  // [B, heads, S, D]
@@ -117,9 +154,11 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
     bias_scores = at::matmul(q.narrow(-1, 0, s.nope), by_head.narrow(1, 0, s.nope)).view({batch, 1, s.heads * seq, 1});
     bias_values = by_head.narrow(1, s.nope, s.v).view({s.heads, 1, s.v});
   }
-  const int64_t first = s.window > 0 ? std::max<int64_t>(0, past - (s.window - 1)) : 0;  // first that a query sees
+  int64_t first = s.window > 0 ? std::max<int64_t>(0, past - (s.window - 1)) : 0;  // first that a query sees
+  if (cache.chunk > 0) first = std::max(first, past - past % cache.chunk);
   const at::Tensor keys = cache.keys.narrow(2, first, past + seq - first);
-  const at::Tensor p = probabilities(queries.view({batch, 1, s.heads * seq, lora + s.rope}), keys, past - first,
+  const NewPositions positions{past, past - first, s.window, cache.chunk};
+  const at::Tensor p = probabilities(queries.view({batch, 1, s.heads * seq, lora + s.rope}), keys, positions,
                                      score_rule(s, sinks), bias_scores);
   const at::Tensor mixed = at::matmul(p, keys.narrow(-1, 0, lora));
   const at::Tensor weights = up.narrow(1, s.nope, s.v).transpose(-1, -2);  // [heads, lora, v]

@@ -121,13 +121,17 @@ struct Rows {
   SoftmaxHeads of(const SoftmaxHeads& x) const { return {of(x.q), of(x.k), of(x.v)}; }
 };
 
+// Whether all sequences of a microbatch have the same blocks.
+bool are_alike(const ContextRule& rule) { return rule.documents == nullptr || rule.documents->size() == 1; }
+
 // Calls `attend_block(rows, block)` for all blocks of queries and keys; sequences of several documents have their own.
 template <typename AttendBlock>
 void for_each_block(int64_t sequences, const std::vector<PositionRun>& queries, const std::vector<PositionRun>& keys,
                     const ContextRule& rule, const AttendBlock& attend_block) {
   const at::AutoDispatchBelowADInplaceOrView unfollowed;  // forward and backward of a custom function: nothing records
-  if (rule.documents == nullptr) {
-    for (const AttentionBlock& block : attention_blocks(queries, keys, rule.scores.window))
+  if (are_alike(rule)) {
+    const std::vector<int64_t> starts = rule.documents == nullptr ? std::vector<int64_t>{} : rule.documents->front();
+    for (const AttentionBlock& block : attention_blocks(queries, keys, rule.scores.window, starts))
       attend_block(Rows{0, sequences}, block);
     return;
   }
@@ -139,9 +143,7 @@ void for_each_block(int64_t sequences, const std::vector<PositionRun>& queries, 
 }
 
 // How many of a microbatch's sequences have blocks of their own.
-int64_t own_sequences(const at::Tensor& q, const ContextRule& rule) {
-  return rule.documents == nullptr ? 1 : q.size(0);
-}
+int64_t own_sequences(const at::Tensor& q, const ContextRule& rule) { return are_alike(rule) ? 1 : q.size(0); }
 
 // What multiplies the probabilities of a block; undefined: nothing.
 class DropMasks {

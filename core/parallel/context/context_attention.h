@@ -20,7 +20,8 @@
 
 namespace ranklab {
 
-// For each sequence of a microbatch the first positions of its documents, ascending, the first 0.
+// For each sequence of a microbatch, or once for all, the first positions of its documents, ascending, the first 0. A
+// part of a document to which its queries keep is a document here.
 using DocumentStarts = std::vector<std::vector<int64_t>>;
 
 struct ContextRule {

@@ -61,4 +61,56 @@ ModelConfig mixtral_8x7b() {
           .moe = {.num_experts = 8, .topk = 2, .balancing = LoadBalancing::kAuxLoss, .aux_loss_coeff = 0.02}};
 }
 
+// The text model; huggingface.co/meta-llama/Llama-4-Scout-17B-16E-Instruct/config.json
+ModelConfig llama4_scout() {
+  return {.num_layers = 48,
+          .hidden_size = 5120,
+          .ffn_hidden_size = 16384,
+          .num_attention_heads = 40,
+          .num_query_groups = 8,
+          .vocab_size = 202048,
+          .seq_length = 8192,
+          .rope_theta = 500000.0,
+          .rope_layers = {.skip_freq = 4},
+          .window_layers = {.skip_freq = 4},
+          .attention_chunk = 8192,
+          .qk_l2_norm = true,
+          .query_temperature_scale = 0.1,
+          .rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 16, .high_freq_factor = 1},
+          .moe = {.num_experts = 16,
+                  .topk = 1,
+                  .ffn_hidden_size = 8192,
+                  .shared_ffn_hidden_size = 8192,
+                  .score = RouterScore::kSigmoid,
+                  .normalize_topk = false,
+                  .weigh_inputs = true}};
+}
+
+// huggingface.co/meta-llama/Llama-4-Maverick-17B-128E-Instruct/config.json
+ModelConfig llama4_maverick() {
+  ModelConfig c = llama4_scout();
+  c.qk_l2_norm = false;
+  c.rope_scaling = {};
+  c.moe.num_experts = 128;
+  c.moe.layers = {.pattern = {false, true}};
+  return c;
+}
+
+ModelConfig llama4_tiny() {
+  ModelConfig c = llama4_scout();
+  c.num_layers = 4;
+  c.hidden_size = 128;
+  c.ffn_hidden_size = 352;
+  c.num_attention_heads = 8;
+  c.num_query_groups = 4;
+  c.vocab_size = 256;
+  c.seq_length = 128;
+  c.attention_chunk = c.query_temperature_floor = 32;
+  c.rope_scaling = {};
+  c.moe.num_experts = 8;
+  c.moe.ffn_hidden_size = c.moe.shared_ffn_hidden_size = 128;
+  c.moe.layers = {.pattern = {false, true}};
+  return c;
+}
+
 }  // namespace ranklab::presets

@@ -84,6 +84,7 @@ HfFamily deepseek_v3_family() {
           .layer_rules = together({llama_norm_rules(), attention_rules(), llama_mlp_rules(), expert_rules(),
                                    shared_expert_rules("mlp.shared_experts"), prediction_rules()}),
           .keys = deepseek_v3_keys(),
+          .balancing_bias = "mlp.gate.e_score_correction_bias",
           .has_form = [](const ModelConfig& c) { return c.mla.enabled(); },
           .check = check_deepseek_v3};
 }

@@ -16,6 +16,7 @@ HfFamily phi_family();          // arXiv 2306.11644
 HfFamily gpt_neox_family();     // arXiv 2204.06745
 HfFamily nemotron_family();     // arXiv 2402.16819
 HfFamily smollm3_family();
+HfFamily llama4_family();
 HfFamily gpt_oss_family();  // arXiv 2508.10925
 HfFamily gemma2_family();   // arXiv 2408.00118
 HfFamily gemma3_family();   // arXiv 2503.19786

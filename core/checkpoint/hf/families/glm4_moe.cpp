@@ -61,6 +61,7 @@ HfFamily glm4_moe_family() {
                                    expert_rules(), shared_expert_rules("mlp.shared_experts"), prediction_rules()}),
           .model = model,
           .keys = glm4_moe_keys(),
+          .balancing_bias = "mlp.gate.e_score_correction_bias",
           .has_form =
               [](const ModelConfig& c) {
                 return !c.mla.enabled() && c.moe.enabled() && c.moe.score == RouterScore::kSigmoid;

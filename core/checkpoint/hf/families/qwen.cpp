@@ -44,21 +44,28 @@ HfKeys window_keys(HasWindow has_window, HfKey layers) {
   return keys;
 }
 
-// The layers that keep a dense MLP. Here these must be the first ones.
+HfKey sparse_step() {
+  HfKey key = expert_interval_key("decoder_sparse_step");
+  key.get = [](const ModelConfig&) { return HfJson(1); };  // the list of layers is written
+  return key;
+}
+
+// The layers that keep a dense MLP.
 HfKey mlp_only_layers_key() {
   const auto get = [](const ModelConfig& c) {
     HfJson layers = HfJson::array();
-    for (int64_t layer = 0; layer < c.moe.first_dense_layers; ++layer) layers.push_back(layer);
+    for (int64_t layer = 0; layer < c.num_layers; ++layer)
+      if (!c.is_moe_layer(layer)) layers.push_back(layer);
     return layers;
   };
   const auto set = [](ModelConfig& c, const HfValue& value) {
-    if (value.is_null()) return;
-    const char* want = "the first layers in their order: [], [0], [0, 1], ...";
-    if (!value.json().is_array()) value.refuse_damaged(want);
-    for (const HfJson& layer : value.json()) {
-      if (layer != c.moe.first_dense_layers) value.refuse(want);
-      ++c.moe.first_dense_layers;
-    }
+    if (c.num_layers < 1 || c.num_layers > kMostLayers) return;  // validate() refuses it
+    std::vector<bool> has;
+    for (int64_t layer = 0; layer < c.num_layers; ++layer) has.push_back(c.moe.layers.has(layer));
+    const std::vector<bool> dense = value.is_null() ? std::vector<bool>(has.size()) : listed_layers(c, value);
+    for (size_t layer = 0; layer < has.size(); ++layer) has[layer] = has[layer] && !dense[layer];
+    if (std::ranges::find(has, true) == has.end()) value.refuse("a list without one layer at least: it has experts");
+    set_expert_layers(c, has);
   };
   return {"mlp_only_layers", get, set};
 }
@@ -92,12 +99,8 @@ HfKeys qwen3_moe_window_keys() { return window_keys(nullptr, same_layer_types_ke
 HfKeys qwen_expert_keys() {
   HfKey experts = experts_key("num_experts");
   experts.other = "num_local_experts";  // the name since transformers 5
-  return {std::move(experts),
-          hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk)),
-          expert_width(),
-          normalization_key(false),
-          balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss),
-          hf_constant("decoder_sparse_step", 1),
+  return {std::move(experts),       hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk)),         expert_width(),
+          normalization_key(false), balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss), sparse_step(),
           mlp_only_layers_key()};
 }
 

@@ -37,6 +37,12 @@ HfKey normalization() {
 // Layers with an index below this are dense: here all of them.
 int64_t all_layers(const ModelConfig& c) { return c.num_layers + c.mtp_num_layers; }
 
+int64_t layers_before_experts(const ModelConfig& c) {
+  int64_t layer = 0;
+  while (layer < c.num_layers && !c.is_moe_layer(layer)) ++layer;
+  return layer;
+}
+
 }  // namespace
 
 HfRules prediction_rules() {
@@ -60,7 +66,7 @@ HfKeys sigmoid_router_keys(double scaling) {
 
 HfKey first_dense_layers_key(int64_t absent) {
   const auto get = [](const ModelConfig& c) {
-    return HfJson(c.moe.enabled() ? c.moe.first_dense_layers : all_layers(c));
+    return HfJson(c.moe.enabled() ? layers_before_experts(c) : all_layers(c));
   };
   const auto set = [](ModelConfig& c, const HfValue& value) {
     c.moe.first_dense_layers = value.integer();
@@ -76,6 +82,8 @@ void check_sigmoid_experts(const HfRefusal& r, const ModelConfig& c) {
   if (!c.moe.enabled()) return;
   const MoeConfig& m = c.moe;
   r.require(m.score == RouterScore::kSigmoid, "--moe-router-score-function", "softmax", "sigmoid");
+  r.require(c.moe_layer_count() == c.num_layers - layers_before_experts(c), "--moe-layer-freq",
+            layer_pattern_text(m.layers), "1: experts in all layers but the first ones");
   r.require(m.num_experts / m.num_groups >= 2, "--moe-router-num-groups", std::to_string(m.num_groups),
             "groups of two experts or more");
   r.require(m.shared_ffn_hidden_size > 0 && m.shared_ffn_hidden_size % c.expert_ffn() == 0,

@@ -11,37 +11,6 @@ namespace {
 
 constexpr const char* kSmolLm3 = "SmolLM3ForCausalLM";
 
-// Read first, for files without a list.
-HfKey interval() {
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    if (value.integer() < 1) value.refuse_damaged("1 or more");
-    c.rope_layers = {.skip_freq = value.integer()};
-  };
-  return {"no_rope_layer_interval", {}, set, false, 4};
-}
-
-// Despite its name: 1 for each layer that has rotary positions.
-HfKey rotary_layers() {
-  const auto get = [](const ModelConfig& c) {
-    HfJson layers = HfJson::array();
-    for (int64_t layer = 0; layer < c.num_layers; ++layer) layers.push_back(c.has_rope(layer) ? 1 : 0);
-    return layers;
-  };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    if (value.is_null()) return;
-    const char* want = "null, or 0 or 1 for every layer";
-    if (!value.json().is_array() || static_cast<int64_t>(value.json().size()) < c.num_layers)
-      value.refuse_damaged(want);
-    std::vector<bool> layers;
-    for (const HfJson& has : value.json()) {
-      if (has != 0 && has != 1) value.refuse_damaged(want);
-      if (static_cast<int64_t>(layers.size()) < c.num_layers) layers.push_back(has == 1);
-    }
-    c.rope_layers = layer_pattern_of(layers);
-  };
-  return {"no_rope_layers", get, set};
-}
-
 // Without a list, the window is that of layers without positions.
 HfKey window_layers() {
   HfKey key = layer_types_key(true);
@@ -57,7 +26,7 @@ HfKey window_layers() {
 HfKeys smollm3_keys() {
   HfKeys keys = transformer_keys();
   append(keys, {hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)), head_dim_key(),
-                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), interval(), rotary_layers()});
+                hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-6), rotary_interval_key(), rotary_layers_key()});
   append(keys, linear_bias_keys());
   append(keys, switched_window_keys());
   append(keys, {window_layers(),
