@@ -149,6 +149,7 @@ inline const Layout kLayouts[] = {
     {"qwen_fp8_current_tp2", 4, 2, true, 0, both<qwen, fp8_current>},
     {"qwen_experts_ep4_tp2", 8, 2, true, 0, qwen_experts<4>},
     {"gpt_oss_zero3_ep4_tp2", 8, 2, true, 0, zero_of<3, gpt_oss<4>>},
+    {"llama4_zero3_ep4_tp2", 8, 2, true, 0, zero_of<3, llama4<4>>},
     {"qwen_experts_pp2_tp2_dp2_ep4", 8, 2, true, 1, qwen_experts_in_two_stages<4>},
     {"qwen_experts_pp2_dp2_ep2_zb_h1", 4, 1, false, 1, both<qwen_experts_in_two_stages<2>, zb_h1<2>>},
     {"qwen_experts_zero2_full_ep4_tp2", 8, 2, true, 0, zero_of<2, both<qwen_experts<4>, recompute_all>>},

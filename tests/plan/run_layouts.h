@@ -278,6 +278,26 @@ inline void gpt_oss(TrainConfig& c) {
   c.model.window_layers = {.skip_freq = 2};
 }
 
+template <int kEp>
+inline void llama4(TrainConfig& c) {
+  over_ep<kEp>(c);
+  c.model.num_query_groups = 4;
+  c.model.rope_layers = c.model.window_layers = {.skip_freq = 2};
+  c.model.attention_chunk = c.model.seq_length / 3;
+  c.model.qk_l2_norm = true;
+  c.model.query_temperature_scale = 0.3;
+  c.model.query_temperature_floor = 4;
+  c.model.moe = {.num_experts = 8,
+                 .topk = 1,
+                 .ffn_hidden_size = 32,
+                 .shared_ffn_hidden_size = 32,
+                 .layers = {.pattern = {false, true}},
+                 .score = RouterScore::kSigmoid,
+                 .normalize_topk = false,
+                 .weigh_inputs = true,
+                 .force_balance = true};
+}
+
 inline void latent(TrainConfig& c) {
   c.model.mla = {.q_lora_rank = 24, .kv_lora_rank = 16, .qk_head_dim = 8, .qk_pos_emb_head_dim = 4, .v_head_dim = 12};
 }
