@@ -12,6 +12,7 @@
 #include "core/checkpoint/hf/mxfp4.h"
 #include "core/checkpoint/hf/refusal.h"
 #include "core/checkpoint/hf/rope.h"
+#include "core/checkpoint/hf/text_part.h"
 #include "core/checkpoint/read_only_file.h"
 
 namespace ranklab {
@@ -154,6 +155,11 @@ const HfFamily& family_of(const HfJson& file, const std::string& path) {
   for (const HfFamily& family : hf_families()) {
     if (type.json() == family.model_type) return family;
   }
+  if (!type.is_null()) {
+    std::vector<std::string> types;
+    for (const HfFamily& family : hf_families()) types.push_back(family.model_type);
+    type.refuse("one of " + join(types, ", "));
+  }
   refuse_checkpoint_file(path, "the file does not say which model this is", "no \"architectures\"",
                          "\"architectures\": [NAME]");
 }
@@ -212,8 +218,8 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
 }
 
 HfConfig read_hf_config(const std::string& text, const std::string& path) {
-  const HfJson file = parse(text, path);
-  HfConfig config{.family = family_of(file, path)};
+  const auto [file, whole] = hf_text_part(parse(text, path));
+  HfConfig config{.whole = whole, .family = family_of(file, path)};
   config.model = config.family.model;
   config.mxfp4 = is_hf_mxfp4(file, path);
   if (!config.mxfp4) config.fp8 = read_hf_fp8(file, path);

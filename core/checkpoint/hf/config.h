@@ -19,6 +19,7 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
 
 struct HfConfig {
   ModelConfig model = {};
+  std::string whole = {};         // HfTextPart::whole
   HfFamily family = {};           // one of hf_families()
   std::optional<HfFp8> fp8 = {};  // set when matrices are FP8
   bool mxfp4 = false;             // experts are

@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/element_convert.h"
 #include "core/checkpoint/hf/mxfp4.h"
+#include "core/checkpoint/hf/text_part.h"
 #include "core/checkpoint/hf/transform.h"
 
 namespace ranklab {
@@ -76,6 +77,10 @@ void HfModel::drop_absent_modules() {
 // Files of the base model alone have the names without their prefix.
 std::string HfModel::their_name(const HfPart& part) const {
   if (theirs().find(part.name) != nullptr) return part.name;
+  if (!config_.whole.empty()) {
+    for (const std::string& name : names_in_whole(part.name))
+      if (theirs().find(name) != nullptr) return name;
+  }
   const size_t dot = part.name.find('.');
   const std::string bare = part.name.substr(dot + 1);
   const bool in_base =
@@ -102,9 +107,18 @@ void HfModel::check_tensors() {
       if (!part.keeps_fp32) has_fp64 |= found->type == TensorType::kF64;
     }
   }
+  size_t beside = 0;
   for (const TensorInfo& tensor : theirs().tensors()) {
-    if (!known.contains(tensor.name) && !is_table(tensor.name)) left_over.push_back(printable(tensor.name));
+    if (known.contains(tensor.name) || is_table(tensor.name)) continue;
+    if (config_.whole.empty() || is_of_text_part(tensor.name)) {
+      left_over.push_back(printable(tensor.name));
+    } else {
+      ++beside;
+    }
   }
+  if (!config_.whole.empty())
+    notes_.push_back(strprintf("the text model of %s: %zu tensors beside it are passed over",
+                               printable(config_.whole).c_str(), beside));
   if (!missing.empty())
     refuse_checkpoint_file(where(), "tensors of " + architecture() + " are missing", some(missing), "all of them");
   if (!left_over.empty())
