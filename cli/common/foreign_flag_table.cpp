@@ -137,9 +137,6 @@ Words own_words(const MegatronFlag& flag) {
 }
 
 void add_megatrons(std::vector<ForeignFlag>& flags) {
-  const auto in_steps = [](const std::string& own) {
-    return missing("use " + own + " N, in steps: the samples / --global-batch-size");
-  };
   flags.push_back({"--swiglu", 0, means({"--activation", "swiglu"})});
   flags.push_back({"--squared-relu", 0, means({"--activation", "squared_relu"})});
   flags.push_back({"--group-query-attention", 0, grouped_queries});
@@ -149,9 +146,6 @@ void add_megatrons(std::vector<ForeignFlag>& flags) {
   flags.push_back(
       {"--cuda-graph-scope", 1, holds("full_iteration", "leave it out: --cuda-graph records whole passes")});
   flags.push_back({"--split", 1, missing("use --validation-fraction F, as 0.05 for 95,5,0; there is no test split")});
-  flags.push_back({"--lr-warmup-samples", 1, in_steps("--lr-warmup-fraction F, or --lr-warmup-iters")});
-  flags.push_back({"--lr-decay-samples", 1, in_steps("--lr-decay-iters")});
-  flags.push_back({"--lr-wsd-decay-samples", 1, in_steps("--lr-wsd-decay-iters")});
   // After those that mean something by themselves, of which the first is found.
   for (const MegatronFlag& flag : megatron_flags())
     flags.push_back({flag.name, flag.values < 0 ? size_t{1} : static_cast<size_t>(flag.values),

@@ -75,7 +75,7 @@ constexpr MegatronFlag kFlags[] = {
     {"--moe-use-legacy-grouped-gemm", 0, kNoEffect},
     {"--moe-router-dtype", 1, kNoEffect},
     {"--moe-pad-expert-input-to-capacity", 0, kLeftOut, "experts compute the tokens they have, without padding"},
-    {"--moe-token-drop-policy", 1, kNoEffect},
+    {"--moe-token-drop-policy", 1, kRead},
     {"--moe-shared-expert-overlap", 0, kLeftOut, "shared experts do not run beside the exchange of tokens"},
     {"--moe-enable-deepep", 0, kSet, "parallel.moe_dispatcher=dedup"},
     {"--moe-flex-dispatcher-backend", 1, kNoEffect},
@@ -107,11 +107,17 @@ constexpr MegatronFlag kFlags[] = {
     {"--empty-unused-memory-level", 1, kNoEffect},
     // Training
     {"--optimizer", 1, kRead},
+    {"--muon-scale-mode", 1, kRead},
+    {"--muon-extra-scale-factor", 1, kRead},
+    {"--muon-coefficient-type", 1, kRead},
+    {"--muon-nesterov", 0, kSet, "optim.muon_nesterov=true"},
+    {"--muon-no-split-qkv", 0, kLeftOut, "queries, keys and values are orthogonalized each by itself"},
+    {"--muon-fp32-matmul-prec", 1, kLeftOut, "the steps are computed in fp32, or with --muon-ns-dtype bf16 in that"},
+    {"--muon-use-syrk", 0, kNoEffect},
+    {"--muon-tp-mode", 1, kRead},
+    {"--muon-scalar-optimizer", 1, kRead},
     {"--rampup-batch-size", 3, kRead},
     {"--step-batch-size-schedule", 1, kRefused, "use --rampup-batch-size"},
-    {"--lr-decay-samples", 1, kRead},
-    {"--lr-warmup-samples", 1, kRead},
-    {"--lr-wsd-decay-samples", 1, kRead},
     {"--decoupled-lr", 1, kLeftOut, "embedding and head learn at --lr, too"},
     {"--decoupled-min-lr", 1, kLeftOut, "embedding and head learn at --lr, too"},
     {"--start-weight-decay", 1, kLeftOut, "weight decay is the same in all steps"},
@@ -226,9 +232,19 @@ constexpr const char* kDefaults[] = {
     "log.interval=100",
 };
 
+constexpr const char* kSgdDefaults[] = {"optim.sgd_momentum=0.9"};
+constexpr const char* kLionDefaults[] = {"optim.lion_beta1=0.95", "optim.lion_beta2=0.98"};
+constexpr const char* kMuonDefaults[] = {"optim.muon_momentum=0.9", "optim.muon_nesterov=false"};
+
 }  // namespace
 
 std::span<const MegatronFlag> megatron_flags() { return kFlags; }
 std::span<const char* const> megatron_defaults() { return kDefaults; }
+std::span<const char* const> megatron_optimizer_defaults(std::string_view optimizer) {
+  if (optimizer == "sgd") return kSgdDefaults;
+  if (optimizer == "lion") return kLionDefaults;
+  if (optimizer == "muon") return kMuonDefaults;
+  return {};
+}
 
 }  // namespace ranklab

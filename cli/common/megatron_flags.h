@@ -25,5 +25,7 @@ std::span<const MegatronFlag> megatron_flags();
 
 // What Megatron-LM takes where a script does not say: "key=value".
 std::span<const char* const> megatron_defaults();
+// ... with this --optimizer.
+std::span<const char* const> megatron_optimizer_defaults(std::string_view optimizer);
 
 }  // namespace ranklab

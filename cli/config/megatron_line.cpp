@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <span>
 #include <utility>
 
+#include "cli/config/megatron_differences.h"
 #include "cli/config/megatron_words.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -30,13 +32,10 @@ constexpr int64_t kMostTokens = 1 << 24;  // of a sequence, a vocabulary
 
 class Reader {
  public:
-  explicit Reader(const Words& words) : words_(words) {}
+  explicit Reader(const Words& words) : words_(words) { out_.left_out = megatron_differences(words_); }
 
   ForeignConfig read() {
-    for (const char* one : megatron_defaults()) {
-      const ConfigSetting setting = assignment_setting(one);
-      set(setting.key, setting.text);
-    }
+    set_defaults(megatron_defaults());
     for (const auto& [flag, given] : words_.flags()) take(flag, given);
     model();
     vocabulary();
@@ -59,6 +58,12 @@ class Reader {
   }
   void set_default(const std::string& key, const std::string& value) {
     if (!settings_.contains(key)) set(key, value);
+  }
+  void set_defaults(std::span<const char* const> assignments) {
+    for (const char* one : assignments) {
+      const ConfigSetting setting = assignment_setting(one);
+      set_default(setting.key, setting.text);
+    }
   }
   void drop(const std::string& key) { settings_.erase(key); }
   void leave_out(const std::string& flag, const std::string& why) { out_.left_out.push_back(flag + ": " + why); }
@@ -301,17 +306,12 @@ class Reader {
     if (!words_.has("--global-batch-size")) set("train.global_batch_size", batch);
     if (const auto ramp = words_.text("--rampup-batch-size"))
       set("train.rampup_batch_size", *ramp, "--rampup-batch-size");
-    for (const auto& [flag, key] : {std::pair{"--lr-decay-samples", "optim.lr_decay_iters"},
-                                    {"--lr-warmup-samples", "optim.lr_warmup_iters"},
-                                    {"--lr-wsd-decay-samples", "optim.lr_wsd_decay_iters"}})
-      if (const auto samples = count(flag)) set(key, *samples / batch, flag);
-    if (words_.has("--lr-warmup-fraction")) drop("optim.lr_warmup_iters");
-    if (const auto optimizer = words_.text("--optimizer"))
-      set("optim.optimizer",
-          *optimizer == "adam"        ? "adamw"
-          : *optimizer == "dist_muon" ? "muon"
-                                      : *optimizer,
-          "--optimizer");
+    if (words_.has("--lr-warmup-fraction") || words_.has("--lr-warmup-samples")) drop("optim.lr_warmup_iters");
+    if (const auto given = words_.text("--optimizer")) {
+      const std::string name = *given == "dist_muon" ? "muon" : *given;
+      set("optim.optimizer", name == "adam" ? "adamw" : name, "--optimizer");
+      set_defaults(megatron_optimizer_defaults(name));
+    }
     if (const auto backend = words_.text("--attention-backend"))
       set("parallel.attention_backend", *backend == "local" ? "unfused" : *backend, "--attention-backend");
     recomputation();

@@ -276,6 +276,8 @@ class TitanReader {
     if (name == "Adam") leave_out("optimizer.name Adam", "weight decay is AdamW's, apart from the gradient");
     if (name != "AdamW" && name != "Adam")
       refuse_titan("optimizer.name has no counterpart", name, "AdamW", "choose it; ranklab's others: --optimizer");
+    if (words_.real("optimizer.weight_decay", 0.1) != 0)
+      leave_out("optimizer.weight_decay", "norms and biases have none; there all parameters have it");
     set_default("optim.lr", "0.0008");
     const double lr = std::strtod(settings_.at("optim.lr").text.c_str(), nullptr);
     const char* low = words_.find("lr_scheduler.lr_min") ? "lr_scheduler.lr_min" : "lr_scheduler.min_lr_factor";

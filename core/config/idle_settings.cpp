@@ -94,11 +94,11 @@ std::vector<IdleRow> make_idle_rows() {
       {"optim.min_lr"}, [](const RunPlan& p) { return p.config.lr_decay != LrDecay::kConstant; },
       "a --lr-decay-style other than constant");
   add(
-      {"optim.lr_decay_iters"},
+      {"optim.lr_decay_iters", "optim.lr_decay_samples"},
       [](const RunPlan& p) { return p.config.lr_decay != LrDecay::kConstant || p.config.lr_warmup_fraction > 0; },
       "a --lr-decay-style other than constant, or --lr-warmup-fraction");
   add(
-      {"optim.lr_wsd_decay_iters", "optim.lr_wsd_decay_style"},
+      {"optim.lr_wsd_decay_iters", "optim.lr_wsd_decay_samples", "optim.lr_wsd_decay_style"},
       [](const RunPlan& p) { return p.config.lr_decay == LrDecay::kWsd; }, "--lr-decay-style WSD");
   add(
       {"optim.lr_warmup_init"}, [](const RunPlan& p) { return lr_schedule_of(p.config).warmup_steps > 0; },

@@ -22,18 +22,63 @@ LrSchedule schedule_in_steps(const TrainConfig& c) {
           .wsd_decay = c.lr_wsd_decay};
 }
 
+bool samples_given(const TrainConfig& c) {
+  return c.lr_warmup_samples >= 0 || c.lr_decay_samples > 0 || c.lr_wsd_decay_samples > 0;
+}
+
+// Where a batch's sequences are what moves the rate: batches grow, or a count is of sequences and no whole batches.
+bool counts_samples(const TrainConfig& c, const BatchRamp& ramp) {
+  const bool by_run = c.lr_decay_iters == 0 && c.train_samples % std::max<int64_t>(ramp.whole, 1) != 0;
+  return ramp.grows() || samples_given(c) || by_run;
+}
+
+int64_t decay_samples_of(const TrainConfig& c, const BatchRamp& ramp, int64_t decay_steps) {
+  if (c.lr_decay_samples > 0) return c.lr_decay_samples;
+  return c.lr_decay_iters == 0 && c.train_samples > 0 ? c.train_samples : ramp.samples_before(decay_steps);
+}
+
 // What is given in steps is as many sequences as those steps have.
 void count_sequences(LrSchedule& schedule, const BatchRamp& ramp, const TrainConfig& c) {
-  const int64_t stable_steps = schedule.decay_steps - c.lr_wsd_decay_iters;
-  const bool whole_run = c.lr_decay_iters == 0 && c.train_samples > 0;
-  const int64_t decay = whole_run ? c.train_samples : ramp.samples_before(schedule.decay_steps);
+  const int64_t decay = decay_samples_of(c, ramp, schedule.decay_steps);
   const double part = c.lr_warmup_fraction;
-  schedule.warmup_steps = part >= 0 ? part * static_cast<double>(decay)
-                                    : static_cast<double>(ramp.samples_before(std::max<int64_t>(c.lr_warmup_iters, 0)));
-  schedule.wsd_decay_steps =
-      c.lr_wsd_decay_iters > 0 ? decay - ramp.samples_before(stable_steps) : std::max<int64_t>(decay / 10, 1);
+  if (part >= 0) {
+    schedule.warmup_steps = part * static_cast<double>(decay);
+  } else {
+    schedule.warmup_steps = static_cast<double>(
+        c.lr_warmup_samples >= 0 ? c.lr_warmup_samples : ramp.samples_before(std::max<int64_t>(c.lr_warmup_iters, 0)));
+  }
+  schedule.wsd_decay_steps = std::max<int64_t>(decay / 10, 1);
+  if (c.lr_wsd_decay_samples > 0) {
+    schedule.wsd_decay_steps = c.lr_wsd_decay_samples;
+  } else if (c.lr_wsd_decay_iters > 0) {
+    const int64_t steps = c.lr_decay_samples > 0 ? ramp.steps_in(decay) : schedule.decay_steps;
+    schedule.wsd_decay_steps = decay - ramp.samples_before(std::max<int64_t>(steps - c.lr_wsd_decay_iters, 0));
+  }
   schedule.decay_steps = decay;
+  schedule.in_samples = true;
   schedule.ramp = ramp;
+}
+
+struct Pair {
+  const char* name;  // "--lr-" name "-iters"
+  int64_t iters, samples;
+  bool both;
+};
+
+void refuse_two_units(const TrainConfig& c) {
+  const Pair pairs[] = {
+      {"warmup", c.lr_warmup_iters, c.lr_warmup_samples, c.lr_warmup_iters >= 0 && c.lr_warmup_samples >= 0},
+      {"decay", c.lr_decay_iters, c.lr_decay_samples, c.lr_decay_iters > 0 && c.lr_decay_samples > 0},
+      {"wsd-decay", c.lr_wsd_decay_iters, c.lr_wsd_decay_samples,
+       c.lr_wsd_decay_iters > 0 && c.lr_wsd_decay_samples > 0},
+  };
+  for (const Pair& pair : pairs) {
+    RANKLAB_CHECK(!pair.both, ErrorKind::kInvalidArgument, .where = "config",
+                  .what = strprintf("--lr-%s-iters and --lr-%s-samples contradict each other", pair.name, pair.name),
+                  .got = strprintf("--lr-%s-iters %lld, --lr-%s-samples %lld", pair.name,
+                                   static_cast<long long>(pair.iters), pair.name, static_cast<long long>(pair.samples)),
+                  .want = "one of them", .fix = "leave one of them out");
+  }
 }
 
 }  // namespace
@@ -44,7 +89,7 @@ LrSchedule lr_schedule_of(const TrainConfig& c) {
 
 LrSchedule lr_schedule_of(const TrainConfig& c, const BatchRamp& ramp) {
   LrSchedule schedule = schedule_in_steps(c);
-  if (ramp.grows()) count_sequences(schedule, ramp, c);
+  if (counts_samples(c, ramp)) count_sequences(schedule, ramp, c);
   return schedule;
 }
 
@@ -54,13 +99,16 @@ void settle_learning_rate(TrainConfig& c) {
                 .what = "--lr-warmup-fraction is out of range", .got = strprintf("--lr-warmup-fraction %g", part),
                 .want = "0 or more and below 1, or -1 (by --lr-warmup-iters)",
                 .fix = "pass the part of the decay's steps that warms up, as 0.01");
-  RANKLAB_CHECK(part < 0 || c.lr_warmup_iters < 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--lr-warmup-iters and --lr-warmup-fraction contradict each other",
-                .got = strprintf("--lr-warmup-iters %lld, --lr-warmup-fraction %g",
-                                 static_cast<long long>(c.lr_warmup_iters), part),
+  const bool in_samples = c.lr_warmup_samples >= 0;
+  const int64_t warmup = in_samples ? c.lr_warmup_samples : c.lr_warmup_iters;
+  const char* flag = in_samples ? "--lr-warmup-samples" : "--lr-warmup-iters";
+  RANKLAB_CHECK(part < 0 || warmup < 0, ErrorKind::kInvalidArgument, .where = "config",
+                .what = strprintf("%s and --lr-warmup-fraction contradict each other", flag),
+                .got = strprintf("%s %lld, --lr-warmup-fraction %g", flag, static_cast<long long>(warmup), part),
                 .want = "one of them", .fix = "leave one of them out");
-  if (part < 0 && c.lr_warmup_iters < 0) c.lr_warmup_iters = c.train_iters / 10;
-  const LrSchedule schedule = schedule_in_steps(c);
+  refuse_two_units(c);
+  if (part < 0 && warmup < 0) c.lr_warmup_iters = c.train_iters / 10;
+  const LrSchedule schedule = samples_given(c) ? lr_schedule_of(c) : schedule_in_steps(c);
   if (schedule.decay_steps > 0) schedule.validate();  // a run of no steps has no schedule
 }
 

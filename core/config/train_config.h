@@ -110,6 +110,10 @@ struct TrainConfig {
   double lr_warmup_init = 0;
   int64_t lr_decay_iters = 0;      // 0: train_iters
   int64_t lr_wsd_decay_iters = 0;  // 0: a tenth of the decay's steps
+  // The same three in sequences.
+  int64_t lr_warmup_samples = -1;    // -1: by lr_warmup_iters
+  int64_t lr_decay_samples = 0;      // 0: by lr_decay_iters; if that is 0, too, train_samples
+  int64_t lr_wsd_decay_samples = 0;  // 0: by lr_wsd_decay_iters
   WsdDecay lr_wsd_decay = WsdDecay::kExponential;
   double weight_decay = 0.1;
   double adam_beta1 = 0.9;

@@ -24,9 +24,9 @@ struct Batch {
   // above.
   at::Tensor random_offset = {};
   std::shared_ptr<const Documents> documents = nullptr;  // null: each sequence is one document
-  // The factor on the sum of the token losses before backward, for losses that are added in stages other than the last
-  // (the load balancing loss of experts).
-  double loss_scale = 1.0;
+  // The factor before backward on sums over the tokens of experts' balancing losses, which are means over all tokens of
+  // the global batch: those without a target are routed, too.
+  double balance_scale = 1.0;
 };
 
 // What the last stage returns for a microbatch.

@@ -135,12 +135,12 @@ class MoeLayer : public MlpLayer {
     if (moe_.balancing != LoadBalancing::kNone) {
       const at::Tensor loss = balance_loss_sum(choice, moe_, balance_groups(sequences, context)) * moe_.aux_loss_coeff;
       seen.aux_loss_sum = value_of(loss);
-      routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.loss_scale);
+      routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.balance_scale);
     }
     if (moe_.z_loss_coeff > 0) {
       const at::Tensor loss = z_loss_sum(logits_TE) * moe_.z_loss_coeff;
       seen.z_loss_sum = value_of(loss);
-      routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.loss_scale);
+      routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.balance_scale);
     }
     if (context.pass != RecomputePass::kRecompute) moe_context_.book.add(layer_, seen);
   }

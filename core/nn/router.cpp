@@ -49,6 +49,13 @@ at::Tensor expert_weights(const at::Tensor& scores_TE, const at::Tensor& experts
   return c.scaling_factor == 1.0 ? weights_TK : weights_TK * c.scaling_factor;
 }
 
+at::Tensor best_scored_experts(const ExpertChoice& choice, const MoeConfig& c) {
+  const bool chosen_by_score = !c.expert_bias && c.group_topk == c.num_groups;
+  if (chosen_by_score || c.force_balance) return choice.experts_TK;
+  const at::NoGradGuard no_grad;
+  return top_indices(choice.scores_TE.detach(), c.topk);
+}
+
 at::Tensor experts_in_turn(const at::Tensor& tokens_T, const MoeConfig& c) {
   const at::Tensor slots_K = at::arange(c.topk, tokens_T.options());
   return (tokens_T.unsqueeze(1) * c.topk + slots_K).remainder(c.num_experts);

@@ -24,6 +24,10 @@ ExpertChoice choose_experts(const at::Tensor& logits_TE, const at::Tensor& bias_
 // The weights of experts [T, K] that were chosen in another way.
 at::Tensor expert_weights(const at::Tensor& scores_TE, const at::Tensor& experts_TK, const MoeConfig& config);
 
+// The experts with each token's best scores [T, K], whatever bias and groups ruled the choice; experts that were forced
+// on a token are taken as they are.
+at::Tensor best_scored_experts(const ExpertChoice& choice, const MoeConfig& config);
+
 // Round-robin experts for debugging: token t of the sequence takes experts t K, t K + 1, ... modulo E. tokens [T]
 // int64.
 at::Tensor experts_in_turn(const at::Tensor& tokens_T, const MoeConfig& config);

@@ -2,6 +2,7 @@
 // linear from warmup_init to max_lr over warmup_steps, then a shape of lr_decay.h down to min_lr at decay_steps, min_lr
 // after. With a warm-up from 0 the very first step therefore has rate 0. A run that resumes needs nothing but its step.
 // Megatron-LM counts sequences; that is the same curve, but where batches grow: there a small batch moves it by less.
+// What is given in sequences need not be whole batches.
 // Torch-free. Thread rule: immutable.
 #pragma once
 #include <cstdint>
@@ -21,8 +22,8 @@ struct LrSchedule {
   int64_t decay_steps = 0;      // not kConstant: the step at which min_lr is reached; includes the warm-up
   int64_t wsd_decay_steps = 0;  // kWsd: the last steps of decay_steps, in which the rate comes down
   WsdDecay wsd_decay = WsdDecay::kExponential;
-  BatchRamp ramp =
-      {};  // what a step counts: 1, or where batches grow its sequences, of which the counts above are then
+  bool in_samples = false;  // the counts above are of sequences, as Megatron-LM's, of which `ramp` says those of a step
+  BatchRamp ramp = {};
 
   // Throws kInvalidArgument naming both numbers, by their flags.
   void validate() const;
@@ -30,6 +31,7 @@ struct LrSchedule {
   double at(int64_t completed_steps, const SkippedSteps& skipped = {}) const;
 
  private:
+  const char* unit() const;
   void validate_decay() const;
 };
 

@@ -144,7 +144,7 @@ std::optional<ParityRecord> OneRankLayer::run(const LayerCase& layer, uint64_t p
                                                  .first_sample = layer.first_sample,
                                                  .step = layer.step,
                                                  .documents = layer.documents,
-                                                 .loss_scale = layer.loss_scale},
+                                                 .balance_scale = layer.balance_scale},
                                                 StageResult::kLoss);
   torch::autograd::backward({y_SBH}, {grad->view(shape).to(device)});
   ParityRecord record{.title = "one rank", .type = scalar_type(plan.config.element_dtype()), .mesh = ParityMesh()};

@@ -14,7 +14,7 @@ namespace ranklab {
 struct LayerCase {
   int64_t layer = 0, step = 0;
   int64_t first_sample = 0;                              // of the microbatch, in the global batch
-  double loss_scale = 1;                                 // Batch::loss_scale
+  double balance_scale = 1;                              // Batch::balance_scale
   std::shared_ptr<const Documents> documents = nullptr;  // Batch::documents
   // The layer's weights and buffers (phase kWeights), `input` and `grad`; places are those in the microbatch.
   const TensorPieces& pieces;

@@ -138,7 +138,7 @@ class RankFile {
     if (slash == std::string::npos) return {step_, ParityPhase::kLoss, text, ""};
     const std::string kind = text.substr(slash + 1, text.find('/', slash + 1) - slash - 1);
     const bool backward = kind.starts_with("grad");
-    const bool forward = kind == "input" || kind == "output";
+    const bool forward = kind == "input" || kind == "output" || kind == "residual_stream";
     return {step_,
             backward  ? ParityPhase::kBackward
             : forward ? ParityPhase::kForward

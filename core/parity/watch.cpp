@@ -58,8 +58,10 @@ class ParityWatch final : public SentinelFamily, public ModuleHook {
     sites_.fill(mine.tensors, table);
     const double scale = step.output->loss_scale > 0 ? step.output->loss_scale : 1;
     // A step is skipped for gradients beyond fp16's range: a rank's part of a sum may be, where the sum is not.
-    verdict_ = step.metrics->skipped ? LayerVerdict{}
-                                     : layer_.judge(mine.tensors, scale / static_cast<double>(step.metrics->tokens));
+    verdict_ =
+        step.metrics->skipped
+            ? LayerVerdict{}
+            : layer_.judge(mine.tensors, scale / static_cast<double>(context_.plan.tokens_of(step.metrics->step)));
   }
 
   void report(const SentinelStep&, const RankTable& table, SentinelReport& out) override {

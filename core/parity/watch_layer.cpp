@@ -112,13 +112,13 @@ TensorKey WatchedLayer::input_of(const TensorPieces& pieces) const {
   return pieces.contains(norm) ? norm : TensorKey{step_, ParityPhase::kForward, path() + ".attention", "input"};
 }
 
-LayerVerdict WatchedLayer::compared(TensorPieces pieces, double loss_scale) {
+LayerVerdict WatchedLayer::compared(TensorPieces pieces, double balance_scale) {
   if (pieces.empty()) return {};
   if (!alone_) alone_ = std::make_unique<OneRankLayer>(context_.plan, provider_, context_.ctx.device());
   const LayerCase layer{.layer = layer_,
                         .step = step_,
                         .first_sample = first_sample_,
-                        .loss_scale = loss_scale,
+                        .balance_scale = balance_scale,
                         .documents = documents_,
                         .pieces = pieces,
                         .input = input_of(pieces),
@@ -161,11 +161,11 @@ std::string WatchedLayer::axes_of_layer() const {
   return axes.empty() ? "one rank" : join(axes, " and ");
 }
 
-LayerVerdict WatchedLayer::judge(const TensorPieces& mine, double loss_scale) {
+LayerVerdict WatchedLayer::judge(const TensorPieces& mine, double balance_scale) {
   if (!possible_) return {};
   const UnseenScope unseen;
   const c10::Device device = context_.ctx.control_device();
-  LayerVerdict verdict = compared(gather_pieces(in_microbatch(mine), context_.world, device), loss_scale);
+  LayerVerdict verdict = compared(gather_pieces(in_microbatch(mine), context_.world, device), balance_scale);
   weights_.clear();
   const std::string told = std::isnan(verdict.over) ? "" : strprintf("%.17g ", verdict.over) + verdict.text;
   for (const std::string& text : gather_texts(told, context_.world, device)) {

@@ -37,7 +37,7 @@ class WatchedLayer final : public BatchWatch {
   // The layer begins, with its weights in memory.
   void keep_weights(const std::string& path, ModulePass pass);
   // Collective, after the step.
-  LayerVerdict judge(const TensorPieces& mine, double loss_scale);
+  LayerVerdict judge(const TensorPieces& mine, double balance_scale);
 
  private:
   std::string path() const { return "layers." + std::to_string(layer_); }
@@ -45,7 +45,7 @@ class WatchedLayer final : public BatchWatch {
   TensorPieces in_microbatch(const TensorPieces& mine) const;
   TensorKey input_of(const TensorPieces& pieces) const;
   std::string axes_of_layer() const;
-  LayerVerdict compared(TensorPieces pieces, double loss_scale);
+  LayerVerdict compared(TensorPieces pieces, double balance_scale);
 
   SentinelContext& context_;
   std::shared_ptr<ModelProvider> provider_;

@@ -25,13 +25,13 @@ struct ZeroCounters {
 
 struct StepMetrics {
   int64_t step = 0;
-  double loss = 0;       // mean over the tokens of the global batch
+  double loss = 0;       // mean over the tokens of the global batch that have a target
   double grad_norm = 0;  // before clipping
   double lr = 0;
-  int64_t tokens = 0;
+  int64_t tokens = 0;  // ... and how many these are
   // For models that have them, else 0:
-  double mtp_loss = 0;      // mean over tokens of the multi-token-prediction losses, unweighted
-  double moe_aux_loss = 0;  // balancing losses per token, with their coefficients
+  double mtp_loss = 0;      // mean over these tokens and the multi-token-prediction modules, unweighted
+  double moe_aux_loss = 0;  // balancing losses per token, with or without a target, with their coefficients
   double moe_z_loss = 0;
   double total_loss = 0;         // what backward minimizes: the loss, these and the weighted prediction losses
   double moe_max_over_mean = 0;  // max / mean load of the experts, in the worst layer
@@ -42,7 +42,7 @@ struct StepMetrics {
   bool skipped = false;
   int64_t skipped_steps = 0;
   double step_wall_ms = 0;
-  double tokens_per_s = 0;           // real tokens per second of wall time
+  double tokens_per_s = 0;           // of wall time; tokens without a target are computed, too
   double virtual_step_ms = 0;        // on the hardware profile; 0 without virtual time
   double mfu = 0;                    // model FLOPs / (virtual time x ranks x peak of the profile)
   double exposed_comm_fraction = 0;  // share of virtual step time, mean over ranks: transfers that compute did not hide

@@ -253,7 +253,7 @@ class PipelineSchedule : public ScheduleStrategy {
     const LossScaler* scaler = c.optimizer.loss_scaler();
     const double scale = scaler ? scaler->scale() : 1.0;
     const double loss_scale = scale * (1.0 / static_cast<double>(global_tokens(c, batches)));
-    for (Batch& batch : batches) batch.loss_scale = loss_scale;
+    for (Batch& batch : batches) batch.balance_scale = scale / static_cast<double>(c.plan.tokens_of(c.step));
     StepOutput output;
     output.tokens = tokens_here(c, schedule, batches);
     c.optimizer.begin_step(schedule.num_microbatches);
@@ -369,15 +369,11 @@ class PipelineSchedule : public ScheduleStrategy {
   int64_t global_tokens(StepContext& c, const std::vector<Batch>& batches) const {
     if (const auto known = c.data.global_tokens_per_batch())
       return c.plan.ramp.grows() ? *known / c.plan.ramp.whole * c.plan.sequences_of(c.step) : *known;
-    const bool last = holds(c, schedule_, &Schedule::is_last);
-    const bool all_need_it = c.plan.config.model.moe.enabled() && c.ctx.size(Axis::kPp) > 1;  // experts' own losses
-    if (!last && !all_need_it) return 1;                                                      // no loss here
+    if (!holds(c, schedule_, &Schedule::is_last)) return 1;  // no loss here
     int64_t local = 0;
-    for (const Batch& batch : batches) local += last ? local_tokens(c, batch) : 0;
-    at::Tensor count = at::scalar_tensor(local, at::TensorOptions(at::kLong).device(c.ctx.control_device()));
-    count = c.ctx.comm(Axis::kDp).all_reduce(count);
-    if (all_need_it) count = c.ctx.comm(Axis::kPp).all_reduce(count, ReduceOp::kMax);
-    const int64_t total = count.item<int64_t>();
+    for (const Batch& batch : batches) local += local_tokens(c, batch);
+    const at::Tensor count = at::scalar_tensor(local, at::TensorOptions(at::kLong).device(c.ctx.control_device()));
+    const int64_t total = c.ctx.comm(Axis::kDp).all_reduce(count).item<int64_t>();
     RANKLAB_CHECK(total > 0, ErrorKind::kInvalidArgument, .where = "step " + std::to_string(c.step),
                   .what = "no token of the global batch has a target", .got = "0",
                   .want = "at least one target that is not -100");

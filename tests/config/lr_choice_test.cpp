@@ -113,12 +113,60 @@ TEST(LrChoice, WhereBatchesGrowStepsOfTheScheduleAreThoseOfTheRun) {
   EXPECT_DOUBLE_EQ(schedule.at(8), c.lr * 32 / static_cast<double>(plan.ramp.samples_before(10)));
 }
 
+// Megatron-LM's --lr-warmup-samples and --lr-decay-samples, which are no whole batches, with batches that grow and such
+// that do not; a run of --train-samples decays over all of them, also those that make no batch.
+TEST(LrChoice, SequencesNeedBeNoWholeBatches) {
+  const Given run = {{"train.global_batch_size", "16"},  {"train.micro_batch_size", "4"},
+                     {"parallel.world_size", "1"},       {"train.train_samples", "330"},
+                     {"optim.lr_decay_style", "linear"}, {"optim.lr_warmup_samples", "37"}};
+  struct Case {
+    Given more;
+    double decay_samples;
+  };
+  for (const auto& [more, decay_samples] :
+       {Case{{}, 330}, Case{{{"optim.lr_decay_samples", "250"}}, 250},
+        Case{{{"train.rampup_batch_size", "4 4 96"}}, 330},
+        Case{{{"train.rampup_batch_size", "4 4 96"}, {"optim.lr_decay_samples", "250"}}, 250}}) {
+    Given given = run;
+    given.insert(given.end(), more.begin(), more.end());
+    const RunPlan plan = plan_of(given);
+    const LrSchedule schedule = lr_schedule_of(plan.config);
+    int64_t consumed = 0;
+    for (int64_t step = 0; step < plan.config.train_iters; ++step) {
+      EXPECT_NEAR(schedule.at(step), megatrons_linear(schedule, decay_samples, 37, static_cast<double>(consumed)),
+                  1e-15)
+          << decay_samples << ", step " << step;
+      consumed += plan.sequences_of(step);
+    }
+  }
+}
+
+TEST(LrChoice, TheLastSequencesOfWsdAreCountedInEitherUnit) {
+  const Given run = {{"train.global_batch_size", "16"}, {"train.micro_batch_size", "4"},
+                     {"parallel.world_size", "1"},      {"train.train_iters", "40"},
+                     {"optim.lr_decay_style", "WSD"},   {"optim.lr_decay_samples", "600"}};
+  const auto last = [&](const Given& more) {
+    Given given = run;
+    given.insert(given.end(), more.begin(), more.end());
+    return lr_schedule_of(plan_of(given).config).wsd_decay_steps;
+  };
+  EXPECT_EQ(last({{"optim.lr_wsd_decay_samples", "70"}}), 70);
+  EXPECT_EQ(last({{"optim.lr_wsd_decay_iters", "5"}}), 600 - 16 * (37 - 5));  // 37 whole batches are in 600
+  EXPECT_EQ(last({}), 60);
+}
+
 TEST(LrChoice, ContradictionsAreNamed) {
   EXPECT_THAT(refused({{"optim.lr_warmup_iters", "5"}, {"optim.lr_warmup_fraction", "0.1"}}),
               AllOf(HasSubstr("flag optim.lr_warmup_iters"), HasSubstr("--lr-warmup-fraction 0.1"),
                     HasSubstr("leave one of them out")));
   EXPECT_THAT(refused({{"optim.lr_decay_style", "WSD"}, {"optim.lr_wsd_decay_iters", "201"}}),
               AllOf(HasSubstr("--lr-wsd-decay-iters 201"), HasSubstr("1 to 200")));
+  EXPECT_THAT(refused({{"optim.lr_warmup_samples", "50"}, {"optim.lr_warmup_fraction", "0.1"}}),
+              HasSubstr("--lr-warmup-samples and --lr-warmup-fraction contradict each other"));
+  EXPECT_THAT(refused({{"optim.lr_decay_samples", "50"}, {"optim.lr_decay_iters", "10"}}),
+              HasSubstr("--lr-decay-iters 10, --lr-decay-samples 50"));
+  EXPECT_THAT(refused({{"optim.lr_warmup_samples", "50"}, {"optim.lr_decay_samples", "50"}}),
+              AllOf(HasSubstr("a warm-up of 50 sequences, decay over 50"), HasSubstr("lower --lr-warmup-samples")));
   EXPECT_THAT(refused({{"optim.lr_warmup_fraction", "-0.5"}}), HasSubstr("--lr-warmup-fraction is out of range"));
   EXPECT_THAT(refused({{"optim.lr_warmup_fraction", "1"}}), HasSubstr("--lr-warmup-fraction is out of range"));
   EXPECT_EQ(refused({{"train.train_iters", "0"}}), "accepted");

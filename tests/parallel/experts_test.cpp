@@ -122,6 +122,27 @@ TEST(BalanceLoss, SequencesAreBalancedApart) {
   EXPECT_NEAR(balance_loss_sum(choice, c, {.sequences = 2, .per_sequence = true}).item<double>(), 12.0, 1e-12);
 }
 
+// DeepSeek-V3, eq. 18, and Megatron-LM's compute_routing_scores_for_aux_loss: f counts the best of the scores, not
+// where bias or groups sent the tokens. Both tokens like expert 0 best; the bias sends them to 1, the groups to 2
+// and 3.
+TEST(BalanceLoss, CountsTheBestScoresWhateverBiasAndGroupsChose) {
+  const auto logit = [](double p) { return std::log(p / (1 - p)); };
+  const at::Tensor x = logits({logit(0.9), logit(0.1), logit(0.6), logit(0.6)}).repeat({2, 1});
+  MoeConfig c{.num_experts = 4, .topk = 1, .score = RouterScore::kSigmoid, .expert_bias = true};
+  const double collapsed = 2 * 4 * 0.9 / 2.2;
+  const ExpertChoice biased = choose_experts(x, at::tensor({0.0, 1.0, 0.0, 0.0}, at::kDouble), c);
+  EXPECT_THAT(row(biased.experts_TK, 0), ElementsAre(1));
+  EXPECT_NEAR(balance_loss_sum(biased, c, {}).item<double>(), collapsed, 1e-12);
+  c.expert_bias = false;
+  c.num_groups = 2;
+  const ExpertChoice grouped = choose_experts(x, {}, c);
+  EXPECT_THAT(row(grouped.experts_TK, 0), ElementsAre(2));
+  EXPECT_NEAR(balance_loss_sum(grouped, c, {}).item<double>(), collapsed, 1e-12);
+  // Experts that are forced on tokens have no scores to go by.
+  c.force_balance = true;
+  EXPECT_NEAR(balance_loss_sum(grouped, c, {}).item<double>(), 2 * 4 * 0.6 / 2.2, 1e-12);
+}
+
 TEST(BalanceLoss, AttachedLossGetsTheScaleBesideTheGradient) {
   const at::Tensor x = at::ones({2}).set_requires_grad(true);
   const at::Tensor y = at::ones({3}).set_requires_grad(true);

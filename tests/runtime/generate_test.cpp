@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-enum class Tiny { kPlain, kLatent, kCapacity };
+enum class Tiny { kPlain, kLatent, kCapacity, kLongRope };
 ModelConfig tiny(Tiny kind) {
   ModelConfig c{.num_layers = 2,
                 .hidden_size = 16,
@@ -25,6 +25,12 @@ ModelConfig tiny(Tiny kind) {
                 .seq_length = 12,
                 .init_std = 0.5};
   if (kind == Tiny::kCapacity) c.moe = {.num_experts = 4, .topk = 2, .ffn_hidden_size = 16, .capacity_factor = 0.5};
+  if (kind == Tiny::kLongRope)
+    c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
+                      .factor = 2,
+                      .original_seq_length = 8,
+                      .short_factors = {1, 1.5},
+                      .long_factors = {3, 9}};
   if (kind == Tiny::kLatent) c.mla = {.kv_lora_rank = 6, .qk_head_dim = 4, .qk_pos_emb_head_dim = 4, .v_head_dim = 4};
   return c;
 }
@@ -32,14 +38,14 @@ ModelConfig tiny(Tiny kind) {
 const std::vector<int64_t> kPrompt = {65, 110, 100, 32};
 
 TEST(Generate, ACacheGivesTheTokensOfTheWholeWindow) {
-  for (const Tiny kind : {Tiny::kPlain, Tiny::kLatent, Tiny::kCapacity}) {
+  for (const Tiny kind : {Tiny::kPlain, Tiny::kLatent, Tiny::kCapacity, Tiny::kLongRope}) {
     for (const int tp : {1, 2}) {
       run_ranks(dims_of(1, tp), [&](RankContext& context) {
         const auto model = make_transformer(tiny(kind), context, {.sequence_parallel = tp > 1, .dtype = at::kDouble});
         model->set_training(false);
         // Four windows: 4 + 40 tokens through 12 positions.
         const GenerateOptions options{.tokens = 40, .temperature = 0.7, .top_k = 20, .seq_length = 12, .seed = 3};
-        const auto cached = make_cached_scorer(*model, 12);
+        const auto cached = make_cached_scorer(*model, tiny(kind));
         const auto whole = make_window_scorer(
             [&](const at::Tensor& tokens_BS) { return model->logits({.tokens_BS = tokens_BS, .targets_BS = {}}); },
             at::kCPU);

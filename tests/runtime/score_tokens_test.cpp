@@ -126,14 +126,18 @@ TEST(ScoreTokens, RanksThatShareExpertsScoreTheirOwnRequests) {
   }
 }
 
-// Experts that drop tokens, and scales of whole tensors, see all rows of a batch: what is beside a request must not
-// change its numbers, on whatever ranks.
+// Experts that drop tokens, and scales of whole tensors, see all rows of a batch, and the longest row makes the others
+// longer, by which dynamic positions turn: what is beside a request must not change its numbers, on whatever ranks.
 TEST(ScoreTokens, ARequestsNumbersAreItsOwn) {
   const std::vector<int64_t> tokens = some_tokens(75);
   const std::vector<ScoreRequest> requests = mixed_requests(tokens);
   const std::function<void(TrainConfig&)> capacity = [](TrainConfig& c) { c.model.moe.capacity_factor = 0.7; };
   const auto recipe = [](const char* name) { return [name](TrainConfig& c) { c.precision.recipe = name; }; };
-  for (const auto& change : {capacity, {recipe("fp8_current")}, {recipe("nvfp4")}}) {
+  const auto dynamic = [](TrainConfig& c) {
+    c.model.rope_scaling = {.kind = RopeScalingKind::kDynamic, .factor = 4, .original_seq_length = 4};
+    c.model.init_std = 0.5;  // attention looks at positions
+  };
+  for (const auto& change : {capacity, {recipe("fp8_current")}, {recipe("nvfp4")}, {dynamic}}) {
     const auto config = [&](ParallelDims dims) {
       TrainConfig c = scored_config(dims);
       c.params_dtype = "fp32";
@@ -144,6 +148,9 @@ TEST(ScoreTokens, ARequestsNumbersAreItsOwn) {
     };
     const std::vector<double> want = scores_of(config({.world = 1}), requests);
     EXPECT_EQ(scores_of(config({.world = 1}), {requests[1]}), std::vector{want[1]});
+    const size_t shorter = requests.size() - 2;
+    const std::vector<double> alone = scores_of(config({.world = 1}), {requests[shorter]});
+    EXPECT_NEAR(alone.at(0), want[shorter], 1e-6 * std::abs(want[shorter]));
     for (const ParallelDims& dims : {ParallelDims{.world = 2, .dp = 2}, ParallelDims{.world = 2, .dp = 2, .ep = 2}}) {
       const std::vector<double> got = scores_of(config(dims), requests);
       for (size_t i = 0; i < want.size(); ++i)

@@ -101,6 +101,10 @@ TEST_P(Dumps, OfAllRanksMakeThoseOfOne) {
   EXPECT_TRUE(want.contains("grad/layers.1.attention.qkv.weight"));
   EXPECT_TRUE(want.contains("weight/layers.1.mlp_norm.weight"));
   EXPECT_FALSE(want.contains("weight/layers.3.mlp_norm.weight"));
+  // The stream that a norm reads is the one before it and the branch between the two.
+  const Elements& before = want.at("layers.1.attention_norm/residual_stream");
+  for (const auto& [at, value] : want.at("layers.1.mlp_norm/residual_stream"))
+    EXPECT_NEAR(value, before.at(at) + want.at("layers.1.attention/output").at(at), 1e-12);
   ASSERT_EQ(got.size(), want.size());
   for (const auto& [name, elements] : want) {
     ASSERT_TRUE(got.contains(name)) << name;

@@ -68,5 +68,32 @@ TEST(MixtureLosses, TotalIsTheLossWithItsAuxiliaryLosses) {
   EXPECT_EQ(run_sentinels(small_config()).metrics[0].total_loss, run_sentinels(small_config()).metrics[0].loss);
 }
 
+// A token without a target is routed and computed like any other: which losses are masked is nothing to the balancing
+// losses, to their gradients (here nearly all there is) or to the FLOPs of a step.
+TEST(MixtureLosses, BalancingLossesAreMeansOverTokensWithoutATargetToo) {
+  TrainConfig c = small_config();
+  variant_named("aux_z").change(c.model);
+  c.model.moe.aux_loss_coeff = c.model.moe.z_loss_coeff = 1e6;
+  c.parallel = {.world = 2, .pp = 2};
+  TrainConfig masked = c;
+  masked.documents = {.eod_mask_loss = true, .eod_token = ' '};
+  const StepMetrics want = run_sentinels(c).metrics[0], got = run_sentinels(masked).metrics[0];
+  EXPECT_LT(static_cast<double>(got.tokens), 0.9 * static_cast<double>(want.tokens));
+  EXPECT_DOUBLE_EQ(got.moe_aux_loss, want.moe_aux_loss);
+  EXPECT_DOUBLE_EQ(got.moe_z_loss, want.moe_z_loss);
+  EXPECT_NEAR(got.grad_norm, want.grad_norm, 1e-4 * want.grad_norm);
+  EXPECT_DOUBLE_EQ(got.mfu * got.virtual_step_ms, want.mfu * want.virtual_step_ms);
+}
+
+// An untrained module predicts as badly as the model, however many there are.
+TEST(PredictionLosses, AreTheirMeanOverTheModules) {
+  TrainConfig c = small_config();
+  variant_named("latent_mtp").change(c.model);
+  ASSERT_EQ(c.model.mtp_num_layers, 2);
+  const StepMetrics m = run_sentinels(c).metrics[0];
+  EXPECT_NEAR(m.mtp_loss, m.loss, 0.2 * m.loss);
+  EXPECT_DOUBLE_EQ(m.total_loss, m.loss + m.moe_aux_loss + m.moe_z_loss + c.model.mtp_loss_weight * m.mtp_loss);
+}
+
 }  // namespace
 }  // namespace ranklab

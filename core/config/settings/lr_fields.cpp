@@ -26,6 +26,15 @@ void add_learning_rate(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "optim.lr_wsd_decay_iters", {"--lr-wsd-decay-iters"},
                         "with --lr-decay-style WSD: last steps, in which the rate comes down (0: a tenth of them)",
                         RANKLAB_FIELD(lr_wsd_decay_iters), count(0)));
+  rows.push_back(number(g, "optim.lr_warmup_samples", {"--lr-warmup-samples"},
+                        "sequences of linear warm-up (-1: by --lr-warmup-iters)", RANKLAB_FIELD(lr_warmup_samples),
+                        count(-1, "-1 (by --lr-warmup-iters), 0 or more")));
+  rows.push_back(number(g, "optim.lr_decay_samples", {"--lr-decay-samples"},
+                        "sequences until min-lr (0: by --lr-decay-iters, else train-samples)",
+                        RANKLAB_FIELD(lr_decay_samples), count(0)));
+  rows.push_back(number(g, "optim.lr_wsd_decay_samples", {"--lr-wsd-decay-samples"},
+                        "last sequences of WSD, in which the rate comes down (0: by --lr-wsd-decay-iters)",
+                        RANKLAB_FIELD(lr_wsd_decay_samples), count(0)));
   rows.push_back(choice(g, "optim.lr_wsd_decay_style", {"--lr-wsd-decay-style"}, "the shape of these steps",
                         {"exponential", "linear", "cosine", "minus_sqrt"}, RANKLAB_FIELD(lr_wsd_decay)));
 }

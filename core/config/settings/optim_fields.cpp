@@ -37,7 +37,8 @@ void add_optimizers(std::vector<ConfigField>& rows) {
   rows.push_back(
       choice(g, "optim.optimizer", {"--optimizer"}, "optimizer", optimizer_names(), RANKLAB_FIELD(optimizer)));
   add_learning_rate(rows);
-  rows.push_back(number(g, "optim.weight_decay", {"--weight-decay"}, "decoupled weight decay",
+  rows.push_back(number(g, "optim.weight_decay", {"--weight-decay"},
+                        "weight decay of matrices, decoupled (of SGD: part of the gradient)",
                         RANKLAB_FIELD(weight_decay), at_least(0)));
   rows.push_back(
       number(g, "optim.adam_beta1", {"--adam-beta1"}, "AdamW beta 1", RANKLAB_FIELD(adam_beta1), below_one()));

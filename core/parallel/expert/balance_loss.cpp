@@ -25,7 +25,7 @@ struct AttachLoss : CustomFunction<AttachLoss> {
 at::Tensor fractions(const ExpertChoice& choice, const MoeConfig& c, const BalanceGroups& g) {
   const at::NoGradGuard no_grad;
   const int64_t tokens = choice.scores_TE.size(0), rows = g.per_sequence ? g.sequences : 1;
-  at::Tensor bins_TK = choice.experts_TK;
+  at::Tensor bins_TK = best_scored_experts(choice, c);
   if (g.per_sequence) {
     const at::Tensor sequence_T = at::arange(tokens, bins_TK.options()).remainder(g.sequences);
     bins_TK = bins_TK + sequence_T.unsqueeze(1) * c.num_experts;

@@ -1,8 +1,9 @@
 // Load-balancing losses as sums over this rank's tokens (the caller's loss is a sum, too, and divides by the tokens of
-// the global batch). With f_i = E / (K N) x assignments of expert i among N tokens, and P_i the mean over them of the
-// scores normalized over experts, they are N times
+// the global batch). With f_i = E / (K N) x the tokens among N of whose K best scores one is of expert i, and P_i the
+// mean over them of the scores normalized over experts, they are N times
 //   aux  the sum of f_i P_i over the E experts (Switch, arXiv 2101.03961, eq. 4; per sequence: DeepSeek-V3,
-//        arXiv 2412.19437, eq. 17)
+//        arXiv 2412.19437, eq. 17 to 20). By their scores alone, as there and in Megatron-LM: a bias that already moves
+//        tokens to other experts, or groups that keep them away, would hide from the router what it prefers
 //   z    the mean square of the logits' log-sum-exp (ST-MoE, arXiv 2202.08906, eq. 5)
 // f is a constant, so a rank needs only its own scores and the counts of all: at most one small all_reduce per group,
 // and the gradients of all ranks add up to those of one rank. Legend: T tokens of this rank ([S, B] positions; token t

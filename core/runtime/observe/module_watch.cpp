@@ -13,7 +13,8 @@
 namespace ranklab {
 namespace {
 
-constexpr std::array<std::string_view, 4> kModuleTensors = {"input", "output", "grad_output", "grad_input"};
+constexpr std::array<std::string_view, 5> kModuleTensors = {"input", "output", "grad_output", "grad_input",
+                                                            "residual_stream"};
 
 }  // namespace
 
@@ -71,6 +72,9 @@ void ModuleWatches::before_backward(const std::string& path, const at::Tensor& g
 }
 void ModuleWatches::after_backward(const std::string& path, const at::Tensor& grad_input) {
   show(path, ModulePass::kBackward, ModuleTensor::kGradInput, grad_input);
+}
+void ModuleWatches::residual_stream(const std::string& path, ModulePass pass, const at::Tensor& sum) {
+  show(path, pass, ModuleTensor::kResidualStream, sum);
 }
 
 }  // namespace ranklab

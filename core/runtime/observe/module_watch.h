@@ -13,7 +13,9 @@
 
 namespace ranklab {
 
-enum class ModuleTensor : uint8_t { kInput, kOutput, kGradOutput, kGradInput };
+// kResidualStream: of a norm that adds the last branch to the stream, what it read: PyTorch's hidden states. Its input
+// and the output of a layer are that branch alone, which is not added before.
+enum class ModuleTensor : uint8_t { kInput, kOutput, kGradOutput, kGradInput, kResidualStream };
 
 struct ModuleCall {
   RankContext& ctx;
@@ -24,7 +26,7 @@ struct ModuleCall {
   int64_t step = 0;
   int microbatch = 0;
 };
-std::string_view name(ModuleTensor kind);  // "input", "output", "grad_output", "grad_input"
+std::string_view name(ModuleTensor kind);  // "input", "output", "grad_output", "grad_input", "residual_stream"
 
 // A glob of module paths (* any text, ? one character), and what is called for each use.
 struct ModuleWatch {
@@ -43,6 +45,7 @@ class ModuleWatches final : public ModuleHook {
   void after_forward(const std::string& path, ModulePass pass, const at::Tensor& output) override;
   void before_backward(const std::string& path, const at::Tensor& grad_output) override;
   void after_backward(const std::string& path, const at::Tensor& grad_input) override;
+  void residual_stream(const std::string& path, ModulePass pass, const at::Tensor& sum) override;
 
  private:
   void show(const std::string& path, ModulePass pass, ModuleTensor kind, const at::Tensor& tensor);

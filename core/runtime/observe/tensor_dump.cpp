@@ -201,5 +201,8 @@ void TensorDump::before_backward(const std::string& path, const at::Tensor& grad
 void TensorDump::after_backward(const std::string& path, const at::Tensor& grad_input) {
   if (choice_.backward) keep(path, ModuleTensor::kGradInput, grad_input);
 }
+void TensorDump::residual_stream(const std::string& path, ModulePass pass, const at::Tensor& sum) {
+  if (choice_.forward && pass == ModulePass::kForward) keep(path, ModuleTensor::kResidualStream, sum);
+}
 
 }  // namespace ranklab

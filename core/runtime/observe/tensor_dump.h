@@ -1,5 +1,6 @@
 // Writes the tensors of chosen modules: each rank one safetensors file per step, FOLDER/step-3/rank-0.safetensors. Of a
-// module its input, output and their gradients per microbatch, "layers.1.attention/output/0"; of its parameters
+// module its input, output and their gradients per microbatch, "layers.1.attention/output/0", of a norm that reads the
+// residual stream that, too, "layers.1.mlp_norm/residual_stream/0"; of its parameters
 // "weight/NAME" before the update and "grad/NAME" as the update used it. The file's metadata say where the rank is in
 // the mesh and, under "slice/TENSOR", which part of the global tensor a tensor is, and under "order" the
 // names as they were computed. Thread rule: its rank's thread.
@@ -41,6 +42,7 @@ class TensorDump final : public ModuleHook, public UpdateWatch {
   void after_forward(const std::string& path, ModulePass pass, const at::Tensor& output) override;
   void before_backward(const std::string& path, const at::Tensor& grad_output) override;
   void after_backward(const std::string& path, const at::Tensor& grad_input) override;
+  void residual_stream(const std::string& path, ModulePass pass, const at::Tensor& sum) override;
   void before_update(const UpdateView& update) override;
   void after_update(const UpdateView&) override {}
 

@@ -61,7 +61,7 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
     out.add("tokens_per_second", tokens / seconds);
     out.add("effective_tokens_per_second", counted / seconds);
     out.add("samples_per_second", static_cast<double>(context_.plan.sequences_of(step.metrics->step)) / seconds);
-    out.add("achieved_tflops", flops_per_token_ * counted / seconds * 1e-12);
+    out.add("achieved_tflops", flops_per_token_ * tokens / seconds * 1e-12);
   }
 
   // A batch that grows takes longer, and its sequences do not.

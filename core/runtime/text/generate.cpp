@@ -15,11 +15,17 @@ namespace {
 
 class CachedScorer : public TokenScorer {
  public:
-  CachedScorer(CausalLm& model, int64_t seq_length)
-      : model_(model), cache_(model.begin_decoding(/*sequences=*/1, seq_length)) {}
+  CachedScorer(CausalLm& model, const ModelConfig& config)
+      : model_(model),
+        cache_(model.begin_decoding(/*sequences=*/1, config.seq_length)),
+        anew_behind_(config.rope_scaling.kind == RopeScalingKind::kLongRope
+                         ? static_cast<size_t>(config.rope_scaling.original_seq_length)
+                         : 0) {}
 
   at::Tensor next_logits(const std::vector<int64_t>& window) override {
-    const bool goes_on = window.size() > seen_.size() && std::equal(seen_.begin(), seen_.end(), window.begin());
+    const bool turns_otherwise = seen_.size() <= anew_behind_ && window.size() > anew_behind_;
+    const bool goes_on =
+        window.size() > seen_.size() && !turns_otherwise && std::equal(seen_.begin(), seen_.end(), window.begin());
     if (!goes_on) {
       cache_->clear();
       seen_.clear();
@@ -34,6 +40,7 @@ class CachedScorer : public TokenScorer {
  private:
   CausalLm& model_;
   std::unique_ptr<DecodeCache> cache_;
+  size_t anew_behind_;         // LongRoPE turns keys of longer texts by other numbers; 0: nothing changes
   std::vector<int64_t> seen_;  // tokens that the cache holds
 };
 
@@ -74,8 +81,8 @@ int64_t draw(const at::Tensor& logits_V, const GenerateOptions& options, float u
 
 }  // namespace
 
-std::unique_ptr<TokenScorer> make_cached_scorer(CausalLm& model, int64_t seq_length) {
-  return std::make_unique<CachedScorer>(model, seq_length);
+std::unique_ptr<TokenScorer> make_cached_scorer(CausalLm& model, const ModelConfig& config) {
+  return std::make_unique<CachedScorer>(model, config);
 }
 
 std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const at::Tensor&)> logits, c10::Device device,

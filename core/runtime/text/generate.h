@@ -25,9 +25,10 @@ class TokenScorer {
   virtual int64_t cache_bytes_per_token() const { return 0; }  // on this rank
 };
 
-// Cost: one position per token, plus seq_length / 2 of them each time the window starts over. Memory: a cache of
-// seq_length positions. REQUIRES: model.can_decode(). The model outlives the scorer.
-std::unique_ptr<TokenScorer> make_cached_scorer(CausalLm& model, int64_t seq_length);
+// Cost: one position per token, plus seq_length / 2 of them each time the window starts over, and where a text grows
+// beyond LongRoPE's original length all of it once (as transformers' Phi3ForCausalLM). Memory: a cache of seq_length
+// positions. REQUIRES: model.can_decode(). The model outlives the scorer.
+std::unique_ptr<TokenScorer> make_cached_scorer(CausalLm& model, const ModelConfig& config);
 // `logits` maps tokens [B, S] to [B, S, V] (run_scorer.h: a run's). A model whose
 // ranks split sequences gets windows of a multiple of them. Cost: one forward of the window per token.
 std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const at::Tensor&)> logits, c10::Device device,

@@ -43,7 +43,7 @@ std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context) {
   const bool from_cache = context.model.can_decode() && (alone || !c.documents.resets());
   std::unique_ptr<TokenScorer> scorer =
       from_cache
-          ? make_cached_scorer(context.model, c.model.seq_length)
+          ? make_cached_scorer(context.model, c.model)
           : make_window_scorer([&context](const at::Tensor& tokens_BS) { return run_logits(context, tokens_BS); },
                                context.ctx.device(), context.plan.sequence_parallel ? context.ctx.size(Axis::kTp) : 1);
   if (!alone) return scorer;

@@ -59,8 +59,12 @@ struct Sharing {
 Sharing sharing_of(StepContext& context) {
   RankContext& ctx = context.ctx;
   const bool alone = rows_meet(context.plan);
+  // What shorter rows are filled up with is behind their end, but makes their sequences longer, by which these turn.
+  const RopeScalingKind turned = context.plan.config.model.rope_scaling.kind;
+  const bool of_own_length = turned == RopeScalingKind::kDynamic || turned == RopeScalingKind::kLongRope;
   Sharing out;
-  if (!alone) out.per_batch = static_cast<size_t>(std::max<int64_t>(1, context.plan.micro_batch_size));
+  if (!alone && !of_own_length)
+    out.per_batch = static_cast<size_t>(std::max<int64_t>(1, context.plan.micro_batch_size));
   if (alone && ctx.size(Axis::kEp) > 1) return out;
   out.replicas = static_cast<size_t>(ctx.size(ctx.replica_axis()));
   out.replica = static_cast<size_t>(ctx.coordinate(ctx.replica_axis()));

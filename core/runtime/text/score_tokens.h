@@ -2,7 +2,8 @@
 // each request, where packed documents are as apart as the run's settings have them. Replicas share the requests out;
 // tensor-parallel, pipeline and expert peers work together. A request's result does not depend on which replica scores
 // it, nor on the requests beside it. Cost: one forward per batch of requests, padded to the longest of it; per request
-// where rows of a batch depend on each other. Thread rule: each rank's thread, collective over the world.
+// where rows of a batch depend on each other, or positions on the length of their sequence. Thread rule: each rank's
+// thread, collective over the world.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,0 +1,48 @@
+#include "cli/config/megatron_differences.h"
+
+namespace ranklab {
+namespace {
+
+bool is(const MegatronWords& words, const char* flag, const char* value) { return words.text(flag) == value; }
+
+// emerging_optimizers scales an update by sqrt(max(rows, columns)) times that factor, and its five steps have a
+// polynomial each.
+void muon(const MegatronWords& words, std::vector<std::string>& told) {
+  if (!is(words, "--optimizer", "muon") && !is(words, "--optimizer", "dist_muon")) return;
+  if (words.text("--muon-scale-mode").value_or("spectral") != "spectral" || !words.is("--muon-extra-scale-factor", 0.2))
+    told.push_back("--muon-scale-mode: updates are scaled as with spectral and --muon-extra-scale-factor 0.2");
+  if (words.text("--muon-coefficient-type").value_or("quintic") != "simple")
+    told.push_back("--muon-coefficient-type: all steps have the coefficients of simple");
+  if (is(words, "--muon-tp-mode", "blockwise"))
+    told.push_back("--muon-tp-mode blockwise: matrices are orthogonalized whole, whatever the layout cuts");
+  if (is(words, "--muon-scalar-optimizer", "lion"))
+    told.push_back("--muon-scalar-optimizer lion: AdamW updates what Muon does not");
+}
+
+void experts(const MegatronWords& words, std::vector<std::string>& told) {
+  if (is(words, "--moe-router-load-balancing-type", "global_aux_loss"))
+    told.push_back(
+        "--moe-router-load-balancing-type global_aux_loss: tokens are counted over the microbatches that all "
+        "data-parallel ranks have at a time, and not added up over those of a step");
+  if (is(words, "--moe-token-drop-policy", "position"))
+    told.push_back("--moe-token-drop-policy position: an expert keeps the tokens with the largest weights");
+  const auto topk = words.number("--moe-router-topk", 1 << 20),
+             groups = words.number("--moe-router-group-topk", 1 << 20);
+  if (groups && *groups > 0 && topk.value_or(2) / *groups != 2)
+    told.push_back("--moe-router-group-topk: a group counts with its two best scores, not with --moe-router-topk / it");
+}
+
+}  // namespace
+
+std::vector<std::string> megatron_differences(const MegatronWords& words) {
+  std::vector<std::string> told;
+  muon(words, told);
+  if (words.has("--num-experts")) experts(words, told);
+  if (words.has("--eod-mask-loss") && !words.has("--calculate-per-token-loss"))
+    told.push_back(
+        "--eod-mask-loss: each token of the global batch counts alike, as with --calculate-per-token-loss, not each "
+        "microbatch");
+  return told;
+}
+
+}  // namespace ranklab
