@@ -173,7 +173,8 @@ CommandAction add_data_batch(CommandLine& app) {
 CommandLine* add_prepare(CommandLine& app, const std::shared_ptr<DataOptions>& options) {
   CommandLine* make =
       app.add_subcommand("prepare", "write texts or others' token files as shards; run again to continue");
-  make->add_option("FILE", options->files, "the inputs, in this order; of NAME.jsonl each line is a document")
+  make->add_option("FILE", options->files,
+                   "the inputs, in this order; of NAME.jsonl or NAME.json each line is a document")
       ->required();
   make->add_option("--out", options->out, "folder for the shards")->required()->type_name("FOLDER");
   make->add_option("--shard-tokens", options->shard_tokens, "tokens of one shard")->capture_default_str();

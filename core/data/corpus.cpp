@@ -12,14 +12,33 @@
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
+#include "core/base/files/path_type.h"
 #include "core/base/numbers/philox.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
+#include "core/data/megatron_format.h"
+#include "core/data/token_input.h"
 
 namespace ranklab {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* kBibleProgram = "/usr/bin/bible";
+
+// Files whose bytes are no text to train on, as their names say: the way to their tokens is a folder of shards.
+void refuse_no_text(const std::string& path) {
+  const std::string prefix = megatron::prefix_of(path);
+  const bool megatron = is_there(prefix + ".idx") && is_there(prefix + ".bin");
+  if (!megatron && !is_json_lines(path)) return;
+  throw Error(
+      ErrorKind::kInvalidArgument,
+      {.where = "--data-path",
+       .what = quote(path) + " is no text, of which each byte is a token",
+       .got = megatron ? "a dataset of Megatron-LM" : "lines of JSON, with the text under a key",
+       .want = "a text file, or a folder of shards",
+       .fix = "make shards of it: ranklab data prepare " + shell_path(megatron ? prefix : path) +
+              (megatron ? " --from megatron" : " --append-eod") + " --out shards; then train --data-path shards"});
+}
 
 std::string read_file(const std::string& path) {
   // The text is held in memory, hence the limit; shards are read on demand, however large they are.
@@ -88,7 +107,10 @@ std::string user_cache_directory() {
 }
 
 Corpus load_corpus(const std::string& path) {
-  if (!path.empty()) return {read_file(path), path};
+  if (!path.empty()) {
+    refuse_no_text(path);
+    return {read_file(path), path};
+  }
   const fs::path cached = fs::path(user_cache_directory()) / "corpus" / "bible-kjv.txt";
   std::error_code ignored;
   if (fs::file_size(cached, ignored) > 1'000'000 && !ignored) return {read_file(cached.string()), "bible-kjv (Debian)"};

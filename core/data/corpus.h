@@ -12,7 +12,8 @@ struct Corpus {
 };
 
 // path empty: the Debian corpus when its program is installed (kept in the user's cache directory after the first use),
-// else generated sentences. Throws kBadFile (empty file) or kIo (cannot read).
+// else generated sentences. Throws kBadFile (empty file), kIo (cannot read), or kInvalidArgument (lines of
+// JSON, a dataset of Megatron-LM).
 Corpus load_corpus(const std::string& path);
 
 // English-like sentences from a fixed grammar: the same text for the same seed everywhere.

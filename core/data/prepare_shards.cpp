@@ -209,7 +209,7 @@ uint64_t identify_inputs(const std::vector<std::string>& files, Tokenizer* token
 
 }  // namespace
 
-PrepareResult prepare_shards(const std::vector<std::string>& files, const std::string& folder,
+PrepareResult prepare_shards(const std::vector<std::string>& inputs, const std::string& folder,
                              const PrepareOptions& options) {
   RANKLAB_CHECK(options.shard_tokens > 0, ErrorKind::kInvalidArgument, .where = "data",
                 .what = "--shard-tokens must be positive", .got = std::to_string(options.shard_tokens),
@@ -223,6 +223,8 @@ PrepareResult prepare_shards(const std::vector<std::string>& files, const std::s
     index.format.tokenizer = options.tokenizer->hash();
     index.vocab_size = std::max(index.vocab_size, options.tokenizer->vocab_size());
   }
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) files.push_back(tokens_file(input, options.format));
   const uint64_t total = identify_inputs(files, options.tokenizer, index);
   std::error_code error;
   fs::create_directories(folder, error);
