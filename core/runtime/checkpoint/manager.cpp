@@ -162,6 +162,10 @@ class RunCheckpoints : public CheckpointManager {
       manifest.skipped_samples = skipped.samples;
     describe_run(context.plan, data_, manifest);
     if (std::isfinite(context.loss)) manifest.metrics["loss"] = context.loss;
+    if (context.sentinels != nullptr) {
+      manifest.sentinels = context.sentinels->running_values();
+      std::erase_if(manifest.sentinels, [](const auto& value) { return !std::isfinite(value.second); });
+    }
     if (const LossScaler* scaler = context.optimizer.loss_scaler()) {
       manifest.loss_scale = {{"scale", scaler->state().scale},
                              {"clean_steps", static_cast<double>(scaler->state().clean_steps)},
