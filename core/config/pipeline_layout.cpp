@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/size_error.h"
 #include "core/base/text.h"
 #include "core/pipeline/balanced_split.h"
 #include "core/pipeline/csv.h"
@@ -32,11 +33,13 @@ std::string nearest_divisors(int64_t total, int64_t wanted) {
 }
 
 void require_divisor(const char* flag, int64_t value, int64_t sequences) {
-  RANKLAB_CHECK(sequences % value == 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = std::string(flag) + " does not divide the sequences of a data-parallel rank",
-                .got = std::string(flag) + " " + std::to_string(value) + ", " + std::to_string(sequences) +
-                       " sequences a rank (--global-batch-size / dp)",
-                .want = nearest_divisors(sequences, value), .fix = "use one of these, or another --global-batch-size");
+  if (sequences % value != 0)
+    throw SizeError({.where = "config",
+                     .what = std::string(flag) + " does not divide the sequences of a data-parallel rank",
+                     .got = std::string(flag) + " " + std::to_string(value) + ", " + std::to_string(sequences) +
+                            " sequences a rank (--global-batch-size / dp)",
+                     .want = nearest_divisors(sequences, value),
+                     .fix = "use one of these, or another --global-batch-size"});
 }
 
 int64_t default_microbatches(const TrainConfig& c, int64_t sequences) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/base/size_error.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/config/context_choice.h"
@@ -155,11 +156,12 @@ void check_threads(const RunPlan& plan) {
 void fill_batch(RunPlan& plan) {
   const int64_t gbs = plan.config.global_batch_size;
   const int64_t dp = plan.dp();
-  RANKLAB_CHECK(gbs % dp == 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "the data-parallel size does not divide --global-batch-size",
-                .got = "--global-batch-size " + std::to_string(gbs) + ", dp " + std::to_string(dp),
-                .want = "a multiple of " + std::to_string(dp) + ", for example " + nearest_multiples(gbs, dp),
-                .fix = "pass such a --global-batch-size, or another --dp");
+  if (gbs % dp != 0)
+    throw SizeError({.where = "config",
+                     .what = "the data-parallel size does not divide --global-batch-size",
+                     .got = "--global-batch-size " + std::to_string(gbs) + ", dp " + std::to_string(dp),
+                     .want = "a multiple of " + std::to_string(dp) + ", for example " + nearest_multiples(gbs, dp),
+                     .fix = "pass such a --global-batch-size, or another --dp"});
   const int64_t per_rank = gbs / dp;
   plan.num_microbatches = resolve_microbatches(plan.config, per_rank);
   plan.micro_batch_size = per_rank / plan.num_microbatches;
