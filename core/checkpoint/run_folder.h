@@ -23,6 +23,7 @@ struct StepFolder {
 };
 // Newest first; none when the folder does not exist. Links are passed over. Throws kIo.
 std::vector<StepFolder> step_folders(const std::string& run_folder);
+std::vector<StepFolder> step_links(const std::string& run_folder);  // those that were passed over
 
 // Whether this is a checkpoint itself. Throws kIo where the system does not say.
 bool is_checkpoint(const std::string& folder);
