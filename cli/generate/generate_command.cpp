@@ -34,6 +34,11 @@ CommandAction setup_generate(CommandLine& app) {
   app.add_option("--top-k", request->top_k, "draw among so many likeliest tokens (0: all, 1: the likeliest)")
       ->capture_default_str()
       ->range(int64_t{0}, int64_t{1} << 24);
+  app.add_option("--top-p", request->top_p,
+                 "... and of those among the likeliest that together have this probability (1: all)")
+      ->capture_default_str()
+      ->range(0.0, 1.0);
+  app.add_flag("--ignore-eos", request->ignore_eos, "go on behind a token that ends a text");
   app.add_option("--print-logits", request->logits_path,
                  "write the prompt's tokens and logits to this safetensors file");
   app.add_flag("--force", request->force, "write --print-logits over a file that this command did not write");

@@ -63,6 +63,14 @@ class TimedScorer : public TokenScorer {
   double begin_s_, first_s_ = 0;
 };
 
+// Those that the model names (as config.json of a Hugging Face folder does), or else its tokenizer's.
+std::vector<int64_t> end_tokens_of(const RunPlan& plan, const Generation& request) {
+  if (request.ignore_eos) return {};
+  if (!plan.config.model.hf_eos_tokens.empty()) return plan.config.model.hf_eos_tokens;
+  const std::optional<int64_t> own = request.text ? request.text->end_token() : std::nullopt;
+  return own ? std::vector<int64_t>{*own} : std::vector<int64_t>();
+}
+
 void generate(StepContext& context, const Generation& request, GenerateResult& result) {
   const RunPlan& plan = context.plan;
   if (!works_on_text(context.ctx, plan)) return;
@@ -76,6 +84,8 @@ void generate(StepContext& context, const Generation& request, GenerateResult& r
                                                 {.tokens = request.tokens,
                                                  .temperature = request.temperature,
                                                  .top_k = request.top_k,
+                                                 .top_p = request.top_p,
+                                                 .end_tokens = end_tokens_of(plan, request),
                                                  .seq_length = plan.config.model.seq_length,
                                                  .seed = plan.config.seed});
   if (context.ctx.global_rank() != 0) return;

@@ -15,6 +15,8 @@ struct GenerateRequest {
   int64_t tokens = 100;
   double temperature = 0.8;
   int64_t top_k = 0;
+  double top_p = 1.0;
+  bool ignore_eos = false;
   bool force = false;
   bool json = false;
 };

@@ -48,6 +48,22 @@ TEST(Generate, AnyLayoutWritesWhatOneRankWrites) {
     EXPECT_EQ(generated(experts + layout).at("tokens"), experts_want) << layout;
 }
 
+// In every layout ranks stop together.
+TEST(Generate, ATextEndsWhereTheModelSaysSo) {
+  const std::string common = "--params-dtype fp64 --tokens 20 --seed 3 --prompt a --top-p 0.9 ";
+  const auto all = generated(common);
+  ASSERT_EQ(all.at("generated_tokens"), 20);
+  const int64_t end = all.at("tokens").at(5);
+  size_t length = 1;
+  while (all.at("tokens").at(length) != end) ++length;
+  for (const std::string layout : {"", "--tp 2", "--pp 2", "--dp 2 --zero-stage 3"}) {
+    const auto ended = generated(common + layout + " --hf-eos-tokens 300," + std::to_string(end));
+    EXPECT_EQ(ended.at("generated_tokens"), length) << layout;
+    EXPECT_EQ(ended.at("tokens").back(), end) << layout;
+  }
+  EXPECT_EQ(generated(common + "--ignore-eos --hf-eos-tokens " + std::to_string(end)).at("tokens"), all.at("tokens"));
+}
+
 TEST(Generate, AfterTrainingAPipelineGoesOnFromItsOwnWeights) {
   const std::string trained = "--params-dtype fp64 --train-iters 2 --gbs 4 --tokens 10 --top-k 1 ";
   EXPECT_EQ(generated(trained + "--pp 2 --cp 2").at("tokens"), generated(trained).at("tokens"));
