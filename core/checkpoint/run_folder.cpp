@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/path_type.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/checkpoint/manifest.h"
 
@@ -93,6 +94,9 @@ std::string checkpoint_named(const std::string& path) {
   require_folder(path, "checkpoint", "a checkpoint, or the folder that --save wrote them to");
   if (is_checkpoint(path)) return path;
   const std::vector<StepFolder> folders = step_folders(path);
+  RANKLAB_CHECK(!folders.empty() || !is_there(path + "/config.json"), ErrorKind::kInvalidArgument,
+                .where = "checkpoint", .what = "a Hugging Face folder is not a checkpoint", .got = quote(path),
+                .want = "a checkpoint", .fix = "make one of it: ranklab ckpt import-hf " + shell_path(path) + " OUT");
   RANKLAB_CHECK(!folders.empty(), ErrorKind::kIo, .where = "checkpoint", .what = "the folder holds no checkpoint",
                 .got = quote(path) + (step_links(path).empty() ? "" : ", in which links are passed over"),
                 .want = std::string(kManifestName) + " in it, or folders such as " + step_folder_name(40),
@@ -105,6 +109,9 @@ void make_run_folder(const std::string& run_folder) {
   fs::create_directories(run_folder, error);
   if (error || !fs::is_directory(run_folder))
     refuse_folder("cannot create the folder", run_folder, error ? error.message() : "a file of that name");
+  RANKLAB_CHECK(!is_checkpoint(run_folder), ErrorKind::kInvalidArgument, .where = "checkpoint",
+                .what = "--save names a checkpoint itself", .got = quote(run_folder),
+                .want = "a folder for checkpoints", .fix = "pass the folder that it lies in, or another one");
 }
 
 void remove_leftovers(const std::string& run_folder, FileCalls& calls) {

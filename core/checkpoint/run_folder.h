@@ -30,7 +30,7 @@ bool is_checkpoint(const std::string& folder);
 // The folder of a checkpoint that a user named: this one, or the newest of this run folder. Throws kIo.
 std::string checkpoint_named(const std::string& path);
 
-// Creates the folder and those above it. Throws kIo.
+// Creates the folder and those above it. Throws kIo, or kInvalidArgument where it is a checkpoint itself.
 void make_run_folder(const std::string& run_folder);
 // Removes what dead runs left half done. REQUIRES: the lock.
 void remove_leftovers(const std::string& run_folder, FileCalls& calls = system_file_calls());

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
 #include "core/base/size_error.h"
@@ -52,6 +53,14 @@ void check_data(const TrainConfig& c) {
                 .got = std::to_string(c.documents.eod_token),
                 .want = "below --vocab-size " + std::to_string(c.model.vocab_size),
                 .fix = "pass the token that ends a document in your data");
+}
+
+void check_generation_config(const TrainConfig& c) {
+  const std::string& text = c.model.hf_generation_config;
+  RANKLAB_CHECK(text.empty() || nlohmann::json::parse(text, nullptr, false).is_object(), ErrorKind::kInvalidArgument,
+                .where = "config", .what = "--hf-generation-config is no JSON object", .got = quote(text),
+                .want = "an object in one line",
+                .fix = "write it as in --hf-generation-config '{\"temperature\": 0.6}'");
 }
 
 void check_sentinels(const TrainConfig& c) {
@@ -221,6 +230,7 @@ RunPlan resolve(const TrainConfig& asked) {
   check_data(config);
   check_checkpoints(config);
   check_sentinels(config);
+  check_generation_config(config);
   check_dump(config);
   bugs_named(config.inject);
   check_saved_text(config);

@@ -12,7 +12,7 @@ inline constexpr const char* kGenerationConfigName = "generation_config.json";
 
 // As ModelConfig keeps it: in one line. Throws kBadFile naming `path` when it is no JSON object.
 std::string kept_generation_config(const std::string& text, const std::string& path);
-// As save_pretrained() writes it, byte for byte what it wrote; "": the model has none. Throws kInvalidArgument.
+// As save_pretrained() writes it, byte for byte what it wrote; "": the model has none. Throws kBadFile.
 std::string generation_config_text(const ModelConfig& config);
 
 }  // namespace ranklab

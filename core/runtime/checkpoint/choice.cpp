@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
@@ -81,7 +82,7 @@ CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data
   if (c.load == "auto") {
     choice.checkpoint = newest_whole(c.save_dir, damaged);
     if (!choice.checkpoint) choice.text = "nothing: " + quote(c.save_dir) + " holds no checkpoint yet, a fresh start";
-  } else if (!c.load.empty() && (is_checkpoint(c.load) || step_folders(c.load).empty())) {
+  } else if (!c.load.empty() && (!is_folder(c.load) || is_checkpoint(c.load) || step_folders(c.load).empty())) {
     choice.checkpoint = verified(checkpoint_named(c.load));
   } else if (!c.load.empty()) {
     choice.checkpoint = newest_whole(c.load, damaged);
