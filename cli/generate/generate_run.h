@@ -10,6 +10,7 @@ namespace ranklab {
 
 struct GenerateRequest {
   std::string prompt = "And the ";
+  std::string prompt_file;  // each line of it a prompt, in place of that; empty: none
   std::string logits_path;  // empty: none
   std::string tokenizer;    // --tokenizer; "": the checkpoint's, or the data's
   int64_t tokens = 100;

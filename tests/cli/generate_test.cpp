@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/ranklab_program.h"
@@ -9,6 +11,7 @@
 namespace ranklab {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -62,6 +65,24 @@ TEST(Generate, ATextEndsWhereTheModelSaysSo) {
     EXPECT_EQ(ended.at("tokens").back(), end) << layout;
   }
   EXPECT_EQ(generated(common + "--ignore-eos --hf-eos-tokens " + std::to_string(end)).at("tokens"), all.at("tokens"));
+}
+
+TEST(Generate, ThePromptsOfAFileAreWrittenAsEachAlone) {
+  const std::string file = temporary_path("ranklab_prompts"), common = "--params-dtype fp64 --tokens 12 --seed 3 ";
+  std::ofstream(file) << "And the \r\nIn the beginning\nAnd the";
+  std::vector<nlohmann::json> alone;
+  for (const char* prompt : {"'And the '", "'In the beginning'", "'And the'"})
+    alone.push_back(generated(common + "--prompt " + prompt));
+  for (const std::string layout : {"", "--tp 2", "--pp 2"}) {
+    const auto all = generated(common + layout + " --prompt-file " + file);
+    ASSERT_EQ(all.at("texts").size(), 3u);
+    for (size_t i = 0; i < 3; ++i)
+      for (const char* key : {"text", "tokens", "prompt_tokens", "generated_tokens"})
+        EXPECT_EQ(all.at("texts")[i].at(key), alone[i].at(key)) << layout << i << key;
+  }
+  EXPECT_THAT(generate(common + "--prompt-file " + file + " 2>/dev/null").output,
+              AllOf(StartsWith(alone[0].at("text").get<std::string>()), HasSubstr("\n36 tokens in ")));
+  std::filesystem::remove(file);
 }
 
 TEST(Generate, AfterTrainingAPipelineGoesOnFromItsOwnWeights) {
