@@ -25,21 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kBibleProgram = "/usr/bin/bible";
 
-// Files whose bytes are no text to train on, as their names say: the way to their tokens is a folder of shards.
-void refuse_no_text(const std::string& path) {
-  const std::string prefix = megatron::prefix_of(path);
-  const bool megatron = is_there(prefix + ".idx") && is_there(prefix + ".bin");
-  if (!megatron && !is_json_lines(path)) return;
-  throw Error(
-      ErrorKind::kInvalidArgument,
-      {.where = "--data-path",
-       .what = quote(path) + " is no text, of which each byte is a token",
-       .got = megatron ? "a dataset of Megatron-LM" : "lines of JSON, with the text under a key",
-       .want = "a text file, or a folder of shards",
-       .fix = "make shards of it: ranklab data prepare " + shell_path(megatron ? prefix : path) +
-              (megatron ? " --from megatron" : " --append-eod") + " --out shards; then train --data-path shards"});
-}
-
 std::string read_file(const std::string& path) {
   // The text is held in memory, hence the limit; shards are read on demand, however large they are.
   constexpr uint64_t kMostBytes = uint64_t{4} << 30;
@@ -106,9 +91,24 @@ std::string user_cache_directory() {
   return (base / "ranklab").string();
 }
 
+void require_text(const std::string& path, const std::string& option) {
+  const std::string prefix = megatron::prefix_of(path);
+  const bool is_a_text = path == prefix && is_there(path);  // that has the name of two other files, too
+  const bool megatron = !is_a_text && is_there(prefix + ".idx") && is_there(prefix + ".bin");
+  if (!megatron && !is_json_lines(path)) return;
+  throw Error(
+      ErrorKind::kInvalidArgument,
+      {.where = option,
+       .what = quote(path) + " is no text",
+       .got = megatron ? "a dataset of Megatron-LM" : "lines of JSON, with the text under a key",
+       .want = "a text file, or a folder of shards",
+       .fix = "make shards of it: ranklab data prepare " + shell_path(megatron ? prefix : path) +
+              (megatron ? " --from megatron" : " --append-eod") + " --out shards; then pass " + option + " shards"});
+}
+
 Corpus load_corpus(const std::string& path) {
   if (!path.empty()) {
-    refuse_no_text(path);
+    require_text(path, "--data-path");
     return {read_file(path), path};
   }
   const fs::path cached = fs::path(user_cache_directory()) / "corpus" / "bible-kjv.txt";

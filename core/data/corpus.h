@@ -16,6 +16,10 @@ struct Corpus {
 // JSON, a dataset of Megatron-LM).
 Corpus load_corpus(const std::string& path);
 
+// Throws kInvalidArgument for files whose bytes are no text, as their names say (lines of JSON, a dataset of
+// Megatron-LM): the way to their tokens is a folder of shards. `option`: that takes either.
+void require_text(const std::string& path, const std::string& option);
+
 // English-like sentences from a fixed grammar: the same text for the same seed everywhere.
 std::string generate_sentences(uint64_t seed, size_t bytes);
 
