@@ -300,6 +300,19 @@ TEST(CkptHuggingFace, NoLineOfWrittenSettingsIsWithoutEffect) {
   }
 }
 
+TEST(CkptHuggingFace, OfManyFilesTheFirstAndTheLastAreNamedAndALostTemplateIsTold) {
+  const std::string base = saved(kDense, "--world-size 1", "many");
+  const std::string out = temporary_path("ranklab_many_hf"), in = temporary_path("ranklab_many_in");
+  EXPECT_THAT(shell("ckpt export-hf " + base + " " + out + " --max-shard-size 1"),
+              AllOf(HasSubstr("  model-00001-of-000"), HasSubstr(" to model-000"), HasSubstr(", config.json\n"),
+                    Not(HasSubstr("model-00002"))));
+  checkpoint_samples::put_bytes(out + "/tokenizer_config.json", "{\"chat_template\": \"{{ x }}\"}\n");
+  EXPECT_THAT(shell("ckpt import-hf " + out + " " + in),
+              HasSubstr("note: its chat template is not kept: copy tokenizer_config.json"));
+  fs::remove_all(out);
+  fs::remove_all(in);
+}
+
 TEST(CkptHuggingFace, WhatFailsLeavesNothingBehind) {
   const std::string base = saved(kDense, "--world-size 1", "fails");
   const std::string out = temporary_path("ranklab_fails_hf"), in = temporary_path("ranklab_fails_in");

@@ -49,5 +49,17 @@ TEST(CheckpointChoices, RotaryPositionsMayBeOthersWhenFinetuning) {
   EXPECT_THAT(refused(kAlone + tuning + Settings{{"model.rotary_percent", "0.5"}}), HasSubstr("--rotary-percent"));
 }
 
+// A resumed run may change them; not unseen.
+TEST(CheckpointChoices, ChangedSettingsOfTheCurveAreTold) {
+  const std::string run = temporary_path("ranklab_changed");
+  train(kAlone + saving(run), 2);
+  const std::string plain = train(kAlone + loading(run), 3)->loaded;
+  EXPECT_THAT(plain, Not(HasSubstr("settings that")));
+  const Settings other = {{"optim.lr", "0.5"}, {"model.dropout", "0.25"}, {"parallel.world_size", "2"}};
+  EXPECT_THAT(
+      train(kAlone + other + loading(run), 3)->loaded,
+      AllOf(HasSubstr("; settings that changed: --hidden-dropout 0.25 (0), --lr 0.5 ("), Not(HasSubstr("world"))));
+}
+
 }  // namespace
 }  // namespace ranklab::checkpoint_runs

@@ -63,7 +63,7 @@ class RunCheckpoints : public CheckpointManager {
     const DataCursor cursor = data_cursor(choice_, config_.finetune);
     start_.first_step = cursor.step;
     start_.first_sample = cursor.samples;
-    choice_.text += other_gemm(manifest, config_);
+    choice_.text += other_training(manifest, config_) + other_gemm(manifest, config_);
     std::error_code ignored;
     start_.there = std::filesystem::equivalent(choice_.checkpoint->folder(),
                                                config_.save_dir + "/" + step_folder_name(start_.step), ignored)

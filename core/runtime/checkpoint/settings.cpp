@@ -1,5 +1,6 @@
 #include "core/runtime/checkpoint/settings.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -38,6 +39,15 @@ bool shapes_model(std::string_view key) {
     if (key.starts_with(group)) return true;
   }
   return false;
+}
+
+// Of what may change when a run resumes: what each step from there on depends on.
+bool shapes_the_curve(std::string_view key) {
+  constexpr std::array<std::string_view, 9> kOthers = {
+      "train.train_iters",       "train.global_batch_size", "model.dropout",
+      "model.attention_dropout", "moe.balancing",           "moe.aux_loss_coeff",
+      "moe.z_loss_coeff",        "moe.bias_update_rate",    "mtp.loss_weight"};
+  return key.starts_with("optim.") || std::ranges::find(kOthers, key) != kOthers.end();
 }
 
 std::string flag_of(const std::string& key) {
@@ -172,6 +182,18 @@ std::string other_positions(const CheckpointManifest& manifest, const TrainConfi
     const auto found = now.find(key);
     if (!is_free(config, key) || found == now.end() || found->second == saved) continue;
     text += "; " + flag_of(key) + " " + found->second + ", saved with " + saved;
+  }
+  return text;
+}
+
+std::string other_training(const CheckpointManifest& manifest, const TrainConfig& config) {
+  const SettingTexts now = all_settings(config);
+  std::string text;
+  for (const auto& [key, saved] : manifest.config) {
+    const auto found = now.find(key);
+    if (!shapes_the_curve(key) || found == now.end() || found->second == saved) continue;
+    text +=
+        (text.empty() ? "; settings that changed: " : ", ") + flag_of(key) + " " + found->second + " (" + saved + ")";
   }
   return text;
 }

@@ -26,6 +26,8 @@ void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, co
 std::string other_positions(const CheckpointManifest& manifest, const TrainConfig& config);
 // "; its products were onednn's and are mkl's from here on, ..." when a run resumes with another GEMM library, else "".
 std::string other_gemm(const CheckpointManifest& manifest, const TrainConfig& config);
+// "; settings that changed: --lr 0.001 (0.003)" of those that a resumed run may change and that its curve shows.
+std::string other_training(const CheckpointManifest& manifest, const TrainConfig& config);
 // "step 40 (saved by dp 8, ZeRO 1)"
 std::string origin_text(const CheckpointManifest& manifest);
 
