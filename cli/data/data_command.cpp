@@ -106,7 +106,7 @@ int prepare(const DataOptions& options) {
     return 0;
   }
   if (result.resumed_shards == result.index.shards.size()) {
-    std::printf("nothing to do: all %zu shards are complete\n", result.resumed_shards);
+    std::printf("nothing to do: %s, complete\n", counted(static_cast<int64_t>(result.resumed_shards), "shard").c_str());
   } else if (result.resumed_shards > 0) {
     std::printf("continued after shard %zu of %zu\n", result.resumed_shards, result.index.shards.size());
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/checksum.h"
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/input_file.h"
@@ -186,8 +187,8 @@ size_t adopt_earlier(const std::string& folder, ShardIndex& index) {
                     earlier.shard_tokens == index.shard_tokens && earlier.format == index.format,
                 ErrorKind::kInvalidArgument, .where = "data",
                 .what = quote(folder) + " holds shards of other inputs or settings",
-                .got = std::to_string(earlier.shards.size()) + " shards", .want = "an empty folder, or the same work",
-                .fix = "pass another --out, or remove the folder");
+                .got = counted(static_cast<int64_t>(earlier.shards.size()), "shard"),
+                .want = "an empty folder, or the same work", .fix = "pass another --out, or remove the folder");
   const auto files = std::make_shared<OpenFiles>();
   size_t sound = 0;
   while (sound < earlier.shards.size() && is_sound(folder, earlier, sound, files)) ++sound;
