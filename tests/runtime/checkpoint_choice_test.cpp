@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iterator>
+#include <sstream>
 
 #include "core/base/error.h"
 #include "core/checkpoint/run_folder.h"
+#include "core/config/settings/flags.h"
+#include "core/runtime/checkpoint/settings.h"
 #include "tests/runtime/checkpoint_run.h"
 
 namespace ranklab::checkpoint_runs {
@@ -47,6 +51,31 @@ TEST(CheckpointChoices, RotaryPositionsMayBeOthersWhenFinetuning) {
               AllOf(HasSubstr("--rotary-base 500000, saved with 10000"), HasSubstr("--seq-length 32, saved with"),
                     HasSubstr("--rotary-scaling-factor 2, saved with 1")));
   EXPECT_THAT(refused(kAlone + tuning + Settings{{"model.rotary_percent", "0.5"}}), HasSubstr("--rotary-percent"));
+}
+
+// All that differs is told at once, with the flags that do.
+TEST(CheckpointChoices, OfAnotherModelTheFlagsOfTheSavedOneAreTold) {
+  const std::string run = temporary_path("ranklab_other");
+  const Settings bias = {{"model.add_bias", "true"}};
+  train(kAlone + bias + saving(run), 1);
+  const auto message = [&](const Settings& settings) -> std::string {
+    try {
+      train(settings + loading(run), 2);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "trained";
+  };
+  const std::string all = message(kTinyRun + Settings{{"parallel.world_size", "1"}, {"model.num_layers", "4"}});
+  EXPECT_THAT(all, AllOf(HasSubstr("got --add-bias-linear false, --ffn-hidden-size 352, --hidden-size 128"),
+                         HasSubstr("want --add-bias-linear true, --ffn-hidden-size 48, --hidden-size 32")));
+  const size_t at = all.find("pass --preset gpt_tiny ");
+  ASSERT_NE(at, std::string::npos) << all;
+  std::istringstream words(all.substr(at + std::string("pass ").size()));
+  const MergedConfig told =
+      merge_config(TrainConfig{}, flag_settings({std::istream_iterator<std::string>(words), {}}, "test"));
+  EXPECT_EQ(model_settings(told.config), model_settings(plan_of(kAlone + bias).config));
+  EXPECT_EQ(message(kAlone + bias), "trained");
 }
 
 // A resumed run may change them; not unseen.

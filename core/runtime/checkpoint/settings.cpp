@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/settings/fields.h"
+#include "core/runtime/checkpoint/model_flags.h"
 
 namespace ranklab {
 namespace {
@@ -89,11 +90,16 @@ bool is_free(const TrainConfig& config, std::string_view key) {
 
 void check_model(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
   const SettingTexts now = model_settings(config);
+  std::vector<std::string> other, saved;
   for (const auto& [key, value] : manifest.model) {
-    if (is_free(config, key)) continue;
-    check_setting(manifest.model, now, key, folder, "the checkpoint is of another model",
-                  "pass the settings it was saved with (ranklab ckpt inspect prints them)");
+    const auto found = now.find(key);
+    if (is_free(config, key) || found == now.end() || found->second == value) continue;
+    other.push_back(flag_of(key) + " " + found->second);
+    saved.push_back(flag_of(key) + " " + value);
   }
+  if (other.empty()) return;
+  refuse(folder, "the checkpoint is of another model", join(saved, ", "), join(other, ", "),
+         "of all settings of the model pass " + model_flags(manifest, folder));
 }
 
 void check_type(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
