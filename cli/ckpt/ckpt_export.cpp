@@ -1,4 +1,5 @@
 // ranklab ckpt export-hf: a checkpoint as a folder that Hugging Face's transformers loads.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,6 +20,18 @@ struct ExportOptions {
   std::string checkpoint, folder, dtype, max_shard_size = "5GB", tokenizer = "auto";
   bool json = false;
 };
+
+// Of many files of weights, which come first, the first and the last.
+std::string names_text(std::vector<std::string> files) {
+  constexpr int64_t kShown = 4;
+  const auto weights =
+      std::ranges::count_if(files, [](const std::string& name) { return name.ends_with(".safetensors"); });
+  if (weights > kShown) {
+    files[0] += " to " + files[static_cast<size_t>(weights) - 1];
+    files.erase(files.begin() + 1, files.begin() + weights);
+  }
+  return join(files, ", ");
+}
 
 int run_export(const ExportOptions& options) {
   HfExportOptions how{.type = parse_tensor_type(options.dtype),
@@ -45,7 +58,7 @@ int run_export(const ExportOptions& options) {
   }
   std::printf("%s: %s, %zu tensors, %s\n", options.folder.c_str(), result.architecture.c_str(), result.tensors,
               human_bytes(static_cast<double>(result.bytes)).c_str());
-  std::printf("  %s\n", join(result.files, ", ").c_str());
+  std::printf("  %s\n", names_text(result.files).c_str());
   std::printf("  from_pretrained(\"%s\") of transformers loads it\n", options.folder.c_str());
   return 0;
 }

@@ -44,6 +44,7 @@ ordered_json json_of(const Checkpoint& checkpoint) {
           {"data", manifest.data},
           {"metrics", manifest.metrics},
           {"loss_scale", manifest.loss_scale},
+          {"sentinels", manifest.sentinels},
           {"files", files},
           {"tensors", tensors}};
 }

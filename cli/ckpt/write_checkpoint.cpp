@@ -7,7 +7,7 @@
 #include "cli/ckpt/new_run_folder.h"
 #include "cli/model/saved_model.h"
 #include "core/base/files/atomic_file.h"
-#include "core/base/text.h"
+#include "core/base/toml/toml_string.h"
 #include "core/checkpoint/tensor_files.h"
 #include "core/config/settings/fields.h"
 
@@ -24,7 +24,7 @@ std::string model_toml(const ModelConfig& model, bool fp64) {
     const size_t dot = field.key.find('.');
     if (table != field.key.substr(0, dot)) text += "[" + (table = field.key.substr(0, dot)) + "]\n";
     const bool quoted = field.type == ConfigField::Type::kText;
-    text += field.key.substr(dot + 1) + " = " + (quoted ? quote(setting->second) : setting->second) + "\n";
+    text += field.key.substr(dot + 1) + " = " + (quoted ? toml_string(setting->second) : setting->second) + "\n";
   }
   return fp64 ? text + "[train]\nparams_dtype = \"fp64\"\n" : text;
 }

@@ -136,6 +136,9 @@ constexpr MegatronFlag kFlags[] = {
     // Data
     {"--data-path", -1, kRead},
     {"--split", 1, kRead},
+    {"--train-data-path", -1, kRefused, "use --data-path, of which --validation-fraction is kept for validation"},
+    {"--valid-data-path", -1, kRefused, "use --validation-fraction, or ranklab eval --load CHECKPOINT --text FILE"},
+    {"--test-data-path", -1, kRefused, "use ranklab eval --load CHECKPOINT --text FILE"},
     {"--data-cache-path", 1, kNoEffect},
     {"--vocab-file", 1, kNoEffect},
     {"--merge-file", 1, kNoEffect},
@@ -148,6 +151,9 @@ constexpr MegatronFlag kFlags[] = {
     {"--num-dataset-builder-threads", 1, kNoEffect},
     // Checkpoints and logs
     {"--load", 1, kRead},
+    {"--ckpt-step", 1, kRefused, "use --load FOLDER/step_00000040 for the checkpoint of a step"},
+    {"--pretrained-checkpoint", 1, kRefused, "use --load CHECKPOINT --finetune"},
+    {"--use-checkpoint-args", 0, kLeftOut, "--load tells the flags of a checkpoint's model where others are given"},
     {"--no-load-optim", 0, kLeftOut, "with --load, --finetune takes the weights alone, from step 0"},
     {"--no-load-rng", 0, kLeftOut, "random numbers follow from --seed and the step"},
     {"--no-save-optim", 0, kLeftOut, "checkpoints hold the optimizer's states"},

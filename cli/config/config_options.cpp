@@ -198,4 +198,12 @@ void ConfigOptions::report_idle(const RunPlan& plan) const {
 
 bool ConfigOptions::given(const std::string& key) const { return merged().given(key); }
 
+std::string ConfigOptions::layout_note() const {
+  const bool names_a_size =
+      given("parallel.world_size") || std::ranges::any_of(kLayoutSizes, [this](const char* key) { return given(key); });
+  return names_a_size || merged().config.parallel.world == 1
+             ? ""
+             : " (train's own layout: neither --tp, --pp, --dp nor --world-size is given)";
+}
+
 }  // namespace ranklab

@@ -34,6 +34,8 @@ class ConfigOptions {
   void report_idle(const RunPlan& plan) const;
   // Whether any source that overrides the preset set this field ("parallel.tp").
   bool given(const std::string& key) const;
+  // Behind a layout that no source names, which is that of `train` without any size: says so. Else "".
+  std::string layout_note() const;
 
  private:
   struct Sources;

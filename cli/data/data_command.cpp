@@ -106,7 +106,7 @@ int prepare(const DataOptions& options) {
     return 0;
   }
   if (result.resumed_shards == result.index.shards.size()) {
-    std::printf("nothing to do: all %zu shards are complete\n", result.resumed_shards);
+    std::printf("nothing to do: %s, complete\n", counted(static_cast<int64_t>(result.resumed_shards), "shard").c_str());
   } else if (result.resumed_shards > 0) {
     std::printf("continued after shard %zu of %zu\n", result.resumed_shards, result.index.shards.size());
   }
@@ -173,7 +173,8 @@ CommandAction add_data_batch(CommandLine& app) {
 CommandLine* add_prepare(CommandLine& app, const std::shared_ptr<DataOptions>& options) {
   CommandLine* make =
       app.add_subcommand("prepare", "write texts or others' token files as shards; run again to continue");
-  make->add_option("FILE", options->files, "the inputs, in this order; of NAME.jsonl each line is a document")
+  make->add_option("FILE", options->files,
+                   "the inputs, in this order; of NAME.jsonl or NAME.json each line is a document")
       ->required();
   make->add_option("--out", options->out, "folder for the shards")->required()->type_name("FOLDER");
   make->add_option("--shard-tokens", options->shard_tokens, "tokens of one shard")->capture_default_str();

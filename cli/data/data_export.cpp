@@ -6,6 +6,7 @@
 
 #include "cli/common/command_line.h"
 #include "cli/common/json_output.h"
+#include "core/base/counted.h"
 #include "core/base/files/output_file.h"
 #include "core/data/megatron_output.h"
 
@@ -31,8 +32,8 @@ int export_shards(const DataExport& options) {
                stdout);
     return 0;
   }
-  std::printf("%s, %s: %ld tokens (%s) in %ld documents\n", made.bin.c_str(), made.index.c_str(),
-              static_cast<long>(made.tokens), made.dtype.c_str(), static_cast<long>(made.documents));
+  std::printf("%s, %s: %ld tokens (%s) in %s\n", made.bin.c_str(), made.index.c_str(), static_cast<long>(made.tokens),
+              made.dtype.c_str(), counted(made.documents, "document").c_str());
   return 0;
 }
 

@@ -114,7 +114,7 @@ CommandAction setup_train_tokenizer(CommandLine& app) {
   auto options = std::make_shared<TokenizerTraining>();
   std::vector<std::string> styles;
   for (const TokenizerStyle& style : tokenizer_styles()) styles.emplace_back(style.name);
-  app.add_option("FILE", options->files, "texts, of NAME.jsonl each line a document")->required();
+  app.add_option("FILE", options->files, "texts, of NAME.jsonl or NAME.json each line a document")->required();
   app.add_option("-o,--out", options->out, "folder for tokenizer.json")->required()->type_name("FOLDER");
   app.add_option("--vocab-size", options->vocab_size, "tokens in all: special ones, the 256 bytes, merges")
       ->capture_default_str()

@@ -7,6 +7,7 @@
 #include "core/base/files/input_file.h"
 #include "core/base/files/path_type.h"
 #include "core/base/text.h"
+#include "core/data/corpus.h"
 #include "core/data/token_shard.h"
 
 namespace ranklab {
@@ -27,6 +28,7 @@ auto naming(const std::string& place, const Encode& encode) {
 }
 
 void take_file(EvalInput& input, const std::string& path, EvalTokenizer& tokenizer) {
+  require_text(path, "--text");
   const std::string text = read_whole_file(
       path, kMostTokens, {.where = "eval --text", .fix = "name a text file, or a folder of token shards"});
   input.text = naming(quote(path), [&] { return tokenizer.text(text); });

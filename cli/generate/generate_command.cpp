@@ -20,7 +20,10 @@ CommandAction setup_generate(CommandLine& app) {
       "has no cache of keys and values and computes the whole window for each token.");
   auto options = std::make_shared<ConfigOptions>(app, saved_run_defaults());
   auto request = std::make_shared<GenerateRequest>();
-  app.add_option("--prompt", request->prompt, "text to go on from")->capture_default_str();
+  const CommandOption* prompt =
+      app.add_option("--prompt", request->prompt, "text to go on from")->capture_default_str();
+  app.add_option("--prompt-file", request->prompt_file, "of a file each line, one after another and each by itself")
+      ->type_name("FILE");
   app.add_option(
          "--tokenizer", request->tokenizer,
          "of prompt and text: tokenizer.json or its folder (default: the checkpoint's or the data's, else bytes)")
@@ -34,11 +37,21 @@ CommandAction setup_generate(CommandLine& app) {
   app.add_option("--top-k", request->top_k, "draw among so many likeliest tokens (0: all, 1: the likeliest)")
       ->capture_default_str()
       ->range(int64_t{0}, int64_t{1} << 24);
+  app.add_option("--top-p", request->top_p,
+                 "... and of those among the likeliest that together have this probability (1: all)")
+      ->capture_default_str()
+      ->range(0.0, 1.0);
+  app.add_flag("--ignore-eos", request->ignore_eos, "go on behind a token that ends a text");
   app.add_option("--print-logits", request->logits_path,
                  "write the prompt's tokens and logits to this safetensors file");
   app.add_flag("--force", request->force, "write --print-logits over a file that this command did not write");
   app.add_flag("--json", request->json, "print one JSON object");
-  return [options, request] {
+  return [options, request, prompt] {
+    RANKLAB_CHECK(request->prompt_file.empty() || (prompt->count() == 0 && request->logits_path.empty()),
+                  ErrorKind::kInvalidArgument, .where = "--prompt-file",
+                  .what = "the prompts are those of the file, whose logits are not printed",
+                  .got = prompt->count() > 0 ? "--prompt with it" : "--print-logits with it", .want = "one of the two",
+                  .fix = "leave one of them out");
     RANKLAB_CHECK(!request->prompt.empty(), ErrorKind::kInvalidArgument, .where = "generate",
                   .what = "the prompt is empty", .got = "--prompt ''", .want = "at least one byte",
                   .fix = "pass --prompt TEXT, or leave it out for the default");

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "cli/model/saved_tokenizer.h"
 #include "cli/train/console.h"
 #include "core/base/error.h"
+#include "core/base/files/input_file.h"
 #include "core/base/files/output_file.h"
 #include "core/base/shell_quote.h"
 #include "core/base/system.h"
@@ -33,14 +35,25 @@ namespace {
 struct Generation : GenerateRequest {
   std::unique_ptr<SavedModel> model = {};  // null: weights from a seed
   std::shared_ptr<TextCodec> text = {};    // null: tokens are shown as numbers
+  std::vector<std::string> prompts = {};
+};
+
+struct Written {
+  std::vector<int64_t> tokens;
+  size_t prompt = 0;  // so many of them
+  size_t made() const { return tokens.size() - prompt; }
 };
 
 // Rank 0's results.
 struct GenerateResult {
-  std::vector<int64_t> tokens;
-  size_t prompt = 0;
+  std::vector<Written> texts;
   double first_s = 0, all_s = 0;
   int64_t cache_bytes_per_token = 0;
+  size_t made() const {
+    size_t tokens = 0;
+    for (const Written& text : texts) tokens += text.made();
+    return tokens;
+  }
 };
 
 double seconds_now() { return static_cast<double>(wall_now_ns()) * 1e-9; }
@@ -63,23 +76,36 @@ class TimedScorer : public TokenScorer {
   double begin_s_, first_s_ = 0;
 };
 
+// Those that the model names (as config.json of a Hugging Face folder does), or else its tokenizer's.
+std::vector<int64_t> end_tokens_of(const RunPlan& plan, const Generation& request) {
+  if (request.ignore_eos) return {};
+  if (!plan.config.model.hf_eos_tokens.empty()) return plan.config.model.hf_eos_tokens;
+  const std::optional<int64_t> own = request.text ? request.text->end_token() : std::nullopt;
+  return own ? std::vector<int64_t>{*own} : std::vector<int64_t>();
+}
+
 void generate(StepContext& context, const Generation& request, GenerateResult& result) {
   const RunPlan& plan = context.plan;
   if (!works_on_text(context.ctx, plan)) return;
   const NoCostScope no_cost;
   context.model.set_training(false);
   TimedScorer scorer(make_run_scorer(context));
-  const std::vector<int64_t> prompt =
-      request.text ? request.text->prompt(request.prompt) : prompt_tokens(request.prompt);
-  if (!request.logits_path.empty()) write_logits(context, prompt, request.logits_path);
-  std::vector<int64_t> tokens = generate_tokens(scorer, prompt,
-                                                {.tokens = request.tokens,
-                                                 .temperature = request.temperature,
-                                                 .top_k = request.top_k,
-                                                 .seq_length = plan.config.model.seq_length,
-                                                 .seed = plan.config.seed});
+  std::vector<Written> texts;
+  for (const std::string& text : request.prompts) {
+    const std::vector<int64_t> prompt = request.text ? request.text->prompt(text) : prompt_tokens(text);
+    if (!request.logits_path.empty()) write_logits(context, prompt, request.logits_path);
+    texts.push_back({generate_tokens(scorer, prompt,
+                                     {.tokens = request.tokens,
+                                      .temperature = request.temperature,
+                                      .top_k = request.top_k,
+                                      .top_p = request.top_p,
+                                      .end_tokens = end_tokens_of(plan, request),
+                                      .seq_length = plan.config.model.seq_length,
+                                      .seed = plan.config.seed}),
+                     prompt.size()});
+  }
   if (context.ctx.global_rank() != 0) return;
-  result = {std::move(tokens), prompt.size(), scorer.first_s(), scorer.all_s(), scorer.cache_bytes_per_token()};
+  result = {std::move(texts), scorer.first_s(), scorer.all_s(), scorer.cache_bytes_per_token()};
 }
 
 // Trains first, or builds only the model: neither gradients nor optimizer.
@@ -117,13 +143,15 @@ int64_t whole_cache_bytes(const RunPlan& plan) {
 
 void print_text(const RunPlan& plan, const Generation& request, const GenerateResult& result) {
   const ModelConfig& m = plan.config.model;
-  if (request.text) {
-    std::printf("%s\n\n", request.text->shown(result.tokens).c_str());
-  } else {  // there is no tokenizer for this vocabulary
-    std::printf("%s\n\n", join(std::span<const int64_t>(result.tokens), " ").c_str());
+  for (const Written& text : result.texts) {
+    if (request.text) {
+      std::printf("%s\n\n", request.text->shown(text.tokens).c_str());
+    } else {  // there is no tokenizer for this vocabulary
+      std::printf("%s\n\n", join(std::span<const int64_t>(text.tokens), " ").c_str());
+    }
   }
   const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
-  const size_t made = result.tokens.size() - result.prompt;
+  const size_t made = result.made();
   std::string cache = bytes(result.cache_bytes_per_token) + " a token on a rank";
   if (m.mla.enabled()) cache += ", keys and values of its heads would be " + bytes(whole_cache_bytes(plan));
   std::printf("%s, %s, %s\n", run_model_text(plan.config).c_str(), weights_text(plan.config).c_str(),
@@ -132,24 +160,52 @@ void print_text(const RunPlan& plan, const Generation& request, const GenerateRe
               static_cast<double>(made) / result.all_s, 1e3 * result.first_s, cache.c_str());
 }
 
+nlohmann::ordered_json text_json(const Generation& request, const Written& text) {
+  return {{"text", request.text ? nlohmann::ordered_json(request.text->shown(text.tokens)) : nullptr},
+          {"tokens", text.tokens},
+          {"prompt_tokens", text.prompt},
+          {"generated_tokens", text.made()}};
+}
+
 void print_json(const RunPlan& plan, const Generation& request, const GenerateResult& result) {
-  const size_t made = result.tokens.size() - result.prompt;
   nlohmann::ordered_json data = {
       {"preset", plan.config.load.empty() ? nlohmann::ordered_json(plan.config.preset) : nlohmann::ordered_json()},
       {"layout", layout_text(plan, true)},
       {"seed", plan.config.seed},
       {"loaded", plan.config.load},
-      {"trained_steps", plan.config.train_iters},
-      {"text", request.text ? nlohmann::ordered_json(request.text->shown(result.tokens)) : nullptr},
-      {"tokens", result.tokens},
-      {"prompt_tokens", result.prompt},
-      {"generated_tokens", made},
-      {"wall_s", result.all_s},
-      {"first_token_s", result.first_s},
-      {"tokens_per_s", static_cast<double>(made) / result.all_s},
-      {"cache_bytes_per_token", result.cache_bytes_per_token}};
+      {"trained_steps", plan.config.train_iters}};
+  if (request.prompt_file.empty()) {
+    data.update(text_json(request, result.texts[0]));
+  } else {
+    data["texts"] = nlohmann::ordered_json::array();
+    for (const Written& text : result.texts) data["texts"].push_back(text_json(request, text));
+  }
+  data["wall_s"] = result.all_s;
+  data["first_token_s"] = result.first_s;
+  data["tokens_per_s"] = static_cast<double>(result.made()) / result.all_s;
+  data["cache_bytes_per_token"] = result.cache_bytes_per_token;
   if (plan.config.model.mla.enabled()) data["uncompressed_cache_bytes_per_token"] = whole_cache_bytes(plan);
   std::fputs(json_result(data).c_str(), stdout);
+}
+
+// Without the ends of lines.
+std::vector<std::string> prompts_of(const GenerateRequest& request) {
+  if (request.prompt_file.empty()) return {request.prompt};
+  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  std::istringstream file(read_whole_file(request.prompt_file, kMostBytes,
+                                          {.where = "--prompt-file", .fix = "pass a text file with a prompt a line"}));
+  std::vector<std::string> prompts;
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    RANKLAB_CHECK(!line.empty(), ErrorKind::kBadFile, .where = "--prompt-file",
+                  .what = strprintf("line %zu of ", prompts.size() + 1) + quote(request.prompt_file) + " is empty",
+                  .got = "no prompt", .want = "at least one byte", .fix = "take the line out");
+    prompts.push_back(std::move(line));
+  }
+  RANKLAB_CHECK(!prompts.empty(), ErrorKind::kBadFile, .where = "--prompt-file",
+                .what = quote(request.prompt_file) + " is empty", .got = "no prompt", .want = "a prompt a line",
+                .fix = "pass another file");
+  return prompts;
 }
 
 void check_logits_path(const Generation& request, const std::string& load) {
@@ -163,6 +219,13 @@ void check_logits_path(const Generation& request, const std::string& load) {
                 .force = request.force});
 }
 
+void check_known(int64_t token, const RunPlan& plan) {
+  RANKLAB_CHECK(token < plan.config.model.vocab_size, ErrorKind::kInvalidArgument, .where = "generate",
+                .what = "the prompt has a token that the model does not know", .got = std::to_string(token),
+                .want = "below --vocab-size " + std::to_string(plan.config.model.vocab_size),
+                .fix = "pass the tokenizer of the model's data to --tokenizer");
+}
+
 // Refused before any rank starts: a prompt of tokens that the model does not know.
 void choose_text(const RunPlan& plan, Generation& request, const std::string& load) {
   std::optional<Tokenizer> tokenizer;
@@ -174,17 +237,15 @@ void choose_text(const RunPlan& plan, Generation& request, const std::string& lo
     tokenizer = tokenizer_of_data(plan.config);
   request.text = make_text_codec(std::move(tokenizer), plan.config.model.vocab_size);
   if (!request.text) return;
-  for (const int64_t token : request.text->prompt(request.prompt))
-    RANKLAB_CHECK(token < plan.config.model.vocab_size, ErrorKind::kInvalidArgument, .where = "generate",
-                  .what = "the prompt has a token that the model does not know", .got = std::to_string(token),
-                  .want = "below --vocab-size " + std::to_string(plan.config.model.vocab_size),
-                  .fix = "pass the tokenizer of the model's data to --tokenizer");
+  for (const std::string& prompt : request.prompts)
+    for (const int64_t token : request.text->prompt(prompt)) check_known(token, plan);
 }
 
 }  // namespace
 
 int run_generate(ConfigOptions& options, const GenerateRequest& wanted, const std::string& load) {
   Generation request{wanted};
+  request.prompts = prompts_of(wanted);
   request.model = take_saved_model(options, load);
   check_logits_path(request, load);
   TrainConfig config = options.config();

@@ -10,11 +10,14 @@ namespace ranklab {
 
 struct GenerateRequest {
   std::string prompt = "And the ";
+  std::string prompt_file;  // each line of it a prompt, in place of that; empty: none
   std::string logits_path;  // empty: none
   std::string tokenizer;    // --tokenizer; "": the checkpoint's, or the data's
   int64_t tokens = 100;
   double temperature = 0.8;
   int64_t top_k = 0;
+  double top_p = 1.0;
+  bool ignore_eos = false;
   bool force = false;
   bool json = false;
 };

@@ -126,7 +126,7 @@ std::string whose_text(const RunPlan& plan, const RankRecord& memory) {
                                       : std::string("every rank"));
 }
 
-std::string rank_text(const RunPlan& plan, const Style& style) {
+std::string rank_text(const RunPlan& plan, const std::string& layout_note, const Style& style) {
   const StepRecord record = training_functions().record_step(plan);
   const RankRecord& memory = record.fullest();
   std::string parts;
@@ -137,13 +137,14 @@ std::string rank_text(const RunPlan& plan, const Style& style) {
   }
   return "  a rank    " + whose_text(plan, memory) + ": " +
          style.bold(human_bytes(static_cast<double>(together(memory.at_peak)))) + "\n            " + parts +
-         strprintf(" (estimate of its fullest moment, within %.0f %%)\n", 100 * kPeakTolerance);
+         strprintf(" (estimate of its fullest moment, within %.0f %%)\n", 100 * kPeakTolerance) +
+         (layout_note.empty() ? "" : "           " + layout_note + "\n");
 }
 
-std::string info_text(const RunPlan& plan, const Style& style) {
+std::string info_text(const RunPlan& plan, const std::string& layout_note, const Style& style) {
   const ModelCounts counts = counts_of(plan);
   return style.bold(headline(plan, counts)) + "\n" + token_text(plan, counts) + "\n" +
-         module_text(plan.config.model, counts, style) + rank_text(plan, style);
+         module_text(plan.config.model, counts, style) + rank_text(plan, layout_note, style);
 }
 
 std::string info_markdown(const RunPlan& plan) {
@@ -258,7 +259,8 @@ std::string output_of(const Given& given, const Shown& shown) {
     return json_result(data, shown.saved.notes);
   }
   const Style style = style_for(stdout);
-  std::string text = given.markdown ? info_markdown(shown.plan) : info_text(shown.plan, style);
+  std::string text =
+      given.markdown ? info_markdown(shown.plan) : info_text(shown.plan, given.options->layout_note(), style);
   if (given.roofline && !given.markdown) text += "\n" + roofline_text(shown.plan, style);
   if (given.stats) text += "\n" + stats_text(*shown.saved.tensors, style);
   if (given.histograms) text += "\n" + histograms_text(shown.weights, style);

@@ -24,6 +24,7 @@ CommandAction setup_zero(CommandLine& app) {
       return 0;
     }
     const RunPlan plan = options->resolve(options->config());
+    show->layout_note = options->layout_note();
     return training_functions().zero_map(plan, *show);
   };
 }

@@ -18,11 +18,12 @@ namespace {
 
 std::string byte_count(int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
-std::string headline(const RunPlan& plan) {
+std::string headline(const RunPlan& plan, const ZeroMapRequest& request) {
   std::string text = strprintf("%s: ZeRO stage %d, %s; %s", model_name(plan.config).c_str(), plan.zero_stage,
                                std::string(plan.zero().effect).c_str(), replicas_text(plan).c_str());
   if (plan.config.model.moe.enabled()) text += strprintf(", experts edp %d", plan.mesh.size(Axis::kEdp));
-  return text;
+  if (plan.dp() < plan.mesh.world_size()) text += "; of " + layout_text(plan, false);
+  return text + request.layout_note;
 }
 
 // "0 [0:11008)  1 [11008:22016)", with many owners only the first ones
@@ -84,13 +85,14 @@ nlohmann::ordered_json bucket_json(const ZeroMapBucket& bucket) {
           {"elements", bucket.elements}, {"padding", bucket.padding}, {"parameters", rows}};
 }
 
-std::string map_text(const RunPlan& plan, const Style& style, bool all) {
-  std::string text = headline(plan) + "\n";
+std::string map_text(const RunPlan& plan, const Style& style, const ZeroMapRequest& request) {
+  std::string text = headline(plan, request) + "\n";
   for (int pp_rank = 0; pp_rank < plan.mesh.size(Axis::kPp); ++pp_rank) {
     const ZeroMap map = zero_map(plan, pp_rank, make_meta_world);
     if (plan.mesh.size(Axis::kPp) > 1) text += style.bold(strprintf("pipeline rank %d", pp_rank)) + "\n";
-    for (size_t bucket = 0; bucket < map.buckets.size(); ++bucket) text += bucket_text(plan, map, bucket, style, all);
-    text += ranks_text(map, all);
+    for (size_t bucket = 0; bucket < map.buckets.size(); ++bucket)
+      text += bucket_text(plan, map, bucket, style, request.all);
+    text += ranks_text(map, request.all);
   }
   return text;
 }
@@ -121,7 +123,7 @@ std::string map_json(const RunPlan& plan) {
 }  // namespace
 
 int run_zero_map(const RunPlan& plan, const ZeroMapRequest& request) {
-  const std::string text = request.json ? map_json(plan) : map_text(plan, style_for(stdout), request.all);
+  const std::string text = request.json ? map_json(plan) : map_text(plan, style_for(stdout), request);
   std::fputs(text.c_str(), stdout);
   return 0;
 }

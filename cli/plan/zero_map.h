@@ -1,11 +1,14 @@
 // `ranklab zero map`: which rank owns which part of each parameter, as computed by the optimizers on meta tensors.
 // Thread rule: main thread.
 #pragma once
+#include <string>
+
 #include "core/config/train_config.h"
 
 namespace ranklab {
 
 struct ZeroMapRequest {
+  std::string layout_note = {};  // behind the layout
   bool json = false;
   bool all = false;  // every owner, however many
 };

@@ -61,6 +61,8 @@ struct CheckpointManifest {
   std::map<std::string, double> metrics = {};      // of the last step
   // scale, clean_steps and skipped_steps (core/optim/loss_scaler.h); empty: there was none
   std::map<std::string, double> loss_scale = {};
+  // Means, counts and last values from which the sentinels' later ones are made (core/runtime/sentinels/family.h)
+  std::map<std::string, double> sentinels = {};
   std::string tokenizer_xxh3 = {};  // of kTokenizerName beside it, as xxh3_text(); "": there is none
   std::vector<CheckpointFile> files = {};
   std::map<std::string, StoredTensor> tensors = {};

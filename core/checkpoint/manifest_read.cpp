@@ -200,6 +200,7 @@ CheckpointManifest parse_manifest(std::string_view text, const std::string& path
                               .metrics = reader.numbers(root, "metrics")};
   if (root.contains("skipped_samples")) manifest.skipped_samples = reader.count(root, "skipped_samples");
   if (root.contains("loss_scale")) manifest.loss_scale = reader.numbers(root, "loss_scale");
+  if (root.contains("sentinels")) manifest.sentinels = reader.numbers(root, "sentinels");
   if (root.contains("tokenizer_xxh3")) {
     manifest.tokenizer_xxh3 = reader.text(root, "tokenizer_xxh3");
     if (uint64_t hash = 0; !parse_xxh3_text(manifest.tokenizer_xxh3, hash))

@@ -100,6 +100,7 @@ std::string manifest_text(const CheckpointManifest& manifest) {
                        {"metrics", map_json(manifest.metrics)}};
   if (manifest.skipped_samples) json["skipped_samples"] = *manifest.skipped_samples;
   if (!manifest.loss_scale.empty()) json["loss_scale"] = map_json(manifest.loss_scale);
+  if (!manifest.sentinels.empty()) json["sentinels"] = map_json(manifest.sentinels);
   if (!manifest.tokenizer_xxh3.empty()) json["tokenizer_xxh3"] = manifest.tokenizer_xxh3;
   json["files"] = files_json(manifest.files);
   json["tensors"] = tensors_json(manifest.tensors);

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files/path_type.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/checkpoint/manifest.h"
 
@@ -24,12 +25,12 @@ constexpr size_t kStepDigits = 8;
                                .fix = "check the path and its permissions"});
 }
 
-// Links are passed over. Throws kIo where the system does not say what is there: "no checkpoint" would be a guess.
-bool is_own_folder(const std::string& path) {
+// Links are not followed. Throws kIo where the system does not say what is there: "no checkpoint" would be a guess.
+fs::file_type own_type(const std::string& path) {
   std::error_code error;
   const fs::file_type type = fs::symlink_status(path, error).type();
   if (type == fs::file_type::none) refuse_folder("cannot look at", path, error.message());
-  return type == fs::file_type::directory;
+  return type;
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -42,9 +43,19 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
+std::vector<StepFolder> steps_in(const std::string& run_folder, fs::file_type type) {
+  std::vector<StepFolder> folders;
+  for (const std::string& name : names_in(run_folder)) {
+    StepFolder folder{.path = run_folder + "/" + name};
+    if (parse_step_folder(name, folder.step) && own_type(folder.path) == type) folders.push_back(folder);
+  }
+  std::ranges::sort(folders, std::ranges::greater(), &StepFolder::step);
+  return folders;
+}
+
 // Files inside subfolders are not removed, and rmdir leaves a non-empty folder alone.
 void remove_files(const std::string& folder, FileCalls& calls) {
-  if (!is_own_folder(folder)) return;
+  if (own_type(folder) != fs::file_type::directory) return;
   for (const std::string& name : names_in(folder)) calls.unlink((folder + "/" + name).c_str());
   calls.remove_folder(folder.c_str());
 }
@@ -65,13 +76,10 @@ bool parse_step_folder(std::string_view name, int64_t& step) {
 }
 
 std::vector<StepFolder> step_folders(const std::string& run_folder) {
-  std::vector<StepFolder> folders;
-  for (const std::string& name : names_in(run_folder)) {
-    StepFolder folder{.path = run_folder + "/" + name};
-    if (parse_step_folder(name, folder.step) && is_own_folder(folder.path)) folders.push_back(folder);
-  }
-  std::ranges::sort(folders, std::ranges::greater(), &StepFolder::step);
-  return folders;
+  return steps_in(run_folder, fs::file_type::directory);
+}
+std::vector<StepFolder> step_links(const std::string& run_folder) {
+  return steps_in(run_folder, fs::file_type::symlink);
 }
 
 bool is_checkpoint(const std::string& folder) {
@@ -86,8 +94,11 @@ std::string checkpoint_named(const std::string& path) {
   require_folder(path, "checkpoint", "a checkpoint, or the folder that --save wrote them to");
   if (is_checkpoint(path)) return path;
   const std::vector<StepFolder> folders = step_folders(path);
+  RANKLAB_CHECK(!folders.empty() || !is_there(path + "/config.json"), ErrorKind::kInvalidArgument,
+                .where = "checkpoint", .what = "a Hugging Face folder is not a checkpoint", .got = quote(path),
+                .want = "a checkpoint", .fix = "make one of it: ranklab ckpt import-hf " + shell_path(path) + " OUT");
   RANKLAB_CHECK(!folders.empty(), ErrorKind::kIo, .where = "checkpoint", .what = "the folder holds no checkpoint",
-                .got = quote(path),
+                .got = quote(path) + (step_links(path).empty() ? "" : ", in which links are passed over"),
                 .want = std::string(kManifestName) + " in it, or folders such as " + step_folder_name(40),
                 .fix = "pass the folder that a run wrote with --save");
   return folders[0].path;
@@ -98,6 +109,9 @@ void make_run_folder(const std::string& run_folder) {
   fs::create_directories(run_folder, error);
   if (error || !fs::is_directory(run_folder))
     refuse_folder("cannot create the folder", run_folder, error ? error.message() : "a file of that name");
+  RANKLAB_CHECK(!is_checkpoint(run_folder), ErrorKind::kInvalidArgument, .where = "checkpoint",
+                .what = "--save names a checkpoint itself", .got = quote(run_folder),
+                .want = "a folder for checkpoints", .fix = "pass the folder that it lies in, or another one");
 }
 
 void remove_leftovers(const std::string& run_folder, FileCalls& calls) {

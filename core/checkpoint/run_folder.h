@@ -23,13 +23,14 @@ struct StepFolder {
 };
 // Newest first; none when the folder does not exist. Links are passed over. Throws kIo.
 std::vector<StepFolder> step_folders(const std::string& run_folder);
+std::vector<StepFolder> step_links(const std::string& run_folder);  // those that were passed over
 
 // Whether this is a checkpoint itself. Throws kIo where the system does not say.
 bool is_checkpoint(const std::string& folder);
 // The folder of a checkpoint that a user named: this one, or the newest of this run folder. Throws kIo.
 std::string checkpoint_named(const std::string& path);
 
-// Creates the folder and those above it. Throws kIo.
+// Creates the folder and those above it. Throws kIo, or kInvalidArgument where it is a checkpoint itself.
 void make_run_folder(const std::string& run_folder);
 // Removes what dead runs left half done. REQUIRES: the lock.
 void remove_leftovers(const std::string& run_folder, FileCalls& calls = system_file_calls());

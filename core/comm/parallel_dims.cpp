@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/size_error.h"
 #include "core/base/text.h"
 #include "core/comm/product_of_axes.h"
 
@@ -43,19 +44,22 @@ void check_dense(const ParallelDims& dims) {
   const int64_t model = int64_t{dims.tp} * dims.cp * dims.pp;
   const std::string product =
       strprintf("--tp %d x --cp %d x --pp %d = %ld", dims.tp, dims.cp, dims.pp, static_cast<long>(model));
-  RANKLAB_CHECK(dims.world % model == 0, ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = "--world-size is no multiple of --tp x --cp x --pp",
-                .got = "--world-size " + std::to_string(dims.world) + ", " + product,
-                .want = "a world of " + nearest_multiples(dims.world, model) + " ranks, or a product that divides " +
-                        std::to_string(dims.world) + " (" + divisors(dims.world) + ")",
-                .fix = "change the number of ranks, or the split");
-  RANKLAB_CHECK(
-      dims.dp == 0 || dims.dp * model == dims.world, ErrorKind::kInvalidArgument, .where = kWhere,
-      .what = "--dp x --tp x --cp x --pp is not --world-size",
-      .got = "--dp " + std::to_string(dims.dp) + ", " + product + ", --world-size " + std::to_string(dims.world),
-      .want =
-          "dp " + std::to_string(dims.world / model) + ", or a world of " + std::to_string(dims.dp * model) + " ranks",
-      .fix = "leave dp out (it is derived), or change the number of ranks");
+  if (dims.world % model != 0)
+    throw SizeError({.where = kWhere,
+                     .what = "--world-size is no multiple of --tp x --cp x --pp",
+                     .got = "--world-size " + std::to_string(dims.world) + ", " + product,
+                     .want = "a world of " + nearest_multiples(dims.world, model) +
+                             " ranks, or a product that divides " + std::to_string(dims.world) + " (" +
+                             divisors(dims.world) + ")",
+                     .fix = "change the number of ranks, or the split"});
+  if (dims.dp != 0 && dims.dp * model != dims.world)
+    throw SizeError(
+        {.where = kWhere,
+         .what = "--dp x --tp x --cp x --pp is not --world-size",
+         .got = "--dp " + std::to_string(dims.dp) + ", " + product + ", --world-size " + std::to_string(dims.world),
+         .want = "dp " + std::to_string(dims.world / model) + ", or a world of " + std::to_string(dims.dp * model) +
+                 " ranks",
+         .fix = "leave dp out (it is derived), or change the number of ranks"});
 }
 
 void check_expert(const ParallelDims& dims) {
@@ -63,9 +67,12 @@ void check_expert(const ParallelDims& dims) {
   const int expert = dims.ep * dims.etp;
   const std::string got = strprintf("--ep %d x --etp %d = %d, dp %d x --cp %d x --tp %d = %d", dims.ep, dims.etp,
                                     expert, dims.dp, dims.cp, dims.tp, stage);
-  RANKLAB_CHECK(stage % expert == 0, ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = "--ep x --etp does not divide dp x cp x tp, the ranks of a pipeline stage", .got = got,
-                .want = "a product among " + divisors(stage), .fix = "change one of them");
+  if (stage % expert != 0)
+    throw SizeError({.where = kWhere,
+                     .what = "--ep x --etp does not divide dp x cp x tp, the ranks of a pipeline stage",
+                     .got = got,
+                     .want = "a product among " + divisors(stage),
+                     .fix = "change one of them"});
   RANKLAB_CHECK(dims.edp == 0 || dims.edp * expert == stage, ErrorKind::kInvalidArgument, .where = kWhere,
                 .what = "edp x ep x etp is not dp x cp x tp", .got = "edp " + std::to_string(dims.edp) + ", " + got,
                 .want = "edp " + std::to_string(stage / expert), .fix = "leave edp out (it is derived)");

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/base/error.h"
+#include "core/base/size_error.h"
 #include "core/base/text.h"
 
 namespace ranklab {
@@ -24,12 +25,15 @@ void check_sequence(const RunPlan& plan) {
   std::string got = strprintf("--seq-length %lld, --cp %d, --cp-balance %s", static_cast<long long>(seq), dims.cp,
                               std::string(name(balance)).c_str());
   if (sp > 1) got += strprintf(", --tp %d with sequence parallelism", dims.tp);
-  RANKLAB_CHECK(seq % divisor == 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "the sequence does not divide over the context-parallel ranks", .got = got,
-                .want = strprintf("a multiple of %lld, for example %s", static_cast<long long>(divisor),
-                                  nearest_multiples(seq, divisor).c_str()),
-                .fix = contiguous ? "pass such a --seq-length, another --cp, or --cp-balance contiguous"
-                                  : "pass such a --seq-length, or another --cp");
+  if (seq % divisor != 0)
+    throw SizeError({.where = "config",
+                     .what = "the sequence does not divide over the context-parallel ranks",
+                     .got = got,
+                     .want = strprintf("a multiple of %lld, for example %s", static_cast<long long>(divisor),
+                                       nearest_multiples(seq, divisor).c_str()),
+                     .fix = contiguous ? "pass such a --seq-length, another --cp, or --cp-balance contiguous"
+                                       : "pass such a --seq-length, or another --cp"},
+                    contiguous ? "--cp-balance contiguous" : "");
 }
 
 struct Heads {

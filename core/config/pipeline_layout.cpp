@@ -7,7 +7,9 @@
 #include <set>
 #include <sstream>
 
+#include "core/base/batch_ramp.h"
 #include "core/base/error.h"
+#include "core/base/size_error.h"
 #include "core/base/text.h"
 #include "core/pipeline/balanced_split.h"
 #include "core/pipeline/csv.h"
@@ -32,20 +34,38 @@ std::string nearest_divisors(int64_t total, int64_t wanted) {
 }
 
 void require_divisor(const char* flag, int64_t value, int64_t sequences) {
-  RANKLAB_CHECK(sequences % value == 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = std::string(flag) + " does not divide the sequences of a data-parallel rank",
-                .got = std::string(flag) + " " + std::to_string(value) + ", " + std::to_string(sequences) +
-                       " sequences a rank (--global-batch-size / dp)",
-                .want = nearest_divisors(sequences, value), .fix = "use one of these, or another --global-batch-size");
+  if (sequences % value != 0)
+    throw SizeError({.where = "config",
+                     .what = std::string(flag) + " does not divide the sequences of a data-parallel rank",
+                     .got = std::string(flag) + " " + std::to_string(value) + ", " + std::to_string(sequences) +
+                            " sequences a rank (--global-batch-size / dp)",
+                     .want = nearest_divisors(sequences, value),
+                     .fix = "use one of these, or another --global-batch-size"});
 }
 
+// Of a data-parallel rank's batches, which may grow: the smallest, and what divides all of them.
+struct Batches {
+  int64_t least, unit;
+};
+
+Batches batches_of(const TrainConfig& c, int64_t sequences) {
+  const BatchRamp ramp = BatchRamp::parse(c.rampup_batch_size, c.global_batch_size);
+  const int64_t dp = c.global_batch_size / sequences;
+  const int64_t unit = ramp.grows() ? std::gcd(std::gcd(ramp.start, ramp.increment), ramp.whole) : 0;
+  if (unit == 0 || unit % dp != 0) return {sequences, sequences};
+  return {ramp.start / dp, unit / dp};
+}
+
+// The fewest that a pipeline's bubble allows, in the smallest batch.
 int64_t default_microbatches(const TrainConfig& c, int64_t sequences) {
   const int64_t pp = c.parallel.pp;
-  if (pp == 1) return 1;
-  const int64_t most = std::min<int64_t>(sequences, kMostMicrobatches);
-  for (const int64_t unit : {pp, int64_t{1}}) {
+  const auto [least, unit] = batches_of(c, sequences);
+  if (pp == 1) return sequences / unit;
+  const int64_t most = std::min<int64_t>(least, kMostMicrobatches);
+  for (const int64_t multiple : {pp, int64_t{1}}) {
     for (int64_t count = 2 * pp; count <= most; ++count) {
-      if (sequences % count == 0 && count % unit == 0) return count;
+      if (least % count == 0 && unit % (least / count) == 0 && count % multiple == 0)
+        return sequences / (least / count);
     }
   }
   return sequences;

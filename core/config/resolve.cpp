@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/base/size_error.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/config/context_choice.h"
@@ -51,6 +53,14 @@ void check_data(const TrainConfig& c) {
                 .got = std::to_string(c.documents.eod_token),
                 .want = "below --vocab-size " + std::to_string(c.model.vocab_size),
                 .fix = "pass the token that ends a document in your data");
+}
+
+void check_generation_config(const TrainConfig& c) {
+  const std::string& text = c.model.hf_generation_config;
+  RANKLAB_CHECK(text.empty() || nlohmann::json::parse(text, nullptr, false).is_object(), ErrorKind::kInvalidArgument,
+                .where = "config", .what = "--hf-generation-config is no JSON object", .got = quote(text),
+                .want = "an object in one line",
+                .fix = "write it as in --hf-generation-config '{\"temperature\": 0.6}'");
 }
 
 void check_sentinels(const TrainConfig& c) {
@@ -155,11 +165,12 @@ void check_threads(const RunPlan& plan) {
 void fill_batch(RunPlan& plan) {
   const int64_t gbs = plan.config.global_batch_size;
   const int64_t dp = plan.dp();
-  RANKLAB_CHECK(gbs % dp == 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "the data-parallel size does not divide --global-batch-size",
-                .got = "--global-batch-size " + std::to_string(gbs) + ", dp " + std::to_string(dp),
-                .want = "a multiple of " + std::to_string(dp) + ", for example " + nearest_multiples(gbs, dp),
-                .fix = "pass such a --global-batch-size, or another --dp");
+  if (gbs % dp != 0)
+    throw SizeError({.where = "config",
+                     .what = "the data-parallel size does not divide --global-batch-size",
+                     .got = "--global-batch-size " + std::to_string(gbs) + ", dp " + std::to_string(dp),
+                     .want = "a multiple of " + std::to_string(dp) + ", for example " + nearest_multiples(gbs, dp),
+                     .fix = "pass such a --global-batch-size, or another --dp"});
   const int64_t per_rank = gbs / dp;
   plan.num_microbatches = resolve_microbatches(plan.config, per_rank);
   plan.micro_batch_size = per_rank / plan.num_microbatches;
@@ -219,6 +230,7 @@ RunPlan resolve(const TrainConfig& asked) {
   check_data(config);
   check_checkpoints(config);
   check_sentinels(config);
+  check_generation_config(config);
   check_dump(config);
   bugs_named(config.inject);
   check_saved_text(config);

@@ -12,8 +12,12 @@
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
+#include "core/base/files/path_type.h"
 #include "core/base/numbers/philox.h"
+#include "core/base/shell_quote.h"
 #include "core/base/text.h"
+#include "core/data/megatron_format.h"
+#include "core/data/token_input.h"
 
 namespace ranklab {
 namespace {
@@ -87,8 +91,26 @@ std::string user_cache_directory() {
   return (base / "ranklab").string();
 }
 
+void require_text(const std::string& path, const std::string& option) {
+  const std::string prefix = megatron::prefix_of(path);
+  const bool is_a_text = path == prefix && is_there(path);  // that has the name of two other files, too
+  const bool megatron = !is_a_text && is_there(prefix + ".idx") && is_there(prefix + ".bin");
+  if (!megatron && !is_json_lines(path)) return;
+  throw Error(
+      ErrorKind::kInvalidArgument,
+      {.where = option,
+       .what = quote(path) + " is no text",
+       .got = megatron ? "a dataset of Megatron-LM" : "lines of JSON, with the text under a key",
+       .want = "a text file, or a folder of shards",
+       .fix = "make shards of it: ranklab data prepare " + shell_path(megatron ? prefix : path) +
+              (megatron ? " --from megatron" : " --append-eod") + " --out shards; then pass " + option + " shards"});
+}
+
 Corpus load_corpus(const std::string& path) {
-  if (!path.empty()) return {read_file(path), path};
+  if (!path.empty()) {
+    require_text(path, "--data-path");
+    return {read_file(path), path};
+  }
   const fs::path cached = fs::path(user_cache_directory()) / "corpus" / "bible-kjv.txt";
   std::error_code ignored;
   if (fs::file_size(cached, ignored) > 1'000'000 && !ignored) return {read_file(cached.string()), "bible-kjv (Debian)"};

@@ -12,8 +12,13 @@ struct Corpus {
 };
 
 // path empty: the Debian corpus when its program is installed (kept in the user's cache directory after the first use),
-// else generated sentences. Throws kBadFile (empty file) or kIo (cannot read).
+// else generated sentences. Throws kBadFile (empty file), kIo (cannot read), or kInvalidArgument (lines of
+// JSON, a dataset of Megatron-LM).
 Corpus load_corpus(const std::string& path);
+
+// Throws kInvalidArgument for files whose bytes are no text, as their names say (lines of JSON, a dataset of
+// Megatron-LM): the way to their tokens is a folder of shards. `option`: that takes either.
+void require_text(const std::string& path, const std::string& option);
 
 // English-like sentences from a fixed grammar: the same text for the same seed everywhere.
 std::string generate_sentences(uint64_t seed, size_t bytes);

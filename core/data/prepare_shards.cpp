@@ -6,10 +6,12 @@
 #include <string_view>
 
 #include "core/base/checksum.h"
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/files/atomic_file.h"
 #include "core/base/files/input_file.h"
 #include "core/base/files/output_file.h"
+#include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/base/utf8.h"
 #include "core/data/shard_file.h"
@@ -108,14 +110,15 @@ class InputStream {
 std::string shard_file(size_t number) { return strprintf("shard_%05zu.bin", number); }
 
 // Checked before hours of work: files with the shards' names must not be inputs, only shards of a killed run.
+// The first `made` are those of the index.
 void check_outputs(const std::string& folder, const std::vector<std::string>& inputs, size_t first, size_t end,
-                   bool force) {
+                   size_t made, bool force) {
   for (size_t number = first; number < end; ++number) {
     const std::string path = path_in(folder, shard_file(number));
     check_output({.path = path,
                   .option = "--out",
                   .inputs = inputs,
-                  .own = [&] { return begins_with(path, std::string(kMagic.begin(), kMagic.end())); },
+                  .own = [&] { return number < made || begins_with(path, std::string(kMagic.begin(), kMagic.end())); },
                   .force = force});
   }
 }
@@ -163,24 +166,40 @@ ShardInfo write_shard(const std::string& folder, const ShardIndex& index, const 
   return info;
 }
 
-// Reuses shards that an earlier, unfinished run with the same inputs and settings left.
-void adopt_earlier(const std::string& folder, ShardIndex& index) {
-  if (!fs::exists(path_in(folder, "index.json"))) return;
+bool is_sound(const std::string& folder, const ShardIndex& index, size_t number,
+              const std::shared_ptr<OpenFiles>& files) {
+  try {
+    ShardFile(folder, index, number, files).verify();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kBadFile && error.kind() != ErrorKind::kIo) throw;
+    log_warning("written again, with those behind it: " + error.text().what + ", " + error.text().got);
+    return false;
+  }
+  return true;
+}
+
+// Reuses shards that an earlier run with the same inputs and settings left, up to the first that is damaged or missing.
+// RETURNS: how many it had made.
+size_t adopt_earlier(const std::string& folder, ShardIndex& index) {
+  if (!fs::exists(path_in(folder, "index.json"))) return 0;
   const ShardIndex earlier = read_shard_index(folder);
   RANKLAB_CHECK(earlier.inputs == in_utf8(index.inputs) && earlier.width == index.width &&
                     earlier.shard_tokens == index.shard_tokens && earlier.format == index.format,
                 ErrorKind::kInvalidArgument, .where = "data",
                 .what = quote(folder) + " holds shards of other inputs or settings",
-                .got = std::to_string(earlier.shards.size()) + " shards", .want = "an empty folder, or the same work",
-                .fix = "pass another --out, or remove the folder");
-  RANKLAB_CHECK(earlier.complete || earlier.version == kVersion, ErrorKind::kInvalidArgument, .where = "data",
+                .got = counted(static_cast<int64_t>(earlier.shards.size()), "shard"),
+                .want = "an empty folder, or the same work", .fix = "pass another --out, or remove the folder");
+  const auto files = std::make_shared<OpenFiles>();
+  size_t sound = 0;
+  while (sound < earlier.shards.size() && is_sound(folder, earlier, sound, files)) ++sound;
+  const bool is_whole = earlier.complete && sound == earlier.shards.size();
+  RANKLAB_CHECK(is_whole || earlier.version == kVersion, ErrorKind::kInvalidArgument, .where = "data",
                 .what = quote(folder) + " was begun by an earlier version and is not continued",
                 .got = "version " + std::to_string(earlier.version), .want = "version " + std::to_string(kVersion),
                 .fix = "pass another --out, or remove the folder");
-  const auto files = std::make_shared<OpenFiles>();
-  for (size_t i = 0; i < earlier.shards.size(); ++i) ShardFile(folder, earlier, i, files).verify();
   index.version = earlier.version;
-  index.shards = earlier.shards;
+  index.shards.assign(earlier.shards.begin(), earlier.shards.begin() + static_cast<std::ptrdiff_t>(sound));
+  return earlier.shards.size();
 }
 
 // Reads every input, before anything is written. RETURNS: the number of all tokens.
@@ -209,7 +228,7 @@ uint64_t identify_inputs(const std::vector<std::string>& files, Tokenizer* token
 
 }  // namespace
 
-PrepareResult prepare_shards(const std::vector<std::string>& files, const std::string& folder,
+PrepareResult prepare_shards(const std::vector<std::string>& inputs, const std::string& folder,
                              const PrepareOptions& options) {
   RANKLAB_CHECK(options.shard_tokens > 0, ErrorKind::kInvalidArgument, .where = "data",
                 .what = "--shard-tokens must be positive", .got = std::to_string(options.shard_tokens),
@@ -223,19 +242,21 @@ PrepareResult prepare_shards(const std::vector<std::string>& files, const std::s
     index.format.tokenizer = options.tokenizer->hash();
     index.vocab_size = std::max(index.vocab_size, options.tokenizer->vocab_size());
   }
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) files.push_back(tokens_file(input, options.format));
   const uint64_t total = identify_inputs(files, options.tokenizer, index);
   std::error_code error;
   fs::create_directories(folder, error);
   RANKLAB_CHECK(!error && fs::is_directory(folder), ErrorKind::kIo, .where = "data",
                 .what = "cannot create folder " + quote(folder), .got = error ? error.message() : "a file of that name",
                 .fix = "pass another folder to --out");
-  adopt_earlier(folder, index);
+  const size_t made = adopt_earlier(folder, index);
   result.resumed_shards = index.shards.size();
   auto done = static_cast<uint64_t>(index.tokens());
   const auto shard_tokens = static_cast<uint64_t>(options.shard_tokens);
   const std::string tokenizer_path = path_in(folder, kTokenizerFile);
   if (options.tokenizer != nullptr) check_tokenizer_output(tokenizer_path, files, *options.tokenizer, options.force);
-  check_outputs(folder, files, index.shards.size(), (total + shard_tokens - 1) / shard_tokens, options.force);
+  check_outputs(folder, files, index.shards.size(), (total + shard_tokens - 1) / shard_tokens, made, options.force);
   if (options.tokenizer != nullptr) write_durably(tokenizer_path, {options.tokenizer->json()});
   InputStream input(index, options.tokenizer, done);
   while (done < total) {

@@ -35,7 +35,7 @@ std::string path_in(const std::string& folder, const std::string& name) { return
                                     .what = quote(path) + ": " + std::move(what),
                                     .got = std::move(got),
                                     .want = std::move(want),
-                                    .fix = "make the folder again with ranklab data prepare"});
+                                    .fix = "remove the file, then run the same ranklab data prepare again"});
 }
 
 }  // namespace ranklab::shards

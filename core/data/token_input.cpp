@@ -13,15 +13,24 @@ namespace {
 struct FormatRow {
   const char* name;
   std::unique_ptr<TokenInput> (*open)(const std::string& path, const InputFormat& format);
-  bool has_documents;  // whose ends are known here
+  bool has_documents;                                             // whose ends are known here
+  std::string (*tokens_file)(const std::string& path) = nullptr;  // where a name may stand for several files
 };
 
 constexpr std::array kFormats = {
     FormatRow{"text", inputs::open_text, true},
     FormatRow{"fineweb", inputs::open_fineweb, false},
     FormatRow{"nanogpt", inputs::open_nanogpt, false},
-    FormatRow{"megatron", inputs::open_megatron, false},
+    FormatRow{"megatron", inputs::open_megatron, false, inputs::megatron_tokens_file},
 };
+
+const FormatRow& format_named(const std::string& name) {
+  const auto row =
+      std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatRow& one) { return name == one.name; });
+  RANKLAB_CHECK(row != kFormats.end(), ErrorKind::kInvalidArgument, .where = "data", .what = "--from names no format",
+                .got = quote(name), .want = join(input_formats(), " | "), .fix = "pass one of them");
+  return *row;
+}
 
 }  // namespace
 
@@ -65,13 +74,15 @@ std::vector<std::string> input_formats() {
   return names;
 }
 
-bool is_json_lines(const std::string& path) { return path.ends_with(".jsonl"); }
+bool is_json_lines(const std::string& path) { return path.ends_with(".jsonl") || path.ends_with(".json"); }
+
+std::string tokens_file(const std::string& path, const InputFormat& format) {
+  const FormatRow& row = format_named(format.from);
+  return row.tokens_file == nullptr ? path : row.tokens_file(path);
+}
 
 std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format, Tokenizer* tokenizer) {
-  const auto row =
-      std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatRow& one) { return format.from == one.name; });
-  RANKLAB_CHECK(row != kFormats.end(), ErrorKind::kInvalidArgument, .where = "data", .what = "--from names no format",
-                .got = quote(format.from), .want = join(input_formats(), " | "), .fix = "pass one of them");
+  const FormatRow* const row = &format_named(format.from);
   RANKLAB_CHECK(row->has_documents || !format.end_token, ErrorKind::kInvalidArgument, .where = "--append-eod",
                 .what = "files of tokens hold the ends of their documents already",
                 .got = std::string("--from ") + row->name, .want = "text",

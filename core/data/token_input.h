@@ -39,9 +39,12 @@ class TokenInput {
 
 std::vector<std::string> input_formats();
 
-// With "text", a file whose name ends in .jsonl holds lines of JSON. `tokenizer`: of text, null for bytes; it outlives
-// the input; other formats hold its tokens already. Throws kInvalidArgument (an end token for such a format), kBadFile
-// or kIo.
+// The file of an input that holds its tokens: of Megatron-LM's PREFIX, its users' name of two files, PREFIX.bin.
+std::string tokens_file(const std::string& path, const InputFormat& format);
+
+// With "text", a file whose name ends in .jsonl or .json holds lines of JSON. `tokenizer`: of text, null for bytes; it
+// outlives the input; other formats hold its tokens already. Throws kInvalidArgument (an end token for such a format),
+// kBadFile or kIo.
 std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format,
                                              Tokenizer* tokenizer = nullptr);
 bool is_json_lines(const std::string& path);

@@ -161,6 +161,16 @@ struct StepOutput {
 
 class ScheduleStrategy;
 
+// What measurements of a run's later steps are made from: numbers by name, the same on all ranks of any layout, which a
+// checkpoint takes along.
+using RunningValues = std::map<std::string, double>;
+class KeepsRunningValues {
+ public:
+  virtual ~KeepsRunningValues() = default;
+  virtual RunningValues running_values() const = 0;
+  virtual void go_on_from(const RunningValues& values) = 0;
+};
+
 struct StepContext {
   RankContext& ctx;
   const RunPlan& plan;
@@ -168,9 +178,10 @@ struct StepContext {
   RankData& data;
   RankOptimizer& optimizer;
   int64_t step = 0;
-  double loss = 0;                       // of the last step, over the global batch
-  ModuleTracer* modules = nullptr;       // null: uses of modules are not traced
-  ScheduleStrategy* schedule = nullptr;  // the run's; null only where no pass is made
+  double loss = 0;                          // of the last step, over the global batch
+  ModuleTracer* modules = nullptr;          // null: uses of modules are not traced
+  ScheduleStrategy* schedule = nullptr;     // the run's; null only where no pass is made
+  KeepsRunningValues* sentinels = nullptr;  // null: the run has none
 };
 
 // How a rank runs the forward and backward passes of one global batch.

@@ -148,6 +148,7 @@ class RuntimeEngine::RankLoop {
                                                              .batch_watches = batch_watches_,
                                                              .checkpoints = *engine_.components_.checkpoint_manager,
                                                              .parity_watch = engine_.components_.parity_watch});
+    context.sentinels = &sentinels_->monitor();
   }
 
   bool act(const StepMetrics& metrics, int64_t done, TrainResult& result) {

@@ -87,6 +87,7 @@ struct ModelConfig {
   bool hf_rope_interleave = true;                // for latent attention: rotated pairs are adjacent rows there
   int64_t hf_bos_token = -1, hf_pad_token = -1;  // ids that config.json names; -1: none
   std::vector<int64_t> hf_eos_tokens = {};       // each of them ends what generate() writes
+  std::string hf_generation_config = {};         // generation_config.json, in one line; "": none
 
   // Tensor-parallel ranks whose query heads read the same key/value head.
   int kv_copies(int tp) const {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/size_error.h"
 #include "core/base/text.h"
 #include "core/spec/model_config.h"
 #include "core/spec/model_rules.h"
@@ -37,13 +38,12 @@ std::vector<int64_t> divisors(int64_t n) {
 // `value` (named by its flag) must be a multiple of `divisor`.
 void check_multiple(const char* flag, int64_t value, const char* divisor_flag, int64_t divisor) {
   if (value % divisor == 0) return;
-  throw Error(ErrorKind::kInvalidArgument,
-              {.where = "model",
-               .what = strprintf("%s does not divide by %s", flag, divisor_flag),
-               .got = strprintf("%s %lld, %s %lld", flag, static_cast<long long>(value), divisor_flag,
-                                static_cast<long long>(divisor)),
-               .want = strprintf("%s in {%s}", divisor_flag, join(divisors(value), ", ").c_str()),
-               .fix = strprintf("use %s %s", flag, nearest_multiples(value, divisor).c_str())});
+  throw SizeError({.where = "model",
+                   .what = strprintf("%s does not divide by %s", flag, divisor_flag),
+                   .got = strprintf("%s %lld, %s %lld", flag, static_cast<long long>(value), divisor_flag,
+                                    static_cast<long long>(divisor)),
+                   .want = strprintf("%s in {%s}", divisor_flag, join(divisors(value), ", ").c_str()),
+                   .fix = strprintf("use %s %s", flag, nearest_multiples(value, divisor).c_str())});
 }
 
 void check_pairs(const char* flag, int64_t value, const std::string& from = "") {

@@ -37,7 +37,9 @@ std::string exported(const ModelConfig& config, const std::string& name, HfExpor
 
 TEST(HfImport, GivesBackEveryElementAndTheSameFilesAgain) {
   int number = 0;
-  for (const ModelConfig& config : tiny_models()) {
+  std::vector<ModelConfig> models = tiny_models();
+  models.push_back(tiny_latent_of_experts());
+  for (const ModelConfig& config : models) {
     const std::string name = hf_family(config).model_type + std::to_string(number++);
     const std::string first = exported(config, "first_" + name);
     const HfModel model(first);
@@ -82,6 +84,22 @@ TEST(HfExport, AByteModelBringsItsTokenizer) {
   EXPECT_TRUE(file["model"]["merges"].empty());
   const nlohmann::json settings = nlohmann::json::parse(files.at("tokenizer_config.json"));
   EXPECT_EQ(settings["model_max_length"], config.seq_length);
+}
+
+TEST(HfImport, TheGenerationConfigComesBackOrIsRefusedByName) {
+  const std::string first = exported(tiny_llama(), "generation"), file = first + "/generation_config.json";
+  const std::string text =
+      "{\n  \"bos_token_id\": 1,\n  \"note\": \"\\u00e4 \\\"b\\\"\",\n  \"temperature\": 1.0,\n  \"top_p\": 1e-05\n}\n";
+  put_bytes(file, text);
+  const HfModel model(first);
+  const std::string second = temporary_path("hf_generation_again");
+  export_hf(model, model.config(), second, {.durable = false});
+  EXPECT_EQ(files_of(first), files_of(second));
+  ModelConfig config = tiny_llama();
+  config.hf_generation_config = "0.6";
+  EXPECT_THAT(message_of([&] { exported(config, "generation_number"); }), HasSubstr("--hf-generation-config"));
+  put_bytes(file, text.substr(0, 9));
+  EXPECT_THAT(message_of([&] { HfModel{first}; }), HasSubstr("generation_config.json"));
 }
 
 TEST(HfImport, SixteenBitsComeBackAsTheyWere) {

@@ -79,6 +79,12 @@ inline ModelConfig tiny_latent() {  // no experts, queries not compressed
   c.yarn = {};
   return c;
 }
+inline ModelConfig tiny_latent_of_experts() {  // whose settings of experts have stayed
+  ModelConfig c = tiny_latent();
+  c.moe = tiny_deepseek().moe;
+  c.moe.num_experts = 0;
+  return c;
+}
 inline ModelConfig tiny_qwen2() {
   ModelConfig c = tiny_llama();
   c.add_qkv_bias = c.tie_embeddings = true;

@@ -244,10 +244,13 @@ TEST(CkptHuggingFace, OutAndInAndOn) {
       nlohmann::json::parse(shell("ckpt export-hf " + base + " " + out + " --json")).at("data");
   EXPECT_EQ(exported.at("architecture"), "DeepseekV3ForCausalLM");
   EXPECT_EQ(exported.at("files"), nlohmann::json({"model.safetensors", "config.json"}));
+  const std::string generation =
+      "{\n  \"_from_model_config\": true,\n  \"eos_token_id\": [\n    1,\n    2\n  ],\n  \"temperature\": 0.6\n}\n";
+  checkpoint_samples::put_bytes(out + "/generation_config.json", generation);
   const nlohmann::json imported = nlohmann::json::parse(shell("ckpt import-hf " + out + " " + in + " --json"));
   EXPECT_EQ(imported.at("warnings"), nlohmann::json::array());
   shell("ckpt export-hf " + in + " " + again);
-  for (const char* file : {"/model.safetensors", "/config.json"})
+  for (const char* file : {"/model.safetensors", "/config.json", "/generation_config.json"})
     EXPECT_EQ(checkpoint_samples::bytes_of(out + file), checkpoint_samples::bytes_of(again + file)) << file;
   fs::remove_all(again);
 
@@ -275,8 +278,10 @@ TEST(CkptHuggingFace, OutAndInAndOn) {
   const std::string tuned = shell("train --config " + in + "/model.toml --load " + in +
                                   " --world-size 2 --dp 2 --train-iters 1 --global-batch-size 16 --mock-data "
                                   "--eval-interval 0 --sample-tokens 0 --no-trace --log-dir " +
-                                  log);
+                                  log + " --save " + log + "/ck");
   EXPECT_THAT(tuned, HasSubstr("imported"));
+  shell("ckpt export-hf " + log + "/ck " + again);
+  EXPECT_EQ(checkpoint_samples::bytes_of(again + "/generation_config.json"), generation);
 }
 
 // The settings that an import writes name them all, those of other kinds of models too.
@@ -293,6 +298,19 @@ TEST(CkptHuggingFace, NoLineOfWrittenSettingsIsWithoutEffect) {
     fs::remove_all(out);
     fs::remove_all(in);
   }
+}
+
+TEST(CkptHuggingFace, OfManyFilesTheFirstAndTheLastAreNamedAndALostTemplateIsTold) {
+  const std::string base = saved(kDense, "--world-size 1", "many");
+  const std::string out = temporary_path("ranklab_many_hf"), in = temporary_path("ranklab_many_in");
+  EXPECT_THAT(shell("ckpt export-hf " + base + " " + out + " --max-shard-size 1"),
+              AllOf(HasSubstr("  model-00001-of-000"), HasSubstr(" to model-000"), HasSubstr(", config.json\n"),
+                    Not(HasSubstr("model-00002"))));
+  checkpoint_samples::put_bytes(out + "/tokenizer_config.json", "{\"chat_template\": \"{{ x }}\"}\n");
+  EXPECT_THAT(shell("ckpt import-hf " + out + " " + in),
+              HasSubstr("note: its chat template is not kept: copy tokenizer_config.json"));
+  fs::remove_all(out);
+  fs::remove_all(in);
 }
 
 TEST(CkptHuggingFace, WhatFailsLeavesNothingBehind) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/ranklab_program.h"
@@ -9,6 +11,7 @@
 namespace ranklab {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -46,6 +49,40 @@ TEST(Generate, AnyLayoutWritesWhatOneRankWrites) {
   const auto experts_want = generated(experts).at("tokens");
   for (const std::string layout : {"--ep 4", "--ep 2 --pp 3", "--ep 4 --etp 2 --tp 2 --cp 2"})
     EXPECT_EQ(generated(experts + layout).at("tokens"), experts_want) << layout;
+}
+
+// In every layout ranks stop together.
+TEST(Generate, ATextEndsWhereTheModelSaysSo) {
+  const std::string common = "--params-dtype fp64 --tokens 20 --seed 3 --prompt a --top-p 0.9 ";
+  const auto all = generated(common);
+  ASSERT_EQ(all.at("generated_tokens"), 20);
+  const int64_t end = all.at("tokens").at(5);
+  size_t length = 1;
+  while (all.at("tokens").at(length) != end) ++length;
+  for (const std::string layout : {"", "--tp 2", "--pp 2", "--dp 2 --zero-stage 3"}) {
+    const auto ended = generated(common + layout + " --hf-eos-tokens 300," + std::to_string(end));
+    EXPECT_EQ(ended.at("generated_tokens"), length) << layout;
+    EXPECT_EQ(ended.at("tokens").back(), end) << layout;
+  }
+  EXPECT_EQ(generated(common + "--ignore-eos --hf-eos-tokens " + std::to_string(end)).at("tokens"), all.at("tokens"));
+}
+
+TEST(Generate, ThePromptsOfAFileAreWrittenAsEachAlone) {
+  const std::string file = temporary_path("ranklab_prompts"), common = "--params-dtype fp64 --tokens 12 --seed 3 ";
+  std::ofstream(file) << "And the \r\nIn the beginning\nAnd the";
+  std::vector<nlohmann::json> alone;
+  for (const char* prompt : {"'And the '", "'In the beginning'", "'And the'"})
+    alone.push_back(generated(common + "--prompt " + prompt));
+  for (const std::string layout : {"", "--tp 2", "--pp 2"}) {
+    const auto all = generated(common + layout + " --prompt-file " + file);
+    ASSERT_EQ(all.at("texts").size(), 3u);
+    for (size_t i = 0; i < 3; ++i)
+      for (const char* key : {"text", "tokens", "prompt_tokens", "generated_tokens"})
+        EXPECT_EQ(all.at("texts")[i].at(key), alone[i].at(key)) << layout << i << key;
+  }
+  EXPECT_THAT(generate(common + "--prompt-file " + file + " 2>/dev/null").output,
+              AllOf(StartsWith(alone[0].at("text").get<std::string>()), HasSubstr("\n36 tokens in ")));
+  std::filesystem::remove(file);
 }
 
 TEST(Generate, AfterTrainingAPipelineGoesOnFromItsOwnWeights) {

@@ -80,6 +80,7 @@ constexpr const char* kCommands[] = {
     "ckpt reshard IT made",
     "ckpt export-hf IT made",
     "ckpt import-hf IT made",
+    "generate --prompt-file IT",
 };
 
 std::string with(std::string command, const std::string& name, const std::string& value) {

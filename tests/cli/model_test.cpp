@@ -52,7 +52,9 @@ TEST(ModelInfo, DeepSeekV3IsThePublishedOne) {
 
 TEST(ModelInfo, TakesTheSettingsOfTrain) {
   EXPECT_EQ(info_of("gpt_tiny --num-layers 8").at("modules")[2].at("copies"), 8);
-  EXPECT_THAT(info("gpt_tiny").output, HasSubstr("pp 2 (1f1b) x dp 2 x tp 2"));
+  EXPECT_THAT(info("gpt_tiny").output,
+              testing::AllOf(HasSubstr("pp 2 (1f1b) x dp 2 x tp 2"), HasSubstr("(train's own layout: ")));
+  EXPECT_THAT(info("gpt_tiny --world-size 1").output, testing::Not(HasSubstr("train's own layout")));
   EXPECT_THAT(info("llama_8b --tp 8").output, HasSubstr(", fp32, 1 microbatch of 32 sequences, every rank: "));
   EXPECT_THAT(info("gpt2_124m --markdown").output,
               HasSubstr("| `head.weight` | [50257, 768] | 1 | 0 | 0 | the embedding |"));

@@ -11,7 +11,9 @@
 namespace ranklab {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(ZeroMap, CoversEveryElementOnce) {
   const Outcome run = ranklab("zero map --dp 8 --zero-stage 1 --json");
@@ -49,7 +51,9 @@ TEST(ZeroMap, SaysItInWords) {
   EXPECT_THAT(run.output, HasSubstr("ZeRO stage 2, optimizer states and gradients are sharded; dp 8"));
   EXPECT_THAT(run.output, HasSubstr("elements over dp 8"));
   EXPECT_THAT(run.output, HasSubstr("embedding.weight"));
-  EXPECT_THAT(ranklab("zero map --dp 8").output, HasSubstr("every rank updates all it holds"));
+  const std::string plain = ranklab("zero map --dp 8").output;
+  EXPECT_THAT(plain, AllOf(HasSubstr("every rank updates all it holds"), Not(HasSubstr("train's own layout"))));
+  EXPECT_THAT(ranklab("zero map").output, HasSubstr("dp 2; of pp 2 x dp 2 x tp 2 (train's own layout: "));
 }
 
 TEST(ZeroDebug, PrintsEveryPieceAtTheStart) {

@@ -143,6 +143,9 @@ TEST_F(MegatronFiles, ThereAndBackTokensAndTokenizerAreTheSame) {
   prepare_shards({file}, at("shards"), {.format = {.end_token = 0}, .tokenizer = &gpt2});
   EXPECT_EQ(export_megatron(at("shards"), at("out")).dtype, "uint16");
   prepare_shards({at("out.bin")}, at("back"), {.format = {.from = "megatron"}, .tokenizer = &gpt2});
+  // Its users' name of the two files is the same work.
+  EXPECT_EQ(
+      prepare_shards({at("out")}, at("back"), {.format = {.from = "megatron"}, .tokenizer = &gpt2}).resumed_shards, 1);
   const auto there = open_shards(at("shards")), back = open_shards(at("back"));
   std::vector<int64_t> a(static_cast<size_t>(there->size())), b(static_cast<size_t>(back->size()));
   there->read(0, a);

@@ -75,6 +75,7 @@ TEST_F(TokenInputs, ALineOfJsonIsADocument) {
                                  "{\"of\": {\"text\": \"no\", \"a\": [1, {\"text\": 2}]}, \"text\": \"\\u00e9\\n\"}");
   expect_tokens(file, {}, {'a', 'b', 0xc3, 0xa9, '\n'});
   expect_tokens(file, {.end_token = 0}, {'a', 'b', 0, 0xc3, 0xa9, '\n', 0});
+  expect_tokens(write("a.json", "{\"text\": \"ab\"}\n{\"text\": \"c\"}\n"), {.end_token = 0}, {'a', 'b', 0, 'c', 0});
   expect_tokens(write("b.jsonl", "{\"text\": 1, \"body\": \"x\"}\n"), {.end_token = 300, .json_key = "body"},
                 {'x', 300});
 }

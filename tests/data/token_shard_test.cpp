@@ -147,6 +147,25 @@ TEST_F(TokenShards, DamageIsFoundAndTheFileNamed) {
   expect_bad_file([&] { tokens->read(0, all); }, shard(2), "damaged");
 }
 
+TEST_F(TokenShards, WhatIsDamagedOrMissingIsWrittenAgain) {
+  prepare_shards(files_, folder(), {.shard_tokens = 100});
+  const auto first = fs::last_write_time(shard(0));
+  const auto is_mended = [&](size_t sound) {
+    EXPECT_EQ(prepare_shards(files_, folder(), {.shard_tokens = 100}).resumed_shards, sound);
+    verify_shards(folder());
+    std::vector<int64_t> tokens(text_.size());
+    open_shards(folder())->read(0, tokens);
+    EXPECT_EQ(tokens, ByteTokenizer::encode(text_));
+  };
+  flip_byte(shard(2), 64 + 20);
+  is_mended(2);
+  flip_byte(shard(1), 0);  // no longer known as a shard by its own bytes
+  is_mended(1);
+  fs::remove(shard(3));
+  is_mended(3);
+  EXPECT_EQ(fs::last_write_time(shard(0)), first);
+}
+
 // Flips a bit in every byte of every file: the index, a header, tokens, the checksums behind them.
 TEST_F(TokenShards, NoFlippedBitIsAccepted) {
   prepare_shards(files_, folder(), {.shard_tokens = 700});

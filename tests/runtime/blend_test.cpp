@@ -74,6 +74,15 @@ TEST_F(Blend, GoesOnInTheMiddleOnAnotherLayout) {
   EXPECT_EQ(state_difference(at("whole"), at("part")), "");
 }
 
+// 0.07 / (0.07 + 0.03) has other last digits than 7 / 10.
+TEST_F(Blend, TheSameSharesAsOtherWeightsGoOn) {
+  const auto whole = train(settings(kOneRank));
+  train(settings(kOneRank) + saving(at("part")), 3);
+  const auto rest = train(settings(kOneRank, "0.07 0.03") + loading(at("part")));
+  const auto all = curve(*whole);
+  EXPECT_EQ(curve(*rest), std::vector(all.begin() + 3, all.end()));
+}
+
 TEST_F(Blend, OtherWeightsOrSetsAreRefused) {
   train(settings(kOneRank) + saving(at("part")), 2);
   const auto refusal = [&](Settings other) -> std::string {

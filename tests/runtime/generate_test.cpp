@@ -107,6 +107,35 @@ TEST(Generate, TopKDrawsAmongTheLikeliest) {
   EXPECT_EQ(drawn(options(3, 99)), (std::set<int64_t>{0, 1, 2, 3, 4}));
 }
 
+TEST(Generate, TopPDrawsAmongTheLikeliestThatHaveThatProbability) {
+  const std::vector<double> logits = {std::log(0.2), std::log(0.5), std::log(0.25), std::log(0.05)};
+  const auto share_of_first = [&](double top_p, int64_t top_k, const std::set<int64_t>& among) {
+    FixedScorer scorer(logits);
+    const std::vector<int64_t> tokens = generate_tokens(
+        scorer, {0}, {.tokens = 4000, .temperature = 1, .top_k = top_k, .top_p = top_p, .seq_length = 8, .seed = 5});
+    EXPECT_EQ(std::set<int64_t>(tokens.begin() + 1, tokens.end()), among) << top_p;
+    return static_cast<double>(std::count(tokens.begin() + 1, tokens.end(), 1)) / 4000;
+  };
+  EXPECT_NEAR(share_of_first(1, 0, {0, 1, 2, 3}), 0.5, 0.03);
+  EXPECT_NEAR(share_of_first(0.9, 0, {0, 1, 2}), 0.5 / 0.95, 0.03);
+  EXPECT_NEAR(share_of_first(0.6, 0, {1, 2}), 0.5 / 0.75, 0.03);
+  EXPECT_NEAR(share_of_first(0.6, 3, {1, 2}), 0.5 / 0.75, 0.03) << "0.5 and 0.25 of 0.95";
+  EXPECT_EQ(share_of_first(0.4, 0, {1}), 1);
+  EXPECT_EQ(share_of_first(0, 0, {1}), 1);
+}
+
+TEST(Generate, ATextEndsBehindATokenThatEndsIt) {
+  FixedScorer scorer({std::log(0.2), std::log(0.7), std::log(0.1)});
+  const GenerateOptions options{.tokens = 400, .temperature = 1, .seq_length = 8, .seed = 5};
+  const std::vector<int64_t> all = generate_tokens(scorer, {2}, options);
+  GenerateOptions ends = options;
+  ends.end_tokens = {7, 2};
+  const std::vector<int64_t> some = generate_tokens(scorer, {2}, ends);  // the prompt may have it
+  const auto first = std::find(all.begin() + 1, all.end(), 2);
+  ASSERT_NE(first, all.end());
+  EXPECT_EQ(some, std::vector(all.begin(), first + 1));
+}
+
 TEST(Generate, DrawsWithTheProbabilitiesOfTheSoftmax) {
   FixedScorer scorer({std::log(0.2), std::log(0.7), std::log(0.1)});
   const std::vector<int64_t> tokens =

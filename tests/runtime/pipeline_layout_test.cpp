@@ -35,6 +35,20 @@ TEST(PipelineLayout, APipelineHasTwoMicrobatchesForEachRankIfItCan) {
   EXPECT_EQ(resolve_microbatches(pipeline(4), 3), 3);
 }
 
+// Of 32 sequences that grow from 8 by 4 on two data-parallel ranks, microbatches of 2 fit every size.
+TEST(PipelineLayout, MicrobatchesOfABatchThatGrowsFitItsEverySize) {
+  TrainConfig c = pipeline(1);
+  c.global_batch_size = 32;
+  c.rampup_batch_size = "8 4 100";
+  EXPECT_EQ(resolve_microbatches(c, 16), 8);
+  c.parallel.pp = 2;
+  EXPECT_EQ(resolve_microbatches(c, 16), 16) << "the smallest has 4, two for each pipeline rank";
+  c.rampup_batch_size = "16 8 100";
+  EXPECT_EQ(resolve_microbatches(c, 16), 8);
+  c.parallel.world = 4;
+  EXPECT_EQ(resolve(c).micro_batch_size, 2);
+}
+
 TEST(PipelineLayout, LayersAreEvenAndTheFirstStagesTakeTheRest) {
   TrainConfig c = pipeline(4);
   c.model.num_layers = 10;

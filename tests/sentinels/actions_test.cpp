@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "core/checkpoint/run_folder.h"
@@ -71,6 +72,57 @@ TEST(SentinelActions, CheckpointsAreMeasuredWithTheStepBehindThem) {
   EXPECT_LT(*run.steps[2]->find("Checkpoint/size_mb"), 1.5 * least);
   EXPECT_GT(*run.steps[2]->find("Time/checkpoint_seconds"), 0);
   EXPECT_EQ(run.steps[3]->find("Checkpoint/size_mb"), nullptr);
+  fs::remove_all(folder);
+}
+
+// But for what is the machine's, and the window of sequences and the probe before, which no checkpoint has.
+bool begins_anew(const std::string& tag) {
+  for (const char* group : {"Time/", "Throughput/", "Perf/", "Memory/", "Checkpoint/", "Data/repeated", "Health/step",
+                            "Health/memory", "Health/straggler", "Probes/output_kl"})
+    if (tag.starts_with(group)) return true;
+  return false;
+}
+
+TEST(SentinelActions, AResumedRunMeasuresWhatOneThatNeverStoppedDoes) {
+  const std::string folder = testing::TempDir() + "sentinel_resume";
+  fs::remove_all(folder);
+  TrainConfig c = watched_config();
+  const SentinelRun never = run_sentinels(c);
+  ASSERT_GT(*never.steps[3]->find("Gradients/norm"), *never.steps[4]->find("Gradients/norm"));
+  c.clip_grad = *never.steps[3]->find("Gradients/norm");  // some steps are clipped
+  const SentinelRun whole = run_sentinels(c);
+  TrainConfig part = c;
+  part.save_dir = folder;
+  part.train_iters = 3;
+  run_sentinels(part);
+  for (const ParallelDims& layout : {c.parallel, ParallelDims{.world = 2, .tp = 1, .pp = 1}}) {
+    TrainConfig rest = c;
+    rest.parallel = layout;
+    rest.load = folder;
+    const SentinelRun resumed = run_sentinels(rest);
+    ASSERT_EQ(resumed.steps.size(), 3);
+    for (size_t step = 0; step < 3; ++step) {
+      for (const SentinelValue& want : whole.steps[3 + step]->values) {
+        if (begins_anew(want.tag)) continue;
+        const double* got = resumed.steps[step]->find(want.tag);
+        ASSERT_NE(got, nullptr) << want.tag << ", step " << step;
+        EXPECT_NEAR(*got, want.value, 1e-9 * std::abs(want.value) + 1e-12) << want.tag << ", step " << step;
+      }
+    }
+  }
+  fs::remove_all(folder);
+}
+
+TEST(SentinelActions, MeasurementsInARowAreCountedOverAResume) {
+  const std::string folder = testing::TempDir() + "sentinel_in_a_row";
+  fs::remove_all(folder);
+  TrainConfig c = firing("warn=none stop=1e-6 in-a-row=5");
+  c.save_dir = folder;
+  c.train_iters = 3;
+  EXPECT_TRUE(run_sentinels(c).result.stopped.empty());
+  c.load = "auto";
+  c.train_iters = 8;
+  EXPECT_EQ(run_sentinels(c).result.steps_done, 5);
   fs::remove_all(folder);
 }
 

@@ -113,29 +113,6 @@ const char* torch_name(TensorType type) {
   }
 }
 
-HfJson parse(const std::string& text, const std::string& path) {
-  constexpr int kDeepest = 8;
-  std::vector<std::set<std::string>> seen;  // keys of the objects that are still open
-  const auto bounded = [&](int depth, HfJson::parse_event_t event, HfJson& value) {
-    if (depth > kDeepest)
-      refuse_checkpoint_file(path, "values lie inside values too often", "more than 8 levels", "a config.json");
-    if (event == HfJson::parse_event_t::object_start) seen.emplace_back();
-    if (event == HfJson::parse_event_t::object_end) seen.pop_back();
-    // For duplicate keys JSON lets readers choose which one counts, and readers differ.
-    if (event == HfJson::parse_event_t::key && !seen.back().insert(value.get<std::string>()).second)
-      refuse_checkpoint_file(path, "a key comes twice", quote(printable(value.get<std::string>())), "each key once");
-    return true;
-  };
-  HfJson file;
-  try {
-    file = HfJson::parse(text, bounded);
-  } catch (const HfJson::exception& error) {
-    refuse_checkpoint_file(path, "this is no JSON", printable(error.what(), 200), "a config.json of transformers");
-  }
-  if (!file.is_object()) refuse_checkpoint_file(path, "this is no JSON object", file.type_name(), "a config.json");
-  return file;
-}
-
 HfValue value_of(const HfJson& file, const std::string& key, const std::string& path) {
   const auto found = file.find(key);
   return {found == file.end() ? HfJson() : *found, key, path};
@@ -217,8 +194,31 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
   return file.dump(2) + "\n";
 }
 
+HfJson parse_hf_json(const std::string& text, const std::string& path) {
+  constexpr int kDeepest = 8;
+  std::vector<std::set<std::string>> seen;  // keys of the objects that are still open
+  const auto bounded = [&](int depth, HfJson::parse_event_t event, HfJson& value) {
+    if (depth > kDeepest)
+      refuse_checkpoint_file(path, "values lie inside values too often", "more than 8 levels", "fewer");
+    if (event == HfJson::parse_event_t::object_start) seen.emplace_back();
+    if (event == HfJson::parse_event_t::object_end) seen.pop_back();
+    // For duplicate keys JSON lets readers choose which one counts, and readers differ.
+    if (event == HfJson::parse_event_t::key && !seen.back().insert(value.get<std::string>()).second)
+      refuse_checkpoint_file(path, "a key comes twice", quote(printable(value.get<std::string>())), "each key once");
+    return true;
+  };
+  HfJson file;
+  try {
+    file = HfJson::parse(text, bounded);
+  } catch (const HfJson::exception& error) {
+    refuse_checkpoint_file(path, "this is no JSON", printable(error.what(), 200), "JSON as transformers writes it");
+  }
+  if (!file.is_object()) refuse_checkpoint_file(path, "this is no JSON object", file.type_name(), "an object");
+  return file;
+}
+
 HfConfig read_hf_config(const std::string& text, const std::string& path) {
-  const auto [file, whole] = hf_text_part(parse(text, path));
+  const auto [file, whole] = hf_text_part(parse_hf_json(text, path));
   HfConfig config{.whole = whole, .family = family_of(file, path)};
   config.model = config.family.model;
   config.mxfp4 = is_hf_mxfp4(file, path);

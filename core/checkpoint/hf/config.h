@@ -25,6 +25,8 @@ struct HfConfig {
   bool mxfp4 = false;             // experts are
   std::vector<std::string> unknown_keys = {};
 };
+// An object of few levels, each key once. Throws kBadFile naming `path`.
+HfJson parse_hf_json(const std::string& text, const std::string& path);
 // Throws kBadFile naming `path` and the key.
 HfConfig read_hf_config(const std::string& text, const std::string& path);
 

@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/element_convert.h"
 #include "core/checkpoint/hf/config.h"
+#include "core/checkpoint/hf/generation_config.h"
 #include "core/checkpoint/hf/mapping.h"
 #include "core/checkpoint/hf/tokenizer.h"
 #include "core/checkpoint/hf/transform.h"
@@ -31,6 +32,7 @@ class Exporter {
       : ours_(ours), config_(config), options_(options), family_(hf_family(config)) {
     check_tensor_count(config, nullptr, ours.tensors().size(), ours.where());
     map_ = hf_mapping(config, family_);
+    generation_ = generation_config_text(config);
     check_ours();
     for (const HfTensor& tensor : map_) {
       for (const HfPart& part : tensor.parts) {
@@ -83,6 +85,7 @@ class Exporter {
       write_text(folder, "tokenizer.json", hf_byte_tokenizer(), result);
       write_text(folder, "tokenizer_config.json", hf_tokenizer_config(config_.seq_length, ""), result);
     }
+    if (!generation_.empty()) write_text(folder, kGenerationConfigName, generation_, result);
     write_text(folder, "config.json", hf_config_json(config_, family_, main_type_), result);
   }
 
@@ -190,6 +193,7 @@ class Exporter {
   const HfExportOptions& options_;
   const HfFamily& family_;
   std::vector<HfTensor> map_;
+  std::string generation_;  // "": no such file
   std::vector<TensorInfo> theirs_;
   std::map<std::string, std::vector<Place>> places_;  // several: experts, in their order
   TensorType main_type_ = TensorType::kF32;

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/checkpoint/element_convert.h"
+#include "core/checkpoint/hf/generation_config.h"
 #include "core/checkpoint/hf/mxfp4.h"
 #include "core/checkpoint/hf/text_part.h"
 #include "core/checkpoint/hf/transform.h"
@@ -36,6 +37,8 @@ HfModel::HfModel(const std::string& folder)
   if (!config_.unknown_keys.empty())
     notes_.push_back("keys of config.json that ranklab does not know, passed over: " +
                      join(config_.unknown_keys, ", "));
+  if (const std::string text = folder_.generation_config_text(); !text.empty())
+    config_.model.hf_generation_config = kept_generation_config(text, folder_.where() + "/" + kGenerationConfigName);
   see_through_quantization();
   drop_absent_modules();
   check_tensor_count(config_.model, &config_.family, theirs().tensors().size(), folder_.config_path());

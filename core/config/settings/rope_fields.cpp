@@ -100,6 +100,9 @@ void add_hugging_face(std::vector<ConfigField>& rows) {
   rows.push_back(numbers(g, "model.hf_eos_tokens", {"--hf-eos-tokens"},
                          "ids of the tokens that end one, as generate() there looks for them",
                          RANKLAB_FIELD(model.hf_eos_tokens)));
+  rows.push_back(text(g, "model.hf_generation_config", {"--hf-generation-config"},
+                      "generation_config.json as one line of JSON (none unless given)",
+                      RANKLAB_FIELD(model.hf_generation_config)));
   rows.push_back(number(g, "model.hf_pad_token", {"--hf-pad-token"}, "id of the token that pads one (-1: none)",
                         RANKLAB_FIELD(model.hf_pad_token), at_least(-1)));
 }

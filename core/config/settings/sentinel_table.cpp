@@ -26,7 +26,7 @@ constexpr auto kRows = std::to_array<SentinelRow>({
     {"lr", "LR", "learning rate that the update used"},
     {"lr_schedule", "Optimizer/lr_off_schedule", "|learning rate that the update used / that of the schedule - 1|",
      kMinimal, above(1e-6)},
-    {"tokens_seen", "Tokens/seen", "tokens so far, of this start of the run"},
+    {"tokens_seen", "Tokens/seen", "tokens so far, of steps with sentinels"},
     {"effective_tokens_seen", "Tokens/effective_seen", "tokens so far whose target counts"},
     {"tokens_per_update", "Data/tokens_per_update", "tokens of the global batch"},
     {"effective_tokens_per_update", "Data/effective_tokens_per_update", "tokens of the global batch that count"},

@@ -7,11 +7,13 @@
 #include <cctype>
 
 #include "core/base/error.h"
+#include "core/base/size_error.h"
 #include "core/base/text.h"
 #include "core/comm/product_of_axes.h"
 #include "core/config/batch_choice.h"
 #include "core/config/context_choice.h"
 #include "core/config/settings/fields.h"
+#include "core/config/settings/fitting_sizes.h"
 #include "core/config/settings/nearest_key.h"
 #include "core/spec/presets.h"
 
@@ -31,16 +33,6 @@ void with_origin(const std::string& origin, const Action& action) {
     text.where = origin;
     throw Error(error.kind(), text);
   }
-}
-
-// True when the text contains the flag as a whole word ("--tp", not the beginning of "--tp-size").
-bool mentions(const std::string& text, const std::string& flag) {
-  for (size_t at = text.find(flag); at != std::string::npos; at = text.find(flag, at + 1)) {
-    const size_t end = at + flag.size();
-    if (end == text.size() || (std::isalnum(static_cast<unsigned char>(text[end])) == 0 && text[end] != '-'))
-      return true;
-  }
-  return false;
 }
 
 // True when a source above the preset set this field.
@@ -67,6 +59,15 @@ bool starts_like_a_table(const std::string& name) {
 }
 
 }  // namespace
+
+bool mentions(const std::string& text, const std::string& flag) {
+  for (size_t at = text.find(flag); at != std::string::npos; at = text.find(flag, at + 1)) {
+    const size_t end = at + flag.size();
+    if (end == text.size() || (std::isalnum(static_cast<unsigned char>(text[end])) == 0 && text[end] != '-'))
+      return true;
+  }
+  return false;
+}
 
 bool MergedConfig::given(const std::string& key) const { return is_given(origins, key); }
 
@@ -130,6 +131,7 @@ RunPlan resolve(const TrainConfig& config, const std::map<std::string, std::stri
     return resolve(config);
   } catch (const Error& error) {
     ErrorText text = error.text();
+    if (const auto* sizes = dynamic_cast<const SizeError*>(&error)) text = with_fitting_sizes(config, origins, *sizes);
     std::vector<std::string> named;
     for (const ConfigField& field : config_fields()) {
       const auto origin = origins.find(field.key);

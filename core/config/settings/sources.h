@@ -42,7 +42,11 @@ void settle_layout(TrainConfig& config, const std::map<std::string, std::string>
 // Throws kInvalidArgument with the origin of a value that its field refuses.
 MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSetting> settings);
 
-// resolve() whose errors also name the origins of the settings that they mention.
+// True when the text contains the flag as a whole word ("--tp", not the beginning of "--tp-size").
+bool mentions(const std::string& text, const std::string& flag);
+
+// resolve() whose errors also name the origins of the settings that they mention, and of sizes that do not fit each
+// other (core/base/size_error.h) recommend such that fit all others.
 RunPlan resolve(const TrainConfig& config, const std::map<std::string, std::string>& origins);
 
 // The settings among "NAME=value" strings: RANKLAB_ + the key in upper case with _ for the dot. Other RANKLAB_

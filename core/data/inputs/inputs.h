@@ -19,6 +19,8 @@ std::unique_ptr<TokenInput> open_fineweb(const std::string& path, const InputFor
 std::unique_ptr<TokenInput> open_nanogpt(const std::string& path, const InputFormat& format);
 std::unique_ptr<TokenInput> open_megatron(const std::string& path, const InputFormat& format);
 
+std::string megatron_tokens_file(const std::string& path);
+
 InputWords input_words();
 
 // `place`: "" or where in the file, as ", line 3". Throws kBadFile.

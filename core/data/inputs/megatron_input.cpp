@@ -143,10 +143,12 @@ class MegatronInput final : public TokenInput {
 
 }  // namespace
 
+std::string megatron_tokens_file(const std::string& path) { return megatron::prefix_of(path) + ".bin"; }
+
 std::unique_ptr<TokenInput> open_megatron(const std::string& path, const InputFormat&) {
   const std::string prefix = megatron::prefix_of(path);
   const InputFile index(prefix + ".idx", input_words());
-  auto tokens = std::make_unique<InputFile>(prefix + ".bin", input_words());
+  auto tokens = std::make_unique<InputFile>(megatron_tokens_file(path), input_words());
   const megatron::Head head = read_head(index);
   check_sequences(index, *tokens, head, check_head(index, head));
   return std::make_unique<MegatronInput>(std::move(tokens), head.dtype);

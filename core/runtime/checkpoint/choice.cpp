@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "core/checkpoint/run_folder.h"
@@ -17,10 +18,21 @@ std::shared_ptr<const Checkpoint> verified(const std::string& folder) {
   return checkpoint;
 }
 
+// A link may lead anywhere, and what --save does to old checkpoints must not happen there: only a user may name one.
+void tell_newer_links(const std::string& run_folder, int64_t step) {
+  for (const StepFolder& link : step_links(run_folder)) {
+    if (link.step > step)
+      log_warning("passing over a checkpoint that is a link: " + quote(link.path) +
+                  "; to go on from it, pass it to --load");
+  }
+}
+
 // RETURNS: the newest undamaged checkpoint, null when there are none at all. `damaged`: the steps that were skipped.
 std::shared_ptr<const Checkpoint> newest_whole(const std::string& run_folder, std::set<int64_t>& damaged) {
   std::string first;
-  for (const StepFolder& folder : step_folders(run_folder)) {
+  const std::vector<StepFolder> folders = step_folders(run_folder);
+  tell_newer_links(run_folder, folders.empty() ? -1 : folders[0].step);
+  for (const StepFolder& folder : folders) {
     try {
       return verified(folder.path);
     } catch (const Error& error) {
@@ -70,7 +82,7 @@ CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data
   if (c.load == "auto") {
     choice.checkpoint = newest_whole(c.save_dir, damaged);
     if (!choice.checkpoint) choice.text = "nothing: " + quote(c.save_dir) + " holds no checkpoint yet, a fresh start";
-  } else if (!c.load.empty() && (is_checkpoint(c.load) || step_folders(c.load).empty())) {
+  } else if (!c.load.empty() && (!is_folder(c.load) || is_checkpoint(c.load) || step_folders(c.load).empty())) {
     choice.checkpoint = verified(checkpoint_named(c.load));
   } else if (!c.load.empty()) {
     choice.checkpoint = newest_whole(c.load, damaged);
@@ -81,7 +93,7 @@ CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data
     const CheckpointManifest& manifest = choice.checkpoint->manifest();
     check_resumable(manifest, plan, data, choice.checkpoint->folder());
     choice.text = choice.checkpoint->folder() + ": " + origin_text(manifest);
-    if (c.finetune) choice.text += "; the weights only, step 0";
+    if (c.finetune) choice.text += "; the weights only, step 0" + other_positions(manifest, c);
     if (!c.finetune && first_step >= c.train_iters)
       choice.text += "; nothing is left of --train-iters " + std::to_string(c.train_iters);
   }

@@ -63,7 +63,7 @@ class RunCheckpoints : public CheckpointManager {
     const DataCursor cursor = data_cursor(choice_, config_.finetune);
     start_.first_step = cursor.step;
     start_.first_sample = cursor.samples;
-    choice_.text += other_gemm(manifest, config_);
+    choice_.text += other_training(manifest, config_) + other_gemm(manifest, config_);
     std::error_code ignored;
     start_.there = std::filesystem::equivalent(choice_.checkpoint->folder(),
                                                config_.save_dir + "/" + step_folder_name(start_.step), ignored)
@@ -162,6 +162,10 @@ class RunCheckpoints : public CheckpointManager {
       manifest.skipped_samples = skipped.samples;
     describe_run(context.plan, data_, manifest);
     if (std::isfinite(context.loss)) manifest.metrics["loss"] = context.loss;
+    if (context.sentinels != nullptr) {
+      manifest.sentinels = context.sentinels->running_values();
+      std::erase_if(manifest.sentinels, [](const auto& value) { return !std::isfinite(value.second); });
+    }
     if (const LossScaler* scaler = context.optimizer.loss_scaler()) {
       manifest.loss_scale = {{"scale", scaler->state().scale},
                              {"clean_steps", static_cast<double>(scaler->state().clean_steps)},

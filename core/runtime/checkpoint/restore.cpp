@@ -113,6 +113,7 @@ Restored restore(const Checkpoint& checkpoint, StepContext& context, bool weight
     result.new_histories = restore_buffers(checkpoint, context.model, context.plan.config);
   }
   if (!weights_only) restore_loss_scale(checkpoint, context.optimizer.loss_scaler());
+  if (!weights_only && context.sentinels != nullptr) context.sentinels->go_on_from(checkpoint.manifest().sentinels);
   const CheckpointManifest& manifest = checkpoint.manifest();
   if (weights_only)
     context.optimizer.restored(0, {});

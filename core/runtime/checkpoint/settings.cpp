@@ -1,22 +1,36 @@
 #include "core/runtime/checkpoint/settings.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
 #include <string_view>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/settings/fields.h"
+#include "core/runtime/checkpoint/model_flags.h"
 
 namespace ranklab {
 namespace {
 
 // Model settings that only training or an export reads: they may change when a run resumes.
-constexpr std::array<std::string_view, 15> kFree = {
-    "model.preset",         "model.dropout",         "model.attention_dropout",
-    "model.init_std",       "model.hf_architecture", "model.hf_rope_interleave",
-    "model.hf_bos_token",   "model.hf_eos_tokens",   "model.hf_pad_token",
-    "moe.balancing",        "moe.aux_loss_coeff",    "moe.z_loss_coeff",
-    "moe.bias_update_rate", "moe.force_balance",     "mtp.loss_weight"};
+constexpr std::array<std::string_view, 16> kFree = {"model.preset",
+                                                    "model.dropout",
+                                                    "model.attention_dropout",
+                                                    "model.init_std",
+                                                    "model.hf_architecture",
+                                                    "model.hf_rope_interleave",
+                                                    "model.hf_bos_token",
+                                                    "model.hf_eos_tokens",
+                                                    "model.hf_pad_token",
+                                                    "model.hf_generation_config",
+                                                    "moe.balancing",
+                                                    "moe.aux_loss_coeff",
+                                                    "moe.z_loss_coeff",
+                                                    "moe.bias_update_rate",
+                                                    "moe.force_balance",
+                                                    "mtp.loss_weight"};
 
 bool shapes_model(std::string_view key) {
   for (const std::string_view free : kFree) {
@@ -26,6 +40,15 @@ bool shapes_model(std::string_view key) {
     if (key.starts_with(group)) return true;
   }
   return false;
+}
+
+// Of what may change when a run resumes: what each step from there on depends on.
+bool shapes_the_curve(std::string_view key) {
+  constexpr std::array<std::string_view, 9> kOthers = {
+      "train.train_iters",       "train.global_batch_size", "model.dropout",
+      "model.attention_dropout", "moe.balancing",           "moe.aux_loss_coeff",
+      "moe.z_loss_coeff",        "moe.bias_update_rate",    "mtp.loss_weight"};
+  return key.starts_with("optim.") || std::ranges::find(kOthers, key) != kOthers.end();
 }
 
 std::string flag_of(const std::string& key) {
@@ -52,14 +75,31 @@ void check_setting(const SettingTexts& saved, const SettingTexts& now, const std
   refuse(folder, what, flag + " " + before->second, flag + " " + after->second, fix);
 }
 
+// Rotary positions have no weights: a model can be fine-tuned on longer sequences, and with positions stretched for
+// them.
+bool is_rotary_position(std::string_view key) {
+  for (const std::string_view group : {"model.seq_length", "model.rope_", "model.local_rope_", "yarn."}) {
+    if (key.starts_with(group)) return true;
+  }
+  return false;
+}
+
+bool is_free(const TrainConfig& config, std::string_view key) {
+  return config.finetune && config.model.position != PositionKind::kLearned && is_rotary_position(key);
+}
+
 void check_model(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
   const SettingTexts now = model_settings(config);
+  std::vector<std::string> other, saved;
   for (const auto& [key, value] : manifest.model) {
-    // Rotary embeddings have no table of positions: a model can be fine-tuned on other sequence lengths.
-    if (key == "model.seq_length" && config.finetune && config.model.position != PositionKind::kLearned) continue;
-    check_setting(manifest.model, now, key, folder, "the checkpoint is of another model",
-                  "pass the settings it was saved with (ranklab ckpt inspect prints them)");
+    const auto found = now.find(key);
+    if (is_free(config, key) || found == now.end() || found->second == value) continue;
+    other.push_back(flag_of(key) + " " + found->second);
+    saved.push_back(flag_of(key) + " " + value);
   }
+  if (other.empty()) return;
+  refuse(folder, "the checkpoint is of another model", join(saved, ", "), join(other, ", "),
+         "of all settings of the model pass " + model_flags(manifest, folder));
 }
 
 void check_type(const CheckpointManifest& manifest, const TrainConfig& config, const std::string& folder) {
@@ -74,10 +114,21 @@ void check_type(const CheckpointManifest& manifest, const TrainConfig& config, c
   }
 }
 
+// The last digits of shares are those of the sum of the weights: 0.7 0.2 0.1 are the shares of 7 2 1, which draw the
+// same sequences.
+bool same_data(const std::string& key, const std::string& now, const std::string& saved) {
+  constexpr double kRounding = 1e-14;
+  if (now == saved || !key.starts_with("share")) return now == saved;
+  double a = 0, b = 1;
+  std::from_chars(now.data(), now.data() + now.size(), a);
+  std::from_chars(saved.data(), saved.data() + saved.size(), b);
+  return std::abs(a - b) < kRounding;
+}
+
 void check_data(const CheckpointManifest& manifest, const SettingTexts& data, const std::string& folder) {
   for (const auto& [key, value] : manifest.data) {
     const auto now = data.find(key);
-    if (now != data.end() && now->second == value) continue;
+    if (now != data.end() && same_data(key, now->second, value)) continue;
     refuse(folder, "the data is not what the run was trained on", key + " " + value,
            key + " " + (now == data.end() ? "not known" : now->second),
            "pass the same --data-path (and --validation-fraction), or --finetune to start on other data");
@@ -128,6 +179,29 @@ void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, co
   check_setting(manifest.config, now, "optim.optimizer", folder, "its states are of another optimizer",
                 "pass that optimizer, or --finetune to start anew from the weights");
   check_data(manifest, data, folder);
+}
+
+std::string other_positions(const CheckpointManifest& manifest, const TrainConfig& config) {
+  const SettingTexts now = model_settings(config);
+  std::string text;
+  for (const auto& [key, saved] : manifest.model) {
+    const auto found = now.find(key);
+    if (!is_free(config, key) || found == now.end() || found->second == saved) continue;
+    text += "; " + flag_of(key) + " " + found->second + ", saved with " + saved;
+  }
+  return text;
+}
+
+std::string other_training(const CheckpointManifest& manifest, const TrainConfig& config) {
+  const SettingTexts now = all_settings(config);
+  std::string text;
+  for (const auto& [key, saved] : manifest.config) {
+    const auto found = now.find(key);
+    if (!shapes_the_curve(key) || found == now.end() || found->second == saved) continue;
+    text +=
+        (text.empty() ? "; settings that changed: " : ", ") + flag_of(key) + " " + found->second + " (" + saved + ")";
+  }
+  return text;
 }
 
 std::string other_gemm(const CheckpointManifest& manifest, const TrainConfig& config) {

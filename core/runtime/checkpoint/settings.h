@@ -22,9 +22,13 @@ void describe_run(const RunPlan& plan, const SettingTexts& data, CheckpointManif
 // Throws kInvalidArgument with the saved and the current value, and what to do. `folder` is for messages.
 void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, const SettingTexts& data,
                      const std::string& folder);
-// "step 40 (saved by dp 8, ZeRO 1)"
+// "; --rotary-base 500000, saved with 10000" of what --finetune may change of rotary positions, else "".
+std::string other_positions(const CheckpointManifest& manifest, const TrainConfig& config);
 // "; its products were onednn's and are mkl's from here on, ..." when a run resumes with another GEMM library, else "".
 std::string other_gemm(const CheckpointManifest& manifest, const TrainConfig& config);
+// "; settings that changed: --lr 0.001 (0.003)" of those that a resumed run may change and that its curve shows.
+std::string other_training(const CheckpointManifest& manifest, const TrainConfig& config);
+// "step 40 (saved by dp 8, ZeRO 1)"
 std::string origin_text(const CheckpointManifest& manifest);
 
 }  // namespace ranklab

@@ -98,6 +98,15 @@ class ActivationFamily final : public SentinelFamily, public ModuleHook {
     }
   }
 
+  void keep(RunningValues& values) const override {
+    for (const auto& [path, site] : residuals_)
+      if (site.last_rms > 0) values["residual_rms/" + site.place] = site.last_rms;
+  }
+  void go_on_from(const RunningValues& values) override {
+    for (auto& [path, site] : residuals_)
+      site.last_rms = running_value(values, "residual_rms/" + site.place, site.last_rms);
+  }
+
  private:
   enum Slot { kSquares, kElements, kLargest, kSlots };
   struct Site {

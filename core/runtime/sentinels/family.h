@@ -1,6 +1,7 @@
 // A family of sentinels' measurements on one rank. In each step it fills its slots of a table, all ranks exchange the
 // table, and from the whole of it every rank derives the same values. Families that look at tensors do so in some steps
-// alone. Thread rule: its rank's thread.
+// alone. What a value owes to the steps before goes into the run's checkpoints, so that a resumed run measures what one
+// that never stopped does; not so what is the machine's (times, memory). Thread rule: its rank's thread.
 #pragma once
 #include <functional>
 #include <memory>
@@ -52,7 +53,14 @@ class SentinelFamily {
   // Told on all ranks, and on rank 0, with the step after it.
   virtual void validated(double /*loss*/) {}
   virtual void checkpointed(const CheckpointNote& /*note*/) {}
+
+  // What later values are made from, under names of its own; and a run that goes on from there.
+  virtual void keep(RunningValues& /*values*/) const {}
+  virtual void go_on_from(const RunningValues& /*values*/) {}
 };
+
+// `otherwise`: where a checkpoint has none.
+double running_value(const RunningValues& values, const std::string& name, double otherwise);
 
 // Makes a family and reserves its slots.
 using MakeFamily = std::unique_ptr<SentinelFamily> (*)(SentinelContext&, RankTable&);

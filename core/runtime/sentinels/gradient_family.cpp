@@ -27,6 +27,19 @@ class GradientFamily final : public SentinelFamily {
     out.add("clip_rate", std::accumulate(clipped_.begin(), clipped_.end(), 0.0) / static_cast<double>(clipped_.size()));
   }
 
+  // The window as the bits of a whole number, the oldest step's first behind a leading one.
+  void keep(RunningValues& values) const override {
+    double bits = 1;
+    for (const double clipped : clipped_) bits = 2 * bits + clipped;
+    values["clipped/window"] = bits;
+  }
+  void go_on_from(const RunningValues& values) override {
+    const double bits = running_value(values, "clipped/window", 1);
+    if (!(bits >= 1) || bits >= static_cast<double>(uint64_t{2} << kWindow)) return;
+    clipped_.clear();
+    for (auto rest = static_cast<uint64_t>(bits); rest > 1; rest /= 2) clipped_.push_front(rest % 2);
+  }
+
  private:
   static constexpr size_t kWindow = 20;
   double clip_grad_;

@@ -3,6 +3,23 @@
 #include <algorithm>
 
 namespace ranklab {
+namespace {
+
+const std::string kBeyondStop = "beyond_stop/";
+
+}  // namespace
+
+void SentinelJudge::keep(std::map<std::string, double>& values) const {
+  for (const auto& [tag, state] : states_)
+    if (state.beyond_stop > 0) values[kBeyondStop + tag] = state.beyond_stop;
+}
+
+void SentinelJudge::go_on_from(const std::map<std::string, double>& values) {
+  constexpr double kMost = 1e9;  // of a run's steps
+  for (const auto& [name, value] : values)
+    if (name.starts_with(kBeyondStop) && value > 0 && value < kMost)
+      states_[name.substr(kBeyondStop.size())].beyond_stop = static_cast<int>(value);
+}
 
 void SentinelJudge::judge(SentinelReport& report) {
   std::erase_if(report.values, [this](const SentinelValue& value) { return !rules_.measures(value.name); });

@@ -13,6 +13,9 @@ class SentinelJudge {
   explicit SentinelJudge(SentinelRules rules) : rules_(std::move(rules)) {}
   // Drops the values that the run does not measure, and adds the alarms.
   void judge(SentinelReport& report);
+  // How many measurements in a row were beyond the stop bounds: "beyond_stop/TAG".
+  void keep(std::map<std::string, double>& values) const;
+  void go_on_from(const std::map<std::string, double>& values);
 
  private:
   struct State {

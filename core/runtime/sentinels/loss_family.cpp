@@ -35,6 +35,19 @@ class LossFamily final : public SentinelFamily {
     out.add("ignored_tokens", 1 - counted / tokens);
   }
 
+  void keep(RunningValues& values) const override {
+    values["loss/mean"] = mean_;
+    values["loss/validation"] = validation_;
+    values["loss/tokens"] = seen_;
+    values["loss/effective_tokens"] = counted_;
+  }
+  void go_on_from(const RunningValues& values) override {
+    mean_ = running_value(values, "loss/mean", mean_);
+    validation_ = running_value(values, "loss/validation", validation_);
+    seen_ = running_value(values, "loss/tokens", seen_);
+    counted_ = running_value(values, "loss/effective_tokens", counted_);
+  }
+
  private:
   void report_validation(SentinelReport& out) {
     if (std::isnan(validation_)) return;

@@ -40,6 +40,11 @@ constexpr FamilyRow kFamilies[] = {
 
 }  // namespace
 
+double running_value(const RunningValues& values, const std::string& name, double otherwise) {
+  const auto found = values.find(name);
+  return found == values.end() ? otherwise : found->second;
+}
+
 SentinelMonitor::SentinelMonitor(SentinelContext context, const MakeOwnFamily& parity_watch)
     : context_(std::move(context)),
       judge_(SentinelRules(context_.plan.config.sentinels.mode, context_.plan.config.sentinels.rules)) {
@@ -97,6 +102,19 @@ void SentinelMonitor::validated(double loss) {
 void SentinelMonitor::checkpointed(const CheckpointNote& note) {
   for (auto& [interval, group] : groups_)
     for (const auto& family : group.families) family->checkpointed(note);
+}
+
+RunningValues SentinelMonitor::running_values() const {
+  RunningValues values;
+  judge_.keep(values);
+  for (const auto& [interval, group] : groups_)
+    for (const auto& family : group.families) family->keep(values);
+  return values;
+}
+void SentinelMonitor::go_on_from(const RunningValues& values) {
+  judge_.go_on_from(values);
+  for (auto& [interval, group] : groups_)
+    for (const auto& family : group.families) family->go_on_from(values);
 }
 
 std::vector<int64_t> sentinel_layers(int64_t layers, SentinelMode mode) {

@@ -11,7 +11,7 @@
 
 namespace ranklab {
 
-class SentinelMonitor {
+class SentinelMonitor : public KeepsRunningValues {
  public:
   // REQUIRES: plan.config.sentinels.any(), and tensors have numbers. Collective.
   explicit SentinelMonitor(SentinelContext context, const MakeOwnFamily& parity_watch = {});
@@ -20,6 +20,9 @@ class SentinelMonitor {
   std::shared_ptr<const SentinelReport> end_step(const SentinelStep& step);
   void validated(double loss);                    // on all ranks
   void checkpointed(const CheckpointNote& note);  // on rank 0
+
+  RunningValues running_values() const override;
+  void go_on_from(const RunningValues& values) override;
 
  private:
   // Families that look in the same steps share a table.

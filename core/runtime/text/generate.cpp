@@ -1,6 +1,7 @@
 #include "core/runtime/text/generate.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "core/base/error.h"
@@ -63,6 +64,21 @@ class WindowScorer : public TokenScorer {
   int64_t multiple_;
 };
 
+struct Nucleus {
+  int64_t tokens = 0;
+  double probability = 1.0;
+};
+
+// The fewest of the likeliest that have `top_p` together; at least one.
+Nucleus nucleus_of(std::span<const double> probability, double top_p) {
+  const auto all = static_cast<int64_t>(probability.size());
+  if (top_p >= 1) return {all};
+  Nucleus nucleus{.probability = 0};
+  while (nucleus.tokens < all && (nucleus.tokens == 0 || nucleus.probability < top_p))
+    nucleus.probability += probability[static_cast<size_t>(nucleus.tokens++)];
+  return nucleus;
+}
+
 // Ties are sorted by the lowest token, so that every rank draws the same.
 int64_t draw(const at::Tensor& logits_V, const GenerateOptions& options, float uniform) {
   const at::Tensor logits = logits_V.to(at::kCPU, at::kDouble);
@@ -70,13 +86,14 @@ int64_t draw(const at::Tensor& logits_V, const GenerateOptions& options, float u
   const auto [sorted, tokens] = at::sort(logits, /*stable=*/true, /*dim=*/-1, /*descending=*/true);
   const int64_t among = options.top_k > 0 ? std::min(options.top_k, sorted.size(0)) : sorted.size(0);
   const at::Tensor probability = at::softmax(sorted.narrow(0, 0, among) / options.temperature, -1).contiguous();
-  const double* p = probability.const_data_ptr<double>();
+  const std::span<const double> p(probability.const_data_ptr<double>(), static_cast<size_t>(among));
+  const Nucleus nucleus = nucleus_of(p, options.top_p);
   double sum = 0;
-  for (int64_t i = 0; i < among; ++i) {
-    sum += p[i];
-    if (uniform < sum) return tokens[i].item<int64_t>();
+  for (int64_t i = 0; i < nucleus.tokens; ++i) {
+    sum += p[static_cast<size_t>(i)];
+    if (uniform * nucleus.probability < sum) return tokens[i].item<int64_t>();
   }
-  return tokens[among - 1].item<int64_t>();
+  return tokens[nucleus.tokens - 1].item<int64_t>();
 }
 
 }  // namespace
@@ -102,6 +119,7 @@ std::vector<int64_t> generate_tokens(TokenScorer& scorer, std::vector<int64_t> t
     if (tokens.size() - begin > window) begin = tokens.size() - std::max<size_t>(1, window / 2);
     const std::vector<int64_t> seen(tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.end());
     tokens.push_back(draw(scorer.next_logits(seen), options, stream.uniform(static_cast<uint64_t>(i))));
+    if (std::ranges::find(options.end_tokens, tokens.back()) != options.end_tokens.end()) break;
   }
   return tokens;
 }

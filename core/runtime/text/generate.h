@@ -38,7 +38,10 @@ struct GenerateOptions {
   int64_t tokens = 100;
   double temperature = 1.0;  // 0: greedy, the likeliest token
   int64_t top_k = 0;         // samples from the k likeliest tokens; 0: from all
-  int64_t seq_length = 128;  // length of the window
+  // Of those, from the likeliest that together have this probability (Holtzman et al. 2019, arXiv 1904.09751).
+  double top_p = 1.0;
+  std::vector<int64_t> end_tokens = {};  // the text ends behind one of them
+  int64_t seq_length = 128;              // length of the window
   uint64_t seed = 0;
 };
 

@@ -20,6 +20,8 @@ class TextCodec {
   int64_t vocab_size() const;
   // The tokenizer.json that goes with the weights; "" for bytes.
   std::string tokenizer_json() const { return tokenizer_ ? tokenizer_->json() : ""; }
+  // The token that ends a document, if the tokenizer has one.
+  std::optional<int64_t> end_token() const { return tokenizer_ ? tokenizer_->end_token() : std::nullopt; }
   // Tokens of a text to continue: with the tokens that the tokenizer puts before a text, without those behind it.
   std::vector<int64_t> prompt(const std::string& text);
   // For a terminal: what is no character, or controls it, is replaced. Tokens that the tokenizer does not know, as of a

@@ -12,6 +12,8 @@ MoeConfig experts_of(const ModelConfig& c) {
       .num_experts = 2, .topk = 1, .ffn_hidden_size = c.ffn_hidden_size, .shared_ffn_hidden_size = c.ffn_hidden_size};
 }
 
+int64_t expert_ffn_of(const ModelConfig& c) { return c.moe.enabled() ? c.expert_ffn() : c.ffn_hidden_size; }
+
 HfKey routed_experts() {
   HfKey key = experts_key("n_routed_experts");
   key.get = [](const ModelConfig& c) { return HfJson(experts_of(c).num_experts); };
@@ -19,7 +21,7 @@ HfKey routed_experts() {
 }
 
 HfKey shared_experts() {
-  const auto get = [](const ModelConfig& c) { return HfJson(experts_of(c).shared_ffn_hidden_size / c.expert_ffn()); };
+  const auto get = [](const ModelConfig& c) { return HfJson(experts_of(c).shared_ffn_hidden_size / expert_ffn_of(c)); };
   const auto set = [](ModelConfig& c, const HfValue& value) {
     const int64_t count = value.is_null() ? 0 : value.integer();
     if (count < 0 || count > 1024 || !is_sane(c.expert_ffn())) value.refuse_damaged("at most 1024");
@@ -31,6 +33,12 @@ HfKey shared_experts() {
 HfKey normalization() {
   HfKey key = normalization_key(true);
   key.get = [](const ModelConfig& c) { return HfJson(c.moe.enabled() && c.moe.normalizes()); };
+  return key;
+}
+
+HfKey scaling_factor(double absent) {
+  HfKey key = hf_member("routed_scaling_factor", RANKLAB_HF(moe.scaling_factor), absent);
+  key.get = [](const ModelConfig& c) { return HfJson(experts_of(c).scaling_factor); };
   return key;
 }
 
@@ -53,7 +61,7 @@ HfKeys sigmoid_router_keys(double scaling) {
   return {routed_experts(),
           {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(experts_of(c).topk); },
            [](ModelConfig& c, const HfValue& value) { c.moe.topk = value.integer(); }, true},
-          {"moe_intermediate_size", [](const ModelConfig& c) { return HfJson(c.expert_ffn()); },
+          {"moe_intermediate_size", [](const ModelConfig& c) { return HfJson(expert_ffn_of(c)); },
            [](ModelConfig& c, const HfValue& value) { c.moe.ffn_hidden_size = value.integer(); }, true},
           shared_experts(),
           {"n_group", [](const ModelConfig& c) { return HfJson(experts_of(c).num_groups); },
@@ -61,7 +69,7 @@ HfKeys sigmoid_router_keys(double scaling) {
           {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
            [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true},
           normalization(),
-          hf_member("routed_scaling_factor", RANKLAB_HF(moe.scaling_factor), scaling)};
+          scaling_factor(scaling)};
 }
 
 HfKey first_dense_layers_key(int64_t absent) {
