@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/pipeline/schedules.h"
+#include "core/trace/failed_event.h"
 #include "tests/viz/model/make_trace.h"
 #include "viz/model/store/schedule_store.h"
 #include "viz/model/store/time_text.h"
@@ -19,6 +20,24 @@ using ::testing::FloatNear;
 
 Schedule schedule_of(const std::string& name, int ranks, int microbatches, int chunks = 1) {
   return make_schedule(name, {.num_ranks = ranks, .num_microbatches = microbatches, .num_chunks = chunks});
+}
+
+// A rank that had nothing to do when the run failed is not one that was done.
+TEST(Bubbles, AfterAStepBrokeOffNothingIsKnown) {
+  Tracer tracer(0, "dp0"), other(1, "dp1");
+  tracer.record(samples::compute(tracer, "F", 0, 40, 3));
+  other.record(samples::compute(other, "F", 0, 100, 3));
+  for (Tracer* each : {&tracer, &other}) {
+    Event mark = samples::compute(*each, std::string(kFailedEvent), 100, 100, 3);
+    mark.kind = EventKind::kInstant;
+    each->record(mark);
+  }
+  const TraceStore store(samples::file_of({tracer.take(), other.take()}));
+  EXPECT_THAT(store.warning(), testing::HasSubstr("the run failed in step 3"));
+  EXPECT_TRUE(store.partial());
+  const BubbleReport report = find_bubbles(store, store.whole());
+  EXPECT_EQ(report.ranks[0].unrecorded, (TimeRange{40, 100}));
+  EXPECT_EQ(report.all.bubble_ns, 0);
 }
 
 // The phases of a step do not say when a rank works and when it waits.
