@@ -332,6 +332,11 @@ TEST_F(WindowTest, panels_keep_their_shares_of_a_smaller_window) {
       IM_CHECK_LT(std::fabs(share(ctx, panel).x - had.x), 0.02f);
       IM_CHECK_LT(std::fabs(share(ctx, panel).y - had.y), 0.02f);
     }
+    ctx.KeyPress(ImGuiMod_Shift | ImGuiKey_Slash);  // the keys have more lines than there is room for
+    ctx.Yield(3);
+    const ImGuiWindow* keys = ImGui::GetCurrentContext()->OpenPopupStack.back().Window;
+    IM_CHECK(keys != nullptr && keys->ScrollMax.y > 0);
+    IM_CHECK_LE(keys->Pos.y + keys->Size.y, 600.0f);
   });
 }
 
