@@ -6,7 +6,7 @@
 namespace ranklab::lesson {
 namespace {
 
-constexpr int kNarrowest = 80;
+constexpr int kNarrowest = 80, kNarrowestProse = 40;
 constexpr int kWidest = 120;
 
 const char* code_of(Ink ink) {
@@ -39,7 +39,10 @@ bool is_number(const std::string& cell) {
 }  // namespace
 
 Screen::Screen(std::ostream& out, int width, bool color)
-    : out_(out), width_(std::clamp(width, kNarrowest, kWidest)), color_(color) {}
+    : out_(out),
+      width_(std::clamp(width, kNarrowest, kWidest)),
+      prose_(std::clamp(width, kNarrowestProse, kWidest)),
+      color_(color) {}
 
 std::string Screen::paint(Ink ink, std::string_view text) const {
   if (!color_ || text.empty()) return std::string(text);
@@ -59,7 +62,7 @@ void Screen::paragraph(std::string_view text, int indent, int hanging) {
   std::string current(static_cast<size_t>(indent), ' ');
   bool fresh = true;
   for (std::string word; words >> word;) {
-    if (!fresh && columns_of(current) + 1 + columns_of(word) > width_) {
+    if (!fresh && columns_of(current) + 1 + columns_of(word) > prose_) {
       line(current);
       current.assign(static_cast<size_t>(indent + hanging), ' ');
       fresh = true;
@@ -101,7 +104,7 @@ void Screen::side_by_side(const std::vector<Cells>& pictures, int gap, int inden
     for (int used = indent; last < pictures.size(); ++last) {
       int wide = 0;
       for (const std::string& text : pictures[last]) wide = std::max(wide, columns_of(text));
-      if (last > first && used + wide > width_) break;
+      if (last > first && used + wide > prose_) break;
       used += wide + gap;
       widths.push_back(wide);
       height = std::max(height, pictures[last].size());

@@ -1,5 +1,5 @@
-// The output of a lesson: a stream with a width between 80 and 120 columns, with or without colour. Colour is never the
-// only cue. Thread rule: one thread.
+// The output of a lesson: a stream with a width between 80 and 120 columns, for words from 40 columns on, with or
+// without colour. Colour is never the only cue. Thread rule: one thread.
 #pragma once
 #include <ostream>
 #include <string>
@@ -14,7 +14,7 @@ using Cells = std::vector<std::string>;
 
 class Screen {
  public:
-  Screen(std::ostream& out, int width, bool color);  // the width is clamped to 80 to 120
+  Screen(std::ostream& out, int width, bool color);  // the width is clamped
 
   int width() const { return width_; }
   bool color() const { return color_; }
@@ -22,7 +22,7 @@ class Screen {
 
   void line(std::string_view text = "");
   void heading(std::string_view text);
-  // Words wrapped to the width; lines after the first are indented by `hanging` more.
+  // Words wrapped to the terminal's width; lines after the first are indented by `hanging` more.
   void paragraph(std::string_view text, int indent = 2, int hanging = 0);
   // The first row is the header (may be empty). A column of numbers is aligned to the right.
   void table(const std::vector<Cells>& rows, int indent = 2);
@@ -31,7 +31,8 @@ class Screen {
 
  private:
   std::ostream& out_;
-  int width_;
+  int width_;  // of a picture
+  int prose_;  // of words, and of pictures side by side
   bool color_;
 };
 

@@ -31,11 +31,11 @@ void say(const std::string& text) {
               {.where = "debug", .what = what, .got = got, .want = want, .fix = fix.empty() ? "see: help" : fix});
 }
 
-int64_t count_of(const std::string& word) {
+int64_t count_of(const std::string& word, const std::string& what = "no number of times") {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() || end != word.data() + word.size() || value < 1 || value > 1'000'000'000)
-    refuse("no number of times", quote(word), "1 or more");
+    refuse(what, quote(word), "1 or more");
   return value;
 }
 
@@ -264,7 +264,7 @@ void DebugPrompt::add_break(const Words& words) {
 
 void DebugPrompt::remove_break(const Words& words) {
   const std::vector<Breakpoint> all = stepper_.state().breakpoints;
-  const int64_t id = words.empty() ? 0 : count_of(words[0]);
+  const int64_t id = words.empty() ? 0 : count_of(words[0], "no number of a breakpoint");
   int removed = 0;
   for (const Breakpoint& b : all) {
     if (id != 0 && b.id != id) continue;
@@ -300,7 +300,7 @@ void DebugPrompt::tensors(const Words& words) {
 void DebugPrompt::trace(const Words& words) {
   int64_t count = 10;
   for (const std::string& word : words)
-    if (!names_rank(word)) count = count_of(word);
+    if (!names_rank(word)) count = count_of(word, "no number of events");
   const int global_rank = rank_or_next(words);
   say("rank " + std::to_string(global_rank) + "\n" +
       events_text(stepper_.last_events(global_rank), static_cast<size_t>(count)));

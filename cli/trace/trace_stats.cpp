@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
 
 #include "cli/common/json_output.h"
@@ -90,6 +91,7 @@ std::vector<LongIdle> longest(const Stats& stats, int rows) {
 }
 
 std::string causes_text(const TraceStore& store, const Stats& stats) {
+  if (stats.bubbles.all.total_ns == 0) return "";
   if (stats.bubbles.all.busy_ns == stats.bubbles.all.total_ns) return "no rank is idle\n";
   std::string out = "idle by cause (all ranks)\n";
   for (size_t c = 0; c < viz::kBubbleCauses; ++c) {
@@ -140,17 +142,21 @@ std::string ops_text(const TraceStore& store, const Stats& stats, int rows) {
                      call ? format_time(store, op.exposed_ns).c_str() : "", bytes(op.logical_bytes).c_str(),
                      bytes(op.algorithm_bytes).c_str(), bytes(op.wire_bytes).c_str());
   }
-  return out + "overlap: " + viz::format_percent(viz::overlap(stats.ops)) +
-         " of the time on links is hidden by compute\n";
+  const std::optional<double> hidden = viz::overlap(stats.ops);
+  return hidden ? out + "overlap: " + viz::format_percent(*hidden) + " of the time on links is hidden by compute\n"
+                : out;
 }
 
-std::string traffic_text(const Stats& stats) {
+std::string traffic_text(const TraceStore& store, const Window& window, const Stats& stats) {
   const viz::TrafficCell total = stats.traffic.total();
-  return strprintf("traffic between ranks: %lld sends, %s logical, %s algorithm, %s wire\n",
-                   static_cast<long long>(total.messages),
+  if (total.messages == 0) return viz::why_phases_only(store).empty() ? "no rank sends anything to another\n" : "";
+  const auto purposes = traffic_by_purpose(store, window, {.gpus_per_node = store.gpus_per_node()});
+  return strprintf("traffic between ranks: %s, %s logical, %s algorithm, %s wire\n",
+                   counted(total.messages, "send").c_str(),
                    human_bytes(static_cast<double>(total.of(viz::TrafficLayer::kLogical))).c_str(),
                    human_bytes(static_cast<double>(total.of(viz::TrafficLayer::kAlgorithm))).c_str(),
-                   human_bytes(static_cast<double>(total.of(viz::TrafficLayer::kWire))).c_str());
+                   human_bytes(static_cast<double>(total.of(viz::TrafficLayer::kWire))).c_str()) +
+         purpose_text(purposes, store.gpus_per_node());
 }
 
 ordered_json json_of(const TraceStore& store, const Window& window, const Stats& stats, int rows) {
@@ -181,6 +187,7 @@ ordered_json json_of(const TraceStore& store, const Window& window, const Stats&
   for (const viz::TypeRow& row : stats.types)
     types.push_back(
         {{"name", row.op}, {"types", row.types.text()}, {"count", row.count}, {"logical_bytes", row.logical_bytes}});
+  const std::optional<double> overlap = viz::overlap(stats.ops);
   return {{"source", store.source()},
           {"title", store.title()},
           {"clock", store.clock() == TraceClock::kVirtual ? "virtual" : "wall"},
@@ -193,7 +200,7 @@ ordered_json json_of(const TraceStore& store, const Window& window, const Stats&
           {"longest_idle", idle},
           {"critical_path", {{"length_ns", stats.path.length_ns()}, {"by_operation_ns", stats.path_ns}}},
           {"operations", ops},
-          {"overlap", viz::overlap(stats.ops)},
+          {"overlap", overlap ? ordered_json(*overlap) : ordered_json()},
           {"traffic", traffic_json(store, window)},
           {"types", types}};
 }
@@ -235,11 +242,9 @@ int trace_stats(const TraceStatsOptions& options) {
               format_time(store, window.range.length_ns()).c_str());
   if (!stats.insights.empty())
     std::printf("what costs most, of the time of all ranks\n%s\n", viz::insights_text(stats.insights).c_str());
-  const auto purposes = traffic_by_purpose(store, window, {.gpus_per_node = store.gpus_per_node()});
-  std::printf("%s\n%s\n%s%s\n%s%s%s", text_totals(store, window).c_str(), causes_text(store, stats).c_str(),
+  std::printf("%s\n%s\n%s%s\n%s%s", text_totals(store, window).c_str(), causes_text(store, stats).c_str(),
               idle_text(store, stats, options.rows).c_str(), path_text(store, stats).c_str(),
-              ops_text(store, stats, options.rows).c_str(), traffic_text(stats).c_str(),
-              purpose_text(purposes, store.gpus_per_node()).c_str());
+              ops_text(store, stats, options.rows).c_str(), traffic_text(store, window, stats).c_str());
   if (!stats.types.empty()) std::printf("\n%s", viz::type_text(stats.types).c_str());
   const std::vector<viz::RankMemory> memory = viz::memory_table(store, window);
   if (viz::has_memory(memory)) std::printf("\nmemory: %s", viz::memory_text(memory).c_str());

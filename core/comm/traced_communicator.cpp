@@ -29,7 +29,7 @@ struct Record {
   bool blocking = false;
   Event event;
   std::vector<double> sent_bytes;  // of an all_to_all, to each member
-  int64_t away_bytes = 0;          // ... to or from the others, in the busier direction
+  int64_t away_bytes = 0;          // ... to the others
   TransferCost cost;
   int message_from = -1;  // group ranks of a message's ends; -1 for a collective
   int message_to = -1;
@@ -205,9 +205,10 @@ void TracedCommunicator::charge(Record& record, Call& call) const {
   }
   const std::vector<int64_t> sent = bytes_of_members(call.input, call.input_splits);
   const std::vector<int64_t> received = bytes_of_members(call.output, call.output_splits);
-  record.away_bytes = std::max(others(sent, rank()), others(received, rank()));
+  record.away_bytes = others(sent, rank());
+  // What lasts longer counts: sending or receiving.
   call.posted_bytes = cost_ == nullptr
-                          ? record.away_bytes
+                          ? std::max(record.away_bytes, others(received, rank()))
                           : std::max(cost_->exchange_bytes(sent, rank()), cost_->exchange_bytes(received, rank()));
   if (tracer_ != nullptr && tracer_->enabled()) record.sent_bytes.assign(sent.begin(), sent.end());
 }

@@ -39,6 +39,7 @@ class LiveViewer {
   bool attached() const { return attached_; }
   bool has_unsent() const { return sent_ < out_.size(); }
   bool is_done() const { return said_end_ && !has_unsent(); }
+  bool has_stepped() const { return stepped_; }  // it gave the stepper a command
   bool is_late() const { return !attached_ && Clock::now() - since_ > kIntroduction; }
 
   // RETURNS: false when the viewer is gone. Throws kCommunication on a protocol violation.
@@ -96,6 +97,7 @@ class LiveViewer {
                                               .fix = "use the same version of ranklab on both sides"});
     const LiveCommand command = unpack_command(frame.payload);
     if (stepper == nullptr) return;
+    stepped_ = true;
     const bool adds = command.kind == LiveCommand::Kind::kAddBreakpoint;
     if (!adds || stepper->state().breakpoints.size() < kMostBreakpoints) apply(command, *stepper);
   }
@@ -126,14 +128,19 @@ class LiveViewer {
   size_t sent_ = 0;
   uint64_t version_ = 0;
   bool attached_ = false;
+  bool stepped_ = false;
   bool said_end_ = false;
   Clock::time_point since_ = Clock::now();
 };
 
 class LiveServer::Loop {
  public:
-  Loop(std::string path, std::shared_ptr<LiveFeed> feed, std::shared_ptr<Stepper> stepper)
-      : path_(std::move(path)), feed_(std::move(feed)), stepper_(std::move(stepper)), listener_(listen_at(path_)) {
+  Loop(std::string path, std::shared_ptr<LiveFeed> feed, std::shared_ptr<Stepper> stepper, bool lets_go)
+      : path_(std::move(path)),
+        feed_(std::move(feed)),
+        stepper_(std::move(stepper)),
+        lets_go_(lets_go),
+        listener_(listen_at(path_)) {
     thread_ = std::thread([this] { run(); });
   }
   ~Loop() {
@@ -152,23 +159,31 @@ class LiveServer::Loop {
       if (stopping_ && deadline == Clock::time_point::max()) deadline = Clock::now() + kFarewell;
       wait();
       if (!stopping_) accept_all();
-      for (auto each = viewers_.begin(); each != viewers_.end();)
-        each = serve(*each) ? std::next(each) : viewers_.erase(each);
+      for (auto each = viewers_.begin(); each != viewers_.end();) {
+        const bool stays = serve(*each);
+        stepped_ = stepped_ || each->has_stepped();
+        each = stays ? std::next(each) : viewers_.erase(each);
+      }
       num_viewers_ = static_cast<int>(
           std::count_if(viewers_.begin(), viewers_.end(), [](const LiveViewer& each) { return each.attached(); }));
+      let_go_of_the_left();
       if (stopping_ && viewers_.empty()) return;
     }
   }
 
+  // One that waits for a place would make the listener ready all the time: it is looked at while there is one.
   void wait() {
-    std::vector<pollfd> ready = {{listener_.fd(), POLLIN, 0}};
+    std::vector<pollfd> ready;
+    if (has_place()) ready.push_back({listener_.fd(), POLLIN, 0});
     for (const LiveViewer& each : viewers_)
       ready.push_back({each.fd(), static_cast<short>(POLLIN | (each.has_unsent() ? POLLOUT : 0)), 0});
     ::poll(ready.data(), ready.size(), kServerTickMs);
   }
 
+  bool has_place() const { return static_cast<int>(viewers_.size()) < kMostViewers; }
+
   void accept_all() {
-    while (static_cast<int>(viewers_.size()) < kMostViewers) {
+    while (has_place()) {
       LiveSocket socket = accept_viewer(listener_);
       if (!socket.is_open()) return;
       viewers_.emplace_back(std::move(socket), feed_);
@@ -186,9 +201,20 @@ class LiveServer::Loop {
     }
   }
 
+  // A run that viewers stepped, and nobody can step any more, goes on and stops nowhere.
+  void let_go_of_the_left() {
+    if (!lets_go_ || stepper_ == nullptr) return;
+    if (!stepped_ || num_viewers_ > 0) return;
+    const StepperState state = stepper_->state();
+    for (const Breakpoint& each : state.breakpoints) stepper_->remove_breakpoint(each.id);
+    if (state.mode == StepperMode::kPaused) stepper_->resume();
+  }
+
   std::string path_;
   std::shared_ptr<LiveFeed> feed_;
   std::shared_ptr<Stepper> stepper_;
+  bool lets_go_ = false;
+  bool stepped_ = false;  // by a viewer, who may be gone
   LiveSocket listener_;
   std::list<LiveViewer> viewers_;
   std::atomic<bool> stopping_{false};
@@ -197,8 +223,8 @@ class LiveServer::Loop {
   std::thread thread_;
 };
 
-LiveServer::LiveServer(std::string path, std::shared_ptr<LiveFeed> feed, std::shared_ptr<Stepper> stepper)
-    : loop_(std::make_unique<Loop>(std::move(path), std::move(feed), std::move(stepper))) {}
+LiveServer::LiveServer(std::string path, std::shared_ptr<LiveFeed> feed, std::shared_ptr<Stepper> stepper, bool lets_go)
+    : loop_(std::make_unique<Loop>(std::move(path), std::move(feed), std::move(stepper), lets_go)) {}
 LiveServer::~LiveServer() = default;
 const std::string& LiveServer::path() const { return loop_->path(); }
 int LiveServer::num_viewers() const { return loop_->num_viewers(); }

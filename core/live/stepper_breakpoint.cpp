@@ -87,16 +87,24 @@ Axis axis_of(std::string_view text) {
 }
 
 void set_place(Breakpoint& out, const std::string& key, std::string_view value) {
+  const auto once = [&](bool given) {
+    if (given) refuse(key + " is given twice", value, "one " + key + ", and another breakpoint for another");
+  };
+  const auto number = [&](int& part) {
+    once(part >= 0);
+    part = count_of(key, value);
+  };
   if (key == "axis") {
+    once(out.axis.has_value());
     out.axis = axis_of(value);
   } else if (key == "rank") {
-    out.rank = count_of(key, value);
+    number(out.rank);
   } else if (key == "step") {
-    out.step = count_of(key, value);
+    number(out.step);
   } else if (key == "mb" || key == "microbatch") {
-    out.microbatch = count_of(key, value);
+    number(out.microbatch);
   } else if (key == "stage") {
-    out.stage = count_of(key, value);
+    number(out.stage);
   } else {
     const std::vector<std::string> known(kPlaces.begin(), kPlaces.end());
     refuse("no such part", key, "axis, rank, step, mb or stage", known);

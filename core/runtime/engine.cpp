@@ -19,6 +19,7 @@
 #include "core/runtime/observe/rank_probe.h"
 #include "core/runtime/observe/rank_taps.h"
 #include "core/runtime/observe/rank_types.h"
+#include "core/runtime/record/broken_step.h"
 #include "core/runtime/record/module_tracer.h"
 #include "core/runtime/record/trace_span.h"
 #include "core/runtime/sentinels/rank_sentinels.h"
@@ -57,6 +58,7 @@ class RuntimeEngine::RankLoop {
   }
   ~RankLoop() {
     if (engine_.stepper_) engine_.stepper_->set_probe(ctx_.global_rank(), nullptr);
+    if (std::uncaught_exceptions() > 0) leave_broken_step(ctx_, *engine_.collector_);
   }
 
   // One rank of each process writes to `result`.
@@ -98,8 +100,7 @@ class RuntimeEngine::RankLoop {
  private:
   static ObserveOptions observe(const RuntimeEngine& engine) {
     const RunPlan& plan = engine.plan_;
-    const bool has_clock = engine.components_.world->can(Capability::kVirtualTime);
-    return {.virtual_time = has_clock && plan.config.virtual_time,
+    return {.virtual_time = engine.components_.world->can(Capability::kVirtualTime) && plan.config.virtual_time,
             .trace = plan.config.trace || engine.watched(),
             .profile = &plan.profile,
             .gpus_per_node = plan.config.gpus_per_node};
@@ -386,7 +387,8 @@ TrainResult RuntimeEngine::fit(int64_t steps) {
   if (type_report_) partitions_ = std::make_unique<RankPartitions>(plan_.mesh);
   plan_of_run_ = std::make_unique<PlanOfRun>(plan_, *components_.checkpoint_manager);
   const int64_t begin_ns = wall_now_ns();
-  components_.world->run([&](Endpoint& endpoint) { RankLoop(*this, endpoint).run(steps, result); });
+  const auto run_rank = [&](Endpoint& endpoint) { RankLoop(*this, endpoint).run(steps, result); };
+  run_keeping_broken_step(*components_.world, run_rank, *collector_, streams_traces_ ? hooks_ : decltype(hooks_)());
   result.total_wall_s = static_cast<double>(wall_now_ns() - begin_ns) * 1e-9;
   if (!world.has_rank_zero()) return result;
   const auto last = std::make_shared<const std::vector<RankTrace>>(collector_->take());

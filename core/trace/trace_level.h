@@ -43,4 +43,15 @@ constexpr TraceLevel level_of(EventKind kind) {
   return TraceLevel::kStep;
 }
 
+// Whether a rank's trace has phases and nothing of what it did in them: what it worked on, waited for and sent is not
+// known.
+inline bool has_phases_only(const RankTrace& trace) {
+  bool any = false;
+  for (const Event& event : trace.events) {
+    any = any || event.kind == EventKind::kPhase;
+    if (level_of(event.kind) > TraceLevel::kStep) return false;
+  }
+  return any;
+}
+
 }  // namespace ranklab

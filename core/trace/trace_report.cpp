@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/base/text.h"
+#include "core/trace/trace_level.h"
 
 namespace ranklab {
 namespace {
@@ -55,6 +56,9 @@ RankSummary summarize(const RankTrace& trace, TraceClock clock) {
   }
   out.steps = static_cast<int>(steps.size());
   out.total_ns = trace.events.empty() ? 0 : last - first;
+  out.knows_compute = !has_phases_only(trace);
+  out.knows_waits = out.knows_compute && clock == TraceClock::kVirtual;
+  if (!out.knows_compute) return out;
   out.compute_ns = clock == TraceClock::kVirtual
                        ? std::max<int64_t>(0, out.total_ns - out.exposed_total_ns() - out.peer_wait_ns)
                        : covered_ns(trace.events, clock);
@@ -106,9 +110,9 @@ int64_t RankSummary::communication_ns() const {
   return sum;
 }
 
-double RankSummary::overlap() const {
+std::optional<double> RankSummary::overlap() const {
   const auto busy = static_cast<double>(communication_ns());
-  if (busy <= 0) return 1;
+  if (busy <= 0 || !knows_waits) return std::nullopt;
   return std::clamp(1 - static_cast<double>(exposed_total_ns()) / busy, 0.0, 1.0);
 }
 
@@ -126,14 +130,15 @@ std::string format_summary(const std::vector<RankSummary>& summaries) {
   out += strprintf(" %8s\n", "overlap");
   for (const RankSummary& summary : summaries) {
     const std::string who = std::to_string(summary.global_rank) + " " + summary.label;
-    out += strprintf("%-20s %6d %8lld %10s %10s %10s", who.c_str(), summary.steps,
-                     static_cast<long long>(summary.events), human_ns(static_cast<double>(summary.total_ns)).c_str(),
-                     human_ns(static_cast<double>(summary.compute_ns)).c_str(),
-                     human_ns(static_cast<double>(summary.peer_wait_ns)).c_str());
-    for (const Axis axis : axes) {
-      out += strprintf(" %14s", human_ns(static_cast<double>(summary.exposed_ns[static_cast<size_t>(axis)])).c_str());
-    }
-    out += strprintf(" %7.1f%%\n", 100 * summary.overlap());
+    const auto time = [](int64_t ns, bool known) { return known ? human_ns(static_cast<double>(ns)) : "-"; };
+    out +=
+        strprintf("%-20s %6d %8lld %10s %10s %10s", who.c_str(), summary.steps, static_cast<long long>(summary.events),
+                  time(summary.total_ns, true).c_str(), time(summary.compute_ns, summary.knows_compute).c_str(),
+                  time(summary.peer_wait_ns, summary.knows_waits).c_str());
+    for (const Axis axis : axes)
+      out += strprintf(" %14s", time(summary.exposed_ns[static_cast<size_t>(axis)], summary.knows_waits).c_str());
+    const std::optional<double> overlap = summary.overlap();
+    out += strprintf(" %8s\n", overlap ? strprintf("%.1f%%", 100 * *overlap).c_str() : "-");
     if (summary.dropped > 0) {
       out += strprintf("  rank %d dropped %lld events: its ring was full\n", summary.global_rank,
                        static_cast<long long>(summary.dropped));
@@ -143,7 +148,9 @@ std::string format_summary(const std::vector<RankSummary>& summaries) {
 }
 
 std::string format_summary_json(const std::vector<RankSummary>& summaries) {
-  nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
+  using nlohmann::ordered_json;
+  const auto known = [](const ordered_json& value, bool is) { return is ? value : ordered_json(); };
+  ordered_json ranks = ordered_json::array();
   for (const RankSummary& summary : summaries) {
     nlohmann::ordered_json exposed = nlohmann::ordered_json::object(), traffic = nlohmann::ordered_json::array();
     for (size_t axis = 0; axis < kAxes; ++axis) {
@@ -164,10 +171,10 @@ std::string format_summary_json(const std::vector<RankSummary>& summaries) {
                      {"events", summary.events},
                      {"dropped", summary.dropped},
                      {"total_ns", summary.total_ns},
-                     {"compute_ns", summary.compute_ns},
-                     {"peer_wait_ns", summary.peer_wait_ns},
-                     {"exposed_ns", exposed},
-                     {"overlap", summary.overlap()},
+                     {"compute_ns", known(summary.compute_ns, summary.knows_compute)},
+                     {"peer_wait_ns", known(summary.peer_wait_ns, summary.knows_waits)},
+                     {"exposed_ns", known(exposed, summary.knows_waits)},
+                     {"overlap", known(summary.overlap().value_or(0), summary.overlap().has_value())},
                      {"traffic", traffic}});
   }
   return nlohmann::ordered_json{{"ranks", ranks}}.dump(2) + "\n";

@@ -1,11 +1,13 @@
 // Time breakdown per rank, from its events alone. On the virtual clock a rank computes, waits for a transfer that
 // compute did not hide ("exposed"), or waits for a member that had not posted ("peer wait"); the three add up to the
 // total. Overlap is the fraction of communication hidden by compute (as HTA defines it). On the wall clock the exposed
-// parts are not known and stay 0. Thread rule: pure.
+// parts are not known and stay 0, as in a trace that has phases only, of which compute is not known either. Thread
+// rule: pure.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,6 +33,7 @@ struct RankSummary {
   int64_t dropped = 0;
   int steps = 0;  // number of distinct steps
   int64_t total_ns = 0;
+  bool knows_compute = true, knows_waits = true;
   int64_t compute_ns = 0;
   int64_t peer_wait_ns = 0;
   std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
@@ -38,7 +41,7 @@ struct RankSummary {
 
   int64_t exposed_total_ns() const;
   int64_t communication_ns() const;
-  double overlap() const;  // 1 when nothing was exposed, and when there was no communication
+  std::optional<double> overlap() const;  // nothing without communication, or where waits are not known
 };
 
 std::vector<RankSummary> summarize(const TraceFile& file);

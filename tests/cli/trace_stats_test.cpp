@@ -44,6 +44,22 @@ TEST(TraceStats, AFolderStandsForItsTrace) {
   }
 }
 
+// A rank leaves out an exchange in the first step: its peers' calls do not match, and the run ends at once.
+TEST(TraceStats, TheStepThatFailedIsInTheTrace) {
+  const std::string folder = temporary_path("trace_stats_failed");
+  const Outcome run = ranklab_and_errors(
+      "train --num-layers 2 --hidden-size 32 --ffn-hidden-size 48 --num-attention-heads 4 --mock-data --gbs 8 "
+      "--train-iters 40 --eval-interval 0 --dp 8 --ep 8 --num-experts 8 --moe-router-topk 1 --seq-length 2 --inject "
+      "empty-expert-skips --log-dir " +
+      folder);
+  ASSERT_EQ(run.exit_code, 5) << run.output;
+  const Outcome stats = ranklab_and_errors("trace stats " + folder);
+  EXPECT_EQ(stats.exit_code, 0) << stats.output;
+  EXPECT_THAT(stats.output, AllOf(HasSubstr("8 ranks, 1 step"), HasSubstr("all_to_all ep dispatch"),
+                                  HasSubstr("the run failed in step 0, which ends here where it broke off")));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(TraceStats, GoldenFiguresOfASchedule) {
   const std::string path = temporary_path("stats") + ".csv";
   ASSERT_EQ(

@@ -147,6 +147,7 @@ TEST(TracedCommunicatorTest, UnevenAllToAllLastsAsLongAsItsBusiestRank) {
     if (rank == 1) recv[0] = 1000;
     t.comm->all_to_all(floats(rank == 0 ? 1000 : 0), send, recv);
     EXPECT_EQ(t.clock.now_ns(), 3 * 1000 + 4000) << "rank " << rank;
+    EXPECT_EQ(t.events().at(0).algorithm_bytes, rank == 0 ? 4000 : 0) << "what it sends, however much it gets";
   });
 }
 

@@ -36,14 +36,14 @@ TEST(Screen, CountsColumnsNotBytes) {
 }
 
 TEST(Screen, WrapsAtItsWidth) {
-  const std::string text = drawn(10, false, [](Screen& s) {
-    EXPECT_EQ(s.width(), 80) << "never narrower";
+  const std::string text = drawn(50, false, [](Screen& s) {
+    EXPECT_EQ(s.width(), 80) << "no picture is narrower";
     s.paragraph(repeated("word ", 40), 2, 2);
   });
   EXPECT_THAT(text, testing::StartsWith("  word"));
   EXPECT_THAT(text, testing::HasSubstr("\n    word"));
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 80);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns_of(line), 50);
   drawn(500, false, [](Screen& s) { EXPECT_EQ(s.width(), 120) << "never wider"; });
 }
 
@@ -56,6 +56,8 @@ TEST(Screen, PutsPicturesSideBySideAsFarAsTheyFit) {
   const Cells picture(2, std::string(30, 'x'));
   const std::string text = drawn(80, false, [&](Screen& s) { s.side_by_side({picture, picture, picture}, 3, 2); });
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 5) << "two, an empty line, and one more";
+  const std::string narrow = drawn(60, false, [&](Screen& s) { s.side_by_side({picture, picture, picture}, 3, 2); });
+  EXPECT_EQ(std::count(narrow.begin(), narrow.end(), '\n'), 8) << "one below the other";
 }
 
 TEST(Markdown, ShowsWhatTheLessonsUse) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -58,6 +59,31 @@ struct LiveRun {
   std::unique_ptr<LiveServer> server;
   Tracer tracer;
   int64_t recorded = 0;
+};
+
+// Two ranks that come to one boundary after the other, until this ends.
+struct MarchingRanks {
+  explicit MarchingRanks(Stepper& of) : stepper(of) {
+    for (int rank = 0; rank < 2; ++rank) {
+      threads[rank] = std::thread([this, rank] {
+        for (int i = 0; passed >= 0; ++i) {
+          stepper.arrive(rank, {.kind = BoundaryKind::kSpan, .name = "F", .step = i, .virtual_ns = 10 * i + rank});
+          std::this_thread::sleep_for(std::chrono::microseconds(50));
+          ++passed;
+        }
+        stepper.rank_ended(rank);
+      });
+    }
+  }
+  ~MarchingRanks() {
+    passed = -1'000'000;
+    stepper.detach();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  Stepper& stepper;
+  std::atomic<int> passed{0};
+  std::thread threads[2];
 };
 
 // What a viewer has seen of rank 1.
@@ -129,18 +155,7 @@ TEST(LiveServerTest, LostEventsLieBeforeTheBatchThatCountsThem) {
 
 TEST(LiveServerTest, AViewerSteps) {
   LiveRun run("step");
-  std::atomic<int> passed{0};
-  std::thread ranks[2];
-  for (int rank = 0; rank < 2; ++rank) {
-    ranks[rank] = std::thread([&, rank] {
-      for (int i = 0; i < 200'000 && passed >= 0; ++i) {
-        run.stepper->arrive(rank, {.kind = BoundaryKind::kSpan, .name = "F", .step = i, .virtual_ns = 10 * i + rank});
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-        ++passed;
-      }
-      run.stepper->rank_ended(rank);
-    });
-  }
+  MarchingRanks ranks(*run.stepper);
   const auto source = attach(run.path);
   ASSERT_TRUE(eventually([&] { return source->stepper() != nullptr; }));
   StepperControl& control = *source->stepper();
@@ -161,12 +176,9 @@ TEST(LiveServerTest, AViewerSteps) {
   EXPECT_EQ(control.state().hits[0].at.step, there.step);
   control.remove_breakpoint(1);
   ASSERT_TRUE(eventually([&] { return control.state().breakpoints.empty(); }));
-  const int held = passed;
+  const int held = ranks.passed;
   control.resume();
-  EXPECT_TRUE(eventually([&] { return passed > held; }));
-  passed = -1'000'000;
-  run.stepper->detach();
-  for (std::thread& rank : ranks) rank.join();
+  EXPECT_TRUE(eventually([&] { return ranks.passed > held; }));
 }
 
 TEST(LiveServerTest, TheSocketIsTheOwnersAlone) {
@@ -255,6 +267,61 @@ TEST(LiveServerTest, ViewersThatVanish) {
   EXPECT_TRUE(eventually([&] { return run.server->num_viewers() == 0; }));
   const auto source = attach(run.path);
   EXPECT_TRUE(eventually([&] { return source->status() == LiveStatus::kFollowing; }));
+}
+
+TEST(LiveServerTest, WhatALostViewerHeldGoesOn) {
+  LiveRun run("held");
+  MarchingRanks ranks(*run.stepper);
+  auto source = attach(run.path), other = attach(run.path);
+  ASSERT_TRUE(eventually([&] { return source->stepper() != nullptr && other->stepper() != nullptr; }));
+  source->stepper()->add_breakpoint(parse_breakpoint("F rank=1"));
+  source->stepper()->pause();
+  ASSERT_TRUE(eventually([&] { return other->status() == LiveStatus::kPaused; }));
+  source.reset();
+  ASSERT_TRUE(eventually([&] { return run.server->num_viewers() == 1; }));
+  EXPECT_EQ(run.stepper->state().mode, StepperMode::kPaused) << "the other one may step it";
+  const int held = ranks.passed;
+  other.reset();
+  EXPECT_TRUE(eventually([&] { return ranks.passed > held + 100; }));
+  EXPECT_THAT(run.stepper->state().breakpoints, testing::IsEmpty());
+}
+
+TEST(LiveServerTest, ARunThatStartsPausedWaitsForACommand) {
+  const auto stepper = std::make_shared<Stepper>(1, /*start_paused=*/true);
+  LiveServer server(temporary_path("start"), std::make_shared<LiveFeed>(1), stepper);
+  stepper->begin_run();
+  std::thread rank([&] {
+    stepper->arrive(0, {.kind = BoundaryKind::kSpan, .name = "F"});
+    stepper->rank_ended(0);
+  });
+  ASSERT_TRUE(stepper->wait_paused(std::chrono::seconds(10)));
+  for (const bool commands : {false, true}) {
+    auto source = attach(server.path());
+    ASSERT_TRUE(eventually([&] { return source->stepper() != nullptr && server.num_viewers() == 1; }));
+    if (commands) source->stepper()->add_breakpoint(parse_breakpoint("W"));
+    ASSERT_TRUE(eventually([&] { return stepper->state().breakpoints.empty() != commands; }));
+    source.reset();
+    ASSERT_TRUE(eventually([&] { return server.num_viewers() == 0; }));
+    EXPECT_TRUE(commands || stepper->state().mode == StepperMode::kPaused);
+  }
+  EXPECT_TRUE(eventually([&] { return stepper->state().mode != StepperMode::kPaused; }));
+  rank.join();
+}
+
+// The thread that serves them sleeps although one more waits for a place. (A busy machine gives it less time, not
+// more.)
+TEST(LiveServerTest, ViewersWithoutAPlaceCostNothing) {
+  LiveRun run("full");
+  std::vector<LiveSocket> viewers;
+  for (int i = 1; i <= LiveServer::kMostViewers; ++i) {
+    viewers.push_back(connect_to(run.path));
+    viewers.back().send(attach_frame());
+    ASSERT_TRUE(eventually([&] { return run.server->num_viewers() == i; }));
+  }
+  viewers.push_back(connect_to(run.path));
+  const std::clock_t before = std::clock();  // of this process's threads
+  std::this_thread::sleep_for(milliseconds(400));
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
 }
 
 TEST(LiveServerTest, AViewerThatSendsGarbage) {

@@ -43,7 +43,7 @@ TEST(TraceReport, PartsAddUpToTheTotal) {
   EXPECT_EQ(rank.peer_wait_ns, 30);
   EXPECT_EQ(rank.compute_ns, 140);
   EXPECT_EQ(rank.communication_ns(), 120);
-  EXPECT_DOUBLE_EQ(rank.overlap(), 1 - 70.0 / 120);
+  EXPECT_DOUBLE_EQ(rank.overlap().value(), 1 - 70.0 / 120);
 }
 
 TEST(TraceReport, OnTheWallClockComputeIsWhatItsSpansCover) {
@@ -63,7 +63,25 @@ TEST(TraceReport, OnTheWallClockComputeIsWhatItsSpansCover) {
 TEST(TraceReport, AnEmptyRankIsAllZeros) {
   const RankSummary rank = summarize(one_rank({}))[0];
   EXPECT_EQ(rank.total_ns, 0);
-  EXPECT_EQ(rank.overlap(), 1);
+  EXPECT_EQ(rank.overlap(), std::nullopt);
+}
+
+// What is not known is no zero: of a trace of phases nothing but its length is, on the wall clock no wait.
+TEST(TraceReport, WhatWasNotRecordedIsNotTold) {
+  Event step;
+  step.kind = EventKind::kPhase;
+  step.virtual_end_ns = 2400;
+  const std::vector<RankSummary> phases = summarize(one_rank({step}));
+  EXPECT_THAT(format_summary(phases), HasSubstr("    2.40 us          -          -        -"));
+  const auto rank = nlohmann::json::parse(format_summary_json(phases)).at("ranks").at(0);
+  EXPECT_EQ(rank.at("total_ns"), 2400);
+  for (const char* key : {"compute_ns", "peer_wait_ns", "exposed_ns", "overlap"}) EXPECT_TRUE(rank.at(key).is_null());
+
+  Event reduce = transfer(Axis::kDp, 0, 0, 0, 0);
+  reduce.wall_end_ns = 5000;
+  TraceFile wall = one_rank({reduce});
+  wall.clock = TraceClock::kWall;
+  EXPECT_THAT(format_summary(summarize(wall)), HasSubstr("    5.00 us       0 ns          -              -        -"));
 }
 
 TEST(TraceReport, TheTableNamesRanksAxesAndTraffic) {

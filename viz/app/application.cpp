@@ -278,6 +278,7 @@ void Application::dockspace() {
     for (const char* front : find_layout(layout_)->front) select_tab(front);
     ImGui::SetWindowFocus(window_name(find_layout(layout_)->front.back()).c_str());
   }
+  keep_shares(id, size);
   ImGui::DockSpaceOverViewport(id, ImGui::GetMainViewport(),
                                static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_NoWindowMenuButton) |
                                    static_cast<ImGuiDockNodeFlags>(ImGuiDockNodeFlags_NoCloseButton));

@@ -229,8 +229,9 @@ std::string render_text(const VizRequest& request, int width, bool color) {
   const TextPanel& panel = text_panel(request.panel);
   const TraceStore store = store_of(request);
   const Window window = window_of(store, request.go_to);
-  std::string out = store.warning().empty() ? "" : store.warning() + "\n";
+  std::string out;
   if (const RunEnd end = run_end_beside(store); !end.words.empty()) out += end.words + "\n";
+  if (!store.warning().empty()) out += store.warning() + "\n";
   return out + panel.text(store, window, {request.go_to, width, color});
 }
 

@@ -3,6 +3,8 @@
 #include <imgui_internal.h>
 #include <strings.h>
 
+#include <cmath>
+
 #include "viz/panels/panel.h"
 
 namespace ranklab::viz {
@@ -87,6 +89,22 @@ const LayoutPreset kPresets[] = {
     {"Lesson", "timeline and schedules side by side", build_lesson, kLesson, kLessonFront},
 };
 
+void share_out(ImGuiDockNode& node, ImVec2 size) {
+  if (!node.IsSplitNode()) return;
+  ImGuiDockNode &first = *node.ChildNodes[0], &second = *node.ChildNodes[1];
+  if (!first.IsVisible || !second.IsVisible) return share_out(first.IsVisible ? first : second, size);
+  const ImGuiAxis axis = node.SplitAxis;
+  const float room = size[axis] - ImGui::GetStyle().DockingSeparatorSize;
+  const float had = first.SizeRef[axis] + second.SizeRef[axis];
+  if (room <= 0 || had <= 0) return;
+  for (ImGuiDockNode* child : {&first, &second}) {
+    if (std::fabs(had - room) > 1) child->SizeRef[axis] *= room / had;
+    ImVec2 part = size;
+    part[axis] = child->SizeRef[axis];
+    share_out(*child, part);
+  }
+}
+
 }  // namespace
 
 std::span<const LayoutPreset> layout_presets() { return kPresets; }
@@ -106,6 +124,10 @@ void select_tab(const char* panel_id) {
   const ImGuiWindow* window = ImGui::FindWindowByName(window_name(panel_id).c_str());
   if (window == nullptr || window->DockNode == nullptr || window->DockNode->TabBar == nullptr) return;
   window->DockNode->TabBar->NextSelectedTabId = window->TabId;
+}
+
+void keep_shares(ImGuiID dockspace, ImVec2 size) {
+  if (ImGuiDockNode* const node = ImGui::DockBuilderGetNode(dockspace); node != nullptr) share_out(*node, size);
 }
 
 void apply_layout(const LayoutPreset& preset, ImGuiID dockspace, ImVec2 size) {

@@ -31,5 +31,8 @@ std::string window_name(const char* panel_id);
 void select_tab(const char* panel_id);
 // Arranges the dockspace; `size` is the space it has.
 void apply_layout(const LayoutPreset& preset, ImGuiID dockspace, ImVec2 size);
+// Panels keep their shares of the dockspace when it has another size than before, or than the last time. Dear ImGui by
+// itself would take it all from the central one, of which a smaller window would leave nothing.
+void keep_shares(ImGuiID dockspace, ImVec2 size);
 
 }  // namespace ranklab::viz

@@ -4,6 +4,7 @@
 #include <misc/cpp/imgui_stdlib.h>
 
 #include <algorithm>
+#include <cfloat>
 #include <filesystem>
 
 #include "core/base/text.h"
@@ -26,7 +27,11 @@ bool begin(const char* name, float width) {
   ImGui::SetNextWindowPos({view.WorkPos.x + view.WorkSize.x / 2, view.WorkPos.y + scaled(40)}, ImGuiCond_Appearing,
                           {0.5f, 0});
   ImGui::SetNextWindowSize({std::min(scaled(width), view.WorkSize.x - scaled(20)), 0});
-  return ImGui::BeginPopup(name, ImGuiWindowFlags_NoSavedSettings);
+  ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, std::max(view.WorkSize.y - scaled(44), scaled(120))});
+  if (!ImGui::BeginPopup(name, ImGuiWindowFlags_NoSavedSettings)) return false;
+  // Without Dear ImGui's own keys Escape would only leave the text field, and nothing could be typed any more.
+  if (ImGui::IsKeyPressed(ImGuiKey_Escape, /*repeat=*/false)) ImGui::CloseCurrentPopup();
+  return true;
 }
 
 bool contains(std::string_view text, std::string_view part) {

@@ -121,4 +121,11 @@ std::vector<CurvePoint> smoothed(const std::vector<CurvePoint>& points, double s
   return out;
 }
 
+std::pair<double, double> axis_limits(double low, double high) {
+  if (low == 0 && high == 0) return {-1, 1};
+  const double least = std::max(std::abs(low), std::abs(high)) * 0.02;
+  const double pad = std::max((high - low) * 0.08, (least - (high - low)) / 2);
+  return {low - pad, high + pad};
+}
+
 }  // namespace ranklab::viz

@@ -4,6 +4,7 @@
 // for the file.
 #pragma once
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "viz/model/store/trace_store.h"
@@ -43,5 +44,8 @@ std::vector<Curve> all_curves(const TraceStore& store);
 // In the unit that people read: shares in percent, bytes in MiB.
 Curve in_shown_unit(Curve curve);
 std::vector<CurvePoint> smoothed(const std::vector<CurvePoint>& points, double span);
+// From where to where an axis goes that shows values from low to high. Curves that change by less than a percent are
+// drawn as what they are: nearly constant; one that is 0 throughout has no scale of its own.
+std::pair<double, double> axis_limits(double low, double high);
 
 }  // namespace ranklab::viz

@@ -100,7 +100,7 @@ class TimelineDrawing {
     for (int64_t time = (range_.begin_ns - origin + step - 1) / step * step; time + origin <= range_.end_ns;
          time += step) {
       svg_.line(x(time + origin), y, x(time + origin), y + 4, kRule);
-      svg_.centred_text(x(time + origin), y + 14, 9, kInk, format_time(store_, time));
+      svg_.centred_text(x(time + origin), y + 14, 9, kInk, tick_text(store_, time, step));
     }
     return y + 16;
   }

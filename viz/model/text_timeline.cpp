@@ -41,7 +41,7 @@ class Canvas {
       const size_t at = column(time + origin);
       if (at < marks.size() + (marks.empty() ? 0 : 1)) continue;
       marks.append(at - marks.size(), ' ');
-      marks += "|" + format_time(store_, time);
+      marks += "|" + tick_text(store_, time, step);
     }
     return marks;
   }
@@ -216,13 +216,15 @@ std::string text_totals(const TraceStore& store, const Window& window) {
   std::string out =
       strprintf("%-24s %14s %10s %10s %10s %10s\n", "rank", "total", "busy", "bubble", "of ideal", "exposed");
   const auto line = [&](const std::string& label, const TimeSplit& time, int64_t total) {
-    out += strprintf("%-24s %14s %10s %10s %10s %10s\n", label.c_str(), format_time(store, total).c_str(),
-                     format_percent(time.busy_share()).c_str(), format_percent(time.bubble_of_total()).c_str(),
-                     format_percent(time.bubble_of_ideal()).c_str(), format_percent(time.exposed_share()).c_str());
+    const auto [busy, bubble, of_ideal, exposed] = share_texts(time);
+    out += strprintf("%-24s %14s %10s %10s %10s %10s\n", label.c_str(),
+                     total == 0 ? "-" : format_time(store, total).c_str(), busy.c_str(), bubble.c_str(),
+                     of_ideal.c_str(), exposed.c_str());
   };
   for (size_t r = 0; r < report.ranks.size(); ++r)
     line(store.rank(r).label, report.ranks[r].time, report.ranks[r].time.total_ns);
   line("mean", report.all, report.range.length_ns());
+  if (const std::string_view why = why_phases_only(store); !why.empty()) out += std::string(why) + "\n";
   return out;
 }
 

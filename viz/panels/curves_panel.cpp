@@ -135,12 +135,9 @@ void CurvesPanel::setup_axes(const Series& series) {
     if (std::isfinite(series.high[i])) high = std::max(high, series.high[i]);
   }
   if (!(low <= high)) low = high = 0;
-  // Curves that change by less than a percent are drawn as what they are: nearly constant.
-  const double least = std::max(std::abs(high) * 0.02, 1e-12);
-  const double pad = std::max((high - low) * 0.08, (least - (high - low)) / 2);
+  const auto [from, to] = axis_limits(low, high);
   const bool logarithmic = logarithmic_ && low > 0;
-  ImPlot::SetupAxisLimits(ImAxis_Y1, logarithmic ? low * 0.9 : low - pad, logarithmic ? high * 1.1 : high + pad,
-                          ImPlotCond_Always);
+  ImPlot::SetupAxisLimits(ImAxis_Y1, logarithmic ? low * 0.9 : from, logarithmic ? high * 1.1 : to, ImPlotCond_Always);
   if (logarithmic) ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
 }
 

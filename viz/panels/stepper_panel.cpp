@@ -76,8 +76,18 @@ void StepperPanel::commands(StepperControl& stepper, const StepperState& state) 
   if (ImGui::Button("step")) stepper.step_training(1);
   tooltip("every rank goes on to the begin of the next training step");
   ImGui::EndDisabled();
-  dim_text(strprintf("step %d   state %016" PRIx64, current_step(state), state.hash));
+  dim_text(where_text(state));
+  if (running) return;
   tooltip("a hash of every boundary that every rank has come to: the same on each run that was stopped here");
+}
+
+std::string where_text(const StepperState& state) {
+  if (state.mode == StepperMode::kRunning) return "until a breakpoint, or a pause";
+  return strprintf("step %d   state %016" PRIx64, current_step(state), state.hash);
+}
+
+bool is_told(const StepperState& state, const RankState& rank) {
+  return state.mode != StepperMode::kRunning || rank.activity != RankActivity::kRunning;
 }
 
 void StepperPanel::hits(Workspace& workspace, const StepperState& state) {
@@ -113,9 +123,10 @@ void StepperPanel::ranks(Workspace& workspace, StepperControl& stepper, const St
       dim_text("waits for " + join(std::span<const int>(rank.waits_for), " "));
     }
     ImGui::TableNextColumn();
-    right_text(human_ns(static_cast<double>(rank.virtual_ns)));
+    const bool told = is_told(state, rank);
+    if (told) right_text(human_ns(static_cast<double>(rank.virtual_ns)));
     ImGui::TableNextColumn();
-    right_text(strprintf("%lld", static_cast<long long>(rank.events)));
+    if (told) right_text(strprintf("%lld", static_cast<long long>(rank.events)));
     ImGui::TableNextColumn();
     ImGui::BeginDisabled(state.mode != StepperMode::kPaused || rank.activity == RankActivity::kDone);
     if (ImGui::SmallButton("step")) stepper.step_rank(rank.global_rank, 1);

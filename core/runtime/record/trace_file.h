@@ -1,7 +1,7 @@
 // The trace of a run as a file that grows with it: what the ranks recorded in a step is written by a separate thread
 // while they run the next one, so memory does not grow with the steps, and the end of a run waits for two steps at
-// most. The file has a temporary name until the run ends; it also gets its final name when a rank failed, with the
-// steps until then. A process that is killed leaves the temporary file, which is readable up to its last whole step.
+// most. The file has a temporary name until the run ends; it also gets its final name when a rank failed, with what was
+// recorded until then. A process that is killed leaves the temporary file, which is readable up to its last whole step.
 // Cost: writing a step (about a microsecond per event); memory for two steps' events; ranks wait when the disk is
 // slower than they are. Thread rule: hooks on rank 0's thread, keep() from any.
 #pragma once

@@ -170,6 +170,10 @@ void TraceCollector::leave(Communicator& world, c10::Device device, RankTrace mi
   for (RankTrace& trace : gather_traces(world, device, std::move(mine))) keep(left_, std::move(trace));
 }
 
+void TraceCollector::leave_alone(RankTrace mine) {
+  if (!processes_) keep(left_, std::move(mine));
+}
+
 void TraceCollector::keep(ByRank& where, RankTrace trace) {
   const std::lock_guard lock(mutex_);
   where[trace.global_rank] = std::move(trace);

@@ -25,6 +25,8 @@ class TraceCollector {
   // Called after a rank's last step: collective between processes; threads do not wait for each other here, since some
   // still generate the sample.
   void leave(Communicator& world, c10::Device device, RankTrace mine);
+  // The same for a rank that fails: not between processes, of which some may be gone.
+  void leave_alone(RankTrace mine);
   // The traces that leave() collected, by rank, once all ranks of this process have ended.
   std::vector<RankTrace> take() { return taken(left_); }
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include "core/pipeline/schedules.h"
+#include "core/trace/failed_event.h"
 #include "tests/viz/model/make_trace.h"
 #include "viz/model/store/schedule_store.h"
 #include "viz/model/store/time_text.h"
+#include "viz/model/text_timeline.h"
 
 namespace ranklab::viz {
 namespace {
@@ -18,6 +20,42 @@ using ::testing::FloatNear;
 
 Schedule schedule_of(const std::string& name, int ranks, int microbatches, int chunks = 1) {
   return make_schedule(name, {.num_ranks = ranks, .num_microbatches = microbatches, .num_chunks = chunks});
+}
+
+// A rank that had nothing to do when the run failed is not one that was done.
+TEST(Bubbles, AfterAStepBrokeOffNothingIsKnown) {
+  Tracer tracer(0, "dp0"), other(1, "dp1");
+  tracer.record(samples::compute(tracer, "F", 0, 40, 3));
+  other.record(samples::compute(other, "F", 0, 100, 3));
+  for (Tracer* each : {&tracer, &other}) {
+    Event mark = samples::compute(*each, std::string(kFailedEvent), 100, 100, 3);
+    mark.kind = EventKind::kInstant;
+    each->record(mark);
+  }
+  const TraceStore store(samples::file_of({tracer.take(), other.take()}));
+  EXPECT_THAT(store.warning(), testing::HasSubstr("the run failed in step 3"));
+  EXPECT_TRUE(store.partial());
+  const BubbleReport report = find_bubbles(store, store.whole());
+  EXPECT_EQ(report.ranks[0].unrecorded, (TimeRange{40, 100}));
+  EXPECT_EQ(report.all.bubble_ns, 0);
+}
+
+// The phases of a step do not say when a rank works and when it waits.
+TEST(Bubbles, NothingIsKnownOfATraceOfPhases) {
+  Tracer tracer(0, "dp0");
+  tracer.record(samples::phase(tracer, "step", 0, 100));
+  tracer.record(samples::phase(tracer, "forward-backward", 0, 80));
+  TraceFile file;
+  file.clock = TraceClock::kVirtual;
+  file.ranks = {tracer.trace()};
+  const TraceStore store(std::move(file));
+  const BubbleReport report = find_bubbles(store, store.whole());
+  EXPECT_EQ(report.all.total_ns, 0);
+  EXPECT_TRUE(report.ranks[0].idle.empty());
+  EXPECT_THAT(report.ranks[0].lost, ElementsAre(TimeRange{0, 100}));
+  EXPECT_THAT(share_texts(report.all), ElementsAre("-", "-", "-", "-"));
+  EXPECT_THAT(text_totals(store, store.whole()), testing::HasSubstr("--trace-level action"));
+  EXPECT_EQ(why_phases_only(schedule_store(schedule_of("1f1b", 2, 2), {.f = 1, .b = 1, .w = 1})), "");
 }
 
 TEST(Bubbles, GoldenFigures1F1B) {
@@ -259,6 +297,18 @@ TEST(Bubbles, IdleStripIsTheShareOfIdleRanks) {
               ElementsAre(FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F),
                           FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F), FloatNear(0.5F, 1e-6F)));
   EXPECT_THAT(idle_strip(report, {0, kScheduleUnitNs / 2}, 2), ElementsAre(0.5F, 0.5F));
+}
+
+TEST(TimeText, NeighbouringTicksDiffer) {
+  const TraceStore store;
+  EXPECT_EQ(tick_text(store, 91'520'000, 20'000), "91.52 ms");
+  EXPECT_EQ(tick_text(store, 91'540'000, 20'000), "91.54 ms");
+  EXPECT_EQ(tick_text(store, 1'200'000, 200'000), "1.20 ms") << "with the usual digits where they do";
+  EXPECT_EQ(tick_text(store, 12'345'678'000, 1000), "12.345678 s");
+  EXPECT_EQ(tick_text(store, 750, 250), "750 ns");
+  EXPECT_EQ(
+      tick_text(schedule_store(schedule_of("1f1b", 2, 2), {.f = 1, .b = 1, .w = 1}), kScheduleUnitNs, kScheduleUnitNs),
+      "1 unit");
 }
 
 }  // namespace

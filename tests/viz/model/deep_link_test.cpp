@@ -68,7 +68,16 @@ TEST(DeepLink, ResolvesInATrace) {
   EXPECT_EQ(to_text(back, store.unit_ns()), "step=0,t=25,sel=r3/BW7");
   EXPECT_EQ(resolve(store, back).event, there.event);
   EXPECT_THROW(resolve(store, parse_deep_link("step=7")), Error);
-  EXPECT_THROW(resolve(store, parse_deep_link("sel=r9/F0")), Error);
+  const auto complaint = [&](const char* link) -> std::string {
+    try {
+      resolve(store, parse_deep_link(link));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_THAT(complaint("sel=r9/F0"), testing::HasSubstr("want ranks 0 to 3"));
+  EXPECT_THAT(complaint("step=0,sel=r3/B7"), testing::HasSubstr("want r3/F0, r3/BW0, r3/F1, r3/BW1, ..."));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/viz/model/make_trace.h"
 #include "viz/model/curves.h"
+#include "viz/model/tables/bubbles.h"
 #include "viz/model/tables/memory_table.h"
 #include "viz/model/tables/mesh_layout.h"
 #include "viz/model/tables/mesh_table.h"
@@ -251,6 +252,12 @@ TEST(MeshTable, MetricsOfRanks) {
   EXPECT_EQ(rank_metric(live, live.whole(), RankMetric::kBusy)[2].text, "not recorded");
 }
 
+TEST(Curves, AnAxisShowsWhatIsThere) {
+  EXPECT_EQ(axis_limits(0, 0), std::pair(-1.0, 1.0)) << "and no multiples of 1e-13";
+  EXPECT_EQ(axis_limits(0, 100), std::pair(-8.0, 108.0));
+  EXPECT_EQ(axis_limits(-100, -100), std::pair(-101.0, -99.0));
+}
+
 TEST(OpTable, TotalsByName) {
   const TraceStore store = samples::straggler_store();
   const std::vector<OpRow> ops = op_table(store, store.whole());
@@ -261,7 +268,32 @@ TEST(OpTable, TotalsByName) {
   EXPECT_DOUBLE_EQ(ops[0].time.mean_ns(), 80);
   EXPECT_EQ(ops[1].name, "all_reduce dp");
   EXPECT_EQ(ops[1].wire_bytes, 1000);
-  EXPECT_DOUBLE_EQ(overlap(ops), 0);
+  EXPECT_DOUBLE_EQ(overlap(ops).value(), 0);
+  EXPECT_EQ(overlap({}), std::nullopt) << "no communication";
+}
+
+// On the wall clock waits are not recorded: a row's exposed time is what the rank's is, the part outside compute.
+TEST(OpTable, ExposedTimeOnTheWallClockIsThatOfTheRanks) {
+  Tracer tracer(0, "");
+  tracer.set_group(Axis::kDp, {0, 1});
+  const auto wall = [](Event event, int64_t begin, int64_t end) {
+    event.wall_begin_ns = begin;
+    event.wall_end_ns = end;
+    return event;
+  };
+  tracer.record(wall(samples::compute(tracer, "F", 0, 0), 0, 60));
+  tracer.record(wall(samples::call(tracer, {}), 40, 80));
+  tracer.record(wall(samples::compute(tracer, "optimizer", 0, 0), 80, 100));
+  TraceFile file;
+  file.clock = TraceClock::kWall;
+  file.ranks = {tracer.trace()};
+  const TraceStore store(std::move(file));
+  const std::vector<OpRow> ops = op_table(store, store.whole());
+  const auto call = std::ranges::find(ops, "all_reduce dp", &OpRow::name);
+  ASSERT_NE(call, ops.end());
+  EXPECT_EQ(call->exposed_ns, 20);
+  EXPECT_EQ(find_bubbles(store, store.whole()).all.exposed_ns, 20);
+  EXPECT_DOUBLE_EQ(overlap(ops).value(), 0.5);
 }
 
 }  // namespace

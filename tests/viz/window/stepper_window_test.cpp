@@ -10,6 +10,7 @@
 #include "tests/cli/run_program.h"
 #include "tests/viz/window/sample_traces.h"
 #include "tests/viz/window/window_fixture.h"
+#include "viz/panels/stepper_panel.h"
 #include "viz/panels/timeline/growing.h"
 
 namespace ranklab::viz {
@@ -60,6 +61,20 @@ class TwoRanks {
   std::atomic<int> left_ = 2;
   std::vector<std::thread> threads_;
 };
+
+// What a viewer was told of a run when it came is not where the run is.
+TEST(StepperPanel, ARunningRankIsNowhere) {
+  StepperState state;
+  state.ranks = {{.global_rank = 0, .activity = RankActivity::kRunning},
+                 {.global_rank = 1, .activity = RankActivity::kBlocked}};
+  state.ranks[0].at.step = state.ranks[1].at.step = 8;
+  EXPECT_EQ(where_text(state), "until a breakpoint, or a pause");
+  EXPECT_FALSE(is_told(state, state.ranks[0]));
+  EXPECT_TRUE(is_told(state, state.ranks[1]));
+  state.mode = StepperMode::kPaused;
+  EXPECT_EQ(where_text(state).substr(0, 14), "step 8   state");
+  EXPECT_TRUE(is_told(state, state.ranks[0]));
+}
 
 // A rank that has recorded nothing, and one that waits for it.
 TEST(Growing, WhatRanksDoNowGrowsUntilTheRunsTime) {

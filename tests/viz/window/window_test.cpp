@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "core/trace/chrome_writer.h"
 #include "core/trace/tracer.h"
@@ -291,6 +293,51 @@ TEST_F(WindowTest, runs_a_command_of_the_palette) {
     IM_CHECK(workspace().visible(0));
   });
   screenshot("critical_path");
+}
+
+TEST_F(WindowTest, escape_leaves_what_a_key_opened) {
+  workspace().load(in_units(one_f_one_b()));
+  drive([&](ImGuiTestContext& ctx) {
+    for (const int opens : {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_P, ImGuiMod_Ctrl | ImGuiKey_P,
+                            ImGuiMod_Ctrl | ImGuiKey_O, ImGuiMod_Shift | ImGuiKey_Slash}) {
+      ctx.KeyPress(opens);
+      ctx.Yield(2);
+      IM_CHECK(ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup));
+      ctx.KeyPress(ImGuiKey_Escape);
+      ctx.Yield(2);
+      IM_CHECK(!ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopup));
+    }
+    ctx.KeyPress(ImGuiKey_3);
+    IM_CHECK(!workspace().visible(0));
+  });
+}
+
+TEST_F(WindowTest, panels_keep_their_shares_of_a_smaller_window) {
+  workspace().load(in_units(three_steps()));
+  app().use_layout("Pipeline");
+  std::map<std::string, ImVec2> before;
+  const auto share = [](ImGuiTestContext& ctx, const std::string& panel) {
+    const ImVec2 size = ctx.GetWindowByRef(panel.c_str())->Size, all = ImGui::GetMainViewport()->WorkSize;
+    return ImVec2(size.x / all.x, size.y / all.y);
+  };
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(8);
+    for (const char* panel : {"//###timeline", "//###stage", "//###path"}) before[panel] = share(ctx, panel);
+  });
+  glfwSetWindowSize(glfwGetCurrentContext(), 800, 600);
+  drive([&](ImGuiTestContext& ctx) {
+    ctx.Yield(8);
+    IM_CHECK_EQ(ImGui::GetMainViewport()->Size.x, 800.0f);
+    for (const auto& [panel, had] : before) {
+      IM_CHECK_LT(std::fabs(share(ctx, panel).x - had.x), 0.02f);
+      IM_CHECK_LT(std::fabs(share(ctx, panel).y - had.y), 0.02f);
+    }
+    ctx.KeyPress(ImGuiMod_Shift | ImGuiKey_Slash);  // the keys have more lines than there is room for
+    ctx.Yield(3);
+    const ImGuiWindow* keys = ImGui::GetCurrentContext()->OpenPopupStack.back().Window;
+    IM_CHECK(keys != nullptr && keys->ScrollMax.y > 0);
+    IM_CHECK_LE(keys->Pos.y + keys->Size.y, 600.0f);
+  });
 }
 
 TEST_F(WindowTest, brings_the_panel_that_was_asked_for_to_the_front_of_its_layout) {

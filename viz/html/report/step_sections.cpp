@@ -45,6 +45,7 @@ std::string fitting_timeline(const TraceStore& store, const StepFacts& facts, co
 std::string causes_markup(const TraceStore& store, const StepFacts& facts) {
   HtmlTable table{.head = {"the ranks' time", "all ranks", "share"}};
   const TimeSplit& all = facts.bubbles.all;
+  if (all.total_ns == 0) return "";
   const auto add = [&](const std::string& what, int64_t time) {
     table.rows.push_back({what, format_time(store, time), format_percent(share_of(time, all.total_ns))});
   };
@@ -120,7 +121,8 @@ std::string matrices_markup(const TraceStore& store, const StepFacts& facts, con
 }  // namespace
 
 std::string insight_section(Runs runs) {
-  return for_each_trace(runs, [](const TraceStore&, const StepFacts& facts, const std::string&) {
+  return for_each_trace(runs, [](const TraceStore& store, const StepFacts& facts, const std::string&) {
+    if (const std::string_view why = why_phases_only(store); !why.empty()) return absent(std::string(why));
     if (facts.insights.empty()) return paragraph("Nothing costs enough to be worth a change.");
     std::string out = "<ol class=\"insights\">\n";
     for (const Insight& one : facts.insights)
@@ -160,6 +162,7 @@ std::string timeline_section(Runs runs) {
 
 std::string traffic_section(Runs runs) {
   return for_each_trace(runs, [](const TraceStore& store, const StepFacts& facts, const std::string& letter) {
+    if (const std::string_view why = why_phases_only(store); !why.empty()) return absent(std::string(why));
     if (facts.traffic.total().messages == 0) return paragraph("No rank sends anything to another.");
     const std::vector<Flow> flows = flows_of(store, facts);
     return paragraph(step_words(store, facts) + ", by the axis of its calls.", "dim") +

@@ -58,9 +58,11 @@ std::vector<GlanceNumber> glance_of(const RunFiles& files, const std::optional<S
   for (const RankMemory& rank : step->memory) peak = std::max(peak, rank.peak.total());
   out.push_back(
       {"memory of the fullest rank", "bytes", has_memory(step->memory) ? peak : kUnknown, "peak of the traced steps"});
-  out.push_back({"traffic of a step", "bytes", static_cast<double>(step->traffic.total().of(TrafficLayer::kLogical)),
-                 "logical bytes that all ranks send"});
-  out.push_back({"bubbles", "share", step->bubbles.all.bubble_of_total(), "of all ranks' time in the traced step"});
+  const bool known = step->bubbles.all.total_ns > 0;  // else a trace of phases
+  const auto sent = static_cast<double>(step->traffic.total().of(TrafficLayer::kLogical));
+  out.push_back({"traffic of a step", "bytes", known ? sent : kUnknown, "logical bytes that all ranks send"});
+  out.push_back({"bubbles", "share", known ? step->bubbles.all.bubble_of_total() : kUnknown,
+                 "of all ranks' time in the traced step"});
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "viz/model/store/deep_link.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -100,6 +101,27 @@ std::string to_text(const DeepLink& link, int64_t unit_ns) {
   return join(parts, ",");
 }
 
+// "ranks 0 to 7", or if it is the event that is not there "r3/F0, r3/BW0, ...".
+std::string what_could_be_selected(const TraceStore& store, const std::string& selection, TimeRange range) {
+  if (store.ranks().empty()) return "an event of the trace";
+  int rank = -1;
+  if (selection.starts_with('r')) std::from_chars(selection.data() + 1, selection.data() + selection.size(), rank);
+  const auto index = store.index_of_rank(rank);
+  if (!index)
+    return "ranks " + std::to_string(store.ranks().front().global_rank) + " to " +
+           std::to_string(store.ranks().back().global_rank);
+  std::vector<std::string> names;
+  const RankTrace& trace = store.trace(*index);
+  for (size_t i = 0; i < trace.events.size() && names.size() < 4; ++i) {
+    const int64_t begin = begin_ns(trace.events[i], store.clock());
+    if (trace.events[i].kind != EventKind::kCompute || begin < range.begin_ns || begin >= range.end_ns) continue;
+    const std::string name = "r" + std::to_string(rank) + "/" + store.text({*index, static_cast<uint32_t>(i)});
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names.empty() ? "an event of r" + std::to_string(rank)
+                       : join(std::span<const std::string>(names), ", ") + ", ...";
+}
+
 Goto resolve(const TraceStore& store, const DeepLink& link) {
   Goto out;
   TimeRange range = store.range();
@@ -119,10 +141,7 @@ Goto resolve(const TraceStore& store, const DeepLink& link) {
     out.event = find_selection(store, link.selection, out.step);
     RANKLAB_CHECK(out.event.has_value(), ErrorKind::kInvalidArgument, .where = "link",
                   .what = "the trace has no such event" + (link.step ? " in that step" : std::string()),
-                  .got = "sel=" + link.selection,
-                  .want = store.ranks().empty() ? "an event of the trace"
-                                                : "ranks " + std::to_string(store.ranks().front().global_rank) +
-                                                      " to " + std::to_string(store.ranks().back().global_rank),
+                  .got = "sel=" + link.selection, .want = what_could_be_selected(store, link.selection, range),
                   .fix = "leave out sel, or name an event that is there");
     if (!link.time_ns) out.time_ns = store.begin_ns(*out.event);
   }

@@ -1,10 +1,12 @@
 #include "viz/model/store/load_trace.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
+#include "core/base/text.h"
 #include "core/trace/find_trace.h"
 #include "core/trace/pytorch_reader.h"
 #include "viz/model/store/schedule_store.h"
@@ -14,7 +16,7 @@ namespace {
 
 TraceStore store_of(TracePrefix prefix, const std::string& source) {
   TraceStore store(std::move(prefix.file), source);
-  store.set_warning(std::move(prefix.broken));
+  if (!prefix.broken.empty()) store.set_warning(std::move(prefix.broken));
   return store;
 }
 
@@ -58,6 +60,11 @@ TraceStore load_traces(std::span<const std::string> paths) {
   RANKLAB_CHECK(!paths.empty(), ErrorKind::kInvalidArgument, .where = "traces", .what = "no file is named",
                 .fix = std::string("name a ") + kTraceFileName + ", or last");
   if (paths.size() == 1) return load_trace(paths.front());
+  for (const std::string& path : paths)
+    RANKLAB_CHECK(path != "last" && !std::filesystem::is_directory(path), ErrorKind::kInvalidArgument,
+                  .where = "traces", .what = "several files are one run of torch.profiler's, a file for each rank",
+                  .got = quote(path) + " among " + std::to_string(paths.size()), .want = "one run, or such files",
+                  .fix = "two runs: ranklab trace diff A B, or ranklab viz A --compare B");
   return store_of(read_pytorch_traces(paths), paths.front() + " and " + std::to_string(paths.size() - 1) + " more");
 }
 

@@ -1,7 +1,9 @@
 #include "viz/model/store/time_text.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "core/base/text.h"
 
@@ -34,6 +36,19 @@ int64_t axis_step_ns(int64_t length_ns, int marks) {
     if (decade * factor >= least * (1 - 1e-9)) return std::max<int64_t>(1, std::llround(decade * factor));
   }
   return std::max<int64_t>(1, std::llround(decade * 10));
+}
+
+std::string tick_text(const TraceStore& store, int64_t time_ns, int64_t step_ns) {
+  constexpr std::array<std::pair<double, const char*>, 3> kUnits = {{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}}};
+  const std::string usual = format_time(store, time_ns);
+  if (store.unit_ns() != 0) return usual;
+  for (const auto& [unit_ns, name] : kUnits) {
+    if (!usual.ends_with(std::string(" ") + name)) continue;
+    const int digits = static_cast<int>(std::ceil(std::log10(unit_ns / static_cast<double>(step_ns)) - 1e-9));
+    const std::string exact = strprintf("%.*f %s", std::max(digits, 0), static_cast<double>(time_ns) / unit_ns, name);
+    return exact.size() > usual.size() ? exact : usual;
+  }
+  return usual;
 }
 
 }  // namespace ranklab::viz

@@ -16,5 +16,7 @@ double share_of(int64_t part_ns, int64_t whole_ns);
 std::string format_percent(double share);  // 0.17948 -> "17.95 %"
 // Distance between the ticks of an axis, 1, 2 or 5 times a power of ten, so that at most `marks` fit into `length`.
 int64_t axis_step_ns(int64_t length_ns, int marks);
+// The text of a tick, with as many digits as tell it from the next one: "91.52 ms" where ticks are 20 us apart.
+std::string tick_text(const TraceStore& store, int64_t time_ns, int64_t step_ns);
 
 }  // namespace ranklab::viz

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/trace/failed_event.h"
 #include "viz/model/store/rows.h"
 
 namespace ranklab::viz {
@@ -67,6 +68,9 @@ TraceStore::TraceStore(TraceFile file, std::string source)
     }
   }
   full_ = dropped() > 0;
+  for (const RankTrace& trace : traces_)
+    if (const int step = failed_step(trace); step >= 0)
+      warning_ = "the run failed in step " + std::to_string(step) + ", which ends here where it broke off";
   lay_out();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/trace/trace_level.h"
 #include "viz/model/store/stalls.h"
 #include "viz/model/store/time_text.h"
 
@@ -14,6 +15,10 @@ class RankFinder {
  public:
   RankFinder(const TraceStore& store, const Window& window, size_t rank_index)
       : store_(store), window_(window), index_(rank_index), trace_(store.trace(rank_index)) {
+    if (has_phases_only(trace_)) {
+      lost_.push_back(window.range);
+      return;
+    }
     for (TimeRange range : store.lost(rank_index)) {
       range = {std::max(range.begin_ns, window.range.begin_ns), std::min(range.end_ns, window.range.end_ns)};
       if (!range.empty()) lost_.push_back(range);
@@ -221,6 +226,12 @@ double TimeSplit::exposed_share() const { return share_of(exposed_ns, total_ns);
 double TimeSplit::bubble_of_total() const { return share_of(bubble_ns, total_ns); }
 double TimeSplit::bubble_of_ideal() const { return share_of(bubble_ns, busy_ns); }
 
+std::array<std::string, 4> share_texts(const TimeSplit& time) {
+  if (time.total_ns == 0) return {"-", "-", "-", "-"};
+  return {format_percent(time.busy_share()), format_percent(time.bubble_of_total()),
+          format_percent(time.bubble_of_ideal()), format_percent(time.exposed_share())};
+}
+
 BubbleReport find_bubbles(const TraceStore& store, const Window& window) {
   BubbleReport report;
   report.range = window.range;
@@ -234,6 +245,14 @@ BubbleReport find_bubbles(const TraceStore& store, const Window& window) {
     for (size_t c = 0; c < kBubbleCauses; ++c) report.all.by_cause_ns[c] += time.by_cause_ns[c];
   }
   return report;
+}
+
+std::string_view why_phases_only(const TraceStore& store) {
+  const bool any = std::any_of(store.traces().begin(), store.traces().end(), has_phases_only);
+  return any ? "The trace has phases only: what ranks did in them, waited for and sent was not recorded; ./ranklab "
+               "train "
+               "--trace-level action records it."
+             : "";
 }
 
 std::string describe(const IdleInterval& idle) {

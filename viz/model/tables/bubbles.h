@@ -3,13 +3,14 @@
 // peer, the time before its first work and after its last. On the wall clock a rank works inside its compute spans; a
 // gap that a collective covers is attributed to that collective, other gaps to the host. total = busy + exposed +
 // bubble, for each rank; of a partial trace without the time after the rank's last event, of a live run without the
-// times whose events the viewer lost. Two published ratios: bubble
+// times whose events the viewer lost, of a trace that has phases only without any. Two published ratios: bubble
 // of total (idle / makespan: (p-1)/(m+p-1) for 1F1B) and bubble of ideal (idle / busy: (p-1)/m). Cost: O(n log n).
 // Thread rule: pure.
 #pragma once
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "viz/model/store/trace_store.h"
@@ -39,13 +40,16 @@ struct TimeSplit {
   double bubble_of_ideal() const;  // 0 when the rank did nothing
 };
 
+// Busy, bubble of total and of ideal, exposed as percentages; "-" each when none of the time was recorded.
+std::array<std::string, 4> share_texts(const TimeSplit& time);
+
 struct RankBubbles {
   int global_rank = 0;
   TimeSplit time;
   std::vector<IdleInterval> idle;  // by time, disjoint
   // Not part of `time`:
   TimeRange unrecorded;         // the end of the window, in a trace that is partial
-  std::vector<TimeRange> lost;  // TraceStore::lost() in the window
+  std::vector<TimeRange> lost;  // TraceStore::lost() in the window; all of it in a trace of phases
 };
 
 struct BubbleReport {
@@ -55,6 +59,8 @@ struct BubbleReport {
 };
 
 BubbleReport find_bubbles(const TraceStore& store, const Window& window);
+// Why a trace of phases has no times and no calls; "" for another one.
+std::string_view why_phases_only(const TraceStore& store);
 // "waits for r2 F7 (dependency)": for tooltips and text.
 std::string describe(const IdleInterval& idle);
 

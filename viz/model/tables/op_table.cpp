@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/trace/attention_event.h"
+#include "viz/model/store/stalls.h"
 
 namespace ranklab::viz {
 
@@ -57,6 +58,11 @@ std::string op_name(const RankTrace& trace, const Event& event) {
 std::vector<OpRow> op_table(const TraceStore& store, const Window& window) {
   std::map<std::string, OpRow> ops;
   for (const RankTrace& trace : store.traces()) {
+    const bool recorded = records_stalls(trace, store.clock());
+    if (!recorded) {
+      for (const Stall& stall : apparent_stalls(trace, store.clock(), window, window.range))
+        ops[op_name(trace, trace.events[stall.event])].exposed_ns += stall.end_ns - stall.transfer_ns;
+    }
     for (const Event& event : trace.events) {
       if (!is_slice(event) || !window.has(event, store.clock())) continue;
       OpRow& row = ops[op_name(trace, event)];
@@ -66,7 +72,7 @@ std::vector<OpRow> op_table(const TraceStore& store, const Window& window) {
       row.logical_bytes += event.logical_bytes;
       row.algorithm_bytes += event.algorithm_bytes;
       row.wire_bytes += event.wire_bytes;
-      row.exposed_ns += event.virtual_exposed_ns;
+      if (recorded) row.exposed_ns += event.virtual_exposed_ns;
       row.peer_wait_ns += event.virtual_peer_wait_ns;
     }
   }
@@ -82,14 +88,15 @@ std::vector<OpRow> op_table(const TraceStore& store, const Window& window) {
   return out;
 }
 
-double overlap(const std::vector<OpRow>& ops) {
+std::optional<double> overlap(const std::vector<OpRow>& ops) {
   int64_t time = 0, exposed = 0;
   for (const OpRow& row : ops) {
     if (row.kind != EventKind::kCollective) continue;
     time += row.time.total_ns;
     exposed += row.exposed_ns;
   }
-  return time > 0 ? std::clamp(1 - static_cast<double>(exposed) / static_cast<double>(time), 0.0, 1.0) : 1;
+  if (time <= 0) return std::nullopt;
+  return std::clamp(1 - static_cast<double>(exposed) / static_cast<double>(time), 0.0, 1.0);
 }
 
 }  // namespace ranklab::viz

@@ -1,6 +1,7 @@
 // Statistics per operation name: count, duration, bytes, and time not hidden by compute. Cost: O(n). Thread rule: pure.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,10 @@ struct OpRow {
 std::string op_name(const RankTrace& trace, const Event& event);
 // Names of other programs' kernels can be long: shortened for tables to at most 32 bytes, in the middle.
 std::string short_name(const std::string& op_name);
-// Longest total first; phases last.
+// Longest total first; phases last. exposed_ns: recorded on the virtual clock, on the wall clock the time outside
+// compute that a call covers, as in find_bubbles().
 std::vector<OpRow> op_table(const TraceStore& store, const Window& window);
-// The fraction of the time on links that compute hides (as HTA defines it); 1 without communication, or on the wall
-// clock, where it is not known.
-double overlap(const std::vector<OpRow>& ops);
+// The fraction of the time on links that compute hides (as HTA defines it); nothing without communication.
+std::optional<double> overlap(const std::vector<OpRow>& ops);
 
 }  // namespace ranklab::viz

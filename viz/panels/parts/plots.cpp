@@ -18,12 +18,14 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr double kMostTicks = 8;
+constexpr int kMostTicks = 8;
 
 int format_time_tick(double value, char* out, int size, void* workspace) {
-  const TraceStore& store = static_cast<const Workspace*>(workspace)->store();
-  return std::snprintf(out, static_cast<size_t>(size), "%s",
-                       format_time(store, std::llround(value) - store.range().begin_ns).c_str());
+  const auto& shown = *static_cast<const Workspace*>(workspace);
+  const auto least_step = axis_step_ns(static_cast<int64_t>(shown.camera.length_ns()), 2 * kMostTicks);
+  return std::snprintf(
+      out, static_cast<size_t>(size), "%s",
+      tick_text(shown.store(), std::llround(value) - shown.store().range().begin_ns, least_step).c_str());
 }
 
 }  // namespace
@@ -44,7 +46,7 @@ void draw_time_cursor(const Workspace& workspace) {
 
 void setup_bytes_axis(double largest, float height) {
   const double top = std::max(largest, 1.0) * 1.12, line = ImGui::GetTextLineHeightWithSpacing();
-  const double ticks_that_fit = std::clamp(height / line - 3, 1.0, kMostTicks);
+  const double ticks_that_fit = std::clamp<double>(height / line - 3, 1, kMostTicks);
   const double step = std::exp2(std::ceil(std::log2(top / ticks_that_fit)));
   std::vector<double> ticks;
   std::vector<std::string> texts;

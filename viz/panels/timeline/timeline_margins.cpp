@@ -38,8 +38,8 @@ void rank_label(ImDrawList& draw, float left, float middle, const std::string& l
 }
 
 std::array<std::string, 3> shares(const TimeSplit& time) {
-  return {format_percent(time.busy_share()), format_percent(time.bubble_of_total()),
-          format_percent(time.exposed_share())};
+  const auto [busy, bubble, of_ideal, exposed] = share_texts(time);
+  return {busy, bubble, exposed};
 }
 
 // Type that does not overlap where ranks are close together.
@@ -86,7 +86,7 @@ void draw_ruler(ImDrawList& draw, const TimelineLayout& layout, const Workspace&
     const float x = std::floor(layout.x_of(static_cast<double>(mark * step + zero))) + 0.5f;
     draw.AddLine({x, top + height * 0.6f}, {x, bottom}, theme::kGrid);
     // Half a number reads as another one: "1.80 ms" cut at its left is "0 ms".
-    const std::string words = mark < 0 ? "" : format_time(store, mark * step);
+    const std::string words = mark < 0 ? "" : tick_text(store, mark * step, step);
     const float left = x + scaled(4);
     if (left >= layout.plot_left && left + text_width(words) <= layout.plot_right)
       draw.AddText({left, top + scaled(3)}, theme::kDim, words.c_str());

@@ -1,0 +1,21 @@
+// The step in which a run fails, for its trace: what each rank had recorded of it when the error came, closed by a mark
+// (failed_event.h). Whoever looks for a hang or a mismatch sees how far each rank came. Only where ranks are threads:
+// processes would have to send it to ranks that may be gone. Thread rule: leave_broken_step() on the rank's thread.
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/comm/rank_context.h"
+#include "core/comm/world.h"
+#include "core/runtime/hooks.h"
+#include "core/runtime/record/trace_gather.h"
+
+namespace ranklab {
+
+void leave_broken_step(RankContext& rank, TraceCollector& collector) noexcept;
+// Runs the ranks; if they fail, hands what they left to the hooks, then throws the error on.
+void run_keeping_broken_step(World& world, const std::function<void(Endpoint&)>& rank, TraceCollector& collector,
+                             const std::vector<std::shared_ptr<Hook>>& hooks);
+
+}  // namespace ranklab
