@@ -252,8 +252,8 @@ struct DataCursor {
   int64_t step = 0;
   int64_t samples = 0;
 };
-// False: the growing batches of this plan would have had other samples before that step, since the run resumes with
-// another --rampup-batch-size or --global-batch-size.
+// False: the batches of this plan, which grow or whose sequences the learning rate counts, would have had other samples
+// before that step, since the run resumes with another --rampup-batch-size or --global-batch-size.
 bool ramp_reaches(const RunPlan& plan, const DataCursor& cursor);
 // The plan whose batches go on growing with the samples consumed, as Megatron-LM's do. Throws kInvalidArgument for a
 // size that is no whole number of microbatches.

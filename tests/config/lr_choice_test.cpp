@@ -141,6 +141,26 @@ TEST(LrChoice, SequencesNeedBeNoWholeBatches) {
   }
 }
 
+// As Megatron-LM's scheduler, whose num_steps is in the checkpoint; a schedule in steps goes by these.
+TEST(LrChoice, ARunThatGoesOnWithOtherBatchesCountsTheSequencesBefore) {
+  const Given run = {{"train.global_batch_size", "4"},
+                     {"parallel.world_size", "1"},
+                     {"train.train_iters", "40"},
+                     {"optim.lr_decay_style", "linear"}};
+  const DataCursor cursor{.step = 4, .samples = 32};  // of 8 each
+  EXPECT_TRUE(ramp_reaches(plan_of(run), cursor));
+  Given in_samples = run;
+  in_samples.emplace_back("optim.lr_warmup_samples", "11");
+  const RunPlan plan = plan_of(in_samples);
+  EXPECT_TRUE(ramp_reaches(plan, {.step = 8, .samples = 32}));
+  ASSERT_FALSE(ramp_reaches(plan, cursor));
+  const RunPlan goes_on = plan_from(plan, cursor);
+  const LrSchedule schedule = lr_schedule_of(goes_on.config, goes_on.ramp);
+  for (const int64_t step : {4, 5, 20})
+    EXPECT_NEAR(schedule.at(step),
+                megatrons_linear(schedule, 32 + 36 * 4, 11, static_cast<double>(32 + 4 * (step - 4))), 1e-15);
+}
+
 TEST(LrChoice, TheLastSequencesOfWsdAreCountedInEitherUnit) {
   const Given run = {{"train.global_batch_size", "16"}, {"train.micro_batch_size", "4"},
                      {"parallel.world_size", "1"},      {"train.train_iters", "40"},

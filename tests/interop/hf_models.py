@@ -1,0 +1,136 @@
+"""Models of transformers by the names of docs/hugging_face.md's table, small and random, and how to run ranklab: what
+hf_roundtrip.py and hf_training.py share. sys.argv[1] is the program."""
+import os
+import subprocess
+import sys
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+import torch
+import transformers
+
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+WIDTHS = dict(hidden_size=64, num_attention_heads=4, vocab_size=300, max_position_embeddings=128,
+              num_hidden_layers=3)
+DEEPSEEK = dict(WIDTHS, intermediate_size=96, moe_intermediate_size=48, num_key_value_heads=4, q_lora_rank=24,
+                kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=12, n_routed_experts=8,
+                n_shared_experts=2, num_experts_per_tok=3, n_group=4, topk_group=2, first_k_dense_replace=1,
+                num_mtp_layers=0)
+YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=32, beta_fast=32,
+            beta_slow=1, mscale=1.0, mscale_all_dim=0.7)
+QWEN = dict(WIDTHS, intermediate_size=96, num_key_value_heads=2)
+LLAMA3 = dict(rope_type="llama3", rope_theta=5e5, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=32)
+EXPERTS = dict(QWEN, moe_intermediate_size=48, num_experts=6, num_experts_per_tok=3)
+GPT_OSS_NUMBERS = dict(QWEN, head_dim=24, num_local_experts=6, num_experts_per_tok=3, sliding_window=7)
+GLM_NUMBERS = dict(QWEN, head_dim=24, n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=48,
+                   n_shared_experts=2, num_mtp_layers=0)
+LLAMA4_NUMBERS = dict(QWEN, head_dim=24, intermediate_size=48, intermediate_size_mlp=96, num_local_experts=6,
+                      num_experts_per_tok=1, attention_chunk_size=7, floor_scale=5, attn_scale=0.3)
+THEIRS = {
+    "Llama": ("Llama", dict(WIDTHS, intermediate_size=96, num_key_value_heads=1, attention_bias=True, mlp_bias=True,
+                            rope_parameters=dict(rope_type="default", rope_theta=700.0))),
+    "Llama, llama3 positions": ("Llama", dict(QWEN, attention_bias=True, rope_parameters=LLAMA3)),
+    "Llama, linear positions": ("Llama", dict(QWEN, rope_parameters=dict(rope_type="linear", rope_theta=1e4, factor=3.0))),
+    "Llama, dynamic positions": ("Llama", dict(QWEN, max_position_embeddings=32,
+                                               rope_parameters=dict(rope_type="dynamic", rope_theta=1e4, factor=2.0))),
+    "Llama, YaRN, bf16": ("Llama", dict(QWEN, rope_parameters={k: v for k, v in YARN.items() if "mscale" not in k})),
+    "Mistral, YaRN": ("Mistral", dict(QWEN, sliding_window=None,
+                                      rope_parameters=dict(YARN, attention_factor=1.3, truncate=False))),
+    "Mistral, window": ("Mistral", dict(QWEN, sliding_window=12)),
+    "Mixtral, window": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
+                                        num_experts_per_tok=2, sliding_window=20)),
+    "Qwen3, window": ("Qwen3", dict(QWEN, head_dim=24, use_sliding_window=True, sliding_window=7, max_window_layers=0)),
+    "Qwen2, window in some layers": ("Qwen2", dict(QWEN, use_sliding_window=True, sliding_window=7,
+                                                   max_window_layers=1)),
+    "Qwen3, layer types": ("Qwen3", dict(QWEN, head_dim=24, use_sliding_window=True, sliding_window=7,
+                                         layer_types=["full_attention", "sliding_attention", "full_attention"])),
+    "OLMo 2": ("Olmo2", dict(QWEN, rope_parameters=dict(rope_type="default", rope_theta=5e5))),
+    "OLMo 2, attention biases": ("Olmo2", dict(QWEN, attention_bias=True, num_key_value_heads=4)),
+    "OLMo 3": ("Olmo3", dict(QWEN, sliding_window=7, num_hidden_layers=5)),
+    "OLMo 3, YaRN": ("Olmo3", dict(
+        QWEN, sliding_window=7, num_hidden_layers=4, rope_parameters=dict(
+            full_attention=dict(rope_type="yarn", rope_theta=5e5, factor=4.0, original_max_position_embeddings=32,
+                                beta_fast=32, beta_slow=1),
+            sliding_attention=dict(rope_type="default", rope_theta=5e5)))),
+    "Gemma 2": ("Gemma2", dict(QWEN, head_dim=24, query_pre_attn_scalar=30, sliding_window=7,
+                               attn_logit_softcapping=4.0, final_logit_softcapping=6.0)),
+    "Gemma 3": ("Gemma3", dict(QWEN, head_dim=24, query_pre_attn_scalar=24, sliding_window=7, num_hidden_layers=7)),
+    "Gemma 3, linear positions, bf16": ("Gemma3", dict(
+        QWEN, head_dim=24, query_pre_attn_scalar=24, sliding_window=7, final_logit_softcapping=9.0,
+        layer_types=["full_attention", "sliding_attention", "full_attention"], rope_parameters=dict(
+            full_attention=dict(rope_type="linear", rope_theta=5e5, factor=8.0),
+            sliding_attention=dict(rope_type="default", rope_theta=700.0)))),
+    "GPT-NeoX": ("GPTNeoX", dict(WIDTHS, intermediate_size=96)),
+    "GPT-NeoX, sequential": ("GPTNeoX", dict(WIDTHS, intermediate_size=96, use_parallel_residual=False,
+                                             hidden_act="gelu_fast")),
+    "Phi-2": ("Phi", dict(QWEN)),
+    "Phi-2, fp16": ("Phi", dict(WIDTHS, intermediate_size=96, hidden_act="gelu")),
+    "Phi-3, longrope": ("Phi3", dict(QWEN, pad_token_id=0, original_max_position_embeddings=32, rope_parameters=dict(
+        rope_type="longrope", rope_theta=1e4, short_factor=[1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
+        long_factor=[1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0]))),
+    "Phi-3, longrope, short": ("Phi3", dict(
+        QWEN, pad_token_id=0, original_max_position_embeddings=96, rope_parameters=dict(
+            rope_type="longrope", rope_theta=1e4, short_factor=[1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
+            long_factor=[1.0, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0, 64.0]))),
+    "StableLM, fp16": ("StableLm", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, use_qkv_bias=True,
+                                        rope_parameters=dict(rope_type="default", rope_theta=1e4,
+                                                             partial_rotary_factor=0.25))),
+    "SmolLM 3": ("SmolLM3", dict(QWEN, pad_token_id=None, num_hidden_layers=5)),
+    "SmolLM 3, window": ("SmolLM3", dict(QWEN, pad_token_id=None, no_rope_layers=[0, 1, 0, 1], attention_bias=True,
+                                         use_sliding_window=True, sliding_window=7, tie_word_embeddings=False)),
+    "gpt-oss": ("GptOss", GPT_OSS_NUMBERS),
+    "gpt-oss, top-1, bf16": ("GptOss", dict(GPT_OSS_NUMBERS, num_experts_per_tok=1, rope_parameters=dict(
+        rope_type="default", rope_theta=1e4))),
+    "gpt-oss, MXFP4": ("GptOss", GPT_OSS_NUMBERS),
+    "Llama 4": ("Llama4", dict(LLAMA4_NUMBERS, no_rope_layer_interval=2)),
+    "Llama 4, experts in some layers, bf16": ("Llama4", dict(
+        LLAMA4_NUMBERS, num_hidden_layers=4, interleave_moe_layer_step=2, use_qk_norm=False, attention_bias=True,
+        rope_parameters=dict(LLAMA3, high_freq_factor=1.0))),
+    "Qwen3-MoE, experts in some layers": ("Qwen3Moe", dict(
+        EXPERTS, head_dim=24, num_hidden_layers=4, decoder_sparse_step=2, mlp_only_layers=[1])),
+    "GLM-4.5": ("Glm4Moe", dict(GLM_NUMBERS, attention_bias=True, routed_scaling_factor=2.5)),
+    "GLM-4.5, norms, bf16": ("Glm4Moe", dict(GLM_NUMBERS, use_qk_norm=True, n_group=2, topk_group=1)),
+    "Nemotron": ("Nemotron", dict(QWEN)),
+    "Nemotron, biases": ("Nemotron", dict(QWEN, attention_bias=True, mlp_bias=True, head_dim=24, rope_parameters=dict(
+        rope_type="default", rope_theta=1e4, partial_rotary_factor=0.75))),
+    "Phi-3": ("Phi3", dict(QWEN, pad_token_id=0, partial_rotary_factor=0.75, sliding_window=11)),
+    "Phi-4": ("Phi3", dict(QWEN, pad_token_id=0, rope_parameters=dict(rope_type="default", rope_theta=250000.0))),
+    "GPT-2": ("GPT2", dict(vocab_size=300, n_positions=64, n_embd=64, n_layer=3, n_head=4)),
+    "Mixtral": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
+                                num_experts_per_tok=2)),
+    "Mixtral, wide heads": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
+                                            num_experts_per_tok=2, head_dim=24)),
+    "Mixtral, top-1": ("Mixtral", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, num_local_experts=4,
+                                       num_experts_per_tok=1)),
+    "Qwen2": ("Qwen2", dict(QWEN, tie_word_embeddings=True)),
+    "Qwen3": ("Qwen3", dict(QWEN, head_dim=24, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    "Qwen3, attention biases": ("Qwen3", dict(QWEN, head_dim=24, attention_bias=True)),
+    "Qwen2-MoE": ("Qwen2Moe", dict(EXPERTS, shared_expert_intermediate_size=40)),
+    "Qwen3-MoE": ("Qwen3Moe", dict(EXPERTS, head_dim=24, norm_topk_prob=True, mlp_only_layers=[0])),
+    "DeepSeek-V3": ("DeepseekV3", DEEPSEEK),
+    "DeepSeek-V3, YaRN, bf16": ("DeepseekV3", dict(DEEPSEEK, rope_parameters=YARN, q_lora_rank=None)),
+    "DeepSeek-V3, halves": ("DeepseekV3", dict(DEEPSEEK, rope_interleave=False)),
+    "DeepSeek-V3, FP8": ("DeepseekV3", dict(DEEPSEEK, hidden_size=192, intermediate_size=300, q_lora_rank=160)),
+    "Qwen3-MoE, FP8, bf16": ("Qwen3Moe", dict(EXPERTS, hidden_size=160, head_dim=96, norm_topk_prob=True)),
+}
+
+
+def ranklab(*words):
+    done = subprocess.run([sys.argv[1], *map(str, words)], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"ranklab {' '.join(map(str, words))}: {done.stderr}")
+    return done.stdout
+
+
+# Norms, biases and the router's bias are not all the same.
+def random_model(family, numbers, std=0.2):
+    torch.manual_seed(7)
+    kind = family + "Text" if family in ("Gemma3", "Llama4") else family
+    config = getattr(transformers, kind + "Config")(**numbers, initializer_range=std)
+    model = getattr(transformers, "GPT2LMHeadModel" if family == "GPT2" else family + "ForCausalLM")(config).eval()
+    with torch.no_grad():
+        for tensor in model.state_dict().values():
+            if tensor.dim() == 1:
+                tensor += 0.1 * torch.randn_like(tensor)
+    return model
