@@ -56,10 +56,9 @@ void print_moe_stats(const viz::TraceStore& store, const viz::Window& window, bo
     std::printf("%s\n", json_result(json_of(store, window, table), warnings).c_str());
     return;
   }
-  std::printf(
-      "%s\n%s", expert_text(table).c_str(),
-      purpose_text(traffic_by_purpose(store, window, {.gpus_per_node = store.gpus_per_node()}), store.gpus_per_node())
-          .c_str());
+  std::printf("%s\n%s", expert_text(table).c_str(),
+              flows_text(traffic_flows(store, window, {.gpus_per_node = store.gpus_per_node()}), store.gpus_per_node())
+                  .c_str());
   print_matrix(store, window, Purpose::kDispatch);
   print_matrix(store, window, Purpose::kCombine);
 }

@@ -150,13 +150,13 @@ std::string ops_text(const TraceStore& store, const Stats& stats, int rows) {
 std::string traffic_text(const TraceStore& store, const Window& window, const Stats& stats) {
   const viz::TrafficCell total = stats.traffic.total();
   if (total.messages == 0) return viz::why_phases_only(store).empty() ? "no rank sends anything to another\n" : "";
-  const auto purposes = traffic_by_purpose(store, window, {.gpus_per_node = store.gpus_per_node()});
+  const auto flows = traffic_flows(store, window, {.gpus_per_node = store.gpus_per_node()});
   return strprintf("traffic between ranks: %s, %s logical, %s algorithm, %s wire\n",
                    counted(total.messages, "send").c_str(),
                    human_bytes(static_cast<double>(total.of(viz::TrafficLayer::kLogical))).c_str(),
                    human_bytes(static_cast<double>(total.of(viz::TrafficLayer::kAlgorithm))).c_str(),
                    human_bytes(static_cast<double>(total.of(viz::TrafficLayer::kWire))).c_str()) +
-         purpose_text(purposes, store.gpus_per_node());
+         flows_text(flows, store.gpus_per_node());
 }
 
 ordered_json json_of(const TraceStore& store, const Window& window, const Stats& stats, int rows) {

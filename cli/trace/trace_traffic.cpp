@@ -33,6 +33,12 @@ ordered_json traffic_json(const viz::TraceStore& store, const viz::Window& windo
     }
     out["by_purpose"][std::string(name(row.purpose))] = purpose;
   }
+  out["by_axis"] = ordered_json::array();
+  for (const viz::TrafficFlow& flow : viz::traffic_flows(store, window, {.gpus_per_node = gpus})) {
+    ordered_json row = {{"axis", name(flow.axis)}, {"purpose", name(flow.traffic.purpose)}};
+    row.update(cell_json(flow.traffic.all));
+    out["by_axis"].push_back(row);
+  }
   return out;
 }
 

@@ -90,7 +90,7 @@ TEST(TraceStats, TellsWhatCollectivesMakeOfTypes) {
   EXPECT_THAT(ranklab_and_errors("trace stats " + trained("h100-sxm")).output,
               testing::ContainsRegex("  all_gather tp +[0-9]+ .*  varying -> replicated over tp\n"));
   EXPECT_THAT(ranklab_and_errors("trace stats " + trained("h100-sxm")).output,
-              AllOf(HasSubstr("\n  all calls  "), testing::Not(HasSubstr("\n  other  "))));
+              AllOf(HasSubstr("\n  tp  "), HasSubstr("\n  pp  "), Not(HasSubstr("\n  other  "))));
 }
 
 TEST(TraceStats, OfARunAddsUp) {
@@ -99,6 +99,11 @@ TEST(TraceStats, OfARunAddsUp) {
   EXPECT_EQ(data.at("step"), 1);
   const auto length = data.at("length_ns").get<int64_t>();
   EXPECT_EQ(data.at("critical_path").at("length_ns"), length);
+  for (const char* key : {"sends", "logical_bytes", "wire_bytes"}) {
+    int64_t of_axes = 0;
+    for (const auto& row : data.at("traffic").at("by_axis")) of_axes += row.at(key).get<int64_t>();
+    EXPECT_EQ(of_axes, data.at("traffic").at(key)) << key;
+  }
   int64_t on_path = 0;
   for (const auto& [name, time] : data.at("critical_path").at("by_operation_ns").items())
     on_path += time.get<int64_t>();
@@ -236,7 +241,7 @@ TEST(TraceStatsMoe, SaysWhichExpertsAreDead) {
       ranklab_and_errors("viz --format text --panel experts " RANKLAB_TEST_DIR "/../fuzz/corpus/trace/experts.json");
   EXPECT_THAT(text.output, HasSubstr("dead in layer 1: 2"));
   const Outcome matrix = ranklab_and_errors("viz --format text --panel traffic " + trained_mixture());
-  EXPECT_THAT(matrix.output, AllOf(HasSubstr("from \\ to"), HasSubstr("\n  dispatch_grad")));
+  EXPECT_THAT(matrix.output, AllOf(HasSubstr("from \\ to"), HasSubstr("\n  ep: dispatch_grad")));
 }
 
 TEST(TraceStatsMoe, RefusesATraceWithoutExperts) {

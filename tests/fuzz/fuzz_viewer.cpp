@@ -81,7 +81,7 @@ void look_at(const TraceStore& store, const Window& window) {
   const TrafficMatrix traffic = traffic_matrix(store, window);
   require(traffic.total().messages >= traffic_matrix(store, window, {.purpose = Purpose::kDispatch}).total().messages);
   matrix_text(traffic, TrafficLayer::kWire);
-  purpose_text(traffic_by_purpose(store, window, {.gpus_per_node = 2}), 2);
+  flows_text(traffic_flows(store, window, {.gpus_per_node = 2}), 2);
   const ExpertTable experts = expert_table(store, window);
   for (const LayerLoad& load : experts.loads)
     require(std::isfinite(load.measures.cv) && load.measures.max <= load.measures.sum);

@@ -127,8 +127,7 @@ Window step_of(const TraceStore& store, const std::string& go_to) {
 std::string traffic_tables(const TraceStore& store, const Window& window) {
   const TrafficMatrix matrix = traffic_matrix(store, window);
   return "logical bytes\n" + matrix_text(matrix, TrafficLayer::kLogical) + "\n" +
-         purpose_text(traffic_by_purpose(store, window, {.gpus_per_node = store.gpus_per_node()}),
-                      store.gpus_per_node());
+         flows_text(traffic_flows(store, window, {.gpus_per_node = store.gpus_per_node()}), store.gpus_per_node());
 }
 
 void drawing(const VizRequest& request, const std::string& out_path) {

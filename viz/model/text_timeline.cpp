@@ -20,7 +20,12 @@ struct TextCell {
 class Canvas {
  public:
   Canvas(const TraceStore& store, TimeRange range, int columns, bool colour)
-      : store_(store), range_(range), columns_(static_cast<size_t>(columns)), colour_(colour) {}
+      : store_(store), range_(range), columns_(static_cast<size_t>(columns)), colour_(colour) {
+    for (const RankTrace& trace : store.traces())
+      for (const Event& event : trace.events)
+        splits_ = splits_ ||
+                  (event.kind == EventKind::kCompute && paint_of(event, trace.names[event.name]) == Paint::kInputGrad);
+  }
 
   std::string row(size_t rank_index, const Row& row, const RankBubbles* bubbles) {
     std::vector<TextCell> cells(columns_);
@@ -29,6 +34,8 @@ class Canvas {
     return text_of(cells);
   }
 
+  // Where some backwards are split, a B is an input gradient.
+  std::string_view one_letter(Paint paint) const { return splits_ && paint == Paint::kBackward ? "b" : letter(paint); }
   bool shows_letter(Paint paint) const { return by_letter_[static_cast<size_t>(paint)]; }
   bool fills() const { return fills_; }
 
@@ -84,7 +91,7 @@ class Canvas {
 
   std::string_view letter_of(Paint paint) {
     by_letter_[static_cast<size_t>(paint)] = true;
-    return letter(paint);
+    return one_letter(paint);
   }
 
   void block(size_t rank_index, const Track& track, size_t i, size_t begin, size_t end, std::vector<TextCell>& cells) {
@@ -126,6 +133,7 @@ class Canvas {
   bool colour_;
   std::array<bool, kPaints> by_letter_{};  // drawn by one letter somewhere
   bool fills_ = false;                     // some block is longer than its name
+  bool splits_ = false;                    // some backwards are an input and a weight gradient
 };
 
 bool is_compute(const RankTrace& trace, const Row& row) {
@@ -162,8 +170,8 @@ std::string legend(const TraceStore& store, TimeRange range, bool axes, const Bu
     const bool by_letter = canvas.shows_letter(paint);
     if (!seen[p] || (letters(paint).empty() && !by_letter)) continue;
     out += letters(paint);
-    if (by_letter && letters(paint) != letter(paint))
-      out += (letters(paint).empty() ? "" : ", ") + std::string(letter(paint));
+    if (by_letter && letters(paint) != canvas.one_letter(paint))
+      out += (letters(paint).empty() ? "" : ", ") + std::string(canvas.one_letter(paint));
     out += " " + std::string(name(paint)) + "  ";
   }
   if (canvas.fills()) out += "= goes on  ";

@@ -87,7 +87,8 @@ std::string where_text(const StepperState& state) {
 }
 
 bool is_told(const StepperState& state, const RankState& rank) {
-  return state.mode != StepperMode::kRunning || rank.activity != RankActivity::kRunning;
+  const bool stands = state.mode == StepperMode::kPaused || state.mode == StepperMode::kPausing;
+  return stands || rank.activity != RankActivity::kRunning;
 }
 
 void StepperPanel::hits(Workspace& workspace, const StepperState& state) {
@@ -115,7 +116,8 @@ void StepperPanel::ranks(Workspace& workspace, StepperControl& stepper, const St
     if (ImGui::Selectable(strprintf("r%d%s", rank.global_rank, rank.global_rank == next ? " next" : "").c_str()))
       workspace.set_time(rank.virtual_ns);
     ImGui::TableNextColumn();
-    colored_text(activity_color(rank.activity), name(rank.activity));
+    const bool ended = state.mode == StepperMode::kEnded && rank.activity == RankActivity::kRunning;
+    colored_text(activity_color(ended ? RankActivity::kDone : rank.activity), ended ? "ended" : name(rank.activity));
     ImGui::TableNextColumn();
     if (rank.activity != RankActivity::kRunning) text(to_text(rank.at));
     if (!rank.waits_for.empty()) {

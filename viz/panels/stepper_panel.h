@@ -10,7 +10,8 @@ namespace ranklab::viz {
 
 // "step 8   state 87cc..." of a run that stands. One that runs does not tell where it is.
 std::string where_text(const StepperState& state);
-// Whether a rank's time and events are those of now: a running one tells them when it stops.
+// Whether a rank's time and events are those of now: a running one tells them when it stops, one that ran to the end
+// does not.
 bool is_told(const StepperState& state, const RankState& rank);
 
 class StepperPanel final : public Panel {

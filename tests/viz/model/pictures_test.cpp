@@ -42,6 +42,19 @@ TEST(TextTimeline, NarrowSlicesShowWhatFillsAColumn) {
   EXPECT_THAT(text, HasSubstr("F forward  BW, B backward  '.' warm-up"));
 }
 
+// Of a backward that is whole and one that is split into B and W, each has a letter of its own.
+TEST(TextTimeline, AWholeBackwardIsNoInputGradient) {
+  Tracer tracer(0, "");
+  for (int i = 0; i < 12; ++i) {
+    const char* const name = i % 3 == 0 ? "BW" : i % 3 == 1 ? "B" : "W";
+    tracer.record(samples::compute(tracer, name, 100 * i, 100 * (i + 1), 0, i, 0));
+  }
+  const TraceStore store(samples::file_of({tracer.take()}));
+  const std::string text = text_timeline(store, {.range = {0, 1200}, .width = 22});
+  EXPECT_THAT(text, HasSubstr(" bBWbBWbBWbBW\n"));
+  EXPECT_THAT(text, HasSubstr("B input gradient  W weight gradient  BW, b backward"));
+}
+
 // Where its letters have no room, the letter of a verb tells it from the others, and the legend says which it is.
 TEST(TextTimeline, EachVerbHasALetterOfItsOwn) {
   std::set<std::string_view> letters_of_verbs;

@@ -124,8 +124,11 @@ TEST(TrafficText, SaysWhatEachPurposeSends) {
   EXPECT_EQ(rows[0].purpose, Purpose::kDispatch);
   EXPECT_EQ(rows[0].all.bytes, rows[1].all.bytes);
   EXPECT_EQ(rows[0].intra_node.of(kLogical) + rows[0].inter_node.of(kLogical), rows[0].all.of(kLogical));
-  EXPECT_THAT(purpose_text(rows, 4), HasSubstr("intra-node   inter-node   (4 GPUs a node)\n  dispatch            "));
-  EXPECT_EQ(purpose_text(traffic_by_purpose(samples::straggler_store(), {{0, 1000}, -1}, {}), 0), "");
+  EXPECT_THAT(flows_text(traffic_flows(store, *store.step_window(0), {.gpus_per_node = 4}), 4),
+              HasSubstr("intra-node   inter-node   (4 GPUs a node)\n  ep: dispatch        "));
+  EXPECT_THAT(flows_text(traffic_flows(samples::straggler_store(), {{0, 1000}, -1}, {}), 0), HasSubstr("wire\n  dp   "))
+      << "of no purpose: by its axis alone";
+  EXPECT_EQ(flows_text({}, 8), "");
   const TraceStore uniform = store_of_exchanges(2, [](int) {
     return std::vector<Call>{{.verb = Verb::kAllReduce, .end = 10, .logical = 4096, .algorithm = 4096}};
   });

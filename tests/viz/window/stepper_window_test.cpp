@@ -74,6 +74,8 @@ TEST(StepperPanel, ARunningRankIsNowhere) {
   state.mode = StepperMode::kPaused;
   EXPECT_EQ(where_text(state).substr(0, 14), "step 8   state");
   EXPECT_TRUE(is_told(state, state.ranks[0]));
+  state.mode = StepperMode::kEnded;
+  EXPECT_FALSE(is_told(state, state.ranks[0])) << "it ran when the run ended";
 }
 
 // A rank that has recorded nothing, and one that waits for it.

@@ -60,32 +60,13 @@ std::string causes_markup(const TraceStore& store, const StepFacts& facts) {
              "dim");
 }
 
-// What travels: of an axis, and where calls say more, for which purpose.
-struct Flow {
-  Axis axis = Axis::kWorld;
-  PurposeTraffic traffic;
-  std::string name() const {
-    const std::string of_axis(ranklab::name(axis));
-    return traffic.purpose == Purpose::kOther ? of_axis : of_axis + ": " + std::string(ranklab::name(traffic.purpose));
-  }
-};
-
-std::vector<Flow> flows_of(const TraceStore& store, const StepFacts& facts) {
-  std::vector<Flow> out;
-  for (const Axis axis : facts.traffic.axes)
-    for (PurposeTraffic& row :
-         traffic_by_purpose(store, facts.window, {.axis = axis, .gpus_per_node = store.gpus_per_node()}))
-      if (row.all.messages > 0) out.push_back({axis, row});
-  return out;
-}
-
-std::string flows_markup(const std::vector<Flow>& flows, bool nodes) {
+std::string flows_markup(const std::vector<TrafficFlow>& flows, bool nodes) {
   HtmlTable table{.head = {"what", "sends", "logical bytes", "sent by the algorithm", "on the wire"}};
   if (nodes) table.head.insert(table.head.end(), {"inside nodes", "between nodes"});
   const auto bytes = [](const TrafficCell& cell, TrafficLayer layer) {
     return bytes_text(static_cast<double>(cell.of(layer)));
   };
-  for (const Flow& flow : flows) {
+  for (const TrafficFlow& flow : flows) {
     const PurposeTraffic& row = flow.traffic;
     table.rows.push_back({flow.name(), std::to_string(row.all.messages), bytes(row.all, TrafficLayer::kLogical),
                           bytes(row.all, TrafficLayer::kAlgorithm), bytes(row.all, TrafficLayer::kWire)});
@@ -102,7 +83,7 @@ std::string matrix_markup(const TrafficMatrix& matrix, const std::string& what, 
   return figure(matrix_svg(matrix, TrafficLayer::kLogical, "", {.cell = cell, .place = {true, id, words}}), words);
 }
 
-std::string matrices_markup(const TraceStore& store, const StepFacts& facts, const std::vector<Flow>& flows,
+std::string matrices_markup(const TraceStore& store, const StepFacts& facts, const std::vector<TrafficFlow>& flows,
                             const std::string& letter) {
   if (facts.traffic.size() > kMatrixRanks)
     return paragraph(strprintf("The matrix of %zu ranks has no room here: ranklab viz has it.", facts.traffic.size()),
@@ -164,7 +145,7 @@ std::string traffic_section(Runs runs) {
   return for_each_trace(runs, [](const TraceStore& store, const StepFacts& facts, const std::string& letter) {
     if (const std::string_view why = why_phases_only(store); !why.empty()) return absent(std::string(why));
     if (facts.traffic.total().messages == 0) return paragraph("No rank sends anything to another.");
-    const std::vector<Flow> flows = flows_of(store, facts);
+    const auto flows = traffic_flows(store, facts.window, {.gpus_per_node = store.gpus_per_node()});
     return paragraph(step_words(store, facts) + ", by the axis of its calls.", "dim") +
            flows_markup(flows, store.gpus_per_node() > 0) + matrices_markup(store, facts, flows, letter);
   });

@@ -31,18 +31,34 @@ std::vector<PurposeTraffic> traffic_by_purpose(const TraceStore& store, const Wi
   return out;
 }
 
-std::string purpose_text(const std::vector<PurposeTraffic>& rows, int gpus_per_node) {
+std::string TrafficFlow::name() const {
+  const std::string of_axis(ranklab::name(axis));
+  return traffic.purpose == Purpose::kOther ? of_axis : of_axis + ": " + std::string(ranklab::name(traffic.purpose));
+}
+
+std::vector<TrafficFlow> traffic_flows(const TraceStore& store, const Window& window, TrafficFilter filter) {
+  std::vector<TrafficFlow> out;
+  filter.axis.reset();
+  filter.purpose.reset();
+  for (const Axis axis : traffic_matrix(store, window, filter).axes) {
+    filter.axis = axis;
+    for (PurposeTraffic& row : traffic_by_purpose(store, window, filter))
+      if (row.all.messages > 0) out.push_back({axis, row});
+  }
+  return out;
+}
+
+std::string flows_text(const std::vector<TrafficFlow>& flows, int gpus_per_node) {
+  if (flows.empty()) return {};
   constexpr auto kLogical = TrafficLayer::kLogical;
   const bool nodes = gpus_per_node > 0;
-  const bool of_no_purpose = rows.size() == 1 && rows[0].purpose == Purpose::kOther;
-  if (!nodes && (rows.empty() || of_no_purpose)) return {};
-  std::string out = strprintf("%-16s %8s %12s %12s %12s", "logical bytes", "sends", "all", "algorithm", "wire");
+  std::string out = strprintf("%-20s %8s %12s %12s %12s", "logical bytes", "sends", "all", "algorithm", "wire");
   out += nodes ? strprintf(" %12s %12s   (%d GPUs a node)\n", "intra-node", "inter-node", gpus_per_node) : "\n";
-  for (const PurposeTraffic& row : rows) {
-    out +=
-        strprintf("  %-14s %8lld %12s %12s %12s", of_no_purpose ? "all calls" : std::string(name(row.purpose)).c_str(),
-                  static_cast<long long>(row.all.messages), bytes(row.all, kLogical).c_str(),
-                  bytes(row.all, TrafficLayer::kAlgorithm).c_str(), bytes(row.all, TrafficLayer::kWire).c_str());
+  for (const TrafficFlow& flow : flows) {
+    const PurposeTraffic& row = flow.traffic;
+    out += strprintf("  %-18s %8lld %12s %12s %12s", flow.name().c_str(), static_cast<long long>(row.all.messages),
+                     bytes(row.all, kLogical).c_str(), bytes(row.all, TrafficLayer::kAlgorithm).c_str(),
+                     bytes(row.all, TrafficLayer::kWire).c_str());
     if (nodes)
       out += strprintf(" %12s %12s", bytes(row.intra_node, kLogical).c_str(), bytes(row.inter_node, kLogical).c_str());
     out += "\n";

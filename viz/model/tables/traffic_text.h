@@ -1,5 +1,5 @@
-// Traffic as text: the bytes of each purpose, inside nodes and between them, and the matrix itself. Cost: O(events) per
-// purpose. Thread rule: pure.
+// Traffic as text: the bytes of each axis and purpose, inside nodes and between them, and the matrix itself. Cost:
+// O(events) per purpose. Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,8 +15,17 @@ struct PurposeTraffic {
 };
 // A row for each purpose of the window, in the order of Purpose. The filter's own purpose is ignored.
 std::vector<PurposeTraffic> traffic_by_purpose(const TraceStore& store, const Window& window, TrafficFilter filter);
-// As a table; "" when no call has a specific purpose and the nodes are unknown.
-std::string purpose_text(const std::vector<PurposeTraffic>& rows, int gpus_per_node);
+
+// What travels: of an axis, and where calls say more, for which purpose.
+struct TrafficFlow {
+  Axis axis = Axis::kWorld;
+  PurposeTraffic traffic;
+  std::string name() const;  // "dp", "ep: dispatch"
+};
+// Those that send something, by axis, then purpose. The filter's own axis and purpose are ignored.
+std::vector<TrafficFlow> traffic_flows(const TraceStore& store, const Window& window, TrafficFilter filter);
+// As a table; "" when nothing is sent.
+std::string flows_text(const std::vector<TrafficFlow>& flows, int gpus_per_node);
 
 // Bytes of each pair with their sums, for up to 16 ranks; for more ranks only the sums. In brackets the part of its
 // all_to_alls that stayed on the rank, which is in no sum.
