@@ -89,11 +89,10 @@ Words profiled_steps(const Words& values, const Words&) {
 // Megatron-LM's three values, which one setting holds.
 Words rampup(const Words& values, const Words&) { return {"--rampup-batch-size", join(values, " ")}; }
 
-// Its weights and paths in turn, which one setting holds.
+// Its weights and paths in turn, or paths alone, which one setting holds.
 Words data_path(const Words& values, const Words&) {
   if (values.size() == 1) return {"--data-path", values[0]};
-  if (!weight_in(values[0])) refuse("several data sets have no weights", "pass a weight before each: 0.7 A 0.3 B");
-  return {"--data-path=" + join(values, " ")};
+  return {"--data-path=" + data_text(values)};
 }
 
 // Without a number all query heads share one key and value.

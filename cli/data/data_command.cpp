@@ -133,11 +133,14 @@ void print_index(const std::string& folder, const ShardIndex& index) {
 
 // Folders, or those of a blend with their weights: how long a pass over each lasts.
 int info(const DataOptions& options) {
-  const std::vector<DataChoice> choices = data_choices(join(options.folders, " "));
+  std::vector<DataChoice> choices = data_choices(data_text(options.folders));
   double sum = 0;
-  for (const DataChoice& choice : choices) sum += choice.weight;
+  for (DataChoice& choice : choices) {
+    if (choice.by_size) choice.weight = static_cast<double>(read_shard_index(choice.path).tokens());
+    sum += choice.weight;
+  }
   nlohmann::ordered_json sets = nlohmann::ordered_json::array();
-  for (const auto& [weight, folder] : choices) {
+  for (const auto& [weight, folder, by_size] : choices) {
     const ShardIndex index = read_shard_index(folder);
     verify_shards(folder);  // index, headers and tokens
     const double share = weight / sum, pass_tokens = static_cast<double>(index.tokens()) / share;
@@ -218,7 +221,8 @@ CommandAction setup_data(CommandLine& app) {
   CommandLine* make = add_prepare(app, options);
   CommandLine* show =
       app.add_subcommand("info", "print a folder's shards, or those of a blend, and verify every token");
-  show->add_option("FOLDER", options->folders, "folder of shards; of a blend weights and folders: 0.7 A 0.3 B")
+  show->add_option("FOLDER", options->folders,
+                   "folder of shards; of a blend folders, with weights (0.7 A 0.3 B) or by their size")
       ->required();
   show->add_flag("--json", options->json, "print one JSON object");
   CommandLine* batch = app.add_subcommand("batch", "print what a step of a run trains on: documents, offsets, tokens");

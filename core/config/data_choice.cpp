@@ -1,5 +1,6 @@
 #include "core/config/data_choice.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -10,6 +11,8 @@
 
 namespace ranklab {
 namespace {
+
+const std::string kBySize = "by-size";
 
 [[noreturn]] void refuse_data(const std::string& what, const std::string& got, const std::string& want) {
   throw Error(ErrorKind::kInvalidArgument, {.where = "--data-path",
@@ -28,14 +31,27 @@ std::optional<double> weight_in(const std::string& word) {
   return value;
 }
 
+std::string data_text(const std::vector<std::string>& words) {
+  if (words.size() == 1 || weight_in(words[0])) return join(words, " ");
+  RANKLAB_CHECK(std::none_of(words.begin(), words.end(), [](const std::string& word) { return weight_in(word); }),
+                ErrorKind::kInvalidArgument, .where = "--data-path", .what = "some data sets have no weights",
+                .got = quote(join(words, " ")), .want = "a weight before each path, or none",
+                .fix = "as in --data-path 0.7 A 0.3 B");
+  return kBySize + " " + join(words, " ");
+}
+
 std::vector<DataChoice> data_choices(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> words;
   for (std::string word; in >> word;) words.push_back(word);
-  if (words.size() < 2 || !weight_in(words[0])) return {{1, text}};
+  if (words.size() < 2 || (!weight_in(words[0]) && words[0] != kBySize)) return {{1, text}};
   std::error_code ignored;
   if (std::filesystem::exists(text, ignored)) return {{1, text}};  // "2024 corpus" is a path as it stands
   std::vector<DataChoice> choices;
+  if (words[0] == kBySize) {
+    for (size_t i = 1; i < words.size(); ++i) choices.push_back({1, words[i], true});
+    return choices;
+  }
   double sum = 0;
   for (size_t i = 0; i < words.size(); i += 2) {
     const std::optional<double> weight = weight_in(words[i]);

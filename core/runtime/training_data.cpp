@@ -112,14 +112,19 @@ std::string TrainingData::describe() const {
 TrainingData open_training_data(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   TrainingData data{.text = make_text_codec(tokenizer_of_data(c), c.model.vocab_size)};
-  std::vector<double> weights;
-  for (const DataChoice& choice : data_choices(c.data_path)) {
+  const std::vector<DataChoice> choices = data_choices(c.data_path);
+  for (const DataChoice& choice : choices) {
     DataSet set = open_set(choice.path, c);
     check_beside(data.sets, set);
     data.sets.push_back(std::move(set));
-    weights.push_back(choice.weight);
   }
-  for (DataSet& set : data.sets) cut_into_samples(set, c);
+  std::vector<double> weights;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    DataSet& set = data.sets[i];
+    cut_into_samples(set, c);
+    weights.push_back(choices[i].by_size ? static_cast<double>(set.dataset->samples(Split::kTrain))
+                                         : choices[i].weight);
+  }
   data.blend = std::make_shared<DataBlend>(std::move(weights));
   return data;
 }

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/data/token_shard.h"
+#include "core/runtime/training_data.h"
 #include "tests/runtime/checkpoint_run.h"
 
 namespace ranklab::checkpoint_runs {
@@ -81,6 +82,19 @@ TEST_F(Blend, TheSameSharesAsOtherWeightsGoOn) {
   const auto rest = train(settings(kOneRank, "0.07 0.03") + loading(at("part")));
   const auto all = curve(*whole);
   EXPECT_EQ(curve(*rest), std::vector(all.begin() + 3, all.end()));
+}
+
+TEST_F(Blend, WithoutWeightsEverySequenceComesOnceAPass) {
+  std::ofstream(at("long") + ".txt") << std::string(16 * 100, 'x');
+  std::ofstream(at("short") + ".txt") << std::string(16 * 25, 'y');
+  const std::string path = "by-size " + at("long") + ".txt " + at("short") + ".txt";
+  const RunPlan plan = plan_of(settings(kOneRank) + Settings{{"data.path", path}});
+  const TrainingData data = open_training_data(plan);
+  ASSERT_EQ(data.sets.size(), 2u);
+  const int64_t longer = data.sets[0].dataset->samples(Split::kTrain);
+  const int64_t shorter = data.sets[1].dataset->samples(Split::kTrain);
+  EXPECT_GT(longer, 3 * shorter);
+  EXPECT_EQ(data.blend->counts_before(longer + shorter), (std::vector<int64_t>{longer, shorter}));
 }
 
 TEST_F(Blend, OtherWeightsOrSetsAreRefused) {

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "core/base/size_error.h"
+#include "core/config/settings/fields.h"
 #include "core/config/settings/flags.h"
 #include "core/config/settings/sources.h"
 

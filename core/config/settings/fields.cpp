@@ -151,11 +151,11 @@ void add_training(std::vector<ConfigField>& rows) {
 
 void add_data(std::vector<ConfigField>& rows) {
   const std::string g = "Data";
-  rows.push_back(
-      text(g, "data.path", {"--data-path"},
-           "a text file, or a folder of token shards; or several with weights: 0.7 A 0.3 B (default: the Debian "
-           "corpus)",
-           RANKLAB_FIELD(data_path)));
+  rows.push_back(text(g, "data.path", {"--data-path"},
+                      "a text file, or a folder of token shards; or several, with weights (0.7 A 0.3 B) or by their "
+                      "size (A B) (default: the Debian "
+                      "corpus)",
+                      RANKLAB_FIELD(data_path)));
   rows.push_back(
       flag(g, "data.mock", {"--mock-data"}, "generated sentences instead of a corpus", RANKLAB_FIELD(mock_data)));
   add_documents(rows);

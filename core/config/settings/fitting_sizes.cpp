@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/text.h"
+#include "core/config/batch_choice.h"
 #include "core/config/settings/fields.h"
 #include "core/config/settings/sources.h"
 
