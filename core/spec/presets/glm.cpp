@@ -21,8 +21,11 @@ ModelConfig glm4_5_air() {
                   .shared_ffn_hidden_size = 1408,
                   .first_dense_layers = 1,
                   .score = RouterScore::kSigmoid,
+                  .balancing = LoadBalancing::kSeqAuxLoss,
+                  .aux_loss_coeff = 1e-4,
                   .expert_bias = true},
-          .mtp_num_layers = 1};
+          .mtp_num_layers = 1,
+          .mtp_loss_weight = 0.3};
 }
 
 // GLM-4.5; the same places
