@@ -24,7 +24,9 @@ std::unique_ptr<LiveServer> open_server(TrainRun& run, const LiveRunOptions& opt
     std::filesystem::create_directories(run.log_dir(), ignored);
     path = run.log_dir() + "/viz.sock";
   }
-  auto server = std::make_unique<LiveServer>(path, run.live_feed(), run.stepper(), !options.window);
+  // A run that was to be held for viewers from its beginning is held for the next one, too.
+  const bool lets_go = !options.window && !options.start_paused;
+  auto server = std::make_unique<LiveServer>(path, run.live_feed(), run.stepper(), lets_go);
   std::fprintf(stderr, "viewers may come: ranklab viz --attach %s\n", shell_path(path).c_str());
   return server;
 }

@@ -35,10 +35,19 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
   EXPECT_THAT(idle_of({{"model.rope_scaling_factor", "2"}}), ElementsAre(HasSubstr("--rope-scaling-type")));
   EXPECT_THAT(idle_of({{"model.position", "learned_absolute"}, {"model.rope_scaling_type", "linear"}}),
               ElementsAre(HasSubstr("--position-embedding-type rope")));
-  EXPECT_THAT(idle_of({{"model.window_attn_skip_freq", "2"}, {"model.local_rope_theta", "50"}}),
-              ElementsAre("--window-attn-skip-freq 2 has no effect: it is of --window-size above 0",
-                          HasSubstr("--rotary-base-local 50")));
+  EXPECT_THAT(
+      idle_of({{"model.window_attn_skip_freq", "2"}, {"model.local_rope_theta", "50"}}),
+      ElementsAre("--window-attn-skip-freq 2 has no effect: it is of --window-size or --attention-chunk-size above 0",
+                  HasSubstr("--rotary-base-local 50")));
   EXPECT_THAT(idle_of({{"model.window_size", "8"}, {"model.window_attn_skip_freq", "[1]+[0]*2"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"model.attention_chunk", "8"}, {"model.window_attn_skip_freq", "2"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"model.qk_l2_norm", "true"}, {"model.no_rope_freq", "1"}}),
+              ElementsAre(HasSubstr("it is of a layer with rotary positions")));
+  EXPECT_THAT(idle_of({{"model.query_temperature_scale", "0.1"}}),
+              ElementsAre(HasSubstr("it is of a layer without rotary positions")));
+  EXPECT_THAT(idle_of({{"model.query_temperature_floor", "64"}}),
+              ElementsAre(HasSubstr("it is of --query-temperature-scale above 0")));
+  EXPECT_THAT(idle_of({{"model.query_temperature_scale", "0.1"}, {"model.no_rope_freq", "4"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"model.position", "none"}, {"model.no_rope_freq", "4"}}),
               ElementsAre("--no-rope-freq 4 has no effect: it is of --position-embedding-type rope"));
   EXPECT_THAT(idle_of({{"model.qk_norm_width", "all-heads"}}), ElementsAre(HasSubstr("it is of --qk-layernorm")));
