@@ -30,15 +30,6 @@
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
-namespace {
-
-// Sum over all GPUs of the world, in the run's compute dtype; 0 on CPUs and on GPUs without a profile.
-double wall_peak_flops(const World& world, const RunPlan& plan) {
-  const std::optional<HardwareProfile> gpu = hardware_profile_of_gpu(world.gpu_name());
-  return gpu ? gpu->peak_flops(plan.config.element_dtype()) * world.gpus() : 0;
-}
-
-}  // namespace
 
 // One rank's part of fit().
 class RuntimeEngine::RankLoop {

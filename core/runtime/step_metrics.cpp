@@ -1,10 +1,12 @@
 #include "core/runtime/step_metrics.h"
 
 #include <cmath>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/sim/aten.h"
+#include "core/sim/hardware_profile.h"
 #include "core/sim/memory_scope.h"
 
 namespace ranklab {
@@ -22,12 +24,17 @@ struct MetricReducer::Sums {
   bool traces = false;
 };
 
-MetricReducer::MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan, double wall_peak_flops)
+double wall_peak_flops(const World& world, const RunPlan& plan) {
+  const std::optional<HardwareProfile> gpu = hardware_profile_of_gpu(world.gpu_name());
+  return gpu ? gpu->peak_flops(plan.config.element_dtype()) * world.gpus() : 0;
+}
+
+MetricReducer::MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan, double peak_flops)
     : world_(world),
       ctx_(ctx),
       plan_(plan),
       flops_per_token_(plan.config.model.training_flops_per_token(plan.config.model.seq_length)),
-      wall_peak_flops_(wall_peak_flops),
+      wall_peak_flops_(peak_flops),
       last_wall_ns_(wall_now_ns()) {}
 
 // Every rank gathers every rank's row and adds in rank order, so all ranks hold the same bits.

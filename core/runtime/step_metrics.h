@@ -1,16 +1,20 @@
 // One exchange per step reduces every rank's values to the global metrics that all ranks agree on.
 #pragma once
 #include "core/comm/communicator.h"
+#include "core/comm/world.h"
 #include "core/runtime/components.h"
 #include "core/runtime/hooks.h"
 
 namespace ranklab {
 
+// Sum over all GPUs of the world, in the run's compute dtype; 0 on CPUs and on GPUs without a profile.
+double wall_peak_flops(const World& world, const RunPlan& plan);
+
 class MetricReducer {
  public:
   // `world` is untraced: bookkeeping costs no virtual time.
-  // `wall_peak_flops`: sum over all GPUs of the world, for MFU in wall time; 0: unknown.
-  MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan, double wall_peak_flops);
+  // `peak_flops`: wall_peak_flops(), for MFU in wall time.
+  MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan, double peak_flops);
 
   // What a rank requests of all ranks.
   struct Asks {
