@@ -11,12 +11,7 @@
 namespace ranklab {
 namespace {
 
-bool is_model_key(const std::string& key) {
-  for (const char* group : {"model.", "mla.", "yarn.", "moe.", "mtp."}) {
-    if (key.starts_with(group)) return key != "model.preset";
-  }
-  return false;
-}
+bool is_model_key(const std::string& key) { return is_model_setting(key) && key != "model.preset"; }
 
 }  // namespace
 

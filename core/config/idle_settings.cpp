@@ -239,13 +239,6 @@ TrainConfig unsaid(const TrainConfig& config) {
   return out;
 }
 
-std::string idle_text(const ConfigField& field, const RunPlan& plan) {
-  const std::string value = field.get(plan.config);
-  if (field.kind == ConfigField::Kind::kFlag)
-    return value == "true" ? field.flags[0] : "--no-" + field.flags[0].substr(2);
-  return field.flags[0] + " " + value;
-}
-
 }  // namespace
 
 std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins) {
@@ -259,7 +252,7 @@ std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::
     for (const IdleRow& row : kRows) {
       if (!idles_by(row, field.key) || row.counts(plan)) continue;
       if (row.only_typed && !is_typed(origins.at(field.key))) continue;
-      idle.push_back(idle_text(field, plan) + " has no effect: it is of " + row.of);
+      idle.push_back(words_of(field, field.get(plan.config)) + " has no effect: it is of " + row.of);
       break;  // one reason is enough
     }
   }

@@ -16,11 +16,7 @@ const ConfigField& field_of(const std::string& key) {
 }
 
 // As on a command line, with the value from `config`, or the one from the row.
-std::string words_of(const std::string& key, const std::string& value) {
-  const ConfigField& field = field_of(key);
-  if (field.kind != ConfigField::Kind::kFlag) return field.flags[0] + " " + value;
-  return value == "true" ? field.flags[0] : "--no-" + field.flags[0].substr(2);
-}
+std::string words_of(const std::string& key, const std::string& value) { return words_of(field_of(key), value); }
 
 std::string requested_text(const Feature& feature, const TrainConfig& config) {
   if (feature.shown) return feature.shown(config);

@@ -153,8 +153,7 @@ void add_data(std::vector<ConfigField>& rows) {
   const std::string g = "Data";
   rows.push_back(text(g, "data.path", {"--data-path"},
                       "a text file, or a folder of token shards; or several, with weights (0.7 A 0.3 B) or by their "
-                      "size (A B) (default: the Debian "
-                      "corpus)",
+                      "size (A B) (default: the Debian corpus)",
                       RANKLAB_FIELD(data_path)));
   rows.push_back(
       flag(g, "data.mock", {"--mock-data"}, "generated sentences instead of a corpus", RANKLAB_FIELD(mock_data)));
@@ -318,6 +317,17 @@ const ConfigField& field_named(const std::string& key_or_flag) {
                .what = "unknown setting",
                .got = quote(key_or_flag),
                .fix = nearest.empty() ? "see `ranklab train --help-all`" : "did you mean " + quote(nearest) + "?"});
+}
+
+bool is_model_setting(std::string_view key) {
+  constexpr std::string_view kTables[] = {"model.", "mla.", "yarn.", "moe.", "mtp."};
+  return std::ranges::any_of(kTables, [&](std::string_view table) { return key.starts_with(table); });
+}
+
+std::string words_of(const ConfigField& field, const std::string& value) {
+  const std::string& flag = field.flags.at(0);
+  if (field.kind != ConfigField::Kind::kFlag) return flag + " " + value;
+  return value == "true" ? flag : "--no-" + flag.substr(2);
 }
 
 void set_config_field(TrainConfig& config, const std::string& key_or_flag, const std::string& value) {

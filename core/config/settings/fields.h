@@ -4,6 +4,7 @@
 #pragma once
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config/train_config.h"
@@ -42,6 +43,12 @@ const ConfigField* find_field(const std::string& key);  // null: no such key
 
 // By key ("optim.lr") or flag ("--lr"). Throws kInvalidArgument with the nearest name when it is unknown.
 const ConfigField& field_named(const std::string& key_or_flag);
+
+// Whether it is a setting of the model, whose value comes from a preset.
+bool is_model_setting(std::string_view key);
+
+// As on a command line: "--tp 2", "--no-bf16". REQUIRES: the setting has a flag.
+std::string words_of(const ConfigField& field, const std::string& value);
 
 // Checks every number against its range. Throws kInvalidArgument naming the flag.
 void check_ranges(const TrainConfig& config);

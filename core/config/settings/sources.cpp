@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "core/base/error.h"
@@ -44,12 +43,6 @@ bool is_given(const std::map<std::string, std::string>& origins, const std::stri
 // The default fits the default rate: below a smaller one it is a tenth, too.
 void settle_min_lr(TrainConfig& config, const std::map<std::string, std::string>& origins) {
   if (!is_given(origins, "optim.min_lr") && config.min_lr > config.lr) config.min_lr = config.lr / 10;
-}
-
-// True for the settings whose values come from a preset.
-bool is_of_model(const std::string& key) {
-  constexpr std::array kTables = {"model.", "mla.", "yarn.", "moe.", "mtp."};
-  return std::any_of(kTables.begin(), kTables.end(), [&](const char* table) { return key.starts_with(table); });
 }
 
 bool starts_like_a_table(const std::string& name) {
@@ -111,7 +104,7 @@ MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSet
     if (brings_batch) merged.config.global_batch_size = preset.global_batch_size;
   });
   for (const ConfigField& field : config_fields()) {
-    const bool of_preset = is_of_model(field.key) || (brings_batch && field.key == kBatchKey);
+    const bool of_preset = is_model_setting(field.key) || (brings_batch && field.key == kBatchKey);
     merged.origins[field.key] = of_preset ? "preset " + merged.config.preset : "default";
   }
   merged.origins[kPresetKey] = preset_origin;

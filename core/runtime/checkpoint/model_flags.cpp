@@ -18,17 +18,12 @@ namespace {
 
 // What it computes in training; not how it is written for others.
 bool is_of_model(std::string_view key) {
-  if (key == "model.preset" || key.starts_with("model.hf_")) return false;
-  for (const std::string_view group : {"model.", "mla.", "yarn.", "moe.", "mtp."})
-    if (key.starts_with(group)) return true;
-  return false;
+  return is_model_setting(key) && key != "model.preset" && !key.starts_with("model.hf_");
 }
 
-std::string words_of(const ConfigField& field, const std::string& value) {
+std::string shell_words_of(const ConfigField& field, const std::string& value) {
   if (field.flags.empty() || value.empty()) return "--set " + shell_word(field.key + "=" + value);
-  const std::string& flag = field.flags[0];
-  if (field.kind == ConfigField::Kind::kFlag) return value == "true" ? flag : "--no-" + flag.substr(2);
-  return flag + " " + shell_word(value);
+  return words_of(field, shell_word(value));
 }
 
 }  // namespace
@@ -49,7 +44,7 @@ std::string model_flags(const CheckpointManifest& manifest, const std::string& f
   for (const ConfigField& field : config_fields()) {
     const auto saved = kept.find(field.key);
     if (is_of_model(field.key) && saved != kept.end() && saved->second != usual.at(field.key))
-      words.push_back(words_of(field, saved->second));
+      words.push_back(shell_words_of(field, saved->second));
   }
   return join(words, " ");
 }

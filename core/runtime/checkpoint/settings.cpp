@@ -36,10 +36,7 @@ bool shapes_model(std::string_view key) {
   for (const std::string_view free : kFree) {
     if (key == free) return false;
   }
-  for (const std::string_view group : {"model.", "mla.", "yarn.", "moe.", "mtp."}) {
-    if (key.starts_with(group)) return true;
-  }
-  return false;
+  return is_model_setting(key);
 }
 
 // Of what may change when a run resumes: what each step from there on depends on.
