@@ -5,19 +5,19 @@
 
 namespace ranklab {
 
-// Twice the mean number of keys per query; window 0, or at least the sequence length: all previous keys.
-inline double attention_span(int64_t seq_length, int64_t window) {
+// Twice the mean number of keys per query; window 0, or at least the sequence length: all previous keys. `chunk`:
+// queries attend within chunks of so many positions; 0, or at least the sequence length: there are none.
+inline double attention_span(int64_t seq_length, int64_t window, int64_t chunk = 0) {
+  if (chunk > 0 && chunk < seq_length) {
+    const auto pairs = [window](int64_t length) {
+      return static_cast<double>(length) * attention_span(length, window);
+    };
+    return (static_cast<double>(seq_length / chunk) * pairs(chunk) + pairs(seq_length % chunk)) /
+           static_cast<double>(seq_length);
+  }
   if (window <= 0 || window >= seq_length) return static_cast<double>(seq_length);
   const auto seq = static_cast<double>(seq_length), seen = static_cast<double>(window);
   return seen * (2 * seq - seen) / seq;
-}
-
-// ... where queries attend within chunks; chunk 0, or at least the sequence length: there are none.
-inline double chunked_attention_span(int64_t seq_length, int64_t chunk) {
-  if (chunk <= 0 || chunk >= seq_length) return static_cast<double>(seq_length);
-  const auto whole = static_cast<double>(seq_length / chunk), size = static_cast<double>(chunk);
-  const auto rest = static_cast<double>(seq_length % chunk);
-  return (whole * size * size + rest * rest) / static_cast<double>(seq_length);
 }
 
 }  // namespace ranklab

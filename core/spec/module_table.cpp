@@ -1,6 +1,5 @@
 #include "core/spec/module_table.h"
 
-#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -142,8 +141,7 @@ class Table {
 // QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; a window or chunks reduce S.
 double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t seq) {
   const int64_t widths = c.mla.enabled() ? c.mla.query_head_dim() + c.mla.v_head_dim : 2 * c.head_dim();
-  const double span =
-      std::min(attention_span(seq, c.window_of_layer(layer)), chunked_attention_span(seq, c.chunk_of_layer(layer)));
+  const double span = attention_span(seq, c.window_of_layer(layer), c.chunk_of_layer(layer));
   return span * static_cast<double>(c.num_attention_heads * widths);
 }
 

@@ -260,8 +260,10 @@ TEST(Validate, LongRopeWantsANumberForEachPair) {
 
 // Chunks of 3, 3 and 2: as many pairs as three sequences of these lengths.
 TEST(ModelConfigTest, ChunksTakeFlopsAway) {
-  EXPECT_DOUBLE_EQ(chunked_attention_span(8, 3) * 8, 9 + 9 + 4);
-  for (const int64_t chunk : {0, 8, 9}) EXPECT_DOUBLE_EQ(chunked_attention_span(8, chunk), 8);
+  EXPECT_DOUBLE_EQ(attention_span(8, 0, 3) * 8, 9 + 9 + 4);
+  for (const int64_t chunk : {0, 8, 9}) EXPECT_DOUBLE_EQ(attention_span(8, 0, chunk), 8);
+  // With a window of two in chunks of three: in each (1 + 2 + 2) keys where the causal half counts 1 + 2 + 3 as 9.
+  EXPECT_DOUBLE_EQ(attention_span(6, 2, 3), attention_span(3, 2));
   ModelConfig c;
   const double whole = c.training_flops_per_token(128);
   c.attention_chunk = 32;
