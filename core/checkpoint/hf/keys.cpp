@@ -52,13 +52,17 @@ HfKey head_dim_key(HfJson absent) {
   return {"head_dim", get, set, false, std::move(absent)};
 }
 
-HfKey window_key(HfJson absent) {
-  const auto get = [](const ModelConfig& c) { return c.window_size > 0 ? HfJson(c.window_size) : HfJson(); };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    c.window_size = value.is_null() ? 0 : value.integer();
-    if (!value.is_null() && c.window_size < 1) value.refuse_damaged("null, or 1 or more");
+HfKey optional_size_key(const std::string& key, int64_t ModelConfig::*size, HfJson absent) {
+  const auto get = [size](const ModelConfig& c) { return c.*size > 0 ? HfJson(c.*size) : HfJson(); };
+  const auto set = [size](ModelConfig& c, const HfValue& value) {
+    c.*size = value.is_null() ? 0 : value.integer();
+    if (!value.is_null() && c.*size < 1) value.refuse_damaged("null, or 1 or more");
   };
-  return {"sliding_window", get, set, false, std::move(absent)};
+  return {key, get, set, false, std::move(absent)};
+}
+
+HfKey window_key(HfJson absent) {
+  return optional_size_key("sliding_window", &ModelConfig::window_size, std::move(absent));
 }
 
 HfKey window_number_key(int64_t absent) {
@@ -78,35 +82,44 @@ HfKeys switched_window_keys() {
           std::move(number)};
 }
 
-void set_window_layers(ModelConfig& c, const std::vector<bool>& layers) {
+void set_local_layers(ModelConfig& c, int64_t ModelConfig::*size, const std::vector<bool>& layers) {
   const bool any = std::ranges::find(layers, true) != layers.end();
-  if (!any) c.window_size = 0;
+  if (!any) c.*size = 0;
   c.window_layers = any ? layer_pattern_of(layers) : LayerPattern{};
 }
 
-HfKey layer_types_key(bool always) {
-  const auto get = [always](const ModelConfig& c) {
-    if (!always && (c.window_size == 0 || c.window_layers.all())) return not_written();
+void set_window_layers(ModelConfig& c, const std::vector<bool>& layers) {
+  set_local_layers(c, &ModelConfig::window_size, layers);
+}
+
+HfKey local_layers_key(LocalLayers local, bool always) {
+  const auto get = [=](const ModelConfig& c) {
+    if (!always && (c.*local.size == 0 || c.window_layers.all())) return not_written();
     HfJson kinds = HfJson::array();
     for (int64_t layer = 0; layer < c.num_layers; ++layer)
-      kinds.push_back(c.window_of_layer(layer) > 0 ? "sliding_attention" : "full_attention");
+      kinds.push_back(c.*local.size > 0 && c.window_layers.has(layer) ? local.kind : "full_attention");
     return kinds;
   };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
+  const auto set = [=](ModelConfig& c, const HfValue& value) {
     if (value.is_null()) return;
-    const char* want = "sliding_attention or full_attention for every layer";
+    const std::string want = std::string(local.kind) + " or full_attention for every layer";
     if (!value.json().is_array()) value.refuse_damaged(want);
-    std::vector<bool> windows;
+    std::vector<bool> layers;
     for (const HfJson& kind : value.json()) {
-      windows.push_back(kind == "sliding_attention");
-      if (!windows.back() && kind != "full_attention") value.refuse(want);
+      layers.push_back(kind == local.kind);
+      if (!layers.back() && kind != "full_attention") value.refuse(want);
     }
-    const bool any = std::ranges::find(windows, true) != windows.end();
-    if (any && static_cast<int64_t>(windows.size()) != c.num_layers) value.refuse_damaged(want);
-    if (any && c.window_size == 0) value.refuse("full_attention for every layer: the file names no window");
-    set_window_layers(c, windows);
+    const bool any = std::ranges::find(layers, true) != layers.end();
+    if (any && static_cast<int64_t>(layers.size()) != c.num_layers) value.refuse_damaged(want);
+    if (any && c.*local.size == 0)
+      value.refuse(std::string("full_attention for every layer: the file names no ") + local.size_name);
+    set_local_layers(c, local.size, layers);
   };
   return {"layer_types", get, set};
+}
+
+HfKey layer_types_key(bool always) {
+  return local_layers_key({"sliding_attention", &ModelConfig::window_size, "window"}, always);
 }
 
 HfKey same_layer_types_key() {
@@ -159,6 +172,12 @@ HfKey expert_interval_key(const std::string& key) {
     if (step > 1) c.moe.layers = {.pattern = pattern};
   };
   return {key, {}, set, false, 1};
+}
+
+std::vector<bool> layers_of_interval(const ModelConfig& c) {
+  std::vector<bool> has;
+  for (int64_t layer = 0; layer < c.num_layers; ++layer) has.push_back(c.moe.layers.has(layer));
+  return has;
 }
 
 std::vector<bool> listed_layers(const ModelConfig& c, const HfValue& list) {

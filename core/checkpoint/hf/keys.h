@@ -29,6 +29,8 @@ HfKey positions_key(const std::string& key);
 // num_attention_heads.
 HfKey head_dim_key(HfJson absent = {});
 
+// A size for which null stands where there is none, here 0. `absent`: the value in a file without the key.
+HfKey optional_size_key(const std::string& key, int64_t ModelConfig::*size, HfJson absent);
 // The sliding window of attention. `absent`: the value in a file without the key; null: none.
 HfKey window_key(HfJson absent = {});
 // The same in a class that wants a number, also where no layer has a window.
@@ -40,10 +42,18 @@ HfKeys switched_window_keys();
 // ... and, read after it, which layers have it; without a list nothing changes. Written where layers differ, or if
 // `always`.
 HfKey layer_types_key(bool always);
+// Layers that attend to what is near: by a window or within chunks, each a size of its own.
+struct LocalLayers {
+  const char* kind;            // in the list: "sliding_attention"
+  int64_t ModelConfig::*size;  // 0: no layer is so
+  const char* size_name;       // for a file that lists them and has no size
+};
+HfKey local_layers_key(LocalLayers local, bool always);
 // The same key in a class that does not read it: a list is refused that says otherwise than the model does.
 HfKey same_layer_types_key();
 // Gives the window to these layers; no layer: there is no window.
 void set_window_layers(ModelConfig& config, const std::vector<bool>& layers);
+void set_local_layers(ModelConfig& config, int64_t ModelConfig::*size, const std::vector<bool>& layers);
 
 // Which layers have rotary positions: the interval of those that have none, read first, for files without a list; and
 // the list, despite its name with a 1 for each layer that has them.
@@ -54,6 +64,8 @@ HfKey rotary_layers_key();
 HfKey expert_interval_key(const std::string& key);
 // For each layer whether a list of layers names it.
 std::vector<bool> listed_layers(const ModelConfig& config, const HfValue& list);
+// For each layer whether it has experts by that interval.
+std::vector<bool> layers_of_interval(const ModelConfig& config);
 // Gives the experts to these layers; no layer: the model has none.
 void set_expert_layers(ModelConfig& config, const std::vector<bool>& layers);
 // The number of routed experts. A dense model is expressed by other keys, so 0 is refused.

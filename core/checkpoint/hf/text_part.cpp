@@ -28,7 +28,7 @@ HfTextPart hf_text_part(HfJson file) {
 
 std::vector<std::string> names_in_whole(const std::string& name) {
   constexpr std::string_view kModel = "model.";
-  std::vector<std::string> names = {name};
+  std::vector<std::string> names;
   for (const std::string prefix : kText) {
     names.push_back(prefix + name);
     if (name.starts_with(kModel)) names.push_back(std::string(kModel) + prefix + name.substr(kModel.size()));

@@ -42,10 +42,7 @@ HfKey layers_with_experts() {
   };
   const auto set = [](ModelConfig& c, const HfValue& value) {
     if (c.num_layers < 1 || c.num_layers > kMostLayers) return;  // validate() refuses it
-    std::vector<bool> has;
-    for (int64_t layer = 0; layer < c.num_layers; ++layer) has.push_back(c.moe.layers.has(layer));
-    if (!value.is_null()) has = listed_layers(c, value);
-    set_expert_layers(c, has);
+    set_expert_layers(c, value.is_null() ? layers_of_interval(c) : listed_layers(c, value));
   };
   return {"moe_layers", get, set};
 }
@@ -60,45 +57,21 @@ HfKey rotary_layers() {
   return key;
 }
 
-HfKey chunk_size() {
-  const auto get = [](const ModelConfig& c) { return c.attention_chunk > 0 ? HfJson(c.attention_chunk) : HfJson(); };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    c.attention_chunk = value.is_null() ? 0 : value.integer();
-    if (!value.is_null() && c.attention_chunk < 1) value.refuse_damaged("null, or 1 or more");
-  };
-  HfKey key{"attention_chunk_size", get, set};
-  key.absent = 8192;
-  return key;
-}
-
 // Without a list the layers with rotary positions have chunks.
 HfKey chunked_layers() {
-  const auto get = [](const ModelConfig& c) {
-    HfJson kinds = HfJson::array();
-    for (int64_t layer = 0; layer < c.num_layers; ++layer)
-      kinds.push_back(c.chunk_of_layer(layer) > 0 ? "chunked_attention" : "full_attention");
-    return kinds;
-  };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    const char* want = "chunked_attention or full_attention for every layer";
-    if (c.num_layers < 1 || c.num_layers > kMostLayers) return;
-    std::vector<bool> chunks;
-    for (int64_t layer = 0; value.is_null() && layer < c.num_layers; ++layer) chunks.push_back(c.has_rope(layer));
+  HfKey key = local_layers_key({"chunked_attention", &ModelConfig::attention_chunk, "attention_chunk_size"}, true);
+  key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+    if (c.num_layers < 1 || c.num_layers > kMostLayers) return;  // validate() refuses it
     if (!value.is_null()) {
-      if (!value.json().is_array() || static_cast<int64_t>(value.json().size()) != c.num_layers)
-        value.refuse_damaged(want);
-      for (const HfJson& kind : value.json()) {
-        chunks.push_back(kind == "chunked_attention");
-        if (!chunks.back() && kind != "full_attention") value.refuse(want);
-        if (chunks.back() && c.attention_chunk == 0)
-          value.refuse("full_attention for every layer: the file names no attention_chunk_size");
-      }
+      if (value.json().is_array() && static_cast<int64_t>(value.json().size()) != c.num_layers)
+        value.refuse_damaged("a kind of attention for every layer");
+      return set(c, value);
     }
-    const bool any = std::ranges::find(chunks, true) != chunks.end();
-    if (!any) c.attention_chunk = 0;
-    c.window_layers = c.attention_chunk > 0 ? layer_pattern_of(chunks) : LayerPattern{};
+    std::vector<bool> rotary;
+    for (int64_t layer = 0; layer < c.num_layers; ++layer) rotary.push_back(c.has_rope(layer));
+    if (c.attention_chunk > 0) set_local_layers(c, &ModelConfig::attention_chunk, rotary);
   };
-  return {"layer_types", get, set};
+  return key;
 }
 
 HfKey tunes_temperature() {
@@ -131,7 +104,8 @@ HfKeys llama4_keys() {
                 hf_member("attention_bias", RANKLAB_HF(add_attention_bias), false), llama4_experts(),
                 hf_constant("num_experts_per_tok", 1), expert_interval_key("interleave_moe_layer_step"),
                 layers_with_experts(), hf_member("use_qk_norm", RANKLAB_HF(qk_l2_norm), true), rotary_interval_key(),
-                rotary_layers(), chunk_size(), chunked_layers(), tunes_temperature(), temperature_scale(),
+                rotary_layers(), optional_size_key("attention_chunk_size", &ModelConfig::attention_chunk, 8192),
+                chunked_layers(), tunes_temperature(), temperature_scale(),
                 hf_member("floor_scale", RANKLAB_HF(query_temperature_floor), 8192)});
   append(keys, ending_keys(false));
   return keys;

@@ -60,8 +60,7 @@ HfKey mlp_only_layers_key() {
   };
   const auto set = [](ModelConfig& c, const HfValue& value) {
     if (c.num_layers < 1 || c.num_layers > kMostLayers) return;  // validate() refuses it
-    std::vector<bool> has;
-    for (int64_t layer = 0; layer < c.num_layers; ++layer) has.push_back(c.moe.layers.has(layer));
+    std::vector<bool> has = layers_of_interval(c);
     const std::vector<bool> dense = value.is_null() ? std::vector<bool>(has.size()) : listed_layers(c, value);
     for (size_t layer = 0; layer < has.size(); ++layer) has[layer] = has[layer] && !dense[layer];
     if (std::ranges::find(has, true) == has.end()) value.refuse("a list without one layer at least: it has experts");
