@@ -2,6 +2,8 @@
 // with and without sequence parallelism, which decoding switches off.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "core/base/error.h"
 #include "core/model/decode_cache.h"
 #include "core/model/transformer.h"
@@ -115,29 +117,35 @@ TEST(Decode, DynamicPositionsTurnByTheLengthThatIsThere) {
   });
 }
 
-// Several positions at once behind others, each with a window of its own; the cache keeps what a window of the next one
-// needs and no more.
+// Several positions at once behind others. kept: positions that the first layer's cache has room for.
+void expect_decodes_in_parts(const ModelConfig& config, int tp, std::optional<int64_t> kept) {
+  run_ranks(dims_of(1, tp), [&](RankContext& context) {
+    const at::NoGradGuard no_grad;
+    const auto model = make_transformer(config, context, {.seed = 7, .dtype = at::kDouble});
+    model->set_training(false);
+    const at::Tensor tokens_BS = (at::arange(kSeq, at::kLong).view({1, kSeq}) * 5 + 3).remainder(kVocab);
+    const at::Tensor want_BSV = model->logits({.tokens_BS = tokens_BS, .targets_BS = {}});
+    const auto cache = model->begin_decoding(1, kSeq);
+    if (kept) {
+      EXPECT_EQ(cache->layers[0].keys.size(2), *kept);
+    }
+    int64_t at = 0;
+    for (const int64_t count : {2, 6, 1, 3}) {
+      const at::Tensor got_BV = model->decode(*cache, tokens_BS.narrow(1, at, count));
+      at += count;
+      EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12)
+          << "after " << at << " positions, window " << config.window_size << ", chunk " << config.attention_chunk;
+    }
+    EXPECT_THROW(model->decode(*cache, tokens_BS.narrow(1, 0, 1)), Error) << "behind the last position";
+  });
+}
+
+// Each position has a window of its own; the cache keeps what a window of the next one needs and no more.
 TEST(Decode, WindowOfSeveralNewPositions) {
   for (const int64_t size : {1, 2, 4, 11, 12}) {
-    run_ranks(dims_of(1, 2), [&](RankContext& context) {
-      const at::NoGradGuard no_grad;
-      ModelConfig config = window();
-      config.window_size = size;
-      const auto model = make_transformer(config, context, {.seed = 7, .dtype = at::kDouble});
-      model->set_training(false);
-      const at::Tensor tokens_BS = (at::arange(kSeq, at::kLong).view({1, kSeq}) * 5 + 3).remainder(kVocab);
-      const at::Tensor want_BSV = model->logits({.tokens_BS = tokens_BS, .targets_BS = {}});
-      const auto cache = model->begin_decoding(1, kSeq);
-      EXPECT_EQ(cache->layers[0].keys.size(2), size < kSeq ? size - 1 : kSeq);
-      int64_t at = 0;
-      for (const int64_t count : {2, 6, 1, 3}) {
-        const at::Tensor got_BV = model->decode(*cache, tokens_BS.narrow(1, at, count));
-        at += count;
-        EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12)
-            << "after " << at << " positions, window " << size;
-      }
-      EXPECT_THROW(model->decode(*cache, tokens_BS.narrow(1, 0, 1)), Error) << "behind the last position";
-    });
+    ModelConfig config = window();
+    config.window_size = size;
+    expect_decodes_in_parts(config, 2, size < kSeq ? size - 1 : kSeq);
   }
 }
 
@@ -147,30 +155,14 @@ TEST(Decode, ChunksAndWindows) {
 }
 TEST(Decode, LatentAttentionInChunks) { expect_decodes_everywhere(latent_chunks()); }
 
-// Several positions at once, of one chunk, of two, or up to its end; the cache keeps no more than a chunk.
+// New positions of one chunk, of two, or up to its end; the cache keeps no more than a chunk.
 TEST(Decode, ChunksOfSeveralNewPositions) {
   for (const ModelConfig& like : {llama4(), latent_chunks()}) {
     for (const int64_t chunk : {1, 2, 5, 11, 12}) {
-      run_ranks(dims_of(1, 1), [&](RankContext& context) {
-        const at::NoGradGuard no_grad;
-        ModelConfig config = like;
-        config.attention_chunk = chunk;
-        const auto model = make_transformer(config, context, {.seed = 7, .dtype = at::kDouble});
-        model->set_training(false);
-        const at::Tensor tokens_BS = (at::arange(kSeq, at::kLong).view({1, kSeq}) * 5 + 3).remainder(kVocab);
-        const at::Tensor want_BSV = model->logits({.tokens_BS = tokens_BS, .targets_BS = {}});
-        const auto cache = model->begin_decoding(1, kSeq);
-        if (!config.mla.enabled()) {
-          EXPECT_EQ(cache->layers[0].keys.size(2), chunk < kSeq ? chunk - 1 : kSeq);
-        }
-        int64_t at = 0;
-        for (const int64_t count : {2, 6, 1, 3}) {
-          const at::Tensor got_BV = model->decode(*cache, tokens_BS.narrow(1, at, count));
-          at += count;
-          EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12)
-              << "after " << at << " positions, chunk " << chunk;
-        }
-      });
+      ModelConfig config = like;
+      config.attention_chunk = chunk;
+      const int64_t kept = chunk < kSeq ? chunk - 1 : kSeq;
+      expect_decodes_in_parts(config, 1, config.mla.enabled() ? std::nullopt : std::optional(kept));
     }
   }
 }

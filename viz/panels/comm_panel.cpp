@@ -75,7 +75,7 @@ const std::vector<CommCall>& CommPanel::calls(Workspace& workspace) {
 
 std::string CommPanel::nothing_to_show(Workspace& workspace) {
   if (workspace.store().empty()) return workspace.why_empty();
-  if (const std::string_view why = why_phases_only(workspace.store()); !why.empty()) return std::string(why);
+  if (const std::string_view why = workspace.why_phases_only(); !why.empty()) return std::string(why);
   if (calls(workspace).empty())
     return "No call in this part of the trace.\n\n./ranklab train --tp 2 --train-iters 3   makes many";
   return {};

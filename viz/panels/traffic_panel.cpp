@@ -33,7 +33,7 @@ void choose(const char* id, const char* all, const std::vector<T>& values, std::
 
 std::string TrafficPanel::nothing_to_show(Workspace& workspace) {
   if (workspace.store().empty()) return workspace.why_empty();
-  if (const std::string_view why = why_phases_only(workspace.store()); !why.empty()) return std::string(why);
+  if (const std::string_view why = workspace.why_phases_only(); !why.empty()) return std::string(why);
   if (matrix(workspace).axes.empty() && !follows_cursor(workspace))
     return "Nothing was sent in this part of the trace.\n\n./ranklab train --tp 2 --pp 2 --train-iters 3   sends over "
            "three axes";

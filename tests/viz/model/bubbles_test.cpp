@@ -267,16 +267,11 @@ TEST(Bubbles, WhatAViewerLostIsNeitherWorkNorABubble) {
 TEST(Bubbles, WallClockGapsBelongToTheCallThatCoversThem) {
   Tracer tracer(0, "");
   tracer.set_group(Axis::kDp, {0, 1});
-  const auto wall = [](Event event, int64_t begin, int64_t end) {
-    event.wall_begin_ns = begin;
-    event.wall_end_ns = end;
-    return event;
-  };
-  tracer.record(wall(samples::compute(tracer, "F", 0, 0), 10, 40));
-  Event reduce = wall(samples::call(tracer, {}), 40, 90);
+  tracer.record(samples::on_wall_clock(samples::compute(tracer, "F", 0, 0), 10, 40));
+  Event reduce = samples::on_wall_clock(samples::call(tracer, {}), 40, 90);
   reduce.wall_matched_ns = 70;
   tracer.record(reduce);
-  tracer.record(wall(samples::compute(tracer, "optimizer", 0, 0), 95, 100));
+  tracer.record(samples::on_wall_clock(samples::compute(tracer, "optimizer", 0, 0), 95, 100));
   TraceFile file = samples::file_of({tracer.take()});
   file.clock = TraceClock::kWall;
   const TraceStore store(std::move(file));

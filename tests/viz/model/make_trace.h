@@ -69,6 +69,13 @@ inline Event call(Tracer& tracer, const Call& c) {
   return event;
 }
 
+// The same event at these times of the wall clock.
+inline Event on_wall_clock(Event event, int64_t begin, int64_t end) {
+  event.wall_begin_ns = begin;
+  event.wall_end_ns = end;
+  return event;
+}
+
 inline Event counter(Tracer& tracer, const std::string& name, int64_t at, double value, int step = 0) {
   Event event;
   event.kind = EventKind::kCounter;

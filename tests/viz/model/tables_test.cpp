@@ -276,14 +276,9 @@ TEST(OpTable, TotalsByName) {
 TEST(OpTable, ExposedTimeOnTheWallClockIsThatOfTheRanks) {
   Tracer tracer(0, "");
   tracer.set_group(Axis::kDp, {0, 1});
-  const auto wall = [](Event event, int64_t begin, int64_t end) {
-    event.wall_begin_ns = begin;
-    event.wall_end_ns = end;
-    return event;
-  };
-  tracer.record(wall(samples::compute(tracer, "F", 0, 0), 0, 60));
-  tracer.record(wall(samples::call(tracer, {}), 40, 80));
-  tracer.record(wall(samples::compute(tracer, "optimizer", 0, 0), 80, 100));
+  tracer.record(samples::on_wall_clock(samples::compute(tracer, "F", 0, 0), 0, 60));
+  tracer.record(samples::on_wall_clock(samples::call(tracer, {}), 40, 80));
+  tracer.record(samples::on_wall_clock(samples::compute(tracer, "optimizer", 0, 0), 80, 100));
   TraceFile file;
   file.clock = TraceClock::kWall;
   file.ranks = {tracer.trace()};

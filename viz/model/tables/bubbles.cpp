@@ -250,8 +250,7 @@ BubbleReport find_bubbles(const TraceStore& store, const Window& window) {
 std::string_view why_phases_only(const TraceStore& store) {
   const bool any = std::any_of(store.traces().begin(), store.traces().end(), has_phases_only);
   return any ? "The trace has phases only: what ranks did in them, waited for and sent was not recorded; ./ranklab "
-               "train "
-               "--trace-level action records it."
+               "train --trace-level action records it."
              : "";
 }
 

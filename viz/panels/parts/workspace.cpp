@@ -118,6 +118,10 @@ const char* Workspace::why_empty() const {
   return live != nullptr ? "The run has recorded nothing yet." : "No trace is open: ./ranklab viz last";
 }
 
+std::string_view Workspace::why_phases_only() {
+  return phases_only_.get(content(store_->whole()), [this] { return viz::why_phases_only(*store_); });
+}
+
 bool Workspace::has_whole_step() const {
   if (store_->empty()) return false;
   if (!goes_on()) return true;

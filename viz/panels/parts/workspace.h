@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -89,8 +90,9 @@ class Workspace {
   const std::vector<Insight>& insights();  // of window()
   const MeshTable& mesh();
   const RunEnd& run_end();
-  bool goes_on() const;           // a live run that has not ended
-  const char* why_empty() const;  // what panels say while there is no event
+  bool goes_on() const;                // a live run that has not ended
+  const char* why_empty() const;       // what panels say while there is no event
+  std::string_view why_phases_only();  // bubbles.h's, once for what the trace holds now
   // Whether it can be told what each step is made of: in a live run once every rank is past the first step.
   bool has_whole_step() const;
   const StageScript& stage();  // of the cursor's step; of a trace without steps the whole
@@ -145,6 +147,7 @@ class Workspace {
   Cached<ContentKey, CriticalPath> path_;
   Cached<ContentKey, std::vector<Insight>> insights_;
   Cached<ContentKey, MeshTable> mesh_;
+  Cached<ContentKey, std::string_view> phases_only_;
   Cached<ContentKey, StageScript> stage_;
   Cached<uint64_t, RunEnd> run_end_;
   Cached<std::pair<ContentKey, EventRef>, std::vector<Dependency>> dependencies_;
