@@ -53,6 +53,15 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad_out, const 
   return {like(q), like(k), like(v)};
 }
 
+Tensor flip(const Tensor& x, at::IntArrayRef) { return at::empty_like(x); }
+
+// LAPACK's order, column by column.
+Tensor solve_triangular(const Tensor&, const Tensor& rhs, bool, bool, bool) {
+  auto sizes = rhs.sizes().vec();
+  std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
+  return at::empty(sizes, rhs.options()).transpose(-1, -2);
+}
+
 Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   auto sizes = x.sizes().vec();
   sizes[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = index.numel();
@@ -108,6 +117,8 @@ void register_kernels(torch::Library& m) {
   m.impl("_scaled_dot_product_flash_attention_for_cpu", &flash);
   m.impl("_scaled_dot_product_flash_attention_for_cpu_backward", &flash_backward);
   m.impl("index_select", &index_select);
+  m.impl("flip", &flip);
+  m.impl("linalg_solve_triangular", &solve_triangular);
   m.impl("index_add", &index_add);
   m.impl("embedding_dense_backward", &embedding_dense_backward);
   m.impl("_fused_adamw_", &fused_adamw);

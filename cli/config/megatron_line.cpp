@@ -20,8 +20,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr const char* kDefault = "default of Megatron-LM";
-constexpr int64_t kMostSize = 1 << 20;    // products of three are no overflow
-constexpr int64_t kMostTokens = 1 << 24;  // of a sequence, a vocabulary
+constexpr int64_t kMostSize = 1 << 20;      // products of three are no overflow
+constexpr int64_t kMegatronMost = 1 << 24;  // of a sequence, a vocabulary
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& got, const std::string& want,
                          const std::string& fix) {
@@ -106,8 +106,8 @@ class Reader {
     hidden_ = needed("--hidden-size");
     mlp();
     attention();
-    const int64_t table = words_.number("--max-position-embeddings", kMostTokens).value_or(0);
-    const int64_t seq = needed("--seq-length", kMostTokens);
+    const int64_t table = words_.number("--max-position-embeddings", kMegatronMost).value_or(0);
+    const int64_t seq = needed("--seq-length", kMegatronMost);
     if (settings_.at("model.position").text == "learned_absolute" && table > seq)
       leave_out("--max-position-embeddings", "there are as many positions as a sequence has");
   }
@@ -183,24 +183,24 @@ class Reader {
     std::erase_if(dense, [](char c) { return c == '(' || c == ')' || c == ' '; });
     char* end = nullptr;
     const long before = std::strtol(dense.c_str(), &end, 10);
-    if (end == dense.c_str() || before < 0 || before >= kMostTokens || std::string(end) != ",0")
+    if (end == dense.c_str() || before < 0 || before >= kMegatronMost || std::string(end) != ",0")
       refuse("--window-size is not the window of causal attention", *text, "(N,0)",
              "write how many positions before it a token sees");
     set("model.window_size", before + 1, "--window-size");
   }
 
   void vocabulary() {
-    if (const auto padded = words_.number("--padded-vocab-size", kMostTokens))
+    if (const auto padded = words_.number("--padded-vocab-size", kMegatronMost))
       return set("model.vocab_size", *padded, "--padded-vocab-size");
     const std::string tokenizer = words_.text("--tokenizer-type").value_or("GPT2BPETokenizer");
-    const auto given = words_.number("--vocab-size", kMostTokens);
+    const auto given = words_.number("--vocab-size", kMegatronMost);
     if (!given && tokenizer != "GPT2BPETokenizer")
       refuse("how many tokens the vocabulary has is not said", "--tokenizer-type " + tokenizer, "--vocab-size N",
              "add it; the tokenizer's file says how many");
     const int64_t own =
         given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2Tokens;  // with an end of documents
     const int64_t tp = number_or("--tensor-model-parallel-size", 1),
-                  divisor = words_.number("--make-vocab-size-divisible-by", kMostTokens).value_or(128);
+                  divisor = words_.number("--make-vocab-size-divisible-by", kMegatronMost).value_or(128);
     if (tp * divisor < 1) refuse("--make-vocab-size-divisible-by is no size", "0", "1 or more", "leave it out");
     set("model.vocab_size", megatron_vocabulary(own, tp, divisor), given ? "--vocab-size, padded" : kDefault);
   }

@@ -43,7 +43,7 @@ ModelCounts counts_of(const RunPlan& plan) { return count_model(plan.config.mode
 // runs together.
 std::vector<ModuleRow> shown_rows(const ModelConfig& model) {
   std::vector<ModuleRow> table = module_table(model);
-  if (model.moe.layers.all()) return table;
+  if (!model.layers_take_turns()) return table;
   std::vector<ModuleRow> once;
   for (ModuleRow& row : table) {
     const auto same = std::ranges::find_if(
@@ -62,8 +62,9 @@ std::string layers_text(const ModuleRow& row, const ModelConfig& model) {
   const int64_t all = row.mtp ? model.mtp_num_layers : model.num_layers;
   const bool some = row.layers != all && row.parameter.find('*') != std::string::npos;
   const std::string range = std::to_string(row.first_layer) + "-" + std::to_string(row.first_layer + row.layers - 1);
-  const std::string part =
-      model.moe.layers.all() ? range : strprintf("%ld of %ld", static_cast<long>(row.layers), static_cast<long>(all));
+  const std::string part = model.layers_take_turns()
+                               ? strprintf("%ld of %ld", static_cast<long>(row.layers), static_cast<long>(all))
+                               : range;
   const std::string text = some ? part : std::to_string(row.layers);
   return row.per_layer == 1 ? text : text + " x " + std::to_string(row.per_layer);
 }

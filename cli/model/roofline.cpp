@@ -12,6 +12,7 @@ namespace {
 
 // Operations and tensors read or written per element by what is no product, fused as kernels usually are.
 constexpr double kNormFlops = 4, kActivationFlops = 6, kSoftmaxFlops = 5;
+constexpr double kMemoryBytes = 4;  // of an element of what linear attention remembers
 
 double as_double(int64_t value) { return static_cast<double>(value); }
 
@@ -85,7 +86,9 @@ class Sum {
       return;
     }
     // A norm reads and writes the stream, a bias is added in its product's kernel.
-    const double elements = copies * point_.tokens * as_double(row.elements());
+    // Of a convolution, each channel is read and written once.
+    const double width = as_double(row.part == ModulePart::kAttentionIn ? row.shape[0] : row.elements());
+    const double elements = copies * point_.tokens * width;
     point_.weight_bytes += passes_ * copies * as_double(row.elements()) * element_bytes_;
     scalar(passes_ * elements * (row.parameter.ends_with("bias") ? 1 : kNormFlops));
     if (!row.parameter.ends_with("bias")) point_.activation_bytes += passes_ * 2 * elements * element_bytes_;
@@ -102,6 +105,7 @@ class Sum {
 
   // Scores are not written to memory (flash attention); keys and values are read once per sequence.
   void add_attention(int64_t layer) {
+    if (model_.is_linear(layer)) return add_linear_attention();
     const int64_t window = model_.window_of_layer(layer);
     const double length = as_double(load().length), sequences = as_double(load().sequences);
     const double seen = window > 0 ? std::min(as_double(window), length) : length;
@@ -116,9 +120,18 @@ class Sum {
     const double backward = passes_ > 1 ? 3.5 : 1;  // flash attention recomputes scores: 2.5 times the forward
     tensor(backward * 2 * sequences * pairs * heads * widths, rows);
     scalar(backward * sequences * pairs * heads * kSoftmaxFlops);
-    const double cached = as_double(kv_cache_elements_per_token(model_)) / as_double(model_.num_layers);
+    const double cached =
+        as_double(kv_cache_elements_per_token(model_)) / as_double(model_.num_layers - model_.linear_layer_count());
     const double read = sequences * seen, written = point_.tokens;
     point_.kv_bytes += passes_ * (read + written) * cached * element_bytes_;
+  }
+
+  // The matrices of a sequence are read and written once a chunk, or a decoded token.
+  void add_linear_attention() {
+    const LinearAttentionConfig& l = model_.linear;
+    const double rows = decodes_ ? 1 : std::min(as_double(load().length), as_double(kDeltaChunk));
+    tensor(passes_ * point_.tokens * l.flops_per_token(), rows);
+    point_.kv_bytes += passes_ * 2 * point_.tokens / rows * as_double(l.memory_elements()) * kMemoryBytes;
   }
 
   const RunPlan& plan_;

@@ -9,6 +9,7 @@
 #include "core/base/numbers/philox.h"
 #include "core/base/text.h"
 #include "core/checkpoint/tensor_stats.h"
+#include "core/spec/initial_draw.h"
 #include "core/spec/module_table.h"
 
 namespace ranklab {
@@ -56,15 +57,14 @@ std::string with_number(const std::string& pattern, int64_t number) {
 void draw(ValueSpread& spread, const ModuleRow& row, const std::string& name, uint64_t seed) {
   constexpr size_t kAtOnce = 1 << 14;
   const RandomStream stream(seed, RandomPurpose::kInit, name);
-  const auto std = static_cast<float>(row.init.std);
   const auto elements = static_cast<size_t>(row.elements());
-  std::vector<float> normal(kAtOnce);
+  std::vector<float> drawn(kAtOnce);
   std::vector<double> values(kAtOnce, row.init.kind == InitKind::kOnes ? 1.0 : 0.0);
   for (size_t first = 0; first < elements; first += kAtOnce) {
     const size_t count = std::min(kAtOnce, elements - first);
-    if (row.init.kind == InitKind::kNormal) {
-      stream.fill_normal(first, std::span(normal).first(count));
-      for (size_t i = 0; i < count; ++i) values[i] = static_cast<double>(normal[i] * std);
+    if (is_drawn(row.init.kind)) {
+      draw_initial(row.init, stream, first, std::span(drawn).first(count));
+      std::copy_n(drawn.begin(), count, values.begin());
     }
     spread.add(std::span<const double>(values).first(count));
   }

@@ -4,6 +4,7 @@
 
 #include "core/runtime/gemm_choice.h"
 #include "core/sim/aten.h"
+#include "core/spec/layer_specs.h"
 
 namespace ranklab {
 namespace {
@@ -13,12 +14,19 @@ std::vector<GemmShape> shapes_of(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const int64_t tp = plan.mesh.size(Axis::kTp);
   const int64_t tokens = plan.micro_batch_size * m.seq_length;
-  const int64_t up = m.has_gated_mlp() ? 2 : 1;
-  return {{tokens, m.qkv_width() / tp, m.hidden_size, m.num_layers},
-          {tokens, m.hidden_size, m.query_width() / tp, m.num_layers},
-          {tokens, up * m.ffn_hidden_size / tp, m.hidden_size, m.num_layers},
-          {tokens, m.hidden_size, m.ffn_hidden_size / tp, m.num_layers},
-          {tokens, (m.vocab_size + tp - 1) / tp, m.hidden_size, 1}};
+  const int64_t up = m.has_gated_mlp() ? 2 : 1, linear = m.linear_layer_count(), softmax = m.num_layers - linear;
+  std::vector<GemmShape> shapes = {{tokens, (m.qkv_width() + m.output_gate_width()) / tp, m.hidden_size, softmax},
+                                   {tokens, m.hidden_size, m.query_width() / tp, softmax},
+                                   {tokens, up * m.ffn_hidden_size / tp, m.hidden_size, m.num_layers},
+                                   {tokens, m.hidden_size, m.ffn_hidden_size / tp, m.num_layers},
+                                   {tokens, (m.vocab_size + tp - 1) / tp, m.hidden_size, 1}};
+  if (softmax == 0) shapes.erase(shapes.begin(), shapes.begin() + 2);
+  if (linear > 0) {
+    const DeltaNetSpec spec = delta_net_spec(m);
+    shapes.push_back({tokens, spec.in.shape[0] / tp, m.hidden_size, linear});
+    shapes.push_back({tokens, m.hidden_size, m.linear.value_width() / tp, linear});
+  }
+  return shapes;
 }
 
 std::string setting_of(GemmLibrary library) { return library == GemmLibrary::kOneDnn ? "onednn" : "mkl"; }

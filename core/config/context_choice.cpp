@@ -49,6 +49,21 @@ Heads heads_of(const TrainConfig& config) {
   return {queries, std::max<int64_t>(model.query_groups() / config.parallel.tp, 1)};
 }
 
+// Layers with linear attention exchange heads, whatever others do: their recurrence needs whole sequences.
+void check_linear_heads(const RunPlan& plan) {
+  const ModelConfig& model = plan.config.model;
+  if (!model.linear.enabled()) return;
+  const int64_t cp = plan.config.parallel.cp, tp = plan.config.parallel.tp, heads = model.linear.num_key_heads;
+  if (heads % (cp * tp) == 0) return;
+  throw SizeError({.where = "config",
+                   .what = "each context-parallel rank has a part of the heads in layers with linear attention, and "
+                           "--linear-num-key-heads does not divide by --tp x --cp",
+                   .got = strprintf("--linear-num-key-heads %lld, --tp %lld, --cp %lld", static_cast<long long>(heads),
+                                    static_cast<long long>(tp), static_cast<long long>(cp)),
+                   .want = strprintf("a multiple of %lld", static_cast<long long>(cp * tp)),
+                   .fix = "lower --cp or --tp"});
+}
+
 void check_heads(const RunPlan& plan, ContextExchange exchange, int ranks) {
   if (!plan.config.context_split.uses(exchange)) return;
   const Heads heads = heads_of(plan.config);
@@ -119,6 +134,7 @@ void check_context(const RunPlan& plan) {
   if (plan.mesh.size(Axis::kCp) == 1) return;
   check_layers(plan);
   check_sequence(plan);
+  check_linear_heads(plan);
   check_heads(plan, ContextExchange::kAllToAll, plan.config.parallel.cp);
   check_heads(plan, ContextExchange::kAllToAllP2p, plan.config.parallel.cp_heads);
 }

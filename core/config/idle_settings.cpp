@@ -120,6 +120,9 @@ std::vector<IdleRow> make_idle_rows() {
   add(
       {"mla."}, [](const RunPlan& p) { return p.config.model.mla.enabled(); }, "--kv-lora-rank above 0");
   add(
+      {"linear_attention."}, [](const RunPlan& p) { return p.config.model.linear.enabled(); },
+      "--linear-attention-type gated_delta_net");
+  add(
       {"yarn."}, [](const RunPlan& p) { return p.config.model.yarn.enabled(); }, "--rotary-scaling-factor above 1");
   add(
       {"model.rope_theta", "model.rotary_percent", "model.no_rope_freq", "model.rope_scaling_type"},
@@ -223,7 +226,9 @@ std::vector<IdleRow> make_idle_rows() {
 
 bool idles_by(const IdleRow& row, const std::string& key) {
   // The settings that switch these features on are never without effect.
-  if (key == "moe.num_experts" || key == "mla.kv_lora_rank" || key == "yarn.scaling_factor") return false;
+  if (key == "moe.num_experts" || key == "mla.kv_lora_rank" || key == "linear_attention.type" ||
+      key == "yarn.scaling_factor")
+    return false;
   return row.key.ends_with('.') ? key.starts_with(row.key) : key == row.key;
 }
 

@@ -5,12 +5,14 @@
 #include <optional>
 
 #include "core/model/attention_split.h"
+#include "core/model/delta_net_layer.h"
 #include "core/model/head_sinks.h"
 #include "core/model/latent_attention_layer.h"
 #include "core/nn/attention/attention.h"
 #include "core/nn/attention/decode_attention.h"
 #include "core/nn/attention/query_temperature.h"
 #include "core/nn/head_norm.h"
+#include "core/nn/output_gate.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/parallel/tensor/projection_norm.h"
 #include "core/parallel/tensor/shared_heads.h"
@@ -57,6 +59,7 @@ class GroupedQueryAttention : public AttentionLayer {
         kv_(context.kv),
         recompute_(context.recompute),
         qkv_(scope, spec.qkv, context.tp),
+        gate_width_(c.output_gate_width() / context.tp.size()),
         head_norm_(make_head_norm(scope, spec, c, context.tp)),
         l2_norm_(make_l2_norm(scope, c, context)),
         projection_norm_(make_projection_norm(scope, spec, c, context.tp)),
@@ -64,15 +67,16 @@ class GroupedQueryAttention : public AttentionLayer {
         out_(scope, spec.out, context.tp) {}
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
-    const at::Tensor qkv = project(x, context);
+    const auto [qkv, gate] = project(x, context);
     const ScoreRule scores = score_rule(shape_, sinks_.of_heads());
     const AttentionSplit split = attention_split(context, cp_, scores, rope_, qkv.size(0), heads_, chunk_);
     if (split.can_be_watched())
       hooks_.show_heads(path_, scores,
                         [&] { return watched_heads(rotated_heads(qkv, shape_, split.rope), split.chunk); });
-    if (split.heads.active() || split.in_blocks()) return out_(attend(qkv, split), context.tokens);
-    return recompute_ ? out_(recomputable_causal_attention(qkv, shape_, split.rope, scores.sinks), context.tokens)
-                      : out_(causal_attention(qkv, shape_, split.rope, scores.sinks), context.tokens);
+    if (split.heads.active() || split.in_blocks()) return projected_out({attend(qkv, split)}, gate, context);
+    return projected_out(recompute_ ? recomputable_causal_attention(qkv, shape_, split.rope, scores.sinks)
+                                    : RecomputableOutput{causal_attention(qkv, shape_, split.rope, scores.sinks)},
+                         gate, context);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -84,10 +88,16 @@ class GroupedQueryAttention : public AttentionLayer {
     return {room(), room(), 0, window, chunk};
   }
   at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
-    return out_(decode_attention(project(x, context), shape_, rope_, cache, sinks_.of_heads()), context.tokens);
+    const auto [qkv, gate] = project(x, context);
+    return projected_out({decode_attention(qkv, shape_, rope_, cache, sinks_.of_heads())}, gate, context);
   }
 
  private:
+  struct Projected {
+    at::Tensor qkv;
+    at::Tensor gate;  // of the output, undefined without one
+  };
+
   at::Tensor attend(const at::Tensor& qkv, const AttentionSplit& split) const {
     const at::Tensor own = exchange_qkv(qkv, shape_, split.heads);
     const AttentionShape shape = shape_of_one_rank(shape_, split.heads);
@@ -99,8 +109,16 @@ class GroupedQueryAttention : public AttentionLayer {
     return positions_of_all_heads(out, split.heads);
   }
 
-  at::Tensor project(const NormOutput& x, const ForwardContext& context) const {
+  Projected project(const NormOutput& x, const ForwardContext& context) const {
     at::Tensor qkv = qkv_(x, context.tokens);
+    if (gate_width_ == 0) return {rotatable(qkv, context), {}};
+    const int64_t queries = shape_.heads * shape_.head_dim;
+    const auto parts = qkv.split_with_sizes({queries, gate_width_, qkv.size(-1) - queries - gate_width_}, -1);
+    return {rotatable(at::cat({parts[0], parts[2]}, -1), context), parts[1]};
+  }
+
+  // Queries, keys and values as attention takes them.
+  at::Tensor rotatable(at::Tensor qkv, const ForwardContext& context) const {
     if (projection_norm_) qkv = (*projection_norm_)(qkv);
     if (kv_ != nullptr) qkv = gather_key_values(qkv, shape_.heads * shape_.head_dim, *kv_);
     if (head_norm_) qkv = (*head_norm_)(qkv, shape_);
@@ -108,6 +126,11 @@ class GroupedQueryAttention : public AttentionLayer {
     if (!temperature_.defined()) return qkv;
     return with_temperature(qkv, shape_.heads * shape_.head_dim, temperature_,
                             row_positions(context, qkv.size(0), qkv.device()));
+  }
+
+  at::Tensor projected_out(const RecomputableOutput& heads, const at::Tensor& gate,
+                           const ForwardContext& context) const {
+    return out_(gate.defined() ? sigmoid_gated(heads.out, gate) : heads, context.tokens);
   }
 
   std::string path_;
@@ -121,6 +144,7 @@ class GroupedQueryAttention : public AttentionLayer {
   Communicator* kv_;
   bool recompute_;
   ColumnParallelLinear qkv_;
+  int64_t gate_width_;  // of this rank's output gate; 0: none
   std::optional<HeadNorm> head_norm_, l2_norm_;
   std::optional<ProjectionNorm> projection_norm_;
   HeadSinks sinks_;
@@ -131,6 +155,7 @@ class GroupedQueryAttention : public AttentionLayer {
 
 std::unique_ptr<AttentionLayer> make_attention_layer(const ModuleScope& scope, const ModelConfig& config,
                                                      const AttentionContext& context) {
+  if (context.linear) return make_delta_net(scope, config, context);
   if (config.mla.enabled()) return make_latent_attention(scope, config, context);
   return std::make_unique<GroupedQueryAttention>(scope, attention_spec(config), config, context);
 }

@@ -28,8 +28,9 @@ class AttentionLayer {
   virtual at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const = 0;
 };
 
-// MHA, GQA, MQA or latent attention, according to the configuration (core/spec/layer_specs.h).
+// MHA, GQA, MQA, latent or linear attention, according to the configuration (core/spec/layer_specs.h).
 struct AttentionContext {
+  bool linear = false;  // ModelConfig::is_linear()
   RopeTable rope;
   TensorParallel tp;
   ContextParallel cp = {};

@@ -21,7 +21,8 @@ RopeTable rope_of_layer(const ModelConfig& c, const BlockContext& context) {
 }
 
 AttentionContext attention_context(const ModelConfig& c, const BlockContext& context) {
-  return {.rope = rope_of_layer(c, context),
+  return {.linear = c.is_linear(context.layer),
+          .rope = rope_of_layer(c, context),
           .tp = context.tp,
           .cp = context.cp.of_layer(context.layer),
           .kv = context.kv,

@@ -13,6 +13,7 @@
 #include "core/sim/aten.h"
 #include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
+#include "core/spec/initial_draw.h"
 
 namespace ranklab {
 namespace {
@@ -63,30 +64,28 @@ class GlobalPlace {
   int64_t local_ = 0;  // elements of one outer index
 };
 
-void fill_normal(const Parameter& parameter, int64_t first, std::span<float> out) {
+void fill_drawn(const Parameter& parameter, int64_t first, std::span<float> out) {
   const RandomStream stream(parameter.unmade->seed, RandomPurpose::kInit, parameter.name);
-  const auto std = static_cast<float>(parameter.unmade->init.std);
   std::ranges::fill(out, 0.0F);
   const GlobalPlace place(parameter.partition, parameter.unmade->as_first_shard);
   place.each_run(first, static_cast<int64_t>(out.size()), [&](int64_t offset, int64_t count, int64_t global) {
-    stream.fill_normal(static_cast<uint64_t>(global),
-                       out.subspan(static_cast<size_t>(offset), static_cast<size_t>(count)));
+    draw_initial(parameter.unmade->init, stream, static_cast<uint64_t>(global),
+                 out.subspan(static_cast<size_t>(offset), static_cast<size_t>(count)));
   });
-  for (float& value : out) value *= std;
 }
 
 // The same values, drawn by as many threads as the math library may use: one for a rank that is a thread, the host's
 // cores for a rank that has a GPU.
-void fill_normal_on_threads(const Parameter& parameter, int64_t first, std::span<float> out) {
+void fill_drawn_on_threads(const Parameter& parameter, int64_t first, std::span<float> out) {
   const auto count = static_cast<int64_t>(out.size());
   const int64_t pieces = std::min<int64_t>(at::get_num_threads(), (count + kChunk - 1) / kChunk);
   const int64_t step = (count + std::max<int64_t>(pieces, 1) - 1) / std::max<int64_t>(pieces, 1);
   std::vector<std::jthread> others;
   for (int64_t at = step; at < count; at += step) {
     const auto part = out.subspan(static_cast<size_t>(at), static_cast<size_t>(std::min(step, count - at)));
-    others.emplace_back([&parameter, first, at, part] { fill_normal(parameter, first + at, part); });
+    others.emplace_back([&parameter, first, at, part] { fill_drawn(parameter, first + at, part); });
   }
-  fill_normal(parameter, first, out.first(static_cast<size_t>(std::min(step, count))));
+  fill_drawn(parameter, first, out.first(static_cast<size_t>(std::min(step, count))));
 }
 
 std::span<float> numbers(const at::Tensor& tensor) {
@@ -105,17 +104,17 @@ void fill_initial(const Parameter& parameter, int64_t first, const at::Tensor& o
   const at::NoGradGuard no_grad;
   const NoCostScope no_cost;
   const InitKind kind = parameter.unmade->init.kind;
-  if (kind != InitKind::kNormal) {
+  if (!is_drawn(kind)) {
     out.fill_(kind == InitKind::kOnes ? 1 : 0);
     return;
   }
-  if (out.is_cpu() && out.scalar_type() == at::kFloat) return fill_normal_on_threads(parameter, first, numbers(out));
+  if (out.is_cpu() && out.scalar_type() == at::kFloat) return fill_drawn_on_threads(parameter, first, numbers(out));
   const MemoryScope memory(MemoryCategory::kBuffers);
   const int64_t at_once = kChunk * at::get_num_threads();
   const at::Tensor wide = at::empty({std::min(at_once, out.numel())}, at::kFloat);
   for (int64_t at = 0; at < out.numel(); at += at_once) {
     const at::Tensor chunk = wide.narrow(0, 0, std::min(at_once, out.numel() - at));
-    fill_normal_on_threads(parameter, first + at, numbers(chunk));
+    fill_drawn_on_threads(parameter, first + at, numbers(chunk));
     out.narrow(0, at, chunk.numel()).copy_(chunk);
   }
 }

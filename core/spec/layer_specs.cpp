@@ -95,12 +95,14 @@ ModuleSpec head_spec(const ModelConfig& c) {
 AttentionSpec attention_spec(const ModelConfig& c) {
   AttentionSpec spec;
   spec.qkv = {.name = "qkv",
-              .shape = {c.qkv_width(), c.hidden_size},
+              .shape = {c.qkv_width() + c.output_gate_width(), c.hidden_size},
               .out_parts = {c.query_width(), c.kv_width(), c.kv_width()},
               .split = Split::kColumn,
               .bias = c.has_qkv_bias(),
               .init = normal(c),
               .part = Part::kAttentionIn};
+  // Behind the queries, whose projection Hugging Face's files have it in.
+  if (c.attention_output_gate) spec.qkv.out_parts.insert(spec.qkv.out_parts.begin() + 1, c.output_gate_width());
   if (c.qk_norm) {
     spec.q_norm = query_or_key_norm(c, "q_norm", c.query_width());
     spec.k_norm = query_or_key_norm(c, "k_norm", c.kv_width());
@@ -143,6 +145,41 @@ LatentAttentionSpec latent_attention_spec(const ModelConfig& c) {
               .init = residual(c),
               .part = Part::kAttentionOut};
   return spec;
+}
+
+DeltaNetSpec delta_net_spec(const ModelConfig& c) {
+  const LinearAttentionConfig& l = c.linear;
+  const int64_t keys = l.key_width(), values = l.value_width(), heads = l.num_value_heads;
+  const auto of_heads = [&](const char* name, InitKind init) {
+    return ModuleSpec{
+        .name = name, .shape = {heads}, .split = Split::kColumn, .init = {init}, .part = Part::kAttentionIn};
+  };
+  // The spread of the uniform numbers that convolutions start from in PyTorch, so that values keep their size.
+  const double conv_std = 1 / std::sqrt(3.0 * static_cast<double>(l.conv_kernel));
+  return {.in = {.name = "in_proj",
+                 .shape = {2 * keys + 2 * values + 2 * heads, c.hidden_size},
+                 .out_parts = {keys, keys, values, values, heads, heads},
+                 .split = Split::kColumn,
+                 .init = normal(c),
+                 .part = Part::kAttentionIn},
+          .conv = {.name = "conv",
+                   .shape = {2 * keys + values, 1, l.conv_kernel},
+                   .out_parts = {keys, keys, values},
+                   .split = Split::kColumn,
+                   .init = {InitKind::kNormal, conv_std},
+                   .part = Part::kAttentionIn},
+          .a_log = of_heads("a_log", InitKind::kLogUniform),
+          .dt_bias = of_heads("dt_bias", InitKind::kOnes),
+          .norm = {.name = "out_norm",
+                   .shape = {l.value_head_dim},
+                   .init = {InitKind::kOnes},
+                   .part = Part::kAttentionOut,
+                   .by_heads = true},
+          .out = {.name = "out_proj",
+                  .shape = {c.hidden_size, values},
+                  .split = Split::kRow,
+                  .init = residual(c),
+                  .part = Part::kAttentionOut}};
 }
 
 MlpSpec mlp_spec(const ModelConfig& c) { return mlp_of(c, c.ffn_hidden_size, Part::kMlpUp, Part::kMlpDown); }

@@ -35,6 +35,12 @@ struct LatentAttentionSpec {
 };
 LatentAttentionSpec latent_attention_spec(const ModelConfig& config);
 
+// Gated DeltaNet: one projection to queries, keys, values, the output's gate and the two gates of the recurrence.
+struct DeltaNetSpec {
+  ModuleSpec in, conv, a_log, dt_bias, norm, out;
+};
+DeltaNetSpec delta_net_spec(const ModelConfig& config);
+
 struct MlpSpec {
   ModuleSpec up, down;
 };

@@ -40,6 +40,12 @@ int64_t ModelConfig::moe_layer_count() const {
   return count;
 }
 
+int64_t ModelConfig::linear_layer_count() const {
+  int64_t count = 0;
+  for (int64_t layer = 0; layer < num_layers; ++layer) count += is_linear(layer) ? 1 : 0;
+  return count;
+}
+
 int64_t ModelConfig::parameter_count() const { return count_model(*this, seq_length).total; }
 
 int64_t ModelConfig::active_parameter_count() const { return count_model(*this, seq_length).active; }

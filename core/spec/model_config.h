@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/spec/layer_pattern.h"
+#include "core/spec/linear_attention_config.h"
 #include "core/spec/mla_config.h"
 #include "core/spec/moe_config.h"
 #include "core/spec/rope_config.h"
@@ -67,6 +68,9 @@ struct ModelConfig {
   // however many there are (Nakanishi 2025, arXiv 2501.19399; as in Llama 4). Scale 0: they are not scaled.
   double query_temperature_scale = 0.0;
   int64_t query_temperature_floor = 8192;
+  // Attention's output times the sigmoid of a projection of its input, element by element (Qiu et al. 2025, arXiv
+  // 2505.06708), before the output projection.
+  bool attention_output_gate = false;
   bool add_head_bias = false;            // on the output head
   bool tie_embeddings = false;           // the output head is the token embedding
   bool scale_embeddings = false;         // by sqrt(hidden_size) (Vaswani et al. 2017, arXiv 1706.03762, section 3.4)
@@ -75,6 +79,7 @@ struct ModelConfig {
   double final_logit_softcapping = 0.0;  // the same for logits
   SoftmaxKind softmax = SoftmaxKind::kVanilla;
   MlaConfig mla = {};
+  LinearAttentionConfig linear = {};
   YarnConfig yarn = {};
   RopeScaling rope_scaling = {};  // other than YaRN
   MoeConfig moe = {};
@@ -100,6 +105,7 @@ struct ModelConfig {
   int64_t query_width() const { return num_attention_heads * head_dim(); }
   int64_t kv_width() const { return query_groups() * head_dim(); }
   int64_t qkv_width() const { return query_width() + 2 * kv_width(); }
+  int64_t output_gate_width() const { return attention_output_gate ? query_width() : 0; }
   bool has_qkv_bias() const { return add_bias || add_qkv_bias || add_attention_bias; }
   bool has_attention_out_bias() const { return add_bias || add_attention_bias; }
   // Elements of a head that are rotated.
@@ -112,6 +118,9 @@ struct ModelConfig {
   // MTP modules are numbered from num_layers on.
   int64_t window_of_layer(int64_t layer) const { return window_layers.has(layer) ? window_size : 0; }
   int64_t chunk_of_layer(int64_t layer) const { return window_layers.has(layer) ? attention_chunk : 0; }
+  // MTP modules keep softmax attention.
+  bool is_linear(int64_t layer) const { return linear.enabled() && layer < num_layers && linear.layers.has(layer); }
+  int64_t linear_layer_count() const;
   bool has_qk_l2_norm(int64_t layer) const { return qk_l2_norm && has_rope(layer); }
   bool has_query_temperature(int64_t layer) const { return query_temperature_scale > 0 && !has_rope(layer); }
   bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }
@@ -129,6 +138,8 @@ struct ModelConfig {
     return moe.enabled() && layer >= moe.first_dense_layers && moe.layers.has(layer);
   }
   int64_t moe_layer_count() const;  // without MTP modules
+  // Layers with some modules take turns with layers that have others.
+  bool layers_take_turns() const { return !moe.layers.all() || linear.enabled(); }
   // Elements of all parameters, without MTP modules and padding (module_table.h counts MTP).
   int64_t parameter_count() const;
   // ... of those active for one token: of the routed experts, topk.

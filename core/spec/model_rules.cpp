@@ -17,6 +17,7 @@ std::string plain_heads(const ModelConfig& c) {
   if (c.rotary_percent != 1) words.push_back(strprintf("--rotary-percent %g", c.rotary_percent));
   if (c.qk_norm) words.emplace_back("--qk-layernorm");
   if (c.qk_l2_norm) words.emplace_back("--qk-l2-norm");
+  if (c.attention_output_gate) words.emplace_back("--attention-output-gate");
   return join(words, ", ");
 }
 
@@ -31,8 +32,8 @@ const std::array<ModelRule, 2>& rules() {
            .shown = [](const ModelConfig& c) { return "--kv-lora-rank " + std::to_string(c.mla.kv_lora_rank); }},
        .why =
            "latent attention has widths of each part of a head, keys for every head and norms of what it compresses, "
-           "so that --kv-channels, --num-query-groups, --rotary-percent and norms of queries and keys say nothing of "
-           "it",
+           "so that --kv-channels, --num-query-groups, --rotary-percent, norms of queries and keys and "
+           "--attention-output-gate say nothing of it",
        .instead = "--qk-head-dim, --qk-pos-emb-head-dim and --v-head-dim"},
       {.option = {.setting = {"model.rope_scaling_type", "linear"},
                   .chosen = [](const ModelConfig& c) { return c.rope_scaling.enabled(); },

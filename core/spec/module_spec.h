@@ -8,10 +8,11 @@
 
 namespace ranklab {
 
-enum class InitKind { kNormal, kZeros, kOnes };
+// kLogUniform: the logarithm of a number between a hundredth and 16, as rates of decay start from.
+enum class InitKind { kNormal, kZeros, kOnes, kLogUniform };
 struct Init {
   InitKind kind = InitKind::kNormal;
-  double std = 0.02;
+  double std = 0.02;  // of kNormal
 };
 
 // What a module is for, and when its gradients are computed in a backward pass.

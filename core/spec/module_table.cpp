@@ -19,8 +19,8 @@ class Table {
     add("", embedding_spec(c_));
     if (c_.position == PositionKind::kLearned) add("", position_spec(c_));
     for (int64_t first = 0, end = 0; first < c_.num_layers; first = end) {
-      while (end < c_.num_layers && c_.is_moe_layer(end) == c_.is_moe_layer(first)) ++end;
-      layers("layers.*.", first, end - first, c_.is_moe_layer(first));
+      while (end < c_.num_layers && kind_of(end) == kind_of(first)) ++end;
+      layers("layers.*.", first, end - first, kind_of(first));
     }
     add("", norm_spec(c_, "final_norm", ModulePart::kFinalNorm));
     add_head("", c_.tie_embeddings);
@@ -29,19 +29,28 @@ class Table {
   }
 
  private:
-  void layers(const std::string& prefix, int64_t first, int64_t count, bool mixture) {
+  // What tells the modules of layers apart.
+  struct LayerKind {
+    bool mixture = false, linear = false;
+    bool operator==(const LayerKind&) const = default;
+  };
+  LayerKind kind_of(int64_t layer) const { return {c_.is_moe_layer(layer), c_.is_linear(layer)}; }
+
+  void layers(const std::string& prefix, int64_t first, int64_t count, LayerKind kind) {
     if (count == 0) return;
     next_ = {.first_layer = first, .layers = count, .mtp = next_.mtp};
     const BlockNormSpecs norms = block_norm_specs(c_);
     add(prefix, norms.attention);
-    if (c_.mla.enabled()) {
+    if (kind.linear) {
+      add_delta_net(prefix + "attention.");
+    } else if (c_.mla.enabled()) {
       add_latent_attention(prefix + "attention.");
     } else {
       add_attention(prefix + "attention.");
     }
     add(prefix, norms.attention_post);
     add(prefix, norms.mlp);
-    if (mixture) {
+    if (kind.mixture) {
       add_experts(prefix + "mlp.");
     } else {
       add(prefix + "mlp.", mlp_spec(c_));
@@ -72,6 +81,12 @@ class Table {
     add(prefix, spec.out);
   }
 
+  void add_delta_net(const std::string& prefix) {
+    const DeltaNetSpec spec = delta_net_spec(c_);
+    for (const ModuleSpec& module : {spec.in, spec.conv, spec.a_log, spec.dt_bias, spec.norm, spec.out})
+      add(prefix, module);
+  }
+
   void add_experts(const std::string& prefix) {
     const MoeSpec spec = moe_spec(c_);
     add(prefix, spec.router);
@@ -91,7 +106,7 @@ class Table {
     add(prefix, spec.embedding_norm);
     add(prefix, spec.state_norm);
     add(prefix, spec.projection);
-    layers(prefix + "block.", 0, c_.mtp_num_layers, c_.is_moe_layer(c_.num_layers));
+    layers(prefix + "block.", 0, c_.mtp_num_layers, kind_of(c_.num_layers));
     next_ = {.layers = c_.mtp_num_layers, .mtp = true};
     add(prefix, spec.norm);
     add_head(prefix, true);
@@ -138,8 +153,10 @@ class Table {
   std::vector<ModuleRow> rows_;
 };
 
-// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; a window or chunks reduce S.
+// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; a window or chunks reduce S, and of a
+// linear layer it does not matter.
 double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t seq) {
+  if (c.is_linear(layer)) return c.linear.flops_per_token();
   const int64_t widths = c.mla.enabled() ? c.mla.query_head_dim() + c.mla.v_head_dim : 2 * c.head_dim();
   const double span = attention_span(seq, c.window_of_layer(layer), c.chunk_of_layer(layer));
   return span * static_cast<double>(c.num_attention_heads * widths);
@@ -190,8 +207,9 @@ LayerFlops flops_of_layers(const ModelConfig& c, int64_t seq) {
 }
 
 int64_t kv_cache_elements_per_token(const ModelConfig& c) {
-  if (c.mla.enabled()) return c.num_layers * (c.mla.kv_lora_rank + c.mla.qk_pos_emb_head_dim);
-  return c.num_layers * 2 * c.kv_width();
+  const int64_t layers = c.num_layers - c.linear_layer_count();
+  if (c.mla.enabled()) return layers * (c.mla.kv_lora_rank + c.mla.qk_pos_emb_head_dim);
+  return layers * 2 * c.kv_width();
 }
 
 }  // namespace ranklab

@@ -33,6 +33,12 @@ const std::vector<ModelPreset>& model_presets() {
       {"qwen3_235b_a22b", "Qwen3 235B, of which 22B active; huggingface.co/Qwen/Qwen3-235B-A22B",
        presets::qwen3_235b_a22b()},
       {"qwen3_moe_tiny", "Qwen3 with experts in small: heads wider than hidden / heads", presets::qwen3_moe_tiny()},
+      {"qwen3_next_80b_a3b",
+       "Qwen3-Next, 80B of which 3B active, linear attention in 3 layers of 4; "
+       "huggingface.co/Qwen/Qwen3-Next-80B-A3B-Instruct",
+       presets::qwen3_next_80b_a3b()},
+      {"qwen3_next_tiny", "Qwen3-Next in small: linear attention, gated attention, 8 experts and a shared one",
+       presets::qwen3_next_tiny()},
       {"olmo2_7b", "OLMo 2 7B; huggingface.co/allenai/OLMo-2-1124-7B", presets::olmo2_7b()},
       {"gemma2_2b", "Gemma 2 2B; huggingface.co/google/gemma-2-2b", presets::gemma2_2b()},
       {"gemma3_1b", "Gemma 3 1B; huggingface.co/google/gemma-3-1b-pt", presets::gemma3_1b()},

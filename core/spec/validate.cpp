@@ -122,6 +122,24 @@ void check_latent_attention(const ModelConfig& c) {
   check_pairs("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim);
 }
 
+// A tp rank has whole heads of keys, with the heads of values that use them.
+void check_linear_attention(const ModelConfig& c, int tp) {
+  const LinearAttentionConfig& l = c.linear;
+  check_size("--linear-num-key-heads", l.num_key_heads, kWidth);
+  check_size("--linear-num-value-heads", l.num_value_heads, kWidth);
+  check_size("--linear-key-head-dim", l.key_head_dim, kWidth);
+  check_size("--linear-value-head-dim", l.value_head_dim, kWidth);
+  check_size("--linear-num-key-heads x --linear-key-head-dim", l.key_width(), kWidth);
+  check_size("--linear-num-value-heads x --linear-value-head-dim", l.value_width(), kWidth);
+  check_size("--linear-conv-kernel-dim", l.conv_kernel, 64);
+  check_multiple("--linear-num-value-heads", l.num_value_heads, "--linear-num-key-heads", l.num_key_heads);
+  check_multiple("--linear-num-key-heads", l.num_key_heads, "--tp", tp);
+  RANKLAB_CHECK(c.linear_layer_count() > 0, ErrorKind::kInvalidArgument, .where = "model",
+                .what = "no layer has the linear attention",
+                .got = "--linear-attention-freq " + layer_pattern_text(l.layers),
+                .want = "a pattern with a 1 for some layer", .fix = "change it, or leave out --linear-attention-type");
+}
+
 void check_yarn(const ModelConfig& c) {
   const YarnConfig& y = c.yarn;
   check_number("--rotary-scaling-factor", y.scaling_factor, y.scaling_factor >= 1, "1 or more");
@@ -246,6 +264,7 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
     check_yarn(c);
     check_rope_scaling(c);
   }
+  if (c.linear.enabled()) check_linear_attention(c, tp);
   if (c.moe.enabled()) check_experts(c, tp);
   check_prediction(c);
   check_multiple("--ffn-hidden-size", c.ffn_hidden_size, "--tp", tp);

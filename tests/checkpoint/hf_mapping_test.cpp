@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <numeric>
 #include <set>
 
 #include "core/checkpoint/hf/folder.h"
@@ -314,7 +316,7 @@ TEST(HfMapping, EveryElementOfEveryModelHasOnePlace) {
       }
       EXPECT_EQ(row, tensor.shape[0]) << tensor.ours;
       if (tensor.ours.starts_with("weight/"))
-        elements += tensor.shape[0] * (tensor.shape.size() == 2 ? tensor.shape[1] : 1);
+        elements += std::accumulate(tensor.shape.begin(), tensor.shape.end(), int64_t{1}, std::multiplies<>());
     }
     EXPECT_EQ(elements, count_model(config, config.seq_length).total + count_model(config, config.seq_length).mtp)
         << family.architecture;

@@ -344,6 +344,26 @@ inline ModelConfig tiny_qwen3_moe_some() {  // layers with experts between dense
   c.moe.layers = {.pattern = {true, false, false, true}};
   return c;
 }
+inline ModelConfig tiny_qwen3_5() {  // linear attention and gated softmax attention in turn
+  ModelConfig c = tiny_llama();
+  c.num_attention_heads = 2;
+  c.num_query_groups = 1;
+  c.kv_channels = 8;
+  c.rotary_percent = 0.5;
+  c.norm_1p = c.qk_norm = c.attention_output_gate = true;
+  c.linear = {.kind = LinearAttentionKind::kGatedDeltaNet,
+              .layers = {.skip_freq = 2},
+              .num_key_heads = 2,
+              .num_value_heads = 4,
+              .key_head_dim = 3,
+              .value_head_dim = 2};
+  return c;
+}
+inline ModelConfig tiny_qwen3_next() {  // ... with experts
+  ModelConfig c = tiny_qwen3_5();
+  c.moe = {.num_experts = 3, .topk = 2, .ffn_hidden_size = 5, .shared_ffn_hidden_size = 4, .shared_gate = true};
+  return c;
+}
 inline ModelConfig tiny_long() {  // half of a head turns: two pairs
   ModelConfig c = tiny_partly();
   c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
@@ -366,7 +386,8 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_olmo3(),        tiny_smollm3(),        tiny_smollm3_window(),
           tiny_nemotron(),     tiny_gpt_oss(),        tiny_gpt_oss_plain(),
           tiny_glm4_moe(),     tiny_glm4_moe_plain(), tiny_llama4(),
-          tiny_llama4_plain(), tiny_qwen3_moe_some()};
+          tiny_llama4_plain(), tiny_qwen3_moe_some(), tiny_qwen3_next(),
+          tiny_qwen3_5()};
 }
 
 inline std::string text_of(const ModelConfig& config) {

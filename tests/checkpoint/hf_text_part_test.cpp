@@ -48,7 +48,7 @@ std::string folder_of_whole(const ModelConfig& config, const std::string& name, 
 }
 
 TEST(HfTextPart, IsImportedFromTheWhole) {
-  for (const ModelConfig& config : {tiny_llama4(), tiny_gemma3(), tiny_mistral()}) {
+  for (const ModelConfig& config : {tiny_llama4(), tiny_gemma3(), tiny_mistral(), tiny_qwen3_5()}) {
     for (const Name named : {before_all, before_layers}) {
       const std::string name = hf_family(config).model_type + (named == before_all ? "_all" : "_layers");
       const std::vector<std::string> beside = {"vision_model.class_embedding", "multi_modal_projector.bias"};

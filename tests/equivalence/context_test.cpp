@@ -58,6 +58,32 @@ INSTANTIATE_TEST_SUITE_P(T, ContextInFp32,
                                            ContextExchange::kAllToAll),
                          [](const auto& one) { return std::string(name(one.param)); });
 
+// Whatever the exchange of softmax attention, linear attention exchanges heads. In fp64: its recurrence rounds more
+// often than attention does.
+TEST(ContextInFp64, LinearAttentionAndOutputGatesAreOneRank) {
+  for (const std::string variant : {"delta_net", "output_gate"}) {
+    TrainConfig alone = context_config(1, {});
+    alone.model.num_layers = 2;
+    alone.model.num_attention_heads = 8;
+    variant_named(variant).change(alone.model);
+    alone.params_dtype = "fp64";
+    alone.train_iters = 3;
+    alone.global_batch_size = 4;
+    const TrainingRecord want = record_training(alone, {.data = uneven_batches()});
+    for (const ContextSplit& split : {ContextSplit{ContextExchange::kP2p, SequenceBalance::kZigzag},
+                                      ContextSplit{ContextExchange::kAllGather, SequenceBalance::kStripe},
+                                      ContextSplit{ContextExchange::kAllToAll, SequenceBalance::kContiguous}}) {
+      for (const int cp : {2, 4}) {
+        SCOPED_TRACE(variant + ", cp " + std::to_string(cp) + ", " + std::string(name(split.exchange)));
+        TrainConfig config = alone;
+        config.parallel = {.world = cp, .cp = cp};
+        config.context_split = split;
+        expect_same_training(record_training(config, {.data = uneven_batches()}), want, kRounding);
+      }
+    }
+  }
+}
+
 int64_t peak_of(const TrainingRecord& record) {
   return std::ranges::max_element(record.peak_activation_bytes, {}, [](const auto& one) { return one.second; })->second;
 }

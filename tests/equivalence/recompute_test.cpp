@@ -89,6 +89,10 @@ const RecomputeCase kRecomputeCases[] = {
     {"qwen_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, "qwen", dropout},
     {"llama3_tp2", "1f1b", {.world = 2, .tp = 2}, "llama3"},
     {"qwen_zb_h1_fp32", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "qwen", fp32},
+    {"delta_net_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, "delta_net", dropout},
+    {"delta_net_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "delta_net"},
+    {"output_gate_tp2", "1f1b", {.world = 2, .tp = 2}, "output_gate"},
+    {"output_gate_zb_h1_fp32", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "output_gate", fp32},
     {"bf16_tp2", "1f1b", {.world = 2, .tp = 2}, "", in_16_bits},
     {"bf16_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "", in_16_bits},
 };

@@ -190,6 +190,9 @@ if __name__ == "__main__":
     import llama4
 
     llama4.write_all()
+    import qwen3_next
+
+    qwen3_next.write_all()
     import rope_scaling
 
     rope_scaling.write_all()

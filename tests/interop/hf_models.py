@@ -22,6 +22,9 @@ QWEN = dict(WIDTHS, intermediate_size=96, num_key_value_heads=2)
 LLAMA3 = dict(rope_type="llama3", rope_theta=5e5, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=32)
 EXPERTS = dict(QWEN, moe_intermediate_size=48, num_experts=6, num_experts_per_tok=3)
+# Of larger weights an ulp of one moves logits by 3e-4 of the largest there: keys are short before their length is 1.
+LINEAR = dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=12, linear_value_head_dim=10,
+              initializer_range=0.05)
 GPT_OSS_NUMBERS = dict(QWEN, head_dim=24, num_local_experts=6, num_experts_per_tok=3, sliding_window=7)
 GLM_NUMBERS = dict(QWEN, head_dim=24, n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=48,
                    n_shared_experts=2, num_mtp_layers=0)
@@ -89,6 +92,13 @@ THEIRS = {
         rope_parameters=dict(LLAMA3, high_freq_factor=1.0))),
     "Qwen3-MoE, experts in some layers": ("Qwen3Moe", dict(
         EXPERTS, head_dim=24, num_hidden_layers=4, decoder_sparse_step=2, mlp_only_layers=[1])),
+    "Qwen3-Next": ("Qwen3Next", dict(EXPERTS, **LINEAR, head_dim=32, num_hidden_layers=5, norm_topk_prob=True,
+                                     shared_expert_intermediate_size=40, mlp_only_layers=[1])),
+    "Qwen3-Next, other layers, bf16": ("Qwen3Next", dict(
+        EXPERTS, **LINEAR, head_dim=24, shared_expert_intermediate_size=40, attention_bias=True,
+        layer_types=["full_attention", "linear_attention", "linear_attention"],
+        rope_parameters=dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=0.5))),
+    "Qwen3.5": ("Qwen3_5", dict(QWEN, **LINEAR, head_dim=32, num_hidden_layers=5, tie_word_embeddings=True)),
     "GLM-4.5": ("Glm4Moe", dict(GLM_NUMBERS, attention_bias=True, routed_scaling_factor=2.5)),
     "GLM-4.5, norms, bf16": ("Glm4Moe", dict(GLM_NUMBERS, use_qk_norm=True, n_group=2, topk_group=1)),
     "Nemotron": ("Nemotron", dict(QWEN)),
@@ -126,8 +136,8 @@ def ranklab(*words):
 # Norms, biases and the router's bias are not all the same.
 def random_model(family, numbers, std=0.2):
     torch.manual_seed(7)
-    kind = family + "Text" if family in ("Gemma3", "Llama4") else family
-    config = getattr(transformers, kind + "Config")(**numbers, initializer_range=std)
+    kind = family + "Text" if family in ("Gemma3", "Llama4", "Qwen3_5") else family
+    config = getattr(transformers, kind + "Config")(**{"initializer_range": std, **numbers})
     model = getattr(transformers, "GPT2LMHeadModel" if family == "GPT2" else family + "ForCausalLM")(config).eval()
     with torch.no_grad():
         for tensor in model.state_dict().values():

@@ -10,7 +10,7 @@ import shutil
 import sys
 import tempfile
 
-from hf_models import LLAMA4_NUMBERS, QWEN, THEIRS, random_model, ranklab
+from hf_models import LINEAR, LLAMA4_NUMBERS, QWEN, THEIRS, random_model, ranklab
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
@@ -24,6 +24,10 @@ GEMMA = ["--num-query-groups", "2", "--kv-channels", "24", "--norm-placement", "
          "--activation", "geglu", "--scale-embeddings", "--tie-embeddings", "--window-size", "9", "--norm-epsilon", "1e-6"]
 GPT_OSS = ["--num-query-groups", "2", "--num-experts", "6", "--moe-router-topk", "3", "--add-bias-linear",
            "--add-router-bias", "--activation", "swigluoai", "--softmax-type", "learnable"]
+QWEN_HYBRID = ["--num-query-groups", "2", "--kv-channels", "32", "--qk-layernorm", "--apply-layernorm-1p",
+               "--attention-output-gate", "--norm-epsilon", "1e-6", "--linear-attention-type", "gated_delta_net",
+               "--linear-attention-freq", "3", "--linear-num-key-heads", "2", "--linear-num-value-heads", "4",
+               "--linear-key-head-dim", "12", "--linear-value-head-dim", "10"]
 GLM = ["--num-query-groups", "2", "--kv-channels", "24", "--add-qkv-bias", "--num-experts", "6",
        "--moe-router-topk", "3", "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "48",
        "--first-k-dense-replace", "1", "--moe-router-score-function", "sigmoid", "--moe-router-enable-expert-bias"]
@@ -94,6 +98,10 @@ OURS = {
                 "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "2"],
     "Llama 4, experts in some layers": [*DENSE, *LLAMA4, "--moe-layer-freq", "[0]+[1]", "--attention-chunk-size", "20",
                                         "--pp", "3", "--world-size", "3"],
+    "Qwen3-Next": [*DENSE, *QWEN_HYBRID, "--num-experts", "6", "--moe-router-topk", "3", "--moe-ffn-hidden-size", "48",
+                   "--moe-shared-expert-intermediate-size", "40", "--moe-shared-expert-gate", "--tp", "2",
+                   "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "2"],
+    "Qwen3.5": [*DENSE, *QWEN_HYBRID, "--rotary-percent", "0.5", "--pp", "3", "--world-size", "3"],
     "GLM-4.5": [*DENSE, *GLM, "--rotary-percent", "0.5", "--qk-layernorm", "--mtp-num-layers", "1", "--tp", "2", "--sequence-parallel", "--ep", "2",
                 "--world-size", "4", "--zero-stage", "2"],
     "GLM-4.5, whole heads turn": [*DENSE, *GLM, "--pp", "3", "--world-size", "3"],
@@ -136,6 +144,11 @@ WITH_PICTURES = {
             PICTURES, vision_output_dim=16, projector_input_dim=16, projector_output_dim=16))),
     "Gemma 3, beside pictures": ("Gemma3", dict(QWEN, head_dim=24, query_pre_attn_scalar=24, sliding_window=7), dict(
         boi_token_index=297, eoi_token_index=298, mm_tokens_per_image=4, vision_config=PICTURES)),
+    "Qwen3.5, beside pictures": ("Qwen3_5", dict(QWEN, **LINEAR, head_dim=32, num_hidden_layers=5, rope_parameters=dict(
+        rope_type="default", rope_theta=1e4, partial_rotary_factor=0.25, mrope_interleaved=True,
+        mrope_section=[2, 1, 1])), dict(
+        image_token_id=297, video_token_id=298, vision_start_token_id=295, vision_end_token_id=296, vision_config=dict(
+            depth=1, hidden_size=16, intermediate_size=16, num_heads=2, patch_size=14, out_hidden_size=64))),
     "Mistral Small 3.1": ("Mistral3", dict(QWEN, model_type="mistral", head_dim=24, sliding_window=None), dict(
         vision_config=dict(PICTURES, model_type="pixtral"))),
 }
@@ -291,12 +304,12 @@ def imported(name, family, numbers, folder):
 
 def imported_text(name, family, text, numbers, folder):
     torch.manual_seed(7)
-    config = getattr(transformers, family + "Config")(text_config=dict(text, initializer_range=0.2),
+    config = getattr(transformers, family + "Config")(text_config={"initializer_range": 0.2, **text},
                                                       image_token_index=299, **numbers)
     whole = getattr(transformers, family + "ForConditionalGeneration")(config).eval()
     out, checkpoint = os.path.join(folder, "hf"), os.path.join(folder, "checkpoint")
     whole.save_pretrained(out)
-    beside = sum("language_model." not in key for key in load_file(os.path.join(out, "model.safetensors")))
+    beside = sum("language_model." not in key and key != "lm_head.weight" for key in load_file(os.path.join(out, "model.safetensors")))
     notes = json.loads(ranklab("ckpt", "import-hf", out, checkpoint, "--json"))["warnings"]
     if notes != [f"the text model of {family}ForConditionalGeneration: {beside} tensors beside it are passed over"]:
         failures.append(f"{name}: {notes}")

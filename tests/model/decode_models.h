@@ -142,6 +142,20 @@ inline ModelConfig llama4() {
   return c;
 }
 
+// Linear attention in two of three layers, gated softmax attention in the third.
+inline ModelConfig qwen3_next() {
+  ModelConfig c = llama();
+  c.num_layers = 3;
+  c.attention_output_gate = c.qk_norm = true;
+  c.linear = {.kind = LinearAttentionKind::kGatedDeltaNet,
+              .layers = {.skip_freq = 3},
+              .num_key_heads = 4,
+              .num_value_heads = 8,
+              .key_head_dim = 6,
+              .value_head_dim = 5};
+  return c;
+}
+
 // Chunks and a window that is shorter, or longer.
 inline ModelConfig chunks_and_windows(int64_t window) {
   ModelConfig c = llama();

@@ -166,6 +166,23 @@ ModelConfig tiny_llama4() {
   return c;
 }
 
+// tests/golden/qwen3_next.py
+ModelConfig tiny_qwen3_next() {
+  ModelConfig c = form(4, 2, 4);
+  c.num_layers = 4;
+  c.hidden_size = 6;
+  c.seq_length = 7;
+  c.norm_1p = c.qk_norm = c.attention_output_gate = true;
+  c.rotary_percent = 0.5;
+  c.linear = {.kind = LinearAttentionKind::kGatedDeltaNet,
+              .num_key_heads = 2,
+              .num_value_heads = 4,
+              .key_head_dim = 3,
+              .value_head_dim = 2};
+  c.moe = {.num_experts = 5, .topk = 2, .ffn_hidden_size = 3, .shared_ffn_hidden_size = 3, .shared_gate = true};
+  return c;
+}
+
 ModelConfig tiny_gemma(bool third) {
   ModelConfig c = form(2, 1, 6);
   c.norm_placement = NormPlacement::kBoth;
@@ -252,6 +269,13 @@ TEST(GoldenModel, SmolLm3Fp32) { expect_golden_model("smollm3_model.txt", tiny_s
 TEST(GoldenModel, NemotronFp64) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kDouble, 1e-10); }
 TEST(GoldenModel, NemotronFp32) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kFloat, 1e-5); }
 TEST(GoldenModel, Llama4Fp64) { expect_golden_model("llama4_model.txt", tiny_llama4(), at::kDouble, 1e-10); }
+TEST(GoldenModel, Qwen3NextFp64) {
+  expect_golden_model("qwen3_next_model.txt", tiny_qwen3_next(), at::kDouble, 1e-10);
+}
+// Keys and queries of some positions are short before their length is made 1, which magnifies rounding.
+TEST(GoldenModel, Qwen3NextFp32) {
+  expect_golden_model("qwen3_next_model.txt", tiny_qwen3_next(), at::kFloat, 5e-5);
+}
 TEST(GoldenModel, Llama4Fp32) { expect_golden_model("llama4_model.txt", tiny_llama4(), at::kFloat, 1e-5); }
 TEST(GoldenModel, GptOssFp64) { expect_golden_model("gpt_oss_model.txt", tiny_gpt_oss(), at::kDouble, 1e-10); }
 TEST(GoldenModel, GptOssFp32) { expect_golden_model("gpt_oss_model.txt", tiny_gpt_oss(), at::kFloat, 1e-5); }

@@ -278,6 +278,16 @@ inline void gpt_oss(TrainConfig& c) {
   c.model.window_layers = {.skip_freq = 2};
 }
 
+inline void delta_net(TrainConfig& c) {
+  c.model.linear = {.kind = LinearAttentionKind::kGatedDeltaNet,
+                    .layers = {.skip_freq = 2},
+                    .num_key_heads = 8,
+                    .num_value_heads = 16,
+                    .key_head_dim = 8,
+                    .value_head_dim = 4};
+  c.model.attention_output_gate = true;
+}
+
 template <int kEp>
 inline void llama4(TrainConfig& c) {
   over_ep<kEp>(c);

@@ -44,6 +44,9 @@ def draw_attention(draw, heads, seq_length):
         draw.maybe(0.1, "--qk-l2-norm")
         draw.maybe(0.2, draw.pick("--add-qkv-bias", "--add-attention-bias"))
         draw.maybe(0.1, "--rotary-percent", 0.5)
+        draw.maybe(0.15, "--attention-output-gate")
+    if draw.chance(0.2):
+        draw_linear_attention(draw, heads)
     if draw.chance(0.15):
         draw.add("--position-embedding-type", draw.pick("learned_absolute", "none"))
     else:
@@ -64,6 +67,17 @@ def draw_attention(draw, heads, seq_length):
     draw.maybe(0.1, "--query-pre-attn-scalar", 10)
     draw.maybe(0.1, "--attn-logit-softcapping", 20)
     draw.maybe(0.1, "--attention-backend", "unfused")
+
+
+def draw_linear_attention(draw, heads):
+    keys = heads * draw.pick(1, 2)
+    draw.add("--linear-attention-type", "gated_delta_net")
+    draw.add("--linear-num-key-heads", keys)
+    draw.add("--linear-num-value-heads", keys * draw.pick(1, 2))
+    draw.add("--linear-key-head-dim", draw.pick(4, 6))
+    draw.add("--linear-value-head-dim", draw.pick(4, 10))
+    draw.maybe(0.7, "--linear-attention-freq", 0, 2, "[1]+[0]*2")
+    draw.maybe(0.3, "--linear-conv-kernel-dim", 1, 2, 7)
 
 
 def draw_rotary_positions(draw, seq_length):

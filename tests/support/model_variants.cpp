@@ -240,6 +240,23 @@ void latent_chunks(ModelConfig& c) {
   c.query_temperature_scale = 0.4;
   c.query_temperature_floor = 2;
 }
+// With a convolution longer than some parts of a sequence.
+void delta_net(ModelConfig& c) {
+  const int64_t heads = c.num_attention_heads;
+  c.linear = {LinearAttentionKind::kGatedDeltaNet, {.pattern = {true, false}}, heads, 2 * heads, 5, 3, 6};
+  c.add_bias = true;
+  c.dropout = 0.1;
+}
+void output_gate(ModelConfig& c) {
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.attention_output_gate = c.add_qkv_bias = c.qk_norm = true;
+}
+void qwen3_next(ModelConfig& c) {
+  experts(c), output_gate(c), delta_net(c);
+  c.moe.shared_gate = c.norm_1p = true;
+  c.moe.first_dense_layers = 0;
+  c.rotary_percent = 0.5;
+}
 void llama4(ModelConfig& c) {
   experts(c);
   chunks(c);
@@ -305,6 +322,8 @@ constexpr ModelVariant kDense[] = {
     {"long_rope", long_rope},
     {"chunks", chunks},
     {"latent_chunks", latent_chunks},
+    {"delta_net", delta_net},
+    {"output_gate", output_gate},
 };
 
 constexpr ModelVariant kExperts[] = {
@@ -359,6 +378,7 @@ constexpr ModelVariant kExperts[] = {
     {"one_expert_a_token", one_expert_a_token},
     {"gpt_oss", gpt_oss},
     {"llama4", llama4},
+    {"qwen3_next", qwen3_next},
 };
 
 }  // namespace

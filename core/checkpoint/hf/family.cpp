@@ -12,11 +12,11 @@ namespace ranklab {
 // The order matters: a family that fits more models comes after those that fit fewer of them.
 const std::vector<HfFamily>& hf_families() {
   static const std::vector<HfFamily> kFamilies = {
-      llama4_family(),   deepseek_v3_family(), glm4_moe_family(), gpt_oss_family(),   gemma3_family(),
-      gemma2_family(),   olmo3_family(),       olmo2_family(),    nemotron_family(),  phi_family(),
-      gpt_neox_family(), stablelm_family(),    gpt2_family(),     qwen3_moe_family(), qwen2_moe_family(),
-      mixtral_family(),  qwen3_family(),       qwen2_family(),    smollm3_family(),   phi3_family(),
-      mistral_family(),  llama_family()};
+      qwen3_next_family(), qwen3_5_family(),   llama4_family(),   deepseek_v3_family(), glm4_moe_family(),
+      gpt_oss_family(),    gemma3_family(),    gemma2_family(),   olmo3_family(),       olmo2_family(),
+      nemotron_family(),   phi_family(),       gpt_neox_family(), stablelm_family(),    gpt2_family(),
+      qwen3_moe_family(),  qwen2_moe_family(), mixtral_family(),  qwen3_family(),       qwen2_family(),
+      smollm3_family(),    phi3_family(),      mistral_family(),  llama_family()};
   return kFamilies;
 }
 
@@ -39,6 +39,10 @@ const HfFamily& hf_family(const ModelConfig& config) {
                   family.model.softmax == SoftmaxKind::kVanilla ? "vanilla" : "learnable");
   refusal.require(!config.moe.enabled() || config.moe.router_bias == family.model.moe.router_bias, "--add-router-bias",
                   config.moe.router_bias ? "on" : "off", family.model.moe.router_bias ? "on" : "off");
+  refusal.require(!config.linear.enabled() || family.model.linear.enabled(), "--linear-attention-type",
+                  "gated_delta_net", "none");
+  refusal.require(config.attention_output_gate == family.model.attention_output_gate, "--attention-output-gate",
+                  config.attention_output_gate ? "on" : "off", family.model.attention_output_gate ? "on" : "off");
   family.check(refusal, config);
   return family;
 }

@@ -23,20 +23,23 @@ enum class HfLayout {
   // each half of the head holds half of both (core/nn/rope.h).
   kRotaryFirst,
   kHalvesInTurn,  // as kTransposed; the first rows of our two halves come first, then the second ones, ...
-  // Head by head, each as its query, its key and its value (equally many of each); rotated rows as in kRotaryFirst.
+  // Head by head (of linear attention, by head of keys): the head's rows of each of our parts; rotated rows of queries
+  // and keys as in kRotaryFirst.
   kHeadsTogether,
 };
 
 enum class HfNaming { kDotted, kBare };  // "X.weight" and "X.bias", or "X" and "X_bias"
 
 // Maps one of our modules (named as in module_table.h, without ".weight", and without "layers.*." inside a layer) to
-// theirs: three names are queries, keys and values, two are the gate and the other half of a SwiGLU. Where ours has a
+// theirs, which together hold our fused parts (ModuleSpec::out_parts): one all of them, several one each (queries, keys
+// and values; the gate and the other half of a SwiGLU) or as many as `parts` says. Where ours has a
 // place for an expert ("*") and theirs has not, theirs is one tensor of all experts, its first dimension.
 struct HfRule {
   std::string ours = {};
   std::vector<std::string> theirs = {};
   HfLayout layout = HfLayout::kSame;
   HfNaming naming = HfNaming::kDotted;
+  std::vector<size_t> parts = {};
 };
 
 struct HfFamily {
@@ -49,6 +52,7 @@ struct HfFamily {
   ModelConfig model = {};                // what a file of this family means before any key is read
   std::vector<HfKey> keys = {};          // of config.json, in file order
   std::string balancing_bias = {};       // of every router, in a layer: a bias that only the choice of experts sees
+  std::string passed_over = {};          // what the names of tensors begin with that its class does not read
   bool (*has_form)(const ModelConfig&) = nullptr;                         // whether this model may belong to the family
   void (*check)(const HfRefusal& refusal, const ModelConfig&) = nullptr;  // ... and does, if nothing is refused
 };

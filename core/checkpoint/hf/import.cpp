@@ -110,10 +110,13 @@ void HfModel::check_tensors() {
       if (!part.keeps_fp32) has_fp64 |= found->type == TensorType::kF64;
     }
   }
-  size_t beside = 0;
+  size_t beside = 0, unread = 0;
+  const std::string& passed_over = config_.family.passed_over;
   for (const TensorInfo& tensor : theirs().tensors()) {
     if (known.contains(tensor.name) || is_table(tensor.name)) continue;
-    if (config_.whole.empty() || is_of_text_part(tensor.name)) {
+    if (!passed_over.empty() && tensor.name.starts_with(passed_over)) {
+      ++unread;
+    } else if (config_.whole.empty() || is_of_text_part(tensor.name)) {
       left_over.push_back(printable(tensor.name));
     } else {
       ++beside;
@@ -122,6 +125,9 @@ void HfModel::check_tensors() {
   if (!config_.whole.empty())
     notes_.push_back(strprintf("the text model of %s: %zu tensors beside it are passed over",
                                printable(config_.whole).c_str(), beside));
+  if (unread > 0)
+    notes_.push_back(
+        strprintf("%zu tensors %s* are passed over, as %s does", unread, passed_over.c_str(), architecture().c_str()));
   if (!missing.empty())
     refuse_checkpoint_file(where(), "tensors of " + architecture() + " are missing", some(missing), "all of them");
   if (!left_over.empty())

@@ -36,11 +36,18 @@ int64_t rotary_first_row(const HfPart& part, int64_t row) {
   return place(pairs, half + pairs, half - pairs, in_head - part.rotary_rows);
 }
 
-// In our layout queries, keys and values are three blocks; head h has the h-th rows of each.
+// In our layout each part is a block; head h has the h-th share of each.
 int64_t together_row(const HfPart& part, int64_t row) {
-  const int64_t head = row / (3 * part.head_rows), kind = row / part.head_rows % 3, in_head = row % part.head_rows;
-  const int64_t ours = (kind * (part.rows / 3)) + head * part.head_rows + in_head;
-  return kind < 2 && part.rotary_rows < part.head_rows ? rotary_first_row(part, ours) : ours;
+  const int64_t share = part.rows / part.heads, head = row / share;
+  int64_t in_head = row % share, begin = 0;
+  size_t piece = 0;
+  const auto own = [&] { return part.pieces[piece] / part.heads; };
+  for (; in_head >= own(); ++piece) {
+    in_head -= own();
+    begin += part.pieces[piece];
+  }
+  const int64_t ours = begin + head * own() + in_head;
+  return ours < part.with_heads && part.rotary_rows < part.head_rows ? rotary_first_row(part, ours) : ours;
 }
 
 // A row's module as rules name it, and where in a model it is.
@@ -66,6 +73,8 @@ const HfRule& rule_of(const HfFamily& family, const Place& place, const std::str
                 .what = "a family has no name for a parameter", .got = parameter);
   return *found;
 }
+
+bool is_head_norm(const std::string& module) { return module == "attention.q_norm" || module == "attention.k_norm"; }
 
 // Whether all experts of a layer are one of their tensors.
 bool is_of_all_experts(const HfRule& rule) {
@@ -119,21 +128,26 @@ class Mapping {
     const std::vector<int64_t>& shape = row.shape;
     HfTensor tensor{"weight/" + parameter, shape, {}};
     int64_t first = 0;
-    const std::vector<int64_t> rows = rule.theirs.size() == 1 ? std::vector<int64_t>{shape[0]} : row.parts;
-    for (size_t i = 0; i < rows.size(); ++i) {
+    auto next = row.parts.begin();
+    for (size_t i = 0; i < rule.theirs.size(); ++i) {
+      const size_t count = !rule.parts.empty() ? rule.parts[i] : rule.theirs.size() == 1 ? row.parts.size() : 1;
+      std::vector<int64_t> pieces(next, next + static_cast<std::ptrdiff_t>(count));
+      next += static_cast<std::ptrdiff_t>(count);
+      const int64_t rows = std::accumulate(pieces.begin(), pieces.end(), int64_t{0});
       const std::string end = rule.naming == HfNaming::kDotted ? suffix : suffix == ".bias" ? "_bias" : "";
-      HfPart part{.name = prefix + rule.theirs[i] + end, .shape = shape, .first_row = first, .rows = rows[i]};
-      part.shape[0] = rows[i];
+      HfPart part{.name = prefix + rule.theirs[i] + end, .shape = shape, .first_row = first, .rows = rows};
+      part.shape[0] = rows;
       const bool is_value = rule.ours == "attention.qkv" && i == 2;
       if (shape.size() == 2 || rotates_neighbours(rule.layout) || rule.layout == HfLayout::kHalvesInTurn)
         set_layout(part, is_value && rotates_neighbours(rule.layout) ? HfLayout::kSame : rule.layout);
       if (rule.layout == HfLayout::kHeadsTogether) {
         set_heads(part, rule.layout);
-      } else if (c_.is_partly_rotary() && (rule.ours == "attention.qkv" || row.by_heads)) {
+        set_pieces(part, std::move(pieces), rule.ours);
+      } else if (c_.is_partly_rotary() && (rule.ours == "attention.qkv" || is_head_norm(rule.ours))) {
         set_heads(part, HfLayout::kRotaryFirst);
       }
       tensor.parts.push_back(std::move(part));
-      first += rows[i];
+      first += rows;
     }
     tensors_.push_back(std::move(tensor));
   }
@@ -151,7 +165,17 @@ class Mapping {
     part.layout = layout;
     part.head_rows = c_.head_dim();
     part.rotary_rows = c_.rotary_width();
-    part.with_heads = std::clamp<int64_t>(c_.query_width() + c_.kv_width() - part.first_row, 0, part.rows);
+    // An output's gate is behind the queries, and does not turn.
+    const int64_t gate = c_.output_gate_width(), queries = c_.query_width();
+    const int64_t turning = gate > 0 && part.first_row == 0 ? queries : queries + gate + c_.kv_width() - part.first_row;
+    part.with_heads = std::clamp<int64_t>(turning, 0, part.rows);
+  }
+
+  void set_pieces(HfPart& part, std::vector<int64_t> pieces, const std::string& module) const {
+    const bool linear = module == "attention.in_proj";
+    part.heads = linear ? c_.linear.num_key_heads : pieces[0] / c_.head_dim();
+    if (linear) part.with_heads = 0;
+    part.pieces = std::move(pieces);
   }
 
   // A router without a bias gets a zero bias.

@@ -26,7 +26,10 @@ struct HfPart {
   HfLayout layout = HfLayout::kSame;
   int64_t head_rows = 0;    // kNeighbours..., kRotaryFirst and kHeadsTogether: rows of a head, ...
   int64_t rotary_rows = 0;  // of which the last, or first, so many are rotated
-  int64_t with_heads = 0;   // kRotaryFirst: rows of queries and keys; the values after them are unchanged
+  int64_t with_heads =
+      0;  // kRotaryFirst, kHeadsTogether: the first rows of ours, queries' or keys'; others do not turn
+  std::vector<int64_t> pieces = {};  // kHeadsTogether: rows of each of our parts ...
+  int64_t heads = 1;                 // ... and what has an equal share of each
   HfPartKind kind = HfPartKind::kTensor;
   bool keeps_fp32 = false;  // whatever the type of the others
 };

@@ -4,14 +4,16 @@
 namespace ranklab::fields {
 namespace {
 
-ConfigField layer_pattern(const std::string& group, const char* key, const char* flag, const char* help,
-                          LayerPattern ModelConfig::*member, PatternOne one) {
+// `access`: RANKLAB_FIELD of a LayerPattern.
+template <typename Access>
+ConfigField layer_pattern(const std::string& group, const char* key, const char* flag, const char* help, PatternOne one,
+                          Access access) {
   ConfigField field{key, {flag}, group, help, ConfigField::Kind::kValue, {}, {}, {}};
-  field.get = [=](const TrainConfig& config) { return layer_pattern_text(config.model.*member, one); };
+  field.get = [=](const TrainConfig& config) { return layer_pattern_text(read(access, config), one); };
   field.set = [=](TrainConfig& config, const std::string& value) {
     const auto layers = parse_layer_pattern(value, one);
     if (!layers) refuse(field, value, "0, a number of layers, or a pattern: [1]*3+[0]");
-    config.model.*member = *layers;
+    access(config) = *layers;
   };
   return field;
 }
@@ -74,7 +76,7 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(layer_pattern(g, "model.window_attn_skip_freq", "--window-attn-skip-freq",
                                "layers with that window, or chunks: all (0), all but every n-th (6), or a pattern "
                                "([0]*2+[1]*4)",
-                               &ModelConfig::window_layers, PatternOne::kHas));
+                               PatternOne::kHas, RANKLAB_FIELD(model.window_layers)));
   rows.push_back(number(g, "model.attention_chunk", {"--attention-chunk-size"},
                         "tokens of a chunk, which attend to those of their own chunk alone (Llama 4; 0: no chunks)",
                         RANKLAB_FIELD(model.attention_chunk), within(0, 1 << 24)));
@@ -94,7 +96,7 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(
       layer_pattern(g, "model.no_rope_freq", "--no-rope-freq",
                     "layers without rotary positions: none (0), every n-th (4), or a pattern ([0]*3+[1]; SmolLM 3)",
-                    &ModelConfig::rope_layers, PatternOne::kLacks));
+                    PatternOne::kLacks, RANKLAB_FIELD(model.rope_layers)));
   rows.push_back(choice(g, "model.activation", {"--activation"}, "MLP activation",
                         {"swiglu", "gelu", "geglu", "gelu_erf", "squared_relu", "swigluoai"},
                         RANKLAB_FIELD(model.activation)));
@@ -143,10 +145,35 @@ void add_model(std::vector<ConfigField>& rows) {
                         RANKLAB_FIELD(model.final_logit_softcapping), at_least(0)));
   rows.push_back(flag(g, "model.scale_embeddings", {"--scale-embeddings"}, "token embeddings times sqrt(--hidden-size)",
                       RANKLAB_FIELD(model.scale_embeddings)));
+  rows.push_back(flag(g, "model.attention_output_gate", {"--attention-output-gate"},
+                      "attention's output times the sigmoid of a projection of its input (Qwen3-Next)",
+                      RANKLAB_FIELD(model.attention_output_gate)));
   rows.push_back(flag(g, "model.add_head_bias", {"--add-head-bias"}, "a bias of the output head",
                       RANKLAB_FIELD(model.add_head_bias)));
   rows.push_back(flag(g, "model.tie_embeddings", {"--tie-embeddings"}, "output head = token embedding",
                       RANKLAB_FIELD(model.tie_embeddings)));
+}
+
+void add_linear_attention(std::vector<ConfigField>& rows) {
+  const std::string g = "Linear attention";
+  rows.push_back(choice(g, "linear_attention.type", {"--linear-attention-type", "--experimental-attention-variant"},
+                        "in the place of softmax attention in some layers: none, or Gated DeltaNet (Qwen3-Next)",
+                        {"none", "gated_delta_net"}, RANKLAB_FIELD(model.linear.kind)));
+  rows.push_back(layer_pattern(g, "linear_attention.freq", "--linear-attention-freq",
+                               "layers that have it: all (0), all but every n-th (4), or a pattern ([1]*3+[0])",
+                               PatternOne::kHas, RANKLAB_FIELD(model.linear.layers)));
+  rows.push_back(number(g, "linear_attention.num_key_heads", {"--linear-num-key-heads"}, "heads of queries and keys",
+                        RANKLAB_FIELD(model.linear.num_key_heads), within(1, 1 << 16)));
+  rows.push_back(number(g, "linear_attention.num_value_heads", {"--linear-num-value-heads"},
+                        "heads of values, as many of which in turn use a head of keys",
+                        RANKLAB_FIELD(model.linear.num_value_heads), within(1, 1 << 16)));
+  rows.push_back(number(g, "linear_attention.key_head_dim", {"--linear-key-head-dim"}, "of a query's or key's head",
+                        RANKLAB_FIELD(model.linear.key_head_dim), within(1, 1 << 16)));
+  rows.push_back(number(g, "linear_attention.value_head_dim", {"--linear-value-head-dim"}, "of a value's head",
+                        RANKLAB_FIELD(model.linear.value_head_dim), within(1, 1 << 16)));
+  rows.push_back(number(g, "linear_attention.conv_kernel", {"--linear-conv-kernel-dim"},
+                        "positions that the convolution of queries, keys and values sees",
+                        RANKLAB_FIELD(model.linear.conv_kernel), within(1, 64)));
 }
 
 void add_latent_attention(std::vector<ConfigField>& rows) {

@@ -24,6 +24,8 @@ ModelConfig qwen3(int64_t layers, int64_t hidden, int64_t ffn, int64_t heads, in
 ModelConfig qwen3_0_6b();
 ModelConfig qwen3_30b_a3b();
 ModelConfig qwen3_moe_tiny();
+ModelConfig qwen3_next_80b_a3b();
+ModelConfig qwen3_next_tiny();
 ModelConfig qwen3_235b_a22b();
 ModelConfig gemma2_2b();
 ModelConfig gemma3_1b();

@@ -61,4 +61,43 @@ ModelConfig qwen3_235b_a22b() {
   return c;
 }
 
+// huggingface.co/Qwen/Qwen3-Next-80B-A3B-Instruct/config.json.
+ModelConfig qwen3_next_80b_a3b() {
+  ModelConfig c = qwen3(48, 2048, 5120, 16, 2);
+  c.kv_channels = 256;
+  c.norm_1p = true;
+  c.rope_theta = 1e7;
+  c.rotary_percent = 0.25;
+  c.attention_output_gate = true;
+  c.linear.kind = LinearAttentionKind::kGatedDeltaNet;
+  c.moe = {.num_experts = 512,
+           .topk = 10,
+           .ffn_hidden_size = 512,
+           .shared_ffn_hidden_size = 512,
+           .shared_gate = true,
+           .balancing = LoadBalancing::kGlobalAuxLoss,
+           .aux_loss_coeff = 1e-3};
+  return c;
+}
+
+ModelConfig qwen3_next_tiny() {
+  ModelConfig c = qwen3_next_80b_a3b();
+  c.num_layers = 4;
+  c.hidden_size = 128;
+  c.ffn_hidden_size = 352;
+  c.num_attention_heads = 8;
+  c.num_query_groups = 4;
+  c.kv_channels = 32;
+  c.vocab_size = 256;
+  c.seq_length = 128;
+  c.rope_theta = 10000;
+  c.linear.num_key_heads = 4;
+  c.linear.num_value_heads = 8;
+  c.linear.key_head_dim = c.linear.value_head_dim = 16;
+  c.moe.num_experts = 8;
+  c.moe.topk = 2;
+  c.moe.ffn_hidden_size = c.moe.shared_ffn_hidden_size = 128;
+  return c;
+}
+
 }  // namespace ranklab::presets

@@ -26,5 +26,7 @@ HfFamily qwen2_family();  // arXiv 2407.10671
 HfFamily qwen2_moe_family();
 HfFamily qwen3_family();  // arXiv 2505.09388
 HfFamily qwen3_moe_family();
+HfFamily qwen3_next_family();  // arXiv 2412.06464
+HfFamily qwen3_5_family();
 
 }  // namespace ranklab

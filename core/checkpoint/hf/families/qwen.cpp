@@ -95,11 +95,15 @@ HfKeys qwen2_moe_window_keys() {
 
 HfKeys qwen3_moe_window_keys() { return window_keys(nullptr, same_layer_types_key()); }
 
-HfKeys qwen_expert_keys() {
+HfKeys qwen_expert_keys(bool normalized) {
   HfKey experts = experts_key("num_experts");
   experts.other = "num_local_experts";  // the name since transformers 5
-  return {std::move(experts),       hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk)),         expert_width(),
-          normalization_key(false), balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss), sparse_step(),
+  return {std::move(experts),
+          hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk)),
+          expert_width(),
+          normalization_key(normalized),
+          balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss),
+          sparse_step(),
           mlp_only_layers_key()};
 }
 

@@ -13,7 +13,7 @@ HfKeys qwen_layer_keys(HfJson head_dim);
 HfKeys qwen_window_keys();
 HfKeys qwen2_moe_window_keys();
 HfKeys qwen3_moe_window_keys();
-HfKeys qwen_expert_keys();
+HfKeys qwen_expert_keys(bool normalized = false);  // `normalized`: normalization_key()
 // Requires layers whose linear layers have no bias, except those of queries, keys and values if `qkv_bias`, else those
 // of attention.
 void check_qwen_layers(const HfRefusal& refusal, const ModelConfig& config, bool qkv_bias);

@@ -1,0 +1,34 @@
+// Qwen3_5ForCausalLM (Qwen3.5, the text model; huggingface.co/Qwen/Qwen3.5-9B): Qwen3-Next's layers without experts.
+// Queries, keys and values, the output's gate and both gates of the recurrence are matrices of their own there.
+#include "core/checkpoint/hf/families/families.h"
+#include "core/checkpoint/hf/families/qwen_hybrid.h"
+
+namespace ranklab {
+namespace {
+
+HfKeys qwen3_5_keys() {
+  HfKeys keys = qwen_hybrid_keys();
+  append(keys, ending_keys(false));
+  return keys;
+}
+
+}  // namespace
+
+HfFamily qwen3_5_family() {
+  return {.architecture = "Qwen3_5ForCausalLM",
+          .model_type = "qwen3_5_text",
+          .layer_prefix = "model.layers.",
+          .rules = llama_model_rules(),
+          .layer_rules = together({qwen_hybrid_rules(),
+                                   {{.ours = "attention.in_proj",
+                                     .theirs = {"linear_attn.in_proj_qkv", "linear_attn.in_proj_z",
+                                                "linear_attn.in_proj_b", "linear_attn.in_proj_a"},
+                                     .parts = {3, 1, 1, 1}}}}),
+          .model = qwen_hybrid_model(),
+          .keys = qwen3_5_keys(),
+          .passed_over = "mtp.",
+          .has_form = [](const ModelConfig& c) { return c.linear.enabled() || c.attention_output_gate; },
+          .check = check_qwen_hybrid};
+}
+
+}  // namespace ranklab

@@ -1,0 +1,151 @@
+#include "core/model/delta_net_layer.h"
+
+#include <vector>
+
+#include "core/model/decode_cache.h"
+#include "core/nn/delta/gated_delta_rule.h"
+#include "core/nn/delta/short_convolution.h"
+#include "core/nn/output_gate.h"
+#include "core/parallel/context/head_exchange.h"
+#include "core/sim/aten.h"
+#include "core/sim/op_observer.h"
+#include "core/spec/layer_specs.h"
+
+namespace ranklab {
+namespace {
+
+DeltaShape shape_of(const LinearAttentionConfig& l, int ranks) {
+  return {l.num_key_heads / ranks, l.num_value_heads / ranks, l.key_head_dim, l.value_head_dim};
+}
+
+// The document of each position, [S, B or 1] int64; undefined: sequences are one document each. Padding behind the last
+// position belongs to the last document.
+at::Tensor segments(const ForwardContext& context, int64_t positions, c10::Device device) {
+  const Documents* documents = context.batch.documents.get();
+  if (documents == nullptr || !documents->separate) return {};
+  const NoCostScope bookkeeping;
+  const auto sequences = static_cast<int64_t>(documents->starts.size());
+  const at::Tensor segment_BS = at::empty({sequences, positions}, at::kLong);
+  int64_t* number = segment_BS.mutable_data_ptr<int64_t>();
+  for (const std::vector<int64_t>& starts : documents->starts) {
+    size_t begun = 0;
+    for (int64_t s = 0; s < positions; ++s) {
+      while (begun < starts.size() && starts[begun] <= s) ++begun;
+      *number++ = static_cast<int64_t>(begun);
+    }
+  }
+  return segment_BS.to(device).t();
+}
+
+class DeltaNetLayer : public AttentionLayer {
+ public:
+  DeltaNetLayer(const ModuleScope& scope, const DeltaNetSpec& spec, const ModelConfig& c,
+                const AttentionContext& context)
+      : shape_(shape_of(c.linear, context.tp.size())),
+        epsilon_(c.norm_epsilon),
+        tp_(context.tp),
+        cp_(context.cp),
+        in_(scope, spec.in, context.tp),
+        conv_(&weight(scope, spec.conv)),
+        a_log_(&weight(scope, spec.a_log)),
+        dt_bias_(&weight(scope, spec.dt_bias)),
+        norm_(&scope.make_weight(spec.norm)),
+        out_(scope, spec.out, context.tp) {
+    norm_->sum_grad_over_tp = context.tp.active();
+  }
+
+  at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
+    const Projected own = project(x, context);
+    const ContextParallel cp = context.part != nullptr ? cp_ : ContextParallel{};
+    const Exchanged all = exchange(own, cp);
+    const at::Tensor segment_SB = segments(context, all.qkv.size(0), all.qkv.device());
+    const at::Tensor convolved = short_convolution(all.qkv, all.conv, segment_SB);
+    const at::Tensor heads = gated_delta_rule({convolved, all.gates, all.a_log, all.dt_bias}, all.shape, segment_SB);
+    return finish(positions_of_all_heads(heads, cp), own, context);
+  }
+
+  AttentionCache make_cache(int64_t sequences, int64_t /*capacity*/, const at::TensorOptions& options) const override {
+    AttentionCache cache;
+    cache.convolved = at::zeros({conv_->data.size(-1) - 1, sequences, shape_.convolved_width()}, options);
+    const auto wide = options.dtype(cache.convolved.itemsize() == 2 ? at::kFloat : cache.convolved.scalar_type());
+    cache.memory = at::zeros({sequences, shape_.value_heads, shape_.key_dim, shape_.value_dim}, wide);
+    return cache;
+  }
+
+  at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
+    if (cache.positions == 0) {  // of an earlier text, perhaps
+      cache.convolved = at::zeros_like(cache.convolved);
+      cache.memory = at::zeros_like(cache.memory);
+    }
+    const Projected own = project(x, context);
+    const at::Tensor convolved = short_convolution_after(own.qkv, conv_->data, cache.convolved);
+    const at::Tensor heads =
+        gated_delta_rule_after({convolved, own.gates, a_log_->data, dt_bias_->data}, shape_, cache.memory);
+    cache.positions += own.qkv.size(0);
+    return finish(heads, own, context);
+  }
+
+ private:
+  struct Projected {
+    at::Tensor qkv, z, gates;
+  };
+  // What the recurrence of this rank's heads reads, of all positions.
+  struct Exchanged {
+    at::Tensor qkv, gates, conv, a_log, dt_bias;
+    DeltaShape shape;
+  };
+
+  Parameter& weight(const ModuleScope& scope, const ModuleSpec& spec) const {
+    return scope.make_weight(spec, tp_.rank(), tp_.size());
+  }
+
+  Projected project(const NormOutput& x, const ForwardContext& context) const {
+    const auto parts =
+        in_(x, context.tokens)
+            .split_with_sizes({shape_.convolved_width(), shape_.value_width(), 2 * shape_.value_heads}, -1);
+    return {parts[0], parts[1], parts[2]};
+  }
+
+  Exchanged exchange(const Projected& own, const ContextParallel& cp) const {
+    if (!cp.active()) return {own.qkv, own.gates, conv_->data, a_log_->data, dt_bias_->data, shape_};
+    const int n = cp.size();
+    const DeltaShape one{shape_.key_heads / n, shape_.value_heads / n, shape_.key_dim, shape_.value_dim};
+    const std::vector<int64_t> qkv = {shape_.key_width(), shape_.key_width(), shape_.value_width()};
+    std::vector<int64_t> all = qkv;
+    all.insert(all.end(), {shape_.value_heads, shape_.value_heads});
+    // Each rank's heads of every part, rank after rank.
+    std::vector<at::Tensor> by_rank;
+    for (const at::Tensor& part : at::cat({own.qkv, own.gates}, -1).split_with_sizes(all, -1))
+      by_rank.push_back(part.unflatten(-1, {n, part.size(-1) / n}));
+    const auto arrived = heads_of_all_positions(at::cat(by_rank, -1).flatten(-2), cp)
+                             .split_with_sizes({one.convolved_width(), 2 * one.value_heads}, -1);
+    const auto of_rank = [&](const at::Tensor& x) {
+      const int64_t rows = x.size(0) / n;
+      return x.narrow(0, cp.rank() * rows, rows);
+    };
+    std::vector<at::Tensor> conv;
+    for (const at::Tensor& part : conv_->data.split_with_sizes(qkv, 0)) conv.push_back(of_rank(part));
+    return {arrived[0], arrived[1], at::cat(conv, 0), of_rank(a_log_->data), of_rank(dt_bias_->data), one};
+  }
+
+  at::Tensor finish(const at::Tensor& heads, const Projected& own, const ForwardContext& context) const {
+    return out_(gated_head_norm(heads, own.z, norm_->data, epsilon_), context.tokens);
+  }
+
+  DeltaShape shape_;
+  double epsilon_;
+  TensorParallel tp_;
+  ContextParallel cp_;
+  ColumnParallelLinear in_;
+  Parameter *conv_, *a_log_, *dt_bias_, *norm_;
+  RowParallelLinear out_;
+};
+
+}  // namespace
+
+std::unique_ptr<AttentionLayer> make_delta_net(const ModuleScope& scope, const ModelConfig& config,
+                                               const AttentionContext& context) {
+  return std::make_unique<DeltaNetLayer>(scope, delta_net_spec(config), config, context);
+}
+
+}  // namespace ranklab

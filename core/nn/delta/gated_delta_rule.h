@@ -1,0 +1,40 @@
+// The gated delta rule (Yang et al. 2024, arXiv 2412.06464): attention without softmax, whose past is one matrix M
+// [Dk, Dv] for each head. A position decays it, replaces what it holds for the position's key by the position's value,
+// as far as beta says, and reads it by the query:
+//   M <- e^g M;  M <- M + k (beta (v - M^T k))^T;  o = M^T q,     g = -e^A softplus(a + dt),  beta = sigmoid(b)
+// with keys and queries of length 1, the latter divided by sqrt(Dk). Computed chunk by chunk, within which all is
+// matrix products (the WY representation, Yang et al. 2024, arXiv 2406.06484). Sums are in fp32 for 16 bits. Cost:
+// linear in S (delta_rule_flops()). Memory: saves its inputs alone. Legend: S positions, B sequences, Hk heads of keys
+// and queries, Hv of values (each key head serves Hv / Hk neighbours). Thread rule: its rank's thread.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace ranklab {
+
+struct DeltaShape {
+  int64_t key_heads = 1, value_heads = 1, key_dim = 1, value_dim = 1;
+
+  int64_t key_width() const { return key_heads * key_dim; }
+  int64_t value_width() const { return value_heads * value_dim; }
+  int64_t convolved_width() const { return 2 * key_width() + value_width(); }
+};
+
+struct DeltaInput {
+  at::Tensor qkv;      // [S, B, (2 Hk Dk) + Hv Dv]: queries, keys, values
+  at::Tensor gates;    // [S, B, 2 Hv]: b, then a
+  at::Tensor a_log;    // [Hv], A
+  at::Tensor dt_bias;  // [Hv], dt
+};
+
+// -> [S, B, Hv Dv]. `segment_SB`, int64 [S, B or 1] or undefined: M is 0 again where a new segment begins.
+at::Tensor gated_delta_rule(const DeltaInput& in, const DeltaShape& shape, const at::Tensor& segment_SB = {});
+
+// Forward only, of positions that follow those which made `memory` [B, Hv, Dk, Dv], which then is that of the next.
+at::Tensor gated_delta_rule_after(const DeltaInput& in, const DeltaShape& shape, at::Tensor& memory);
+
+// The definition above, position by position, in plain ATen ops: what the chunks are tested against.
+at::Tensor gated_delta_rule_reference(const DeltaInput& in, const DeltaShape& shape, const at::Tensor& segment_SB = {});
+
+}  // namespace ranklab

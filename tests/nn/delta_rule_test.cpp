@@ -1,0 +1,203 @@
+// Linear attention: the chunks of the gated delta rule against its definition, the short convolution against ATen's,
+// documents against each of them alone, and decoding against whole sequences.
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <ATen/ops/conv1d.h>
+
+#include <vector>
+
+#include "core/nn/delta/gated_delta_rule.h"
+#include "core/nn/delta/short_convolution.h"
+#include "core/nn/output_gate.h"
+#include "core/sim/aten.h"
+
+namespace ranklab {
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+
+at::Tensor random(std::vector<int64_t> shape, double scale = 1) {
+  return at::randn(shape, at::kDouble).mul_(scale).requires_grad_();
+}
+
+DeltaInput random_input(const DeltaShape& shape, int64_t positions, int64_t sequences) {
+  return {random({positions, sequences, shape.convolved_width()}),
+          random({positions, sequences, 2 * shape.value_heads}), random({shape.value_heads}),
+          random({shape.value_heads})};
+}
+
+Tensors leaves_of(const DeltaInput& in) { return {in.qkv, in.gates, in.a_log, in.dt_bias}; }
+
+// Of a sum that weighs every element differently.
+Tensors gradients(const at::Tensor& out, const Tensors& leaves) {
+  const at::Tensor weights = at::arange(out.numel(), at::kDouble).mul_(0.37).cos_().view(out.sizes());
+  return torch::autograd::grad({(out * weights).sum()}, leaves);
+}
+
+void expect_near(const at::Tensor& got, const at::Tensor& want, double tolerance = 1e-10) {
+  ASSERT_EQ(got.sizes(), want.sizes());
+  EXPECT_LT((got - want).abs().max().item<double>(), tolerance * (1 + want.abs().max().item<double>()));
+}
+
+// `lives`: no gradient is 0.
+void expect_same(const at::Tensor& got, const at::Tensor& want, const Tensors& leaves, bool lives = true) {
+  expect_near(got, want);
+  const Tensors got_grads = gradients(got, leaves), want_grads = gradients(want, leaves);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_GT(want_grads[i].abs().max().item<double>(), lives ? 1e-6 : -1);
+    expect_near(got_grads[i], want_grads[i]);
+  }
+}
+
+at::Tensor segments_of(const std::vector<std::vector<int64_t>>& sequences) {
+  Tensors rows;
+  for (const std::vector<int64_t>& sequence : sequences) rows.push_back(at::tensor(sequence, at::kLong));
+  return at::stack(rows, 1);
+}
+
+// `lengths` of consecutive documents.
+std::vector<int64_t> documents(const std::vector<int64_t>& lengths) {
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < lengths.size(); ++i)
+    numbers.insert(numbers.end(), static_cast<size_t>(lengths[i]), static_cast<int64_t>(i));
+  return numbers;
+}
+
+const DeltaShape kShape{.key_heads = 2, .value_heads = 4, .key_dim = 6, .value_dim = 5};
+
+TEST(GatedDeltaRule, ChunksAreItsDefinition) {
+  at::manual_seed(1);
+  for (const int64_t positions : {1, 2, 63, 64, 65, 150}) {
+    SCOPED_TRACE(positions);
+    const DeltaInput in = random_input(kShape, positions, 2);
+    // Nothing that the first position reads has decayed.
+    expect_same(gated_delta_rule(in, kShape), gated_delta_rule_reference(in, kShape), leaves_of(in), positions > 1);
+  }
+}
+
+// Keys that are all equal, never decay and are written whole make the system of a chunk as ill as it gets.
+TEST(GatedDeltaRule, EqualKeysThatNothingDecaysStayExact) {
+  at::manual_seed(2);
+  const DeltaShape one{.key_heads = 1, .value_heads = 1, .key_dim = 4, .value_dim = 3};
+  DeltaInput in = random_input(one, 130, 1);
+  const at::NoGradGuard no_grad;
+  in.qkv.narrow(-1, 4, 4).fill_(1);
+  in.gates.select(-1, 0).fill_(40);
+  in.gates.select(-1, 1).fill_(-60);
+  expect_near(gated_delta_rule(in, one), gated_delta_rule_reference(in, one));
+}
+
+TEST(GatedDeltaRule, SegmentsDoNotRememberEachOther) {
+  at::manual_seed(3);
+  const at::Tensor segment_SB = segments_of({documents({10, 54, 1, 70, 15}), documents({64, 64, 22})});
+  const DeltaInput in = random_input(kShape, 150, 2);
+  expect_same(gated_delta_rule(in, kShape, segment_SB), gated_delta_rule_reference(in, kShape, segment_SB),
+              leaves_of(in));
+  // ... and the definition's are those of each document alone.
+  const at::Tensor all = gated_delta_rule(in, kShape, segment_SB);
+  int64_t begin = 0;
+  for (const int64_t length : {10, 54, 1, 70, 15}) {
+    const auto part = [&](const at::Tensor& x) { return x.narrow(0, begin, length).narrow(1, 0, 1); };
+    expect_near(part(all), gated_delta_rule_reference({part(in.qkv), part(in.gates), in.a_log, in.dt_bias}, kShape));
+    begin += length;
+  }
+}
+
+TEST(GatedDeltaRule, ContinuesFromWhatItRemembers) {
+  at::manual_seed(4);
+  const DeltaInput in = random_input(kShape, 140, 2);
+  const at::NoGradGuard no_grad;
+  const at::Tensor whole = gated_delta_rule(in, kShape);
+  at::Tensor memory = at::zeros({2, 4, 6, 5}, at::kDouble);
+  int64_t begin = 0;
+  for (const int64_t length : {70, 1, 1, 66, 2}) {
+    const auto part = [&](const at::Tensor& x) { return x.narrow(0, begin, length); };
+    expect_near(gated_delta_rule_after({part(in.qkv), part(in.gates), in.a_log, in.dt_bias}, kShape, memory),
+                part(whole));
+    begin += length;
+  }
+}
+
+TEST(GatedDeltaRule, SixteenBitsAreSummedInThirtyTwo) {
+  at::manual_seed(5);
+  const DeltaInput in = random_input(kShape, 100, 2);
+  const at::NoGradGuard no_grad;
+  const auto narrow = [](const at::Tensor& x) { return x.to(at::kBFloat16); };
+  const DeltaInput bf16{narrow(in.qkv), narrow(in.gates), narrow(in.a_log), narrow(in.dt_bias)};
+  const auto wide = [](const at::Tensor& x) { return x.to(at::kDouble); };
+  const at::Tensor want =
+      gated_delta_rule_reference({wide(bf16.qkv), wide(bf16.gates), wide(bf16.a_log), wide(bf16.dt_bias)}, kShape);
+  const at::Tensor got = gated_delta_rule(bf16, kShape);
+  EXPECT_EQ(got.scalar_type(), at::kBFloat16);
+  expect_near(got.to(at::kDouble), want, 1.0 / 256);  // rounded once
+}
+
+at::Tensor convolution_of_aten(const at::Tensor& x, const at::Tensor& weight) {
+  const at::Tensor padded = at::constant_pad_nd(x.permute({1, 2, 0}), {weight.size(-1) - 1, 0});
+  return at::silu(at::conv1d(padded, weight, std::optional<at::Tensor>(), at::IntArrayRef{1}, at::IntArrayRef{0},
+                             at::IntArrayRef{1}, x.size(-1)))
+      .permute({2, 0, 1});
+}
+
+TEST(ShortConvolution, IsThatOfAten) {
+  at::manual_seed(6);
+  for (const int64_t positions : {1, 3, 20}) {
+    const at::Tensor x = random({positions, 2, 7}), weight = random({7, 1, 4});
+    const at::Tensor got = short_convolution(x, weight), want = convolution_of_aten(x, weight);
+    expect_near(got, want);
+    const Tensors a = gradients(got, {x, weight}), b = gradients(want, {x, weight});
+    expect_near(a[0], b[0]);
+    expect_near(a[1], b[1]);
+  }
+}
+
+TEST(ShortConvolution, SegmentsDoNotSeeEachOther) {
+  at::manual_seed(7);
+  const at::Tensor x = random({12, 2, 3}), weight = random({3, 1, 4});
+  const at::Tensor got = short_convolution(x, weight, segments_of({documents({5, 1, 2, 4}), documents({12})}));
+  Tensors parts;
+  int64_t begin = 0;
+  for (const int64_t length : {5, 1, 2, 4}) {
+    parts.push_back(convolution_of_aten(x.narrow(0, begin, length).narrow(1, 0, 1), weight));
+    begin += length;
+  }
+  const at::Tensor want = at::cat({at::cat(parts, 0), convolution_of_aten(x.narrow(1, 1, 1), weight)}, 1);
+  expect_same(got, want, {x, weight});
+}
+
+TEST(ShortConvolution, ContinuesFromItsLastInputs) {
+  at::manual_seed(8);
+  const at::NoGradGuard no_grad;
+  const at::Tensor x = random({11, 2, 3}), weight = random({3, 1, 4});
+  const at::Tensor whole = short_convolution(x, weight);
+  at::Tensor past = at::zeros({3, 2, 3}, at::kDouble);
+  int64_t begin = 0;
+  for (const int64_t length : {2, 1, 5, 3}) {
+    expect_near(short_convolution_after(x.narrow(0, begin, length), weight, past), whole.narrow(0, begin, length));
+    begin += length;
+  }
+}
+
+TEST(OutputGate, SigmoidAndNormAreTheirFormulas) {
+  at::manual_seed(9);
+  const at::Tensor x = random({5, 2, 12}), gate = random({5, 2, 12}), weight = random({4});
+  expect_same(sigmoid_gated(x, gate).out, x / (1 + (-gate).exp()), {x, gate});
+  const at::Tensor heads = x.unflatten(-1, {3, 4});
+  const at::Tensor normed = heads / (heads.pow(2).mean(-1, true) + 1e-3).sqrt() * weight;
+  expect_same(gated_head_norm(x, gate, weight, 1e-3).out, normed.flatten(-2) * gate / (1 + (-gate).exp()),
+              {x, gate, weight});
+}
+
+TEST(OutputGate, TheOutputIsRecomputedBitForBit) {
+  at::manual_seed(10);
+  const at::Tensor x = random({5, 2, 12}), gate = random({5, 2, 12}), weight = random({4});
+  for (const RecomputableOutput& output : {sigmoid_gated(x, gate), gated_head_norm(x, gate, weight, 1e-3)}) {
+    ASSERT_TRUE(output.recomputer);
+    EXPECT_TRUE(at::equal(output.recomputer->take(), output.out));
+  }
+}
+
+}  // namespace
+}  // namespace ranklab
