@@ -136,9 +136,9 @@ constexpr MegatronFlag kFlags[] = {
     // Data
     {"--data-path", -1, kRead},
     {"--split", 1, kRead},
-    {"--train-data-path", -1, kRefused, "use --data-path, of which --validation-fraction is kept for validation"},
-    {"--valid-data-path", -1, kRefused, "use --validation-fraction, or ranklab eval --load CHECKPOINT --text FILE"},
-    {"--test-data-path", -1, kRefused, "use ranklab eval --load CHECKPOINT --text FILE"},
+    {"--train-data-path", -1, kRead},
+    {"--valid-data-path", -1, kRead},
+    {"--test-data-path", -1, kLeftOut, "ranklab eval --load CHECKPOINT --text FILE tests what was trained"},
     {"--data-cache-path", 1, kNoEffect},
     {"--vocab-file", 1, kNoEffect},
     {"--merge-file", 1, kNoEffect},

@@ -44,6 +44,13 @@ void check_numbers(const TrainConfig& c) {
 
 void check_data(const TrainConfig& c) {
   data_choices(c.data_path);
+  data_choices(c.valid_data_path, "--valid-data-path");
+  RANKLAB_CHECK(c.valid_data_path.empty() || c.validation_fraction == 0, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--valid-data-path and --validation-fraction contradict each other",
+                .got = strprintf("--valid-data-path %s, --validation-fraction %g", c.valid_data_path.c_str(),
+                                 c.validation_fraction),
+                .want = "one of them",
+                .fix = "leave one of them out: with --valid-data-path all of --data-path is trained on");
   RANKLAB_CHECK(!c.mock_data || c.data_path.empty(), ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--mock-data and --data-path contradict each other",
                 .got = "--mock-data, --data-path " + c.data_path, .want = "one of them",
