@@ -92,7 +92,7 @@ std::vector<Sequence> read_microbatch(const ShownBatch& shown, const DocumentSet
 // Without a tokenizer, only bytes can be shown as text.
 std::optional<std::string> text_of(const TrainingData& data, const Sequence& sequence) {
   if (data.text) return data.text->shown(sequence.tokens);
-  if (data.vocab_size() > ByteTokenizer::kVocabSize) return {};
+  if (!data.sets[0].are_bytes || data.vocab_size() > ByteTokenizer::kVocabSize) return {};
   return printable_text(sequence.tokens);
 }
 

@@ -8,7 +8,9 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/base/text.h"
+#include "core/config/train_config.h"
 
 namespace ranklab {
 namespace {
@@ -32,6 +34,18 @@ std::optional<double> weight_in(const std::string& word) {
   if (end != word.data() + word.size() || error == std::errc::invalid_argument) return {};
   if (error == std::errc::result_out_of_range) return std::strtod(word.c_str(), nullptr);  // infinite, or nearly 0
   return value;
+}
+
+void check_text_vocabulary(const TrainConfig& config) {
+  constexpr int64_t kBytes = 256;
+  const bool has_text =
+      config.mock_data ||
+      std::ranges::any_of(data_choices(config.data_path), [](const DataChoice& one) { return !is_folder(one.path); });
+  RANKLAB_CHECK(
+      !has_text || config.model.vocab_size >= kBytes, ErrorKind::kInvalidArgument, .where = "config",
+      .what = "the bytes of a text are 256 tokens", .got = "--vocab-size " + std::to_string(config.model.vocab_size),
+      .want = "256 or more",
+      .fix = "leave it out for the preset's, or train on shards of fewer tokens (ranklab data prepare --from)");
 }
 
 std::string data_text(const std::vector<std::string>& words, const std::string& flag) {

@@ -9,6 +9,8 @@
 
 namespace ranklab {
 
+struct TrainConfig;
+
 struct DataChoice {
   double weight = 1;
   std::string path;      // "": the corpus that is there
@@ -21,6 +23,10 @@ std::vector<DataChoice> data_choices(const std::string& text, const std::string&
 
 // The text for the words of a command line, where several paths may have no weights.
 std::string data_text(const std::vector<std::string>& words, const std::string& flag = "--data-path");
+
+// Throws kInvalidArgument for texts, or what stands for them, with a model that does not know the bytes that they are
+// made of. Shards have an own vocabulary.
+void check_text_vocabulary(const TrainConfig& config);
 
 // The number that all of a word is, infinities and NaN among them.
 std::optional<double> weight_in(const std::string& word);

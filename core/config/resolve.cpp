@@ -45,12 +45,12 @@ void check_numbers(const TrainConfig& c) {
 void check_data(const TrainConfig& c) {
   data_choices(c.data_path);
   data_choices(c.valid_data_path, "--valid-data-path");
-  RANKLAB_CHECK(c.valid_data_path.empty() || c.validation_fraction == 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--valid-data-path and --validation-fraction contradict each other",
-                .got = strprintf("--valid-data-path %s, --validation-fraction %g", c.valid_data_path.c_str(),
-                                 c.validation_fraction),
-                .want = "one of them",
-                .fix = "leave one of them out: with --valid-data-path all of --data-path is trained on");
+  RANKLAB_CHECK(
+      c.valid_data_path.empty() || c.validation_fraction == 0, ErrorKind::kInvalidArgument, .where = "config",
+      .what = "--valid-data-path and --validation-fraction contradict each other",
+      .got =
+          strprintf("--valid-data-path %s, --validation-fraction %g", c.valid_data_path.c_str(), c.validation_fraction),
+      .want = "one of them", .fix = "leave one of them out: with --valid-data-path all of --data-path is trained on");
   RANKLAB_CHECK(!c.mock_data || c.data_path.empty(), ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--mock-data and --data-path contradict each other",
                 .got = "--mock-data, --data-path " + c.data_path, .want = "one of them",
@@ -254,10 +254,6 @@ RunPlan resolve(const TrainConfig& asked) {
   const ParallelDims& dims = plan.config.parallel;
   validate_experts(config.model,
                    {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = plan.sequence_parallel});
-  RANKLAB_CHECK(config.model.vocab_size >= 256, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "the byte-level tokenizer needs 256 tokens",
-                .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more",
-                .fix = "leave it out for the preset's");
   check_context(plan);
   plan.zero_stage = resolve_zero_stage(config);
   check_replicas(plan);

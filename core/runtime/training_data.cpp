@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-// resolve() has seen to it that the model knows bytes; a folder's tokens may be more.
+// A folder's tokens may be more than the model knows, or fewer than bytes are.
 DataSet open_folder(const std::string& folder, int64_t known) {
   DataSet data{.source = folder + " (token shards)", .tokens = open_shards(folder)};
   const ShardIndex index = read_shard_index(folder);
@@ -155,6 +155,7 @@ std::string TrainingData::describe() const {
 
 TrainingData open_training_data(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
+  check_text_vocabulary(c);
   TrainingData data{.text = make_text_codec(tokenizer_of_data(c), c.model.vocab_size)};
   const std::vector<DataChoice> choices = data_choices(c.data_path);
   if (c.mock_data)
