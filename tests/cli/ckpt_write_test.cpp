@@ -236,6 +236,37 @@ TEST(CkptConvert, NeverOverItsInputNorOverWhatOthersMade) {
   refused(logits, "--force");
 }
 
+TEST(CkptHuggingFace, IsInspectedAsItLies) {
+  const std::string base = saved(kExperts, "--world-size 2 --ep 2", "hf_inspect"),
+                    out = temporary_path("ranklab_hf_inspect");
+  shell("ckpt export-hf " + base + " " + out + " --max-shard-size 100KB");
+  const nlohmann::json index =
+      nlohmann::json::parse(checkpoint_samples::bytes_of(out + "/model.safetensors.index.json"));
+  const nlohmann::json data = nlohmann::json::parse(shell("ckpt inspect " + out + " --json")).at("data");
+  EXPECT_EQ(data.at("architecture"), "DeepseekV3ForCausalLM");
+  EXPECT_EQ(data.at("model").at("moe.num_experts"), "8");
+  EXPECT_GT(data.at("files").size(), 1u);
+  ASSERT_EQ(data.at("tensors").size(), index.at("weight_map").size());
+  uint64_t bytes = 0;
+  for (const nlohmann::json& tensor : data.at("tensors")) {
+    EXPECT_EQ(tensor.at("file"), index.at("weight_map").at(tensor.at("name").get<std::string>()));
+    bytes += tensor.at("bytes").get<uint64_t>();
+  }
+  EXPECT_EQ(bytes, index.at("metadata").at("total_size"));
+  checkpoint_samples::put_bytes(out + "/tokenizer_config.json", "{}");
+  const std::string text = shell("ckpt inspect " + out);
+  EXPECT_THAT(text, HasSubstr(": a Hugging Face folder of DeepseekV3ForCausalLM, "));
+  EXPECT_THAT(text, HasSubstr("beside them: tokenizer_config.json\n"));
+  EXPECT_THAT(text, HasSubstr("model.embed_tokens.weight "));
+  EXPECT_THAT(text, HasSubstr("model-00001-of-000"));
+  // Of a model that is not known here the tensors are shown, too, and why it is none that import-hf takes.
+  checkpoint_samples::put_bytes(out + "/config.json", "{\"architectures\": [\"MambaForCausalLM\"]}");
+  const std::string other = shell("ckpt inspect " + out);
+  EXPECT_THAT(other, HasSubstr("a Hugging Face folder of MambaForCausalLM, "));
+  EXPECT_THAT(other, HasSubstr("ckpt import-hf does not take it: "));
+  EXPECT_THAT(other, HasSubstr("model.embed_tokens.weight "));
+}
+
 // The model goes out, comes in, trains on; and says the same on any number of ranks.
 TEST(CkptHuggingFace, OutAndInAndOn) {
   const std::string base = saved(kExperts, "--world-size 2 --ep 2", "hf");
