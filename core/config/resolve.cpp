@@ -62,12 +62,14 @@ void check_data(const TrainConfig& c) {
                 .fix = "pass the token that ends a document in your data");
 }
 
-void check_generation_config(const TrainConfig& c) {
-  const std::string& text = c.model.hf_generation_config;
-  RANKLAB_CHECK(text.empty() || nlohmann::json::parse(text, nullptr, false).is_object(), ErrorKind::kInvalidArgument,
-                .where = "config", .what = "--hf-generation-config is no JSON object", .got = quote(text),
-                .want = "an object in one line",
-                .fix = "write it as in --hf-generation-config '{\"temperature\": 0.6}'");
+void check_hf_files(const TrainConfig& c) {
+  const auto check = [](const std::string& flag, const std::string& text, const std::string& example) {
+    RANKLAB_CHECK(text.empty() || nlohmann::json::parse(text, nullptr, false).is_object(), ErrorKind::kInvalidArgument,
+                  .where = "config", .what = flag + " is no JSON object", .got = quote(text),
+                  .want = "an object in one line", .fix = "write it as in " + flag + " '" + example + "'");
+  };
+  check("--hf-generation-config", c.model.hf_generation_config, "{\"temperature\": 0.6}");
+  check("--hf-tokenizer-config", c.model.hf_tokenizer_config, "{\"add_bos_token\": false}");
 }
 
 void check_sentinels(const TrainConfig& c) {
@@ -238,7 +240,7 @@ RunPlan resolve(const TrainConfig& asked) {
   check_data(config);
   check_checkpoints(config);
   check_sentinels(config);
-  check_generation_config(config);
+  check_hf_files(config);
   check_dump(config);
   bugs_named(config.inject);
   check_saved_text(config);

@@ -339,9 +339,49 @@ TEST(CkptHuggingFace, OfManyFilesTheFirstAndTheLastAreNamedAndALostTemplateIsTol
                     Not(HasSubstr("model-00002"))));
   checkpoint_samples::put_bytes(out + "/tokenizer_config.json", "{\"chat_template\": \"{{ x }}\"}\n");
   EXPECT_THAT(shell("ckpt import-hf " + out + " " + in),
-              HasSubstr("note: its chat template is not kept: copy tokenizer_config.json"));
+              HasSubstr("note: its tokenizer_config.json and chat template are left out: no tokenizer"));
   fs::remove_all(out);
   fs::remove_all(in);
+}
+
+TEST(CkptHuggingFace, WhatBelongsToTheTokenizerComesBack) {
+  const std::string model =
+      "--num-layers 1 --hidden-size 32 --ffn-hidden-size 48 --num-attention-heads 4 --seq-length 32 --vocab-size 256";
+  const std::string base = saved(model, "--world-size 1", "chat");
+  const std::string out = temporary_path("ranklab_chat_hf"), in = temporary_path("ranklab_chat_in"), again = out + "_2";
+  shell("ckpt export-hf " + base + " " + out);
+  nlohmann::ordered_json config = {{"tokenizer_class", "GPT2Tokenizer"},
+                                   {"eos_token", "a"},
+                                   {"pad_token", {{"content", "b"}, {"lstrip", false}}},
+                                   {"model_max_length", 77},
+                                   {"chat_template", "an older one"}};
+  nlohmann::ordered_json file = config;
+  file["added_tokens_decoder"] = {{"97", {{"content", "a"}}}};  // tokenizer.json says these
+  checkpoint_samples::put_bytes(out + "/tokenizer_config.json", file.dump());
+  config["chat_template"] = "{% for m in messages %}\xc3\xa4 '{{ m }}'\n{% endfor %}";
+  checkpoint_samples::put_bytes(out + "/chat_template.jinja", config["chat_template"].get<std::string>());
+  const auto kept = [](const std::string& folder) {
+    return nlohmann::ordered_json::parse(checkpoint_samples::bytes_of(folder + "/tokenizer_config.json"));
+  };
+  const nlohmann::json imported = nlohmann::json::parse(shell("ckpt import-hf " + out + " " + in + " --json"));
+  EXPECT_EQ(imported.at("warnings"), nlohmann::json::array());
+  // A run that goes on with its tokens keeps it.
+  checkpoint_samples::put_bytes(in + "/text.txt", std::string(400, 'x'));
+  shell("data prepare " + in + "/text.txt --tokenizer " + out + " --out " + in + "/shards");
+  shell("train --config " + in + "/model.toml --load " + in + " --finetune --world-size 1 --train-iters 1 --gbs 1 " +
+        "--data-path " + in + "/shards --eval-interval 0 --sample-tokens 0 --no-trace --log-dir " + in +
+        "/log --save " + in + "/ck");
+  for (const std::string& from : {in, in + "/ck", out}) {
+    shell("ckpt export-hf " + from + " " + again);
+    EXPECT_EQ(kept(again), config) << from;
+    fs::remove_all(again);
+  }
+  // Of tokens that the tokenizer has not it is another's.
+  config["eos_token"] = "<|im_end|>";
+  checkpoint_samples::put_bytes(out + "/tokenizer_config.json", config.dump());
+  EXPECT_THAT(shell("ckpt export-hf " + out + " " + again), HasSubstr("the tokenizer has no '<|im_end|>'"));
+  EXPECT_FALSE(kept(again).contains("chat_template"));
+  for (const std::string& folder : {out, in, again}) fs::remove_all(folder);
 }
 
 TEST(CkptHuggingFace, WhatFailsLeavesNothingBehind) {

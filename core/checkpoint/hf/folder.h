@@ -28,7 +28,7 @@ class HfFolder : public TensorSource {
 
   std::string config_path() const { return folder_ + "/config.json"; }
   std::string config_text() const;
-  std::string generation_config_text() const;  // "": the folder has none
+  std::string text_of(const char* name) const;  // of a file beside the tensors; "": the folder has none
 
  private:
   void add_file(const std::string& file);

@@ -15,7 +15,7 @@ namespace ranklab {
 namespace {
 
 // Model settings that only training or an export reads: they may change when a run resumes.
-constexpr std::array<std::string_view, 16> kFree = {"model.preset",
+constexpr std::array<std::string_view, 17> kFree = {"model.preset",
                                                     "model.dropout",
                                                     "model.attention_dropout",
                                                     "model.init_std",
@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, 16> kFree = {"model.preset",
                                                     "model.hf_eos_tokens",
                                                     "model.hf_pad_token",
                                                     "model.hf_generation_config",
+                                                    "model.hf_tokenizer_config",
                                                     "moe.balancing",
                                                     "moe.aux_loss_coeff",
                                                     "moe.z_loss_coeff",
