@@ -25,6 +25,8 @@ void take_split(const MegatronWords& words, const char* usual, ForeignConfig& ou
 ForeignConfig read_megatron_data(const MegatronWords& words, const char* usual) {
   ForeignConfig out;
   for (const auto& [flag, own] : {std::pair{"--data-path", "--data-path"},
+                                  {"--data-args-path", "--data-path"},
+                                  {"--per-split-data-args-path", "--data-path and --valid-data-path"},
                                   {"--train-data-path", "--data-path"},
                                   {"--valid-data-path", "--valid-data-path"}}) {
     if (!words.has(flag)) continue;
@@ -34,7 +36,7 @@ ForeignConfig read_megatron_data(const MegatronWords& words, const char* usual) 
                            "for " +
                            own);
   }
-  const bool of_its_own = words.has("--valid-data-path");
+  const bool of_its_own = words.has("--valid-data-path") || words.has("--per-split-data-args-path");
   if (!of_its_own && !words.has("--train-data-path")) {
     if (words.has("--split") || !words.has("--validation-fraction")) take_split(words, usual, out);
     return out;

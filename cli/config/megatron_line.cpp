@@ -363,6 +363,10 @@ class Reader {
     ForeignConfig data = read_megatron_data(words_, kDefault);
     for (ConfigSetting& setting : data.settings) settings_[setting.key] = std::move(setting);
     out_.left_out.insert(out_.left_out.end(), data.left_out.begin(), data.left_out.end());
+    if (words_.has("--eval-iters") && words_.is("--eval-iters", 0)) {  // so runs are told there not to validate
+      drop("data.eval_iters");
+      set("data.eval_interval", 0, "--eval-iters");
+    }
     const auto load = words_.text("--load"), save = words_.text("--save");
     if (!save) drop("checkpoint.save_interval");
     if (!save && words_.has("--save-interval")) leave_out("--save-interval", "nothing is saved without --save");
