@@ -17,6 +17,7 @@
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/data/megatron_format.h"
+#include "core/data/packed_format.h"
 #include "core/data/token_input.h"
 
 namespace ranklab {
@@ -35,6 +36,7 @@ std::string read_file(const std::string& path, const std::string& option) {
   RANKLAB_CHECK(!text.empty(), ErrorKind::kBadFile, .where = "data", .what = quote(path) + " is empty",
                 .got = "0 bytes", .want = "at least one training sequence of text",
                 .fix = "pass another file to " + option);
+  require_unpacked(path, std::string_view(text).substr(0, 64), option);
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/files/path_type.h"
 #include "core/base/text.h"
@@ -88,16 +89,16 @@ void check_tokens(const DataSet& first, const DataSet& set, const std::string& f
                 .fix = "prepare them with one: ranklab data prepare FILE --tokenizer PATH --out FOLDER");
 }
 
-std::string described(const DataSet& set, const char* sequences) {
+std::string described(const DataSet& set, const char* sequence) {
   return set.source + ", " + std::to_string(set.tokens->size()) + (set.are_bytes ? " byte tokens, " : " tokens, ") +
-         std::to_string(set.dataset->samples(Split::kTrain)) + sequences;
+         counted(set.dataset->samples(Split::kTrain), sequence);
 }
 
-std::string described(const std::vector<DataSet>& sets, const DataBlend& blend, const char* sequences) {
-  if (sets.size() == 1) return described(sets[0], sequences);
+std::string described(const std::vector<DataSet>& sets, const DataBlend& blend, const char* sequence) {
+  if (sets.size() == 1) return described(sets[0], sequence);
   std::vector<std::string> parts;
   for (size_t i = 0; i < sets.size(); ++i)
-    parts.push_back(strprintf("%.4g %% ", 100 * blend.shares()[i]) + described(sets[i], sequences));
+    parts.push_back(strprintf("%.4g %% ", 100 * blend.shares()[i]) + described(sets[i], sequence));
   return "a blend: " + join(parts, "; ");
 }
 
@@ -148,9 +149,9 @@ std::string TrainingData::validated_on() const {
 }
 
 std::string TrainingData::describe() const {
-  const std::string training = described(sets, *blend, " training sequences");
+  const std::string training = described(sets, *blend, "training sequence");
   if (validation_sets.empty()) return training;
-  return training + "; validation on " + described(validation_sets, *validation_blend, " sequences");
+  return training + "; validation on " + described(validation_sets, *validation_blend, "sequence");
 }
 
 TrainingData open_training_data(const RunPlan& plan) {
