@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/ckpt/ckpt_folder.h"
+#include "cli/ckpt/ckpt_hf_folder.h"
 #include "cli/ckpt/ckpt_subcommands.h"
 #include "cli/ckpt/ckpt_text.h"
 #include "cli/common/command.h"
@@ -16,6 +17,7 @@
 #include "core/base/files/path_type.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
+#include "core/checkpoint/hf/folder.h"
 #include "core/checkpoint/safetensors.h"
 #include "core/checkpoint/tensor_diff.h"
 
@@ -68,6 +70,7 @@ void print_table(const SafetensorsFile& file) {
 }
 
 int inspect(const CkptOptions& options) {
+  if (is_folder(options.file) && is_hf_folder(options.file)) return inspect_hf_folder(options.file, options.json);
   if (is_folder(options.file)) return inspect_checkpoint(options.file, options.json);
   const SafetensorsFile file(options.file);
   if (options.json) {
@@ -171,9 +174,9 @@ CommandAction setup_ckpt(CommandLine& app) {
       "  ranklab ckpt export-hf runs/ckpt runs/hf --dtype bf16\n  ranklab ckpt import-hf runs/hf runs/from_hf");
   constexpr const char* kWhat = "a checkpoint, the folder of --save (its newest one), or a safetensors file";
   auto options = std::make_shared<CkptOptions>();
-  CommandLine* show =
-      app.add_subcommand("inspect", "print the tensors and settings of a checkpoint, or a safetensors file");
-  show->add_option("FILE", options->file, kWhat)->required();
+  CommandLine* show = app.add_subcommand(
+      "inspect", "print the tensors and settings of a checkpoint, a Hugging Face folder, or a safetensors file");
+  show->add_option("FILE", options->file, std::string(kWhat) + ", or a Hugging Face folder")->required();
   CommandLine* prove =
       app.add_subcommand("verify", "check the form and every checksum of a checkpoint, or a safetensors file");
   prove->add_option("FILE", options->file, kWhat)->required();

@@ -33,6 +33,23 @@ std::string names_text(std::vector<std::string> files) {
   return join(files, ", ");
 }
 
+// A run that went on with another tokenizer has nothing of the settings of the one that came with its model.
+void drop_others_config(Tokenizer& tokenizer, ModelConfig& config, std::vector<std::string>& notes) {
+  const auto kept = nlohmann::json::parse(config.hf_tokenizer_config, nullptr, false);
+  if (!kept.is_object()) return;
+  for (const char* key : {"bos_token", "eos_token", "pad_token", "unk_token"}) {
+    const auto found = kept.find(key);
+    if (found == kept.end()) continue;
+    const auto& token = found->is_object() && found->contains("content") ? (*found)["content"] : *found;
+    if (!token.is_string() || tokenizer.encode(token.get<std::string>(), false).size() == 1) continue;
+    notes.push_back(
+        "tokenizer_config.json and its chat template are not those that were imported: the tokenizer has no " +
+        quote(token.get<std::string>()));
+    config.hf_tokenizer_config.clear();
+    return;
+  }
+}
+
 int run_export(const ExportOptions& options) {
   HfExportOptions how{.type = parse_tensor_type(options.dtype),
                       .max_shard_bytes = parse_bytes("--max-shard-size", options.max_shard_size),
@@ -40,7 +57,8 @@ int run_export(const ExportOptions& options) {
                                    : options.tokenizer == "none" ? HfTokenizer::kNone
                                                                  : HfTokenizer::kAuto};
   SavedModel saved = open_saved_model(options.checkpoint);
-  if (const std::optional<Tokenizer> tokenizer = saved_tokenizer(options.checkpoint, saved.notes)) {
+  if (std::optional<Tokenizer> tokenizer = saved_tokenizer(options.checkpoint, saved.notes)) {
+    drop_others_config(*tokenizer, saved.config, saved.notes);
     how.own_tokenizer = tokenizer->json();
     how.own_end_token = end_token_text(*tokenizer);
     const bool is_written = how.tokenizer == HfTokenizer::kAuto && saved.config.hf_eos_tokens.empty();
@@ -56,6 +74,7 @@ int run_export(const ExportOptions& options) {
     std::fputs(json_result(data, saved.notes).c_str(), stdout);
     return 0;
   }
+  for (const std::string& note : saved.notes) std::printf("note: %s\n", note.c_str());
   std::printf("%s: %s, %zu tensors, %s\n", options.folder.c_str(), result.architecture.c_str(), result.tensors,
               human_bytes(static_cast<double>(result.bytes)).c_str());
   std::printf("  %s\n", names_text(result.files).c_str());

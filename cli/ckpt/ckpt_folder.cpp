@@ -49,23 +49,6 @@ ordered_json json_of(const Checkpoint& checkpoint) {
           {"tensors", tensors}};
 }
 
-// Prints as many as fit into a line, then continues on the next one, indented.
-void print_settings(const char* title, const std::map<std::string, std::string>& settings) {
-  constexpr size_t kLongest = 120;
-  if (settings.empty()) return;
-  std::string text, line = std::string(title) + ":";
-  for (const auto& [key, value] : settings) {
-    const std::string setting = " " + printable(key) + " " + printable(value);
-    if (line.back() != ':') line += ",";
-    if (line.size() + setting.size() > kLongest) {
-      text += line + "\n";
-      line = " ";
-    }
-    line += setting;
-  }
-  std::printf("%s%s\n", text.c_str(), line.c_str());
-}
-
 void print_table(const CheckpointManifest& manifest) {
   size_t name_width = 4, shape_width = 5;
   for (const auto& [name, tensor] : manifest.tensors) {

@@ -10,8 +10,6 @@
 #include "cli/common/json_output.h"
 #include "cli/model/saved_model.h"
 #include "cli/model/saved_tokenizer.h"
-#include "core/base/files/input_file.h"
-#include "core/base/files/path_type.h"
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/checkpoint/hf/import.h"
@@ -24,28 +22,16 @@ struct ImportOptions {
   bool json = false;
 };
 
-// What transformers' tokenizers have beside tokenizer.json, and ranklab has no use for.
-void tell_chat_template(const std::string& folder, std::vector<std::string>& notes) {
-  for (const char* name : {"chat_template.jinja", "tokenizer_config.json"}) {
-    const std::string path = folder + "/" + name;
-    constexpr uint64_t kMostBytes = uint64_t{64} << 20;
-    const InputWords words{.where = "Hugging Face", .fix = "check the path and its permissions", .follow_links = false};
-    const bool is_template = std::string_view(name).ends_with(".jinja");
-    if (!is_there(path) ||
-        (!is_template && read_whole_file(path, kMostBytes, words).find("\"chat_template\"") == std::string::npos))
-      continue;
-    notes.push_back(std::string("its chat template is not kept: copy ") + name + " into what export-hf writes");
-    return;
-  }
-}
-
 int run_import(const ImportOptions& options) {
   const HfModel model(options.folder);
   std::vector<std::string> notes = model.notes();
   const std::optional<Tokenizer> tokenizer = saved_tokenizer(options.folder, notes);
-  tell_chat_template(options.folder, notes);
-  const WrittenCheckpoint written =
-      write_imported(model, model.config(), options.out, tokenizer ? tokenizer->json() : "");
+  ModelConfig config = model.config();
+  if (!tokenizer && !config.hf_tokenizer_config.empty()) {
+    notes.emplace_back("its tokenizer_config.json and chat template are left out: no tokenizer of the folder is kept");
+    config.hf_tokenizer_config.clear();
+  }
+  const WrittenCheckpoint written = write_imported(model, config, options.out, tokenizer ? tokenizer->json() : "");
   if (options.json) {
     const nlohmann::ordered_json data = {{"checkpoint", written.folder},
                                          {"settings", written.settings},

@@ -1,10 +1,12 @@
 #include "cli/ckpt/ckpt_text.h"
 
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "core/base/counted.h"
 #include "core/base/text.h"
+#include "core/checkpoint/read_only_file.h"
 #include "core/checkpoint/safetensors_header.h"
 
 namespace ranklab {
@@ -31,6 +33,22 @@ std::string metadata_text(const std::string& value) {
   constexpr size_t kLongest = 100;
   const std::string text = ordered_json(value).dump(-1, ' ', true);
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "... (" + std::to_string(value.size()) + " bytes)";
+}
+
+void print_settings(const char* title, const std::map<std::string, std::string>& settings) {
+  constexpr size_t kLongest = 120;
+  if (settings.empty()) return;
+  std::string text, line = std::string(title) + ":";
+  for (const auto& [key, value] : settings) {
+    const std::string setting = " " + printable(key) + " " + printable(value);
+    if (line.back() != ':') line += ",";
+    if (line.size() + setting.size() > kLongest) {
+      text += line + "\n";
+      line = " ";
+    }
+    line += setting;
+  }
+  std::printf("%s%s\n", text.c_str(), line.c_str());
 }
 
 std::string difference_text(const TensorDifference& d) {

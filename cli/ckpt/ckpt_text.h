@@ -1,6 +1,8 @@
-// Output text shared by the subcommands of `ranklab ckpt`. Thread rule: pure functions.
+// Output text shared by the subcommands of `ranklab ckpt`. Thread rule: pure functions, or main thread where they
+// print.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -13,6 +15,8 @@ using LongUnsigned = unsigned long long;  // printf's
 
 std::string both_sizes(uint64_t bytes);                            // "12345 bytes (12.1 KiB)"
 std::string tensors_in_files(const CheckpointManifest& manifest);  // "81 tensors in 1 file"
+// As many as fit into a line, then on the next one, indented; nothing where there are none.
+void print_settings(const char* title, const std::map<std::string, std::string>& settings);
 std::string metadata_text(const std::string& value);     // one line, with control characters escaped for terminals
 std::string difference_text(const TensorDifference& d);  // without the tensor's name
 nlohmann::ordered_json difference_json(const TensorDifference& d);

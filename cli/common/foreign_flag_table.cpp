@@ -5,6 +5,7 @@
 
 #include "cli/common/foreign_flags.h"
 #include "cli/common/megatron_flags.h"
+#include "cli/common/megatron_split.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/data_choice.h"
@@ -90,9 +91,28 @@ Words profiled_steps(const Words& values, const Words&) {
 Words rampup(const Words& values, const Words&) { return {"--rampup-batch-size", join(values, " ")}; }
 
 // Its weights and paths in turn, or paths alone, which one setting holds.
-Words data_path(const Words& values, const Words&) {
-  if (values.size() == 1) return {"--data-path", values[0]};
-  return {"--data-path=" + data_text(values)};
+Words blend(const std::string& own, const Words& values) {
+  if (values.size() == 1) return {own, values[0]};
+  return {own + "=" + data_text(values, own)};
+}
+Words data_path(const Words& values, const Words&) { return blend("--data-path", values); }
+Words valid_data_path(const Words& values, const Words&) { return blend("--valid-data-path", values); }
+
+// Of these there is no part for validation.
+Words train_data_path(const Words& values, const Words& line) {
+  Words words = blend("--data-path", values);
+  if (!has(line, "--validation-fraction")) words.insert(words.end(), {"--validation-fraction", "0"});
+  return words;
+}
+
+Words split(const Words& values, const Words&) {
+  const auto parts = parse_megatron_split(values[0]);
+  if (!parts) refuse("that is no list of parts", "write those of training and validation, as in --split 95,5");
+  if (parts->test != "0")
+    refuse("there is no test split", "use --validation-fraction " + parts->validation +
+                                         ", and train on the third part, too; ranklab eval --load CHECKPOINT "
+                                         "--text FILE tests");
+  return {"--validation-fraction", parts->validation};
 }
 
 // Without a number all query heads share one key and value.
@@ -144,7 +164,9 @@ void add_megatrons(std::vector<ForeignFlag>& flags) {
   flags.push_back({"--cuda-graph-impl", 1, graphs});
   flags.push_back(
       {"--cuda-graph-scope", 1, holds("full_iteration", "leave it out: --cuda-graph records whole passes")});
-  flags.push_back({"--split", 1, missing("use --validation-fraction F, as 0.05 for 95,5,0; there is no test split")});
+  flags.push_back({"--train-data-path", 1, train_data_path, /*also_own=*/false, /*and_more=*/true});
+  flags.push_back({"--valid-data-path", 1, valid_data_path, /*also_own=*/true, /*and_more=*/true});
+  flags.push_back({"--split", 1, split});
   // After those that mean something by themselves, of which the first is found.
   for (const MegatronFlag& flag : megatron_flags())
     flags.push_back({flag.name, flag.values < 0 ? size_t{1} : static_cast<size_t>(flag.values),

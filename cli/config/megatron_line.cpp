@@ -1,12 +1,12 @@
 #include "cli/config/megatron_line.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <span>
 #include <utility>
 
+#include "cli/config/megatron_data.h"
 #include "cli/config/megatron_differences.h"
 #include "cli/config/megatron_words.h"
 #include "core/base/error.h"
@@ -20,8 +20,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr const char* kDefault = "default of Megatron-LM";
-constexpr int64_t kMostSize = 1 << 20;      // products of three are no overflow
-constexpr int64_t kMegatronMost = 1 << 24;  // of a sequence, a vocabulary
+constexpr int64_t kMostSize = 1 << 20;       // products of three are no overflow
+constexpr int64_t kMostPositions = 1 << 24;  // of a sequence, and words of a vocabulary
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& got, const std::string& want,
                          const std::string& fix) {
@@ -44,7 +44,7 @@ class Reader {
     layout();
     batch_and_steps();
     precision();
-    data();
+    data_and_checkpoints();
     for (auto& [key, setting] : settings_) out_.settings.push_back(std::move(setting));
     return std::move(out_);
   }
@@ -106,8 +106,8 @@ class Reader {
     hidden_ = needed("--hidden-size");
     mlp();
     attention();
-    const int64_t table = words_.number("--max-position-embeddings", kMegatronMost).value_or(0);
-    const int64_t seq = needed("--seq-length", kMegatronMost);
+    const int64_t table = words_.number("--max-position-embeddings", kMostPositions).value_or(0);
+    const int64_t seq = needed("--seq-length", kMostPositions);
     if (settings_.at("model.position").text == "learned_absolute" && table > seq)
       leave_out("--max-position-embeddings", "there are as many positions as a sequence has");
   }
@@ -183,24 +183,24 @@ class Reader {
     std::erase_if(dense, [](char c) { return c == '(' || c == ')' || c == ' '; });
     char* end = nullptr;
     const long before = std::strtol(dense.c_str(), &end, 10);
-    if (end == dense.c_str() || before < 0 || before >= kMegatronMost || std::string(end) != ",0")
+    if (end == dense.c_str() || before < 0 || before >= kMostPositions || std::string(end) != ",0")
       refuse("--window-size is not the window of causal attention", *text, "(N,0)",
              "write how many positions before it a token sees");
     set("model.window_size", before + 1, "--window-size");
   }
 
   void vocabulary() {
-    if (const auto padded = words_.number("--padded-vocab-size", kMegatronMost))
+    if (const auto padded = words_.number("--padded-vocab-size", kMostPositions))
       return set("model.vocab_size", *padded, "--padded-vocab-size");
     const std::string tokenizer = words_.text("--tokenizer-type").value_or("GPT2BPETokenizer");
-    const auto given = words_.number("--vocab-size", kMegatronMost);
+    const auto given = words_.number("--vocab-size", kMostPositions);
     if (!given && tokenizer != "GPT2BPETokenizer")
       refuse("how many tokens the vocabulary has is not said", "--tokenizer-type " + tokenizer, "--vocab-size N",
              "add it; the tokenizer's file says how many");
     const int64_t own =
         given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2Tokens;  // with an end of documents
     const int64_t tp = number_or("--tensor-model-parallel-size", 1),
-                  divisor = words_.number("--make-vocab-size-divisible-by", kMegatronMost).value_or(128);
+                  divisor = words_.number("--make-vocab-size-divisible-by", kMostPositions).value_or(128);
     if (tp * divisor < 1) refuse("--make-vocab-size-divisible-by is no size", "0", "1 or more", "leave it out");
     set("model.vocab_size", megatron_vocabulary(own, tp, divisor), given ? "--vocab-size, padded" : kDefault);
   }
@@ -359,30 +359,20 @@ class Reader {
       for (const char* moment : {"precision.exp_avg_dtype", "precision.exp_avg_sq_dtype"}) set_default(moment, "fp32");
   }
 
-  void data() {
-    if (words_.has("--data-path")) {
-      set("data.mock", "true", "--data-path");
-      leave_out("--data-path",
-                "generated sentences; `ranklab data prepare --from megatron` makes shards of such files, "
-                "for --data-path");
+  void data_and_checkpoints() {
+    ForeignConfig data = read_megatron_data(words_, kDefault);
+    for (ConfigSetting& setting : data.settings) settings_[setting.key] = std::move(setting);
+    out_.left_out.insert(out_.left_out.end(), data.left_out.begin(), data.left_out.end());
+    if (words_.has("--eval-iters") && words_.is("--eval-iters", 0)) {  // so runs are told there not to validate
+      drop("data.eval_iters");
+      set("data.eval_interval", 0, "--eval-iters");
     }
-    validation();
     const auto load = words_.text("--load"), save = words_.text("--save");
     if (!save) drop("checkpoint.save_interval");
     if (!save && words_.has("--save-interval")) leave_out("--save-interval", "nothing is saved without --save");
     if (load && load == save) set("checkpoint.load", "auto", "--load");
     if (load && load != save)
       leave_out("--load", "Megatron-LM's checkpoints come in as Hugging Face folders (ranklab ckpt import-hf)");
-  }
-
-  void validation() {
-    const std::string text = words_.text("--split").value_or("969,30,1");
-    double train = 0, valid = 0, test = 0;
-    const int parts = std::sscanf(text.c_str(), "%lf,%lf,%lf", &train, &valid, &test);
-    const double sum = train + valid + test;
-    if (parts < 2 || !(train > 0 && valid >= 0 && test >= 0 && sum < 1e300))
-      refuse("--split is no list of parts", text, "949,50,1", "write those of training, validation and test");
-    set("data.validation_fraction", strprintf("%.6g", valid / sum), words_.has("--split") ? "--split" : kDefault);
   }
 
   MegatronWords words_;

@@ -162,11 +162,14 @@ int info(const DataOptions& options) {
 CommandAction add_data_batch(CommandLine& app) {
   auto options = std::make_shared<DataBatchOptions>(app);
   app.add_option("--step", options->step, "the step whose batch is shown")->required()->range(0, 1'000'000'000);
+  app.add_flag("--validation", options->validation,
+               "instead of a step's that batch of a validation, of which there are --eval-iters");
   app.add_option("--rank", options->rank, "only what this global rank gets")->range(0, 1 << 20);
   app.add_flag("--json", options->json, "print one JSON object, with every token");
   app.footer(
       "Takes train's settings. Ranks that differ in tp, cp or pp alone share their sequences.\n"
-      "Examples:\n  ranklab data batch --step 3 --dp 2 --gbs 8\n  ranklab data batch --step 3 --rank 1 --json");
+      "Examples:\n  ranklab data batch --step 3 --dp 2 --gbs 8\n  ranklab data batch --step 3 --rank 1 --json\n"
+      "  ranklab data batch --validation --step 0 --data-path shards --valid-data-path held_out");
   return [options] {
     options->settings.resolve(options->settings.config());  // refused before LibTorch is loaded
     return training_functions().print_data_batch(*options);

@@ -8,6 +8,7 @@
 #include "core/base/files/path_type.h"
 #include "core/base/text.h"
 #include "core/data/corpus.h"
+#include "core/data/packed_format.h"
 #include "core/data/token_shard.h"
 
 namespace ranklab {
@@ -31,6 +32,7 @@ void take_file(EvalInput& input, const std::string& path, EvalTokenizer& tokeniz
   require_text(path, "--text");
   const std::string text = read_whole_file(
       path, kMostTokens, {.where = "eval --text", .fix = "name a text file, or a folder of token shards"});
+  require_unpacked(path, std::string_view(text).substr(0, 64), "--text");
   input.text = naming(quote(path), [&] { return tokenizer.text(text); });
   input.text_bytes = tokenizer.scored_bytes(text, input.text);
 }

@@ -77,6 +77,11 @@ class TimedScorer : public TokenScorer {
   double begin_s_, first_s_ = 0;
 };
 
+// Bytes where no tokenizer is known.
+std::vector<int64_t> tokens_of(const std::string& prompt, const Generation& request) {
+  return request.text ? request.text->prompt(prompt) : prompt_tokens(prompt);
+}
+
 // Those that the model names (as config.json of a Hugging Face folder does), or else its tokenizer's.
 std::vector<int64_t> end_tokens_of(const RunPlan& plan, const Generation& request) {
   if (request.ignore_eos) return {};
@@ -93,7 +98,7 @@ void generate(StepContext& context, const Generation& request, GenerateResult& r
   TimedScorer scorer(make_run_scorer(context));
   std::vector<Written> texts;
   for (const std::string& text : request.prompts) {
-    const std::vector<int64_t> prompt = request.text ? request.text->prompt(text) : prompt_tokens(text);
+    const std::vector<int64_t> prompt = tokens_of(text, request);
     if (!request.logits_path.empty()) write_logits(context, prompt, request.logits_path);
     texts.push_back({generate_tokens(scorer, prompt,
                                      {.tokens = request.tokens,
@@ -242,9 +247,8 @@ void choose_text(const RunPlan& plan, Generation& request, const std::string& lo
   else if (plan.config.train_iters > 0 && !plan.config.mock_data)
     tokenizer = tokenizer_of_data(plan.config);
   request.text = make_text_codec(std::move(tokenizer), plan.config.model.vocab_size);
-  if (!request.text) return;
   for (const std::string& prompt : request.prompts)
-    for (const int64_t token : request.text->prompt(prompt)) check_known(token, plan);
+    for (const int64_t token : tokens_of(prompt, request)) check_known(token, plan);
 }
 
 }  // namespace

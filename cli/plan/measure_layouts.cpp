@@ -29,6 +29,7 @@ class StepTimes : public Hook {
 RunPlan short_run(TrainConfig config) {
   config.mock_data = true;
   config.data_path.clear();
+  config.valid_data_path.clear();
   config.train_iters = kSteps;
   config.lr_warmup_iters = 0;
   config.eval_interval = 0;

@@ -13,6 +13,7 @@
 #include "cli/training_module.h"
 #include "cli/world/adopt_world.h"
 #include "core/base/error.h"
+#include "core/config/data_choice.h"
 #include "core/config/dump_choice.h"
 #include "core/config/settings/toml.h"
 
@@ -35,6 +36,7 @@ int print_config(const ConfigOptions& options, bool json) {
 int dry_run(const ConfigOptions& options, bool json) {
   const RunPlan plan = options.resolve(options.config());
   check_reached(plan);
+  check_text_vocabulary(plan.config);
   options.report_idle(plan);
   if (plan.config.check_gradient_types) training_functions().check_types(plan);
   const StepRecord step = training_functions().record_step(plan);

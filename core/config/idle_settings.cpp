@@ -187,8 +187,16 @@ std::vector<IdleRow> make_idle_rows() {
       "fp32 on the host (--device cpu)");
   add(
       {"data.eval_interval", "data.eval_iters"},
-      [](const RunPlan& p) { return p.config.validation_fraction > 0 || p.config.eval_interval == 0; },
-      "--validation-fraction above 0");
+      [](const RunPlan& p) {
+        return p.config.validation_fraction > 0 || !p.config.valid_data_path.empty() || p.config.eval_interval == 0;
+      },
+      "--validation-fraction above 0, or --valid-data-path");
+  add(
+      {"data.valid_path"},
+      [](const RunPlan& p) {
+        return p.config.eval_interval > 0 || p.config.sentinels.mode >= SentinelMode::kStandard;  // their probe
+      },
+      "--eval-interval above 0");
   add(
       {"data.eval_iters"}, [](const RunPlan& p) { return p.config.eval_interval > 0; }, "--eval-interval above 0");
   add(

@@ -44,6 +44,13 @@ void check_numbers(const TrainConfig& c) {
 
 void check_data(const TrainConfig& c) {
   data_choices(c.data_path);
+  data_choices(c.valid_data_path, "--valid-data-path");
+  RANKLAB_CHECK(
+      c.valid_data_path.empty() || c.validation_fraction == 0, ErrorKind::kInvalidArgument, .where = "config",
+      .what = "--valid-data-path and --validation-fraction contradict each other",
+      .got =
+          strprintf("--valid-data-path %s, --validation-fraction %g", c.valid_data_path.c_str(), c.validation_fraction),
+      .want = "one of them", .fix = "leave one of them out: with --valid-data-path all of --data-path is trained on");
   RANKLAB_CHECK(!c.mock_data || c.data_path.empty(), ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--mock-data and --data-path contradict each other",
                 .got = "--mock-data, --data-path " + c.data_path, .want = "one of them",
@@ -55,12 +62,14 @@ void check_data(const TrainConfig& c) {
                 .fix = "pass the token that ends a document in your data");
 }
 
-void check_generation_config(const TrainConfig& c) {
-  const std::string& text = c.model.hf_generation_config;
-  RANKLAB_CHECK(text.empty() || nlohmann::json::parse(text, nullptr, false).is_object(), ErrorKind::kInvalidArgument,
-                .where = "config", .what = "--hf-generation-config is no JSON object", .got = quote(text),
-                .want = "an object in one line",
-                .fix = "write it as in --hf-generation-config '{\"temperature\": 0.6}'");
+void check_hf_files(const TrainConfig& c) {
+  const auto check = [](const std::string& flag, const std::string& text, const std::string& example) {
+    RANKLAB_CHECK(text.empty() || nlohmann::json::parse(text, nullptr, false).is_object(), ErrorKind::kInvalidArgument,
+                  .where = "config", .what = flag + " is no JSON object", .got = quote(text),
+                  .want = "an object in one line", .fix = "write it as in " + flag + " '" + example + "'");
+  };
+  check("--hf-generation-config", c.model.hf_generation_config, "{\"temperature\": 0.6}");
+  check("--hf-tokenizer-config", c.model.hf_tokenizer_config, "{\"add_bos_token\": false}");
 }
 
 void check_sentinels(const TrainConfig& c) {
@@ -231,7 +240,7 @@ RunPlan resolve(const TrainConfig& asked) {
   check_data(config);
   check_checkpoints(config);
   check_sentinels(config);
-  check_generation_config(config);
+  check_hf_files(config);
   check_dump(config);
   bugs_named(config.inject);
   check_saved_text(config);
@@ -247,10 +256,6 @@ RunPlan resolve(const TrainConfig& asked) {
   const ParallelDims& dims = plan.config.parallel;
   validate_experts(config.model,
                    {.tp = dims.tp, .ep = dims.ep, .etp = dims.etp, .sequence_parallel = plan.sequence_parallel});
-  RANKLAB_CHECK(config.model.vocab_size >= 256, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "the byte-level tokenizer needs 256 tokens",
-                .got = "--vocab-size " + std::to_string(config.model.vocab_size), .want = "256 or more",
-                .fix = "leave it out for the preset's");
   check_context(plan);
   plan.zero_stage = resolve_zero_stage(config);
   check_replicas(plan);

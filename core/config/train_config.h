@@ -162,8 +162,9 @@ struct TrainConfig {
   std::string data_path;  // of core/config/data_choice.h; empty: the Debian corpus, or generated sentences
   bool mock_data = false;
   DocumentSettings documents;
-  double validation_fraction = 0.05;
-  int64_t eval_interval = 50;  // 0: never
+  std::string valid_data_path;        // as data_path; empty: validation is on a part of the training's
+  double validation_fraction = 0.05;  // of the training's; 0 where data of their own are given (settings/sources.h)
+  int64_t eval_interval = 50;         // 0: never
   int64_t eval_iters = 4;
 
   // Simulation.

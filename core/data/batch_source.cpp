@@ -71,29 +71,37 @@ std::vector<DrawnSample> BatchSource::draw(int64_t step, int64_t microbatch, int
   return drawn;
 }
 
-TokenBatch BatchSource::train(int64_t step, int64_t microbatch, int dp_rank) const {
-  TokenBatch batch = empty(shape_of(step), microbatch, dp_rank);
+TokenBatch BatchSource::read(TokenBatch batch, const BlendedSets& sets, Split split,
+                             const std::vector<DrawnSample>& drawn) const {
   int64_t j = 0;
-  for (const DrawnSample& drawn : draw(step, microbatch, dp_rank)) {
-    set(drawn.set).read(Split::kTrain, drawn.sample, row(batch.tokens_BS, j), row(batch.targets_BS, j));
+  for (const DrawnSample& one : drawn) {
+    sets.sets[one.set]->read(split, one.sample, row(batch.tokens_BS, j), row(batch.targets_BS, j));
     ++j;
   }
   return batch;
 }
 
-TokenBatch BatchSource::validation(int64_t index, int64_t microbatch, int dp_rank) const {
+TokenBatch BatchSource::train(int64_t step, int64_t microbatch, int dp_rank) const {
+  return read(empty(shape_of(step), microbatch, dp_rank), data_, Split::kTrain, draw(step, microbatch, dp_rank));
+}
+
+std::vector<DrawnSample> BatchSource::draw_validation(int64_t batch, int64_t microbatch, int dp_rank) const {
   RANKLAB_CHECK(has_validation(), ErrorKind::kInvalidArgument, .where = "data", .what = "there is no validation split",
-                .got = "0 samples", .fix = "set --validation-fraction above 0");
-  TokenBatch batch = empty(shape_, microbatch, dp_rank);
-  const int64_t position = index * shape_.global_batch_size() + batch.first_sample;
-  int64_t j = 0;
-  for (const auto& [set_index, at] : data_.blend->places(position, shape_.micro_batch_size)) {
-    const TokenDataset& from = set(set_index);
-    from.read(Split::kValidation, at % from.samples(Split::kValidation), row(batch.tokens_BS, j),
-              row(batch.targets_BS, j));
-    ++j;
+                .got = "0 samples", .fix = "set --validation-fraction above 0, or pass --valid-data-path");
+  const int64_t first = first_sample(shape_, microbatch, dp_rank);
+  const BlendedSets& from = validation_sets();
+  std::vector<DrawnSample> drawn;
+  for (const auto& [set_index, index] :
+       from.blend->places(batch * shape_.global_batch_size() + first, shape_.micro_batch_size)) {
+    const int64_t size = from.sets[set_index]->samples(validation_split());
+    drawn.push_back({first + static_cast<int64_t>(drawn.size()), set_index, index / size, index % size});
   }
-  return batch;
+  return drawn;
+}
+
+TokenBatch BatchSource::validation(int64_t batch, int64_t microbatch, int dp_rank) const {
+  const std::vector<DrawnSample> drawn = draw_validation(batch, microbatch, dp_rank);
+  return read(empty(shape_, microbatch, dp_rank), validation_sets(), validation_split(), drawn);
 }
 
 std::vector<double> BatchSource::epochs(int64_t step) const {

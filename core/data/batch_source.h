@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/base/batch_ramp.h"
@@ -37,7 +39,7 @@ struct DrawnSample {
   int64_t sequence = 0;  // index in the global batch
   size_t set = 0;        // of a blend of data sets
   int64_t epoch = 0;     // completed passes over that set
-  int64_t sample = 0;    // index in its training split
+  int64_t sample = 0;    // index in its training split; of a validation in its validation split
 };
 
 class BatchSource {
@@ -53,8 +55,11 @@ class BatchSource {
   std::vector<DrawnSample> draw(int64_t step, int64_t microbatch, int dp_rank) const;
   TokenBatch train(int64_t step, int64_t microbatch, int dp_rank) const;
   // Validation batches are the same for every step and layout: batch k of the unshuffled splits, wrapping around.
+  std::vector<DrawnSample> draw_validation(int64_t batch, int64_t microbatch, int dp_rank) const;
   TokenBatch validation(int64_t batch, int64_t microbatch, int dp_rank) const;
-  bool has_validation() const { return set(0).samples(Split::kValidation) > 0; }
+  // They come from all of these sets instead of a split of the training's.
+  void validate_on(BlendedSets sets) { validation_ = std::move(sets); }
+  bool has_validation() const { return validation_sets().sets[0]->samples(validation_split()) > 0; }
   std::vector<double> epochs(int64_t step) const;  // passes over each data set before this step
   const BatchShape& shape() const { return shape_; }
   BatchShape shape_of(int64_t step) const;  // with fewer microbatches while batches grow
@@ -63,9 +68,13 @@ class BatchSource {
  private:
   static int64_t first_sample(const BatchShape& shape, int64_t microbatch, int dp_rank);
   TokenBatch empty(const BatchShape& shape, int64_t microbatch, int dp_rank) const;
+  TokenBatch read(TokenBatch batch, const BlendedSets& sets, Split split, const std::vector<DrawnSample>& drawn) const;
   const TokenDataset& set(size_t index) const { return *data_.sets[index]; }
+  const BlendedSets& validation_sets() const { return validation_ ? *validation_ : data_; }
+  Split validation_split() const { return validation_ ? Split::kTrain : Split::kValidation; }  // kTrain: all of a set
   int64_t samples_before(int64_t step) const;
   BlendedSets data_;
+  std::optional<BlendedSets> validation_;
   BatchShape shape_;
   uint64_t seed_;
   BatchRamp ramp_;

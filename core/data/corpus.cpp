@@ -17,6 +17,7 @@
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/data/megatron_format.h"
+#include "core/data/packed_format.h"
 #include "core/data/token_input.h"
 
 namespace ranklab {
@@ -25,16 +26,17 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kBibleProgram = "/usr/bin/bible";
 
-std::string read_file(const std::string& path) {
+std::string read_file(const std::string& path, const std::string& option) {
   // The text is held in memory, hence the limit; shards are read on demand, however large they are.
   constexpr uint64_t kMostBytes = uint64_t{4} << 30;
   std::string text = read_whole_file(path, kMostBytes,
                                      {.where = "data",
-                                      .fix = "pass a readable text file to --data-path; of large files make shards: "
-                                             "ranklab data prepare FILE --out FOLDER"});
+                                      .fix = "pass a readable text file to " + option +
+                                             "; of large files make shards: ranklab data prepare FILE --out FOLDER"});
   RANKLAB_CHECK(!text.empty(), ErrorKind::kBadFile, .where = "data", .what = quote(path) + " is empty",
                 .got = "0 bytes", .want = "at least one training sequence of text",
-                .fix = "pass another file to --data-path");
+                .fix = "pass another file to " + option);
+  require_unpacked(path, std::string_view(text).substr(0, 64), option);
   return text;
 }
 
@@ -106,14 +108,15 @@ void require_text(const std::string& path, const std::string& option) {
               (megatron ? " --from megatron" : " --append-eod") + " --out shards; then pass " + option + " shards"});
 }
 
-Corpus load_corpus(const std::string& path) {
+Corpus load_corpus(const std::string& path, const std::string& option) {
   if (!path.empty()) {
-    require_text(path, "--data-path");
-    return {read_file(path), path};
+    require_text(path, option);
+    return {read_file(path, option), path};
   }
   const fs::path cached = fs::path(user_cache_directory()) / "corpus" / "bible-kjv.txt";
   std::error_code ignored;
-  if (fs::file_size(cached, ignored) > 1'000'000 && !ignored) return {read_file(cached.string()), "bible-kjv (Debian)"};
+  if (fs::file_size(cached, ignored) > 1'000'000 && !ignored)
+    return {read_file(cached.string(), option), "bible-kjv (Debian)"};
   if (auto text = print_bible()) {
     keep_in_cache(cached, *text);
     return {std::move(*text), "bible-kjv (Debian)"};

@@ -13,8 +13,8 @@ struct Corpus {
 
 // path empty: the Debian corpus when its program is installed (kept in the user's cache directory after the first use),
 // else generated sentences. Throws kBadFile (empty file), kIo (cannot read), or kInvalidArgument (lines of
-// JSON, a dataset of Megatron-LM).
-Corpus load_corpus(const std::string& path);
+// JSON, a dataset of Megatron-LM), which say what to pass to `option`.
+Corpus load_corpus(const std::string& path, const std::string& option = "--data-path");
 
 // Throws kInvalidArgument for files whose bytes are no text, as their names say (lines of JSON, a dataset of
 // Megatron-LM): the way to their tokens is a folder of shards. `option`: that takes either.

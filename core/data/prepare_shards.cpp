@@ -238,6 +238,7 @@ PrepareResult prepare_shards(const std::vector<std::string>& inputs, const std::
   index.width = options.width;
   index.shard_tokens = options.shard_tokens;
   index.format = options.format;
+  if (options.format.from != InputFormat{}.from) index.vocab_size = 1;  // of bytes all 256 are tokens
   if (options.tokenizer != nullptr) {
     index.format.tokenizer = options.tokenizer->hash();
     index.vocab_size = std::max(index.vocab_size, options.tokenizer->vocab_size());

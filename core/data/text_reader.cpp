@@ -4,6 +4,7 @@
 #include "core/data/inputs/documents.h"
 #include "core/data/inputs/inputs.h"
 #include "core/data/inputs/lines.h"
+#include "core/data/packed_format.h"
 
 namespace ranklab {
 namespace {
@@ -22,6 +23,7 @@ void take_from(const std::string& path, const std::string& place, const std::str
 }  // namespace
 
 uint64_t each_training_text(const std::string& path, const std::string& json_key, const TakeText& take) {
+  require_unpacked(path, "data tokenizer train");
   uint64_t bytes = 0;
   std::string text;
   if (is_json_lines(path)) {

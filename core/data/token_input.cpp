@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/data/inputs/inputs.h"
+#include "core/data/packed_format.h"
 
 namespace ranklab {
 namespace {
@@ -87,6 +88,7 @@ std::unique_ptr<TokenInput> open_token_input(const std::string& path, const Inpu
                 .what = "files of tokens hold the ends of their documents already",
                 .got = std::string("--from ") + row->name, .want = "text",
                 .fix = "leave it out, and name their token when training: train --eod-token N (GPT-2's is 50256)");
+  if (row->has_documents) require_unpacked(path, "data prepare");
   if (tokenizer != nullptr && row->has_documents) return inputs::open_tokenized(path, format, *tokenizer);
   if (row->open == inputs::open_text && is_json_lines(path)) return inputs::open_json_lines(path, format);
   return row->open(path, format);

@@ -38,7 +38,8 @@ struct ShardInput {
 struct ShardIndex {
   uint32_t version = 2;
   TokenWidth width = TokenWidth::kUint16;
-  int64_t vocab_size = 256;  // the largest token and one, at least 256; the tokenizer's if there is one
+  int64_t vocab_size =
+      256;  // the largest token and one, at least 256 if they are bytes; the tokenizer's if there is one
   int64_t shard_tokens = 0;  // of every shard except the last
   bool complete = false;
   InputFormat format = {};

@@ -16,8 +16,9 @@ TrainingData opened_data(const RunPlan& plan) {
   static std::optional<TrainingData> data;
   const TrainConfig& c = plan.config;
   const std::string wanted =
-      strprintf("%s %d %ld %ld %ld %.17g", quote(c.data_path).c_str(), c.mock_data ? 1 : 0, static_cast<long>(c.seed),
-                static_cast<long>(c.model.seq_length), static_cast<long>(c.model.vocab_size), c.validation_fraction);
+      strprintf("%s %s %d %ld %ld %ld %.17g", quote(c.data_path).c_str(), quote(c.valid_data_path).c_str(),
+                c.mock_data ? 1 : 0, static_cast<long>(c.seed), static_cast<long>(c.model.seq_length),
+                static_cast<long>(c.model.vocab_size), c.validation_fraction);
   const std::lock_guard lock(mutex);
   if (!data || opened != wanted) {
     data.reset();

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/files/path_type.h"
 #include "core/base/text.h"
@@ -15,7 +16,7 @@
 namespace ranklab {
 namespace {
 
-// resolve() has seen to it that the model knows bytes; a folder's tokens may be more.
+// A folder's tokens may be more than the model knows, or fewer than bytes are.
 DataSet open_folder(const std::string& folder, int64_t known) {
   DataSet data{.source = folder + " (token shards)", .tokens = open_shards(folder)};
   const ShardIndex index = read_shard_index(folder);
@@ -43,22 +44,26 @@ DataSet open_text(Corpus corpus) {
   return data;
 }
 
-DataSet open_set(const std::string& path, const TrainConfig& c) {
-  DataSet set = c.mock_data       ? open_text({generate_sentences(c.seed, 1 << 20), "generated sentences"})
-                : is_folder(path) ? open_folder(path, c.model.vocab_size)
-                                  : open_text(load_corpus(path));
+DataSet open_set(const std::string& path, const TrainConfig& c, const std::string& flag) {
+  DataSet set = is_folder(path) ? open_folder(path, c.model.vocab_size) : open_text(load_corpus(path, flag));
   set.path = path;
   return set;
 }
 
-void cut_into_samples(DataSet& set, const TrainConfig& c) {
+void cut_into_samples(DataSet& set, const TrainConfig& c, double validation_fraction) {
   try {
-    set.dataset = std::make_shared<TokenDataset>(set.tokens, c.model.seq_length, c.validation_fraction);
+    set.dataset = std::make_shared<TokenDataset>(set.tokens, c.model.seq_length, validation_fraction);
   } catch (const Error& error) {  // the dataset does not know the name of its tokens' source
     ErrorText text = error.text();
     text.where = "data " + set.source;
     throw Error(error.kind(), text);
   }
+}
+
+std::string sources_of(const std::vector<DataSet>& sets) {
+  std::vector<std::string> sources;
+  for (const DataSet& set : sets) sources.push_back(set.source);
+  return join(sources, " and ");
 }
 
 std::string tokens_of(const DataSet& set) {
@@ -67,24 +72,65 @@ std::string tokens_of(const DataSet& set) {
   return name + (set.are_bytes ? "bytes" : "of a tokenizer that it does not say");
 }
 
-// One more set of a blend.
-void check_beside(const std::vector<DataSet>& others, const DataSet& set) {
+// One more set of a blend, which `flag` names.
+void check_beside(const std::vector<DataSet>& others, const DataSet& set, const std::string& flag) {
   std::error_code ignored;
   for (const DataSet& other : others)
     RANKLAB_CHECK(!std::filesystem::equivalent(other.path, set.path, ignored), ErrorKind::kInvalidArgument,
-                  .where = "--data-path", .what = "a blend names one data set twice",
+                  .where = flag, .what = "a blend names one data set twice",
                   .got = quote(other.path) + " and " + quote(set.path), .want = "each once",
                   .fix = "add up their weights");
-  const DataSet& first = others.empty() ? set : others[0];
+}
+
+void check_tokens(const DataSet& first, const DataSet& set, const std::string& flag, const std::string& whose) {
   RANKLAB_CHECK(first.tokenizer == set.tokenizer && first.are_bytes == set.are_bytes, ErrorKind::kInvalidArgument,
-                .where = "--data-path", .what = "the data sets of a blend have different tokens",
+                .where = flag, .what = whose + " have different tokens",
                 .got = tokens_of(first) + "; " + tokens_of(set), .want = "tokens of one tokenizer",
                 .fix = "prepare them with one: ranklab data prepare FILE --tokenizer PATH --out FOLDER");
 }
 
-std::string numbers_of(const DataSet& set) {
-  return std::to_string(set.tokens->size()) + (set.are_bytes ? " byte tokens, " : " tokens, ") +
-         std::to_string(set.dataset->samples(Split::kTrain)) + " training sequences";
+std::string described(const DataSet& set, const char* sequence) {
+  return set.source + ", " + std::to_string(set.tokens->size()) + (set.are_bytes ? " byte tokens, " : " tokens, ") +
+         counted(set.dataset->samples(Split::kTrain), sequence);
+}
+
+std::string described(const std::vector<DataSet>& sets, const DataBlend& blend, const char* sequence) {
+  if (sets.size() == 1) return described(sets[0], sequence);
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < sets.size(); ++i)
+    parts.push_back(strprintf("%.4g %% ", 100 * blend.shares()[i]) + described(sets[i], sequence));
+  return "a blend: " + join(parts, "; ");
+}
+
+std::vector<DataSet> open_sets(const std::vector<DataChoice>& choices, const TrainConfig& c, const std::string& flag) {
+  std::vector<DataSet> sets;
+  for (const DataChoice& choice : choices) {
+    DataSet set = open_set(choice.path, c, flag);
+    check_beside(sets, set, flag);
+    check_tokens(sets.empty() ? set : sets[0], set, flag, "the data sets of a blend");
+    sets.push_back(std::move(set));
+  }
+  return sets;
+}
+
+// Also cuts the sets into samples.
+std::shared_ptr<const DataBlend> blend_of(std::vector<DataSet>& sets, const std::vector<DataChoice>& choices,
+                                          const TrainConfig& c, double validation_fraction) {
+  std::vector<double> weights;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    cut_into_samples(sets[i], c, validation_fraction);
+    weights.push_back(choices[i].by_size ? static_cast<double>(sets[i].dataset->samples(Split::kTrain))
+                                         : choices[i].weight);
+  }
+  return std::make_shared<DataBlend>(std::move(weights));
+}
+
+void open_validation(TrainingData& data, const TrainConfig& c) {
+  const std::string flag = "--valid-data-path";
+  const std::vector<DataChoice> choices = data_choices(c.valid_data_path, flag);
+  data.validation_sets = open_sets(choices, c, flag);
+  check_tokens(data.sets[0], data.validation_sets[0], flag, "the data of training and validation");
+  data.validation_blend = blend_of(data.validation_sets, choices, c, 0);
 }
 
 }  // namespace
@@ -92,40 +138,33 @@ std::string numbers_of(const DataSet& set) {
 int64_t TrainingData::vocab_size() const {
   int64_t size = 0;
   for (const DataSet& set : sets) size = std::max(size, set.vocab_size);
+  for (const DataSet& set : validation_sets) size = std::max(size, set.vocab_size);
   return size;
 }
 
-std::string TrainingData::source() const {
-  std::vector<std::string> sources;
-  for (const DataSet& set : sets) sources.push_back(set.source);
-  return join(sources, " and ");
+std::string TrainingData::source() const { return sources_of(sets); }
+
+std::string TrainingData::validated_on() const {
+  return validation_sets.empty() ? "the end of " + source() : sources_of(validation_sets);
 }
 
 std::string TrainingData::describe() const {
-  if (sets.size() == 1) return sets[0].source + ", " + numbers_of(sets[0]);
-  std::vector<std::string> parts;
-  for (size_t i = 0; i < sets.size(); ++i)
-    parts.push_back(strprintf("%.4g %% ", 100 * blend->shares()[i]) + sets[i].source + ", " + numbers_of(sets[i]));
-  return "a blend: " + join(parts, "; ");
+  const std::string training = described(sets, *blend, "training sequence");
+  if (validation_sets.empty()) return training;
+  return training + "; validation on " + described(validation_sets, *validation_blend, "sequence");
 }
 
 TrainingData open_training_data(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
+  check_text_vocabulary(c);
   TrainingData data{.text = make_text_codec(tokenizer_of_data(c), c.model.vocab_size)};
   const std::vector<DataChoice> choices = data_choices(c.data_path);
-  for (const DataChoice& choice : choices) {
-    DataSet set = open_set(choice.path, c);
-    check_beside(data.sets, set);
-    data.sets.push_back(std::move(set));
-  }
-  std::vector<double> weights;
-  for (size_t i = 0; i < choices.size(); ++i) {
-    DataSet& set = data.sets[i];
-    cut_into_samples(set, c);
-    weights.push_back(choices[i].by_size ? static_cast<double>(set.dataset->samples(Split::kTrain))
-                                         : choices[i].weight);
-  }
-  data.blend = std::make_shared<DataBlend>(std::move(weights));
+  if (c.mock_data)
+    data.sets.push_back(open_text({generate_sentences(c.seed, 1 << 20), "generated sentences"}));
+  else
+    data.sets = open_sets(choices, c, "--data-path");
+  data.blend = blend_of(data.sets, choices, c, c.validation_fraction);
+  if (!c.valid_data_path.empty()) open_validation(data, c);
   return data;
 }
 
@@ -140,7 +179,12 @@ BatchSource make_batch_source(const TrainingData& data, const RunPlan& plan, uin
       .micro_batch_size = plan.micro_batch_size, .num_microbatches = plan.num_microbatches, .dp_size = plan.dp()};
   BlendedSets sets{.sets = {}, .blend = data.blend};
   for (const DataSet& set : data.sets) sets.sets.push_back(set.dataset);
-  return {std::move(sets), shape, plan.config.seed + seed_offset, plan.ramp};
+  BatchSource source(std::move(sets), shape, plan.config.seed + seed_offset, plan.ramp);
+  if (data.validation_sets.empty()) return source;
+  BlendedSets validation{.sets = {}, .blend = data.validation_blend};
+  for (const DataSet& set : data.validation_sets) validation.sets.push_back(set.dataset);
+  source.validate_on(std::move(validation));
+  return source;
 }
 
 }  // namespace ranklab

@@ -24,7 +24,7 @@ struct DataDocument {
   int64_t begin = 0, end = 0;  // range of the data's tokens
 };
 
-// One of the data sets that --data-path names.
+// One of the data sets that --data-path or --valid-data-path names.
 struct DataSet {
   std::string path = {};                     // as it is named; "": none is
   std::string source = {};                   // in words
@@ -39,13 +39,16 @@ struct DataSet {
 struct TrainingData {
   std::vector<DataSet> sets = {};
   std::shared_ptr<const DataBlend> blend = nullptr;  // of these
-  std::shared_ptr<TextCodec> text = nullptr;         // between text and their tokens; null: not known
-  int64_t vocab_size() const;                        // the largest
-  std::string source() const;                        // for a sentence
-  std::string describe() const;                      // for the start banner, with numbers
+  std::vector<DataSet> validation_sets = {};         // of validation's own; none: validation is on a part of `sets`
+  std::shared_ptr<const DataBlend> validation_blend = nullptr;
+  std::shared_ptr<TextCodec> text = nullptr;  // between text and their tokens; null: not known
+  int64_t vocab_size() const;                 // the largest
+  std::string source() const;                 // for a sentence, of the training's
+  std::string validated_on() const;           // for a sentence
+  std::string describe() const;               // for the start banner, with numbers
 };
 
-// Throws kInvalidArgument (too short for one sequence, sets of a blend with different tokens), kBadFile, kIo.
+// Throws kInvalidArgument (too short for one sequence, sets with different tokens), kBadFile, kIo.
 TrainingData open_training_data(const RunPlan& plan);
 
 // Batches of them for every rank.

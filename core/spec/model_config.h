@@ -93,6 +93,7 @@ struct ModelConfig {
   int64_t hf_bos_token = -1, hf_pad_token = -1;  // ids that config.json names; -1: none
   std::vector<int64_t> hf_eos_tokens = {};       // each of them ends what generate() writes
   std::string hf_generation_config = {};         // generation_config.json, in one line; "": none
+  std::string hf_tokenizer_config = {};  // tokenizer_config.json likewise, with the chat template; "": made anew
 
   // Tensor-parallel ranks whose query heads read the same key/value head.
   int kv_copies(int tp) const {

@@ -84,6 +84,47 @@ TEST(HfTextPart, ATextModelThatRanklabHasNotIsNamedByItsType) {
   EXPECT_THAT(message("t5"), HasSubstr("'model_type'"));
 }
 
+// Of a text part transformers writes what differs from its class (to_diff_dict): google/gemma-3-4b-it's.
+TEST(HfTextPart, WhatIsNotSaidIsTheClasss) {
+  const Json four = {{"architectures", {"Gemma3ForConditionalGeneration"}},
+                     {"model_type", "gemma3"},
+                     {"eos_token_id", {1, 106}},
+                     {"text_config",
+                      {{"hidden_size", 2560},
+                       {"intermediate_size", 10240},
+                       {"model_type", "gemma3_text"},
+                       {"num_hidden_layers", 34},
+                       {"rope_scaling", {{"factor", 8.0}, {"rope_type", "linear"}}},
+                       {"sliding_window", 1024}}}};
+  const ModelConfig gemma = read_hf_config(four.dump(), "config.json").model;
+  EXPECT_EQ(count_model(gemma, 8).total, 3880263168);  // "4B" without the pictures' part
+  EXPECT_EQ(gemma.vocab_size, 262208);
+  EXPECT_EQ(gemma.num_attention_heads, 8);
+  EXPECT_EQ(gemma.num_query_groups, 4);
+  EXPECT_EQ(gemma.head_dim(), 256);
+  EXPECT_EQ(gemma.seq_length, 131072);
+  EXPECT_EQ(gemma.hf_eos_tokens, (std::vector<int64_t>{1, 106}));
+  // llava-hf/llava-1.5-7b-hf and mistral-community/pixtral-12b
+  const auto of_text = [](const Json& text) {
+    const Json file = {{"architectures", {"LlavaForConditionalGeneration"}}, {"text_config", text}};
+    return count_model(read_hf_config(file.dump(), "config.json").model, 8).total;
+  };
+  EXPECT_EQ(of_text({{"model_type", "llama"}, {"max_position_embeddings", 4096}, {"vocab_size", 32064}}), 6738939904);
+  const Json pixtral = {{"model_type", "mistral"},
+                        {"hidden_size", 5120},
+                        {"head_dim", 128},
+                        {"intermediate_size", 14336},
+                        {"num_hidden_layers", 40},
+                        {"rope_theta", 1e9},
+                        {"max_position_embeddings", 1024000},
+                        {"sliding_window", nullptr},
+                        {"vocab_size", 131072}};
+  EXPECT_EQ(of_text(pixtral), 12247782400);
+  // A text model's own file says all.
+  EXPECT_THAT(message_of([] { read_hf_config(R"({"architectures": ["Gemma3ForCausalLM"]})", "config.json"); }),
+              HasSubstr("a key is missing"));
+}
+
 // Keys of the whole count where its text model has none; whether the head is tied is the whole's to say.
 TEST(HfTextPart, KeysOfTheWhole) {
   Json text = {{"model_type", "mistral"}, {"bos_token_id", nullptr}, {"tie_word_embeddings", false}};

@@ -1,4 +1,4 @@
-// ranklab ckpt export-hf, import-hf, convert and reshard, model info and generate of what training saved.
+// ranklab ckpt convert and reshard, model info and generate of what training saved.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,41 +8,15 @@
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/run_folder.h"
 #include "tests/checkpoint/tensor_files.h"
-#include "tests/cli/run_program.h"
+#include "tests/cli/saved_run.h"
 
 namespace ranklab {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace saved_runs;  // NOLINT: the helpers of saved_run.h
 using ::testing::AllOf;
-using ::testing::Each;
 using ::testing::HasSubstr;
-using ::testing::IsSupersetOf;
-using ::testing::Not;
-
-constexpr const char* kDense =
-    "--num-layers 3 --hidden-size 32 --ffn-hidden-size 48 --num-attention-heads 4 --num-query-groups 2 --seq-length 32 "
-    "--vocab-size 258 --tie-embeddings --ddp-bucket-bytes 9000";
-constexpr const char* kExperts =
-    "--preset deepseek_v3_tiny --num-layers 4 --hidden-size 32 --ffn-hidden-size 48 --num-attention-heads 4 "
-    "--seq-length 32 --vocab-size 258 --ddp-bucket-bytes 9000";
-
-std::string shell(const std::string& arguments) {
-  const Outcome outcome = run_command(RANKLAB_PROGRAM " " + arguments + " 2>&1");
-  EXPECT_EQ(outcome.exit_code, 0) << arguments << "\n" << outcome.output;
-  return outcome.output;
-}
-
-// One step of training, saved.
-std::string saved(const std::string& model, const std::string& layout, const std::string& name) {
-  const std::string folder = temporary_path("ranklab_write_" + name);
-  shell("train " + model + " " + layout +
-        " --train-iters 1 --global-batch-size 16 --mock-data --eval-interval 0 --sample-tokens 0 --no-trace "
-        "--log-dir " +
-        folder + "_log --save " + folder);
-  fs::remove_all(folder + "_log");
-  return folder;
-}
 
 CheckpointManifest manifest_of(const std::string& folder) { return Checkpoint(checkpoint_named(folder)).manifest(); }
 
@@ -234,102 +208,6 @@ TEST(CkptConvert, NeverOverItsInputNorOverWhatOthersMade) {
   shell("generate --load " + base + " --tokens 1 --print-logits " + logits);
   shell("generate --load " + base + " --tokens 1 --print-logits " + logits);
   refused(logits, "--force");
-}
-
-// The model goes out, comes in, trains on; and says the same on any number of ranks.
-TEST(CkptHuggingFace, OutAndInAndOn) {
-  const std::string base = saved(kExperts, "--world-size 2 --ep 2", "hf");
-  const std::string out = temporary_path("ranklab_hf"), in = temporary_path("ranklab_from_hf"), again = out + "_2";
-  const nlohmann::json exported =
-      nlohmann::json::parse(shell("ckpt export-hf " + base + " " + out + " --json")).at("data");
-  EXPECT_EQ(exported.at("architecture"), "DeepseekV3ForCausalLM");
-  EXPECT_EQ(exported.at("files"), nlohmann::json({"model.safetensors", "config.json"}));
-  const std::string generation =
-      "{\n  \"_from_model_config\": true,\n  \"eos_token_id\": [\n    1,\n    2\n  ],\n  \"temperature\": 0.6\n}\n";
-  checkpoint_samples::put_bytes(out + "/generation_config.json", generation);
-  const nlohmann::json imported = nlohmann::json::parse(shell("ckpt import-hf " + out + " " + in + " --json"));
-  EXPECT_EQ(imported.at("warnings"), nlohmann::json::array());
-  shell("ckpt export-hf " + in + " " + again);
-  for (const char* file : {"/model.safetensors", "/config.json", "/generation_config.json"})
-    EXPECT_EQ(checkpoint_samples::bytes_of(out + file), checkpoint_samples::bytes_of(again + file)) << file;
-  fs::remove_all(again);
-
-  const auto logits = [&](const std::string& checkpoint, const std::string& flags) {
-    const std::string path = temporary_path("ranklab_logits") + ".safetensors";
-    const nlohmann::json told = nlohmann::json::parse(
-        shell("generate --load " + checkpoint + " --prompt Genesis --tokens 8 --top-k 1 --gemm mkl --json " +
-              "--print-logits " + path + " " + flags));
-    EXPECT_EQ(told.at("data").at("prompt_tokens"), 7);
-    const SafetensorsFile file(path);
-    EXPECT_EQ(file.tensor("logits").shape, (std::vector<int64_t>{7, 258}));
-    const auto bytes = file.read(file.tensor("logits"));
-    fs::remove(path);
-    return std::pair(bytes, told.at("data").at("tokens"));
-  };
-  const auto first = logits(base, "");
-  EXPECT_EQ(first, logits(in, ""));
-  EXPECT_EQ(first.second, logits(base, "--tp 2").second);
-  EXPECT_NE(first.second, nlohmann::json::parse(shell(std::string("generate ") + kExperts +
-                                                      " --prompt Genesis --tokens 8 --top-k 1 --json"))
-                              .at("data")
-                              .at("tokens"));
-
-  const std::string log = temporary_path("ranklab_tuned");
-  const std::string tuned = shell("train --config " + in + "/model.toml --load " + in +
-                                  " --world-size 2 --dp 2 --train-iters 1 --global-batch-size 16 --mock-data "
-                                  "--eval-interval 0 --sample-tokens 0 --no-trace --log-dir " +
-                                  log + " --save " + log + "/ck");
-  EXPECT_THAT(tuned, HasSubstr("imported"));
-  shell("ckpt export-hf " + log + "/ck " + again);
-  EXPECT_EQ(checkpoint_samples::bytes_of(again + "/generation_config.json"), generation);
-}
-
-// The settings that an import writes name them all, those of other kinds of models too.
-TEST(CkptHuggingFace, NoLineOfWrittenSettingsIsWithoutEffect) {
-  for (const auto& [name, flags, layout] :
-       {std::tuple("experts", kExperts, "--ep 2"), std::tuple("dense", kDense, "--tp 2")}) {
-    const std::string base = saved(flags, "--world-size 1", name);
-    const std::string out = temporary_path("ranklab_quiet_hf"), in = temporary_path("ranklab_quiet");
-    shell("ckpt export-hf " + base + " " + out);
-    shell("ckpt import-hf " + out + " " + in);
-    const std::string told = shell("train --strict --config " + in + "/model.toml --load " + in + " --world-size 2 " +
-                                   layout + " --train-iters 1 --mock-data --sample-tokens 0 --no-trace --dry-run");
-    EXPECT_THAT(told, Not(HasSubstr("no effect"))) << name;
-    fs::remove_all(out);
-    fs::remove_all(in);
-  }
-}
-
-TEST(CkptHuggingFace, OfManyFilesTheFirstAndTheLastAreNamedAndALostTemplateIsTold) {
-  const std::string base = saved(kDense, "--world-size 1", "many");
-  const std::string out = temporary_path("ranklab_many_hf"), in = temporary_path("ranklab_many_in");
-  EXPECT_THAT(shell("ckpt export-hf " + base + " " + out + " --max-shard-size 1"),
-              AllOf(HasSubstr("  model-00001-of-000"), HasSubstr(" to model-000"), HasSubstr(", config.json\n"),
-                    Not(HasSubstr("model-00002"))));
-  checkpoint_samples::put_bytes(out + "/tokenizer_config.json", "{\"chat_template\": \"{{ x }}\"}\n");
-  EXPECT_THAT(shell("ckpt import-hf " + out + " " + in),
-              HasSubstr("note: its chat template is not kept: copy tokenizer_config.json"));
-  fs::remove_all(out);
-  fs::remove_all(in);
-}
-
-TEST(CkptHuggingFace, WhatFailsLeavesNothingBehind) {
-  const std::string base = saved(kDense, "--world-size 1", "fails");
-  const std::string out = temporary_path("ranklab_fails_hf"), in = temporary_path("ranklab_fails_in");
-  shell("ckpt export-hf " + base + " " + out);
-  std::string weights = checkpoint_samples::bytes_of(out + "/model.safetensors");
-  weights[weights.size() - 5] ^= 1;
-  checkpoint_samples::put_bytes(out + "/model.safetensors", weights);
-  const Outcome damaged = run_command(RANKLAB_PROGRAM " ckpt import-hf " + out + " " + in + " 2>&1");
-  EXPECT_EQ(damaged.exit_code, 8);
-  EXPECT_THAT(damaged.output, HasSubstr("model.safetensors"));
-  EXPECT_FALSE(fs::exists(in));
-  // Files of at most 24 KiB, as on a full disk: the embedding's file does not fit, others do.
-  const std::string full = temporary_path("ranklab_fails_full");
-  const Outcome lost = run_command("bash -c \"trap '' XFSZ; ulimit -f 24; exec " RANKLAB_PROGRAM " ckpt export-hf " +
-                                   base + " " + full + " --max-shard-size 20KB\" 2>&1");
-  EXPECT_NE(lost.exit_code, 0) << lost.output;
-  EXPECT_FALSE(fs::exists(full));
 }
 
 TEST(ModelInfoOfAFolder, OfAFolderIsThatOfItsSettings) {

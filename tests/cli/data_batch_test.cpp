@@ -28,7 +28,7 @@ using Key = std::array<int64_t, 3>;  // global rank, step, microbatch
 // Tokens and targets, as the ranks got them.
 struct Seen {
   std::mutex mutex;
-  std::map<Key, std::pair<Tokens, Tokens>> batches;
+  std::map<Key, std::pair<Tokens, Tokens>> batches, validations;  // of these by batch, not by step
 };
 
 Tokens flat(const at::Tensor& tensor) {
@@ -49,7 +49,10 @@ class RecordedData : public RankData {
   void seek(int64_t step, int64_t samples) override { inner_->seek(step, samples); }
   bool has_validation() const override { return inner_->has_validation(); }
   Batch validation_batch(int64_t index, int64_t microbatch) override {
-    return inner_->validation_batch(index, microbatch);
+    Batch batch = inner_->validation_batch(index, microbatch);
+    const std::lock_guard lock(seen_.mutex);
+    seen_.validations[{global_rank_, index, microbatch}] = {flat(batch.tokens_BS), flat(batch.targets_BS)};
+    return batch;
   }
   std::optional<int64_t> global_tokens_per_batch() const override { return inner_->global_tokens_per_batch(); }
 
@@ -122,7 +125,8 @@ class DataBatch : public testing::Test {
 };
 
 // Each rank of the run got the tokens and targets that `data` shows. RETURNS: the number of microbatches.
-size_t expect_trained_on(const nlohmann::json& data, int64_t step, const Seen& seen) {
+size_t expect_trained_on(const nlohmann::json& data, int64_t step,
+                         const std::map<Key, std::pair<Tokens, Tokens>>& seen) {
   size_t microbatches = 0;
   for (const auto& group : data.at("batch")) {
     for (const auto& microbatch : group.at("microbatches")) {
@@ -135,7 +139,7 @@ size_t expect_trained_on(const nlohmann::json& data, int64_t step, const Seen& s
         targets.push_back(sequence.at("last_target"));
       }
       for (const int64_t rank : group.at("ranks")) {
-        const auto& got = seen.batches.at({rank, step, microbatch.at("microbatch").get<int64_t>()});
+        const auto& got = seen.at({rank, step, microbatch.at("microbatch").get<int64_t>()});
         EXPECT_EQ(got.first, tokens) << "rank " << rank << ", step " << step;
         EXPECT_EQ(got.second, targets) << "rank " << rank << ", step " << step;
       }
@@ -159,10 +163,33 @@ TEST_F(DataBatch, IsWhatTheRanksOfARunTrainedOn) {
     // Step 30 is in the second pass over the data.
     for (const int64_t step : {0, 1, 30}) {
       const auto data = data_of("data batch --step " + std::to_string(step) + flags_ + "--data-path '" + path + "'");
-      EXPECT_EQ(expect_trained_on(data, step, seen), 4u);
+      EXPECT_EQ(expect_trained_on(data, step, seen.batches), 4u);
       EXPECT_EQ(data.at("batch").at(0).at("ranks"), (std::vector<int>{0, 1}));
       EXPECT_EQ(data.at("batch").at(1).at("ranks"), (std::vector<int>{2, 3}));
     }
+  }
+}
+
+TEST_F(DataBatch, OfAValidationIsWhatTheRanksOfARunWereValidatedOn) {
+  const std::string own = root_ + "/a (token shards) and " + root_ + "/b.txt";
+  for (const std::string& valid : {std::string(), "3 " + root_ + "/a 1 " + root_ + "/b.txt"}) {
+    TrainConfig c = config(root_ + "/shards");
+    c.train_iters = c.eval_interval = 2;
+    c.eval_iters = 3;
+    c.valid_data_path = valid;
+    c.validation_fraction = valid.empty() ? 0.2 : 0;
+    Seen seen;
+    train(c, seen);
+    const std::string settings = flags_ + "--data-path " + root_ + "/shards " +
+                                 (valid.empty() ? "--validation-fraction 0.2" : "--valid-data-path '" + valid + "'");
+    for (const int64_t batch : {0, 2}) {
+      const auto data = data_of("data batch --validation --step " + std::to_string(batch) + settings);
+      EXPECT_EQ(expect_trained_on(data, batch, seen.validations), 4u) << valid;
+      EXPECT_EQ(data.at("source"), valid.empty() ? "the end of " + root_ + "/shards (token shards)" : own);
+    }
+    const Outcome shown = run("data batch --validation --step 0" + settings);
+    EXPECT_THAT(shown.output, HasSubstr("batch 0 of a validation: 8 sequences of 16 tokens of "));
+    EXPECT_THAT(shown.output, HasSubstr(valid.empty() ? "b.txt 846-861" : root_ + "/b.txt  sample 0"));
   }
 }
 
@@ -178,7 +205,7 @@ TEST_F(DataBatch, WhereBatchesGrowHasThoseOfItsStep) {
                               "--rampup-batch-size 4 4 12 --data-path '" + root_ + "/a'");
     const int64_t sequences = step < 3 ? 4 : 8;
     EXPECT_EQ(data.at("global_batch_size"), sequences) << step;
-    EXPECT_EQ(expect_trained_on(data, step, seen), static_cast<size_t>(sequences / 2)) << step;
+    EXPECT_EQ(expect_trained_on(data, step, seen.batches), static_cast<size_t>(sequences / 2)) << step;
   }
 }
 

@@ -59,10 +59,16 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
   EXPECT_THAT(idle_of({{"sim.gemm", "mkl"}, {"parallel.device", "cuda"}}), ElementsAre(HasSubstr("--device cpu")));
   EXPECT_THAT(idle_of({{"sample.tokens", "0"}, {"sample.temperature", "1"}}),
               ElementsAre(HasSubstr("--sample-tokens above 0")));
-  EXPECT_THAT(idle_of({{"data.validation_fraction", "0"}, {"data.eval_interval", "5"}, {"data.eval_iters", "2"}}),
-              ElementsAre("--eval-interval 5 has no effect: it is of --validation-fraction above 0",
-                          HasSubstr("--eval-iters 2 has no effect")));
+  EXPECT_THAT(
+      idle_of({{"data.validation_fraction", "0"}, {"data.eval_interval", "5"}, {"data.eval_iters", "2"}}),
+      ElementsAre("--eval-interval 5 has no effect: it is of --validation-fraction above 0, or --valid-data-path",
+                  HasSubstr("--eval-iters 2 has no effect")));
   EXPECT_THAT(idle_of({{"data.validation_fraction", "0"}, {"data.eval_interval", "0"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"data.valid_path", "held_out"}, {"data.eval_interval", "5"}}), IsEmpty());
+  EXPECT_THAT(idle_of({{"data.valid_path", "held_out"}, {"data.eval_interval", "0"}}),
+              ElementsAre("--valid-data-path held_out has no effect: it is of --eval-interval above 0"));
+  EXPECT_THAT(idle_of({{"data.valid_path", "h"}, {"data.eval_interval", "0"}, {"sentinel.mode", "standard"}}),
+              IsEmpty());
 }
 
 TEST(IdleSettings, OfExpertsAndFewBits) {

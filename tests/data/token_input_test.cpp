@@ -225,6 +225,11 @@ TEST_F(PreparedInputs, TheVocabularyIsThatOfTheTokens) {
   prepare_shards({write("a.txt", "a")}, folder(), {.width = TokenWidth::kUint32, .format = {.end_token = 70'000}});
   EXPECT_THAT(prepared(), ElementsAre('a', 70'000));
   fs::remove_all(folder());
+  // Characters, as nanoGPT's shakespeare_char numbers them.
+  prepare_shards({write("n.bin", uint16s({7, 64}))}, folder(), {.format = {.from = "nanogpt"}});
+  EXPECT_EQ(read_shard_index(folder()).vocab_size, 65);
+  EXPECT_THAT(prepared(), ElementsAre(7, 64));
+  fs::remove_all(folder());
   prepare_shards({write("a.txt", "a")}, folder(), {});
   EXPECT_EQ(read_shard_index(folder()).vocab_size, 256) << "of bytes, whichever there are";
 }

@@ -117,6 +117,29 @@ TEST_F(Blend, OtherWeightsOrSetsAreRefused) {
   EXPECT_EQ(refusal(settings(kOneRank, "6 4") + Settings{{"checkpoint.finetune", "true"}}), "trained");
 }
 
+// nanoGPT's shakespeare_char has 65 characters.
+TEST_F(Blend, ShardsOfFewTokensNeedNoVocabularyOfBytes) {
+  std::ofstream tokens(at("n.bin"), std::ios::binary);
+  for (int i = 0; i < 2000; ++i) tokens << static_cast<char>(i == 9 ? 64 : i * i % 64) << '\0';
+  tokens.close();
+  prepare_shards({at("n.bin")}, at("n"), {.format = {.from = "nanogpt"}});
+  const auto with = [&](const std::string& path, const char* vocabulary) {
+    return settings(kOneRank) + Settings{{"data.path", path}, {"model.vocab_size", vocabulary}};
+  };
+  const auto refusal = [&](const Settings& all) -> std::string {
+    try {
+      train(all);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "trained";
+  };
+  EXPECT_EQ(refusal(with(at("n"), "65")), "trained");
+  EXPECT_THAT(refusal(with(at("n"), "64")), HasSubstr("want --vocab-size 65 or more"));
+  EXPECT_THAT(refusal(with(at("a") + ".txt", "255")), HasSubstr("the bytes of a text are 256 tokens"));
+  EXPECT_THAT(refusal(with("1 " + at("n") + " 1 " + at("a") + ".txt", "65")), HasSubstr("256 or more"));
+}
+
 TEST_F(Blend, SetsHaveOneTokenizerAndAreDifferent) {
   std::ofstream(at("n.bin"), std::ios::binary) << std::string(4000, 'x');
   prepare_shards({at("n.bin")}, at("n"), {.format = {.from = "nanogpt"}});

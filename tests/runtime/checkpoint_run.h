@@ -34,6 +34,7 @@ inline const Settings kMoe = {{"model.preset", "deepseek_v3_tiny"}};
 
 struct RunRecord : public Hook {
   std::vector<StepMetrics> steps = {};
+  std::vector<double> validations = {};
   std::vector<CheckpointNote> notes = {};
   std::vector<RankTrace> traces = {};
   std::string loaded = {};
@@ -44,6 +45,7 @@ struct RunRecord : public Hook {
     first_step = info.first_step;
   }
   void on_step_end(const StepMetrics& metrics) override { steps.push_back(metrics); }
+  void on_validation(int64_t, double loss) override { validations.push_back(loss); }
   void on_checkpoint(const CheckpointNote& note) override { notes.push_back(note); }
   void on_traces(const TracePiece& all) override { traces = *all; }
 };

@@ -218,8 +218,11 @@ HfJson parse_hf_json(const std::string& text, const std::string& path) {
 }
 
 HfConfig read_hf_config(const std::string& text, const std::string& path) {
-  const auto [file, whole] = hf_text_part(parse_hf_json(text, path));
+  auto [file, whole] = hf_text_part(parse_hf_json(text, path));
   HfConfig config{.whole = whole, .family = family_of(file, path)};
+  if (!whole.empty())
+    for (const auto& [key, value] : config.family.class_defaults.items())
+      if (!file.contains(key)) file[key] = value;
   config.model = config.family.model;
   config.mxfp4 = is_hf_mxfp4(file, path);
   if (!config.mxfp4) config.fp8 = read_hf_fp8(file, path);

@@ -79,8 +79,7 @@ class Exporter {
     }
     if (options_.tokenizer == HfTokenizer::kAuto && !options_.own_tokenizer.empty()) {
       write_text(folder, "tokenizer.json", options_.own_tokenizer, result);
-      write_text(folder, "tokenizer_config.json", hf_tokenizer_config(config_.seq_length, options_.own_end_token),
-                 result);
+      write_text(folder, "tokenizer_config.json", exported_tokenizer_config(config_, options_.own_end_token), result);
     } else if (writes_bytes()) {
       write_text(folder, "tokenizer.json", hf_byte_tokenizer(), result);
       write_text(folder, "tokenizer_config.json", hf_tokenizer_config(config_.seq_length, ""), result);

@@ -8,7 +8,6 @@
 #include "core/base/files/input_file.h"
 #include "core/base/files/path_type.h"
 #include "core/base/text.h"
-#include "core/checkpoint/hf/generation_config.h"
 #include "core/checkpoint/hf/refusal.h"
 #include "core/checkpoint/read_only_file.h"
 
@@ -60,8 +59,8 @@ HfFolder::HfFolder(const std::string& folder) : folder_(folder) {
 
 std::string HfFolder::config_text() const { return read_inside(config_path(), kMostConfigBytes); }
 
-std::string HfFolder::generation_config_text() const {
-  const std::string path = folder_ + "/" + kGenerationConfigName;
+std::string HfFolder::text_of(const char* name) const {
+  const std::string path = folder_ + "/" + name;
   return is_there(path) ? read_inside(path, kMostConfigBytes) : "";
 }
 

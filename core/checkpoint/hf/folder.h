@@ -23,9 +23,12 @@ class HfFolder : public TensorSource {
   std::vector<std::byte> read_slice(const std::string& name, int64_t index) const override;
   std::string where() const override { return folder_; }
 
+  const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
+  const SafetensorsFile& file_of(const std::string& tensor) const { return *places_.at(tensor); }
+
   std::string config_path() const { return folder_ + "/config.json"; }
   std::string config_text() const;
-  std::string generation_config_text() const;  // "": the folder has none
+  std::string text_of(const char* name) const;  // of a file beside the tensors; "": the folder has none
 
  private:
   void add_file(const std::string& file);

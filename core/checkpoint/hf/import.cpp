@@ -9,6 +9,7 @@
 #include "core/checkpoint/hf/generation_config.h"
 #include "core/checkpoint/hf/mxfp4.h"
 #include "core/checkpoint/hf/text_part.h"
+#include "core/checkpoint/hf/tokenizer.h"
 #include "core/checkpoint/hf/transform.h"
 
 namespace ranklab {
@@ -37,8 +38,9 @@ HfModel::HfModel(const std::string& folder)
   if (!config_.unknown_keys.empty())
     notes_.push_back("keys of config.json that ranklab does not know, passed over: " +
                      join(config_.unknown_keys, ", "));
-  if (const std::string text = folder_.generation_config_text(); !text.empty())
+  if (const std::string text = folder_.text_of(kGenerationConfigName); !text.empty())
     config_.model.hf_generation_config = kept_generation_config(text, folder_.where() + "/" + kGenerationConfigName);
+  config_.model.hf_tokenizer_config = kept_tokenizer_config(folder_);
   see_through_quantization();
   drop_absent_modules();
   check_tensor_count(config_.model, &config_.family, theirs().tensors().size(), folder_.config_path());

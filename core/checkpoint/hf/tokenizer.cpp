@@ -3,6 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/byte_alphabet.h"
+#include "core/checkpoint/hf/config.h"
+#include "core/checkpoint/hf/folder.h"
+#include "core/spec/model_config.h"
 
 namespace ranklab {
 namespace {
@@ -47,6 +50,23 @@ std::string hf_tokenizer_config(std::optional<int64_t> seq_length, const std::st
   file["clean_up_tokenization_spaces"] = false;
   file["model_input_names"] = {"input_ids", "attention_mask"};
   return file.dump(2) + "\n";
+}
+
+std::string exported_tokenizer_config(const ModelConfig& config, const std::string& end_token) {
+  if (config.hf_tokenizer_config.empty()) return hf_tokenizer_config(config.seq_length, end_token);
+  return parse_hf_json(config.hf_tokenizer_config, "--hf-tokenizer-config").dump(2, ' ', true) + "\n";
+}
+
+std::string kept_tokenizer_config(const HfFolder& folder) {
+  constexpr const char *kConfig = "tokenizer_config.json", *kTemplate = "chat_template.jinja";
+  const std::string text = folder.text_of(kConfig), chat = folder.text_of(kTemplate);
+  if (text.empty() && chat.empty()) return "";
+  HfJson file = {{"tokenizer_class", "PreTrainedTokenizerFast"}};
+  if (!text.empty()) file = parse_hf_json(text, folder.where() + "/" + kConfig);
+  file.erase("added_tokens_decoder");
+  if (!chat.empty()) file["chat_template"] = chat;
+  // Text of a template that is no UTF-8 is replaced: JSON has no other.
+  return file.dump(-1, ' ', true, HfJson::error_handler_t::replace);
 }
 
 }  // namespace ranklab

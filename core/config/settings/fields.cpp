@@ -158,8 +158,12 @@ void add_data(std::vector<ConfigField>& rows) {
   rows.push_back(
       flag(g, "data.mock", {"--mock-data"}, "generated sentences instead of a corpus", RANKLAB_FIELD(mock_data)));
   add_documents(rows);
+  rows.push_back(text(g, "data.valid_path", {"--valid-data-path"},
+                      "data of its own for validation, named as --data-path's (default: a part of the training's)",
+                      RANKLAB_FIELD(valid_data_path)));
   rows.push_back(number(g, "data.validation_fraction", {"--validation-fraction"},
-                        "share of samples kept for validation", RANKLAB_FIELD(validation_fraction), below_one()));
+                        "share of the training samples kept for validation", RANKLAB_FIELD(validation_fraction),
+                        below_one()));
   rows.push_back(number(g, "data.eval_interval", {"--eval-interval"}, "steps between validations (0: never)",
                         RANKLAB_FIELD(eval_interval), count(0)));
   rows.push_back(number(g, "data.eval_iters", {"--eval-iters"}, "global batches per validation",

@@ -103,6 +103,9 @@ void add_hugging_face(std::vector<ConfigField>& rows) {
   rows.push_back(text(g, "model.hf_generation_config", {"--hf-generation-config"},
                       "generation_config.json as one line of JSON (none unless given)",
                       RANKLAB_FIELD(model.hf_generation_config)));
+  rows.push_back(text(g, "model.hf_tokenizer_config", {"--hf-tokenizer-config"},
+                      "tokenizer_config.json as one line of JSON, with the chat template (made anew unless given)",
+                      RANKLAB_FIELD(model.hf_tokenizer_config)));
   rows.push_back(number(g, "model.hf_pad_token", {"--hf-pad-token"}, "id of the token that pads one (-1: none)",
                         RANKLAB_FIELD(model.hf_pad_token), at_least(-1)));
 }

@@ -45,6 +45,10 @@ void settle_min_lr(TrainConfig& config, const std::map<std::string, std::string>
   if (!is_given(origins, "optim.min_lr") && config.min_lr > config.lr) config.min_lr = config.lr / 10;
 }
 
+void settle_validation(TrainConfig& config, const std::map<std::string, std::string>& origins) {
+  if (!is_given(origins, "data.validation_fraction") && !config.valid_data_path.empty()) config.validation_fraction = 0;
+}
+
 bool starts_like_a_table(const std::string& name) {
   return std::any_of(config_fields().begin(), config_fields().end(), [&](const ConfigField& field) {
     return name.starts_with(environment_name(field.key.substr(0, field.key.find('.') + 1)));
@@ -116,6 +120,7 @@ MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSet
   settle_batch(merged.config, merged.origins);
   settle_layout(merged.config, merged.origins);
   settle_min_lr(merged.config, merged.origins);
+  settle_validation(merged.config, merged.origins);
   return merged;
 }
 

@@ -38,7 +38,8 @@ inline constexpr std::array kLayoutSizes = {"parallel.tp", "parallel.cp",  "para
 // GEMMs tp is 1 unless given: tiny models do not split into whole blocks.
 void settle_layout(TrainConfig& config, const std::map<std::string, std::string>& origins);
 
-// `settings` are in ascending precedence. Ends with settle_batch(), settle_layout() and a --min-lr that fits --lr.
+// `settings` are in ascending precedence. Ends with settle_batch(), settle_layout(), a --min-lr that fits --lr, and all
+// of the training's data trained on where validation has data of its own.
 // Throws kInvalidArgument with the origin of a value that its field refuses.
 MergedConfig merge_config(const TrainConfig& defaults, std::span<const ConfigSetting> settings);
 

@@ -15,7 +15,7 @@ namespace ranklab {
 namespace {
 
 // Model settings that only training or an export reads: they may change when a run resumes.
-constexpr std::array<std::string_view, 16> kFree = {"model.preset",
+constexpr std::array<std::string_view, 17> kFree = {"model.preset",
                                                     "model.dropout",
                                                     "model.attention_dropout",
                                                     "model.init_std",
@@ -25,6 +25,7 @@ constexpr std::array<std::string_view, 16> kFree = {"model.preset",
                                                     "model.hf_eos_tokens",
                                                     "model.hf_pad_token",
                                                     "model.hf_generation_config",
+                                                    "model.hf_tokenizer_config",
                                                     "moe.balancing",
                                                     "moe.aux_loss_coeff",
                                                     "moe.z_loss_coeff",
@@ -39,12 +40,12 @@ bool shapes_model(std::string_view key) {
   return is_model_setting(key);
 }
 
-// Of what may change when a run resumes: what each step from there on depends on.
+// Of what may change when a run resumes: what each step from there on, or its validation, depends on.
 bool shapes_the_curve(std::string_view key) {
-  constexpr std::array<std::string_view, 9> kOthers = {
-      "train.train_iters",       "train.global_batch_size", "model.dropout",
-      "model.attention_dropout", "moe.balancing",           "moe.aux_loss_coeff",
-      "moe.z_loss_coeff",        "moe.bias_update_rate",    "mtp.loss_weight"};
+  constexpr std::array<std::string_view, 10> kOthers = {
+      "train.train_iters", "train.global_batch_size", "model.dropout",    "model.attention_dropout",
+      "moe.balancing",     "moe.aux_loss_coeff",      "moe.z_loss_coeff", "moe.bias_update_rate",
+      "mtp.loss_weight",   "data.valid_path"};
   return key.starts_with("optim.") || std::ranges::find(kOthers, key) != kOthers.end();
 }
 
@@ -128,7 +129,8 @@ void check_data(const CheckpointManifest& manifest, const SettingTexts& data, co
     if (now != data.end() && same_data(key, now->second, value)) continue;
     refuse(folder, "the data is not what the run was trained on", key + " " + value,
            key + " " + (now == data.end() ? "not known" : now->second),
-           "pass the same --data-path (and --validation-fraction), or --finetune to start on other data");
+           "pass the same --data-path (and --validation-fraction or --valid-data-path), or --finetune to start on "
+           "other data");
   }
 }
 

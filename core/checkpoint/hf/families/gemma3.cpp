@@ -61,6 +61,16 @@ HfFamily gemma3_family() {
           .layer_rules = together({gemma_norm_rules(), llama_attention_rules(), head_norm_rules(), llama_mlp_rules()}),
           .model = model,
           .keys = gemma3_keys(),
+          .class_defaults = {{"vocab_size", 262208},
+                             {"hidden_size", 2304},
+                             {"intermediate_size", 9216},
+                             {"num_hidden_layers", 26},
+                             {"num_attention_heads", 8},
+                             {"num_key_value_heads", 4},
+                             {"max_position_embeddings", 131072},
+                             {"pad_token_id", 0},
+                             {"eos_token_id", 1},
+                             {"bos_token_id", 2}},
           .has_form = [](const ModelConfig& c) { return c.norm_placement == NormPlacement::kBoth && c.qk_norm; },
           .check = check_gemma3};
 }

@@ -25,6 +25,15 @@ HfFamily llama_family() {
           .rules = llama_model_rules(),
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
           .keys = llama_keys(),
+          .class_defaults = {{"vocab_size", 32000},
+                             {"hidden_size", 4096},
+                             {"intermediate_size", 11008},
+                             {"num_hidden_layers", 32},
+                             {"num_attention_heads", 32},
+                             {"max_position_embeddings", 2048},
+                             {"rms_norm_eps", 1e-6},
+                             {"eos_token_id", 2},
+                             {"bos_token_id", 1}},
           .has_form = [](const ModelConfig&) { return true; },
           .check =
               [](const HfRefusal& r, const ModelConfig& c) {

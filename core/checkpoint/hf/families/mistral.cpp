@@ -38,6 +38,16 @@ HfFamily mistral_family() {
           .layer_rules = together({llama_norm_rules(), llama_attention_rules(), llama_mlp_rules()}),
           .model = model,
           .keys = mistral_keys(),
+          .class_defaults = {{"vocab_size", 32000},
+                             {"hidden_size", 4096},
+                             {"intermediate_size", 14336},
+                             {"num_hidden_layers", 32},
+                             {"num_attention_heads", 32},
+                             {"num_key_value_heads", 8},
+                             {"max_position_embeddings", 131072},
+                             {"rms_norm_eps", 1e-6},
+                             {"eos_token_id", 2},
+                             {"bos_token_id", 1}},
           .has_form =
               [](const ModelConfig& c) {
                 return (c.hf_architecture == kMistral || c.window_size > 0) && !c.has_qkv_bias();
