@@ -128,6 +128,9 @@ struct TrainConfig {
   std::string muon_ns_dtype = "auto";  // auto (that of the update) | bf16: of these steps
   MuonDistribution muon_distribution = MuonDistribution::kDuplicated;
   double clip_grad = 1.0;  // 0: no clipping
+  bool qk_clip = false;    // queries and keys of heads whose logits are large (core/optim/qk_clip.h)
+  double qk_clip_alpha = 0.5;
+  double qk_clip_threshold = 100;
 
   // Data-parallel gradient reduction.
   bool overlap_grad_reduce = true;
@@ -189,6 +192,7 @@ struct TrainConfig {
   std::string log_dir;          // empty: runs/<time>
   std::string tensorboard_dir;  // empty: no event file
   int64_t log_interval = 1;
+  bool log_max_attention_logit = false;
   bool trace = true;
   std::string trace_level = "module";  // trace_level.h
   int64_t trace_step_start = -1;       // -1: the first of the run

@@ -213,6 +213,10 @@ class RuntimeEngine::RankLoop {
       record_counter("moe/max_over_mean", outcome.metrics.moe_max_over_mean);
       record_counter("moe/aux_loss", outcome.metrics.moe_aux_loss);
     }
+    if (outcome.metrics.max_attention_logit) {
+      record_counter("attention/max_logit", *outcome.metrics.max_attention_logit);
+      record_counter("attention/clipped_heads", static_cast<double>(outcome.metrics.clipped_heads));
+    }
     if (sentinels_) outcome.metrics.sentinels = sentinels_->end_step(outcome.metrics, output);
     return outcome;
   }

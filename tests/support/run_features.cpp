@@ -172,6 +172,13 @@ std::vector<RunFeature> run_features() {
       two_ways("late gradient reduction", &TrainConfig::overlap_grad_reduce, true, false),
       two_ways("clipping", &TrainConfig::clip_grad, 0.0, 0.05),
       two_ways("unfused attention", &TrainConfig::attention_backend, std::string("auto"), std::string("unfused")),
+      {"clipped heads",
+       {{"no", [](TrainConfig& c) { c.qk_clip = false; }},
+        {"yes",
+         [](TrainConfig& c) {
+           c.qk_clip = true;
+           c.qk_clip_threshold = 0.45;
+         }}}},
       {"attention dropout",
        {{"no", [](TrainConfig& c) { c.model.attention_dropout = 0; }},
         {"yes", [](TrainConfig& c) { c.model.attention_dropout = 0.2; }}}},
