@@ -17,6 +17,7 @@
 #include "core/config/settings/sentinel_rules.h"
 #include "core/optim/lr_decay.h"
 #include "core/optim/optimizer_list.h"
+#include "core/optim/weight_decay_schedule.h"
 #include "core/pipeline/schedule.h"
 #include "core/sim/hardware_profile.h"
 #include "core/spec/context_exchange.h"
@@ -116,6 +117,8 @@ struct TrainConfig {
   int64_t lr_wsd_decay_samples = 0;  // 0: by lr_wsd_decay_iters
   WsdDecay lr_wsd_decay = WsdDecay::kExponential;
   double weight_decay = 0.1;
+  WeightDecayStyle weight_decay_style = WeightDecayStyle::kConstant;
+  double start_weight_decay = -1, end_weight_decay = -1;  // of a style that is not constant; -1: not given
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.95;
   double adam_eps = 1e-8;

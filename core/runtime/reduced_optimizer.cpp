@@ -74,6 +74,7 @@ class ReducedOptimizer : public RankOptimizer {
     reducer_.begin_step(stages_);
     expert_reducer_.begin_step(expert_stages_);
   }
+  void set_weight_decay(double weight_decay) override { optimizer_->set_weight_decay(weight_decay); }
   void begin_pass(const GradPass& pass) override {
     reducer_.begin_pass(pass);
     expert_reducer_.begin_pass(pass);

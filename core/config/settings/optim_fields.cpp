@@ -52,6 +52,15 @@ void add_optimizers(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "optim.weight_decay", {"--weight-decay"},
                         "weight decay of matrices, decoupled (of SGD: part of the gradient)",
                         RANKLAB_FIELD(weight_decay), at_least(0)));
+  rows.push_back(choice(g, "optim.weight_decay_incr_style", {"--weight-decay-incr-style"},
+                        "how weight decay changes over the run", {"constant", "linear", "cosine"},
+                        RANKLAB_FIELD(weight_decay_style)));
+  rows.push_back(number(g, "optim.start_weight_decay", {"--start-weight-decay"},
+                        "weight decay of the first step (-1: that of --weight-decay)",
+                        RANKLAB_FIELD(start_weight_decay), at_least(-1, "-1 (none), 0 or more")));
+  rows.push_back(number(g, "optim.end_weight_decay", {"--end-weight-decay"},
+                        "weight decay to which it changes (-1: that of --weight-decay)",
+                        RANKLAB_FIELD(end_weight_decay), at_least(-1, "-1 (none), 0 or more")));
   rows.push_back(
       number(g, "optim.adam_beta1", {"--adam-beta1"}, "AdamW beta 1", RANKLAB_FIELD(adam_beta1), below_one()));
   rows.push_back(

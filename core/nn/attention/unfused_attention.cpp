@@ -41,7 +41,9 @@ struct Shares {
 
 Shares probabilities(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks, const Scoring& how) {
   const at::Tensor scores = product(matrices(q), matrices(k).transpose(1, 2));
-  const CostScope cost("masked_softmax", 0.0, 2 * bytes_of_scores(scores), dtype_of(scores.scalar_type()));
+  // Scores are read once more for the largest of each head.
+  const double passes = how.max_logits.defined() && !recomputing() ? 3 : 2;
+  const CostScope cost("masked_softmax", 0.0, passes * bytes_of_scores(scores), dtype_of(scores.scalar_type()));
   const int64_t seq = q.size(2);
   const at::Tensor seen = window_mask(0, seq, 0, seq, how.window > 0 ? how.window : seq, q.device());
   const at::Tensor masked =
