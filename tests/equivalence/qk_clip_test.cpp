@@ -286,6 +286,23 @@ TEST_P(QkClipLayouts, EqualOneRank) {
 
 INSTANTIATE_TEST_SUITE_P(Models, QkClipLayouts, testing::Values("grouped", "latent"));
 
+// A step whose update is left out clips nothing; its logits are told.
+TEST(QkClipTraining, FollowsUpdatesAlone) {
+  TrainConfig c = small_config();
+  c.train_iters = 1;
+  c.params_dtype = "fp32";
+  c.precision.fp16 = true;
+  c.precision.initial_loss_scale = 1 << 24;
+  c.qk_clip = true;
+  c.qk_clip_threshold = 1e-3;
+  const TrainingRecord run = record_training(c);
+  EXPECT_TRUE(run.steps.at(0).skipped);
+  EXPECT_EQ(run.steps.at(0).clipped_heads, 0);
+  EXPECT_GT(run.steps.at(0).max_attention_logit.value(), 1e-3);
+  for (const auto& [key, tensor] : run.weights)
+    EXPECT_TRUE(at::equal(tensor, run.weights.at({-1, key.second}))) << key.second;
+}
+
 // Validation's forwards are no part of a step, and measuring alone changes nothing.
 TEST(QkClipTraining, MeasuresTrainingAlone) {
   TrainConfig c = small_config();
