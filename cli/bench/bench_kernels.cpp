@@ -77,7 +77,7 @@ class KernelBench {
  private:
   // Sizes of llama_1b.
   static constexpr int64_t kHidden = 2048, kFfn = 8192, kVocab = 128256;
-  static constexpr AttentionShape kHeads{32, 8, 64};
+  static inline const AttentionShape kHeads{32, 8, 64};
 
   at::Tensor sample(at::IntArrayRef shape) const {
     return at::randn(shape, at::TensorOptions(at::kBFloat16).device(device_));
@@ -129,7 +129,7 @@ class KernelBench {
             return Tensors{out.sum, out.normed};
           },
           {x, branch, weight}, {4 * bytes_of(x), 4 * bytes_of(x)});
-    static constexpr AttentionShape kQwen{16, 8, 128};
+    static const AttentionShape kQwen{16, 8, 128};
     const at::Tensor qkv = sample({o_.tokens, 1, (kQwen.heads + 2 * kQwen.groups) * kQwen.head_dim});
     layer("head norm",
           [](const Tensors& in) {

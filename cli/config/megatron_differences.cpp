@@ -19,6 +19,15 @@ void muon(const MegatronWords& words, std::vector<std::string>& told) {
     told.push_back("--muon-scalar-optimizer lion: AdamW updates what Muon does not");
 }
 
+// It scales weights of projections alone.
+void qk_clip(const MegatronWords& words, std::vector<std::string>& told) {
+  if (!words.has("--qk-clip") || words.has("--multi-latent-attention")) return;
+  if (words.has("--qk-layernorm"))
+    told.push_back("--qk-clip: the weights of the norms are scaled, which undo what projections are scaled by");
+  else if (!words.has("--disable-bias-linear") || words.has("--add-qkv-bias"))
+    told.push_back("--qk-clip: the biases of queries and keys are scaled, too");
+}
+
 void experts(const MegatronWords& words, std::vector<std::string>& told) {
   if (is(words, "--moe-router-load-balancing-type", "global_aux_loss"))
     told.push_back(
@@ -37,6 +46,7 @@ void experts(const MegatronWords& words, std::vector<std::string>& told) {
 std::vector<std::string> megatron_differences(const MegatronWords& words) {
   std::vector<std::string> told;
   muon(words, told);
+  qk_clip(words, told);
   if (words.has("--num-experts")) experts(words, told);
   if (words.has("--eod-mask-loss") && !words.has("--calculate-per-token-loss"))
     told.push_back(

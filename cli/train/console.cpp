@@ -35,6 +35,7 @@ constexpr const char* kOnGpu = "     step ms  GPU MFU  peak memory";            
 constexpr const char* kPrediction = "  MTP loss";
 constexpr const char* kBalance = "  busiest expert  task / aux / total / drop";
 constexpr const char* kLossScale = "  loss scale";
+constexpr const char* kMaxLogit = "  max logit  clipped";  // heads, of all layers
 
 class ProgressBar {
  public:
@@ -118,6 +119,7 @@ class ConsoleHook : public Hook {
     predicts_ = c.model.mtp_num_layers > 0;
     balances_ = c.model.moe.enabled();
     scales_ = loss_scale_rule(c).has_value();
+    measures_logits_ = c.qk_clip || c.log_max_attention_logit;
     begin_ns_ = wall_now_ns();
     std::fprintf(out_, "%s\n", style_.bold(model_title(plan, info.parameters)).c_str());
     if (!c.inject.empty())
@@ -145,6 +147,7 @@ class ConsoleHook : public Hook {
     if (on_gpu_) header += kOnGpu;
     if (predicts_) header += kPrediction;
     if (balances_) header += kBalance;
+    if (measures_logits_) header += kMaxLogit;
     if (scales_) header += kLossScale;
     std::fprintf(out_, "\n%s\n", style_.bold(header).c_str());
     std::fflush(out_);
@@ -246,6 +249,8 @@ class ConsoleHook : public Hook {
       std::fprintf(out_, "  %7.2f x mean  %.4f / %.4f / %.4f / %.2f%%", m.moe_max_over_mean, m.loss,
                    m.moe_aux_loss + m.moe_z_loss, m.total_loss, 100 * m.moe_dropped_fraction);
     }
+    if (measures_logits_)
+      std::fprintf(out_, "  %9.4g  %7ld", m.max_attention_logit.value_or(0), static_cast<long>(m.clipped_heads));
     if (scales_) std::fprintf(out_, "  %10.9g%s", m.loss_scale, m.skipped ? "  overflow, skipped" : "");
     std::fputc('\n', out_);
     if (m.zero)
@@ -269,7 +274,7 @@ class ConsoleHook : public Hook {
   int64_t first_ = 0, total_ = 0;
   bool wants_sample_ = false;
   bool simulated_ = true, on_gpu_ = false;
-  bool predicts_ = false, balances_ = false, scales_ = false;
+  bool predicts_ = false, balances_ = false, scales_ = false, measures_logits_ = false;
   int64_t begin_ns_ = 0;
   std::shared_ptr<MemoryBook> book_;  // rank 0's; null if memory is not booked
 };

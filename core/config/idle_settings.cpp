@@ -70,6 +70,25 @@ std::vector<IdleRow> make_idle_rows() {
       },
       "--optimizer adamw or muon");
   add(
+      {"optim.qk_clip_threshold", "optim.qk_clip_alpha"}, [](const RunPlan& p) { return p.config.qk_clip; },
+      "--qk-clip");
+  add(
+      {"optim.qk_clip"},
+      [](const RunPlan& p) {
+        const double cap = p.config.model.attn_logit_softcapping;
+        return cap == 0 || cap > p.config.qk_clip_threshold;
+      },
+      "models whose logits may be above --qk-clip-threshold: --attn-logit-softcapping bounds them below");
+  add(
+      {"optim.start_weight_decay", "optim.end_weight_decay"},
+      [](const RunPlan& p) { return p.config.weight_decay_style != WeightDecayStyle::kConstant; },
+      "--weight-decay-incr-style linear or cosine");
+  add(
+      {"optim.weight_decay"},
+      [](const RunPlan& p) { return p.config.weight_decay_style == WeightDecayStyle::kConstant; },
+      "--weight-decay-incr-style constant; the others go from --start-weight-decay to --end-weight-decay",
+      /*only_typed=*/true);
+  add(
       {"optim.muon_momentum", "optim.muon_nesterov", "optim.muon_ns_steps", "optim.muon_ns_dtype",
        "optim.muon_distribution"},
       [](const RunPlan& p) { return p.config.optimizer == OptimizerKind::kMuon; }, "--optimizer muon");

@@ -112,4 +112,25 @@ void settle_learning_rate(TrainConfig& c) {
   if (schedule.decay_steps > 0) schedule.validate();  // a run of no steps has no schedule
 }
 
+WeightDecaySchedule weight_decay_schedule_of(const TrainConfig& c, const BatchRamp& ramp) {
+  if (c.weight_decay_style == WeightDecayStyle::kConstant) return {.start = c.weight_decay, .end = c.weight_decay};
+  return {.style = c.weight_decay_style,
+          .start = c.start_weight_decay,
+          .end = c.end_weight_decay,
+          .samples = c.train_samples > 0 ? c.train_samples : ramp.samples_before(c.train_iters),
+          .ramp = ramp};
+}
+
+void check_weight_decay(const TrainConfig& c) {
+  if (c.weight_decay_style == WeightDecayStyle::kConstant) return;
+  const auto shown = [](const char* flag, double value) {
+    return value == -1 ? "no " + std::string(flag) : strprintf("%s %g", flag, value);
+  };
+  RANKLAB_CHECK(c.start_weight_decay >= 0 && c.end_weight_decay >= 0, ErrorKind::kInvalidArgument, .where = "config",
+                .what = "weight decay changes from one number to another, and --weight-decay-incr-style has not both",
+                .got = shown("--start-weight-decay", c.start_weight_decay) + ", " +
+                       shown("--end-weight-decay", c.end_weight_decay),
+                .want = "both, 0 or more", .fix = "pass both, or --weight-decay-incr-style constant");
+}
+
 }  // namespace ranklab

@@ -1,7 +1,8 @@
-// The learning-rate schedule that a run's settings describe. Thread rule: pure functions.
+// The schedules of the learning rate and of weight decay that a run's settings describe. Thread rule: pure functions.
 #pragma once
 #include "core/config/train_config.h"
 #include "core/optim/lr_schedule.h"
+#include "core/optim/weight_decay_schedule.h"
 
 namespace ranklab {
 
@@ -12,5 +13,9 @@ LrSchedule lr_schedule_of(const TrainConfig& config, const BatchRamp& ramp);
 // Fills lr_warmup_iters with its default and checks the schedule. Throws kInvalidArgument naming the flags that
 // contradict each other.
 void settle_learning_rate(TrainConfig& config);
+
+WeightDecaySchedule weight_decay_schedule_of(const TrainConfig& config, const BatchRamp& ramp);
+// Throws kInvalidArgument where the decay changes and one of its ends is missing.
+void check_weight_decay(const TrainConfig& config);
 
 }  // namespace ranklab

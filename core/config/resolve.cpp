@@ -236,6 +236,7 @@ RunPlan resolve(const TrainConfig& asked) {
   check_ranges(config);
   apply_sep(config);
   settle_learning_rate(config);
+  check_weight_decay(config);
   check_numbers(config);
   check_data(config);
   check_checkpoints(config);

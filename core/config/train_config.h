@@ -17,6 +17,7 @@
 #include "core/config/settings/sentinel_rules.h"
 #include "core/optim/lr_decay.h"
 #include "core/optim/optimizer_list.h"
+#include "core/optim/weight_decay_schedule.h"
 #include "core/pipeline/schedule.h"
 #include "core/sim/hardware_profile.h"
 #include "core/spec/context_exchange.h"
@@ -116,6 +117,8 @@ struct TrainConfig {
   int64_t lr_wsd_decay_samples = 0;  // 0: by lr_wsd_decay_iters
   WsdDecay lr_wsd_decay = WsdDecay::kExponential;
   double weight_decay = 0.1;
+  WeightDecayStyle weight_decay_style = WeightDecayStyle::kConstant;
+  double start_weight_decay = -1, end_weight_decay = -1;  // of a style that is not constant; -1: not given
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.95;
   double adam_eps = 1e-8;
@@ -128,6 +131,9 @@ struct TrainConfig {
   std::string muon_ns_dtype = "auto";  // auto (that of the update) | bf16: of these steps
   MuonDistribution muon_distribution = MuonDistribution::kDuplicated;
   double clip_grad = 1.0;  // 0: no clipping
+  bool qk_clip = false;    // queries and keys of heads whose logits are large (core/optim/qk_clip.h)
+  double qk_clip_alpha = 0.5;
+  double qk_clip_threshold = 100;
 
   // Data-parallel gradient reduction.
   bool overlap_grad_reduce = true;
@@ -190,6 +196,7 @@ struct TrainConfig {
   std::string log_dir;          // empty: runs/<time>
   std::string tensorboard_dir;  // empty: no event file
   int64_t log_interval = 1;
+  bool log_max_attention_logit = false;
   bool trace = true;
   std::string trace_level = "module";  // trace_level.h
   int64_t trace_step_start = -1;       // -1: the first of the run

@@ -10,6 +10,7 @@
 #include "core/model/latent_attention_layer.h"
 #include "core/nn/attention/attention.h"
 #include "core/nn/attention/decode_attention.h"
+#include "core/nn/attention/max_logit.h"
 #include "core/nn/attention/query_temperature.h"
 #include "core/nn/head_norm.h"
 #include "core/nn/output_gate.h"
@@ -50,7 +51,8 @@ class GroupedQueryAttention : public AttentionLayer {
                c.head_dim(),
                context.window,
                c.query_pre_attn_scalar > 0 ? 1.0 / std::sqrt(c.query_pre_attn_scalar) : 0.0,
-               c.attn_logit_softcapping},
+               c.attn_logit_softcapping,
+               context.max_logits},
         heads_{path_ + ".scores", shape_.heads, context.tp.rank() * shape_.heads, c.num_attention_heads},
         rope_(context.rope),
         chunk_(context.chunk),
@@ -68,14 +70,17 @@ class GroupedQueryAttention : public AttentionLayer {
 
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const auto [qkv, gate] = project(x, context);
-    const ScoreRule scores = score_rule(shape_, sinks_.of_heads());
+    AttentionShape shape = shape_;
+    if (!context.tokens.trains) shape.max_logits.reset();
+    charge_max_logits(shape.max_logits, qkv.size(0) * qkv.size(1));
+    const ScoreRule scores = score_rule(shape, sinks_.of_heads());
     const AttentionSplit split = attention_split(context, cp_, scores, rope_, qkv.size(0), heads_, chunk_);
     if (split.can_be_watched())
       hooks_.show_heads(path_, scores,
                         [&] { return watched_heads(rotated_heads(qkv, shape_, split.rope), split.chunk); });
     if (split.heads.active() || split.in_blocks()) return projected_out({attend(qkv, split)}, gate, context);
-    return projected_out(recompute_ ? recomputable_causal_attention(qkv, shape_, split.rope, scores.sinks)
-                                    : RecomputableOutput{causal_attention(qkv, shape_, split.rope, scores.sinks)},
+    return projected_out(recompute_ ? recomputable_causal_attention(qkv, shape, split.rope, scores.sinks)
+                                    : RecomputableOutput{causal_attention(qkv, shape, split.rope, scores.sinks)},
                          gate, context);
   }
 
@@ -100,7 +105,8 @@ class GroupedQueryAttention : public AttentionLayer {
 
   at::Tensor attend(const at::Tensor& qkv, const AttentionSplit& split) const {
     const at::Tensor own = exchange_qkv(qkv, shape_, split.heads);
-    const AttentionShape shape = shape_of_one_rank(shape_, split.heads);
+    AttentionShape shape = shape_of_one_rank(shape_, split.heads);
+    shape.max_logits = split.rule.scores.max_logits;
     const at::Tensor& sinks = split.rule.scores.sinks;
     const at::Tensor out =
         split.in_blocks() ? context_attention(rotated_heads(own, shape, split.rope), split.rule, split.keys, recompute_)

@@ -39,6 +39,7 @@ struct AttentionContext {
   int64_t chunk = 0;            // ModelConfig::chunk_of_layer()
   bool l2_norm = false;         // ModelConfig::has_qk_l2_norm()
   at::Tensor temperature = {};  // query_temperature.h; undefined: none
+  at::Tensor max_logits = {};   // [heads of this rank], raised by training forwards (max_logit.h); undefined: none
   bool recompute = false;       // backward recomputes the softmax part instead of saving it
 };
 std::unique_ptr<AttentionLayer> make_attention_layer(const ModuleScope& scope, const ModelConfig& config,

@@ -77,9 +77,10 @@ AttentionSplit attention_split(const ForwardContext& context, const ContextParal
   const SequencePart* part = context.part.get();
   const ContextParallel cp = part != nullptr ? of_layer : ContextParallel{};
   AttentionSplit split{.heads = cp.head_group(), .keys = cp.key_group(), .rule = {.scores = scores}, .rope = {}};
-  if (scores.sinks.defined() && split.heads.active()) {
+  if (split.heads.active()) {
     const int64_t after = heads.own / split.heads.size();
-    split.rule.scores.sinks = scores.sinks.narrow(0, split.heads.rank() * after, after);
+    for (at::Tensor* of_heads : {&split.rule.scores.sinks, &split.rule.scores.max_logits})
+      if (of_heads->defined()) *of_heads = of_heads->narrow(0, split.heads.rank() * after, after);
   }
   const int64_t seq = part != nullptr ? part->seq_length : rows;
   const bool whole = !split.in_blocks() && context.batch.documents == nullptr && context.attention_dropout == 0;

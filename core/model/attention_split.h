@@ -14,7 +14,7 @@ namespace ranklab {
 struct AttentionSplit {
   ContextParallel heads;  // they exchange heads for positions before and after; not active: nobody
   ContextParallel keys;   // they exchange keys and values; not active: this rank has all of them
-  ContextRule rule;       // its sinks are those of the heads after the exchange
+  ContextRule rule;       // its sinks and largest logits are those of the heads after the exchange
   RopeTable rope;         // of the rows after the exchange of heads
   int64_t chunk = 0;      // where nothing but chunks parts sequences that this rank has whole; else 0
 

@@ -1,6 +1,7 @@
 #include "core/model/block.h"
 
 #include "core/base/error.h"
+#include "core/model/max_logit_book.h"
 #include "core/model/moe_layer.h"
 #include "core/model/recompute.h"
 #include "core/sim/aten.h"
@@ -30,6 +31,7 @@ AttentionContext attention_context(const ModelConfig& c, const BlockContext& con
           .chunk = c.chunk_of_layer(context.layer),
           .l2_norm = c.has_qk_l2_norm(context.layer),
           .temperature = c.has_query_temperature(context.layer) ? context.temperature : at::Tensor(),
+          .max_logits = context.max_logits != nullptr ? context.max_logits->of_layer(context.layer) : at::Tensor(),
           .recompute = context.recompute.core_attention()};
 }
 

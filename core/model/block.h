@@ -20,6 +20,7 @@
 
 namespace ranklab {
 
+class MaxLogitBook;
 struct MoeContext;
 
 struct BlockContext {
@@ -29,9 +30,10 @@ struct BlockContext {
   at::Tensor temperature = {};  // of queries in layers without rotary positions; undefined: they have none
   TensorParallel tp;
   ContextParallel cp = {};
-  Communicator* kv = nullptr;      // AttentionContext::kv
-  RecomputePolicy recompute = {};  // of parts of a layer
-  MoeContext* moe = nullptr;       // REQUIRED for layers with experts; outlives the block
+  Communicator* kv = nullptr;                // AttentionContext::kv
+  RecomputePolicy recompute = {};            // of parts of a layer
+  MoeContext* moe = nullptr;                 // REQUIRED for layers with experts; outlives the block
+  const MaxLogitBook* max_logits = nullptr;  // whose rows attention raises; null: none
 };
 
 class TransformerBlock {

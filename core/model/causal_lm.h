@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,9 +24,12 @@ struct ModelReport {
   double dropped_fraction = 0;    // fraction of all assignments of tokens to experts
   double dead_fraction = 0;       // experts without a token, of all in the worst layer
   double load_entropy = 1;        // of the experts' shares of tokens, over its largest value; of the worst layer
+  std::optional<double> max_attention_logit = {};  // of all heads of all layers (max_logit_book.h); unset: not noted
+  int64_t clipped_heads = 0;  // whose queries and keys were scaled because of it (core/optim/qk_clip.h)
 };
 
 struct DecodeCache;   // decode_cache.h
+class MaxLogitBook;   // max_logit_book.h
 class ParameterGate;  // core/parallel/parameter_gate.h
 
 class CausalLm {
@@ -45,6 +49,9 @@ class CausalLm {
   // The multi-token prediction losses of this rank's last stages: their sum since the last call, before their weight.
   // The backward of loss_sum() includes them; its value does not.
   virtual double take_mtp_loss_sum() { return 0; }
+
+  // The largest attention logits of this step's forwards; null: the model does not note them.
+  virtual MaxLogitBook* max_logits() { return nullptr; }
 
   // Tensors that the model adjusts itself and checkpoints save, by global name; a checkpoint is loaded into them in
   // place. The same on every rank of a stage.

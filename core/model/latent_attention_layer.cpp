@@ -7,6 +7,7 @@
 #include "core/model/head_sinks.h"
 #include "core/nn/attention/decode_attention.h"
 #include "core/nn/attention/latent_attention.h"
+#include "core/nn/attention/max_logit.h"
 #include "core/nn/attention/query_temperature.h"
 #include "core/nn/yarn.h"
 #include "core/parallel/context/head_exchange.h"
@@ -32,7 +33,8 @@ LatentShape shape_of(const ModelConfig& c, const AttentionContext& context) {
           .v = c.mla.v_head_dim,
           .softmax_scale = softmax_scale(c),
           .window = context.window,
-          .cap = c.attn_logit_softcapping};
+          .cap = c.attn_logit_softcapping,
+          .max_logits = context.max_logits};
 }
 
 // The queries, with or without compression.
@@ -80,7 +82,10 @@ class LatentAttention : public AttentionLayer {
   at::Tensor forward(const NormOutput& x, const ForwardContext& context) const override {
     const at::Tensor q = queries(x, context);
     const Compressed kv = compress(x, context.tokens);
-    const ScoreRule scores = score_rule(shape_, sinks_.of_heads());
+    LatentShape shape = shape_;
+    if (!context.tokens.trains) shape.max_logits.reset();
+    charge_max_logits(shape.max_logits, q.size(0) * q.size(1));
+    const ScoreRule scores = score_rule(shape, sinks_.of_heads());
     const AttentionSplit split = attention_split(context, cp_, scores, rope_, q.size(0), heads_, chunk_);
     if (split.keys.active() && !split.heads.active())
       return out_(attend_to_latents(q, kv, split, context), context.tokens);
@@ -89,8 +94,8 @@ class LatentAttention : public AttentionLayer {
       hooks_.show_heads(path_, scores,
                         [&] { return watched_heads(latent_heads(input, shape_, split.rope), split.chunk); });
     if (split.heads.active() || split.in_blocks()) return out_(attend(input, split), context.tokens);
-    return recompute_ ? out_(recomputable_latent_attention(input, shape_, split.rope, scores.sinks), context.tokens)
-                      : out_(latent_attention(input, shape_, split.rope, scores.sinks), context.tokens);
+    return recompute_ ? out_(recomputable_latent_attention(input, shape, split.rope, scores.sinks), context.tokens)
+                      : out_(latent_attention(input, shape, split.rope, scores.sinks), context.tokens);
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const override {
@@ -113,6 +118,7 @@ class LatentAttention : public AttentionLayer {
     LatentShape shape = shape_;
     shape.heads =
         shape_of_one_rank({.heads = shape_.heads, .groups = shape_.heads, .head_dim = shape_.v}, split.heads).heads;
+    shape.max_logits = split.rule.scores.max_logits;
     const at::Tensor& sinks = split.rule.scores.sinks;
     const at::Tensor out = split.in_blocks() ? attend_in_blocks(own, shape, split)
                            : recompute_      ? recomputable_latent_attention(own, shape, split.rope, sinks).out

@@ -46,6 +46,7 @@ class LayerStack {
   virtual std::vector<std::pair<std::string, at::Tensor>> buffers() { return {}; }
   virtual ModelReport end_step() { return {}; }
   virtual double take_mtp_loss_sum() { return 0; }
+  virtual MaxLogitBook* max_logits() { return nullptr; }
   // Whether a rank may have only a part of each sequence: embed(), run_layer() and predict() then read
   // ForwardContext::part, and attention gets keys and values from the other ranks (LayeredOptions::context).
   virtual bool splits_sequences() const { return false; }
@@ -73,6 +74,7 @@ struct LayeredOptions {
   QuantizationSettings quantization = {};  // of GEMMs; the default: all of them in `dtype`
   std::vector<StageLayers> stages = {};    // of this rank; empty: one stage with the whole model
   bool values_later = false;               // parameters have no memory until make_values() (initial_values.h)
+  bool notes_max_logits = false;           // CausalLm::max_logits()
 };
 
 // The arguments for making a stack; the objects it refers to must outlive the stack.

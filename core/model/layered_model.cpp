@@ -79,6 +79,7 @@ class LayeredModel : public CausalLm {
     return stack_->end_step();
   }
   double take_mtp_loss_sum() override { return stack_->take_mtp_loss_sum(); }
+  MaxLogitBook* max_logits() override { return stack_->max_logits(); }
 
   at::Tensor loss_sum(const Batch& batch) override { return forward_stage(0, {}, batch, StageResult::kLoss); }
   at::Tensor logits(const Batch& batch) override { return forward_stage(0, {}, batch, StageResult::kLogits); }

@@ -12,6 +12,7 @@
 #include "core/model/attention_split.h"
 #include "core/model/block.h"
 #include "core/model/decode_cache.h"
+#include "core/model/max_logit_book.h"
 #include "core/model/model_rope.h"
 #include "core/model/moe_layer.h"
 #include "core/model/mtp.h"
@@ -40,6 +41,7 @@ class Transformer : public LayerStack {
     const LayeredOptions& options = stack.options;
     if (config.moe.enabled())
       moe_ = std::make_unique<MoeContext>(config, stack.context, options.moe_dispatcher, options.quantization.dispatch);
+    if (options.notes_max_logits) max_logits_.emplace(config, stack.context, options.dtype);
     // Angles of late positions need more than the 8 significant bits of bf16 or the 11 of fp16.
     const bool narrow = options.dtype == at::kBFloat16 || options.dtype == at::kHalf;
     const auto rope_options =
@@ -112,7 +114,12 @@ class Transformer : public LayerStack {
     for (const auto& [layer, bias] : moe_->book.biases()) result.emplace_back(name_of_bias(config_, layer), bias);
     return result;
   }
-  ModelReport end_step() override { return moe_ ? moe_->book.end_step() : ModelReport{}; }
+  ModelReport end_step() override {
+    ModelReport report = moe_ ? moe_->book.end_step() : ModelReport{};
+    if (max_logits_) max_logits_->end_step(report);
+    return report;
+  }
+  MaxLogitBook* max_logits() override { return max_logits_ ? &*max_logits_ : nullptr; }
   double take_mtp_loss_sum() override {
     const NoCostScope no_cost;
     double sum = 0;
@@ -138,7 +145,8 @@ class Transformer : public LayerStack {
             .cp = cp_,
             .kv = kv_,
             .recompute = recompute_,
-            .moe = moe_.get()};
+            .moe = moe_.get(),
+            .max_logits = max_logits_ ? &*max_logits_ : nullptr};
   }
 
   void make_token_embedding() {
@@ -180,6 +188,7 @@ class Transformer : public LayerStack {
   Communicator* kv_;  // the ranks that share a key/value head; null: no rank does
   RecomputePolicy recompute_;
   std::unique_ptr<MoeContext> moe_;  // null without experts
+  std::optional<MaxLogitBook> max_logits_;
   RopeTable rope_;
   RopeTable local_rope_;    // for sliding-window layers
   at::Tensor temperature_;  // of queries, by position; undefined: they have none

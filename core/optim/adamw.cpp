@@ -22,6 +22,7 @@ class AdamW : public GroupedOptimizer {
     }
   }
 
+  void set_weight_decay(double weight_decay) override { options_.weight_decay = weight_decay; }
   bool step_scaled(double lr, double factor) override {
     const at::NoGradGuard no_grad;
     ++updates_;

@@ -15,6 +15,7 @@ class Lion : public GroupedOptimizer {
     for (size_t g = 0; g < groups_.size(); ++g) moments_[g] = {groups_[g].zeros(options.exp_avg_type)};
   }
 
+  void set_weight_decay(double weight_decay) override { options_.weight_decay = weight_decay; }
   bool step_scaled(double lr, double factor) override {
     const at::NoGradGuard no_grad;
     ++updates_;

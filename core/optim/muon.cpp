@@ -41,6 +41,10 @@ class Muon : public Optimizer {
 
   void map_matrices_with(MapMatrices map) override { map_ = std::move(map); }
 
+  void set_weight_decay(double weight_decay) override {
+    options_.others.weight_decay = weight_decay;
+    others_->set_weight_decay(weight_decay);
+  }
   void step(double lr) override { step_scaled(lr, 1); }
   bool step_scaled(double lr, double factor) override {
     const at::NoGradGuard no_grad;

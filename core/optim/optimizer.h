@@ -31,6 +31,8 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   virtual void step(double lr) = 0;
+  // Of the updates from here on, where it is not that of the options.
+  virtual void set_weight_decay(double /*weight_decay*/) {}
   // The same with gradients multiplied by `factor`, in the precision in which the update is computed. RETURNS false if
   // not supported; then nothing has changed.
   virtual bool step_scaled(double /*lr*/, double /*factor*/) { return false; }

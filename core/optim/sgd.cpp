@@ -16,6 +16,7 @@ class Sgd : public GroupedOptimizer {
     for (size_t g = 0; g < groups_.size(); ++g) moments_[g] = {groups_[g].zeros()};
   }
 
+  void set_weight_decay(double weight_decay) override { options_.weight_decay = weight_decay; }
   bool step_scaled(double lr, double factor) override {
     const at::NoGradGuard no_grad;
     const bool is_first = updates_++ == 0;

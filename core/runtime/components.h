@@ -129,6 +129,7 @@ class RankOptimizer {
   // Collective, after owned_state() was written into: copies main parameters to parameters, gathers peers' shards.
   virtual void restored(int64_t /*updates*/, const SkippedSteps& /*skipped*/) {}
   virtual void begin_step(int64_t num_microbatches) = 0;
+  virtual void set_weight_decay(double /*weight_decay*/) {}  // of the step's update
   // Called around each backward, or part of one, of a microbatch in one of the rank's stages.
   virtual void begin_pass(const GradPass& pass) = 0;
   virtual void end_pass() = 0;

@@ -40,6 +40,7 @@ class RuntimeEngine::RankLoop {
         ctx_(endpoint, engine.plan_.mesh, observe(engine)),
         plan_(engine.plan_of_run_->on(ctx_)),
         lr_schedule_(lr_schedule_of(plan_.config, plan_.ramp)),
+        weight_decay_(weight_decay_schedule_of(plan_.config, plan_.ramp)),
         world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
         metrics_(*world_, ctx_, plan_, wall_peak_flops(*engine.components_.world, plan_)),
         modules_(ctx_),
@@ -175,6 +176,7 @@ class RuntimeEngine::RankLoop {
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
     LossScaler* const scaler = optimizer_->loss_scaler();
     const double lr = lr_schedule_.at(step, optimizer_->skipped());
+    optimizer_->set_weight_decay(weight_decay_.at(step, optimizer_->skipped()));
     const double scale = scaler ? scaler->scale() : 0;
     auto types = typed ? std::make_unique<RankTypes>(context, *engine_.partitions_, engine_.type_report_) : nullptr;
     StepOutput output;
@@ -212,6 +214,10 @@ class RuntimeEngine::RankLoop {
     if (plan_.config.model.moe.enabled()) {
       record_counter("moe/max_over_mean", outcome.metrics.moe_max_over_mean);
       record_counter("moe/aux_loss", outcome.metrics.moe_aux_loss);
+    }
+    if (outcome.metrics.max_attention_logit) {
+      record_counter("attention/max_logit", *outcome.metrics.max_attention_logit);
+      record_counter("attention/clipped_heads", static_cast<double>(outcome.metrics.clipped_heads));
     }
     if (sentinels_) outcome.metrics.sentinels = sentinels_->end_step(outcome.metrics, output);
     return outcome;
@@ -337,6 +343,7 @@ class RuntimeEngine::RankLoop {
   RankContext ctx_;
   const RunPlan& plan_;
   const LrSchedule lr_schedule_;
+  const WeightDecaySchedule weight_decay_;
   CommunicatorPtr world_;
   TracedSteps traced_;
   int64_t handed_out_ns_ = 0;  // when traces were last handed out

@@ -36,6 +36,10 @@ struct StepMetrics {
   double total_loss = 0;         // what backward minimizes: the loss, these and the weighted prediction losses
   double moe_max_over_mean = 0;  // max / mean load of the experts, in the worst layer
   double moe_dropped_fraction = 0;
+  // With --qk-clip or --log-max-attention-logit, else unset: the largest attention logit of the step's forwards, and
+  // how many heads were clipped.
+  std::optional<double> max_attention_logit = std::nullopt;
+  int64_t clipped_heads = 0;
   // With a loss scale, else 0: this step's scale, whether its update was skipped (a gradient overflowed; grad_norm is
   // infinite), and the number of skips so far.
   double loss_scale = 0;

@@ -106,7 +106,8 @@ LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
           .context = plan.config.context_split,
           .quantization = quantization_settings(plan),
           .stages = stages_of(plan, ctx.coordinate(Axis::kPp)),
-          .values_later = plan.zero().parameters};
+          .values_later = plan.zero().parameters,
+          .notes_max_logits = plan.config.qk_clip || plan.config.log_max_attention_logit};
 }
 
 std::shared_ptr<DataProvider> provide_data(std::string description, MakeBatch make) {

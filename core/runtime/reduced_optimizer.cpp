@@ -9,6 +9,7 @@
 #include "core/config/loss_scale_choice.h"
 #include "core/config/state_types.h"
 #include "core/live/stepper_state.h"
+#include "core/model/max_logit_book.h"
 #include "core/nn/initial_values.h"
 #include "core/nn/scalar_type.h"
 #include "core/optim/grad_clip.h"
@@ -16,9 +17,11 @@
 #include "core/parallel/tensor/shared_grads.h"
 #include "core/precision/precision_policy.h"
 #include "core/runtime/provide.h"
+#include "core/runtime/qk_clip_pieces.h"
 #include "core/runtime/rank_matrices.h"
 #include "core/runtime/record/trace_span.h"
 #include "core/runtime/zero_counter.h"
+#include "core/spec/head_rows.h"
 #include "core/trace/zero_event.h"
 
 namespace ranklab {
@@ -44,12 +47,14 @@ class ReducedOptimizer : public RankOptimizer {
         optimizer_(make(owned_, plan)),
         scaler_(make_scaler(plan)),
         microbatch_samples_(plan.micro_batch_size * plan.dp()),
-        num_chains_(plan.schedule.num_chains()) {
+        num_chains_(plan.schedule.num_chains()),
+        max_logits_(model.max_logits()) {
     if (matrix_buckets(plan) != MatrixBuckets::kMixed) {
       matrices_ = std::make_unique<RankMatrices>(plan, ctx, reducer_, dense_.axis, expert_reducer_, experts_.axis);
       optimizer_->map_matrices_with(
           [this](const auto& pieces, auto& values, const MatrixMap& map) { matrices_->map(pieces, values, map); });
     }
+    if (plan.config.qk_clip) make_qk_clip(plan);
     const std::vector<int> numbers = plan.schedule.stages_of(ctx.coordinate(Axis::kPp));
     for (int stage = 0; stage < model.num_stages(); ++stage) {
       const int chain = numbers.at(static_cast<size_t>(stage)) / plan.schedule.chain_length;
@@ -69,6 +74,7 @@ class ReducedOptimizer : public RankOptimizer {
     reducer_.begin_step(stages_);
     expert_reducer_.begin_step(expert_stages_);
   }
+  void set_weight_decay(double weight_decay) override { optimizer_->set_weight_decay(weight_decay); }
   void begin_pass(const GradPass& pass) override {
     reducer_.begin_pass(pass);
     expert_reducer_.begin_pass(pass);
@@ -140,6 +146,7 @@ class ReducedOptimizer : public RankOptimizer {
       watches_.each([&](UpdateWatch& watch) { watch.before_update(view); });
       update(lr, view.factor);
       watches_.each([&](UpdateWatch& watch) { watch.after_update(view); });
+      if (qk_clip_) max_logits_->note_clipped(qk_clip_->clip(max_logits_->over_ranks()));
     }
     optimizer_->zero_grad();
     if (!skips && (reducer_.shards() || expert_reducer_.shards())) {
@@ -155,6 +162,21 @@ class ReducedOptimizer : public RankOptimizer {
   static std::optional<LossScaler> make_scaler(const RunPlan& plan) {
     const std::optional<LossScaleRule> rule = loss_scale_rule(plan.config);
     return rule ? std::optional<LossScaler>(*rule) : std::nullopt;
+  }
+
+  void make_qk_clip(const RunPlan& plan) {
+    RANKLAB_CHECK(max_logits_ != nullptr, ErrorKind::kInvalidArgument, .where = "--qk-clip",
+                  .what = "this model does not note the largest logits of its attention",
+                  .got = "no CausalLm::max_logits()", .want = "a MaxLogitBook (core/model/max_logit_book.h)",
+                  .fix = "leave --qk-clip out");
+    const TrainConfig& c = plan.config;
+    const QkClipOptions options{.alpha = c.qk_clip_alpha,
+                                .threshold = c.qk_clip_threshold,
+                                .together = heads_scaled_together(c.model),
+                                .fixed_layers = layers_of_fixed_logits(c.model)};
+    qk_clip_.emplace(qk_clip_pieces(c.model, options.alpha, optimizer_->states(),
+                                    [this](const Parameter* piece) { return origin_of(piece); }),
+                     options);
   }
 
   void update_scale(bool overflow) {
@@ -309,6 +331,8 @@ class ReducedOptimizer : public RankOptimizer {
   bool counts_ = false;
   std::vector<GradStage> stages_, expert_stages_;
   int num_chains_;
+  MaxLogitBook* max_logits_;  // null: the model notes none
+  std::optional<QkClip> qk_clip_;
 };
 
 class ReducedOptimizerRuntime : public OptimizerRuntime {

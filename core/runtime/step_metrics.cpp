@@ -95,6 +95,8 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
   m.total_loss = m.loss + m.moe_aux_loss + m.moe_z_loss + model.mtp_loss_weight * m.mtp_loss;
   m.moe_max_over_mean = output.report.max_over_mean_load;
   m.moe_dropped_fraction = output.report.dropped_fraction;
+  m.max_attention_logit = output.report.max_attention_logit;
+  m.clipped_heads = output.report.clipped_heads;
   if (const auto book = thread_memory_book()) m.peak_memory_bytes = book->peak_bytes();
   const int64_t wall = wall_now_ns();
   m.step_wall_ms = static_cast<double>(wall - last_wall_ns_) * 1e-6;

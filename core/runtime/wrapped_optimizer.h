@@ -20,6 +20,7 @@ class WrappedOptimizer : public RankOptimizer {
   SkippedSteps skipped() const override { return inner_->skipped(); }
   void restored(int64_t updates, const SkippedSteps& skipped) override { inner_->restored(updates, skipped); }
   void begin_step(int64_t num_microbatches) override { inner_->begin_step(num_microbatches); }
+  void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
   void begin_pass(const GradPass& pass) override { inner_->begin_pass(pass); }
   void end_pass() override { inner_->end_pass(); }
   double finish_step(double lr) override { return inner_->finish_step(lr); }

@@ -137,6 +137,17 @@ TEST_F(Cli, ShowsTheLossScaleAndStepsWithoutAnUpdate) {
               Not(HasSubstr("loss scale")));
 }
 
+TEST_F(Cli, ShowsTheLargestLogitAndClippedHeads) {
+  const std::string run_two = kTinyTrain + "--train-iters 2 --eval-interval 0 --qk-clip --qk-clip-threshold ";
+  const Outcome low = ranklab_and_errors(run_two + "1e-4" + log_dir());
+  EXPECT_EQ(low.exit_code, 0) << low.output;
+  EXPECT_THAT(low.output, AllOf(HasSubstr("  max logit  clipped\n"), Not(HasSubstr("        0\n"))));
+  EXPECT_THAT(ranklab_and_errors(run_two + "1e4" + log_dir()).output, HasSubstr("        0\n"));
+  std::ifstream metrics(directory_ / "metrics.jsonl");
+  const std::string lines((std::istreambuf_iterator<char>(metrics)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(lines, AllOf(HasSubstr("\"max_attention_logit\":0."), HasSubstr("\"clipped_heads\":0")));
+}
+
 TEST_F(Cli, TheSameLossesOnEveryTransport) {
   std::vector<std::string> logs;
   for (const char* path : {"--collectives direct", "--collectives gloo", "--collectives gloo --transport tcp"}) {

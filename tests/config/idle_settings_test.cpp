@@ -50,6 +50,19 @@ TEST(IdleSettings, AreNamedWithWhatTheyAreOf) {
   EXPECT_THAT(idle_of({{"model.query_temperature_scale", "0.1"}, {"model.no_rope_freq", "4"}}), IsEmpty());
   EXPECT_THAT(idle_of({{"model.position", "none"}, {"model.no_rope_freq", "4"}}),
               ElementsAre("--no-rope-freq 4 has no effect: it is of --position-embedding-type rope"));
+  EXPECT_THAT(idle_of({{"optim.end_weight_decay", "0.3"}}),
+              ElementsAre("--end-weight-decay 0.3 has no effect: it is of --weight-decay-incr-style linear or cosine"));
+  EXPECT_THAT(idle_of({{"optim.weight_decay_incr_style", "linear"},
+                       {"optim.start_weight_decay", "0"},
+                       {"optim.end_weight_decay", "0.3"}}),
+              IsEmpty());
+  EXPECT_THAT(idle_of({{"optim.qk_clip_alpha", "0.3"}}),
+              ElementsAre("--qk-clip-alpha 0.3 has no effect: it is of --qk-clip"));
+  EXPECT_THAT(idle_of({{"optim.qk_clip", "true"}, {"model.attn_logit_softcapping", "50"}}),
+              ElementsAre(HasSubstr("--qk-clip has no effect: it is of models whose logits may be above")));
+  EXPECT_THAT(
+      idle_of({{"optim.qk_clip", "true"}, {"optim.qk_clip_threshold", "20"}, {"model.attn_logit_softcapping", "50"}}),
+      IsEmpty());
   EXPECT_THAT(idle_of({{"model.qk_norm_width", "all-heads"}}), ElementsAre(HasSubstr("it is of --qk-layernorm")));
   EXPECT_THAT(idle_of({{"model.rope_long_factors", "1,2"}, {"model.rope_scaling_type", "dynamic"}}),
               ElementsAre(HasSubstr("it is of --rope-scaling-type longrope")));

@@ -221,5 +221,27 @@ TEST(BatchChoice, ContradictionsAreNamed) {
               HasSubstr("want --train-iters 20"));
 }
 
+TEST(WeightDecayChoice, IsOfTheRunsSequences) {
+  const RunPlan plan = plan_of({{"optim.weight_decay_incr_style", "linear"},
+                                {"optim.start_weight_decay", "0"},
+                                {"optim.end_weight_decay", "0.5"},
+                                {"train.train_iters", "10"}});
+  const WeightDecaySchedule s = weight_decay_schedule_of(plan.config, plan.ramp);
+  EXPECT_DOUBLE_EQ(s.at(0), 0);
+  EXPECT_DOUBLE_EQ(s.at(4), 0.2);
+  EXPECT_DOUBLE_EQ(s.at(10), 0.5);
+  const RunPlan constant = plan_of({{"optim.weight_decay", "0.3"}});
+  EXPECT_DOUBLE_EQ(weight_decay_schedule_of(constant.config, constant.ramp).at(7), 0.3);
+}
+
+TEST(WeightDecayChoice, OneThatChangesWantsBothEnds) {
+  EXPECT_THAT(refused({{"optim.weight_decay_incr_style", "cosine"}, {"optim.end_weight_decay", "0.5"}}),
+              AllOf(HasSubstr("no --start-weight-decay, --end-weight-decay 0.5"), HasSubstr("pass both")));
+  EXPECT_THAT(refused({{"optim.weight_decay_incr_style", "linear"},
+                       {"optim.start_weight_decay", "-0.5"},
+                       {"optim.end_weight_decay", "0.5"}}),
+              AllOf(HasSubstr("--start-weight-decay -0.5"), HasSubstr("0 or more")));
+}
+
 }  // namespace
 }  // namespace ranklab

@@ -79,6 +79,11 @@ void both_ways(TrainConfig& c) {
   c.pipeline_schedule = "dualpipe";
   c.num_microbatches = 4;
 }
+void some_heads_clipped(TrainConfig& c) {
+  c.model.init_std = 0.3;
+  c.qk_clip = true;
+  c.qk_clip_threshold = 2;
+}
 void steps_in_bf16(TrainConfig& c) { c.muon_ns_dtype = "bf16"; }
 
 const MuonLayout kMuonLayouts[] = {
@@ -94,6 +99,7 @@ const MuonLayout kMuonLayouts[] = {
     {"dp8_in_two_groups", {.world = 8, .replicas = 2}},
     {"dp8_ep2_in_two_groups", {.world = 8, .ep = 2, .replicas = 2}, some_experts},
     {"dp4_bf16", {.world = 4}, in_bf16},
+    {"dp4_bf16_clipped_heads", {.world = 4}, [](TrainConfig& c) { in_bf16(c), some_heads_clipped(c); }},
     {"dp4_pp2_ep2_bf16", {.world = 8, .pp = 2, .ep = 2}, [](TrainConfig& c) { some_experts(c), in_bf16(c); }},
     {"dp2_tp2_steps_in_bf16", {.world = 4, .tp = 2}, steps_in_bf16},
 };

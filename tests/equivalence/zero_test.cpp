@@ -90,6 +90,11 @@ void tied_v(TrainConfig& c) {
   c.model.num_layers = 4;
   c.pipeline_schedule = "zb-v";
 }
+void clipped_heads(TrainConfig& c) {
+  c.model.init_std = 0.3;
+  c.qk_clip = true;
+  c.qk_clip_threshold = 2;
+}
 void dualpipe(TrainConfig& c) { c.pipeline_schedule = "dualpipe"; }
 void tied_dualpipe(TrainConfig& c) { tied(c), dualpipe(c); }
 void bidirectional_experts(TrainConfig& c) { experts(c), dualpipe(c), accumulation(c); }
@@ -145,6 +150,9 @@ const ZeroCase kZeroCases[] = {
     {"dp4_pp2_ep2_in_two_groups", {.world = 8, .pp = 2, .ep = 2, .replicas = 2}, experts},
     {"dp4_pp2_zb_h1", {.world = 8, .pp = 2}, [](TrainConfig& c) { c.pipeline_schedule = "zb-h1", accumulation(c); }},
     {"dp4_tp2_recompute", {.world = 8, .tp = 2}, recompute_all},
+    {"dp4_tp2_clipped_heads", {.world = 8, .tp = 2}, [](TrainConfig& c) { llama3(c), clipped_heads(c); }},
+    {"dp8_bf16_clipped_heads", {.world = 8}, [](TrainConfig& c) { bf16(c), clipped_heads(c); }},
+    {"dp4_narrow_states_clipped_heads", {.world = 4}, [](TrainConfig& c) { narrow_states(c), clipped_heads(c); }},
     {"dp4_recompute_two_at_a_time",
      {.world = 4},
      [](TrainConfig& c) { recompute_all(c), c.recompute_method = "uniform", c.recompute_num_layers = 2; }},

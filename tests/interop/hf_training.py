@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 from hf_models import THEIRS, random_model, ranklab
+import hf_qk_clip
 import torch
 import torch.nn.functional as F
 from transformers import AutoModelForCausalLM
@@ -99,22 +100,26 @@ def token_losses(model, tokens, targets, documents):
     return torch.cat(losses)
 
 
-def train_there(model, steps, optimizer, clip, documents, balancing):
-    losses, norms = [], []
+def train_there(model, steps, optimizer, clip, documents, balancing, qk_clip=None):
+    losses, norms, heads = [], [], []
     for microbatches in steps:
+        logits = hf_qk_clip.Logits(model.config.num_hidden_layers)
         optimizer.zero_grad()
         counted = sum(((x != EOD).sum() if documents else x.numel()) for x, _ in microbatches)
         loss = 0
         for tokens, targets in microbatches:
-            part = token_losses(model, tokens, targets, documents).sum() / counted
+            with logits:
+                part = token_losses(model, tokens, targets, documents).sum() / counted
             loss += part.item()
             (part + balancing.loss(len(tokens)) / len(microbatches) if balancing else part).backward()
         losses.append(loss)
         norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), clip).item())
         optimizer.step()
+        if qk_clip:
+            heads.append((max(float(one.max()) for one in logits.largest), hf_qk_clip.clip(model, logits, *qk_clip)))
         if balancing:
             balancing.end_step()
-    return losses, norms
+    return losses, norms, heads
 
 
 def no_decay(name, parameter):
@@ -135,7 +140,16 @@ def compare_weights(name, before, there, here):
             failures.append(f"{name}: {key} is off by {off:.2e}, training changed it by {change:.2e}")
 
 
-def case(name, layout, folder, documents="", balancing=None):
+# Between the two middle ones of the heads' largest logits in the first step: half of them are clipped.
+def middle_logit(model, microbatches):
+    with torch.no_grad(), hf_qk_clip.Logits(model.config.num_hidden_layers) as logits:
+        for tokens, _ in microbatches:
+            model(tokens)
+    ordered = torch.cat(logits.largest).sort()[0]
+    return ordered[len(ordered) // 2 - 1:len(ordered) // 2 + 1].mean().item()
+
+
+def case(name, layout, folder, documents="", balancing=None, alpha=None):
     model = random_model(*THEIRS[name])
     model.save_pretrained(folder + "/hf")
     ranklab("ckpt", "import-hf", folder + "/hf", folder + "/ck")
@@ -150,7 +164,12 @@ def case(name, layout, folder, documents="", balancing=None):
         flags += ["--eod-mask-loss", "--eod-token", EOD]
     if documents == "apart":
         flags += ["--reset-attention-mask", "--reset-position-ids"]
-    label = " ".join(str(word) for word in [f"{name},", *layout, documents, kind if balancing else ""] if word != "")
+    qk_clip = None
+    if alpha is not None:
+        qk_clip = (middle_logit(load(folder + "/hf"), batches(toml, flags)[0]), alpha)
+        flags += ["--qk-clip", "--qk-clip-threshold", qk_clip[0], "--qk-clip-alpha", alpha]
+    label = " ".join(str(word) for word in [f"{name},", *layout, documents, kind if balancing else "",
+                                         "QK-clip" if qk_clip else ""] if word != "")
     ranklab("train", "--config", toml, *flags, "--load", folder + "/ck", "--finetune", "--train-iters", STEPS,
             "--optimizer", "sgd", "--sgd-momentum", 0.5, "--lr", LR, "--lr-decay-style", "constant",
             "--lr-warmup-iters", 0, "--weight-decay", DECAY, "--clip-grad", 0.7, "--eval-interval", 0,
@@ -159,13 +178,18 @@ def case(name, layout, folder, documents="", balancing=None):
     model = load(folder + "/hf")
     before = {key: value.clone() for key, value in model.state_dict().items()}
     there = Balancing(model, coefficient, z, kind == "seq_aux_loss", rate) if balancing else None
-    losses, norms = train_there(model, batches(toml, flags), sgd(model), 0.7, documents, there)
+    losses, norms, heads = train_there(model, batches(toml, flags), sgd(model), 0.7, documents, there, qk_clip)
     rows = [json.loads(line) for line in open(folder + "/log/metrics.jsonl")]
     rows = [row for row in rows if "loss" in row]
     off = max(abs(row["loss"] - loss) / loss for row, loss in zip(rows, losses, strict=True))
     norm_off = max(abs(row["grad_norm"] - norm) / norm for row, norm in zip(rows, norms, strict=True))
     if not (off <= LOSS_BAR and norm_off <= NORM_BAR):
         failures.append(f"{label}: loss off by {off}, gradient norm by {norm_off}")
+    for row, (largest, clipped) in zip(rows, heads):
+        if not (abs(row["max_attention_logit"] - largest) <= NORM_BAR * largest and row["clipped_heads"] == clipped):
+            failures.append(f"{label}: {row['max_attention_logit']}, {row['clipped_heads']} heads clipped, not {largest}, {clipped}")
+    if qk_clip and heads[0][1] == 0:
+        failures.append(f"{label}: no head was clipped")
     compare_weights(label, before, model.state_dict(), load(folder + "/back").state_dict())
     print(f"{label}: loss {off:.1e}, norm {norm_off:.1e}", flush=True)
 
@@ -181,6 +205,9 @@ for name, kind in (("Mixtral", "aux_loss"), ("Qwen2-MoE", "aux_loss"), ("gpt-oss
                    ("DeepSeek-V3", "seq_aux_loss"), ("DeepSeek-V3", "aux_loss"), ("GLM-4.5", "seq_aux_loss")):
     for layout in (["--world-size", 1], ["--tp", 2, "--ep", 2, "--world-size", 2, "--sequence-parallel"]):
         cases.append((name, layout, "masked" if name == "Mixtral" else "", (0.1, 0.01, kind, 0.001)))
+for name in ("Llama", "Qwen2", "Mistral, window", "Qwen3", "DeepSeek-V3"):
+    for layout in (["--world-size", 1], ["--dp", 2, "--tp", 2, "--zero-stage", 2], ["--cp", 2, "--tp", 2, "--world-size", 4]):
+        cases.append((name, layout, "", None, 0.3))
 
 if __name__ == "__main__":
     for one in cases:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/optim/weight_decay_schedule.h"
 
 namespace ranklab {
 namespace {
@@ -136,6 +137,32 @@ TEST(LrSchedule, RefusesNonsenseNamingBothNumbers) {
   wsd.wsd_decay_steps = 110;
   EXPECT_EQ(refusal(wsd), "accepted");
   EXPECT_EQ(refusal({.kind = LrDecay::kCosine, .warmup_steps = 49, .decay_steps = 50}), "accepted");
+}
+
+// Megatron-LM's get_wd(): its increment is that of a line or of half a cosine's period, over all sequences of the run.
+TEST(WeightDecay, GoesFromItsStartToItsEndAsMegatrons) {
+  const BatchRamp batches{.whole = 8};
+  WeightDecaySchedule s{.style = WeightDecayStyle::kLinear, .start = 0.02, .end = 0.1, .samples = 80, .ramp = batches};
+  for (const auto& [step, want] : Values{{0, 0.02}, {1, 0.028}, {5, 0.06}, {10, 0.1}, {11, 0.1}, {1000, 0.1}})
+    EXPECT_NEAR(s.at(step), want, 1e-15) << step;
+  s.style = WeightDecayStyle::kCosine;
+  for (int64_t step = 0; step <= 10; ++step) {
+    const double coefficient = 0.5 * (std::cos(M_PI * (1 - static_cast<double>(step) / 10)) + 1);
+    EXPECT_NEAR(s.at(step), 0.02 + coefficient * 0.08, 1e-15) << step;
+  }
+  std::swap(s.start, s.end);
+  EXPECT_NEAR(s.at(10), 0.02, 1e-15) << "it may fall";
+  EXPECT_DOUBLE_EQ(WeightDecaySchedule{.end = 0.3}.at(7), 0.3);
+}
+
+// A skipped step, and its sequences, do not count; small batches move it by less.
+TEST(WeightDecay, CountsSequencesThatWereLearnedFrom) {
+  WeightDecaySchedule s{.style = WeightDecayStyle::kLinear, .start = 0, .end = 1, .samples = 80, .ramp = {.whole = 8}};
+  EXPECT_DOUBLE_EQ(s.at(6, {.steps = 2, .samples = 16}), 0.4);
+  s.ramp = BatchRamp::parse("4 4 16", 8);
+  s.samples = 64;
+  EXPECT_DOUBLE_EQ(s.at(4), 0.25);
+  EXPECT_DOUBLE_EQ(s.at(5), 0.375);
 }
 
 }  // namespace

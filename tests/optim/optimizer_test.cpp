@@ -118,6 +118,36 @@ TEST(Lion, IsTheFormulaAndDecaysOnlyWeights) {
 
 // bf16 parameters: the update happens to fp32 masters, from widened gradients, and the parameter is its rounding. An
 // update smaller than a rounding step of the parameter is not lost.
+// Each takes lr decay w more of a weight (SGD without momentum, too); Muon hands it on to AdamW.
+TEST(WeightDecay, IsThatOfTheNextUpdates) {
+  const auto stepped = [](const auto& make, double first, double second) {
+    Fixture f;
+    f.weight.hidden_matrix = true;
+    const auto optimizer = make(f.registry.parameters());
+    for (const auto& [step, decay] : {std::pair{1, first}, std::pair{2, second}}) {
+      f.set_grads(step);
+      optimizer->set_weight_decay(decay);
+      optimizer->step(0.01);
+    }
+    return std::pair{f.weight.data.detach().clone(), f.norm.data.detach().clone()};
+  };
+  const auto expect_decay = [&](const auto& make) {
+    const auto [changed, norm] = stepped(make, 0.2, 0.5);
+    const auto [plain, same] = stepped(make, 0, 0);
+    EXPECT_TRUE(at::equal(norm, same));
+    const Fixture start;
+    // w2 = (1 - 0.5 lr) ((1 - 0.2 lr) w0 - u1) - u2, where updates u are without decay: plain = w0 - u1 - u2.
+    const auto [once, ignored] = stepped(make, 0, 0.5);
+    const at::Tensor want = once - (1 - 0.5 * 0.01) * 0.2 * 0.01 * start.weight.data.detach();
+    EXPECT_LT(relative_error(changed, want), 1e-14);
+    EXPECT_GT(relative_error(changed, plain), 1e-4);
+  };
+  expect_decay([](auto p) { return make_adamw(p, {.weight_decay = 9}); });
+  expect_decay([](auto p) { return make_lion(p, {.weight_decay = 9}); });
+  expect_decay([](auto p) { return make_muon(p, {.others = {.weight_decay = 9}}); });
+  expect_decay([](auto p) { return make_sgd(p, {.weight_decay = 9}); });
+}
+
 TEST(MasterWeights, AreUpdatedInFp32AndRounded) {
   for (const bool adamw : {true, false}) {
     ParameterRegistry narrow(1, at::kBFloat16, at::kCPU), wide(1, at::kFloat, at::kCPU);

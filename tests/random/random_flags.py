@@ -165,7 +165,17 @@ def draw_optimizer(draw):
         draw.maybe(0.2, "--muon-num-ns-steps", 3)
     if optimizer == "sgd":
         draw.maybe(0.5, "--sgd-momentum", 0.9)
-    draw.maybe(0.2, "--weight-decay", 0)
+    if draw.chance(0.2):
+        for name, value in (("--weight-decay-incr-style", draw.pick("linear", "cosine")), ("--start-weight-decay", draw.pick(0, 0.2)), ("--end-weight-decay", draw.pick(0, 0.3))):
+            draw.add(name, value)
+    else:
+        draw.maybe(0.2, "--weight-decay", 0)
+    if draw.chance(0.25):
+        draw.add("--qk-clip")
+        draw.add("--qk-clip-threshold", draw.pick(0.001, 0.02, 0.1))
+        draw.maybe(0.3, "--qk-clip-alpha", 0, 0.3, 1)
+    else:
+        draw.maybe(0.1, "--log-max-attention-logit")
 
 
 def draw_schedule(draw, pp, layers):

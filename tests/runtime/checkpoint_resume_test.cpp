@@ -67,6 +67,17 @@ std::vector<Case> cases() {
                       {"parallel.zero_stage", "1"},
                       {"optim.optimizer", "muon"},
                       {"optim.muon_distribution", "distributed"}})},
+      // Some heads are clipped on both sides of the checkpoint.
+      {"clippedheads", dense({{"parallel.world_size", "4"},
+                              {"parallel.tp", "2"},
+                              {"parallel.zero_stage", "1"},
+                              {"train.bf16", "true"},
+                              {"optim.optimizer", "muon"},
+                              {"optim.qk_clip", "true"},
+                              {"optim.qk_clip_threshold", "0.05"},
+                              {"optim.weight_decay_incr_style", "cosine"},
+                              {"optim.start_weight_decay", "0"},
+                              {"optim.end_weight_decay", "0.3"}})},
       {"lion", dense({{"parallel.world_size", "2"}, {"parallel.dp", "2"}, {"optim.optimizer", "lion"}})},
       // Batches of 4, 6 and 8, stopped while they grow.
       {"growing", dense({{"parallel.world_size", "4"},

@@ -125,6 +125,12 @@ const Row kRows[] = {
        c.model.tie_embeddings = true;
        c.zero_stage = 1;
      }},
+    {"clipped heads, recompute",
+     [](TrainConfig& c) {
+       c.qk_clip = true;
+       c.qk_clip_threshold = 0.5;
+       c.recompute_granularity = "full";
+     }},
     {"pairwise", [](TrainConfig& c) { c.accumulation = Accumulation::kPairwise; }},
     {"bf16, recompute",
      [](TrainConfig& c) {

@@ -314,13 +314,15 @@ TEST(Tensorboard, ARunHasHistogramsOfEveryParameter) {
 TEST(Tensorboard, EveryMetricHasAGroup) {
   StepMetrics m;
   m.wall_mfu = m.mtp_loss = m.moe_max_over_mean = m.loss_scale = 1;
+  m.max_attention_logit = 1;
   m.peak_memory_bytes = 1;
   const std::vector<ModelMetric> metrics = model_metrics(m);
-  EXPECT_EQ(metrics.size(), 10u);
+  EXPECT_EQ(metrics.size(), 12u);
   for (const ModelMetric& metric : metrics) {
     const std::string tag = metric.tag;
     bool grouped = false;
-    for (const char* group : {"loss/", "grad/", "speed/", "memory/", "experts/"}) grouped |= tag.starts_with(group);
+    for (const char* group : {"loss/", "grad/", "speed/", "memory/", "experts/", "attention/"})
+      grouped |= tag.starts_with(group);
     EXPECT_TRUE(grouped) << tag;
   }
 }

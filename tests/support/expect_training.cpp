@@ -28,6 +28,9 @@ void expect_same_step(const StepMetrics& got, const StepMetrics& want, const Tol
   expect_number_near(got.moe_z_loss, want.moe_z_loss, sums, "z loss" + at_step);
   EXPECT_DOUBLE_EQ(got.moe_max_over_mean, want.moe_max_over_mean) << at_step;
   EXPECT_DOUBLE_EQ(got.moe_dropped_fraction, want.moe_dropped_fraction) << at_step;
+  expect_number_near(got.max_attention_logit.value_or(0), want.max_attention_logit.value_or(0), tolerance.loss,
+                     "largest attention logit" + at_step);
+  EXPECT_EQ(got.clipped_heads, want.clipped_heads) << at_step;
 }
 
 }  // namespace

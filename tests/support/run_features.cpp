@@ -171,7 +171,22 @@ std::vector<RunFeature> run_features() {
       as_run_feature(sequence_parallel_choices(), "layout", sequence_parallel_choices().matters),
       two_ways("late gradient reduction", &TrainConfig::overlap_grad_reduce, true, false),
       two_ways("clipping", &TrainConfig::clip_grad, 0.0, 0.05),
+      {"changing weight decay",
+       {{"no", [](TrainConfig& c) { c.weight_decay_style = WeightDecayStyle::kConstant; }},
+        {"yes",
+         [](TrainConfig& c) {
+           c.weight_decay_style = WeightDecayStyle::kCosine;
+           c.start_weight_decay = 0.3;
+           c.end_weight_decay = 0.02;
+         }}}},
       two_ways("unfused attention", &TrainConfig::attention_backend, std::string("auto"), std::string("unfused")),
+      {"clipped heads",
+       {{"no", [](TrainConfig& c) { c.qk_clip = false; }},
+        {"yes",
+         [](TrainConfig& c) {
+           c.qk_clip = true;
+           c.qk_clip_threshold = 0.45;
+         }}}},
       {"attention dropout",
        {{"no", [](TrainConfig& c) { c.model.attention_dropout = 0; }},
         {"yes", [](TrainConfig& c) { c.model.attention_dropout = 0.2; }}}},

@@ -118,6 +118,7 @@ class RecordedUpdate final : public Optimizer {
   }
   bool scales_at_once() const override { return inner_->scales_at_once(); }
   void map_matrices_with(MapMatrices map) override { inner_->map_matrices_with(std::move(map)); }
+  void set_weight_decay(double weight_decay) override { inner_->set_weight_decay(weight_decay); }
   void zero_grad() override { inner_->zero_grad(); }
   std::vector<OptimizerState> states() const override { return inner_->states(); }
   int64_t updates() const override { return inner_->updates(); }

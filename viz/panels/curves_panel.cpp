@@ -14,8 +14,9 @@ namespace ranklab::viz {
 namespace {
 
 // The curves drawn by default, in this order.
-constexpr std::string_view kShownFirst[] = {"loss", "grad_norm",         "lr",          "step time", "tokens_per_s",
-                                            "mfu",  "moe/max_over_mean", "moe/aux_loss"};
+constexpr std::string_view kShownFirst[] = {
+    "loss", "grad_norm",         "lr",           "step time",           "tokens_per_s",
+    "mfu",  "moe/max_over_mean", "moe/aux_loss", "attention/max_logit", "attention/clipped_heads"};
 
 ptrdiff_t place(const std::string& name) {
   return std::find(std::begin(kShownFirst), std::end(kShownFirst), name) - std::begin(kShownFirst);

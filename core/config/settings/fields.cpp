@@ -216,6 +216,9 @@ void add_output(std::vector<ConfigField>& rows) {
                       "folder for a TensorBoard event file (default: none)", RANKLAB_FIELD(tensorboard_dir)));
   rows.push_back(
       number(g, "log.interval", {"--log-interval"}, "print every N steps", RANKLAB_FIELD(log_interval), count(1)));
+  rows.push_back(flag(g, "log.max_attention_logit", {"--log-max-attention-logit"},
+                      "measure the largest attention logit of each step (--qk-clip does so, too)",
+                      RANKLAB_FIELD(log_max_attention_logit)));
   rows.push_back(flag(g, "trace.enabled", {"--trace"}, "record the timeline", RANKLAB_FIELD(trace)));
   rows.push_back(text(g, "trace.level", {"--trace-level"},
                       "how detailed: phases of a step, actions and collectives, modules, kernels (FLOPs, bytes, bound)",

@@ -30,6 +30,18 @@ void add_muon(std::vector<ConfigField>& rows, const std::string& g) {
                         names(kMuonDistributions), RANKLAB_FIELD(muon_distribution)));
 }
 
+void add_qk_clip(std::vector<ConfigField>& rows, const std::string& g) {
+  rows.push_back(
+      flag(g, "optim.qk_clip", {"--qk-clip"},
+           "after each update scale down queries and keys of heads whose largest logit was above a threshold",
+           RANKLAB_FIELD(qk_clip)));
+  rows.push_back(number(g, "optim.qk_clip_threshold", {"--qk-clip-threshold"}, "largest logit that is not clipped",
+                        RANKLAB_FIELD(qk_clip_threshold), above(0)));
+  rows.push_back(number(g, "optim.qk_clip_alpha", {"--qk-clip-alpha"},
+                        "share of the clipping that queries take, keys the rest (Kimi K2: 0.5, equal shares)",
+                        RANKLAB_FIELD(qk_clip_alpha), within(0, 1)));
+}
+
 }  // namespace
 
 void add_optimizers(std::vector<ConfigField>& rows) {
@@ -40,6 +52,15 @@ void add_optimizers(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "optim.weight_decay", {"--weight-decay"},
                         "weight decay of matrices, decoupled (of SGD: part of the gradient)",
                         RANKLAB_FIELD(weight_decay), at_least(0)));
+  rows.push_back(choice(g, "optim.weight_decay_incr_style", {"--weight-decay-incr-style"},
+                        "how weight decay changes over the run", {"constant", "linear", "cosine"},
+                        RANKLAB_FIELD(weight_decay_style)));
+  rows.push_back(number(g, "optim.start_weight_decay", {"--start-weight-decay"},
+                        "weight decay of the first step (-1: that of --weight-decay)",
+                        RANKLAB_FIELD(start_weight_decay), at_least(-1, "-1 (none), 0 or more")));
+  rows.push_back(number(g, "optim.end_weight_decay", {"--end-weight-decay"},
+                        "weight decay to which it changes (-1: that of --weight-decay)",
+                        RANKLAB_FIELD(end_weight_decay), at_least(-1, "-1 (none), 0 or more")));
   rows.push_back(
       number(g, "optim.adam_beta1", {"--adam-beta1"}, "AdamW beta 1", RANKLAB_FIELD(adam_beta1), below_one()));
   rows.push_back(
@@ -52,6 +73,7 @@ void add_optimizers(std::vector<ConfigField>& rows) {
   rows.push_back(
       number(g, "optim.lion_beta2", {"--lion-beta2"}, "Lion beta 2", RANKLAB_FIELD(lion_beta2), below_one()));
   add_muon(rows, g);
+  add_qk_clip(rows, g);
 }
 
 }  // namespace ranklab::fields

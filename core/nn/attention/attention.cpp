@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/nn/attention/attention_sinks.h"
+#include "core/nn/attention/max_logit.h"
 #include "core/nn/attention/softmax_attention.h"
 #include "core/nn/attention/softmax_recomputer.h"
 #include "core/nn/attention/unfused_attention.h"
@@ -261,7 +262,7 @@ RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const At
 
 ScoreRule score_rule(const AttentionShape& shape, const at::Tensor& sinks) {
   const auto scale = shape.scale > 0 ? std::optional(shape.scale) : std::nullopt;
-  return {.scale = scale, .window = shape.window, .cap = shape.cap, .sinks = sinks};
+  return {.scale = scale, .window = shape.window, .cap = shape.cap, .sinks = sinks, .max_logits = shape.max_logits};
 }
 
 SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
@@ -273,8 +274,9 @@ SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, c
 at::Tensor causal_attention_reference(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
                                       const at::Tensor& sinks) {
   const auto [q, k, v] = plain_rotated_heads(qkv, shape, rope);
-  return by_position(
-      plain_attention({q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads)}, score_rule(shape, sinks)));
+  const ScoreRule rule = score_rule(shape, sinks);
+  note_max_logits({q, k, v}, causal_band(rule, q.size(2)), rule);
+  return by_position(plain_attention({q, repeat_groups(k, shape.heads), repeat_groups(v, shape.heads)}, rule));
 }
 
 }  // namespace ranklab

@@ -18,9 +18,10 @@ struct AttentionShape {
   int64_t heads = 1;  // of this rank
   int64_t groups = 1;
   int64_t head_dim = 0;
-  int64_t window = 0;  // positions that a query sees, including its own; 0: itself and all before it
-  double scale = 0;    // of scores; 0: 1 / sqrt(head_dim)
-  double cap = 0;      // scores are bounded by it (tiled_attention.h); 0: they are not
+  int64_t window = 0;          // positions that a query sees, including its own; 0: itself and all before it
+  double scale = 0;            // of scores; 0: 1 / sqrt(head_dim)
+  double cap = 0;              // scores are bounded by it (tiled_attention.h); 0: they are not
+  at::Tensor max_logits = {};  // ScoreRule::max_logits
 
   double score_scale() const { return scale > 0 ? scale : 1.0 / std::sqrt(static_cast<double>(head_dim)); }
   bool has_window(int64_t seq) const { return window > 0 && window < seq; }

@@ -5,6 +5,7 @@
 
 #include "core/nn/activation.h"
 #include "core/nn/attention/cpu_flash_attention.h"
+#include "core/nn/attention/max_logit.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
 #include "core/sim/charge_on_shapes.h"
@@ -28,6 +29,11 @@ at::Tensor attended(const AttentionBlock& b, at::Device device) {
   const at::Tensor query = at::arange(b.queries, options).unsqueeze(1), key = at::arange(b.keys, options);
   if (b.kind == Kind::kCausal) return key.le(query);
   return key.ge(query + b.band.first).logical_and(key.le(query + b.band.last));
+}
+
+KeyBand band_of(const AttentionBlock& b) {
+  if (b.kind == Kind::kBand) return b.band;
+  return {.first = -b.queries, .last = b.kind == Kind::kCausal ? 0 : b.keys};
 }
 
 double scale_of(const SoftmaxHeads& in, const ScoreRule& rule) {
@@ -76,6 +82,7 @@ class PlainScores {
     if (attended_.defined()) scores_ = scores_.masked_fill(attended_.logical_not(), kHidden);
   }
 
+  const at::Tensor& scores() const { return scores_; }
   SoftmaxedHeads forward() const {
     const at::Tensor log_sum_exp = at::logsumexp(scores_, {-1});
     return {at::matmul(dropped((scores_ - log_sum_exp.unsqueeze(-1)).exp_()), v_), log_sum_exp};
@@ -149,7 +156,13 @@ SoftmaxedHeads block_attention(const SoftmaxHeads& in, const AttentionBlock& blo
   const CostScope cost = cost_of("flash_attention", in, block, 1);
   const SoftmaxHeads rows = repeated_rows(in, block);
   const bool plain = kept.defined() || !is_fused(in, block, rule);
-  return plain ? PlainScores(rows, block, rule, kept).forward() : fused(rows, block, rule);
+  if (!plain) {
+    note_max_logits(rows_of_block(in, block), band_of(block), rule);
+    return fused(rows, block, rule);
+  }
+  const PlainScores scores(rows, block, rule, kept);
+  note_scores(scores.scores(), rule.max_logits);
+  return scores.forward();
 }
 
 at::ScalarType charged_type(const at::Tensor& q, const ScoreRule& rule, const at::Tensor& kept) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/nn/attention/attention_sinks.h"
+#include "core/nn/attention/max_logit.h"
 #include "core/nn/attention/softmax_attention.h"
 #include "core/nn/attention/softmax_recomputer.h"
 #include "core/nn/attention/unfused_attention.h"
@@ -256,7 +257,9 @@ at::Tensor latent_attention(const LatentInput& input, const LatentShape& shape, 
   }
   const CostScope cost = forward_cost(input.q, shape);
   const LatentHeads h = join_heads(input, shape, rope);
-  return by_position(plain_attention({h.q, h.k, h.v}, score_rule(shape, sinks)));
+  const ScoreRule rule = score_rule(shape, sinks);
+  note_max_logits({h.q, h.k, h.v}, causal_band(rule, h.q.size(2)), rule);
+  return by_position(plain_attention({h.q, h.k, h.v}, rule));
 }
 
 RecomputableOutput recomputable_latent_attention(const LatentInput& input, const LatentShape& shape,
@@ -269,7 +272,11 @@ RecomputableOutput recomputable_latent_attention(const LatentInput& input, const
 }
 
 ScoreRule score_rule(const LatentShape& shape, const at::Tensor& sinks) {
-  return {.scale = shape.softmax_scale, .window = shape.window, .cap = shape.cap, .sinks = sinks};
+  return {.scale = shape.softmax_scale,
+          .window = shape.window,
+          .cap = shape.cap,
+          .sinks = sinks,
+          .max_logits = shape.max_logits};
 }
 
 SoftmaxHeads latent_heads(const LatentInput& input, const LatentShape& shape, const RopeTable& rope) {

@@ -22,8 +22,9 @@ struct LatentShape {
   int64_t rope = 0;
   int64_t v = 0;
   double softmax_scale = 1;
-  int64_t window = 0;  // AttentionShape::window
-  double cap = 0;      // AttentionShape::cap
+  int64_t window = 0;          // AttentionShape::window
+  double cap = 0;              // AttentionShape::cap
+  at::Tensor max_logits = {};  // ScoreRule::max_logits
 
   int64_t query_head() const { return nope + rope; }
 };

@@ -11,6 +11,7 @@
 #include "core/nn/activation.h"
 #include "core/nn/attention/attention_sinks.h"
 #include "core/nn/attention/cpu_flash_attention.h"
+#include "core/nn/attention/max_logit.h"
 #include "core/nn/attention/tiled_attention.h"
 #include "core/nn/attention/window_attention.h"
 #include "core/nn/kernels/kernel_path.h"
@@ -158,6 +159,7 @@ bool takes_cudnn(const at::Tensor& q) {
 // Without sinks.
 SoftmaxedHeads over_keys(const SoftmaxHeads& in, const ScoreRule& rule, bool for_backward) {
   if (is_tiled(in.q, rule)) return tiled_attention(with_all_heads(in), rule);
+  note_max_logits(in, causal_band(rule, in.q.size(2)), rule);
   if (as_on_cpu(in.q)) return on_cpu(in, rule.scale, rule.window);
   if (!is_fused(in.q, rule)) return followed(in, rule, for_backward);
   if (in.q.is_cpu()) return on_cpu(in, rule.scale, 0);  // with kernels as of a device

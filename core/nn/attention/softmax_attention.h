@@ -47,7 +47,8 @@ struct ScoreRule {
   int64_t window =
       0;           // positions that a query sees, including its own (window_attention.h); 0 or at least S: no window
   double cap = 0;  // scores are bounded by it (tiled_attention.h); 0: they are not
-  at::Tensor sinks = {};  // [heads] of the queries (attention_sinks.h); undefined: none
+  at::Tensor sinks = {};       // [heads] of the queries (attention_sinks.h); undefined: none
+  at::Tensor max_logits = {};  // [heads] of the queries, raised in place (max_logit.h); undefined: nobody wants them
 
   bool has_window(int64_t seq) const { return window > 0 && window < seq; }
 };

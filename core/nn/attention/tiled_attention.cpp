@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/nn/attention/max_logit.h"
 #include "core/nn/attention/window_attention.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/sim/aten.h"
@@ -74,6 +75,7 @@ SoftmaxedHeads tiled_attention(const SoftmaxHeads& narrow, const ScoreRule& rule
   for_query_blocks(in.q.size(2), rule.window, [&](const QueryBlock& b) {
     const at::Tensor masked = scores.masked(scores.bounded(b), b);
     const at::Tensor largest = masked.amax(-1, true);
+    note_scores(largest, rule.max_logits);
     const at::Tensor weights = (masked - largest).exp_(), total = weights.sum(-1, true);
     scores.queries(result.out, b).copy_(at::matmul(weights, scores.keys(in.v, b)) / total);
     result.log_sum_exp.narrow(2, b.first, b.count).copy_((largest + total.log()).squeeze(-1));

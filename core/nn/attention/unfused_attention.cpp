@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/nn/attention/attention_sinks.h"
+#include "core/nn/attention/max_logit.h"
 #include "core/nn/attention/window_attention.h"
 #include "core/nn/custom_function.h"
 #include "core/nn/kernels/kernel_path.h"
@@ -21,6 +22,7 @@ using torch::autograd::variable_list;
 struct Scoring {
   double scale = 1;
   int64_t window = 0;  // 0: all before it
+  at::Tensor max_logits = {};
 };
 
 double bytes_of_scores(const at::Tensor& x) { return static_cast<double>(x.nbytes()); }
@@ -39,11 +41,14 @@ struct Shares {
 
 Shares probabilities(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks, const Scoring& how) {
   const at::Tensor scores = product(matrices(q), matrices(k).transpose(1, 2));
-  const CostScope cost("masked_softmax", 0.0, 2 * bytes_of_scores(scores), dtype_of(scores.scalar_type()));
+  // Scores are read once more for the largest of each head.
+  const double passes = how.max_logits.defined() && !recomputing() ? 3 : 2;
+  const CostScope cost("masked_softmax", 0.0, passes * bytes_of_scores(scores), dtype_of(scores.scalar_type()));
   const int64_t seq = q.size(2);
   const at::Tensor seen = window_mask(0, seq, 0, seq, how.window > 0 ? how.window : seq, q.device());
   const at::Tensor masked =
       (scores * how.scale).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
+  note_scores(masked.view({q.size(0), q.size(1), seq, seq}), how.max_logits);
   if (!sinks.defined()) return {at::softmax(masked, -1), {}};
   const at::Tensor over_keys = at::logsumexp(masked.to(kernel_wide_type(q)), {-1}).view({q.size(0), q.size(1), seq});
   const at::Tensor of_sink = at::sigmoid(sinks.to(over_keys.scalar_type()).view({1, -1, 1}) - over_keys);
@@ -107,9 +112,12 @@ struct UnfusedAttention : CustomFunction<UnfusedAttention> {
 at::Tensor unfused_attention(const SoftmaxHeads& in, const ScoreRule& rule, bool recompute) {
   const int64_t heads = in.q.size(1), seq = in.q.size(2);
   const SoftmaxHeads all{in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)};
-  if (rule.cap > 0) return by_position(softmax_attention_reference(all, rule));  // its chain of plain ops
+  if (rule.cap > 0) {
+    note_max_logits(in, causal_band(rule, seq), rule);
+    return by_position(softmax_attention_reference(all, rule));  // its chain of plain ops
+  }
   const Scoring how{rule.scale.value_or(1.0 / std::sqrt(static_cast<double>(in.q.size(3)))),
-                    rule.has_window(seq) ? rule.window : 0};
+                    rule.has_window(seq) ? rule.window : 0, rule.max_logits};
   return by_position(
       UnfusedAttention::apply(all.q.contiguous(), all.k.contiguous(), all.v.contiguous(), rule.sinks, how, recompute));
 }

@@ -26,6 +26,10 @@ inline std::vector<ModelMetric> model_metrics(const StepMetrics& m) {
     out.push_back({"moe_z_loss", "experts/z_loss", m.moe_z_loss});
     out.push_back({"total_loss", "loss/total", m.total_loss});
   }
+  if (m.max_attention_logit) {
+    out.push_back({"max_attention_logit", "attention/max_logit", *m.max_attention_logit});
+    out.push_back({"clipped_heads", "attention/clipped_heads", static_cast<double>(m.clipped_heads)});
+  }
   if (m.zero) {
     out.push_back({"zero_reduced_buckets", "zero/reduced_buckets", static_cast<double>(m.zero->reduced)});
     out.push_back({"zero_reduced_bytes", "zero/reduced_bytes", static_cast<double>(m.zero->reduced_bytes)});

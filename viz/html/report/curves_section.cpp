@@ -32,6 +32,8 @@ constexpr ChartRow kCharts[] = {
     {"peak_memory_bytes", "Peak memory of rank 0", "MiB so far"},
     {"moe_max_over_mean", "Busiest expert", "times the mean load"},
     {"mtp_loss", "Multi-token prediction loss", ""},
+    {"max_attention_logit", "Largest attention logit", "before softmax"},
+    {"clipped_heads", "Clipped heads", "of all layers, by --qk-clip"},
     {"loss_scale", "Loss scale", ""},
 };
 

@@ -1,0 +1,20 @@
+// What QK-clip (core/optim/qk_clip.h) scales of a rank's weights: the rows of queries and keys in what its optimizer
+// owns, whole parameters or, with a ZeRO stage, pieces of them. Thread rule: its rank's thread.
+#pragma once
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "core/optim/optimizer.h"
+#include "core/optim/qk_clip.h"
+#include "core/spec/model_config.h"
+
+namespace ranklab {
+
+// The whole parameter that one is, or is a piece of, and its offset there.
+using OriginOf = std::function<std::pair<const Parameter*, int64_t>(const Parameter*)>;
+
+std::vector<QkClip::Piece> qk_clip_pieces(const ModelConfig& config, double alpha,
+                                          const std::vector<OptimizerState>& states, const OriginOf& origin_of);
+
+}  // namespace ranklab
