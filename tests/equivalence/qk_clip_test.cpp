@@ -8,6 +8,7 @@
 #include "core/runtime/provide.h"
 #include "core/sim/aten.h"
 #include "tests/support/expect_training.h"
+#include "tests/support/model_variants.h"
 #include "tests/support/recompute.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/small_config.h"
@@ -106,24 +107,25 @@ void expect_clipped(TrainConfig c, const at::Tensor& largest,
 }
 
 TEST(QkClipTraining, ScalesQueriesAndKeysThatHeadsShare) {
-  for (const int64_t groups : {4, 2}) {
+  for (const auto& [groups, gated] : {std::pair<int64_t, bool>{4, false}, {2, false}, {2, true}}) {
     TrainConfig c = one_layer();
     c.model.num_query_groups = groups;
     c.model.add_qkv_bias = true;
+    c.model.attention_output_gate = gated;  // behind the queries, and not scaled
     const TrainingRecord run = record_training(c, {.data = known_batches()});
     const Weights w{run};
-    const int64_t heads = 4, width = 8;
+    const int64_t heads = 4, width = 8, gate = gated ? heads * width : 0;
     const at::Tensor qkv =
         at::matmul(layer_input(c, w), w("layers.0.attention.qkv.weight").t()) + w("layers.0.attention.qkv.bias");
-    const auto parts = qkv.split_with_sizes({heads * width, groups * width, groups * width}, -1);
-    const at::Tensor k = by_head(parts[1], groups).repeat_interleave(heads / groups, 1);
+    const auto parts = qkv.split_with_sizes({heads * width, gate, groups * width, groups * width}, -1);
+    const at::Tensor k = by_head(parts[2], groups).repeat_interleave(heads / groups, 1);
     const at::Tensor largest = largest_scores(by_head(parts[0], heads), k);
     expect_clipped(
         c, largest,
         [&](const at::Tensor& gamma) -> std::map<std::string, at::Tensor> {
           const at::Tensor of_keys = gamma.slice(0, 0, heads, heads / groups);
-          const at::Tensor rows = at::cat(
-              {rows_of(gamma, 0.3, width), rows_of(of_keys, 0.7, width), at::ones({groups * width}, at::kDouble)});
+          const at::Tensor rows = at::cat({rows_of(gamma, 0.3, width), at::ones({gate}, at::kDouble),
+                                           rows_of(of_keys, 0.7, width), at::ones({groups * width}, at::kDouble)});
           return {{"layers.0.attention.qkv.weight", rows}, {"layers.0.attention.qkv.bias", rows}};
         },
         heads / groups);
@@ -255,6 +257,12 @@ void shared_keys(ModelConfig& m) {
   m.window_size = 5;
   m.window_layers = {.skip_freq = 2};
 }
+// In half of the layers, which have no logits; the others have a gate among what is projected.
+void linear_layers(ModelConfig& m) {
+  shared_keys(m);
+  variant_named("delta_net").change(m);
+  m.attention_output_gate = true;
+}
 void latent_keys_and_prediction(ModelConfig& m) {
   m.mla = {.q_lora_rank = 16, .kv_lora_rank = 12, .qk_head_dim = 4, .qk_pos_emb_head_dim = 4, .v_head_dim = 8};
   m.mtp_num_layers = 1;
@@ -267,7 +275,10 @@ TEST_P(QkClipLayouts, EqualOneRank) {
   one.train_iters = 4;
   one.model.init_std = 0.3;
   one.qk_clip = true;
-  std::string(GetParam()) == "latent" ? latent_keys_and_prediction(one.model) : shared_keys(one.model);
+  const std::string model = GetParam();
+  model == "latent"   ? latent_keys_and_prediction(one.model)
+  : model == "linear" ? linear_layers(one.model)
+                      : shared_keys(one.model);
   one.qk_clip_threshold = 2.5;
   const TrainingRecord reference = record_training(one, {.data = uneven_batches()});
   const int64_t heads = (one.model.num_layers + one.model.mtp_num_layers) * one.model.num_attention_heads;
@@ -284,7 +295,7 @@ TEST_P(QkClipLayouts, EqualOneRank) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, QkClipLayouts, testing::Values("grouped", "latent"));
+INSTANTIATE_TEST_SUITE_P(Models, QkClipLayouts, testing::Values("grouped", "latent", "linear"));
 
 // A step whose update is left out clips nothing; its logits are told.
 TEST(QkClipTraining, FollowsUpdatesAlone) {
