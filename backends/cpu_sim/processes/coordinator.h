@@ -8,9 +8,11 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -40,6 +42,10 @@ class Coordinator {
   Coordinator(std::vector<Socket> listeners, CoordinatorOptions options);
   // Says goodbye to the members and waits a moment until they have gone, so that all of them hear the last news.
   ~Coordinator();
+
+  // What the ranks have left behind (World::left_behind()): waits until each member but rank 0 has, or is gone or
+  // silent. Any thread.
+  std::vector<std::string> left_behind(std::chrono::milliseconds limit);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -75,6 +81,8 @@ class Coordinator {
   void welcome(Connection& connection, const Hello& hello);
   void refuse(Connection& connection, Refusal refusal);
   void store(Connection& connection, const Frame& frame);
+  void take_left(int rank, const Frame& frame);
+  void forget_left(int rank);
   void lose(Connection& connection);
   void check_times();
   void check_join_deadline(Clock::time_point now);
@@ -105,6 +113,10 @@ class Coordinator {
   Clock::time_point last_round_ = Clock::now();
   Clock::time_point last_beat_ = Clock::now();
   std::atomic<bool> stopping_{false};
+  std::mutex left_mutex_;
+  std::condition_variable left_changed_;
+  std::map<int, std::string> left_;  // by rank
+  std::set<int> owing_;              // members that have left nothing, or not all of it
   std::thread thread_;
 };
 
