@@ -66,7 +66,8 @@ int lesson_watch(const LessonRequest& request) {
   LessonSession session(request);
   const std::filesystem::path path = session.exercise(request);
   require_exercise(session, path);  // what is wrong with the file, not that its folder cannot be watched
-  FolderWatch watch(path);          // before the check, so that no save is missed
+  // Before the check, so that no save is missed; of a link the file that it leads to, which is what editors write.
+  FolderWatch watch(std::filesystem::weakly_canonical(path));
   int code = check_once(session, request);
   while (code == exit_code(ErrorKind::kCheckFailed)) {
     session.screen.line("Watching " + path.string() + " (Ctrl-C leaves)");

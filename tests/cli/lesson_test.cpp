@@ -318,16 +318,27 @@ TEST_F(Learner, WatchesUntilItPasses) {
   EXPECT_THAT(passing("hint 0"), HasSubstr("Hint 3 of 3")) << "what other terminals noted meanwhile stays";
 }
 
-TEST_F(Learner, WatchesAcrossAReset) {
+// A reset links a new file into the place; a link of the learner's leads to another folder.
+TEST_F(Learner, WatchesAcrossAResetAndThroughALink) {
   passing("start 0");
   const std::string log = (home_ / "log").string();
+  const auto watched = [&](const std::string& change) {
+    fs::remove(log);
+    return run_command("cd '" + home_.string() +
+                       "'; RANKLAB_STATE_DIR=state '" RANKLAB_PROGRAM
+                       "' lesson watch 0 >log 2>&1 & pid=$!; until grep -sq Watching '" +
+                       log + "'; do sleep 0.05; done; " + change + "; for i in $(seq 600); do grep -q 'rows differ' '" +
+                       log + "' && break; sleep 0.05; done; kill -KILL $pid; wait $pid; cat '" + log + "'")
+        .output;
+  };
   std::ofstream(file(0)) << "int broken = ;\n";
-  const Outcome outcome = run_command(
-      "cd '" + home_.string() +
-      "'; RANKLAB_STATE_DIR=state '" RANKLAB_PROGRAM "' lesson watch >log 2>&1 & pid=$!; until grep -sq Watching '" +
-      log + "'; do sleep 0.05; done; " + line("reset 0") + "; for i in $(seq 600); do grep -q 'rows differ' '" + log +
-      "' && break; sleep 0.05; done; kill -KILL $pid; wait $pid; cat '" + log + "'");
-  EXPECT_THAT(outcome.output, AllOf(HasSubstr("it does not compile"), HasSubstr("11 of 12 rows differ")));
+  const auto sees_both = AllOf(HasSubstr("it does not compile"), HasSubstr("11 of 12 rows differ"));
+  EXPECT_THAT(watched(line("reset 0")), sees_both);
+  fs::rename(file(0), home_ / "mine.cpp");
+  fs::create_symlink(home_ / "mine.cpp", file(0));
+  std::ofstream(home_ / "mine.cpp") << "int broken = ;\n";
+  const std::string given = (fs::path(RANKLAB_LESSONS) / kFolders[0] / "exercise.cpp").string();
+  EXPECT_THAT(watched("cat '" + given + "' > '" + (home_ / "mine.cpp").string() + "'"), sees_both);
 }
 
 TEST_F(Learner, LeavesTheWatchWithControlC) {
