@@ -1,11 +1,14 @@
 #include "lessons/rank_run.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <numeric>
 #include <utility>
 
 #include "backends/cpu_sim/thread_world.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/sim/aten.h"
 
 namespace ranklab::lesson {
@@ -48,6 +51,15 @@ class RankComm final : public Comm {
   }
   RankComm(const RankComm&) = delete;
   RankComm& operator=(const RankComm&) = delete;
+  void require_all_waited() const {
+    const auto open = std::ranges::find(started_, false, &Started::done);
+    RANKLAB_CHECK(open == started_.end(), ErrorKind::kInvalidArgument, .where = rank_name(comm_.group().global_rank()),
+                  .what = "a call was started and never waited for",
+                  .got = "ticket " + std::to_string(open - started_.begin()) + " of " +
+                         std::to_string(started_.size()) + " started",
+                  .want = "wait(ticket) for each: before it, what arrives is not in the span",
+                  .fix = "keep what start_...() returned until you need the result, then wait for it");
+  }
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
 
@@ -199,6 +211,8 @@ std::vector<RankRecord> run_ranks(const RankSetup& setup, const std::function<vo
   });
   return records;
 }
+
+void require_all_waited(const Comm& comm) { dynamic_cast<const RankComm&>(comm).require_all_waited(); }
 
 std::unique_ptr<Comm> make_comm(Communicator& comm) { return std::make_unique<RankComm>(comm); }
 
