@@ -19,7 +19,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kGoodbyeWithin{1'000};
 constexpr milliseconds kGoodbyeAfterFailure{150};
-constexpr size_t kLeftBytes = 64 << 20;  // of a rank
 
 milliseconds age(std::chrono::steady_clock::time_point now, std::chrono::steady_clock::time_point then) {
   return std::chrono::duration_cast<milliseconds>(now - then);
@@ -143,8 +142,11 @@ void Coordinator::handle(Connection& connection, const Frame& frame) {
     case FrameType::kBye:
       connection.said_bye = true;
       return;
-    case FrameType::kLeft:
-      return take_left(connection.rank, frame);
+    case FrameType::kLeft: {
+      Unpacker in(frame.payload);
+      const bool last = in.flag();
+      return left_.add(connection.rank, in.text(), last);
+    }
     default:
       run_->handle(connection.rank, frame);
   }
@@ -228,10 +230,7 @@ void Coordinator::welcome(Connection& connection, const Hello& hello) {
   connection.address = peer_user(connection.socket) ? "this host" : peer_address(connection.socket);
   connection.in.set_cap(kFrameCap);
   members_[static_cast<size_t>(hello.rank)] = &connection;
-  if (hello.rank != 0) {
-    const std::lock_guard lock(left_mutex_);
-    owing_.insert(static_cast<int>(hello.rank));
-  }
+  if (hello.rank != 0) left_.expect(hello.rank);
   send(connection, FrameType::kWelcome,
        Packer().text(coordinator_proof(options_.token, connection.challenge, hello.nonce)).bytes());
   if (told_) tell(connection, *run_->first_error());
@@ -268,39 +267,10 @@ void Coordinator::store(Connection& connection, const Frame& frame) {
 }
 
 // Before the connection is dropped.
-void Coordinator::take_left(int rank, const Frame& frame) {
-  Unpacker in(frame.payload);
-  const bool last = in.flag();
-  const std::lock_guard lock(left_mutex_);
-  std::string& bytes = left_[rank];
-  bytes += in.text();
-  if (bytes.size() > kLeftBytes) bytes.clear();
-  if (!last) return;
-  owing_.erase(rank);
-  left_changed_.notify_all();
-}
-
-// What it had not sent whole is of no use.
-void Coordinator::forget_left(int rank) {
-  const std::lock_guard lock(left_mutex_);
-  if (owing_.erase(rank) > 0) left_.erase(rank);
-  left_changed_.notify_all();
-}
-
-std::vector<std::string> Coordinator::left_behind(milliseconds limit) {
-  std::unique_lock lock(left_mutex_);
-  left_changed_.wait_for(lock, limit, [&] { return owing_.empty(); });
-  std::vector<std::string> all;
-  for (auto& [rank, bytes] : left_)
-    if (!owing_.contains(rank)) all.push_back(std::move(bytes));
-  left_.clear();
-  return all;
-}
-
 void Coordinator::lose(Connection& connection) {
   if (connection.rank < 0) return;
   members_[static_cast<size_t>(connection.rank)] = nullptr;
-  forget_left(connection.rank);
+  left_.forget(connection.rank);
   if (connection.said_bye) return;
   run_->lost(connection.rank, ErrorKind::kCommunication, "the rank's process is gone",
              "its connection ended (" + who(connection) + ")",
@@ -334,7 +304,7 @@ void Coordinator::check_times() {
                strprintf("silence for %.1f s (", static_cast<double>(age(now, member->last_heard).count()) * 1e-3) +
                    who(*member) + ")",
                "look whether it is stopped (SIGSTOP, a debugger), or its host unreachable");
-    forget_left(member->rank);
+    left_.forget(member->rank);
   }
 }
 

@@ -8,17 +8,16 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "backends/cpu_sim/processes/left_behind.h"
 #include "backends/cpu_sim/processes/switchboard.h"
 #include "backends/cpu_sim/transport/frame.h"
 #include "backends/cpu_sim/transport/handshake.h"
@@ -45,7 +44,7 @@ class Coordinator {
 
   // What the ranks have left behind (World::left_behind()): waits until each member but rank 0 has, or is gone or
   // silent. Any thread.
-  std::vector<std::string> left_behind(std::chrono::milliseconds limit);
+  std::vector<std::string> left_behind(std::chrono::milliseconds limit) { return left_.take(limit); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -81,8 +80,6 @@ class Coordinator {
   void welcome(Connection& connection, const Hello& hello);
   void refuse(Connection& connection, Refusal refusal);
   void store(Connection& connection, const Frame& frame);
-  void take_left(int rank, const Frame& frame);
-  void forget_left(int rank);
   void lose(Connection& connection);
   void check_times();
   void check_join_deadline(Clock::time_point now);
@@ -113,10 +110,7 @@ class Coordinator {
   Clock::time_point last_round_ = Clock::now();
   Clock::time_point last_beat_ = Clock::now();
   std::atomic<bool> stopping_{false};
-  std::mutex left_mutex_;
-  std::condition_variable left_changed_;
-  std::map<int, std::string> left_;  // by rank
-  std::set<int> owing_;              // members that have left nothing, or not all of it
+  LeftBehind left_;
   std::thread thread_;
 };
 
