@@ -67,7 +67,7 @@ Compiled compile_exercise(const std::filesystem::path& source, const std::filesy
                 .fix = "run `ranklab lesson start`, which copies it and says where");
   Compiled result;
   result.folder_ = new_temporary_folder("ranklab-lesson", "lesson check");
-  result.shared_object = result.folder_ / "exercise.so";
+  result.shared_object = result.folder_ / kExerciseLibrary;
   // Compiles in the file's own folder, so that messages and call sites read "exercise.cpp:41".
   const std::string folder = std::filesystem::absolute(source).parent_path().string();
   const std::string command = "cd " + shell_quote(folder) + " && " + exercise_compiler() + kExerciseFlags +

@@ -27,7 +27,9 @@ struct Compiled {
 // $CXX, which may carry options, else the compiler of the build, else c++, g++ or clang++: what a shell runs. Throws
 // kEnvironment when there is none.
 std::string exercise_compiler();
-inline constexpr const char* kExerciseFlags = " -std=c++20 -O1 -g1 -Wall -fPIC ";
+inline constexpr const char* kExerciseLibrary = "exercise.so";
+// Assertions: an index past the end is told, and not another number read.
+inline constexpr const char* kExerciseFlags = " -std=c++20 -O1 -g1 -Wall -fPIC -D_GLIBCXX_ASSERTIONS ";
 
 // include_folder: the lesson's folder, which contains exercise.h. Throws kIo when the file cannot be read.
 Compiled compile_exercise(const std::filesystem::path& source, const std::filesystem::path& include_folder, bool color);

@@ -1,6 +1,7 @@
 #include "lessons/grade.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include "core/base/log.h"
 #include "core/base/text.h"
 #include "lessons/compile.h"
+#include "lessons/crash_place.h"
 #include "lessons/exercise_library.h"
 #include "lessons/picture.h"
 #include "lessons/sandbox.h"
@@ -36,9 +38,12 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 // functions that lesson_api.h has.
 std::vector<std::string> details_of(const ErrorText& text) {
   static const std::regex kGroupCall(R"( \([a-z-]+\[[0-9 ]+\][^)]*\))");
+  static const std::regex kOurCalls(R"(, called by (std::_Function_handler|libranklab_|ranklab::)[^;|\n]*)");
   const std::string arrow = " -> for ";
   std::vector<std::string> lines;
   std::string got = std::regex_replace(text.got, kGroupCall, "");
+  // Of the calls in which a hung rank is, those of the learner's code.
+  got = std::regex_replace(got, kOurCalls, "");
   for (size_t at = 0; (at = got.find(arrow)) != std::string::npos;) {
     lines.push_back(got.substr(0, at));
     got = "for " + got.substr(at + arrow.size());
@@ -106,6 +111,7 @@ void add_recordings(Json& answer, const Picture& picture, const std::filesystem:
 // Runs in the child.
 std::string run_check(const LessonRow& row, const std::filesystem::path& shared_object, const GradeOptions& options,
                       const Leave& leave) {
+  if (options.prints_to_stderr) ::dup2(STDERR_FILENO, STDOUT_FILENO);
   std::ostringstream drawn;
   Picture picture(drawn, options.width, options.color);
   g_leave = &leave;
@@ -126,7 +132,8 @@ std::string signal_words(int number) {
     case SIGSEGV:
       return "SIGSEGV (a memory access outside what is yours: an index past the end of a span, or a null pointer)";
     case SIGABRT:
-      return "SIGABRT (the C++ library gave up: an exception in a noexcept place, a double free, or abort())";
+      return "SIGABRT (the C++ library gave up: an index past the end of a vector or span, an exception in a noexcept "
+             "place, memory written outside what is yours, or abort())";
     case SIGFPE:
       return "SIGFPE (an integer division by zero)";
     default:
@@ -134,7 +141,16 @@ std::string signal_words(int number) {
   }
 }
 
-std::string problem_of(const ChildResult& child, const GradeOptions& options) {
+std::string crash_words(const ChildResult& child, const std::string& place) {
+  return "your code crashed" + (child.rank >= 0 ? " on rank " + std::to_string(child.rank) : std::string()) +
+         (place.empty() ? "" : " at " + place) + " with " +
+         (child.code == SIGSEGV && !child.told
+              ? "SIGSEGV (no room on the stack: a function that calls itself without end, or a very large local array)"
+              : signal_words(child.code));
+}
+
+// `place`: of a crash, a line of the learner's file.
+std::string problem_of(const ChildResult& child, const GradeOptions& options, const std::string& place) {
   switch (child.end) {
     case ChildResult::End::kAnswered:
       return "";
@@ -142,8 +158,7 @@ std::string problem_of(const ChildResult& child, const GradeOptions& options) {
       return strprintf("your code ended the whole process with exit code %d before the check was done; ", child.code) +
              "remove the call of exit()";
     case ChildResult::End::kSignalled:
-      return "your code crashed" + (child.rank >= 0 ? " on rank " + std::to_string(child.rank) : std::string()) +
-             " with " + signal_words(child.code);
+      return crash_words(child, place);
     case ChildResult::End::kInterrupted:
       return "interrupted";
     case ChildResult::End::kTimedOut:
@@ -174,7 +189,8 @@ Grade grade(const LessonRow& row, const std::filesystem::path& exercise, const G
   if (!compiled.ok) return result;
   const ChildResult child = run_in_child(
       [&](const Leave& leave) { return run_check(row, compiled.shared_object, options, leave); }, options.limit);
-  result.problem = problem_of(child, options);
+  result.problem =
+      problem_of(child, options, place_of_crash(compiled.shared_object, exercise.filename().string(), child.frames));
   if (child.end != ChildResult::End::kAnswered) return result;
   const Json answer = Json::parse(child.answer, nullptr, /*allow_exceptions=*/false);
   if (!answer.is_discarded()) {

@@ -29,6 +29,7 @@ struct GradeOptions {
   bool color = false;                       // of the compiler's messages and the picture
   int width = 100;                          // of the picture, in columns
   std::filesystem::path recordings = {};    // folder for traces of what the ranks did; empty: not kept
+  bool prints_to_stderr = false;            // what the code prints: stdout is another's, a program reads it
 };
 
 Grade grade(const LessonRow& row, const std::filesystem::path& exercise, const GradeOptions& options);

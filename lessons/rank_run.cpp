@@ -1,11 +1,14 @@
 #include "lessons/rank_run.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <numeric>
 #include <utility>
 
 #include "backends/cpu_sim/thread_world.h"
+#include "core/base/error.h"
+#include "core/base/text.h"
 #include "core/sim/aten.h"
 
 namespace ranklab::lesson {
@@ -48,6 +51,15 @@ class RankComm final : public Comm {
   }
   RankComm(const RankComm&) = delete;
   RankComm& operator=(const RankComm&) = delete;
+  void require_all_waited() const {
+    const auto open = std::ranges::find(started_, false, &Started::done);
+    RANKLAB_CHECK(open == started_.end(), ErrorKind::kInvalidArgument, .where = rank_name(comm_.group().global_rank()),
+                  .what = "a call was started and never waited for",
+                  .got = "ticket " + std::to_string(open - started_.begin()) + " of " +
+                         std::to_string(started_.size()) + " started",
+                  .want = "wait(ticket) for each: before it, what arrives is not in the span",
+                  .fix = "keep what start_...() returned until you need the result, then wait for it");
+  }
   int rank() const override { return comm_.rank(); }
   int size() const override { return comm_.size(); }
 
@@ -60,7 +72,8 @@ class RankComm final : public Comm {
     Started& call = started_[static_cast<size_t>(ticket)];
     if (std::exchange(call.done, true)) return;
     for (const WorkPtr& work : call.works) work->wait();
-    if (call.leaving.defined()) deliver(call);
+    deliver(call);
+    call = {.done = true};
   }
 
  private:
@@ -91,7 +104,10 @@ class RankComm final : public Comm {
     view_of(in).copy_(comm_.all_to_all(view_of(out), {send.begin(), send.end()}, {recv.begin(), recv.end()}, site));
   }
   int do_start_all_reduce(std::span<double> data, Site site) override {
-    return add({.works = {comm_.all_reduce_async(view_of(data), ReduceOp::kSum, site)}});
+    const NoCostScope no_cost;
+    Started call{.in = data, .arriving = view_of(data).clone()};
+    call.works.push_back(comm_.all_reduce_async(call.arriving, ReduceOp::kSum, site));
+    return add(std::move(call));
   }
   int do_start_send_recv(std::span<const double> out, int to, std::span<double> in, int from, Site site) override {
     check_apart(out, in);
@@ -109,7 +125,8 @@ class RankComm final : public Comm {
 
   static void deliver(const Started& call) {
     const NoCostScope no_cost;
-    RANKLAB_CHECK(std::memcmp(call.out.data(), call.leaving.const_data_ptr(), call.out.size_bytes()) == 0,
+    RANKLAB_CHECK(!call.leaving.defined() ||
+                      std::memcmp(call.out.data(), call.leaving.const_data_ptr(), call.out.size_bytes()) == 0,
                   ErrorKind::kInvalidArgument, .where = "wait", .what = "a message was changed while it was sent",
                   .got = "other numbers in `out` than start_send_recv() was given", .want = "the same until wait()",
                   .fix = "use one buffer to send from and another one to receive in, and exchange them after wait()");
@@ -194,6 +211,8 @@ std::vector<RankRecord> run_ranks(const RankSetup& setup, const std::function<vo
   });
   return records;
 }
+
+void require_all_waited(const Comm& comm) { dynamic_cast<const RankComm&>(comm).require_all_waited(); }
 
 std::unique_ptr<Comm> make_comm(Communicator& comm) { return std::make_unique<RankComm>(comm); }
 

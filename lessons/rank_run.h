@@ -35,5 +35,8 @@ std::vector<RankRecord> run_ranks(const RankSetup& setup, const std::function<vo
 
 // `comm` must outlive the result.
 std::unique_ptr<Comm> make_comm(Communicator& comm);
+// Throws kInvalidArgument when a call of `comm` (of make_comm()) was started and not waited for: where it should have
+// ended its result is missing, and nothing else tells.
+void require_all_waited(const Comm& comm);
 
 }  // namespace ranklab::lesson

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/base/system.h"
+#include "lessons/crash_place.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -43,10 +44,14 @@ void write_all(int fd, const char* data, size_t size) {
   ::_exit(0);
 }
 
-// Reports which rank crashed, then lets the signal take its default action.
+// Reports which rank crashed and where, then lets the signal take its default action.
 extern "C" void on_crash(int signal_number) {
-  const std::array<char, 2> note = {kCrashMark, static_cast<char>(log_rank() + 1)};
-  write_all(g_answer_fd, note.data(), note.size());
+  constexpr size_t kFrames = 16, kHead = 2;
+  std::array<uint64_t, kFrames> frames{};
+  const auto count = static_cast<size_t>(exercise_frames(frames));
+  std::array<char, kHead + sizeof(frames)> note = {kCrashMark, static_cast<char>(log_rank() + 1)};
+  std::memcpy(note.data() + kHead, frames.data(), count * sizeof(uint64_t));
+  write_all(g_answer_fd, note.data(), kHead + count * sizeof(uint64_t));
   ::signal(signal_number, SIG_DFL);
   ::raise(signal_number);
 }
@@ -70,6 +75,7 @@ void limit_memory() {
   const rlimit no_core = {0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   limit_memory();
+  prepare_crash_place();
   ::signal(SIGINT, SIG_DFL);
   for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::signal(signal_number, on_crash);
   answer_and_leave(body(answer_and_leave));
@@ -104,7 +110,11 @@ ChildResult interpret(int status, Reading reading, const std::string& text) {
   } else if (WIFSIGNALED(status)) {
     result.end = ChildResult::End::kSignalled;
     result.code = WTERMSIG(status);
-    if (text.size() >= 2 && text[0] == kCrashMark) result.rank = text[1] - 1;
+    result.told = text.size() >= 2 && text[0] == kCrashMark;
+    if (!result.told) return result;
+    result.rank = text[1] - 1;
+    result.frames.resize((text.size() - 2) / sizeof(uint64_t));
+    std::memcpy(result.frames.data(), text.data() + 2, result.frames.size() * sizeof(uint64_t));
   } else {
     result.end = ChildResult::End::kExited;
     result.code = WEXITSTATUS(status);

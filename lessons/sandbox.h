@@ -4,16 +4,21 @@
 // time.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace ranklab::lesson {
 
 struct ChildResult {
   enum class End { kAnswered, kExited, kSignalled, kTimedOut, kInterrupted };
   End end = End::kAnswered;
-  int code = 0;   // exit code or signal number
-  int rank = -1;  // whose thread got the signal, when known
+  int code = 0;  // exit code or signal number
+  // Of a signal whose handler ran; it cannot where the stack is full.
+  bool told = false;
+  int rank = -1;                      // whose thread got it, when it is a rank's
+  std::vector<uint64_t> frames = {};  // crash_place.h
   std::string answer;
 };
 

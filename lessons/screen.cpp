@@ -1,6 +1,7 @@
 #include "lessons/screen.h"
 
 #include <algorithm>
+#include <numeric>
 #include <sstream>
 
 namespace ranklab::lesson {
@@ -27,6 +28,18 @@ const char* code_of(Ink ink) {
       return "36";
   }
   return "0";
+}
+
+// In lines of at most so many columns, at spaces; a longer word stays whole.
+std::vector<std::string> lines_of(const std::string& cell, int columns) {
+  if (columns_of(cell) <= columns) return {cell};
+  std::vector<std::string> lines(1);
+  std::istringstream words(cell);
+  for (std::string word; words >> word;) {
+    if (!lines.back().empty() && columns_of(lines.back()) + 1 + columns_of(word) > columns) lines.emplace_back();
+    lines.back() += (lines.back().empty() ? "" : " ") + word;
+  }
+  return lines;
 }
 
 // "14", "1.75 us", "-3", "12.5 %": numbers, which are aligned to the right.
@@ -84,14 +97,36 @@ void Screen::table(const std::vector<Cells>& rows, int indent) {
       if (r > 0 && !is_number(rows[r][c])) numeric[c] = false;
     }
   }
+  narrow(widths, numeric, indent);
   for (size_t r = 0; r < rows.size(); ++r) {
-    std::string text(static_cast<size_t>(indent), ' ');
+    std::vector<std::vector<std::string>> cells;
+    size_t height = 1;
     for (size_t c = 0; c < columns; ++c) {
-      const std::string cell = numeric[c] ? padded_left(rows[r][c], widths[c]) : padded(rows[r][c], widths[c]);
-      text += (c > 0 ? "  " : "") + cell;
+      cells.push_back(lines_of(rows[r][c], widths[c]));
+      height = std::max(height, cells.back().size());
     }
-    text.erase(text.find_last_not_of(' ') + 1);
-    if (r > 0 || !text.empty()) line(r == 0 ? paint(Ink::kDim, text) : text);
+    for (size_t y = 0; y < height; ++y) {
+      std::string text(static_cast<size_t>(indent), ' ');
+      for (size_t c = 0; c < columns; ++c) {
+        const std::string piece = y < cells[c].size() ? cells[c][y] : "";
+        text += (c > 0 ? "  " : "") + (numeric[c] ? padded_left(piece, widths[c]) : padded(piece, widths[c]));
+      }
+      text.erase(text.find_last_not_of(' ') + 1);
+      if (r > 0 || !text.empty()) line(r == 0 ? paint(Ink::kDim, text) : text);
+    }
+  }
+}
+
+// Takes from the widest columns of words until the table fits, or they are as narrow as can be read.
+void Screen::narrow(std::vector<int>& widths, const std::vector<bool>& numeric, int indent) const {
+  constexpr int kNarrowestColumn = 12;
+  const int gaps = indent + 2 * (static_cast<int>(widths.size()) - 1);
+  while (std::accumulate(widths.begin(), widths.end(), gaps) > prose_) {
+    int* widest = nullptr;
+    for (size_t c = 0; c < widths.size(); ++c)
+      if (!numeric[c] && (widest == nullptr || widths[c] > *widest)) widest = &widths[c];
+    if (widest == nullptr || *widest <= kNarrowestColumn) return;
+    --*widest;
   }
 }
 

@@ -24,12 +24,15 @@ class Screen {
   void heading(std::string_view text);
   // Words wrapped to the terminal's width; lines after the first are indented by `hanging` more.
   void paragraph(std::string_view text, int indent = 2, int hanging = 0);
-  // The first row is the header (may be empty). A column of numbers is aligned to the right.
+  // The first row is the header (may be empty). A column of numbers is aligned to the right; where the table is too
+  // wide, words take several lines.
   void table(const std::vector<Cells>& rows, int indent = 2);
   // Pictures side by side, each a list of lines; as many in a row as fit.
   void side_by_side(const std::vector<Cells>& pictures, int gap = 3, int indent = 2);
 
  private:
+  void narrow(std::vector<int>& widths, const std::vector<bool>& numeric, int indent) const;
+
   std::ostream& out_;
   int width_;  // of a picture
   int prose_;  // of words, and of pictures side by side

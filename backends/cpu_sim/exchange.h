@@ -56,7 +56,8 @@ struct Exchange {
   const int64_t sequence;
   std::vector<Seat> seats;
   int posted = 0;
-  int first_seat = -1;  // of the first poster, whose call the others are compared with
+  int first_seat = -1;    // of the first poster, whose call the others are compared with
+  bool disputed = false;  // two of its calls differ; the others still post theirs, so that the odd one shows
 
   std::atomic<uint32_t> phase{static_cast<uint32_t>(Phase::kOpen)};
   int64_t matched_virtual_ns = 0;

@@ -1,6 +1,7 @@
 #include "backends/cpu_sim/match_table.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/base/exhausted.h"
@@ -15,19 +16,66 @@ std::string side(const Exchange& exchange, int seat, const Call& call) {
   return "rank " + std::to_string(exchange.channel->ranks[static_cast<size_t>(seat)]) + ": " + describe(call);
 }
 
-Error mismatch(const Exchange& exchange, int seat, const Call& call, int other, const std::string& what) {
-  const Call& theirs = exchange.seats[static_cast<size_t>(other)].call;
+Error mismatch(const Exchange& exchange, int seat, std::string got, const std::string& what, const std::string& fix) {
   const int rank = exchange.channel->ranks[static_cast<size_t>(seat)];
-  std::string got = side(exchange, other, theirs) + " | " + side(exchange, seat, call);
-  if (other > seat) got = side(exchange, seat, call) + " | " + side(exchange, other, theirs);
-  return Error(
-      ErrorKind::kCommunication,
-      {.where = "rank " + std::to_string(rank) + ", " + exchange.channel->label + " call #" +
-                std::to_string(exchange.sequence),
-       .what = "members disagree on the " + what,
-       .got = std::move(got),
-       .want = "the same " + what + " from every member, call by call",
-       .fix = "compare the two call sites; an earlier call that one rank skipped or swapped shows up here too"});
+  return Error(ErrorKind::kCommunication,
+               {.where = "rank " + std::to_string(rank) + ", " + exchange.channel->label + " call #" +
+                         std::to_string(exchange.sequence),
+                .what = "members disagree on the " + what,
+                .got = std::move(got),
+                .want = "the same " + what + " from every member, call by call",
+                .fix = fix + "; an earlier call that one rank skipped or swapped shows up here too"});
+}
+
+Error mismatch_of_two(const Exchange& exchange, int seat, const Call& call, int other, const std::string& what) {
+  const std::string theirs = side(exchange, other, exchange.seats[static_cast<size_t>(other)].call);
+  const std::string ours = side(exchange, seat, call);
+  return mismatch(exchange, seat, other > seat ? ours + " | " + theirs : theirs + " | " + ours, what,
+                  "compare the two call sites");
+}
+
+// Members that have posted by whom they agree with, the most first, each kind in the order of seats.
+std::vector<std::vector<int>> opinions(const Exchange& exchange, bool same_call_site) {
+  const auto call = [&](int seat) -> const Call& { return exchange.seats[static_cast<size_t>(seat)].call; };
+  std::vector<std::vector<int>> kinds;
+  for (int seat = 0; seat < static_cast<int>(exchange.seats.size()); ++seat) {
+    if (!exchange.seats[static_cast<size_t>(seat)].posted) continue;
+    const auto same = std::ranges::find_if(kinds, [&](const std::vector<int>& kind) {
+      return !disagreement(call(kind.front()), kind.front(), call(seat), seat, same_call_site);
+    });
+    if (same == kinds.end())
+      kinds.push_back({seat});
+    else
+      same->push_back(seat);
+  }
+  std::ranges::stable_sort(kinds, std::ranges::greater(), &std::vector<int>::size);
+  return kinds;
+}
+
+// ", as of rank 0 2 3": the others of a kind.
+std::string others_text(const Exchange& exchange, const std::vector<int>& kind) {
+  constexpr size_t kNamed = 8;
+  if (kind.size() == 1) return "";
+  if (kind.size() > kNamed + 1) return ", as of " + std::to_string(kind.size() - 1) + " others";
+  std::vector<int> ranks;
+  for (size_t i = 1; i < kind.size(); ++i) ranks.push_back(exchange.channel->ranks[static_cast<size_t>(kind[i])]);
+  return ", as of rank " + join(std::span<const int>(ranks), " ");
+}
+
+// The odd one against the most, where there are most; else one of either kind.
+Error verdict(const Exchange& exchange, bool same_call_site) {
+  const std::vector<std::vector<int>> kinds = opinions(exchange, same_call_site);
+  const auto call = [&](int seat) -> const Call& { return exchange.seats[static_cast<size_t>(seat)].call; };
+  const int most = kinds[0].front();
+  const bool is_odd = kinds[0].size() > kinds[1].size();
+  const int odd = is_odd ? kinds.back().front() : kinds[1].front();
+  const std::string what = disagreement(call(most), most, call(odd), odd, same_call_site).value_or("call");
+  if (!is_odd) return mismatch_of_two(exchange, odd, call(odd), most, what);
+  const std::string rank = rank_name(exchange.channel->ranks[static_cast<size_t>(odd)]);
+  return mismatch(exchange, odd,
+                  side(exchange, odd, call(odd)) + others_text(exchange, kinds.back()) + " | " +
+                      side(exchange, most, call(most)) + others_text(exchange, kinds[0]),
+                  what, "look at " + rank + " first, and compare the two call sites");
 }
 
 }  // namespace
@@ -47,20 +95,26 @@ Channel& MatchTable::channel(const ChannelInfo& info) {
 }
 
 // The rows of an all_to_all concern each pair, so they are compared with every posted member; all else with one.
-void MatchTable::check(const Channel& channel, const Exchange& exchange, int seat, const Call& call) {
+void MatchTable::check(const Channel& channel, const ExchangePtr& open, int seat, const Call& call) {
+  Exchange& exchange = *open;
   const auto compare = [&](int other) {
     const Call& theirs = exchange.seats[static_cast<size_t>(other)].call;
     const std::optional<std::string> what =
         channel.info->is_message ? message_disagreement(seat == 0 ? call : theirs, seat == 0 ? theirs : call)
                                  : disagreement(theirs, other, call, seat, same_call_site_);
     if (!what) return;
-    const Error error = mismatch(exchange, seat, call, other, *what);
+    const bool of_a_pair = call.verb == Verb::kAllToAll && theirs.verb == Verb::kAllToAll;
+    if (exchange.seats.size() > 2 && !of_a_pair) {
+      exchange.disputed = true;
+      return watch_.dispute(channel.info->ranks, [this, open] { return verdict(*open, same_call_site_); });
+    }
+    const Error error = mismatch_of_two(exchange, seat, call, other, *what);
     watch_.poison(-1, channel.info->ranks, error);
     throw error;
   };
-  if (exchange.first_seat < 0) return;
+  if (exchange.first_seat < 0 || exchange.disputed) return;
   compare(exchange.first_seat);
-  if (call.verb != Verb::kAllToAll) return;
+  if (call.verb != Verb::kAllToAll || exchange.disputed) return;
   for (size_t other = 0; other < exchange.seats.size(); ++other)
     if (exchange.seats[other].posted) compare(static_cast<int>(other));
 }
@@ -74,13 +128,17 @@ ExchangePtr MatchTable::post(Channel& channel, int seat, Call call, Mover& mover
   const auto index = static_cast<size_t>(sequence - channel.first_open);
   if (index == channel.open.size()) channel.open.push_back(std::make_shared<Exchange>(channel.info, sequence));
   ExchangePtr exchange = channel.open[index];
-  check(channel, *exchange, seat, call);
+  check(channel, exchange, seat, call);
   exchange->seats[static_cast<size_t>(seat)] = {std::move(call), now_ns, true, std::move(ready)};
   if (exchange->first_seat < 0) exchange->first_seat = seat;
   ++exchange->posted;
   if (!exchange->complete()) {
     watch_.joined(*exchange);
     return exchange;
+  }
+  if (exchange->disputed) {
+    watch_.settle_dispute();
+    throw watch_.abort_error(channel.info->ranks[static_cast<size_t>(seat)]);
   }
   match(channel, *exchange);
   lock.unlock();

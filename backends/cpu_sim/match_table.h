@@ -1,6 +1,7 @@
 // Matches calls. A channel is a sequence of exchanges between fixed seats: the collectives of one group, or the
 // messages of one ordered pair and tag. A member's k-th call on a channel takes its seat in exchange k; posting never
-// waits. The call is compared with the first poster's, so two members that disagree are detected before either waits.
+// waits. The call is compared with the first poster's, so two members that disagree are detected before either waits;
+// of a collective of more than two the others are heard, too, for half a second, and the member that is alone is named.
 // Cost: one mutex, one allocation per call. Thread rule: any thread.
 #pragma once
 #include <cstdint>
@@ -35,7 +36,7 @@ class MatchTable {
   void check_nothing_open();
 
  private:
-  void check(const Channel& channel, const Exchange& exchange, int seat, const Call& call);
+  void check(const Channel& channel, const ExchangePtr& exchange, int seat, const Call& call);
   [[noreturn]] void fail(Exchange& exchange, int seat, const std::exception& cause);
   void match(Channel& channel, Exchange& exchange);
   void abort_open();

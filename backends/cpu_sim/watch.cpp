@@ -12,6 +12,8 @@
 namespace ranklab::cpu_sim {
 namespace {
 
+constexpr int64_t kVotesWithinNs = 500'000'000;
+
 // Global ranks of the members that have not posted.
 std::vector<int> missing(const Exchange& exchange) {
   std::vector<int> out;
@@ -65,10 +67,22 @@ void Watch::tell_blocked(int rank) {
 
 void Watch::poison(int rank, std::vector<int> ranks, const Error& error) {
   if (poison_) return;
-  poison_.emplace(Poison{error, std::move(ranks), rank});
+  if (dispute_)
+    poison_.emplace(Poison{dispute_->verdict(), dispute_->ranks, -1});
+  else
+    poison_.emplace(Poison{error, std::move(ranks), rank});
+  dispute_.reset();  // it holds tensors
   for (RankState& state : ranks_) state.blocked_on.reset();
   if (abort_open_) abort_open_();
   if (stepper_ != nullptr) stepper_->end_run();
+}
+
+void Watch::dispute(std::vector<int> ranks, std::function<Error()> verdict) {
+  if (!dispute_) dispute_.emplace(Dispute{std::move(ranks), std::move(verdict), wall_now_ns()});
+}
+
+void Watch::settle_dispute() {
+  if (!poison_) poison(-1, {}, dispute_->verdict());
 }
 
 void Watch::block(int rank, const ExchangePtr& exchange) {
@@ -206,7 +220,9 @@ bool Watch::report_hang(int waiter, int culprit, int64_t now_ns) {
 
 void Watch::check_hang(int64_t now_ns) {
   const std::lock_guard lock(mutex_);
-  if (poison_ || hang_timeout_ns_ == 0) return;
+  if (poison_) return;
+  if (dispute_ && now_ns - dispute_->since_ns > kVotesWithinNs) return settle_dispute();
+  if (hang_timeout_ns_ == 0) return;
   for (size_t waiter = 0; waiter < ranks_.size(); ++waiter) {
     const RankState& waiting = ranks_[waiter];
     if (!waiting.blocked_on || now_ns - waiting.blocked_since_ns <= hang_timeout_ns_) continue;

@@ -45,6 +45,12 @@ class Watch {
   // ..."); `rank` is the one to name, or -1.
   void poison(int rank, std::vector<int> ranks, const Error& error);
 
+  // REQUIRES: mutex held. Two members of a call differ. Which of them is alone shows when the others have posted
+  // theirs, so the world goes on until settle_dispute(), for half a second at most. An error that comes before is a
+  // consequence: `verdict` is told in its place.
+  void dispute(std::vector<int> ranks, std::function<Error()> verdict);
+  void settle_dispute();
+
   // The rank is about to sleep until the exchange is matched; throws on a deadlock. No effect once matched.
   void block(int rank, const ExchangePtr& exchange);
   void finished_call(int rank, const Exchange& exchange, int seat, int64_t now_ns);
@@ -77,6 +83,11 @@ class Watch {
     std::optional<pthread_t> thread;
     Finished last_finished;
   };
+  struct Dispute {
+    std::vector<int> ranks;
+    std::function<Error()> verdict;
+    int64_t since_ns = 0;
+  };
   struct Poison {
     Error error;
     std::vector<int> ranks;
@@ -98,6 +109,7 @@ class Watch {
   int64_t hang_timeout_ns_;
   Stepper* stepper_;
   std::function<void()> abort_open_;
+  std::optional<Dispute> dispute_;
   std::optional<Poison> poison_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "cli/common/command_line.h"
 #include "core/config/settings/fields.h"
+#include "core/museum/exhibit.h"
 #include "core/pipeline/schedules.h"
 #include "core/precision/recipe.h"
 #include "core/sim/hardware_profile.h"
@@ -23,6 +24,11 @@ Names preset_names() {
 Names schedule_names() {
   Names names;
   for (const ScheduleKind& kind : schedule_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+Names bug_names() {
+  Names names;
+  for (const Exhibit* bug : exhibits()) names.emplace_back(bug->name);
   return names;
 }
 Names recipe_names() {
@@ -49,6 +55,7 @@ Names values_of(const OptionEntry& option, const CommandOption& given) {
     if (field.key == "model.preset") return preset_names();
     if (field.key == "parallel.pipeline_schedule") return schedule_names();
     if (field.key == "precision.recipe") return recipe_names();
+    if (field.key == "museum.inject") return bug_names();
     return {};
   }
   return {};
@@ -64,7 +71,7 @@ void walk(const CommandLine& app, const std::string& path, std::vector<CommandEn
     if (row.names.empty()) {
       const auto& words = option->words();
       entry.words.insert(entry.words.end(), words.begin(), words.end());
-      entry.takes_files = entry.takes_files || words.empty();
+      entry.takes_files = entry.takes_files || words.empty() || option->about().find("FILE") != std::string::npos;
       continue;
     }
     if (row.takes_value) row.values = values_of(row, *option);

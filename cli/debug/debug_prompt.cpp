@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{20};
 constexpr int64_t kShownSteps = 20;  // per command, each with a line
+constexpr size_t kAny = ~size_t{0};
 
 void say(const std::string& text) {
   std::fputs(text.c_str(), stdout);
@@ -75,26 +76,28 @@ class DebugPrompt::LastMetrics : public Hook {
 
 const std::vector<DebugPrompt::Command>& DebugPrompt::commands() {
   static const std::vector<Command> kCommands = {
-      {"step", "s", "step [N]", "N events: the rank with the smallest virtual time goes on, each time",
+      {"step", "s", "step [N]", "N events: the rank with the smallest virtual time goes on, each time", 1,
        &DebugPrompt::step},
-      {"rank", "r", "rank R [N]", "rank R goes on by N events; others only where it waits for them",
+      {"rank", "r", "rank R [N]", "rank R goes on by N events; others only where it waits for them", 2,
        &DebugPrompt::rank},
-      {"microbatch", "m", "microbatch", "every rank goes on to its next microbatch", &DebugPrompt::microbatch},
-      {"next", "n", "next [N]", "to the beginning of the N-th next training step", &DebugPrompt::next},
-      {"continue", "c", "continue", "to a breakpoint, Ctrl-C or the end", &DebugPrompt::resume},
-      {"pause", "", "pause", "a running one: Ctrl-C", &DebugPrompt::pause},
-      {"break", "b", "break WHERE", "stop there; see: help break", &DebugPrompt::add_break},
-      {"delete", "d", "delete [N]", "forget breakpoint N, or all", &DebugPrompt::remove_break},
-      {"breaks", "", "breaks", "the breakpoints, and how often each stopped the run", &DebugPrompt::breaks},
-      {"where", "w", "where", "where each rank stands, and for whom it waits", &DebugPrompt::where},
-      {"ranks", "", "ranks", "coordinates, stages and groups of each rank", &DebugPrompt::ranks},
-      {"tensor", "t", "tensor rR NAME", "a parameter of rank R, or its gradient: NAME.grad", &DebugPrompt::tensor},
-      {"tensors", "", "tensors [rR] [TEXT]", "names of rank R's parameters that contain TEXT", &DebugPrompt::tensors},
-      {"trace", "", "trace [rR] [N]", "the last N events that rank R recorded (10)", &DebugPrompt::trace},
-      {"hash", "h", "hash", "of the state and of the weights of each rank", &DebugPrompt::hash},
-      {"print", "p", "print loss | grad_norm | lr | metrics", "of the last finished step", &DebugPrompt::print},
-      {"help", "", "help [break]", "this list", &DebugPrompt::help},
-      {"quit", "q", "quit", "finish the step without stopping, and end the run", &DebugPrompt::quit},
+      {"microbatch", "m", "microbatch", "every rank goes on to its next microbatch", 0, &DebugPrompt::microbatch},
+      {"next", "n", "next [N]", "to the beginning of the N-th next training step", 1, &DebugPrompt::next},
+      {"continue", "c", "continue", "to a breakpoint, Ctrl-C or the end", 0, &DebugPrompt::resume},
+      {"pause", "", "pause", "a running one: Ctrl-C", 0, &DebugPrompt::pause},
+      {"break", "b", "break WHERE", "stop there; see: help break", kAny, &DebugPrompt::add_break},
+      {"delete", "d", "delete [N]", "forget breakpoint N, or all", 1, &DebugPrompt::remove_break},
+      {"breaks", "", "breaks", "the breakpoints, and how often each stopped the run", 0, &DebugPrompt::breaks},
+      {"where", "w", "where", "where each rank stands, and for whom it waits", 0, &DebugPrompt::where},
+      {"ranks", "", "ranks", "coordinates, stages and groups of each rank", 0, &DebugPrompt::ranks},
+      {"tensor", "t", "tensor rR NAME", "a parameter of rank R, or its gradient: NAME.grad", 2, &DebugPrompt::tensor},
+      {"tensors", "", "tensors [rR] [TEXT]", "names of rank R's parameters that contain TEXT", 2,
+       &DebugPrompt::tensors},
+      {"trace", "", "trace [rR] [N]", "the last N events that rank R recorded (10)", 2, &DebugPrompt::trace},
+      {"hash", "h", "hash", "of the state and of the weights of each rank", 0, &DebugPrompt::hash},
+      {"print", "p", "print loss | grad_norm | lr | metrics", "of the last finished step", 1, &DebugPrompt::print},
+      {"help", "", "help [COMMAND]", "this list, or of one command; of break, what it may be given", 1,
+       &DebugPrompt::help},
+      {"quit", "q", "quit", "finish the step without stopping, and end the run", 0, &DebugPrompt::quit},
   };
   return kCommands;
 }
@@ -137,7 +140,7 @@ void DebugPrompt::converse() {
 void DebugPrompt::execute(const std::string& line) {
   std::istringstream stream(line);
   Words words;
-  for (std::string word; stream >> word;) words.push_back(word);
+  for (std::string word; stream >> word && word[0] != '#';) words.push_back(word);
   const Command* command = find(words[0]);
   if (command == nullptr) {
     std::vector<std::string> names;
@@ -147,6 +150,8 @@ void DebugPrompt::execute(const std::string& line) {
            nearest.empty() ? "see: help" : "did you mean " + quote(nearest) + "?");
   }
   words.erase(words.begin());
+  if (words.size() > command->most_words)
+    refuse("a word too many", quote(words[command->most_words].substr(0, 40)), command->usage);
   (this->*command->act)(words);
 }
 
@@ -350,11 +355,15 @@ void DebugPrompt::help(const Words& words) {
         "  break F mb=3 rank=2      before that forward     break axis=dp      before each collective on dp\n"
         "  break step=12            where step 12 begins    break rank=3       before each event of rank 3\n");
   }
+  const Command* const one = words.empty() ? nullptr : find(words[0]);
+  if (!words.empty() && one == nullptr) refuse("no such command", quote(words[0].substr(0, 40)), "one of the list");
   std::string text;
   for (const Command& each : commands()) {
+    if (one != nullptr && one != &each) continue;
     const std::string letter = each.letter;
     text += strprintf("  %-38s %s%s\n", each.usage, each.about, letter.empty() ? "" : (" (" + letter + ")").c_str());
   }
+  if (one != nullptr) return say(text);
   say(text +
       "  an empty line repeats the last command; a word's beginning will do; Ctrl-C at the prompt ends the run\n");
 }

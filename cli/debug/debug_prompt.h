@@ -27,6 +27,7 @@ class DebugPrompt {
     const char* letter;  // "" without one
     const char* usage;
     const char* about;
+    size_t most_words;  // behind its name
     void (DebugPrompt::*act)(const Words& arguments);
   };
   class LastMetrics;

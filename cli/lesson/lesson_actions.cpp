@@ -40,8 +40,8 @@ void check_prediction(const LessonRequest& request) {
 
 // Asks on a terminal; elsewhere --predict gives the answer.
 void take_prediction(LessonSession& session, const LessonRequest& request) {
-  std::string& prediction = session.state().prediction;
-  if (!request.predict.empty()) prediction = request.predict;
+  const std::string prediction = request.predict.empty() ? session.state().prediction : request.predict;
+  if (!request.predict.empty()) session.note([&] { session.state().prediction = prediction; });
   const bool terminal = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
   if (!prediction.empty() || !terminal) return;
   const lesson::Question question = session.row.make()->question();
@@ -53,7 +53,7 @@ void take_prediction(LessonSession& session, const LessonRequest& request) {
     std::cout << "  Your answer" << (question.unit.empty() ? "" : " (in " + question.unit + ")")
               << ", a number, or Enter to skip: " << std::flush;
   } while (std::getline(std::cin, line) && !line.empty() && !number_of(line));
-  prediction = line;
+  session.note([&] { session.state().prediction = line; });
 }
 
 // Used where nobody can be asked.
@@ -116,9 +116,10 @@ int lesson_start(const LessonRequest& given) {
   if (session.state().prediction.empty() && isatty(STDIN_FILENO) == 0) print_question(session);
   const std::filesystem::path path = lesson::exercise_path(session.row);
   const bool fresh = lesson::copy_exercise(session.row, path);
-  session.state().exercise = path.string();
-  session.progress.current = session.row.number;
-  session.progress.save();
+  session.note([&] {
+    session.state().exercise = path.string();
+    session.progress.current = session.row.number;
+  });
   lesson::write_compile_flags(session.row, path);
   show_files(session, path, fresh);
   session.screen.table({{"", ""},
@@ -133,7 +134,6 @@ int lesson_run(const LessonRequest& request) {
   check_prediction(request);
   LessonSession session(request);
   take_prediction(session, request);
-  session.progress.save();
   compare_prediction(session, session.row.make()->run(session.screen));
   session.screen.line();
   lesson::show_markdown(session.screen, lesson_text(session).after);
@@ -150,10 +150,14 @@ int lesson_hint(const LessonRequest& request) {
   LessonSession session(request);
   const auto hints = lesson::sections_of(as_typed(lesson::read_text(session.row.folder() / "hints.md")));
   const int count = static_cast<int>(hints.size());
-  int& shown = session.state().hints;
-  shown = std::clamp(shown, 0, count);  // of a file that another version, or a hand, has written
-  const bool more = shown < count;
-  if (more) ++shown;
+  int shown = 0;
+  bool more = false;
+  session.note([&] {
+    int& taken = session.state().hints;
+    taken = std::clamp(taken, 0, count);  // of a file that another version, or a hand, has written
+    more = taken < count;
+    shown = more ? ++taken : taken;
+  });
   session.screen.line(session.screen.paint(Ink::kBold, strprintf("Hint %d of %d", shown, count)));
   session.screen.line();
   lesson::show_markdown(session.screen, hints[static_cast<size_t>(shown - 1)]);
@@ -162,20 +166,18 @@ int lesson_hint(const LessonRequest& request) {
                                           "` (the number is the lesson's)."
                       : more ? "That was the last one."
                              : "There are no more. `" + session.command("solution") + " --force` gives it away.");
-  session.progress.save();
   return 0;
 }
 
 int lesson_solution(const LessonRequest& request) {
   LessonSession session(request);
-  lesson::LessonState& state = session.state();
-  RANKLAB_CHECK(state.passed || request.force, ErrorKind::kInvalidArgument, .where = "lesson solution",
+  const bool passed = session.state().passed;
+  RANKLAB_CHECK(passed || request.force, ErrorKind::kInvalidArgument, .where = "lesson solution",
                 .what = "the solution is shown once the exercise has passed its check",
                 .got = "lesson " + std::to_string(session.row.number) + " not passed",
                 .want = "`" + session.command("check") + "` passing",
                 .fix = "take a hint (`" + session.command("hint") + "`), or add --force");
-  if (!state.passed) state.solution_seen = true;
-  session.progress.save();
+  if (!passed) session.note([&] { session.state().solution_seen = true; });
   std::cout << lesson::read_text(session.row.folder() / "solution.cpp");
   return 0;
 }
@@ -184,9 +186,10 @@ int lesson_reset(const LessonRequest& request) {
   LessonSession session(request);
   const std::filesystem::path path = session.exercise(request);
   const std::filesystem::path backup = lesson::reset_exercise(session.row, path);
-  session.state().exercise = path.string();
-  session.state().hints = 0;
-  session.progress.save();
+  session.note([&] {
+    session.state().exercise = path.string();
+    session.state().hints = 0;
+  });
   session.screen.line("The exercise is as given again: " + path.string());
   if (!backup.empty()) session.screen.line("Your file is kept:              " + backup.string());
   return 0;

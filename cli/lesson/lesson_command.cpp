@@ -49,7 +49,8 @@ void add_options(CommandLine& app, const LessonVerb& verb, LessonRequest& reques
   if (name == "hunt") {
     app.add_option("number", request.hunt, "of the hunt; all of them if left out");
     app.add_option("--module", request.module, "your answer: the first wrong module or parameter");
-    app.add_option("--axis", request.axis, "... and the mesh axis: tp, cp, dp, pp, ep or none");
+    app.add_option("--axis", request.axis, "... and the mesh axis: tp, cp, dp, pp, ep or none")
+        ->words({{"tp", ""}, {"cp", ""}, {"dp", ""}, {"pp", ""}, {"ep", ""}, {"none", ""}});
     app.add_flag("--hint", request.hint, "of what kind it is");
   }
   if (name == "list" || name == "progress" || name == "check" || name == "hunt")

@@ -1,4 +1,5 @@
 // ranklab lesson hunt: find a bug of the museum that goes by a number. Answers are kept beside the progress of lessons.
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 #include "core/base/text.h"
 #include "core/config/exhibit_config.h"
 #include "core/museum/hunt.h"
+#include "core/spec/module_table.h"
 #include "lessons/progress.h"
 
 namespace ranklab {
@@ -66,7 +68,18 @@ int describe(const Hunt& hunt, const LessonRequest& request) {
   return 0;
 }
 
+// A name that the hunted model does not have is a slip, and no answer.
+void check_module(const Hunt& hunt, const std::string& module) {
+  const std::vector<std::string> others = {"batch", "grad_norm", "loss_scale"};
+  const ModelConfig model = config_of_flags(exhibit_flags(*hunt.exhibit, "FOLDER")).model;
+  RANKLAB_CHECK(std::ranges::find(others, module) != others.end() || names_part_of_model(model, module),
+                ErrorKind::kInvalidArgument, .where = "hunt", .what = "the model has no such module or parameter",
+                .got = quote(module), .want = "a name as in layers.0.mlp, or batch, grad_norm or loss_scale",
+                .fix = "see their names in `ranklab train ... --dump '*'`, or in the tensors of `ranklab debug`");
+}
+
 int answer(const Hunt& hunt, const LessonRequest& request) {
+  check_module(hunt, request.module);
   const HuntGrade grade = ranklab::grade(hunt, request.module, request.axis);
   Progress progress = Progress::load();
   LessonState& state = progress.lessons[hunt.name()];
@@ -93,11 +106,15 @@ int answer(const Hunt& hunt, const LessonRequest& request) {
 }  // namespace
 
 int lesson_hunt(const LessonRequest& request) {
+  const bool answers = !request.module.empty() || !request.axis.empty();
+  RANKLAB_CHECK(request.hunt != 0 || !(answers || request.hint), ErrorKind::kInvalidArgument,
+                .where = "ranklab lesson hunt", .what = "of which hunt?", .got = "no number",
+                .want = "1 to " + std::to_string(hunt_count()), .fix = "put it first: `ranklab lesson hunt 7 ...`");
   if (request.hunt == 0) return list_hunts(request);
   const Hunt hunt = hunt_numbered(request.hunt);
-  const bool answers = !request.module.empty() || !request.axis.empty();
   if (request.hint) {
-    std::printf("%s\n", std::string(name(hunt.exhibit->kind)).c_str());
+    const std::string hint(name(hunt.exhibit->kind));
+    std::printf("%s", (request.json ? json_result({{"hunt", hunt.number}, {"hint", hint}}) : hint + "\n").c_str());
     return 0;
   }
   if (!answers) return describe(hunt, request);

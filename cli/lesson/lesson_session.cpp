@@ -127,6 +127,12 @@ lesson::Screen lesson_screen() { return lesson::Screen(std::cout, terminal_colum
 LessonSession::LessonSession(const LessonRequest& request)
     : screen(lesson_screen()), progress(lesson::Progress::load()), row(meant(request, progress)) {}
 
+void LessonSession::note(const std::function<void()>& change) {
+  progress = lesson::Progress::load();
+  change();
+  progress.save();
+}
+
 std::filesystem::path LessonSession::exercise(const LessonRequest& request) {
   if (!request.file.empty()) return std::filesystem::absolute(request.file);
   const std::filesystem::path here = lesson::exercise_path(row);
@@ -160,12 +166,14 @@ int check_once(LessonSession& session, const LessonRequest& request) {
                     {.limit = limit,
                      .color = session.screen.color(),
                      .width = session.screen.width(),
-                     .recordings = request.file.empty() ? path.parent_path() : std::filesystem::path()});
+                     .recordings = request.file.empty() ? path.parent_path() : std::filesystem::path(),
+                     .prints_to_stderr = request.json});
   if (interrupted()) return exit_code(ErrorKind::kInterrupted);
-  ++session.state().attempts;
-  if (grade.passed()) session.state().passed = true;
-  session.progress.current = session.row.number;
-  session.progress.save();
+  session.note([&] {
+    ++session.state().attempts;
+    if (grade.passed()) session.state().passed = true;
+    session.progress.current = session.row.number;
+  });
   if (request.json) return print_grade_json(session, grade);
   session.screen.line(
       strprintf("%s in %.1f s", grade.compiled ? "compiled" : "compiler stopped", grade.compile_seconds));

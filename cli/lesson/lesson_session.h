@@ -2,6 +2,7 @@
 // one thread.
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "cli/lesson/lesson_actions.h"
@@ -16,6 +17,9 @@ struct LessonSession {
   explicit LessonSession(const LessonRequest& request);
 
   lesson::LessonState& state() { return progress.lessons[row.slug]; }
+  // Changes the progress file as it is now, not as it was when this command began: beside a `watch`, which goes on for
+  // hours, hints are taken and lessons passed in other terminals.
+  void note(const std::function<void()>& change);
   // The learner's copy: in this folder, else its last location; or --file.
   std::filesystem::path exercise(const LessonRequest& request);
   // "./ranklab lesson check 1", as it must be typed in this folder.

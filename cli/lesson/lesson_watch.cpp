@@ -14,12 +14,13 @@
 namespace ranklab {
 namespace {
 
-// Watches the folder, not the file: editors save under another name and rename.
+// Watches the folder, not the file: editors save under another name and rename, `lesson reset` links a new file.
 class FolderWatch {
  public:
   explicit FolderWatch(const std::filesystem::path& file) : name_(file.filename()), fd_(::inotify_init1(IN_CLOEXEC)) {
     const std::string folder = file.parent_path().string();
-    const bool watching = fd_ >= 0 && ::inotify_add_watch(fd_, folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO) >= 0;
+    const bool watching =
+        fd_ >= 0 && ::inotify_add_watch(fd_, folder.c_str(), IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE) >= 0;
     RANKLAB_CHECK(watching, ErrorKind::kEnvironment, .where = "lesson watch", .what = "the folder cannot be watched",
                   .got = folder + ": " + std::strerror(errno),
                   .fix = "raise fs.inotify.max_user_watches, or use `ranklab lesson check`");
@@ -65,7 +66,8 @@ int lesson_watch(const LessonRequest& request) {
   LessonSession session(request);
   const std::filesystem::path path = session.exercise(request);
   require_exercise(session, path);  // what is wrong with the file, not that its folder cannot be watched
-  FolderWatch watch(path);          // before the check, so that no save is missed
+  // Before the check, so that no save is missed; of a link the file that it leads to, which is what editors write.
+  FolderWatch watch(std::filesystem::weakly_canonical(path));
   int code = check_once(session, request);
   while (code == exit_code(ErrorKind::kCheckFailed)) {
     session.screen.line("Watching " + path.string() + " (Ctrl-C leaves)");

@@ -21,6 +21,7 @@
 #include "core/base/error.h"
 #include "core/base/text.h"
 #include "core/config/requirements.h"
+#include "core/museum/hunt.h"
 #include "core/parity/every_layout.h"
 #include "core/parity/microscope.h"
 #include "core/parity/parity_memory.h"
@@ -81,7 +82,11 @@ int run_one(const ConfigOptions& options, const ParityRequest& request) {
   const ParityOptions how{.steps = config.train_iters, .narrow = request.narrow, .progress = progress()};
   const ParityResult result = made(parity_reference(config, request.against), how, request.audit)->examine(config);
   end_progress();
-  return answer(result, request, picture);
+  const int code = answer(result, request, picture);
+  if (code == 0 && !request.json && !config.inject.empty())
+    std::printf("  %s shows nothing in this layout and these steps; %s has a training that shows it\n",
+                config.inject.c_str(), story_command(config.inject).c_str());
+  return code;
 }
 
 int run_all(const ConfigOptions& options, const ParityRequest& request) {

@@ -195,8 +195,14 @@ void add_drawing(CommandLine& app, Arguments& a) {
   app.add_flag("--all", a.all, "draw every rank, however many");
   app.add_option("--width", a.width, "columns (default: $COLUMNS, the terminal's, or 80)")->range(40, 1000);
 }
+std::vector<std::pair<std::string, std::string>> schedule_words() {
+  std::vector<std::pair<std::string, std::string>> words;
+  for (const ScheduleKind& kind : schedule_kinds()) words.emplace_back(kind.name, "");
+  return words;
+}
 void add_what(CommandLine& app, Arguments& a, const char* name, const char* about) {
-  app.add_option(name, a.what, about)->required()->expected(1);
+  CommandOption* what = app.add_option(name, a.what, about)->required()->expected(1);
+  if (std::string_view(about) != "FILE") what->words(schedule_words());
 }
 
 using Run = std::function<int()>;
@@ -224,7 +230,10 @@ void add_viewers(CommandLine& app, Commands& c) {
   c.rows.emplace_back(timing, [&a] { return simulate_one(a); });
 
   CommandLine* comparing = app.add_subcommand("compare", "draw several schedules on one scale of time");
-  comparing->add_option("schedules", a.what, "NAME or FILE, two or more")->required()->expected(2, 12);
+  comparing->add_option("schedules", a.what, "NAME or FILE, two or more")
+      ->required()
+      ->expected(2, 12)
+      ->words(schedule_words());
   add_drawing(*comparing, a);
   c.rows.emplace_back(comparing, [&a] { return compare(a); });
   for (CommandLine* one : {showing, timing, comparing}) {

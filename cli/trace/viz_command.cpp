@@ -125,7 +125,14 @@ CommandAction setup_viz(CommandLine& app) {
       ->type_name("FILE");
   app.add_option("--goto", request.go_to, "a place: step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
   app.add_option("--layout", request.layout, "Pipeline, Stage, Traffic, Context, Memory, Precision or Lesson")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->words({{"Pipeline", ""},
+               {"Stage", ""},
+               {"Traffic", ""},
+               {"Context", ""},
+               {"Memory", ""},
+               {"Precision", ""},
+               {"Lesson", ""}});
   app.add_option("--panel", request.panel, "a panel to show first; of a picture the only one")->type_name("NAME");
   CommandOption* attaches =
       app.add_option("--attach", options->attach, "watch and step a run that was started with --viz-listen")

@@ -20,6 +20,7 @@
 #include "core/base/text.h"
 #include "core/config/loss_scale_choice.h"
 #include "core/config/traced_steps.h"
+#include "core/museum/hunt.h"
 #include "core/plan/report/zero_map.h"
 #include "core/precision/precision_policy.h"
 #include "core/sim/memory_scope.h"
@@ -123,7 +124,7 @@ class ConsoleHook : public Hook {
     begin_ns_ = wall_now_ns();
     std::fprintf(out_, "%s\n", style_.bold(model_title(plan, info.parameters)).c_str());
     if (!c.inject.empty())
-      line("INJECTED", style_.red(c.inject + ": this run is wrong on purpose (ranklab museum show NAME)"));
+      line("INJECTED", style_.red(c.inject + ": this run is wrong on purpose (" + story_command(c.inject) + ")"));
     line("world", info.world);
     line("mesh", mesh_text(plan));
     if (plan.schedule.num_stages() > 1) line("pipeline", pipeline_text(plan));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/text.h"
 #include "core/comm/call_check.h"
 #include "core/comm/call_timing.h"
 #include "core/comm/purpose.h"
@@ -16,6 +17,7 @@
 #include "core/sim/op_cost.h"
 #include "core/sim/type_watch.h"
 #include "core/trace/boundary.h"
+#include "core/trace/failed_event.h"
 
 namespace ranklab {
 namespace {
@@ -101,6 +103,8 @@ class TracedCommunicator final : public Communicator,
   void at_boundary(BoundaryKind kind, Verb verb, int peer, int tag, TypeChange types = {});
   // Moves the compute stream to the end of the call, and records the event.
   void resume_after(Record& record);
+  // The run fails while the rank is in this call: the last that its trace has of the step.
+  void record_unfinished(const Event& call);
   // Records the events of calls that have ended since; with `wait` of all calls, once they end.
   void settle(bool wait);
 
@@ -131,7 +135,13 @@ class TracedWork final : public Work {
   at::Tensor wait() override {
     if (!waited_ && !record_->blocking)
       comm_->at_boundary(BoundaryKind::kWait, record_->event.verb, record_->event.peer, record_->event.tag);
-    at::Tensor output = record_->inner->wait();
+    at::Tensor output;
+    try {
+      output = record_->inner->wait();
+    } catch (...) {
+      comm_->record_unfinished(record_->event);
+      throw;
+    }
     comm_->resolve(record_);
     if (!waited_) comm_->resume_after(*record_);
     waited_ = true;
@@ -193,9 +203,28 @@ WorkPtr TracedCommunicator::post(Call call) {
   call.posted_virtual_ns = clock_ != nullptr ? clock_->now_ns() : 0;
   charge(*record, call);
   record->lane = &lane(*record, call.tag);
-  record->inner = inner_->post(std::move(call));
+  try {
+    record->inner = inner_->post(std::move(call));
+  } catch (...) {
+    record_unfinished(record->event);
+    throw;
+  }
   record->lane->pending.push_back(record);
   return std::make_shared<TracedWork>(shared_from_this(), std::move(record));
+}
+
+void TracedCommunicator::record_unfinished(const Event& call) {
+  if (tracer_ == nullptr || !tracer_->enabled()) return;
+  Event event;
+  event.kind = EventKind::kInstant;
+  event.name = tracer_->intern(std::string(kUnfinishedCall) + std::string(name(call.verb)) + " on " +
+                               std::string(name(call.axis)) + ", " + std::string(name(call.dtype)) + ", " +
+                               human_bytes(call.logical_bytes));
+  event.step = call.step;
+  event.microbatch = call.microbatch;
+  if (clock_ != nullptr) event.virtual_begin_ns = event.virtual_end_ns = clock_->now_ns();
+  event.wall_begin_ns = event.wall_end_ns = wall_now_ns();
+  tracer_->record(event);
 }
 
 void TracedCommunicator::charge(Record& record, Call& call) const {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "core/comm/capability.h"
 #include "core/comm/communicator.h"
@@ -46,6 +47,11 @@ class World {
   // Runs `body` on every rank of this process and joins them. If a rank throws, the world is poisoned: peers stop
   // waiting, every rank is joined, and the first error is rethrown with its rank named.
   virtual void run(const std::function<void(Endpoint&)>& body) = 0;
+  // Of a run that fails, where ranks are processes: what this rank leaves to rank 0, on the rank's thread, as far as it
+  // can still be sent; and in rank 0's process, once run() has thrown, what has come from the others, after a moment in
+  // which those that are still there may send theirs. Each may come from a program that is broken.
+  virtual void leave_behind(const std::string& /*bytes*/) noexcept {}
+  virtual std::vector<std::string> left_behind() { return {}; }
   // This process leaves in the middle of run(): tells the other ranks why, so that they do not wait. Any thread.
   virtual void give_up(const std::string& /*why*/) noexcept {}
 };

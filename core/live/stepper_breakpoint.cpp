@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "core/base/error.h"
@@ -152,14 +153,23 @@ void set_event(Breakpoint& out, const std::string& word) {
     }
     known.emplace_back(verb);
   }
+  if (std::find(kCounters.begin(), kCounters.end(), word) != kCounters.end())
+    refuse("a counter alone", word, "a condition: " + word + " > a limit, < a limit, or is nan");
   known.insert(known.end(), kCounters.begin(), kCounters.end());
   refuse("no such event", word, "F, B, W, BW, optimizer, a verb (all_reduce, send, ...), or a condition (loss is nan)",
          known);
 }
 
+// In the largest unit that gives a whole number: exact, and as it was typed where that was such a number.
 std::string value_text(const Breakpoint& b) {
-  const char* format = b.value == std::floor(b.value) && std::fabs(b.value) < 1e15 ? "%.0f" : "%.17g";
-  return strprintf(format, b.value) + (is_time(b.counter) ? "ns" : is_memory_counter(b.counter) ? "B" : "");
+  std::span<const Unit> units;
+  if (is_time(b.counter)) units = kTimes;
+  if (is_memory_counter(b.counter)) units = kBytes;
+  Unit best = {units.empty() ? "" : units.front().name, 1};
+  for (const Unit& unit : units)
+    if (unit.factor > best.factor && std::fmod(b.value, unit.factor) == 0 && b.value != 0) best = unit;
+  const double value = b.value / best.factor;
+  return strprintf(value == std::floor(value) && std::fabs(value) < 1e15 ? "%.0f" : "%.17g", value) + best.name;
 }
 
 bool place_matches(const Breakpoint& b, int global_rank, const Boundary& at) {

@@ -26,6 +26,12 @@ Hunt hunt_numbered(int number) {
   return {number, exhibits()[order(static_cast<uint64_t>(number - 1))]};
 }
 
+std::string story_command(const std::string& names) {
+  const std::string first = names.substr(0, names.find(','));
+  const std::string hunt = "hunt-";
+  return first.starts_with(hunt) ? "ranklab lesson hunt " + first.substr(hunt.size()) : "ranklab museum show " + first;
+}
+
 HuntGrade grade(const Hunt& hunt, const std::string& module, const std::string& axis) {
   RANKLAB_CHECK(!module.empty() && module.find_first_of("*?") == std::string::npos, ErrorKind::kInvalidArgument,
                 .where = "hunt", .what = "not the name of one module", .got = quote(module),

@@ -20,6 +20,10 @@ int hunt_count();
 // Throws kInvalidArgument if there is none of the number.
 Hunt hunt_numbered(int number);
 
+// The command that tells about the first bug of `names`, as --inject has them: "ranklab museum show norm-unreduced", of
+// a hunt "ranklab lesson hunt 7", which does not say what it is. REQUIRES: bugs_named(names) does not throw.
+std::string story_command(const std::string& names);
+
 struct HuntGrade {
   bool module = false, axis = false;
   bool passed() const { return module && axis; }

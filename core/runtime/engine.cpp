@@ -380,7 +380,7 @@ TrainResult RuntimeEngine::fit(int64_t steps) {
   if (steps < 0) steps = plan_.config.train_iters;
   TrainResult result;
   const World& world = *components_.world;
-  collector_ = std::make_unique<TraceCollector>(world.local_ranks() < world.size());
+  collector_ = std::make_unique<TraceCollector>(*components_.world);
   if (plan_.config.check_gradient_types && !type_report_) type_report_ = std::make_shared<TypeReport>();
   if (type_report_) partitions_ = std::make_unique<RankPartitions>(plan_.mesh);
   plan_of_run_ = std::make_unique<PlanOfRun>(plan_, *components_.checkpoint_manager);

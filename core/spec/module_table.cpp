@@ -1,5 +1,7 @@
 #include "core/spec/module_table.h"
 
+#include <algorithm>
+#include <charconv>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -162,6 +164,32 @@ double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t se
   return span * static_cast<double>(c.num_attention_heads * widths);
 }
 
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) c == '.' ? void(words.emplace_back()) : words.back().push_back(c);
+  return words;
+}
+
+// The first "*" of a row's name is a layer, the second one an expert.
+bool begins_as(const ModuleRow& row, const std::vector<std::string>& asked) {
+  const std::vector<std::string> own = words_of(row.parameter);
+  int64_t first = row.first_layer, count = row.layers;
+  if (asked.size() > own.size()) return false;
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (own[i] != "*") {
+      if (own[i] != asked[i]) return false;
+      continue;
+    }
+    int64_t index = -1;
+    const auto [end, error] = std::from_chars(asked[i].data(), asked[i].data() + asked[i].size(), index);
+    if (error != std::errc() || end != asked[i].data() + asked[i].size()) return false;
+    if (index < first || index >= first + count) return false;
+    first = 0;
+    count = row.per_layer;
+  }
+  return true;
+}
+
 }  // namespace
 
 int64_t ModuleRow::elements() const {
@@ -174,6 +202,12 @@ double ModuleRow::forward_flops_per_token() const {
 }
 
 std::vector<ModuleRow> module_table(const ModelConfig& config) { return Table(config).make(); }
+
+bool names_part_of_model(const ModelConfig& config, std::string_view name) {
+  const std::vector<std::string> asked = words_of(name.ends_with(".bias") ? name.substr(0, name.size() - 5) : name);
+  const std::vector<ModuleRow> rows = module_table(config);
+  return std::ranges::any_of(rows, [&](const ModuleRow& row) { return begins_as(row, asked); });
+}
 
 ModelCounts count_model(const ModelConfig& c, int64_t seq) {
   ModelCounts counts;

@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/spec/model_config.h"
@@ -39,6 +40,10 @@ struct ModuleRow {
 
 // In the order of the forward pass, which is also creation order; the rows of a layer are consecutive.
 std::vector<ModuleRow> module_table(const ModelConfig& config);
+
+// Is it the name of a parameter ("layers.0.attention.qkv.weight"), of a bias that is counted in no row (a router's), or
+// of a module with parameters in it ("layers.0.attention")?
+bool names_part_of_model(const ModelConfig& config, std::string_view name);
 
 // Totals. Multi-token-prediction modules, which only training needs, are counted separately, as in published figures.
 struct ModelCounts {

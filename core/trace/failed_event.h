@@ -1,7 +1,9 @@
 // The mark of a step that broke off: a rank's last event where the run failed. What the rank would have done after it
-// is not known. Thread rule: constants.
+// is not known. Before it stands the call that did not come to its end, if the rank was in one. Thread rule: constants
+// and pure functions.
 #pragma once
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "core/trace/event.h"
@@ -9,6 +11,7 @@
 namespace ranklab {
 
 constexpr std::string_view kFailedEvent = "failed";
+constexpr std::string_view kUnfinishedCall = "not done: ";  // begins the name of an instant
 
 // The step that a rank's trace broke off in; -1: none.
 inline int failed_step(const RankTrace& trace) {
@@ -18,6 +21,17 @@ inline int failed_step(const RankTrace& trace) {
   };
   const auto mark = std::find_if(trace.events.begin(), trace.events.end(), marks);
   return mark == trace.events.end() ? -1 : mark->step;
+}
+
+// "all_reduce on tp, fp32, 512 B": the call that the rank was in; "" for none.
+inline std::string unfinished_call(const RankTrace& trace) {
+  for (auto event = trace.events.rbegin(); event != trace.events.rend(); ++event) {
+    if (event->kind != EventKind::kInstant || event->name >= trace.names.size()) continue;
+    const std::string& name = trace.names[event->name];
+    if (name.starts_with(kUnfinishedCall)) return name.substr(kUnfinishedCall.size());
+    if (name != kFailedEvent) return "";
+  }
+  return "";
 }
 
 }  // namespace ranklab

@@ -45,6 +45,8 @@ class CallChecker {
 };
 
 std::string describe(const RankTrace& trace, const Event& event) {
+  if (event.kind != EventKind::kCollective && event.name < trace.names.size())
+    return "rank " + std::to_string(trace.global_rank) + ", " + trace.names[event.name];
   return strprintf("rank %d, %s on %s #%lld", trace.global_rank, std::string(name(event.verb)).c_str(),
                    std::string(name(event.axis)).c_str(), static_cast<long long>(event.sequence));
 }
@@ -52,6 +54,11 @@ std::string describe(const RankTrace& trace, const Event& event) {
 void CallChecker::check_times(const RankTrace& trace, const Event& event) {
   if (event.wall_end_ns < event.wall_begin_ns)
     problem("time: " + describe(trace, event) + " ends before it begins (wall)");
+  constexpr int64_t kLongestNs = int64_t{1} << 52;
+  if (file_.clock == TraceClock::kVirtual && event.virtual_begin_ns < 0)
+    problem("time: " + describe(trace, event) + " begins before the virtual clock");
+  if (end_ns(event, file_.clock) - begin_ns(event, file_.clock) >= kLongestNs)
+    problem("time: " + describe(trace, event) + " lasts 52 days or more");
   if (event.kind != EventKind::kCollective || file_.clock != TraceClock::kVirtual) return;
   static constexpr std::array<const char*, 5> kWords = {"posted", "matched", "begin", "first byte", "end"};
   const std::array<int64_t, 5> times = {event.virtual_posted_ns, event.virtual_matched_ns, event.virtual_begin_ns,

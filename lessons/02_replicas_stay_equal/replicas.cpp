@@ -43,6 +43,7 @@ class Replica {
     const double loss = forward();
     backward();
     path_.finish(*comm_, buckets_);
+    require_all_waited(*comm_);
     update();
     return loss;
   }

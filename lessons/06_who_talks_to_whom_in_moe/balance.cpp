@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/numbers/philox.h"
+#include "core/base/text.h"
 
 namespace ranklab::lesson {
 namespace {
@@ -60,6 +61,24 @@ int BalanceRun::first_even_step(double limit) const {
   for (int step = 0; step < static_cast<int>(load.size()); ++step)
     if (max_over_mean(step) < limit) return step;
   return -1;
+}
+
+std::string one_update(const BiasRule& rule, const ExerciseLibrary& exercise) {
+  std::vector<std::vector<double>> biases(kRanks, std::vector<double>(kExperts, 0.0));
+  run_ranks({.dims = {.world = kRanks, .ep = kRanks}, .exercise = &exercise}, [&](RankContext& context) {
+    const auto ep = make_comm(context.comm(Axis::kEp));
+    std::vector<double> load = {3, 2, 1, 2, 2, 2, 3, 1};
+    const double odd = ep->rank() % 2 == 0 ? 1 : -1;
+    load[3] += odd;
+    load[4] -= odd;
+    rule(*ep, load, kBalanceSpeed, biases[static_cast<size_t>(ep->rank())]);
+  });
+  std::vector<std::string> words;
+  for (const double bias : biases[0]) {
+    const double speeds = bias / kBalanceSpeed;
+    words.push_back(speeds == 0 ? "0" : strprintf("%+.3g", speeds));
+  }
+  return join(std::span<const std::string>(words), " ");
 }
 
 BalanceRun balance_experts(const BiasRule& rule, const ExerciseLibrary* exercise) {

@@ -2,6 +2,7 @@
 // balancing of DeepSeek-V3, arXiv 2412.19437, section 2.1.2). New tokens every step. Thread rule: one run at a time.
 #pragma once
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "lessons/rank_run.h"
@@ -22,6 +23,11 @@ struct BalanceRun {
   double max_over_mean(int step, int steps = 1) const;  // over this many steps together, from `step` on
   int first_even_step(double limit) const;              // the first below the limit; -1: none
 };
+// What one update does to the biases when the experts' copies stand above, at and below the mean of all ranks: "-1 0
+// +1" in units of the speed, and a number that no rule has as it is. Experts 3 and 4 are at the mean on no rank alone.
+inline constexpr const char* kSigns = "-1 0 +1 0 0 0 -1 +1";
+std::string one_update(const BiasRule& rule, const ExerciseLibrary& exercise);
+
 BalanceRun balance_experts(const BiasRule& rule, const ExerciseLibrary* exercise = nullptr);
 
 }  // namespace ranklab::lesson

@@ -186,6 +186,8 @@ class WhoTalksToWhom final : public Lesson {
     rows.push_back({"all-to-alls a layer", "3", std::to_string(even.all_to_alls), "at most 3, at least 2",
                     even.all_to_alls >= 2 && even.all_to_alls <= 3});
     const auto rule = exercise.function<decltype(update_bias)>("update_bias");
+    const std::string signs = one_update(rule, exercise);
+    rows.push_back({"one update, in speeds", kSigns, signs, "exact", signs == kSigns});
     const BalanceRun balance = balance_experts(rule, &exercise);
     rows.push_back({"biases of the 8 ranks", "equal", balance.equal_biases ? "equal" : "they differ", "every bit",
                     balance.equal_biases});

@@ -102,10 +102,20 @@ class FindTheWrongReduction final : public Lesson {
       draw(picture, name, step, named);
       picture.line(strprintf("    missing sum, right %s, yours %s", words(one.missing), words(sum)));
     }
+    rows.push_back(no_sum_row(find_sum));
     return rows;
   }
 
  private:
+  // A wrong factor: no sum makes it.
+  static CheckRow no_sum_row(decltype(::missing_sum)* find_sum) {
+    std::vector<RankGradient> ranks;
+    for (int rank = 0; rank < 4; ++rank)
+      ranks.push_back({.tp = rank % 2, .dp = rank / 2, .own = 1.0 + rank, .there = 5});
+    const MissingSum sum = find_sum(ranks, 10);
+    return {"half of all sums: missing sum", words(MissingSum::kNone), words(sum), "exact", sum == MissingSum::kNone};
+  }
+
   // What lies around the first wrong tensor and the one that was named.
   static void draw(Picture& picture, const std::string& name, const WrongStep& step, size_t named) {
     constexpr size_t kColumns = 66;

@@ -21,7 +21,7 @@ struct Case {
 };
 const std::array kCases = {Case{"rank 6 is slow", kShown}, Case{"stage 1 has more work", {.stage_1 = 1.5}},
                            Case{"rank 2 is slow, stage 1 has more work", {.rank = 2, .times = 1.4, .stage_1 = 1.5}},
-                           Case{"nobody is slow", {}}};
+                           Case{"nobody is slow", {}}, Case{"rank 0 is slow", {.rank = 0, .times = 1.4}}};
 
 std::string percent(double share) { return strprintf("%.3g %%", 100 * share); }
 
@@ -80,7 +80,8 @@ class WhoIsSlow final : public Lesson {
   std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const override {
     const auto usual = exercise.function<decltype(::usual_time)>("usual_time");
     const auto slow = exercise.function<decltype(::slow_rank)>("slow_rank");
-    std::vector<CheckRow> rows;
+    const std::array<RankTime, 5> by_hand = {{{1, 5, 0}, {0, 9, 0}, {1, 1, 0}, {1, 4, 0}, {1, 2, 0}}};
+    std::vector<CheckRow> rows = {exact_row("usual of 5, 1, 4 and 2", 2, usual(by_hand, 1))};
     for (const Case& one : kCases) {
       const SlowWorld world = slow_world(one.slowness);
       for (const int stage : {0, 1})

@@ -118,10 +118,23 @@ class WhichCopiesDrift final : public Lesson {
       picture.line(line);
       picture.line("    right " + words(one.drifts) + ", yours " + words(found));
     }
+    rows.push_back(one_rank_row("what tp splits of one rank, step 1", drift, 1, &RankHashes::split));
+    rows.push_back(one_rank_row("norms of one rank, step 0", drift, 0, &RankHashes::whole));
     return rows;
   }
 
  private:
+  // A right run in which the hash of one rank is another from a step on.
+  static CheckRow one_rank_row(const char* name, decltype(::first_drift)* drift, size_t step,
+                               unsigned long long RankHashes::*hash) {
+    std::vector<RankHashes> ranks;
+    for (int rank = 0; rank < 8; ++rank) ranks.push_back({rank % 2, rank / 2 % 2, rank / 4, 11, 21ULL + rank % 2});
+    std::vector<std::vector<RankHashes>> run(3, ranks);
+    for (size_t later = step; later < run.size(); ++later) run[later][5].*hash += 1000;
+    const std::vector<StepHashes> steps(run.begin(), run.end());
+    return exact_row(name, static_cast<double>(step), drift(steps));
+  }
+
   static int wrong_pairs(const std::vector<RankHashes>& ranks, decltype(::must_equal)* equal) {
     int wrong = 0;
     for (const RankHashes& a : ranks)

@@ -223,6 +223,22 @@ TEST_F(Cli, AnInterruptFinishesTheStepAndKeepsTheTrace) {
   EXPECT_EQ(ranklab_and_errors("trace validate " + (directory_ / "trace.json.gz").string()).exit_code, 0);
 }
 
+// A bug has its layout: elsewhere it is injected and nothing differs.
+TEST_F(Cli, AnInjectedBugIsToldAlsoWhereItShowsNothing) {
+  const std::string bug = "--inject norm-unreduced ";
+  EXPECT_THAT(ranklab_and_errors(kTinyTrain + "--train-iters 1 " + bug + log_dir()).output,
+              HasSubstr("this run is wrong on purpose (ranklab museum show norm-unreduced)"));
+  const std::string tiny =
+      "parity --num-layers 2 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --mock-data --gbs 8 "
+      "--train-iters 1 "
+      "--tp 1 --dp 2 ";
+  const Outcome same = ranklab_and_errors(tiny + bug);
+  EXPECT_EQ(same.exit_code, 0) << same.output;
+  EXPECT_THAT(same.output,
+              HasSubstr("norm-unreduced shows nothing in this layout and these steps; ranklab museum show"));
+  EXPECT_THAT(ranklab_and_errors(tiny).output, testing::Not(HasSubstr("shows nothing")));
+}
+
 TEST_F(Cli, CudaOnAMachineWithoutItIsOneClearError) {
   const Outcome run = ranklab_and_errors(kTinyTrain + "--backend cuda --world-size 1 --tp 1" + log_dir());
   if (run.exit_code == 0) GTEST_SKIP() << "this machine has a GPU and the CUDA module";

@@ -125,6 +125,15 @@ TEST_F(BashCompletion, OffersLessonsByName) {
   EXPECT_THAT(candidates("ranklab lesson check ''"), testing::Contains("split_matmul"));
 }
 
+TEST_F(BashCompletion, OffersWhatHasAName) {
+  EXPECT_THAT(candidates("ranklab train --inject norm-un"), ElementsAre("norm-unreduced"));
+  EXPECT_THAT(candidates("ranklab parity --inject = norm-un"), ElementsAre("norm-unreduced"));
+  EXPECT_THAT(candidates("ranklab schedule show zb-v"), ElementsAre("zb-v"));
+  EXPECT_THAT(candidates("ranklab schedule import ''"), testing::IsEmpty());
+  EXPECT_THAT(candidates("ranklab viz --layout Me"), ElementsAre("Memory"));
+  EXPECT_THAT(candidates("ranklab lesson hunt 7 --axis n"), ElementsAre("none"));
+}
+
 TEST_F(BashCompletion, LeavesFilesToTheShell) {
   EXPECT_THAT(candidates("ranklab trace info ''"), testing::IsEmpty());
   EXPECT_THAT(candidates("ranklab train --data-path ''"), testing::IsEmpty());

@@ -125,6 +125,11 @@ TEST(DebugTest, BadCommandsAnswerOneLine) {
       {"tensor r0 layers.0.mlp.up.weigth", "did you mean"},
       {"tensors r0 nothing", "no parameter's name contains it"},
       {"print los", "did you mean 'loss'?"},
+      {"step 3 4", "a word too many; got \'4\'; want step [N]"},
+      {"quit now", "a word too many"},
+      {"break loss", "a counter alone; got \'loss\'; want a condition: loss > a limit"},
+      {"help stop", "no such command"},
+      {"help step # and a comment", "N events: the rank with the smallest"},
       {"\\001\\002", "no such command"}};
   std::string script;
   for (const auto& [command, answer] : cases) script += command + "\\n";

@@ -50,6 +50,10 @@ TEST_F(Launch, TheFirstFailureIsShownOnceAndIsTheExitCode) {
   const size_t first = nan.output.find("training diverged");
   ASSERT_NE(first, std::string::npos) << nan.output;
   EXPECT_EQ(nan.output.find("training diverged", first + 1), std::string::npos) << nan.output;
+  EXPECT_THAT(ranklab("trace stats " + folder("nan")).output,
+              AllOf(HasSubstr("2 ranks"), HasSubstr("the run failed in step")));
+  EXPECT_EQ(run_both("zcat " + folder("nan") + "/trace.json.gz | grep -c '\"name\":\"failed\"'").output, "2\n")
+      << "both processes leave the step that broke off";
 }
 
 // Rank 0 alone knows; rank 1, which loses it, may be reaped first (in one of six launches, before this was seen to).

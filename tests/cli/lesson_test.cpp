@@ -131,6 +131,16 @@ TEST(LessonText, NamesCommandsThatThereAre) {
 
 TEST_F(Learner, SeesTheFlagsOfEachHunt) {
   EXPECT_THAT(passing("hunt"), AllOf(HasSubstr("--load FOLDER"), Not(HasSubstr("{folder}"))));
+  EXPECT_THAT(passing("hunt 1 --hint --json"), HasSubstr("\"hint\": \"too few bits\""));
+}
+
+// Every part of this model is wrong first somewhere, but what it does not have is no answer.
+TEST_F(Learner, AnswersAHunt) {
+  for (const char* answer : {"1 --module nonsense --axis none", "1 --module layers.99.mlp --axis none",
+                             "1 --module layers.0.mlp", "--module layers.0.mlp --axis none", "--hint"})
+    EXPECT_EQ(lesson(std::string("hunt ") + answer).exit_code, 2) << answer;
+  EXPECT_EQ(lesson("hunt 1 --module layers.0.mlp --axis tp").exit_code, 4);
+  EXPECT_THAT(passing("hunt 1 --module layers.0.mlp --axis none"), HasSubstr("It is bf16-no-master"));
 }
 
 TEST_F(Learner, GetsHintsOneByOne) {
@@ -239,6 +249,18 @@ TEST_F(Learner, SeesCompilerErrorsAtTheirLine) {
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("exercise.cpp:3:"), HasSubstr("not passed: it does not compile")));
 }
 
+// What the code prints is not what a program reads.
+TEST_F(Learner, PrintsBesideJson) {
+  passing("start 0");
+  std::ofstream(file(0))
+      << "#include \"exercise.h\"\n#include <cstdio>\nextern \"C\" void coord(int, const "
+         "ranklab::lesson::MeshSize&, ranklab::lesson::Coordinates&) { std::puts(\"my own words\"); }\n";
+  EXPECT_THAT(lesson("check").output, HasSubstr("my own words\n"));
+  const Outcome json = run_command(
+      "cd '" + home_.string() + "' && RANKLAB_STATE_DIR=state '" RANKLAB_PROGRAM "' lesson check --json 2>/dev/null");
+  EXPECT_THAT(json.output, AllOf(testing::StartsWith("{"), Not(HasSubstr("my own words"))));
+}
+
 TEST_F(Learner, IsToldOfAHang) {
   passing("start 0");
   std::ofstream(file(0)) << "#include \"exercise.h\"\nextern \"C\" void coord(int, const ranklab::lesson::MeshSize&, "
@@ -283,6 +305,8 @@ TEST_F(Learner, WatchesUntilItPasses) {
     while (!fs::exists(home_ / "log") || text_of_file(home_ / "log").find("Watching") == std::string::npos) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
+    passing("hint 0");
+    passing("hint 0");
     const fs::path fresh = home_ / "fresh.cpp";  // as editors save: a new file, renamed
     fs::copy_file(fs::path(RANKLAB_LESSONS) / kFolders[0] / "solution.cpp", fresh);
     fs::rename(fresh, file(0));
@@ -291,6 +315,30 @@ TEST_F(Learner, WatchesUntilItPasses) {
   saving.join();
   EXPECT_THAT(text_of_file(home_ / "log"),
               AllOf(HasSubstr("not passed"), HasSubstr("passed: lesson 0"), HasSubstr("code 0")));
+  EXPECT_THAT(passing("hint 0"), HasSubstr("Hint 3 of 3")) << "what other terminals noted meanwhile stays";
+}
+
+// A reset links a new file into the place; a link of the learner's leads to another folder.
+TEST_F(Learner, WatchesAcrossAResetAndThroughALink) {
+  passing("start 0");
+  const std::string log = (home_ / "log").string();
+  const auto watched = [&](const std::string& change) {
+    fs::remove(log);
+    return run_command("cd '" + home_.string() +
+                       "'; RANKLAB_STATE_DIR=state '" RANKLAB_PROGRAM
+                       "' lesson watch 0 >log 2>&1 & pid=$!; until grep -sq Watching '" +
+                       log + "'; do sleep 0.05; done; " + change + "; for i in $(seq 600); do grep -q 'rows differ' '" +
+                       log + "' && break; sleep 0.05; done; kill -KILL $pid; wait $pid; cat '" + log + "'")
+        .output;
+  };
+  std::ofstream(file(0)) << "int broken = ;\n";
+  const auto sees_both = AllOf(HasSubstr("it does not compile"), HasSubstr("11 of 12 rows differ"));
+  EXPECT_THAT(watched(line("reset 0")), sees_both);
+  fs::rename(file(0), home_ / "mine.cpp");
+  fs::create_symlink(home_ / "mine.cpp", file(0));
+  std::ofstream(home_ / "mine.cpp") << "int broken = ;\n";
+  const std::string given = (fs::path(RANKLAB_LESSONS) / kFolders[0] / "exercise.cpp").string();
+  EXPECT_THAT(watched("cat '" + given + "' > '" + (home_ / "mine.cpp").string() + "'"), sees_both);
 }
 
 TEST_F(Learner, LeavesTheWatchWithControlC) {

@@ -56,7 +56,8 @@ TEST(TraceStats, TheStepThatFailedIsInTheTrace) {
   const Outcome stats = ranklab_and_errors("trace stats " + folder);
   EXPECT_EQ(stats.exit_code, 0) << stats.output;
   EXPECT_THAT(stats.output, AllOf(HasSubstr("8 ranks, 1 step"), HasSubstr("all_to_all ep dispatch"),
-                                  HasSubstr("the run failed in step 0, which ends here where it broke off")));
+                                  HasSubstr("the run failed in step 0, which ends here where it broke off; rank "),
+                                  testing::ContainsRegex("rank [0-7 ]+ in [a-z_]+ on ep, ")));
   std::filesystem::remove_all(folder);
 }
 

@@ -1,6 +1,7 @@
 // Every way in which members can disagree is refused before a byte moves, naming both calls; every member gets the
 // error.
 #include <atomic>
+#include <thread>
 
 #include "tests/cpu_sim/faults.h"
 
@@ -102,6 +103,51 @@ TEST_P(MismatchTest, IsRefusedOnEveryMember) {
     EXPECT_EQ(thrown, 4) << m.what;
     EXPECT_LT(outcome.seconds, 1.0);
   }
+}
+
+// Whoever comes first: the member that is alone.
+TEST_P(MismatchTest, NamesTheOddOne) {
+  for (const int odd : {0, 3, 4}) {
+    std::atomic<bool> first_came{false};
+    const Outcome outcome = run_world(options_of(GetParam(), 5), [&](Endpoint& endpoint, Communicator& comm) {
+      const int rank = endpoint.global_rank();
+      while (rank == (odd + 1) % 5 && !first_came) std::this_thread::yield();
+      if (rank == odd) first_came = true;
+      rank == odd ? comm.all_reduce(ones({5})) : comm.all_reduce(ones({4}));
+    });
+    const std::string name = "rank " + std::to_string(odd), other = odd == 0 ? "rank 1" : "rank 0";
+    EXPECT_THAT(outcome.text(),
+                HasSubstr("[" + name + ", world[0 1 2 3 4] call #0] members disagree on the shape; got "));
+    EXPECT_THAT(outcome.text(),
+                ContainsRegex("got " + name + ": all_reduce.sum. fp32 .5. at [^|]* \\| " + other +
+                              ": all_reduce.sum. fp32 .4. at [^|]*, as of rank [1-4] [2-4] [2-4]; want"));
+    EXPECT_THAT(outcome.text(), HasSubstr("do: look at " + name + " first"));
+  }
+}
+
+// A member that waits for one of those that disagree, and one that never comes: what they would have said is not
+// waited for.
+TEST_P(MismatchTest, IsToldWhereAMemberCannotCome) {
+  const auto disagree = [](Communicator& comm, int rank) {
+    rank == 0 ? comm.all_reduce(ones({5})) : comm.all_reduce(ones({4}));
+  };
+  const Outcome waits = run_world(options_of(GetParam(), 3), [&](Endpoint& endpoint, Communicator& comm) {
+    if (endpoint.global_rank() == 2) comm.recv(ones({1}), 0);
+    disagree(comm, endpoint.global_rank());
+  });
+  EXPECT_THAT(waits.text(), HasSubstr("members disagree on the shape"));
+  std::atomic<int> told{0};
+  const Outcome computes = run_world(options_of(GetParam(), 3), [&](Endpoint& endpoint, Communicator& comm) {
+    while (endpoint.global_rank() == 2 && told < 2) std::this_thread::yield();
+    try {
+      disagree(comm, endpoint.global_rank());
+    } catch (const Error&) {
+      ++told;
+      throw;
+    }
+  });
+  EXPECT_THAT(computes.text(), HasSubstr("members disagree on the shape"));
+  EXPECT_EQ(told, 3);
 }
 
 TEST_P(MismatchTest, OfMessages) {

@@ -39,8 +39,14 @@ constexpr const char* kDeadlock =
 const Fault kFaults[] = {
     {"crash",
      "if (comm.rank() == 3) *static_cast<volatile int*>(nullptr) = 1;\ncomm.all_reduce(data);",
-     {"crashed on rank 3 with SIGSEGV"}},
-    {"abort", "if (comm.rank() == 0) std::abort();\ncomm.all_reduce(data);", {"crashed on rank 0 with SIGABRT"}},
+     {"crashed on rank 3 at exercise.cpp:7 with SIGSEGV"}},
+    {"index",
+     "data[data.size()] = 1;\ncomm.all_reduce(data);",
+     {"at exercise.cpp:7 with SIGABRT", "index past the end"}},
+    {"recursion", "ring_all_reduce(comm, data);\ndata[0] = 0;", {"no room on the stack", "calls itself without end"}},
+    {"abort",
+     "if (comm.rank() == 0) std::abort();\ncomm.all_reduce(data);",
+     {"crashed on rank 0 at exercise.cpp:7 with SIGABRT"}},
     {"exit",
      "if (comm.rank() == 1) std::_Exit(3);\ncomm.all_reduce(data);",
      {"ended the whole process", "exit code 3"}},
@@ -90,6 +96,28 @@ TEST(Faults, AnExceptionThatNobodyCanCatchIsTold) {
                      "comm.all_reduce(data);"));
   EXPECT_EQ(rank.problem, "rank 2: your code threw");
   EXPECT_THAT(rank.details, testing::Contains("no way out"));
+}
+
+// The buckets are gone before the ranks are: what was started must not write into them.
+TEST(Faults, AnAllReduceThatIsNeverWaitedForIsNamed) {
+  const auto wait_with = [](const std::string& line) {
+    return grade_text("2", changed_solution("2", "comm.wait(bucket.ticket);", line));
+  };
+  const Grade never = wait_with("");
+  EXPECT_THAT(never.problem, HasSubstr("a call was started and never waited for"));
+  EXPECT_THAT(never.details, testing::Contains("ticket 0 of 4 started"));
+  const Grade wrong = wait_with("comm.wait(bucket.ticket + 77);");
+  EXPECT_THAT(wrong.problem, HasSubstr("there is no such ticket"));
+  EXPECT_THAT(wrong.details, testing::Contains("wanted: 0 to 3"));
+}
+
+// Of the calls in which it is, none of the check's own.
+TEST(Faults, AHungRankIsInTheLearnersFunction) {
+  const Grade got = grade_text(
+      "1", ring_with("if (comm.rank() == 4) for (volatile bool forever = true; forever;) {}\ncomm.all_reduce(data);"),
+      milliseconds(4'000));
+  EXPECT_THAT(join(got.details, "\n"),
+              AllOf(HasSubstr("it is in ring_all_reduce"), testing::Not(HasSubstr("called by"))));
 }
 
 // Memory that is mapped counts, not only what is written, so it ends soon on machines of any size.

@@ -52,6 +52,16 @@ TEST(Screen, AlignsNumbersToTheRight) {
   EXPECT_EQ(text, "name    n\na       7\nb     123\n");
 }
 
+TEST(Screen, BreaksTheWordsOfATableThatIsTooWide) {
+  const std::string text = drawn(40, false, [](Screen& s) {
+    s.table({{"what", "expected", "got"}, {"ranks", "one two three four five six seven eight nine", "12"}});
+  });
+  EXPECT_EQ(text,
+            "  what   expected                    got\n"
+            "  ranks  one two three four five      12\n"
+            "         six seven eight nine\n");
+}
+
 TEST(Screen, PutsPicturesSideBySideAsFarAsTheyFit) {
   const Cells picture(2, std::string(30, 'x'));
   const std::string text = drawn(80, false, [&](Screen& s) { s.side_by_side({picture, picture, picture}, 3, 2); });

@@ -28,9 +28,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Spelling{"optimizer step=2", "optimizer step=2"}, Spelling{"microbatch=4", "mb=4"},
                     Spelling{"loss is nan", "loss is nan"}, Spelling{"loss>6", "loss > 6"},
                     Spelling{"grad_norm < 0.125 step=3", "grad_norm < 0.125 step=3"},
-                    Spelling{"wait > 2ms rank=3", "wait > 2000000ns rank=3"}, Spelling{"wait > 1.5us", "wait > 1500ns"},
-                    Spelling{"memory/activations > 100MiB", "memory/activations > 104857600B"},
-                    Spelling{"memory > 2GB", "memory > 2000000000B"}, Spelling{"memory > 7", "memory > 7B"},
+                    Spelling{"wait > 2ms rank=3", "wait > 2ms rank=3"}, Spelling{"wait > 1.5us", "wait > 1500ns"},
+                    Spelling{"memory/activations > 100MiB", "memory/activations > 100MiB"},
+                    Spelling{"memory > 2GB", "memory > 2GB"}, Spelling{"memory > 7", "memory > 7B"},
                     Spelling{"loss > 1e300", "loss > 1.0000000000000001e+300"}));
 
 TEST_P(BreakpointTextTest, ReadsAndWritesBack) {
@@ -56,8 +56,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Refusal{"loss > 6ms", "unit is not known"}, Refusal{"wait > 5", "ns, us, ms or s"},
                     Refusal{"wait > 5MB", "ns, us, ms or s"}, Refusal{"memory > 1XB", "KiB, MiB"},
                     Refusal{"loss is infinite", "a counter can be nan"},
-                    Refusal{"loss is nan loss > 3", "two conditions"},
-                    Refusal{"loss is nan F", "a condition has no event"}, Refusal{"F axis=tp", "an action has no axis"},
+                    Refusal{"loss is nan loss > 3", "two conditions"}, Refusal{"loss", "loss > a limit"},
+                    Refusal{"rank=1 wait", "a counter alone"}, Refusal{"loss is nan F", "a condition has no event"},
+                    Refusal{"F axis=tp", "an action has no axis"},
                     Refusal{"axis=tp stage=1", "a collective has no stage"}, Refusal{"loss > inf", "no number"},
                     Refusal{"los > 3", "did you mean 'loss'?"},
                     Refusal{"memory/activation > 3", "did you mean 'memory/activations'?"}));

@@ -82,6 +82,8 @@ TEST(Hunts, AreTheExhibitsInAnotherOrderAndGraded) {
     }
   }
   EXPECT_GE(hunted.size(), 20U);
+  EXPECT_EQ(story_command("hunt-7"), "ranklab lesson hunt 7") << "does not say what it is";
+  EXPECT_EQ(story_command("stale-gather,norm-averaged"), "ranklab museum show stale-gather");
   EXPECT_LT(in_place, 6);
 }
 

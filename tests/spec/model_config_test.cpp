@@ -136,6 +136,19 @@ TEST(ModuleTable, DeepSeekV3ByHand) {
                    3 * (counts.forward_flops_per_token + counts.mtp_forward_flops_per_token));
 }
 
+TEST(ModuleTable, KnowsTheNamesOfItsParts) {
+  const ModelConfig model = model_preset("deepseek_v3_tiny");
+  const std::string last = std::to_string(model.num_layers - 1), none = std::to_string(model.num_layers);
+  for (const std::string& name :
+       {std::string("embedding"), std::string("embedding.weight"), std::string("layers.0"), "layers." + last + ".mlp",
+        "layers." + last + ".mlp.router.bias", "layers." + last + ".mlp.experts.0.down.weight", std::string("head")})
+    EXPECT_TRUE(names_part_of_model(model, name)) << name;
+  for (const std::string& name : {std::string(), std::string("nonsense"), std::string("layers.x.mlp"),
+                                  "layers." + none + ".mlp", std::string("layers.0.mlp.experts.0"),
+                                  "layers." + last + ".mlp.experts.99.down", std::string("embedding.weight.grad")})
+    EXPECT_FALSE(names_part_of_model(model, name)) << name;
+}
+
 TEST(ModuleTable, DenseModelsUseAllOfThemselves) {
   for (const ModelPreset& preset : model_presets()) {
     if (preset.config.moe.enabled()) continue;

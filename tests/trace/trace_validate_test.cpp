@@ -103,6 +103,12 @@ TEST(TraceValidate, FindsTimesThatRunBackwards) {
               ElementsAre(HasSubstr("ends before it begins (wall)")));
   EXPECT_THAT(problems_after([](auto& traces) { traces[0].events[0].virtual_end_ns = -5; }),
               Contains(HasSubstr("negative")));
+  EXPECT_THAT(problems_after([](auto& traces) { traces[0].events[0].virtual_begin_ns = -5; }),
+              Contains(HasSubstr("begins before the virtual clock")));
+  EXPECT_THAT(problems_after([](auto& traces) {
+                traces[0].events[0].virtual_end_ns = traces[0].events[0].virtual_begin_ns + (int64_t{1} << 52);
+              }),
+              Contains(HasSubstr("lasts 52 days or more")));
   EXPECT_THAT(problems_after([](auto& traces) {
                 Event late = traces[0].events[4];
                 late.virtual_begin_ns = late.virtual_end_ns = 10;

@@ -11,6 +11,7 @@ namespace ranklab::viz {
 namespace {
 
 constexpr double kEven = 1.05;  // max over mean
+constexpr float kGap = 18;
 
 std::string ranks_words(const TraceStore& store, const AttentionGroup& group) {
   std::vector<int> ranks;
@@ -63,19 +64,19 @@ void AttentionPanel::draw(Workspace& workspace) {
   balance(workspace);
   const AttentionGroup& shown = group(workspace);
   const AttentionUse& at = use(workspace);
-  const ImVec2 space = ImGui::GetContentRegionAvail();
-  const float gap = scaled(18), shares = scaled(260);
-  const bool beside = space.x > scaled(520) && space.x > space.y;
-  if (beside) {
-    const float grid = std::min(space.x - gap - shares, attention_grid_width(at, space.y));
-    attention_grid(workspace, shown, at, {grid, space.y});
-    ImGui::SameLine(0, gap);
-    attention_shares(workspace, shown, at, {std::min(space.x - grid - gap, scaled(640)), space.y});
-    return;
-  }
-  const float below = std::min(scaled(24) * static_cast<float>(at.tiles.size() + 1), space.y * 0.45f);
-  attention_grid(workspace, shown, at, {space.x, std::min(space.y - below - gap, space.x)});
-  attention_shares(workspace, shown, at, {space.x, below});
+  const Places at_place = places(at, ImGui::GetContentRegionAvail());
+  attention_grid(workspace, shown, at, at_place.blocks);
+  if (at_place.beside) ImGui::SameLine(0, scaled(kGap));
+  attention_shares(workspace, shown, at, at_place.shares);
+}
+
+AttentionPanel::Places AttentionPanel::places(const AttentionUse& use, ImVec2 space) {
+  const float gap = scaled(kGap), shares = scaled(260);
+  const float below = std::min(scaled(24) * static_cast<float>(use.tiles.size() + 1), space.y * 0.45f);
+  const float left = std::min(space.x - gap - shares, attention_grid_width(use, space.y));
+  const float above = std::min(space.y - below - gap, space.x);
+  if (left > above) return {true, {left, space.y}, {std::min(space.x - left - gap, scaled(640)), space.y}};
+  return {false, {space.x, above}, {space.x, below}};
 }
 
 void AttentionPanel::controls(Workspace& workspace) {

@@ -24,6 +24,13 @@ class AttentionPanel final : public Panel {
   const AttentionGroup& group(Workspace& workspace);
   const AttentionUse& use(Workspace& workspace);
 
+  // The blocks, and beside or below them, wherever the blocks are larger, the ranks' shares.
+  struct Places {
+    bool beside = false;
+    ImVec2 blocks, shares;
+  };
+  static Places places(const AttentionUse& use, ImVec2 space);
+
  private:
   void follow_selection(Workspace& workspace);
   void controls(Workspace& workspace);

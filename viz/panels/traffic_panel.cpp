@@ -124,10 +124,13 @@ void TrafficPanel::draw(Workspace& workspace) {
   controls(workspace, now);
   const bool strip = workspace.store().steps().size() > 1;
   const float below = strip ? scaled(96) : 0, space = ImGui::GetContentRegionAvail().y;
-  grid(workspace, now, space - below - (chosen_ ? std::min(space * 0.3f, scaled(150)) : 0));
+  const float others = below + (chosen_ ? std::min(space * 0.3f, scaled(150)) : 0);
+  grid(workspace, now, grid_height(space, others));
   if (chosen_) chosen_calls(workspace);
   if (strip) steps(workspace);
 }
+
+float TrafficPanel::grid_height(float space, float others) { return std::max(space - others, scaled(140)); }
 
 void TrafficPanel::controls(Workspace& workspace, const TrafficMatrix& matrix) {
   ImGui::SetNextItemWidth(scaled(104));

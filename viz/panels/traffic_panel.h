@@ -24,6 +24,8 @@ class TrafficPanel final : public Panel {
   const TrafficMatrix& matrix(Workspace& workspace);
   // Whether the sums are those of the step up to the cursor: while the trace plays, and when asked for.
   bool follows_cursor(Workspace& workspace) const;
+  // Of the matrix, with `others` below it: in a low panel they are scrolled to.
+  static float grid_height(float space, float others);
 
  private:
   using Key = std::pair<ContentKey, TrafficFilter>;

@@ -140,6 +140,16 @@ void Control::send(FrameType type, const std::string& payload, bool deferred) {
   if (!deferred) flush();
 }
 
+void Control::send_all(FrameType type, const std::string& payload, milliseconds limit) {
+  const Clock::time_point end = Clock::now() + limit;
+  const std::lock_guard lock(send_mutex_);
+  out_ += frame_bytes(type, payload);
+  for (flush(); !out_.empty() && !broken_ && Clock::now() < end; flush()) {
+    pollfd ready{socket_.get(), POLLOUT, 0};
+    ::poll(&ready, 1, static_cast<int>(kTick.count()));
+  }
+}
+
 void Control::flush() {
   size_t done = 0;
   while (done < out_.size() && !broken_) {

@@ -50,6 +50,8 @@ class Control {
   // A broken connection shows as a failure, not here. A deferred frame is sent with the next one, or the next
   // heartbeat.
   void send(FrameType type, const std::string& payload = {}, bool deferred = false);
+  // For a rank that is about to end: returns when all is sent, or the time is over.
+  void send_all(FrameType type, const std::string& payload, std::chrono::milliseconds limit);
   // The coordinator's store. get() waits for the key; throws the world's failure, or kTimeout.
   void set(const std::string& key, const std::string& value);
   std::string get(const std::string& key, std::chrono::milliseconds limit);

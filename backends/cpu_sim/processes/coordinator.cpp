@@ -142,6 +142,11 @@ void Coordinator::handle(Connection& connection, const Frame& frame) {
     case FrameType::kBye:
       connection.said_bye = true;
       return;
+    case FrameType::kLeft: {
+      Unpacker in(frame.payload);
+      const bool last = in.flag();
+      return left_.add(connection.rank, in.text(), last);
+    }
     default:
       run_->handle(connection.rank, frame);
   }
@@ -225,6 +230,7 @@ void Coordinator::welcome(Connection& connection, const Hello& hello) {
   connection.address = peer_user(connection.socket) ? "this host" : peer_address(connection.socket);
   connection.in.set_cap(kFrameCap);
   members_[static_cast<size_t>(hello.rank)] = &connection;
+  if (hello.rank != 0) left_.expect(hello.rank);
   send(connection, FrameType::kWelcome,
        Packer().text(coordinator_proof(options_.token, connection.challenge, hello.nonce)).bytes());
   if (told_) tell(connection, *run_->first_error());
@@ -264,6 +270,7 @@ void Coordinator::store(Connection& connection, const Frame& frame) {
 void Coordinator::lose(Connection& connection) {
   if (connection.rank < 0) return;
   members_[static_cast<size_t>(connection.rank)] = nullptr;
+  left_.forget(connection.rank);
   if (connection.said_bye) return;
   run_->lost(connection.rank, ErrorKind::kCommunication, "the rank's process is gone",
              "its connection ended (" + who(connection) + ")",
@@ -297,6 +304,7 @@ void Coordinator::check_times() {
                strprintf("silence for %.1f s (", static_cast<double>(age(now, member->last_heard).count()) * 1e-3) +
                    who(*member) + ")",
                "look whether it is stopped (SIGSTOP, a debugger), or its host unreachable");
+    left_.forget(member->rank);
   }
 }
 

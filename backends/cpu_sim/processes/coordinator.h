@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "backends/cpu_sim/processes/left_behind.h"
 #include "backends/cpu_sim/processes/switchboard.h"
 #include "backends/cpu_sim/transport/frame.h"
 #include "backends/cpu_sim/transport/handshake.h"
@@ -40,6 +41,10 @@ class Coordinator {
   Coordinator(std::vector<Socket> listeners, CoordinatorOptions options);
   // Says goodbye to the members and waits a moment until they have gone, so that all of them hear the last news.
   ~Coordinator();
+
+  // What the ranks have left behind (World::left_behind()): waits until each member but rank 0 has, or is gone or
+  // silent. Any thread.
+  std::vector<std::string> left_behind(std::chrono::milliseconds limit) { return left_.take(limit); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -105,6 +110,7 @@ class Coordinator {
   Clock::time_point last_round_ = Clock::now();
   Clock::time_point last_beat_ = Clock::now();
   std::atomic<bool> stopping_{false};
+  LeftBehind left_;
   std::thread thread_;
 };
 

@@ -90,6 +90,23 @@ class ProcessWorld final : public World {
     }
   }
 
+  void leave_behind(const std::string& bytes) noexcept override {
+    constexpr size_t kPart = 1 << 20;
+    try {
+      for (size_t at = 0; at == 0 || at < bytes.size(); at += kPart) {
+        const bool last = at + kPart >= bytes.size();
+        control_->send_all(FrameType::kLeft,
+                           Packer().number(last ? 1 : 0).text(std::string_view(bytes).substr(at, kPart)).bytes(),
+                           options_.grace);
+      }
+    } catch (const std::exception&) {  // the rank's own error is the one to tell
+    }
+  }
+  std::vector<std::string> left_behind() override {
+    constexpr milliseconds kLeftWithin{100};  // launchers end who does not leave soon after the first has
+    return coordinator_ ? coordinator_->left_behind(kLeftWithin) : std::vector<std::string>();
+  }
+
  private:
   void join() {
     const MeetingPoint meeting = open_meeting();

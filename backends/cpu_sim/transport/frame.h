@@ -26,6 +26,7 @@ enum class FrameType : uint32_t {
   kFinished,  // channel, sequence
   kReturned,  // the rank's body returned
   kFailed,    // the rank's body threw this error
+  kLeft,      // whether it is the last, a part of what the rank leaves to rank 0 when the run fails
   // The coordinator's answers.
   kMatched,  // channel, sequence, virtual ns, bytes, serial
   kPoison,   // the first error, and the one for this rank to throw

@@ -17,7 +17,7 @@ std::string new_nonce();                                   // 32 random bytes
 std::string new_token();                                   // 64 hexadecimal digits
 bool same_secret(std::string_view a, std::string_view b);  // in constant time
 
-inline constexpr int64_t kProtocolVersion = 2;
+inline constexpr int64_t kProtocolVersion = 3;
 
 struct Hello {
   int64_t version = kProtocolVersion;

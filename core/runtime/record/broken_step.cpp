@@ -26,7 +26,7 @@ void run_keeping_broken_step(World& world, const std::function<void(Endpoint&)>&
     world.run(rank);
   } catch (...) {
     try {
-      const auto last = std::make_shared<const std::vector<RankTrace>>(collector.take());
+      const auto last = std::make_shared<const std::vector<RankTrace>>(collector.take_broken());
       for (const auto& hook : hooks)
         if (!last->empty()) hook->on_traces(last);
     } catch (const std::exception&) {  // as above

@@ -1,6 +1,7 @@
 // The step in which a run fails, for its trace: what each rank had recorded of it when the error came, closed by a mark
-// (failed_event.h). Whoever looks for a hang or a mismatch sees how far each rank came. Only where ranks are threads:
-// processes would have to send it to ranks that may be gone. Thread rule: leave_broken_step() on the rank's thread.
+// (failed_event.h). Whoever looks for a hang or a mismatch sees how far each rank came. Ranks that are processes send
+// it to rank 0, where their world can still do that (World::leave_behind()). Thread rule: leave_broken_step() on the
+// rank's thread.
 #pragma once
 #include <functional>
 #include <memory>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <string_view>
 #include <type_traits>
@@ -24,6 +25,14 @@ Stamps take_stamps(Communicator& world) {
     world.barrier();
     stamp = wall_now_ns();
   }
+  return stamps;
+}
+
+// Where no barrier can be: how far the clock of the host is ahead of this process's wall clock.
+Stamps host_stamps() {
+  const auto host = std::chrono::system_clock::now().time_since_epoch();
+  Stamps stamps{};
+  stamps.fill(wall_now_ns() - std::chrono::duration_cast<std::chrono::nanoseconds>(host).count());
   return stamps;
 }
 
@@ -171,7 +180,16 @@ void TraceCollector::leave(Communicator& world, c10::Device device, RankTrace mi
 }
 
 void TraceCollector::leave_alone(RankTrace mine) {
-  if (!processes_) keep(left_, std::move(mine));
+  if (processes_ && !world_.has_rank_zero()) return world_.leave_behind(packed(mine, host_stamps()));
+  keep(left_, std::move(mine));
+}
+
+std::vector<RankTrace> TraceCollector::take_broken() {
+  if (processes_ && world_.has_rank_zero()) {
+    for (const std::string& bytes : world_.left_behind())
+      if (!bytes.empty()) keep(left_, unpacked(bytes, host_stamps()));
+  }
+  return take();
 }
 
 void TraceCollector::keep(ByRank& where, RankTrace trace) {

@@ -11,30 +11,35 @@
 #include <vector>
 
 #include "core/comm/communicator.h"
+#include "core/comm/world.h"
 #include "core/trace/event.h"
 
 namespace ranklab {
 
 class TraceCollector {
  public:
-  // `processes`: each rank is a process.
-  explicit TraceCollector(bool processes) : processes_(processes) {}
+  // The world must outlive this.
+  explicit TraceCollector(World& world) : world_(world), processes_(world.local_ranks() < world.size()) {}
 
   // Collective: all ranks' traces by rank on global rank 0, nothing elsewhere. `world` holds all ranks in order.
   std::vector<RankTrace> collect(Communicator& world, c10::Device device, RankTrace mine);
   // Called after a rank's last step: collective between processes; threads do not wait for each other here, since some
   // still generate the sample.
   void leave(Communicator& world, c10::Device device, RankTrace mine);
-  // The same for a rank that fails: not between processes, of which some may be gone.
+  // The same for a rank that fails, of whose peers some may be gone: processes send it to rank 0 without an answer, by
+  // the clocks of their hosts.
   void leave_alone(RankTrace mine);
   // The traces that leave() collected, by rank, once all ranks of this process have ended.
   std::vector<RankTrace> take() { return taken(left_); }
+  // Those that leave_alone() was given, as far as they have come; in rank 0's process.
+  std::vector<RankTrace> take_broken();
 
  private:
   using ByRank = std::map<int, RankTrace>;  // key: global rank
   void keep(ByRank& where, RankTrace trace);
   std::vector<RankTrace> taken(ByRank& from);
 
+  World& world_;
   bool processes_;
   std::mutex mutex_;
   ByRank handed_over_, left_;  // a rank may leave before rank 0 has taken what it handed over just before

@@ -28,12 +28,18 @@ TEST(Bubbles, AfterAStepBrokeOffNothingIsKnown) {
   tracer.record(samples::compute(tracer, "F", 0, 40, 3));
   other.record(samples::compute(other, "F", 0, 100, 3));
   for (Tracer* each : {&tracer, &other}) {
+    Event call = samples::compute(
+        *each, std::string(kUnfinishedCall) + (each == &tracer ? "barrier on dp" : "all_reduce on dp"), 100, 100, 3);
+    call.kind = EventKind::kInstant;
+    each->record(call);
     Event mark = samples::compute(*each, std::string(kFailedEvent), 100, 100, 3);
     mark.kind = EventKind::kInstant;
     each->record(mark);
   }
   const TraceStore store(samples::file_of({tracer.take(), other.take()}));
-  EXPECT_THAT(store.warning(), testing::HasSubstr("the run failed in step 3"));
+  EXPECT_THAT(store.warning(),
+              testing::AllOf(testing::HasSubstr("the run failed in step 3"),
+                             testing::HasSubstr("; rank 1 in all_reduce on dp; rank 0 in barrier on")));
   EXPECT_TRUE(store.partial());
   const BubbleReport report = find_bubbles(store, store.whole());
   EXPECT_EQ(report.ranks[0].unrecorded, (TimeRange{40, 100}));

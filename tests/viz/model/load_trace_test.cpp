@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "core/base/error.h"
@@ -51,6 +52,25 @@ TEST(LoadTrace, WholeFileHasNoWarning) {
   EXPECT_EQ(store.source(), path);
   const BubbleReport report = find_bubbles(store, store.whole());
   EXPECT_EQ(report.ranks[1].time.bubble_ns, 40);
+  std::filesystem::remove(path);
+}
+
+// One event of six, each way: the others' figures stay what they were without it.
+TEST(LoadTrace, TimesThatNoEventHasCountAsNone) {
+  const std::string path = small_trace("load_times"), text = content(path);
+  const std::regex duration("\"dur\":[0-9.]+"), begin("\"ts\":[0-9.]+");
+  const auto once = std::regex_constants::format_first_only;
+  for (const std::string& damaged :
+       {std::regex_replace(text, duration, "\"dur\":-5", once),
+        std::regex_replace(text, duration, "\"dur\":9e12", once), std::regex_replace(text, begin, "\"ts\":-5", once)}) {
+    write(path, damaged);
+    const TraceStore store = load_trace(path);
+    EXPECT_THAT(store.warning(), HasSubstr("the file is damaged: 1 event with an end before the beginning"));
+    EXPECT_TRUE(store.partial());
+    EXPECT_LE(store.whole().range.end_ns, 1000);
+    for (const RankTrace& trace : store.traces())
+      for (const Event& event : trace.events) EXPECT_GE(event.virtual_end_ns, event.virtual_begin_ns);
+  }
   std::filesystem::remove(path);
 }
 

@@ -23,6 +23,11 @@ TEST_F(AttentionWindowTest, follows_the_cursor_and_moves_it) {
     workspace().set_time(35);
     ctx.Yield(2);
     IM_CHECK_STR_EQ(shown().c_str(), "layers.0.attention, microbatch 0");
+    // What the Context layout leaves of 800 x 600, and a tall panel.
+    const AttentionPanel::Places low = AttentionPanel::places(attention().use(workspace()), {480, 165});
+    IM_CHECK(low.beside && low.blocks.y == 165 && low.blocks.x + low.shares.x < 480);
+    const AttentionPanel::Places tall = AttentionPanel::places(attention().use(workspace()), {480, 900});
+    IM_CHECK(!tall.beside && tall.blocks.x == 480 && tall.blocks.y + tall.shares.y < 900);
     IM_CHECK(attention().use(workspace()).tiles[1][1].runs(workspace().cursor.time_ns));
     ctx.SetRef("//###attention");
     ctx.ItemClick("next");

@@ -15,6 +15,8 @@ TEST_F(WindowTest, adds_up_traffic_to_the_cursor_while_it_plays) {
     ctx.Yield(6);
     TrafficPanel& traffic = dynamic_cast<TrafficPanel&>(*app().panel("traffic"));
     IM_CHECK_EQ(traffic.matrix(workspace()).total().messages, 144);
+    IM_CHECK_EQ(TrafficPanel::grid_height(800, 96), 704);
+    IM_CHECK_GE(TrafficPanel::grid_height(140, 96), 100);  // of 800 x 600
     ctx.ItemClick("//###traffic/up to the cursor");
     workspace().set_time(kThreeStepsLength);  // where step 1 begins
     ctx.Yield(2);

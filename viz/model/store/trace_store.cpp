@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <span>
+#include <utility>
 #include <variant>
 
 #include "core/base/error.h"
@@ -11,6 +14,29 @@
 
 namespace ranklab::viz {
 namespace {
+
+// In which step the run failed, and in which calls the ranks then were, those of few ranks first; "" where it did not.
+std::string broke_off_text(std::span<const RankTrace> traces) {
+  constexpr size_t kCalls = 4, kRanks = 8;
+  int step = -1;
+  std::map<std::string, std::vector<int>> ranks_in;
+  for (const RankTrace& trace : traces) {
+    step = std::max(step, failed_step(trace));
+    if (const std::string call = unfinished_call(trace); !call.empty()) ranks_in[call].push_back(trace.global_rank);
+  }
+  if (step < 0) return "";
+  std::string text = "the run failed in step " + std::to_string(step) + ", which ends here where it broke off";
+  std::vector<std::pair<std::string, std::vector<int>>> calls(ranks_in.begin(), ranks_in.end());
+  std::ranges::stable_sort(calls, {}, [](const auto& call) { return call.second.size(); });
+  for (size_t i = 0; i < calls.size() && i < kCalls; ++i) {
+    const auto& [call, ranks] = calls[i];
+    text += "; " +
+            (ranks.size() > kRanks ? std::to_string(ranks.size()) + " ranks"
+                                   : "rank " + join(std::span<const int>(ranks), " ")) +
+            " in " + call;
+  }
+  return text;
+}
 
 // Limits values of a damaged file so that sums cannot overflow.
 void bound_times(Event& event) {
@@ -26,6 +52,18 @@ void bound_times(Event& event) {
   for (int64_t Event::*bytes : {&Event::logical_bytes, &Event::algorithm_bytes, &Event::wire_bytes})
     event.*bytes = std::clamp<int64_t>(event.*bytes, 0, kBytesLimit);
   event.sequence = std::clamp<int64_t>(event.sequence, -1, kTimeLimit);
+}
+
+// Times that no event has: an end before its beginning, more than kTimeLimit between them, before the virtual clock
+// began. The event stays, and lasts no time, so that sums are of sound ones; returns whether it was so.
+bool mend_times(Event& event, TraceClock clock) {
+  const bool is_virtual = clock == TraceClock::kVirtual;
+  int64_t& begin = is_virtual ? event.virtual_begin_ns : event.wall_begin_ns;
+  int64_t& end = is_virtual ? event.virtual_end_ns : event.wall_end_ns;
+  if (end >= begin && end - begin < kTimeLimit && (begin >= 0 || !is_virtual)) return false;
+  if (is_virtual) begin = std::max<int64_t>(begin, 0);
+  end = begin;
+  return true;
 }
 
 std::string row_label(const RankTrace& trace) {
@@ -51,11 +89,13 @@ TraceStore::TraceStore(TraceFile file, std::string source)
       world_size_(file.world_size),
       gpus_per_node_(file.gpus_per_node),
       clock_(file.clock) {
+  size_t mended = 0;
   for (RankTrace& trace : file.ranks) {
     trace.label = without_controls(std::move(trace.label));
     for (std::string& name : trace.names) name = without_controls(std::move(name));
     for (Event& event : trace.events) {
       bound_times(event);
+      mended += mend_times(event, clock_) ? 1 : 0;
       if (event.array > trace.arrays.size()) event.array = 0;
     }
     events_ += trace.events.size();
@@ -68,9 +108,11 @@ TraceStore::TraceStore(TraceFile file, std::string source)
     }
   }
   full_ = dropped() > 0;
-  for (const RankTrace& trace : traces_)
-    if (const int step = failed_step(trace); step >= 0)
-      warning_ = "the run failed in step " + std::to_string(step) + ", which ends here where it broke off";
+  if (mended > 0)
+    warning_ = strprintf("the file is damaged: %zu event%s with an end before the beginning, or a time that none has, ",
+                         mended, mended == 1 ? "" : "s") +
+               (mended == 1 ? "which counts" : "which count") + " as no time (ranklab trace validate names them)";
+  if (const std::string text = broke_off_text(traces_); !text.empty()) warning_ = text;
   lay_out();
 }
 
