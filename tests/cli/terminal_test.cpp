@@ -87,8 +87,8 @@ TEST(Terminal, TablesAreAlignedThereAndMarkdownElsewhere) {
   }
   // Numbers end below each other.
   const std::vector<std::string> presets = lines_shown(on_a_terminal("COLUMNS=100 '" RANKLAB_BINARY "' list presets"));
-  EXPECT_THAT(presets, testing::Contains("gpt_tiny          4 x 128               128                  870k"));
-  EXPECT_THAT(presets, testing::Contains("deepseek_v3       61 x 7168            4096   671B (37.6B active)"));
+  EXPECT_THAT(presets, testing::Contains("gpt_tiny            4 x 128               128                  870k"));
+  EXPECT_THAT(presets, testing::Contains("deepseek_v3         61 x 7168            4096   671B (37.6B active)"));
 }
 
 TEST(Terminal, ErrorsAreWrappedThereAndOneLineElsewhere) {

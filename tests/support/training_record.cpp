@@ -237,11 +237,11 @@ std::vector<double> TrainingRecord::norms() const {
 TrainingRecord record_training(TrainConfig config, const RecordOptions& options) {
   if (!options.make_world) config.device = test_device_setting();
   RunPlan plan = resolve(config);
-  if (options.vocab_size > 0) plan.config.model.vocab_size = options.vocab_size;
   Recorder recorder(config.train_iters);
   recorder.record.schedule = plan.schedule;
   RuntimeComponents parts = default_components(
       options.make_world ? options.make_world(plan.mesh.world_size()) : make_test_world(plan.mesh.world_size()), plan);
+  if (options.vocab_size > 0) plan.config.model.vocab_size = options.vocab_size;  // the corpus is of bytes
   parts.optimizer_runtime = std::make_shared<RecordedRuntime>(recorder);
   if (options.model) parts.model_provider = options.model;
   if (options.data) parts.data_provider = options.data;
