@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/nn/delta/delta_scan.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/rerun_function.h"
 #include "core/sim/aten.h"
@@ -91,14 +92,19 @@ class Chunks {
 
   // The outputs [B, Hv, S, Dv] of what follows `memory`, which then is that of the end.
   at::Tensor run(at::Tensor& memory) const {
-    std::vector<at::Tensor> out;
-    for (int64_t n = 0; n < count_; ++n) {
-      const auto of = [n](const at::Tensor& x) { return x.select(2, n); };
-      const at::Tensor written = of(written_) - of(read_keys_).matmul(memory);
-      out.push_back(of(queries_).matmul(memory) + of(within_).matmul(written));
-      memory = memory * of(memory_factor_) + of(keys_to_end_).matmul(written);
-    }
-    return at::cat(out, 2).narrow(2, 0, (count_ * length_) - missing_);
+    const auto sizes = memory.sizes().vec();
+    const auto heads = [](const at::Tensor& x) { return x.flatten(0, 1); };
+    at::Tensor of_heads = heads(memory);
+    const at::Tensor out = delta_scan({.u = heads(written_),
+                                       .w = heads(read_keys_),
+                                       .q = heads(queries_),
+                                       .within = heads(within_),
+                                       .k = heads(keys_to_end_),
+                                       .decay = heads(memory_factor_)},
+                                      of_heads);
+    memory = of_heads.view(sizes);
+    const at::Tensor rows = out.flatten(1, 2).narrow(1, 0, (count_ * length_) - missing_);
+    return rows.view({sizes[0], sizes[1], rows.size(1), rows.size(2)});
   }
 
  private:
