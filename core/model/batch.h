@@ -13,6 +13,7 @@ struct Documents {
   std::vector<std::vector<int64_t>> starts;  // DocumentStarts (core/parallel/context/context_attention.h)
   bool separate = true;                      // queries attend to keys of their own document alone
   at::Tensor position_BS = {};               // positions that begin again at 0; undefined: those in the sequence
+  at::Tensor segment_BS = {};                // the number of each position's document; undefined: none is separate
 };
 
 struct Batch {

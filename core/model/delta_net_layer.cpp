@@ -2,9 +2,10 @@
 
 #include <vector>
 
-#include "core/model/decode_cache.h"
+#include "core/model/attention_split.h"
 #include "core/nn/delta/gated_delta_rule.h"
 #include "core/nn/delta/short_convolution.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/nn/output_gate.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/sim/aten.h"
@@ -14,34 +15,21 @@
 namespace ranklab {
 namespace {
 
-DeltaShape shape_of(const LinearAttentionConfig& l, int ranks) {
-  return {l.num_key_heads / ranks, l.num_value_heads / ranks, l.key_head_dim, l.value_head_dim};
-}
-
-// The document of each position, [S, B or 1] int64; undefined: sequences are one document each. Padding behind the last
-// position belongs to the last document.
-at::Tensor segments(const ForwardContext& context, int64_t positions, c10::Device device) {
+// The document of each position, [S, B] int64; undefined: sequences are one document each.
+at::Tensor segments(const ForwardContext& context, int64_t positions) {
   const Documents* documents = context.batch.documents.get();
-  if (documents == nullptr || !documents->separate) return {};
-  const NoCostScope bookkeeping;
-  const auto sequences = static_cast<int64_t>(documents->starts.size());
-  const at::Tensor segment_BS = at::empty({sequences, positions}, at::kLong);
-  int64_t* number = segment_BS.mutable_data_ptr<int64_t>();
-  for (const std::vector<int64_t>& starts : documents->starts) {
-    size_t begun = 0;
-    for (int64_t s = 0; s < positions; ++s) {
-      while (begun < starts.size() && starts[begun] <= s) ++begun;
-      *number++ = static_cast<int64_t>(begun);
-    }
-  }
-  return segment_BS.to(device).t();
+  if (documents == nullptr || !documents->segment_BS.defined()) return {};
+  const NoCostScope view;
+  return padded_positions(documents->segment_BS, positions).t();
 }
 
 class DeltaNetLayer : public AttentionLayer {
  public:
   DeltaNetLayer(const ModuleScope& scope, const DeltaNetSpec& spec, const ModelConfig& c,
                 const AttentionContext& context)
-      : shape_(shape_of(c.linear, context.tp.size())),
+      : shape_(
+            DeltaShape{c.linear.num_key_heads, c.linear.num_value_heads, c.linear.key_head_dim, c.linear.value_head_dim}
+                .over(context.tp.size())),
         epsilon_(c.norm_epsilon),
         tp_(context.tp),
         cp_(context.cp),
@@ -58,7 +46,7 @@ class DeltaNetLayer : public AttentionLayer {
     const Projected own = project(x, context);
     const ContextParallel cp = context.part != nullptr ? cp_ : ContextParallel{};
     const Exchanged all = exchange(own, cp);
-    const at::Tensor segment_SB = segments(context, all.qkv.size(0), all.qkv.device());
+    const at::Tensor segment_SB = segments(context, all.qkv.size(0));
     const at::Tensor convolved = short_convolution(all.qkv, all.conv, segment_SB);
     const at::Tensor heads = gated_delta_rule({convolved, all.gates, all.a_log, all.dt_bias}, all.shape, segment_SB);
     return finish(positions_of_all_heads(heads, cp), own, context);
@@ -66,17 +54,14 @@ class DeltaNetLayer : public AttentionLayer {
 
   AttentionCache make_cache(int64_t sequences, int64_t /*capacity*/, const at::TensorOptions& options) const override {
     AttentionCache cache;
-    cache.convolved = at::zeros({conv_->data.size(-1) - 1, sequences, shape_.convolved_width()}, options);
-    const auto wide = options.dtype(cache.convolved.itemsize() == 2 ? at::kFloat : cache.convolved.scalar_type());
-    cache.memory = at::zeros({sequences, shape_.value_heads, shape_.key_dim, shape_.value_dim}, wide);
+    cache.convolved = at::empty({conv_->data.size(-1) - 1, sequences, shape_.convolved_width()}, options);
+    cache.memory = at::empty({sequences, shape_.value_heads, shape_.key_dim, shape_.value_dim},
+                             options.dtype(kernel_wide_type(cache.convolved)));
     return cache;
   }
 
   at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
-    if (cache.positions == 0) {  // of an earlier text, perhaps
-      cache.convolved = at::zeros_like(cache.convolved);
-      cache.memory = at::zeros_like(cache.memory);
-    }
+    if (cache.positions == 0) cache.convolved.zero_(), cache.memory.zero_();  // a text begins
     const Projected own = project(x, context);
     const at::Tensor convolved = short_convolution_after(own.qkv, conv_->data, cache.convolved);
     const at::Tensor heads =
@@ -109,7 +94,7 @@ class DeltaNetLayer : public AttentionLayer {
   Exchanged exchange(const Projected& own, const ContextParallel& cp) const {
     if (!cp.active()) return {own.qkv, own.gates, conv_->data, a_log_->data, dt_bias_->data, shape_};
     const int n = cp.size();
-    const DeltaShape one{shape_.key_heads / n, shape_.value_heads / n, shape_.key_dim, shape_.value_dim};
+    const DeltaShape one = shape_.over(n);
     const std::vector<int64_t> qkv = {shape_.key_width(), shape_.key_width(), shape_.value_width()};
     std::vector<int64_t> all = qkv;
     all.insert(all.end(), {shape_.value_heads, shape_.value_heads});

@@ -44,6 +44,7 @@ class ShapeData final : public RankData {
       *shapes = *marked;
     }
     if (positions_restart_ || shapes->position_BS.defined()) shapes->position_BS = at::empty_like(tokens_BS_);
+    if (shapes->segment_BS.defined()) shapes->segment_BS = at::empty_like(tokens_BS_);
     return shapes;
   }
 

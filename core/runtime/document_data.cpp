@@ -55,18 +55,21 @@ std::shared_ptr<const Documents> documents_of(const at::Tensor& tokens_BS, const
   const int64_t sequences = tokens.size(0), length = tokens.size(1);
   auto documents = std::make_shared<Documents>();
   documents->separate = settings.reset_attention_mask;
-  const at::Tensor position = at::empty({sequences, length}, at::kLong);
+  const at::Tensor position = at::empty({sequences, length}, at::kLong), segment = at::empty_like(position);
   for (int64_t i = 0; i < sequences; ++i) {
     const auto starts = starts_of(tokens.const_data_ptr<int64_t>() + i * length, length, settings.eod_token);
     int64_t* row = position.mutable_data_ptr<int64_t>() + i * length;
+    int64_t* numbers = segment.mutable_data_ptr<int64_t>() + i * length;
     size_t document = 0;
     for (int64_t s = 0; s < length; ++s) {
       if (document + 1 < starts.size() && starts[document + 1] == s) ++document;
       row[s] = s - starts[document];
+      numbers[s] = static_cast<int64_t>(document);
     }
     documents->starts.push_back(starts);
   }
   if (settings.reset_position_ids) documents->position_BS = position.to(tokens_BS.device());
+  if (documents->separate) documents->segment_BS = segment.to(tokens_BS.device());
   return documents;
 }
 

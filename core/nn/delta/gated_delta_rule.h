@@ -16,6 +16,8 @@ namespace ranklab {
 struct DeltaShape {
   int64_t key_heads = 1, value_heads = 1, key_dim = 1, value_dim = 1;
 
+  // Of one of so many ranks that share out the heads.
+  DeltaShape over(int ranks) const { return {key_heads / ranks, value_heads / ranks, key_dim, value_dim}; }
   int64_t key_width() const { return key_heads * key_dim; }
   int64_t value_width() const { return value_heads * value_dim; }
   int64_t convolved_width() const { return 2 * key_width() + value_width(); }
