@@ -1,6 +1,5 @@
 // ranklab ckpt inspect | verify | diff: the contents of checkpoints and safetensors files, whether they are intact, and
 // where two of them differ.
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -53,20 +52,10 @@ ordered_json json_of(const SafetensorsFile& file) {
 }
 
 void print_table(const SafetensorsFile& file) {
-  std::vector<std::string> shapes;
-  size_t name_width = 4, shape_width = 5;
-  for (const TensorEntry& tensor : file.tensors()) {
-    shapes.push_back(shape_text(tensor.shape));
-    name_width = std::max(name_width, tensor.name.size());
-    shape_width = std::max(shape_width, shapes.back().size());
-  }
-  const auto names = static_cast<int>(name_width), sizes = static_cast<int>(shape_width);
-  std::printf("%-*s  %-7s  %-*s  %14s\n", names, "name", "dtype", sizes, "shape", "bytes");
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const TensorEntry& tensor = file.tensors()[i];
-    std::printf("%-*s  %-7s  %-*s  %14llu\n", names, tensor.name.c_str(), std::string(name(tensor.type)).c_str(), sizes,
-                shapes[i].c_str(), static_cast<LongUnsigned>(tensor.size_bytes()));
-  }
+  std::vector<TensorLine> lines;
+  for (const TensorEntry& tensor : file.tensors())
+    lines.push_back({tensor.name, std::string(name(tensor.type)), shape_text(tensor.shape), tensor.size_bytes()});
+  print_tensors(lines);
 }
 
 int inspect(const CkptOptions& options) {

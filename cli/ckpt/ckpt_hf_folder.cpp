@@ -1,6 +1,5 @@
 #include "cli/ckpt/ckpt_hf_folder.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -88,22 +87,14 @@ ordered_json json_of(const HfFolder& folder, const Described& model) {
 }
 
 void print_table(const HfFolder& folder) {
-  std::vector<std::string> shapes;
-  size_t name_width = 4, shape_width = 5;
+  std::vector<TensorLine> lines;
   for (const TensorInfo& tensor : folder.tensors()) {
-    shapes.push_back(shape_text(tensor.shape));
-    name_width = std::max(name_width, tensor.name.size());
-    shape_width = std::max(shape_width, shapes.back().size());
-  }
-  const auto names = static_cast<int>(name_width), sizes = static_cast<int>(shape_width);
-  std::printf("\n%-*s  %-7s  %-*s  %14s  file\n", names, "name", "dtype", sizes, "shape", "bytes");
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const TensorInfo& tensor = folder.tensors()[i];
     const SafetensorsFile& file = folder.file_of(tensor.name);
-    std::printf("%-*s  %-7s  %-*s  %14llu  %s\n", names, tensor.name.c_str(), std::string(name(tensor.type)).c_str(),
-                sizes, shapes[i].c_str(), static_cast<LongUnsigned>(file.tensor(tensor.name).size_bytes()),
-                file_name(file).c_str());
+    lines.push_back({tensor.name, std::string(name(tensor.type)), shape_text(tensor.shape),
+                     file.tensor(tensor.name).size_bytes(), file_name(file)});
   }
+  std::printf("\n");
+  print_tensors(lines, /*with_files=*/true);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "cli/ckpt/ckpt_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -33,6 +34,20 @@ std::string metadata_text(const std::string& value) {
   constexpr size_t kLongest = 100;
   const std::string text = ordered_json(value).dump(-1, ' ', true);
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "... (" + std::to_string(value.size()) + " bytes)";
+}
+
+void print_tensors(const std::vector<TensorLine>& tensors, bool with_files) {
+  size_t name_width = 4, shape_width = 5;
+  for (const TensorLine& tensor : tensors) {
+    name_width = std::max(name_width, tensor.name.size());
+    shape_width = std::max(shape_width, tensor.shape.size());
+  }
+  const auto names = static_cast<int>(name_width), sizes = static_cast<int>(shape_width);
+  const auto last = [&](const std::string& file) { return with_files ? "  " + file : ""; };
+  std::printf("%-*s  %-7s  %-*s  %14s%s\n", names, "name", "dtype", sizes, "shape", "bytes", last("file").c_str());
+  for (const TensorLine& tensor : tensors)
+    std::printf("%-*s  %-7s  %-*s  %14llu%s\n", names, tensor.name.c_str(), tensor.type.c_str(), sizes,
+                tensor.shape.c_str(), static_cast<LongUnsigned>(tensor.bytes), last(tensor.file).c_str());
 }
 
 void print_settings(const char* title, const std::map<std::string, std::string>& settings) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "core/checkpoint/manifest.h"
 #include "core/checkpoint/tensor_diff.h"
@@ -17,6 +18,13 @@ std::string both_sizes(uint64_t bytes);                            // "12345 byt
 std::string tensors_in_files(const CheckpointManifest& manifest);  // "81 tensors in 1 file"
 // As many as fit into a line, then on the next one, indented; nothing where there are none.
 void print_settings(const char* title, const std::map<std::string, std::string>& settings);
+// A table of tensors, if wanted with a column for their files.
+struct TensorLine {
+  std::string name, type, shape;
+  uint64_t bytes = 0;
+  std::string file = {};
+};
+void print_tensors(const std::vector<TensorLine>& tensors, bool with_files = false);
 std::string metadata_text(const std::string& value);     // one line, with control characters escaped for terminals
 std::string difference_text(const TensorDifference& d);  // without the tensor's name
 nlohmann::ordered_json difference_json(const TensorDifference& d);

@@ -43,6 +43,20 @@ def close(what, a, b, tolerance=2e-5):
     assert error < tolerance, what
 
 
+def logits_of(model, state, tokens):
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    assert not missing and not unexpected, (missing, unexpected)
+    return model(tokens).logits
+
+
+def write_compared(name, w, tokens, targets, logits, their_logits):
+    """The golden file of a model whose logits are those of transformers."""
+    close(name, their_logits, logits)
+    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="sum")
+    loss.backward()
+    write_model(f"{name}_model.txt", w, tokens=tokens, targets=targets, loss=loss.reshape(1), logits=logits)
+
+
 def yarn():
     g = Golden("yarn.txt")
     for name, numbers in (("v3", V3), ("tiny", TINY)):

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from transformers import GptOssConfig, GptOssForCausalLM
 
-from deepseek import close
-from make_golden import batch, leaf, write_model
+from deepseek import logits_of, write_compared
+from make_golden import batch, leaf
 
 EPS, THETA, LAYERS, V, H, FFN, S, WINDOW = 1e-6, 50.0, 2, 7, 8, 5, 6, 3
 HEADS, GROUPS, D, E, K, BOUND = 4, 2, 4, 5, 2, 7.0
@@ -131,16 +131,10 @@ def transformers_logits(w, tokens):
         num_key_value_heads=GROUPS, head_dim=D, num_local_experts=E, num_experts_per_tok=K, sliding_window=WINDOW,
         rms_norm_eps=EPS, rope_parameters=rope, max_position_embeddings=16, attn_implementation="eager",
         experts_implementation="eager", pad_token_id=0, bos_token_id=0, eos_token_id=0)).double().eval()
-    missing, unexpected = model.load_state_dict(their_state(w), strict=False)
-    assert not missing and not unexpected, (missing, unexpected)
-    return model(tokens).logits
+    return logits_of(model, their_state(w), tokens)
 
 
 def write_all():
     w = make_weights()
     tokens, targets = batch(V, S, 2)
-    logits = forward(w, tokens)
-    close("gpt_oss", transformers_logits(w, tokens), logits)
-    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="sum")
-    loss.backward()
-    write_model("gpt_oss_model.txt", w, tokens=tokens, targets=targets, loss=loss.reshape(1), logits=logits)
+    write_compared("gpt_oss", w, tokens, targets, forward(w, tokens), transformers_logits(w, tokens))

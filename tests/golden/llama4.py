@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from transformers import Llama4ForCausalLM, Llama4TextConfig
 
-from deepseek import close
-from make_golden import batch, leaf, rope, write_model
+from deepseek import logits_of, write_compared
+from make_golden import batch, leaf, rope
 
 EPS, THETA, LAYERS, V, H, FFN, INNER, S, CHUNK = 1e-6, 50.0, 4, 7, 6, 5, 3, 7, 3
 HEADS, GROUPS, D, E = 4, 2, 4, 5
@@ -122,16 +122,10 @@ def transformers_logits(w, tokens):
         attention_chunk_size=CHUNK, attn_scale=SCALE, floor_scale=FLOOR, rms_norm_eps=EPS,
         rope_parameters=dict(rope_type="default", rope_theta=THETA), max_position_embeddings=16,
         attn_implementation="eager", pad_token_id=0, bos_token_id=0, eos_token_id=0)).double().eval()
-    missing, unexpected = model.load_state_dict(their_state(w), strict=False)
-    assert not missing and not unexpected, (missing, unexpected)
-    return model(tokens).logits
+    return logits_of(model, their_state(w), tokens)
 
 
 def write_all():
     w = make_weights()
     tokens, targets = batch(V, S, 2)
-    logits = forward(w, tokens)
-    close("llama4", transformers_logits(w, tokens), logits)
-    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="sum")
-    loss.backward()
-    write_model("llama4_model.txt", w, tokens=tokens, targets=targets, loss=loss.reshape(1), logits=logits)
+    write_compared("llama4", w, tokens, targets, forward(w, tokens), transformers_logits(w, tokens))

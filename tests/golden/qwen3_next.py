@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from transformers import Qwen3NextConfig, Qwen3NextForCausalLM
 
-from deepseek import close
-from make_golden import batch, leaf, rope, write_model
+from deepseek import logits_of, write_compared
+from make_golden import batch, leaf, rope
 
 EPS, THETA, LAYERS, V, H, INNER, S = 1e-6, 50.0, 4, 7, 6, 3, 7
 HEADS, GROUPS, D, TURNS, E, TOPK = 4, 2, 4, 2, 5, 2
@@ -181,16 +181,10 @@ def transformers_logits(w, tokens):
         linear_key_head_dim=DK, linear_value_head_dim=DV, linear_conv_kernel_dim=K, rms_norm_eps=EPS,
         rope_parameters=dict(rope_type="default", rope_theta=THETA, partial_rotary_factor=TURNS / D),
         max_position_embeddings=16, attn_implementation="eager", experts_implementation="eager", pad_token_id=0)).double().eval()
-    missing, unexpected = model.load_state_dict(their_state(w), strict=False)
-    assert not missing and not unexpected, (missing, unexpected)
-    return model(tokens).logits
+    return logits_of(model, their_state(w), tokens)
 
 
 def write_all():
     w = make_weights()
     tokens, targets = batch(V, S, 2)
-    logits = forward(w, tokens)
-    close("qwen3_next", transformers_logits(w, tokens), logits)
-    loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="sum")
-    loss.backward()
-    write_model("qwen3_next_model.txt", w, tokens=tokens, targets=targets, loss=loss.reshape(1), logits=logits)
+    write_compared("qwen3_next", w, tokens, targets, forward(w, tokens), transformers_logits(w, tokens))

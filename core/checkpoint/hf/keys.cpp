@@ -92,6 +92,17 @@ void set_window_layers(ModelConfig& c, const std::vector<bool>& layers) {
   set_local_layers(c, &ModelConfig::window_size, layers);
 }
 
+std::vector<bool> layers_of_kind(const HfValue& list, const std::string& kind) {
+  const std::string want = kind + " or full_attention for every layer";
+  if (!list.json().is_array()) list.refuse_damaged(want);
+  std::vector<bool> layers;
+  for (const HfJson& one : list.json()) {
+    layers.push_back(one == kind);
+    if (!layers.back() && one != "full_attention") list.refuse(want);
+  }
+  return layers;
+}
+
 HfKey local_layers_key(LocalLayers local, bool always) {
   const auto get = [=](const ModelConfig& c) {
     if (!always && (c.*local.size == 0 || c.window_layers.all())) return not_written();
@@ -102,15 +113,10 @@ HfKey local_layers_key(LocalLayers local, bool always) {
   };
   const auto set = [=](ModelConfig& c, const HfValue& value) {
     if (value.is_null()) return;
-    const std::string want = std::string(local.kind) + " or full_attention for every layer";
-    if (!value.json().is_array()) value.refuse_damaged(want);
-    std::vector<bool> layers;
-    for (const HfJson& kind : value.json()) {
-      layers.push_back(kind == local.kind);
-      if (!layers.back() && kind != "full_attention") value.refuse(want);
-    }
+    const std::vector<bool> layers = layers_of_kind(value, local.kind);
     const bool any = std::ranges::find(layers, true) != layers.end();
-    if (any && static_cast<int64_t>(layers.size()) != c.num_layers) value.refuse_damaged(want);
+    if (any && static_cast<int64_t>(layers.size()) != c.num_layers)
+      value.refuse_damaged(std::string(local.kind) + " or full_attention for every layer");
     if (any && c.*local.size == 0)
       value.refuse(std::string("full_attention for every layer: the file names no ") + local.size_name);
     set_local_layers(c, local.size, layers);

@@ -49,6 +49,8 @@ struct LocalLayers {
   const char* size_name;       // for a file that lists them and has no size
 };
 HfKey local_layers_key(LocalLayers local, bool always);
+// For each layer whether such a list says `kind`; the others are full_attention.
+std::vector<bool> layers_of_kind(const HfValue& list, const std::string& kind);
 // The same key in a class that does not read it: a list is refused that says otherwise than the model does.
 HfKey same_layer_types_key();
 // Gives the window to these layers; no layer: there is no window.

@@ -34,8 +34,10 @@ ModelConfig qwen3_30b_a3b() {
   return c;
 }
 
-ModelConfig qwen3_moe_tiny() {
-  ModelConfig c = qwen3_30b_a3b();
+namespace {
+
+// A model with experts at the size of a lesson.
+ModelConfig in_small(ModelConfig c) {
   c.num_layers = 4;
   c.hidden_size = 128;
   c.ffn_hidden_size = 352;
@@ -50,6 +52,10 @@ ModelConfig qwen3_moe_tiny() {
   c.moe.ffn_hidden_size = 128;
   return c;
 }
+
+}  // namespace
+
+ModelConfig qwen3_moe_tiny() { return in_small(qwen3_30b_a3b()); }
 
 ModelConfig qwen3_235b_a22b() {
   ModelConfig c = qwen3_30b_a3b();
@@ -81,22 +87,11 @@ ModelConfig qwen3_next_80b_a3b() {
 }
 
 ModelConfig qwen3_next_tiny() {
-  ModelConfig c = qwen3_next_80b_a3b();
-  c.num_layers = 4;
-  c.hidden_size = 128;
-  c.ffn_hidden_size = 352;
-  c.num_attention_heads = 8;
-  c.num_query_groups = 4;
-  c.kv_channels = 32;
-  c.vocab_size = 256;
-  c.seq_length = 128;
-  c.rope_theta = 10000;
+  ModelConfig c = in_small(qwen3_next_80b_a3b());
   c.linear.num_key_heads = 4;
   c.linear.num_value_heads = 8;
   c.linear.key_head_dim = c.linear.value_head_dim = 16;
-  c.moe.num_experts = 8;
-  c.moe.topk = 2;
-  c.moe.ffn_hidden_size = c.moe.shared_ffn_hidden_size = 128;
+  c.moe.shared_ffn_hidden_size = c.moe.ffn_hidden_size;
   return c;
 }
 

@@ -38,14 +38,9 @@ HfKey linear_layers() {
   };
   const auto set = [](ModelConfig& c, const HfValue& value) {
     if (value.is_null()) return;
-    const std::string want = "linear_attention or full_attention for every layer";
-    if (!value.json().is_array() || static_cast<int64_t>(value.json().size()) != c.num_layers)
-      value.refuse_damaged(want);
-    std::vector<bool> layers;
-    for (const HfJson& kind : value.json()) {
-      layers.push_back(kind == kLinear);
-      if (!layers.back() && kind != "full_attention") value.refuse(want);
-    }
+    const std::vector<bool> layers = layers_of_kind(value, kLinear);
+    if (static_cast<int64_t>(layers.size()) != c.num_layers)
+      value.refuse_damaged("linear_attention or full_attention for every layer");
     set_linear_layers(c, layers);
   };
   return {"layer_types", get, set};
