@@ -172,13 +172,14 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
   const bool shortly = how.first == FirstStep::kShort && may_begin_short(recorded);
   StepRecord record;
   StepParts slowest{};  // need not be of one rank
-  for (const StandIns& stand_in : choices_of_stand_ins(recorded, make_world, own, replicas)) {
+  for (const StandIns& stand_in : stand_ins_to_record(recorded, make_world, own, replicas)) {
     const auto record_of = [&](const RunPlan& whole) {
       return record_with(whole, make_world(stand_in), own, how.calls);
     };
     StepRecord one = record_of(shortly ? with_short_first_step(recorded) : recorded);
     if (shortly && !begins_as_it_ends(one)) one = record_of(recorded);
     const StepParts parts = parts_of(one);
+    one.keep_slowest_of_stages();
     for (size_t part = 0; part < parts.size(); ++part) slowest[part] = std::max(slowest[part], parts[part]);
     if (record.ranks.empty() || one.step_ns > record.step_ns) std::swap(record, one);
     if (!one.ranks.empty()) record.keep_fuller(one);  // the slowest need not be the fullest

@@ -16,7 +16,7 @@ void add_ends(const std::vector<int>& order, std::set<int>& run) {
 
 }  // namespace
 
-RepeatedPasses::RepeatedPasses(const Schedule& schedule, int pp_rank) {
+RepeatedPasses::RepeatedPasses(const Schedule& schedule, int pp_rank, bool all) {
   size_t most = 0;
   for (const int stage : schedule.stages_of(pp_rank)) {
     std::map<ActionKind, std::vector<int>> order;
@@ -27,7 +27,10 @@ RepeatedPasses::RepeatedPasses(const Schedule& schedule, int pp_rank) {
       if (a.kind == ActionKind::kW && a.stage == stage) order[ActionKind::kW].push_back(a.microbatch);
     }
     Stage& own = stages_.emplace_back(Stage{.forwards = order[ActionKind::kF], .run = {}});
-    for (const auto& [kind, passes] : order) add_ends(passes, own.run);
+    for (const auto& [kind, passes] : order) {
+      add_ends(passes, own.run);
+      if (all) own.run.insert(passes.begin(), passes.end());
+    }
     most = std::max(most, own.run.size());
   }
   // The optimizer gets one number of microbatches for all stages.

@@ -12,7 +12,8 @@ namespace ranklab {
 
 class RepeatedPasses {
  public:
-  RepeatedPasses(const Schedule& schedule, int pp_rank);
+  // `all`: each really runs, since it may cost what no other does.
+  RepeatedPasses(const Schedule& schedule, int pp_rank, bool all);
 
   // `local_stage`: index among the rank's own stages, as in Schedule::stages_of().
   bool runs(int local_stage, int microbatch) const;

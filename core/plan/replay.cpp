@@ -12,6 +12,7 @@
 #include "core/nn/custom_function.h"
 #include "core/plan/pass_memo.h"
 #include "core/plan/repeated_passes.h"
+#include "core/plan/step_time.h"
 #include "core/runtime/wrapped_optimizer.h"
 
 namespace ranklab {
@@ -31,7 +32,8 @@ class Replay {
         report_{.kept_bytes = std::vector<int64_t>(static_cast<size_t>(stages))} {
     if (!microbatches_are_alike(plan)) return;
     const auto add = [&](const Schedule& schedule) {
-      schedules_.try_emplace(schedule.num_microbatches, schedule, ctx.coordinate(Axis::kPp));
+      const bool all = reductions_delay_gathers(plan) && schedule.num_microbatches <= kFewMicrobatches;
+      schedules_.try_emplace(schedule.num_microbatches, schedule, ctx.coordinate(Axis::kPp), all);
     };
     add(plan.schedule);
     for (const auto& [num_microbatches, schedule] : plan.ramp_schedules) add(schedule);

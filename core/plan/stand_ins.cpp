@@ -1,9 +1,12 @@
 #include "core/plan/stand_ins.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -100,7 +103,21 @@ int slowest_tensor_rank(const DeviceMesh& mesh, Longest by, const std::vector<in
   return mesh.coordinate(Axis::kTp, static_cast<int>(most - elsewhere.begin()));
 }
 
+// Whether each stage sends to the same node or another in all pipelines.
+bool pipelines_alike_on_nodes(const RunPlan& plan) {
+  std::set<std::vector<bool>> patterns;
+  for (const Group& pipeline : plan.mesh.groups(Axis::kPp)) {
+    std::vector<bool> between;
+    for (size_t stage = 1; stage < pipeline.global_ranks.size(); ++stage)
+      between.push_back(pipeline.global_ranks[stage] / plan.gpus_per_node() !=
+                        pipeline.global_ranks[stage - 1] / plan.gpus_per_node());
+    patterns.insert(std::move(between));
+  }
+  return patterns.size() <= 1;
+}
+
 bool alike_on_nodes(const RunPlan& plan, Longest by) {
+  if (by == Longest::kPipelineLinks) return pipelines_alike_on_nodes(plan);
   const std::vector<int64_t> elsewhere = members_elsewhere(plan, by);
   return std::ranges::all_of(elsewhere, [&](int64_t own) { return own == elsewhere.front(); });
 }
@@ -173,6 +190,14 @@ Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
   return own;
 }
 
+// Matrices that replicas orthogonalize for each other, and rows of queries and keys that QK-clip scales, lie in some
+// shards and not in others.
+bool shares_differ(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  const bool matrices = c.optimizer == OptimizerKind::kMuon && c.muon_distribution != MuonDistribution::kDuplicated;
+  return matrices || (c.qk_clip && plan.zero().optimizer);
+}
+
 // For each rank the one that runs in its place: of its stage, and of a context-parallel rank if one is given, the one
 // that owns most, the first of several. Shards are
 // equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes longest.
@@ -234,6 +259,23 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
     }
   }
   return choices;
+}
+
+std::vector<StandIns> stand_ins_to_record(const RunPlan& plan, const ShapeWorldMaker& make_world,
+                                          const RuntimeComponents& parts,
+                                          const std::vector<ReplicaDocuments>& replicas) {
+  std::vector<StandIns> choices = choices_of_stand_ins(plan, make_world, parts, replicas);
+  const auto differ_on_nodes = [&](Longest by) { return !alike_on_nodes(plan, by); };
+  // Of those that exchange keys and values one is the slowest in one exchange, another in the next.
+  const bool take_turns = plan.mesh.size(Axis::kCp) > 1 && !attention_of_layers(plan).empty();
+  const bool may_differ =
+      choices.size() > 1 || take_turns || (plan.replicas() > 1 && shares_differ(plan)) ||
+      std::ranges::any_of(std::array{Longest::kLinks, Longest::kReplicaLinks, Longest::kPipelineLinks},
+                          differ_on_nodes);
+  if (!may_differ || plan.mesh.world_size() > kFewRanks) return choices;
+  StandIns themselves(static_cast<size_t>(plan.mesh.world_size()));
+  std::iota(themselves.begin(), themselves.end(), 0);
+  return {std::move(themselves)};
 }
 
 }  // namespace ranklab

@@ -1,7 +1,10 @@
 #include "core/plan/step_record.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
+#include <utility>
 
 namespace ranklab {
 
@@ -25,14 +28,34 @@ const RankRecord& StepRecord::of_pipeline_rank(int pp_rank) const {
 const RankRecord& StepRecord::fullest() const {
   return *std::ranges::max_element(ranks, {}, [](const RankRecord& rank) { return together(rank.at_peak); });
 }
+void RankRecord::keep_fuller(const RankRecord& other) {
+  if (together(other.at_peak) <= together(at_peak)) return;
+  at_peak = other.at_peak;
+  highest = other.highest;
+  after = other.after;
+}
 void StepRecord::keep_fuller(const StepRecord& other) {
-  for (RankRecord& rank : ranks) {
-    const RankRecord& peer = other.of_pipeline_rank(rank.pp_rank);
-    if (together(peer.at_peak) <= together(rank.at_peak)) continue;
-    rank.at_peak = peer.at_peak;
-    rank.highest = peer.highest;
-    rank.after = peer.after;
+  for (RankRecord& rank : ranks) rank.keep_fuller(other.of_pipeline_rank(rank.pp_rank));
+}
+void StepRecord::keep_slowest_of_stages() {
+  std::map<int, RankRecord> stages;
+  for (const RankRecord& rank : ranks) {
+    const auto [found, is_new] = stages.try_emplace(rank.pp_rank, rank);
+    if (is_new) continue;
+    RankRecord slower = rank.time.waited_ns < found->second.time.waited_ns ? rank : found->second;
+    slower.keep_fuller(rank);
+    slower.keep_fuller(found->second);
+    found->second = std::move(slower);
   }
+  if (stages.size() == ranks.size()) return;
+  ranks.clear();
+  std::set<int> kept;
+  for (auto& [pp_rank, rank] : stages) {
+    kept.insert(rank.global_rank);
+    ranks.push_back(std::move(rank));
+  }
+  std::ranges::sort(ranks, {}, &RankRecord::global_rank);
+  std::erase_if(traces, [&](const RankTrace& trace) { return !kept.contains(trace.global_rank); });
 }
 int64_t StepRecord::pass_ns() const {
   return std::accumulate(ranks.begin(), ranks.end(), int64_t{0},

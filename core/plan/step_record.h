@@ -30,9 +30,15 @@ struct RankTime {
 // tokens; tests/plan enforces it.
 constexpr double kPeakTolerance = 0.05;
 constexpr double kStepTimeTolerance = 0.01;
-constexpr double kReducedPassesTolerance = 0.03;    // of step times, where a pipeline's passes begin reductions
-constexpr double kSharedMatricesTolerance = 0.04;   // of step times, where ranks have different matrices (Muon)
-constexpr double kReplicaDocumentsTolerance = 0.1;  // of step times, where replicas' attention keeps within documents
+constexpr double kReducedPassesTolerance = 0.03;   // of step times, where many passes of a pipeline begin reductions
+constexpr double kSharedMatricesTolerance = 0.04;  // of step times, where many ranks have different matrices (Muon)
+constexpr double kReplicaDocumentsTolerance =
+    0.1;  // of step times, where many replicas' attention keeps within documents
+
+// In a world of at most so many ranks that may differ none stands in for another.
+constexpr int kFewRanks = 16;
+// Of at most so many microbatches that may differ none stands for another.
+constexpr int kFewMicrobatches = 32;
 
 struct RankRecord {
   int global_rank = 0;  // the slowest of its stage
@@ -46,6 +52,9 @@ struct RankRecord {
   std::vector<int64_t> kept_bytes = {};  // by a microbatch from F to its backward, for each of its stages
   int64_t pass_ns = 0;                   // of a microbatch in these stages, with the exchanges within them
   double pieces_us = 0;                  // of what it updated (core/sim/software_terms.h)
+
+  // Bytes become those of `other`, a rank of the same stage, if it is fuller; times and calls stay as they are.
+  void keep_fuller(const RankRecord& other);
 };
 
 // The calls of repeated passes are counted; a trace that is to be looked at has them, too, at a cost of their number.
@@ -65,9 +74,10 @@ struct StepRecord {
   // REQUIRE: a record of a step, of such a pipeline rank.
   const RankRecord& of_pipeline_rank(int pp_rank) const;
   const RankRecord& fullest() const;  // the rank with the highest peak
-  // REQUIRE: a record of the same step, of ranks of the same stages. Bytes become those of whichever rank of a stage is
-  // fuller; times and calls stay as they are.
+  // REQUIRE: a record of the same step, of ranks of the same stages.
   void keep_fuller(const StepRecord& other);
+  // One rank of each stage, with its trace: the one that waits least for others, and is as full as the fullest.
+  void keep_slowest_of_stages();
   int64_t pass_ns() const;  // of a microbatch in all stages together
   int64_t latest(int64_t RankTime::*when) const;
 };

@@ -37,11 +37,16 @@ StepTime time_of(const StepRecord& record) {
 
 double step_time_tolerance(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  if (c.documents.reset_attention_mask && plan.dp() > 1) return kReplicaDocumentsTolerance;
+  const bool stand_in = plan.mesh.world_size() > kFewRanks;
+  if (stand_in && c.documents.reset_attention_mask && plan.dp() > 1) return kReplicaDocumentsTolerance;
   const bool shares = c.optimizer == OptimizerKind::kMuon && c.muon_distribution != MuonDistribution::kDuplicated;
-  if (shares) return kSharedMatricesTolerance;
-  return c.grad_sync == GradSync::kMicrobatch && plan.mesh.size(Axis::kPp) > 1 ? kReducedPassesTolerance
-                                                                               : kStepTimeTolerance;
+  if (stand_in && shares) return kSharedMatricesTolerance;
+  const bool repeated = plan.schedule.num_microbatches > kFewMicrobatches;
+  return repeated && reductions_delay_gathers(plan) ? kReducedPassesTolerance : kStepTimeTolerance;
+}
+
+bool reductions_delay_gathers(const RunPlan& plan) {
+  return plan.config.grad_sync == GradSync::kMicrobatch && plan.zero().parameters && plan.mesh.size(Axis::kPp) > 1;
 }
 
 double mfu(const RunPlan& plan, double step_ns) {

@@ -80,6 +80,20 @@ TEST_P(Times, AreThoseOfTheRun) {
 
 INSTANTIATE_TEST_SUITE_P(Runs, Times, testing::ValuesIn(kRuns), row_name<Training>);
 
+class TimesOfFewRanks : public testing::TestWithParam<Training> {};
+
+TEST_P(TimesOfFewRanks, AreThoseOfTheRunWhicheverRankIsTheSlowest) {
+  RuntimeEngine engine = tiny_engine(config_of(GetParam()));
+  const auto seen = std::make_shared<RecordingHook>();
+  engine.add_hook(seen);
+  engine.fit();
+  constexpr double kRounding = 1e-4;  // of each pass to nanoseconds
+  const double planned_ms = static_cast<double>(record_step(engine.plan(), make_meta_world).step_ns) * 1e-6;
+  EXPECT_NEAR(planned_ms / seen->steps.back().virtual_step_ms, 1, kRounding);
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, TimesOfFewRanks, testing::ValuesIn(kDiffering), row_name<Training>);
+
 // One rank stands for all, and another one has the longest message.
 void expect_muon_time(const TrainConfig& c, const std::string& what) {
   RuntimeEngine engine = tiny_engine(c);

@@ -61,6 +61,23 @@ TEST(StandIns, WherePipelinesDoNotLieAlikeOnNodesOneThatGoesBetweenThem) {
   EXPECT_THAT(choices(plan), Contains(ElementsAre(1, 1, 3, 3, 5, 5)));
 }
 
+std::vector<StandIns> recorded(const RunPlan& plan) {
+  return stand_ins_to_record(plan, make_meta_world, default_parts(), {});
+}
+
+TEST(StandIns, FewRanksThatMayDifferAllRun) {
+  RunPlan plan = plan_of({.world = 6, .tp = 2, .pp = 3});
+  EXPECT_THAT(recorded(plan), ElementsAre(first_stand_ins(plan)));
+  plan.config.gpus_per_node = 5;
+  EXPECT_THAT(recorded(plan), ElementsAre(ElementsAre(0, 1, 2, 3, 4, 5)));
+}
+
+TEST(StandIns, OfManyRanksThatMayDifferTheCandidatesRun) {
+  RunPlan plan = plan_of({.world = 24, .tp = 2, .pp = 3});
+  plan.config.gpus_per_node = 5;
+  EXPECT_EQ(recorded(plan), choices(plan));
+}
+
 TEST(StandIns, EachChoiceIsNamedOnceAndRunsItsOwnStage) {
   const RunPlan plan = plan_of({.world = 4, .tp = 1, .pp = 2}, OptimizerKind::kMuon);
   const std::vector<StandIns> all = choices(plan);

@@ -218,6 +218,56 @@ inline const Training kRuns[] = {
     {"megatron_on_nodes_pp2", 8, 2, false, 1, both<larger, both<two_stages, megatron_on_nodes>>, "a100-80"},
 };
 
+inline void clipped_scores(TrainConfig& c) {
+  c.qk_clip = true;
+  c.qk_clip_threshold = 1e-3;
+}
+inline void replicas_before_tensors(TrainConfig& c) { c.parallel.order = "dp-tp-cp-ep-pp"; }
+inline void on_nodes_of_three(TrainConfig& c) { c.gpus_per_node = 3; }
+// Each pipeline goes to another node twice, at other stages than its neighbours.
+inline void four_stages_on_nodes_of_four(TrainConfig& c) {
+  c.model.num_attention_heads = 3;
+  c.model.hidden_size = 48;
+  c.model.ffn_hidden_size = 144;
+  c.parallel.pp = 4;
+  c.gpus_per_node = 4;
+}
+
+// Of five pieces some have rows of queries and keys.
+inline void clipped_pieces(TrainConfig& c) {
+  clipped_scores(c);
+  measured_kernels(c);
+  c.model.num_layers = 1;
+  c.global_batch_size = 5;
+}
+inline void experts_of_every_third_rank(TrainConfig& c) {
+  experts(c);
+  measured_kernels(c);
+  replicas_before_tensors(c);
+  c.parallel.ep = 2;
+  c.global_batch_size = 6;
+}
+// Which delay the gathers of passes behind them, as many as there is time for.
+inline void many_reductions(TrainConfig& c) {
+  two_stages(c);
+  c.zero_stage = 3;
+  c.grad_sync = GradSync::kMicrobatch;
+  c.model.num_layers = 8;
+  c.global_batch_size = 16;
+  c.gpus_per_node = 1;
+}
+
+// In few ranks that may differ: one waits for another here, the other for it there.
+inline const Training kDiffering[] = {
+    {"measured_zigzag_cp4_dp2", 8, 1, false, 0, both<measured_kernels, context<4>>},
+    {"gathered_cp2_tp4_on_nodes_of_three", 8, 4, true, 0,
+     [](TrainConfig& c) { gathered_context<2>(c), two_key_heads(c), on_nodes_of_three(c); }},
+    {"experts_of_every_third_rank", 12, 4, true, 0, experts_of_every_third_rank},
+    {"tp3_pp4_on_nodes_of_four", 12, 3, false, 0, four_stages_on_nodes_of_four},
+    {"clipped_pieces_zero3_dp5", 5, 1, false, 0, zero_of<3, clipped_pieces>},
+    {"many_reductions_zero3_pp2_dp2", 4, 1, false, 1, many_reductions},
+};
+
 inline TrainConfig config_of(const Training& run) {
   TrainConfig c;
   c.parallel = {.world = run.world, .tp = run.tp};
