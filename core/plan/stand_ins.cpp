@@ -13,6 +13,7 @@
 #include "core/comm/node_members.h"
 #include "core/plan/built_rank.h"
 #include "core/plan/replica_documents.h"
+#include "core/plan/step_time.h"
 
 namespace ranklab {
 namespace {
@@ -272,7 +273,7 @@ std::vector<StandIns> stand_ins_to_record(const RunPlan& plan, const ShapeWorldM
       choices.size() > 1 || take_turns || (plan.replicas() > 1 && shares_differ(plan)) ||
       std::ranges::any_of(std::array{Longest::kLinks, Longest::kReplicaLinks, Longest::kPipelineLinks},
                           differ_on_nodes);
-  if (!may_differ || plan.mesh.world_size() > kFewRanks) return choices;
+  if (!may_differ || !may_run_all_ranks(plan)) return choices;
   StandIns themselves(static_cast<size_t>(plan.mesh.world_size()));
   std::iota(themselves.begin(), themselves.end(), 0);
   return {std::move(themselves)};

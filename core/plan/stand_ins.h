@@ -1,9 +1,9 @@
 // Which ranks run in place of all: one of each pipeline rank represents the others of its stage, which behave alike,
 // and it is the one that takes longest, so the one that owns most of what data-parallel ranks shard. Where several may
 // be that one (most arithmetic, most kernels, most matrices, most exchanged between nodes, most or longest documents),
-// each is a choice, and who records them lets the slowest count; of a small world all ranks run then, since one may
-// wait for another here and the other for it there. Cost: arithmetic over the ranks, and, where shards are unequal, the
-// build of one rank of each stage on shapes. Thread rule: the thread that would train.
+// each is a choice, and who records them lets the slowest count; of a small world and model all ranks run then, since
+// one may wait for another here and the other for it there. Cost: arithmetic over the ranks, and, where shards are
+// unequal, the build of one rank of each stage on shapes. Thread rule: the thread that would train.
 #pragma once
 #include <functional>
 #include <memory>

@@ -35,8 +35,6 @@ constexpr double kSharedMatricesTolerance = 0.04;  // of step times, where many 
 constexpr double kReplicaDocumentsTolerance =
     0.1;  // of step times, where many replicas' attention keeps within documents
 
-// In a world of at most so many ranks that may differ none stands in for another.
-constexpr int kFewRanks = 16;
 // Of at most so many microbatches that may differ none stands for another.
 constexpr int kFewMicrobatches = 32;
 

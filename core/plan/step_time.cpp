@@ -37,12 +37,19 @@ StepTime time_of(const StepRecord& record) {
 
 double step_time_tolerance(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
-  const bool stand_in = plan.mesh.world_size() > kFewRanks;
+  const bool stand_in = !may_run_all_ranks(plan);
   if (stand_in && c.documents.reset_attention_mask && plan.dp() > 1) return kReplicaDocumentsTolerance;
   const bool shares = c.optimizer == OptimizerKind::kMuon && c.muon_distribution != MuonDistribution::kDuplicated;
   if (stand_in && shares) return kSharedMatricesTolerance;
   const bool repeated = plan.schedule.num_microbatches > kFewMicrobatches;
   return repeated && reductions_delay_gathers(plan) ? kReducedPassesTolerance : kStepTimeTolerance;
+}
+
+bool may_run_all_ranks(const RunPlan& plan) {
+  constexpr int kMostRanks = 64;
+  constexpr int64_t kLayersTogether = 512;  // as many as half a second runs on shapes
+  const int world = plan.mesh.world_size();
+  return world <= kMostRanks && plan.config.model.num_layers * world / plan.mesh.size(Axis::kPp) <= kLayersTogether;
 }
 
 bool reductions_delay_gathers(const RunPlan& plan) {

@@ -30,6 +30,9 @@ StepTime time_of(const StepRecord& record);
 
 // How far the total may deviate from the real run.
 double step_time_tolerance(const RunPlan& plan);
+// Whether ranks that may differ are few enough, by the layers that they have together, to run all: then none stands in
+// for another.
+bool may_run_all_ranks(const RunPlan& plan);
 // Whether a pass's gathers of parameters wait for reductions that a pass before it began: how long depends on what a
 // pipeline runs before it, so that no pass stands for the others.
 bool reductions_delay_gathers(const RunPlan& plan);

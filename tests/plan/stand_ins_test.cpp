@@ -75,6 +75,8 @@ TEST(StandIns, FewRanksThatMayDifferAllRun) {
 TEST(StandIns, OfManyRanksThatMayDifferTheCandidatesRun) {
   RunPlan plan = plan_of({.world = 24, .tp = 2, .pp = 3});
   plan.config.gpus_per_node = 5;
+  EXPECT_EQ(recorded(plan).front().back(), 23);
+  plan.config.model.num_layers = 96;
   EXPECT_EQ(recorded(plan), choices(plan));
 }
 
