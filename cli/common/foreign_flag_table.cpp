@@ -149,6 +149,7 @@ Words own_words(const MegatronFlag& flag) {
     case MegatronFate::kRefused:
       refuse("ranklab does not compute what this option of Megatron-LM says", text);
     case MegatronFate::kRead:
+      if (!text.empty()) refuse("what this option of Megatron-LM means depends on others", text);
       break;
   }
   refuse("what this option of Megatron-LM means depends on others",

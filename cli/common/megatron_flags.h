@@ -9,7 +9,7 @@ namespace ranklab {
 
 enum class MegatronFate {
   kSet,       // a setting here: "key=value"
-  kRead,      // with others of its line together (cli/config/megatron_line.cpp)
+  kRead,      // with others of its line together (cli/config/megatron_line.cpp); by itself: what to do instead
   kNoEffect,  // nothing that is computed or planned here depends on it
   kLeftOut,   // what is done here without it
   kRefused,   // computes something that ranklab does not; what to do instead

@@ -66,6 +66,7 @@ std::string run_title(const RunPlan& plan) {
 
 std::string ramp_text(const RunPlan& plan) {
   if (!plan.ramp.grows()) return "";
+  if (!plan.ramp.given.empty()) return "; of a size by samples, " + plan.config.rampup_batch_size;
   return strprintf("; from %ld sequences by %ld over the first %ld", static_cast<long>(plan.ramp.start),
                    static_cast<long>(plan.ramp.increment), static_cast<long>(plan.ramp.samples));
 }
@@ -76,7 +77,8 @@ std::string pipeline_text(const RunPlan& plan) {
   const std::string each =
       even ? "of " + counted(layers[0], "layer") : "of " + join(std::span<const int64_t>(layers), ", ") + " layers";
   const std::string copies = plan.schedule.num_chains() > 1 ? ", the model twice" : "";
-  return plan.schedule.name + ", " + std::to_string(layers.size()) + " stages " + each + copies +
+  const std::string mtp = plan.mtp_stage >= 0 ? ", MTP in stage " + std::to_string(plan.mtp_stage) : "";
+  return plan.schedule.name + ", " + std::to_string(layers.size()) + " stages " + each + mtp + copies +
          strprintf("; bubble %.1f %% of the total where F, B and W take equally long",
                    100 * simulate(plan.schedule, ScheduleCosts{}).bubble_of_total());
 }
@@ -87,6 +89,7 @@ nlohmann::ordered_json pipeline_json(const RunPlan& plan) {
   for (const StageMemory& rank : verify_schedule(plan.schedule).memory) peaks.push_back(rank.peak_activations);
   return {{"schedule", plan.schedule.name},
           {"stage_layers", plan.stage_layers},
+          {"mtp_stage", plan.mtp_stage < 0 ? static_cast<int>(plan.stage_layers.size()) - 1 : plan.mtp_stage},
           {"rank_of_stage", plan.schedule.rank_of_stage},
           {"bubble_of_total", timeline.bubble_of_total()},
           {"bubble_of_ideal", timeline.bubble_of_ideal()},

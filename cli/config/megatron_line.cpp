@@ -6,11 +6,14 @@
 #include <span>
 #include <utility>
 
+#include "cli/config/megatron_batches.h"
 #include "cli/config/megatron_data.h"
 #include "cli/config/megatron_differences.h"
+#include "cli/config/megatron_pipeline.h"
+#include "cli/config/megatron_precision.h"
 #include "cli/config/megatron_words.h"
-#include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/run_folder.h"
 #include "core/spec/layer_pattern.h"
 #include "core/spec/megatron_sizes.h"
 
@@ -20,15 +23,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr const char* kDefault = "default of Megatron-LM";
-constexpr int64_t kMostSize = 1 << 20;       // products of three are no overflow
+constexpr int64_t kMostSize = kMostMegatronSize;
 constexpr int64_t kMostPositions = 1 << 24;  // of a sequence, and words of a vocabulary
-
-[[noreturn]] void refuse(const std::string& flag, const std::string& got, const std::string& want,
-                         const std::string& fix) {
-  throw Error(
-      ErrorKind::kInvalidArgument,
-      {.where = "config from-megatron", .what = flag, .got = got.empty() ? "" : quote(got), .want = want, .fix = fix});
-}
 
 class Reader {
  public:
@@ -74,7 +70,7 @@ class Reader {
   int64_t needed(const std::string& flag, int64_t most = kMostSize) const {
     const auto value = words_.number(flag, most);
     if (!value || *value == 0)
-      refuse(flag + " is missing", "", "a number above 0", "add it, as Megatron-LM asks for it");
+      refuse_megatron(flag + " is missing", "", "a number above 0", "add it, as Megatron-LM asks for it");
     return *value;
   }
 
@@ -91,8 +87,8 @@ class Reader {
       case MegatronFate::kLeftOut:
         return leave_out(flag, given.foreign->text);
       case MegatronFate::kRefused:
-        refuse("ranklab does not compute what " + flag + " says", join(given.values, " "), "a line without it",
-               given.foreign->text);
+        refuse_megatron("ranklab does not compute what " + flag + " says", join(given.values, " "), "a line without it",
+                        given.foreign->text);
       case MegatronFate::kRead:
       case MegatronFate::kNoEffect:
         return;
@@ -102,7 +98,7 @@ class Reader {
   void model() {
     layers_ = needed("--num-layers");
     if (layers_ > kMostLayers)
-      refuse("--num-layers is out of range", std::to_string(layers_), "1 to 65536", "correct it");
+      refuse_megatron("--num-layers is out of range", std::to_string(layers_), "1 to 65536", "correct it");
     hidden_ = needed("--hidden-size");
     mlp();
     attention();
@@ -133,11 +129,12 @@ class Reader {
   void gpt_oss_gate() {
     const char *bound = "--activation-func-clamp-value", *offset = "--glu-linear-offset";
     if (!words_.has("--quick-geglu") || !words_.is(bound, 7) || !words_.is(offset, 1))
-      refuse("gates are bounded here as gpt-oss has them alone",
-             join(Words{words_.has("--quick-geglu") ? "--quick-geglu" : "no --quick-geglu", bound,
-                        words_.text(bound).value_or("0"), offset, words_.text(offset).value_or("0")},
-                  " "),
-             "--quick-geglu --activation-func-clamp-value 7 --glu-linear-offset 1", "use these, or none of them");
+      refuse_megatron("gates are bounded here as gpt-oss has them alone",
+                      join(Words{words_.has("--quick-geglu") ? "--quick-geglu" : "no --quick-geglu", bound,
+                                 words_.text(bound).value_or("0"), offset, words_.text(offset).value_or("0")},
+                           " "),
+                      "--quick-geglu --activation-func-clamp-value 7 --glu-linear-offset 1",
+                      "use these, or none of them");
     set("model.activation", "swigluoai", "--quick-geglu");
   }
 
@@ -150,14 +147,15 @@ class Reader {
         settings_["model.kv_channels"].text == std::to_string(hidden_ / heads))
       drop("model.kv_channels");
     if (words_.has("--qk-layernorm") && settings_.at("model.norm").text != "RMSNorm")
-      refuse("queries and keys have RMSNorms here", "--qk-layernorm with --normalization LayerNorm",
-             "--normalization RMSNorm", "leave --qk-layernorm out, or change the norm");
+      refuse_megatron("queries and keys have RMSNorms here", "--qk-layernorm with --normalization LayerNorm",
+                      "--normalization RMSNorm", "leave --qk-layernorm out, or change the norm");
     window();
     positions();
   }
 
   // YaRN's flags count for --position-embedding-type yarn, and where latent attention has it (latent()).
   void positions() {
+    interpolation();
     if (settings_.at("model.position").text != "yarn") {
       if (!words_.has("--multi-latent-attention"))
         std::erase_if(settings_, [](const auto& one) { return one.first.starts_with("yarn."); });
@@ -175,6 +173,21 @@ class Reader {
       set("yarn.truncate", "false", "--no-yarn-correction-range-round-to-int");
   }
 
+  // Megatron-LM divides positions by it, and then may stretch slow frequencies or have YaRN do so.
+  void interpolation() {
+    const char* flag = "--rotary-seq-len-interpolation-factor";
+    const auto factor = words_.number(flag, kMostPositions);
+    if (!factor || *factor == 1 || settings_.at("model.position").text != "rope") return;
+    if (*factor == 0) refuse_megatron(std::string(flag) + " is 0", "0", "1 or more", "leave it out");
+    if (settings_.contains("model.rope_scaling_type") || words_.has("--multi-latent-attention"))
+      refuse_megatron("frequencies are stretched in one way here",
+                      std::string(flag) + " with " +
+                          (words_.has("--multi-latent-attention") ? "--multi-latent-attention" : "--use-rope-scaling"),
+                      "one of them", "leave the other out");
+    set("model.rope_scaling_type", "linear", flag);
+    set("model.rope_scaling_factor", *factor, flag);
+  }
+
   // "(127,0)": so many positions before a query, and none behind it.
   void window() {
     const auto text = words_.text("--window-size", "");
@@ -184,8 +197,8 @@ class Reader {
     char* end = nullptr;
     const long before = std::strtol(dense.c_str(), &end, 10);
     if (end == dense.c_str() || before < 0 || before >= kMostPositions || std::string(end) != ",0")
-      refuse("--window-size is not the window of causal attention", *text, "(N,0)",
-             "write how many positions before it a token sees");
+      refuse_megatron("--window-size is not the window of causal attention", *text, "(N,0)",
+                      "write how many positions before it a token sees");
     set("model.window_size", before + 1, "--window-size");
   }
 
@@ -195,13 +208,14 @@ class Reader {
     const std::string tokenizer = words_.text("--tokenizer-type").value_or("GPT2BPETokenizer");
     const auto given = words_.number("--vocab-size", kMostPositions);
     if (!given && tokenizer != "GPT2BPETokenizer")
-      refuse("how many tokens the vocabulary has is not said", "--tokenizer-type " + tokenizer, "--vocab-size N",
-             "add it; the tokenizer's file says how many");
+      refuse_megatron("how many tokens the vocabulary has is not said", "--tokenizer-type " + tokenizer,
+                      "--vocab-size N", "add it; the tokenizer's file says how many");
     const int64_t own =
         given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2Tokens;  // with an end of documents
     const int64_t tp = number_or("--tensor-model-parallel-size", 1),
                   divisor = words_.number("--make-vocab-size-divisible-by", kMostPositions).value_or(128);
-    if (tp * divisor < 1) refuse("--make-vocab-size-divisible-by is no size", "0", "1 or more", "leave it out");
+    if (tp * divisor < 1)
+      refuse_megatron("--make-vocab-size-divisible-by is no size", "0", "1 or more", "leave it out");
     set("model.vocab_size", megatron_vocabulary(own, tp, divisor), given ? "--vocab-size, padded" : kDefault);
   }
 
@@ -259,7 +273,7 @@ class Reader {
     const int64_t tp = number_or("--tensor-model-parallel-size", 1),
                   pp = number_or("--pipeline-model-parallel-size", 1), cp = number_or("--context-parallel-size", 1);
     if (tp < 1 || pp < 1 || cp < 1)
-      refuse("a size of the layout is 0", "0", "1 or more", "leave it out, or correct it");
+      refuse_megatron("a size of the layout is 0", "0", "1 or more", "leave it out, or correct it");
     set("parallel.tp", tp, words_.has("--tensor-model-parallel-size") ? "--tensor-model-parallel-size" : kDefault);
     if (words_.has("--nproc-per-node")) {
       world_ = needed("--nproc-per-node") * number_or("--nnodes", 1);
@@ -272,40 +286,30 @@ class Reader {
     set("parallel.sequence_parallel", words_.has("--sequence-parallel") && tp > 1 ? "true" : "false",
         words_.has("--sequence-parallel") ? "--sequence-parallel" : kDefault);
     if (!words_.has("--overlap-grad-reduce")) set("parallel.overlap_grad_reduce", "false");
-    if (pp > 1) stages(pp);
+    for (const ConfigSetting& setting : read_megatron_pipeline(words_, layers_, pp, kDefault))
+      settings_[setting.key] = setting;
   }
 
-  void stages(int64_t pp) {
-    int64_t vpp = number_or("--num-virtual-stages-per-pipeline-rank", 1);
-    if (const auto chunk = words_.number("--num-layers-per-virtual-pipeline-stage", kMostSize)) {
-      if (*chunk == 0 || layers_ % (pp * *chunk) != 0)
-        refuse("the layers of a rank are no whole number of stages",
-               strprintf("%lld layers, pp %lld, %lld a stage", static_cast<long long>(layers_),
-                         static_cast<long long>(pp), static_cast<long long>(*chunk)),
-               "a stage that divides --num-layers / pp", "change --num-layers-per-virtual-pipeline-stage");
-      vpp = layers_ / pp / *chunk;
-      set("parallel.vpp", vpp, "--num-layers-per-virtual-pipeline-stage");
-    }
-    set("parallel.pipeline_schedule", vpp > 1 ? "interleaved-1f1b" : "1f1b");
-    const auto first = words_.number("--decoder-first-pipeline-num-layers", kMostSize),
-               last = words_.number("--decoder-last-pipeline-num-layers", kMostSize);
-    if (!first && !last) return set("parallel.pipeline_layout", "even");
-    const int64_t others = pp - (first ? 1 : 0) - (last ? 1 : 0), rest = layers_ - first.value_or(0) - last.value_or(0);
-    const auto layers = megatron_stage_layers(layers_, pp, first, last);
-    if (vpp > 1 || !layers)
-      refuse("the layers between the first and the last stage do not divide",
-             strprintf("%lld layers, %lld stages", static_cast<long long>(rest), static_cast<long long>(others)),
-             "as many in each stage, one stage a rank", "write pipeline_layout into the file: 2,3,3,2");
-    set("parallel.pipeline_layout", join(*layers, ","), "--decoder-first-, --decoder-last-pipeline-num-layers");
-  }
-
-  void batch_and_steps() {
+  void batch_sizes() {
     const int64_t usual = needed("--micro-batch-size") * replicas_,
                   batch = count("--global-batch-size").value_or(usual);
-    if (batch < 1) refuse("--global-batch-size is 0", "0", "1 or more", "correct it");
+    const auto by_tokens = words_.text("--step-batch-size-schedule");
+    if (by_tokens && !words_.has("--global-batch-size") && !words_.has("--rampup-batch-size")) {
+      const MegatronBatches batches = megatron_batches(*by_tokens, needed("--seq-length", kMostPositions));
+      set("train.global_batch_size", batches.last, "--step-batch-size-schedule");
+      return set("train.rampup_batch_size", batches.sizes, "--step-batch-size-schedule");
+    }
+    if (by_tokens)
+      refuse_megatron("--step-batch-size-schedule says what batches have, too", *by_tokens,
+                      "no --global-batch-size and no --rampup-batch-size", "leave these out");
+    if (batch < 1) refuse_megatron("--global-batch-size is 0", "0", "1 or more", "correct it");
     if (!words_.has("--global-batch-size")) set("train.global_batch_size", batch);
     if (const auto ramp = words_.text("--rampup-batch-size"))
       set("train.rampup_batch_size", *ramp, "--rampup-batch-size");
+  }
+
+  void batch_and_steps() {
+    batch_sizes();
     if (words_.has("--lr-warmup-fraction") || words_.has("--lr-warmup-samples")) drop("optim.lr_warmup_iters");
     if (const auto given = words_.text("--optimizer")) {
       const std::string name = *given == "dist_muon" ? "muon" : *given;
@@ -332,31 +336,12 @@ class Reader {
   }
 
   void precision() {
-    if (words_.has("--bf16")) set_default("precision.main_grads_dtype", "fp32");
-    if (words_.has("--fp16")) {
-      for (const char* scale : {"precision.initial_loss_scale", "precision.max_loss_scale"})
-        set_default(scale, "4294967296");
-      set_default("precision.min_loss_scale", "1");
-      set_default("precision.loss_scale_window", "1000");
+    for (ConfigSetting& setting : read_megatron_precision(words_, layers_, kDefault)) {
+      if (setting.origin == kDefault)
+        settings_.try_emplace(setting.key, setting);
+      else
+        settings_[setting.key] = std::move(setting);
     }
-    const auto format = words_.text("--fp8-format");
-    if (!format) return;
-    const std::string recipe = words_.text("--fp8-recipe").value_or("delayed");
-    const char* own = recipe == "delayed"      ? "fp8_delayed"
-                      : recipe == "tensorwise" ? "fp8_current"
-                      : recipe == "mxfp8"      ? "mxfp8"
-                      : recipe == "blockwise"  ? "deepseek_v3"
-                                               : nullptr;
-    if (own == nullptr)
-      refuse("no such FP8 recipe here", recipe, "delayed, tensorwise, blockwise or mxfp8", "choose another");
-    set("precision.recipe", own, words_.has("--fp8-recipe") ? "--fp8-recipe" : kDefault);
-    if (recipe == "delayed" || recipe == "tensorwise") set("precision.fp8_format", *format, "--fp8-format");
-    if (recipe == "delayed") {
-      set_default("precision.amax_history_len", "1");
-      set_default("precision.amax_compute_algo", "most_recent");
-    }
-    if (recipe == "blockwise")  // whose moments are in 16 bits otherwise
-      for (const char* moment : {"precision.exp_avg_dtype", "precision.exp_avg_sq_dtype"}) set_default(moment, "fp32");
   }
 
   void data_and_checkpoints() {
@@ -370,7 +355,11 @@ class Reader {
     const auto load = words_.text("--load"), save = words_.text("--save");
     if (!save) drop("checkpoint.save_interval");
     if (!save && words_.has("--save-interval")) leave_out("--save-interval", "nothing is saved without --save");
-    if (load && load == save) set("checkpoint.load", "auto", "--load");
+    const auto step = count("--ckpt-step");
+    if (step && load && load == save)
+      set("checkpoint.load", *load + "/" + step_folder_name(*step), "--ckpt-step");
+    else if (load && load == save)
+      set("checkpoint.load", "auto", "--load");
     if (load && load != save)
       leave_out("--load", "Megatron-LM's checkpoints come in as Hugging Face folders (ranklab ckpt import-hf)");
   }

@@ -50,6 +50,12 @@ void check_count(const std::string& flag, const MegatronWords::Given& given) {
 
 }  // namespace
 
+void refuse_megatron(const std::string& what, const std::string& got, const std::string& want, const std::string& fix) {
+  throw Error(
+      ErrorKind::kInvalidArgument,
+      {.where = "config from-megatron", .what = what, .got = got.empty() ? "" : quote(got), .want = want, .fix = fix});
+}
+
 MegatronWords::MegatronWords(const Words& words) {
   Given* last = nullptr;
   Words unknown;

@@ -11,6 +11,11 @@
 
 namespace ranklab {
 
+inline constexpr int64_t kMostMegatronSize = 1 << 20;  // of a size: products of three are no overflow
+
+[[noreturn]] void refuse_megatron(const std::string& what, const std::string& got, const std::string& want,
+                                  const std::string& fix);
+
 class MegatronWords {
  public:
   // Throws kInvalidArgument for unknown flags and numbers of values.

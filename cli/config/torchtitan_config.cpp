@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "cli/config/torchtitan_keys.h"
+#include "cli/config/torchtitan_stages.h"
 #include "cli/config/torchtitan_words.h"
 #include "core/base/error.h"
 #include "core/base/text.h"
+#include "core/checkpoint/run_folder.h"
 #include "core/spec/presets.h"
 
 namespace ranklab {
@@ -212,6 +214,12 @@ class TitanReader {
 
   void pipeline() {
     if (pp_ == 1) return;
+    const std::string file_key = "parallelism.pipeline_parallel_schedule_csv", file = words_.text(file_key, "");
+    if (!file.empty()) {  // which says how many stages there are, and is used before the name
+      set("parallel.pipeline_schedule", file, file_key);
+      if (const auto layers = titan_stages(words_, this->layers())) set_stages(*layers);
+      return;
+    }
     const std::string key = "parallelism.pipeline_parallel_schedule", name = words_.text(key, "1F1B");
     const auto row =
         std::ranges::find(kSchedules, lower(name), [](const TitanSchedule& s) { return std::string(s.name); });
@@ -223,19 +231,24 @@ class TitanReader {
     const std::string each = "parallelism.pipeline_parallel_layers_per_stage";
     const bool single = row->stages_of_rank == 1;
     int64_t of_rank = single ? 1 : 2;
-    if (words_.find(each) != nullptr) {
-      const int64_t count = words_.number(each, 1, 1), stages = (units() + count - 1) / count;
+    const auto named = titan_stages(words_, layers());
+    if (named || words_.find(each) != nullptr) {
+      const int64_t count = words_.number(each, 1, 1);
+      const int64_t stages = named ? static_cast<int64_t>(named->size()) : (units() + count - 1) / count;
       of_rank = stages / pp_;
-      if (stages % pp_ != 0 || (single ? of_rank != 1 : row->stages_of_rank == 2 ? of_rank != 2 : of_rank < 2))
+      if (stages % pp_ != 0 || (row->stages_of_rank > 0 ? of_rank != row->stages_of_rank : of_rank < 2))
         refuse_titan(
-            each + " makes another number of stages than the schedule has",
+            (named ? "the modules of stages make" : each + " makes") +
+                " another number of stages than the schedule has",
             std::to_string(stages) + " stages of " + std::to_string(units()) + " layers, embedding and head among them",
             single ? std::to_string(pp_) : "a multiple of " + std::to_string(pp_) + ", two a rank or more",
             "change it, or the schedule");
     }
     if (row->stages_of_rank == 0) set("parallel.vpp", of_rank, each);
-    stage_layers(pp_ * of_rank);
+    named ? set_stages(*named) : stage_layers(pp_ * of_rank);
   }
+
+  void set_stages(const std::vector<int64_t>& layers) { set("parallel.pipeline_layout", join(layers, ",")); }
 
   int64_t first_less() const { return words_.number("parallelism.pipeline_parallel_first_stage_less_layers", 1); }
   int64_t last_less() const { return words_.number("parallelism.pipeline_parallel_last_stage_less_layers", 1); }
@@ -355,7 +368,10 @@ class TitanReader {
     set("checkpoint.save", words_.text("checkpoint.folder", "checkpoint"), "checkpoint.folder");
     set("checkpoint.save_interval", words_.number("checkpoint.interval", 500, 1), "checkpoint.interval");
     set("checkpoint.keep_last", words_.number("checkpoint.keep_latest_k", 10), "checkpoint.keep_latest_k");
-    set("checkpoint.load", "auto", "checkpoint.folder");
+    const std::string step_key = "checkpoint.load_step";
+    const int64_t step = words_.number(step_key, -1, -1);
+    if (step < 0) return set("checkpoint.load", "auto", "checkpoint.folder");
+    set("checkpoint.load", words_.text("checkpoint.folder", "checkpoint") + "/" + step_folder_name(step), step_key);
   }
 
   void validation() {

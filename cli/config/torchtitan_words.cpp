@@ -26,8 +26,12 @@ std::string text_of(const toml::node& node) {
   if (const auto text = node.value<std::string>(); node.is_string()) return *text;
   if (const toml::array* list = node.as_array()) {
     std::vector<std::string> members;
-    for (const toml::node& member : *list) members.push_back(text_of(member));
-    return join(members, ",");
+    bool of_lists = false;
+    for (const toml::node& member : *list) {
+      members.push_back(text_of(member));
+      of_lists = of_lists || member.is_array();
+    }
+    return join(members, of_lists ? ";" : ",");
   }
   std::ostringstream out;
   node.visit([&](const auto& value) {
@@ -38,9 +42,11 @@ std::string text_of(const toml::node& node) {
 
 bool is_launchers(const std::string& name) { return std::ranges::find(kLauncher, name) != kLauncher.end(); }
 
-// Beside the names of programs and scripts.
+// Beside the names of programs, scripts and schedules.
 bool is_file(const std::string& word) {
-  if (word.starts_with("--") || word.ends_with(".sh") || word.ends_with(".py")) return false;
+  for (const char* other : {".sh", ".py", ".csv"})
+    if (word.ends_with(other)) return false;
+  if (word.starts_with("--")) return false;
   return word.ends_with(".toml") || (word.find('/') != std::string::npos && is_there(word));
 }
 

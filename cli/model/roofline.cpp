@@ -73,7 +73,7 @@ class Sum {
     point_.activation_bytes += passes_ * copies * uses * width * element_bytes_;
     const bool up =
         row.part == ModulePart::kMlpUp || row.part == ModulePart::kSharedExperts || row.part == ModulePart::kExperts;
-    if (up && row.shape[1] == model_.hidden_size) {
+    if (up && row.shape[1] == (row.is_expert() ? model_.expert_width() : model_.hidden_size)) {
       scalar(passes_ * copies * uses * as_double(row.shape[0]) * kActivationFlops);
       point_.activation_bytes += passes_ * copies * uses * as_double(row.shape[0]) * element_bytes_;
     }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
+#include <numeric>
 
 #include "core/base/error.h"
 #include "core/base/text.h"
@@ -44,10 +46,50 @@ std::vector<int64_t> numbers_of(const std::string& text) {
   return numbers;
 }
 
+// "0:8 1024:16,4096:32"
+std::vector<BatchRamp::Size> sizes_of(const std::string& text) {
+  std::vector<BatchRamp::Size> sizes;
+  const char *at = text.data(), *end = at + text.size();
+  while (at != end) {
+    if (*at == ' ' || *at == ',') {
+      ++at;
+      continue;
+    }
+    BatchRamp::Size one;
+    const auto [colon, error] = std::from_chars(at, end, one.samples);
+    if (error != std::errc{} || colon == end || *colon != ':') return {};
+    const auto [next, size_error] = std::from_chars(colon + 1, end, one.size);
+    if (size_error != std::errc{} || (next != end && *next != ' ' && *next != ',')) return {};
+    sizes.push_back(one);
+    at = next;
+  }
+  return sizes;
+}
+
+BatchRamp parse_sizes(const std::string& text, int64_t whole) {
+  BatchRamp ramp{.whole = whole, .given = sizes_of(text)};
+  int64_t before = -1;
+  bool fits = !ramp.given.empty() && ramp.given.size() <= kMostSizes && ramp.given[0].samples == 0;
+  for (const auto& [samples, size] : ramp.given) {
+    fits = fits && samples > before && samples <= kMost && size >= 1 && size <= kMost;
+    before = samples;
+  }
+  if (!fits)
+    refuse("it is no list of SAMPLES:SIZE", quote(text),
+           "the first from 0 on, each from more samples than the one before it",
+           "as in --rampup-batch-size \"0:8 1024:16\"");
+  if (ramp.given.back().size != whole)
+    refuse("its last size is not the whole batch's", quote(text), "--global-batch-size " + std::to_string(whole),
+           "make them equal");
+  if (ramp.given.size() > 1) ramp.start = ramp.given[0].size;
+  return ramp;
+}
+
 }  // namespace
 
 BatchRamp BatchRamp::parse(const std::string& text, int64_t whole) {
   if (text.empty()) return {.whole = whole};
+  if (text.find(':') != std::string::npos) return parse_sizes(text, whole);
   const std::vector<int64_t> numbers = numbers_of(text);
   const auto in_range = [](int64_t number, int64_t least) { return number >= least && number <= kMost; };
   if (numbers.size() != 3 || !in_range(numbers[0], 1) || !in_range(numbers[1], 1) || !in_range(numbers[2], 0))
@@ -67,7 +109,24 @@ BatchRamp BatchRamp::parse(const std::string& text, int64_t whole) {
   return ramp;
 }
 
+int64_t BatchRamp::least() const {
+  int64_t least = grows() ? std::min(start, whole) : whole;
+  for (const Size& one : given) least = std::min(least, one.size);
+  return least;
+}
+
+int64_t BatchRamp::divisor() const {
+  if (!grows()) return whole;
+  int64_t divisor = given.empty() ? std::gcd(std::gcd(start, increment), whole) : whole;
+  for (const Size& one : given) divisor = std::gcd(divisor, one.size);
+  return divisor;
+}
+
 int64_t BatchRamp::size_after(int64_t consumed) const {
+  if (!given.empty()) {
+    const auto next = std::ranges::upper_bound(given, consumed, {}, &Size::samples);
+    return next == given.begin() ? given[0].size : std::prev(next)->size;
+  }
   if (!grows() || consumed > samples) return whole;
   const int64_t increments = (whole - start) / increment;
   // Megatron-LM divides by samples / increments in floating point.
@@ -75,19 +134,25 @@ int64_t BatchRamp::size_after(int64_t consumed) const {
   return start + std::min(passed, increments) * increment;
 }
 
+std::optional<int64_t> BatchRamp::end_of_size(int64_t consumed) const {
+  if (!given.empty()) {
+    const auto next = std::ranges::upper_bound(given, consumed, {}, &Size::samples);
+    return next == given.end() ? std::nullopt : std::optional(next->samples);
+  }
+  const int64_t size = size_after(consumed);
+  if (size == whole) return std::nullopt;
+  const int64_t increments = (whole - start) / increment, passed = (size - start) / increment + 1;
+  return std::min(scaled_up(passed, samples, increments), samples + 1);
+}
+
 template <typename Visit>
 void BatchRamp::each(const Visit& visit) const {
   int64_t consumed = first_sample;
   while (true) {
     const int64_t size = size_after(consumed);
-    int64_t steps = std::numeric_limits<int64_t>::max();
-    if (size < whole) {
-      // The first number of samples from which on the batch is larger.
-      const int64_t increments = (whole - start) / increment, passed = (size - start) / increment + 1;
-      const int64_t end = std::min(scaled_up(passed, samples, increments), samples + 1);
-      steps = (end - consumed + size - 1) / size;
-    }
-    if (!visit(size, steps) || size == whole) return;
+    const std::optional<int64_t> end = end_of_size(consumed);
+    const int64_t steps = end ? (*end - consumed + size - 1) / size : std::numeric_limits<int64_t>::max();
+    if (!visit(size, steps) || !end) return;
     consumed += steps * size;
   }
 }

@@ -144,7 +144,8 @@ std::vector<IdleRow> make_idle_rows() {
   add(
       {"yarn."}, [](const RunPlan& p) { return p.config.model.yarn.enabled(); }, "--rotary-scaling-factor above 1");
   add(
-      {"model.rope_theta", "model.rotary_percent", "model.no_rope_freq", "model.rope_scaling_type"},
+      {"model.rope_theta", "model.rotary_percent", "model.rotary_interleaved", "model.no_rope_freq",
+       "model.rope_scaling_type"},
       [](const RunPlan& p) { return p.config.model.position == PositionKind::kRope; },
       "--position-embedding-type rope");
   add(

@@ -1,19 +1,19 @@
 #include "core/config/pipeline_layout.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <numeric>
 #include <set>
-#include <sstream>
 
 #include "core/base/batch_ramp.h"
+#include "core/base/counted.h"
 #include "core/base/error.h"
 #include "core/base/size_error.h"
 #include "core/base/text.h"
 #include "core/pipeline/balanced_split.h"
 #include "core/pipeline/csv.h"
 #include "core/pipeline/schedules.h"
+#include "core/pipeline/stage_layout.h"
 #include "core/pipeline/verify.h"
 #include "core/spec/module_table.h"
 
@@ -51,9 +51,9 @@ struct Batches {
 Batches batches_of(const TrainConfig& c, int64_t sequences) {
   const BatchRamp ramp = BatchRamp::parse(c.rampup_batch_size, c.global_batch_size);
   const int64_t dp = c.global_batch_size / sequences;
-  const int64_t unit = ramp.grows() ? std::gcd(std::gcd(ramp.start, ramp.increment), ramp.whole) : 0;
-  if (unit == 0 || unit % dp != 0) return {sequences, sequences};
-  return {ramp.start / dp, unit / dp};
+  const int64_t unit = ramp.divisor();
+  if (!ramp.grows() || unit % dp != 0) return {sequences, sequences};
+  return {ramp.least() / dp, unit / dp};
 }
 
 // The fewest that a pipeline's bubble allows, in the smallest batch.
@@ -90,23 +90,6 @@ Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
   require("--pp", "pipeline ranks", c.parallel.pp, schedule.num_ranks());
   require("--num-microbatches", "microbatches", num_microbatches, schedule.num_microbatches);
   return schedule;
-}
-
-std::vector<int64_t> parse_layout(const std::string& text) {
-  std::vector<int64_t> layers;
-  std::istringstream words(text);
-  // "4," ends in a stage without a number, which getline() does not return.
-  if (text.ends_with(',')) words.str(text + " ");
-  for (std::string word; std::getline(words, word, ',');) {
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    RANKLAB_CHECK(error == std::errc{} && end == word.data() + word.size() && value >= 0, ErrorKind::kInvalidArgument,
-                  .where = "config", .what = "--pipeline-layout cannot take this value", .got = quote(text),
-                  .want = "the layers of each stage, as in 2,2,3,1 (0 at the first or the last)",
-                  .fix = "leave it out for an even split");
-    layers.push_back(value);
-  }
-  return layers;
 }
 
 }  // namespace
@@ -179,22 +162,27 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
                       "(--pipeline-layout 0,1,1,0)");
     return c.pipeline_layout.empty() ? default_split(c.model, stages) : even_split(layers, stages);
   }
-  const std::vector<int64_t> asked = parse_layout(c.pipeline_layout);
-  RANKLAB_CHECK(static_cast<int64_t>(asked.size()) == stages, ErrorKind::kInvalidArgument, .where = "config",
+  const StageLayout asked = parse_stage_layout(c.pipeline_layout);
+  RANKLAB_CHECK(static_cast<int64_t>(asked.layers.size()) == stages, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--pipeline-layout has another number of stages than the schedule",
-                .got = std::to_string(asked.size()) + " numbers in " + quote(c.pipeline_layout), .want = count,
-                .fix = "leave it out, or say even");
-  const int64_t sum = std::accumulate(asked.begin(), asked.end(), int64_t{0});
+                .got = counted(static_cast<int64_t>(asked.layers.size()), "stage") + " in " + quote(c.pipeline_layout),
+                .want = count, .fix = "leave it out, say even, or change --pp or --vpp");
+  const int64_t sum = std::accumulate(asked.layers.begin(), asked.layers.end(), int64_t{0});
   RANKLAB_CHECK(sum == layers, ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--pipeline-layout does not add up to the model's layers",
                 .got = quote(c.pipeline_layout) + ", together " + std::to_string(sum),
                 .want = "--num-layers " + std::to_string(layers), .fix = "change a number, leave it out, or say even");
-  // The first stage has the embedding and the last the head; one between them would have nothing to do.
-  const bool has_idle = stages > 2 && std::count(asked.begin() + 1, asked.end() - 1, 0) > 0;
-  RANKLAB_CHECK(!has_idle, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--pipeline-layout has a stage without layers between others", .got = quote(c.pipeline_layout),
-                .want = "1 or more for all but the first and the last stage", .fix = "move a layer there");
-  return asked;
+  RANKLAB_CHECK(asked.mtp_layers.value_or(c.model.mtp_num_layers) == c.model.mtp_num_layers,
+                ErrorKind::kInvalidArgument, .where = "config",
+                .what = "--pipeline-layout has another number of modules m than the model",
+                .got = quote(c.pipeline_layout) + ", with " + std::to_string(*asked.mtp_layers),
+                .want = "--mtp-num-layers " + std::to_string(c.model.mtp_num_layers), .fix = "make them equal");
+  return asked.layers;
+}
+
+int resolve_mtp_stage(const TrainConfig& c) {
+  if (c.pipeline_layout.empty() || c.pipeline_layout == "even") return -1;
+  return parse_stage_layout(c.pipeline_layout).mtp_stage;
 }
 
 std::vector<int> ranks_holding(const Schedule& schedule, const std::function<bool(int part)>& has) {
@@ -219,7 +207,10 @@ std::vector<int> pipeline_holders(const RunPlan& plan, const ModelUnit& unit) {
   const Schedule& s = plan.schedule;
   return ranks_holding(s, [&](int part) {
     const bool is_last = part == s.chain_length - 1;
-    if (unit.place == ModelUnit::Place::kFirst) return part == 0 || (is_last && unit.used_by_last);
+    const bool predicts = plan.mtp_stage < 0 ? is_last : part == plan.mtp_stage;
+    if (unit.place == ModelUnit::Place::kFirst)
+      return part == 0 || (is_last && unit.used_by_last) || (predicts && unit.used_by_mtp);
+    if (unit.place == ModelUnit::Place::kMtp) return predicts;
     if (unit.place == ModelUnit::Place::kLast) return is_last;
     const int64_t first = first_layer(plan, part);
     return unit.layer >= first && unit.layer < first + plan.stage_layers[static_cast<size_t>(part)];

@@ -22,6 +22,9 @@ Schedule resolve_schedule(const TrainConfig& config, int64_t num_microbatches);
 // head is work of a layer and more, one that counts it (core/pipeline/balanced_split.h).
 std::vector<int64_t> resolve_stage_layers(const TrainConfig& config, const Schedule& schedule);
 
+// RunPlan::mtp_stage, of --pipeline-layout.
+int resolve_mtp_stage(const TrainConfig& config);
+
 // The pipeline ranks that hold a model part for which has(part) is true, ascending.
 std::vector<int> ranks_holding(const Schedule& schedule, const std::function<bool(int part)>& has);
 

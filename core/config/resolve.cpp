@@ -125,6 +125,7 @@ void fill_pipeline(RunPlan& plan) {
   check_requirements(plan);
   if (c.overlap_moe) plan.schedule = overlap_neighbours(plan.schedule);
   plan.stage_layers = resolve_stage_layers(c, plan.schedule);
+  plan.mtp_stage = resolve_mtp_stage(c);
 }
 
 // Every size that a growing batch passes is a whole number of microbatches that the schedule knows.

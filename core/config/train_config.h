@@ -233,6 +233,7 @@ struct RunPlan {
   BatchRamp ramp = {};                              // of --rampup-batch-size
   std::map<int64_t, Schedule> ramp_schedules = {};  // of its smaller batches, by their number of microbatches
   std::vector<int64_t> stage_layers = {};           // layers of each stage of a chain
+  int mtp_stage = -1;  // of a chain: with the MTP modules, whose states the last one turns into losses; -1: the last
   int64_t bucket_bytes = 0;
   int zero_stage = 0;  // the row of kZeroStages; states are sharded over dp (of experts: edp)
   HardwareProfile profile;

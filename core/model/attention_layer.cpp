@@ -14,6 +14,7 @@
 #include "core/nn/attention/query_temperature.h"
 #include "core/nn/head_norm.h"
 #include "core/nn/output_gate.h"
+#include "core/nn/rotary_pairs.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/parallel/tensor/projection_norm.h"
 #include "core/parallel/tensor/shared_heads.h"
@@ -55,6 +56,9 @@ class GroupedQueryAttention : public AttentionLayer {
                context.max_logits},
         heads_{path_ + ".scores", shape_.heads, context.tp.rank() * shape_.heads, c.num_attention_heads},
         rope_(context.rope),
+        pairs_(c.rotary_interleaved && rope_.defined()
+                   ? std::optional(RotaryPairs{.head = c.head_dim(), .rotary = c.rotary_width()})
+                   : std::nullopt),
         chunk_(context.chunk),
         temperature_(context.temperature),
         cp_(context.cp),
@@ -129,6 +133,7 @@ class GroupedQueryAttention : public AttentionLayer {
     if (kv_ != nullptr) qkv = gather_key_values(qkv, shape_.heads * shape_.head_dim, *kv_);
     if (head_norm_) qkv = (*head_norm_)(qkv, shape_);
     if (l2_norm_) qkv = (*l2_norm_)(qkv, shape_);
+    if (pairs_) qkv = halves_of_pairs(qkv, shape_.heads + shape_.groups, *pairs_);
     if (!temperature_.defined()) return qkv;
     return with_temperature(qkv, shape_.heads * shape_.head_dim, temperature_,
                             row_positions(context, qkv.size(0), qkv.device()));
@@ -144,6 +149,7 @@ class GroupedQueryAttention : public AttentionLayer {
   AttentionShape shape_;
   AttentionHeads heads_;
   RopeTable rope_;
+  std::optional<RotaryPairs> pairs_;  // nothing: halves are rotated, as attention does
   int64_t chunk_;
   at::Tensor temperature_;
   ContextParallel cp_;

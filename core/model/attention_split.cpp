@@ -101,4 +101,10 @@ AttentionSplit attention_split(const ForwardContext& context, const ContextParal
   return split;
 }
 
+at::Tensor ForwardContext::own_positions(const at::Tensor& x_BS) const {
+  if (part == nullptr) return x_BS;
+  const NoCostScope free;
+  return x_BS.index_select(1, part->index);
+}
+
 }  // namespace ranklab

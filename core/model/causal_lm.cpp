@@ -2,10 +2,12 @@
 
 #include "core/base/error.h"
 #include "core/model/decode_cache.h"
+#include "core/model/layer_stack.h"
 
 namespace ranklab {
 
-std::vector<int64_t> CausalLm::boundary_shape(int64_t /*sequences*/, int64_t /*tokens*/, StageResult /*result*/) const {
+std::vector<int64_t> CausalLm::boundary_shape(int /*part*/, int64_t /*sequences*/, int64_t /*tokens*/,
+                                              StageResult /*result*/) const {
   throw Error(ErrorKind::kInvalidArgument, {.where = "pipeline",
                                             .what = "this model cannot be cut into pipeline stages",
                                             .got = "more than one stage",
@@ -32,8 +34,15 @@ at::Tensor CausalLm::decode(DecodeCache& /*cache*/, const at::Tensor& /*tokens_B
 }
 
 at::Tensor CausalLm::forward_stage(int stage, const at::Tensor& input, const Batch& batch, StageResult result) {
-  if (stage != 0 || input.defined()) boundary_shape(0, 0, result);
+  if (stage != 0 || input.defined()) boundary_shape(stage, 0, 0, result);
   return result == StageResult::kLoss ? loss_sum(batch) : logits(batch);
+}
+
+AttentionCache LayerStack::make_cache(int64_t layer, int64_t /*sequences*/, int64_t /*positions*/,
+                                      const at::TensorOptions& /*options*/) const {
+  throw Error(ErrorKind::kInternal, {.where = "layer " + std::to_string(layer),
+                                     .what = "a model that says it decodes makes no cache",
+                                     .fix = "override make_cache() of LayerStack"});
 }
 
 }  // namespace ranklab

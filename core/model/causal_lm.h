@@ -72,12 +72,12 @@ class CausalLm {
   // The defaults are for a model that is not split into stages.
   virtual int num_stages() const { return 1; }
   virtual std::vector<Parameter*> stage_parameters(int /*stage*/) { return registry().parameters(); }
-  // The shape of the activations that this rank sends between stages on the way to `result`, for `sequences` sequences
-  // of `tokens` tokens.
-  virtual std::vector<int64_t> boundary_shape(int64_t sequences, int64_t tokens, StageResult result) const;
+  // The shape of the activations that stage `part` of a chain sends to the next one on the way to `result`, for
+  // `sequences` sequences of `tokens` tokens; with gradients or, under NoGradGuard, without.
+  virtual std::vector<int64_t> boundary_shape(int part, int64_t sequences, int64_t tokens, StageResult result) const;
   // The first stage reads batch.tokens_BS, the others `input`; the last one returns loss_sum() or logits(), the others
   // the activations for the next stage. The first stage needs tokens and the last one targets; with multi-token
-  // prediction the last one needs tokens too.
+  // prediction the stage that has its modules needs tokens too.
   virtual at::Tensor forward_stage(int stage, const at::Tensor& input, const Batch& batch, StageResult result);
 };
 

@@ -9,6 +9,7 @@
 #include "core/nn/attention/latent_attention.h"
 #include "core/nn/attention/max_logit.h"
 #include "core/nn/attention/query_temperature.h"
+#include "core/nn/rotary_pairs.h"
 #include "core/nn/yarn.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/parallel/tensor/collectives.h"
@@ -67,6 +68,7 @@ class LatentAttention : public AttentionLayer {
         shape_(shape_of(c, context)),
         heads_{path_ + ".scores", shape_.heads, context.tp.rank() * shape_.heads, c.num_attention_heads},
         rope_(context.rope),
+        pairs_(c.rotary_interleaved && rope_.defined()),
         chunk_(context.chunk),
         temperature_(context.temperature),
         cp_(context.cp),
@@ -127,7 +129,8 @@ class LatentAttention : public AttentionLayer {
   }
 
   at::Tensor queries(const NormOutput& x, const ForwardContext& context) const {
-    const at::Tensor q = queries_(x, context.tokens);
+    at::Tensor q = queries_(x, context.tokens);
+    if (pairs_) q = halves_of_pairs(q, shape_.heads, {shape_.nope + shape_.rope, shape_.nope, shape_.rope});
     if (!temperature_.defined()) return q;
     return with_temperature(q, q.size(-1), temperature_, row_positions(context, q.size(0), q.device()));
   }
@@ -138,7 +141,9 @@ class LatentAttention : public AttentionLayer {
   };
   Compressed compress(const NormOutput& x, const TokenContext& tokens) const {
     const auto parts = kv_down_(x, tokens).split_with_sizes({lora_, shape_.rope}, -1);
-    return {kv_norm_(parts[0].contiguous()), parts[1].contiguous()};
+    const at::Tensor k_rope = parts[1].contiguous();
+    return {kv_norm_(parts[0].contiguous()),
+            pairs_ ? halves_of_pairs(k_rope, 1, {.head = shape_.rope, .rotary = shape_.rope}) : k_rope};
   }
 
   at::Tensor attend_in_blocks(const LatentInput& in, const LatentShape& shape, const AttentionSplit& split) const {
@@ -179,6 +184,7 @@ class LatentAttention : public AttentionLayer {
   LatentShape shape_;
   AttentionHeads heads_;
   RopeTable rope_;
+  bool pairs_;  // adjacent elements are rotated together, not halves
   int64_t chunk_;
   at::Tensor temperature_;
   ContextParallel cp_;

@@ -42,6 +42,17 @@ class LayerStack {
   // tokens of the batch, [B, S, V] on every tp rank.
   virtual at::Tensor predict(const ResidualStream& stream, const ForwardContext& context) = 0;
 
+  // Multi-token prediction in a stage before the last one (LayeredOptions::mtp_part): make_mtp() makes the final norm
+  // and the modules, which make_head() then leaves out, and look_ahead() turns the output of the last layer into what
+  // predict() of the last stage reads instead of it: the model's state and, with gradients, that of each module, one
+  // behind the other along the positions.
+  virtual int64_t mtp_modules() const { return 0; }
+  virtual void make_mtp() {}
+  virtual std::vector<std::string> mtp_shared_parameters() const { return {}; }  // of the embedding, as above
+  virtual at::Tensor look_ahead(const ResidualStream& stream, const ForwardContext& /*context*/) {
+    return stream.sum();
+  }
+
   // The rest is optional and has defaults. See CausalLm for their meaning.
   virtual std::vector<std::pair<std::string, at::Tensor>> buffers() { return {}; }
   virtual ModelReport end_step() { return {}; }
@@ -60,8 +71,10 @@ class LayerStack {
 struct StageLayers {
   int64_t first_layer = 0;
   int64_t end_layer = 0;
-  bool is_first = false;  // embeds tokens
-  bool is_last = false;   // has the head
+  bool is_first = false;     // embeds tokens
+  bool is_last = false;      // has the head
+  bool looks_ahead = false;  // has the modules of multi-token prediction, and another one the head
+  bool behind_mtp = false;   // comes behind that one
 };
 
 struct LayeredOptions {
@@ -73,6 +86,7 @@ struct LayeredOptions {
   ContextSplit context = {};               // of attention; no effect when cp is 1
   QuantizationSettings quantization = {};  // of GEMMs; the default: all of them in `dtype`
   std::vector<StageLayers> stages = {};    // of this rank; empty: one stage with the whole model
+  int mtp_part = -1;                       // the part of a chain with StageLayers::looks_ahead; -1: none
   bool values_later = false;               // parameters have no memory until make_values() (initial_values.h)
   bool notes_max_logits = false;           // CausalLm::max_logits()
 };

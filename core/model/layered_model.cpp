@@ -20,6 +20,7 @@ namespace {
 
 const ModelUnit kEmbedding{.name = "embedding", .place = ModelUnit::Place::kFirst};
 const ModelUnit kFinal{};
+const ModelUnit kMtp{.name = "mtp", .place = ModelUnit::Place::kMtp};
 
 std::string layer_name(int64_t layer) { return "layers." + std::to_string(layer); }
 
@@ -50,6 +51,7 @@ class LayeredModel : public CausalLm {
         tp_{&context.comm(Axis::kTp), options.sequence_parallel},
         cp_(context_parallel(context, options.context)),
         recompute_(options.recompute),
+        mtp_part_(options.mtp_part),
         registry_(seed_of(options, context), options.dtype, context.device()),
         quantizers_(options.quantization, context, options.seed),
         embedding_use_(ModuleScope(registry_, "embedding")),
@@ -88,8 +90,9 @@ class LayeredModel : public CausalLm {
   std::vector<Parameter*> stage_parameters(int stage) override {
     return stages_.at(static_cast<size_t>(stage)).parameters;
   }
-  std::vector<int64_t> boundary_shape(int64_t sequences, int64_t tokens, StageResult result) const override {
-    return {local_positions(tokens, result), sequences, config_.hidden_size};
+  std::vector<int64_t> boundary_shape(int part, int64_t sequences, int64_t tokens, StageResult result) const override {
+    const bool ahead = mtp_part_ >= 0 && part >= mtp_part_;
+    return {(ahead ? states_ahead(result) : 1) * local_positions(tokens, result), sequences, config_.hidden_size};
   }
 
   at::Tensor forward_stage(int index, const at::Tensor& input, const Batch& batch, StageResult result) override {
@@ -97,8 +100,10 @@ class LayeredModel : public CausalLm {
     const c10::AutoGradMode grad(at::GradMode::is_enabled() && result == StageResult::kLoss);
     const bool first = stage.layers.is_first;
     const ForwardContext context =
-        context_of(batch, result, first ? local_positions(batch.tokens_BS.size(1), result) : input.size(0));
+        context_of(batch, result,
+                   first ? local_positions(batch.tokens_BS.size(1), result) : input.size(0) / states_of(stage, result));
     const ResidualStream stream = run_layers(stage, first ? embed(stage, context) : ResidualStream{input}, context);
+    if (stage.layers.looks_ahead) return look_ahead(stage, stream, context);
     return stage.layers.is_last ? predict(stage, stream, context) : stream.sum();
   }
 
@@ -153,15 +158,14 @@ class LayeredModel : public CausalLm {
   struct Stage {
     StageLayers layers;
     std::vector<Parameter*> parameters;
-    std::vector<std::string> last_units;  // units that the head uses
+    std::vector<std::string> last_units;  // units that the head or the modules behind the layers use
   };
 
   void add_stage(const StageLayers& layers) {
     Stage stage{.layers = layers, .parameters = {}, .last_units = {}};
-    const std::vector<std::string> shared = stack_->shared_parameters();
     // Shared parameters that another stage of this rank has already made.
     std::vector<Parameter*> known;
-    for (const std::string& name : shared) {
+    for (const std::string& name : shared_with(layers)) {
       if (Parameter* parameter = registry_.find(name)) known.push_back(parameter);
     }
     const size_t before = registry_.parameters().size();
@@ -171,18 +175,35 @@ class LayeredModel : public CausalLm {
       layer_uses_.emplace(layer, ModuleScope(registry_, layer_name(layer)));
     }
     const size_t before_head = registry_.parameters().size();
+    if (layers.looks_ahead) make(kMtp, [&] { stack_->make_mtp(); });
     if (layers.is_last) make(kFinal, [&] { stack_->make_head(); });
     const std::vector<Parameter*> all = registry_.parameters();
-    for (const std::string& name : shared) {
+    mark_shared(stack_->shared_parameters(), &ModelUnit::used_by_last);
+    mark_shared(stack_->mtp_shared_parameters(), &ModelUnit::used_by_mtp);
+    stage.parameters.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
+    stage.parameters.insert(stage.parameters.end(), known.begin(), known.end());
+    if (layers.looks_ahead || layers.is_last)
+      stage.last_units = units_behind(all, before_head, layers.is_last ? kFinal : kMtp, !shared_with(layers).empty());
+    stages_.push_back(std::move(stage));
+  }
+
+  // The embedding's parameters that a stage uses and that others use, too.
+  std::vector<std::string> shared_with(const StageLayers& layers) const {
+    std::vector<std::string> shared;
+    if (layers.is_first || layers.is_last) shared = stack_->shared_parameters();
+    if (!layers.is_first && !layers.looks_ahead) return shared;
+    for (std::string& name : stack_->mtp_shared_parameters())
+      if (std::ranges::find(shared, name) == shared.end()) shared.push_back(std::move(name));
+    return shared;
+  }
+
+  void mark_shared(const std::vector<std::string>& names, bool ModelUnit::*used) {
+    for (const std::string& name : names) {
       Parameter* parameter = registry_.find(name);
       if (parameter == nullptr) continue;
-      parameter->unit = kEmbedding;
-      parameter->unit.used_by_last = true;
+      if (parameter->unit.name != kEmbedding.name) parameter->unit = kEmbedding;
+      parameter->unit.*used = true;
     }
-    stage.parameters.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
-    if (layers.is_first || layers.is_last) stage.parameters.insert(stage.parameters.end(), known.begin(), known.end());
-    if (layers.is_last) stage.last_units = units_of_head(all, before_head, !shared.empty());
-    stages_.push_back(std::move(stage));
   }
 
   template <typename Make>
@@ -192,15 +213,24 @@ class LayeredModel : public CausalLm {
     registry_.begin_unit(around);
   }
 
-  static std::vector<std::string> units_of_head(const std::vector<Parameter*>& all, size_t from, bool shares) {
+  static std::vector<std::string> units_behind(const std::vector<Parameter*>& all, size_t from, const ModelUnit& own,
+                                               bool shares) {
     std::vector<std::string> units;
     if (shares) units.push_back(kEmbedding.name);
     for (size_t i = from; i < all.size(); ++i) {
       const std::string& unit = all[i]->unit.name;
-      if (unit != kFinal.name && std::find(units.begin(), units.end(), unit) == units.end()) units.push_back(unit);
+      if (unit != own.name && std::find(units.begin(), units.end(), unit) == units.end()) units.push_back(unit);
     }
-    units.push_back(kFinal.name);
+    units.push_back(own.name);
     return units;
+  }
+
+  // The states that look_ahead() makes, and those in the input of a stage.
+  int64_t states_ahead(StageResult result) const {
+    return result == StageResult::kLoss && at::GradMode::is_enabled() ? 1 + stack_->mtp_modules() : 1;
+  }
+  int64_t states_of(const Stage& stage, StageResult result) const {
+    return stage.layers.behind_mtp ? states_ahead(result) : 1;
   }
 
   bool is_whole() const { return stages_.size() == 1 && stages_[0].layers.is_first && stages_[0].layers.is_last; }
@@ -297,18 +327,30 @@ class LayeredModel : public CausalLm {
   }
 
   at::Tensor predict(const Stage& stage, const ResidualStream& stream, const ForwardContext& context) {
+    return behind_layers(stage, stream, [&](const ResidualStream& own, const at::Tensor& last) {
+      return head_use_(context, last, [&] { return stack_->predict(own, context); });
+    });
+  }
+
+  at::Tensor look_ahead(const Stage& stage, const ResidualStream& stream, const ForwardContext& context) {
+    return behind_layers(
+        stage, stream, [&](const ResidualStream& own, const at::Tensor&) { return stack_->look_ahead(own, context); });
+  }
+
+  template <typename Use>
+  at::Tensor behind_layers(const Stage& stage, const ResidualStream& stream, const Use& use) {
     GatedPart part;
     if (gate_ != nullptr) part = {gate_, stage.last_units, "", unit_of_layer(stage, stage.layers.end_layer - 1)};
     return gated(part, {stream.x_SBH, stream.branch_SBH}, [&](const GatedTensors& in) -> GatedTensors {
-      const at::Tensor& last = in[1].defined() ? in[1] : in[0];
-      return {head_use_(context, last, [&] { return stack_->predict({in[0], in[1]}, context); })};
+      return {use(ResidualStream{in[0], in[1]}, in[1].defined() ? in[1] : in[0])};
     })[0];
   }
 
-  // The unit of a layer; past the last layer, the unit of the head; "" if the stage has neither.
+  // The unit of a layer; past the last layer, the unit of the head or of the modules; "" if the stage has neither.
   static std::string unit_of_layer(const Stage& stage, int64_t layer) {
     if (layer >= stage.layers.first_layer && layer < stage.layers.end_layer) return layer_name(layer);
-    return layer >= stage.layers.end_layer && stage.layers.is_last ? kFinal.name : "";
+    if (layer < stage.layers.end_layer || (!stage.layers.is_last && !stage.layers.looks_ahead)) return "";
+    return stage.layers.is_last ? kFinal.name : kMtp.name;
   }
 
   // The units that these layers use (ParameterGate), and the units used next in forward and in backward; empty without
@@ -335,6 +377,7 @@ class LayeredModel : public CausalLm {
   ContextParallel cp_;
   mutable std::shared_ptr<const SequencePart> part_;  // of the last sequence length
   RecomputePolicy recompute_;
+  int mtp_part_;
   ParameterRegistry registry_;
   QuantizerBook quantizers_;
   std::unique_ptr<LayerStack> stack_;
@@ -346,19 +389,6 @@ class LayeredModel : public CausalLm {
 };
 
 }  // namespace
-
-at::Tensor ForwardContext::own_positions(const at::Tensor& x_BS) const {
-  if (part == nullptr) return x_BS;
-  const NoCostScope free;
-  return x_BS.index_select(1, part->index);
-}
-
-AttentionCache LayerStack::make_cache(int64_t layer, int64_t /*sequences*/, int64_t /*positions*/,
-                                      const at::TensorOptions& /*options*/) const {
-  throw Error(ErrorKind::kInternal, {.where = "layer " + std::to_string(layer),
-                                     .what = "a model that says it decodes makes no cache",
-                                     .fix = "override make_cache() of LayerStack"});
-}
 
 std::unique_ptr<CausalLm> make_layered_model(const ModelConfig& config, RankContext& context,
                                              const LayeredOptions& options, const MakeStack& make) {

@@ -1,5 +1,7 @@
 #include "core/model/moe_layer.h"
 
+#include <optional>
+
 #include "core/base/injected_bug.h"
 #include "core/model/decode_cache.h"
 #include "core/model/experts.h"
@@ -9,6 +11,7 @@
 #include "core/parallel/expert/capacity.h"
 #include "core/parallel/expert/tensor_split.h"
 #include "core/parallel/expert/wire_rows.h"
+#include "core/parallel/tensor/replicated_linear.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/type_watch.h"
@@ -38,6 +41,8 @@ class MoeLayer : public MlpLayer {
         router_bias_(scope.make_bias(spec.router)),
         shared_(spec.shared ? make_dense_mlp(scope["shared"], *spec.shared, c.activation, tp) : nullptr),
         shared_gate_(spec.shared_gate ? &scope.make_weight(*spec.shared_gate) : nullptr),
+        latent_down_(projection(scope, spec.latent_down, tp)),
+        latent_up_(projection(scope, spec.latent_up, tp)),
         experts_(scope["experts"], spec.expert, c, context.rank_context.comm(Axis::kEp),
                  context.rank_context.comm(Axis::kEtp)) {
     router_.sum_grad_over_tp = tp.sharded_sequence();
@@ -54,8 +59,9 @@ class MoeLayer : public MlpLayer {
       return routing.weights_TK;
     });
     std::unique_ptr<ExpertTrip> trip;
-    uses_.dispatch(context, tokens_TH, [&] {
-      const at::Tensor sent_TH = moe_.weigh_inputs ? weighed(tokens_TH, routing) : tokens_TH;
+    const at::Tensor read_TL = latent_down_ ? (*latent_down_)(x, context.tokens).flatten(0, 1) : tokens_TH;
+    uses_.dispatch(context, read_TL, [&] {
+      const at::Tensor sent_TH = moe_.weigh_inputs ? weighed(read_TL, routing) : read_TL;
       trip = moe_context_.dispatcher->dispatch(round_rows(sent_TH, moe_context_.wire), routing);
       return trip->rows();
     });
@@ -65,11 +71,20 @@ class MoeLayer : public MlpLayer {
       const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), trip->rows(), trip->counts());
       return arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
     });
-    const at::Tensor routed = uses_.combine(context, outputs, [&] { return trip->combine(outputs).view_as(x.normed); });
+    at::Tensor routed = uses_.combine(context, outputs, [&] {
+      return trip->combine(outputs).view({x.normed.size(0), x.normed.size(1), -1});
+    });
+    if (latent_up_) routed = (*latent_up_)(routed, context.tokens);
     return shared_ ? routed + shared_output(x, context) : routed;
   }
 
  private:
+  static std::optional<ReplicatedLinear> projection(const ModuleScope& scope, const std::optional<ModuleSpec>& spec,
+                                                    const TensorParallel& tp) {
+    if (!spec) return std::nullopt;
+    return ReplicatedLinear(scope, *spec, tp);
+  }
+
   at::Tensor shared_output(const NormOutput& x, const ForwardContext& context) const {
     const at::Tensor output = uses_.shared(context, x.normed, [&] { return shared_->forward(x, context); });
     if (shared_gate_ == nullptr) return output;
@@ -189,6 +204,7 @@ class MoeLayer : public MlpLayer {
   Parameter* router_bias_;  // null: none
   std::unique_ptr<MlpLayer> shared_;
   Parameter* shared_gate_ = nullptr;
+  std::optional<ReplicatedLinear> latent_down_, latent_up_;
   Experts experts_;
   at::Tensor bias_E_;
 };

@@ -6,7 +6,6 @@
 #include "core/base/error.h"
 #include "core/model/recompute.h"
 #include "core/nn/custom_function.h"
-#include "core/parallel/tensor/vocab_cross_entropy.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
@@ -36,9 +35,8 @@ struct FurtherLoss : CustomFunction<FurtherLoss> {
 }  // namespace
 
 MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& c, const BlockContext& context,
-                                           const VocabParallelEmbedding& embedding, const OutputHead& head,
-                                           bool recompute)
-    : tp_(context.tp), embedding_(embedding), head_(head), recompute_(recompute) {
+                                           const VocabParallelEmbedding& embedding, bool recompute)
+    : tp_(context.tp), embedding_(embedding), recompute_(recompute) {
   const bool sharded = tp_.sharded_sequence();
   const PredictionSpec spec = prediction_spec(c);
   for (int64_t k = 0; k < c.mtp_num_layers; ++k) {
@@ -56,23 +54,25 @@ MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const Model
   }
 }
 
-at::Tensor MultiTokenPrediction::loss_sum(const at::Tensor& state_SBH, const ForwardContext& context) const {
+void MultiTokenPrediction::each_state(const at::Tensor& state_SBH, const ForwardContext& context,
+                                      const Use& use) const {
   RANKLAB_CHECK(context.batch.tokens_BS.defined(), ErrorKind::kInternal, .where = "multi-token prediction",
-                .what = "the last stage needs the tokens of the batch");
-  at::Tensor state = state_SBH, sum;
+                .what = "the stage of the modules needs the tokens of the batch");
+  at::Tensor state = state_SBH;
   for (size_t k = 0; k < modules_.size(); ++k) {
+    const int64_t ahead = static_cast<int64_t>(k) + 1;
     const at::Tensor input = state;
-    const at::Tensor loss = modules_[k].use(
-        context, input, [&] { return predict(modules_[k], static_cast<int64_t>(k) + 1, state, context); });
-    sum = sum.defined() ? sum + loss : loss;
+    modules_[k].use(context, input, [&] {
+      const NormOutput out = state_of(modules_[k], ahead, input, context);
+      state = out.normed;
+      return use(ahead, out);
+    });
   }
-  return sum;
 }
 
-at::Tensor MultiTokenPrediction::predict(const Module& module, int64_t ahead, at::Tensor& state_SBH,
-                                         const ForwardContext& context) const {
+NormOutput MultiTokenPrediction::state_of(const Module& module, int64_t ahead, const at::Tensor& state_SBH,
+                                          const ForwardContext& context) const {
   const at::Tensor tokens_BS = context.own_positions(shifted(context.batch.tokens_BS, ahead, 0));
-  const at::Tensor targets_BS = context.own_positions(shifted(context.batch.targets_BS, ahead, kIgnoreTarget));
   const at::Tensor embedded = embedding_(tokens_BS.t(), context.tokens);
   ResidualStream stream{
       module.projection(at::cat({module.embedding_norm(embedded).normed, module.state_norm(state_SBH).normed}, -1),
@@ -80,12 +80,12 @@ at::Tensor MultiTokenPrediction::predict(const Module& module, int64_t ahead, at
       {}};
   const Piece block = [&of = module.block](ResidualStream& s, const ForwardContext& c) { of.forward(s, c); };
   recompute_ ? recomputed(block, stream, context) : block(stream, context);
-  const NormOutput out = module.norm(stream.x_SBH, stream.branch_SBH);
-  const at::Tensor logits_SBV = head_(out, context.tokens);
-  const at::Tensor loss = vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}),
-                                                       targets_BS.t().reshape({-1}), head_.partition(), tp_);
-  state_SBH = out.normed;
-  return loss;
+  return module.norm(stream.x_SBH, stream.branch_SBH);
+}
+
+at::Tensor mtp_loss_sum(const OutputHead& head, const NormOutput& state, int64_t ahead, const ForwardContext& context) {
+  const at::Tensor targets_BS = context.own_positions(shifted(context.batch.targets_BS, ahead, kIgnoreTarget));
+  return head.loss_sum(head(state, context.tokens), targets_BS);
 }
 
 at::Tensor with_further_loss(const at::Tensor& loss, const at::Tensor& further, double weight) {

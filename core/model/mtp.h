@@ -4,10 +4,12 @@
 // after the final norm, and the projection's columns are [embedding | state], the order of the published weights.
 // Positions whose token or target lies past the end predict nothing. Learned position embeddings enter only through the
 // state.
+// Its losses are made beside the modules, or in a later pipeline stage, which has the head.
 // Cost: one more layer and head per module, in training only. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <vector>
 
 #include "core/model/block.h"
@@ -20,12 +22,15 @@ namespace ranklab {
 class MultiTokenPrediction {
  public:
   // `context`: for the blocks, whose `layer` is set here; `recompute`: backward recomputes them (recompute.h).
-  // Embedding and head must outlive this.
+  // The embedding must outlive this.
   MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context,
-                       const VocabParallelEmbedding& embedding, const OutputHead& head, bool recompute = false);
+                       const VocabParallelEmbedding& embedding, bool recompute = false);
 
-  // state [S, B, H] after the final norm (this rank's positions) -> the sum of the token losses of all modules.
-  at::Tensor loss_sum(const at::Tensor& state_SBH, const ForwardContext& context) const;
+  // What a module's state becomes, as part of the module: its loss, or the state itself.
+  using Use = std::function<at::Tensor(int64_t ahead, const NormOutput& state)>;
+  // state [S, B, H] after the final norm (this rank's positions) -> the states of the modules one after the other, the
+  // first of which is `ahead` 1.
+  void each_state(const at::Tensor& state_SBH, const ForwardContext& context, const Use& use) const;
 
  private:
   struct Module {
@@ -35,15 +40,17 @@ class MultiTokenPrediction {
     Norm norm;
     ModuleUse use;
   };
-  // -> the sum of the module's token losses, and its state for the next one.
-  at::Tensor predict(const Module& module, int64_t ahead, at::Tensor& state_SBH, const ForwardContext& context) const;
+  NormOutput state_of(const Module& module, int64_t ahead, const at::Tensor& state_SBH,
+                      const ForwardContext& context) const;
 
   TensorParallel tp_;
   const VocabParallelEmbedding& embedding_;
-  const OutputHead& head_;
   bool recompute_;
   std::vector<Module> modules_;
 };
+
+// The sum of the token losses of the module that looks `ahead` tokens further.
+at::Tensor mtp_loss_sum(const OutputHead& head, const NormOutput& state, int64_t ahead, const ForwardContext& context);
 
 // Returns the value of `loss`; backward also gives `further` the gradient of `loss` times `weight`. Thus `further` is
 // trained on but not part of the reported loss.

@@ -37,7 +37,7 @@ at::Tensor OutputHead::loss_sum(const at::Tensor& logits_SBV, const at::Tensor& 
                 .got = strprintf("%lld targets", static_cast<long long>(targets_BS.numel())),
                 .want = strprintf("%lld", static_cast<long long>(logits_SBV.size(0) * logits_SBV.size(1))));
   return vocab_parallel_cross_entropy(logits_SBV.view({-1, logits_SBV.size(2)}), targets_BS.t().reshape({-1}),
-                                      partition(), tp_);
+                                      weight_->partition, tp_);
 }
 
 // Removes padding: positions past the tokens (sequence parallelism) and the last rows of the vocabulary.

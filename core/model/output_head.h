@@ -23,11 +23,10 @@ class OutputHead {
 
   // -> logits [S, B, V_local] of all positions.
   at::Tensor operator()(const NormOutput& state, const TokenContext& tokens) const;
-  // The rows of the vocabulary that this rank holds.
-  const Partition& partition() const { return weight_->partition; }
+  // Of these logits: the sum of the token losses.
+  at::Tensor loss_sum(const at::Tensor& logits_SBV, const at::Tensor& targets_BS) const;
 
  private:
-  at::Tensor loss_sum(const at::Tensor& logits_SBV, const at::Tensor& targets_BS) const;
   at::Tensor all_logits(const at::Tensor& logits_SBV, int64_t tokens) const;
 
   const Parameter* weight_;

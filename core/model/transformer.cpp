@@ -37,6 +37,7 @@ class Transformer : public LayerStack {
         cp_(stack.cp),
         kv_(stack.context.size(Axis::kKv) > 1 ? &stack.context.comm(Axis::kKv) : nullptr),
         recompute_(stack.options.recompute),
+        mtp_apart_(stack.options.mtp_part >= 0),
         predict_use_(model_["head"]["predict"]) {
     const LayeredOptions& options = stack.options;
     if (config.moe.enabled())
@@ -64,16 +65,22 @@ class Transformer : public LayerStack {
     blocks_.try_emplace(layer, model_["layers"][std::to_string(layer)], config_, block_context(layer));
   }
   void make_head() override {
-    final_norm_.emplace(model_, norm_spec(config_, "final_norm", ModulePart::kFinalNorm), config_,
-                        tp_.sharded_sequence());
+    if (!mtp_apart_) make_final_norm();
     if (config_.tie_embeddings) make_token_embedding();
     head_.emplace(model_, config_, config_.tie_embeddings ? &embedding_->weight() : nullptr, tp_);
-    if (config_.mtp_num_layers == 0) return;
-    make_token_embedding();
-    mtp_.emplace(model_, config_, block_context(0), *embedding_, *head_, recompute_.covers_mtp());
+    if (!mtp_apart_) make_modules();
   }
   std::vector<std::string> shared_parameters() const override {
-    if (config_.tie_embeddings || config_.mtp_num_layers > 0) return {"embedding.weight"};
+    if (config_.tie_embeddings || (config_.mtp_num_layers > 0 && !mtp_apart_)) return {"embedding.weight"};
+    return {};
+  }
+  int64_t mtp_modules() const override { return config_.mtp_num_layers; }
+  void make_mtp() override {
+    make_final_norm();
+    make_modules();
+  }
+  std::vector<std::string> mtp_shared_parameters() const override {
+    if (mtp_apart_) return {"embedding.weight"};
     return {};
   }
 
@@ -94,18 +101,29 @@ class Transformer : public LayerStack {
   }
 
   at::Tensor predict(const ResidualStream& stream, const ForwardContext& context) override {
-    const NormOutput state = (*final_norm_)(stream.x_SBH, stream.branch_SBH);
-    model_.registry().hooks().each(
-        [&](ModuleHook& hook) { hook.residual_stream("final_norm", ModulePass::kForward, state.sum); });
+    if (mtp_apart_) return predict_states(stream.sum(), context);
+    const NormOutput state = normed(stream);
     // Beside the prediction modules, which read the same state.
     const at::Tensor result = mtp_ ? predict_use_(context, state.normed, [&] { return head_->predict(state, context); })
                                    : head_->predict(state, context);
     if (!mtp_ || !at::GradMode::is_enabled()) return result;
-    const at::Tensor further = mtp_->loss_sum(state.normed, context);
-    mtp_losses_.push_back(further.detach());
-    const int64_t parts = injected(InjectedBug::kMtpLossOverCp) ? cp_.size() : 1;
-    return with_further_loss(result, further,
-                             config_.mtp_loss_weight / static_cast<double>(config_.mtp_num_layers * parts));
+    at::Tensor further;
+    mtp_->each_state(state.normed, context, [&](int64_t ahead, const NormOutput& out) {
+      const at::Tensor loss = mtp_loss_sum(*head_, out, ahead, context);
+      further = further.defined() ? further + loss : loss;
+      return loss;
+    });
+    return with_further(result, further);
+  }
+
+  at::Tensor look_ahead(const ResidualStream& stream, const ForwardContext& context) override {
+    std::vector<at::Tensor> states = {normed(stream).normed};
+    if (!at::GradMode::is_enabled()) return states[0];
+    mtp_->each_state(states[0], context, [&](int64_t, const NormOutput& out) {
+      states.push_back(out.normed);
+      return out.normed;
+    });
+    return at::cat(states, 0);
   }
 
   std::vector<std::pair<std::string, at::Tensor>> buffers() override {
@@ -149,6 +167,48 @@ class Transformer : public LayerStack {
             .max_logits = max_logits_ ? &*max_logits_ : nullptr};
   }
 
+  NormOutput normed(const ResidualStream& stream) const {
+    const NormOutput state = (*final_norm_)(stream.x_SBH, stream.branch_SBH);
+    model_.registry().hooks().each(
+        [&](ModuleHook& hook) { hook.residual_stream("final_norm", ModulePass::kForward, state.sum); });
+    return state;
+  }
+
+  // Of the states that look_ahead() made in another stage.
+  at::Tensor predict_states(const at::Tensor& states_SBH, const ForwardContext& context) {
+    const int64_t modules = at::GradMode::is_enabled() ? config_.mtp_num_layers : 0;
+    const int64_t positions = states_SBH.size(0) / (1 + modules);
+    const auto state = [&](int64_t ahead) {
+      return NormOutput{.sum = {}, .normed = states_SBH.narrow(0, ahead * positions, positions)};
+    };
+    const at::Tensor result = predict_use_(context, state(0).normed, [&] { return head_->predict(state(0), context); });
+    if (modules == 0) return result;
+    at::Tensor further;
+    for (int64_t ahead = 1; ahead <= modules; ++ahead) {
+      const at::Tensor loss = mtp_loss_sum(*head_, state(ahead), ahead, context);
+      further = further.defined() ? further + loss : loss;
+    }
+    return with_further(result, further);
+  }
+
+  at::Tensor with_further(const at::Tensor& result, const at::Tensor& further) {
+    mtp_losses_.push_back(further.detach());
+    const int64_t parts = injected(InjectedBug::kMtpLossOverCp) ? cp_.size() : 1;
+    return with_further_loss(result, further,
+                             config_.mtp_loss_weight / static_cast<double>(config_.mtp_num_layers * parts));
+  }
+
+  void make_final_norm() {
+    final_norm_.emplace(model_, norm_spec(config_, "final_norm", ModulePart::kFinalNorm), config_,
+                        tp_.sharded_sequence());
+  }
+
+  void make_modules() {
+    if (config_.mtp_num_layers == 0) return;
+    make_token_embedding();
+    mtp_.emplace(model_, config_, block_context(0), *embedding_, recompute_.covers_mtp());
+  }
+
   void make_token_embedding() {
     if (embedding_) return;
     embedding_.emplace(model_, embedding_spec(config_), tp_,
@@ -187,6 +247,7 @@ class Transformer : public LayerStack {
   ContextParallel cp_;
   Communicator* kv_;  // the ranks that share a key/value head; null: no rank does
   RecomputePolicy recompute_;
+  bool mtp_apart_;                   // another stage than the last one has final norm and MTP modules
   std::unique_ptr<MoeContext> moe_;  // null without experts
   std::optional<MaxLogitBook> max_logits_;
   RopeTable rope_;

@@ -55,7 +55,7 @@ int64_t boundary_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world) {
   int64_t bytes = plan.config.element_bytes();
   build_rank(plan, 0, make_world, [&](StepContext& c) {
     for (const int64_t size :
-         c.model.boundary_shape(plan.micro_batch_size, plan.config.model.seq_length, StageResult::kLoss))
+         c.model.boundary_shape(0, plan.micro_batch_size, plan.config.model.seq_length, StageResult::kLoss))
       bytes *= size;
   });
   return bytes;

@@ -307,8 +307,8 @@ class ReplayedModel final : public CausalLm {
   void set_parameter_gate(ParameterGate* gate) override { model_->set_parameter_gate(gate); }
   int num_stages() const override { return model_->num_stages(); }
   std::vector<Parameter*> stage_parameters(int stage) override { return model_->stage_parameters(stage); }
-  std::vector<int64_t> boundary_shape(int64_t sequences, int64_t tokens, StageResult result) const override {
-    return model_->boundary_shape(sequences, tokens, result);
+  std::vector<int64_t> boundary_shape(int part, int64_t sequences, int64_t tokens, StageResult result) const override {
+    return model_->boundary_shape(part, sequences, tokens, result);
   }
   at::Tensor forward_stage(int stage, const at::Tensor& input, const Batch& batch, StageResult result) override {
     return replay_.forward(*model_, stage, input, batch, result);

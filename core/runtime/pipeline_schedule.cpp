@@ -298,14 +298,21 @@ class PipelineSchedule : public ScheduleStrategy {
     return boundary(c, sequences, c.plan.config.model.seq_length, StageResult::kLoss);
   }
   static BoundaryTensor boundary(StepContext& c, int64_t sequences, int64_t tokens, StageResult result) {
-    if (c.plan.schedule.chain_length == 1) return {};
-    return {c.model.boundary_shape(sequences, tokens, result),
-            at::TensorOptions(c.model.registry().dtype()).device(c.ctx.device())};
+    BoundaryTensor boundary{{}, at::TensorOptions(c.model.registry().dtype()).device(c.ctx.device())};
+    for (int part = 0; part < c.plan.schedule.chain_length - 1; ++part)
+      boundary.shapes.push_back(c.model.boundary_shape(part, sequences, tokens, result));
+    return boundary;
   }
 
   static bool holds(StepContext& c, const Schedule& schedule, bool (Schedule::*end)(int) const) {
     const std::vector<int> stages = schedule.stages_of(c.ctx.coordinate(Axis::kPp));
     return std::any_of(stages.begin(), stages.end(), [&](int stage) { return (schedule.*end)(stage); });
+  }
+
+  static bool holds_mtp(StepContext& c, const Schedule& schedule) {
+    const std::vector<int> stages = schedule.stages_of(c.ctx.coordinate(Axis::kPp));
+    return std::any_of(stages.begin(), stages.end(),
+                       [&](int stage) { return schedule.part(stage) == c.plan.mtp_stage; });
   }
 
   static void check_documents(StepContext& c, const Batch& batch) {
@@ -321,8 +328,8 @@ class PipelineSchedule : public ScheduleStrategy {
   template <typename Load>
   static std::vector<Batch> load(StepContext& c, const Schedule& schedule, const Load& load_batch) {
     const NoCostScope free;
-    const bool asks =
-        holds(c, schedule, &Schedule::is_first) || holds(c, schedule, &Schedule::is_last) || c.data.marks_documents();
+    const bool asks = holds(c, schedule, &Schedule::is_first) || holds(c, schedule, &Schedule::is_last) ||
+                      holds_mtp(c, schedule) || c.data.marks_documents();
     std::vector<Batch> batches;
     for (int64_t i = 0; i < schedule.num_microbatches; ++i) {
       if (asks) {

@@ -26,7 +26,9 @@ std::vector<StageLayers> stages_of(const RunPlan& plan, int pp_rank) {
     stages.push_back({.first_layer = first,
                       .end_layer = first + plan.stage_layers[static_cast<size_t>(part)],
                       .is_first = plan.schedule.is_first(stage),
-                      .is_last = plan.schedule.is_last(stage)});
+                      .is_last = plan.schedule.is_last(stage),
+                      .looks_ahead = part == plan.mtp_stage,
+                      .behind_mtp = plan.mtp_stage >= 0 && part > plan.mtp_stage});
   }
   return stages;
 }
@@ -106,6 +108,7 @@ LayeredOptions layered_options(const RankContext& ctx, const RunPlan& plan) {
           .context = plan.config.context_split,
           .quantization = quantization_settings(plan),
           .stages = stages_of(plan, ctx.coordinate(Axis::kPp)),
+          .mtp_part = plan.mtp_stage,
           .values_later = plan.zero().parameters,
           .notes_max_logits = plan.config.qk_clip || plan.config.log_max_attention_logit};
 }

@@ -63,7 +63,8 @@ void StageMessages::prepare(size_t action) {
 
 void StageMessages::post_receive(const PipelineMessage& message) {
   const int peer = schedule_.rank(message.stage);
-  const at::Tensor buffer = at::empty(boundary_.shape, boundary_.options);
+  const int part = schedule_.part(message.stage) - (message.forward ? 0 : 1);
+  const at::Tensor buffer = at::empty(boundary_.shapes[static_cast<size_t>(part)], boundary_.options);
   coming_[message] = pipeline_.recv_async(buffer, peer, tag(message));
 }
 

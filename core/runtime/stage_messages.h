@@ -18,7 +18,7 @@
 namespace ranklab {
 
 struct BoundaryTensor {
-  std::vector<int64_t> shape;
+  std::vector<std::vector<int64_t>> shapes;  // by part of a chain: of what it sends to the next one
   at::TensorOptions options;
 };
 

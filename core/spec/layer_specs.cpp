@@ -20,17 +20,18 @@ ModuleSpec gate(const ModelConfig& c, const char* name, int64_t outputs, Part pa
   return {.name = name, .shape = {outputs, c.hidden_size}, .init = normal(c), .part = part, .is_gate = true};
 }
 
-MlpSpec mlp_of(const ModelConfig& c, int64_t ffn, Part up, Part down) {
+// `width`: of what it reads and writes.
+MlpSpec mlp_of(const ModelConfig& c, int64_t width, int64_t ffn, Part up, Part down) {
   const bool gated = c.has_gated_mlp();
   return {.up = {.name = gated ? "gate_up" : "up",
-                 .shape = {gated ? 2 * ffn : ffn, c.hidden_size},
+                 .shape = {gated ? 2 * ffn : ffn, width},
                  .out_parts = gated ? std::vector<int64_t>{ffn, ffn} : std::vector<int64_t>{},
                  .split = Split::kColumn,
                  .bias = c.add_bias,
                  .init = normal(c),
                  .part = up},
           .down = {.name = "down",
-                   .shape = {c.hidden_size, ffn},
+                   .shape = {width, ffn},
                    .split = Split::kRow,
                    .bias = c.add_bias,
                    .init = residual(c),
@@ -182,16 +183,27 @@ DeltaNetSpec delta_net_spec(const ModelConfig& c) {
                   .part = Part::kAttentionOut}};
 }
 
-MlpSpec mlp_spec(const ModelConfig& c) { return mlp_of(c, c.ffn_hidden_size, Part::kMlpUp, Part::kMlpDown); }
+MlpSpec mlp_spec(const ModelConfig& c) {
+  return mlp_of(c, c.hidden_size, c.ffn_hidden_size, Part::kMlpUp, Part::kMlpDown);
+}
 
 MoeSpec moe_spec(const ModelConfig& c) {
   MoeSpec spec;
   spec.router = gate(c, "router", c.moe.num_experts, Part::kRouter);
   spec.router.bias = c.moe.router_bias;
   if (c.moe.shared_ffn_hidden_size > 0)
-    spec.shared = mlp_of(c, c.moe.shared_ffn_hidden_size, Part::kSharedExperts, Part::kSharedExperts);
+    spec.shared = mlp_of(c, c.hidden_size, c.moe.shared_ffn_hidden_size, Part::kSharedExperts, Part::kSharedExperts);
   if (c.moe.shared_gate && spec.shared) spec.shared_gate = gate(c, "shared_gate", 1, Part::kSharedExperts);
-  spec.expert = mlp_of(c, c.expert_ffn(), Part::kExperts, Part::kExperts);
+  const int64_t latent = c.moe.latent_size;
+  if (latent > 0) {
+    const auto projection = [&](const char* name, int64_t in, int64_t out, const Init& init) {
+      return ModuleSpec{
+          .name = name, .shape = {out, in}, .bias = c.add_bias, .init = init, .part = Part::kLatentProjection};
+    };
+    spec.latent_down = projection("latent_down", c.hidden_size, latent, normal(c));
+    spec.latent_up = projection("latent_up", latent, c.hidden_size, residual(c));
+  }
+  spec.expert = mlp_of(c, c.expert_width(), c.expert_ffn(), Part::kExperts, Part::kExperts);
   return spec;
 }
 

@@ -50,7 +50,8 @@ struct MoeSpec {
   ModuleSpec router;
   std::optional<MlpSpec> shared;
   std::optional<ModuleSpec> shared_gate;
-  MlpSpec expert;  // for each of them
+  std::optional<ModuleSpec> latent_down, latent_up;  // before and behind the routed experts
+  MlpSpec expert;                                    // for each of them
 };
 MoeSpec moe_spec(const ModelConfig& config);
 

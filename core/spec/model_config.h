@@ -48,8 +48,10 @@ struct ModelConfig {
   ResidualForm residual_form = ResidualForm::kSequential;
   bool norm_1p = false;  // norms multiply by 1 + weight, so that weight decay pulls to 1 (Gemma, arXiv 2403.08295)
   double rope_theta = 10000.0;
-  double local_rope_theta = 0.0;    // of layers with a window, whose frequencies are not scaled; 0: same as the others
-  double rotary_percent = 1.0;      // share of a head that is rotated: its first pairs
+  double local_rope_theta = 0.0;  // of layers with a window, whose frequencies are not scaled; 0: same as the others
+  double rotary_percent = 1.0;    // share of a head that is rotated: its first pairs
+  // Rotated pairs are adjacent elements of a head (GPT-J, Meta's LLaMA), not halves of its rotated part apart.
+  bool rotary_interleaved = false;
   LayerPattern rope_layers = {};    // the layers that have rotary positions; the others have none
   int64_t window_size = 0;          // tokens that a token attends to, including itself; 0: all previous ones
   LayerPattern window_layers = {};  // the layers that have this window, or these chunks
@@ -126,6 +128,7 @@ struct ModelConfig {
   bool has_query_temperature(int64_t layer) const { return query_temperature_scale > 0 && !has_rope(layer); }
   bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }
   int64_t expert_ffn() const { return moe.ffn_hidden_size == 0 ? ffn_hidden_size : moe.ffn_hidden_size; }
+  int64_t expert_width() const { return moe.latent_size == 0 ? hidden_size : moe.latent_size; }
   bool has_gated_mlp() const {
     return activation == ActivationKind::kSwiGlu || activation == ActivationKind::kGeGlu ||
            activation == ActivationKind::kSwiGluOai;

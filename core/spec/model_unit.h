@@ -7,11 +7,12 @@
 namespace ranklab {
 
 struct ModelUnit {
-  enum class Place { kFirst, kLayer, kLast };
+  enum class Place { kFirst, kLayer, kMtp, kLast };
   std::string name = "final";  // "embedding", "layers.3", "mtp.0", "final"
   Place place = Place::kLast;
   int64_t layer = -1;         // kLayer: its number in the model
   bool used_by_last = false;  // kFirst: the last stage uses it too (a tied embedding)
+  bool used_by_mtp = false;   // kFirst: so does that of multi-token prediction, where it is none of both
 };
 
 }  // namespace ranklab

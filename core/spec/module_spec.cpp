@@ -20,6 +20,8 @@ const char* name(ModulePart part) {
       return "router";
     case ModulePart::kSharedExperts:
       return "shared experts";
+    case ModulePart::kLatentProjection:
+      return "latent projections";
     case ModulePart::kExperts:
       return "routed experts";
     case ModulePart::kHead:

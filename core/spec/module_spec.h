@@ -26,6 +26,7 @@ enum class ModulePart {
   kMlpDown,
   kRouter,
   kSharedExperts,
+  kLatentProjection,  // to the width that routed experts read, and back
   kExperts,
   kFinalNorm,
   kHead,

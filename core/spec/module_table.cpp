@@ -94,6 +94,8 @@ class Table {
     add(prefix, spec.router);
     if (spec.shared) add(prefix + "shared.", *spec.shared);
     add(prefix, spec.shared_gate);
+    add(prefix, spec.latent_down);
+    add(prefix, spec.latent_up);
     next_.per_layer = c_.moe.num_experts;
     next_.active_per_layer = c_.moe.topk;
     add(prefix + "experts.*.", spec.expert);

@@ -16,7 +16,10 @@ enum class LoadBalancing { kNone, kAuxLoss, kSeqAuxLoss, kGlobalAuxLoss };
 struct MoeConfig {
   int64_t num_experts = 0;  // 0: dense
   int64_t topk = 2;
-  int64_t ffn_hidden_size = 0;         // of an expert; 0: the model's
+  int64_t ffn_hidden_size = 0;  // of an expert; 0: the model's
+  // Width of what routed experts read and write: projected down before tokens are sent, up again after their sum
+  // (LatentMoE, as in Nemotron 3). 0: the hidden state itself.
+  int64_t latent_size = 0;
   int64_t shared_ffn_hidden_size = 0;  // of all shared experts together; 0: none
   bool shared_gate = false;            // multiply their output by the sigmoid of a per-token gate (Qwen2-MoE)
   int64_t first_dense_layers = 0;      // layers that keep a dense MLP

@@ -205,6 +205,8 @@ void check_experts(const ModelConfig& c, int tp) {
   check_number("--moe-shared-expert-intermediate-size", static_cast<double>(m.shared_ffn_hidden_size),
                m.shared_ffn_hidden_size >= 0 && m.shared_ffn_hidden_size <= kWidth, "0 or more");
   check_multiple("--moe-shared-expert-intermediate-size", m.shared_ffn_hidden_size, "--tp", tp);
+  check_number("--moe-latent-size", static_cast<double>(m.latent_size), m.latent_size >= 0 && m.latent_size <= kWidth,
+               "0 (experts read the hidden state itself) or more");
   check_number("--first-k-dense-replace", static_cast<double>(m.first_dense_layers),
                m.first_dense_layers >= 0 && m.first_dense_layers <= c.num_layers, "0 to --num-layers");
   RANKLAB_CHECK(!m.weigh_inputs || m.topk == 1, ErrorKind::kInvalidArgument, .where = "model",

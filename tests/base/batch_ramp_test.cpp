@@ -37,6 +37,26 @@ TEST(BatchRamp, GrowsAsMegatronsDoes) {
   }
 }
 
+// StepBatchsizeNumMicroBatchesCalculator.
+TEST(BatchRamp, SizesMayBeGivenEach) {
+  const BatchRamp ramp = BatchRamp::parse("0:8 20:4,50:32", 32);
+  EXPECT_TRUE(ramp.grows());
+  EXPECT_EQ(ramp.least(), 4);
+  EXPECT_EQ(ramp.divisor(), 4);
+  EXPECT_THAT(ramp.sizes(), ElementsAre(8, 4, 32));
+  int64_t consumed = 0;
+  for (int64_t step = 0; step < 20; ++step) {
+    EXPECT_EQ(ramp.samples_before(step), consumed);
+    EXPECT_EQ(ramp.size_of(step), consumed >= 50 ? 32 : consumed >= 20 ? 4 : 8) << step;
+    consumed += ramp.size_of(step);
+    EXPECT_EQ(ramp.steps_in(consumed), step + 1);
+    EXPECT_EQ(ramp.steps_in(consumed - 1), step);
+  }
+  EXPECT_FALSE(BatchRamp::parse("0:32", 32).grows());
+  for (const char* text : {"0:8 20:4", "5:8 20:32", "0:8 20:16 20:32", "0:0 20:32", "0:8 x:32", "0:8 20:32 7", "0:"})
+    EXPECT_THROW(BatchRamp::parse(text, 32), Error) << text;
+}
+
 TEST(BatchRamp, SizesAreThoseThatStepsHave) {
   EXPECT_THAT(BatchRamp::parse("8 8 128", 32).sizes(), ElementsAre(8, 16, 24, 32));
   EXPECT_THAT(BatchRamp::parse("8,24,64", 32).sizes(), ElementsAre(8, 32));

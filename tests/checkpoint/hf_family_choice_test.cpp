@@ -64,6 +64,8 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
               says("Phi3ForCausalLM", "--add-qkv-bias"));
   EXPECT_THAT(family_refusal(tiny_stablelm(), [](ModelConfig& c) { c.add_bias = true; }),
               says("StableLmForCausalLM", "--add-bias-linear"));
+  EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.latent_size = 4; }),
+              says("MixtralForCausalLM", "--moe-latent-size"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.moe.topk = 1; }),
               says("MixtralForCausalLM", "--moe-router-norm-top1"));
   EXPECT_THAT(family_refusal(tiny_mixtral(), [](ModelConfig& c) { c.add_attention_bias = true; }),

@@ -257,6 +257,40 @@ TEST(HfMapping, RowsThatTurnAreNeighboursInDeepSeek) {
   EXPECT_EQ(e.their("model.layers.1.self_attn.kv_b_proj.weight"), e.our("layers.1.attention.kv_up.weight"));
 }
 
+// A model that rotates adjacent elements (--rotary-interleaved), in families that rotate halves and in DeepSeek's.
+TEST(HfMapping, PairsBecomeHalvesWhereAFamilyHasHalves) {
+  ModelConfig whole = tiny_qwen3(), half = tiny_partly(), pairs = tiny_deepseek(), halves = tiny_halves();
+  for (ModelConfig* c : {&whole, &half, &pairs, &halves}) c->rotary_interleaved = true;
+  const auto expect_rows = [](const std::vector<float>& theirs, const std::vector<float>& ours, size_t columns,
+                              size_t first, const std::vector<size_t>& order) {
+    for (size_t row = 0; row < order.size(); ++row)
+      EXPECT_EQ(rows(theirs, columns, first + row, first + row + 1),
+                rows(ours, columns, first + order[row], first + order[row] + 1))
+          << first << " " << row;
+  };
+  const Exported qwen(whole, "qwen3_pairs");
+  const std::string layer = "model.layers.1.self_attn.";
+  const auto qkv = qwen.our("layers.1.attention.qkv.weight");
+  for (size_t head = 0; head < 4; ++head)
+    expect_rows(qwen.their(layer + "q_proj.weight"), qkv, 8, 6 * head, {0, 2, 4, 1, 3, 5});
+  expect_rows(qwen.their(layer + "k_proj.weight"), rows(qkv, 8, 24, 36), 8, 6, {0, 2, 4, 1, 3, 5});
+  EXPECT_EQ(qwen.their(layer + "v_proj.weight"), rows(qkv, 8, 36, 48));
+  expect_rows(qwen.their(layer + "k_norm.weight"), qwen.our("layers.1.attention.k_norm.weight"), 1, 0,
+              {0, 2, 4, 1, 3, 5});
+
+  const Exported phi3(half, "phi3_pairs");  // 2 query heads, one key head, one value head, of 8 rows each
+  const auto fused = phi3.their(layer + "qkv_proj.weight"), own = phi3.our("layers.1.attention.qkv.weight");
+  for (size_t head = 0; head < 3; ++head) expect_rows(fused, own, 16, 8 * head, {0, 2, 1, 3, 4, 5, 6, 7});
+  EXPECT_EQ(rows(fused, 16, 24, 32), rows(own, 16, 24, 32));
+
+  const Exported deepseek(pairs, "deepseek_pairs");
+  EXPECT_EQ(deepseek.their(layer + "q_b_proj.weight"), deepseek.our("layers.1.attention.q_up.weight"));
+  EXPECT_EQ(deepseek.their(layer + "kv_a_proj_with_mqa.weight"), deepseek.our("layers.1.attention.kv_down.weight"));
+  const Exported in_halves(halves, "deepseek_pairs_in_halves");
+  expect_rows(in_halves.their(layer + "kv_a_proj_with_mqa.weight"), in_halves.our("layers.1.attention.kv_down.weight"),
+              6, 5, {0, 2, 4, 1, 3, 5});
+}
+
 TEST(HfMapping, BiasesOfDeepSeekTurnWithTheirRows) {
   ModelConfig config = tiny_deepseek();
   config.add_attention_bias = true;

@@ -22,7 +22,7 @@ std::vector<SettingLine> lines() {
   std::vector<SettingLine> all = setting_lines(RANKLAB_TEST_DIR "/megatron_lines.txt");
   for (SettingLine& line : all) {
     if (line.words.starts_with("SMALL")) line.words.replace(0, 5, kSmall);
-    for (const char* special : {"(", ")", "*", "$"})  // that the shell would take
+    for (const char* special : {"(", ")", "*", "$", "|"})  // that the shell would take
       for (size_t at = 0; (at = line.words.find(special, at)) != std::string::npos; at += 2)
         line.words.insert(at, "\\");
   }

@@ -28,6 +28,8 @@ TEST(FromTorchtitan, EveryLineMeansWhatItMeansThere) {
     const size_t at = line.words.find("FILE");
     const size_t file = line.words.find("CONFIG_FILE") == std::string::npos ? at : line.words.find("FILE", at + 4);
     if (file != std::string::npos) line.words.replace(file, 4, kFile);
+    if (const size_t stages = line.words.find("STAGES"); stages != std::string::npos)
+      line.words.replace(stages, 6, RANKLAB_TEST_DIR "/torchtitan_stages.toml");
   }
   expect_meanings("from-torchtitan", lines);
 }
@@ -95,6 +97,20 @@ TEST(FromTorchtitan, FilesThatAreNoConfigurationAreNamed) {
   const Outcome run = ranklab_and_errors("config from-torchtitan NGPU=8 " + file);
   EXPECT_NE(run.exit_code, 0);
   EXPECT_THAT(run.output, HasSubstr(file + ":2"));
+}
+
+// A file of torch.distributed.pipelining's, for as many microbatches as the line has.
+TEST(FromTorchtitan, ASchedulesFileIsReadHereToo) {
+  const std::string file = temporary_path("from_torchtitan") + ".csv";
+  ASSERT_EQ(
+      ranklab_and_errors("schedule export 1f1b --pp 2 --num-microbatches 8 --dialect torch --out " + file).exit_code,
+      0);
+  const nlohmann::json settings =
+      answer_of(ranklab("config from-torchtitan --json -- NGPU=2 --model.flavor debugmodel "
+                        "--parallelism.pipeline_parallel_degree 2 --parallelism.pipeline_parallel_schedule_csv " +
+                        file))
+          .at("settings");
+  EXPECT_EQ(settings.at("parallel.pipeline_schedule").at("value"), file);
 }
 
 TEST(FromTorchtitan, WhatIsPrintedTrains) {

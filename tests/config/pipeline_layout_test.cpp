@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/pipeline/balanced_split.h"
 #include "core/pipeline/schedules.h"
+#include "core/pipeline/stage_layout.h"
 #include "core/spec/module_table.h"
 #include "core/spec/presets.h"
 
@@ -101,14 +102,47 @@ TEST(StageLayers, EvenCanBeAskedFor) {
 }
 
 // Megatron-LM's --account-for-embedding-in-pipeline-split, and --account-for-loss-...: each then counts as a layer.
-TEST(StageLayers, TheEndsMayHaveTheEmbeddingOrTheHeadAlone) {
+TEST(StageLayers, StagesMayHaveTheEmbeddingOrTheHeadAlone) {
   TrainConfig config = config_of("gpt_tiny", 4);
   config.pipeline_layout = "0,2,2,0";
   EXPECT_THAT(resolve_stage_layers(config, schedule_of(4)), ElementsAre(0, 2, 2, 0));
-  for (const char* idle : {"2,0,2,0", "0,4,0,0"}) {
-    config.pipeline_layout = idle;
-    EXPECT_THROW(resolve_stage_layers(config, schedule_of(4)), Error) << idle;
-  }
+}
+
+TEST(StageLayout, PatternsOfMegatronCore) {
+  const StageLayout deepseek = parse_stage_layout("Et*3|(tt|)*29m|L");
+  ASSERT_EQ(deepseek.layers.size(), 32U);
+  EXPECT_EQ(deepseek.layers.front(), 3);
+  EXPECT_EQ(std::accumulate(deepseek.layers.begin(), deepseek.layers.end(), int64_t{0}), 61);
+  EXPECT_EQ(deepseek.layers[30], 0);
+  EXPECT_EQ(deepseek.mtp_layers, 1);
+  EXPECT_EQ(deepseek.mtp_stage, 30);
+  EXPECT_THAT(parse_stage_layout("E,t*2|(t*2|t|)*2,L").layers, ElementsAre(2, 2, 1, 2, 1, 0));
+  EXPECT_THAT(parse_stage_layout("E|*2t|L").layers, ElementsAre(0, 0, 1, 0)) << "what is repeated may be a cut";
+  EXPECT_THAT(parse_stage_layout("Et*12L").layers, ElementsAre(12));
+  EXPECT_EQ(parse_stage_layout("Et|tmmL").mtp_stage, -1) << "with the head, as without a pattern";
+  EXPECT_EQ(parse_stage_layout("1,2").mtp_layers, std::nullopt);
+}
+
+TEST(StageLayout, RefusesWhatIsNoPattern) {
+  for (const char* text : {"tt|L", "Ett|t", "Et|Et|L", "Et|xL", "E(tt|L", "E((t|)*2)*2L", "Et*|L", "Et*999999|L",
+                           "Et*99999*99999L", "Etm|t|L", "Etm|m|L", "Et|t L", "(tt|)*3", "1,,2", "1,2,", "-1,2", "L"})
+    EXPECT_THROW(parse_stage_layout(text), Error) << text;
+}
+
+TEST(StageLayers, APatternFitsTheModelAndThePipeline) {
+  TrainConfig config = config_of("gpt_tiny", 4);
+  const auto layers = [&](const char* text) {
+    config.pipeline_layout = text;
+    return resolve_stage_layers(config, schedule_of(4));
+  };
+  EXPECT_THAT(layers("E|tt|tt|L"), ElementsAre(0, 2, 2, 0));
+  EXPECT_THROW(layers("E|tt|L"), Error);
+  EXPECT_THROW(layers("E|tt|t|L"), Error);
+  EXPECT_THROW(layers("E|tttt|m|L"), Error) << "the model predicts no further token";
+  config.model.mtp_num_layers = 1;
+  EXPECT_THAT(layers("E|tttt|m|L"), ElementsAre(0, 4, 0, 0));
+  EXPECT_EQ(resolve_mtp_stage(config), 2);
+  EXPECT_THROW(layers("E|tt|tt|L"), Error) << "which is somewhere";
 }
 
 }  // namespace

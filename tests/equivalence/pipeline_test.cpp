@@ -222,7 +222,7 @@ TEST(Pipeline, UnevenLayers) {
   TrainConfig uneven = with_pipeline(config, "1f1b", 4);
   expect_same_training(record_training(uneven), want, bits());
   EXPECT_EQ(resolve(uneven).stage_layers, (std::vector<int64_t>{2, 2, 2, 1}));
-  for (const char* layout : {"1,3,1,2", "0,3,4,0"}) {
+  for (const char* layout : {"1,3,1,2", "0,3,4,0", "3,0,4,0", "Et*3||tt,tt|L"}) {
     uneven.pipeline_layout = layout;
     expect_same_training(record_training(uneven), want, bits());
   }

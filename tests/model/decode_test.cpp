@@ -90,6 +90,12 @@ TEST(Decode, Olmo2Like) {
 TEST(Decode, Gemma2Like) { expect_decodes_everywhere(gemma2()); }
 TEST(Decode, Gemma3Like) { expect_decodes_everywhere(gemma3()); }
 TEST(Decode, GptNeoxLike) { expect_decodes_everywhere(gpt_neox()); }
+TEST(Decode, RotatedPairsOfAdjacentElements) {
+  for (ModelConfig pairs : {gpt_neox(), latent(10)}) {
+    pairs.rotary_interleaved = true;
+    expect_decodes_everywhere(pairs);
+  }
+}
 TEST(Decode, Phi2Like) { expect_decodes_everywhere(phi2()); }
 TEST(Decode, YarnOfHalfOfEachHead) { expect_decodes_everywhere(yarn()); }
 TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywhere(dynamic_positions(kSeq)); }

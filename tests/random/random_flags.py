@@ -45,6 +45,7 @@ def draw_attention(draw, heads, seq_length):
         draw.maybe(0.2, draw.pick("--add-qkv-bias", "--add-attention-bias"))
         draw.maybe(0.1, "--rotary-percent", 0.5)
         draw.maybe(0.15, "--attention-output-gate")
+    draw.maybe(0.15, "--rotary-interleaved")
     if draw.chance(0.2):
         draw_linear_attention(draw, heads)
     if draw.chance(0.15):
@@ -101,6 +102,7 @@ def draw_experts(draw, layers):
     if topk == 1:
         draw.maybe(0.4, "--moe-apply-probs-on-input")
     draw.add("--moe-ffn-hidden-size", draw.pick(16, 24, 32))
+    draw.maybe(0.2, "--moe-latent-size", 8, 20)
     if draw.chance(0.4):
         draw.add("--moe-shared-expert-intermediate-size", draw.pick(16, 32))
         draw.maybe(0.3, "--moe-shared-expert-gate")
@@ -151,6 +153,7 @@ def draw_model(draw):
     draw.maybe(0.1, "--vocab-size", 300, 1001)
     experts = draw_experts(draw, layers) if draw.chance(0.4) else 0
     draw.maybe(0.15, "--mtp-num-layers", 1, 2)
+    draw.mtp_modules = int(draw.flags[-1][1]) if draw.flags[-1][0] == "--mtp-num-layers" else 0
     for option in ("--reset-attention-mask", "--reset-position-ids", "--eod-mask-loss"):
         draw.maybe(0.12, option)
     draw_optimizer(draw)
@@ -178,12 +181,28 @@ def draw_optimizer(draw):
         draw.maybe(0.1, "--log-max-attention-logit")
 
 
+def draw_stage_layout(draw, layers, stages):
+    """Any number of layers in each stage, and the modules of MTP in any behind the last of them."""
+    cuts = [0, *sorted(draw.random.randint(0, layers) for _ in range(stages - 1)), layers]
+    counts = [end - begin for begin, end in zip(cuts, cuts[1:])]
+    last = max(stage for stage in range(stages) if counts[stage] > 0)
+    own = draw.random.randint(last, stages - 1)
+    texts = ["t" * count + ("m" * draw.mtp_modules if stage == own else "") for stage, count in enumerate(counts)]
+    draw.add("--pipeline-layout", "E" + "|".join(texts) + "L")
+
+
 def draw_schedule(draw, pp, layers):
+    stages = pp
     if layers >= 2 * pp and draw.chance(0.3):
         draw.add("--pipeline-schedule", draw.pick("interleaved-1f1b", "looped-bfs"))
-        draw.add("--vpp", draw.pick(*[v for v in (2, 3) if layers >= v * pp]))
-        return
-    draw.add("--pipeline-schedule", draw.pick("1f1b", "gpipe", "zb-h1", "zb-h2", "zb-2p", *(("zb-v", "v-half", "v-min", "dualpipe", "dualpipe-v") if layers >= 2 * pp else ())))
+        stages *= draw.pick(*[v for v in (2, 3) if layers >= v * pp])
+        draw.add("--vpp", stages // pp)
+    else:
+        folded = ("zb-v", "v-half", "v-min", "dualpipe-v")
+        draw.add("--pipeline-schedule", draw.pick("1f1b", "gpipe", "zb-h1", "zb-h2", "zb-2p", *((*folded, "dualpipe") if layers >= 2 * pp else ())))
+        stages *= 2 if draw.flags[-1][1] in folded else 1
+    if draw.chance(0.3):
+        draw_stage_layout(draw, layers, stages)
 
 
 def draw_recomputation(draw):
@@ -241,7 +260,7 @@ def draw_layout(draw, layers, heads, experts):
 
 def scaled(flags, factor):
     """The same model, so many times as wide and long: small tensors that a plan leaves out weigh less."""
-    sizes = {"--hidden-size", "--ffn-hidden-size", "--seq-length", "--moe-ffn-hidden-size", "--window-size", "--moe-shared-expert-intermediate-size", "--kv-lora-rank", "--q-lora-rank", "--qk-head-dim", "--qk-pos-emb-head-dim", "--v-head-dim", "--kv-channels"}
+    sizes = {"--hidden-size", "--ffn-hidden-size", "--seq-length", "--moe-ffn-hidden-size", "--window-size", "--moe-shared-expert-intermediate-size", "--moe-latent-size", "--kv-lora-rank", "--q-lora-rank", "--qk-head-dim", "--qk-pos-emb-head-dim", "--v-head-dim", "--kv-channels"}
     return [[name, str(int(values[0]) * factor)] if name in sizes else [name, *values] for name, *values in flags]
 
 

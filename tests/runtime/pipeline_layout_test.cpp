@@ -76,6 +76,12 @@ TEST(PipelineLayout, HoldersAreTheRanksWithACopy) {
   EXPECT_EQ(pipeline_holders(plan, tied), (std::vector<int>{0, 3}));
   EXPECT_EQ(pipeline_holders(plan, layer), std::vector<int>{2});
   EXPECT_EQ(pipeline_holders(plan, last), std::vector<int>{3});
+  const ModelUnit mtp{.name = "mtp.0", .place = ModelUnit::Place::kMtp};
+  const ModelUnit ahead{.name = "embedding", .place = kFirst, .used_by_mtp = true};
+  plan.mtp_stage = 2;
+  EXPECT_EQ(pipeline_holders(plan, mtp), std::vector<int>{2});
+  EXPECT_EQ(pipeline_holders(plan, ahead), (std::vector<int>{0, 2}));
+  EXPECT_EQ(pipeline_holders(plan, last), std::vector<int>{3});
   c.pipeline_schedule = "dualpipe";
   EXPECT_EQ(pipeline_holders(resolve(c), layer), (std::vector<int>{1, 2}));
 }

@@ -46,7 +46,8 @@ void expect_label(const at::Tensor& tensor, bool forward, int stage, int microba
 
 // One rank's way through the schedule, as the runner goes, with labels for tensors.
 void walk(Communicator& comm, const Schedule& schedule) {
-  StageMessages messages(comm, schedule, {{4}, at::TensorOptions(at::kFloat)});
+  const std::vector<std::vector<int64_t>> shapes(static_cast<size_t>(schedule.chain_length), {4});
+  StageMessages messages(comm, schedule, {shapes, at::TensorOptions(at::kFloat)});
   const std::string who = schedule.name + ", rank " + std::to_string(comm.rank());
   const std::vector<Action>& actions = schedule.ranks[static_cast<size_t>(comm.rank())];
   for (size_t i = 0; i < actions.size(); ++i) {

@@ -39,7 +39,7 @@ void latent_tied(ModelConfig& c) {
 void latent_with_all(ModelConfig& c) {
   latent(c);
   c.norm = NormKind::kLayerNorm;
-  c.add_bias = true;
+  c.add_bias = c.rotary_interleaved = true;
   c.dropout = 0.1;
   c.window_size = 3;
   c.window_layers = {.skip_freq = 2};
@@ -317,6 +317,7 @@ constexpr ModelVariant kDense[] = {
     {"gemma3", gemma3},
     {"gpt_neox", gpt_neox},
     {"phi2", phi2},
+    {"gpt_j", [](ModelConfig& c) { phi2(c), c.kv_channels = 8, c.rotary_percent = 0.5, c.rotary_interleaved = true; }},
     {"parallel_norms_behind", parallel_norms_behind},
     {"parallel_without_norms_before", parallel_without_norms_before},
     {"long_rope", long_rope},
@@ -376,6 +377,7 @@ constexpr ModelVariant kExperts[] = {
        c.window_size = 5;
      }},
     {"one_expert_a_token", one_expert_a_token},
+    {"latent_moe", [](ModelConfig& c) { deepseek_experts(c), c.moe.latent_size = 12; }},
     {"gpt_oss", gpt_oss},
     {"llama4", llama4},
     {"qwen3_next", qwen3_next},

@@ -43,6 +43,7 @@ const HfFamily& hf_family(const ModelConfig& config) {
                   "gated_delta_net", "none");
   refusal.require(config.attention_output_gate == family.model.attention_output_gate, "--attention-output-gate",
                   config.attention_output_gate ? "on" : "off", family.model.attention_output_gate ? "on" : "off");
+  refusal.require_number("--moe-latent-size", static_cast<double>(config.moe.latent_size), 0);
   family.check(refusal, config);
   return family;
 }

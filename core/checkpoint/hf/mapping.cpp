@@ -146,6 +146,7 @@ class Mapping {
       } else if (c_.is_partly_rotary() && (rule.ours == "attention.qkv" || is_head_norm(rule.ours))) {
         set_heads(part, HfLayout::kRotaryFirst);
       }
+      set_pairs(part, rule.ours);
       tensor.parts.push_back(std::move(part));
       first += rows;
     }
@@ -165,10 +166,27 @@ class Mapping {
     part.layout = layout;
     part.head_rows = c_.head_dim();
     part.rotary_rows = c_.rotary_width();
-    // An output's gate is behind the queries, and does not turn.
+    part.with_heads = turning_rows(part);
+  }
+
+  // An output's gate is behind the queries, and does not turn.
+  int64_t turning_rows(const HfPart& part) const {
     const int64_t gate = c_.output_gate_width(), queries = c_.query_width();
     const int64_t turning = gate > 0 && part.first_row == 0 ? queries : queries + gate + c_.kv_width() - part.first_row;
-    part.with_heads = std::clamp<int64_t>(turning, 0, part.rows);
+    return std::clamp<int64_t>(turning, 0, part.rows);
+  }
+
+  void set_pairs(HfPart& part, const std::string& ours) const {
+    if (!c_.rotary_interleaved) return;
+    const int64_t turning = c_.rotary_width();
+    if (!c_.mla.enabled()) {
+      if (ours == "attention.qkv" || is_head_norm(ours))
+        part.pairs = {.rows = turning_rows(part), .head = c_.head_dim(), .rotary = turning};
+    } else if (ours == "attention.q" || ours == "attention.q_up") {
+      part.pairs = {.rows = part.rows, .head = c_.mla.query_head_dim(), .first = c_.mla.qk_head_dim, .rotary = turning};
+    } else if (ours == "attention.kv_down") {
+      part.pairs = {.rows = part.rows, .head = part.rows, .first = c_.mla.kv_lora_rank, .rotary = turning};
+    }
   }
 
   void set_pieces(HfPart& part, std::vector<int64_t> pieces, const std::string& module) const {
@@ -230,7 +248,18 @@ void check_tensor_count(const ModelConfig& config, const HfFamily* family, size_
 
 bool is_transposed(HfLayout layout) { return layout == HfLayout::kTransposed || layout == HfLayout::kHalvesInTurn; }
 
-int64_t our_row(const HfPart& part, int64_t row) {
+namespace {
+
+// Where the row of halves is among pairs.
+int64_t pairs_row(const HfPairs& p, int64_t row) {
+  const int64_t before = row / p.head * p.head + p.first, in_halves = row - before;
+  if (row >= p.rows || in_halves < 0) return row;
+  const int64_t half = (p.head - p.first) / 2, which = in_halves / half, place = in_halves % half;
+  if (place < p.rotary / 2) return before + 2 * place + which;
+  return before + p.rotary + which * (half - p.rotary / 2) + place - p.rotary / 2;
+}
+
+int64_t row_in_halves(const HfPart& part, int64_t row) {
   if (part.layout == HfLayout::kRotaryFirst) return row < part.with_heads ? rotary_first_row(part, row) : row;
   if (part.layout == HfLayout::kHeadsTogether) return together_row(part, row);
   if (part.layout == HfLayout::kHalvesInTurn) return row % 2 * (part.rows / 2) + row / 2;
@@ -239,6 +268,13 @@ int64_t our_row(const HfPart& part, int64_t row) {
   if (in_head < plain) return row;
   const int64_t i = in_head - plain;
   return head * part.head_rows + plain + i / 2 + (i % 2) * (part.rotary_rows / 2);
+}
+
+}  // namespace
+
+int64_t our_row(const HfPart& part, int64_t row) {
+  const int64_t in_halves = row_in_halves(part, row);
+  return part.pairs.rows == 0 ? in_halves : pairs_row(part.pairs, in_halves);
 }
 
 }  // namespace ranklab

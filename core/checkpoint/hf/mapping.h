@@ -17,6 +17,14 @@ enum class HfPartKind {
   kTiedCopy,  // as kCopy, but left out when written: the head of a tied embedding
 };
 
+// Rows of ours in adjacent pairs (--rotary-interleaved), of which the rules of a family think as halves (family.h).
+struct HfPairs {
+  int64_t rows = 0;    // the first rows of the part, queries' or keys'; 0: there are no pairs
+  int64_t head = 0;    // rows of a head, ...
+  int64_t first = 0;   // of which those from here on are halved ...
+  int64_t rotary = 0;  // ... and this many of them turn, the first ones of ours
+};
+
 struct HfPart {
   std::string name;
   std::vector<int64_t> shape;  // of their tensor
@@ -30,6 +38,7 @@ struct HfPart {
       0;  // kRotaryFirst, kHeadsTogether: the first rows of ours, queries' or keys'; others do not turn
   std::vector<int64_t> pieces = {};  // kHeadsTogether: rows of each of our parts ...
   int64_t heads = 1;                 // ... and what has an equal share of each
+  HfPairs pairs = {};
   HfPartKind kind = HfPartKind::kTensor;
   bool keeps_fp32 = false;  // whatever the type of the others
 };

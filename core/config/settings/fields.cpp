@@ -57,9 +57,10 @@ void add_parallel(std::vector<ConfigField>& rows) {
                       "order of the pipeline's work: a name (ranklab schedule list), or a CSV file",
                       RANKLAB_FIELD(pipeline_schedule)));
   rows.push_back(text(
-      g, "parallel.pipeline_layout", {"--pipeline-layout"},
-      "layers of each stage, as in 2,2,3,1 (0 at the ends: the embedding or the head alone), or even (default: even, "
-      "fewer in the last stage where the head is work of a layer and more)",
+      g, "parallel.pipeline_layout", {"--pipeline-layout", "--pipeline-model-parallel-layout"},
+      "layers of each stage, as in 2,2,3,1 (0: the embedding or the head alone), or Megatron-Core's pattern, as in "
+      "Et*3|(tt|)*29m|L, which may give MTP modules a stage, or even (default: even, fewer in the last stage where the "
+      "head is work of a layer and more)",
       RANKLAB_FIELD(pipeline_layout)));
   rows.push_back(number(g, "parallel.dp", {"--data-parallel-size", "--dp"}, "data parallel ranks (0: derived)",
                         RANKLAB_FIELD(parallel.dp), count(0)));
@@ -126,7 +127,7 @@ void add_training(std::vector<ConfigField>& rows) {
   rows.push_back(
       text(g, "train.rampup_batch_size", {"--rampup-batch-size"},
            "\"START INCREMENT SAMPLES\": batches grow from START sequences to --global-batch-size over the first "
-           "SAMPLES sequences",
+           "SAMPLES sequences; or \"0:SIZE SAMPLES:SIZE ...\": the size from a number of sequences on",
            RANKLAB_FIELD(rampup_batch_size)));
   rows.push_back(number(g, "train.micro_batch_size", {"--micro-batch-size", "--mbs"},
                         "sequences per forward (0: global batch / dp / microbatches)", RANKLAB_FIELD(micro_batch_size),

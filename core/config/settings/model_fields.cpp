@@ -203,6 +203,9 @@ void add_experts(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "moe.shared_ffn_hidden_size", {"--moe-shared-expert-intermediate-size"},
                         "width of the shared experts together (0: none)",
                         RANKLAB_FIELD(model.moe.shared_ffn_hidden_size), within(0, 1 << 20)));
+  rows.push_back(number(g, "moe.latent_size", {"--moe-latent-size"},
+                        "width that tokens are projected to for routed experts, and back behind them (0: none)",
+                        RANKLAB_FIELD(model.moe.latent_size), within(0, 1 << 20)));
   rows.push_back(flag(g, "moe.shared_gate", {"--moe-shared-expert-gate"},
                       "shared experts times the sigmoid of a gate (Qwen2-MoE)", RANKLAB_FIELD(model.moe.shared_gate)));
   rows.push_back(number(g, "moe.first_dense_layers", {"--first-k-dense-replace"}, "first layers that keep their MLP",

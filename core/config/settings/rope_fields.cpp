@@ -39,6 +39,9 @@ void add_rotary(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "model.rotary_percent", {"--rotary-percent"}, "share of a head that carries position",
                         RANKLAB_FIELD(model.rotary_percent),
                         {.least = 0, .most = 1, .without_least = true, .words = "above 0, at most 1"}));
+  rows.push_back(flag(g, "model.rotary_interleaved", {"--rotary-interleaved"},
+                      "rotate adjacent elements of a head together (GPT-J, Meta's LLaMA), not halves of it",
+                      RANKLAB_FIELD(model.rotary_interleaved)));
   rows.push_back(choice(g, "model.rope_scaling_type", {"--rope-scaling-type"},
                         "stretch of the rotary frequencies: all alike, by the length, slow ones alone, each by its own",
                         {"none", "linear", "dynamic", "llama3", "longrope"}, RANKLAB_FIELD(model.rope_scaling.kind)));

@@ -59,7 +59,8 @@ std::string megatron_stages(const Json& config, const Json& flags) {
             last = value_of(flags, "decoder-last-pipeline-num-layers", 0), pp = value_of(config, "pp", 1);
   if (pp == 1 || (first <= 0 && last <= 0)) return "even";
   const auto own = [](int layers) { return layers > 0 ? std::optional<int64_t>(layers) : std::nullopt; };
-  const auto stages = megatron_stage_layers(value_of(config, "layers", 0), pp, own(first), own(last));
+  const StageEnds ends{.first = own(first), .last = own(last)};
+  const auto stages = megatron_stage_layers(value_of(config, "layers", 0), pp, 1, ends);
   return stages && value_of(config, "vpp", 1) <= 1 ? join(*stages, ",") : "";
 }
 

@@ -73,8 +73,8 @@ KeptBytes kept_bytes(const ModelConfig& m) {
   if (m.moe.enabled()) {
     const auto inner = static_cast<double>(m.moe.ffn_hidden_size);
     const double shared = m.moe.shared_ffn_hidden_size > 0 ? 1 : 0;
-    whole += kOfExperts * (static_cast<double>(m.moe.topk) * (2 * hidden + 3 * inner) + shared * hidden +
-                           3 * static_cast<double>(m.moe.shared_ffn_hidden_size));
+    whole += kOfExperts * (static_cast<double>(m.moe.topk) * (2 * static_cast<double>(m.expert_width()) + 3 * inner) +
+                           shared * hidden + 3 * static_cast<double>(m.moe.shared_ffn_hidden_size));
   } else {
     whole += kOfDense * 3 * static_cast<double>(m.ffn_hidden_size);
   }

@@ -1,0 +1,64 @@
+#include "cli/config/megatron_precision.h"
+
+#include <string>
+
+#include "core/base/text.h"
+
+namespace ranklab {
+namespace {
+
+using Settings = std::vector<ConfigSetting>;
+
+void set(Settings& out, const char* key, const std::string& value, const char* flag) {
+  out.push_back({key, value, flag});
+}
+void set_default(Settings& out, const char* usual, const char* key, const char* value) {
+  out.push_back({key, value, usual});
+}
+
+// Layers at both ends of the model that are not in 8 or 4 bits; modules of MTP are behind them.
+void first_and_last_layers(const MegatronWords& words, int64_t layers, Settings& out) {
+  if (!words.has("--fp8-format") && !words.has("--fp4-format")) return;
+  const int64_t first = words.number("--num-layers-at-start-in-bf16", kMostMegatronSize).value_or(1),
+                last = words.number("--num-layers-at-end-in-bf16", kMostMegatronSize).value_or(1);
+  std::vector<std::string> patterns;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    if (layer < first || layer >= layers - last) patterns.push_back("layers." + std::to_string(layer) + ".*");
+  if (!patterns.empty()) set(out, "precision.exclude", join(patterns, ","), "--first-last-layers-bf16");
+}
+
+}  // namespace
+
+Settings read_megatron_precision(const MegatronWords& words, int64_t layers, const char* usual) {
+  Settings out;
+  if (words.has("--bf16")) set_default(out, usual, "precision.main_grads_dtype", "fp32");
+  if (words.has("--fp16")) {
+    for (const char* scale : {"precision.initial_loss_scale", "precision.max_loss_scale"})
+      set_default(out, usual, scale, "4294967296");
+    set_default(out, usual, "precision.min_loss_scale", "1");
+    set_default(out, usual, "precision.loss_scale_window", "1000");
+  }
+  if (words.has("--first-last-layers-bf16")) first_and_last_layers(words, layers, out);
+  const auto format = words.text("--fp8-format");
+  if (!format) return out;
+  const std::string recipe = words.text("--fp8-recipe").value_or("delayed");
+  const char* own = recipe == "delayed"      ? "fp8_delayed"
+                    : recipe == "tensorwise" ? "fp8_current"
+                    : recipe == "mxfp8"      ? "mxfp8"
+                    : recipe == "blockwise"  ? "deepseek_v3"
+                                             : nullptr;
+  if (own == nullptr)
+    refuse_megatron("no such FP8 recipe here", recipe, "delayed, tensorwise, blockwise or mxfp8", "choose another");
+  set(out, "precision.recipe", own, words.has("--fp8-recipe") ? "--fp8-recipe" : usual);
+  if (recipe == "delayed" || recipe == "tensorwise") set(out, "precision.fp8_format", *format, "--fp8-format");
+  if (recipe == "delayed") {
+    set_default(out, usual, "precision.amax_history_len", "1");
+    set_default(out, usual, "precision.amax_compute_algo", "most_recent");
+  }
+  if (recipe == "blockwise")  // whose moments are in 16 bits otherwise
+    for (const char* moment : {"precision.exp_avg_dtype", "precision.exp_avg_sq_dtype"})
+      set_default(out, usual, moment, "fp32");
+  return out;
+}
+
+}  // namespace ranklab
