@@ -22,7 +22,8 @@ TEST(MtpStage, TrainsAsOneRank) {
        {Case{"1f1b", "Et|tt|tm|L", 4, 1, 1, 1, 0}, Case{"1f1b", "Ett|tt|mm|L", 4, 1, 2, 1, 3},
         Case{"zb-h1", "E|t*4|m|L", 4, 1, 1, 1, 0}, Case{"interleaved-1f1b", "Et|tt|tm|L", 2, 2, 1, 2, 0},
         Case{"zb-v", "Et|tt|tm|L", 2, 1, 2, 1, 2}, Case{"dualpipe-v", "Et|t|ttmm|L", 2, 1, 1, 2, 1},
-        Case{"dualpipe", "Ettttm|L", 2, 1, 1, 1, 0}, Case{"1f1b", "Et|tttm||L", 4, 1, 1, 1, 0}}) {
+        Case{"dualpipe", "Ettttm|L", 2, 1, 1, 1, 0}, Case{"dualpipe", "Ett|tt|mm|L", 4, 1, 1, 1, 1},
+        Case{"1f1b", "Et|tttm||L", 4, 1, 1, 1, 0}}) {
     for (const bool tied : {false, true}) {
       SCOPED_TRACE(std::string(c.schedule) + ", " + c.layout + (tied ? " tied" : ""));
       TrainConfig config = small_config();
