@@ -72,7 +72,7 @@ TEST(HfConfig, WhatRanklabHasNotIsRefusedByItsName) {
       {llama, "partial_rotary_factor", 0.0, "'partial_rotary_factor'"},
       {deepseek, "partial_rotary_factor", 0.5, "'partial_rotary_factor'"},
       {tiny_qwen3_bias(), "partial_rotary_factor", 0.4, "--rotary-percent"},
-      {tiny_stablelm(), "use_parallel_residual", true, "'use_parallel_residual'"},
+      {tiny_stablelm(), "use_parallel_residual", 1, "'use_parallel_residual'"},
       {tiny_stablelm(), "qk_layernorm", true, "'qk_layernorm'"},
       {tiny_nemotron(), "hidden_act", "silu", "'hidden_act'"},
       {tiny_smollm3(), "no_rope_layers", {1}, "'no_rope_layers'"},

@@ -39,6 +39,7 @@ TEST(HfImport, GivesBackEveryElementAndTheSameFilesAgain) {
   int number = 0;
   std::vector<ModelConfig> models = tiny_models();
   models.push_back(tiny_latent_of_experts());
+  models.push_back(tiny_stablelm_parallel());
   for (const ModelConfig& config : models) {
     const std::string name = hf_family(config).model_type + std::to_string(number++);
     const std::string first = exported(config, "first_" + name);

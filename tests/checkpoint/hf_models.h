@@ -176,6 +176,11 @@ inline ModelConfig tiny_stablelm() {
   c.add_qkv_bias = true;
   return c;
 }
+inline ModelConfig tiny_stablelm_parallel() {
+  ModelConfig c = tiny_stablelm();
+  c.residual_form = ResidualForm::kParallelOneNorm;
+  return c;
+}
 inline ModelConfig tiny_window() {
   ModelConfig c = tiny_llama();
   c.hf_architecture = "MistralForCausalLM";

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/checkpoint/safetensors.h"
@@ -111,6 +113,34 @@ TEST(CkptHuggingFace, NoLineOfWrittenSettingsIsWithoutEffect) {
     fs::remove_all(out);
     fs::remove_all(in);
   }
+}
+
+// A model that rotates adjacent elements comes back as one that rotates halves, of the same function.
+TEST(CkptHuggingFace, RowsOfPairsAreWrittenInTheFamilysOrder) {
+  const std::string text = temporary_path("ranklab_pairs.txt");
+  std::ofstream(text) << "In the beginning God created";  // within any context
+  const auto loss = [&](const std::string& checkpoint) {
+    return nlohmann::json::parse(shell("eval --load " + checkpoint + " --text " + text + " --json"))
+        .at("data")
+        .at("text")
+        .at("nats_per_token")
+        .get<double>();
+  };
+  const std::string sizes =
+      "--hidden-size 32 --ffn-hidden-size 48 --num-attention-heads 4 --seq-length 32 --init-method-std 0.5 ";
+  for (const auto& [name, flags] :
+       {std::pair("dense_pairs", "--num-layers 3 --num-query-groups 2 --qk-layernorm " + sizes),
+        std::pair("latent_pairs", "--preset deepseek_v3_tiny --num-layers 4 " + sizes)}) {
+    const std::string base = saved(flags + "--rotary-interleaved", "--world-size 1", name);
+    const std::string out = temporary_path("ranklab_pairs_hf"), in = temporary_path("ranklab_pairs");
+    shell("ckpt export-hf " + base + " " + out);
+    shell("ckpt import-hf " + out + " " + in);
+    EXPECT_NEAR(loss(in), loss(base), 1e-4) << name;
+    const std::string wrong = saved(flags, "--world-size 1", std::string(name) + "_not");
+    EXPECT_GT(std::abs(loss(wrong) - loss(base)), 1e-3) << "the order matters to this text";
+    for (const std::string& folder : {out, in}) fs::remove_all(folder);
+  }
+  fs::remove(text);
 }
 
 TEST(CkptHuggingFace, OfManyFilesTheFirstAndTheLastAreNamedAndALostTemplateIsTold) {

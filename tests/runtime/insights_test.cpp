@@ -217,6 +217,17 @@ TEST(Advice, OfAnUnevenPipelineIsALayoutThatIsFaster) {
   EXPECT_LT(after.step_ms, 0.7 * before.step_ms);
 }
 
+// Numbers of layers say nothing of modules that a pattern gave a stage of their own.
+TEST(Advice, OfAPatternIsNoOtherOne) {
+  TrainConfig c = pipeline(4, 16, 16);
+  c.model.mtp_num_layers = 1;
+  c.pipeline_layout = "Et*7|t|m|L";
+  const TracedRun run = run_of(c);
+  const Insight* found = run.find("stage balance");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->advice, "give the slow stage fewer layers: --pipeline-layout");
+}
+
 TEST(Advice, OfALargeHeadIsALayoutThatIsFaster) {
   TrainConfig c = pipeline(4, 16, 16);
   c.model.vocab_size = 32768;

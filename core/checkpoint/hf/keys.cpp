@@ -311,4 +311,12 @@ HfKeys ending_keys(bool tied) {
           hf_note("use_cache", true)};
 }
 
+HfKey parallel_residual_key(ResidualForm form, bool absent) {
+  const auto get = [form](const ModelConfig& c) { return HfJson(c.residual_form == form); };
+  const auto set = [form](ModelConfig& c, const HfValue& value) {
+    c.residual_form = value.boolean() ? form : ResidualForm::kSequential;
+  };
+  return {"use_parallel_residual", get, set, false, absent};
+}
+
 }  // namespace ranklab

@@ -81,4 +81,7 @@ HfKey expert_width_key();
 // Affects training only; the file does not say over which tokens the loss balances.
 HfKey balancing_key(const std::string& key, LoadBalancing kind);
 
+// "use_parallel_residual": layers have `form`, or are sequential.
+HfKey parallel_residual_key(ResidualForm form, bool absent);
+
 }  // namespace ranklab

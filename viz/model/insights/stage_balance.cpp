@@ -25,6 +25,8 @@ std::string advice_of(const StageTable& table, bool slow_has_head) {
     embedding_ns += work.embedding_ns;
     head_ns += work.head_ns;
     now.push_back(work.layers);
+    // Numbers of layers would move its modules to the head.
+    if (work.predicts_further && work.head_ns == 0) return "give the slow stage fewer layers: --pipeline-layout";
   }
   const auto layers = std::accumulate(now.begin(), now.end(), int64_t{0}), stages = static_cast<int64_t>(now.size());
   if (layers < stages || layers_ns <= 0) return "give the slow stage fewer layers: --pipeline-layout";

@@ -25,6 +25,8 @@ void add_module(const std::string& name, int64_t ns, std::set<std::string>& laye
     to.embedding_ns += ns;
   } else if (path == "head") {
     to.head_ns += ns;
+  } else if (path.starts_with("mtp.")) {
+    to.predicts_further = true;
   }
 }
 

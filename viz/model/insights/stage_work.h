@@ -10,8 +10,9 @@ struct StageWork {
   int64_t actions_ns = 0;  // of one rank of the stage
   int64_t layers_ns = 0;   // inside them, where modules were recorded
   int64_t embedding_ns = 0;
-  int64_t head_ns = 0;  // with the final norm, the loss and further prediction modules
-  int layers = 0;       // how many; 0: no modules recorded
+  int64_t head_ns = 0;            // with the final norm, the loss and further prediction modules
+  int layers = 0;                 // how many; 0: no modules recorded
+  bool predicts_further = false;  // has modules of multi-token prediction, within the head or without it
   size_t rank_index = 0;
 };
 

@@ -9,14 +9,6 @@
 namespace ranklab {
 namespace {
 
-HfKey parallel_residual() {
-  const auto get = [](const ModelConfig& c) { return HfJson(c.residual_form == ResidualForm::kParallel); };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
-    c.residual_form = value.boolean() ? ResidualForm::kParallel : ResidualForm::kSequential;
-  };
-  return {"use_parallel_residual", get, set, false, true};
-}
-
 // The rotary keys in files of transformers 4; rope.h reads the other form.
 HfKeys rotary_keys() {
   return {hf_member("rotary_pct", RANKLAB_HF(rotary_percent), 0.25),
@@ -33,7 +25,7 @@ HfKeys gpt_neox_keys() {
                  hf_member("initializer_range", RANKLAB_HF(init_std), 0.02),
                  hf_member("intermediate_size", RANKLAB_HF(ffn_hidden_size)),
                  hf_member("layer_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
-                 parallel_residual(),
+                 parallel_residual_key(ResidualForm::kParallel, true),
                  hf_constant("attention_bias", true),
                  hf_member("hidden_dropout", RANKLAB_HF(dropout), 0.0),
                  hf_note("classifier_dropout", 0.1)};

@@ -1,5 +1,5 @@
 // StableLmForCausalLM (StableLM 2, arXiv 2402.17834): LayerNorm, SwiGLU, partial rotary embeddings; biases on queries,
-// keys and values or none.
+// keys and values or none; attention and MLP one after the other, or both behind one norm.
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"
@@ -14,7 +14,7 @@ HfKeys stablelm_keys() {
                 hf_member("layer_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
                 hf_member("use_qkv_bias", RANKLAB_HF(add_qkv_bias), false),
                 hf_constant("qk_layernorm", false),
-                hf_constant("use_parallel_residual", false),
+                parallel_residual_key(ResidualForm::kParallelOneNorm, false),
                 hf_note("hidden_dropout", 0.0),
                 {"partial_rotary_factor", [](const ModelConfig& c) { return HfJson(c.rotary_percent); },
                  [](ModelConfig&, const HfValue&) {}}});
@@ -23,7 +23,9 @@ HfKeys stablelm_keys() {
 }
 
 void check_stablelm(const HfRefusal& r, const ModelConfig& c) {
-  check_partly_rotary_layers(r, c);
+  ModelConfig one_by_one = c;
+  if (c.residual_form == ResidualForm::kParallelOneNorm) one_by_one.residual_form = ResidualForm::kSequential;
+  check_partly_rotary_layers(r, one_by_one);
   r.require_off("--add-bias-linear", c.add_bias);
   r.require_number("--window-size", static_cast<double>(c.window_size), 0);
   r.require_off("--add-attention-bias", c.add_attention_bias);
