@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "core/nn/delta/delta_scan.h"
 #include "core/nn/delta/gated_delta_rule.h"
 #include "core/nn/delta/short_convolution.h"
 #include "core/nn/output_gate.h"
@@ -132,6 +133,25 @@ TEST(GatedDeltaRule, SixteenBitsAreSummedInThirtyTwo) {
   const at::Tensor got = gated_delta_rule(bf16, kShape);
   EXPECT_EQ(got.scalar_type(), at::kBFloat16);
   expect_near(got.to(at::kDouble), want, 1.0 / 256);  // rounded once
+}
+
+// The loop that GPUs run beside that of a CPU: outputs, the last memory and gradients.
+TEST(DeltaScan, BothLoopsAreOneRecurrence) {
+  at::manual_seed(6);
+  for (const int64_t chunks : {1, 2, 5}) {
+    SCOPED_TRACE(chunks);
+    constexpr int64_t kHeads = 3, kPositions = 7, kKey = 6, kValue = 5;
+    const Tensors leaves = {
+        random({kHeads, chunks, kPositions, kValue}),    random({kHeads, chunks, kPositions, kKey}, 0.3),
+        random({kHeads, chunks, kPositions, kKey}),      random({kHeads, chunks, kPositions, kPositions}),
+        random({kHeads, chunks, kKey, kPositions}, 0.3), random({kHeads, chunks, 1, 1})};
+    const DeltaChunks in{leaves[0], leaves[1], leaves[2], leaves[3], leaves[4], leaves[5]};
+    at::Tensor memory = random({kHeads, kKey, kValue}).detach(), want_memory = memory.clone();
+    const at::Tensor got = delta_scan(in, memory, DeltaLoop::kTransitions);
+    const at::Tensor want = delta_scan(in, want_memory, DeltaLoop::kProducts);
+    expect_same(got, want, leaves, false);
+    expect_near(memory, want_memory);
+  }
 }
 
 at::Tensor convolution_of_aten(const at::Tensor& x, const at::Tensor& weight) {
