@@ -152,6 +152,36 @@ TEST(GpuSteps, EveryAttentionKernelComputesWhatTheHostDoes) {
   }
 }
 
+// Simulated ranks that share a GPU: the clock is of the simulated machine, whatever runs a step here.
+TEST(GpuSteps, RankThreadsTakeTheTimesOfTheHost) {
+  for (const char* name : {"llama_gqa", "delta_net", "output_gate", "gemma2", "latent_with_all", "chunks",
+                           "gpt2_dropout", "gpt_oss", "deepseek", "capacity", "qwen3_next"}) {
+    for (const bool bf16 : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name << (bf16 ? ", bf16" : ", fp64"));
+      TrainConfig config = small_config();
+      variant(config, name);
+      if (bf16) config.params_dtype = "fp32", config.bf16 = true;
+      config.parallel = {.world = 4, .tp = 2, .ep = config.model.moe.num_experts > 0 ? 2 : 1};
+      config.qk_clip = true;
+      config.qk_clip_threshold = 0.5;
+      config.device = "cuda";
+      const HostWaits waits;
+      const TrainingRecord got = record_training(config, {.make_world = make_ranks_on_a_gpu});
+      EXPECT_GT(waits.counts()["item()"], 0) << "was on no GPU";
+      config.device = "cpu";
+      const TrainingRecord want = record_training(config);
+      if (bf16)
+        expect_curves_near(got, want, 5e-3, 5e-2);
+      else
+        expect_same_training(got, want, kRoundingOfAdamW);
+      // Rounding to 16 bits may send a token to another expert.
+      const double apart = bf16 && config.model.moe.num_experts > 0 ? 1e-4 : 0;
+      for (size_t i = 0; i < want.steps.size(); ++i)
+        EXPECT_NEAR(got.steps[i].virtual_step_ms, want.steps[i].virtual_step_ms, apart) << "step " << i;
+    }
+  }
+}
+
 // Passes that are recorded and replayed, but for what a row changes in fp64: three steps of two microbatches.
 struct GraphRow {
   const char* name;
