@@ -1,8 +1,12 @@
 // Steps of training on the stand-in's GPUs, whose memory the host cannot reach: every kind of model computes what it
 // does on the host, and how often a step makes the host wait for the GPU is what stands here.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "core/base/text.h"
+#include "core/sim/aten.h"
 #include "tests/cuda/stand_in/host_waits.h"
 #include "tests/cuda/stand_in/world.h"
 #include "tests/support/expect_training.h"
@@ -29,6 +33,27 @@ std::string shown(const WaitCounts& counts) {
     if (count > 0) text += strprintf("%s%s %d", text.empty() ? "" : ", ", what.c_str(), count);
   }
   return text;
+}
+
+// What the tests below rest on.
+TEST(HostTensors, AreAGpus) {
+  ThreadsOverNccl(1, {}).run([](Endpoint& endpoint) {
+    const at::Tensor x = at::ones({4}, at::TensorOptions(at::kFloat).device(endpoint.device()));
+    EXPECT_THROW(x.add(at::ones({4})), c10::Error) << "one of the host's";
+    EXPECT_EQ(x.add(at::scalar_tensor(1)).sum().item<float>(), 8) << "a single number";
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    EXPECT_EQ(::write(ends[1], x.const_data_ptr(), x.nbytes()), -1) << "the host reads the GPU's memory";
+    EXPECT_EQ(errno, EFAULT);
+    for (const int end : ends) ::close(end);
+    const HostWaits waits;
+    const at::Tensor y = x.mul(2).cumsum(0);
+    EXPECT_EQ(shown(waits.counts()), "");
+    EXPECT_EQ(y.index({y.gt(2)}).numel(), 3);
+    EXPECT_EQ(y.max().item<float>(), 8);
+    y.cpu();
+    EXPECT_EQ(shown(waits.counts()), "aten::index 1, aten::nonzero 1, copy to the host 1, item() 1");
+  });
 }
 
 // Of a step that nobody looks into.

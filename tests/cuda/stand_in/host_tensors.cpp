@@ -167,8 +167,12 @@ void check_devices(const std::string& name, const torch::jit::Stack& arguments) 
   });
 }
 
-// Operators without a kernel on shapes whose result is like their first argument.
-bool is_like_first(const std::string& name) { return name == "aten::__rshift__"; }
+// Of operators without a kernel on shapes: their result, given the first argument.
+std::optional<at::Tensor> known_shape(const std::string& name, const torch::jit::Stack& shapes) {
+  if (name == "aten::__rshift__") return shapes.front().toTensor();
+  const bool of_all = (name == "aten::max" || name == "aten::min") && shapes.size() == 1;
+  return of_all ? std::optional(at::empty({}, shapes.front().toTensor().options())) : std::nullopt;
+}
 
 // What the operator returns for tensors that are shapes; nullopt: it needs their numbers, or knows none without.
 std::optional<torch::jit::Stack> on_shapes(const c10::OperatorHandle& op, const torch::jit::Stack& arguments) {
@@ -183,7 +187,7 @@ std::optional<torch::jit::Stack> on_shapes(const c10::OperatorHandle& op, const 
       return at::empty_strided(x.sizes(), x.strides(), at::TensorOptions(x.scalar_type()).device(at::kMeta));
     }));
   }
-  if (is_like_first(op.schema().name())) return torch::jit::Stack{shapes.front()};
+  if (const auto known = known_shape(op.schema().name(), shapes)) return torch::jit::Stack{*known};
   const torch::jit::Stack kept = shapes;  // what is returned by reference must outlive the call's own arguments
   try {
     op.callBoxed(shapes);
