@@ -1,5 +1,6 @@
 #include "core/model/max_logit_book.h"
 
+#include <cmath>
 #include <limits>
 
 #include "core/sim/aten.h"
@@ -41,9 +42,12 @@ void MaxLogitBook::end_step(ModelReport& report) {
   const at::Tensor& all = over_ranks();
   const NoCostScope free;
   if (!all.is_meta()) {
-    const double largest = all.max().item<double>();
+    at::Tensor numbers = all.amax().to(at::kDouble).unsqueeze(0);
+    if (clipped_.defined()) numbers = at::cat({numbers, clipped_.to(at::kDouble).unsqueeze(0)});
+    numbers = numbers.to(at::kCPU);  // read at once: the host waits for the device
+    const double largest = numbers[0].item<double>();
     if (largest != kNone) report.max_attention_logit = largest;  // else no layer has attention
-    report.clipped_heads = clipped_.defined() ? clipped_.item<int64_t>() : 0;
+    report.clipped_heads = clipped_.defined() ? std::llround(numbers[1].item<double>()) : 0;
   }
   all_.reset();
   clipped_.reset();

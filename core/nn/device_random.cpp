@@ -1,7 +1,9 @@
 #include "core/nn/device_random.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "core/base/numbers/philox.h"
 #include "core/base/numbers/philox_rounds.h"
@@ -13,6 +15,7 @@ namespace {
 // 32-bit words are kept in int64, whose products wrap modulo 2^64 as unsigned ones do.
 constexpr int64_t kWord = 0xffffffff;
 constexpr int64_t kUniformBits = 24;
+constexpr int64_t kElementsAtOnce = int64_t{1} << 22;  // of which each takes two bytes in every operator between
 
 int64_t as_signed(uint64_t x) { return static_cast<int64_t>(x); }
 
@@ -79,8 +82,16 @@ at::Tensor DeviceRandom::dropout_mask(const at::Tensor& first, int64_t width, bo
                                       const at::Tensor& like) const {
   // The uniform numbers are multiples of 2^-24, so that whole numbers are compared.
   const auto dropped = static_cast<int64_t>(std::ceil(std::ldexp(p, kUniformBits)));
-  const at::Tensor kept = bits(first, width, aligned).__rshift__(32 - kUniformBits).ge(dropped);
-  return kept.to(like.options()).mul_(static_cast<double>(static_cast<float>(1.0 / (1.0 - p))));
+  std::vector<int64_t> sizes = first.sizes().vec();
+  sizes.push_back(width);
+  const at::Tensor mask = at::empty(sizes, like.options()), kept = mask.view({-1, width}), rows = first.reshape({-1});
+  const int64_t together = std::max<int64_t>(1, kElementsAtOnce / width);
+  for (int64_t row = 0; row < rows.size(0); row += together) {
+    const int64_t count = std::min(together, rows.size(0) - row);
+    const at::Tensor words = bits(rows.narrow(0, row, count), width, aligned);
+    kept.narrow(0, row, count).copy_(words.__rshift__(32 - kUniformBits).ge(dropped));
+  }
+  return mask.mul_(static_cast<double>(static_cast<float>(1.0 / (1.0 - p))));
 }
 
 }  // namespace ranklab

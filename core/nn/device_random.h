@@ -1,9 +1,10 @@
-// Dropout's random numbers drawn by a device's operators, for passes that are recorded as a graph
-// (core/comm/graph_recorder.h): what differs from one microbatch to the next, the step and the first sample, is read
+// Dropout's random numbers drawn by a GPU's operators: the host would draw them more slowly than a GPU takes for the
+// layer, and would wait for it to copy them there. Passes can be recorded as a graph (core/comm/graph_recorder.h): what
+// differs from one microbatch to the next, the step and the first sample, is read
 // from a tensor, as PyTorch's generators read their offset from one while a CUDA graph is captured. The numbers are
 // those of RandomStream (core/base/numbers/philox.h), bit for bit. Cost: about 100 operators a mask, each over a number
-// for every four elements of it (for each element, where rows do not begin at a multiple of four), in 64 bits. Thread
-// rule: its rank's thread.
+// for every four elements of it (for each element, where rows do not begin at a multiple of four), in 64 bits; a large
+// mask is drawn in parts. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -1,6 +1,7 @@
 // Dropout whose mask does not depend on the layout: element (global sample, position, hidden column) of a layer draws
 // its own number from a counter-based stream (core/base/numbers/philox.h): tp, sp, dp and gradient accumulation change
-// nothing. Cost: about 5 ns per element on a CPU, and the mask's memory. Thread rule: its rank's thread.
+// nothing. Cost: about 5 ns per element on a CPU, and the mask's memory; GPUs draw their own (device_random.h), but for
+// positions that are not in a row. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

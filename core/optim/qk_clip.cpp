@@ -65,12 +65,13 @@ at::Tensor QkClip::clip(const at::Tensor& max_logits) const {
   const MemoryScope memory(MemoryCategory::kBuffers);
   const at::Tensor gammas = qk_clip_gammas(max_logits, options_);
   if (!parts_.empty()) {
-    const at::Tensor factors = gammas.view({-1}).index_select(0, heads_).pow(exponents_);
+    at::Tensor factors = gammas.view({-1}).index_select(0, heads_).pow(exponents_);
     for (const Part& part : parts_) {
       const at::Tensor data = part.parameter->data.detach();
       const at::Tensor& weight = part.master.defined() ? part.master : data;
-      const at::Tensor of_part = factors.narrow(0, part.first_row, part.rows).to(weight.device());
-      scale_rows(weight.view({-1}), part.begin, part.row_width, of_part, part.offset);
+      factors = factors.to(weight.device());  // once, to where the update's weights are
+      scale_rows(weight.view({-1}), part.begin, part.row_width, factors.narrow(0, part.first_row, part.rows),
+                 part.offset);
       if (part.master.defined()) data.copy_(weight);
     }
   }

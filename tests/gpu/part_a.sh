@@ -36,6 +36,78 @@ step "CUDA graph, fp32: same bits" 90 graph_of graph_fp32 --num-microbatches 4
 step "CUDA graph, one microbatch a step: same bits" 90 graph_of graph_one
 step "CUDA graph, bf16, recompute: same bits" 90 graph_of graph_bf16 --num-microbatches 4 --bf16 --recompute-granularity full
 step "CUDA graph, fp16: same bits" 90 graph_of graph_fp16 --num-microbatches 4 --fp16
+# Of a model with linear attention, whose clipped heads are those of the other layers.
+step "CUDA graph, linear attention, clipped heads: same bits" 90 graph_of graph_linear --num-microbatches 4 --bf16 $linear $clipped
+# What models and steps may have beside gpt_tiny's, on the GPU and on a simulated rank: the curve in fp32. Rounding may
+# send a token to another expert.
+feature_curve() {  # NAME RELATIVE FLAG...
+  local name=$1 relative=$2; shift 2
+  train "${name}_cpu" --world-size 1 --train-iters 10 "$@" &&
+    train "${name}_gpu" --backend cuda --world-size 1 --train-iters 10 "$@" && same_curve "${name}_gpu" "${name}_cpu" "$relative"
+}
+export -f feature_curve
+step "linear attention, gated outputs: same curve" 90 feature_curve feature_linear 1e-4 $linear --attention-output-gate
+step "Qwen3-Next: same curve" 90 feature_curve feature_qwen3_next 1e-3 --preset qwen3_next_tiny
+step "clipped heads: same curve" 90 feature_curve feature_clip 1e-4 $clipped
+step "clipped heads of latent attention: same curve" 90 feature_curve feature_clip_mla 1e-3 --preset deepseek_v3_tiny $clipped
+step "Llama 4, chunks: same curve" 90 feature_curve feature_llama4 1e-3 --preset llama4_tiny
+step "sinks, windows: same curve" 90 feature_curve feature_sinks 1e-4 --softmax-type learnable --window-size 40 --window-attn-skip-freq 2
+step "dropout: same curve" 90 feature_curve feature_dropout 1e-4 --hidden-dropout 0.1 --attention-dropout 0.1
+# same_number FILE FILE KEY...: what stands there in both, in their last lines that have it.
+same_number() {
+  "$python" - "$@" <<'EOF'
+import json, sys
+
+def found(path):
+    text = open(path).read()
+    for each in [text] + text.splitlines()[::-1]:
+        try:
+            value = json.loads(each)
+            for key in sys.argv[3:]:
+                value = value[key]
+            return value
+        except (ValueError, KeyError, TypeError):
+            pass
+    sys.exit(f"error: {path} has no {' '.join(sys.argv[3:])}")
+
+one, other = found(sys.argv[1]), found(sys.argv[2])
+print(" ".join(sys.argv[3:]), one, other)
+sys.exit(0 if abs(one / other - 1) < 1e-4 else "error: the numbers differ")
+EOF
+}
+# A text of its own to train on and another for validation.
+validation_data() {
+  local folder="$out/validation" device
+  mkdir -p "$folder"
+  "$python" - "$folder" <<'EOF'
+import random, sys
+random.seed(1)
+words = ["".join(random.choice("abcdefghij") for _ in range(random.randint(2, 7))) for _ in range(300)]
+for name in ("train", "valid"):
+    open(f"{sys.argv[1]}/{name}.txt", "w").write(" ".join(random.choice(words) for _ in range(30000)))
+EOF
+  for device in cpu cuda; do
+    "$program" train --sample-tokens 0 --data-path "$folder/train.txt" --valid-data-path "$folder/valid.txt" --eval-interval 4 --eval-iters 2 \
+      --train-iters 8 --world-size 1 --device $device --no-trace --json --log-dir "$folder/$device" >"$folder/$device.jsonl" || return
+  done
+  same_number "$folder/cpu.jsonl" "$folder/cuda.jsonl" validation_loss
+}
+export -f same_number validation_data
+step "validation data of their own" 90 validation_data
+# A model of two kinds of layers goes out to Hugging Face's files and comes back, and has the same loss on both.
+hugging_face() {
+  local folder="$out/hugging_face" device text='In the beginning God created the heaven and the earth.'
+  rm -rf "$folder"
+  train hugging_face --backend cuda --world-size 1 --train-iters 4 --preset qwen3_next_tiny --save "$folder/trained" --save-interval 4 &&
+    "$program" ckpt export-hf "$folder/trained" "$folder/hf" && "$program" ckpt import-hf "$folder/hf" "$folder/back" || return
+  echo "$text" >"$folder/text"
+  for device in cpu cuda; do
+    "$program" eval --load "$folder/back" --text "$folder/text" --device $device --json >"$folder/$device.json" || return
+  done
+  same_number "$folder/cpu.json" "$folder/cuda.json" data text nats_per_token
+}
+export -f hugging_face
+step "a hybrid model to Hugging Face and back" 120 hugging_face
 # in_shards TEST: a suite of training runs in four processes, each with every fourth of its tests. Ranks wait for the GPU
 # and for each other most of the time, so that processes beside each other are done sooner.
 in_shards() {

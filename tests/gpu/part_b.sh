@@ -59,6 +59,11 @@ nccl_layout "dp 2 tp 2, CUDA graph" 4 nccl_one --dp 2 --tp 2 --num-microbatches 
 dropout="--hidden-dropout 0.1 --attention-dropout 0.1"
 step "one rank, dropout" 60 train nccl_one_dropout --backend cuda --train-iters 10 $dropout
 nccl_layout "tp 2, dropout, CUDA graph" 2 nccl_one_dropout --tp 2 --num-microbatches 2 --cuda-graph --no-trace $dropout
+for stage in 2 3; do nccl_layout "dp 2 ZeRO $stage, each microbatch reduced" 2 nccl_one --dp 2 --zero-stage "$stage" --num-microbatches 2 --grad-sync microbatch; done
+step "one rank, linear attention, clipped heads" 60 train nccl_one_linear --backend cuda --train-iters 10 $linear $clipped
+nccl_layout "tp 2, linear attention, clipped heads" 2 nccl_one_linear --tp 2 $linear $clipped
+nccl_layout "cp 2, linear attention, clipped heads" 2 nccl_one_linear --cp 2 $linear $clipped
+nccl_layout "pp 2, linear attention, clipped heads" 2 nccl_one_linear --pp 2 --num-microbatches 4 $linear $clipped
 nccl_layout "ep 2" 2 nccl_one_moe --preset deepseek_v3_tiny --ep 2
 step "a killed rank is named, dp 2" 40 lost_rank KILL 2 --dp 2
 step "a killed rank is named, pp 3" 40 lost_rank KILL 3 --pp 3 --num-layers 6 --global-batch-size 12

@@ -19,6 +19,17 @@ for schedule in $schedules; do thread_layout "pp 2 dp 4 $schedule" threads_one -
 for stage in 1 2 3; do thread_layout "dp 8 ZeRO $stage" threads_one --dp 8 --zero-stage "$stage"; done
 thread_layout "ep 8" threads_one_moe --preset deepseek_v3_tiny --ep 8
 thread_layout "ep 4 tp 2" threads_one_moe --preset deepseek_v3_tiny --ep 4 --tp 2
+thread_layout "dp 8 ZeRO 3, each microbatch reduced" threads_one --dp 8 --zero-stage 3 --num-microbatches 2 --grad-sync microbatch
+step "one rank thread, linear attention, clipped heads" 60 train threads_one_linear --device cuda --world-size 1 --train-iters 10 --num-attention-heads 8 $linear $clipped
+thread_layout "dp 2 tp 2 pp 2, linear attention, clipped heads" threads_one_linear --dp 2 --tp 2 --pp 2 --num-attention-heads 8 $linear $clipped
+thread_layout "cp 4 tp 2, linear attention, clipped heads" threads_one_linear --cp 4 --tp 2 --num-attention-heads 8 $linear $clipped
+# What a rank thread on the GPU books is what it books on the host, but for kernels that differ.
+same_memory() {
+  train memory_cpu --world-size 8 --dp 8 --zero-stage 2 --train-iters 4 "$@" && train memory_gpu --device cuda --world-size 8 --dp 8 --zero-stage 2 --train-iters 4 "$@" &&
+    "$python" "$kit/memory.py" "$out/runs/memory_gpu.jsonl" "$out/runs/memory_cpu.jsonl" --within 0.3
+}
+export -f same_memory
+step "threads dp 8, the memory that is booked" 60 same_memory
 for recipe in fp8_current mxfp8 nvfp4; do
   step "threads dp 8 $recipe" 60 train "threads_$recipe" --device cuda --train-iters 10 --bf16 --precision-recipe "$recipe" --dp 8
 done
@@ -27,6 +38,17 @@ done
 llama="--preset llama_1b --micro-batch-size 1 --train-iters 6 --log-interval 1"
 step "llama_1b bf16, a sequence a step" 150 speed llama_1b_gbs1 --backend cuda $llama --bf16 --global-batch-size 1
 step "llama_1b bf16, 8 sequences a step" 150 speed llama_1b_gbs8 --backend cuda $llama --bf16 --global-batch-size 8
+# The largest logits of attention cost products of their own, but no scores of a whole sequence.
+clipped_speed() {
+  speed llama_1b_clip --backend cuda $llama --bf16 --global-batch-size 1 --qk-clip &&
+    "$python" "$kit/memory.py" "$out/runs/llama_1b_clip.jsonl" "$out/runs/llama_1b_gbs1.jsonl" --more-gib 1
+}
+export -f clipped_speed
+export llama
+step "llama_1b bf16, a sequence a step, largest logits" 150 clipped_speed
+# Linear attention in three layers of four, with heads as Qwen3-Next has.
+step "llama_1b bf16, a sequence a step, linear attention" 150 speed llama_1b_linear --backend cuda $llama --bf16 --global-batch-size 1 \
+  --linear-attention-type gated_delta_net --linear-attention-freq 4 --linear-num-key-heads 16 --linear-num-value-heads 32 --linear-key-head-dim 128 --linear-value-head-dim 128
 # The same with a CUDA graph: more steps, since the first passes are warm-ups and the recording.
 graph="--preset llama_1b --micro-batch-size 1 --train-iters 10 --log-interval 1 --cuda-graph"
 step "llama_1b bf16, a sequence a step, CUDA graph" 150 speed llama_1b_graph_gbs1 --backend cuda $graph --bf16 --global-batch-size 1

@@ -4,6 +4,10 @@
 # The settings that all runs share: generated text, so that no corpus is needed, and no sample at the end.
 train_flags="--mock-data --sample-tokens 0 --eval-interval 0"
 
+# Linear attention in every other layer of a small model, and heads that are clipped from the first step on.
+linear="--linear-attention-type gated_delta_net --linear-attention-freq 2 --linear-num-key-heads 8 --linear-num-value-heads 16 --linear-key-head-dim 16 --linear-value-head-dim 16"
+clipped="--qk-clip --qk-clip-threshold 0.5"
+
 # train NAME FLAG...: one process.
 train() {
   local name=$1; shift

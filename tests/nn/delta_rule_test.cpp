@@ -4,9 +4,14 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <ATen/ops/conv1d.h>
+#include <ATen/record_function.h>
 
+#include <functional>
+#include <set>
+#include <string_view>
 #include <vector>
 
+#include "core/nn/delta/delta_scan.h"
 #include "core/nn/delta/gated_delta_rule.h"
 #include "core/nn/delta/short_convolution.h"
 #include "core/nn/output_gate.h"
@@ -132,6 +137,59 @@ TEST(GatedDeltaRule, SixteenBitsAreSummedInThirtyTwo) {
   const at::Tensor got = gated_delta_rule(bf16, kShape);
   EXPECT_EQ(got.scalar_type(), at::kBFloat16);
   expect_near(got.to(at::kDouble), want, 1.0 / 256);  // rounded once
+}
+
+// The loop that GPUs run beside that of a CPU: outputs, the last memory and gradients.
+TEST(DeltaScan, BothLoopsAreOneRecurrence) {
+  at::manual_seed(6);
+  for (const int64_t chunks : {1, 2, 5}) {
+    SCOPED_TRACE(chunks);
+    constexpr int64_t kHeads = 3, kPositions = 7, kKey = 6, kValue = 5;
+    const Tensors leaves = {
+        random({kHeads, chunks, kPositions, kValue}),    random({kHeads, chunks, kPositions, kKey}, 0.3),
+        random({kHeads, chunks, kPositions, kKey}),      random({kHeads, chunks, kPositions, kPositions}),
+        random({kHeads, chunks, kKey, kPositions}, 0.3), random({kHeads, chunks, 1, 1})};
+    const DeltaChunks in{leaves[0], leaves[1], leaves[2], leaves[3], leaves[4], leaves[5]};
+    at::Tensor memory = random({kHeads, kKey, kValue}).detach(), want_memory = memory.clone();
+    const at::Tensor got = delta_scan(in, memory, DeltaLoop::kTransitions);
+    const at::Tensor want = delta_scan(in, want_memory, DeltaLoop::kProducts);
+    expect_same(got, want, leaves, false);
+    expect_near(memory, want_memory);
+  }
+}
+
+// How many kernels `work` launches: views and memory are none, nor is what a product does inside on a CPU.
+int64_t kernels(const std::function<void()>& work) {
+  constexpr std::string_view kProduct = "aten::baddbmm_";
+  static thread_local int64_t count, inside;
+  count = inside = 0;
+  const auto on_start = [](const at::RecordFunction& fn) -> std::unique_ptr<at::ObserverContext> {
+    static const std::set<std::string_view> kViews = {"aten::select", "aten::as_strided", "aten::transpose",
+                                                      "aten::empty"};
+    if (inside == 0 && !kViews.contains(fn.name())) ++count;
+    if (fn.name() == kProduct) ++inside;
+    return nullptr;
+  };
+  const auto on_end = [](const at::RecordFunction& fn, at::ObserverContext*) {
+    if (fn.name() == kProduct) --inside;
+  };
+  const at::CallbackHandle handle =
+      at::addThreadLocalCallback(at::RecordFunctionCallback(on_start, on_end).scopes({at::RecordScope::FUNCTION}));
+  work();
+  at::removeCallback(handle);
+  return count;
+}
+
+// A GPU launches one a chunk forward and one backward, whatever else is of all chunks at once.
+TEST(DeltaScan, AGpusLoopLaunchesOneKernelAChunk) {
+  const auto launched = [](int64_t chunks) {
+    const Tensors leaves = {random({2, chunks, 4, 3}), random({2, chunks, 4, 3}), random({2, chunks, 4, 3}),
+                            random({2, chunks, 4, 4}), random({2, chunks, 3, 4}), random({2, chunks, 1, 1})};
+    const DeltaChunks in{leaves[0], leaves[1], leaves[2], leaves[3], leaves[4], leaves[5]};
+    at::Tensor memory = at::zeros({2, 3, 3}, at::kDouble);
+    return kernels([&] { gradients(delta_scan(in, memory, DeltaLoop::kTransitions), leaves); });
+  };
+  EXPECT_EQ(launched(24) - launched(14), 2 * 10);
 }
 
 at::Tensor convolution_of_aten(const at::Tensor& x, const at::Tensor& weight) {

@@ -56,6 +56,15 @@ TEST(Dropout, OffsetsOnTheDeviceDrawTheSameBits) {
   }
 }
 
+// In parts of 4 million elements.
+TEST(Dropout, LargeMasksOnTheDeviceAreOfOneStream) {
+  const at::Tensor x = at::ones({5, 9, int64_t{1} << 17}, at::kBFloat16);
+  DropoutContext context = dropout_context();
+  const at::Tensor want = dropout_mask(x, "layers.1", 0.3, context);
+  context.offset = random_offset(context.step, context.first_sample, at::kCPU);
+  EXPECT_TRUE(at::equal(dropout_mask(x, "layers.1", 0.3, context), want));
+}
+
 TEST(Dropout, ProbabilityZeroIsTheInput) { EXPECT_TRUE(dropout(kWhole, "a", 0.0, dropout_context()).is_same(kWhole)); }
 
 }  // namespace

@@ -3,8 +3,9 @@
 // it gives attention ScoreRule::max_logits, [heads] in the type in which scores are computed, which every forward but a
 // recomputation raises in place: the host waits for nothing. Where scores are in memory their maximum is taken; a fused
 // kernel knows the running maximum of each query, which ATen's do not hand out, so that plain operators multiply
-// queries and keys again, some queries at a time. The virtual clock counts what a kernel that hands them out takes:
-// charge_max_logits(). Memory: the scores of kQueriesAtOnce queries. Thread rule: its rank's thread.
+// queries and keys again, some at a time, in 16 bits at the speed of a GPU's units for them. The virtual clock counts
+// what a kernel that hands them out takes: charge_max_logits(). Memory: the scores of 128 queries and 2048 keys of all
+// heads, on a GPU of up to 512 queries within 128 MiB. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

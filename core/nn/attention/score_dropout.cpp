@@ -23,8 +23,9 @@ at::Tensor ScoreDropout::drawn_on_device(int64_t first_sequence, int64_t sequenc
                                          const at::Tensor& like) const {
   RANKLAB_CHECK(are_neighbours(queries) && are_neighbours(keys), ErrorKind::kInternal, .where = layer_name,
                 .what = "a mask drawn on a device is of positions in a row");
-  const DeviceRandom random(seed, layer_name, offset);
-  const auto range = [&](int64_t first, int64_t count) { return at::arange(first, first + count, offset.options()); };
+  const at::Tensor start = offset.defined() ? offset : random_offset(step, first_sample, like.device());
+  const DeviceRandom random(seed, layer_name, start);
+  const auto range = [&](int64_t first, int64_t count) { return at::arange(first, first + count, start.options()); };
   const at::Tensor sample_B11 = (random.first_sample() + range(first_sequence, sequences)).view({-1, 1, 1});
   const at::Tensor head_BH1 = sample_B11 * heads + range(first_head, own_heads).unsqueeze(1);
   const at::Tensor query_BHQ = head_BH1 * seq_length + range(queries.front(), static_cast<int64_t>(queries.size()));
@@ -37,7 +38,9 @@ at::Tensor ScoreDropout::mask(int64_t first_sequence, int64_t sequences, int64_t
                               const std::vector<int64_t>& queries, const std::vector<int64_t>& keys,
                               const at::Tensor& like) const {
   const NoCostScope no_cost;  // a GPU draws the mask inside its attention kernel
-  if (offset.defined()) return drawn_on_device(first_sequence, sequences, own_heads, queries, keys, like);
+  const bool in_rows = !queries.empty() && !keys.empty() && are_neighbours(queries) && are_neighbours(keys);
+  if (offset.defined() || (like.is_cuda() && in_rows))
+    return drawn_on_device(first_sequence, sequences, own_heads, queries, keys, like);
   const auto num_keys = static_cast<int64_t>(keys.size());
   const at::Tensor mask = at::empty({sequences, own_heads, static_cast<int64_t>(queries.size()), num_keys},
                                     at::TensorOptions().dtype(at::kFloat).device(host_side(like)));

@@ -1,8 +1,8 @@
 // Dropout of attention's probabilities (Vaswani et al. 2017, arXiv 1706.03762; Megatron-LM's --attention-dropout) whose
 // mask does not depend on the layout: the pair (global sample, global head, query, key) of a layer draws its own number
 // from a counter-based stream (core/base/numbers/philox.h), so data, tensor, sequence and context parallelism,
-// pipelines and recomputation drop the same pairs. Cost: about 5 ns per pair on a CPU. Memory: the mask of a block.
-// Thread rule: its rank's thread.
+// pipelines and recomputation drop the same pairs. Cost: about 5 ns per pair on a CPU; GPUs draw their own where
+// positions are in a row (core/nn/device_random.h). Memory: the mask of a block. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -101,7 +101,7 @@ class Chunks {
                                        .within = heads(within_),
                                        .k = heads(keys_to_end_),
                                        .decay = heads(memory_factor_)},
-                                      of_heads);
+                                      of_heads, delta_loop(of_heads));
     memory = of_heads.view(sizes);
     const at::Tensor rows = out.flatten(1, 2).narrow(1, 0, (count_ * length_) - missing_);
     return rows.view({sizes[0], sizes[1], rows.size(1), rows.size(2)});

@@ -2,6 +2,7 @@
 
 #include "core/comm/purpose.h"
 #include "core/nn/custom_function.h"
+#include "core/parallel/expert/bin_counts.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -30,7 +31,7 @@ at::Tensor fractions(const ExpertChoice& choice, const MoeConfig& c, const Balan
     const at::Tensor sequence_T = at::arange(tokens, bins_TK.options()).remainder(g.sequences);
     bins_TK = bins_TK + sequence_T.unsqueeze(1) * c.num_experts;
   }
-  at::Tensor counts = at::bincount(bins_TK.reshape({-1}), {}, rows * c.num_experts);
+  at::Tensor counts = bin_counts(bins_TK.reshape({-1}), rows * c.num_experts);
   {
     const PurposeScope scope(Purpose::kRouting);
     for (Communicator* group : g.groups) {

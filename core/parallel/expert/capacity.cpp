@@ -6,6 +6,7 @@
 #include "core/base/injected_bug.h"
 #include "core/comm/purpose.h"
 #include "core/parallel/context/position_order.h"
+#include "core/parallel/expert/bin_counts.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
@@ -46,7 +47,7 @@ at::Tensor places(const at::Tensor& experts_M, const at::Tensor& weights_M, int6
   const at::Tensor by_weight = std::get<1>(at::sort(coarse(weights_M), /*stable=*/true, 0, /*descending=*/true));
   const at::Tensor by_expert = std::get<1>(at::sort(experts_M.index_select(0, by_weight), true, 0, false));
   const at::Tensor order = by_weight.index_select(0, by_expert);
-  const at::Tensor counts = at::bincount(experts_M, {}, num_experts);
+  const at::Tensor counts = bin_counts(experts_M, num_experts);
   const at::Tensor begins = counts.cumsum(0) - counts;
   const at::Tensor rank =
       at::arange(order.size(0), order.options()) - begins.index_select(0, experts_M.index_select(0, order));

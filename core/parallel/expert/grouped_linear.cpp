@@ -2,6 +2,8 @@
 
 #include <torch/custom_class.h>
 
+#include <numeric>
+
 #include "core/nn/custom_function.h"
 #include "core/nn/gemm.h"
 #include "core/parallel/deferred_grads.h"
@@ -38,11 +40,13 @@ bool has_grouped_kernel(const at::Tensor& rows, int64_t out) {
   return rows.is_cuda() && rows.scalar_type() == at::kBFloat16 && rows.size(1) % kTogether == 0 && out % kTogether == 0;
 }
 
+// From pinned memory, so that the host does not wait for the copy.
 at::Tensor ends_of(const std::vector<int64_t>& counts, const at::Device& device) {
-  std::vector<int32_t> ends;
-  int64_t end = 0;
-  for (const int64_t count : counts) ends.push_back(static_cast<int32_t>(end += count));
-  return at::tensor(ends, at::kInt).to(device);
+  const at::Tensor ends =
+      at::empty({static_cast<int64_t>(counts.size())}, at::TensorOptions(at::kInt).pinned_memory(true));
+  std::partial_sum(counts.begin(), counts.end(), ends.mutable_data_ptr<int32_t>(),
+                   [](int64_t sum, int64_t count) { return sum + count; });
+  return ends.to(device, at::kInt, /*non_blocking=*/true);
 }
 
 std::vector<at::Tensor> transposed(at::TensorList weights) {

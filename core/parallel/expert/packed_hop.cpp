@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/parallel/expert/bin_counts.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
 
@@ -20,7 +21,7 @@ at::Tensor pairs_of(const at::Tensor& goes_NP, const RowSpread& unknown) {
 }
 
 std::vector<int64_t> counts_of(const at::Tensor& place_M, int64_t places, const RowSpread& unknown) {
-  const at::Tensor device_counts = at::bincount(place_M, {}, places);
+  const at::Tensor device_counts = bin_counts(place_M, places);
   if (place_M.is_meta()) {
     const std::vector<int64_t> parts = unknown.parts(place_M.numel());
     std::vector<int64_t> counts(static_cast<size_t>(places), 0);

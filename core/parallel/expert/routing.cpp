@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "core/parallel/expert/bin_counts.h"
 #include "core/parallel/expert/token_spread.h"
 #include "core/sim/aten.h"
 
@@ -18,7 +19,7 @@ at::Tensor flat_experts(const Routing& routing) {
 
 std::vector<int64_t> counts_of(const at::Tensor& experts, const Routing& routing) {
   const int64_t num_experts = routing.num_experts;
-  const at::Tensor device_counts = at::bincount(experts, {}, num_experts + 1);
+  const at::Tensor device_counts = bin_counts(experts, num_experts + 1);
   if (experts.is_meta()) return even_parts(routing.even < 0 ? experts.numel() : routing.even, num_experts);
   const at::Tensor counts = device_counts.to(at::kCPU).contiguous();
   return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + num_experts};

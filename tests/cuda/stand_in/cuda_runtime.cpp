@@ -3,12 +3,13 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
+
+#include "tests/cuda/stand_in/device_memory.h"
 
 using ranklab::stand_in::Event;
 using ranklab::stand_in::kDevices;
@@ -52,7 +53,6 @@ struct CUgraphExec_st {
 namespace {
 
 constexpr size_t kMemory = size_t{16} << 30;
-constexpr size_t kAlignment = 512;
 constexpr int kGreatestPriority = -5;
 constexpr int kVersion = 13'000;
 
@@ -113,7 +113,9 @@ cudaError_t forbidden(cudaError_t code) {
 bool captures_here() { return t_capture.stream != nullptr; }
 
 cudaError_t copy(void* to, const void* from, size_t bytes, cudaStream_t stream) {
-  stream_of(stream).add([=] { std::memmove(to, from, bytes); });
+  stream_of(stream).add([to = ranklab::stand_in::on_host(to), from = ranklab::stand_in::on_host(from), bytes] {
+    std::memmove(to, from, bytes);
+  });
   return cudaSuccess;
 }
 
@@ -218,14 +220,14 @@ const char* cudaGetErrorString(cudaError_t code) {
 cudaError_t cudaGetLastError() { return std::exchange(t_last_error, cudaSuccess); }
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
-  *pointer = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  *pointer = ranklab::stand_in::allocate_device_memory(bytes, t_device);
   return result(*pointer != nullptr ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
 // CUDA's waits until the device is idle, too.
 cudaError_t cudaFree(void* pointer) {
   cudaDeviceSynchronize();
-  std::free(pointer);
+  ranklab::stand_in::free_device_memory(pointer, t_device);
   return cudaSuccess;
 }
 

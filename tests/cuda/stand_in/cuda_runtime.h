@@ -1,7 +1,7 @@
 // What the stand-in for CUDA's runtime adds to the functions of <cuda_runtime_api.h>. It claims kDevices GPUs, whose
-// memory is the host's. It knows the functions that LibTorch's c10_cuda, its events and our NCCL backend call; others
-// go to the real runtime, which finds no driver and says so. Kernels cannot be launched: host_tensors.h has the
-// operators that tests need. Thread rule: as CUDA's.
+// memory is their own (device_memory.h). It knows the functions that LibTorch's c10_cuda, its events and our NCCL
+// backend call; others go to the real runtime, which finds no driver and says so. Kernels cannot be launched:
+// host_tensors.h has the operators that tests need. Thread rule: as CUDA's.
 #pragma once
 #include <cuda_runtime_api.h>
 

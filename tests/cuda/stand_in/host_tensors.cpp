@@ -15,10 +15,18 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "backends/meta/meta_kernels.h"
+#include "core/sim/aten.h"
 #include "tests/cuda/stand_in/cuda_runtime.h"
+#include "tests/cuda/stand_in/device_memory.h"
+#include "tests/cuda/stand_in/host_waits.h"
+#include "tests/cuda/stand_in/stream_kernels.h"
 
 // Exported by c10_cuda for LibTorch's CUDA half alone, so no header has it.
 namespace c10::cuda::_internal {
@@ -32,11 +40,13 @@ using OptionalType = std::optional<at::ScalarType>;
 using OptionalLayout = std::optional<at::Layout>;
 using OptionalDevice = std::optional<at::Device>;
 
+std::atomic<bool> g_results_wait{false};
+
 constexpr c10::DispatchKeySet kCudaKeys(c10::DispatchKey::CUDA);
 
 // The same memory as a tensor of the host. It keeps nothing alive, as a kernel's pointers do not.
-at::Tensor on_host(const at::Tensor& tensor) {
-  return at::from_blob(tensor.data_ptr(), tensor.sizes(), tensor.strides(),
+at::Tensor same_on_host(const at::Tensor& tensor) {
+  return at::from_blob(on_host(tensor.data_ptr()), tensor.sizes(), tensor.strides(),
                        at::TensorOptions(tensor.scalar_type()).device(at::kCPU));
 }
 
@@ -64,17 +74,20 @@ void wait_for(cudaStream_t stream) {
   TORCH_CHECK(code == cudaSuccess, "CUDA error: ", cudaGetErrorString(code));
 }
 
-// The host waits where one side is its own memory.
-at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool /*non_blocking*/) {
+// The host waits where one side is its own memory, unless it may go on: then what it wrote is taken as it is now.
+at::Tensor& copy(at::Tensor& self, const at::Tensor& source, bool non_blocking) {
   if (self.numel() == 0) return self;
   const cudaStream_t stream = current_stream(self.is_cuda() ? self : source);
-  launch(stream, [to = on_host(self), from = on_host(source)]() mutable { to.copy_(from); });
-  if (!self.is_cuda() || !source.is_cuda()) wait_for(stream);
+  const auto there = [&](const at::Tensor& x) { return x.is_cuda() ? same_on_host(x) : non_blocking ? x.clone() : x; };
+  launch(stream, [to = self.is_cuda() ? same_on_host(self) : self, from = there(source)]() mutable { to.copy_(from); });
+  if (self.is_cuda() && (source.is_cuda() || non_blocking)) return self;
+  note_host_wait(self.is_cuda() ? "copy to the GPU" : "copy to the host");
+  wait_for(stream);
   return self;
 }
 
 at::Tensor& fill(at::Tensor& self, const at::Scalar& value) {
-  if (self.numel() > 0) launch(current_stream(self), [to = on_host(self), value]() mutable { to.fill_(value); });
+  if (self.numel() > 0) launch(current_stream(self), [to = same_on_host(self), value]() mutable { to.fill_(value); });
   return self;
 }
 
@@ -95,8 +108,9 @@ at::Tensor copy_from_and_resize(const at::Tensor& source, const at::Tensor& targ
 }
 
 at::Scalar local_scalar(const at::Tensor& self) {
+  note_host_wait("item()");
   wait_for(current_stream(self));
-  return on_host(self).item();
+  return same_on_host(self).item();
 }
 
 at::Tensor as_strided(const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride,
@@ -104,57 +118,187 @@ at::Tensor as_strided(const at::Tensor& self, at::IntArrayRef size, at::IntArray
   return at::native::as_strided_tensorimpl(self, size, stride, offset);
 }
 
-// Which argument each result is; nullopt when one is a new tensor.
-std::optional<std::vector<size_t>> returned_arguments(const c10::FunctionSchema& schema) {
-  std::vector<size_t> found;
-  for (const c10::Argument& result : schema.returns()) {
-    for (size_t i = 0; i < schema.arguments().size() && result.alias_info() != nullptr; ++i) {
-      const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
-      if (alias == nullptr || !(*alias == *result.alias_info())) continue;
-      found.push_back(i);
-      break;
-    }
+bool is_of_host(const at::Tensor& x) { return x.defined() && x.is_cpu() && x.dim() > 0; }
+
+template <typename F>
+void for_each_tensor(const torch::jit::Stack& arguments, const F& use) {
+  const auto one = [&](const c10::IValue& value) {
+    if (value.isTensor() && value.toTensor().defined()) use(value.toTensor());
+  };
+  for (const c10::IValue& argument : arguments) {
+    one(argument);
+    if (!argument.isList()) continue;
+    const auto list = argument.toList();
+    for (size_t i = 0; i < list.size(); ++i) one(list.get(i));
   }
-  if (found.size() < schema.returns().size()) return std::nullopt;
-  return found;
 }
 
-// The same argument for the host, or itself; `stream` becomes that of its tensors.
-c10::IValue for_host(const c10::IValue& argument, cudaStream_t& stream) {
-  const auto one = [&](const at::Tensor& tensor) {
-    if (!tensor.defined() || !tensor.is_cuda()) return tensor;
-    stream = current_stream(tensor);
-    return on_host(tensor);
-  };
-  if (argument.isTensor()) return one(argument.toTensor());
+// The argument with each tensor as `changed` has it.
+template <typename F>
+c10::IValue with_tensors(const c10::IValue& argument, const F& changed) {
+  if (argument.isTensor()) return changed(argument.toTensor());
   if (!argument.isList()) return argument;
   c10::List<c10::IValue> list = argument.toList().copy();
   for (size_t i = 0; i < list.size(); ++i) {
-    if (const c10::IValue each = list.get(i); each.isTensor()) list.set(i, one(each.toTensor()));
+    if (const c10::IValue each = list.get(i); each.isTensor()) list.set(i, changed(each.toTensor()));
   }
   return list;
 }
 
-bool wants_a_size(const c10::IValue& argument) { return argument.isTensor() && argument.toTensor().numel() == 0; }
+// Operators of a GPU that look at numbers before they launch the kernels that make their result.
+bool reads_first(const std::string& name, const torch::jit::Stack& arguments) {
+  static const std::set<std::string> kReading = {
+      "aten::bincount", "aten::nonzero",    "aten::masked_select",    "aten::equal",
+      "aten::_unique2", "aten::is_nonzero", "aten::repeat_interleave"};
+  if (kReading.contains(name)) return true;
+  if (!name.starts_with("aten::index") && !name.starts_with("aten::_index_put")) return false;
+  // The positions of a mask are found first, and indices of the host are copied.
+  bool reads = false;
+  const auto look = [&](const at::Tensor& x) { reads = reads || x.scalar_type() == at::kBool || is_of_host(x); };
+  if (arguments.size() > 1 && arguments[1].isList()) for_each_tensor({arguments[1]}, look);
+  return reads;
+}
 
-// What writes into tensors that are there is work on the stream; its memory is the host's. What makes new ones copies
-// its arguments to the host in the stream's order, computes there and copies the results back.
+void check_devices(const std::string& name, const torch::jit::Stack& arguments) {
+  if (name.starts_with("aten::index") || name.starts_with("aten::_index_put")) return;
+  for_each_tensor(arguments, [&](const at::Tensor& x) {
+    TORCH_CHECK(!is_of_host(x), "Expected all tensors to be on the same device: ", name,
+                " has tensors of a GPU and one of the host, of sizes ", x.sizes());
+  });
+}
+
+// Of operators without a kernel on shapes: their result, given the first argument.
+std::optional<at::Tensor> known_shape(const std::string& name, const torch::jit::Stack& shapes) {
+  if (name == "aten::__rshift__") return shapes.front().toTensor();
+  const bool of_all = (name == "aten::max" || name == "aten::min") && shapes.size() == 1;
+  return of_all ? std::optional(at::empty({}, shapes.front().toTensor().options())) : std::nullopt;
+}
+
+// What the operator returns for tensors that are shapes; nullopt: it needs their numbers, or knows none without.
+std::optional<torch::jit::Stack> on_shapes(const c10::OperatorHandle& op, const torch::jit::Stack& arguments) {
+  torch::jit::Stack shapes;
+  for (const c10::IValue& argument : arguments) {
+    if (argument.isDevice()) {
+      shapes.emplace_back(at::Device(at::kMeta));
+      continue;
+    }
+    shapes.push_back(with_tensors(argument, [](const at::Tensor& x) {
+      if (!x.defined() || !x.is_cuda()) return x;
+      return at::empty_strided(x.sizes(), x.strides(), at::TensorOptions(x.scalar_type()).device(at::kMeta));
+    }));
+  }
+  if (const auto known = known_shape(op.schema().name(), shapes)) return torch::jit::Stack{*known};
+  const torch::jit::Stack kept = shapes;  // what is returned by reference must outlive the call's own arguments
+  try {
+    op.callBoxed(shapes);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return shapes;
+}
+
+// For each result the argument that it is, if it is one.
+std::vector<std::optional<size_t>> returned_arguments(const c10::FunctionSchema& schema) {
+  std::vector<std::optional<size_t>> found;
+  for (const c10::Argument& result : schema.returns()) {
+    found.emplace_back();
+    for (size_t i = 0; i < schema.arguments().size() && result.alias_info() != nullptr; ++i) {
+      const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
+      if (alias == nullptr || !(*alias == *result.alias_info())) continue;
+      found.back() = i;
+      break;
+    }
+  }
+  return found;
+}
+
+// Copies arguments to the host, computes there and copies results back, while the host waits.
+void while_host_waits(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  note_host_wait(op.schema().name());
+  const NoHostWaits own;
+  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+}
+
+at::Tensor like_shape(const at::Tensor& shape, at::Device device) {
+  if (!shape.defined()) return {};
+  return at::empty_strided(shape.sizes(), shape.strides(), at::TensorOptions(shape.scalar_type()).device(device));
+}
+
+// Tensors of results, in order.
+std::vector<at::Tensor> tensors_of(const torch::jit::Stack& results) {
+  std::vector<at::Tensor> all;
+  for (const c10::IValue& result : results) {
+    if (result.isTensor()) {
+      all.push_back(result.toTensor());
+      continue;
+    }
+    for (const at::Tensor& each : result.toTensorVector()) all.push_back(each);
+  }
+  return all;
+}
+
+// Those that are written into, where these are all; nullopt: one is new, or is to get its size.
+std::optional<torch::jit::Stack> written_arguments(const c10::FunctionSchema& schema,
+                                                   const torch::jit::Stack& arguments) {
+  torch::jit::Stack written;
+  for (const std::optional<size_t>& each : returned_arguments(schema)) {
+    if (!each || (arguments[*each].isTensor() && arguments[*each].toTensor().numel() == 0)) return std::nullopt;
+    written.push_back(arguments[*each]);
+  }
+  return written;
+}
+
+// What is written into tensors that are there, and new ones, which the kernel fills; nullopt: numbers must be known.
+std::optional<torch::jit::Stack> results_of(const c10::OperatorHandle& op, const torch::jit::Stack& arguments,
+                                            at::Device device) {
+  const c10::FunctionSchema& schema = op.schema();
+  if (reads_first(schema.name(), arguments)) return std::nullopt;
+  if (g_results_wait) return written_arguments(schema, arguments);
+  const std::optional<torch::jit::Stack> known = on_shapes(op, arguments);
+  if (!known) return written_arguments(schema, arguments);
+  const torch::jit::Stack& shapes = *known;
+  const std::vector<std::optional<size_t>> returned = returned_arguments(schema);
+  torch::jit::Stack results;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (!shapes[i].isTensor() && !shapes[i].isTensorList()) return std::nullopt;
+    if (!returned[i]) {
+      results.push_back(with_tensors(shapes[i], [&](const at::Tensor& x) { return like_shape(x, device); }));
+      continue;
+    }
+    results.push_back(arguments[*returned[i]]);
+    if (results.back().isTensor()) resize(results.back().toTensor(), shapes[i].toTensor().sizes(), std::nullopt);
+  }
+  return results;
+}
+
 void by_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const std::string& name = op.schema().name();
   const size_t count = op.schema().arguments().size();
-  const std::optional<std::vector<size_t>> returned = returned_arguments(op.schema());
   const torch::jit::Stack arguments(stack->end() - static_cast<std::ptrdiff_t>(count), stack->end());
-  if (!returned ||
-      std::any_of(returned->begin(), returned->end(), [&](size_t each) { return wants_a_size(arguments[each]); }))
-    return at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
-  torch::jit::Stack there;
-  cudaStream_t stream = nullptr;
-  for (const c10::IValue& each : arguments) there.push_back(for_host(each, stream));
+  check_devices(name, arguments);
+  std::optional<at::Device> device;
+  for_each_tensor(arguments, [&](const at::Tensor& x) {
+    if (x.is_cuda() && !device) device = x.device();
+  });
+  const std::optional<torch::jit::Stack> made = device ? results_of(op, arguments, *device) : std::nullopt;
+  if (!made) return while_host_waits(op, stack);
+  const torch::jit::Stack& results = *made;
+  const auto there = [](const at::Tensor& x) { return x.defined() && x.is_cuda() ? same_on_host(x) : x; };
+  torch::jit::Stack of_host;
+  for (const c10::IValue& argument : arguments) of_host.push_back(with_tensors(argument, there));
+  std::vector<at::Tensor> filled;  // in the order of results; those that are arguments are filled as such
+  for (const at::Tensor& each : tensors_of(results)) filled.push_back(there(each));
   torch::jit::drop(*stack, count);
-  for (const size_t each : *returned) stack->push_back(arguments[each]);
-  launch(stream, [op, there] {
+  for (const c10::IValue& result : results) stack->push_back(result);
+  launch(c10::cuda::getCurrentCUDAStream(device->index()).stream(), [op, of_host, filled] {
     const at::AutoDispatchBelowADInplaceOrView only_the_kernel;
-    torch::jit::Stack taken = there;  // what is returned by reference must outlive the call's own arguments
+    torch::jit::Stack taken = of_host;  // of which results by reference may be parts
     op.callBoxed(taken);
+    const std::vector<at::Tensor> computed = tensors_of(taken);
+    for (size_t i = 0; i < computed.size(); ++i) {
+      const at::Tensor& from = computed[i];
+      if (from.defined() && filled[i].defined() && from.data_ptr() != filled[i].data_ptr()) filled[i].copy_(from);
+    }
   });
 }
 
@@ -171,9 +315,42 @@ TORCH_LIBRARY_IMPL(aten, CUDA, operators) {
   operators.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));
   operators.impl("as_strided", TORCH_FN(as_strided));
   operators.impl("unfold", TORCH_FN(at::native::unfold));
+  // Operators that have kernels of a GPU, and else would be chains of others.
+  for (const char* fused : {"native_layer_norm", "native_layer_norm_backward"})
+    operators.impl(fused, torch::CppFunction::makeFromBoxedFunction<&by_host>());
 }
 
 TORCH_LIBRARY_IMPL(_, CUDA, operators) { operators.fallback(torch::CppFunction::makeFromBoxedFunction<&by_host>()); }
+
+// Rows of experts, one after another, times their matrices: the ends of rows are read when the kernel runs.
+at::Tensor grouped_mm(const at::Tensor& rows, const at::Tensor& matrices, const std::optional<at::Tensor>& ends,
+                      const std::optional<at::Tensor>& /*bias*/, OptionalType /*type*/) {
+  TORCH_CHECK(rows.dim() == 2 && matrices.dim() == 3 && ends.has_value(), "the stand-in knows rows of experts alone");
+  const at::Tensor out = at::empty({rows.size(0), matrices.size(2)}, rows.options());
+  launch_on_host({rows, matrices, *ends, out}, [](const std::vector<at::Tensor>& t) {
+    int64_t begin = 0;
+    for (int64_t expert = 0; expert < t[1].size(0); ++expert) {
+      const int64_t end = t[2][expert].item<int>();
+      t[3].slice(0, begin, end).copy_(t[0].slice(0, begin, end).mm(t[1][expert]));
+      begin = end;
+    }
+  });
+  return out;
+}
+
+// Products of 16-bit matrices whose sums are wider.
+at::Tensor wide_bmm(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
+  TORCH_CHECK(a.itemsize() == 2 && b.itemsize() == 2 && type == at::kFloat, "only 16-bit numbers are added in fp32");
+  const at::Tensor out = at::empty({a.size(0), a.size(1), b.size(2)}, a.options().dtype(type));
+  launch_on_host({a, b, out},
+                 [](const std::vector<at::Tensor>& t) { t[2].copy_(t[0].to(at::kFloat).bmm(t[1].to(at::kFloat))); });
+  return out;
+}
+
+TORCH_LIBRARY_IMPL(aten, CUDA, products) {
+  products.impl("_grouped_mm", TORCH_FN(grouped_mm));
+  products.impl("bmm.dtype", TORCH_FN(wide_bmm));
+}
 
 // What LibTorch's CPU half asks its CUDA half.
 class HostHooks final : public at::CUDAHooksInterface {
@@ -199,6 +376,23 @@ C10_REGISTER_CLASS(CUDAHooksRegistry, CUDAHooks, HostHooks)
 
 }  // namespace
 
-void use_host_tensors() { at::globalContext().lazyInitDevice(at::kCUDA); }
+WaitingOperators::WaitingOperators() { g_results_wait = true; }
+WaitingOperators::~WaitingOperators() { g_results_wait = false; }
+
+void use_host_tensors() {
+  meta::install_kernels();
+  use_stream_kernels();
+  at::globalContext().lazyInitDevice(at::kCUDA);
+}
+
+void launch_on_host(const std::vector<at::Tensor>& tensors,
+                    std::function<void(const std::vector<at::Tensor>&)> kernel) {
+  std::vector<at::Tensor> there;
+  for (const at::Tensor& each : tensors) there.push_back(same_on_host(each));
+  launch(current_stream(tensors.front()), [there, kernel = std::move(kernel)] {
+    const at::AutoDispatchBelowADInplaceOrView only_the_kernel;
+    kernel(there);
+  });
+}
 
 }  // namespace ranklab::stand_in

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/cuda/stand_in/cuda_runtime.h"
+#include "tests/cuda/stand_in/device_memory.h"
 #include "tests/cuda/stand_in/nccl_clique.h"
 #include "tests/cuda/stand_in/nccl_control.h"
 
@@ -130,8 +131,11 @@ ncclResult_t enqueue(ncclComm* comm, const Operation& operation, cudaStream_t st
     return code;
   }
   if (operation.count == 0 && !operation.is_message()) return ncclSuccess;
-  if (t_group.depth == 0) return launch(comm, {operation}, stream);
-  t_group.add(comm, operation, stream);
+  Operation there = operation;
+  there.from = ranklab::stand_in::on_host(operation.from);
+  there.to = ranklab::stand_in::on_host(operation.to);
+  if (t_group.depth == 0) return launch(comm, {there}, stream);
+  t_group.add(comm, there, stream);
   return ncclSuccess;
 }
 

@@ -8,6 +8,7 @@
 #include "core/comm/graph_recorder.h"
 #include "core/sim/aten.h"
 #include "tests/cuda/stand_in/cuda_runtime.h"
+#include "tests/cuda/stand_in/host_tensors.h"
 #include "tests/cuda/stand_in/world.h"
 #include "tests/support/small_config.h"
 #include "tests/support/training_record.h"
@@ -251,9 +252,9 @@ TEST(CudaStandIn, ACaptureForbidsQueriesOfItsThreadAlone) {
   cudaGetLastError();
 }
 
-// The stand-in's operators compute on the host, so that a model's pass is none that can be recorded: the run ends with
-// that error, after its warm-ups.
+// After its warm-ups.
 TEST(NcclTraining, APassThatCannotBeRecordedEndsTheRunInWords) {
+  const WaitingOperators waiting;
   TrainConfig config = small_config();
   config.backend = "cuda";
   config.cuda_graph = true;

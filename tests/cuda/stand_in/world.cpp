@@ -5,8 +5,10 @@
 #include <map>
 #include <thread>
 
+#include "backends/cpu_sim/thread_world.h"
 #include "backends/cuda/backend_row.h"
 #include "backends/cuda/cuda_world.h"
+#include "backends/cuda/device_queues.h"
 #include "tests/cuda/free_port.h"
 #include "tests/cuda/stand_in/host_tensors.h"
 
@@ -62,6 +64,11 @@ std::vector<std::optional<Error>> ThreadsOverNccl::errors_of(const std::function
   }
   threads.clear();
   return errors;
+}
+
+std::unique_ptr<World> make_ranks_on_a_gpu(int size) {
+  use_host_tensors();
+  return make_thread_world({.size = size, .device = make_stream_queues()});
 }
 
 void ThreadsOverNccl::run(const std::function<void(Endpoint&)>& body) {

@@ -33,4 +33,7 @@ class ThreadsOverNccl final : public World {
   std::vector<std::unique_ptr<World>> ranks_;
 };
 
+// Simulated ranks whose tensors are on the stand-in's first GPU, each with a stream of its own.
+std::unique_ptr<World> make_ranks_on_a_gpu(int size);
+
 }  // namespace ranklab::stand_in

@@ -1,0 +1,269 @@
+// Steps of training on the stand-in's GPUs, whose memory the host cannot reach: every kind of model computes what it
+// does on the host, and how often a step makes the host wait for the GPU is what stands here.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "core/base/text.h"
+#include "core/sim/aten.h"
+#include "tests/cuda/stand_in/host_waits.h"
+#include "tests/cuda/stand_in/world.h"
+#include "tests/support/expect_training.h"
+#include "tests/support/model_variants.h"
+#include "tests/support/small_config.h"
+
+namespace ranklab::stand_in {
+namespace {
+
+RecordOptions on_gpus() {
+  return {.make_world = [](int size) { return std::make_unique<ThreadsOverNccl>(size, CudaWorldOptions{}); }};
+}
+
+TrainConfig gpu_config() {
+  TrainConfig config = small_config();
+  config.backend = "cuda";
+  config.trace = false;
+  return config;
+}
+
+std::string shown(const WaitCounts& counts) {
+  std::string text;
+  for (const auto& [what, count] : counts) {
+    if (count > 0) text += strprintf("%s%s %d", text.empty() ? "" : ", ", what.c_str(), count);
+  }
+  return text;
+}
+
+// What the tests below rest on.
+TEST(HostTensors, AreAGpus) {
+  ThreadsOverNccl(1, {}).run([](Endpoint& endpoint) {
+    const at::Tensor x = at::ones({4}, at::TensorOptions(at::kFloat).device(endpoint.device()));
+    EXPECT_THROW(x.add(at::ones({4})), c10::Error) << "one of the host's";
+    EXPECT_EQ(x.add(at::scalar_tensor(1)).sum().item<float>(), 8) << "a single number";
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    EXPECT_EQ(::write(ends[1], x.const_data_ptr(), x.nbytes()), -1) << "the host reads the GPU's memory";
+    EXPECT_EQ(errno, EFAULT);
+    for (const int end : ends) ::close(end);
+    const HostWaits waits;
+    const at::Tensor y = x.mul(2).cumsum(0);
+    EXPECT_EQ(shown(waits.counts()), "");
+    EXPECT_EQ(y.index({y.gt(2)}).numel(), 3);
+    EXPECT_EQ(y.max().item<float>(), 8);
+    y.cpu();
+    EXPECT_EQ(shown(waits.counts()), "aten::index 1, aten::nonzero 1, copy to the host 1, item() 1");
+  });
+}
+
+// Of a step that nobody looks into.
+std::string waits_of_step(TrainConfig config) {
+  constexpr int64_t kStep = 2;
+  config.train_iters = kStep + 2;
+  const HostWaits waits;
+  WaitCounts before, after;
+  RecordOptions options = on_gpus();
+  options.after_step = [&](int64_t step) {
+    if (step == kStep - 1) before = waits.counts();
+    if (step == kStep) after = waits.counts();
+  };
+  record_training(config, options);
+  for (const auto& [what, count] : before) after[what] -= count;
+  return shown(after);
+}
+
+// But for what a row changes: one microbatch in bf16. Whatever is more stops a GPU's queue once more.
+struct WaitRow {
+  const char* name;
+  void (*change)(TrainConfig&);
+  // Of the batch's tokens and targets and of this rank's metrics to the GPU, of all ranks' back, and of the loss and
+  // the gradient's norm, but where a row says more.
+  const char* waits = "copy to the GPU 3, copy to the host 1, item() 2";
+};
+
+void variant(TrainConfig& c, const char* name) { variant_named(name).change(c.model); }
+
+const WaitRow kWaits[] = {
+    {"dense", [](TrainConfig&) {}},
+    {"fp64", [](TrainConfig& c) { c.params_dtype = "fp64", c.bf16 = false; }},
+    {"dropout", [](TrainConfig& c) { c.model.dropout = c.model.attention_dropout = 0.1; }},
+    {"recomputation", [](TrainConfig& c) { c.recompute_granularity = "full"; }},
+    {"clipped gradients", [](TrainConfig& c) { c.clip_grad = 1; }},
+    {"clipped heads",
+     [](TrainConfig& c) {
+       c.qk_clip = true;
+       c.qk_clip_threshold = 0.5;
+     },
+     "copy to the GPU 3, copy to the host 2, item() 2"},
+    {"clipped heads, states in the host's memory",
+     [](TrainConfig& c) {
+       c.qk_clip = true;
+       c.qk_clip_threshold = 0.5;
+       c.optimizer_cpu_offload = true;
+     },
+     "copy to the GPU 34, copy to the host 30, item() 2"},
+    {"latent attention, prediction modules", [](TrainConfig& c) { variant(c, "latent_mtp"); },
+     "copy to the GPU 3, copy to the host 1, item() 3"},
+    {"windows, bounded logits", [](TrainConfig& c) { variant(c, "gemma2"); }},
+    {"chunks", [](TrainConfig& c) { variant(c, "chunks"); }},
+    {"linear attention", [](TrainConfig& c) { variant(c, "delta_net"); }},
+    {"linear attention, recomputation",
+     [](TrainConfig& c) {
+       variant(c, "delta_net");
+       c.recompute_granularity = "full";
+     }},
+    {"gated outputs", [](TrainConfig& c) { variant(c, "output_gate"); }},
+    {"two microbatches, each reduced, on each of two ranks",
+     [](TrainConfig& c) {
+       c.parallel.world = c.num_microbatches = 2;
+       c.zero_stage = 2;
+       c.grad_sync = GradSync::kMicrobatch;
+     },
+     "copy to the GPU 10, copy to the host 2, item() 6"},
+    {"fp16, loss scale", [](TrainConfig& c) { c.bf16 = false, c.precision.fp16 = true; },
+     "copy to the GPU 3, copy to the host 1, item() 3"},
+    {"documents", [](TrainConfig& c) { c.documents.reset_attention_mask = c.documents.reset_position_ids = true; },
+     "copy to the GPU 5, copy to the host 2, item() 2"},
+    {"experts", [](TrainConfig& c) { variant(c, "gpt_oss"); }, "copy to the GPU 4, copy to the host 10, item() 2"},
+    {"experts, balanced", [](TrainConfig& c) { variant(c, "deepseek_experts"); },
+     "copy to the GPU 7, copy to the host 8, item() 5"},
+    {"experts, capacity", [](TrainConfig& c) { variant(c, "capacity"); },
+     "copy to the GPU 4, copy to the host 8, item() 5"},
+    {"experts, linear attention", [](TrainConfig& c) { variant(c, "qwen3_next"); },
+     "copy to the GPU 4, copy to the host 10, item() 2"},
+    {"Muon", [](TrainConfig& c) { c.optimizer = OptimizerKind::kMuon; }},
+};
+
+TEST(GpuSteps, TheHostWaitsWhereItPrints) {
+  for (const WaitRow& row : kWaits) {
+    SCOPED_TRACE(row.name);
+    TrainConfig config = gpu_config();
+    config.params_dtype = "fp32";
+    config.bf16 = true;
+    row.change(config);
+    EXPECT_EQ(waits_of_step(config), row.waits);
+  }
+}
+
+TEST(GpuSteps, EveryModelComputesWhatItDoesOnTheHost) {
+  for (const auto& variants : {dense_variants(), expert_variants()}) {
+    for (const ModelVariant& variant : variants) {
+      SCOPED_TRACE(variant.name);
+      TrainConfig config = gpu_config();
+      variant.change(config.model);
+      const TrainingRecord got = record_training(config, on_gpus());
+      config.backend = "cpu_sim";
+      expect_same_training(got, record_training(config), kRoundingOfAdamW);
+    }
+  }
+}
+
+// With the attention kernels of GPUs: the memory-efficient one in fp32, flash attention in 16 bits.
+TEST(GpuSteps, EveryAttentionKernelComputesWhatTheHostDoes) {
+  for (const char* name : {"llama_gqa", "some_windows", "gemma2", "latent", "latent_with_all", "chunks", "delta_net",
+                           "gpt_oss", "deepseek", "gpt2_dropout"}) {
+    for (const bool bf16 : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name << (bf16 ? ", bf16" : ", fp32"));
+      TrainConfig config = gpu_config();
+      variant(config, name);
+      config.params_dtype = "fp32";
+      config.bf16 = bf16;
+      config.qk_clip = true;
+      config.qk_clip_threshold = 1;
+      const TrainingRecord got = record_training(config, on_gpus());
+      config.backend = "cpu_sim";
+      expect_curves_near(got, record_training(config), bf16 ? 5e-3 : 1e-5, bf16 ? 5e-2 : 1e-4);
+    }
+  }
+}
+
+// Simulated ranks that share a GPU: the clock is of the simulated machine, whatever runs a step here.
+TEST(GpuSteps, RankThreadsTakeTheTimesOfTheHost) {
+  for (const char* name : {"llama_gqa", "delta_net", "output_gate", "gemma2", "latent_with_all", "chunks",
+                           "gpt2_dropout", "gpt_oss", "deepseek", "capacity", "qwen3_next"}) {
+    for (const bool bf16 : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name << (bf16 ? ", bf16" : ", fp64"));
+      TrainConfig config = small_config();
+      variant(config, name);
+      if (bf16) config.params_dtype = "fp32", config.bf16 = true;
+      config.parallel = {.world = 4, .tp = 2, .ep = config.model.moe.num_experts > 0 ? 2 : 1};
+      config.qk_clip = true;
+      config.qk_clip_threshold = 0.5;
+      config.device = "cuda";
+      const HostWaits waits;
+      const TrainingRecord got = record_training(config, {.make_world = make_ranks_on_a_gpu});
+      EXPECT_GT(waits.counts()["item()"], 0) << "was on no GPU";
+      config.device = "cpu";
+      const TrainingRecord want = record_training(config);
+      if (bf16)
+        expect_curves_near(got, want, 5e-3, 5e-2);
+      else
+        expect_same_training(got, want, kRoundingOfAdamW);
+      // Rounding to 16 bits may send a token to another expert.
+      const double apart = bf16 && config.model.moe.num_experts > 0 ? 1e-4 : 0;
+      for (size_t i = 0; i < want.steps.size(); ++i)
+        EXPECT_NEAR(got.steps[i].virtual_step_ms, want.steps[i].virtual_step_ms, apart) << "step " << i;
+    }
+  }
+}
+
+// Passes that are recorded and replayed, but for what a row changes in fp64: three steps of two microbatches.
+struct GraphRow {
+  const char* name;
+  void (*change)(TrainConfig&) = [](TrainConfig&) {};
+};
+
+const GraphRow kGraphs[] = {
+    {"dense"},
+    {"bf16, recomputation",
+     [](TrainConfig& c) {
+       c.params_dtype = "fp32", c.bf16 = true;
+       c.recompute_granularity = "full";
+     }},
+    {"fp16, dropout",
+     [](TrainConfig& c) {
+       c.params_dtype = "fp32", c.precision.fp16 = true;
+       c.model.dropout = c.model.attention_dropout = 0.2;
+     }},
+    {"tp 2, dp 2", [](TrainConfig& c) { c.parallel = {.world = 4, .tp = 2}, c.sequence_parallel = true; }},
+    {"clipped heads",
+     [](TrainConfig& c) {
+       c.params_dtype = "fp32", c.bf16 = true;
+       c.qk_clip = true, c.qk_clip_threshold = 0.5;
+     }},
+    {"linear attention",
+     [](TrainConfig& c) {
+       c.params_dtype = "fp32", c.bf16 = true;
+       variant(c, "delta_net");
+     }},
+    {"gated outputs", [](TrainConfig& c) { variant(c, "output_gate"); }},
+    {"windows, bounded logits", [](TrainConfig& c) { variant(c, "gemma2"); }},
+    {"chunks", [](TrainConfig& c) { variant(c, "chunks"); }},
+    {"latent attention, sinks",
+     [](TrainConfig& c) {
+       variant(c, "latent_with_all");
+       c.model.norm = NormKind::kRmsNorm;  // the host's layer norm adds in an order that depends on its threads
+       c.model.add_bias = false;
+     }},
+    {"each microbatch reduced",
+     [](TrainConfig& c) {
+       c.parallel.world = c.zero_stage = 2;
+       c.grad_sync = GradSync::kMicrobatch;
+     }},
+};
+
+TEST(GpuSteps, RecordedPassesHaveTheBitsOfOthers) {
+  for (const GraphRow& row : kGraphs) {
+    SCOPED_TRACE(row.name);
+    TrainConfig config = gpu_config();
+    config.num_microbatches = 2;
+    config.train_iters = 3;
+    row.change(config);
+    const TrainingRecord want = record_training(config, on_gpus());
+    config.cuda_graph = true;
+    expect_same_training(record_training(config, on_gpus()), want, kSameBits);
+  }
+}
+
+}  // namespace
+}  // namespace ranklab::stand_in
