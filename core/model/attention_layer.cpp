@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "core/model/attention_split.h"
-#include "core/model/delta_net_layer.h"
 #include "core/model/head_sinks.h"
 #include "core/model/latent_attention_layer.h"
+#include "core/model/recurrent/delta_net_layer.h"
 #include "core/nn/attention/attention.h"
 #include "core/nn/attention/decode_attention.h"
 #include "core/nn/attention/max_logit.h"
