@@ -41,10 +41,8 @@ constexpr MegatronFlag kFlags[] = {
      "--no-yarn-correction-range-round-to-int"},
     {"--moe-layer-freq", 1, kRead},
     {"--moe-router-pre-softmax", 0, kRead},
-    {"--spec", -1, kRefused, "leave it out: layers are chosen by the model's settings"},
-    {"--hybrid-layer-pattern", 1, kRefused, "plan another model: state-space layers are not offered"},
-    {"--is-hybrid-model", 0, kRefused, "plan another model: state-space layers are not offered"},
-    {"--hybrid-override-pattern", 1, kRefused, "plan another model: state-space layers are not offered"},
+    {"--spec", -1, kRead},
+    {"--is-hybrid-model", 0, kNoEffect},
     // Layout
     {"--nproc-per-node", 1, kRead},
     {"--nnodes", 1, kRead},

@@ -53,23 +53,22 @@ std::string cache_text(const RunPlan& plan) {
   };
   std::string text =
       bytes(kv_cache_elements_per_token(m)) + " a token in " + std::string(name(plan.config.element_dtype()));
-  if (m.linear.enabled())
-    text += strprintf(" in %ld of %ld layers, and %s a sequence in the others",
-                      static_cast<long>(m.num_layers - m.linear_layer_count()), static_cast<long>(m.num_layers),
-                      human_bytes(linear_memory_bytes(plan)).c_str());
+  if (m.remembers())
+    text +=
+        strprintf(" in %ld of %ld layers, and %s a sequence in %ld others", static_cast<long>(m.softmax_layer_count()),
+                  static_cast<long>(m.num_layers), human_bytes(remembered_bytes(plan)).c_str(),
+                  static_cast<long>(m.linear_layer_count() + m.mamba_layer_count()));
   if (!m.mla.enabled()) return text;
-  const int64_t whole =
-      (m.num_layers - m.linear_layer_count()) * m.num_attention_heads * (m.mla.query_head_dim() + m.mla.v_head_dim);
+  const int64_t whole = m.softmax_layer_count() * m.num_attention_heads * (m.mla.query_head_dim() + m.mla.v_head_dim);
   return text + ": latent attention keeps one vector of " +
          std::to_string(m.mla.kv_lora_rank + m.mla.qk_pos_emb_head_dim) +
          " a layer; keys and values of all heads are " + bytes(whole);
 }
 
-double linear_memory_bytes(const RunPlan& plan) {
+double remembered_bytes(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const int64_t element = plan.config.element_bytes(), matrix = std::max<int64_t>(element, 4);
-  return static_cast<double>(m.linear_layer_count() *
-                             (m.linear.memory_elements() * matrix + m.linear.convolved_elements() * element));
+  return static_cast<double>(m.remembered_elements() * matrix + m.remembered_inputs() * element);
 }
 
 int64_t kv_cache_bytes_per_token(const RunPlan& plan) {

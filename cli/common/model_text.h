@@ -18,7 +18,7 @@ std::string parts_text(const ModelConfig& model);
 // "4.00 KiB a token in fp32"; for latent attention also the saving
 std::string cache_text(const RunPlan& plan);
 int64_t kv_cache_bytes_per_token(const RunPlan& plan);
-// That layers with linear attention keep of a sequence, however long it is.
-double linear_memory_bytes(const RunPlan& plan);
+// That layers with linear attention or a state space keep of a sequence, however long it is.
+double remembered_bytes(const RunPlan& plan);
 
 }  // namespace ranklab

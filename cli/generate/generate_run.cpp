@@ -144,7 +144,7 @@ int64_t whole_cache_bytes(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const int64_t head = m.mla.query_head_dim() + m.mla.v_head_dim;
   const int64_t element = plan.config.element_bytes();
-  return (m.num_layers - m.linear_layer_count()) * (m.num_attention_heads / plan.config.parallel.tp) * head * element;
+  return m.softmax_layer_count() * (m.num_attention_heads / plan.config.parallel.tp) * head * element;
 }
 
 void print_text(const RunPlan& plan, const Generation& request, const GenerateResult& result) {
@@ -159,9 +159,11 @@ void print_text(const RunPlan& plan, const Generation& request, const GenerateRe
   const auto bytes = [](int64_t count) { return human_bytes(static_cast<double>(count)); };
   const size_t made = result.made();
   std::string cache = bytes(result.cache_bytes_per_token) + " a token on a rank";
-  if (m.linear.enabled())
-    cache +=
-        ", " + human_bytes(linear_memory_bytes(plan) / plan.config.parallel.tp) + " a sequence of linear attention";
+  if (m.remembers())
+    cache += ", " + human_bytes(remembered_bytes(plan) / plan.config.parallel.tp) + " a sequence of " +
+             (m.mamba_layer_count() == 0    ? "linear attention"
+              : m.linear_layer_count() == 0 ? "Mamba-2"
+                                            : "linear attention and Mamba-2");
   if (m.mla.enabled()) cache += ", keys and values of its heads would be " + bytes(whole_cache_bytes(plan));
   std::printf("%s, %s, %s\n", run_model_text(plan.config).c_str(), weights_text(plan.config).c_str(),
               layout_text(plan, true).c_str());
@@ -193,8 +195,8 @@ void print_json(const RunPlan& plan, const Generation& request, const GenerateRe
   data["first_token_s"] = result.first_s;
   data["tokens_per_s"] = static_cast<double>(result.made()) / result.all_s;
   data["cache_bytes_per_token"] = result.cache_bytes_per_token;
-  if (plan.config.model.linear.enabled())
-    data["linear_memory_bytes_per_sequence"] = linear_memory_bytes(plan) / plan.config.parallel.tp;
+  if (plan.config.model.remembers())
+    data["linear_memory_bytes_per_sequence"] = remembered_bytes(plan) / plan.config.parallel.tp;
   if (plan.config.model.mla.enabled()) data["uncompressed_cache_bytes_per_token"] = whole_cache_bytes(plan);
   std::fputs(json_result(data).c_str(), stdout);
 }

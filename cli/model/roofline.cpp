@@ -12,7 +12,11 @@ namespace {
 
 // Operations and tensors read or written per element by what is no product, fused as kernels usually are.
 constexpr double kNormFlops = 4, kActivationFlops = 6, kSoftmaxFlops = 5;
-constexpr double kMemoryBytes = 4;  // of an element of what linear attention remembers
+constexpr double kMemoryBytes = 4;  // of an element of what a recurrence remembers
+
+bool convolves(const ModuleRow& row) {
+  return row.part == ModulePart::kAttentionIn || row.part == ModulePart::kMambaIn;
+}
 
 double as_double(int64_t value) { return static_cast<double>(value); }
 
@@ -87,7 +91,7 @@ class Sum {
     }
     // A norm reads and writes the stream, a bias is added in its product's kernel.
     // Of a convolution, each channel is read and written once.
-    const double width = as_double(row.part == ModulePart::kAttentionIn ? row.shape[0] : row.elements());
+    const double width = as_double(convolves(row) ? row.shape[0] : row.elements());
     const double elements = copies * point_.tokens * width;
     point_.weight_bytes += passes_ * copies * as_double(row.elements()) * element_bytes_;
     scalar(passes_ * elements * (row.parameter.ends_with("bias") ? 1 : kNormFlops));
@@ -105,7 +109,10 @@ class Sum {
 
   // Scores are not written to memory (flash attention); keys and values are read once per sequence.
   void add_attention(int64_t layer) {
-    if (model_.is_linear(layer)) return add_linear_attention();
+    if (model_.is_linear(layer))
+      return add_recurrence(model_.linear.flops_per_token(), kDeltaChunk, model_.linear.memory_elements());
+    if (model_.is_mamba(layer)) return add_state_space();
+    if (!model_.has_attention(layer)) return;
     const int64_t window = model_.window_of_layer(layer);
     const double length = as_double(load().length), sequences = as_double(load().sequences);
     const double seen = window > 0 ? std::min(as_double(window), length) : length;
@@ -120,18 +127,23 @@ class Sum {
     const double backward = passes_ > 1 ? 3.5 : 1;  // flash attention recomputes scores: 2.5 times the forward
     tensor(backward * 2 * sequences * pairs * heads * widths, rows);
     scalar(backward * sequences * pairs * heads * kSoftmaxFlops);
-    const double cached =
-        as_double(kv_cache_elements_per_token(model_)) / as_double(model_.num_layers - model_.linear_layer_count());
+    const double cached = as_double(kv_cache_elements_per_token(model_)) / as_double(model_.softmax_layer_count());
     const double read = sequences * seen, written = point_.tokens;
     point_.kv_bytes += passes_ * (read + written) * cached * element_bytes_;
   }
 
   // The matrices of a sequence are read and written once a chunk, or a decoded token.
-  void add_linear_attention() {
-    const LinearAttentionConfig& l = model_.linear;
-    const double rows = decodes_ ? 1 : std::min(as_double(load().length), as_double(kDeltaChunk));
-    tensor(passes_ * point_.tokens * l.flops_per_token(), rows);
-    point_.kv_bytes += passes_ * 2 * point_.tokens / rows * as_double(l.memory_elements()) * kMemoryBytes;
+  void add_recurrence(double flops_per_token, int64_t chunk, int64_t elements) {
+    const double rows = decodes_ ? 1 : std::min(as_double(load().length), as_double(chunk));
+    tensor(passes_ * point_.tokens * flops_per_token, rows);
+    point_.kv_bytes += passes_ * 2 * point_.tokens / rows * as_double(elements) * kMemoryBytes;
+  }
+
+  void add_state_space() {
+    const MambaConfig& m = model_.mamba;
+    const int64_t heads = model_.mamba_heads();
+    add_recurrence(state_space_flops(heads, m.num_groups, m.head_dim, m.state_dim), kStateSpaceChunk,
+                   heads * m.head_dim * m.state_dim);
   }
 
   const RunPlan& plan_;

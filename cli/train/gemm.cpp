@@ -14,13 +14,19 @@ std::vector<GemmShape> shapes_of(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const int64_t tp = plan.mesh.size(Axis::kTp);
   const int64_t tokens = plan.micro_batch_size * m.seq_length;
-  const int64_t up = m.has_gated_mlp() ? 2 : 1, linear = m.linear_layer_count(), softmax = m.num_layers - linear;
+  const int64_t up = m.has_gated_mlp() ? 2 : 1, linear = m.linear_layer_count(), mamba = m.mamba_layer_count();
+  const int64_t softmax = m.softmax_layer_count(), mlp = m.layer_count(&ModelConfig::has_feed_forward);
   std::vector<GemmShape> shapes = {{tokens, (m.qkv_width() + m.output_gate_width()) / tp, m.hidden_size, softmax},
                                    {tokens, m.hidden_size, m.query_width() / tp, softmax},
-                                   {tokens, up * m.ffn_hidden_size / tp, m.hidden_size, m.num_layers},
-                                   {tokens, m.hidden_size, m.ffn_hidden_size / tp, m.num_layers},
+                                   {tokens, up * m.ffn_hidden_size / tp, m.hidden_size, mlp},
+                                   {tokens, m.hidden_size, m.ffn_hidden_size / tp, mlp},
                                    {tokens, (m.vocab_size + tp - 1) / tp, m.hidden_size, 1}};
-  if (softmax == 0) shapes.erase(shapes.begin(), shapes.begin() + 2);
+  if (mamba > 0) {
+    const MambaSpec spec = mamba_spec(m);
+    shapes.push_back({tokens, spec.in.shape[0] / tp, m.hidden_size, mamba});
+    shapes.push_back({tokens, m.hidden_size, spec.out.shape[1] / tp, mamba});
+  }
+  std::erase_if(shapes, [](const GemmShape& shape) { return shape.count == 0; });
   if (linear > 0) {
     const DeltaNetSpec spec = delta_net_spec(m);
     shapes.push_back({tokens, spec.in.shape[0] / tp, m.hidden_size, linear});

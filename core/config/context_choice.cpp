@@ -49,19 +49,27 @@ Heads heads_of(const TrainConfig& config) {
   return {queries, std::max<int64_t>(model.query_groups() / config.parallel.tp, 1)};
 }
 
-// Layers with linear attention exchange heads, whatever others do: their recurrence needs whole sequences.
-void check_linear_heads(const RunPlan& plan) {
-  const ModelConfig& model = plan.config.model;
-  if (!model.linear.enabled()) return;
-  const int64_t cp = plan.config.parallel.cp, tp = plan.config.parallel.tp, heads = model.linear.num_key_heads;
+// Layers with a recurrence exchange heads, whatever others do: it needs whole sequences.
+void check_recurrent_heads(const RunPlan& plan, const char* layers, const char* flag, int64_t heads) {
+  const int64_t cp = plan.config.parallel.cp, tp = plan.config.parallel.tp;
   if (heads % (cp * tp) == 0) return;
-  throw SizeError({.where = "config",
-                   .what = "each context-parallel rank has a part of the heads in layers with linear attention, and "
-                           "--linear-num-key-heads does not divide by --tp x --cp",
-                   .got = strprintf("--linear-num-key-heads %lld, --tp %lld, --cp %lld", static_cast<long long>(heads),
-                                    static_cast<long long>(tp), static_cast<long long>(cp)),
-                   .want = strprintf("a multiple of %lld", static_cast<long long>(cp * tp)),
-                   .fix = "lower --cp or --tp"});
+  throw SizeError(
+      {.where = "config",
+       .what = strprintf("each context-parallel rank has a part of the heads in layers with %s, and %s does "
+                         "not divide by --tp x --cp",
+                         layers, flag),
+       .got = strprintf("%s %lld, --tp %lld, --cp %lld", flag, static_cast<long long>(heads),
+                        static_cast<long long>(tp), static_cast<long long>(cp)),
+       .want = strprintf("a multiple of %lld", static_cast<long long>(cp * tp)),
+       .fix = "lower --cp or --tp"});
+}
+
+void check_recurrences(const RunPlan& plan) {
+  const ModelConfig& model = plan.config.model;
+  if (model.linear.enabled())
+    check_recurrent_heads(plan, "linear attention", "--linear-num-key-heads", model.linear.num_key_heads);
+  if (model.mamba_layer_count() > 0)
+    check_recurrent_heads(plan, "Mamba-2", "--mamba-num-groups", model.mamba.num_groups);
 }
 
 void check_heads(const RunPlan& plan, ContextExchange exchange, int ranks) {
@@ -134,7 +142,7 @@ void check_context(const RunPlan& plan) {
   if (plan.mesh.size(Axis::kCp) == 1) return;
   check_layers(plan);
   check_sequence(plan);
-  check_linear_heads(plan);
+  check_recurrences(plan);
   check_heads(plan, ContextExchange::kAllToAll, plan.config.parallel.cp);
   check_heads(plan, ContextExchange::kAllToAllP2p, plan.config.parallel.cp_heads);
 }

@@ -142,6 +142,16 @@ std::vector<IdleRow> make_idle_rows() {
       {"linear_attention."}, [](const RunPlan& p) { return p.config.model.linear.enabled(); },
       "--linear-attention-type gated_delta_net");
   add(
+      {"mamba."}, [](const RunPlan& p) { return p.config.model.mamba_layer_count() > 0; },
+      "an M in --hybrid-layer-pattern");
+  add(
+      {"model.residual_form"},
+      [](const RunPlan& p) { return !p.config.model.is_hybrid() || p.config.model.mtp_num_layers > 0; },
+      "layers with attention and an MLP; each of a --hybrid-layer-pattern has one mixer");
+  add(
+      {"moe.layer_freq", "moe.first_dense_layers"}, [](const RunPlan& p) { return !p.config.model.is_hybrid(); },
+      "models without --hybrid-layer-pattern, whose E are the layers with experts");
+  add(
       {"yarn."}, [](const RunPlan& p) { return p.config.model.yarn.enabled(); }, "--rotary-scaling-factor above 1");
   add(
       {"model.rope_theta", "model.rotary_percent", "model.rotary_interleaved", "model.no_rope_freq",

@@ -47,6 +47,8 @@ std::string size_flag(const ModuleRow& row, const ModelConfig& c) {
   switch (row.part) {
     case ModulePart::kAttentionIn:
     case ModulePart::kAttentionOut:
+    case ModulePart::kMambaIn:
+    case ModulePart::kMambaOut:
       if (c.kv_channels > 0) return "--kv-channels";
       return c.mla.enabled() ? "--num-attention-heads" : "--hidden-size";
     case ModulePart::kSharedExperts:

@@ -18,7 +18,8 @@ void check_modules(const TrainConfig& c) {
                   .got = std::string("--recompute-modules with ") + module, .want = "modules that it has",
                   .fix = std::string("take ") + module + " out");
   };
-  check(c.recompute_modules.mlp, c.model.moe_layer_count() < c.model.num_layers, "mlp", "without experts");
+  check(c.recompute_modules.mlp, c.model.layer_count(&ModelConfig::has_dense_mlp) > 0, "mlp",
+        c.model.is_hybrid() ? "with an MLP" : "without experts");
   check(c.recompute_modules.moe, c.model.moe.enabled(), "moe", "with experts");
 }
 

@@ -5,9 +5,10 @@
 #include <optional>
 
 #include "core/model/attention_split.h"
-#include "core/model/delta_net_layer.h"
 #include "core/model/head_sinks.h"
 #include "core/model/latent_attention_layer.h"
+#include "core/model/recurrent/delta_net_layer.h"
+#include "core/model/recurrent/mamba_layer.h"
 #include "core/nn/attention/attention.h"
 #include "core/nn/attention/decode_attention.h"
 #include "core/nn/attention/max_logit.h"
@@ -168,6 +169,7 @@ class GroupedQueryAttention : public AttentionLayer {
 std::unique_ptr<AttentionLayer> make_attention_layer(const ModuleScope& scope, const ModelConfig& config,
                                                      const AttentionContext& context) {
   if (context.linear) return make_delta_net(scope, config, context);
+  if (context.mamba) return make_mamba(scope, config, context);
   if (config.mla.enabled()) return make_latent_attention(scope, config, context);
   return std::make_unique<GroupedQueryAttention>(scope, attention_spec(config), config, context);
 }

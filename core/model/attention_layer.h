@@ -28,9 +28,11 @@ class AttentionLayer {
   virtual at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const = 0;
 };
 
-// MHA, GQA, MQA, latent or linear attention, according to the configuration (core/spec/layer_specs.h).
+// MHA, GQA, MQA, latent or linear attention, or a state space in its place, according to the configuration
+// (core/spec/layer_specs.h).
 struct AttentionContext {
   bool linear = false;  // ModelConfig::is_linear()
+  bool mamba = false;   // ModelConfig::is_mamba()
   RopeTable rope;
   TensorParallel tp;
   ContextParallel cp = {};

@@ -10,6 +10,7 @@ namespace ranklab {
 namespace {
 
 std::unique_ptr<MlpLayer> make_mlp(const ModuleScope& scope, const ModelConfig& c, const BlockContext& context) {
+  if (!c.has_feed_forward(context.layer)) return nullptr;
   if (!c.is_moe_layer(context.layer)) return make_dense_mlp(scope, mlp_spec(c), c.activation, context.tp);
   RANKLAB_CHECK(context.moe != nullptr, ErrorKind::kInternal, .where = scope.path(),
                 .what = "a layer with experts needs a MoeContext");
@@ -23,6 +24,7 @@ RopeTable rope_of_layer(const ModelConfig& c, const BlockContext& context) {
 
 AttentionContext attention_context(const ModelConfig& c, const BlockContext& context) {
   return {.linear = c.is_linear(context.layer),
+          .mamba = c.is_mamba(context.layer),
           .rope = rope_of_layer(c, context),
           .tp = context.tp,
           .cp = context.cp.of_layer(context.layer),
@@ -33,6 +35,12 @@ AttentionContext attention_context(const ModelConfig& c, const BlockContext& con
           .temperature = c.has_query_temperature(context.layer) ? context.temperature : at::Tensor(),
           .max_logits = context.max_logits != nullptr ? context.max_logits->of_layer(context.layer) : at::Tensor(),
           .recompute = context.recompute.core_attention()};
+}
+
+std::unique_ptr<AttentionLayer> make_attention(const ModuleScope& scope, const ModelConfig& c,
+                                               const BlockContext& context) {
+  if (!c.has_attention(context.layer)) return nullptr;
+  return make_attention_layer(scope, c, attention_context(c, context));
 }
 
 std::optional<Norm> make_norm(const ModuleScope& scope, const std::optional<ModuleSpec>& spec, const ModelConfig& c,
@@ -63,7 +71,8 @@ TransformerBlock::Uses::Uses(const ModuleScope& scope)
       mlp_post_norm(scope["mlp_post_norm"]) {}
 
 TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& c, const BlockContext& context)
-    : TransformerBlock(scope, c, context, block_norm_specs(c)) {}
+    : TransformerBlock(scope, c, context,
+                       block_norm_specs(c, c.has_attention(context.layer), c.has_feed_forward(context.layer))) {}
 
 TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& c, const BlockContext& context,
                                    const BlockNormSpecs& norms)
@@ -72,7 +81,7 @@ TransformerBlock::TransformerBlock(const ModuleScope& scope, const ModelConfig& 
       residual_form_(c.residual_form),
       recompute_mlp_(context.recompute.feed_forward(c.is_moe_layer(context.layer))),
       attention_norm_(make_norm(scope, norms.attention, c, context)),
-      attention_(make_attention_layer(scope["attention"], c, attention_context(c, context))),
+      attention_(make_attention(scope["attention"], c, context)),
       attention_post_norm_(make_norm(scope, norms.attention_post, c, context)),
       mlp_norm_(make_norm(scope, norms.mlp, c, context)),
       mlp_(make_mlp(scope["mlp"], c, context)),
@@ -113,12 +122,14 @@ void TransformerBlock::run(ResidualStream& stream, const ForwardContext& context
     const Piece piece = [this, own_norm](ResidualStream& s, const ForwardContext& c) { run_mlp(s, c, own_norm); };
     recompute_mlp_ ? recomputed(piece, half, context) : piece(half, context);
   };
+  if (!attention_) return second_half(stream, true);
   const NormOutput input = norm_before(attention_norm_, uses_.attention_norm, stream, context);
   stream.x_SBH = input.sum;
   const NormOutput attended_to = own(input, uses_.attention);
   const at::Tensor attended = uses_.attention(context, attended_to.normed, [&] { return attend(attended_to); });
   stream.branch_SBH =
       drop(behind(attention_post_norm_, uses_.attention_post_norm, attended, context), ".attention.dropout", context);
+  if (!mlp_) return;
   if (residual_form_ == ResidualForm::kSequential) return second_half(stream, true);
   ResidualStream half{stream.x_SBH, {}};
   if (residual_form_ == ResidualForm::kParallel) {

@@ -1,7 +1,8 @@
-// One transformer layer: attention, then an MLP or a mixture of experts; each may have a norm before it, after it, or
-// both. Where both branches read the same residual stream, their outputs are added to each other first.
-// Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden. Cost of a dense layer: 2
-// all_reduce (or all_gather + reduce_scatter) of [S, B, H] forward and 2 backward. Thread rule: its rank's thread.
+// One transformer layer: attention, then an MLP or a mixture of experts, or, in a hybrid model, one of them or a state
+// space alone; each may have a norm before it, after it, or both. Where both branches read the same residual stream,
+// their outputs are added to each other first. Legend: S positions (this rank's with sequence parallelism), B
+// sequences, H hidden. Cost of a dense layer: 2 all_reduce (or all_gather + reduce_scatter) of [S, B, H] forward and 2
+// backward. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -42,7 +43,7 @@ class TransformerBlock {
   void forward(ResidualStream& stream, const ForwardContext& context) const;
   // Forward of the positions that follow those in the cache; without backward and dropout.
   void decode(ResidualStream& stream, const ForwardContext& context, AttentionCache& cache) const;
-  const AttentionLayer& attention() const { return *attention_; }
+  const AttentionLayer* attention() const { return attention_.get(); }  // null: it has none
 
  private:
   TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context,
@@ -68,7 +69,7 @@ class TransformerBlock {
   ResidualForm residual_form_;
   bool recompute_mlp_;
   std::optional<Norm> attention_norm_;
-  std::unique_ptr<AttentionLayer> attention_;
+  std::unique_ptr<AttentionLayer> attention_;  // null, as mlp_ may be: the layer has none
   std::optional<Norm> attention_post_norm_;
   std::optional<Norm> mlp_norm_;
   std::unique_ptr<MlpLayer> mlp_;

@@ -150,7 +150,8 @@ class Transformer : public LayerStack {
   bool can_decode() const override { return true; }
   AttentionCache make_cache(int64_t layer, int64_t sequences, int64_t positions,
                             const at::TensorOptions& options) const override {
-    return blocks_.at(layer).attention().make_cache(sequences, positions, options);
+    const AttentionLayer* attention = blocks_.at(layer).attention();
+    return attention != nullptr ? attention->make_cache(sequences, positions, options) : AttentionCache{};
   }
 
  private:

@@ -37,4 +37,15 @@ RecomputableOutput gated_head_norm(const at::Tensor& x, const at::Tensor& gate, 
   return recomputable_function(function, {x, gate, weight}, cost_of(x, "gated_norm", "gated_norm_backward"));
 }
 
+RecomputableOutput gated_group_norm(const at::Tensor& x, const at::Tensor& gate, const at::Tensor& weight,
+                                    int64_t groups, double epsilon) {
+  const auto function = [groups, epsilon](const std::vector<at::Tensor>& in) {
+    const at::ScalarType wide = kernel_wide_type(in[0]);
+    const at::Tensor gated = (in[0].to(wide) * at::silu(in[1].to(wide))).unflatten(-1, {groups, -1});
+    const at::Tensor inv_rms = (gated.square().mean(-1, /*keepdim=*/true) + epsilon).rsqrt();
+    return ((gated * inv_rms).flatten(-2) * in[2].to(wide)).to(in[0].scalar_type());
+  };
+  return recomputable_function(function, {x, gate, weight}, cost_of(x, "gated_norm", "gated_norm_backward"));
+}
+
 }  // namespace ranklab

@@ -64,7 +64,7 @@ Parameter& ModuleScope::make_weight(const ModuleSpec& spec, int index, int count
 Parameter* ModuleScope::make_bias(const ModuleSpec& spec, int index, int count) const {
   if (!spec.bias) return nullptr;
   return &registry_.create(path_of(spec.name) + ".bias",
-                           shard({spec.shape.at(0)}, spec.parts(), spec.bias_split(), index, count), {InitKind::kZeros},
+                           shard({spec.shape.at(0)}, spec.parts(), spec.bias_split(), index, count), spec.bias_init,
                            false);
 }
 

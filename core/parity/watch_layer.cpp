@@ -106,10 +106,11 @@ TensorPieces WatchedLayer::in_microbatch(const TensorPieces& mine) const {
   return pieces;
 }
 
-// The sum of the residual stream; without a norm in front of attention, its input.
+// The sum of the residual stream; without a norm in front of the layer's first branch, its input.
 TensorKey WatchedLayer::input_of(const TensorPieces& pieces) const {
-  const TensorKey norm{step_, ParityPhase::kForward, path() + ".attention_norm", "residual stream"};
-  return pieces.contains(norm) ? norm : TensorKey{step_, ParityPhase::kForward, path() + ".attention", "input"};
+  const std::string first = path() + (context_.plan.config.model.has_attention(layer_) ? ".attention" : ".mlp");
+  const TensorKey norm{step_, ParityPhase::kForward, first + "_norm", "residual stream"};
+  return pieces.contains(norm) ? norm : TensorKey{step_, ParityPhase::kForward, first, "input"};
 }
 
 LayerVerdict WatchedLayer::compared(TensorPieces pieces, double balance_scale) {

@@ -10,9 +10,18 @@ void draw_initial(const Init& init, const RandomStream& stream, uint64_t first, 
     for (float& value : out) value *= static_cast<float>(init.std);
     return;
   }
-  constexpr float kLow = 0.01F, kHigh = 16.0F;  // InitKind::kLogUniform
   stream.fill_uniform(first, out);
-  for (float& value : out) value = std::log(kLow + (kHigh - kLow) * value);
+  if (init.kind == InitKind::kStepBias) {
+    constexpr float kShortest = 1e-3F, kLongest = 0.1F;
+    for (float& value : out) {
+      const float step = kShortest * std::pow(kLongest / kShortest, value);
+      value = step + std::log(-std::expm1(-step));
+    }
+    return;
+  }
+  const auto low = static_cast<float>(init.low);
+  constexpr float kHigh = 16.0F;
+  for (float& value : out) value = std::log(low + (kHigh - low) * value);
 }
 
 }  // namespace ranklab

@@ -10,7 +10,7 @@
 namespace ranklab {
 
 // Others are one number everywhere.
-constexpr bool is_drawn(InitKind kind) { return kind == InitKind::kNormal || kind == InitKind::kLogUniform; }
+constexpr bool is_drawn(InitKind kind) { return kind != InitKind::kZeros && kind != InitKind::kOnes; }
 
 // out[i]: of element first + i. REQUIRES: is_drawn(init.kind).
 void draw_initial(const Init& init, const RandomStream& stream, uint64_t first, std::span<float> out);

@@ -13,8 +13,11 @@ Init normal(const ModelConfig& c) { return {InitKind::kNormal, c.init_std}; }
 
 // Weights that write to the residual stream start smaller, as in GPT-2.
 Init residual(const ModelConfig& c) {
-  return {InitKind::kNormal, c.init_std / std::sqrt(2.0 * static_cast<double>(c.num_layers))};
+  return {InitKind::kNormal, c.init_std / std::sqrt(static_cast<double>(c.residual_branches()))};
 }
+
+// The spread of the uniform numbers that convolutions start from in PyTorch, so that values keep their size.
+Init convolution(int64_t kernel) { return {InitKind::kNormal, 1 / std::sqrt(3.0 * static_cast<double>(kernel))}; }
 
 ModuleSpec gate(const ModelConfig& c, const char* name, int64_t outputs, Part part) {
   return {.name = name, .shape = {outputs, c.hidden_size}, .init = normal(c), .part = part, .is_gate = true};
@@ -155,8 +158,6 @@ DeltaNetSpec delta_net_spec(const ModelConfig& c) {
     return ModuleSpec{
         .name = name, .shape = {heads}, .split = Split::kColumn, .init = {init}, .part = Part::kAttentionIn};
   };
-  // The spread of the uniform numbers that convolutions start from in PyTorch, so that values keep their size.
-  const double conv_std = 1 / std::sqrt(3.0 * static_cast<double>(l.conv_kernel));
   return {.in = {.name = "in_proj",
                  .shape = {2 * keys + 2 * values + 2 * heads, c.hidden_size},
                  .out_parts = {keys, keys, values, values, heads, heads},
@@ -167,7 +168,7 @@ DeltaNetSpec delta_net_spec(const ModelConfig& c) {
                    .shape = {2 * keys + values, 1, l.conv_kernel},
                    .out_parts = {keys, keys, values},
                    .split = Split::kColumn,
-                   .init = {InitKind::kNormal, conv_std},
+                   .init = convolution(l.conv_kernel),
                    .part = Part::kAttentionIn},
           .a_log = of_heads("a_log", InitKind::kLogUniform),
           .dt_bias = of_heads("dt_bias", InitKind::kOnes),
@@ -181,6 +182,41 @@ DeltaNetSpec delta_net_spec(const ModelConfig& c) {
                   .split = Split::kRow,
                   .init = residual(c),
                   .part = Part::kAttentionOut}};
+}
+
+MambaSpec mamba_spec(const ModelConfig& c) {
+  const MambaConfig& m = c.mamba;
+  const int64_t heads = c.mamba_heads(), inner = heads * m.head_dim, group = m.num_groups * m.state_dim;
+  const auto of_heads = [&](const char* name, Init init) {
+    return ModuleSpec{.name = name, .shape = {heads}, .split = Split::kColumn, .init = init, .part = Part::kMambaIn};
+  };
+  return {.in = {.name = "in_proj",
+                 .shape = {2 * inner + 2 * group + heads, c.hidden_size},
+                 .out_parts = {inner, inner, group, group, heads},
+                 .split = Split::kColumn,
+                 .init = normal(c),
+                 .part = Part::kMambaIn},
+          .conv = {.name = "conv",
+                   .shape = {inner + 2 * group, 1, m.conv_kernel},
+                   .out_parts = {inner, group, group},
+                   .split = Split::kColumn,
+                   .bias = true,
+                   .init = convolution(m.conv_kernel),
+                   .bias_init = convolution(m.conv_kernel),
+                   .part = Part::kMambaIn},
+          .a_log = of_heads("a_log", {.kind = InitKind::kLogUniform, .low = 1}),
+          .dt_bias = of_heads("dt_bias", {.kind = InitKind::kStepBias}),
+          .d = of_heads("d", {.kind = InitKind::kOnes}),
+          .norm = {.name = "out_norm",
+                   .shape = {inner},
+                   .split = Split::kColumn,
+                   .init = {InitKind::kOnes},
+                   .part = Part::kMambaOut},
+          .out = {.name = "out_proj",
+                  .shape = {c.hidden_size, inner},
+                  .split = Split::kRow,
+                  .init = residual(c),
+                  .part = Part::kMambaOut}};
 }
 
 MlpSpec mlp_spec(const ModelConfig& c) {
@@ -207,11 +243,12 @@ MoeSpec moe_spec(const ModelConfig& c) {
   return spec;
 }
 
-BlockNormSpecs block_norm_specs(const ModelConfig& c) {
-  return {.attention = norm_if(c.has_norms_before(), c, "attention_norm", Part::kAttentionNorm),
-          .attention_post = norm_if(c.has_norms_behind(), c, "attention_post_norm", Part::kAttentionNorm),
-          .mlp = norm_if(c.has_mlp_norm(), c, "mlp_norm", Part::kMlpNorm),
-          .mlp_post = norm_if(c.has_norms_behind(), c, "mlp_post_norm", Part::kMlpNorm)};
+BlockNormSpecs block_norm_specs(const ModelConfig& c, bool attention, bool mlp) {
+  const bool own_mlp_norm = c.has_mlp_norm() || (c.has_norms_before() && !attention);
+  return {.attention = norm_if(attention && c.has_norms_before(), c, "attention_norm", Part::kAttentionNorm),
+          .attention_post = norm_if(attention && c.has_norms_behind(), c, "attention_post_norm", Part::kAttentionNorm),
+          .mlp = norm_if(mlp && own_mlp_norm, c, "mlp_norm", Part::kMlpNorm),
+          .mlp_post = norm_if(mlp && c.has_norms_behind(), c, "mlp_post_norm", Part::kMlpNorm)};
 }
 
 PredictionSpec prediction_spec(const ModelConfig& c) {

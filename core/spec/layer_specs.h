@@ -41,6 +41,12 @@ struct DeltaNetSpec {
 };
 DeltaNetSpec delta_net_spec(const ModelConfig& config);
 
+// Mamba-2: one projection to the output's gate, to what a short convolution reads (x, B, C) and to the steps.
+struct MambaSpec {
+  ModuleSpec in, conv, a_log, dt_bias, d, norm, out;
+};
+MambaSpec mamba_spec(const ModelConfig& config);
+
 struct MlpSpec {
   ModuleSpec up, down;
 };
@@ -55,11 +61,11 @@ struct MoeSpec {
 };
 MoeSpec moe_spec(const ModelConfig& config);
 
-// The norms around attention and MLP.
+// The norms around attention and MLP, of those that the layer has.
 struct BlockNormSpecs {
   std::optional<ModuleSpec> attention, attention_post, mlp, mlp_post;
 };
-BlockNormSpecs block_norm_specs(const ModelConfig& config);
+BlockNormSpecs block_norm_specs(const ModelConfig& config, bool attention, bool mlp);
 
 // A multi-token-prediction module, without its block.
 struct PredictionSpec {

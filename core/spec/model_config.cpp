@@ -34,16 +34,21 @@ const char* name(ActivationKind activation) {
   return "?";
 }
 
-int64_t ModelConfig::moe_layer_count() const {
+int64_t ModelConfig::layer_count(bool (ModelConfig::*has)(int64_t) const) const {
   int64_t count = 0;
-  for (int64_t layer = 0; layer < num_layers; ++layer) count += is_moe_layer(layer) ? 1 : 0;
+  for (int64_t layer = 0; layer < num_layers; ++layer) count += (this->*has)(layer) ? 1 : 0;
   return count;
 }
 
-int64_t ModelConfig::linear_layer_count() const {
-  int64_t count = 0;
-  for (int64_t layer = 0; layer < num_layers; ++layer) count += is_linear(layer) ? 1 : 0;
-  return count;
+int64_t ModelConfig::remembered_elements() const {
+  return linear_layer_count() * linear.memory_elements() +
+         mamba_layer_count() * mamba_heads() * mamba.head_dim * mamba.state_dim;
+}
+
+int64_t ModelConfig::remembered_inputs() const {
+  const int64_t mamba_width = mamba_heads() * mamba.head_dim + 2 * mamba.num_groups * mamba.state_dim;
+  return linear_layer_count() * linear.convolved_elements() +
+         mamba_layer_count() * (mamba.conv_kernel - 1) * mamba_width;
 }
 
 int64_t ModelConfig::parameter_count() const { return count_model(*this, seq_length).total; }

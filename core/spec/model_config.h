@@ -6,6 +6,7 @@
 
 #include "core/spec/layer_pattern.h"
 #include "core/spec/linear_attention_config.h"
+#include "core/spec/mamba_config.h"
 #include "core/spec/mla_config.h"
 #include "core/spec/moe_config.h"
 #include "core/spec/rope_config.h"
@@ -33,6 +34,8 @@ enum class QkNormWidth { kHead, kAllHeads };
 
 struct ModelConfig {
   int64_t num_layers = 4;
+  // The mixer of each layer, by its letter (LayerMixer), repeated. "": layers have attention and an MLP or experts.
+  std::string hybrid_pattern = {};
   int64_t hidden_size = 128;
   int64_t ffn_hidden_size = 352;
   int64_t num_attention_heads = 8;
@@ -82,6 +85,7 @@ struct ModelConfig {
   SoftmaxKind softmax = SoftmaxKind::kVanilla;
   MlaConfig mla = {};
   LinearAttentionConfig linear = {};
+  MambaConfig mamba = {};
   YarnConfig yarn = {};
   RopeScaling rope_scaling = {};  // other than YaRN
   MoeConfig moe = {};
@@ -121,9 +125,38 @@ struct ModelConfig {
   // MTP modules are numbered from num_layers on.
   int64_t window_of_layer(int64_t layer) const { return window_layers.has(layer) ? window_size : 0; }
   int64_t chunk_of_layer(int64_t layer) const { return window_layers.has(layer) ? attention_chunk : 0; }
+  // A hybrid's layers have one mixer each; its MTP modules have attention and an MLP or experts as all others.
+  bool is_hybrid() const { return !hybrid_pattern.empty(); }
+  bool has_mixer(int64_t layer, LayerMixer mixer) const {
+    return is_hybrid() && layer < num_layers &&
+           hybrid_pattern[static_cast<size_t>(layer) % hybrid_pattern.size()] == static_cast<char>(mixer);
+  }
+  bool is_mamba(int64_t layer) const { return has_mixer(layer, LayerMixer::kMamba); }
+  bool has_feed_forward(int64_t layer) const { return !is_mamba(layer) && !has_mixer(layer, LayerMixer::kAttention); }
+  // Positions see others in it: by attention of any kind, or a state space.
+  bool has_attention(int64_t layer) const {
+    return !has_mixer(layer, LayerMixer::kMlp) && !has_mixer(layer, LayerMixer::kExperts);
+  }
   // MTP modules keep softmax attention.
-  bool is_linear(int64_t layer) const { return linear.enabled() && layer < num_layers && linear.layers.has(layer); }
-  int64_t linear_layer_count() const;
+  bool is_linear(int64_t layer) const {
+    return linear.enabled() && layer < num_layers && linear.layers.has(layer) && has_attention(layer) &&
+           !is_mamba(layer);
+  }
+  bool has_softmax(int64_t layer) const { return has_attention(layer) && !is_mamba(layer) && !is_linear(layer); }
+  bool has_dense_mlp(int64_t layer) const { return has_feed_forward(layer) && !is_moe_layer(layer); }
+  // Layers of which `has` is true, without MTP modules.
+  int64_t layer_count(bool (ModelConfig::*has)(int64_t) const) const;
+  int64_t linear_layer_count() const { return layer_count(&ModelConfig::is_linear); }
+  int64_t mamba_layer_count() const { return layer_count(&ModelConfig::is_mamba); }
+  int64_t softmax_layer_count() const { return layer_count(&ModelConfig::has_softmax); }
+  int64_t mamba_heads() const { return mamba.num_heads > 0 ? mamba.num_heads : 2 * hidden_size / mamba.head_dim; }
+  // What all layers with a recurrence remember of a sequence, however long it is: the matrices of their heads, kept in
+  // fp32, and the inputs of their next convolutions.
+  int64_t remembered_elements() const;
+  int64_t remembered_inputs() const;
+  bool remembers() const { return linear_layer_count() + mamba_layer_count() > 0; }
+  // Branches that add to the residual stream.
+  int64_t residual_branches() const { return is_hybrid() ? num_layers : 2 * num_layers; }
   bool has_qk_l2_norm(int64_t layer) const { return qk_l2_norm && has_rope(layer); }
   bool has_query_temperature(int64_t layer) const { return query_temperature_scale > 0 && !has_rope(layer); }
   bool has_local_rope() const { return position == PositionKind::kRope && window_size > 0 && local_rope_theta > 0; }
@@ -139,11 +172,12 @@ struct ModelConfig {
   bool has_norms_behind() const { return norm_placement != NormPlacement::kBefore; }
   // True when this layer's MLP is a mixture of experts. MTP modules are numbered from num_layers on.
   bool is_moe_layer(int64_t layer) const {
+    if (is_hybrid() && layer < num_layers) return has_mixer(layer, LayerMixer::kExperts);
     return moe.enabled() && layer >= moe.first_dense_layers && moe.layers.has(layer);
   }
-  int64_t moe_layer_count() const;  // without MTP modules
+  int64_t moe_layer_count() const { return layer_count(&ModelConfig::is_moe_layer); }
   // Layers with some modules take turns with layers that have others.
-  bool layers_take_turns() const { return !moe.layers.all() || linear.enabled(); }
+  bool layers_take_turns() const { return !moe.layers.all() || linear.enabled() || is_hybrid(); }
   // Elements of all parameters, without MTP modules and padding (module_table.h counts MTP).
   int64_t parameter_count() const;
   // ... of those active for one token: of the routed experts, topk.

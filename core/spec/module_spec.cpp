@@ -13,6 +13,9 @@ const char* name(ModulePart part) {
     case ModulePart::kAttentionIn:
     case ModulePart::kAttentionOut:
       return "attention";
+    case ModulePart::kMambaIn:
+    case ModulePart::kMambaOut:
+      return "Mamba-2";
     case ModulePart::kMlpUp:
     case ModulePart::kMlpDown:
       return "MLP";

@@ -8,11 +8,13 @@
 
 namespace ranklab {
 
-// kLogUniform: the logarithm of a number between a hundredth and 16, as rates of decay start from.
-enum class InitKind { kNormal, kZeros, kOnes, kLogUniform };
+// kLogUniform: the logarithm of a number between `low` and 16, as rates of decay start from. kStepBias: what softplus
+// makes a number between a thousandth and a tenth of, whose logarithm is uniform, as steps of a state space start from.
+enum class InitKind { kNormal, kZeros, kOnes, kLogUniform, kStepBias };
 struct Init {
   InitKind kind = InitKind::kNormal;
   double std = 0.02;  // of kNormal
+  double low = 0.01;  // of kLogUniform
 };
 
 // What a module is for, and when its gradients are computed in a backward pass.
@@ -21,6 +23,8 @@ enum class ModulePart {
   kAttentionNorm,
   kAttentionIn,  // the projections to queries, keys and values
   kAttentionOut,
+  kMambaIn,
+  kMambaOut,
   kMlpNorm,
   kMlpUp,
   kMlpDown,
@@ -44,7 +48,8 @@ struct ModuleSpec {
   std::vector<int64_t> out_parts = {};  // lengths of the fused parts of dim 0, each sharded separately; empty: one part
   ModuleSplit split = ModuleSplit::kReplicated;
   bool bias = false;
-  Init init = {};  // of the weight; a bias starts at 0
+  Init init = {};  // of the weight
+  Init bias_init = {.kind = InitKind::kZeros};
   ModulePart part = ModulePart::kMlpUp;
   bool is_gate = false;   // of tokens or experts: its GEMM is in fp32, whatever the precision
   bool by_heads = false;  // replicated on every tp rank, which uses it only for its own heads

@@ -33,30 +33,31 @@ class Table {
  private:
   // What tells the modules of layers apart.
   struct LayerKind {
-    bool mixture = false, linear = false;
+    bool softmax = false, linear = false, mamba = false, dense = false, mixture = false;
     bool operator==(const LayerKind&) const = default;
   };
-  LayerKind kind_of(int64_t layer) const { return {c_.is_moe_layer(layer), c_.is_linear(layer)}; }
+  LayerKind kind_of(int64_t layer) const {
+    return {.softmax = c_.has_softmax(layer),
+            .linear = c_.is_linear(layer),
+            .mamba = c_.is_mamba(layer),
+            .dense = c_.has_dense_mlp(layer),
+            .mixture = c_.is_moe_layer(layer)};
+  }
 
   void layers(const std::string& prefix, int64_t first, int64_t count, LayerKind kind) {
     if (count == 0) return;
     next_ = {.first_layer = first, .layers = count, .mtp = next_.mtp};
-    const BlockNormSpecs norms = block_norm_specs(c_);
+    const BlockNormSpecs norms =
+        block_norm_specs(c_, kind.softmax || kind.linear || kind.mamba, kind.dense || kind.mixture);
     add(prefix, norms.attention);
-    if (kind.linear) {
-      add_delta_net(prefix + "attention.");
-    } else if (c_.mla.enabled()) {
-      add_latent_attention(prefix + "attention.");
-    } else {
-      add_attention(prefix + "attention.");
-    }
+    if (kind.linear) add_delta_net(prefix + "attention.");
+    if (kind.mamba) add_mamba(prefix + "attention.");
+    if (kind.softmax)
+      c_.mla.enabled() ? add_latent_attention(prefix + "attention.") : add_attention(prefix + "attention.");
     add(prefix, norms.attention_post);
     add(prefix, norms.mlp);
-    if (kind.mixture) {
-      add_experts(prefix + "mlp.");
-    } else {
-      add(prefix + "mlp.", mlp_spec(c_));
-    }
+    if (kind.mixture) add_experts(prefix + "mlp.");
+    if (kind.dense) add(prefix + "mlp.", mlp_spec(c_));
     next_.per_layer = next_.active_per_layer = 1;
     add(prefix, norms.mlp_post);
     next_ = {};
@@ -86,6 +87,12 @@ class Table {
   void add_delta_net(const std::string& prefix) {
     const DeltaNetSpec spec = delta_net_spec(c_);
     for (const ModuleSpec& module : {spec.in, spec.conv, spec.a_log, spec.dt_bias, spec.norm, spec.out})
+      add(prefix, module);
+  }
+
+  void add_mamba(const std::string& prefix) {
+    const MambaSpec spec = mamba_spec(c_);
+    for (const ModuleSpec& module : {spec.in, spec.conv, spec.a_log, spec.dt_bias, spec.d, spec.norm, spec.out})
       add(prefix, module);
   }
 
@@ -132,7 +139,7 @@ class Table {
     row.parameter = prefix + spec.name + ".bias";
     row.shape = {spec.shape.at(0)};
     row.split = spec.bias_split();
-    row.init = {InitKind::kZeros};
+    row.init = spec.bias_init;
     row.multiplies = false;
     rows_.push_back(std::move(row));
   }
@@ -158,9 +165,12 @@ class Table {
 };
 
 // QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; a window or chunks reduce S, and of a
-// linear layer it does not matter.
+// layer with a recurrence it does not matter.
 double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t seq) {
   if (c.is_linear(layer)) return c.linear.flops_per_token();
+  if (c.is_mamba(layer))
+    return state_space_flops(c.mamba_heads(), c.mamba.num_groups, c.mamba.head_dim, c.mamba.state_dim);
+  if (!c.has_attention(layer)) return 0;
   const int64_t widths = c.mla.enabled() ? c.mla.query_head_dim() + c.mla.v_head_dim : 2 * c.head_dim();
   const double span = attention_span(seq, c.window_of_layer(layer), c.chunk_of_layer(layer));
   return span * static_cast<double>(c.num_attention_heads * widths);
@@ -243,7 +253,7 @@ LayerFlops flops_of_layers(const ModelConfig& c, int64_t seq) {
 }
 
 int64_t kv_cache_elements_per_token(const ModelConfig& c) {
-  const int64_t layers = c.num_layers - c.linear_layer_count();
+  const int64_t layers = c.softmax_layer_count();
   if (c.mla.enabled()) return layers * (c.mla.kv_lora_rank + c.mla.qk_pos_emb_head_dim);
   return layers * 2 * c.kv_width();
 }

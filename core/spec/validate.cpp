@@ -140,6 +140,45 @@ void check_linear_attention(const ModelConfig& c, int tp) {
                 .want = "a pattern with a 1 for some layer", .fix = "change it, or leave out --linear-attention-type");
 }
 
+// A tp rank has whole groups, with their heads.
+void check_mamba(const ModelConfig& c, int tp) {
+  const MambaConfig& m = c.mamba;
+  check_size("--mamba-head-dim", m.head_dim, kWidth);
+  check_size("--mamba-state-dim", m.state_dim, kWidth);
+  check_size("--mamba-num-groups", m.num_groups, kWidth);
+  if (m.num_heads == 0) check_multiple("2 x --hidden-size", 2 * c.hidden_size, "--mamba-head-dim", m.head_dim);
+  check_size("--mamba-num-heads", c.mamba_heads(), kWidth);
+  check_size("--mamba-num-heads x --mamba-head-dim", c.mamba_heads() * m.head_dim, kWidth);
+  check_size("--mamba-num-groups x --mamba-state-dim", m.num_groups * m.state_dim, kWidth);
+  check_size("--mamba-conv-kernel-dim", m.conv_kernel, 64);
+  check_number("--mamba-min-step", m.min_step, m.min_step >= 0, "0 (none) or more");
+  check_multiple(m.num_heads == 0 ? "--mamba-num-heads (2 x --hidden-size / --mamba-head-dim)" : "--mamba-num-heads",
+                 c.mamba_heads(), "--mamba-num-groups", m.num_groups);
+  check_multiple("--mamba-num-groups", m.num_groups, "--tp", tp);
+}
+
+void check_hybrid(const ModelConfig& c, int tp) {
+  const auto letters = static_cast<int64_t>(c.hybrid_pattern.size());
+  RANKLAB_CHECK(c.hybrid_pattern.find_first_not_of(kMixerLetters) == std::string::npos, ErrorKind::kInvalidArgument,
+                .where = "model", .what = "--hybrid-layer-pattern has a letter of no mixer", .got = c.hybrid_pattern,
+                .want = "M, *, - and E", .fix = "correct it");
+  RANKLAB_CHECK(c.num_layers % letters == 0, ErrorKind::kInvalidArgument, .where = "model",
+                .what = "--hybrid-layer-pattern has a letter for each layer, or for each of a part that repeats",
+                .got = strprintf("%lld letters (%s), --num-layers %lld", static_cast<long long>(letters),
+                                 c.hybrid_pattern.c_str(), static_cast<long long>(c.num_layers)),
+                .want = strprintf("--num-layers %lld, or a multiple of it", static_cast<long long>(letters)),
+                .fix = "change one of them");
+  const bool experts = c.hybrid_pattern.find(static_cast<char>(LayerMixer::kExperts)) != std::string::npos;
+  RANKLAB_CHECK(
+      experts == c.moe.enabled(), ErrorKind::kInvalidArgument, .where = "model",
+      .what = experts ? "--hybrid-layer-pattern has layers with experts, and there are none"
+                      : "--hybrid-layer-pattern has no layer with the experts",
+      .got = strprintf("%s, --num-experts %lld", c.hybrid_pattern.c_str(), static_cast<long long>(c.moe.num_experts)),
+      .want = experts ? "--num-experts 1 or more" : "an E for some layer",
+      .fix = experts ? "add it, or write - instead of E" : "change it, or leave out --num-experts");
+  if (c.mamba_layer_count() > 0) check_mamba(c, tp);
+}
+
 void check_yarn(const ModelConfig& c) {
   const YarnConfig& y = c.yarn;
   check_number("--rotary-scaling-factor", y.scaling_factor, y.scaling_factor >= 1, "1 or more");
@@ -267,6 +306,7 @@ void validate(const ModelConfig& c, int tp, bool sequence_parallel) {
     check_rope_scaling(c);
   }
   if (c.linear.enabled()) check_linear_attention(c, tp);
+  if (c.is_hybrid()) check_hybrid(c, tp);
   if (c.moe.enabled()) check_experts(c, tp);
   check_prediction(c);
   check_multiple("--ffn-hidden-size", c.ffn_hidden_size, "--tp", tp);

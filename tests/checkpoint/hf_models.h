@@ -369,6 +369,21 @@ inline ModelConfig tiny_qwen3_next() {  // ... with experts
   c.moe = {.num_experts = 3, .topk = 2, .ffn_hidden_size = 5, .shared_ffn_hidden_size = 4, .shared_gate = true};
   return c;
 }
+inline ModelConfig tiny_nemotron_h() {  // a mixer a layer; experts in one
+  ModelConfig c = tiny_llama();
+  c.num_layers = 5;
+  c.hybrid_pattern = "M*-EM";
+  c.mamba = {.num_heads = 4, .head_dim = 3, .state_dim = 2, .num_groups = 2, .conv_kernel = 3, .min_step = 1e-3};
+  c.position = PositionKind::kNone;
+  c.activation = ActivationKind::kSquaredRelu;
+  c.moe = {.num_experts = 4,
+           .topk = 2,
+           .ffn_hidden_size = 5,
+           .shared_ffn_hidden_size = 4,
+           .score = RouterScore::kSigmoid,
+           .expert_bias = true};
+  return c;
+}
 inline ModelConfig tiny_long() {  // half of a head turns: two pairs
   ModelConfig c = tiny_partly();
   c.rope_scaling = {.kind = RopeScalingKind::kLongRope,
@@ -392,7 +407,7 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_nemotron(),     tiny_gpt_oss(),        tiny_gpt_oss_plain(),
           tiny_glm4_moe(),     tiny_glm4_moe_plain(), tiny_llama4(),
           tiny_llama4_plain(), tiny_qwen3_moe_some(), tiny_qwen3_next(),
-          tiny_qwen3_5()};
+          tiny_qwen3_5(),      tiny_nemotron_h()};
 }
 
 inline std::string text_of(const ModelConfig& config) {

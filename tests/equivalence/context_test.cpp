@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(T, ContextInFp32,
 // Whatever the exchange of softmax attention, linear attention exchanges heads. In fp64: its recurrence rounds more
 // often than attention does.
 TEST(ContextInFp64, LinearAttentionAndOutputGatesAreOneRank) {
-  for (const std::string variant : {"delta_net", "output_gate"}) {
+  for (const std::string variant : {"delta_net", "mamba", "output_gate"}) {
     TrainConfig alone = context_config(1, {});
     alone.model.num_layers = 2;
     alone.model.num_attention_heads = 8;

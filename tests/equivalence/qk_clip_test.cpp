@@ -263,6 +263,11 @@ void linear_layers(ModelConfig& m) {
   variant_named("delta_net").change(m);
   m.attention_output_gate = true;
 }
+// Layers of one mixer each, of which those with attention have logits.
+void mixers(ModelConfig& m) {
+  shared_keys(m);
+  variant_named("mamba").change(m);
+}
 void latent_keys_and_prediction(ModelConfig& m) {
   m.mla = {.q_lora_rank = 16, .kv_lora_rank = 12, .qk_head_dim = 4, .qk_pos_emb_head_dim = 4, .v_head_dim = 8};
   m.mtp_num_layers = 1;
@@ -278,6 +283,7 @@ TEST_P(QkClipLayouts, EqualOneRank) {
   const std::string model = GetParam();
   model == "latent"   ? latent_keys_and_prediction(one.model)
   : model == "linear" ? linear_layers(one.model)
+  : model == "mixers" ? mixers(one.model)
                       : shared_keys(one.model);
   one.qk_clip_threshold = 2.5;
   if (model == "linear") one.train_iters = 2;  // rounding grows there with every step from weights as large as these
@@ -296,7 +302,7 @@ TEST_P(QkClipLayouts, EqualOneRank) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, QkClipLayouts, testing::Values("grouped", "latent", "linear"));
+INSTANTIATE_TEST_SUITE_P(Models, QkClipLayouts, testing::Values("grouped", "latent", "linear", "mixers"));
 
 // A step whose update is left out clips nothing; its logits are told.
 TEST(QkClipTraining, FollowsUpdatesAlone) {

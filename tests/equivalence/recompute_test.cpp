@@ -91,6 +91,8 @@ const RecomputeCase kRecomputeCases[] = {
     {"qwen_zb_h1_fp32", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "qwen", fp32},
     {"delta_net_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, "delta_net", dropout},
     {"delta_net_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "delta_net"},
+    {"mamba_tp2_dropout", "1f1b", {.world = 2, .tp = 2}, "mamba", dropout},
+    {"mamba_zb_h1", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "mamba"},
     {"output_gate_tp2", "1f1b", {.world = 2, .tp = 2}, "output_gate"},
     {"output_gate_zb_h1_fp32", "zb-h1", {.world = 2, .tp = 1, .pp = 2}, "output_gate", fp32},
     {"bf16_tp2", "1f1b", {.world = 2, .tp = 2}, "", in_16_bits},

@@ -193,6 +193,9 @@ if __name__ == "__main__":
     import qwen3_next
 
     qwen3_next.write_all()
+    import nemotron_h
+
+    nemotron_h.write_all()
     import rope_scaling
 
     rope_scaling.write_all()

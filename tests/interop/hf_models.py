@@ -30,6 +30,9 @@ GLM_NUMBERS = dict(QWEN, head_dim=24, n_routed_experts=6, num_experts_per_tok=3,
                    n_shared_experts=2, num_mtp_layers=0)
 LLAMA4_NUMBERS = dict(QWEN, head_dim=24, intermediate_size=48, intermediate_size_mlp=96, num_local_experts=6,
                       num_experts_per_tok=1, attention_chunk_size=7, floor_scale=5, attn_scale=0.3)
+NEMOTRON_H = dict(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, head_dim=24, vocab_size=300,
+                  max_position_embeddings=128, intermediate_size=96, mamba_num_heads=8, mamba_head_dim=12, n_groups=4,
+                  ssm_state_size=10)
 THEIRS = {
     "Llama": ("Llama", dict(WIDTHS, intermediate_size=96, num_key_value_heads=1, attention_bias=True, mlp_bias=True,
                             rope_parameters=dict(rope_type="default", rope_theta=700.0))),
@@ -102,6 +105,11 @@ THEIRS = {
         layer_types=["full_attention", "linear_attention", "linear_attention"],
         rope_parameters=dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=0.5))),
     "Qwen3.5": ("Qwen3_5", dict(QWEN, **LINEAR, head_dim=32, num_hidden_layers=5, tie_word_embeddings=True)),
+    "Nemotron-H": ("NemotronH", dict(NEMOTRON_H, hybrid_override_pattern="M-M*-M")),
+    "Nemotron-H, experts, bf16": ("NemotronH", dict(
+        NEMOTRON_H, layers_block_type=["linear_attention", "moe", "full_attention", "moe"], n_routed_experts=6,
+        num_experts_per_tok=3, moe_intermediate_size=40, moe_shared_expert_intermediate_size=56, n_group=2, topk_group=1,
+        routed_scaling_factor=2.5)),
     "GLM-4.5": ("Glm4Moe", dict(GLM_NUMBERS, attention_bias=True, routed_scaling_factor=2.5)),
     "GLM-4.5, norms, bf16": ("Glm4Moe", dict(GLM_NUMBERS, use_qk_norm=True, n_group=2, topk_group=1)),
     "Nemotron": ("Nemotron", dict(QWEN)),

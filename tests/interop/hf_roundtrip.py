@@ -28,6 +28,9 @@ QWEN_HYBRID = ["--num-query-groups", "2", "--kv-channels", "32", "--qk-layernorm
                "--attention-output-gate", "--norm-epsilon", "1e-6", "--linear-attention-type", "gated_delta_net",
                "--linear-attention-freq", "3", "--linear-num-key-heads", "2", "--linear-num-value-heads", "4",
                "--linear-key-head-dim", "12", "--linear-value-head-dim", "10"]
+NEMOTRON_H = ["--num-query-groups", "2", "--kv-channels", "24", "--position-embedding-type", "none", "--activation",
+              "squared_relu", "--mamba-num-heads", "8", "--mamba-head-dim", "12", "--mamba-state-dim", "10",
+              "--mamba-num-groups", "4"]
 GLM = ["--num-query-groups", "2", "--kv-channels", "24", "--add-qkv-bias", "--num-experts", "6",
        "--moe-router-topk", "3", "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "48",
        "--first-k-dense-replace", "1", "--moe-router-score-function", "sigmoid", "--moe-router-enable-expert-bias"]
@@ -102,6 +105,13 @@ OURS = {
                    "--moe-shared-expert-intermediate-size", "40", "--moe-shared-expert-gate", "--tp", "2",
                    "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "2"],
     "Qwen3.5": [*DENSE, *QWEN_HYBRID, "--rotary-percent", "0.5", "--pp", "3", "--world-size", "3"],
+    "Nemotron-H": ["--num-layers", "6", *SIZES, *NEMOTRON_H, "--hybrid-layer-pattern", "M-M*-M", "--pp", "3",
+                   "--world-size", "3"],
+    "Nemotron-H, experts": ["--num-layers", "4", *SIZES, *NEMOTRON_H, "--hybrid-layer-pattern", "ME*E",
+                            "--mamba-min-step", "1e-3", "--num-experts", "6", "--moe-router-topk", "3",
+                            "--moe-ffn-hidden-size", "48", "--moe-shared-expert-intermediate-size", "40",
+                            "--moe-router-score-function", "sigmoid", "--moe-router-enable-expert-bias", "--tp", "2",
+                            "--sequence-parallel", "--ep", "2", "--world-size", "4", "--zero-stage", "2"],
     "GLM-4.5": [*DENSE, *GLM, "--rotary-percent", "0.5", "--qk-layernorm", "--mtp-num-layers", "1", "--tp", "2", "--sequence-parallel", "--ep", "2",
                 "--world-size", "4", "--zero-stage", "2"],
     "GLM-4.5, whole heads turn": [*DENSE, *GLM, "--pp", "3", "--world-size", "3"],

@@ -142,6 +142,17 @@ inline ModelConfig llama4() {
   return c;
 }
 
+// A mixer a layer, of each kind that has no experts.
+inline ModelConfig nemotron_h() {
+  ModelConfig c = llama();
+  c.num_layers = 4;
+  c.hybrid_pattern = "M*-M";
+  c.mamba = {.num_heads = 8, .head_dim = 6, .state_dim = 5, .num_groups = 4};
+  c.position = PositionKind::kNone;
+  c.activation = ActivationKind::kSquaredRelu;
+  return c;
+}
+
 // Linear attention in two of three layers, gated softmax attention in the third.
 inline ModelConfig qwen3_next() {
   ModelConfig c = llama();

@@ -156,6 +156,7 @@ TEST(Decode, WindowOfSeveralNewPositions) {
 }
 
 TEST(Decode, LinearAttention) { expect_decodes_everywhere(qwen3_next()); }
+TEST(Decode, StateSpaces) { expect_decodes_everywhere(nemotron_h()); }
 TEST(Decode, Llama4Like) { expect_decodes_everywhere(llama4()); }
 TEST(Decode, ChunksAndWindows) {
   for (const int64_t window : {2, 4, 7}) expect_decodes_everywhere(chunks_and_windows(window));

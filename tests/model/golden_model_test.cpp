@@ -166,6 +166,21 @@ ModelConfig tiny_llama4() {
   return c;
 }
 
+// tests/golden/nemotron_h.py
+ModelConfig tiny_nemotron_h() {
+  ModelConfig c = form(4, 2, 3);
+  c.num_layers = 4;
+  c.hybrid_pattern = "M*-M";
+  c.hidden_size = 6;
+  c.ffn_hidden_size = 5;
+  c.seq_length = 7;
+  c.norm_epsilon = 1e-5;
+  c.position = PositionKind::kNone;
+  c.activation = ActivationKind::kSquaredRelu;
+  c.mamba = {.num_heads = 4, .head_dim = 3, .state_dim = 2, .num_groups = 2, .min_step = 0.4};
+  return c;
+}
+
 // tests/golden/qwen3_next.py
 ModelConfig tiny_qwen3_next() {
   ModelConfig c = form(4, 2, 4);
@@ -269,6 +284,8 @@ TEST(GoldenModel, SmolLm3Fp32) { expect_golden_model("smollm3_model.txt", tiny_s
 TEST(GoldenModel, NemotronFp64) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kDouble, 1e-10); }
 TEST(GoldenModel, NemotronFp32) { expect_golden_model("nemotron_model.txt", tiny_nemotron(), at::kFloat, 1e-5); }
 TEST(GoldenModel, Llama4Fp64) { expect_golden_model("llama4_model.txt", tiny_llama4(), at::kDouble, 1e-10); }
+TEST(GoldenModel, NemotronHFp64) { expect_golden_model("nemotron_h_model.txt", tiny_nemotron_h(), at::kDouble, 1e-10); }
+TEST(GoldenModel, NemotronHFp32) { expect_golden_model("nemotron_h_model.txt", tiny_nemotron_h(), at::kFloat, 1e-5); }
 TEST(GoldenModel, Qwen3NextFp64) { expect_golden_model("qwen3_next_model.txt", tiny_qwen3_next(), at::kDouble, 1e-10); }
 // Keys and queries of some positions are short before their length is made 1, which magnifies rounding.
 TEST(GoldenModel, Qwen3NextFp32) { expect_golden_model("qwen3_next_model.txt", tiny_qwen3_next(), at::kFloat, 5e-4); }

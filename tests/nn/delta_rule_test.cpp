@@ -16,15 +16,12 @@
 #include "core/nn/delta/short_convolution.h"
 #include "core/nn/output_gate.h"
 #include "core/sim/aten.h"
+#include "tests/nn/recurrence.h"
 
 namespace ranklab {
 namespace {
 
-using Tensors = std::vector<at::Tensor>;
-
-at::Tensor random(std::vector<int64_t> shape, double scale = 1) {
-  return at::randn(shape, at::kDouble).mul_(scale).requires_grad_();
-}
+using namespace recurrence;
 
 DeltaInput random_input(const DeltaShape& shape, int64_t positions, int64_t sequences) {
   return {random({positions, sequences, shape.convolved_width()}),
@@ -33,42 +30,6 @@ DeltaInput random_input(const DeltaShape& shape, int64_t positions, int64_t sequ
 }
 
 Tensors leaves_of(const DeltaInput& in) { return {in.qkv, in.gates, in.a_log, in.dt_bias}; }
-
-// Of a sum that weighs every element differently.
-Tensors gradients(const at::Tensor& out, const Tensors& leaves) {
-  const at::Tensor weights = at::arange(out.numel(), at::kDouble).mul_(0.37).cos_().view(out.sizes());
-  return torch::autograd::grad({(out * weights).sum()}, leaves);
-}
-
-void expect_near(const at::Tensor& got, const at::Tensor& want, double tolerance = 1e-10) {
-  ASSERT_EQ(got.sizes(), want.sizes());
-  EXPECT_LT((got - want).abs().max().item<double>(), tolerance * (1 + want.abs().max().item<double>()));
-}
-
-// `lives`: no gradient is 0.
-void expect_same(const at::Tensor& got, const at::Tensor& want, const Tensors& leaves, bool lives = true) {
-  expect_near(got, want);
-  const Tensors got_grads = gradients(got, leaves), want_grads = gradients(want, leaves);
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    SCOPED_TRACE(i);
-    EXPECT_GT(want_grads[i].abs().max().item<double>(), lives ? 1e-6 : -1);
-    expect_near(got_grads[i], want_grads[i]);
-  }
-}
-
-at::Tensor segments_of(const std::vector<std::vector<int64_t>>& sequences) {
-  Tensors rows;
-  for (const std::vector<int64_t>& sequence : sequences) rows.push_back(at::tensor(sequence, at::kLong));
-  return at::stack(rows, 1);
-}
-
-// `lengths` of consecutive documents.
-std::vector<int64_t> documents(const std::vector<int64_t>& lengths) {
-  std::vector<int64_t> numbers;
-  for (size_t i = 0; i < lengths.size(); ++i)
-    numbers.insert(numbers.end(), static_cast<size_t>(lengths[i]), static_cast<int64_t>(i));
-  return numbers;
-}
 
 const DeltaShape kShape{.key_heads = 2, .value_heads = 4, .key_dim = 6, .value_dim = 5};
 
@@ -203,7 +164,7 @@ TEST(ShortConvolution, IsThatOfAten) {
   at::manual_seed(6);
   for (const int64_t positions : {1, 3, 20}) {
     const at::Tensor x = random({positions, 2, 7}), weight = random({7, 1, 4});
-    const at::Tensor got = short_convolution(x, weight), want = convolution_of_aten(x, weight);
+    const at::Tensor got = short_convolution(x, {weight}), want = convolution_of_aten(x, weight);
     expect_near(got, want);
     const Tensors a = gradients(got, {x, weight}), b = gradients(want, {x, weight});
     expect_near(a[0], b[0]);
@@ -214,7 +175,7 @@ TEST(ShortConvolution, IsThatOfAten) {
 TEST(ShortConvolution, SegmentsDoNotSeeEachOther) {
   at::manual_seed(7);
   const at::Tensor x = random({12, 2, 3}), weight = random({3, 1, 4});
-  const at::Tensor got = short_convolution(x, weight, segments_of({documents({5, 1, 2, 4}), documents({12})}));
+  const at::Tensor got = short_convolution(x, {weight}, segments_of({documents({5, 1, 2, 4}), documents({12})}));
   Tensors parts;
   int64_t begin = 0;
   for (const int64_t length : {5, 1, 2, 4}) {
@@ -229,11 +190,11 @@ TEST(ShortConvolution, ContinuesFromItsLastInputs) {
   at::manual_seed(8);
   const at::NoGradGuard no_grad;
   const at::Tensor x = random({11, 2, 3}), weight = random({3, 1, 4});
-  const at::Tensor whole = short_convolution(x, weight);
+  const at::Tensor whole = short_convolution(x, {weight});
   at::Tensor past = at::zeros({3, 2, 3}, at::kDouble);
   int64_t begin = 0;
   for (const int64_t length : {2, 1, 5, 3}) {
-    expect_near(short_convolution_after(x.narrow(0, begin, length), weight, past), whole.narrow(0, begin, length));
+    expect_near(short_convolution_after(x.narrow(0, begin, length), {weight}, past), whole.narrow(0, begin, length));
     begin += length;
   }
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <thread>
 
 #include "core/base/error.h"
@@ -28,7 +29,8 @@ Parameter& create(ParameterRegistry& registry, const Partition& partition, InitK
 
 TEST(InitialValues, AnyPartHasTheBitsOfTheWhole) {
   for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf}) {
-    for (const InitKind kind : {InitKind::kNormal, InitKind::kOnes, InitKind::kZeros}) {
+    for (const InitKind kind :
+         {InitKind::kNormal, InitKind::kOnes, InitKind::kZeros, InitKind::kLogUniform, InitKind::kStepBias}) {
       for (const Partition& partition : kPartitions) {
         ParameterRegistry now(7, type, at::kCPU), later(7, type, at::kCPU);
         later.make_values_later();
@@ -45,6 +47,22 @@ TEST(InitialValues, AnyPartHasTheBitsOfTheWhole) {
       }
     }
   }
+}
+
+// As Mamba-2's: steps whose logarithm is uniform between a thousandth and a tenth, rates of decay uniform from 1 to 16.
+TEST(InitialValues, StepsAndRatesOfAStateSpace) {
+  ParameterRegistry registry(7, at::kFloat, at::kCPU);
+  const Partition partition = replicated({20000});
+  const at::Tensor bias = registry.create("dt", partition, {.kind = InitKind::kStepBias}, false).data.detach();
+  const at::Tensor steps = at::softplus(bias.to(at::kDouble)).log();
+  EXPECT_NEAR(steps.min().item<double>(), std::log(1e-3), 1e-3);
+  EXPECT_NEAR(steps.max().item<double>(), std::log(0.1), 1e-3);
+  EXPECT_NEAR(steps.mean().item<double>(), std::log(1e-2), 0.05);
+  const Init rate{.kind = InitKind::kLogUniform, .low = 1};
+  const at::Tensor rates = registry.create("a", partition, rate, false).data.detach().to(at::kDouble).exp();
+  EXPECT_NEAR(rates.min().item<double>(), 1, 5e-3);
+  EXPECT_NEAR(rates.max().item<double>(), 16, 5e-3);
+  EXPECT_NEAR(rates.mean().item<double>(), 8.5, 0.15);
 }
 
 // The whole comes from the same code, so once by hand: row 1 of 2 of each segment, columns as they are.

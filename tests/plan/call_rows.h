@@ -149,6 +149,8 @@ inline const Layout kLayouts[] = {
     {"qwen_fp8_current_tp2", 4, 2, true, 0, both<qwen, fp8_current>},
     {"qwen_experts_ep4_tp2", 8, 2, true, 0, qwen_experts<4>},
     {"gpt_oss_zero3_ep4_tp2", 8, 2, true, 0, zero_of<3, gpt_oss<4>>},
+    {"mamba_tp2_zb_h1", 4, 2, true, 1, both<mamba, zb_h1<2>>},
+    {"mamba_zero3_cp2_tp2", 8, 2, true, 1, zero_of<3, both<mamba, context<2>>>},
     {"delta_net_tp2_zb_h1", 4, 2, true, 1, both<delta_net, zb_h1<2>>},
     {"delta_net_zero3_cp2_tp2", 8, 2, true, 1, zero_of<3, both<delta_net, context<2>>>},
     {"llama4_zero3_ep4_tp2", 8, 2, true, 0, zero_of<3, llama4<4>>},

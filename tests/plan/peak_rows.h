@@ -105,6 +105,8 @@ inline const PeakRun kPeakRuns[] = {
     {"qwen_zb_h1", 4, 1, 0, both<qwen, zb_h1<4>>},
     {"qwen_experts_ep4_tp2", 8, 2, 0, qwen_experts<4>},
     {"gpt_oss_ep2_tp2", 4, 2, 0, gpt_oss<2>},
+    {"mamba_tp2", 2, 2, 0, mamba},
+    {"mamba_selective_bf16", 1, 1, 0, both<mamba, both<recompute_selectively, bf16>>},
     {"delta_net_tp2", 2, 2, 0, delta_net},
     {"delta_net_selective_bf16", 1, 1, 0, both<delta_net, both<recompute_selectively, bf16>>},
     {"llama4_ep2_tp2", 4, 2, 0, llama4<2>},

@@ -278,6 +278,12 @@ inline void gpt_oss(TrainConfig& c) {
   c.model.window_layers = {.skip_freq = 2};
 }
 
+inline void mamba(TrainConfig& c) {
+  constexpr const char* kLetters = "M*-M";
+  for (int64_t layer = 0; layer < c.model.num_layers; ++layer) c.model.hybrid_pattern += kLetters[layer % 4];
+  c.model.mamba = {.num_heads = 16, .head_dim = 8, .state_dim = 4, .num_groups = 8};
+}
+
 inline void delta_net(TrainConfig& c) {
   c.model.linear = {.kind = LinearAttentionKind::kGatedDeltaNet,
                     .layers = {.skip_freq = 2},

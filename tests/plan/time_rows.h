@@ -171,6 +171,7 @@ inline const Training kRuns[] = {
     {"qwen_experts_one_rank", 1, 1, false, 4, qwen_experts<1>},
     {"qwen_experts_ep4_tp2", 8, 2, true, 0, qwen_experts<4>},
     {"delta_net_tp2", 2, 2, true, 4, delta_net},
+    {"mamba_tp2", 2, 2, true, 4, mamba},
     {"llama4_ep4_tp2", 8, 2, true, 0, llama4<4>},
     {"qwen_experts_pp2_tp2_ep4", 8, 2, true, 0, qwen_experts_in_two_stages<4>},
     {"latent_tp2", 2, 2, false, 4, latent},

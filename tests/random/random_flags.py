@@ -70,6 +70,22 @@ def draw_attention(draw, heads, seq_length):
     draw.maybe(0.1, "--attention-backend", "unfused")
 
 
+def draw_mixers(draw, heads, layers, experts):
+    """Layers with one mixer each. Without experts there is no E, with them at least one."""
+    letters = [draw.pick("M", "M", "*", "-", *("E" if experts else "")) for _ in range(layers)]
+    if experts and "E" not in letters:
+        letters[draw.pick(*range(layers))] = "E"
+    draw.add("--hybrid-layer-pattern", "".join(letters))
+    if "M" not in letters:
+        return
+    draw.add("--mamba-num-groups", heads)
+    draw.add("--mamba-num-heads", heads * draw.pick(1, 2))
+    draw.add("--mamba-head-dim", draw.pick(4, 6))
+    draw.add("--mamba-state-dim", draw.pick(4, 10))
+    draw.maybe(0.3, "--mamba-conv-kernel-dim", 1, 2, 7)
+    draw.maybe(0.3, "--mamba-min-step", 1e-3)
+
+
 def draw_linear_attention(draw, heads):
     keys = heads * draw.pick(1, 2)
     draw.add("--linear-attention-type", "gated_delta_net")
@@ -152,6 +168,8 @@ def draw_model(draw):
     draw.maybe(0.1, "--add-head-bias")
     draw.maybe(0.1, "--vocab-size", 300, 1001)
     experts = draw_experts(draw, layers) if draw.chance(0.4) else 0
+    if draw.chance(0.15):
+        draw_mixers(draw, heads, layers, experts)
     draw.maybe(0.15, "--mtp-num-layers", 1, 2)
     draw.mtp_modules = int(draw.flags[-1][1]) if draw.flags[-1][0] == "--mtp-num-layers" else 0
     for option in ("--reset-attention-mask", "--reset-position-ids", "--eod-mask-loss"):

@@ -38,6 +38,7 @@ std::string other_value(const ConfigField& field, const TrainConfig& config) {
   if (field.key == "model.window_attn_skip_freq") return "[0]*2+[1]*4";
   if (field.key == "model.no_rope_freq") return "[0]*3+[1]";
   if (field.key == "linear_attention.freq") return "[1]*2+[0]";
+  if (field.key == "model.hybrid_layer_pattern") return "M*-E";
   if (field.key == "moe.layer_freq") return "[0]+[1]";
   if (field.key == "parallel.cp_comm_type") return "a2a,p2p,a2a+p2p";
   if (field.key == "parallel.cp_sizes") return "2,4";

@@ -257,6 +257,34 @@ void qwen3_next(ModelConfig& c) {
   c.moe.first_dense_layers = 0;
   c.rotary_percent = 0.5;
 }
+// A mixer a layer, by letters that repeat however many layers there are.
+void mixers(ModelConfig& c, const std::string& letters) {
+  c.hybrid_pattern.clear();
+  for (int64_t layer = 0; layer < c.num_layers; ++layer)
+    c.hybrid_pattern += letters[static_cast<size_t>(layer) % letters.size()];
+  const int64_t groups = c.num_attention_heads;
+  c.mamba = {.num_heads = 2 * groups, .head_dim = 3, .state_dim = 5, .num_groups = groups, .conv_kernel = 6};
+}
+void mamba(ModelConfig& c) {
+  mixers(c, "M*-M");
+  c.num_query_groups = c.num_attention_heads / 2;
+  c.position = PositionKind::kNone;
+  c.activation = ActivationKind::kSquaredRelu;
+  c.dropout = 0.1;
+}
+// No layer has attention.
+void mamba_alone(ModelConfig& c) {
+  mixers(c, "M");
+  c.mamba.min_step = 0.03;
+  c.add_bias = c.tie_embeddings = true;
+}
+void nemotron_h(ModelConfig& c) {
+  experts(c);
+  mixers(c, "ME*-");
+  c.activation = ActivationKind::kSquaredRelu;
+  c.moe.score = RouterScore::kSigmoid;
+  c.moe.expert_bias = true;
+}
 void llama4(ModelConfig& c) {
   experts(c);
   chunks(c);
@@ -324,6 +352,8 @@ constexpr ModelVariant kDense[] = {
     {"chunks", chunks},
     {"latent_chunks", latent_chunks},
     {"delta_net", delta_net},
+    {"mamba", mamba},
+    {"mamba_alone", mamba_alone},
     {"output_gate", output_gate},
 };
 
@@ -381,6 +411,7 @@ constexpr ModelVariant kExperts[] = {
     {"gpt_oss", gpt_oss},
     {"llama4", llama4},
     {"qwen3_next", qwen3_next},
+    {"nemotron_h", nemotron_h},
 };
 
 }  // namespace

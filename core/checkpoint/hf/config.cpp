@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "core/base/error.h"
@@ -194,6 +195,22 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
   return file.dump(2) + "\n";
 }
 
+// Python writes numbers that JSON has not, and some files have them: null in the place of Infinity and NaN.
+std::string without_infinities(const std::string& text) {
+  std::string out;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') in_string = !in_string;
+    const std::string_view rest = std::string_view(text).substr(i);
+    const auto begins = [&](std::string_view word) { return !in_string && rest.starts_with(word); };
+    const size_t skipped = begins("-Infinity") ? 9 : begins("Infinity") ? 8 : begins("NaN") ? 3 : 0;
+    if (in_string && text[i] == '\\' && i + 1 < text.size()) out += text[i++];
+    out += skipped > 0 ? "null" : std::string(1, text[i]);
+    if (skipped > 0) i += skipped - 1;
+  }
+  return out;
+}
+
 HfJson parse_hf_json(const std::string& text, const std::string& path) {
   constexpr int kDeepest = 8;
   std::vector<std::set<std::string>> seen;  // keys of the objects that are still open
@@ -209,7 +226,7 @@ HfJson parse_hf_json(const std::string& text, const std::string& path) {
   };
   HfJson file;
   try {
-    file = HfJson::parse(text, bounded);
+    file = HfJson::parse(without_infinities(text), bounded);
   } catch (const HfJson::exception& error) {
     refuse_checkpoint_file(path, "this is no JSON", printable(error.what(), 200), "JSON as transformers writes it");
   }

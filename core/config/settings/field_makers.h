@@ -171,6 +171,7 @@ void add_rotary(std::vector<ConfigField>& rows);
 void add_hugging_face(std::vector<ConfigField>& rows);
 void add_latent_attention(std::vector<ConfigField>& rows);
 void add_linear_attention(std::vector<ConfigField>& rows);
+void add_mamba(std::vector<ConfigField>& rows);
 void add_yarn(std::vector<ConfigField>& rows);
 void add_experts(std::vector<ConfigField>& rows);
 // Settings of what a run holds in memory and keeps in files: core/config/settings/state_fields.cpp.

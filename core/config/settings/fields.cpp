@@ -256,6 +256,7 @@ std::vector<ConfigField> make_fields() {
   add_hugging_face(rows);
   add_latent_attention(rows);
   add_linear_attention(rows);
+  add_mamba(rows);
   add_yarn(rows);
   add_experts(rows);
   add_parallel(rows);
@@ -329,7 +330,7 @@ const ConfigField& field_named(const std::string& key_or_flag) {
 }
 
 bool is_model_setting(std::string_view key) {
-  constexpr std::string_view kTables[] = {"model.", "mla.", "linear_attention.", "yarn.", "moe.", "mtp."};
+  constexpr std::string_view kTables[] = {"model.", "mla.", "linear_attention.", "mamba.", "yarn.", "moe.", "mtp."};
   return std::ranges::any_of(kTables, [&](std::string_view table) { return key.starts_with(table); });
 }
 

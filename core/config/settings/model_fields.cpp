@@ -46,6 +46,24 @@ ConfigField expert_layers(const std::string& group) {
   return field;
 }
 
+ConfigField hybrid_pattern(const std::string& group) {
+  ConfigField field{"model.hybrid_layer_pattern",
+                    {"--hybrid-layer-pattern", "--hybrid-override-pattern"},
+                    group,
+                    "a layer's one mixer, letter by letter, repeated: M Mamba-2, * attention, - MLP, E experts (M-M*-)",
+                    ConfigField::Kind::kValue,
+                    {},
+                    {},
+                    {}};
+  field.get = [](const TrainConfig& config) { return config.model.hybrid_pattern; };
+  field.set = [field](TrainConfig& config, const std::string& value) {
+    if (value.find_first_not_of(kMixerLetters) != std::string::npos || value.size() > kMostLayers)
+      refuse(field, value, "letters M, *, - and E, one for each layer");
+    config.model.hybrid_pattern = value;
+  };
+  return field;
+}
+
 }  // namespace
 
 void add_model(std::vector<ConfigField>& rows) {
@@ -54,6 +72,7 @@ void add_model(std::vector<ConfigField>& rows) {
       text(g, "model.preset", {"--preset"}, "model preset; later flags override its numbers", RANKLAB_FIELD(preset)));
   rows.push_back(number(g, "model.num_layers", {"--num-layers"}, "transformer layers", RANKLAB_FIELD(model.num_layers),
                         within(1, kMostLayers)));
+  rows.push_back(hybrid_pattern(g));
   rows.push_back(number(g, "model.hidden_size", {"--hidden-size"}, "width of the residual stream",
                         RANKLAB_FIELD(model.hidden_size), within(1, 1 << 20)));
   rows.push_back(number(g, "model.ffn_hidden_size", {"--ffn-hidden-size"}, "width of the MLP",
@@ -174,6 +193,25 @@ void add_linear_attention(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "linear_attention.conv_kernel", {"--linear-conv-kernel-dim"},
                         "positions that the convolution of queries, keys and values sees",
                         RANKLAB_FIELD(model.linear.conv_kernel), within(1, 64)));
+}
+
+void add_mamba(std::vector<ConfigField>& rows) {
+  const std::string g = "Mamba-2";
+  rows.push_back(number(g, "mamba.num_heads", {"--mamba-num-heads"},
+                        "heads of a layer (0: as many as make twice --hidden-size)",
+                        RANKLAB_FIELD(model.mamba.num_heads), within(0, 1 << 16)));
+  rows.push_back(number(g, "mamba.head_dim", {"--mamba-head-dim"}, "width of a head",
+                        RANKLAB_FIELD(model.mamba.head_dim), within(1, 1 << 16)));
+  rows.push_back(number(g, "mamba.state_dim", {"--mamba-state-dim"}, "of the state of each of a head's elements",
+                        RANKLAB_FIELD(model.mamba.state_dim), within(1, 1 << 16)));
+  rows.push_back(number(g, "mamba.num_groups", {"--mamba-num-groups"},
+                        "groups of heads, each of which writes to its states and reads them alike",
+                        RANKLAB_FIELD(model.mamba.num_groups), within(1, 1 << 16)));
+  rows.push_back(number(g, "mamba.conv_kernel", {"--mamba-conv-kernel-dim"}, "positions that the convolution sees",
+                        RANKLAB_FIELD(model.mamba.conv_kernel), within(1, 64)));
+  rows.push_back(number(g, "mamba.min_step", {"--mamba-min-step"},
+                        "shortest step of the recurrence, as transformers' class has one (0: none, as in Megatron-LM)",
+                        RANKLAB_FIELD(model.mamba.min_step), at_least(0)));
 }
 
 void add_latent_attention(std::vector<ConfigField>& rows) {

@@ -1,9 +1,9 @@
 #include "core/nn/delta/gated_delta_rule.h"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "core/nn/delta/chunking.h"
 #include "core/nn/delta/delta_scan.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/rerun_function.h"
@@ -51,24 +51,15 @@ Operands operands_of(const DeltaInput& in, const DeltaShape& shape) {
 // [B, Hv, S, Dv] -> [S, B, Hv Dv]
 at::Tensor as_rows(const at::Tensor& x, at::ScalarType type) { return x.permute({2, 0, 1, 3}).flatten(2).to(type); }
 
-// Which positions of a chunk share a segment, as factors of 1 and 0; undefined: all do.
-struct SegmentFactors {
-  at::Tensor pairs;   // [B or 1, 1, N, C, C]
-  at::Tensor before;  // [B or 1, 1, N, C, 1]: with what the chunk before ended with
-  at::Tensor end;     // ... and with what this chunk ends with
-};
-
 class Chunks {
  public:
-  Chunks(const Operands& in, const at::Tensor& segment_SB)
-      : length_(std::min<int64_t>(kDeltaChunk, in.q.size(2))),
-        count_((in.q.size(2) + length_ - 1) / length_),
-        missing_(count_ * length_ - in.q.size(2)) {
-    if (segment_SB.defined()) factors_ = factors_of(segment_SB, in.q.scalar_type());
-    const at::Tensor q = chunked(in.q), k = chunked(in.k), v = chunked(in.v);
-    const at::Tensor decay = chunked(in.decay.unsqueeze(-1)), beta = chunked(in.beta.unsqueeze(-1));
+  Chunks(const Operands& in, const at::Tensor& segment_SB) : chunks_(in.q.size(2), kDeltaChunk) {
+    if (segment_SB.defined()) factors_ = chunks_.factors_of(segment_SB, in.q.scalar_type());
+    // Added positions neither decay nor write.
+    const at::Tensor q = chunks_.chunked(in.q), k = chunks_.chunked(in.k), v = chunks_.chunked(in.v);
+    const at::Tensor decay = chunks_.chunked(in.decay.unsqueeze(-1)), beta = chunks_.chunked(in.beta.unsqueeze(-1));
     const at::Tensor since_begin = decay.cumsum(-2);  // [B, Hv, N, C, 1]
-    const at::Tensor end = since_begin.narrow(-2, length_ - 1, 1);
+    const at::Tensor end = since_begin.narrow(-2, chunks_.length - 1, 1);
     at::Tensor pairs = (since_begin - since_begin.transpose(-1, -2)).tril().exp().tril();
     at::Tensor carried = since_begin.exp(), to_end = (end - since_begin).exp();
     memory_factor_ = end.exp();
@@ -76,7 +67,7 @@ class Chunks {
       pairs = pairs * factors_.pairs;
       carried = carried * factors_.before;
       to_end = to_end * factors_.end;
-      memory_factor_ = memory_factor_ * factors_.before.narrow(-2, length_ - 1, 1);
+      memory_factor_ = memory_factor_ * factors_.before.narrow(-2, chunks_.length - 1, 1);
     }
     // What each position writes depends on what those before it in the chunk write: a triangular system.
     const at::Tensor k_beta = k * beta;
@@ -103,28 +94,12 @@ class Chunks {
                                        .decay = heads(memory_factor_)},
                                       of_heads, delta_loop(of_heads));
     memory = of_heads.view(sizes);
-    const at::Tensor rows = out.flatten(1, 2).narrow(1, 0, (count_ * length_) - missing_);
+    const at::Tensor rows = chunks_.rows(out);
     return rows.view({sizes[0], sizes[1], rows.size(1), rows.size(2)});
   }
 
  private:
-  // [B, Hv, S, W] -> [B, Hv, N, C, W]. Added positions neither decay nor write.
-  at::Tensor chunked(const at::Tensor& x) const {
-    const at::Tensor whole = missing_ > 0 ? at::constant_pad_nd(x, {0, 0, 0, missing_}) : x;
-    return whole.reshape({x.size(0), x.size(1), count_, length_, x.size(-1)});
-  }
-
-  SegmentFactors factors_of(const at::Tensor& segment_SB, at::ScalarType type) const {
-    at::Tensor of_rows = segment_SB.t();
-    if (missing_ > 0) of_rows = at::cat({of_rows, of_rows.narrow(1, of_rows.size(1) - 1, 1).expand({-1, missing_})}, 1);
-    const at::Tensor own = of_rows.reshape({of_rows.size(0), 1, count_, length_, 1});
-    const at::Tensor last = own.narrow(3, length_ - 1, 1);
-    // Nothing is before the first chunk but what decoding remembers, which is of one segment.
-    const at::Tensor before = at::cat({own.narrow(2, 0, 1).narrow(3, 0, 1), last.narrow(2, 0, count_ - 1)}, 2);
-    return {(own == own.transpose(-1, -2)).to(type), (own == before).to(type), (own == last).to(type)};
-  }
-
-  int64_t length_, count_, missing_;
+  Chunking chunks_;
   SegmentFactors factors_;
   at::Tensor written_, read_keys_, within_, queries_, keys_to_end_, memory_factor_;
 };

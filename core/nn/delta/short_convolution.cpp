@@ -1,5 +1,7 @@
 #include "core/nn/delta/short_convolution.h"
 
+#include <vector>
+
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/rerun_function.h"
 #include "core/sim/aten.h"
@@ -16,14 +18,14 @@ at::Tensor same_segment(const at::Tensor& segment_SB, int64_t back) {
 }
 
 // `before`: the positions in front of x, as many as the kernel is long less one.
-at::Tensor convolved(const at::Tensor& before, const at::Tensor& x, const at::Tensor& weight,
+at::Tensor convolved(const at::Tensor& before, const at::Tensor& x, const ShortKernel& kernel,
                      const at::Tensor& segment_SB) {
-  const int64_t length = weight.size(-1), positions = x.size(0);
+  const int64_t length = kernel.weight.size(-1), positions = x.size(0);
   const at::ScalarType wide = kernel_wide_type(x);
   const at::Tensor all = at::cat({before, x}, 0).to(wide);
-  at::Tensor sum;
+  at::Tensor sum = kernel.bias.defined() ? kernel.bias.to(wide) : at::Tensor();
   for (int64_t j = 0; j < length; ++j) {
-    at::Tensor term = all.narrow(0, j, positions) * weight.select(-1, j).squeeze(-1).to(wide);
+    at::Tensor term = all.narrow(0, j, positions) * kernel.weight.select(-1, j).squeeze(-1).to(wide);
     const int64_t back = length - 1 - j;
     if (segment_SB.defined() && back > 0 && back < positions) term = term * same_segment(segment_SB, back).to(wide);
     sum = sum.defined() ? sum + term : term;
@@ -37,20 +39,23 @@ at::Tensor zeros_before(const at::Tensor& x, const at::Tensor& weight) {
 
 }  // namespace
 
-at::Tensor short_convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& segment_SB) {
+at::Tensor short_convolution(const at::Tensor& x, const ShortKernel& kernel, const at::Tensor& segment_SB) {
   const RerunCost cost{.forward = {.name = "short_convolution", .bytes = 2 * bytes_of(x)},
                        .backward = {.name = "short_convolution_backward", .bytes = 3 * bytes_of(x)},
                        .dtype = dtype_of(x)};
+  std::vector<at::Tensor> inputs = {x, kernel.weight};
+  if (kernel.bias.defined()) inputs.push_back(kernel.bias);
   return rerun_function(
       [segment_SB](const std::vector<at::Tensor>& in) {
-        return convolved(zeros_before(in[0], in[1]), in[0], in[1], segment_SB);
+        const ShortKernel own{in[1], in.size() > 2 ? in[2] : at::Tensor()};
+        return convolved(zeros_before(in[0], in[1]), in[0], own, segment_SB);
       },
-      {x, weight}, cost);
+      inputs, cost);
 }
 
-at::Tensor short_convolution_after(const at::Tensor& x, const at::Tensor& weight, at::Tensor& past) {
+at::Tensor short_convolution_after(const at::Tensor& x, const ShortKernel& kernel, at::Tensor& past) {
   const CostScope cost("short_convolution", 0.0, 2 * bytes_of(x), dtype_of(x));
-  const at::Tensor out = convolved(past, x, weight, {});
+  const at::Tensor out = convolved(past, x, kernel, {});
   const at::Tensor all = at::cat({past, x}, 0);
   past = all.narrow(0, all.size(0) - past.size(0), past.size(0)).clone();
   return out;

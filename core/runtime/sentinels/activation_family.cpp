@@ -41,7 +41,9 @@ class ActivationFamily final : public SentinelFamily, public ModuleHook {
       const std::string block = "layers." + std::to_string(layer);
       for (const char* norm : {".attention_norm", ".attention_post_norm", ".mlp_norm", ".mlp_post_norm"})
         norms.push_back(block + norm);
-      residuals_.emplace(block + ".attention_norm", Site{.place = "block_" + std::to_string(layer)});
+      const bool attends = context.plan.config.model.has_attention(layer);
+      residuals_.emplace(block + (attends ? ".attention_norm" : ".mlp_norm"),
+                         Site{.place = "block_" + std::to_string(layer)});
     }
     residuals_.emplace("final_norm", Site{.place = "output"});
     for (const std::string& path : norms) norms_.emplace(path, Site{.place = path});

@@ -33,6 +33,43 @@ ModelConfig nemotron4_15b() {
           .init_std = 0.0134};
 }
 
+// huggingface.co/nvidia/Nemotron-H-8B-Base-8K/config.json.
+ModelConfig nemotron_h_8b() {
+  ModelConfig c{.num_layers = 52,
+                .hybrid_pattern = "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-",
+                .hidden_size = 4096,
+                .ffn_hidden_size = 21504,
+                .num_attention_heads = 32,
+                .num_query_groups = 8,
+                .vocab_size = 131072,
+                .seq_length = 8192};
+  c.position = PositionKind::kNone;
+  c.activation = ActivationKind::kSquaredRelu;
+  c.mamba = {.num_heads = 128, .min_step = 1e-3};
+  return c;
+}
+
+// ... with experts in the place of one MLP, as in Nemotron 3 Nano (arXiv 2512.20848).
+ModelConfig nemotron_h_tiny() {
+  ModelConfig c = nemotron_h_8b();
+  c.num_layers = 8;
+  c.hybrid_pattern = "M-M*MEM*";
+  c.hidden_size = 128;
+  c.ffn_hidden_size = 352;
+  c.num_attention_heads = 8;
+  c.num_query_groups = 4;
+  c.vocab_size = 256;
+  c.seq_length = 128;
+  c.mamba = {.num_heads = 16, .head_dim = 16, .state_dim = 16, .num_groups = 8, .min_step = 1e-3};
+  c.moe = {.num_experts = 8,
+           .topk = 2,
+           .ffn_hidden_size = 128,
+           .shared_ffn_hidden_size = 128,
+           .score = RouterScore::kSigmoid,
+           .expert_bias = true};
+  return c;
+}
+
 // huggingface.co/HuggingFaceTB/SmolLM3-3B/config.json
 ModelConfig smollm3_3b() {
   return {.num_layers = 36,

@@ -34,6 +34,8 @@ ModelConfig glm4_5();
 ModelConfig gpt_oss(int64_t layers, int64_t experts);
 ModelConfig olmo2_7b();
 ModelConfig nemotron4_15b();
+ModelConfig nemotron_h_8b();
+ModelConfig nemotron_h_tiny();
 ModelConfig smollm3_3b();
 
 }  // namespace ranklab::presets

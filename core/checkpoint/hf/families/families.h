@@ -15,6 +15,7 @@ HfFamily glm4_moe_family();     // arXiv 2508.06471
 HfFamily phi_family();          // arXiv 2306.11644
 HfFamily gpt_neox_family();     // arXiv 2204.06745
 HfFamily nemotron_family();     // arXiv 2402.16819
+HfFamily nemotron_h_family();   // arXiv 2504.03624
 HfFamily smollm3_family();
 HfFamily llama4_family();
 HfFamily gpt_oss_family();  // arXiv 2508.10925

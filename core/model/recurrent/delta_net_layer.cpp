@@ -1,27 +1,18 @@
-#include "core/model/delta_net_layer.h"
+#include "core/model/recurrent/delta_net_layer.h"
 
 #include <vector>
 
-#include "core/model/attention_split.h"
+#include "core/model/recurrent/recurrent_heads.h"
 #include "core/nn/delta/gated_delta_rule.h"
 #include "core/nn/delta/short_convolution.h"
 #include "core/nn/kernels/kernel_path.h"
 #include "core/nn/output_gate.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/sim/aten.h"
-#include "core/sim/op_observer.h"
 #include "core/spec/layer_specs.h"
 
 namespace ranklab {
 namespace {
-
-// The document of each position, [S, B] int64; undefined: sequences are one document each.
-at::Tensor segments(const ForwardContext& context, int64_t positions) {
-  const Documents* documents = context.batch.documents.get();
-  if (documents == nullptr || !documents->segment_BS.defined()) return {};
-  const NoCostScope view;
-  return padded_positions(documents->segment_BS, positions).t();
-}
 
 class DeltaNetLayer : public AttentionLayer {
  public:
@@ -46,8 +37,8 @@ class DeltaNetLayer : public AttentionLayer {
     const Projected own = project(x, context);
     const ContextParallel cp = context.part != nullptr ? cp_ : ContextParallel{};
     const Exchanged all = exchange(own, cp);
-    const at::Tensor segment_SB = segments(context, all.qkv.size(0));
-    const at::Tensor convolved = short_convolution(all.qkv, all.conv, segment_SB);
+    const at::Tensor segment_SB = document_of_positions(context, all.qkv.size(0));
+    const at::Tensor convolved = short_convolution(all.qkv, {all.conv}, segment_SB);
     const at::Tensor heads = gated_delta_rule({convolved, all.gates, all.a_log, all.dt_bias}, all.shape, segment_SB);
     return finish(positions_of_all_heads(heads, cp), own, context);
   }
@@ -63,7 +54,7 @@ class DeltaNetLayer : public AttentionLayer {
   at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
     if (cache.positions == 0) cache.convolved.zero_(), cache.memory.zero_();  // a text begins
     const Projected own = project(x, context);
-    const at::Tensor convolved = short_convolution_after(own.qkv, conv_->data, cache.convolved);
+    const at::Tensor convolved = short_convolution_after(own.qkv, {conv_->data}, cache.convolved);
     const at::Tensor heads =
         gated_delta_rule_after({convolved, own.gates, a_log_->data, dt_bias_->data}, shape_, cache.memory);
     cache.positions += own.qkv.size(0);
@@ -93,24 +84,19 @@ class DeltaNetLayer : public AttentionLayer {
 
   Exchanged exchange(const Projected& own, const ContextParallel& cp) const {
     if (!cp.active()) return {own.qkv, own.gates, conv_->data, a_log_->data, dt_bias_->data, shape_};
-    const int n = cp.size();
-    const DeltaShape one = shape_.over(n);
+    const DeltaShape one = shape_.over(cp.size());
     const std::vector<int64_t> qkv = {shape_.key_width(), shape_.key_width(), shape_.value_width()};
     std::vector<int64_t> all = qkv;
     all.insert(all.end(), {shape_.value_heads, shape_.value_heads});
-    // Each rank's heads of every part, rank after rank.
-    std::vector<at::Tensor> by_rank;
-    for (const at::Tensor& part : at::cat({own.qkv, own.gates}, -1).split_with_sizes(all, -1))
-      by_rank.push_back(part.unflatten(-1, {n, part.size(-1) / n}));
-    const auto arrived = heads_of_all_positions(at::cat(by_rank, -1).flatten(-2), cp)
+    const auto arrived = own_heads_of_all_positions(at::cat({own.qkv, own.gates}, -1), all, cp)
                              .split_with_sizes({one.convolved_width(), 2 * one.value_heads}, -1);
-    const auto of_rank = [&](const at::Tensor& x) {
-      const int64_t rows = x.size(0) / n;
-      return x.narrow(0, cp.rank() * rows, rows);
-    };
-    std::vector<at::Tensor> conv;
-    for (const at::Tensor& part : conv_->data.split_with_sizes(qkv, 0)) conv.push_back(of_rank(part));
-    return {arrived[0], arrived[1], at::cat(conv, 0), of_rank(a_log_->data), of_rank(dt_bias_->data), one};
+    const std::vector<int64_t> heads = {shape_.value_heads};
+    return {arrived[0],
+            arrived[1],
+            own_head_rows(conv_->data, qkv, cp),
+            own_head_rows(a_log_->data, heads, cp),
+            own_head_rows(dt_bias_->data, heads, cp),
+            one};
   }
 
   at::Tensor finish(const at::Tensor& heads, const Projected& own, const ForwardContext& context) const {
