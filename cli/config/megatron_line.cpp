@@ -99,8 +99,8 @@ class Reader {
     const auto pattern = settings_.find("model.hybrid_layer_pattern");
     const bool hybrid = pattern != settings_.end();
     if (words_.has("--spec") && !hybrid)
-      refuse("ranklab does not compute what --spec says", words_.text("--spec").value_or(""), "a line without it",
-             "leave it out: layers are chosen by the model's settings");
+      refuse_megatron("ranklab does not compute what --spec says", words_.text("--spec").value_or(""),
+                      "a line without it", "leave it out: layers are chosen by the model's settings");
     if (hybrid && !words_.has("--num-layers"))  // a pattern has a letter for each layer
       set("model.num_layers", static_cast<int64_t>(pattern->second.text.size()), pattern->second.origin);
     layers_ = hybrid && !words_.has("--num-layers") ? static_cast<int64_t>(pattern->second.text.size())

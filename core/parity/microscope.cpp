@@ -26,12 +26,13 @@ void check_has_steps(const ParityRecord& record, int64_t steps, const std::strin
                 .fix = load.empty() ? "raise --train-iters" : "raise --train-iters above the step of the checkpoint");
 }
 
-// Whether two runs add the same numbers in the same order: both on one rank, with the same settings. Dispatchers add up
-// what a token's experts return in different orders, on one rank, too.
+// Whether two runs add the same numbers in the same order: both on one rank, with the same settings. Dispatchers add a
+// token's outputs up in orders of their own, on one rank, too.
 bool does_the_same(const ParityRecord& run, const ParityRecord& reference) {
   if (!run.plan || !reference.plan || run.mesh.world_size() > 1 || reference.mesh.world_size() > 1) return false;
-  if (run.plan->config.moe_dispatcher != reference.plan->config.moe_dispatcher) return false;
-  const TrainConfig a = on_one_rank(run.plan->config), b = on_one_rank(reference.plan->config);
+  const TrainConfig &own = run.plan->config, &other = reference.plan->config;
+  if (own.model.moe.enabled() && own.moe_dispatcher != other.moe_dispatcher) return false;
+  const TrainConfig a = on_one_rank(own), b = on_one_rank(other);
   return std::ranges::all_of(config_fields(), [&](const ConfigField& field) { return field.get(a) == field.get(b); });
 }
 

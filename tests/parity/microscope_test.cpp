@@ -134,17 +134,6 @@ TEST(Microscope, AnyLayoutCanBeTheReference) {
   EXPECT_GT(result.comparison.pieces, 1000U);
 }
 
-TEST(Microscope, DispatchersOfOneRankDifferByRoundingAlone) {
-  TrainConfig config = small();
-  config.parallel = {.world = 1};
-  config.model.moe.num_experts = 8;
-  config.model.moe.topk = 3;
-  for (const char* dispatcher : {"alltoall", "allgather", "dedup"}) {
-    config.moe_dispatcher = dispatcher;
-    EXPECT_FALSE(examined(config, {.steps = 1}).differs()) << dispatcher;
-  }
-}
-
 TEST(Microscope, NamesTheMissingSumAndItsAxis) {
   TrainConfig config = small();
   config.parallel = {.world = 8, .tp = 4};

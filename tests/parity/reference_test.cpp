@@ -166,6 +166,16 @@ TEST(ParityReference, TheSameArithmeticIsComparedInAllElements) {
   EXPECT_NE(compare(other, reference, true).first_wrong(), nullptr) << "the same arithmetic has the same bits";
 }
 
+// On one rank, too, a token's outputs are added up in an order of the dispatcher's own.
+TEST(ParityReference, AnotherDispatcherIsNotTheSameArithmetic) {
+  TrainConfig config = small_fp32();
+  config.model.moe = {.num_experts = 8, .topk = 3, .ffn_hidden_size = 16};
+  const auto recorded = [&](uint64_t seed) { return record_run(config, world_of, {.steps = 1, .perturb = seed}); };
+  const ParityReference reference(recorded(0), {recorded(1), recorded(2)});
+  config.moe_dispatcher = "rdep";
+  EXPECT_EQ(held_to(recorded(0), reference).wrong(), nullptr);
+}
+
 TEST(ParityReference, OneMorePerturbedRunCanOnlyAllowMore) {
   TrainConfig config = small_fp32();
   config.model.num_layers = 1;
