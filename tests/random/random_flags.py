@@ -13,6 +13,7 @@ class Draw:
     """Numbers of one seed; options are added as they are drawn."""
 
     def __init__(self, seed):
+        self.seed = seed
         self.random = random.Random(seed)
         self.flags = []
 
@@ -168,8 +169,10 @@ def draw_model(draw):
     draw.maybe(0.1, "--add-head-bias")
     draw.maybe(0.1, "--vocab-size", 300, 1001)
     experts = draw_experts(draw, layers) if draw.chance(0.4) else 0
-    if draw.chance(0.15):
-        draw_mixers(draw, heads, layers, experts)
+    mixers = Draw(f"{draw.seed}, mixers")  # of its own, so that a seed's other numbers stay what they were
+    if mixers.chance(0.15):
+        draw_mixers(mixers, heads, layers, experts)
+        draw.flags += mixers.flags
     draw.maybe(0.15, "--mtp-num-layers", 1, 2)
     draw.mtp_modules = int(draw.flags[-1][1]) if draw.flags[-1][0] == "--mtp-num-layers" else 0
     for option in ("--reset-attention-mask", "--reset-position-ids", "--eod-mask-loss"):
