@@ -379,6 +379,7 @@ inline ModelConfig tiny_nemotron_h() {  // a mixer a layer; experts in one
   c.moe = {.num_experts = 4,
            .topk = 2,
            .ffn_hidden_size = 5,
+           .latent_size = 7,
            .shared_ffn_hidden_size = 4,
            .score = RouterScore::kSigmoid,
            .expert_bias = true};

@@ -63,6 +63,9 @@ TEST(HfNemotronH, LayersMayBeListedByTheirWords) {
   EXPECT_EQ(experts.moe.num_experts, 4);
   EXPECT_EQ(experts.moe.shared_ffn_hidden_size, 96);
   EXPECT_EQ(experts.moe.score, RouterScore::kSigmoid);
+  EXPECT_EQ(experts.moe.latent_size, 0);
+  file["moe_latent_size"] = 12;
+  EXPECT_EQ(read_nemotron_h(file).moe.latent_size, 12);
 }
 
 TEST(HfNemotronH, WhatAFileDoesNotSay) {
@@ -83,7 +86,7 @@ TEST(HfNemotronH, WhatRanklabHasNotIsRefusedByItsName) {
   EXPECT_THAT(refusal("hybrid_override_pattern", ""), HasSubstr("'hybrid_override_pattern'"));
   EXPECT_THAT(refusal("layers_block_type", {"mamba", "sparse"}), HasSubstr("'layers_block_type'"));
   EXPECT_THAT(refusal("use_conv_bias", false), HasSubstr("'use_conv_bias'"));
-  EXPECT_THAT(refusal("moe_latent_size", 64), HasSubstr("'moe_latent_size'"));
+  EXPECT_THAT(refusal("moe_latent_size", 0), HasSubstr("'moe_latent_size'"));
   EXPECT_THAT(refusal("n_groups", 3), HasSubstr("--mamba-num-groups"));
   EXPECT_THAT(refusal("mlp_hidden_act", "silu"), HasSubstr("'mlp_hidden_act'"));
 }

@@ -110,6 +110,9 @@ THEIRS = {
         NEMOTRON_H, layers_block_type=["linear_attention", "moe", "full_attention", "moe"], n_routed_experts=6,
         num_experts_per_tok=3, moe_intermediate_size=40, moe_shared_expert_intermediate_size=56, n_group=2, topk_group=1,
         routed_scaling_factor=2.5)),
+    "Nemotron-H, latent experts": ("NemotronH", dict(
+        NEMOTRON_H, hybrid_override_pattern="MEM*E", n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=40,
+        moe_shared_expert_intermediate_size=56, moe_latent_size=24, n_group=1, topk_group=1)),
     "GLM-4.5": ("Glm4Moe", dict(GLM_NUMBERS, attention_bias=True, routed_scaling_factor=2.5)),
     "GLM-4.5, norms, bf16": ("Glm4Moe", dict(GLM_NUMBERS, use_qk_norm=True, n_group=2, topk_group=1)),
     "Nemotron": ("Nemotron", dict(QWEN)),

@@ -43,7 +43,9 @@ const HfFamily& hf_family(const ModelConfig& config) {
                   "gated_delta_net", "none");
   refusal.require(config.attention_output_gate == family.model.attention_output_gate, "--attention-output-gate",
                   config.attention_output_gate ? "on" : "off", family.model.attention_output_gate ? "on" : "off");
-  refusal.require_number("--moe-latent-size", static_cast<double>(config.moe.latent_size), 0);
+  const bool has_latent =
+      std::ranges::find(family.layer_rules, "mlp.latent_down", &HfRule::ours) != family.layer_rules.end();
+  if (!has_latent) refusal.require_number("--moe-latent-size", static_cast<double>(config.moe.latent_size), 0);
   family.check(refusal, config);
   return family;
 }

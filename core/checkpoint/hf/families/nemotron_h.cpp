@@ -20,6 +20,10 @@ void set_pattern(ModelConfig& c, std::string pattern) {
   c.hybrid_pattern = std::move(pattern);
 }
 
+bool has_experts(const ModelConfig& c) {
+  return c.hybrid_pattern.find(static_cast<char>(LayerMixer::kExperts)) != std::string::npos;
+}
+
 HfKey pattern_key() {
   const auto get = [](const ModelConfig& c) {
     std::string pattern;
@@ -83,8 +87,7 @@ HfKeys nemotron_h_expert_keys() {
     key.required = false;
     key.get = [get = key.get](const ModelConfig& c) { return c.moe.enabled() ? get(c) : not_written(); };
     key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
-      if (c.hybrid_pattern.find(static_cast<char>(LayerMixer::kExperts)) == std::string::npos || value.is_null())
-        return;
+      if (!has_experts(c) || value.is_null()) return;
       c.moe.score = RouterScore::kSigmoid;
       c.moe.expert_bias = true;
       set(c, value);
@@ -92,6 +95,20 @@ HfKeys nemotron_h_expert_keys() {
   }
   append(keys, {shared_width(), {"n_shared_experts", {}, [](ModelConfig&, const HfValue&) {}}});
   return keys;
+}
+
+// null: experts read the hidden state itself.
+HfKey latent_size() {
+  const auto get = [](const ModelConfig& c) {
+    if (!c.moe.enabled()) return not_written();
+    return c.moe.latent_size > 0 ? HfJson(c.moe.latent_size) : HfJson();
+  };
+  const auto set = [](ModelConfig& c, const HfValue& value) {
+    if (!has_experts(c) || value.is_null()) return;
+    c.moe.latent_size = value.integer();
+    if (c.moe.latent_size < 1) value.refuse_damaged("null, or 1 or more");
+  };
+  return {"moe_latent_size", get, set};
 }
 
 HfKey mamba_heads() {
@@ -128,8 +145,8 @@ HfKeys nemotron_h_keys() {
                 hf_member("conv_kernel", RANKLAB_HF(mamba.conv_kernel), 4),
                 hf_member("time_step_min", RANKLAB_HF(mamba.min_step), 1e-3), hf_constant("mamba_hidden_act", "silu"),
                 hf_constant("use_conv_bias", true), hf_constant("use_bias", false), hf_constant("mlp_bias", false),
-                hf_constant("attention_bias", false), hf_constant("mamba_proj_bias", false),
-                hf_constant("moe_latent_size", HfJson()), hf_constant("num_nextn_predict_layers", 0)});
+                hf_constant("attention_bias", false), hf_constant("mamba_proj_bias", false), latent_size(),
+                hf_constant("num_nextn_predict_layers", 0)});
   append(keys, nemotron_h_expert_keys());
   append(keys, passed_over_keys());
   append(keys, ending_keys(false));
@@ -186,6 +203,8 @@ HfFamily nemotron_h_family() {
                           {"mlp.up", {"mixer.up_proj"}},
                           {"mlp.down", {"mixer.down_proj"}},
                           {"mlp.router", {"mixer.gate"}},
+                          {"mlp.latent_down", {"mixer.fc1_latent_proj"}},
+                          {"mlp.latent_up", {"mixer.fc2_latent_proj"}},
                           {"mlp.shared.up", {"mixer.shared_experts.up_proj"}},
                           {"mlp.shared.down", {"mixer.shared_experts.down_proj"}},
                           {"mlp.experts.*.up", {"mixer.experts.*.up_proj"}},
