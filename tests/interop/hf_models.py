@@ -82,7 +82,7 @@ THEIRS = {
     "StableLM, fp16": ("StableLm", dict(WIDTHS, intermediate_size=96, num_key_value_heads=2, use_qkv_bias=True,
                                         rope_parameters=dict(rope_type="default", rope_theta=1e4,
                                                              partial_rotary_factor=0.25))),
-    "StableLM, one norm": ("StableLm", dict(WIDTHS, intermediate_size=96, use_parallel_residual=True,
+    "StableLM, one norm": ("StableLm", dict(WIDTHS, intermediate_size=96, num_key_value_heads=4, use_parallel_residual=True,
                                             rope_parameters=dict(rope_type="default", rope_theta=1e4,
                                                                  partial_rotary_factor=0.5))),
     "SmolLM 3": ("SmolLM3", dict(QWEN, pad_token_id=None, num_hidden_layers=5)),
