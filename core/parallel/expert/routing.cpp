@@ -32,6 +32,11 @@ std::vector<int64_t> count_by_expert(const Routing& routing) {
   return counts_of(flat_experts(routing), routing);
 }
 
+at::Tensor device_counts_by_expert(const Routing& routing) {
+  const at::NoGradGuard no_grad;
+  return bin_counts(flat_experts(routing), routing.num_experts + 1).narrow(0, 0, routing.num_experts);
+}
+
 AssignmentOrder order_by_expert(const Routing& routing) {
   const at::NoGradGuard no_grad;
   const at::Tensor experts = flat_experts(routing);

@@ -24,6 +24,8 @@ struct AssignmentOrder {
 AssignmentOrder order_by_expert(const Routing& routing);
 // Only the counts, without the sort.
 std::vector<int64_t> count_by_expert(const Routing& routing);
+// The same where the assignments are [E], for which the host does not wait.
+at::Tensor device_counts_by_expert(const Routing& routing);
 
 // The inverse of the permutation order [N]: index_select() with it undoes index_select() with `order`.
 at::Tensor inverse_order(const at::Tensor& order_N);
