@@ -8,6 +8,8 @@
 
 namespace ranklab {
 
+class Communicator;
+
 struct Routing {
   at::Tensor experts_TK;  // int64
   at::Tensor weights_TK;  // differentiable; weights in the sum of expert outputs
@@ -22,6 +24,12 @@ struct AssignmentOrder {
   std::vector<int64_t> counts;  // [E]
 };
 AssignmentOrder order_by_expert(const Routing& routing);
+// The same, and the counts of all ranks of the group [group][E]; the host waits for a GPU once.
+struct SharedOrder {
+  AssignmentOrder own;
+  std::vector<std::vector<int64_t>> counts;
+};
+SharedOrder order_by_expert(const Routing& routing, Communicator& group);
 // Only the counts, without the sort.
 std::vector<int64_t> count_by_expert(const Routing& routing);
 // The same where the assignments are [E], for which the host does not wait.

@@ -135,6 +135,25 @@ const WaitRow kWaits[] = {
        c.recompute_granularity = "full";
      },
      "copy to the GPU 3, copy to the host 8, item() 2"},
+    {"experts of two ranks",
+     [](TrainConfig& c) {
+       variant(c, "deepseek_experts");
+       c.parallel = {.world = 2, .ep = 2};
+     },
+     "copy to the GPU 6, copy to the host 10, item() 4"},
+    {"experts of two ranks, capacity",
+     [](TrainConfig& c) {
+       variant(c, "capacity");
+       c.parallel = {.world = 2, .ep = 2};
+     },
+     "copy to the GPU 6, copy to the host 10, item() 4"},
+    // Their counts go around once more.
+    {"split experts",
+     [](TrainConfig& c) {
+       variant(c, "deepseek_experts");
+       c.parallel = {.world = 2, .tp = 2, .etp = 2}, c.sequence_parallel = true;
+     },
+     "copy to the GPU 6, copy to the host 16, item() 4"},
     {"experts, capacity", [](TrainConfig& c) { variant(c, "capacity"); },
      "copy to the GPU 3, copy to the host 5, item() 2"},
     {"experts, linear attention", [](TrainConfig& c) { variant(c, "qwen3_next"); },
