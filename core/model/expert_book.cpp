@@ -7,6 +7,7 @@
 #include "core/base/injected_bug.h"
 #include "core/comm/purpose.h"
 #include "core/sim/aten.h"
+#include "core/sim/memory_scope.h"
 #include "core/sim/op_observer.h"
 #include "core/sim/type_watch.h"
 #include "core/trace/routing_event.h"
@@ -24,14 +25,6 @@ Event instant(RankContext& context, std::string_view name, int64_t layer) {
   event.virtual_begin_ns = context.clock().now_ns();
   event.wall_begin_ns = wall_now_ns();
   return event;
-}
-
-// Stands for numbers that each rank has counted itself.
-at::Tensor counted_here() {
-  const NoCostScope free;
-  const at::Tensor source = at::empty({0});
-  if (TypeWatch* watch = type_watch_of_thread) watch->is_same_over(source, {});
-  return source;
 }
 
 // Entropy of the shares over that of equal shares; 1 without tokens, or with one expert.
@@ -53,18 +46,41 @@ std::string name_of_bias(const ModelConfig& c, int64_t layer) {
 ExpertBook::ExpertBook(const ModelConfig& config, RankContext& context)
     : config_(config), context_(context), num_layers_(config.num_layers + config.mtp_num_layers) {}
 
+bool ExpertBook::stays_on_device() const {
+  return context_.device().is_cuda() && !context_.tracer().enabled() && type_watch_of_thread == nullptr;
+}
+
+void ExpertBook::add_on_device(int64_t layer, const Forward& forward) {
+  const at::NoGradGuard no_grad;
+  const int64_t experts = config_.moe.num_experts;
+  if (!on_device_.defined()) {
+    const MemoryScope memory(MemoryCategory::kBuffers);
+    on_device_ = at::zeros({num_layers_, experts + kExtras}, at::TensorOptions(at::kDouble).device(context_.device()));
+  }
+  const at::Tensor row = on_device_.select(0, layer);
+  row.narrow(0, 0, experts).add_(device_counts_by_expert(forward.routing));
+  const auto add = [&](Extra extra, const at::Tensor& number) { row.select(0, experts + extra).add_(number); };
+  if (forward.routing.kept_TK.defined()) add(kDropped, forward.routing.kept_TK.logical_not().sum());
+  if (forward.aux_loss_sum.defined()) add(kAux, forward.aux_loss_sum);
+  if (forward.z_loss_sum.defined()) add(kZ, forward.z_loss_sum);
+}
+
 void ExpertBook::add(int64_t layer, const Forward& forward) {
+  const NoCostScope free;
   Layer& entry = layers_[layer];
-  entry.counts.resize(forward.counts.size());
-  for (size_t i = 0; i < forward.counts.size(); ++i) entry.counts[i] += static_cast<double>(forward.counts[i]);
-  entry.dropped += static_cast<double>(forward.dropped);
-  entry.aux += forward.aux_loss_sum;
-  entry.z += forward.z_loss_sum;
-  if (type_watch_of_thread != nullptr) entry.source = counted_here();
+  if (stays_on_device()) return add_on_device(layer, forward);
+  const std::vector<int64_t> counts = count_by_expert(forward.routing);
+  const at::Tensor& kept = forward.routing.kept_TK;
+  const double dropped = kept.defined() ? kept.logical_not().sum().item<double>() : 0;
+  entry.counts.resize(counts.size());
+  for (size_t i = 0; i < counts.size(); ++i) entry.counts[i] += static_cast<double>(counts[i]);
+  entry.dropped += dropped;
+  if (forward.aux_loss_sum.defined()) entry.aux += forward.aux_loss_sum.item<double>();
+  if (forward.z_loss_sum.defined()) entry.z += forward.z_loss_sum.item<double>();
   if (!context_.tracer().enabled()) return;
   Event event = instant(context_, kRoutingEvent, layer);
-  event.value = static_cast<double>(forward.dropped);
-  context_.tracer().record(event, {forward.counts.begin(), forward.counts.end()});
+  event.value = dropped;
+  context_.tracer().record(event, {counts.begin(), counts.end()});
 }
 
 at::Tensor ExpertBook::bias(int64_t layer, at::ScalarType dtype) {
@@ -79,44 +95,45 @@ at::Tensor ExpertBook::bias(int64_t layer, at::ScalarType dtype) {
 
 // Every rank has a row for every layer, zeros for the layers of other stages: after the sum all pipeline ranks know all
 // layers, and both copies of a layer (DualPipe) update their bias identically.
-at::Tensor ExpertBook::summed() const {
+at::Tensor ExpertBook::own() const {
+  const NoCostScope free;
+  const bool nothing_read = std::ranges::all_of(layers_, [](const auto& layer) { return layer.second.counts.empty(); });
+  if (on_device_.defined() && nothing_read) return on_device_;
   const int64_t experts = config_.moe.num_experts, width = experts + kExtras;
-  at::Tensor table;
-  {
-    const NoCostScope free;
-    table = at::zeros({num_layers_, width}, at::kDouble);
-    for (const auto& [layer, entry] : layers_) {
-      double* row = table.mutable_data_ptr<double>() + layer * width;
-      std::copy(entry.counts.begin(), entry.counts.end(), row);
-      row[experts + kDropped] = entry.dropped;
-      row[experts + kAux] = entry.aux;
-      row[experts + kZ] = entry.z;
-    }
-    table = table.to(context_.device());
-    if (TypeWatch* watch = type_watch_of_thread) watch->is_same_over(table, {});
+  at::Tensor table = at::zeros({num_layers_, width}, at::kDouble);
+  for (const auto& [layer, entry] : layers_) {
+    double* row = table.mutable_data_ptr<double>() + layer * width;
+    std::copy(entry.counts.begin(), entry.counts.end(), row);
+    row[experts + kDropped] = entry.dropped;
+    row[experts + kAux] = entry.aux;
+    row[experts + kZ] = entry.z;
   }
+  table = table.to(context_.device());
+  if (on_device_.defined()) table.add_(on_device_);
+  if (TypeWatch* watch = type_watch_of_thread) watch->is_same_over(table, {});
+  return table;
+}
+
+at::Tensor ExpertBook::over_ranks(at::Tensor table) const {
   const PurposeScope scope(Purpose::kRouting);
   for (const Axis axis : {Axis::kTp, context_.replica_axis(), Axis::kPp}) {
     if (context_.size(axis) > 1) table = context_.comm(axis).all_reduce(table);
   }
-  const NoCostScope free;
-  return table.to(at::kCPU);
+  return table;
 }
 
-void ExpertBook::update_bias(int64_t layer, const Layer& total) {
-  const auto known = biases_.find(layer);
-  if (known == biases_.end()) return;
-  if (TypeWatch* watch = type_watch_of_thread; watch != nullptr && total.source.defined())
-    watch->expect_same(total.source, {Axis::kTp, context_.replica_axis()}, name_of_bias(config_, layer));
+// By the sign of the mean less the count, times the experts: whole numbers, which are exact on every device.
+void ExpertBook::update_biases(const at::Tensor& table) {
   const NoCostScope free;
-  const double mean =
-      std::accumulate(total.counts.begin(), total.counts.end(), 0.0) / static_cast<double>(total.counts.size());
-  std::vector<double> step;
-  for (const double count : total.counts) {
-    const double side = count < mean ? 1 : (count > mean ? -1 : 0);
-    step.push_back(side * config_.moe.bias_update_rate);
+  for (const auto& [layer, entry] : layers_) {
+    const auto known = biases_.find(layer);
+    if (known == biases_.end()) continue;
+    if (TypeWatch* watch = type_watch_of_thread)
+      watch->expect_same(table, {Axis::kTp, context_.replica_axis()}, name_of_bias(config_, layer));
+    const at::Tensor counts = table.select(0, layer).narrow(0, 0, config_.moe.num_experts);
+    const at::Tensor step = (counts.sum() - counts * counts.numel()).sign_().mul_(config_.moe.bias_update_rate);
+    known->second.add_(step.to(known->second.scalar_type()));
   }
-  known->second.add_(at::tensor(step, at::kDouble).to(known->second.options()));
 }
 
 void ExpertBook::record(int64_t layer, const Layer& total) const {
@@ -132,15 +149,18 @@ void ExpertBook::record(int64_t layer, const Layer& total) const {
 }
 
 ModelReport ExpertBook::end_step() {
-  const at::Tensor table = summed();
+  const bool local = injected(InjectedBug::kBiasLocalLoad);
+  const at::Tensor mine = own(), all = over_ranks(local ? mine.clone() : mine);  // sums in place
+  update_biases(local ? mine : all);
   const NoCostScope free;
+  const at::Tensor table = all.to(at::kCPU);  // the host waits for the device
   const int64_t experts = config_.moe.num_experts, width = experts + kExtras;
   ModelReport report;
   double worst = 0, assignments = 0, dropped = 0;
   for (int64_t layer = 0; layer < num_layers_; ++layer) {
     if (!config_.is_moe_layer(layer)) continue;
     const double* row = table.const_data_ptr<double>() + layer * width;
-    const Layer total{{row, row + experts}, row[experts + kDropped], row[experts + kAux], row[experts + kZ], table};
+    const Layer total{{row, row + experts}, row[experts + kDropped], row[experts + kAux], row[experts + kZ]};
     const double sum = std::accumulate(total.counts.begin(), total.counts.end(), 0.0);
     const double most = *std::max_element(total.counts.begin(), total.counts.end());
     if (sum > 0) worst = std::max(worst, most * static_cast<double>(experts) / sum);
@@ -151,14 +171,12 @@ ModelReport ExpertBook::end_step() {
     dropped += total.dropped;
     report.aux_loss_sum += total.aux;
     report.z_loss_sum += total.z;
-    if (layers_.contains(layer)) {
-      update_bias(layer, injected(InjectedBug::kBiasLocalLoad) ? layers_.at(layer) : total);
-      record(layer, total);
-    }
+    if (layers_.contains(layer)) record(layer, total);
   }
   report.max_over_mean_load = worst;
   report.dropped_fraction = assignments > 0 ? dropped / assignments : 0;
   layers_.clear();
+  on_device_.reset();
   return report;
 }
 

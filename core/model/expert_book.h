@@ -1,6 +1,7 @@
 // Statistics of a model's experts in one step, per layer: tokens per expert, dropped tokens and balancing losses. After
 // the optimizer update they are summed over all ranks that hold other tokens, update the biases of auxiliary-loss-free
-// balancing (Wang et al. 2024, arXiv 2408.15664) and are traced as events (routing_event.h). Cost: a [layers, E + 3]
+// balancing (Wang et al. 2024, arXiv 2408.15664) and are traced as events (routing_event.h). On a GPU they are added up
+// there, so that the host waits for them once a step, unless they are traced or watched. Cost: a [layers, E + 3]
 // all_reduce over tp, dp and pp per step. Thread rule: its rank's thread; end_step() is collective.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -11,6 +12,7 @@
 
 #include "core/comm/rank_context.h"
 #include "core/model/causal_lm.h"
+#include "core/parallel/expert/routing.h"
 #include "core/spec/model_config.h"
 
 namespace ranklab {
@@ -22,12 +24,10 @@ class ExpertBook {
  public:
   ExpertBook(const ModelConfig& config, RankContext& context);
 
-  // One microbatch's forward through one layer: the number of this rank's tokens assigned to each expert [E].
+  // One microbatch's forward through one layer: this rank's tokens, and the sums of the losses with their coefficients.
   struct Forward {
-    std::vector<int64_t> counts;
-    int64_t dropped = 0;
-    double aux_loss_sum = 0;  // both losses include their coefficients
-    double z_loss_sum = 0;
+    const Routing& routing;
+    at::Tensor aux_loss_sum = {}, z_loss_sum = {};  // undefined: none
   };
   void add(int64_t layer, const Forward& forward);
 
@@ -43,16 +43,19 @@ class ExpertBook {
   struct Layer {
     std::vector<double> counts;
     double dropped = 0, aux = 0, z = 0;
-    at::Tensor source = {};  // what the numbers were read from, where types are followed
   };
-  at::Tensor summed() const;
-  void update_bias(int64_t layer, const Layer& total);
+  bool stays_on_device() const;
+  void add_on_device(int64_t layer, const Forward& forward);
+  at::Tensor own() const;
+  at::Tensor over_ranks(at::Tensor table) const;
+  void update_biases(const at::Tensor& table);
   void record(int64_t layer, const Layer& total) const;
 
   ModelConfig config_;
   RankContext& context_;
-  int64_t num_layers_;  // MTP modules included
-  std::map<int64_t, Layer> layers_;
+  int64_t num_layers_;               // MTP modules included
+  std::map<int64_t, Layer> layers_;  // with what the host has read
+  at::Tensor on_device_;             // [layers, E + 3], what it has not; undefined: nothing
   std::map<int64_t, at::Tensor> biases_;
 };
 

@@ -146,31 +146,18 @@ class MoeLayer : public MlpLayer {
 
   void add_losses(Routing& routing, const ExpertChoice& choice, const at::Tensor& logits_TE, int64_t sequences,
                   const ForwardContext& context) {
-    ExpertBook::Forward seen = counted(routing);
+    ExpertBook::Forward seen{routing};
     if (moe_.balancing != LoadBalancing::kNone) {
       const at::Tensor loss = balance_loss_sum(choice, moe_, balance_groups(sequences, context)) * moe_.aux_loss_coeff;
-      seen.aux_loss_sum = value_of(loss);
+      seen.aux_loss_sum = loss;
       routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.balance_scale);
     }
     if (moe_.z_loss_coeff > 0) {
       const at::Tensor loss = z_loss_sum(logits_TE) * moe_.z_loss_coeff;
-      seen.z_loss_sum = value_of(loss);
+      seen.z_loss_sum = loss;
       routing.weights_TK = attach_loss(routing.weights_TK, loss, context.batch.balance_scale);
     }
     if (context.pass != RecomputePass::kRecompute) moe_context_.book.add(layer_, seen);
-  }
-
-  static double value_of(const at::Tensor& loss) {
-    const NoCostScope free;
-    return loss.item<double>();
-  }
-
-  static ExpertBook::Forward counted(const Routing& routing) {
-    const NoCostScope free;
-    ExpertBook::Forward seen;
-    seen.counts = count_by_expert(routing);
-    if (routing.kept_TK.defined()) seen.dropped = routing.kept_TK.logical_not().sum().item<int64_t>();
-    return seen;
   }
 
   BalanceGroups balance_groups(int64_t sequences, const ForwardContext& context) const {

@@ -167,18 +167,13 @@ class RecordedRuntime final : public OptimizerRuntime {
 
 class RecordedMetrics final : public Hook {
  public:
-  RecordedMetrics(TrainingRecord& record, std::function<void(int64_t)> after_step)
-      : record_(record), after_step_(std::move(after_step)) {}
+  explicit RecordedMetrics(TrainingRecord& record) : record_(record) {}
   void on_train_begin(const RunPlan&, const TrainInfo& info) override { record_.parameters = info.parameters; }
-  void on_step_end(const StepMetrics& metrics) override {
-    record_.steps.push_back(metrics);
-    if (after_step_) after_step_(metrics.step);
-  }
+  void on_step_end(const StepMetrics& metrics) override { record_.steps.push_back(metrics); }
   void on_validation(int64_t, double loss) override { record_.validation.push_back(loss); }
 
  private:
   TrainingRecord& record_;
-  std::function<void(int64_t)> after_step_;
 };
 
 // Asked before training begins.
@@ -252,7 +247,7 @@ TrainingRecord record_training(TrainConfig config, const RecordOptions& options)
   if (options.data) parts.data_provider = options.data;
   if (options.logits) parts.checkpoint_manager = std::make_shared<LogitsBefore>(recorder);
   RuntimeEngine engine(parts, plan);
-  engine.add_hook(std::make_shared<RecordedMetrics>(recorder.record, options.after_step));
+  engine.add_hook(std::make_shared<RecordedMetrics>(recorder.record));
   TrainResult result = engine.fit();
   recorder.record.traces = std::move(result.traces);
   recorder.record.sample = result.sample;

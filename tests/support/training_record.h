@@ -40,7 +40,6 @@ struct RecordOptions {
       0;  // 0: the configuration's, which the byte tokenizer needs 256 of; data of one's own may do with less
   // Null: rank threads where RANKLAB_TEST_DEVICE says; else the configuration's backend and device, and this world.
   std::function<std::unique_ptr<World>(int size)> make_world = nullptr;
-  std::function<void(int64_t step)> after_step = nullptr;  // called on one rank
 };
 
 TrainingRecord record_training(TrainConfig config, const RecordOptions& options = {});

@@ -19,10 +19,21 @@ int64_t sum(const std::vector<int64_t>& counts, size_t begin, size_t length) {
 class AllToAllTrip : public ExpertTrip {
  public:
   AllToAllTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing)
-      : ep_(ep), routing_(routing), order_(order_by_expert(routing)) {
+      : AllToAllTrip(ep, wire, tokens_TH, routing, order_by_expert(routing, ep)) {}
+
+  at::Tensor combine(const at::Tensor& outputs_NH) override {
+    at::Tensor outputs = outputs_NH;
+    if (by_expert_N_.defined()) outputs = outputs.index_select(0, inverse_order(by_expert_N_));
+    return weighted_sum(exchange_rows(outputs, ep_, recv_rows_, send_rows_, kCombineExchange), order_, routing_);
+  }
+
+ private:
+  AllToAllTrip(Communicator& ep, const TensorPrecision& wire, const at::Tensor& tokens_TH, const Routing& routing,
+               const SharedOrder& order)
+      : ep_(ep), routing_(routing), order_(order.own) {
     const size_t own = static_cast<size_t>(routing.num_experts / ep.size());
     const size_t first = own * static_cast<size_t>(ep.rank());
-    const auto all = share_counts(order_.counts, ep, tokens_TH.options());
+    const auto& all = order.counts;
     std::vector<std::vector<int64_t>> arriving;
     for (size_t peer = 0; peer < all.size(); ++peer) {
       send_rows_.push_back(sum(order_.counts, own * peer, own));
@@ -42,13 +53,6 @@ class AllToAllTrip : public ExpertTrip {
     rows_NH_ = rows_NH_.index_select(0, by_expert_N_);
   }
 
-  at::Tensor combine(const at::Tensor& outputs_NH) override {
-    at::Tensor outputs = outputs_NH;
-    if (by_expert_N_.defined()) outputs = outputs.index_select(0, inverse_order(by_expert_N_));
-    return weighted_sum(exchange_rows(outputs, ep_, recv_rows_, send_rows_, kCombineExchange), order_, routing_);
-  }
-
- private:
   Communicator& ep_;
   Routing routing_;
   AssignmentOrder order_;

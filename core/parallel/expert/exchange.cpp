@@ -1,10 +1,12 @@
 #include "core/parallel/expert/exchange.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "core/base/injected_bug.h"
 #include "core/comm/purpose.h"
 #include "core/nn/custom_function.h"
+#include "core/parallel/expert/host_numbers.h"
 #include "core/parallel/interleave.h"
 #include "core/parallel/saved_group.h"
 #include "core/sim/aten.h"
@@ -118,18 +120,14 @@ at::Tensor reduce_rows(const at::Tensor& x, Communicator& group, const std::vect
   return group.size() == 1 ? x : Reduce::apply(x, group, rows, purpose);
 }
 
-std::vector<std::vector<int64_t>> share_counts(const std::vector<int64_t>& counts, Communicator& group,
-                                               const at::TensorOptions& options) {
-  if (group.size() == 1) return {counts};
+std::vector<std::vector<int64_t>> share_counts(const at::Tensor& counts, Communicator& group) {
   const NoCostScope free;  // copies of a few numbers are not charged
   const PurposeScope scope(Purpose::kRouting);
-  const auto width = static_cast<int64_t>(counts.size());
+  const int64_t width = counts.size(0);
   // Does not switch to an interleaved piece: this rank posts the tokens next, and so short a switch would hide nothing
   // of the other piece's transfer.
-  const at::Tensor mine = at::tensor(counts, at::kLong).view({1, width}).to(options.device());
-  const at::Tensor gathered = group.all_gather(mine);
-  if (gathered.is_meta())
-    return std::vector(static_cast<size_t>(group.size()), counts);  // on meta all ranks have the same counts
+  const at::Tensor gathered = group.all_gather(counts.view({1, width}));
+  if (gathered.is_meta()) return {};
   const at::Tensor all = gathered.to(at::kCPU).contiguous();
   std::vector<std::vector<int64_t>> out;
   for (int rank = 0; rank < group.size(); ++rank) {
@@ -137,6 +135,17 @@ std::vector<std::vector<int64_t>> share_counts(const std::vector<int64_t>& count
     out.emplace_back(row, row + width);
   }
   return out;
+}
+
+std::vector<std::vector<int64_t>> share_counts(const std::vector<int64_t>& counts, Communicator& group,
+                                               const at::TensorOptions& options) {
+  if (group.size() == 1) return {counts};
+  const NoCostScope free;
+  const at::Tensor mine = host_numbers(static_cast<int64_t>(counts.size()), at::kLong, options.device());
+  std::copy(counts.begin(), counts.end(), mine.mutable_data_ptr<int64_t>());
+  auto all = share_counts(sent_to(options.device(), mine), group);
+  if (options.device().is_meta()) all.assign(static_cast<size_t>(group.size()), counts);  // all ranks have the same
+  return all;
 }
 
 }  // namespace ranklab

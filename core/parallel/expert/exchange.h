@@ -35,5 +35,7 @@ at::Tensor reduce_rows(const at::Tensor& x, Communicator& group, const std::vect
 // All-gathers counts [n] -> [group][n].
 std::vector<std::vector<int64_t>> share_counts(const std::vector<int64_t>& counts, Communicator& group,
                                                const at::TensorOptions& options);
+// The same of counts on the group's device, for which the host waits; of meta tensors nothing is known.
+std::vector<std::vector<int64_t>> share_counts(const at::Tensor& counts, Communicator& group);
 
 }  // namespace ranklab

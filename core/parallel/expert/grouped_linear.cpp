@@ -8,6 +8,7 @@
 #include "core/nn/gemm.h"
 #include "core/parallel/deferred_grads.h"
 #include "core/parallel/expert/expert_rows.h"
+#include "core/parallel/expert/host_numbers.h"
 #include "core/parallel/expert/product_cost.h"
 #include "core/parallel/quantized/linear_quantizer.h"
 #include "core/sim/aten.h"
@@ -40,13 +41,11 @@ bool has_grouped_kernel(const at::Tensor& rows, int64_t out) {
   return rows.is_cuda() && rows.scalar_type() == at::kBFloat16 && rows.size(1) % kTogether == 0 && out % kTogether == 0;
 }
 
-// From pinned memory, so that the host does not wait for the copy.
 at::Tensor ends_of(const std::vector<int64_t>& counts, const at::Device& device) {
-  const at::Tensor ends =
-      at::empty({static_cast<int64_t>(counts.size())}, at::TensorOptions(at::kInt).pinned_memory(true));
+  const at::Tensor ends = host_numbers(static_cast<int64_t>(counts.size()), at::kInt, device);
   std::partial_sum(counts.begin(), counts.end(), ends.mutable_data_ptr<int32_t>(),
                    [](int64_t sum, int64_t count) { return sum + count; });
-  return ends.to(device, at::kInt, /*non_blocking=*/true);
+  return sent_to(device, ends);
 }
 
 std::vector<at::Tensor> transposed(at::TensorList weights) {

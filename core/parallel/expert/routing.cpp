@@ -3,6 +3,8 @@
 #include <numeric>
 
 #include "core/parallel/expert/bin_counts.h"
+#include "core/parallel/expert/exchange.h"
+#include "core/parallel/expert/host_numbers.h"
 #include "core/parallel/expert/token_spread.h"
 #include "core/sim/aten.h"
 
@@ -17,12 +19,28 @@ at::Tensor flat_experts(const Routing& routing) {
   return at::where(routing.kept_TK.reshape({-1}), experts, at::full_like(experts, routing.num_experts));
 }
 
+at::Tensor device_counts_of(const at::Tensor& experts, const Routing& routing) {
+  return bin_counts(experts, routing.num_experts + 1).narrow(0, 0, routing.num_experts);
+}
+
+// Of meta tensors.
+std::vector<int64_t> assumed_counts(const at::Tensor& experts, const Routing& routing) {
+  return even_parts(routing.even < 0 ? experts.numel() : routing.even, routing.num_experts);
+}
+
 std::vector<int64_t> counts_of(const at::Tensor& experts, const Routing& routing) {
-  const int64_t num_experts = routing.num_experts;
-  const at::Tensor device_counts = bin_counts(experts, num_experts + 1);
-  if (experts.is_meta()) return even_parts(routing.even < 0 ? experts.numel() : routing.even, num_experts);
+  const at::Tensor device_counts = device_counts_of(experts, routing);
+  if (experts.is_meta()) return assumed_counts(experts, routing);
   const at::Tensor counts = device_counts.to(at::kCPU).contiguous();
-  return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + num_experts};
+  return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + routing.num_experts};
+}
+
+at::Tensor sorted(const at::Tensor& experts) {
+  return std::get<1>(at::sort(experts, /*stable=*/true, /*dim=*/0, /*descending=*/false));
+}
+
+AssignmentOrder order_of(const at::Tensor& flat, std::vector<int64_t> counts) {
+  return {flat.narrow(0, 0, std::accumulate(counts.begin(), counts.end(), int64_t{0})), std::move(counts)};
 }
 
 }  // namespace
@@ -32,14 +50,30 @@ std::vector<int64_t> count_by_expert(const Routing& routing) {
   return counts_of(flat_experts(routing), routing);
 }
 
+at::Tensor device_counts_by_expert(const Routing& routing) {
+  const at::NoGradGuard no_grad;
+  return device_counts_of(flat_experts(routing), routing);
+}
+
 AssignmentOrder order_by_expert(const Routing& routing) {
   const at::NoGradGuard no_grad;
   const at::Tensor experts = flat_experts(routing);
-  AssignmentOrder order;
-  order.flat_M = std::get<1>(at::sort(experts, /*stable=*/true, /*dim=*/0, /*descending=*/false));
-  order.counts = counts_of(experts, routing);
-  order.flat_M = order.flat_M.narrow(0, 0, std::accumulate(order.counts.begin(), order.counts.end(), int64_t{0}));
-  return order;
+  const at::Tensor flat = sorted(experts);
+  return order_of(flat, counts_of(experts, routing));
+}
+
+SharedOrder order_by_expert(const Routing& routing, Communicator& group) {
+  if (group.size() == 1) {
+    AssignmentOrder own = order_by_expert(routing);
+    return {own, {own.counts}};
+  }
+  const at::NoGradGuard no_grad;
+  const at::Tensor experts = flat_experts(routing);
+  const at::Tensor flat = sorted(experts);
+  const at::Tensor mine = device_counts_of(experts, routing);
+  const auto all = experts.is_meta() ? share_counts(assumed_counts(experts, routing), group, mine.options())
+                                     : share_counts(mine, group);
+  return {order_of(flat, all[static_cast<size_t>(group.rank())]), all};
 }
 
 at::Tensor inverse_order(const at::Tensor& order_N) {
@@ -69,14 +103,14 @@ at::Tensor expert_major(const std::vector<std::vector<int64_t>>& counts, const a
     }
   }
   if (options.device().is_meta()) return at::empty({total}, options.dtype(at::kLong));
-  at::Tensor rows = at::empty({total}, at::kLong);
+  at::Tensor rows = host_numbers(total, at::kLong, options.device());
   int64_t* row = rows.mutable_data_ptr<int64_t>();
   for (size_t expert = 0; !counts.empty() && expert < counts[0].size(); ++expert) {
     for (size_t source = 0; source < counts.size(); ++source) {
       for (int64_t i = 0; i < counts[source][expert]; ++i) *row++ = begins[source][expert] + i;
     }
   }
-  return rows.to(options.device());
+  return sent_to(options.device(), rows);
 }
 
 }  // namespace ranklab

@@ -8,6 +8,8 @@
 
 namespace ranklab {
 
+class Communicator;
+
 struct Routing {
   at::Tensor experts_TK;  // int64
   at::Tensor weights_TK;  // differentiable; weights in the sum of expert outputs
@@ -22,8 +24,16 @@ struct AssignmentOrder {
   std::vector<int64_t> counts;  // [E]
 };
 AssignmentOrder order_by_expert(const Routing& routing);
+// The same, and the counts of all ranks of the group [group][E]; the host waits for a GPU once.
+struct SharedOrder {
+  AssignmentOrder own;
+  std::vector<std::vector<int64_t>> counts;
+};
+SharedOrder order_by_expert(const Routing& routing, Communicator& group);
 // Only the counts, without the sort.
 std::vector<int64_t> count_by_expert(const Routing& routing);
+// The same where the assignments are [E], for which the host does not wait.
+at::Tensor device_counts_by_expert(const Routing& routing);
 
 // The inverse of the permutation order [N]: index_select() with it undoes index_select() with `order`.
 at::Tensor inverse_order(const at::Tensor& order_N);

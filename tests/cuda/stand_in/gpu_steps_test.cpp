@@ -56,20 +56,19 @@ TEST(HostTensors, AreAGpus) {
   });
 }
 
-// Of a step that nobody looks into.
-std::string waits_of_step(TrainConfig config) {
-  constexpr int64_t kStep = 2;
-  config.train_iters = kStep + 2;
+WaitCounts waits_of_run(TrainConfig config, int64_t steps) {
+  config.train_iters = steps;
   const HostWaits waits;
-  WaitCounts before, after;
-  RecordOptions options = on_gpus();
-  options.after_step = [&](int64_t step) {
-    if (step == kStep - 1) before = waits.counts();
-    if (step == kStep) after = waits.counts();
-  };
-  record_training(config, options);
-  for (const auto& [what, count] : before) after[what] -= count;
-  return shown(after);
+  record_training(config, on_gpus());
+  return waits.counts();
+}
+
+// Of a step that nobody looks into, on all ranks, which no moment between two steps parts.
+std::string waits_of_step(const TrainConfig& config) {
+  const WaitCounts without = waits_of_run(config, 2);
+  WaitCounts with = waits_of_run(config, 3);
+  for (const auto& [what, count] : without) with[what] -= count;
+  return shown(with);
 }
 
 // But for what a row changes: one microbatch in bf16. Whatever is more stops a GPU's queue once more.
@@ -124,13 +123,41 @@ const WaitRow kWaits[] = {
      "copy to the GPU 3, copy to the host 1, item() 3"},
     {"documents", [](TrainConfig& c) { c.documents.reset_attention_mask = c.documents.reset_position_ids = true; },
      "copy to the GPU 5, copy to the host 2, item() 2"},
-    {"experts", [](TrainConfig& c) { variant(c, "gpt_oss"); }, "copy to the GPU 4, copy to the host 10, item() 2"},
+    // One more at the step's end, and one a layer, in each forward, for the rows that experts get.
+    {"experts", [](TrainConfig& c) { variant(c, "gpt_oss"); }, "copy to the GPU 3, copy to the host 6, item() 2"},
     {"experts, balanced", [](TrainConfig& c) { variant(c, "deepseek_experts"); },
-     "copy to the GPU 7, copy to the host 8, item() 5"},
+     "copy to the GPU 3, copy to the host 5, item() 2"},
+    {"experts, two losses", [](TrainConfig& c) { variant(c, "aux_z"); },
+     "copy to the GPU 3, copy to the host 5, item() 2"},
+    {"experts, balanced, recomputation",
+     [](TrainConfig& c) {
+       variant(c, "deepseek_experts");
+       c.recompute_granularity = "full";
+     },
+     "copy to the GPU 3, copy to the host 8, item() 2"},
+    {"experts of two ranks",
+     [](TrainConfig& c) {
+       variant(c, "deepseek_experts");
+       c.parallel = {.world = 2, .ep = 2};
+     },
+     "copy to the GPU 6, copy to the host 10, item() 4"},
+    {"experts of two ranks, capacity",
+     [](TrainConfig& c) {
+       variant(c, "capacity");
+       c.parallel = {.world = 2, .ep = 2};
+     },
+     "copy to the GPU 6, copy to the host 10, item() 4"},
+    // Their counts go around once more.
+    {"split experts",
+     [](TrainConfig& c) {
+       variant(c, "deepseek_experts");
+       c.parallel = {.world = 2, .tp = 2, .etp = 2}, c.sequence_parallel = true;
+     },
+     "copy to the GPU 6, copy to the host 16, item() 4"},
     {"experts, capacity", [](TrainConfig& c) { variant(c, "capacity"); },
-     "copy to the GPU 4, copy to the host 8, item() 5"},
+     "copy to the GPU 3, copy to the host 5, item() 2"},
     {"experts, linear attention", [](TrainConfig& c) { variant(c, "qwen3_next"); },
-     "copy to the GPU 4, copy to the host 10, item() 2"},
+     "copy to the GPU 3, copy to the host 6, item() 2"},
     {"Muon", [](TrainConfig& c) { c.optimizer = OptimizerKind::kMuon; }},
 };
 
@@ -154,6 +181,25 @@ TEST(GpuSteps, EveryModelComputesWhatItDoesOnTheHost) {
       const TrainingRecord got = record_training(config, on_gpus());
       config.backend = "cpu_sim";
       expect_same_training(got, record_training(config), kRoundingOfAdamW);
+    }
+  }
+}
+
+// Of the statistics of experts, those of a step that is traced are read as they are made.
+TEST(GpuSteps, ExpertsAreCountedAsOnTheHost) {
+  for (const char* name : {"deepseek_experts", "idle_experts", "aux_z", "capacity"}) {
+    for (const bool traced : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name << (traced ? ", traced" : ""));
+      TrainConfig config = gpu_config();
+      variant(config, name);
+      config.parallel = {.world = 2, .ep = 2};
+      config.num_microbatches = 2;
+      config.trace = traced;
+      const TrainingRecord got = record_training(config, on_gpus());
+      config.backend = "cpu_sim";
+      const TrainingRecord want = record_training(config);
+      EXPECT_EQ(want.load.empty(), !traced);
+      expect_same_training(got, want, kRoundingOfAdamW);
     }
   }
 }
