@@ -141,7 +141,6 @@ StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const 
   RuntimeEngine engine(std::move(parts), plan);
   engine.set_finale([&](StepContext& c) { note_end(c, *notes); });
   StepRecord record{.traces = engine.fit(kSteps).traces};
-  if (calls == RepeatedCalls::kTraced) number_calls(record.traces);
   for (auto& [rank, kept] : notes->ranks) record.ranks.push_back(std::move(kept));
   record.step_ns = record.latest(&RankTime::end_ns) - record.latest(&RankTime::begin_ns);
   return record;
@@ -180,6 +179,7 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
     if (shortly && !begins_as_it_ends(one)) one = record_of(recorded);
     const StepParts parts = parts_of(one);
     one.keep_slowest_of_stages();
+    if (how.calls == RepeatedCalls::kTraced) number_calls(one.traces);  // of the ranks that are kept
     for (size_t part = 0; part < parts.size(); ++part) slowest[part] = std::max(slowest[part], parts[part]);
     if (record.ranks.empty() || one.step_ns > record.step_ns) std::swap(record, one);
     if (!one.ranks.empty()) record.keep_fuller(one);  // the slowest need not be the fullest

@@ -104,9 +104,9 @@ HfKey latent_size() {
     return c.moe.latent_size > 0 ? HfJson(c.moe.latent_size) : HfJson();
   };
   const auto set = [](ModelConfig& c, const HfValue& value) {
-    if (!has_experts(c) || value.is_null()) return;
-    c.moe.latent_size = value.integer();
-    if (c.moe.latent_size < 1) value.refuse_damaged("null, or 1 or more");
+    if (value.is_null()) return;
+    if (value.integer() < 1) value.refuse_damaged("null, or 1 or more");
+    if (has_experts(c)) c.moe.latent_size = value.integer();
   };
   return {"moe_latent_size", get, set};
 }
