@@ -87,7 +87,8 @@ Words profiled_steps(const Words& values, const Words&) {
   return {"--profile-step-start", values[0], "--profile-step-end", std::to_string(last + 1)};
 }
 
-// Megatron-LM's three values, which one setting holds.
+// Megatron-LM's three values, or any number of SAMPLES:SIZE, which one setting holds.
+bool is_size_from(std::string_view value) { return value.find(':') != value.npos; }
 Words rampup(const Words& values, const Words&) { return {"--rampup-batch-size", join(values, " ")}; }
 
 // Its weights and paths in turn, or paths alone, which one setting holds.
@@ -160,7 +161,7 @@ void add_megatrons(std::vector<ForeignFlag>& flags) {
   flags.push_back({"--swiglu", 0, means({"--activation", "swiglu"})});
   flags.push_back({"--squared-relu", 0, means({"--activation", "squared_relu"})});
   flags.push_back({"--group-query-attention", 0, grouped_queries});
-  flags.push_back({"--rampup-batch-size", 3, rampup, /*also_own=*/true});
+  flags.push_back({"--rampup-batch-size", 3, rampup, /*also_own=*/true, /*and_more=*/false, is_size_from});
   flags.push_back({"--data-path", 1, data_path, /*also_own=*/true, /*and_more=*/true});
   flags.push_back({"--cuda-graph-impl", 1, graphs});
   flags.push_back(

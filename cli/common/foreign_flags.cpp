@@ -67,12 +67,17 @@ class Translation {
   void convert(const ForeignFlag& foreign, const std::string& word, size_t equals) {
     Words values;
     if (equals != std::string::npos) add_values(foreign, word.substr(equals + 1), values);
-    while (values.size() < foreign.values && at_ < words_.size() && !words_[at_].starts_with("--"))
+    const auto listed = [&] { return foreign.is_listed != nullptr && std::ranges::all_of(values, foreign.is_listed); };
+    while (values.size() < foreign.values && at_ < words_.size() && !words_[at_].starts_with("--") &&
+           (values.empty() || !listed()))
+      add_values(foreign, words_[at_++], values);
+    while (!values.empty() && listed() && at_ < words_.size() && foreign.is_listed(words_[at_]))
       add_values(foreign, words_[at_++], values);
     while (foreign.and_more && at_ < words_.size() && (!words_[at_].starts_with('-') || weight_in(words_[at_])))
       values.push_back(words_[at_++]);
     const std::string spelt = word.substr(0, equals);
-    RANKLAB_CHECK(values.size() == foreign.values || (foreign.and_more && !values.empty()), ErrorKind::kInvalidArgument,
+    const bool any_number = !values.empty() && (foreign.and_more || listed());
+    RANKLAB_CHECK(any_number || values.size() == foreign.values, ErrorKind::kInvalidArgument,
                   .where = "ranklab " + command_.name(), .what = spelt + " has another number of values",
                   .got = std::to_string(values.size()), .want = std::to_string(foreign.values),
                   .fix = foreign.values > 0 ? "pass the value after it" : "leave the value out");

@@ -24,6 +24,8 @@ struct ForeignFlag {
   Conversion convert;
   bool also_own = false;  // ranklab has an option of this name, which takes other values; otherwise its own one wins
   bool and_more = false;  // so many values or more, up to the next option
+  // Whether a value has the form of which any number may come, or none if `values` is the only number.
+  bool (*is_listed)(std::string_view value) = nullptr;
 };
 // cli/common/foreign_flag_table.cpp
 std::span<const ForeignFlag> foreign_flags();
