@@ -101,10 +101,12 @@ class Reader {
     if (words_.has("--spec") && !hybrid)
       refuse_megatron("ranklab does not compute what --spec says", words_.text("--spec").value_or(""),
                       "a line without it", "leave it out: layers are chosen by the model's settings");
-    if (hybrid && !words_.has("--num-layers"))  // a pattern has a letter for each layer
-      set("model.num_layers", static_cast<int64_t>(pattern->second.text.size()), pattern->second.origin);
-    layers_ = hybrid && !words_.has("--num-layers") ? static_cast<int64_t>(pattern->second.text.size())
-                                                    : needed("--num-layers");
+    if (hybrid && !words_.has("--num-layers")) {  // a pattern has a letter for each layer
+      layers_ = static_cast<int64_t>(pattern->second.text.size());
+      set("model.num_layers", layers_, pattern->second.origin);
+    } else {
+      layers_ = needed("--num-layers");
+    }
     if (layers_ > kMostLayers)
       refuse_megatron("--num-layers is out of range", std::to_string(layers_), "1 to 65536", "correct it");
     hidden_ = needed("--hidden-size");

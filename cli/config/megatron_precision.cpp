@@ -9,11 +9,8 @@ namespace {
 
 using Settings = std::vector<ConfigSetting>;
 
-void set(Settings& out, const char* key, const std::string& value, const char* flag) {
-  out.push_back({key, value, flag});
-}
-void set_default(Settings& out, const char* usual, const char* key, const char* value) {
-  out.push_back({key, value, usual});
+void set(Settings& out, const char* key, const std::string& value, const char* origin) {
+  out.push_back({key, value, origin});
 }
 
 // Layers at both ends of the model that are not in 8 or 4 bits; modules of MTP are behind them.
@@ -31,12 +28,12 @@ void first_and_last_layers(const MegatronWords& words, int64_t layers, Settings&
 
 Settings read_megatron_precision(const MegatronWords& words, int64_t layers, const char* usual) {
   Settings out;
-  if (words.has("--bf16")) set_default(out, usual, "precision.main_grads_dtype", "fp32");
+  if (words.has("--bf16")) set(out, "precision.main_grads_dtype", "fp32", usual);
   if (words.has("--fp16")) {
     for (const char* scale : {"precision.initial_loss_scale", "precision.max_loss_scale"})
-      set_default(out, usual, scale, "4294967296");
-    set_default(out, usual, "precision.min_loss_scale", "1");
-    set_default(out, usual, "precision.loss_scale_window", "1000");
+      set(out, scale, "4294967296", usual);
+    set(out, "precision.min_loss_scale", "1", usual);
+    set(out, "precision.loss_scale_window", "1000", usual);
   }
   if (words.has("--first-last-layers-bf16")) first_and_last_layers(words, layers, out);
   const auto format = words.text("--fp8-format");
@@ -52,12 +49,12 @@ Settings read_megatron_precision(const MegatronWords& words, int64_t layers, con
   set(out, "precision.recipe", own, words.has("--fp8-recipe") ? "--fp8-recipe" : usual);
   if (recipe == "delayed" || recipe == "tensorwise") set(out, "precision.fp8_format", *format, "--fp8-format");
   if (recipe == "delayed") {
-    set_default(out, usual, "precision.amax_history_len", "1");
-    set_default(out, usual, "precision.amax_compute_algo", "most_recent");
+    set(out, "precision.amax_history_len", "1", usual);
+    set(out, "precision.amax_compute_algo", "most_recent", usual);
   }
   if (recipe == "blockwise")  // whose moments are in 16 bits otherwise
     for (const char* moment : {"precision.exp_avg_dtype", "precision.exp_avg_sq_dtype"})
-      set_default(out, usual, moment, "fp32");
+      set(out, moment, "fp32", usual);
   return out;
 }
 

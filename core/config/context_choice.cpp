@@ -50,7 +50,8 @@ Heads heads_of(const TrainConfig& config) {
 }
 
 // Layers with a recurrence exchange heads, whatever others do: it needs whole sequences.
-void check_recurrent_heads(const RunPlan& plan, const char* layers, const char* flag, int64_t heads) {
+void check_recurrent_heads(const RunPlan& plan, const RecurrenceHeads& recurrence) {
+  const auto& [layers, flag, heads] = recurrence;
   const int64_t cp = plan.config.parallel.cp, tp = plan.config.parallel.tp;
   if (heads % (cp * tp) == 0) return;
   throw SizeError(
@@ -62,14 +63,6 @@ void check_recurrent_heads(const RunPlan& plan, const char* layers, const char* 
                         static_cast<long long>(tp), static_cast<long long>(cp)),
        .want = strprintf("a multiple of %lld", static_cast<long long>(cp * tp)),
        .fix = "lower --cp or --tp"});
-}
-
-void check_recurrences(const RunPlan& plan) {
-  const ModelConfig& model = plan.config.model;
-  if (model.linear.enabled())
-    check_recurrent_heads(plan, "linear attention", "--linear-num-key-heads", model.linear.num_key_heads);
-  if (model.mamba_layer_count() > 0)
-    check_recurrent_heads(plan, "Mamba-2", "--mamba-num-groups", model.mamba.num_groups);
 }
 
 void check_heads(const RunPlan& plan, ContextExchange exchange, int ranks) {
@@ -142,7 +135,7 @@ void check_context(const RunPlan& plan) {
   if (plan.mesh.size(Axis::kCp) == 1) return;
   check_layers(plan);
   check_sequence(plan);
-  check_recurrences(plan);
+  for (const RecurrenceHeads& recurrence : plan.config.model.recurrences()) check_recurrent_heads(plan, recurrence);
   check_heads(plan, ContextExchange::kAllToAll, plan.config.parallel.cp);
   check_heads(plan, ContextExchange::kAllToAllP2p, plan.config.parallel.cp_heads);
 }

@@ -41,9 +41,8 @@ MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const Model
   const PredictionSpec spec = prediction_spec(c);
   for (int64_t k = 0; k < c.mtp_num_layers; ++k) {
     const ModuleScope module = scope["mtp"][std::to_string(k)];
-    const ModelUnit around = scope.registry().begin_unit({});
-    scope.registry().begin_unit(
-        {.name = module.path(), .place = around.place});  // the last stage's, or of one of its own
+    const ModelUnit around = scope.registry().unit();  // the last stage's, or of a stage of its own
+    scope.registry().begin_unit({.name = module.path(), .place = around.place});
     BlockContext block_context = context;
     block_context.layer = c.num_layers + k;
     // Created in the order of the forward.

@@ -74,6 +74,7 @@ class ParameterRegistry {
   void make_values_later() { later_ = true; }
   // Sets the model unit of the parameters made from here on. RETURNS: the previous unit.
   ModelUnit begin_unit(ModelUnit unit) { return std::exchange(unit_, std::move(unit)); }
+  const ModelUnit& unit() const { return unit_; }
   at::ScalarType dtype() const { return dtype_; }
   at::Device device() const { return device_; }
   uint64_t seed() const { return seed_; }

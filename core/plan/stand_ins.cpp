@@ -199,6 +199,15 @@ bool shares_differ(const RunPlan& plan) {
   return matrices || (c.qk_clip && plan.zero().optimizer);
 }
 
+// Whether, whatever the ranks of a stage own, no single one of them takes as long as all together.
+bool ranks_of_stages_differ(const RunPlan& plan) {
+  // Of ranks that exchange keys and values one is the slowest in one exchange, another in the next.
+  const bool take_turns = plan.mesh.size(Axis::kCp) > 1 && !attention_of_layers(plan).empty();
+  return take_turns || (plan.replicas() > 1 && shares_differ(plan)) ||
+         std::ranges::any_of(std::array{Longest::kLinks, Longest::kReplicaLinks, Longest::kPipelineLinks},
+                             [&](Longest by) { return !alike_on_nodes(plan, by); });
+}
+
 // For each rank the one that runs in its place: of its stage, and of a context-parallel rank if one is given, the one
 // that owns most, the first of several. Shards are
 // equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes longest.
@@ -265,15 +274,10 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
 std::vector<StandIns> stand_ins_to_record(const RunPlan& plan, const ShapeWorldMaker& make_world,
                                           const RuntimeComponents& parts,
                                           const std::vector<ReplicaDocuments>& replicas) {
-  std::vector<StandIns> choices = choices_of_stand_ins(plan, make_world, parts, replicas);
-  const auto differ_on_nodes = [&](Longest by) { return !alike_on_nodes(plan, by); };
-  // Of those that exchange keys and values one is the slowest in one exchange, another in the next.
-  const bool take_turns = plan.mesh.size(Axis::kCp) > 1 && !attention_of_layers(plan).empty();
-  const bool may_differ =
-      choices.size() > 1 || take_turns || (plan.replicas() > 1 && shares_differ(plan)) ||
-      std::ranges::any_of(std::array{Longest::kLinks, Longest::kReplicaLinks, Longest::kPipelineLinks},
-                          differ_on_nodes);
-  if (!may_differ || !may_run_all_ranks(plan)) return choices;
+  std::vector<StandIns> choices;
+  const bool may_run_all = may_run_all_ranks(plan);
+  if (!may_run_all || !ranks_of_stages_differ(plan)) choices = choices_of_stand_ins(plan, make_world, parts, replicas);
+  if (choices.size() == 1 || !may_run_all) return choices;
   StandIns themselves(static_cast<size_t>(plan.mesh.world_size()));
   std::iota(themselves.begin(), themselves.end(), 0);
   return {std::move(themselves)};

@@ -1,9 +1,7 @@
 #include "core/plan/step_record.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
-#include <set>
 #include <utility>
 
 namespace ranklab {
@@ -38,24 +36,20 @@ void StepRecord::keep_fuller(const StepRecord& other) {
   for (RankRecord& rank : ranks) rank.keep_fuller(other.of_pipeline_rank(rank.pp_rank));
 }
 void StepRecord::keep_slowest_of_stages() {
-  std::map<int, RankRecord> stages;
+  std::ranges::stable_sort(ranks, {}, [](const RankRecord& rank) { return rank.time.waited_ns; });
+  std::vector<RankRecord> slowest;
   for (const RankRecord& rank : ranks) {
-    const auto [found, is_new] = stages.try_emplace(rank.pp_rank, rank);
-    if (is_new) continue;
-    RankRecord slower = rank.time.waited_ns < found->second.time.waited_ns ? rank : found->second;
-    slower.keep_fuller(rank);
-    slower.keep_fuller(found->second);
-    found->second = std::move(slower);
+    const auto of_stage = std::ranges::find(slowest, rank.pp_rank, &RankRecord::pp_rank);
+    if (of_stage == slowest.end())
+      slowest.push_back(rank);
+    else
+      of_stage->keep_fuller(rank);
   }
-  if (stages.size() == ranks.size()) return;
-  ranks.clear();
-  std::set<int> kept;
-  for (auto& [pp_rank, rank] : stages) {
-    kept.insert(rank.global_rank);
-    ranks.push_back(std::move(rank));
-  }
-  std::ranges::sort(ranks, {}, &RankRecord::global_rank);
-  std::erase_if(traces, [&](const RankTrace& trace) { return !kept.contains(trace.global_rank); });
+  std::ranges::sort(slowest, {}, &RankRecord::global_rank);
+  ranks = std::move(slowest);
+  std::erase_if(traces, [&](const RankTrace& trace) {
+    return std::ranges::find(ranks, trace.global_rank, &RankRecord::global_rank) == ranks.end();
+  });
 }
 int64_t StepRecord::pass_ns() const {
   return std::accumulate(ranks.begin(), ranks.end(), int64_t{0},

@@ -186,7 +186,7 @@ DeltaNetSpec delta_net_spec(const ModelConfig& c) {
 
 MambaSpec mamba_spec(const ModelConfig& c) {
   const MambaConfig& m = c.mamba;
-  const int64_t heads = c.mamba_heads(), inner = heads * m.head_dim, group = m.num_groups * m.state_dim;
+  const int64_t heads = c.mamba_heads(), inner = c.mamba_width(), group = m.num_groups * m.state_dim;
   const auto of_heads = [&](const char* name, Init init) {
     return ModuleSpec{.name = name, .shape = {heads}, .split = Split::kColumn, .init = init, .part = Part::kMambaIn};
   };
@@ -197,7 +197,7 @@ MambaSpec mamba_spec(const ModelConfig& c) {
                  .init = normal(c),
                  .part = Part::kMambaIn},
           .conv = {.name = "conv",
-                   .shape = {inner + 2 * group, 1, m.conv_kernel},
+                   .shape = {c.mamba_convolved_width(), 1, m.conv_kernel},
                    .out_parts = {inner, group, group},
                    .split = Split::kColumn,
                    .bias = true,

@@ -10,7 +10,8 @@ namespace ranklab {
 
 enum class LinearAttentionKind { kNone, kGatedDeltaNet };
 
-// Positions of a chunk, within which the delta rule is computed by matrix products (core/nn/delta/gated_delta_rule.h).
+// Positions of a chunk, within which the delta rule is computed by matrix products
+// (core/nn/recurrent/gated_delta_rule.h).
 constexpr int64_t kDeltaChunk = 64;
 
 // Of one position of one head of values, forward: its products with the chunk's keys (those before it: half of them),

@@ -11,7 +11,7 @@ namespace ranklab {
 enum class LayerMixer : char { kMamba = 'M', kAttention = '*', kMlp = '-', kExperts = 'E' };
 constexpr const char* kMixerLetters = "M*-E";
 
-// Positions of a chunk, within which a state space is computed by matrix products (core/nn/mamba/state_space.h).
+// Positions of a chunk, within which a state space is computed by matrix products (core/nn/recurrent/state_space.h).
 constexpr int64_t kStateSpaceChunk = 64;
 
 // Of one position of all heads, forward: the products of the chunk's positions (those before it: half of them) of each

@@ -41,14 +41,19 @@ int64_t ModelConfig::layer_count(bool (ModelConfig::*has)(int64_t) const) const 
 }
 
 int64_t ModelConfig::remembered_elements() const {
-  return linear_layer_count() * linear.memory_elements() +
-         mamba_layer_count() * mamba_heads() * mamba.head_dim * mamba.state_dim;
+  return linear_layer_count() * linear.memory_elements() + mamba_layer_count() * mamba_width() * mamba.state_dim;
 }
 
 int64_t ModelConfig::remembered_inputs() const {
-  const int64_t mamba_width = mamba_heads() * mamba.head_dim + 2 * mamba.num_groups * mamba.state_dim;
   return linear_layer_count() * linear.convolved_elements() +
-         mamba_layer_count() * (mamba.conv_kernel - 1) * mamba_width;
+         mamba_layer_count() * (mamba.conv_kernel - 1) * mamba_convolved_width();
+}
+
+std::vector<RecurrenceHeads> ModelConfig::recurrences() const {
+  std::vector<RecurrenceHeads> all;
+  if (linear_layer_count() > 0) all.push_back({"linear attention", "--linear-num-key-heads", linear.num_key_heads});
+  if (mamba_layer_count() > 0) all.push_back({"Mamba-2", "--mamba-num-groups", mamba.num_groups});
+  return all;
 }
 
 int64_t ModelConfig::parameter_count() const { return count_model(*this, seq_length).total; }

@@ -32,6 +32,14 @@ enum class SoftmaxKind { kVanilla, kOffByOne, kLearnable };
 // What an RMSNorm of queries and keys averages over: one head, or all heads of a token together (OLMo 2).
 enum class QkNormWidth { kHead, kAllHeads };
 
+// The heads of a kind of layer with a recurrence over positions. Tensor- and context-parallel ranks split them, because
+// the recurrence needs whole sequences.
+struct RecurrenceHeads {
+  const char* layers;  // in words
+  const char* flag;    // that sets `heads`
+  int64_t heads;
+};
+
 struct ModelConfig {
   int64_t num_layers = 4;
   // The mixer of each layer, by its letter (LayerMixer), repeated. "": layers have attention and an MLP or experts.
@@ -131,6 +139,9 @@ struct ModelConfig {
     return is_hybrid() && layer < num_layers &&
            hybrid_pattern[static_cast<size_t>(layer) % hybrid_pattern.size()] == static_cast<char>(mixer);
   }
+  bool pattern_has(LayerMixer mixer) const {
+    return hybrid_pattern.find(static_cast<char>(mixer)) != std::string::npos;
+  }
   bool is_mamba(int64_t layer) const { return has_mixer(layer, LayerMixer::kMamba); }
   bool has_feed_forward(int64_t layer) const { return !is_mamba(layer) && !has_mixer(layer, LayerMixer::kAttention); }
   // Positions see others in it: by attention of any kind, or a state space.
@@ -150,11 +161,14 @@ struct ModelConfig {
   int64_t mamba_layer_count() const { return layer_count(&ModelConfig::is_mamba); }
   int64_t softmax_layer_count() const { return layer_count(&ModelConfig::has_softmax); }
   int64_t mamba_heads() const { return mamba.num_heads > 0 ? mamba.num_heads : 2 * hidden_size / mamba.head_dim; }
+  int64_t mamba_width() const { return mamba_heads() * mamba.head_dim; }
+  int64_t mamba_convolved_width() const { return mamba_width() + 2 * mamba.num_groups * mamba.state_dim; }
   // What all layers with a recurrence remember of a sequence, however long it is: the matrices of their heads, kept in
   // fp32, and the inputs of their next convolutions.
   int64_t remembered_elements() const;
   int64_t remembered_inputs() const;
-  bool remembers() const { return linear_layer_count() + mamba_layer_count() > 0; }
+  bool remembers() const { return !recurrences().empty(); }
+  std::vector<RecurrenceHeads> recurrences() const;  // of the model's layers, each kind once
   // Branches that add to the residual stream.
   int64_t residual_branches() const { return is_hybrid() ? num_layers : 2 * num_layers; }
   bool has_qk_l2_norm(int64_t layer) const { return qk_l2_norm && has_rope(layer); }

@@ -148,7 +148,7 @@ void check_mamba(const ModelConfig& c, int tp) {
   check_size("--mamba-num-groups", m.num_groups, kWidth);
   if (m.num_heads == 0) check_multiple("2 x --hidden-size", 2 * c.hidden_size, "--mamba-head-dim", m.head_dim);
   check_size("--mamba-num-heads", c.mamba_heads(), kWidth);
-  check_size("--mamba-num-heads x --mamba-head-dim", c.mamba_heads() * m.head_dim, kWidth);
+  check_size("--mamba-num-heads x --mamba-head-dim", c.mamba_width(), kWidth);
   check_size("--mamba-num-groups x --mamba-state-dim", m.num_groups * m.state_dim, kWidth);
   check_size("--mamba-conv-kernel-dim", m.conv_kernel, 64);
   check_number("--mamba-min-step", m.min_step, m.min_step >= 0, "0 (none) or more");
@@ -168,7 +168,7 @@ void check_hybrid(const ModelConfig& c, int tp) {
                                  c.hybrid_pattern.c_str(), static_cast<long long>(c.num_layers)),
                 .want = strprintf("--num-layers %lld, or a multiple of it", static_cast<long long>(letters)),
                 .fix = "change one of them");
-  const bool experts = c.hybrid_pattern.find(static_cast<char>(LayerMixer::kExperts)) != std::string::npos;
+  const bool experts = c.pattern_has(LayerMixer::kExperts);
   RANKLAB_CHECK(
       experts == c.moe.enabled(), ErrorKind::kInvalidArgument, .where = "model",
       .what = experts ? "--hybrid-layer-pattern has layers with experts, and there are none"

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/nn/delta/delta_scan.h"
-#include "core/nn/delta/gated_delta_rule.h"
-#include "core/nn/delta/short_convolution.h"
 #include "core/nn/output_gate.h"
+#include "core/nn/recurrent/delta_scan.h"
+#include "core/nn/recurrent/gated_delta_rule.h"
+#include "core/nn/recurrent/short_convolution.h"
 #include "core/sim/aten.h"
 #include "tests/nn/recurrence.h"
 

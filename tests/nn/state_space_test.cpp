@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "core/nn/delta/short_convolution.h"
-#include "core/nn/mamba/state_space.h"
 #include "core/nn/output_gate.h"
+#include "core/nn/recurrent/short_convolution.h"
+#include "core/nn/recurrent/state_space.h"
 #include "core/sim/aten.h"
 #include "tests/nn/recurrence.h"
 

@@ -197,6 +197,7 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
 
 // Python writes numbers that JSON has not, and some files have them: null in the place of Infinity and NaN.
 std::string without_infinities(const std::string& text) {
+  if (text.find("Infinity") == text.npos && text.find("NaN") == text.npos) return text;
   std::string out;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -3,10 +3,9 @@
 #include <vector>
 
 #include "core/model/recurrent/recurrent_heads.h"
-#include "core/nn/delta/gated_delta_rule.h"
-#include "core/nn/delta/short_convolution.h"
-#include "core/nn/kernels/kernel_path.h"
 #include "core/nn/output_gate.h"
+#include "core/nn/recurrent/gated_delta_rule.h"
+#include "core/nn/recurrent/short_convolution.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/sim/aten.h"
 #include "core/spec/layer_specs.h"
@@ -44,15 +43,14 @@ class DeltaNetLayer : public AttentionLayer {
   }
 
   AttentionCache make_cache(int64_t sequences, int64_t /*capacity*/, const at::TensorOptions& options) const override {
-    AttentionCache cache;
-    cache.convolved = at::empty({conv_->data.size(-1) - 1, sequences, shape_.convolved_width()}, options);
-    cache.memory = at::empty({sequences, shape_.value_heads, shape_.key_dim, shape_.value_dim},
-                             options.dtype(kernel_wide_type(cache.convolved)));
-    return cache;
+    return recurrent_cache(
+        sequences,
+        {conv_->data.size(-1), shape_.convolved_width(), shape_.value_heads, shape_.key_dim, shape_.value_dim},
+        options);
   }
 
   at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
-    if (cache.positions == 0) cache.convolved.zero_(), cache.memory.zero_();  // a text begins
+    begin_text(cache);
     const Projected own = project(x, context);
     const at::Tensor convolved = short_convolution_after(own.qkv, {conv_->data}, cache.convolved);
     const at::Tensor heads =

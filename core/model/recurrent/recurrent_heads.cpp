@@ -1,6 +1,7 @@
 #include "core/model/recurrent/recurrent_heads.h"
 
 #include "core/model/attention_split.h"
+#include "core/nn/kernels/kernel_path.h"
 #include "core/parallel/context/head_exchange.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"
@@ -30,6 +31,20 @@ at::Tensor own_head_rows(const at::Tensor& weight, const std::vector<int64_t>& w
     own.push_back(part.narrow(0, cp.rank() * rows, rows));
   }
   return own.size() == 1 ? own[0] : at::cat(own, 0);
+}
+
+AttentionCache recurrent_cache(int64_t sequences, const MemorySizes& sizes, const at::TensorOptions& options) {
+  AttentionCache cache;
+  cache.convolved = at::empty({sizes.kernel - 1, sequences, sizes.width}, options);
+  cache.memory =
+      at::empty({sequences, sizes.heads, sizes.rows, sizes.columns}, options.dtype(kernel_wide_type(cache.convolved)));
+  return cache;
+}
+
+void begin_text(AttentionCache& cache) {
+  if (cache.positions > 0) return;
+  cache.convolved.zero_();
+  cache.memory.zero_();
 }
 
 }  // namespace ranklab

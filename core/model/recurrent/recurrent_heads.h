@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/model/forward_context.h"
+#include "core/nn/attention/attention_cache.h"
 #include "core/parallel/context/context_parallel.h"
 
 namespace ranklab {
@@ -22,5 +23,14 @@ at::Tensor own_heads_of_all_positions(const at::Tensor& x, const std::vector<int
                                       const ContextParallel& cp);
 // The same rows of a weight, whose parts have so many.
 at::Tensor own_head_rows(const at::Tensor& weight, const std::vector<int64_t>& widths, const ContextParallel& cp);
+
+// What such a layer remembers: the last inputs of its short convolution of `kernel` positions, `width` values each, and
+// a matrix of each head. Uninitialized until the first text begins.
+struct MemorySizes {
+  int64_t kernel, width, heads, rows, columns;
+};
+AttentionCache recurrent_cache(int64_t sequences, const MemorySizes& sizes, const at::TensorOptions& options);
+// At the first position of a text nothing is remembered.
+void begin_text(AttentionCache& cache);
 
 }  // namespace ranklab

@@ -17,7 +17,7 @@ struct AttentionCache {
   int64_t window = 0;
   int64_t chunk = 0;  // positions attend within chunks of so many; 0: there are none. The cache's window is at most it.
   // Of linear attention, which has no keys and values: the inputs that the next convolution sees [K - 1, B, C], and the
-  // matrices of its heads [B, Hv, Dk, Dv] (core/nn/delta).
+  // matrices of its heads [B, Hv, Dk, Dv] (core/nn/recurrent).
   at::Tensor convolved = {}, memory = {};
 
   int64_t capacity() const { return keys.size(2); }

@@ -28,8 +28,8 @@ bool divides(const TrainConfig& c, const LayoutChoice& l) {
   const int64_t microbatches = c.global_batch_size / dp / l.micro_batch;
   if (l.pp > 1 && microbatches < l.pp) return false;  // idle for more than half of the time
   if (m.num_attention_heads % l.tp != 0 || m.ffn_hidden_size % l.tp != 0) return false;
-  if (m.linear.enabled() && m.linear.num_key_heads % (int64_t{l.tp} * l.cp) != 0) return false;
-  if (m.mamba_layer_count() > 0 && m.mamba.num_groups % (int64_t{l.tp} * l.cp) != 0) return false;
+  const auto splits = [&](const RecurrenceHeads& recurrence) { return recurrence.heads % (int64_t{l.tp} * l.cp) == 0; };
+  if (!std::ranges::all_of(m.recurrences(), splits)) return false;
   if (int64_t{l.pp} * l.virtual_stages > m.num_layers) return false;
   if (l.virtual_stages > 1 && (microbatches % l.pp != 0 || m.num_layers % (l.pp * l.virtual_stages) != 0)) return false;
   if (l.cp > 1 && m.seq_length % (int64_t{2} * l.cp * l.tp) != 0) return false;

@@ -20,9 +20,7 @@ void set_pattern(ModelConfig& c, std::string pattern) {
   c.hybrid_pattern = std::move(pattern);
 }
 
-bool has_experts(const ModelConfig& c) {
-  return c.hybrid_pattern.find(static_cast<char>(LayerMixer::kExperts)) != std::string::npos;
-}
+bool has_experts(const ModelConfig& c) { return c.pattern_has(LayerMixer::kExperts); }
 
 HfKey pattern_key() {
   const auto get = [](const ModelConfig& c) {

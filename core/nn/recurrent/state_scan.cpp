@@ -1,4 +1,4 @@
-#include "core/nn/mamba/state_scan.h"
+#include "core/nn/recurrent/state_scan.h"
 
 #include "core/nn/custom_function.h"
 #include "core/sim/aten.h"

@@ -1,4 +1,4 @@
-#include "core/nn/delta/delta_scan.h"
+#include "core/nn/recurrent/delta_scan.h"
 
 #include "core/nn/custom_function.h"
 #include "core/sim/aten.h"

@@ -1,4 +1,4 @@
-#include "core/nn/delta/short_convolution.h"
+#include "core/nn/recurrent/short_convolution.h"
 
 #include <vector>
 

@@ -1,10 +1,10 @@
-#include "core/nn/mamba/state_space.h"
+#include "core/nn/recurrent/state_space.h"
 
 #include <vector>
 
-#include "core/nn/delta/chunking.h"
 #include "core/nn/kernels/kernel_path.h"
-#include "core/nn/mamba/state_scan.h"
+#include "core/nn/recurrent/chunking.h"
+#include "core/nn/recurrent/state_scan.h"
 #include "core/nn/rerun_function.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"

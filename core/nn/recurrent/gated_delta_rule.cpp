@@ -1,11 +1,11 @@
-#include "core/nn/delta/gated_delta_rule.h"
+#include "core/nn/recurrent/gated_delta_rule.h"
 
 #include <cmath>
 #include <vector>
 
-#include "core/nn/delta/chunking.h"
-#include "core/nn/delta/delta_scan.h"
 #include "core/nn/kernels/kernel_path.h"
+#include "core/nn/recurrent/chunking.h"
+#include "core/nn/recurrent/delta_scan.h"
 #include "core/nn/rerun_function.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_observer.h"

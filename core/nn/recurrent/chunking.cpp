@@ -1,4 +1,4 @@
-#include "core/nn/delta/chunking.h"
+#include "core/nn/recurrent/chunking.h"
 
 #include <algorithm>
 
