@@ -1,6 +1,6 @@
 // Replays recorded kernels with one launch: what a rank's stream is given while a body runs is recorded once as a graph
 // (on GPUs: CUDA graphs). A replay reads and writes the addresses, shapes and host numbers of the recording, so a body
-// may depend on nothing but the memory of its tensors: core/runtime/replayed_pass.h holds that for a microbatch. Cost:
+// may depend on nothing but the memory of its tensors: core/runtime/pipeline/replayed_pass.h holds that for a microbatch. Cost:
 // a graph keeps the memory of every tensor that its body made. Thread rule: its rank's thread, where it is also
 // destroyed.
 #pragma once

@@ -5,7 +5,7 @@
 #include "core/runtime/checkpoint/manager.h"
 #include "core/runtime/components.h"
 #include "core/runtime/data_identity.h"
-#include "core/runtime/pipeline_schedule.h"
+#include "core/runtime/pipeline/pipeline_schedule.h"
 #include "core/runtime/provide.h"
 #include "core/runtime/text/text_codec.h"
 #include "core/runtime/training_data.h"

@@ -3,12 +3,9 @@
 #include <ATen/Parallel.h>
 
 #include "core/base/error.h"
-#include "core/comm/event_now.h"
-#include "core/comm/traced_communicator.h"
 #include "core/config/lr_choice.h"
 #include "core/config/pipeline_layout.h"
 #include "core/config/requirements.h"
-#include "core/config/traced_steps.h"
 #include "core/museum/exhibit.h"
 #include "core/nn/attention/softmax_attention.h"
 #include "core/nn/initial_values.h"
@@ -20,7 +17,7 @@
 #include "core/runtime/observe/rank_taps.h"
 #include "core/runtime/observe/rank_types.h"
 #include "core/runtime/record/broken_step.h"
-#include "core/runtime/record/module_tracer.h"
+#include "core/runtime/record/step_recorder.h"
 #include "core/runtime/record/trace_span.h"
 #include "core/runtime/sentinels/rank_sentinels.h"
 #include "core/runtime/step_metrics.h"
@@ -43,11 +40,12 @@ class RuntimeEngine::RankLoop {
         weight_decay_(weight_decay_schedule_of(plan_.config, plan_.ramp)),
         world_(endpoint.communicator(plan_.mesh.group(Axis::kWorld, endpoint.global_rank()))),
         metrics_(*world_, ctx_, plan_, wall_peak_flops(*engine.components_.world, plan_)),
-        modules_(ctx_),
-        wall_ns_(engine.wall_ns_ ? engine.wall_ns_ : wall_now_ns) {
-    ctx_.tracer().set_sink(engine.live_feed_.get());
-    ctx_.tracer().set_level(trace_level_named(plan_.config.trace_level));
-  }
+        recorder_(ctx_, plan_,
+                  {.stepper = engine.stepper_.get(),
+                   .sink = engine.live_feed_.get(),
+                   .streams = engine.streams_traces_,
+                   .has_processes = engine.components_.world->local_ranks() < world_->size()}),
+        wall_ns_(engine.wall_ns_ ? engine.wall_ns_ : wall_now_ns) {}
   ~RankLoop() {
     if (engine_.stepper_) engine_.stepper_->set_probe(ctx_.global_rank(), nullptr);
     if (std::uncaught_exceptions() > 0) leave_broken_step(ctx_, *engine_.collector_);
@@ -56,10 +54,10 @@ class RuntimeEngine::RankLoop {
   // One rank of each process writes to `result`.
   void run(int64_t steps, TrainResult& result) {
     build();
-    StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_, schedule_.get()};
+    StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &recorder_.modules(), schedule_.get()};
     watch(context, steps);
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
-    traced_ = traced_steps(plan_.config, first);
+    recorder_.begin_run(first);
     if (leads()) announce(first);
     if (reports()) result.steps_done = first;
     bool stop = false;
@@ -69,7 +67,7 @@ class RuntimeEngine::RankLoop {
       const MetricReducer::Outcome outcome = train_step(context, step == first && engine_.partitions_ != nullptr);
       stop = outcome.stop;
       if (reports()) note(outcome, step == first, result);
-      end_step();
+      recorder_.end_step();
       if (outcome.traces) hand_out_traces();
       validate_if_due(context, steps);
       done = step + 1;
@@ -78,15 +76,13 @@ class RuntimeEngine::RankLoop {
       stop = act(outcome.metrics, done, result) || stop;
       tell_checkpoints();
     }
-    ctx_.tracer().set_enabled(false);
+    recorder_.stop();
     if (!sentinels_ || !sentinels_->settled_checkpoint(done))
       engine_.components_.checkpoint_manager->save(context, done);
     tell_checkpoints();
     if (!stop && engine_.finale_) engine_.finale_(context);
     if (!stop) sample(context, result);
-    settle_traced_calls();
-    engine_.collector_->leave(*world_, ctx_.device(),
-                              engine_.streams_traces_ ? ctx_.tracer().take_events() : ctx_.tracer().take());
+    engine_.collector_->leave(*world_, ctx_.device(), recorder_.take_rest());
   }
 
  private:
@@ -104,7 +100,6 @@ class RuntimeEngine::RankLoop {
 
   void build() {
     const RuntimeComponents& parts = engine_.components_;
-    ctx_.tracer().set_enabled(false);
     set_thread_memory_book(std::make_shared<MemoryBook>(/*books_host=*/ctx_.device().is_cpu()));
     if (plan_.config.threads_per_rank > 1) at::set_num_threads(plan_.config.threads_per_rank);
     const NoCostScope free;
@@ -162,17 +157,17 @@ class RuntimeEngine::RankLoop {
   }
 
   void hand_out_traces() {
-    settle_traced_calls();
-    handed_out_ns_ = wall_now_ns();
-    const auto piece = std::make_shared<const std::vector<RankTrace>>(
-        engine_.collector_->collect(*world_, ctx_.device(), ctx_.tracer().take_events()));
+    const auto piece = recorder_.hand_out(*engine_.collector_, *world_);
     if (leads()) each_hook([&](Hook& hook) { hook.on_traces(piece); });
   }
 
   // `typed`: its tensors are followed by their types.
   MetricReducer::Outcome train_step(StepContext& context, bool typed) {
     const int64_t step = context.step;
-    begin_step(step);
+    recorder_.begin_step(step, model_->registry().hooks());
+    taps_->begin_step(step);
+    if (sentinels_) sentinels_->begin_step(step);
+    recorder_.hold_at(BoundaryKind::kStepBegin);
     if (leads()) each_hook([&](Hook& hook) { hook.on_step_begin(step); });
     LossScaler* const scaler = optimizer_->loss_scaler();
     const double lr = lr_schedule_.at(step, optimizer_->skipped());
@@ -189,7 +184,7 @@ class RuntimeEngine::RankLoop {
         output = schedule_->run_step(context);
       }
       memory_->record();
-      observe_loss(output);
+      recorder_.observe_loss(output);
       norm = optimizer_->finish_step(lr);
       if (scaler) {
         output.loss_scale = scale;
@@ -204,76 +199,13 @@ class RuntimeEngine::RankLoop {
     taps_->end_step();
     const bool stop_requested = reports() && engine_.stop_ && engine_.stop_();
     MetricReducer::Outcome outcome =
-        metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = wants_to_hand_out(step)});
+        metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = recorder_.wants_to_hand_out(step)});
     // All ranks have met since.
     if (typed && plan_.config.check_gradient_types) engine_.type_report_->check();
     if (plan_.config.zero_debug) outcome.metrics.zero = optimizer_->zero_counters();
-    record_counter("loss", outcome.metrics.loss);
-    if (scaler) record_counter("loss scale", scale);
-    if (plan_.config.model.mtp_num_layers > 0) record_counter("mtp_loss", outcome.metrics.mtp_loss);
-    if (plan_.config.model.moe.enabled()) {
-      record_counter("moe/max_over_mean", outcome.metrics.moe_max_over_mean);
-      record_counter("moe/aux_loss", outcome.metrics.moe_aux_loss);
-    }
-    if (outcome.metrics.max_attention_logit) {
-      record_counter("attention/max_logit", *outcome.metrics.max_attention_logit);
-      record_counter("attention/clipped_heads", static_cast<double>(outcome.metrics.clipped_heads));
-    }
+    recorder_.count(outcome.metrics);
     if (sentinels_) outcome.metrics.sentinels = sentinels_->end_step(outcome.metrics, output);
     return outcome;
-  }
-
-  // Traces are handed out after each step. Between processes that costs an exchange, so they accumulate first: for a
-  // second, and not after the last traced step, since a process that dies takes with it what it has not handed out.
-  bool wants_to_hand_out(int64_t step) {
-    const size_t events = ctx_.tracer().trace().events.size();
-    if (!engine_.streams_traces_ || events == 0) return false;
-    const bool waits = engine_.components_.world->local_ranks() < world_->size() && step + 1 < traced_.end;
-    return !waits || events > (size_t{1} << 14) || wall_now_ns() - handed_out_ns_ > 1'000'000'000;
-  }
-
-  void begin_step(int64_t step) {
-    const bool kept = plan_.config.trace && traced_.has(step);
-    Tracer& tracer = ctx_.tracer();
-    tracer.set_step(static_cast<int>(step));
-    tracer.set_keeping(kept);
-    tracer.set_enabled(kept || engine_.watched());
-    tracer.set_stepper(engine_.stepper_.get());
-    watch_modules();
-    taps_->begin_step(step);
-    if (sentinels_) sentinels_->begin_step(step);
-    hold_at(BoundaryKind::kStepBegin, "step");
-  }
-
-  // Modules and kernels cost something only where they are recorded.
-  void watch_modules() {
-    Tracer& tracer = ctx_.tracer();
-    model_->registry().hooks().set(modules_, tracer.wants(EventKind::kModule));
-    if (ctx_.op_observer() == nullptr) return;
-    if (!tracer.wants(EventKind::kKernel)) return ctx_.op_observer()->set_on_kernel({});
-    ctx_.op_observer()->set_on_kernel([this](const KernelRun& kernel) { modules_.kernel(kernel); });
-  }
-
-  // This rank's part of the loss, for breakpoints, before it is used.
-  void observe_loss(const StepOutput& output) {
-    if (!ctx_.tracer().has_stepper() || output.tokens == 0) return;
-    ctx_.tracer().observe("loss", output.loss_sum / static_cast<double>(output.tokens), ctx_.clock().now_ns());
-  }
-
-  void end_step() {
-    hold_at(BoundaryKind::kStepEnd, "step");
-    ctx_.tracer().set_stepper(nullptr);
-  }
-
-  void hold_at(BoundaryKind kind, const char* what) {
-    if (!ctx_.tracer().has_stepper()) return;
-    ctx_.tracer().at_boundary({.kind = kind, .name = what, .virtual_ns = ctx_.clock().now_ns()});
-  }
-
-  void record_counter(const char* name, double value) {
-    Event event = event_now(ctx_, EventKind::kCounter, name);
-    event.value = value;
-    ctx_.tracer().record(event);
   }
 
   void note(const MetricReducer::Outcome& outcome, bool first, TrainResult& result) {
@@ -296,7 +228,7 @@ class RuntimeEngine::RankLoop {
     const int64_t interval = plan_.config.eval_interval;
     const int64_t done = context.step + 1;
     if (interval == 0 || !data_->has_validation() || (done % interval != 0 && done != steps)) return;
-    ctx_.tracer().set_enabled(false);
+    recorder_.stop();
     model_->set_training(false);
     StepOutput sum;
     for (int64_t i = 0; i < plan_.config.eval_iters; ++i) {
@@ -345,10 +277,8 @@ class RuntimeEngine::RankLoop {
   const LrSchedule lr_schedule_;
   const WeightDecaySchedule weight_decay_;
   CommunicatorPtr world_;
-  TracedSteps traced_;
-  int64_t handed_out_ns_ = 0;  // when traces were last handed out
   MetricReducer metrics_;
-  ModuleTracer modules_;
+  StepRecorder recorder_;
   std::function<int64_t()> wall_ns_;
   std::unique_ptr<CausalLm> model_;
   std::unique_ptr<RankData> data_;

@@ -1,6 +1,6 @@
 // Passes that are recorded once and replayed give the bits of passes that are not, and read nothing that a recording
 // would freeze: over the host, with a recorder that checks it (tests/support/checked_recorder.h).
-#include "core/runtime/replayed_function.h"
+#include "core/runtime/pipeline/replayed_function.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What stages hand each other arrives at the right microbatch, for every schedule, with tags and without.
-#include "core/runtime/stage_messages.h"
+#include "core/runtime/pipeline/stage_messages.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/runtime/stage_messages.h"
+#include "core/runtime/pipeline/stage_messages.h"
 
 #include <utility>
 

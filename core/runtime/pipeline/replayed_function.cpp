@@ -1,4 +1,4 @@
-#include "core/runtime/replayed_function.h"
+#include "core/runtime/pipeline/replayed_function.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "core/runtime/replayed_pass.h"
+#include "core/runtime/pipeline/replayed_pass.h"
 
 #include <torch/csrc/autograd/autograd.h>
 

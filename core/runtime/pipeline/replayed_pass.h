@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/runtime/components.h"
-#include "core/runtime/replayed_function.h"
+#include "core/runtime/pipeline/replayed_function.h"
 
 namespace ranklab {
 
