@@ -9,6 +9,7 @@
 #include "cli/config/megatron_batches.h"
 #include "cli/config/megatron_data.h"
 #include "cli/config/megatron_differences.h"
+#include "cli/config/megatron_hybrid.h"
 #include "cli/config/megatron_pipeline.h"
 #include "cli/config/megatron_precision.h"
 #include "cli/config/megatron_words.h"
@@ -95,20 +96,25 @@ class Reader {
     }
   }
 
-  void model() {
+  void layers() {
     const auto pattern = settings_.find("model.hybrid_layer_pattern");
     const bool hybrid = pattern != settings_.end();
     if (words_.has("--spec") && !hybrid)
       refuse_megatron("ranklab does not compute what --spec says", words_.text("--spec").value_or(""),
                       "a line without it", "leave it out: layers are chosen by the model's settings");
-    if (hybrid && !words_.has("--num-layers")) {  // a pattern has a letter for each layer
-      layers_ = static_cast<int64_t>(pattern->second.text.size());
-      set("model.num_layers", layers_, pattern->second.origin);
-    } else {
-      layers_ = needed("--num-layers");
+    if (hybrid) {
+      const ConfigSetting given = pattern->second;
+      hybrid_ = read_megatron_hybrid(given.text, given.origin, words_.has("--num-experts"));
+      for (const ConfigSetting& setting : hybrid_.settings) settings_[setting.key] = setting;
+      if (!words_.has("--num-layers")) set("model.num_layers", hybrid_.layers, given.origin);
     }
+    layers_ = hybrid && !words_.has("--num-layers") ? hybrid_.layers : needed("--num-layers");
     if (layers_ > kMostLayers)
       refuse_megatron("--num-layers is out of range", std::to_string(layers_), "1 to 65536", "correct it");
+  }
+
+  void model() {
+    layers();
     hidden_ = needed("--hidden-size");
     mlp();
     attention();
@@ -296,7 +302,7 @@ class Reader {
     set("parallel.sequence_parallel", words_.has("--sequence-parallel") && tp > 1 ? "true" : "false",
         words_.has("--sequence-parallel") ? "--sequence-parallel" : kDefault);
     if (!words_.has("--overlap-grad-reduce")) set("parallel.overlap_grad_reduce", "false");
-    for (const ConfigSetting& setting : read_megatron_pipeline(words_, layers_, pp, kDefault))
+    for (const ConfigSetting& setting : read_megatron_pipeline(words_, {layers_, hybrid_.stages}, pp, kDefault))
       settings_[setting.key] = setting;
   }
 
@@ -377,6 +383,7 @@ class Reader {
   MegatronWords words_;
   std::map<std::string, ConfigSetting> settings_;
   ForeignConfig out_;
+  MegatronHybrid hybrid_;  // of a model without a pattern nothing
   int64_t layers_ = 0, hidden_ = 0, world_ = 1, replicas_ = 1;
 };
 

@@ -11,12 +11,13 @@ namespace ranklab {
 namespace {
 
 constexpr const char* kLayout = "--pipeline-model-parallel-layout";
+constexpr const char* kPattern = "--hybrid-layer-pattern";
 constexpr const char* kVirtualStages = "--num-virtual-stages-per-pipeline-rank";
 
 class PipelineReader {
  public:
-  PipelineReader(const MegatronWords& words, int64_t layers, const char* usual)
-      : words_(words), of_model_(layers), usual_(usual) {}
+  PipelineReader(const MegatronWords& words, const MegatronLayers& layers, const char* usual)
+      : words_(words), of_model_(layers.count), of_pattern_(layers.stages), usual_(usual) {}
 
   std::vector<ConfigSetting> read(int64_t pp) {
     stages(pp);
@@ -29,7 +30,12 @@ class PipelineReader {
   void set(const char* key, int64_t value, const char* flag) { set(key, std::to_string(value), flag); }
 
   void stages(int64_t pp) {
-    if (const auto layout = words_.text(kLayout, "")) return stages_by_layout(pp, *layout);
+    const auto layout = words_.text(kLayout, "");
+    if (layout && !of_pattern_.empty())
+      refuse_megatron(std::string(kLayout) + " and " + kPattern + " both part the layers", *layout, "one",
+                      "leave one out");
+    if (layout) return stages_given(pp, kLayout, *layout, parse_stage_layout(*layout).layers.size());
+    if (!of_pattern_.empty()) return stages_given(pp, kPattern, join(of_pattern_, ","), of_pattern_.size());
     const StageEnds ends{.first = words_.number("--decoder-first-pipeline-num-layers", kMostMegatronSize),
                          .last = words_.number("--decoder-last-pipeline-num-layers", kMostMegatronSize),
                          .embedding = words_.has("--account-for-embedding-in-pipeline-split"),
@@ -51,25 +57,24 @@ class PipelineReader {
                                 : "--account-for-embedding-, --account-for-loss-in-pipeline-split");
   }
 
-  // "Et*3|(tt|)*29m|L" says how many stages a rank has, too.
-  void stages_by_layout(int64_t pp, const std::string& layout) {
+  // By a layout ("Et*3|(tt|)*29m|L") or a hybrid's pattern, which say how many stages a rank has, too.
+  void stages_given(int64_t pp, const std::string& flag, const std::string& layout, size_t count) {
     for (const char* other : {"--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers",
                               "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split",
                               "--num-layers-per-virtual-pipeline-stage"})
       if (words_.has(other))
-        refuse_megatron(std::string(kLayout) + " and " + other + " both part the layers", layout, "one",
-                        "leave one out");
-    const auto stages = static_cast<int64_t>(parse_stage_layout(layout).layers.size());
+        refuse_megatron(flag + " and " + other + " both part the layers", layout, "one", "leave one out");
+    const auto stages = static_cast<int64_t>(count);
     const int64_t vpp = stages / pp, asked = stages_of_rank(vpp);
     if (stages % pp != 0 || asked != vpp)
-      refuse_megatron(std::string(kLayout) + " has another number of stages than ranks have",
+      refuse_megatron(flag + " has another number of stages than ranks have",
                       strprintf("%lld stages, pp %lld", static_cast<long long>(stages), static_cast<long long>(pp)),
                       words_.has(kVirtualStages) ? strprintf("%lld stages", static_cast<long long>(pp * asked))
                                                  : "a multiple of pp",
                       "change the layout");
-    set("parallel.vpp", vpp, kLayout);
+    set("parallel.vpp", vpp, flag.c_str());
     set("parallel.pipeline_schedule", vpp > 1 ? "interleaved-1f1b" : "1f1b");
-    set("parallel.pipeline_layout", layout, kLayout);
+    set("parallel.pipeline_layout", layout, flag.c_str());
   }
 
   int64_t stages_of_rank(int64_t other) const {
@@ -97,13 +102,14 @@ class PipelineReader {
 
   const MegatronWords& words_;
   int64_t of_model_;
+  std::vector<int64_t> of_pattern_;
   const char* usual_;
   std::vector<ConfigSetting> settings_;
 };
 
 }  // namespace
 
-std::vector<ConfigSetting> read_megatron_pipeline(const MegatronWords& words, int64_t layers, int64_t pp,
+std::vector<ConfigSetting> read_megatron_pipeline(const MegatronWords& words, const MegatronLayers& layers, int64_t pp,
                                                   const char* usual) {
   if (pp == 1) return {};
   return PipelineReader(words, layers, usual).read(pp);

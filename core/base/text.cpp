@@ -54,6 +54,16 @@ std::string scaled(double value, double base, std::span<const char* const> units
 
 }  // namespace
 
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 std::string join(std::span<const std::string> parts, std::string_view separator) {
   return join_with(parts, separator, [](const std::string& s) { return s; });
 }

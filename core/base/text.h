@@ -8,6 +8,8 @@
 
 namespace ranklab {
 
+// "a,,b" -> {"a", "", "b"}, "" -> {""}, as Python's str.split().
+std::vector<std::string> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::string join(std::span<const int> parts, std::string_view separator);
 std::string join(std::span<const int64_t> parts, std::string_view separator);

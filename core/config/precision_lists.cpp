@@ -24,12 +24,10 @@ std::string trimmed(const std::string& text) {
 std::vector<std::string> parse_list(const char* flag, const std::string& text) {
   std::vector<std::string> parts;
   if (trimmed(text).empty()) return parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(trimmed(text.substr(begin, end - begin)));
+  for (const std::string& part : split(text, ',')) {
+    parts.push_back(trimmed(part));
     if (parts.back().empty())
       refuse(flag, "has an empty entry", quote(text), "names with commas between them", "take the extra comma out");
-    begin = end + 1;
   }
   return parts;
 }

@@ -96,12 +96,10 @@ const Exhibit& exhibit_named(const std::string& name) {
 
 std::vector<InjectedBug> bugs_named(const std::string& names) {
   std::vector<InjectedBug> bugs;
-  for (size_t begin = 0; begin < names.size();) {
-    const size_t end = std::min(names.find(',', begin), names.size());
-    const std::string name = names.substr(begin, end - begin);
+  if (names.empty()) return bugs;
+  for (const std::string& name : split(names, ',')) {
     const std::optional<int> hunt = number_of_hunt(name);
     bugs.push_back(hunt ? hunt_numbered(*hunt).exhibit->bug : exhibit_named(name).bug);
-    begin = end + 1;
   }
   return bugs;
 }

@@ -152,11 +152,8 @@ std::string what_if_terms() {
 }
 
 void apply_what_if(HardwareProfile& profile, const std::string& text) {
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t comma = std::min(text.find(',', begin), text.size());
-    apply_one(profile, text.substr(begin, comma - begin));
-    begin = comma + 1;
-  }
+  const std::vector<std::string> changes = text.empty() ? std::vector<std::string>{} : split(text, ',');
+  for (const std::string& change : changes) apply_one(profile, change);
   const SoftwareTerms& terms = profile.software.terms;
   RANKLAB_CHECK(!terms.launch_blocking || terms.launch_us > 0, ErrorKind::kInvalidArgument, .where = "what-if",
                 .what = "--what-if launch-blocking=1 waits for launches that take no time",

@@ -4,16 +4,6 @@
 namespace ranklab::fields {
 namespace {
 
-std::vector<std::string> parts_of(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 constexpr std::array kExchanges = {ContextExchange::kP2p, ContextExchange::kAllGather, ContextExchange::kAllToAll,
                                    ContextExchange::kAllToAllP2p};
 
@@ -40,7 +30,7 @@ ConfigField exchanges(const std::string& group) {
   };
   field.set = [field, names](TrainConfig& config, const std::string& text) {
     std::vector<ContextExchange> chosen;
-    for (const std::string& word : parts_of(text)) {
+    for (const std::string& word : split(text, ',')) {
       const auto found = std::ranges::find(names, word);
       if (found == names.end()) refuse(field, text, "one of " + join(names, ", ") + ", or a list of them with commas");
       chosen.push_back(kExchanges[static_cast<size_t>(found - names.begin())]);
@@ -66,7 +56,7 @@ ConfigField levels(const std::string& group) {
   field.set = [field](TrainConfig& config, const std::string& text) {
     config.context_sizes.clear();
     if (text.empty()) return;
-    for (const std::string& part : parts_of(text)) config.context_sizes.push_back(parse_number<int64_t>(field, part));
+    for (const std::string& part : split(text, ',')) config.context_sizes.push_back(parse_number<int64_t>(field, part));
     const bool sound = config.context_sizes.size() == 2 && std::ranges::min(config.context_sizes) >= 2;
     if (!sound) refuse(field, text, "two numbers of 2 and more, as 2,4");
   };

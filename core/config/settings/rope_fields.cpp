@@ -17,11 +17,9 @@ ConfigField numbers(const std::string& group, std::string key, Flags flags, std:
   };
   field.set = [access, field](TrainConfig& config, const std::string& text) {
     std::decay_t<decltype(access(config))> values;
-    for (size_t begin = 0; begin < text.size();) {
-      const size_t end = std::min(text.find(',', begin), text.size());
-      values.push_back(parse_number<typename decltype(values)::value_type>(field, text.substr(begin, end - begin)));
-      begin = end + 1;
-    }
+    const std::vector<std::string> parts = text.empty() ? std::vector<std::string>{} : split(text, ',');
+    for (const std::string& part : parts)
+      values.push_back(parse_number<typename decltype(values)::value_type>(field, part));
     access(config) = std::move(values);
   };
   return field;
