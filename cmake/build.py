@@ -24,6 +24,22 @@ PLAIN_SOURCE = (1.2, 0.08)
 PRECOMPILED_TORCH, PRECOMPILED_PLAIN = 14.0, 4.0
 OTHER_STEP = 0.3
 LINE_EVERY_S = 15
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(Exception):
+    """Raised in place of what the build was doing. (To stop it inside the signal's handler could wait for a lock that the
+    interrupted wait for a process holds.)"""
+
+    def __init__(self, number):
+        super().__init__()
+        self.exit_code = 128 + number
+
+
+def raise_once(number, _):
+    for signal_number in SIGNALS:
+        signal.signal(signal_number, signal.SIG_DFL)  # the next one ends us at once, whatever we wait for
+    raise Interrupted(number)
 
 
 class Screen:
@@ -300,9 +316,12 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("targets", nargs="+")
     build = Build(parser.parse_args())
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda got, _: build.stop(128 + got))
-    build.run()
+    for number in SIGNALS:
+        signal.signal(number, raise_once)
+    try:
+        build.run()
+    except Interrupted as interrupted:
+        build.stop(interrupted.exit_code)
 
 
 main()

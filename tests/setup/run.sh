@@ -84,6 +84,21 @@ run 0 train
 says '^trained'
 find "$small/tree/build/release" -name '*.o' -printf '%p %i %T@\n' | grep -qF "$first" || fail "compiles again what was compiled"
 
+begin "a build that waits for a process that does not stop leaves at the second signal"
+mkdir -p "$small/stubborn"
+printf '#!/bin/sh\ntrap "" TERM INT\ntouch "%s"\nsleep 20\n' "$small/stubborn/began" >"$small/stubborn/cmake"
+chmod +x "$small/stubborn/cmake"
+PATH="$small/stubborn:$PATH" "$ranklab" train >"$small/other" 2>&1 </dev/null &
+other=$!
+until [ -f "$small/stubborn/began" ]; do sleep 0.05; kill -0 "$other" 2>/dev/null || break; done
+builder=$(pgrep -f "build.py --source $small/tree")
+for _ in 1 2; do kill -TERM "$builder"; sleep 0.5; done
+kill -0 "$builder" 2>/dev/null && fail "still there"
+kill -KILL "$builder" 2>/dev/null
+pkill -KILL -f "$small/stubborn/cmake"
+wait "$other" 2>/dev/null
+grep -q Traceback "$small/other" && fail "says a Traceback"
+
 stop_index; start_index --break-after 300000
 begin "a connection that breaks is taken up where it broke"
 run 0 train
