@@ -16,17 +16,18 @@ using ::testing::HasSubstr;
 TEST(HfFamily, IsChosenByWhatTheModelComputes) {
   std::vector<std::string> chosen;
   for (const ModelConfig& config : tiny_models()) chosen.push_back(hf_family(config).architecture);
-  EXPECT_THAT(chosen, ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
-                                  "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",
-                                  "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
-                                  "LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM",
-                                  "DeepseekV3ForCausalLM", "Phi3ForCausalLM", "StableLmForCausalLM",
-                                  "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen2ForCausalLM", "Olmo2ForCausalLM",
-                                  "Gemma2ForCausalLM", "Gemma3ForCausalLM", "GPTNeoXForCausalLM", "PhiForCausalLM",
-                                  "Phi3ForCausalLM", "Olmo3ForCausalLM", "SmolLM3ForCausalLM", "SmolLM3ForCausalLM",
-                                  "NemotronForCausalLM", "GptOssForCausalLM", "GptOssForCausalLM", "Glm4MoeForCausalLM",
-                                  "Glm4MoeForCausalLM", "Llama4ForCausalLM", "Llama4ForCausalLM", "Qwen3MoeForCausalLM",
-                                  "Qwen3NextForCausalLM", "Qwen3_5ForCausalLM", "NemotronHForCausalLM"));
+  EXPECT_THAT(chosen,
+              ElementsAre("LlamaForCausalLM", "GPT2LMHeadModel", "MixtralForCausalLM", "DeepseekV3ForCausalLM",
+                          "DeepseekV3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "Qwen2MoeForCausalLM",
+                          "Qwen3MoeForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM",
+                          "MistralForCausalLM", "MixtralForCausalLM", "Qwen3ForCausalLM", "DeepseekV3ForCausalLM",
+                          "Phi3ForCausalLM", "StableLmForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM",
+                          "Qwen2ForCausalLM", "Olmo2ForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM",
+                          "GPTNeoXForCausalLM", "PhiForCausalLM", "Phi3ForCausalLM", "Olmo3ForCausalLM",
+                          "SmolLM3ForCausalLM", "SmolLM3ForCausalLM", "NemotronForCausalLM", "GptOssForCausalLM",
+                          "GptOssForCausalLM", "Glm4MoeForCausalLM", "Glm4MoeForCausalLM", "Llama4ForCausalLM",
+                          "Llama4ForCausalLM", "Qwen3MoeForCausalLM", "Qwen3NextForCausalLM", "Qwen3_5ForCausalLM",
+                          "NemotronHForCausalLM", "DeepseekV2ForCausalLM", "Qwen3_5MoeForCausalLM"));
   ModelConfig biased = tiny_qwen2();
   biased.add_bias = true;  // among them those of queries, keys and values
   EXPECT_EQ(hf_family(biased).architecture, "LlamaForCausalLM");
@@ -83,7 +84,22 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.qk_norm = true; }),
               says("DeepseekV3ForCausalLM", "--qk-layernorm"));
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.moe.score = RouterScore::kSoftmax; }),
-              says("DeepseekV3ForCausalLM", "--moe-router-score-function"));
+              says("DeepseekV2ForCausalLM", "--moe-router-norm-topk"));
+  const auto refused_v2 = [](const char* setting, auto change) {
+    EXPECT_THAT(family_refusal(tiny_deepseek_v2(), change), says("DeepseekV2ForCausalLM", setting));
+  };
+  refused_v2("--moe-router-group-topk", [](ModelConfig& c) { c.moe.num_groups = 2; });
+  refused_v2("--moe-router-enable-expert-bias", [](ModelConfig& c) { c.moe.expert_bias = true; });
+  refused_v2("--mtp-num-layers", [](ModelConfig& c) { c.mtp_num_layers = 1; });
+  refused_v2("--hf-rope-interleave", [](ModelConfig& c) { c.hf_rope_interleave = false; });
+  refused_v2("--moe-shared-expert-intermediate-size", [](ModelConfig& c) { c.moe.shared_ffn_hidden_size = 0; });
+  refused_v2("--q-lora-rank", [](ModelConfig& c) { c.add_attention_bias = true; });
+  const auto refused_35 = [](const char* setting, auto change) {
+    EXPECT_THAT(family_refusal(tiny_qwen3_5_moe(), change), says("Qwen3_5MoeForCausalLM", setting));
+  };
+  refused_35("--moe-layer-freq", [](ModelConfig& c) { c.moe.layers = {.pattern = {false, true}}; });
+  refused_35("--moe-router-norm-topk", [](ModelConfig& c) { c.moe.normalize_topk = false; });
+  refused_35("--moe-shared-expert-gate", [](ModelConfig& c) { c.moe.shared_gate = false; });
   const auto biased_queries = [](ModelConfig& c) {
     c.add_attention_bias = true;
     c.mla.q_lora_rank = 0;

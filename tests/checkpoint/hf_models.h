@@ -72,6 +72,19 @@ inline ModelConfig tiny_deepseek() {
   c.mtp_num_layers = 1;
   return c;
 }
+inline ModelConfig tiny_deepseek_v2() {  // softmax-routed, queries not compressed
+  ModelConfig c = tiny_deepseek();
+  c.mla.q_lora_rank = 0;
+  c.moe = {.num_experts = 4,
+           .topk = 2,
+           .ffn_hidden_size = 3,
+           .shared_ffn_hidden_size = 6,
+           .first_dense_layers = 1,
+           .normalize_topk = false,
+           .scaling_factor = 1.5};
+  c.mtp_num_layers = 0;
+  return c;
+}
 inline ModelConfig tiny_latent() {  // no experts, queries not compressed
   ModelConfig c = tiny_deepseek();
   c.mla.q_lora_rank = 0;
@@ -369,6 +382,13 @@ inline ModelConfig tiny_qwen3_next() {  // ... with experts
   c.moe = {.num_experts = 3, .topk = 2, .ffn_hidden_size = 5, .shared_ffn_hidden_size = 4, .shared_gate = true};
   return c;
 }
+inline ModelConfig tiny_qwen3_5_moe() {  // ... all experts of a layer in one tensor
+  ModelConfig c = tiny_qwen3_next();
+  c.hf_architecture = "Qwen3_5MoeForCausalLM";
+  c.ffn_hidden_size = c.moe.ffn_hidden_size;
+  c.moe.ffn_hidden_size = 0;
+  return c;
+}
 inline ModelConfig tiny_nemotron_h() {  // a mixer a layer; experts in one
   ModelConfig c = tiny_llama();
   c.num_layers = 5;
@@ -408,7 +428,8 @@ inline std::vector<ModelConfig> tiny_models() {
           tiny_nemotron(),     tiny_gpt_oss(),        tiny_gpt_oss_plain(),
           tiny_glm4_moe(),     tiny_glm4_moe_plain(), tiny_llama4(),
           tiny_llama4_plain(), tiny_qwen3_moe_some(), tiny_qwen3_next(),
-          tiny_qwen3_5(),      tiny_nemotron_h()};
+          tiny_qwen3_5(),      tiny_nemotron_h(),     tiny_deepseek_v2(),
+          tiny_qwen3_5_moe()};
 }
 
 inline std::string text_of(const ModelConfig& config) {

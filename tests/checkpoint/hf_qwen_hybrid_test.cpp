@@ -149,5 +149,42 @@ TEST(HfQwenHybrid, TensorsThatNoClassReadsAreToldAndPassedOver) {
               HasSubstr("model.mtp.weight"));
 }
 
+// Experts that transformers wrote one by one; published files have those of a layer in one tensor.
+TEST(HfQwenHybrid, ExpertsMayLieInTensorsOfTheirOwn) {
+  const ModelConfig c = tiny_qwen3_5_moe();
+  const MemoryTensors ours = counted_weights(c);
+  const std::string path = temporary_path("hf_qwen3_5_moe_apart");
+  export_hf(ours, c, path, {.durable = false});
+  Tensors tensors;
+  {
+    const HfFolder from(path);
+    for (const TensorInfo& tensor : from.tensors()) {
+      const std::vector<float> values = floats(from, tensor.name);
+      const size_t place = tensor.name.find("experts.");
+      if (place == std::string::npos) {
+        tensors.add(tensor.name, tensor.type, tensor.shape, values);
+        continue;
+      }
+      const bool fused = tensor.name.ends_with("gate_up_proj");
+      const std::string before = tensor.name.substr(0, place) + "experts.";
+      const int64_t rows = tensor.shape[1] / (fused ? 2 : 1), columns = tensor.shape[2];
+      auto next = values.begin();
+      for (int64_t expert = 0; expert < tensor.shape[0]; ++expert) {
+        for (const char* kind : fused ? std::vector<const char*>{"gate", "up"} : std::vector<const char*>{"down"}) {
+          const auto end = next + rows * columns;
+          tensors.add(before + std::to_string(expert) + "." + kind + "_proj.weight", tensor.type, {rows, columns},
+                      std::vector<float>(next, end));
+          next = end;
+        }
+      }
+    }
+  }
+  write_safetensors(path + "/model.safetensors", tensors, {});
+  const HfModel model(path);
+  for (const TensorInfo& tensor : model.tensors())
+    EXPECT_EQ(floats(model, tensor.name), floats(ours, tensor.name)) << tensor.name;
+  EXPECT_THAT(model.notes(), ::testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace ranklab

@@ -16,12 +16,15 @@ DEEPSEEK = dict(WIDTHS, intermediate_size=96, moe_intermediate_size=48, num_key_
                 kv_lora_rank=16, qk_nope_head_dim=8, qk_rope_head_dim=8, v_head_dim=12, n_routed_experts=8,
                 n_shared_experts=2, num_experts_per_tok=3, n_group=4, topk_group=2, first_k_dense_replace=1,
                 num_mtp_layers=0)
+DEEPSEEK_V2 = {**{key: value for key, value in DEEPSEEK.items() if key not in ("n_group", "topk_group", "num_mtp_layers")},
+               "q_lora_rank": None}
 YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=32, beta_fast=32,
             beta_slow=1, mscale=1.0, mscale_all_dim=0.7)
 QWEN = dict(WIDTHS, intermediate_size=96, num_key_value_heads=2)
 LLAMA3 = dict(rope_type="llama3", rope_theta=5e5, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=32)
 EXPERTS = dict(QWEN, moe_intermediate_size=48, num_experts=6, num_experts_per_tok=3)
+ALL_EXPERTS = {key: value for key, value in EXPERTS.items() if key != "intermediate_size"}
 # Of larger weights an ulp of one moves logits by 3e-4 of the largest there: keys are short before their length is 1.
 LINEAR = dict(linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=12, linear_value_head_dim=10,
               initializer_range=0.05)
@@ -105,6 +108,11 @@ THEIRS = {
         layer_types=["full_attention", "linear_attention", "linear_attention"],
         rope_parameters=dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=0.5))),
     "Qwen3.5": ("Qwen3_5", dict(QWEN, **LINEAR, head_dim=32, num_hidden_layers=5, tie_word_embeddings=True)),
+    "Qwen3.5-MoE": ("Qwen3_5Moe", dict(
+        ALL_EXPERTS, **LINEAR, head_dim=32, num_hidden_layers=5, shared_expert_intermediate_size=40)),
+    "Qwen3.5-MoE, top-1, bf16": ("Qwen3_5Moe", dict(
+        ALL_EXPERTS, **LINEAR, head_dim=24, num_experts_per_tok=1, shared_expert_intermediate_size=40, attention_bias=True,
+        layer_types=["full_attention", "linear_attention", "linear_attention"])),
     "Nemotron-H": ("NemotronH", dict(NEMOTRON_H, hybrid_override_pattern="M-M*-M")),
     "Nemotron-H, experts, bf16": ("NemotronH", dict(
         NEMOTRON_H, layers_block_type=["linear_attention", "moe", "full_attention", "moe"], n_routed_experts=6,
@@ -132,12 +140,22 @@ THEIRS = {
     "Qwen3, attention biases": ("Qwen3", dict(QWEN, head_dim=24, attention_bias=True)),
     "Qwen2-MoE": ("Qwen2Moe", dict(EXPERTS, shared_expert_intermediate_size=40)),
     "Qwen3-MoE": ("Qwen3Moe", dict(EXPERTS, head_dim=24, norm_topk_prob=True, mlp_only_layers=[0])),
+    "DeepSeek-V2": ("DeepseekV2", DEEPSEEK_V2),
+    "DeepSeek-V2, YaRN, bf16": ("DeepseekV2", dict(DEEPSEEK_V2, rope_parameters=YARN, q_lora_rank=24,
+                                                   attention_bias=True, first_k_dense_replace=0,
+                                                   routed_scaling_factor=1.5)),
     "DeepSeek-V3": ("DeepseekV3", DEEPSEEK),
     "DeepSeek-V3, YaRN, bf16": ("DeepseekV3", dict(DEEPSEEK, rope_parameters=YARN, q_lora_rank=None)),
     "DeepSeek-V3, halves": ("DeepseekV3", dict(DEEPSEEK, rope_interleave=False)),
     "DeepSeek-V3, FP8": ("DeepseekV3", dict(DEEPSEEK, hidden_size=192, intermediate_size=300, q_lora_rank=160)),
     "Qwen3-MoE, FP8, bf16": ("Qwen3Moe", dict(EXPERTS, hidden_size=160, head_dim=96, norm_topk_prob=True)),
 }
+
+
+# Those whose names contain one of the command line's words, or all.
+def chosen(models):
+    words = sys.argv[2:]
+    return [(name, one) for name, one in models.items() if not words or any(word in name for word in words)]
 
 
 def ranklab(*words):
@@ -150,7 +168,7 @@ def ranklab(*words):
 # Norms, biases and the router's bias are not all the same.
 def random_model(family, numbers, std=0.2):
     torch.manual_seed(7)
-    kind = family + "Text" if family in ("Gemma3", "Llama4", "Qwen3_5") else family
+    kind = family + "Text" if family in ("Gemma3", "Llama4", "Qwen3_5", "Qwen3_5Moe") else family
     config = getattr(transformers, kind + "Config")(**{"initializer_range": std, **numbers})
     model = getattr(transformers, "GPT2LMHeadModel" if family == "GPT2" else family + "ForCausalLM")(config).eval()
     with torch.no_grad():

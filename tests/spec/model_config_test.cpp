@@ -62,6 +62,10 @@ TEST(Presets, ThoseThatManyPlanHavePublishedCounts) {
   EXPECT_EQ(model_preset("qwen3_32b").parameter_count(), 32'762'123'264);
   EXPECT_EQ(model_preset("qwen3_235b_a22b").parameter_count(), 235'093'634'560);
   EXPECT_NEAR(static_cast<double>(model_preset("qwen3_235b_a22b").active_parameter_count()), 22.2e9, 0.1e9);
+  // arXiv 2405.04434, appendix B: 15.7B and 2.4B, embedding aside.
+  const ModelConfig& lite = model_preset("deepseek_v2_lite");
+  EXPECT_NEAR(static_cast<double>(lite.parameter_count()), 15.7e9, 0.05e9);
+  EXPECT_NEAR(static_cast<double>(lite.active_parameter_count() - lite.vocab_size * lite.hidden_size), 2.4e9, 0.1e9);
   // arXiv 2507.20534, table 1: 1.04T and 32.6B.
   EXPECT_NEAR(static_cast<double>(model_preset("kimi_k2").parameter_count()), 1.04e12, 0.015e12);
   EXPECT_NEAR(static_cast<double>(model_preset("kimi_k2").active_parameter_count()), 32.6e9, 0.5e9);

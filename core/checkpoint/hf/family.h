@@ -43,17 +43,18 @@ struct HfRule {
 };
 
 struct HfFamily {
-  std::string architecture = {};         // "LlamaForCausalLM"
-  std::string model_type = {};           // "llama"
-  std::string other_model_type = {};     // of files for this class that transformers itself does not know
-  std::string layer_prefix = {};         // before a layer's index
-  std::vector<HfRule> rules = {};        // outside layers
-  std::vector<HfRule> layer_rules = {};  // the first that names a module applies to it
-  ModelConfig model = {};                // what a file of this family means before any key is read
-  std::vector<HfKey> keys = {};          // of config.json, in file order
-  HfJson class_defaults = {};            // of keys that a text part (text_part.h) leaves out where they are the class's
-  std::string balancing_bias = {};       // of every router, in a layer: a bias that only the choice of experts sees
-  std::string passed_over = {};          // what the names of tensors begin with that its class does not read
+  std::string architecture = {};               // "LlamaForCausalLM"
+  std::string model_type = {};                 // "llama"
+  std::string other_model_type = {};           // of files for this class that transformers itself does not know
+  std::string layer_prefix = {};               // before a layer's index
+  std::vector<HfRule> rules = {};              // outside layers
+  std::vector<HfRule> layer_rules = {};        // the first that names a module applies to it
+  std::vector<HfRule> other_layer_rules = {};  // read instead from folders that have more of these names
+  ModelConfig model = {};                      // what a file of this family means before any key is read
+  std::vector<HfKey> keys = {};                // of config.json, in file order
+  HfJson class_defaults = {};       // of keys that a text part (text_part.h) leaves out where they are the class's
+  std::string balancing_bias = {};  // of every router, in a layer: a bias that only the choice of experts sees
+  std::string passed_over = {};     // what the names of tensors begin with that its class does not read
   bool (*has_form)(const ModelConfig&) = nullptr;                         // whether this model may belong to the family
   void (*check)(const HfRefusal& refusal, const ModelConfig&) = nullptr;  // ... and does, if nothing is refused
 };

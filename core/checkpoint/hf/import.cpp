@@ -8,6 +8,7 @@
 #include "core/checkpoint/element_convert.h"
 #include "core/checkpoint/hf/generation_config.h"
 #include "core/checkpoint/hf/mxfp4.h"
+#include "core/checkpoint/hf/rules.h"
 #include "core/checkpoint/hf/text_part.h"
 #include "core/checkpoint/hf/tokenizer.h"
 #include "core/checkpoint/hf/transform.h"
@@ -44,7 +45,7 @@ HfModel::HfModel(const std::string& folder)
   see_through_quantization();
   drop_absent_modules();
   check_tensor_count(config_.model, &config_.family, theirs().tensors().size(), folder_.config_path());
-  map_ = hf_mapping(config_.model, config_.family);
+  choose_names();
   std::ranges::sort(map_, {}, &HfTensor::ours);
   check_tensors();
 }
@@ -91,6 +92,22 @@ std::string HfModel::their_name(const HfPart& part) const {
   const bool in_base =
       part.name.starts_with("transformer.") || part.name.starts_with("model.") || part.name.starts_with("gpt_neox.");
   return in_base && theirs().find(bare) != nullptr ? bare : part.name;
+}
+
+void HfModel::choose_names() {
+  map_ = hf_mapping(config_.model, config_.family);
+  if (config_.family.other_layer_rules.empty()) return;
+  HfFamily other = config_.family;
+  other.layer_rules = together({other.other_layer_rules, other.layer_rules});
+  std::vector<HfTensor> others = hf_mapping(config_.model, other);
+  const auto found = [this](const std::vector<HfTensor>& map) {
+    size_t count = 0;
+    for (const HfTensor& tensor : map)
+      count += static_cast<size_t>(std::ranges::count_if(
+          tensor.parts, [this](const HfPart& part) { return theirs().find(their_name(part)) != nullptr; }));
+    return count;
+  };
+  if (found(others) > found(map_)) map_ = std::move(others);
 }
 
 void HfModel::check_tensors() {

@@ -35,6 +35,7 @@ class HfModel : public TensorSource {
   const TensorSource& theirs() const;
   void see_through_quantization();
   void drop_absent_modules();
+  void choose_names();
   void check_tensors();
   std::string their_name(const HfPart& part) const;
   TensorType common_type(const HfTensor& tensor) const;

@@ -51,6 +51,10 @@ HfKey hf_constant(std::string key, HfJson value) {
   return {std::move(key), get, set, false, value};
 }
 
+HfKey hf_unused(std::string key) {
+  return {std::move(key), {}, [](ModelConfig&, const HfValue&) {}};
+}
+
 HfKey hf_note(std::string key, HfJson value) {
   return {std::move(key), [value](const ModelConfig&) { return value; }, [](ModelConfig&, const HfValue&) {}};
 }

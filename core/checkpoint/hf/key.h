@@ -76,6 +76,8 @@ HfKey hf_count(std::string key, Member member) {
 }
 // A key with only one supported value; a file without it has that value.
 HfKey hf_constant(std::string key, HfJson value);
+// Read without effect on the model, and not written.
+HfKey hf_unused(std::string key);
 // Written for transformers, but without effect on the model.
 HfKey hf_note(std::string key, HfJson value);
 

@@ -229,9 +229,9 @@ HfKey normalized_topk_key(int64_t absent) {
   return {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(c.moe.topk); }, set, false, absent};
 }
 
-HfKey expert_width_key() {
+HfKey expert_width_key(const std::string& key) {
   const auto set = [](ModelConfig& c, const HfValue& value) { c.ffn_hidden_size = value.integer(); };
-  return {"intermediate_size", [](const ModelConfig& c) { return HfJson(c.expert_ffn()); }, set, true};
+  return {key, [](const ModelConfig& c) { return HfJson(c.expert_ffn()); }, set, true};
 }
 
 HfKey balancing_key(const std::string& key, LoadBalancing kind) {

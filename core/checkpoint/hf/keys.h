@@ -77,7 +77,7 @@ HfKey normalization_key(bool absent);
 // The experts of a token, in a class that normalizes their weights for any top-k.
 HfKey normalized_topk_key(int64_t absent);
 // The width of an expert, in a class without dense layers.
-HfKey expert_width_key();
+HfKey expert_width_key(const std::string& key = "intermediate_size");
 // Affects training only; the file does not say over which tokens the loss balances.
 HfKey balancing_key(const std::string& key, LoadBalancing kind);
 

@@ -92,7 +92,7 @@ void add_hugging_face(std::vector<ConfigField>& rows) {
   const std::string g = "Hugging Face folders (ckpt export-hf)";
   rows.push_back(text(g, "model.hf_architecture", {"--hf-architecture"}, "class, where several compute the same",
                       RANKLAB_FIELD(model.hf_architecture),
-                      {"auto", "MistralForCausalLM", "Olmo3ForCausalLM", "Phi3ForCausalLM", "SmolLM3ForCausalLM"}));
+                      {"auto", "MistralForCausalLM", "Olmo3ForCausalLM", "Phi3ForCausalLM", "Qwen3_5MoeForCausalLM", "SmolLM3ForCausalLM"}));
   rows.push_back(flag(g, "model.hf_rope_interleave", {"--hf-rope-interleave"},
                       "latent attention: rows that turn together are neighbours, not halves",
                       RANKLAB_FIELD(model.hf_rope_interleave)));

@@ -2,6 +2,28 @@
 
 namespace ranklab::presets {
 
+// huggingface.co/deepseek-ai/DeepSeek-V2-Lite/config.json; trained on sequences of 4096 (arXiv 2405.04434, appendix B).
+ModelConfig deepseek_v2_lite() {
+  return {.num_layers = 27,
+          .hidden_size = 2048,
+          .ffn_hidden_size = 10944,
+          .num_attention_heads = 16,
+          .vocab_size = 102400,
+          .seq_length = 4096,
+          .norm_epsilon = 1e-6,
+          .init_std = 0.006,
+          .mla = {.kv_lora_rank = 512, .qk_head_dim = 128, .qk_pos_emb_head_dim = 64, .v_head_dim = 128},
+          .yarn = {.scaling_factor = 40, .mscale = 0.707, .mscale_all_dim = 0.707},
+          .moe = {.num_experts = 64,
+                  .topk = 6,
+                  .ffn_hidden_size = 1408,
+                  .shared_ffn_hidden_size = 2 * 1408,
+                  .first_dense_layers = 1,
+                  .normalize_topk = false,
+                  .balancing = LoadBalancing::kSeqAuxLoss,
+                  .aux_loss_coeff = 1e-3}};
+}
+
 // huggingface.co/deepseek-ai/DeepSeek-V3/config.json; trained on sequences of 4096 (arXiv 2412.19437, section 4.2),
 // then extended with YaRN.
 ModelConfig deepseek_v3() {

@@ -10,6 +10,7 @@ HfFamily mistral_family();      // arXiv 2310.06825
 HfFamily phi3_family();         // arXiv 2404.14219
 HfFamily stablelm_family();     // arXiv 2402.17834
 HfFamily mixtral_family();      // arXiv 2401.04088
+HfFamily deepseek_v2_family();  // arXiv 2405.04434
 HfFamily deepseek_v3_family();  // arXiv 2412.19437
 HfFamily glm4_moe_family();     // arXiv 2508.06471
 HfFamily phi_family();          // arXiv 2306.11644
@@ -29,5 +30,6 @@ HfFamily qwen3_family();  // arXiv 2505.09388
 HfFamily qwen3_moe_family();
 HfFamily qwen3_next_family();  // arXiv 2412.06464
 HfFamily qwen3_5_family();
+HfFamily qwen3_5_moe_family();
 
 }  // namespace ranklab

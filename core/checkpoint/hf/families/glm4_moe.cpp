@@ -2,8 +2,8 @@
 // of each head turns, norms of each head's query and key or none; DeepSeek-V3's experts and MTP modules.
 #include <utility>
 
+#include "core/checkpoint/hf/families/deepseek_experts.h"
 #include "core/checkpoint/hf/families/families.h"
-#include "core/checkpoint/hf/families/sigmoid_experts.h"
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"
 #include "core/checkpoint/hf/rules.h"

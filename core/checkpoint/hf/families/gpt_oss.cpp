@@ -42,13 +42,12 @@ HfKeys gpt_oss_keys() {
   HfKeys keys = transformer_keys();
   HfKey experts = experts_key("num_local_experts");
   experts.other = "num_experts";
-  const auto unused = [](const char* key) { return HfKey{key, {}, [](ModelConfig&, const HfValue&) {}}; };
   append(keys, {expert_width_key(), head_dim_key(64), hf_member("rms_norm_eps", RANKLAB_HF(norm_epsilon), 1e-5),
                 std::move(experts), normalized_topk_key(4), window_number_key(128), alternating_windows(),
                 hf_constant("attention_bias", true), hf_constant("swiglu_alpha", 1.702),
                 hf_constant("swiglu_limit", 7.0), counts_balance(), balance(),
-                unused("experts_per_token"),  // published files say these twice
-                unused("initial_context_length")});
+                hf_unused("experts_per_token"),  // published files say these twice
+                hf_unused("initial_context_length")});
   append(keys, ending_keys(false));
   return keys;
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "core/checkpoint/hf/families/deepseek_experts.h"
 #include "core/checkpoint/hf/families/families.h"
-#include "core/checkpoint/hf/families/sigmoid_experts.h"
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"
 #include "core/checkpoint/hf/rules.h"

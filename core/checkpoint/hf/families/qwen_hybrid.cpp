@@ -85,6 +85,13 @@ HfRules qwen_hybrid_rules() {
                     {"attention.out_proj", {"linear_attn.out_proj"}}}});
 }
 
+HfRules separate_projection_rules() {
+  return {
+      {.ours = "attention.in_proj",
+       .theirs = {"linear_attn.in_proj_qkv", "linear_attn.in_proj_z", "linear_attn.in_proj_b", "linear_attn.in_proj_a"},
+       .parts = {3, 1, 1, 1}}};
+}
+
 void check_qwen_hybrid(const HfRefusal& r, const ModelConfig& c) {
   r.require(c.norm_1p, "--apply-layernorm-1p", "off", "on");
   ModelConfig plain = c;

@@ -1,4 +1,4 @@
-#include "core/checkpoint/hf/families/sigmoid_experts.h"
+#include "core/checkpoint/hf/families/deepseek_experts.h"
 
 #include "core/checkpoint/hf/keys.h"
 
@@ -36,12 +36,6 @@ HfKey normalization() {
   return key;
 }
 
-HfKey scaling_factor(double absent) {
-  HfKey key = hf_member("routed_scaling_factor", RANKLAB_HF(moe.scaling_factor), absent);
-  key.get = [](const ModelConfig& c) { return HfJson(experts_of(c).scaling_factor); };
-  return key;
-}
-
 // Layers with an index below this are dense: here all of them.
 int64_t all_layers(const ModelConfig& c) { return c.num_layers + c.mtp_num_layers; }
 
@@ -57,48 +51,64 @@ HfRules prediction_rules() {
   return {{"enorm", {"enorm"}}, {"hnorm", {"hnorm"}}, {"proj", {"eh_proj"}}, {"norm", {"shared_head.norm"}}};
 }
 
-HfKeys sigmoid_router_keys(double scaling) {
+HfKeys deepseek_expert_keys() {
   return {routed_experts(),
           {"num_experts_per_tok", [](const ModelConfig& c) { return HfJson(experts_of(c).topk); },
            [](ModelConfig& c, const HfValue& value) { c.moe.topk = value.integer(); }, true},
           {"moe_intermediate_size", [](const ModelConfig& c) { return HfJson(expert_ffn_of(c)); },
            [](ModelConfig& c, const HfValue& value) { c.moe.ffn_hidden_size = value.integer(); }, true},
-          shared_experts(),
-          {"n_group", [](const ModelConfig& c) { return HfJson(experts_of(c).num_groups); },
-           [](ModelConfig& c, const HfValue& value) { c.moe.num_groups = value.integer(); }, true},
-          {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
-           [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true},
-          normalization(),
-          scaling_factor(scaling)};
+          shared_experts()};
 }
 
-HfKey first_dense_layers_key(int64_t absent) {
+HfKey scaling_factor_key(double absent) {
+  HfKey key = hf_member("routed_scaling_factor", RANKLAB_HF(moe.scaling_factor), absent);
+  key.get = [](const ModelConfig& c) { return HfJson(experts_of(c).scaling_factor); };
+  return key;
+}
+
+HfKeys sigmoid_router_keys(double scaling) {
+  HfKeys keys = deepseek_expert_keys();
+  append(keys, {{"n_group", [](const ModelConfig& c) { return HfJson(experts_of(c).num_groups); },
+                 [](ModelConfig& c, const HfValue& value) { c.moe.num_groups = value.integer(); }, true},
+                {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
+                 [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true},
+                normalization(),
+                scaling_factor_key(scaling)});
+  return keys;
+}
+
+HfKey first_dense_layers_key(int64_t absent, RouterScore score) {
   const auto get = [](const ModelConfig& c) {
     return HfJson(c.moe.enabled() ? layers_before_experts(c) : all_layers(c));
   };
-  const auto set = [](ModelConfig& c, const HfValue& value) {
+  const auto set = [score](ModelConfig& c, const HfValue& value) {
     c.moe.first_dense_layers = value.integer();
-    c.moe.score = RouterScore::kSigmoid;
-    c.moe.expert_bias = true;
+    c.moe.score = score;
+    c.moe.expert_bias = score == RouterScore::kSigmoid;
     const bool sane = is_sane(c.num_layers) && is_sane(c.mtp_num_layers);  // validate() refuses others
     if (sane && c.moe.first_dense_layers >= all_layers(c)) c.moe = {};
   };
   return {"first_k_dense_replace", get, set, false, absent};
 }
 
-void check_sigmoid_experts(const HfRefusal& r, const ModelConfig& c) {
-  if (!c.moe.enabled()) return;
+void check_deepseek_experts(const HfRefusal& r, const ModelConfig& c) {
   const MoeConfig& m = c.moe;
-  r.require(m.score == RouterScore::kSigmoid, "--moe-router-score-function", "softmax", "sigmoid");
   r.require(c.moe_layer_count() == c.num_layers - layers_before_experts(c), "--moe-layer-freq",
             layer_pattern_text(m.layers), "1: experts in all layers but the first ones");
-  r.require(m.num_experts / m.num_groups >= 2, "--moe-router-num-groups", std::to_string(m.num_groups),
-            "groups of two experts or more");
   r.require(m.shared_ffn_hidden_size > 0 && m.shared_ffn_hidden_size % c.expert_ffn() == 0,
             "--moe-shared-expert-intermediate-size", std::to_string(m.shared_ffn_hidden_size),
             "a multiple of --moe-ffn-hidden-size " + std::to_string(c.expert_ffn()));
   r.require_off("--moe-shared-expert-gate", m.shared_gate);
   check_routing(r, m);
+}
+
+void check_sigmoid_experts(const HfRefusal& r, const ModelConfig& c) {
+  if (!c.moe.enabled()) return;
+  const MoeConfig& m = c.moe;
+  r.require(m.score == RouterScore::kSigmoid, "--moe-router-score-function", "softmax", "sigmoid");
+  r.require(m.num_experts / m.num_groups >= 2, "--moe-router-num-groups", std::to_string(m.num_groups),
+            "groups of two experts or more");
+  check_deepseek_experts(r, c);
 }
 
 }  // namespace ranklab

@@ -1,10 +1,11 @@
-// Models with DeepSeek-V3's experts: GLM-4.5, of each head of which a share turns, and Kimi K2, which is of
-// DeepSeek-V3's class; their published configurations.
+// Models with DeepSeek's experts: DeepSeek-V2-Lite, GLM-4.5, of each head of which a share turns, and Kimi K2, which is
+// of DeepSeek-V3's class; their published configurations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "core/spec/presets.h"
 #include "tests/checkpoint/hf_models.h"
 
 namespace ranklab {
@@ -36,6 +37,43 @@ TEST(HfGlm4Moe, ReadsThePublishedConfiguration) {
   EXPECT_EQ(read.model.rotary_width(), 64);
   EXPECT_EQ(read.model.moe.score, RouterScore::kSigmoid);
   EXPECT_EQ(read.model.moe.shared_ffn_hidden_size, 1408);
+}
+
+// The keys of huggingface.co/deepseek-ai/DeepSeek-V2-Lite (raw/main/config.json).
+constexpr const char* kLite = R"({"architectures": ["DeepseekV2ForCausalLM"], "attention_bias": false,
+    "attention_dropout": 0.0, "aux_loss_alpha": 0.001, "bos_token_id": 100000, "eos_token_id": 100001,
+    "first_k_dense_replace": 1, "hidden_act": "silu", "hidden_size": 2048, "initializer_range": 0.02,
+    "intermediate_size": 10944, "kv_lora_rank": 512, "max_position_embeddings": 163840, "model_type": "deepseek_v2",
+    "moe_intermediate_size": 1408, "moe_layer_freq": 1, "n_group": 1, "n_routed_experts": 64, "n_shared_experts": 2,
+    "norm_topk_prob": false, "num_attention_heads": 16, "num_experts_per_tok": 6, "num_hidden_layers": 27,
+    "num_key_value_heads": 16, "pretraining_tp": 1, "q_lora_rank": null, "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64, "rms_norm_eps": 1e-06, "rope_theta": 10000, "routed_scaling_factor": 1.0,
+    "rope_scaling": {"beta_fast": 32, "beta_slow": 1, "factor": 40, "mscale": 0.707, "mscale_all_dim": 0.707,
+      "original_max_position_embeddings": 4096, "type": "yarn"}, "scoring_func": "softmax", "seq_aux": true,
+    "tie_word_embeddings": false, "topk_group": 1, "topk_method": "greedy", "torch_dtype": "bfloat16",
+    "transformers_version": "4.33.1", "use_cache": true, "v_head_dim": 128, "vocab_size": 102400})";
+
+TEST(HfDeepseekV2, ReadsThePublishedConfiguration) {
+  const HfConfig read = read_hf_config(kLite, "config.json");
+  EXPECT_THAT(read.unknown_keys, IsEmpty());
+  ModelConfig want = model_preset("deepseek_v2_lite");
+  want.seq_length = 163840;
+  want.init_std = 0.02;  // of this class; the model was trained from others
+  want.hf_bos_token = 100000;
+  want.hf_eos_tokens = {100001};
+  EXPECT_EQ(text_of(read.model), text_of(want));
+}
+
+TEST(HfDeepseekV2, WhatRanklabHasNotIsRefusedByItsName) {
+  const auto refusal = [](const char* key, const nlohmann::json& value) {
+    auto file = nlohmann::ordered_json::parse(kLite);
+    file[key] = value;
+    return message_of([&] { read_hf_config(file.dump(), "config.json"); });
+  };
+  EXPECT_THAT(refusal("topk_method", "group_limited_greedy"), ::testing::HasSubstr("'topk_method'"));
+  EXPECT_THAT(refusal("norm_topk_prob", true), ::testing::HasSubstr("'norm_topk_prob'"));
+  EXPECT_THAT(refusal("scoring_func", "sigmoid"), ::testing::HasSubstr("'scoring_func'"));
+  EXPECT_THAT(refusal("mlp_bias", true), ::testing::HasSubstr("'mlp_bias'"));
 }
 
 // The keys of huggingface.co/moonshotai/Kimi-K2-Base (raw/main/config.json), without its quantization. All frequencies
