@@ -43,10 +43,10 @@ MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const Model
     const ModuleScope module = scope["mtp"][std::to_string(k)];
     const ModelUnit around = scope.registry().begin_unit({});
     scope.registry().begin_unit(
-        {.name = module.path(), .place = around.place});  // the last stage's, or of one of its own
+        {.name = module.path(), .place = around.place});  // place: of the last stage, or of a stage of their own
     BlockContext block_context = context;
     block_context.layer = c.num_layers + k;
-    // Created in the order of the forward.
+    // In the order of the forward.
     Norm embedding_norm(module, spec.embedding_norm, c, sharded), state_norm(module, spec.state_norm, c, sharded);
     ReplicatedLinear projection(module, spec.projection, tp_);
     TransformerBlock block(module["block"], c, block_context);

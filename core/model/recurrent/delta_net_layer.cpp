@@ -52,7 +52,7 @@ class DeltaNetLayer : public AttentionLayer {
   }
 
   at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
-    if (cache.positions == 0) cache.convolved.zero_(), cache.memory.zero_();  // a text begins
+    if (cache.positions == 0) cache.convolved.zero_(), cache.memory.zero_();  // a new text begins
     const Projected own = project(x, context);
     const at::Tensor convolved = short_convolution_after(own.qkv, {conv_->data}, cache.convolved);
     const at::Tensor heads =
@@ -65,7 +65,7 @@ class DeltaNetLayer : public AttentionLayer {
   struct Projected {
     at::Tensor qkv, z, gates;
   };
-  // What the recurrence of this rank's heads reads, of all positions.
+  // The inputs of the recurrence for this rank's heads, over all positions.
   struct Exchanged {
     at::Tensor qkv, gates, conv, a_log, dt_bias;
     DeltaShape shape;

@@ -51,7 +51,7 @@ class MambaLayer : public AttentionLayer {
   }
 
   at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const override {
-    if (cache.positions == 0) cache.convolved.zero_(), cache.memory.zero_();  // a text begins
+    if (cache.positions == 0) cache.convolved.zero_(), cache.memory.zero_();  // a new text begins
     const Projected own = project(x, context);
     Recurrence all = exchange(own, {});
     all.in.xbc = short_convolution_after(own.xbc, all.conv, cache.convolved);
@@ -64,7 +64,7 @@ class MambaLayer : public AttentionLayer {
   struct Projected {
     at::Tensor z, xbc, dt;
   };
-  // What the recurrence of this rank's heads reads, of all positions; xbc before the convolution.
+  // The inputs of the recurrence for this rank's heads, over all positions; xbc as before the convolution.
   struct Recurrence {
     StateSpaceInput in;
     ShortKernel conv;
