@@ -169,7 +169,7 @@ class RuntimeEngine::RankLoop {
     if (leads()) each_hook([&](Hook& hook) { hook.on_traces(piece); });
   }
 
-  // `typed`: its tensors are followed by their types.
+  // `typed`: the types of this step's tensors are checked.
   MetricReducer::Outcome train_step(StepContext& context, bool typed) {
     const int64_t step = context.step;
     begin_step(step);
@@ -205,7 +205,7 @@ class RuntimeEngine::RankLoop {
     const bool stop_requested = reports() && engine_.stop_ && engine_.stop_();
     MetricReducer::Outcome outcome =
         metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = wants_to_hand_out(step)});
-    // All ranks have met since.
+    // All ranks have exchanged data since then, so the report is complete.
     if (typed && plan_.config.check_gradient_types) engine_.type_report_->check();
     if (plan_.config.zero_debug) outcome.metrics.zero = optimizer_->zero_counters();
     record_counter("loss", outcome.metrics.loss);
@@ -223,8 +223,9 @@ class RuntimeEngine::RankLoop {
     return outcome;
   }
 
-  // Traces are handed out after each step. Between processes that costs an exchange, so they accumulate first: for a
-  // second, and not after the last traced step, since a process that dies takes with it what it has not handed out.
+  // Traces are handed out after each step. Between processes that costs an exchange, so there they accumulate for a
+  // second; but they are handed out after the last traced step, since a process that dies loses what it has not handed
+  // out.
   bool wants_to_hand_out(int64_t step) {
     const size_t events = ctx_.tracer().trace().events.size();
     if (!engine_.streams_traces_ || events == 0) return false;
@@ -245,7 +246,7 @@ class RuntimeEngine::RankLoop {
     hold_at(BoundaryKind::kStepBegin, "step");
   }
 
-  // Modules and kernels cost something only where they are recorded.
+  // Modules and kernels are observed only if they are recorded, because observing them has a cost.
   void watch_modules() {
     Tracer& tracer = ctx_.tracer();
     model_->registry().hooks().set(modules_, tracer.wants(EventKind::kModule));
@@ -254,7 +255,7 @@ class RuntimeEngine::RankLoop {
     ctx_.op_observer()->set_on_kernel([this](const KernelRun& kernel) { modules_.kernel(kernel); });
   }
 
-  // This rank's part of the loss, for breakpoints, before it is used.
+  // Shows this rank's part of the loss to breakpoints before it is used.
   void observe_loss(const StepOutput& output) {
     if (!ctx_.tracer().has_stepper() || output.tokens == 0) return;
     ctx_.tracer().observe("loss", output.loss_sum / static_cast<double>(output.tokens), ctx_.clock().now_ns());
@@ -305,7 +306,7 @@ class RuntimeEngine::RankLoop {
       sum.tokens += one.tokens;
     }
     model_->set_training(true);
-    model_->take_mtp_loss_sum();  // discards the validation's: it is not part of the next step's
+    model_->take_mtp_loss_sum();  // discards the loss of the validation, which is not part of the next step
     const double loss = metrics_.mean_loss(sum);
     if (sentinels_) sentinels_->monitor().validated(loss);
     if (leads()) each_hook([&](Hook& hook) { hook.on_validation(context.step, loss); });
@@ -322,7 +323,7 @@ class RuntimeEngine::RankLoop {
     each_hook([&](Hook& hook) { hook.on_train_begin(plan_, info); });
   }
 
-  // Ranks that are not needed for it wait at the end of the run.
+  // Ranks that do not take part wait at the end of the run.
   void sample(StepContext& context, TrainResult& result) {
     const TrainConfig& c = plan_.config;
     std::shared_ptr<TextCodec> text = engine_.components_.data_provider->text();
@@ -339,7 +340,7 @@ class RuntimeEngine::RankLoop {
   }
 
   RuntimeEngine& engine_;
-  InjectedBugs bugs_;  // before what may have one
+  InjectedBugs bugs_;  // declared before everything that may have a bug
   RankContext ctx_;
   const RunPlan& plan_;
   const LrSchedule lr_schedule_;
@@ -356,7 +357,7 @@ class RuntimeEngine::RankLoop {
   std::unique_ptr<ScheduleStrategy> schedule_;
   std::unique_ptr<MemoryCounters> memory_;
   std::unique_ptr<RankTaps> taps_;
-  std::vector<BatchWatch*> batch_watches_;    // whom data_ shows its batches
+  std::vector<BatchWatch*> batch_watches_;    // observers to which data_ shows its batches
   std::unique_ptr<RankSentinels> sentinels_;  // null: off
   int64_t parameters_ = 0;                    // total of the whole model
 };

@@ -30,11 +30,11 @@ class ActionRunner {
  public:
   struct Options {
     double loss_scale = 1;
-    double scale = 1;  // of it the loss scaler's
+    double scale = 1;  // factor that multiplies the loss; includes that of the loss scaler
     StageResult result = StageResult::kLoss;
-    ReplayedPass* replayed = nullptr;  // not null: runs the passes, of a rank that has the whole model
+    ReplayedPass* replayed = nullptr;  // if not null, runs the passes; only for a rank that has the whole model
   };
-  // `whole`: the training schedule, which defines the model's stages; `schedule` may be only its forwards.
+  // `whole`: the training schedule, which defines the model's stages; `schedule` may contain only its forwards.
   ActionRunner(StepContext& c, const Schedule& whole, const Schedule& schedule, const std::vector<Batch>& batches,
                BoundaryTensor boundary, const Options& options)
       : c_(c),
@@ -113,7 +113,7 @@ class ActionRunner {
     ModuleTracer::Stack modules_;
   };
 
-  // Interleaves a forward and a backward of different microbatches: each runs while the other's tokens travel.
+  // Interleaves a forward and a backward of different microbatches: each runs while the other's tokens are being sent.
   void run_pair(const Action& a) {
     const InterleaveHooks hooks{.resumed =
                                     [this](int piece) {
@@ -129,7 +129,7 @@ class ActionRunner {
                [&] { run_backward(a.backward_stage(), a.backward_microbatch(), a.has_weight_grad()); }, hooks);
   }
 
-  // In place of a microbatch's backward; its forward and weight gradients, too.
+  // Runs a microbatch's forward and weight gradients together with its backward.
   void run_replayed(int microbatch) {
     const Batch& batch = batches_[static_cast<size_t>(microbatch)];
     losses_.push_back(options_.replayed->run(batch, loss_scale_of(microbatch), microbatch));
@@ -194,7 +194,7 @@ class ActionRunner {
   void run_weight_grad(int stage, int microbatch) {
     begin_observed_pass();
     {
-      // A pass that a plan repeats takes its time as it begins (core/plan/replay.h).
+      // A pass that a plan repeats takes its time when it begins (core/plan/replay.h).
       const Span span(*this, "W", stage, microbatch);
       c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = true});
       flights_.at({stage, microbatch}).weights.run();
@@ -247,7 +247,7 @@ class PipelineSchedule : public ScheduleStrategy {
   std::string name() const override { return schedule_.name; }
 
   StepOutput run_step(StepContext& c) override {
-    // With fewer microbatches than the plan's while batches grow.
+    // While batches grow, there are fewer microbatches than in the plan.
     const Schedule& schedule = c.plan.ramp.grows() ? c.plan.schedule_of(c.step) : schedule_;
     std::vector<Batch> batches = load(c, schedule, [&](int64_t i) { return c.data.train_batch(c.step, i); });
     const LossScaler* scaler = c.optimizer.loss_scaler();
@@ -345,7 +345,7 @@ class PipelineSchedule : public ScheduleStrategy {
     return batches;
   }
 
-  // Ranks of one tp and cp group load the same samples; stages run different microbatches at a time.
+  // Ranks of one tp and cp group load the same samples; stages process different microbatches at the same time.
   static void type_batch(const Batch& batch) {
     TypeWatch* watch = type_watch_of_thread;
     if (watch == nullptr) return;
@@ -371,8 +371,8 @@ class PipelineSchedule : public ScheduleStrategy {
     return tokens;
   }
 
-  // Losses are divided by the tokens of the whole global batch, not averaged per rank: ranks with fewer tokens then
-  // weigh less. All dp peers of a last stage are last stages too and see all of their microbatches.
+  // Losses are divided by the tokens of the whole global batch instead of being averaged per rank, so ranks with fewer
+  // tokens weigh less. All data-parallel peers of a last stage are last stages, too, and see all of their microbatches.
   int64_t global_tokens(StepContext& c, const std::vector<Batch>& batches) const {
     if (const auto known = c.data.global_tokens_per_batch())
       return c.plan.ramp.grows() ? *known / c.plan.ramp.whole * c.plan.sequences_of(c.step) : *known;
