@@ -9,8 +9,7 @@
 
 namespace ranklab {
 
-// Ends a module's scope by its gradients: in backward, a module's gradients arrive before its parameters' gradients,
-// and modules nest only in forward.
+// In backward, a module's gradients arrive before the gradients of its parameters, and modules nest only in forward.
 class RankTypes::Follower final : public ModuleHook, public UpdateWatch {
  public:
   Follower(StepContext& context, const RankPartitions& partitions, const std::shared_ptr<TypeReport>& report)
