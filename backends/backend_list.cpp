@@ -1,4 +1,4 @@
-// Which backends there are: each describes itself in its folder's backend_row.h.
+// The list of all backends. Each backend describes itself in its folder's backend_row.h.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 
 namespace ranklab::cpu_sim {
 
-// With tensors on any device: the ranks are threads of one process, and quantized codes are made before they are sent.
+// For tensors on any device: the ranks are threads of one process, and data is quantized before it is sent.
 inline constexpr Capabilities kAnywhere = {Capability::kVirtualTime,       Capability::kMakesRanks,
                                            Capability::kExpertOverlap,     Capability::kSelectiveRecompute,
                                            Capability::kQuantizedDispatch, Capability::kQuantizedGather,

@@ -22,11 +22,11 @@ class CommThread {
     ExchangePtr exchange;
     int seat;
     std::atomic<uint32_t> done{0};
-    std::exception_ptr error;  // of the mover; read once done
+    std::exception_ptr error;  // thrown by the mover; read only after done
   };
 
   explicit CommThread(std::shared_ptr<Mover> mover);
-  ~CommThread();  // ends after the queued jobs; those of an aborted world end at once
+  ~CommThread();  // ends after the queued jobs; jobs of an aborted world end at once
   std::shared_ptr<Job> submit(const ExchangePtr& exchange, int seat);
 
  private:

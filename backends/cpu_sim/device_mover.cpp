@@ -27,13 +27,13 @@ void DeviceMover::matched(Exchange& exchange) {
   }
   {
     const NoCostScope no_cost;
-    const UnbookedScope unbooked;  // scratch memory of no rank
+    const UnbookedScope unbooked;  // the scratch memory belongs to no rank
     exchange.baggage = queues_->transfer(ready, [calls] { transfer_tensors(*calls); });
   }
   exchange.done_wall_ns = wall_now_ns();
   exchange.tell(Phase::kDone);
-  // Either this sees a member that left, or the member sees that the call is enqueued: all four are sequentially
-  // consistent.
+  // Either this thread sees that a member left, or the member sees that the call is enqueued: all four accesses are
+  // sequentially consistent.
   if (!exchange.abandoned.load(std::memory_order_seq_cst)) return;
   for (const Call& call : *calls) {
     if (call.input.defined()) queues_->keep(call.input);
@@ -51,7 +51,7 @@ void DeviceMover::abandoned(Exchange& exchange, int /*seat*/) {
   if (exchange.phase.load(std::memory_order_seq_cst) != static_cast<uint32_t>(Phase::kDone)) return;
   try {
     queues_->wait(done(exchange));
-  } catch (...) {  // called by a destructor; whoever waits gets the error
+  } catch (...) {  // called by a destructor; whoever waits receives the error
   }
 }
 

@@ -13,7 +13,7 @@ using Calls = std::vector<Call>;
 
 at::Tensor flat(const at::Tensor& tensor) { return tensor.detach().view({-1}); }
 
-// Elements from row `begin` on.
+// `rows` rows of the tensor, starting at row `begin`.
 at::Tensor rows_of(const at::Tensor& tensor, int64_t begin, int64_t rows, int64_t row) {
   return flat(tensor).narrow(0, begin * row, rows * row);
 }

@@ -1,4 +1,4 @@
-// The effect of a matched call on its members' tensors, as operations on tensors of any device, in the current stream.
+// Executes a matched call on its members' tensors, as operations on tensors of any device, in the current stream.
 // Thread rule: pure; any thread.
 #pragma once
 #include <vector>

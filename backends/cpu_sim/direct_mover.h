@@ -11,7 +11,7 @@ namespace ranklab::cpu_sim {
 
 class DirectMover final : public Mover {
  public:
-  static bool moves(Verb verb);  // the rest is left to Gloo (thread_mover.h)
+  static bool moves(Verb verb);  // all other verbs are left to Gloo (thread_mover.h)
   void matched(Exchange& exchange) override;
   void complete(Exchange& exchange, int seat) override;
   bool poll(Exchange& exchange, int seat) override;

@@ -33,8 +33,9 @@ struct Seat {
   QueueMarkPtr ready = {};  // on a device: recorded after the kernels that produce the call's tensors
 };
 
-// A part of a direct transfer, executed by one thread. A copy has `from`; a reduction reads elements [offset, offset +
-// count) of every input and writes them to every output (seat -1) or to one seat's, from its start.
+// A part of a direct transfer, executed by one thread. A copy has `from`. A reduction reads elements [offset, offset +
+// count) of every input and writes them to every output (seat -1), or to one seat's output, starting at its first
+// element.
 struct Piece {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
@@ -42,7 +43,7 @@ struct Piece {
   int64_t count = 0;  // bytes for a copy, elements for a reduction
 };
 
-// Pieces [begin, end) of a plan, in the order of execution.
+// The pieces [begin, end) of a plan that one queue holds, in the order of execution.
 struct PieceQueue {
   size_t end = 0;
   std::atomic<size_t> next{0};
@@ -56,14 +57,15 @@ struct Exchange {
   const int64_t sequence;
   std::vector<Seat> seats;
   int posted = 0;
-  int first_seat = -1;    // of the first poster, whose call the others are compared with
-  bool disputed = false;  // two of its calls differ; the others still post theirs, so that the odd one shows
+  int first_seat = -1;  // seat of the first poster, with whose call the others are compared
+  // two of its calls differ; the other members may still post theirs, to show which one is the odd one out
+  bool disputed = false;
 
   std::atomic<uint32_t> phase{static_cast<uint32_t>(Phase::kOpen)};
   int64_t matched_virtual_ns = 0;
   int64_t matched_bytes = 0;
   int64_t matched_wall_ns = 0;
-  int64_t serial = 0;  // between processes: index of the match in the world, the same on every member
+  int64_t serial = 0;  // between processes: index of the match within the world, the same on every member
 
   // Direct mover. Pieces are grouped by the seat whose output they write, one queue each.
   std::vector<Piece> pieces;
@@ -71,7 +73,7 @@ struct Exchange {
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   Reduction reduction;
-  std::unique_ptr<PieceQueue[]> queues;  // null when the last poster did everything
+  std::unique_ptr<PieceQueue[]> queues;  // null if the last poster did everything
   size_t queue_count = 0;
   std::atomic<size_t> pieces_left{0};
   int64_t done_wall_ns = 0;

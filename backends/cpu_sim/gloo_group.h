@@ -1,5 +1,5 @@
-// The Gloo contexts of one group's members in this process, created when the first call of the group has matched: those
-// of all members if they are threads, one if each is a process. Thread rule: any thread.
+// The Gloo contexts of one group's members in this process, created when the first call of the group has matched: one
+// per member if the members are threads, only one if each is a process. Thread rule: any thread.
 #pragma once
 #include <atomic>
 #include <chrono>

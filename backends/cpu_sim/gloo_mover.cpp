@@ -83,7 +83,7 @@ class Part {
     gloo::alltoallv(options);
   }
 
-  // Sends part j to member j, and sums what all members sent for this one's part into `out`.
+  // Sends part j to member j, and sums into `out` what all members sent for this member's part.
   void reduce(const Rows& part_bytes, std::byte* out) {
     const int64_t mine = part_bytes[me_];
     const auto received = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(mine * n_));

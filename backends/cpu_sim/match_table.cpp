@@ -34,7 +34,7 @@ Error mismatch_of_two(const Exchange& exchange, int seat, const Call& call, int 
                   "compare the two call sites");
 }
 
-// Members that have posted by whom they agree with, the most first, each kind in the order of seats.
+// The members that have posted, grouped by agreement, the largest group first; each group in the order of seats.
 std::vector<std::vector<int>> opinions(const Exchange& exchange, bool same_call_site) {
   const auto call = [&](int seat) -> const Call& { return exchange.seats[static_cast<size_t>(seat)].call; };
   std::vector<std::vector<int>> kinds;
@@ -52,7 +52,7 @@ std::vector<std::vector<int>> opinions(const Exchange& exchange, bool same_call_
   return kinds;
 }
 
-// ", as of rank 0 2 3": the others of a kind.
+// ", as of rank 0 2 3": the other members of a group that agrees.
 std::string others_text(const Exchange& exchange, const std::vector<int>& kind) {
   constexpr size_t kNamed = 8;
   if (kind.size() == 1) return "";
@@ -62,7 +62,8 @@ std::string others_text(const Exchange& exchange, const std::vector<int>& kind) 
   return ", as of rank " + join(std::span<const int>(ranks), " ");
 }
 
-// The odd one against the most, where there are most; else one of either kind.
+// The error compares a member of the smallest group with one of the largest, if one group is larger than all others;
+// otherwise it compares members of two groups.
 Error verdict(const Exchange& exchange, bool same_call_site) {
   const std::vector<std::vector<int>> kinds = opinions(exchange, same_call_site);
   const auto call = [&](int seat) -> const Call& { return exchange.seats[static_cast<size_t>(seat)].call; };
@@ -94,7 +95,8 @@ Channel& MatchTable::channel(const ChannelInfo& info) {
   return found;
 }
 
-// The rows of an all_to_all concern each pair, so they are compared with every posted member; all else with one.
+// The rows of an all_to_all concern each pair of members, so they are compared with every posted member; everything
+// else is compared with one.
 void MatchTable::check(const Channel& channel, const ExchangePtr& open, int seat, const Call& call) {
   Exchange& exchange = *open;
   const auto compare = [&](int other) {

@@ -1,8 +1,8 @@
 // Matches calls. A channel is a sequence of exchanges between fixed seats: the collectives of one group, or the
 // messages of one ordered pair and tag. A member's k-th call on a channel takes its seat in exchange k; posting never
-// waits. The call is compared with the first poster's, so two members that disagree are detected before either waits;
-// of a collective of more than two the others are heard, too, for half a second, and the member that is alone is named.
-// Cost: one mutex, one allocation per call. Thread rule: any thread.
+// waits. The call is compared with the first poster's, so two members that disagree are detected before either waits.
+// In a collective of more than two members the others may still post, for up to half a second, so that the member whose
+// call differs from the majority can be named. Cost: one mutex, one allocation per call. Thread rule: any thread.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -29,8 +29,8 @@ class MatchTable {
 
   // The channel with that label, created on first use. REQUIRES: same info from every member.
   Channel& channel(const ChannelInfo& info);
-  // Takes the seat; when it was the last, the exchange is matched and passed to the mover. Throws a mismatch (on every
-  // member of the channel) or the world's earlier error.
+  // Takes the seat. If it was the last one, the exchange is matched and passed to the mover. Throws a mismatch (on
+  // every member of the channel) or the world's earlier error.
   ExchangePtr post(Channel& channel, int seat, Call call, Mover& mover);
   // After all bodies returned: throws if some member never made a call.
   void check_nothing_open();

@@ -8,13 +8,13 @@ namespace ranklab::cpu_sim {
 class Mover {
  public:
   virtual ~Mover() = default;
-  // Called by each member on its own thread, before it takes its seat. RETURNS: what must be complete before its
-  // tensors may be touched.
+  // Called by each member on its own thread, before it takes its seat. RETURNS: the work that must be complete before
+  // the call's tensors may be touched.
   virtual QueueMarkPtr posting(const Call& /*call*/) { return nullptr; }
   virtual void matched(Exchange& exchange) = 0;
   // Returns when the seat's output is valid and its input may be reused. REQUIRES: matched.
   virtual void complete(Exchange& exchange, int seat) = 0;
-  // The same without waiting for other members; false when there is more to do. REQUIRES: matched.
+  // The same without waiting for other members; false if there is more to do. REQUIRES: matched.
   virtual bool poll(Exchange& exchange, int seat) = 0;
   // The member will not wait for its part.
   virtual void abandoned(Exchange& /*exchange*/, int /*seat*/) {}

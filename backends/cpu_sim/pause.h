@@ -22,8 +22,9 @@ inline void pause_while(const std::atomic<uint32_t>& word, uint32_t value) {
   if (!yield_while(word, value)) word.wait(value, std::memory_order_acquire);
 }
 
-// Before notify_*(): libstdc++ asks for waiters by a plain load, which a processor may do before an earlier release
-// store is seen by others, and a waiter that comes in between would sleep for good. This store is seen first.
+// Use before notify_*(): libstdc++ checks for waiters by a plain load, which the processor may execute before others
+// see an earlier release store; a waiter that starts in between would sleep forever. With this store, the new value is
+// seen first.
 inline void store_for_waiters(std::atomic<uint32_t>& word, uint32_t value) {
   word.store(value, std::memory_order_seq_cst);
 }

@@ -1,7 +1,7 @@
-// Peer memory among rank threads: each member's buffer of a round is one block of memory that all write into, each at
-// slots allocated by an atomic counter. finish() takes a seat in one exchange per owner, which only the owner waits
-// for; so the watch sees who waits for whom, as in any call. Cost: one memcpy per put, an exchange without bytes per
-// owner and round. Thread rule: PeerBuffers any thread; the memory its rank's.
+// Peer memory among rank threads: each member's buffer of a round is one block of memory into which all members write,
+// each at slots allocated by an atomic counter. finish() takes a seat in one exchange per owner, for which only the
+// owner waits, so the watch sees who waits for whom, as in any call. Cost: one memcpy per put, an exchange without
+// bytes per owner and round. Thread rule: PeerBuffers any thread; the memory its rank's.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -32,7 +32,7 @@ class PeerBuffer {
   void grow(int64_t bytes);
 
   std::shared_mutex memory_mutex_;  // shared: writing rows; exclusive: moving to a larger block
-  // Not from any rank's allocator: one rank allocates it, another one takes it.
+  // Not from any rank's allocator, because one rank allocates it and another one takes it.
   std::shared_ptr<uint8_t[]> memory_;
   int64_t capacity_ = 0;
   int64_t capacity_hint_;
@@ -47,14 +47,14 @@ class PeerBuffers {
  public:
   explicit PeerBuffers(int members) : owners_(static_cast<size_t>(members)) {}
   std::shared_ptr<PeerBuffer> buffer(int owner, int64_t round);  // created on first use
-  // The same, when no further puts will come. The next buffer is created with the same size.
+  // The same, once no further puts will come. The next buffer is created with the same size.
   std::shared_ptr<PeerBuffer> remove(int owner, int64_t round);
 
  private:
   struct Owner {
     std::mutex mutex;
     std::map<int64_t, std::shared_ptr<PeerBuffer>> rounds;
-    int64_t capacity_bytes = int64_t{1} << 16;  // of the next new buffer
+    int64_t capacity_bytes = int64_t{1} << 16;  // size of the next new buffer
   };
   std::vector<Owner> owners_;
 };

@@ -38,12 +38,13 @@ class Run {
   virtual std::shared_ptr<Mover> mover(const std::string& label, const Group& group) = 0;
   // The device of the ranks' tensors.
   virtual c10::Device device() const { return c10::DeviceType::CPU; }
-  // Null where kernels run on the ranks' own threads.
+  // Null if kernels run on the ranks' own threads.
   virtual DeviceQueues* device_queues() { return nullptr; }
-  // Memory that the members of a group write into directly; null where ranks share none.
+  // Memory that the members of a group write into directly; null if the ranks share no memory.
   virtual std::shared_ptr<PeerBuffers> peer_buffers(const std::string& /*label*/, int /*members*/) { return nullptr; }
 
-  // Takes over the thread of a destroyed communicator, which may still work off calls that peers have yet to make.
+  // Takes over the thread of a destroyed communicator, which may still have to complete calls that peers have yet to
+  // make.
   void retire(std::unique_ptr<CommThread> thread);
   // REQUIRES: no call is open (all matched, or aborted). Call it in the destructor of a derived class.
   void join_comm_threads();

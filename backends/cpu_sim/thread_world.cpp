@@ -55,13 +55,13 @@ class Movers {
     return mover;
   }
 
-  // Called by every rank before its body: returns when all have arrived, which proves that the transport works.
+  // Called by every rank before its body: returns when all ranks have arrived, which proves that the transport works.
   void meet(int rank) {
     if (device_) return;
     gloo::BarrierOptions options(meeting_->context(rank));
     gloo::barrier(options);
   }
-  // Called when some rank will not come.
+  // Called if some rank will not arrive.
   void call_off() {
     meeting_->context(0);
     meeting_->close();
@@ -69,7 +69,7 @@ class Movers {
 
  private:
   std::shared_ptr<GlooGroup> group(const std::string& label, const std::vector<int>& ranks) {
-    // Ranks enter Gloo only after all have made the call, so this limit is for a broken transport, not for slow ranks.
+    // Ranks enter Gloo only after all have made the call, so this limit catches a broken transport, not slow ranks.
     const milliseconds timeout = options_.hang_timeout.count() > 0 ? options_.hang_timeout : milliseconds(600'000);
     return std::make_shared<GlooGroup>(static_cast<int>(ranks.size()), timeout, [this, label, ranks, timeout] {
       return links_.empty() ? make_inproc_contexts(static_cast<int>(ranks.size()), timeout)
@@ -88,7 +88,7 @@ class Movers {
   const ThreadWorldOptions& options_;
   std::shared_ptr<Mover> device_;
   std::vector<std::shared_ptr<PeerLinks>> links_;  // by rank; none: in process
-  std::shared_ptr<GlooGroup> meeting_;             // of all ranks
+  std::shared_ptr<GlooGroup> meeting_;             // group of all ranks
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Mover>> of_group_;
 };
@@ -140,7 +140,7 @@ class ThreadRun final : public Run {
   std::map<std::string, std::shared_ptr<PeerBuffers>> buffers_;  // by the communicator's label
 };
 
-// Counts the ranks that are still running, and waits for them.
+// Counts the ranks that are still running, and waits for them to end.
 class Countdown {
  public:
   explicit Countdown(int count) : left_(count) {}

@@ -19,8 +19,8 @@ namespace ranklab {
 
 class DeviceQueues;  // core/comm/device_queues.h
 
-// How bytes of a matched call move. kDirect: members read each other's tensors in place. kGloo: Gloo's algorithms, over
-// our in-process transport or over TCP on the loopback interface. The results are bit-identical.
+// How the bytes of a matched call move. kDirect: members read each other's tensors in place. kGloo: Gloo's algorithms,
+// over our in-process transport or over TCP on the loopback interface. The results are bit-identical.
 enum class Collectives { kDirect, kGloo };
 enum class Transport { kInproc, kTcp };
 
@@ -28,20 +28,21 @@ struct ThreadWorldOptions {
   int size = 1;
   Collectives collectives = Collectives::kDirect;
   Transport transport = Transport::kInproc;  // for kGloo
-  // Null: tensors in host memory. Else all ranks share this device: their kernels run there, each rank's in its own
-  // queue (stream), and calls move bytes there. REQUIRES kDirect.
+  // Null: tensors are in host memory. Otherwise all ranks share this device: their kernels run there, each rank's in
+  // its own queue (stream), and calls move bytes there. REQUIRES kDirect.
   std::shared_ptr<DeviceQueues> device = {};
   // A rank that others wait for and that has made no call for this long is reported as hung. 0: never.
   std::chrono::milliseconds hang_timeout{60'000};
-  // After an error, how long ranks may take to come back before on_stuck is called.
+  // After an error, how long ranks may take to return before on_stuck is called.
   std::chrono::milliseconds grace{2'000};
-  // A thread cannot be killed. Empty: prints the error and exits the process with its exit code (6 for a hang).
+  // Called if a rank does not return, since a thread cannot be killed. Empty: prints the error and exits the process
+  // with its exit code (6 for a hang).
   std::function<void(const Error&)> on_stuck = {};
   // Members must make a call from the same source line: catches two swapped calls that look alike. Off by default,
   // since a correct program may call from two branches.
   bool same_call_site = false;
-  // Notified who sleeps for whom and when a run begins and ends; a rank that it holds is neither hung nor deadlocked.
-  // Its size must be the world's.
+  // Notified of who sleeps for whom and when a run begins and ends; a rank that it holds is neither hung nor
+  // deadlocked. Its size must be the world's.
   std::shared_ptr<Stepper> stepper = {};
 };
 

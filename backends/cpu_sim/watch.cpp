@@ -100,8 +100,8 @@ void Watch::block(int rank, const ExchangePtr& exchange) {
   tell_blocked(rank);
 }
 
-// Depth-first search along "waits for". Leaves in `path` the ranks from `rank` to the one that closes the cycle or is
-// gone.
+// Depth-first search along "waits for". Leaves in `path` the ranks from `rank` to the one that closes the cycle or
+// whose body has returned.
 bool Watch::find_dead_end(int rank, std::vector<int>& path, std::vector<bool>& seen) {
   seen[static_cast<size_t>(rank)] = true;
   path.push_back(rank);
@@ -193,7 +193,7 @@ std::string Watch::last_finished_text(int rank) {
          ")";
 }
 
-// Where a hung rank is, when it can be asked.
+// Where in the code a hung rank is, if its thread can be asked.
 std::string Watch::stack_text(int rank) {
   const std::optional<pthread_t>& thread = state(rank).thread;
   const std::string where = thread ? where_thread_is(*thread) : "";

@@ -1,12 +1,12 @@
 // Tracks what every rank of a thread world is doing, and detects the errors that follow from it. Only the hang check
-// uses a time limit: a deadlock is read off the wait-for graph. A rank waits for every member that has not made the
-// call it is blocked in. When a rank blocks, the graph is followed from it: a cycle, or a member whose body has
-// returned, can never be resolved, so it is reported at once. A member that is running (slow, sleeping, computing) is
-// not a deadlock. A running member that others have waited for longer than the limit, and that has made no call for
+// uses a time limit: a deadlock is detected in the wait-for graph. A rank waits for every member that has not made the
+// call in which the rank is blocked. When a rank blocks, the graph is followed from it: a cycle, or a member whose body
+// has returned, can never be resolved, so it is reported at once. A member that is running (slow, sleeping, computing)
+// is not a deadlock. A running member that others have waited for longer than the limit, and that has made no call for
 // that long, is hung. The first error poisons the world: open exchanges are aborted, their waiters wake, later calls
-// throw. A stepper, if any, is notified who sleeps for whom; a rank that it holds is slow, never hung. Cost: one mutex
-// per post, and one more per wait that really sleeps. Thread rule: all public functions lock, except those that say
-// REQUIRES: mutex held.
+// throw. A stepper, if any, is notified of who sleeps for whom; a rank that it holds is slow, never hung. Cost: one
+// mutex per post, and one more per wait that really sleeps. Thread rule: all public functions lock, except those that
+// say REQUIRES: mutex held.
 #pragma once
 #include <pthread.h>
 
@@ -41,13 +41,13 @@ class Watch {
   void matched(const Exchange& exchange);
   // REQUIRES: mutex held. One more member has posted; others are still missing.
   void joined(const Exchange& exchange);
-  // REQUIRES: mutex held. The first error wins. `ranks` are those that throw this error itself (others get "aborted
+  // REQUIRES: mutex held. The first error wins. `ranks` are those that throw this error itself (others throw "aborted
   // ..."); `rank` is the one to name, or -1.
   void poison(int rank, std::vector<int> ranks, const Error& error);
 
-  // REQUIRES: mutex held. Two members of a call differ. Which of them is alone shows when the others have posted
-  // theirs, so the world goes on until settle_dispute(), for half a second at most. An error that comes before is a
-  // consequence: `verdict` is told in its place.
+  // REQUIRES: mutex held. Two members of a call differ. Which of them is wrong shows when the others have posted
+  // theirs, so the world continues until settle_dispute(), for at most half a second. An error that occurs in the
+  // meantime is a consequence, and `verdict` is reported in its place.
   void dispute(std::vector<int> ranks, std::function<Error()> verdict);
   void settle_dispute();
 
@@ -60,7 +60,7 @@ class Watch {
   // The rank's process is gone or does not answer.
   void process_lost(int rank, ErrorKind kind, const std::string& what, const std::string& got, const std::string& fix);
 
-  // The thread of a rank that is one; it must live until body_returned() or body_failed().
+  // The thread of a rank that is a thread; it must live until body_returned() or body_failed().
   void runs_on(int rank, pthread_t thread);
   // Poisons the world when a rank is hung.
   void check_hang(int64_t now_ns);
@@ -69,7 +69,7 @@ class Watch {
   std::optional<Error> first_error();
 
  private:
-  struct Finished {  // kept as plain data: holding the exchange would hold its tensors
+  struct Finished {  // copied data: keeping the exchange would keep its tensors
     std::shared_ptr<const ChannelInfo> channel;
     Verb verb = Verb::kBarrier;
     int64_t sequence = -1;

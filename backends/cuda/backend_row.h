@@ -1,4 +1,4 @@
-// What ranks with a GPU each can do. Torch-free. Thread rule: immutable.
+// Describes the backend in which each rank has its own GPU. Torch-free. Thread rule: immutable.
 #pragma once
 #include "core/comm/backend.h"
 

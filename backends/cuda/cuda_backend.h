@@ -1,9 +1,9 @@
 // The public interface of the CUDA backend: one process per GPU, NCCL between them; or simulated ranks that share this
 // process's GPU (backends/cpu_sim/thread_world.h). Everything that needs CUDA is in the module libranklab_cuda.so
-// (CMake option RANKLAB_WITH_CUDA), opened at run time on demand, so that one binary serves machines with and without
-// CUDA. The module is searched at $RANKLAB_CUDA_MODULE, else beside the executable, else in ../lib of it; it stays open
-// for the life of the process. Open it before the first use of a CUDA tensor. Thread rule: call from the main thread,
-// before ranks start.
+// (CMake option RANKLAB_WITH_CUDA), which is opened at run time on demand, so that one binary serves machines with and
+// without CUDA. The module is searched for at $RANKLAB_CUDA_MODULE, else beside the executable, else in ../lib relative
+// to it; it stays open for the life of the process. Open it before the first use of a CUDA tensor. Thread rule: call
+// from the main thread, before ranks start.
 #pragma once
 #include <chrono>
 #include <filesystem>
@@ -17,28 +17,29 @@
 namespace ranklab {
 
 struct CudaWorldOptions {
-  std::chrono::milliseconds hang_timeout{60'000};        // of a call, from its start on the GPU; 0: none
+  std::chrono::milliseconds hang_timeout{60'000};        // for a call, from its start on the GPU; 0: none
   std::chrono::milliseconds rendezvous_timeout{60'000};  // until all processes have joined
-  // Compare every call between members through the store before it runs: slow, used to find a mismatch.
+  // Compare every call between members through the store before it runs: slow; for finding a mismatch.
   bool check_calls = false;
   // Reduce in the canonical tree order of tree_reduce.h (bit-identical to cpu_sim) by gathering first: size() times the
-  // memory and traffic. Otherwise the order is NCCL's own.
+  // memory and traffic. Otherwise NCCL chooses the order.
   bool canonical_reductions = false;
-  // Only kernels that are bitwise reproducible: no sums by atomic additions. An operation that has none throws.
+  // Use only kernels that are bitwise reproducible, without sums by atomic additions. An operation that has none
+  // throws.
   bool deterministic = false;
 };
 
-// Where the module is searched, in this order.
+// The places where the module is searched for, in this order.
 std::vector<std::filesystem::path> cuda_module_places();
 
 // Whether make_cuda_world() can work here. If not, *why_not says what is missing.
 bool cuda_backend_available(std::string* why_not);
 
-// This process's rank of the world described by its launcher's environment (core/comm/process_env.h), or a world of one
-// without it. Throws kEnvironment, with advice, when CUDA is not available.
+// This process's rank of the world described by its launcher's environment (core/comm/process_env.h); without such an
+// environment, a world of one rank. Throws kEnvironment, with advice, if CUDA is not available.
 std::unique_ptr<World> make_cuda_world(const CudaWorldOptions& options);
 
-// This process's GPU for ranks that are threads. Throws as make_cuda_world().
+// This process's GPU for ranks that are threads. Throws like make_cuda_world().
 std::shared_ptr<DeviceQueues> make_cuda_queues();
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// The kernels of kernels/ behind core's interface, on the current stream of the current device. Thread rule: as
-// device_kernels.h.
+// Provides the kernels of kernels/ through core's interface, on the current stream of the current device. Thread rule:
+// as device_kernels.h.
 #pragma once
 #include "core/nn/kernels/device_kernels.h"
 

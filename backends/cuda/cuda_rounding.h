@@ -1,5 +1,5 @@
-// The kernels of operand_kernels.h behind core's interface, on the current stream of the current device. Thread rule:
-// as device_rounding.h.
+// Provides the kernels of operand_kernels.h through core's interface, on the current stream of the current device.
+// Thread rule: as device_rounding.h.
 #pragma once
 #include "core/precision/device_rounding.h"
 

@@ -46,7 +46,7 @@ class NcclEndpoint final : public Endpoint {
   std::map<std::string, int> serials_;  // number of communicators made so far, by group
 };
 
-// "node7/0000:1b:00.0": identifies a GPU across processes.
+// Identifies a GPU across processes: "node7/0000:1b:00.0".
 std::string gpu_place(int device) {
   std::array<char, 64> bus{};
   std::array<char, 256> host{};
@@ -55,7 +55,7 @@ std::string gpu_place(int device) {
   return std::string(host.data()) + "/" + bus.data();
 }
 
-// The body's exception as one of our errors.
+// Converts the body's exception into one of our errors.
 Error error_of(const std::exception_ptr& thrown, const std::string& where) {
   const auto foreign = [&](const std::string& what) {
     return Error(ErrorKind::kCommunication, {.where = where, .what = "the rank threw", .got = what});
@@ -71,8 +71,8 @@ Error error_of(const std::exception_ptr& thrown, const std::string& where) {
   }
 }
 
-// Runs backward on the rank's own thread, as on the CPU: purposes, memory categories and queues of weight gradients are
-// thread-local.
+// Runs backward on the rank's own thread, as on the CPU, because call purposes, memory categories and queues of weight
+// gradients are thread-local.
 class OneThreadBackward {
  public:
   OneThreadBackward() : before_(state().get_multithreading_enabled()) { state().set_multithreading_enabled(false); }
@@ -87,9 +87,9 @@ class OneThreadBackward {
 
 // Affects the whole process.
 void use_deterministic_kernels() {
-  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // before cuBLAS makes its first handle
+  ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // before cuBLAS creates its first handle
   at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
-  at::globalContext().setDeterministicFillUninitializedMemory(false);  // for debugging, and slow
+  at::globalContext().setDeterministicFillUninitializedMemory(false);  // that fill is only for debugging, and slow
 }
 
 class NcclWorld final : public World {
@@ -146,10 +146,10 @@ class NcclWorld final : public World {
   }
 
  private:
-  // Throws this rank's first error: the body's exception may be a consequence of what the watchdog found.
+  // Throws this rank's first error, because the body's exception may be a consequence of what the watchdog found.
   [[noreturn]] void fail(NcclContext& context, const Error& thrown) {
     context.failure.set(thrown, true);
-    context.heartbeat.stop();  // reports the error, unless another rank did
+    context.heartbeat.stop();  // reports the error, unless another rank has done so
     rendezvous_.linger();
     throw *context.failure.get();
   }

@@ -12,7 +12,7 @@ namespace ranklab {
 // Whether this process sees a GPU; if not, *why_not says why.
 bool cuda_device_usable(std::string* why_not);
 
-// Uses the GPU of LOCAL_RANK. Throws kEnvironment when there are fewer GPUs.
+// Uses the GPU of LOCAL_RANK. Throws kEnvironment if there are fewer GPUs.
 std::unique_ptr<World> make_nccl_world(const ProcessEnv& env, const CudaWorldOptions& options);
 
 }  // namespace ranklab

@@ -26,7 +26,7 @@ void accept(cudaError_t code, const char* step) {
                 .fix = "an error of a kernel shows up late: run again with CUDA_LAUNCH_BLOCKING=1 to see where");
 }
 
-// Pools reusable events without timing: an event that queues were told to wait for may be recorded anew.
+// A pool of reusable events without timing: an event that queues were told to wait for may be recorded again.
 class Events {
  public:
   cudaEvent_t take() {
@@ -52,7 +52,7 @@ class Events {
   std::vector<cudaEvent_t> free_;
 };
 
-// Never destroyed: the driver may be unloaded before it.
+// Never destroyed, because the driver may be unloaded first.
 Events& events() {
   static auto* const all = new Events;
   return *all;
@@ -74,8 +74,8 @@ class EventMark final : public QueueMark {
   cudaEvent_t event_;
 };
 
-// A rank's streams. Reused by the ranks of the next run: otherwise what LibTorch keeps per stream (free memory, cuBLAS
-// workspaces) would grow with every run.
+// A rank's streams. They are reused by the ranks of the next run; otherwise what LibTorch keeps per stream (free
+// memory, cuBLAS workspaces) would grow with every run.
 struct RankStreams {
   c10::cuda::CUDAStream kernels, transfers;
 };

@@ -32,8 +32,8 @@ int choose_gpu(const ProcessEnv& env, int count, bool share) {
   return env.local_rank;
 }
 
-// Streams beyond the number of hardware queues share a queue, and one that waits for an event blocks those behind it. A
-// pipeline rank has a stream for each lane and each axis.
+// Streams beyond the number of hardware queues share a queue, and one that waits for an event blocks those that come
+// after it. A pipeline rank has a stream for each lane and each axis.
 void prepare_cuda_environment() { set_default(kQueuesVariable, "32"); }
 
 void prepare_nccl_environment(const ProcessEnv& env) {
@@ -41,7 +41,7 @@ void prepare_nccl_environment(const ProcessEnv& env) {
   set_default("NCCL_HOSTID", "ranklab-" + environment_variable("HOSTNAME") + "-rank-" + std::to_string(env.rank));
   set_default("NCCL_NET", "Socket");
   set_default("NCCL_SOCKET_IFNAME", "lo");
-  set_default("NCCL_MNNVL_ENABLE", "0");  // else the NVLink fabric would identify them as one host
+  set_default("NCCL_MNNVL_ENABLE", "0");  // otherwise NCCL would recognize by the NVLink fabric that they are one host
 }
 
 void require_queues(int streams) {

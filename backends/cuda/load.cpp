@@ -47,7 +47,7 @@ Function* find_function(void* handle, const char* name) {
 
 CudaModule open_module() {
   const fs::path path = find_module();
-  // Global, because its LibTorch registers the CUDA kernels for the whole process.
+  // Opened with RTLD_GLOBAL, because its LibTorch registers the CUDA kernels for the whole process.
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (handle == nullptr) {
     const char* reason = dlerror();
@@ -66,7 +66,7 @@ CudaModule open_module() {
           find_function<CudaModuleWatchMemoryFunction>(handle, kCudaModuleWatchMemoryName)};
 }
 
-// Opened once and kept: it contains the worlds' code and LibTorch's registrations.
+// Opened once and never closed, because it contains the worlds' code and LibTorch's registrations.
 const CudaModule& usable_module() {
   static const CudaModule module = open_module();
   std::string why_not;

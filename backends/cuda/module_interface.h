@@ -1,5 +1,5 @@
-// The functions that libranklab_cuda.so exports by unmangled name, and their types as the loader looks them up. Thread
-// rule: as cuda_backend.h.
+// The functions that libranklab_cuda.so exports under unmangled names, and their types, which the loader needs to look
+// them up. Thread rule: as cuda_backend.h.
 #pragma once
 #include "backends/cuda/cuda_backend.h"
 #include "core/comm/device_queues.h"
@@ -16,7 +16,7 @@ using CudaModuleVersionFunction = int();
 using CudaModuleUsableFunction = bool(std::string* why_not);
 using CudaModuleMakeWorldFunction = World*(const CudaWorldOptions& options);  // the caller owns the result
 using CudaModuleRoundingFunction = const DeviceRounding*();                   // lives as long as the module
-using CudaModuleKernelsFunction = const DeviceKernels*();                     // so does this
+using CudaModuleKernelsFunction = const DeviceKernels*();                     // lives as long as the module, too
 
 using CudaModuleMakeQueuesFunction = DeviceQueues*();  // the caller owns the result
 using CudaModuleWatchMemoryFunction = void(void (*taken)(const void* block, int64_t bytes),

@@ -1,4 +1,4 @@
-// The answers of a program without a usable CUDA backend. Thread rule: pure.
+// The errors of a program without a usable CUDA backend. Thread rule: pure.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@ namespace ranklab {
 
 enum class CudaAbsence {
   kNoModule,   // libranklab_cuda.so does not exist: built without CUDA
-  kNotLoaded,  // it exists, but a library it needs does not
+  kNotLoaded,  // it exists, but a library that it needs does not
   kNoDevice,   // it loaded, but there is no GPU or no driver
   kOtherBuild  // it belongs to another version of ranklab
 };

@@ -33,11 +33,11 @@ namespace allocator = c10::cuda::CUDACachingAllocator;
 
 void accept(cudaError_t code, const char* step) {
   if (code == cudaSuccess) return;
-  cudaGetLastError();  // it would be the next call's, too
+  cudaGetLastError();  // clears the error, which the next call would report too
   refuse_recording(std::string(step) + ": " + cudaGetErrorString(code));
 }
 
-// Gives back a recording, which is no longer needed once it has been made something to launch.
+// Frees the recording, which is no longer needed once it has been instantiated.
 struct DestroyGraph {
   void operator()(cudaGraph_t graph) const { cudaGraphDestroy(graph); }
 };
@@ -52,7 +52,7 @@ void check_launch(cudaError_t code) {
                 .fix = "run again without --cuda-graph: an error of one of its kernels then names the operator");
 }
 
-// LibTorch counts its own graphs' in the first number from 1, and users' pools in the second.
+// LibTorch counts the pools of its own graphs from 1 in the first number, and users' pools in the second.
 c10::MempoolId_t new_pool() {
   static std::atomic<c10::CaptureId_t> pools{0};
   return {0, (c10::CaptureId_t{1} << 62) + ++pools};
@@ -83,7 +83,7 @@ class ReplaySpan final : public CallTiming, public WatchedCall {
   int64_t posted_ns_;
 };
 
-// The memory of a graph's tensors, which is nobody else's while the graph lives.
+// The memory of a graph's tensors, reserved for them as long as the graph exists.
 class GraphPool {
  public:
   explicit GraphPool(c10::DeviceIndex device) : device_(device) {}
@@ -93,8 +93,8 @@ class GraphPool {
   GraphPool(const GraphPool&) = delete;
   GraphPool& operator=(const GraphPool&) = delete;
 
-  // What is allocated for streams of a capture comes from the pool, until close(): the recorder's own, and those of the
-  // collectives that it waits for. No other capture is under way on the device.
+  // Until close(), allocations for streams that are being captured come from the pool: the recorder's own stream, and
+  // the streams of the collectives that it waits for. No other capture is in progress on the device.
   void open() {
     allocator::beginAllocateToPool(device_, id_, [](cudaStream_t asked) {
       cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -110,7 +110,7 @@ class GraphPool {
   bool opened_ = false;
 };
 
-// The launches of a graph, in which a collective may wait for a peer that never comes.
+// The launches of a graph, whose collectives may wait for a peer that never arrives.
 class WatchedLaunches final : public WatchedComm {
  public:
   explicit WatchedLaunches(NcclContextPtr context) : context_(std::move(context)) { context_->watchdog.add(this); }
@@ -137,14 +137,14 @@ class StreamGraph final : public RecordedGraph {
     accept(cudaGraphInstantiate(&launched_, graph.get(), 0), "making it");
   }
   ~StreamGraph() override {
-    // After an error, the peers of its collectives may never come.
+    // After an error, the peers of its collectives may never arrive.
     if (std::uncaught_exceptions() > 0) {
       context_->failure.set_unwinding();
       context_->watchdog.abort_now();
     }
     {
       const Watchdog::HostCall call(context_->watchdog, "waiting for a recorded pass to end");
-      cudaDeviceSynchronize();  // a replay may be under way
+      cudaDeviceSynchronize();  // a replay may be in progress
     }
     outputs_.clear();
     if (launched_ != nullptr) cudaGraphExecDestroy(launched_);
@@ -191,8 +191,8 @@ class StreamGraph final : public RecordedGraph {
     }
     return thrown;
   }
-  // What a body threw whose capture failed: of LibTorch's errors the one that ended the capture, in our words; but
-  // memory that is exhausted stays what it is, and so do errors of ours.
+  // The exception to report if the body threw and the capture failed. An error of LibTorch is the one that ended the
+  // capture and is reported in our words; an out-of-memory error stays what it is, and so do our own errors.
   static std::exception_ptr of_capture(const std::exception_ptr& thrown) {
     try {
       try {
@@ -229,12 +229,13 @@ class StreamRecorder final : public GraphRecorder {
       outputs = body();
     }
     follow(stream_, rank);
-    // Freed, their memory goes to later work of this stream, which is behind what the rank's does with them now.
+    // When the outputs are freed, their memory is reused by later work of this stream, which waits for what the rank's
+    // stream does with them now.
     return outputs;
   }
   std::unique_ptr<RecordedGraph> record(const GraphBody& body) override {
     cudaDeviceSynchronize();
-    allocator::emptyCache();  // what warm-ups took, for the graph's own
+    allocator::emptyCache();  // frees what warm-ups allocated, for the graph's pool
     return std::make_unique<StreamGraph>(context_, stream_, body);
   }
 

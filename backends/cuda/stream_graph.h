@@ -1,8 +1,8 @@
-// CUDA graphs for a rank: what a body launches on a stream of the recorder's own, its tensors in memory of the graph's
-// own, as torch.cuda.graph does it. Only the recording thread is held to what capture allows, so that the watchdog's
-// queries of other calls go on. Collectives within are part of the graph (nccl/recorded_call.h); the watchdog follows
-// its launches. Replays are launched on the rank's stream; their times are those of two events around
-// them. Thread rule: as core/comm/graph_recorder.h.
+// CUDA graphs for a rank: records what a body launches on a stream of the recorder, with the graph's tensors in a
+// memory pool of their own, as torch.cuda.graph does. The restrictions of a capture apply only to the recording thread,
+// so the watchdog can still query other calls. Collectives within the body become part of the graph
+// (nccl/recorded_call.h); the watchdog follows the graph's launches. Replays are launched on the rank's stream; their
+// times come from two events around them. Thread rule: as core/comm/graph_recorder.h.
 #pragma once
 #include <memory>
 

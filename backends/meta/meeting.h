@@ -1,7 +1,7 @@
-// Rendezvous of the ranks of a world of meta tensors: each call of a group is one meeting, where every running member
-// leaves the time and bytes of its posting, and the few values that its host computed with. Nobody waits for ranks that
-// are only represented by another. Nothing hangs: when all running ranks wait for calls that nobody is left to make, or
-// one has failed, all are notified. Thread rule: any thread.
+// Rendezvous of the ranks of a world of meta tensors. Each call of a group is one meeting: every running member leaves
+// the time at which it posted, the number of bytes, and the few values that its host computed with. Nobody waits for
+// ranks that do not run because another rank represents them. Nothing hangs: if all running ranks wait for calls that
+// no rank is left to make, or if one has failed, all are notified. Thread rule: any thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -31,7 +31,7 @@ struct Posting {
   at::Tensor numbers = {};  // in host memory, for a call that carries values
 };
 
-// What a member receives when all have arrived.
+// What a member receives when all members have arrived.
 struct Met {
   int64_t latest_ns = 0, most_bytes = 0;
   std::map<int, at::Tensor> numbers;  // by global rank
@@ -45,11 +45,11 @@ class Meetings {
   int communicator(const std::string& label);
 
   void arrive(const MeetingKey& key, int global_rank, const Posting& posting);
-  // Waits until `expected` members have arrived. Throws when that is impossible.
+  // Waits until `expected` members have arrived. Throws if they cannot arrive any more.
   Met leave(const MeetingKey& key, int expected);
   bool met(const MeetingKey& key, int expected) const;
-  void returned();  // a rank's body ended
-  void failed();    // ... by an error: the others stop waiting
+  void returned();  // a rank's body returned
+  void failed();    // a rank's body threw an error: the others stop waiting
 
  private:
   struct Table {
@@ -71,7 +71,7 @@ class Meetings {
   std::multimap<MeetingKey, Waiter*> waiting_;
   int running_;
   bool broken_ = false;
-  std::string stuck_;  // the call that nobody is left to make
+  std::string stuck_;  // the call that no rank is left to make
 };
 
 }  // namespace ranklab::meta

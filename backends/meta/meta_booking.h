@@ -1,5 +1,6 @@
-// Books the bytes that tensors of shapes would have: under the rank and category of the thread that made them, until
-// they are freed, as core/sim/memory_scope.h does for real ones; nothing is held. Cost: a small block per tensor.
+// Books the bytes that the tensors would have if they had data: under the rank and category of the thread that made
+// them, until they are freed, as core/sim/memory_scope.h does for real tensors; no data is allocated. Cost: a small
+// block per tensor.
 #pragma once
 
 namespace ranklab::meta {

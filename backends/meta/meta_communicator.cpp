@@ -41,7 +41,7 @@ class MetaWork final : public Work {
   CallTimes times() const override { return times_; }
 
  private:
-  at::Tensor input_;  // until the caller has waited, as on ranks that have numbers
+  at::Tensor input_;  // kept until the caller has waited, as on ranks whose tensors have values
   at::Tensor output_;
   CallTimes times_;
   Waited waited_;
@@ -82,7 +82,7 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
     const at::Tensor given = call.input.defined() && call.input.is_cpu() ? kept(call.input) : at::Tensor();
     const CallTimes times{
         .matched_virtual_ns = call.posted_virtual_ns, .matched_bytes = call.posted_bytes, .sequence = key.number};
-    // A rank that this one stands in for makes the other half of the call when this one makes its own.
+    // If this rank also stands in for its peer, its own call is both ends of the message.
     const bool to_itself = message && in_place_of(group().global_ranks[static_cast<size_t>(call.peer)]) ==
                                           group().global_ranks[static_cast<size_t>(rank())];
     MetaWork::Waited waited{.meetings = {}, .key = key, .expected = !message ? running_ : to_itself ? 1 : 2};
@@ -98,12 +98,13 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
 
  private:
   int in_place_of(int rank) const { return (*stand_in_)[static_cast<size_t>(rank)]; }
-  // Members of the group that one rank stands for.
+  // The members of the group that one rank stands in for.
   struct Alike {
     int representative;
     int64_t members;
   };
-  // The value of a representative. One outside the group takes no part in the call: then this rank's own value is used.
+  // The value from a representative. If the representative is not in the group and takes no part in the call, this
+  // rank's own value is used.
   const at::Tensor& given_by(const Alike& alike, const Members& members) const {
     const auto found = members.find(alike.representative);
     return found != members.end() ? found->second : members.at(group().global_rank());
@@ -119,10 +120,10 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
     return op == ReduceOp::kMin ? at::minimum(a, b) : a + b;
   }
 
-  // Handles the verbs that the engine uses for its own values. Cost: by representatives, not by members, of which there
-  // may be thousands.
+  // Executes the verbs that the engine uses for its own values. Cost: proportional to the number of representatives,
+  // not of members, of which there may be thousands.
   void finish(const Call& call, const Members& members) const {
-    const NoCostScope free;  // no kernel of the rank's: its library does this
+    const NoCostScope free;  // not a kernel of the rank: its communication library does this
     if (call.verb == Verb::kAllGather) {
       std::vector<at::Tensor> rows;
       for (const Alike& alike : alike_) rows.push_back(given_by(alike, members));
@@ -152,7 +153,7 @@ class MetaCommunicator final : public Communicator, public OffersPeerMemory {
   std::shared_ptr<const std::vector<int>> stand_in_;
   int running_ = 0;
   std::vector<Alike> alike_;
-  std::vector<int64_t> place_of_member_;  // in alike_
+  std::vector<int64_t> place_of_member_;  // index into alike_
   std::map<std::tuple<int, int, int>, int64_t> numbers_;
 };
 

@@ -1,7 +1,7 @@
-// A group's verbs on meta tensors: the output tensor is returned unchanged, no byte moves, and the times are those of
-// the running members. Represented members do at the same time what their representative does. Tensors in host memory
-// (the few values that the engine computes with: loss, tokens, times) have values, and are exchanged. Thread rule: one
-// rank's thread.
+// A group's verbs on meta tensors: the output tensor is returned unchanged, no byte moves, and times are determined by
+// the running members. A represented member does everything at the same time as its representative. Tensors in host
+// memory (the few values that the engine computes with: loss, tokens, times) have values, and these are exchanged.
+// Thread rule: one rank's thread.
 #pragma once
 #include <memory>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace ranklab::meta {
 
-// stand_in[rank]: the rank that runs in its place; itself, for running ranks.
+// stand_in[rank]: the rank that runs in its place; for a running rank, the rank itself.
 CommunicatorPtr make_meta_communicator(Group group, const std::string& label, std::shared_ptr<Meetings> meetings,
                                        std::shared_ptr<const std::vector<int>> stand_in);
 

@@ -55,7 +55,7 @@ std::tuple<Tensor, Tensor, Tensor> flash_backward(const Tensor& grad_out, const 
 
 Tensor flip(const Tensor& x, at::IntArrayRef) { return at::empty_like(x); }
 
-// LAPACK's order, column by column.
+// The result is stored column by column, as by LAPACK.
 Tensor solve_triangular(const Tensor&, const Tensor& rhs, bool, bool, bool) {
   auto sizes = rhs.sizes().vec();
   std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
@@ -67,7 +67,7 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   sizes[static_cast<size_t>(dim < 0 ? dim + x.dim() : dim)] = index.numel();
   return at::empty(sizes, x.options());
 }
-// Torch's own looks at the first row, which a rank without tokens does not have.
+// Torch's own kernel reads the first row, which does not exist on a rank without tokens.
 Tensor index_add(const Tensor& x, int64_t, const Tensor&, const Tensor&, const at::Scalar&) {
   return at::empty_like(x, at::MemoryFormat::Contiguous);
 }

@@ -1,6 +1,7 @@
-// Meta kernels (output shapes) for operators of a training step that lack one in LibTorch without Python. Strides are
-// those of the CPU kernels: another stride would be charged as a copy that no run makes. An unknown value reads as one,
-// and only on the thread of a meta rank: elsewhere reading one stays an error. Thread rule: any thread.
+// Meta kernels (output shapes) for operators of a training step for which LibTorch without Python has none. Strides are
+// those of the CPU kernels, because other strides would be charged as a copy that no real run makes. An unknown value
+// reads as one, and only on the thread of a meta rank; on other threads reading one is still an error. Thread rule: any
+// thread.
 #pragma once
 
 namespace ranklab::meta {

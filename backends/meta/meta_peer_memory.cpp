@@ -25,7 +25,7 @@ class MetaPeerMemory final : public PeerMemory {
   void finish(std::source_location) override {}
 
   Delivery take() override {
-    // A buffer is not charged to any rank (backends/cpu_sim/peer_buffers.h).
+    // Peer buffers are not charged to any rank (backends/cpu_sim/peer_buffers.h).
     const std::shared_ptr<MemoryBook> book = thread_memory_book();
     set_thread_memory_book(nullptr);
     Delivery out{at::empty({rows_, width_}, at::TensorOptions(at::kByte).device(at::kMeta)), std::move(notes_)};
@@ -37,7 +37,7 @@ class MetaPeerMemory final : public PeerMemory {
 
  private:
   Group group_;
-  int64_t rows_ = 0, width_ = 0;  // of this round
+  int64_t rows_ = 0, width_ = 0;  // in this round
   std::vector<PutNote> notes_;
 };
 

@@ -34,12 +34,14 @@ class MetaEndpoint final : public Endpoint {
   c10::Device device() const override { return at::kMeta; }
   c10::Device control_device() const override { return at::kCPU; }
   CommunicatorPtr communicator(const Group& group) override {
-    // Identified by the ranks that run for its members: the representatives of a message's two ends may belong to other
-    // groups. A second communicator of the same group numbers its calls separately.
+    // The meeting is identified by the ranks that run for the group's members, because the representatives of the two
+    // ends of a message may belong to other groups. A second communicator of the same group numbers its calls
+    // separately.
     std::set<int> running;
     for (int latest = -1; const int rank : group.global_ranks) {
       const int own = (*stand_in_)[static_cast<size_t>(rank)];
-      if (own != latest) running.insert(own);  // neighbours mostly have the same, and there may be thousands
+      // neighbouring ranks mostly have the same representative, and there may be thousands of ranks
+      if (own != latest) running.insert(own);
       latest = own;
     }
     std::string label = std::string(name(group.axis));

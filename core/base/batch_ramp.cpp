@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kMost = int64_t{1} << 40;
 constexpr int64_t kMostSizes = 1 << 16;
 
-// A product of samples and increments may pass 64 bits.
+// In 128 bits, because a product of samples and increments may exceed 64 bits.
 int64_t scaled(int64_t value, int64_t by, int64_t over) {
   return static_cast<int64_t>(static_cast<__int128>(value) * by / over);
 }

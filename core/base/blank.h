@@ -1,4 +1,4 @@
-// Lines that hold nothing but white space. Thread rule: pure.
+// Recognizes lines that hold nothing but white space. Thread rule: pure.
 #pragma once
 #include <string_view>
 

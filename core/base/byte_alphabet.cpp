@@ -6,7 +6,7 @@ namespace ranklab {
 namespace {
 
 constexpr size_t kBytes = 256;
-constexpr size_t kCodePoints = 0x144;  // the largest that spells a byte, and one
+constexpr size_t kCodePoints = 0x144;  // the largest code point that spells a byte, plus one
 
 constexpr bool prints(size_t byte) {
   return (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);

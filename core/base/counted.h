@@ -1,4 +1,4 @@
-// A count with its noun, as people write it: "1 layer", "2 layers". Thread rule: pure.
+// A count with its noun in the singular or plural: "1 layer", "2 layers". Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ranklab {
 
-// `ending` makes the noun a plural: "es" for a microbatch.
+// `ending` is appended to make the noun a plural, for example "es" for "microbatch".
 inline std::string counted(int64_t count, std::string_view noun, std::string_view ending = "s") {
   std::string text = std::to_string(count) + " ";
   text += noun;

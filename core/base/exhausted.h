@@ -1,5 +1,5 @@
-// Memory and threads that the system refuses: an error of the environment, however it was thrown. Cost: an error reads
-// one file of /proc. Thread rule: any thread.
+// Turns running out of memory or threads into an environment error, however the failure was thrown. Cost: making the
+// error reads one file of /proc. Thread rule: any thread.
 #pragma once
 #include <cstddef>
 #include <exception>
@@ -9,11 +9,11 @@
 
 namespace ranklab {
 
-// kEnvironment, naming the limit that was reached: the shell's (ulimit -v), else the memory the machine has left.
-// `requested_bytes` 0: unknown.
+// A kEnvironment error that names the limit that was reached: the shell's (ulimit -v) or else the memory left on the
+// machine. `requested_bytes` 0 means unknown.
 Error memory_exhausted(size_t requested_bytes = 0);
 
-// kEnvironment. `got`: what the system said.
+// A kEnvironment error. `got` is what the system reported.
 Error threads_exhausted(const char* got);
 
 // For places where exceptions become errors. RETURNS: the error when `thrown` means that memory or threads ran out

@@ -1,7 +1,7 @@
-// Historical bugs of distributed training, each a switch at the place in this code where it would be (core/museum tells
-// their stories). A run sets its own with InjectedBugs; nothing else is touched by them. Cost of injected(): a word of
-// the thread is read. Thread rule: bugs belong to a thread, since ranks are threads: runs in one process, one inside
-// another or beside it, do not see each other's.
+// Historical bugs of distributed training, each a switch at the place in this code where the bug would be (core/museum
+// tells their stories). A run turns on its own bugs with InjectedBugs; other runs are not affected. Cost of injected():
+// one thread-local word is read. Thread rule: bugs belong to a thread, because ranks are threads; runs in one process,
+// nested or side by side, do not see each other's bugs.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -53,12 +53,12 @@ enum class InjectedBug : uint8_t {
 };
 static_assert(static_cast<unsigned>(InjectedBug::kCount) <= 64, "a word has a bit for each");
 
-// constinit: read without asking first whether it was initialized.
+// constinit, so that reads need no check whether it has been initialized.
 extern thread_local constinit uint64_t injected_bugs_of_thread;
 
 inline bool injected(InjectedBug bug) { return (injected_bugs_of_thread >> static_cast<unsigned>(bug) & 1) != 0; }
 
-// While alive, exactly these bugs are in this thread; afterwards those that were in it before.
+// While this object is alive, exactly these bugs are on in this thread; afterwards the previous ones are restored.
 class InjectedBugs {
  public:
   explicit InjectedBugs(std::span<const InjectedBug> bugs);

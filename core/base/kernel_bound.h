@@ -1,5 +1,5 @@
-// What most of a kernel's time is: the launch, reading and writing memory, or arithmetic (the roofline model, Williams
-// et al. 2009). Event::tag of a kernel. Thread rule: constants.
+// What dominates a kernel's time: the launch, memory traffic, or arithmetic (the roofline model, Williams et al. 2009).
+// Stored in Event::tag of a kernel. Thread rule: constants.
 #pragma once
 #include <array>
 #include <cstdint>

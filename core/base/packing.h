@@ -1,6 +1,6 @@
-// Values as bytes for a socket: frames of a 16-byte header (magic, type, length) and a payload of packed little-endian
-// values. Input is untrusted: the length is checked against a cap before anything is allocated, every value against
-// what is left of its frame. Two protocols use it, each with its own magic: rank processes
+// Packs values as bytes for a socket: frames with a 16-byte header (magic, type, length) and a payload of packed
+// little-endian values. Input is untrusted: the length is checked against a cap before anything is allocated, and every
+// value against the bytes left in its frame. Two protocols use it, each with its own magic: rank processes
 // (backends/cpu_sim/transport/frame.h) and viewers (core/live/live_message.h). Thread rule: values; one reader per
 // connection.
 #pragma once
@@ -23,11 +23,12 @@ std::string raw_frame_bytes(uint32_t magic, uint32_t type, std::string_view payl
 // Assembles frames from the bytes that a socket delivers.
 class RawFrameReader {
  public:
-  // Types are below `num_types`, payloads at most `cap` bytes.
+  // `num_types`: frame types must be below it. `cap`: the largest payload in bytes.
   RawFrameReader(uint32_t magic, uint32_t num_types, size_t cap) : magic_(magic), num_types_(num_types), cap_(cap) {}
   void set_cap(size_t cap) { cap_ = cap; }
   void feed(std::string_view bytes) { buffer_ += bytes; }
-  // The next whole frame. Throws kCommunication when the bytes are not a frame, or one above the cap.
+  // The next complete frame, if there is one. Throws kCommunication when the bytes are not a frame, or its payload
+  // exceeds the cap.
   std::optional<RawFrame> next();
   size_t waiting_bytes() const { return buffer_.size(); }
 

@@ -9,7 +9,7 @@ namespace ranklab {
 // Raises RLIMIT_STACK, RLIMIT_NOFILE, ... to `wanted`, as far as the hard limit allows. RETURNS: the limit afterwards.
 rlim_t raise_limit(int resource, rlim_t wanted);
 
-// Raises `ulimit -n` as far as it goes. Throws kEnvironment when that is still less than `count`.
+// Raises `ulimit -n` as far as allowed. Throws kEnvironment when the result is still less than `count`.
 void require_descriptors(int count, const std::string& where, const std::string& what_for);
 
 }  // namespace ranklab

@@ -1,6 +1,6 @@
-// Sizes that do not fit each other: one does not divide another. What is thrown names both, and the values of both that
-// would fit; whoever knows all settings may look for those that fit the others, too (core/config/settings/
-// fitting_sizes.h). Thread rule: immutable after construction.
+// An error about sizes that do not fit each other because one does not divide the other. It names both sizes and, for
+// each, the values that would fit; a caller that knows all settings may replace these by values that also fit the other
+// settings (core/config/settings/fitting_sizes.h). Thread rule: immutable after construction.
 #pragma once
 #include <string>
 #include <utility>
@@ -11,7 +11,7 @@ namespace ranklab {
 
 class SizeError : public Error {
  public:
-  // `other`: a way out that is no size, as a part of "use --tp 2, or ..."; "": none.
+  // `other`: a remedy that is not a size, to be shown as part of "use --tp 2, or ..."; "" if there is none.
   explicit SizeError(ErrorText text, std::string other = "")
       : Error(ErrorKind::kInvalidArgument, std::move(text)), other_(std::move(other)) {}
   const std::string& other() const { return other_; }

@@ -31,7 +31,7 @@ int64_t bytes_of_row(const char* path, const std::string& field) {
   return 0;
 }
 
-// What the limit of the cgroup (version 2) leaves; the largest number without one.
+// The memory that the limit of the cgroup (version 2) leaves; the largest number if there is no limit.
 int64_t left_by_cgroup() {
   const std::string group = "/sys/fs/cgroup/";
   constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
@@ -62,7 +62,7 @@ std::filesystem::path new_temporary_folder(const std::string& name, const char* 
 
 std::string processor_vendor() {
 #if defined(__x86_64__)
-  unsigned leaf = 0, words[3] = {};  // in the order in which the name is read
+  unsigned leaf = 0, words[3] = {};  // in the order in which the vendor string is read
   if (__get_cpuid(0, &leaf, &words[0], &words[2], &words[1]) != 0)
     return {reinterpret_cast<const char*>(words), sizeof(words)};
 #endif

@@ -7,30 +7,31 @@
 
 namespace ranklab {
 
-// The file this process was started from; empty where the system does not tell.
+// The file this process was started from; empty where the system does not report it.
 std::filesystem::path program_path();
 
-// Creates a folder with this name and six random letters in the directory for temporary files; the caller removes it.
+// Creates a folder named `name` plus six random letters in the directory for temporary files; the caller removes it.
 // Throws kIo with this `where`.
 std::filesystem::path new_temporary_folder(const std::string& name, const char* where);
 
-// Empty where it is not set.
+// The value of an environment variable; empty where it is not set.
 std::string environment_variable(const char* name);
 
-// "GenuineIntel", "AuthenticAMD"; empty where the processor does not tell.
+// "GenuineIntel", "AuthenticAMD"; empty where the processor does not report it.
 std::string processor_vendor();
 
-// $COLUMNS, else the width of the terminal on the descriptor (1: stdout), else `otherwise`.
+// $COLUMNS, or else the width of the terminal on `descriptor` (1: stdout), or else `otherwise`.
 int terminal_columns(int otherwise, int descriptor = 1);
 
-// CPU time so far, in ms: other programs on the machine change it less than the time that passes.
+// CPU time used so far, in ms. Unlike wall time, it is hardly affected by other programs on the machine.
 enum class CpuTime { kThread, kProcess };
 double cpu_time_ms(CpuTime whose);
 
-// A field of /proc/meminfo such as "MemAvailable:"; 0 when the system does not tell.
+// A field of /proc/meminfo such as "MemAvailable:"; 0 when the system does not report it.
 int64_t system_memory_bytes(const std::string& field);
-// What this process can still take: what is available on the machine, and no more than its cgroup (a container's limit)
-// leaves, whose file cache is given back when needed. 0 when the system does not tell.
+// The memory that this process can still allocate: what is available on the machine, but at most what its cgroup (a
+// container's limit) leaves; file cache counted against the cgroup is available, because the kernel reclaims it when
+// needed. 0 when the system does not report it.
 int64_t available_memory_bytes();
 // A field of /proc/self/smaps_rollup: "Pss:", or "Anonymous:" for memory that no file backs.
 int64_t process_memory_bytes(const std::string& field);

@@ -13,8 +13,7 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::string join(std::span<const int> parts, std::string_view separator);
 std::string join(std::span<const int64_t> parts, std::string_view separator);
-// "8 or 12": the multiples of `unit` on both sides of a value that is none, as far as they are positive and
-// representable.
+// The positive, representable multiples of `unit` on both sides of a value that is not a multiple itself: "8 or 12".
 std::string nearest_multiples(int64_t value, int64_t unit);
 std::string shape_text(std::span<const int64_t> shape);  // "[2, 3]"; "[]" for a scalar
 std::string lower_case(std::string_view text);           // ASCII letters only

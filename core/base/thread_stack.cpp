@@ -30,13 +30,13 @@ constexpr std::chrono::milliseconds kPatience(1000), kPoll(1);
 struct Answer {
   std::atomic<pthread_t> asked{};
   std::array<void*, kMostFrames> frames{};
-  std::atomic<int> count{-1};  // -1: not yet
+  std::atomic<int> count{-1};  // -1: not answered yet
 };
 Answer answer;
 std::mutex asking;
 
 void write_answer(int) {
-  if (::pthread_equal(answer.asked, ::pthread_self()) == 0) return;  // of an earlier question, too late
+  if (::pthread_equal(answer.asked, ::pthread_self()) == 0) return;  // an answer to an earlier question, too late
   const int saved = errno;
   answer.count = ::backtrace(answer.frames.data(), kMostFrames);
   errno = saved;
@@ -46,14 +46,14 @@ int signal_number() { return SIGRTMIN + 6; }
 
 bool listen() {
   void* unused = nullptr;
-  ::backtrace(&unused, 1);  // loads the unwinder, which a signal handler must not
+  ::backtrace(&unused, 1);  // loads the unwinder now, because a signal handler must not
   struct sigaction action = {};
   action.sa_handler = write_answer;
   action.sa_flags = SA_RESTART;
   return ::sigaction(signal_number(), &action, nullptr) == 0;
 }
 
-// Without parameters, return type and template arguments: what a reader looks for.
+// The name without parameters, return type and template arguments, as a reader would look for it.
 std::string function_name(const char* mangled) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> full(abi::__cxa_demangle(mangled, nullptr, nullptr, &status), std::free);
@@ -76,7 +76,7 @@ std::string frame_name(void* address) {
   const auto at = reinterpret_cast<uintptr_t>(address);
   if (::dladdr1(address, &where, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT) == 0 || where.dli_fname == nullptr)
     return strprintf("0x%zx", at);
-  // The nearest exported name may be another function's.
+  // The nearest exported symbol may be another function.
   const bool inside = symbol != nullptr && where.dli_sname != nullptr &&
                       at - reinterpret_cast<uintptr_t>(where.dli_saddr) < symbol->st_size;
   if (inside) return function_name(where.dli_sname);
@@ -86,7 +86,7 @@ std::string frame_name(void* address) {
 
 std::vector<std::string> stack_of(pthread_t thread) {
   constexpr size_t kTold = 8;
-  constexpr int kOwn = 2;  // the signal handler and what called it
+  constexpr int kOwn = 2;  // the signal handler and the frame that called it
   static const bool listens = listen();
   const std::lock_guard lock(asking);
   answer.asked = thread;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kOver = " over ", kTo = " -> ", kNext = ", ";
 
-// Four bits of each axis.
+// Each axis takes four bits.
 uint32_t shift_of(Axis axis) {
   return 4 * static_cast<uint32_t>(std::ranges::find(TypeChange::kAxes, axis) - TypeChange::kAxes.begin());
 }
@@ -72,7 +72,7 @@ std::optional<TypeChange> TypeChange::parsed(std::string_view text) {
     if (!from || !into || !axis) return {};
     change.set(*axis, *from, *into);
   }
-  // One text for each change: no axis twice, no other order.
+  // Each change has only one text: no axis appears twice, and the order is fixed.
   return change.text() == text ? std::optional(change) : std::nullopt;
 }
 

@@ -1,6 +1,6 @@
-// The type of a tensor over each mesh axis as a collective takes it and as it leaves it, where types are followed
-// (core/spmd): in a word, so that an event can carry it. Text: "partial -> replicated over tp, varying over dp".
-// Torch-free. Thread rule: values.
+// The type of a tensor over each mesh axis before and after a collective, where types are checked (core/spmd). Packed
+// into one word so that an event can carry it. Text form: "partial -> replicated over tp, varying over dp". Torch-free.
+// Thread rule: values.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -21,7 +21,7 @@ constexpr std::string_view name(AxisType type) {
 
 class TypeChange {
  public:
-  // The axes that a user sets, in the order in which they are told. The others are parts or products of these.
+  // The axes that a user sets, in the order in which text() lists them. The other axes are parts or products of these.
   static constexpr std::array<Axis, 7> kAxes = {Axis::kTp, Axis::kCp,  Axis::kDp, Axis::kPp,
                                                 Axis::kEp, Axis::kEtp, Axis::kEdp};
   static constexpr uint32_t kEnd = 1U << (4 * kAxes.size());
@@ -30,18 +30,18 @@ class TypeChange {
   // REQUIRES: bits < kEnd.
   explicit constexpr TypeChange(uint32_t bits) : bits_(bits) {}
 
-  // REQUIRES: an axis of kAxes.
+  // REQUIRES: `axis` is in kAxes.
   void set(Axis axis, AxisType before, AxisType after);
   AxisType before(Axis axis) const;
   AxisType after(Axis axis) const;
 
-  constexpr bool known() const { return bits_ != 0; }  // over any axis
+  constexpr bool known() const { return bits_ != 0; }  // true if it is known over at least one axis
   constexpr uint32_t bits() const { return bits_; }
-  // What both say: the axes over which they differ are unknown.
+  // The information on which both agree; axes over which they differ become unknown.
   TypeChange common(const TypeChange& other) const;
 
   std::string text() const;
-  static std::optional<TypeChange> parsed(std::string_view text);  // nothing: not what text() makes
+  static std::optional<TypeChange> parsed(std::string_view text);  // nothing if text() could not have produced it
 
   bool operator==(const TypeChange&) const = default;
 

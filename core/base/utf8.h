@@ -1,5 +1,5 @@
-// UTF-8 (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF). Names of files may hold any bytes, JSON may
-// not. Thread rule: pure.
+// UTF-8 (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF). File names may hold arbitrary bytes; JSON text
+// may not. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace ranklab {
 
-// Length of the valid sequence at the start of `text`, 0 when there is none. REQUIRES: it is not empty.
+// Length in bytes of the valid sequence at the start of `text`; 0 when there is none. REQUIRES: `text` is not empty.
 size_t utf8_length(std::string_view text);
 bool is_utf8(std::string_view text);
 // The text with \xNN for each invalid byte, for messages.
 std::string shown_as_utf8(std::string_view text);
-// What a model or a file has written, for people: valid UTF-8, lines and tabs stay, other control characters become
-// '.', and each invalid byte `invalid`.
+// Text that a model or a file has produced, made readable: valid UTF-8, newlines and tabs stay, other control
+// characters become '.', and each invalid byte is replaced by `invalid`.
 std::string readable_text(std::string_view text, std::string_view invalid = ".");
 
 }  // namespace ranklab

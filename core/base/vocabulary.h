@@ -7,11 +7,11 @@
 namespace ranklab {
 
 // Mesh axes. kDpCp is the product axis over which dense gradients are reduced; it is used where cp is larger than one,
-// dp elsewhere. Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). HSDP splits
-// those ranks once more: dp-shard groups neighbours that shard all states, dp-replica the ranks at the same position of
-// those groups. kKv: neighbours on tp whose query heads read the same key/value head
-// (core/parallel/tensor/shared_heads.h). kCpHeads and kCpRing split cp once more: neighbours that exchange heads for
-// positions, and the ring of those groups.
+// and kDp elsewhere. Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). HSDP
+// splits the data-parallel ranks once more: a dp-shard group holds neighbours that together shard all states, and a
+// dp-replica group holds the ranks at the same position of each dp-shard group. kKv: neighbours on tp whose query heads
+// read the same key/value head (core/parallel/tensor/shared_heads.h). kCpHeads and kCpRing split cp once more: groups
+// of neighbours that exchange heads for positions, and the ring formed of those groups.
 enum class Axis : uint8_t {
   kWorld,
   kTp,
@@ -44,9 +44,9 @@ enum class Verb : uint8_t {
   kCount
 };
 
-// What a collective is for, where the verb does not tell: MoE routing, the dispatch of tokens to their experts and the
-// combine of the results, and the gradients of both; context parallelism: keys and values and their gradients, and
-// heads that change places with positions.
+// What a collective is used for, where the verb alone does not tell. MoE: routing, dispatching tokens to their experts,
+// combining the results, and the gradients of both. Context parallelism: keys and values, their gradients, and the
+// exchange of heads for positions.
 enum class Purpose : uint8_t {
   kOther,
   kRouting,
@@ -62,7 +62,7 @@ enum class Purpose : uint8_t {
 
 enum class ReduceOp : uint8_t { kSum, kAvg, kMin, kMax };
 
-// Every byte of a rank belongs to one of these.
+// Every byte that a rank has allocated belongs to one of these.
 enum class MemoryCategory : uint8_t { kParameters, kGradients, kOptimizer, kActivations, kGathered, kBuffers, kCount };
 
 constexpr std::string_view name(Axis axis) {

@@ -32,10 +32,10 @@ void copy_piece(const SafetensorsFile& file, const TensorEntry& entry, std::span
     std::memcpy(out.data() + at(overlap.to_at), piece.data() + at(overlap.from_at - first), at(overlap.length));
 }
 
-// A checkpoint that lacks a file is broken, wherever its folder came from; the path itself is right.
+// A checkpoint that lacks a file is damaged, wherever its folder came from; the path that the user gave is right.
 void require_file(const std::string& path, const char* who) {
   std::error_code ignored;
-  // One that may not be looked at is told by who opens it, in the system's words.
+  // If the file exists but cannot be accessed, opening it reports the system's reason.
   if (std::filesystem::symlink_status(path, ignored).type() != std::filesystem::file_type::not_found) return;
   refuse_checkpoint_file(path, "the checkpoint is not whole", "no such file", who);
 }

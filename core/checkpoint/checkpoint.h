@@ -1,8 +1,9 @@
-// A checkpoint on disk (manifest.h), opened for reading: any slice of any tensor, assembled from pieces that another
-// layout may have written. Opening checks everything except the tensors' bytes: the manifest, that every file is the
-// one it names (size, hash of the header), the tokenizer's text, that the pieces of each tensor cover it exactly once.
-// Each chunk is checked against its hash when it is read. Cost: opening reads the headers; reading a slice reads each
-// piece from its first to its last wanted element. Thread rule: const calls from any thread.
+// A checkpoint on disk (manifest.h), opened for reading: returns any slice of any tensor, assembled from pieces that
+// another layout may have written. Opening checks everything except the tensors' bytes: the manifest, that every file
+// is the one that the manifest names (size, hash of the header), the tokenizer's text, and that the pieces of each
+// tensor cover it exactly once. Each chunk is checked against its hash when it is read. Cost: opening reads the
+// headers; reading a slice reads each piece from its first to its last wanted element. Thread rule: const calls from
+// any thread.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -25,7 +26,7 @@ class Checkpoint {
   const CheckpointManifest& manifest() const { return manifest_; }
   uint64_t file_bytes() const;  // total size of the files that hold tensors
 
-  // The text of its tokenizer.json; "" when it has none.
+  // The text of the checkpoint's tokenizer.json; "" when it has none.
   const std::string& tokenizer() const { return tokenizer_; }
 
   bool has(const std::string& name) const { return manifest_.tensors.contains(name); }

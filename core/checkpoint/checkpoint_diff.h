@@ -1,5 +1,5 @@
-// Compares the whole-model contents of two checkpoints, whatever layouts wrote them: tensors that one of them lacks,
-// types, shapes and elements that differ, and training progress. Differing settings and layouts are reported but do not
+// Compares the whole-model contents of two checkpoints, whatever layouts wrote them: tensors that only one of them has,
+// differing types, shapes and elements, and training progress. Differing settings and layouts are reported but do not
 // count as a difference of the state. Cost: reads every byte of both once; holds one tensor of both in memory. Thread
 // rule: pure.
 #pragma once

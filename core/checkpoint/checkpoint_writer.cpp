@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 std::string rank_name(int rank, const char* ending) { return strprintf("rank_%05d.%s", rank, ending); }
 
-// The shape in the file: that of the rank's own tensor if the piece is all of it.
+// The shape in the file: that of the rank's local tensor, if the piece is all of it.
 std::vector<int64_t> piece_shape(const PieceToWrite& piece) {
   const SlicePartition& partition = piece.slice.partition;
   if (piece.slice.begin != 0 || piece.slice.end != local_elements(piece.shape, partition))
@@ -147,7 +147,7 @@ void CheckpointWriter::publish(const CheckpointManifest& manifest) {
   }
   give_name();
   sync_folder(run_folder_);
-  discard();  // after an exchange: the older one
+  discard();  // after an exchange, this removes the older checkpoint
   write_file_atomically(run_folder_ + "/latest", step_folder_name(step_) + "\n", words,
                         {.durable = true, .calls = &calls_});
 }

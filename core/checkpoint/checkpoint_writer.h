@@ -26,7 +26,8 @@ struct PieceToWrite {
 
 class CheckpointWriter {
  public:
-  // `token` distinguishes this run's temporary folders from others': letters and digits, the same in all its processes.
+  // `token` distinguishes this run's temporary folders from those of other runs: letters and digits, the same in all
+  // processes of the run.
   CheckpointWriter(std::string run_folder, int64_t step, const std::string& token,
                    FileCalls& calls = system_file_calls());
 
@@ -39,13 +40,16 @@ class CheckpointWriter {
   // Returns nothing while that rank has not written its part yet. Throws kBadFile.
   std::optional<CheckpointManifest> find_part(int rank) const;
 
-  // The tokenizer.json that goes with the weights, for the manifest that publish() then gets; nothing for "".
+  // Writes the tokenizer.json that belongs to the weights and enters it in `manifest`, which is then passed to
+  // publish(). Does nothing for "".
   void write_tokenizer(const std::string& json, CheckpointManifest& manifest);
-  // Writes the manifest, renames the folder, and writes the hint "latest". `manifest` has all parts merged into it.
+  // Writes the manifest, renames the folder, and writes the hint "latest". All parts must have been merged into
+  // `manifest`.
   void publish(const CheckpointManifest& manifest);
   // Removes what was written, as far as possible. Must not follow publish().
   void discard() noexcept;
-  // For a process that could not write its part, while the others have theirs there.
+  // Removes the temporary folder if it is empty. For a process that could not write its part, while other processes may
+  // have theirs there.
   void leave_no_empty_folder() noexcept;
   std::string published_folder() const;
 

@@ -27,7 +27,7 @@ std::vector<std::byte> each(std::span<const std::byte> bytes, const Convert& con
   return out;
 }
 
-// Bits of fp32.
+// The bits of an fp32 number.
 uint32_t from_bf16(uint16_t bits) { return static_cast<uint32_t>(bits) << 16; }
 
 // Rounding a double to fp32 and then to 16 bits may round twice; rounding it to odd first avoids that.
@@ -57,7 +57,7 @@ uint16_t to_fp16(float value) {
   const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000U);
   if (std::isnan(value)) return static_cast<uint16_t>(sign | 0x7e00U);
   const double size = std::fabs(static_cast<double>(value));
-  if (size >= 65520.0) return static_cast<uint16_t>(sign | 0x7c00U);  // half above the largest, 65504
+  if (size >= 65520.0) return static_cast<uint16_t>(sign | 0x7c00U);  // halfway above the largest number, 65504
   // In units in the last place (ULP): nearbyint() rounds ties to even, and a carry propagates into the exponent.
   if (size < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(size * 0x1p24)));
   const int exponent = std::ilogb(size);
@@ -71,7 +71,7 @@ std::vector<std::byte> convert_elements(TensorType from, std::span<const std::by
                 .got = std::string(name(from)) + " to " + std::string(name(to)),
                 .want = "floats, to F64, F32, BF16 or F16");
   if (from == to) return {bytes.begin(), bytes.end()};
-  // What whole models are converted between.
+  // The conversions that are common for whole models.
   if (from == TensorType::kBF16 && to == TensorType::kF32) return each<uint16_t, uint32_t>(bytes, from_bf16);
   if (from == TensorType::kF32 && to == TensorType::kBF16) return each<float, uint16_t>(bytes, to_bf16);
   const size_t width = size_bytes(from), count = bytes.size() / width;

@@ -12,7 +12,7 @@ namespace ranklab {
 class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit HeaderSax(const std::string& path) : path_(path) {}
-  SafetensorsHeader take();  // after the whole text was parsed
+  SafetensorsHeader take();  // call after the whole text was parsed
 
   bool null() override;
   bool boolean(bool value) override;
@@ -29,7 +29,7 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
   bool parse_error(std::size_t position, const std::string& last, const nlohmann::detail::exception& error) override;
 
  private:
-  // The position in the grammar: which value may come next.
+  // The position in the grammar, which determines what value may come next.
   enum class Place { kStart, kMember, kMetadata, kTensor, kShape, kOffsets, kDone };
   [[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want) const;
   [[noreturn]] void refuse_value(const std::string& got) const;
@@ -40,11 +40,11 @@ class HeaderSax : public nlohmann::json_sax<nlohmann::json> {
   SafetensorsHeader header_;
   std::unordered_set<std::string> names_;
   Place place_ = Place::kStart;
-  std::string field_;  // the tensor's or the metadata's
+  std::string field_;  // the current field of the tensor or of the metadata
   bool has_metadata_ = false;
   TensorEntry tensor_;
   bool has_type_ = false, has_shape_ = false;
-  int offsets_ = -1;  // how many were given; -1: the field is missing
+  int offsets_ = -1;  // how many were read; -1: the field is missing
 };
 
 }  // namespace ranklab

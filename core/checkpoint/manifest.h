@@ -1,9 +1,9 @@
 // A training checkpoint is a folder of safetensors files, one per rank, and this manifest of their contents. It names
-// every tensor of the model by its global name and shape, whatever the layout that wrote it, with the pieces that make
-// it up (slices.h) and where they are; and what is needed to resume training: step, position in the data, settings.
-// "weight/NAME" holds the master weights, or the parameters where there are none; "exp_avg/NAME", "exp_avg_sq/NAME" and
-// "momentum/NAME" the optimizer state; "buffer/NAME" what the model adjusts itself. Each file's header hash identifies
-// the whole file (integrity.h), the manifest's own hash protects the manifest.
+// every tensor of the model by its global name and shape, whatever layout wrote it, with the pieces of which it
+// consists (slices.h) and where they are. It also holds what is needed to resume training: step, position in the data,
+// settings. "weight/NAME" holds the master weights, or the parameters if there are no master weights; "exp_avg/NAME",
+// "exp_avg_sq/NAME" and "momentum/NAME" hold the optimizer state; "buffer/NAME" holds what the model itself adjusts.
+// Each file's header hash identifies the whole file (integrity.h), the manifest's own hash protects the manifest.
 //
 // The reader trusts nothing: sizes are bounded before anything is allocated, nesting and duplicate keys are refused,
 // file names are plain, slices must be slices of their tensor. Checkpoint (checkpoint.h) checks that they cover the
@@ -22,7 +22,7 @@
 namespace ranklab {
 
 inline constexpr const char* kManifestName = "manifest.json";
-// Hugging Face's file: the tokenizer of the model's vocabulary.
+// As in Hugging Face's folders: the tokenizer of the model's vocabulary.
 inline constexpr const char* kTokenizerName = "tokenizer.json";
 inline constexpr uint64_t kMostTokenizerBytes = uint64_t{64} << 20;
 inline constexpr uint64_t kMostManifestBytes = uint64_t{64} << 20;
@@ -37,7 +37,7 @@ struct CheckpointFile {
 
 struct StoredSlice {
   std::string file = {};
-  std::string key = {};  // the tensor in that file
+  std::string key = {};  // name of the tensor in that file
   TensorSlice slice = {};
   bool operator==(const StoredSlice&) const = default;
 };
@@ -50,27 +50,29 @@ struct StoredTensor {
 };
 
 struct CheckpointManifest {
-  int64_t step = 0;                                // optimizer steps done, which is also the index of the next step
-  int64_t updates = 0;                             // of the optimizer (AdamW's bias correction)
-  int64_t consumed_samples = 0;                    // where reading the data resumes
-  std::optional<int64_t> skipped_samples = {};     // of steps without an update (fp16's overflows); none: not counted
+  int64_t step = 0;              // optimizer steps done, which is also the index of the next step
+  int64_t updates = 0;           // number of updates of the optimizer (for AdamW's bias correction)
+  int64_t consumed_samples = 0;  // the position in the data at which reading resumes
+  // samples of steps without an update (fp16 overflows); unset: not counted
+  std::optional<int64_t> skipped_samples = {};
   std::map<std::string, std::string> config = {};  // every setting by key (settings/fields.h); empty: imported
   std::map<std::string, std::string> model = {};   // the subset of `config` that determines the model
   std::map<std::string, int64_t> layout = {};      // world, tp, pp, dp, ep, etp, zero_stage, ...
-  std::map<std::string, std::string> data = {};    // identifies the data; empty: not known
+  std::map<std::string, std::string> data = {};    // identifies the data; empty: unknown
   std::map<std::string, double> metrics = {};      // of the last step
-  // scale, clean_steps and skipped_steps (core/optim/loss_scaler.h); empty: there was none
+  // scale, clean_steps and skipped_steps (core/optim/loss_scaler.h); empty: no loss scale
   std::map<std::string, double> loss_scale = {};
-  // Means, counts and last values from which the sentinels' later ones are made (core/runtime/sentinels/family.h)
+  // Means, counts and last values from which the sentinels compute later measurements
+  // (core/runtime/sentinels/family.h).
   std::map<std::string, double> sentinels = {};
-  std::string tokenizer_xxh3 = {};  // of kTokenizerName beside it, as xxh3_text(); "": there is none
+  std::string tokenizer_xxh3 = {};  // hash of the file kTokenizerName next to it, as xxh3_text(); "": there is none
   std::vector<CheckpointFile> files = {};
   std::map<std::string, StoredTensor> tensors = {};
   bool operator==(const CheckpointManifest&) const = default;
 };
 
-// Adds the files and tensors of a part that another rank wrote. A piece that exists already (ranks that hold replicas)
-// is dropped. Throws kBadFile, naming `path`, when the parts disagree about a tensor.
+// Adds the files and tensors of a part that another rank wrote. A piece that is already present (from ranks that hold
+// replicas) is dropped. Throws kBadFile, naming `path`, when the parts disagree about a tensor.
 void merge_part(CheckpointManifest& manifest, const CheckpointManifest& part, const std::string& path);
 
 // Throws kInternal when the pieces of a tensor do not cover it: such a checkpoint could not be read.

@@ -1,5 +1,5 @@
-// A manifest ends in `"xxh3":"<16 digits>"}` and a newline: the hash of the whole text with these digits taken as
-// zeros. Thread rule: pure.
+// A manifest ends in `"xxh3":"<16 digits>"}` and a newline. The digits are the hash of the whole text, in which they
+// themselves count as zeros. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>

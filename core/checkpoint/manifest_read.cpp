@@ -212,7 +212,8 @@ CheckpointManifest parse_manifest(std::string_view text, const std::string& path
     if (!files.insert(manifest.files.back().name).second)
       reader.refuse("a file is listed twice", quote(manifest.files.back().name), "each once");
   }
-  std::set<std::pair<std::string, std::string>> keys;  // each used once: a small file must not describe a huge model
+  // each may be used only once: a small file must not describe a huge model
+  std::set<std::pair<std::string, std::string>> keys;
   for (const auto& [name, tensor] : reader.member(root, "tensors", json::value_t::object).items()) {
     manifest.tensors[name] = reader.tensor(name, tensor, files);
     for (const StoredSlice& slice : manifest.tensors[name].slices) {

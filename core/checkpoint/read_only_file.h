@@ -1,6 +1,6 @@
 // A file that is read at offsets. It must be a regular file and not a symbolic link, so that a name inside a checkpoint
-// cannot lead out of it, and a pipe or device cannot block the program. It is read, not mapped: if the file is
-// truncated meanwhile, that is an error, not SIGBUS. Thread rule: const calls from any thread.
+// cannot lead out of it, and a pipe or device cannot block the program. It is read instead of mapped, so that
+// truncating it meanwhile causes an error and not SIGBUS. Thread rule: const calls from any thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +25,7 @@ class ReadOnlyFile {
   InputFile file_;
 };
 
-// Throws kBadFile about a file of a checkpoint, with the path in front of `what`.
+// Throws kBadFile about a file of a checkpoint; `what` is preceded by the path.
 [[noreturn]] void refuse_checkpoint_file(const std::string& path, const std::string& what, const std::string& got,
                                          const std::string& want);
 // Untrusted text made safe for a message: ASCII only, other bytes as '?', at most `limit` characters.

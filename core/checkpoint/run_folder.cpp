@@ -25,7 +25,8 @@ constexpr size_t kStepDigits = 8;
                                .fix = "check the path and its permissions"});
 }
 
-// Links are not followed. Throws kIo where the system does not say what is there: "no checkpoint" would be a guess.
+// Links are not followed. Throws kIo if the system does not report what is there, because "no checkpoint" would be a
+// guess.
 fs::file_type own_type(const std::string& path) {
   std::error_code error;
   const fs::file_type type = fs::symlink_status(path, error).type();
@@ -123,7 +124,7 @@ void remove_leftovers(const std::string& run_folder, FileCalls& calls) {
 
 void remove_checkpoint(const std::string& run_folder, const std::string& name, FileCalls& calls) {
   const std::string away = run_folder + "/" + std::string(kOld) + name;
-  remove_files(away, calls);  // from a run that was killed here
+  remove_files(away, calls);  // left by a run that was killed here
   if (calls.rename((run_folder + "/" + name).c_str(), away.c_str()) == 0) remove_files(away, calls);
 }
 

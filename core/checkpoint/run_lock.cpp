@@ -67,7 +67,7 @@ RunLock::RunLock(const std::string& run_folder, const RunLockUse& use) {
   const std::string text = this_run() + "\n";
   const bool written =
       ::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
-  static_cast<void>(written);  // on a full disk the lock still holds, without a name
+  static_cast<void>(written);  // on a full disk the lock still works, but does not name its holder
 }
 
 RunLock::~RunLock() { ::close(fd_); }

@@ -1,13 +1,13 @@
-// Only one run writes to a folder of checkpoints or to that of its log: flock (2) on the folder's file "lock", which
-// also names the holder. The kernel releases it when the process ends, however it ends, so no stale lock remains. If
-// one run has several processes, that of rank 0 holds the lock. Thread rule: one thread.
+// Ensures that only one run writes to a folder of checkpoints or of logs: flock (2) on the folder's file "lock", which
+// also names the holder. The kernel releases it when the process ends, however it ends, so no stale lock remains. If a
+// run has several processes, the process of rank 0 holds the lock. Thread rule: one thread.
 #pragma once
 #include <string>
 
 namespace ranklab {
 
-// What a run locks a folder for: the wording of its errors, and a lock file of its own, so that one folder may serve
-// both.
+// The purpose for which a run locks a folder: the wording of its errors, and a separate lock file, so that one folder
+// may serve two purposes.
 struct RunLockUse {
   std::string file = "lock";
   std::string where = "checkpoint";

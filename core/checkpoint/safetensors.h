@@ -1,9 +1,9 @@
-// Tensors in a file, data only: safetensors (safetensors_header.h), readable by any framework, with checksums of our
-// own (integrity.h). A file appears whole or not at all, even if the power fails (core/base/files/atomic_file.h). The
-// reader refuses anything that is not exactly the format, and checks each chunk before it returns its bytes. Cost:
-// writing hashes the bytes once and makes no second copy of them (safetensors_stream.h holds one tensor); reading holds
-// the header, and a chunk where less than a chunk is requested. Thread rule: const calls from any thread; a path has
-// one writer.
+// Tensors in a file that contains only data: the safetensors format (safetensors_header.h), which any framework can
+// read, with additional checksums (integrity.h). A file appears whole or not at all, even if the power fails
+// (core/base/files/atomic_file.h). The reader refuses anything that is not exactly the format, and checks each chunk
+// before it returns its bytes. Cost: writing hashes the bytes once and makes no second copy of them
+// (safetensors_stream.h holds one tensor); reading holds the header, and a whole chunk if less than a chunk is
+// requested. Thread rule: const calls from any thread; a path has one writer.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -40,9 +40,9 @@ struct WrittenSafetensors {
   uint64_t header_xxh3 = 0;  // identifies the whole file; 0 without checksums
 };
 
-// Lays data out as the format's own library does: by type, from the end of TensorType on, so that each tensor is
-// aligned to its elements, and by name within a type. Throws kInvalidArgument (a duplicate or malformed name, bytes
-// that do not match the shape, metadata that begins with "ranklab."), kIo.
+// Lays data out like the format's own library: by type, from the end of TensorType on, so that each tensor is aligned
+// to its elements, and by name within a type. Throws kInvalidArgument (a duplicate or malformed name, bytes that do not
+// match the shape, metadata that begins with "ranklab."), kIo.
 WrittenSafetensors write_safetensors(const std::string& path, std::span<const TensorToWrite> tensors,
                                      const SafetensorsWriteOptions& options = {});
 
@@ -60,7 +60,7 @@ class SafetensorsFile {
 
   const std::string& path() const { return file_.path(); }
   uint64_t file_bytes() const { return file_.size_bytes(); }
-  const std::vector<TensorEntry>& tensors() const { return header_.tensors; }              // by name
+  const std::vector<TensorEntry>& tensors() const { return header_.tensors; }              // sorted by name
   const TensorEntry* find(const std::string& name) const;                                  // null when there is none
   const TensorEntry& tensor(const std::string& name) const;                                // throws kBadFile
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }  // without the checksums
@@ -69,9 +69,9 @@ class SafetensorsFile {
   // Reads bytes of a tensor from `offset` on. Throws kBadFile when a chunk they lie in is damaged.
   void read(const TensorEntry& tensor, uint64_t offset, std::span<std::byte> out) const;
   std::vector<std::byte> read(const TensorEntry& tensor) const;
-  // Reads every byte. Returns none for a file without checksums.
+  // Reads every byte. Returns nothing for a file without checksums.
   std::vector<DamagedChunk> damaged_chunks() const;
-  // Throws kBadFile naming the first damaged chunk and how many there are.
+  // Throws kBadFile naming the first damaged chunk and the number of damaged chunks.
   void verify() const;
 
  private:

@@ -77,7 +77,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
     refuse_checkpoint_file(path, "this is no safetensors file",
                            "a header that begins with " + quote(printable(json.substr(0, 1))),
                            "JSON that begins with '{'");
-  // The JSON library takes a zero byte for the end and would not read what follows.
+  // The JSON library treats a zero byte as the end and would ignore what follows.
   if (const size_t zero = json.find('\0'); zero != std::string_view::npos)
     refuse_checkpoint_file(path, "a zero byte in the header", "byte " + std::to_string(zero), "JSON");
   HeaderSax reader(path);

@@ -28,19 +28,19 @@ struct TensorEntry {
 };
 
 struct SafetensorsHeader {
-  std::vector<TensorEntry> tensors = {};  // by name
+  std::vector<TensorEntry> tensors = {};  // sorted by name
   std::map<std::string, std::string> metadata = {};
 };
 
 // `data_bytes` follow the header in the file. Throws kBadFile naming path, tensor, what it got and what it wants.
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path);
 
-// The header's JSON, padded with spaces so that the data begins at a multiple of 8. `tensors` in the order of their
-// data. Throws kInvalidArgument when a name or metadata is not UTF-8.
+// The header's JSON, padded with spaces so that the data begins at a multiple of 8. `tensors` must be in the order of
+// their data. Throws kInvalidArgument when a name or metadata is not UTF-8.
 std::string safetensors_header_json(std::span<const TensorEntry> tensors,
                                     const std::map<std::string, std::string>& metadata);
 
-// "" when `name` is a valid tensor name, else what is wrong with it.
+// "" when `name` is a valid tensor name, otherwise what is wrong with it.
 std::string fault_of_tensor_name(std::string_view name);
 // False if the result or an intermediate product overflows 64 bits.
 bool tensor_bytes(std::span<const int64_t> shape, TensorType type, uint64_t& bytes);

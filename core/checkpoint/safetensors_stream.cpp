@@ -73,7 +73,7 @@ void SafetensorsStream::lay_out() {
   }
 }
 
-// Adds placeholders for as many hashes as there will be, so that the header has its final length.
+// Adds placeholders for all hashes, so that the header has its final length.
 void SafetensorsStream::begin_checksums() {
   if (!options_.checksums) return;
   checksums_.chunk_bytes = options_.chunk_bytes;
@@ -81,7 +81,7 @@ void SafetensorsStream::begin_checksums() {
     checksums_.chunks[tensor.name].resize(chunk_count(tensor.size_bytes(), options_.chunk_bytes));
 }
 
-// The 8 length bytes and the JSON.
+// The 8 bytes of the length, followed by the JSON.
 std::string SafetensorsStream::header(uint64_t& hash) const {
   std::map<std::string, std::string> metadata = options_.metadata;
   if (options_.checksums) add_checksums(checksums_, metadata);

@@ -1,7 +1,7 @@
 // A safetensors file whose tensors are added one after the other, in any order, so that a model may be larger than
-// memory: each is hashed and written at its offset as it arrives, and the header, whose length follows from names and
-// shapes, is written last. The file gets its name when it is complete (core/base/files/atomic_file.h), so a crash
-// leaves the old file or none. Cost: each byte is hashed and written once; the header in memory. Thread rule: one
+// memory: each tensor is hashed and written at its offset when it arrives, and the header, whose length is known from
+// names and shapes, is written last. The file gets its name when it is complete (core/base/files/atomic_file.h), so a
+// crash leaves the old file or none. Cost: each byte is hashed and written once; the header in memory. Thread rule: one
 // thread.
 #pragma once
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace ranklab {
 class SafetensorsStream {
  public:
   // `tensors`: name, type and shape of each; their offsets are computed here as in write_safetensors(). Throws
-  // kInvalidArgument for what write_safetensors() refuses, kIo.
+  // kInvalidArgument in the same cases as write_safetensors(), and kIo.
   SafetensorsStream(const std::string& path, std::vector<TensorEntry> tensors,
                     const SafetensorsWriteOptions& options = {});
 

@@ -79,7 +79,7 @@ std::string fault_of_slice(std::span<const int64_t> shape, const TensorSlice& sl
   if (partition.dim >= 0 && partition.ranges.empty()) return "a cut without ranges";
   const int64_t local = local_elements(shape, partition);
   if (local < 0) return "a range is empty, negative or too long";
-  // Padding extends past the end, by less than the global size in any real layout; indices must not overflow.
+  // Padding extends past the end, in any real layout by less than the global size; indices must not overflow.
   int64_t reach = global;
   for (const auto& [begin, end] : partition.ranges) reach = std::max(reach, end);
   int64_t largest = reach;

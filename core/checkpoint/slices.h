@@ -1,8 +1,9 @@
 // Which elements of a global tensor a stored piece holds. A rank holds the rows that `partition` selects
-// (core/nn/parameter.h has the same Partition, using torch), and a file holds elements [begin, end) of those,
-// row-major. Any piece of any layout is a few runs of the global tensor; loading in another layout copies the overlaps
-// of pieces (PyTorch's DCP and Megatron-Core's dist_checkpointing do so with boxes). Rows past the global size are
-// padding and belong to no run. Cost: one run per row unless the cut is along the first dim. Thread rule: pure.
+// (core/nn/parameter.h has the same Partition, using torch), and a file holds elements [begin, end) of these, in
+// row-major order. Any piece in any layout is a few runs of the global tensor; loading in another layout copies the
+// overlaps of pieces (PyTorch's DCP and Megatron-Core's dist_checkpointing do the same with boxes). Rows past the
+// global size are padding and belong to no run. Cost: one run per row unless the cut is along the first dim. Thread
+// rule: pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,7 @@ struct SlicePartition {
 
 struct TensorSlice {
   SlicePartition partition = {};
-  int64_t begin = 0, end = 0;  // of the local tensor's elements
+  int64_t begin = 0, end = 0;  // a range of the local tensor's elements
   int64_t elements() const { return end - begin; }
   bool operator==(const TensorSlice&) const = default;
 };
@@ -38,22 +39,24 @@ struct SliceRun {
 // The number of elements, if all sizes are positive and their product fits; else -1.
 int64_t shape_elements(std::span<const int64_t> shape);
 int64_t local_elements(std::span<const int64_t> shape, const SlicePartition& partition);
-// All of a tensor.
+// The slice that is the whole tensor.
 TensorSlice whole_slice(std::span<const int64_t> shape);
 
-// "" when it is a slice of such a tensor, else what is wrong. The functions below require a valid slice.
+// "" when it is a valid slice of a tensor of this shape, otherwise what is wrong. The functions below require a valid
+// slice.
 std::string fault_of_slice(std::span<const int64_t> shape, const TensorSlice& slice);
 
 // Sorted by `global`.
 std::vector<SliceRun> slice_runs(std::span<const int64_t> shape, const TensorSlice& slice);
 
-// The overlap of two slices of one tensor: elements `from_at` of the one are `to_at` of the other.
+// The overlap of two slices of one tensor: elements from `from_at` on in the first are those from `to_at` on in the
+// second.
 struct SliceOverlap {
   int64_t from_at = 0, to_at = 0, length = 0;
 };
 std::vector<SliceOverlap> meet(std::span<const SliceRun> from, std::span<const SliceRun> to);
 
-// "" when the slices together hold each element exactly once, else which element is missing or held twice.
+// "" when the slices together contain each element exactly once, otherwise which element is missing or contained twice.
 std::string fault_of_cover(int64_t elements, std::span<const std::vector<SliceRun>> slices);
 
 }  // namespace ranklab

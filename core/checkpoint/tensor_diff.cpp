@@ -31,7 +31,7 @@ void add_distance(double a, double b, TensorDifference& difference) {
   difference.max_relative = std::max(difference.max_relative, relative);
 }
 
-// Pieces end between elements and, where both files have the same chunks, between chunks.
+// Pieces end between elements and, if both files have the same chunks, between chunks.
 uint64_t piece_bytes(const SafetensorsFile& a, const SafetensorsFile& b, uint64_t element_bytes) {
   uint64_t bytes = uint64_t{1} << 20;
   for (const SafetensorsFile* file : {&a, &b}) {

@@ -1,6 +1,6 @@
-// Compares two safetensors files: tensors that one of them lacks, types and shapes that differ, and for equal ones
-// which elements differ in their bits. Differing metadata is reported but does not count as a difference of the
-// tensors. Cost: reads every byte of both once (and verifies its checksum), two buffers of a chunk. Thread rule: pure.
+// Compares two safetensors files: tensors that only one of them has, differing types and shapes, and, where these
+// agree, the elements whose bits differ. Differing metadata is reported but does not count as a difference of the
+// tensors. Cost: reads every byte of both once (and verifies its checksum); two buffers of a chunk. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ struct TensorDifference {
   enum class Kind { kOnlyInA, kOnlyInB, kType, kShape, kValues };
   std::string name = {};
   Kind kind = Kind::kValues;
-  std::string a = {}, b = {};  // type and shape, "" where there is no tensor
+  std::string a = {}, b = {};  // type and shape; "" if there is no such tensor
   // kValues:
   uint64_t elements = 0;
   uint64_t differing = 0;           // in any bit
@@ -35,8 +35,8 @@ struct SafetensorsDifference {
   std::vector<std::string> metadata = {};  // keys that differ
 };
 
-// Compares type and shape of two tensors of one name; null: that side has none. If both match, the kind is kValues and
-// the elements have yet to be compared.
+// Compares type and shape of two tensors of the same name; null: that side has none. If both agree, the kind is
+// kValues, and the elements have yet to be compared.
 template <typename Tensor>
 TensorDifference difference_of_form(const std::string& tensor_name, const Tensor* a, const Tensor* b) {
   using Kind = TensorDifference::Kind;
@@ -55,8 +55,8 @@ TensorDifference difference_of_form(const std::string& tensor_name, const Tensor
   return difference;
 }
 
-// Adds to `difference` how two runs of elements of a tensor of this type and shape differ; `first`: index of their
-// first.
+// Adds to `difference` how two runs of elements differ, for a tensor of this type and shape; `first` is the index of
+// the runs' first element.
 void compare_elements(TensorType type, const std::vector<int64_t>& shape, uint64_t first, std::span<const std::byte> a,
                       std::span<const std::byte> b, TensorDifference& difference);
 

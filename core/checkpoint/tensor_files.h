@@ -1,5 +1,5 @@
-// Writes tensors as safetensors files of bounded size: as many tensors to a file as fit, in their order. Cost: each
-// tensor is produced once, in that order, and one is in memory at a time. Thread rule: one thread.
+// Writes tensors as safetensors files of limited size: each file gets as many tensors as fit, in their order. Cost:
+// each tensor is produced once, in that order, and one is in memory at a time. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace ranklab {
 
-// Groups of consecutive tensors, each at most so many bytes (a larger tensor alone).
+// Groups of consecutive tensors of at most `most_bytes` each (a larger tensor forms a group alone).
 std::vector<std::vector<TensorInfo>> files_of_at_most(const std::vector<TensorInfo>& tensors, uint64_t most_bytes);
 
 // `bytes_of` produces the bytes of a tensor of the given type and shape.

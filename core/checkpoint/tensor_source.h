@@ -1,6 +1,6 @@
-// Whole tensors of a model by name, wherever they are stored: a folder of safetensors files, the shards of a
-// checkpoint, or another source seen through a mapping of names. One tensor is held at a time, of a checkpoint a block
-// of it where only that is wanted, so a model may be larger than memory. Thread rule: one thread.
+// Whole tensors of a model by name, wherever they are stored: in a folder of safetensors files, in the shards of a
+// checkpoint, or in another source whose names are mapped. One tensor is held in memory at a time (for checkpoints only
+// a block of it, if that is enough), so a model may be larger than memory. Thread rule: one thread.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -25,9 +25,9 @@ struct TensorInfo {
 class TensorSource {
  public:
   virtual ~TensorSource() = default;
-  virtual const std::vector<TensorInfo>& tensors() const = 0;              // by name, each once
+  virtual const std::vector<TensorInfo>& tensors() const = 0;              // sorted by name, without duplicates
   virtual std::vector<std::byte> read(const std::string& name) const = 0;  // row-major; throws kBadFile, kIo
-  // Those of one index of the first dimension.
+  // The elements at one index of the first dimension.
   virtual std::vector<std::byte> read_slice(const std::string& name, int64_t index) const;
   // The same bytes in blocks of whole elements, in order.
   virtual void read_blocks(const std::string& name,

@@ -1,5 +1,5 @@
 // Summary statistics of a tensor's elements: enough to spot weights that are dead, exploded or not numbers
-// (core/base/numbers/value_spread.h). Cost: besides the bytes some hundred kilobytes. Thread rule: pure.
+// (core/base/numbers/value_spread.h). Memory: the bytes, and some hundred kilobytes. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace ranklab {
 
-// Adds the elements whose bytes these are.
+// Adds the elements that these bytes represent.
 void add_elements(ValueSpread& spread, TensorType type, std::span<const std::byte> bytes);
-// Statistics of a whole tensor, read in blocks where its source can.
+// Statistics of a whole tensor, read in blocks if its source supports that.
 ValueSpread tensor_stats(const TensorSource& tensors, const TensorInfo& tensor);
 
 }  // namespace ranklab

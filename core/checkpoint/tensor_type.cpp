@@ -42,7 +42,8 @@ T load(const std::byte* at) {
   return value;
 }
 
-// A binary float with a hidden bit, subnormals, and IEEE's infinities unless `finite_only`, where NaN is all ones.
+// A binary float with a hidden bit and subnormals. It has IEEE's infinities unless `finite_only`, where NaN is all
+// ones.
 double small_float(uint32_t bits, int exponent_bits, int mantissa_bits, bool finite_only) {
   const uint32_t mantissa = bits & ((1U << mantissa_bits) - 1), largest = (1U << exponent_bits) - 1;
   const uint32_t exponent = (bits >> mantissa_bits) & largest;

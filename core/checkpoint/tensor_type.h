@@ -1,5 +1,5 @@
-// The element types of a safetensors file by name and size, and conversion of one element to a number. In the order of
-// the format's own library, which orders data by type. Thread rule: pure.
+// The element types of a safetensors file by name and size, and conversion of one element to a number. In the order
+// used by the format's own library, which sorts data by type. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// On a GPU, wait() blocks the caller's stream, not the host, so a call's times are known only later. A Work of such a
-// backend hands out an object that will know them and holds none of the call's tensors. Thread rule: its rank's thread.
+// On a GPU, wait() blocks the caller's stream and not the host, so a call's times become known only later. The Work of
+// such a backend hands out an object that will know them and holds none of the call's tensors. Thread rule: its rank's
+// thread.
 #pragma once
 #include <memory>
 
@@ -10,7 +11,7 @@ namespace ranklab {
 class CallTiming {
  public:
   virtual ~CallTiming() = default;
-  virtual bool known() const = 0;            // throws when the call will never end
+  virtual bool known() const = 0;            // throws if the call will never end
   virtual CallTimes call_times() const = 0;  // REQUIRES: known()
 };
 

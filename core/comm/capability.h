@@ -1,6 +1,6 @@
-// What one world can do and another cannot. Features declare the capabilities they need (core/config/requirements.h),
-// backends those they have (backend.h). To add one: a row in kCapabilityTexts, and a bit in the rows of the backends
-// that have it. Torch-free. Thread rule: immutable values.
+// What some worlds can do and others cannot. Features declare the capabilities that they need
+// (core/config/requirements.h), and backends those that they have (backend.h). Adding one: a row in kCapabilityTexts,
+// and a bit in the rows of the backends that have it. Torch-free. Thread rule: immutable values.
 #pragma once
 #include <array>
 #include <cstdint>

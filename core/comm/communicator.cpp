@@ -20,7 +20,7 @@ namespace {
 using Site = Communicator::Site;
 using Rows = std::vector<int64_t>;
 
-// A call in a group of one: complete at once.
+// A call in a group of one, complete immediately.
 class FinishedWork final : public Work {
  public:
   explicit FinishedWork(at::Tensor output) : output_(std::move(output)) {}
@@ -54,7 +54,7 @@ class CopyBackWork final : public Work {
   bool copied_ = false;
 };
 
-// Argument checks of one call: who called what, where.
+// Checks the arguments of one call, and knows who called what and where.
 class Checker {
  public:
   Checker(const Communicator& comm, Verb verb, const Site& site) : comm_(comm), verb_(verb), site_(site) {}
@@ -93,9 +93,10 @@ class Checker {
       fail("a rank cannot message itself", std::string(role) + " " + std::to_string(peer) + " is this rank",
            "another member of the group", "copy the tensor instead");
   }
-  // One count per member, none negative, adding up to `total` when that is not -1.
+  // Checks that there is one count per member, that none is negative, and that they add up to `total` if that is not
+  // -1.
   void rows(const Rows& rows, int64_t total, const char* what) const {
-    // Put together where it is told: a group may have hundreds of members.
+    // Formatted only when an error is reported, since a group may have hundreds of members.
     const auto got = [&] { return std::string(what) + " [" + join(std::span<const int64_t>(rows), " ") + "]"; };
     if (rows.size() != static_cast<size_t>(comm_.size()))
       fail("one row count per member is needed", got(), std::to_string(comm_.size()) + " counts",
@@ -126,7 +127,7 @@ class Checker {
 };
 
 at::Tensor empty_rows(const at::Tensor& like, int64_t rows) {
-  const NoCostScope no_cost;  // a GPU library preallocates its buffers; this allocation is not charged as an op
+  const NoCostScope no_cost;  // a GPU library preallocates its buffers, so this allocation is not charged as an op
   std::vector<int64_t> shape = like.sizes().vec();
   shape[0] = rows;
   return at::empty(shape, like.options().requires_grad(false));
@@ -137,7 +138,7 @@ at::Tensor fresh_copy(const at::Tensor& input) {
   return input.detach().clone(at::MemoryFormat::Contiguous);
 }
 
-// Autograd must notice that a tensor it may have saved was overwritten.
+// Autograd must notice that a tensor which it may have saved was overwritten.
 void mark_written(const at::Tensor& tensor) {
   if (!tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();
 }

@@ -31,8 +31,8 @@ class Work {
 };
 using WorkPtr = std::shared_ptr<Work>;
 
-// What identifies a message besides its bytes: a number that tells it from others in flight, and the queue it belongs
-// to (see open_lanes).
+// What identifies a message besides its bytes: a number that distinguishes it from others in flight, and its queue (see
+// open_lanes).
 struct MessageTag {
   int tag = 0;
   int lane = 0;
@@ -40,7 +40,7 @@ struct MessageTag {
   constexpr MessageTag(int its_tag = 0, int its_lane = 0) : tag(its_tag), lane(its_lane) {}  // implicit
 };
 
-// A one-way queue of messages between two members of a group; `lane` numbers the queues of one pair.
+// A one-way queue of messages between two members of a group; `lane` is the number of the queue between them.
 struct MessageLane {
   int from = 0;  // group ranks
   int to = 0;
@@ -80,12 +80,12 @@ class Communicator {
   WorkPtr all_to_all_async(const at::Tensor& input, std::vector<int64_t> send_rows = {},
                            std::vector<int64_t> recv_rows = {}, Site site = Site::current());
 
-  // In place: every member's tensor becomes the root's.
+  // In place: every member's tensor gets the values of the root's.
   at::Tensor broadcast(const at::Tensor& tensor, int root, Site site = Site::current());
   WorkPtr broadcast_async(const at::Tensor& tensor, int root, Site site = Site::current());
 
-  // send() returns when the receiver has the bytes (rendezvous, like NCCL); use the async form to go on. recv fills
-  // `tensor` in place.
+  // send() returns when the receiver has the bytes (rendezvous, like NCCL); use the async form to continue earlier.
+  // recv fills `tensor` in place.
   void send(const at::Tensor& tensor, int destination, MessageTag tag = {}, Site site = Site::current());
   WorkPtr send_async(const at::Tensor& tensor, int destination, MessageTag tag = {}, Site site = Site::current());
   at::Tensor recv(const at::Tensor& tensor, int source, MessageTag tag = {}, Site site = Site::current());
@@ -94,12 +94,12 @@ class Communicator {
   void barrier(Site site = Site::current());
 
   // Prepares for messages in these lanes. Every member calls it with the same lanes in the same order; lanes that are
-  // already open stay open. RETURNS: true when messages match by their order in a lane, so that both ends must post
-  // them in the same order (NCCL); otherwise their tags tell them apart, and this does nothing.
+  // already open stay open. RETURNS: true if messages match by their order in a lane (NCCL), so that both ends must
+  // post them in the same order; otherwise messages match by tag, and this does nothing.
   virtual bool open_lanes(const std::vector<MessageLane>& /*lanes*/) { return false; }
 
-  // Every verb ends here as a checked, contiguous Call. Backends and observers implement only this.
-  // REQUIRES: validated by the verbs above. Calls of one communicator are posted in order.
+  // Every verb ends up here as a checked, contiguous Call. Backends and observers implement only this. REQUIRES:
+  // validated by the verbs above. Calls of one communicator are posted in order.
   virtual WorkPtr post(Call call) = 0;
 
  protected:

@@ -13,7 +13,7 @@
 namespace ranklab {
 namespace {
 
-// How far apart neighbours of an axis are, and how many there are.
+// The distance between neighbours on an axis, and their number.
 struct Stride {
   int step = 1, size = 1;
   int of(int rank) const { return rank / step % size; }
@@ -38,8 +38,9 @@ std::map<std::string_view, Stride> strides(std::string_view order, const std::ma
 DeviceMesh::DeviceMesh(const ParallelDims& dims) : dims_(dims.resolved()) {
   const auto dense =
       strides(dims_.order, {{"tp", dims_.tp}, {"cp", dims_.cp}, {"ep", 1}, {"dp", dims_.dp}, {"pp", dims_.pp}});
-  // The expert layers' tp and dp are etp and edp; cp is folded into them (Megatron-Core's expert rank generator). They
-  // count the ranks of a pipeline stage, which wherever the order has pp are those of the dense layers.
+  // For expert layers, etp and edp take the place of tp and dp; cp is folded into them (Megatron-Core's expert rank
+  // generator). They number the ranks of a pipeline stage, which are the same ranks as for dense layers, wherever pp is
+  // in the order.
   const auto expert =
       strides(dims_.order, {{"tp", dims_.etp}, {"cp", 1}, {"ep", dims_.ep}, {"dp", dims_.edp}, {"pp", 1}});
   const Stride tp = dense.at("tp"), cp = dense.at("cp"), dp = dense.at("dp"), pp = dense.at("pp");
@@ -115,7 +116,8 @@ DeviceMesh::Place DeviceMesh::place(Axis axis, const Coordinates& c, int global_
     case Axis::kCpHeads:
       return {joined({{c.cp / heads, dims_.cp}, tp, dp, pp}), c.cp % heads};
     case Axis::kCpRing:
-      if (heads == 1) return {joined({cp, tp, dp, pp}), 0};  // nobody exchanges heads: no ring of such groups
+      // no heads are exchanged, so there is no ring of such groups
+      if (heads == 1) return {joined({cp, tp, dp, pp}), 0};
       return {joined({{c.cp % heads, heads}, tp, dp, pp}), c.cp / heads};
     case Axis::kCount:
       break;

@@ -31,20 +31,20 @@ class DeviceQueues {
   virtual std::string gpu_name() const { return {}; }  // as the driver names it; "": no GPU
   virtual int64_t free_bytes() const = 0;              // of the device's memory, now; 0: unknown
 
-  // Makes the calling thread a rank's: what it enqueues from now on goes into queues of its own. Once per thread.
+  // Makes the calling thread a rank's thread: what it enqueues from now on goes into its own queues. Once per thread.
   virtual void enter() = 0;
   // Blocks the host until everything that this thread enqueued is done; throws the device's errors.
   virtual void finish() = 0;
 
-  // A mark behind everything that this thread has enqueued so far.
+  // A mark after everything that this thread has enqueued so far.
   virtual QueueMarkPtr mark() = 0;
-  // What this thread enqueues from now on starts behind the mark.
+  // Operations that this thread enqueues from now on start after the mark.
   virtual void wait(const QueueMark& mark) = 0;
-  // Runs `work`, which enqueues copies and sums, in this thread's transfer queue, behind all of `after`. Returns the
-  // mark behind it. `work` may run later and on another thread, so it owns what it needs.
+  // Runs `work`, which enqueues copies and sums, in this thread's transfer queue, after all marks in `after`. Returns a
+  // mark after it. `work` may run later and on another thread, so it must own what it needs.
   virtual QueueMarkPtr transfer(std::span<const QueueMarkPtr> after, std::function<void()> work) = 0;
-  // The tensor's memory is not reused before this thread's transfers so far are done. Only for tensors whose owner does
-  // not wait for them.
+  // The tensor's memory is not reused before the transfers that this thread has started are done. Only needed for
+  // tensors whose owner does not wait for them.
   virtual void keep(const at::Tensor& tensor) = 0;
 };
 

@@ -93,7 +93,8 @@ void check_replicas(const ParallelDims& dims) {
 }  // namespace
 
 ParallelDims ParallelDims::resolved() const {
-  constexpr int kLargest = 1 << 17;  // ranks; more than any cluster has, yet few enough for a mesh to list quickly
+  // number of ranks; more than any cluster has, yet few enough that a mesh is quickly built
+  constexpr int kLargest = 1 << 17;
   const std::array<std::pair<const char*, int>, 6> sizes = {
       {{"--world-size", world}, {"--tp", tp}, {"--cp", cp}, {"--pp", pp}, {"--ep", ep}, {"--etp", etp}}};
   for (const auto& [flag, value] : sizes)

@@ -16,10 +16,11 @@ struct ParallelDims {
   int dp = 0;  // 0: derived
   int ep = 1;
   int etp = 1;
-  int edp = 0;        // 0: derived
-  int cp_heads = 1;   // ranks of a cp group's neighbours that exchange heads; cp / cp_heads such groups form a ring
-  int kv_copies = 1;  // tp ranks that read the same key/value head: tp / heads where there are fewer heads
-  int replicas = 1;   // HSDP: number of groups of dp (and of edp) ranks; each group shards all states
+  int edp = 0;       // 0: derived
+  int cp_heads = 1;  // number of neighbours in a cp group that exchange heads; cp / cp_heads such groups form a ring
+  // number of tp ranks that read the same key/value head: tp / heads if there are fewer heads than tp ranks
+  int kv_copies = 1;
+  int replicas = 1;  // HSDP: number of groups of dp (and of edp) ranks; each group shards all states
   std::string order =
       "tp-cp-ep-dp-pp";  // fastest-varying axis first (Megatron); must name tp, cp, ep, dp and pp once each
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kMost = 1 << 20;
 
-// The variable names of one launcher; an empty name: it has no such variable. Later names of a list are used when the
-// earlier ones are unset.
+// The variable names of one launcher; an empty name means that it has no such variable. Later names in a list are used
+// when the earlier ones are unset.
 struct Names {
   Launcher launcher;
   const char* title;
@@ -126,7 +126,7 @@ Place read_place(const Reader& reader, const Names& names) {
   return place;
 }
 
-// torchrun's agent is itself a task of SLURM or MPI, whose values then count agents; and SLURM's values inside mpirun
+// torchrun's agent is itself a task of SLURM or MPI, whose values then count agents; and inside mpirun, SLURM's values
 // are those of the batch script.
 bool may_differ(const Reader& reader, Launcher inner, Launcher outer) {
   if (inner == Launcher::kTorchrun) return reader.has("TORCHELASTIC_RUN_ID");
@@ -187,7 +187,7 @@ ProcessEnv read_process_env(const GetEnv& get_env) {
   ProcessEnv env;
   const Names* names = find_launcher(reader);
   if (names == nullptr) {
-    // SLURM_NTASKS alone means a shell inside an allocation; WORLD_SIZE alone is half of an environment.
+    // SLURM_NTASKS alone means a shell inside an allocation; WORLD_SIZE alone is an incomplete environment.
     if (reader.has("WORLD_SIZE")) reader.required("RANK", "WORLD_SIZE=" + reader.text("WORLD_SIZE"));
     for (const size_t mpi : {size_t{1}, size_t{3}}) {
       const std::string size = kLaunchers[mpi].size[0];
@@ -243,7 +243,7 @@ void complete_master(ProcessEnv& env) {
                  .want = "MASTER_ADDR and MASTER_PORT",
                  .fix = "pass them to every rank (mpirun -x MASTER_ADDR=<host of rank 0> -x MASTER_PORT=29500 ...)"});
   }
-  // FNV-1a of the job's id, below the ports that the kernel hands out (32768 and up).
+  // FNV-1a of the job's id, mapped below the ports that the kernel hands out (32768 and up).
   uint32_t hash = 2166136261U;
   for (const char c : env.run_id) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   env.master_port = static_cast<int>(20000 + hash % 12000);

@@ -1,4 +1,4 @@
-// The purpose of the collectives that this thread posts inside a scope; events carry it (Event::purpose). Thread rule:
+// The purpose of the collectives that this thread posts inside a scope; events record it (Event::purpose). Thread rule:
 // per thread.
 #pragma once
 #include <utility>

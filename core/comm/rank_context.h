@@ -1,4 +1,4 @@
-// Everything a rank's code needs to know about its position: its coordinates, a traced communicator per axis, its
+// Everything that a rank's code needs to know about its position: its coordinates, a traced communicator per axis, its
 // virtual clock and its recorder. Built on the rank's thread at the start of World::run's body. Thread rule: its rank's
 // thread only.
 #pragma once
@@ -17,8 +17,8 @@ namespace ranklab {
 struct ObserveOptions {
   bool virtual_time = true;  // false on real hardware
   bool trace = true;
-  const HardwareProfile* profile = nullptr;  // REQUIRED when virtual_time; outlives the context
-  int gpus_per_node = 0;                     // 0: the profile's
+  const HardwareProfile* profile = nullptr;  // REQUIRED with virtual_time; must outlive the context
+  int gpus_per_node = 0;                     // 0: the profile's value
 };
 
 class RankContext {
@@ -36,7 +36,7 @@ class RankContext {
   Axis replica_axis() const { return mesh_.replica_axis(); }
   int coordinate(Axis axis) const { return mesh_.coordinate(axis, global_rank()); }
 
-  // The traced communicator of this rank's group on `axis`, made on first use.
+  // The traced communicator of this rank's group on `axis`, created on first use.
   Communicator& comm(Axis axis);
   std::shared_ptr<GraphRecorder> graph_recorder() { return endpoint_.graph_recorder(); }
   VirtualClock& clock() { return clock_; }

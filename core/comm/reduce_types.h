@@ -1,5 +1,5 @@
-// Shared by tree_reduce.cpp and its reference: which C++ type stores an element, which one adds it, and how two
-// combine.
+// Shared by tree_reduce.cpp and its reference: the C++ type that stores an element, the type in which elements are
+// added, and how two elements combine.
 #pragma once
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>

@@ -31,7 +31,7 @@ struct Record {
   bool blocking = false;
   Event event;
   std::vector<double> sent_bytes;  // of an all_to_all, to each member
-  int64_t away_bytes = 0;          // ... to the others
+  int64_t away_bytes = 0;          // bytes sent to other members than itself
   TransferCost cost;
   int message_from = -1;  // group ranks of a message's ends; -1 for a collective
   int message_to = -1;
@@ -39,7 +39,7 @@ struct Record {
 };
 using RecordPtr = std::shared_ptr<Record>;
 
-// A call that was waited for, but whose end the host does not know yet.
+// A call that was waited for, but whose end is not known to the host yet.
 struct Unsettled {
   Event event;
   std::vector<double> sent_bytes;
@@ -60,7 +60,7 @@ struct Lane {
   int64_t free_ns = 0;  // virtual end of the lane's last call
 };
 
-// Bytes of an all_to_all to or from each member.
+// The bytes of an all_to_all sent to, or received from, each member.
 std::vector<int64_t> bytes_of_members(const at::Tensor& tensor, const std::vector<int64_t>& rows) {
   const int64_t count = tensor.size(0), row_bytes = count == 0 ? 0 : static_cast<int64_t>(tensor.nbytes()) / count;
   std::vector<int64_t> bytes;
@@ -74,7 +74,7 @@ int64_t others(const std::vector<int64_t>& bytes, int rank) {
 
 class TracedCommunicator;
 
-// This rank's communicators that have calls whose times are not known yet.
+// This rank's communicators with calls whose times are not known yet.
 std::vector<TracedCommunicator*>& unsettled_here() {
   thread_local std::vector<TracedCommunicator*> communicators;
   return communicators;
@@ -103,9 +103,9 @@ class TracedCommunicator final : public Communicator,
   void at_boundary(BoundaryKind kind, Verb verb, int peer, int tag, TypeChange types = {});
   // Moves the compute stream to the end of the call, and records the event.
   void resume_after(Record& record);
-  // The run fails while the rank is in this call: the last that its trace has of the step.
+  // Records that the run failed while the rank was in this call, as the last event of the step in its trace.
   void record_unfinished(const Event& call);
-  // Records the events of calls that have ended since; with `wait` of all calls, once they end.
+  // Records the events of calls that have ended meanwhile; with `wait`, of all calls, once they have ended.
   void settle(bool wait);
 
  private:
@@ -113,7 +113,7 @@ class TracedCommunicator final : public Communicator,
     return lanes_[{record.message_from, record.message_to, record.message_from < 0 ? 0 : tag}];
   }
   Event new_event(const Call& call) const;
-  // Fills in what the call is charged for: for an uneven all_to_all, the bytes of its busier direction.
+  // Fills in what the call is charged for; for an uneven all_to_all, the bytes in its busier direction.
   void charge(Record& record, Call& call) const;
   void set_times(Record& record);
   void record_later(Record& record, const OffersTiming& work);
@@ -235,7 +235,7 @@ void TracedCommunicator::charge(Record& record, Call& call) const {
   const std::vector<int64_t> sent = bytes_of_members(call.input, call.input_splits);
   const std::vector<int64_t> received = bytes_of_members(call.output, call.output_splits);
   record.away_bytes = others(sent, rank());
-  // What lasts longer counts: sending or receiving.
+  // The longer of sending and receiving counts.
   call.posted_bytes = cost_ == nullptr
                           ? std::max(record.away_bytes, others(received, rank()))
                           : std::max(cost_->exchange_bytes(sent, rank()), cost_->exchange_bytes(received, rank()));
@@ -268,7 +268,7 @@ void TracedCommunicator::resolve(const RecordPtr& record) {
   Lane& on = *record->lane;
   while (!record->resolved) {
     const RecordPtr next = on.pending.front();
-    next->inner->wait();  // matched before `record` was, so this waits for bytes at most, never for a peer's call
+    next->inner->wait();  // it was matched before `record`, so this waits at most for bytes, never for a peer's call
     set_times(*next);
     on.pending.pop_front();
   }

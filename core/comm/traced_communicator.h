@@ -13,18 +13,20 @@
 
 namespace ranklab {
 
-// `clock` and `cost` may be null (no virtual time), `tracer` may be null (no events). All outlive the result.
+// `clock` and `cost` may be null (no virtual time), `tracer` may be null (no events). All must outlive the result.
 CommunicatorPtr make_traced_communicator(CommunicatorPtr inner, VirtualClock* clock, Tracer* tracer,
                                          std::unique_ptr<LinkCost> cost);
 
-// What a traced communicator records with, for code whose own work belongs to its calls; nulls of any other one.
+// The observers of a traced communicator, for code whose own work belongs to its calls; nulls for any other
+// communicator.
 struct Observers {
   VirtualClock* clock = nullptr;
   Tracer* tracer = nullptr;
 };
 Observers observers_of(Communicator& comm);
 
-// Waits until every call that this thread has waited for has ended and is recorded; called before its trace is taken.
+// Waits until every call for which this thread has waited has ended and is recorded. Call it before the thread's trace
+// is taken.
 void settle_traced_calls();
 
 }  // namespace ranklab

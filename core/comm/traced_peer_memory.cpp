@@ -55,7 +55,8 @@ class TracedPeerMemory final : public PeerMemory {
       if (clock_ != nullptr)
         lost = clock_->wait_until(note.virtual_end_ns, note.virtual_end_ns - note.virtual_begin_ns, group().axis);
       PutNote seen = note;
-      seen.virtual_posted_ns = std::min(asked_ns, note.virtual_begin_ns);  // a put needs nobody to be ready
+      // a put does not need the receiver to be ready
+      seen.virtual_posted_ns = std::min(asked_ns, note.virtual_begin_ns);
       record(seen, Verb::kRecv, note.source, lost);
     }
     return delivery;

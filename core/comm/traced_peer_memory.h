@@ -1,5 +1,5 @@
 // The observer around a backend's peer memory: each put is a message event at its sender (a rank's puts leave one after
-// another) and, once taken, at its receiver, whose clock moves to the last arrival. Cost: one event per put on either
+// another) and, once taken, at its receiver, whose clock moves to the last arrival. Cost: one event per put on each
 // side. Thread rule: its rank's thread.
 #pragma once
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace ranklab {
 
-// `clock` and `cost` may be null (no virtual time), `tracer` may be null (no events). All outlive the result.
+// `clock` and `cost` may be null (no virtual time), `tracer` may be null (no events). All must outlive the result.
 PeerMemoryPtr make_traced_peer_memory(PeerMemoryPtr inner, VirtualClock* clock, Tracer* tracer, const LinkCost* cost);
 
 }  // namespace ranklab

@@ -58,8 +58,9 @@ void combine_into(A* left, const A* right, int64_t count) {
   for (int64_t i = 0; i < count; ++i) left[i] = combine<op, A>(left[i], right[i]);
 }
 
-// One block through the tree, by a binary counter: subtrees of 8 leaves are pushed and equal sizes merge, which is the
-// tree of the header; what is left (descending powers of two) folds from the right. The result is in levels[0].
+// Passes one block through the tree, like a binary counter: subtrees of 8 leaves are pushed and equal sizes merge,
+// which gives the tree described in the header; the rest (descending powers of two) is folded from the right. The
+// result is in levels[0].
 template <ReduceOp op, typename T, typename A>
 void reduce_block(std::span<const T* const> in, int64_t count, A* levels) {
   const int n = static_cast<int>(in.size());
@@ -85,7 +86,8 @@ template <ReduceOp op, typename T, typename A>
 void reduce_all(std::span<const void* const> inputs, std::span<void* const> outputs, int64_t count) {
   constexpr int64_t kBlock = kBlockBytes / static_cast<int64_t>(sizeof(A));
   const int n = static_cast<int>(inputs.size());
-  // Levels that can be open at once: one per power of two of the subtrees of 8, and 4, 2, 1.
+  // The number of levels that can be open at once: one per power of two of the subtrees of 8, and those of sizes 4, 2
+  // and 1.
   constexpr int kStackLevels = 12;
   RANKLAB_CHECK(n < 1 << (kStackLevels - 2), ErrorKind::kInvalidArgument, .where = "tree_reduce",
                 .what = "too many inputs", .got = std::to_string(n), .want = "at most 1023",

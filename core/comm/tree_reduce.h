@@ -30,7 +30,7 @@ bool can_reduce(DType dtype, ReduceOp op);  // kAvg needs a floating type
 void tree_reduce(const Reduction& reduction, std::span<const void* const> inputs, std::span<void* const> outputs,
                  int64_t count);
 
-// The definition, one element at a time. Tests hold tree_reduce equal to it, bit for bit.
+// The definition, one element at a time. Tests check that tree_reduce equals it bit for bit.
 void tree_reduce_reference(const Reduction& reduction, std::span<const void* const> inputs, void* output,
                            int64_t count);
 

@@ -13,7 +13,7 @@ at::Tensor combine(const at::Tensor& left, const at::Tensor& right, ReduceOp op)
   return left + right;
 }
 
-// Inputs [begin, end): split at the largest power of two below their number.
+// Reduces inputs [begin, end), which are split at the largest power of two below their number.
 at::Tensor tree(const std::vector<at::Tensor>& inputs, size_t begin, size_t end, ReduceOp op, bool widen) {
   if (end - begin == 1) return widen ? inputs[begin].to(at::kFloat) : inputs[begin];
   const size_t split = begin + std::bit_floor(end - begin - 1);
@@ -27,7 +27,7 @@ at::Tensor tree_reduce_tensors(const std::vector<at::Tensor>& inputs, ReduceOp o
   const at::ScalarType type = inputs.front().scalar_type();
   const bool narrow = type == at::kBFloat16 || type == at::kHalf;
   at::Tensor sum = tree(inputs, 0, inputs.size(), op, narrow && in_fp32);
-  // Divides by a tensor: for a scalar on the host, GPU kernels multiply by its rounded reciprocal.
+  // Divides by a tensor, because for a scalar on the host GPU kernels multiply by its rounded reciprocal.
   if (op == ReduceOp::kAvg) sum = sum / at::full({1}, static_cast<double>(inputs.size()), sum.options());
   return sum.to(type);
 }

@@ -24,7 +24,7 @@ class Endpoint {
   virtual c10::Device control_device() const { return device(); }
   // The communicator of a group this rank is a member of; every member requests its groups in the same order.
   virtual CommunicatorPtr communicator(const Group& group) = 0;
-  // Where the world has Capability::kRecordedPasses, what records work of this rank's stream; else null.
+  // Records work of this rank's stream, if the world has Capability::kRecordedPasses; else null.
   virtual std::shared_ptr<GraphRecorder> graph_recorder() { return nullptr; }
 };
 
@@ -32,13 +32,14 @@ class World {
  public:
   virtual ~World() = default;
   virtual int size() const = 0;
-  // Ranks that live in this process: all of them, or one where each rank is a process. Rank 0's process is the one that
-  // prints and writes files.
+  // The number of ranks in this process: all of them, or one if each rank is a process. The process of rank 0 is the
+  // one that prints and writes files.
   virtual int local_ranks() const { return size(); }
   virtual bool has_rank_zero() const { return true; }
-  // True when another process prints the error that run() threw.
+  // Whether another process prints the error that run() threw.
   virtual bool error_is_shown_elsewhere() const { return false; }
-  // The accelerator of this world, as the driver names it ("NVIDIA H100 80GB HBM3"), and how many; "" and 0 on CPUs.
+  // The accelerator of this world, as named by the driver ("NVIDIA H100 80GB HBM3"), and the number of accelerators; ""
+  // and 0 on CPUs.
   virtual std::string gpu_name() const { return {}; }
   virtual int gpus() const { return 0; }
   virtual Capabilities capabilities() const = 0;
@@ -47,12 +48,13 @@ class World {
   // Runs `body` on every rank of this process and joins them. If a rank throws, the world is poisoned: peers stop
   // waiting, every rank is joined, and the first error is rethrown with its rank named.
   virtual void run(const std::function<void(Endpoint&)>& body) = 0;
-  // Of a run that fails, where ranks are processes: what this rank leaves to rank 0, on the rank's thread, as far as it
-  // can still be sent; and in rank 0's process, once run() has thrown, what has come from the others, after a moment in
-  // which those that are still there may send theirs. Each may come from a program that is broken.
+  // For a failed run whose ranks are processes. leave_behind() sends bytes of this rank to rank 0, on the rank's
+  // thread, as far as that is still possible. left_behind() returns, in rank 0's process after run() has thrown, what
+  // came from the others, after waiting a moment for those that still exist. The data may come from a broken program.
   virtual void leave_behind(const std::string& /*bytes*/) noexcept {}
   virtual std::vector<std::string> left_behind() { return {}; }
-  // This process leaves in the middle of run(): tells the other ranks why, so that they do not wait. Any thread.
+  // Call when this process exits in the middle of run(): tells the other ranks why, so that they do not wait. Any
+  // thread.
   virtual void give_up(const std::string& /*why*/) noexcept {}
 };
 

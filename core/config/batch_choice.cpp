@@ -9,8 +9,8 @@ namespace {
 std::string told(const std::string& flag, int64_t value) { return flag + " " + std::to_string(value); }
 
 struct Derived {
-  const char *key, *flag;            // the setting that follows
-  const char *from_key, *from_flag;  // from this one
+  const char *key, *flag;            // the derived setting
+  const char *from_key, *from_flag;  // the setting from which it is derived
 };
 
 void follow(const Derived& names, int64_t from, int64_t want, int64_t& value,

@@ -1,6 +1,6 @@
-// A batch given in tokens, and a run given in sequences: --global-batch-size and --train-iters follow. Both by the time
-// that sources are merged, so that whoever adapts a configuration later changes the numbers that count.
-// Thread rule: pure function.
+// Derives --global-batch-size and --train-iters where the user gave the batch in tokens (--global-batch-tokens) or the
+// length of the run in sequences (--train-samples). This happens when the sources of settings are merged, so that code
+// which adapts a configuration later changes the numbers that count. Thread rule: pure function.
 #pragma once
 #include <map>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace ranklab {
 
-// Fills global_batch_size and train_iters, whose origins become those of the settings they follow from. As Megatron-LM
-// does, the steps of --train-samples are whole ones: what is left of the sequences is not trained on. Throws
-// kInvalidArgument if a source also gave the number that follows, and another one.
+// Fills global_batch_size and train_iters, whose origins become those of the settings from which they are derived. As
+// in Megatron-LM, --train-samples is rounded down to whole steps, and the remaining sequences are not trained on.
+// Throws kInvalidArgument if a source also gave the derived number with a different value.
 void settle_batch(TrainConfig& config, std::map<std::string, std::string>& origins);
 
 }  // namespace ranklab

@@ -10,12 +10,13 @@
 namespace ranklab {
 namespace {
 
-// What a sequence divides by: a rank's part has so many chunks and divides by `sp`.
+// The number by which sequence lengths must be divisible: each rank's part consists of several chunks and is itself
+// divisible by `sp`.
 int64_t sequence_unit(int cp, int64_t sp, SequenceBalance balance) {
   return cp * std::lcm(sequence_divisor(cp, balance) / cp, sp);
 }
 
-// Parts of a sequence, of which sequence parallelism splits each once more.
+// Sequence parallelism splits each cp rank's part of a sequence once more.
 void check_sequence(const RunPlan& plan) {
   const ParallelDims& dims = plan.mesh.dims();
   const SequenceBalance balance = plan.config.context_split.balance;
@@ -37,8 +38,8 @@ void check_sequence(const RunPlan& plan) {
 }
 
 struct Heads {
-  int64_t queries = 1, groups = 1;  // of a tp rank
-  // A key/value head that several ranks' queries read is sent to each of them.
+  int64_t queries = 1, groups = 1;  // per tp rank
+  // Where the queries of several ranks read the same key/value head, that head is sent to each of them.
   bool divide_by(int64_t ranks) const { return queries % ranks == 0 && (groups % ranks == 0 || ranks % groups == 0); }
 };
 
@@ -49,7 +50,7 @@ Heads heads_of(const TrainConfig& config) {
   return {queries, std::max<int64_t>(model.query_groups() / config.parallel.tp, 1)};
 }
 
-// Layers with a recurrence exchange heads, whatever others do: it needs whole sequences.
+// Layers with a recurrence need whole sequences, so they exchange heads whatever the other layers do.
 void check_recurrent_heads(const RunPlan& plan, const RecurrenceHeads& recurrence) {
   const auto& [layers, flag, heads] = recurrence;
   const int64_t cp = plan.config.parallel.cp, tp = plan.config.parallel.tp;

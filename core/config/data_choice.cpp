@@ -32,7 +32,7 @@ std::optional<double> weight_in(const std::string& word) {
   double value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (end != word.data() + word.size() || error == std::errc::invalid_argument) return {};
-  if (error == std::errc::result_out_of_range) return std::strtod(word.c_str(), nullptr);  // infinite, or nearly 0
+  if (error == std::errc::result_out_of_range) return std::strtod(word.c_str(), nullptr);  // overflow or underflow
   return value;
 }
 
@@ -63,7 +63,7 @@ std::vector<DataChoice> data_choices(const std::string& text, const std::string&
   for (std::string word; in >> word;) words.push_back(word);
   if (words.size() < 2 || (!weight_in(words[0]) && words[0] != kBySize)) return {{1, text}};
   std::error_code ignored;
-  if (std::filesystem::exists(text, ignored)) return {{1, text}};  // "2024 corpus" is a path as it stands
+  if (std::filesystem::exists(text, ignored)) return {{1, text}};  // an existing file such as "2024 corpus" is one path
   std::vector<DataChoice> choices;
   if (words[0] == kBySize) {
     for (size_t i = 1; i < words.size(); ++i) choices.push_back({1, words[i], true});

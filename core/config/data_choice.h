@@ -1,7 +1,6 @@
-// The data of a run as --data-path or --valid-data-path names them: one path, or several with weights, as Megatron-LM's
-// blends are written
-// ("0.7 A 0.3 B"), or each by the number of its sequences ("by-size A B"). Torch-free. Thread rule: any thread; asks
-// whether a path exists.
+// The data of a run, as named by --data-path or --valid-data-path: one path, several with weights in the notation of
+// Megatron-LM's blends ("0.7 A 0.3 B"), or several that are weighted by their numbers of sequences ("by-size A B").
+// Torch-free. Thread rule: any thread; checks whether a path exists.
 #pragma once
 #include <optional>
 #include <string>
@@ -13,22 +12,22 @@ struct TrainConfig;
 
 struct DataChoice {
   double weight = 1;
-  std::string path;      // "": the corpus that is there
-  bool by_size = false;  // instead of the weight
+  std::string path;      // "": the default corpus
+  bool by_size = false;  // weighted by its number of sequences instead of `weight`
 };
 
-// A text that begins with a number or "by-size" and goes on is a blend, unless it is as a whole the name of what there
-// is; a blend's paths have no spaces. Throws kInvalidArgument naming the word.
+// A text is a blend if it begins with a number or "by-size" followed by more words, unless the whole text is the name
+// of an existing file. Paths in a blend contain no spaces. Throws kInvalidArgument naming the word.
 std::vector<DataChoice> data_choices(const std::string& text, const std::string& flag = "--data-path");
 
-// The text for the words of a command line, where several paths may have no weights.
+// The setting's text for the words of a command line, where several paths may be given without weights.
 std::string data_text(const std::vector<std::string>& words, const std::string& flag = "--data-path");
 
-// Throws kInvalidArgument for texts, or what stands for them, with a model that does not know the bytes that they are
-// made of. Shards have an own vocabulary.
+// Throws kInvalidArgument when the data is text (or generated text) and the vocabulary of the model is too small for
+// the byte values that it consists of. Token shards have their own vocabulary.
 void check_text_vocabulary(const TrainConfig& config);
 
-// The number that all of a word is, infinities and NaN among them.
+// The number that the whole word spells, including infinities and NaN; nothing if it is not a number.
 std::optional<double> weight_in(const std::string& word);
 
 }  // namespace ranklab

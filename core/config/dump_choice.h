@@ -11,32 +11,33 @@ namespace ranklab {
 struct RunPlan;
 
 struct DumpChoice {
-  int64_t first_step = -1, last_step = -1;  // -1: the first of the run, which a checkpoint may begin late
-  std::set<int64_t> ranks, microbatches;    // empty: all
+  // -1: the first step of the run, which is not 0 when it resumes from a checkpoint
+  int64_t first_step = -1, last_step = -1;
+  std::set<int64_t> ranks, microbatches;  // empty: all
   bool forward = true, backward = true;
 
-  // Of a run whose first step is `begin`.
+  // The same choice, with the first step filled in for a run whose first step is `begin`.
   DumpChoice in_run_from(int64_t begin) const;
   bool takes_step(int64_t step) const { return step >= first_step && step <= last_step; }
   bool takes_rank(int64_t rank) const { return ranks.empty() || ranks.contains(rank); }
   bool takes_microbatch(int64_t microbatch) const { return microbatches.empty() || microbatches.contains(microbatch); }
 };
 
-// "": the first step of all ranks. Throws kInvalidArgument naming the word.
+// "" means the first step of all ranks. Throws kInvalidArgument naming the word.
 DumpChoice dump_choice(const std::string& at);
 
-// What a run has of each that a DumpChoice numbers.
+// How many steps, ranks and microbatches a run has.
 struct DumpBounds {
   int64_t steps = 0, ranks = 0, microbatches = 0;
 };
-// Throws kInvalidArgument where --at names a step, rank or microbatch that the run never has: it would dump nothing,
-// and nobody would be told.
+// Throws kInvalidArgument where --at names a step, rank or microbatch that the run does not have: otherwise it would
+// silently dump nothing.
 void check_reached(const DumpChoice& choice, const DumpBounds& run);
-// The same of a run that was asked for. Not a part of resolve(), which configurations derived from it pass, too: on one
-// rank, or with one microbatch, they have fewer of each.
+// The same check for the run that the user requested. It is not part of resolve(), because configurations derived from
+// that run (on one rank, or with one microbatch) also pass through resolve() and have fewer of each.
 void check_reached(const RunPlan& asked);
 
-// The patterns of --dump, which commas part.
+// The comma-separated patterns of --dump.
 std::vector<std::string> dump_patterns(const std::string& modules);
 
 }  // namespace ranklab

@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// Sequences so short that a step on 8 simulated ranks takes milliseconds, and enough of them for several microbatches.
+// Short sequences, so that a step on 8 simulated ranks takes milliseconds, and enough of them for several microbatches.
 constexpr const char* kCommon =
     "--num-layers 2 --hidden-size 32 --ffn-hidden-size 48 --num-attention-heads 4 --seq-length 16 --mock-data "
     "--global-batch-size 8 --train-iters 40 --lr 0.003 --eval-interval 0 --sample-tokens 0";

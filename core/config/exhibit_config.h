@@ -1,5 +1,5 @@
-// The training that shows an exhibit of the museum, from its flags: those of every exhibit (a model that trains in
-// about a second), then its own. Torch-free. Thread rule: pure functions.
+// The training run that shows an exhibit of the museum, given as flags: the common flags (a model that trains in about
+// a second), followed by the exhibit's own. Torch-free. Thread rule: pure functions.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace ranklab {
 
-// "--tp", "2", ...: each flag once. `folder`: what {folder} stands for.
+// "--tp", "2", ...: each flag once. `folder` replaces {folder} in the flags.
 std::vector<std::string> exhibit_flags(const Exhibit& exhibit, const std::string& folder = "{folder}");
-// The training that comes before, which has no bug. REQUIRES: exhibit.before is not empty.
+// The flags of the run that comes before the exhibit's own, without the bug. REQUIRES: exhibit.before is not empty.
 std::vector<std::string> flags_before(const Exhibit& exhibit, const std::string& folder = "{folder}");
 
-// The configuration that `ranklab train` makes of such flags. Throws kInvalidArgument.
+// The configuration that `ranklab train` makes from these flags. Throws kInvalidArgument.
 TrainConfig config_of_flags(const std::vector<std::string>& flags);
 
 }  // namespace ranklab

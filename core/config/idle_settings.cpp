@@ -13,12 +13,13 @@
 namespace ranklab {
 namespace {
 
-// A setting, or with a trailing dot in `key` a table of settings, that only the runs described by `of` use.
+// A setting, or (if `key` ends with a dot) a table of settings, that only the runs described by `of` use.
 struct IdleRow {
   std::string key;
   std::function<bool(const RunPlan&)> counts;
   std::string of;
-  bool only_typed = false;  // a file may have it for other runs: on GPUs, or as a script of Megatron-LM says it
+  // report it only when typed: a file may contain it for other runs, on GPUs or converted from a Megatron-LM script
+  bool only_typed = false;
 };
 
 bool follows_overflows(const RunPlan& plan) {
@@ -30,7 +31,7 @@ bool has_delayed_scales(const RunPlan& plan) {
   return plan.precision && scales_are_delayed(plan.precision->recipe().linear);
 }
 
-// Whether some layer of the model is so.
+// Whether the predicate holds for some layer of the model.
 bool some_layer(const ModelConfig& model, bool (ModelConfig::*is_so)(int64_t) const) {
   for (int64_t layer = 0; layer < model.num_layers; ++layer)
     if ((model.*is_so)(layer)) return true;
@@ -224,7 +225,7 @@ std::vector<IdleRow> make_idle_rows() {
   add(
       {"data.valid_path"},
       [](const RunPlan& p) {
-        return p.config.eval_interval > 0 || p.config.sentinels.mode >= SentinelMode::kStandard;  // their probe
+        return p.config.eval_interval > 0 || p.config.sentinels.mode >= SentinelMode::kStandard;  // for the probe
       },
       "--eval-interval above 0");
   add(
@@ -270,12 +271,13 @@ bool idles_by(const IdleRow& row, const std::string& key) {
   return row.key.ends_with('.') ? key.starts_with(row.key) : key == row.key;
 }
 
-// The setting was given on its own, not in a file that may list all settings, as the model.toml of an import does.
+// Whether the setting was typed, rather than read from a file that may list all settings, as the model.toml of an
+// import does.
 bool is_typed(const std::string& origin) {
   return origin.starts_with("flag ") || origin == "--set" || origin.starts_with("environment ");
 }
 
-// The configuration when nothing is set: the defaults, with the preset's model.
+// The configuration of a run for which nothing is set: the defaults, with the preset's model.
 TrainConfig unsaid(const TrainConfig& config) {
   TrainConfig out;
   out.model = model_preset(config.preset);

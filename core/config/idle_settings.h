@@ -1,6 +1,6 @@
-// Settings that were given but that this run never reads: a momentum for AdamW, a router for a dense model. They are no
-// contradiction, and a settings file may serve many runs, so they are reported and, with --strict, refused. Adding one
-// = a row in idle_settings.cpp. Torch-free. Thread rule: pure.
+// Settings that were given but that this run never reads: a momentum for AdamW, a router for a dense model. They
+// contradict nothing, and one settings file may serve many runs, so they are only reported; --strict refuses them.
+// Adding one = a row in idle_settings.cpp. Torch-free. Thread rule: pure.
 #pragma once
 #include <map>
 #include <string>
@@ -10,8 +10,9 @@
 
 namespace ranklab {
 
-// "--sgd-momentum 0.9 has no effect: it is of --optimizer sgd", for each setting given by a flag, --set or a variable,
-// and for each line of a file that differs from the default. `plan` is resolved from that configuration.
+// Returns lines such as "--sgd-momentum 0.9 has no effect: it is of --optimizer sgd", one for each setting given by a
+// flag, --set or an environment variable, and for each line of a file that differs from the default. `plan` is resolved
+// from the configuration with these origins.
 std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins);
 
 }  // namespace ranklab

@@ -9,11 +9,11 @@
 
 namespace ranklab {
 
-// The modules of every layer and every expert, in forward order, including norms, embeddings and routers as modules
+// The modules of every layer and every expert, in forward order. Norms, embeddings and routers are included, as modules
 // without GEMMs. Throws kInvalidArgument for a model of millions of modules.
 std::vector<PolicyModule> linear_modules(const ModelConfig& config);
 
-// The modules of one row of the model's table; none for a row without its own weight.
+// The modules of one row of the model's module table; empty for a row without its own weight.
 std::vector<PolicyModule> modules_of(const ModuleRow& row);
 
 }  // namespace ranklab

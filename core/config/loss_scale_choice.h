@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-// The constant loss scale that was requested, else dynamic scaling in fp16; none: gradients are not scaled.
+// The constant loss scale if one was requested, or else dynamic scaling in fp16; nothing if gradients are not scaled.
 std::optional<LossScaleRule> loss_scale_rule(const TrainConfig& config);
 
 }  // namespace ranklab

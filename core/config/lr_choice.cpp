@@ -26,7 +26,8 @@ bool samples_given(const TrainConfig& c) {
   return c.lr_warmup_samples >= 0 || c.lr_decay_samples > 0 || c.lr_wsd_decay_samples > 0;
 }
 
-// Where a batch's sequences are what moves the rate: batches grow, or a count is of sequences and no whole batches.
+// Whether the learning rate must be computed from the number of sequences: batches grow, or a length is given as a
+// number of sequences that is not a whole number of batches.
 bool counts_samples(const TrainConfig& c, const BatchRamp& ramp) {
   const bool by_run = c.lr_decay_iters == 0 && c.train_samples % std::max<int64_t>(ramp.whole, 1) != 0;
   return ramp.grows() || samples_given(c) || by_run;
@@ -37,7 +38,7 @@ int64_t decay_samples_of(const TrainConfig& c, const BatchRamp& ramp, int64_t de
   return c.lr_decay_iters == 0 && c.train_samples > 0 ? c.train_samples : ramp.samples_before(decay_steps);
 }
 
-// What is given in steps is as many sequences as those steps have.
+// Converts lengths that are given in steps to the number of sequences of these steps.
 void count_sequences(LrSchedule& schedule, const BatchRamp& ramp, const TrainConfig& c) {
   const int64_t decay = decay_samples_of(c, ramp, schedule.decay_steps);
   const double part = c.lr_warmup_fraction;

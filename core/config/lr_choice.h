@@ -7,7 +7,7 @@
 namespace ranklab {
 
 LrSchedule lr_schedule_of(const TrainConfig& config);
-// ... of a run whose batches may go on growing from a checkpoint's (BatchRamp::first_step).
+// The same for a run whose batches may continue to grow from where a checkpoint left off (BatchRamp::first_step).
 LrSchedule lr_schedule_of(const TrainConfig& config, const BatchRamp& ramp);
 
 // Fills lr_warmup_iters with its default and checks the schedule. Throws kInvalidArgument naming the flags that
@@ -15,7 +15,7 @@ LrSchedule lr_schedule_of(const TrainConfig& config, const BatchRamp& ramp);
 void settle_learning_rate(TrainConfig& config);
 
 WeightDecaySchedule weight_decay_schedule_of(const TrainConfig& config, const BatchRamp& ramp);
-// Throws kInvalidArgument where the decay changes and one of its ends is missing.
+// Throws kInvalidArgument where weight decay changes over time and its start or end value is missing.
 void check_weight_decay(const TrainConfig& config);
 
 }  // namespace ranklab

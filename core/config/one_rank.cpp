@@ -39,7 +39,7 @@ TrainConfig reference_layout(const TrainConfig& config) {
   TrainConfig c = on_one_rank(config);
   if (!loss_depends_on_dp(config) || plan.dp() == 1) return c;
   c.num_microbatches = plan.num_microbatches;
-  // In 16 bits a gradient of all tokens at once is rounded less often than the ranks' gradients are.
+  // In 16 bits the gradient of all tokens at once is rounded fewer times than the gradients of several ranks.
   const bool wide = plan.config.element_bytes() >= size_bytes(DType::kFloat32);
   if (plan.num_microbatches == 1 && config.model.moe.capacity_factor == 0 && wide) return c;
   c.parallel.world = c.parallel.dp = plan.dp();

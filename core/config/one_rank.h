@@ -1,19 +1,19 @@
-// The same training on one rank: what a parallel run is compared with. Torch-free. Thread rule: pure.
+// The same training on one rank, with which a parallel run is compared. Torch-free. Thread rule: pure.
 #pragma once
 #include "core/config/train_config.h"
 
 namespace ranklab {
 
-// The same global batches, in the microbatches of all data-parallel ranks: nothing is split, sharded, overlapped or
-// recomputed, and no bug is injected. Throws kInvalidArgument where `config` is no valid run.
+// The same global batches, divided into the microbatches of all data-parallel ranks. Nothing is split, sharded,
+// overlapped or recomputed, and no bug is injected. Throws kInvalidArgument if `config` is not a valid run.
 TrainConfig on_one_rank(TrainConfig config);
 
-// What a parallel run is compared with: one rank, but where the balancing loss of experts is of the microbatches that
-// all data-parallel ranks have at a time (global_aux_loss). One rank takes them one after another, which is another
-// loss, so these data-parallel ranks stay; a single microbatch of 32 bits and more that drops no token is taken whole
-// by one rank.
+// The layout with which a parallel run is compared. This is one rank, except where the load-balancing loss of experts
+// is computed over the microbatches that all data-parallel ranks process at the same time (global_aux_loss). One rank
+// would process them one after another, which gives a different loss, so the data-parallel ranks are kept; but if there
+// is a single microbatch in 32 bits or more, and no token is dropped, one rank takes it whole.
 TrainConfig reference_layout(const TrainConfig& config);
-// Whether the loss depends on how many data-parallel ranks there are.
+// Whether the loss depends on the number of data-parallel ranks.
 bool loss_depends_on_dp(const TrainConfig& config);
 
 }  // namespace ranklab

@@ -23,7 +23,7 @@ namespace {
 // The legal values nearest to `wanted` among the divisors of `total`, as text: "4 or 8".
 std::string nearest_divisors(int64_t total, int64_t wanted) {
   int64_t below = 1, above = total;
-  for (int64_t d = 1; d <= total / d; ++d) {  // to the root: a batch may have 2^40 sequences
+  for (int64_t d = 1; d <= total / d; ++d) {  // up to the square root: a batch may have 2^40 sequences
     if (total % d != 0) continue;
     for (const int64_t divisor : {d, total / d}) {
       if (divisor <= wanted) below = std::max(below, divisor);
@@ -43,7 +43,7 @@ void require_divisor(const char* flag, int64_t value, int64_t sequences) {
                      .fix = "use one of these, or another --global-batch-size"});
 }
 
-// Of a data-parallel rank's batches, which may grow: the smallest, and what divides all of them.
+// Batches of a data-parallel rank, which may grow: the size of the smallest, and the greatest common divisor of all.
 struct Batches {
   int64_t least, unit;
 };
@@ -56,7 +56,8 @@ Batches batches_of(const TrainConfig& c, int64_t sequences) {
   return {ramp.least() / dp, unit / dp};
 }
 
-// The fewest that a pipeline's bubble allows, in the smallest batch.
+// For the smallest batch the least count of at least 2 pp that divides it, which keeps the pipeline bubble small;
+// larger batches use microbatches of the same size.
 int64_t default_microbatches(const TrainConfig& c, int64_t sequences) {
   const int64_t pp = c.parallel.pp;
   const auto [least, unit] = batches_of(c, sequences);
@@ -75,7 +76,7 @@ bool is_file(const std::string& text) {
   return text.find('/') != std::string::npos || text.ends_with(".csv") || std::filesystem::is_regular_file(text);
 }
 
-// The file itself defines its number of ranks, stages and microbatches.
+// A schedule file defines its own number of ranks, stages and microbatches.
 Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
   const std::string& path = c.pipeline_schedule;
   Schedule schedule = read_schedule(path, ScheduleDialect::kAuto).schedule;
@@ -135,7 +136,7 @@ Schedule resolve_schedule(const TrainConfig& c, int64_t num_microbatches) {
 
 namespace {
 
-// Even, unless the head is so much work that another split makes the fullest stage 5 % smaller.
+// An even split, unless the head is so much work that another split makes the fullest stage 5 % smaller.
 std::vector<int64_t> default_split(const ModelConfig& model, int64_t stages) {
   std::vector<int64_t> even = even_split(model.num_layers, stages);
   if (stages == 1 || model.num_layers == stages) return even;

@@ -10,19 +10,20 @@
 
 namespace ranklab {
 
-// The microbatches of a data-parallel rank that has `sequences`: what the configuration requests, else one; with a
-// pipeline the smallest legal count of at least 2 pp, a multiple of pp if one exists.
-// Throws when --micro-batch-size and --num-microbatches contradict each other or do not divide the sequences.
+// The number of microbatches for a data-parallel rank that has `sequences` sequences: what the configuration requests,
+// or else one; with a pipeline the smallest legal count of at least 2 pp, a multiple of pp if one exists. Throws when
+// --micro-batch-size and --num-microbatches contradict each other or do not divide the sequences.
 int64_t resolve_microbatches(const TrainConfig& config, int64_t sequences);
 
 // The schedule by name, or from a CSV file. Throws with the schedule's requirement and the nearest legal value.
 Schedule resolve_schedule(const TrainConfig& config, int64_t num_microbatches);
 
-// Layers per stage: --pipeline-layout; else an even split in which the first stages take one more each, or, where the
-// head is work of a layer and more, one that counts it (core/pipeline/balanced_split.h).
+// Layers per stage: --pipeline-layout if given; else an even split in which the first stages take one more layer each;
+// or, where the head is at least as much work as a layer, a split that counts the head
+// (core/pipeline/balanced_split.h).
 std::vector<int64_t> resolve_stage_layers(const TrainConfig& config, const Schedule& schedule);
 
-// RunPlan::mtp_stage, of --pipeline-layout.
+// RunPlan::mtp_stage, as derived from --pipeline-layout.
 int resolve_mtp_stage(const TrainConfig& config);
 
 // The pipeline ranks that hold a model part for which has(part) is true, ascending.
@@ -32,7 +33,7 @@ std::vector<int> ranks_holding(const Schedule& schedule, const std::function<boo
 bool holds_layers_twice(const Schedule& schedule);
 
 int64_t first_layer(const RunPlan& plan, int part);
-// The pipeline ranks that hold that part of the model, ascending.
+// The pipeline ranks that hold this unit of the model, ascending.
 std::vector<int> pipeline_holders(const RunPlan& plan, const ModelUnit& unit);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// Resolves a run's precision settings: merges modes and recipe, refuses contradictions; what they come to. Torch-free.
+// Resolves a run's precision settings: merges modes and recipe into one policy and refuses contradictions. Torch-free.
 // Thread rule: pure functions, except for reading a recipe file.
 #pragma once
 #include <memory>
@@ -15,14 +15,15 @@ namespace ranklab {
 // kInvalidArgument. RETURNS: the settings as one recipe and one list of exceptions.
 PrecisionSettings settle_precision(TrainConfig& config);
 
-// The policy of the run's linear modules; null when no setting needs one: every GEMM is in the dtype of the parameters.
+// The policy of the run's linear modules; null when no setting needs one, because every GEMM is in the dtype of the
+// parameters.
 std::shared_ptr<const PrecisionPolicy> precision_policy(PrecisionSettings settings, const ModelConfig& model);
 
 // The same, but never null: a run without settings gets a policy of unquantized GEMMs.
 PrecisionPolicy explain_precision(const TrainConfig& config);
 
-// In which fewer bits than fp32 a run computes: the recipe that quantizes, or the type of parameters or of some
-// products; "": none.
+// Names the cause if a run computes in fewer bits than fp32: the recipe that quantizes, or the dtype of the parameters
+// or of some GEMMs. "" if it does not.
 std::string few_bits_of(const RunPlan& plan);
 
 }  // namespace ranklab

@@ -12,10 +12,10 @@ struct PrecisionConfig {
   bool fp16 = false;
   bool fp8 = false;
   bool fp4 = false;
-  std::string fp8_format = "auto";  // auto (the recipe's) | e4m3 | hybrid: gradients in E5M2
+  std::string fp8_format = "auto";  // auto (as in the recipe) | e4m3 | hybrid: gradients in E5M2
   std::string recipe;               // a name of recipe.h, or a TOML file; empty: none
-  int64_t block_size = 0;           // of tiles and blocks; 0: the recipe's
-  std::string sums = "auto";        // auto (the recipe's) | fp32 | hopper | hopper_promoted
+  int64_t block_size = 0;           // of tiles and blocks; 0: as in the recipe
+  std::string sums = "auto";        // auto (as in the recipe) | fp32 | hopper | hopper_promoted
 
   // Patterns of module names, separated by commas.
   std::string include;           // quantized; empty: all linear modules
@@ -23,7 +23,7 @@ struct PrecisionConfig {
   std::string compute_rules;     // PATTERN=DTYPE: GEMMs in this dtype; the last match wins
   std::string compute_override;  // MODULE=DTYPE, exact names: overrides quantization too
 
-  // auto: the recipe's dtype.
+  // auto: the dtype in the recipe.
   std::string main_params_dtype = "auto";  // auto | fp32 | bf16 | fp16
   std::string main_grads_dtype = "auto";
   std::string exp_avg_dtype = "auto";

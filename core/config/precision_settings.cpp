@@ -33,7 +33,7 @@ void check_modes(const TrainConfig& c) {
            "one of them", "leave one of them out");
 }
 
-// Bits of the narrowest format of its GEMM operands; 0: none.
+// Bits of the narrowest format among the GEMM's operands; 0 if none is quantized.
 int narrowest_bits(const LinearPrecision& linear) {
   int bits = 0;
   for (const TensorPrecision* tensor : {&linear.activation, &linear.weight, &linear.gradient}) {
@@ -57,7 +57,7 @@ void check_mode_against(const TrainConfig& c, const PrecisionRecipe& recipe) {
   require(c.params_dtype == "fp32", "--params-dtype " + c.params_dtype, "parameters in " + text(recipe.compute));
 }
 
-// The recipe without a mode or a recipe name: everything in the dtype of the parameters.
+// The recipe used when neither a mode nor a recipe is named: everything is in the dtype of the parameters.
 PrecisionRecipe plain_recipe(const TrainConfig& c) {
   PrecisionRecipe recipe = find_precision_recipe(c.bf16 ? "bf16" : (c.precision.fp16 ? "fp16" : "fp32"));
   if (c.params_dtype != "fp64") return recipe;
@@ -125,7 +125,8 @@ void apply_state_types(const PrecisionConfig& p, PrecisionRecipe& recipe) {
   set(p.exp_avg_sq_dtype, recipe.exp_avg_sq);
 }
 
-// Scales travel with the data: no per-tensor scale, since a rank sends only a part, and no delayed scaling.
+// The format of quantized messages. Scales travel with the data, so a tensor scale becomes one scale per row (a rank
+// sends only a part of the tensor), and delayed scaling is not used.
 TensorPrecision to_send(TensorPrecision tensor) {
   if (tensor.granularity == Granularity::kTensor) tensor.granularity = Granularity::kRow;
   if (tensor.scale == ScaleRule::kDelayedFp32) tensor.scale = ScaleRule::kFp32;

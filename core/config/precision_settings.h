@@ -17,8 +17,8 @@ struct PrecisionSettings {
   }
 };
 
-// --params-dtype bf16 and fp16 are aliases of --bf16 and --fp16; with FP8 and FP4 recipes, whose parameters are bf16,
-// the first is redundant. Throws kInvalidArgument where another mode is set.
+// --params-dtype bf16 and fp16 are aliases of --bf16 and --fp16. With FP8 and FP4 recipes, whose parameters are bf16,
+// --params-dtype bf16 is redundant. Throws kInvalidArgument where another mode is set.
 void take_params_dtype(TrainConfig& config);
 
 // Throws kInvalidArgument: modes that exclude each other, a recipe that contradicts the mode, flags that do not apply

@@ -23,7 +23,7 @@ struct Cut {
   int ranks = 1;
   const char* ranks_flag = "--tp";
   std::string size_flag = {};  // the flag that makes the dimension longer
-  bool padded = false;         // up to a multiple of the ranks: vocabularies
+  bool padded = false;         // the dimension is padded to a multiple of the ranks (vocabularies)
 };
 
 int64_t block_of(const TensorPrecision& t) {
@@ -89,8 +89,8 @@ Cut token_cut(const LinearPrecision& linear, const RunPlan& plan) {
           .size_flag = "--micro-batch-size"};
 }
 
-// With context parallelism every GEMM sees only this rank's runs of neighbouring tokens: one, or with a zigzag two; of
-// stripes a single position.
+// With context parallelism every GEMM sees only this rank's runs of neighbouring tokens: one run, or two with a zigzag;
+// with stripes each run is a single position.
 Cut context_cut(const LinearPrecision& linear, const RunPlan& plan) {
   const int cp = plan.config.parallel.cp;
   const SequenceBalance balance = plan.config.context_split.balance;
@@ -121,7 +121,7 @@ std::vector<Cut> cuts_of(const RunPlan& plan) {
         cuts.push_back(context_cut(precision->linear, plan));
         cuts.back().module = module.name;
       }
-      break;  // the others of its kind are split alike
+      break;  // all modules of one kind are split alike
     }
   }
   return cuts;
@@ -144,7 +144,7 @@ int64_t legal_ranks(const std::vector<Cut>& cuts, const Cut& bad) {
   });
 }
 
-// --quantization-block-size gives all blocks one size.
+// --quantization-block-size sets one size for all blocks.
 int64_t legal_block(const std::vector<Cut>& cuts, const Cut& bad) {
   const int64_t most = *std::ranges::max_element(bad.parts);
   return largest_below(std::min(bad.block, most), [&](int64_t block) {

@@ -8,7 +8,8 @@
 
 namespace ranklab {
 
-// "core_attn,moe" of --recompute-modules. Throws kInvalidArgument for an empty list or an unknown name.
+// Parses the value of --recompute-modules, such as "core_attn,moe". Throws kInvalidArgument for an empty list or an
+// unknown name.
 RecomputedModules parse_recomputed_modules(const std::string& text);
 std::string names_of(const RecomputedModules& modules);
 

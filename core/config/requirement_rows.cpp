@@ -14,7 +14,7 @@ namespace {
 
 std::string recipe_shown(const TrainConfig& c) { return "recipe " + precision_settings(c).recipe.name; }
 
-// Any of three settings may have requested it.
+// The stage may have been requested by any of three settings.
 std::string stage_shown(const TrainConfig& c) { return "ZeRO stage " + std::to_string(resolve_zero_stage(c)); }
 
 bool writes_to_peers(const TrainConfig& c) {
@@ -22,14 +22,14 @@ bool writes_to_peers(const TrainConfig& c) {
   return c.model.moe.enabled() && c.parallel.ep > 1 && row != nullptr && row->writes_to_peers;
 }
 
-// Stochastic rounding's numbers depend on the step and the token, which the host tells.
+// The numbers drawn for stochastic rounding depend on the step and the token, which come from the host.
 bool draws_noise(const LinearPrecision& linear) {
   const auto draws = [](const TensorPrecision& p) { return p.quantized() && p.rounding == Rounding::kStochastic; };
   return draws(linear.activation) || draws(linear.weight) || draws(linear.gradient);
 }
 
-// Whether a GPU's own FP8 units sum like that: products with scales of tiles and squares move their sums to fp32 at the
-// end of each. Experts' products are over as many tokens as came, which the units have only in multiples of 16.
+// Whether a GPU's FP8 units accumulate like this: GEMMs whose scales cover tiles and squares move their sums to fp32 at
+// the end of each. An expert's GEMM has as many tokens as were routed to it, but the units only take multiples of 16.
 bool sums_of_gpus(const TrainConfig& c) {
   const LinearPrecision linear = precision_settings(c).recipe.linear;
   if (linear.sum == SumPrecision::kFp32) return true;
@@ -42,8 +42,8 @@ bool sums_of_gpus(const TrainConfig& c) {
   return (alike || groups) && !c.model.moe.enabled();
 }
 
-// What keeps a microbatch's forward and backward from being the same work on the same addresses every time; "" if
-// nothing does.
+// The reason why a microbatch's forward and backward are not the same work on the same addresses every time; "" if they
+// are.
 std::string not_replayable(const TrainConfig& c) {
   const auto above = [](const char* flag, auto value, auto usual) {
     return value > usual ? strprintf("%s %g", flag, static_cast<double>(value)) : std::string();
@@ -59,9 +59,10 @@ std::string not_replayable(const TrainConfig& c) {
   return draws_noise(precision_settings(c).recipe.linear) ? recipe_shown(c) : "";
 }
 
-// The numbers of a graph are fixed when it is recorded: how many tokens an expert has, which noise rounding adds. Where
-// dropout draws, the amax of past steps, and what collectives exchange, the device reads from tensors. Messages
-// are launched when both of their hosts have posted them, which no graph can wait for.
+// A CUDA graph fixes its numbers when it is recorded, such as how many tokens an expert has or which noise rounding
+// adds. The device reads other varying inputs from tensors: where dropout draws its numbers, the amax of past steps,
+// and the data of collectives. Messages are launched once the hosts on both sides have posted them, which a graph
+// cannot wait for.
 void add_graphs(std::vector<Requirement>& rows) {
   const auto graph = [](Feature::Settings surroundings) {
     return Feature{.settings = {{"parallel.cuda_graph", "true"}},
@@ -85,7 +86,7 @@ void add_graphs(std::vector<Requirement>& rows) {
                   .instead = "--dp and --tp with a dense model, up to --zero-stage 2, rounding to nearest"});
 }
 
-// What features need of the world.
+// Features that need a capability of the world.
 void add_devices(std::vector<Requirement>& rows) {
   rows.push_back({.feature = {.settings = {{"parallel.device", kHostDevice}},
                               .requested_by = [](const TrainConfig& c) { return c.device == kHostDevice; }},
@@ -232,7 +233,7 @@ void add_model(std::vector<Requirement>& rows) {
 
 std::vector<Requirement> make_requirements() {
   std::vector<Requirement> rows;
-  add_devices(rows);  // first, so that a missing device is the error reported
+  add_devices(rows);  // first, so that a missing device is the error that gets reported
   add_graphs(rows);
   add_experts(rows);
   add_precision(rows);

@@ -15,7 +15,7 @@ const ConfigField& field_of(const std::string& key) {
   return *field;
 }
 
-// As on a command line, with the value from `config`, or the one from the row.
+// The setting as typed on a command line, with the value from `config` or from the row.
 std::string words_of(const std::string& key, const std::string& value) { return words_of(field_of(key), value); }
 
 std::string requested_text(const Feature& feature, const TrainConfig& config) {

@@ -128,7 +128,7 @@ void fill_pipeline(RunPlan& plan) {
   plan.mtp_stage = resolve_mtp_stage(c);
 }
 
-// Every size that a growing batch passes is a whole number of microbatches that the schedule knows.
+// Every size that a growing batch passes through must be a whole number of microbatches that the schedule supports.
 void fill_ramp_schedules(RunPlan& plan) {
   plan.ramp_schedules.clear();
   if (!plan.ramp.grows()) return;
@@ -159,8 +159,7 @@ void fill_ramp_schedules(RunPlan& plan) {
   }
 }
 
-// OpenMP keeps a record per thread on the stack and starts all of them at once: 100,000 end in SIGSEGV, 10,000 do
-// not.
+// OpenMP keeps a record per thread on the stack and starts all threads at once: 10,000 work, 100,000 end in SIGSEGV.
 void check_threads(const RunPlan& plan) {
   constexpr int64_t kMost = 4096;
   const TrainConfig& c = plan.config;
@@ -186,7 +185,7 @@ void fill_batch(RunPlan& plan) {
   plan.micro_batch_size = per_rank / plan.num_microbatches;
 }
 
-// HSDP groups, each of which shards all states.
+// Checks HSDP groups, each of which shards all states.
 void check_replicas(const RunPlan& plan) {
   const TrainConfig& config = plan.config;
   RANKLAB_CHECK(config.parallel.replicas == 1 || plan.mesh.size(Axis::kDpShard) > 1, ErrorKind::kInvalidArgument,

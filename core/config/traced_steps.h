@@ -1,4 +1,4 @@
-// Which of a run's steps its trace and its profile hold. Torch-free. Thread rule: pure.
+// Which steps of a run its trace and its profile cover. Torch-free. Thread rule: pure.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,22 +14,23 @@ struct TracedSteps {
   bool has(int64_t step) const { return step >= first && step < end; }
 };
 
-// Of a run whose first step is `begin`: a run that goes on from a checkpoint traces its own first steps where none are
-// asked for.
+// For a run whose first step is `begin`. If the user did not choose the steps, a run that resumes from a checkpoint
+// traces its own first steps.
 inline TracedSteps traced_steps(const TrainConfig& config, int64_t begin) {
-  constexpr int64_t kSteps = 20;  // as many as make a trace that a viewer opens at once
+  constexpr int64_t kSteps = 20;  // enough to see a pattern, few enough that a viewer opens the trace at once
   const int64_t first = config.trace_step_start < 0 ? begin : config.trace_step_start;
   return {first, config.trace_step_end < 0 ? first + kSteps : config.trace_step_end};
 }
 
-// Whether a step of begin .. end - 1 is traced: otherwise the trace's file is empty, and nobody is told to open it.
+// Whether any of the steps begin .. end - 1 is traced. If not, the trace file is empty, and the user is not told to
+// open it.
 inline bool traces_a_step(const TrainConfig& config, int64_t begin, int64_t end) {
   const TracedSteps traced = traced_steps(config, begin);
   return config.trace && std::min(end, traced.end) > std::max(begin, traced.first);
 }
 
-// "no step: this run's are 0 to 0, and 5 to 24 are traced (...)"; "" where there is no trace, one with a step in it, or
-// no step at all.
+// "no step: this run's are 0 to 0, and 5 to 24 are traced (...)". "" if tracing is off, if some step is traced, or if
+// the run has no steps.
 inline std::string no_step_text(const TrainConfig& config, int64_t begin, int64_t end) {
   if (!config.trace || end <= begin || traces_a_step(config, begin, end)) return "";
   const TracedSteps traced = traced_steps(config, begin);

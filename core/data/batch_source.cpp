@@ -59,10 +59,10 @@ TokenBatch BatchSource::empty(const BatchShape& of, int64_t microbatch, int dp_r
 std::vector<DrawnSample> BatchSource::draw(int64_t step, int64_t microbatch, int dp_rank) const {
   const int64_t first = first_sample(shape_of(step), microbatch, dp_rank);
   std::vector<DrawnSample> drawn;
-  std::map<std::pair<size_t, int64_t>, RandomPermutation> orders;  // of a set and an epoch
+  std::map<std::pair<size_t, int64_t>, RandomPermutation> orders;  // by set and epoch
   for (const auto& [set_index, index] : data_.blend->places(samples_before(step) + first, shape_.micro_batch_size)) {
     const int64_t size = set(set_index).samples(Split::kTrain), epoch = index / size;
-    // Sets of one size have orders of their own.
+    // Sets of the same size are shuffled differently.
     const uint64_t key = static_cast<uint64_t>(epoch) + (static_cast<uint64_t>(set_index) << 48);
     const auto order = orders.try_emplace({set_index, epoch}, static_cast<uint64_t>(size), seed_, key).first;
     const auto sample = static_cast<int64_t>(order->second(static_cast<uint64_t>(index % size)));

@@ -3,9 +3,9 @@
 // of one model-parallel group (same dp_rank) see the same tokens.
 //
 // Sample order in a global batch of G = dp x M x b (M microbatches of b): dp_rank d, microbatch i holds samples [(d M +
-// i) b, (d M + i + 1) b); while batches grow (core/base/batch_ramp.h) M is a step's own. A rank's microbatches are
-// adjacent, so the tree over microbatches and then dp ranks is the same balanced tree for every split of a power-of-two
-// G (DESIGN "Parity").
+// i) b, (d M + i + 1) b); while batches grow (core/base/batch_ramp.h), M differs between steps. A rank's microbatches
+// are adjacent, so the tree over microbatches and then dp ranks is the same balanced tree for every split of a
+// power-of-two G (DESIGN "Parity").
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -34,21 +34,21 @@ struct TokenBatch {
   int64_t first_sample = 0;  // position of the first sequence in the global batch
 };
 
-// A sequence of a batch, before it is read.
+// Identifies a sequence of a batch before it is read.
 struct DrawnSample {
   int64_t sequence = 0;  // index in the global batch
-  size_t set = 0;        // of a blend of data sets
+  size_t set = 0;        // index of the data set, in a blend
   int64_t epoch = 0;     // completed passes over that set
-  int64_t sample = 0;    // index in its training split; of a validation in its validation split
+  int64_t sample = 0;    // index in the set's training split, or for validation in its validation split
 };
 
 class BatchSource {
  public:
-  // `ramp`: of the batch sizes; without one each is the shape's.
+  // `ramp`: the ramp of batch sizes; without one, every batch has the size of `shape`.
   BatchSource(BlendedSets data, BatchShape shape, uint64_t seed, BatchRamp ramp = {});
   BatchSource(std::shared_ptr<const TokenDataset> dataset, BatchShape shape, uint64_t seed, BatchRamp ramp = {});
 
-  // Step `step` starts after this many samples; before the first call step 0 starts with the first sample.
+  // Sets the number of samples consumed before step `step`. Before the first call, step 0 starts with the first sample.
   void seek(int64_t step, int64_t consumed_samples);
 
   // The sequences of a microbatch, in order. Every epoch visits a data set in a newly shuffled order.
@@ -57,12 +57,12 @@ class BatchSource {
   // Validation batches are the same for every step and layout: batch k of the unshuffled splits, wrapping around.
   std::vector<DrawnSample> draw_validation(int64_t batch, int64_t microbatch, int dp_rank) const;
   TokenBatch validation(int64_t batch, int64_t microbatch, int dp_rank) const;
-  // They come from all of these sets instead of a split of the training's.
+  // Takes validation batches from all of these sets instead of from a split of the training data.
   void validate_on(BlendedSets sets) { validation_ = std::move(sets); }
   bool has_validation() const { return validation_sets().sets[0]->samples(validation_split()) > 0; }
   std::vector<double> epochs(int64_t step) const;  // passes over each data set before this step
   const BatchShape& shape() const { return shape_; }
-  BatchShape shape_of(int64_t step) const;  // with fewer microbatches while batches grow
+  BatchShape shape_of(int64_t step) const;  // has fewer microbatches while batches grow
   int64_t seq_length() const { return set(0).seq_length(); }
 
  private:

@@ -95,7 +95,8 @@ std::string user_cache_directory() {
 
 void require_text(const std::string& path, const std::string& option) {
   const std::string prefix = megatron::prefix_of(path);
-  const bool is_a_text = path == prefix && is_there(path);  // that has the name of two other files, too
+  // a text file whose name is also the prefix of two other files
+  const bool is_a_text = path == prefix && is_there(path);
   const bool megatron = !is_a_text && is_there(prefix + ".idx") && is_there(prefix + ".bin");
   if (!megatron && !is_json_lines(path)) return;
   throw Error(

@@ -11,16 +11,16 @@ struct Corpus {
   std::string source;  // for the start banner: a path, "bible-kjv (Debian)", or "generated sentences"
 };
 
-// path empty: the Debian corpus when its program is installed (kept in the user's cache directory after the first use),
-// else generated sentences. Throws kBadFile (empty file), kIo (cannot read), or kInvalidArgument (lines of
-// JSON, a dataset of Megatron-LM), which say what to pass to `option`.
+// An empty path means the Debian corpus if its program is installed (the text is kept in the user's cache directory
+// after the first use), else generated sentences. Throws kBadFile (empty file), kIo (cannot be read), or
+// kInvalidArgument (lines of JSON, or a dataset of Megatron-LM), which says what to pass to `option` instead.
 Corpus load_corpus(const std::string& path, const std::string& option = "--data-path");
 
-// Throws kInvalidArgument for files whose bytes are no text, as their names say (lines of JSON, a dataset of
-// Megatron-LM): the way to their tokens is a folder of shards. `option`: that takes either.
+// Throws kInvalidArgument for files that are not text according to their names (lines of JSON, a dataset of
+// Megatron-LM), and says how to make them a folder of shards. `option`: the option that takes either.
 void require_text(const std::string& path, const std::string& option);
 
-// English-like sentences from a fixed grammar: the same text for the same seed everywhere.
+// English-like sentences from a fixed grammar; the same seed gives the same text everywhere.
 std::string generate_sentences(uint64_t seed, size_t bytes);
 
 // $XDG_CACHE_HOME/ranklab or ~/.cache/ranklab, created when missing.

@@ -23,7 +23,7 @@ DataBlend::DataBlend(std::vector<double> weights) : shares_(std::move(weights)) 
 }
 
 size_t DataBlend::next(const std::vector<int64_t>& counts, int64_t position) const {
-  constexpr double kRounding = 1e-9;  // a set exactly at the bound is behind it
+  constexpr double kRounding = 1e-9;  // a set exactly at the bound counts as behind
   size_t soonest = 0, furthest = 0;
   double least = std::numeric_limits<double>::infinity(), most = -least;
   for (size_t set = 0; set < counts.size(); ++set) {
@@ -32,18 +32,19 @@ size_t DataBlend::next(const std::vector<int64_t>& counts, int64_t position) con
       most = behind;
       furthest = set;
     }
-    const double until = (1 - fallen_behind_ - behind) / shares_[set];  // sequences until it is too far behind
+    const double until =
+        (1 - fallen_behind_ - behind) / shares_[set];  // number of sequences until it is too far behind
     if (behind >= fallen_behind_ - kRounding && until < least) {
       least = until;
       soonest = set;
     }
   }
-  // Some set is behind, but for rounding where shares differ by more than 64 bits tell.
+  // In exact arithmetic some set is behind; rounding may hide that if shares differ by more than 64 bits can represent.
   return std::isfinite(least) ? soonest : furthest;
 }
 
 std::vector<int64_t> DataBlend::counts_before(int64_t position) const {
-  constexpr int64_t kMost = int64_t{1} << 32;  // two minutes, and some 300 MB with four sets
+  constexpr int64_t kMost = int64_t{1} << 32;  // two minutes, and about 300 MB with four sets
   RANKLAB_CHECK(position >= 0 && position <= kMost, ErrorKind::kInvalidArgument, .where = "data",
                 .what = "too many sequences before this one for a blend", .got = std::to_string(position),
                 .want = "at most 2^32", .fix = "ask for an earlier step");

@@ -1,11 +1,11 @@
-// Several data sets as one, by weights: which of them sequence n of the training is taken from, and which of its
-// sequences that is. After n sequences each set has given weight x n of them, less than one more or fewer: Tijdeman,
-// "The chairman assignment problem" (Discrete Mathematics 32, 1980), takes, of the sets that have fallen behind, the
-// one which must come soonest. Megatron-LM's blends take the one furthest behind, which with three sets and more lets
-// others fall behind by nearly two. A pure function of weights and n, so that every layout draws the same and a resumed
-// run goes on from its number of sequences. Cost: nanoseconds a set for each sequence before n when n is first asked
-// for (a billion sequences of four sets: half a minute), then at most kBlock sequences. Torch-free. Thread rule: shared
-// by all ranks.
+// Blends several data sets by weights: determines from which set sequence n of the training is taken, and which of that
+// set's sequences it is. After n sequences, each set has provided weight x n of them, to within one: Tijdeman, "The
+// chairman assignment problem" (Discrete Mathematics 32, 1980), chooses, among the sets that are behind, the one that
+// must come soonest. Megatron-LM's blends choose the one furthest behind, which with three or more sets lets others
+// fall behind by nearly two. This is a pure function of weights and n, so every layout gets the same sequences, and a
+// resumed run continues from its number of sequences. Cost: when n is first requested, nanoseconds per set for each
+// sequence before n (half a minute for a billion sequences of four sets); after that at most kBlock sequences.
+// Torch-free. Thread rule: shared by all ranks.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,15 +17,16 @@ namespace ranklab {
 
 class DataBlend {
  public:
-  // As they are given: shares are weight / sum. Throws kInvalidArgument if one or their sum is not positive and finite.
+  // `weights` as given by the user; shares are weight / sum. Throws kInvalidArgument if one of them or their sum is not
+  // positive and finite.
   explicit DataBlend(std::vector<double> weights);
 
   struct Place {
     size_t set = 0;
-    int64_t index = 0;  // of the set's sequences, in the order in which it gives them
+    int64_t index = 0;  // index among the set's sequences, in the order in which the set provides them
   };
   std::vector<Place> places(int64_t begin, int64_t count) const;
-  std::vector<int64_t> counts_before(int64_t position) const;  // sequences of each set
+  std::vector<int64_t> counts_before(int64_t position) const;  // number of sequences of each set
   const std::vector<double>& shares() const { return shares_; }
 
  private:
@@ -39,7 +40,7 @@ class DataBlend {
 
 class TokenDataset;
 struct BlendedSets {
-  std::vector<std::shared_ptr<const TokenDataset>> sets;  // of one sequence length
+  std::vector<std::shared_ptr<const TokenDataset>> sets;  // all with the same sequence length
   std::shared_ptr<const DataBlend> blend;
 };
 

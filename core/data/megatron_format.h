@@ -1,8 +1,9 @@
-// The form of Megatron-LM's indexed datasets, shared by reader and writer (megatron/core/datasets/indexed_dataset.py):
+// The format of Megatron-LM's indexed datasets, shared by reader and writer
+// (megatron/core/datasets/indexed_dataset.py):
 //   PREFIX.bin   the tokens
 //   PREFIX.idx   "MMIDIDX\0\0", version (uint64), type of a token (uint8), number of sequences and of document ends
-//                (uint64 each); of each sequence its tokens (int32), then of each its first byte (int64); then before
-//                which sequence each document begins, and the end of the last (int64)
+//                (uint64 each); for each sequence its number of tokens (int32), then for each its first byte (int64);
+//                then the index of the sequence with which each document begins, and the end of the last (int64)
 // Little-endian. Thread rule: pure.
 #pragma once
 #include <array>
@@ -19,7 +20,7 @@ struct Head {
   uint64_t version = 1;
   uint8_t dtype = 0;
   uint64_t sequences = 0;
-  uint64_t documents = 0;  // ends of documents, and one
+  uint64_t documents = 0;  // number of document ends, plus one
 };
 
 inline constexpr uint64_t index_bytes(uint64_t sequences, uint64_t documents) {
@@ -60,7 +61,7 @@ inline int64_t token_at(const char* bytes, uint8_t dtype) {
   }
 }
 
-// A user may name either file, or what both begin with.
+// A user may name either file, or their common prefix.
 inline std::string prefix_of(const std::string& path) {
   return path.ends_with(".bin") || path.ends_with(".idx") ? path.substr(0, path.size() - 4) : path;
 }

@@ -21,7 +21,7 @@ ErrorText cannot_write() {
   return {.where = "data", .what = "cannot write the dataset", .fix = "check the path and the free space"};
 }
 
-// The lengths of documents, from their ends.
+// Computes the lengths of documents from their ends.
 class DocumentLengths {
  public:
   explicit DocumentLengths(const ShardIndex& index) : end_token_(index.format.end_token) {
@@ -38,7 +38,7 @@ class DocumentLengths {
   const std::vector<int32_t>& lengths() const { return lengths_; }
 
  private:
-  // Empty inputs end where the one before them does.
+  // Empty inputs end where the input before them ends.
   void pass_input() {
     while (next_input_ < input_ends_.size() && input_ends_[next_input_] == at_) ++next_input_;
   }

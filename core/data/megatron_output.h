@@ -1,6 +1,6 @@
-// Token shards as an indexed dataset of Megatron-LM (megatron_format.h): with a token that ends documents, each of them
-// is a document; without, each input of the shards is. Cost: one pass, 8 bytes of memory a document.
-// Thread rule: one thread.
+// Writes token shards as an indexed dataset of Megatron-LM (megatron_format.h). With a token that ends documents, each
+// document becomes one there; without it, each input of the shards does. Cost: one pass, and 8 bytes of memory per
+// document. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ struct MegatronExported {
 // The files that it writes.
 std::string megatron_bin(const std::string& prefix);
 std::string megatron_index(const std::string& prefix);
-// Throws kBadFile, kIo; kInvalidArgument for a document of 2^31 tokens or more, whose length the index cannot say.
+// Throws kBadFile, kIo; kInvalidArgument for a document of 2^31 or more tokens, whose length the index cannot store.
 MegatronExported export_megatron(const std::string& folder, const std::string& prefix);
 
 }  // namespace ranklab

@@ -15,7 +15,7 @@ using namespace std::string_view_literals;
 
 struct PackedFormat {
   std::string_view begins;
-  const char *what, *before, *behind;  // the command that unpacks it, before and behind its name
+  const char *what, *before, *behind;  // the command that unpacks the file, before and after the file's name
 };
 
 // Parquet's magic is followed by the header of its first page, whose first field has this byte.

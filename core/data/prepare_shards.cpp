@@ -37,7 +37,7 @@ void write_durably(const std::string& path, std::initializer_list<std::string_vi
   file.commit();
 }
 
-// As the index has them: a path may hold any bytes, JSON may not.
+// In the form in which the index contains them: a path may contain arbitrary bytes, JSON may not.
 std::vector<ShardInput> in_utf8(std::vector<ShardInput> inputs) {
   for (ShardInput& input : inputs) input.path = shown_as_utf8(input.path);
   return inputs;
@@ -109,8 +109,8 @@ class InputStream {
 
 std::string shard_file(size_t number) { return strprintf("shard_%05zu.bin", number); }
 
-// Checked before hours of work: files with the shards' names must not be inputs, only shards of a killed run.
-// The first `made` are those of the index.
+// Checked before hours of work: files with the shards' names must not be inputs, but only shards of a killed run. The
+// first `made` files are those in the index.
 void check_outputs(const std::string& folder, const std::vector<std::string>& inputs, size_t first, size_t end,
                    size_t made, bool force) {
   for (size_t number = first; number < end; ++number) {
@@ -132,7 +132,7 @@ void check_tokenizer_output(const std::string& path, const std::vector<std::stri
                 .force = force});
 }
 
-// The next `count` tokens, as they lie in a file.
+// The next `count` tokens, in the form in which a file contains them.
 std::string payload_of(InputStream& input, uint64_t count, size_t width) {
   std::vector<uint32_t> tokens(std::min<uint64_t>(count, kBlockTokens));
   std::string payload(count * width, '\0');
@@ -178,8 +178,8 @@ bool is_sound(const std::string& folder, const ShardIndex& index, size_t number,
   return true;
 }
 
-// Reuses shards that an earlier run with the same inputs and settings left, up to the first that is damaged or missing.
-// RETURNS: how many it had made.
+// Reuses the shards that an earlier run with the same inputs and settings left, up to the first one that is damaged or
+// missing. RETURNS: the number of reused shards.
 size_t adopt_earlier(const std::string& folder, ShardIndex& index) {
   if (!fs::exists(path_in(folder, "index.json"))) return 0;
   const ShardIndex earlier = read_shard_index(folder);
@@ -202,11 +202,11 @@ size_t adopt_earlier(const std::string& folder, ShardIndex& index) {
   return earlier.shards.size();
 }
 
-// Reads every input, before anything is written. RETURNS: the number of all tokens.
+// Reads every input before anything is written. RETURNS: the total number of tokens.
 uint64_t identify_inputs(const std::vector<std::string>& files, Tokenizer* tokenizer, ShardIndex& index) {
   int64_t total = 0;
   for (const std::string& file : files) {
-    const ScannedInput scanned = scan_input(file, index.format, tokenizer);  // first: it stops where something is wrong
+    const ScannedInput scanned = scan_input(file, index.format, tokenizer);  // first, because it stops at errors
     ShardInput input = identify(file);
     const uint64_t end = uint64_t{1} << (8 * static_cast<unsigned>(index.width));
     RANKLAB_CHECK(scanned.largest < end, ErrorKind::kInvalidArgument, .where = "data",
@@ -238,7 +238,7 @@ PrepareResult prepare_shards(const std::vector<std::string>& inputs, const std::
   index.width = options.width;
   index.shard_tokens = options.shard_tokens;
   index.format = options.format;
-  if (options.format.from != InputFormat{}.from) index.vocab_size = 1;  // of bytes all 256 are tokens
+  if (options.format.from != InputFormat{}.from) index.vocab_size = 1;  // byte inputs keep all 256 tokens
   if (options.tokenizer != nullptr) {
     index.format.tokenizer = options.tokenizer->hash();
     index.vocab_size = std::max(index.vocab_size, options.tokenizer->vocab_size());

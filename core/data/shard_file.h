@@ -1,9 +1,9 @@
-// Reads one shard: its header and checksum table are checked against the index when it is opened, its tokens chunk by
-// chunk when they are first read. Read, not mapped: a file that is truncated during a run causes an error, not SIGBUS.
-// Cost: the first read of a chunk reads all of it and computes its XXH3 (about 15 us for 64 KiB in the page cache: 100
-// million tokens in random samples of 2,048 take 0.30 s the first time and 0.15 s every later one), later reads one
-// pread() each; a shard of version 1 is one chunk. Few descriptors stay open, however many shards there are.
-// Thread rule: const calls from any thread.
+// Reads one shard: its header and checksum table are compared with the index when it is opened, and its tokens are
+// checked chunk by chunk when they are first read. The file is read and not mapped, so that truncating it during a run
+// causes an error instead of SIGBUS. Cost: the first read of a chunk reads all of it and computes its XXH3 (about 15 us
+// for 64 KiB in the page cache: 100 million tokens in random samples of 2,048 take 0.30 s the first time and 0.15 s
+// every later time); later reads are one pread() each. A shard of version 1 is one chunk. Few descriptors stay open,
+// however many shards there are. Thread rule: const calls from any thread.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace ranklab::shards {
 // Keeps the most recently read files open.
 class OpenFiles {
  public:
-  // Opens the file if needed. REQUIRES: one index per path.
+  // Opens the file if needed. REQUIRES: each path has one index.
   std::shared_ptr<const InputFile> get(size_t index, const std::string& path);
 
  private:
@@ -30,12 +30,12 @@ class OpenFiles {
     std::shared_ptr<const InputFile> file;
   };
   std::mutex mutex_;
-  std::vector<Entry> entries_;  // oldest first
+  std::vector<Entry> entries_;  // least recently used first
 };
 
 class ShardFile {
  public:
-  // Shard `number` of the index. Throws kBadFile when size, header or checksum table do not match it.
+  // Opens shard `number` of the index. Throws kBadFile when size, header or checksum table do not match the index.
   ShardFile(const std::string& folder, const ShardIndex& index, size_t number, std::shared_ptr<OpenFiles> files);
 
   // Payload bytes from `offset` on, verified. Throws kBadFile naming the file. REQUIRES: they exist.

@@ -38,12 +38,12 @@ inline uint64_t chunks_of(uint64_t payload_bytes) { return (payload_bytes + kChu
 // The size of the file, for tokens of this width.
 uint64_t file_bytes(uint32_t version, uint64_t tokens, uint64_t width);
 
-// The last key of index.json since version 2: XXH3 of the text before it was added.
+// The last key of index.json since version 2: XXH3 of the text before this key was added.
 inline constexpr const char* kIndexHash = "xxh3";
 inline constexpr int kIndexIndent = 2;
 std::string index_hash(std::string_view text);
 
-// FNV-1a over the bytes, from an earlier hash or the basis.
+// FNV-1a of the bytes, continuing from an earlier hash or starting with the basis.
 inline constexpr uint64_t kFnvBasis = 0xcbf29ce484222325u;
 uint64_t fnv1a(uint64_t hash, std::string_view bytes);
 

@@ -32,7 +32,7 @@ class TokenDataset {
 
   int64_t seq_length() const { return seq_length_; }
   int64_t samples(Split split) const { return split == Split::kTrain ? train_samples_ : validation_samples_; }
-  // Where sample `index` of the split begins: an offset in tokens of the whole sequence.
+  // Where sample `index` of the split begins, as an offset in tokens of the whole sequence.
   int64_t begin_of(Split split, int64_t index) const;
   // Writes sample `index` of the split: S inputs and S targets.
   void read(Split split, int64_t index, std::span<int64_t> tokens, std::span<int64_t> targets) const;

@@ -14,8 +14,8 @@ namespace {
 struct FormatRow {
   const char* name;
   std::unique_ptr<TokenInput> (*open)(const std::string& path, const InputFormat& format);
-  bool has_documents;                                             // whose ends are known here
-  std::string (*tokens_file)(const std::string& path) = nullptr;  // where a name may stand for several files
+  bool has_documents;                                             // whether ends of documents are known here
+  std::string (*tokens_file)(const std::string& path) = nullptr;  // set if a name may stand for several files
 };
 
 constexpr std::array kFormats = {

@@ -1,4 +1,4 @@
-// The source of samples: tokens by position, whatever stores them (text in memory, shards on disk). Thread rule:
+// The source of samples: tokens by position, wherever they are stored (text in memory, shards on disk). Thread rule:
 // immutable, shared by all ranks.
 #pragma once
 #include <cstdint>
@@ -15,7 +15,7 @@ class TokenSequence {
   virtual void read(int64_t begin, std::span<int64_t> out) const = 0;
 };
 
-// A token is a byte of the text.
+// Each token is a byte of the text.
 class TextTokens : public TokenSequence {
  public:
   explicit TextTokens(std::string text) : text_(std::move(text)) {}

@@ -101,7 +101,7 @@ ShardIndex parse_index(const std::string& path, const Json& json) {
   const auto dtype = json.at("dtype").get<std::string>();
   if (dtype != "uint16" && dtype != "uint32") refuse_file(path, "unknown dtype", dtype, "uint16 or uint32");
   index.width = dtype == "uint16" ? TokenWidth::kUint16 : TokenWidth::kUint32;
-  // What folders of text that were made before there were other inputs do not say.
+  // Older folders, which can only contain text, lack these keys.
   if (json.contains("from")) index.format.from = json.at("from").get<std::string>();
   if (json.contains("json_key")) index.format.json_key = json.at("json_key").get<std::string>();
   if (json.contains("tokenizer")) index.format.tokenizer = json.at("tokenizer").get<std::string>();

@@ -20,21 +20,22 @@ namespace ranklab {
 namespace {
 
 constexpr int kClientTickMs = 20;
-constexpr size_t kUnread = 200'000;        // events that wait for take(); past that the run keeps them, or drops them
-constexpr size_t kUntakenBytes = 1 << 20;  // commands that a stuck run has not taken
+constexpr size_t kUnread = 200'000;        // events waiting for take(); beyond that, the run keeps or drops them
+constexpr size_t kUntakenBytes = 1 << 20;  // commands that a stuck run has not read
 constexpr std::chrono::milliseconds kAnswer{500};
 
-// Everything that the window's thread and the connection's share.
+// Everything that the window's thread and the connection's thread share.
 struct Shared {
   mutable std::mutex mutex;
   LiveStatus status = LiveStatus::kConnecting;
   std::string message;
   LiveWelcome welcome;
   StepperState state;
-  std::vector<RankTrace> ranks;    // what is known of each, without events
-  std::vector<RankTrace> batches;  // for take(): each frame its own, as events may be lost between two of a rank
-  size_t unread = 0;               // events in `batches`
-  std::string commands;            // frames to send
+  std::vector<RankTrace> ranks;  // what is known about each rank, without events
+  // for take(): one batch per frame, because events of a rank may be lost between two frames
+  std::vector<RankTrace> batches;
+  size_t unread = 0;     // events in `batches`
+  std::string commands;  // frames to send
 
   void end(const std::string& why) {
     const std::lock_guard lock(mutex);
@@ -113,7 +114,7 @@ class RemoteSource final : public LiveSource {
   }
 
  private:
-  // What the run had recorded and where it stands is here.
+  // Whether what the run had recorded, and its state, have arrived.
   bool answered() const {
     const std::lock_guard lock(shared_.mutex);
     if (shared_.status == LiveStatus::kConnecting) return false;

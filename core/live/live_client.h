@@ -1,6 +1,6 @@
-// A viewer of a run in another process, over the socket that `ranklab train --viz-listen` opened. A thread of its own
-// reads and writes; the run never waits for it. What the run sends is treated as untrusted input (live_message.h).
-// Thread rule: as LiveSource.
+// A viewer of a run in another process, connected to the socket that `ranklab train --viz-listen` opened. A separate
+// thread reads and writes; the run never waits for it. What the run sends is treated as untrusted input
+// (live_message.h). Thread rule: as for LiveSource.
 #pragma once
 #include <memory>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// The path of a run's socket: for a folder FOLDER/viz.sock, for "" runs/last/viz.sock; other texts are unchanged. A
+// The path of a run's socket: FOLDER/viz.sock for a folder, runs/last/viz.sock for ""; other texts are unchanged. A
 // leading "unix:" is removed.
 std::string live_address(const std::string& text);
 

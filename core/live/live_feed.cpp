@@ -8,7 +8,7 @@ namespace ranklab {
 struct LiveFeed::Ring {
   std::mutex mutex;
   RankTrace about;            // label, groups and names; no events
-  std::vector<Event> events;  // event n is at n % capacity, and its array at the same place
+  std::vector<Event> events;  // event n is at n % capacity, and so is its array
   std::vector<std::vector<double>> arrays;
   uint64_t written = 0;
 };

@@ -1,8 +1,8 @@
-// Passes recorded events to viewers while the run goes on. Per rank a ring buffer of the last events: a rank writes and
-// never waits for a viewer; a viewer that connects late finds what is still there, and one that is too slow loses the
-// oldest events and learns how many. Any number of readers, each with its own position. Cost: a rank pays one
-// uncontended lock and a copy of the event, about 0.1 us; memory per rank: capacity x sizeof(Event) (about 200 bytes),
-// and the events' arrays. Thread rule: push() from the rank's thread, the rest from any.
+// Passes recorded events to viewers while the run continues. Each rank has a ring buffer of its last events. A rank
+// writes to it and never waits for a viewer; a viewer that connects late gets what is still there, and one that is too
+// slow loses the oldest events and is told how many. Any number of readers, each with its own position. Cost: a rank
+// pays one uncontended lock and a copy of the event, about 0.1 us; memory per rank: capacity x sizeof(Event) (about 200
+// bytes), and the events' arrays. Thread rule: push() from the rank's thread, the rest from any.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -25,7 +25,7 @@ class LiveFeed final : public EventSink {
   size_t capacity() const;
 
   void push(const RankTrace& so_far, const Event& event, std::vector<double> array = {}) override;
-  // Nothing will follow. `error` is empty when the run ended well.
+  // Call when nothing will follow. `error` is empty when the run ended well.
   void end(std::string error);
   bool ended() const;
   std::string error() const;
@@ -40,7 +40,7 @@ class LiveFeed final : public EventSink {
   std::string error_;
 };
 
-// One viewer's place in a feed. Thread rule: one thread at a time.
+// One viewer's position in a feed. Thread rule: one thread at a time.
 class LiveReader {
  public:
   explicit LiveReader(std::shared_ptr<const LiveFeed> feed);

@@ -21,7 +21,7 @@ constexpr int64_t kLiveVersion = 3;
 constexpr size_t kLiveFrameCap = 1 << 20;    // payload bytes from the run
 constexpr size_t kLiveCommandCap = 4 << 10;  // from a viewer
 constexpr size_t kLiveEventsPerFrame = 1024;
-constexpr size_t kLiveNumbersPerFrame = 1 << 16;  // of the arrays of its events
+constexpr size_t kLiveNumbersPerFrame = 1 << 16;  // total length of the arrays of its events
 
 enum class LiveType : uint32_t { kAttach, kCommand, kWelcome, kEvents, kState, kEnded, kCount };
 

@@ -39,7 +39,7 @@ class LiveViewer {
   bool attached() const { return attached_; }
   bool has_unsent() const { return sent_ < out_.size(); }
   bool is_done() const { return said_end_ && !has_unsent(); }
-  bool has_stepped() const { return stepped_; }  // it gave the stepper a command
+  bool has_stepped() const { return stepped_; }  // whether it gave the stepper a command
   bool is_late() const { return !attached_ && Clock::now() - since_ > kIntroduction; }
 
   // RETURNS: false when the viewer is gone. Throws kCommunication on a protocol violation.
@@ -51,10 +51,10 @@ class LiveViewer {
     return true;
   }
 
-  // Appends what is new, as long as the viewer keeps up.
+  // Appends new data, as long as the viewer keeps up.
   void fill(const Stepper* stepper) {
     if (!attached_ || said_end_) return;
-    // Read first, so that events recorded before the end are sent before it.
+    // Read first, so that events recorded before the end are sent before the end is.
     const bool ended = feed_->ended();
     bool any = true;
     while (any && unsent() < kUnsentBytes) {
@@ -171,7 +171,8 @@ class LiveServer::Loop {
     }
   }
 
-  // One that waits for a place would make the listener ready all the time: it is looked at while there is one.
+  // A waiting viewer would make the listener ready all the time if there is no place for it, so the listener is polled
+  // only while there is a place.
   void wait() {
     std::vector<pollfd> ready;
     if (has_place()) ready.push_back({listener_.fd(), POLLIN, 0});
@@ -201,7 +202,7 @@ class LiveServer::Loop {
     }
   }
 
-  // A run that viewers stepped, and nobody can step any more, goes on and stops nowhere.
+  // If viewers stepped the run and nobody can step it any more, it continues without stopping.
   void let_go_of_the_left() {
     if (!lets_go_ || stepper_ == nullptr) return;
     if (!stepped_ || num_viewers_ > 0) return;
@@ -214,7 +215,7 @@ class LiveServer::Loop {
   std::shared_ptr<LiveFeed> feed_;
   std::shared_ptr<Stepper> stepper_;
   bool lets_go_ = false;
-  bool stepped_ = false;  // by a viewer, who may be gone
+  bool stepped_ = false;  // whether some viewer, who may be gone, stepped the run
   LiveSocket listener_;
   std::list<LiveViewer> viewers_;
   std::atomic<bool> stopping_{false};

@@ -15,7 +15,7 @@ namespace ranklab {
 
 enum class LiveStatus : uint8_t {
   kConnecting,  // no answer yet
-  kFollowing,   // the run goes on
+  kFollowing,   // the run is running
   kPaused,      // the stepper has paused it
   kEnded,       // the run is over, or the connection broke: message() says which
 };
@@ -29,14 +29,15 @@ constexpr std::string_view kRunIsDone = "the run is done";  // message() of a ru
 class LiveSource {
  public:
   virtual ~LiveSource() = default;
-  // It ended with an error, or the connection broke.
+  // Whether it ended with an error, or the connection broke.
   bool failed() const { return status() == LiveStatus::kEnded && message() != kRunIsDone; }
   virtual LiveStatus status() const = 0;
   virtual std::string message() const = 0;  // one line for the user; may be empty
   virtual int world_size() const = 0;       // 0 while connecting
-  // What arrived since the last call, in batches of a rank each; never waits. Pass them to TraceStore::append(). Each
-  // has all names and groups of its rank so far; `dropped` counts all events so far that this viewer was too late or
-  // too slow for: those by which it grew were recorded just before the batch. Empty: nothing new.
+  // What arrived since the last call, in batches of one rank each; never waits. Pass them to TraceStore::append(). Each
+  // batch contains all names and groups of its rank so far. `dropped` counts all events so far that this viewer missed
+  // because it connected too late or was too slow; events by which it increased were recorded just before the batch.
+  // Empty: nothing new.
   virtual std::vector<RankTrace> take() = 0;
   // The run's stepper; valid as long as this. Null when the run cannot be stepped.
   virtual StepperControl* stepper() = 0;

@@ -1,17 +1,17 @@
 // Pauses a live simulated world and resumes it event by event.
 //
 // Every rank calls arrive() at its event boundaries (Tracer::at_boundary), and the world reports when a rank sleeps in
-// a verb for a peer (blocked) and when it no longer does (unblocked). The world is *paused* when no rank runs: each is
-// parked at a boundary, blocked in a verb by a parked rank, or done. Only then is the next move decided, so the order
-// of events depends on the ranks' programs and virtual times, never on the machine: ranks are a Kahn network (Kahn
-// 1974), whose state after a set of moves does not depend on the order in which they were made. While breakpoints may
-// apply, ranks run one at a time in virtual-time order, so a breakpoint is hit in the same state, with the same hash,
-// in every run; without any they run concurrently. A held rank counts as neither hung nor deadlocked; a deadlock of
-// blocked ranks is still detected (backends/cpu_sim/watch). Results are bit-identical whether stepped or not: no number
-// of a run depends on wall time.
+// a verb waiting for a peer (blocked) and when it no longer does (unblocked). The world is *paused* when no rank runs:
+// each is parked at a boundary, blocked in a verb by a parked rank, or done. Only then is the next move decided, so the
+// order of events depends on the ranks' programs and virtual times, never on the machine: ranks are a Kahn network
+// (Kahn 1974), whose state after a set of moves does not depend on the order in which they were made. While breakpoints
+// may apply, ranks run one at a time in virtual-time order, so a breakpoint is hit in the same state, with the same
+// hash, in every run; without breakpoints they run concurrently. A held rank counts as neither hung nor deadlocked; a
+// deadlock of blocked ranks is still detected (backends/cpu_sim/watch). Results are bit-identical whether stepped or
+// not, because no number in a run depends on wall time.
 //
-// Cost: nothing where no stepper is attached (one branch); attached and running freely, about 0.1 us per boundary; with
-// breakpoints a thread switch per boundary. Thread rule: any thread, where not said otherwise.
+// Cost: without a stepper one branch; with one and running freely, about 0.1 us per boundary; with breakpoints a thread
+// switch per boundary. Thread rule: any thread, unless stated otherwise.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -58,7 +58,7 @@ class Stepper final : public StepperControl, public RankHolder {
   // Lets every rank run to the end without being held again: Ctrl-C, quit.
   void detach();
 
-  // While paused: the rank's objects (null before they are built), and the last events it recorded, oldest first.
+  // While paused: the rank's objects (null before they are built), and the last events that it recorded, oldest first.
   std::shared_ptr<const RankProbe> probe(int global_rank) const;
   std::vector<RecordedEvent> last_events(int global_rank) const;
 
@@ -67,13 +67,15 @@ class Stepper final : public StepperControl, public RankHolder {
   void arrive(int global_rank, Boundary boundary) override;
   void recorded(int global_rank, const Event& event, std::string_view name) override;  // evaluates conditions
 
-  // Called by the world. Both ends of a wait are reported under one lock of the world, so that they come in order.
-  void begin_run();                                                               // before ranks start
-  void blocked(int global_rank, std::string inside, std::vector<int> waits_for);  // called again when fewer are missing
+  // Called by the world. Both ends of a wait are reported while the world holds one lock, so that they arrive in order.
+  void begin_run();  // before ranks start
+  // called again when fewer members are missing
+  void blocked(int global_rank, std::string inside, std::vector<int> waits_for);
   void unblocked(int global_rank);
   void rank_ended(int global_rank);
   void end_run();  // all ranks are done, or the world failed: releases all
-  // Since when the rank has not been held, on wall_now_ns(); nothing while it is held. For the hang detector.
+  // The time, on wall_now_ns(), since which the rank has not been held; nothing while it is held. For the hang
+  // detector.
   std::optional<int64_t> free_since_ns(int global_rank) const;
 
  private:

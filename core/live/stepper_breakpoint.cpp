@@ -160,7 +160,7 @@ void set_event(Breakpoint& out, const std::string& word) {
          known);
 }
 
-// In the largest unit that gives a whole number: exact, and as it was typed where that was such a number.
+// In the largest unit that gives a whole number: exact, and the same as typed if that was such a number.
 std::string value_text(const Breakpoint& b) {
   std::span<const Unit> units;
   if (is_time(b.counter)) units = kTimes;
@@ -242,7 +242,7 @@ bool matches(const Breakpoint& b, int global_rank, const Boundary& at) {
 }
 
 bool holds(const Breakpoint& b, std::string_view counter, double value) {
-  // A counter's name may contain spaces, a word of a breakpoint may not.
+  // A counter's name may contain spaces, but a word in a breakpoint may not.
   const auto same = [](char theirs, char mine) { return theirs == mine || (theirs == ' ' && mine == '_'); };
   if (!std::equal(counter.begin(), counter.end(), b.counter.begin(), b.counter.end(), same)) return false;
   if (b.comparison == Comparison::kNan) return std::isnan(value);

@@ -1,5 +1,6 @@
-// Where a run is to stop: an event (an action, a verb), a place (axis, rank, step, microbatch, stage) or a condition
-// (a counter's value, memory, a long wait). Every part that is given must hold. As text, the parts in any order:
+// Where a run should stop: an event (an action, a verb), a place (axis, rank, step, microbatch, stage) or a condition
+// (a counter's value, memory, a long wait). Every part that is given must apply. As text, the parts may be in any
+// order:
 //   F mb=3 rank=2        before that forward            all_to_all       before any of them
 //   W stage=1 step=4     before that action             axis=dp rank=0   before any collective or message there
 //   step=12              where step 12 begins           rank=3           before each event of rank 3
@@ -27,7 +28,7 @@ struct Breakpoint {
   std::optional<Verb> verb = {};  // before it is posted
   std::optional<Axis> axis = {};  // of a collective or message
   int rank = -1;                  // global rank; -1: any
-  int step = -1;                  // given alone: at the step's beginning; with others: within it
+  int step = -1;                  // alone: the beginning of the step; together with other parts: within the step
   int microbatch = -1;
   int stage = -1;
   // A condition: a counter of the run ("loss", "grad_norm", "activations_held", "memory/activations", "memory"), or
@@ -51,7 +52,7 @@ Breakpoint parse_breakpoint(std::string_view text);
 // Gives the same breakpoint when parsed again.
 std::string to_text(const Breakpoint& breakpoint);
 
-// Whether a rank at this boundary is to be held. Conditions never match here: they are checked where their value is
+// Whether a rank at this boundary should be held. Conditions never match here; they are checked where their value is
 // known.
 bool matches(const Breakpoint& breakpoint, int global_rank, const Boundary& boundary);
 // Whether the condition is about this counter and its comparison holds. REQUIRES: has_condition().

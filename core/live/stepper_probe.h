@@ -19,7 +19,7 @@ struct TensorSummary {
   double min = 0, max = 0, mean = 0, norm = 0;
   int64_t not_finite = 0;     // elements that are NaN or infinite, which the four numbers above exclude
   std::vector<double> first;  // the first elements, at most eight
-  std::string types = {};     // over the mesh, in a step whose types are followed: "partial over tp, varying over dp"
+  std::string types = {};  // type over the mesh, in a step whose types are followed: "partial over tp, varying over dp"
 };
 
 class RankProbe {

@@ -20,7 +20,7 @@ std::string counter_text(std::string_view counter, double value);
 enum class RankActivity : uint8_t {
   kRunning,
   kParked,   // held at `at`
-  kBlocked,  // has passed `at` and sleeps in the verb `inside`, which `waits_for` have not posted
+  kBlocked,  // has passed `at` and sleeps in the verb `inside`, because the ranks in `waits_for` have not posted it
   kDone,     // its body has returned
   kCount
 };

@@ -278,7 +278,7 @@ bool Stepper::World::release_next() {
   return true;
 }
 
-// Releases, concurrently, the ranks that no breakpoint can stop for now.
+// Releases concurrently those ranks that currently no breakpoint can stop.
 bool Stepper::World::release_ready() {
   bool any = false;
   for (const auto& each : seats) {
@@ -290,7 +290,8 @@ bool Stepper::World::release_ready() {
   return any;
 }
 
-// The parked rank with the smallest virtual time that is not at its goal; among all if `among` is empty.
+// The parked rank with the smallest virtual time that is not at its goal, among those in `among`, or among all if that
+// is empty.
 Seat* Stepper::World::earliest(const std::vector<int>& among) {
   Seat* best = nullptr;
   for (const auto& each : seats) {
@@ -301,7 +302,7 @@ Seat* Stepper::World::earliest(const std::vector<int>& among) {
   return best;
 }
 
-// The rank itself when it is parked, else the parked rank that it waits for, directly or through other ranks.
+// The rank itself if it is parked, else the parked rank for which it waits, directly or through other ranks.
 Seat* Stepper::World::towards(int global_rank) {
   std::vector<int> front = {global_rank};
   std::vector<bool> seen(seats.size(), false);

@@ -105,7 +105,7 @@ class GroupedQueryAttention : public AttentionLayer {
  private:
   struct Projected {
     at::Tensor qkv;
-    at::Tensor gate;  // of the output, undefined without one
+    at::Tensor gate;  // gate of the output; undefined without one
   };
 
   at::Tensor attend(const at::Tensor& qkv, const AttentionSplit& split) const {
@@ -128,7 +128,7 @@ class GroupedQueryAttention : public AttentionLayer {
     return {rotatable(at::cat({parts[0], parts[2]}, -1), context), parts[1]};
   }
 
-  // Queries, keys and values as attention takes them.
+  // Queries, keys and values in the form that attention takes.
   at::Tensor rotatable(at::Tensor qkv, const ForwardContext& context) const {
     if (projection_norm_) qkv = (*projection_norm_)(qkv);
     if (kv_ != nullptr) qkv = gather_key_values(qkv, shape_.heads * shape_.head_dim, *kv_);
@@ -150,7 +150,7 @@ class GroupedQueryAttention : public AttentionLayer {
   AttentionShape shape_;
   AttentionHeads heads_;
   RopeTable rope_;
-  std::optional<RotaryPairs> pairs_;  // nothing: halves are rotated, as attention does
+  std::optional<RotaryPairs> pairs_;  // unset: halves are rotated, as attention does
   int64_t chunk_;
   at::Tensor temperature_;
   ContextParallel cp_;

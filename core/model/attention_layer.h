@@ -1,6 +1,6 @@
-// The attention of one transformer layer: a column-parallel projection, the softmax part, a row-parallel projection;
-// the heads are sharded over tp. Legend: S positions (this rank's with sequence parallelism), B sequences, H hidden.
-// Thread rule: its rank's thread.
+// The attention of one transformer layer: a column-parallel projection, the softmax part, and a row-parallel
+// projection. Heads are sharded over tp. Legend: S positions (this rank's with sequence parallelism), B sequences, H
+// hidden. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -23,13 +23,13 @@ class AttentionLayer {
   virtual at::Tensor forward(const NormOutput& x, const ForwardContext& context) const = 0;
 
   // An empty KV cache, and one decoding step: x [S, B, H] holds the positions that follow those in the cache, all of
-  // them on every tp rank (TokenContext::whole_sequence); forward only.
+  // them on every tp rank (TokenContext::whole_sequence). Forward only.
   virtual AttentionCache make_cache(int64_t sequences, int64_t capacity, const at::TensorOptions& options) const = 0;
   virtual at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const = 0;
 };
 
-// MHA, GQA, MQA, latent or linear attention, or a state space in its place, according to the configuration
-// (core/spec/layer_specs.h).
+// What the layer gets for MHA, GQA, MQA, latent or linear attention, or for a state space in place of attention; the
+// configuration selects which (core/spec/layer_specs.h).
 struct AttentionContext {
   bool linear = false;  // ModelConfig::is_linear()
   bool mamba = false;   // ModelConfig::is_mamba()

@@ -16,7 +16,7 @@ namespace {
 
 std::shared_ptr<const ScoreDropout> dropout_of(const ForwardContext& context, const ContextParallel& exchange,
                                                const AttentionHeads& heads) {
-  // Ranks that exchange heads for positions then have an equal part of them each, in order.
+  // Ranks that exchange heads for positions each get an equal share of the heads, in order.
   const int64_t first = heads.first + exchange.rank() * (heads.own / exchange.size());
   return std::make_shared<const ScoreDropout>(ScoreDropout{.p = context.attention_dropout,
                                                            .seed = context.seed,
@@ -29,13 +29,13 @@ std::shared_ptr<const ScoreDropout> dropout_of(const ForwardContext& context, co
                                                            .offset = context.batch.random_offset});
 }
 
-// Where queries attend within documents, chunks, or both; null: to the whole sequence.
+// The starts of the documents, chunks, or both within which queries attend; null: to the whole sequence.
 std::shared_ptr<const DocumentStarts> starts_of(const ForwardContext& context, int64_t seq, int64_t chunk) {
   const Documents* documents = context.batch.documents.get();
   const bool apart = documents != nullptr && documents->separate, in_chunks = chunk > 0 && chunk < seq;
   if (!in_chunks) {
     if (!apart) return nullptr;
-    return {context.batch.documents, &documents->starts};  // shares the ownership of the batch
+    return {context.batch.documents, &documents->starts};  // shares ownership of the batch
   }
   auto all = std::make_shared<DocumentStarts>();
   for (const std::vector<int64_t>& starts : apart ? documents->starts : DocumentStarts{{0}}) {
@@ -46,7 +46,7 @@ std::shared_ptr<const DocumentStarts> starts_of(const ForwardContext& context, i
   return all;
 }
 
-// The positions of documents that count anew, of whole sequences; undefined: none do.
+// The positions, in whole sequences, of documents whose positions restart; undefined if positions do not restart.
 at::Tensor document_positions(const ForwardContext& context, int64_t rows) {
   const Documents* documents = context.batch.documents.get();
   if (documents == nullptr || !documents->position_BS.defined()) return {};

@@ -1,6 +1,6 @@
-// How one layer's attention is split in one forward: between whom heads and keys are exchanged, which documents or
-// chunks hide keys from queries, and the rotary table of the rows that are attended with. Thread rule: plain data; the
-// function is pure.
+// How one layer's attention is split in one forward: which ranks exchange heads and which exchange keys, which
+// documents or chunks restrict the keys of a query, and the rotary table for the rows that take part. Thread rule:
+// plain data; the function is pure.
 #pragma once
 #include <string>
 
@@ -12,37 +12,41 @@
 namespace ranklab {
 
 struct AttentionSplit {
-  ContextParallel heads;  // they exchange heads for positions before and after; not active: nobody
-  ContextParallel keys;   // they exchange keys and values; not active: this rank has all of them
-  ContextRule rule;       // its sinks and largest logits are those of the heads after the exchange
-  RopeTable rope;         // of the rows after the exchange of heads
-  int64_t chunk = 0;      // where nothing but chunks parts sequences that this rank has whole; else 0
+  // the ranks that exchange heads for positions before attention, and back after it; not active: none
+  ContextParallel heads;
+  ContextParallel keys;  // the ranks that exchange keys and values; not active: this rank has all of them
+  ContextRule rule;      // its sinks and largest logits are those of the heads after the exchange
+  RopeTable rope;        // for the rows after the exchange of heads
+  int64_t chunk = 0;     // set only where this rank has whole sequences that nothing but chunks divides; else 0
 
-  // Otherwise one fused kernel attends to whole sequences.
+  // If false, one fused kernel attends to whole sequences.
   bool in_blocks() const {
     return keys.active() || rule.documents != nullptr || rule.dropout != nullptr || rope.cos_SD.dim() > 2;
   }
   bool can_be_watched() const { return !heads.active() && (!in_blocks() || chunk > 0); }
 };
 
-// The heads of positions that attend to each other alone, for who watches: all, or the last whole chunk.
+// The heads of positions that attend only to each other, for hooks that inspect attention: all positions, or the last
+// whole chunk.
 SoftmaxHeads watched_heads(const SoftmaxHeads& heads, int64_t chunk);
 
-// Heads of a layer: of the rank, before an exchange, and of the model.
+// The heads of a layer: `own` heads of this rank before an exchange, beginning with head `first`, out of `all` heads of
+// the model.
 struct AttentionHeads {
-  std::string layer_name;  // of its module
+  std::string layer_name;  // name of the layer's attention module
   int64_t own = 1, first = 0, all = 1;
 };
 
-// Documents::position_BS for so many rows: sequence parallelism pads sequences at the end.
+// Documents::position_BS extended to this many rows: sequence parallelism pads sequences at the end.
 at::Tensor padded_positions(const at::Tensor& position_BS, int64_t rows);
 
-// `rows`: positions that this rank has before the exchange; `table`: of the whole sequence. `chunk`:
-// ModelConfig::chunk_of_layer(); chunks begin anew with each document that is attended to by itself.
+// `rows`: the positions that this rank has before the exchange. `table`: for the whole sequence. `chunk`:
+// ModelConfig::chunk_of_layer(); where documents attend separately, chunks restart at each document.
 AttentionSplit attention_split(const ForwardContext& context, const ContextParallel& of_layer, const ScoreRule& scores,
                                const RopeTable& table, int64_t rows, const AttentionHeads& heads, int64_t chunk);
 
-// The positions of the rows that this rank has before an exchange, int64: [S], or [B, S] where documents count anew.
+// The positions of the rows that this rank has before an exchange, int64: [S], or [B, S] where positions restart at
+// documents.
 at::Tensor row_positions(const ForwardContext& context, int64_t rows, c10::Device device);
 
 }  // namespace ranklab

@@ -54,7 +54,7 @@ NormOutput own(NormOutput input, const ModuleUse& use) {
   return input;
 }
 
-// A branch's output with its post-norm, if there is one.
+// Applies a branch's post-norm, if there is one.
 at::Tensor behind(const std::optional<Norm>& norm, const ModuleUse& use, const at::Tensor& branch_SBH,
                   const ForwardContext& context) {
   return norm ? use(context, branch_SBH, [&] { return (*norm)(branch_SBH).normed; }) : branch_SBH;

@@ -1,6 +1,6 @@
-// One transformer layer: attention, then an MLP or a mixture of experts, or, in a hybrid model, one of them or a state
-// space alone; each may have a norm before it, after it, or both. Where both branches read the same residual stream,
-// their outputs are added to each other first. Legend: S positions (this rank's with sequence parallelism), B
+// One transformer layer: attention followed by an MLP or a mixture of experts, or, in a hybrid model, just one of these
+// or a state space. Each may have a norm before it, after it, or both. Where both branches read the same residual
+// stream, their outputs are first added to each other. Legend: S positions (this rank's with sequence parallelism), B
 // sequences, H hidden. Cost of a dense layer: 2 all_reduce (or all_gather + reduce_scatter) of [S, B, H] forward and 2
 // backward. Thread rule: its rank's thread.
 #pragma once
@@ -28,22 +28,22 @@ struct BlockContext {
   int64_t layer = 0;  // its index in the model; MTP modules follow from num_layers on
   RopeTable rope;
   RopeTable local_rope = {};    // for sliding-window layers
-  at::Tensor temperature = {};  // of queries in layers without rotary positions; undefined: they have none
+  at::Tensor temperature = {};  // query temperatures in layers without rotary positions; undefined: none
   TensorParallel tp;
   ContextParallel cp = {};
   Communicator* kv = nullptr;                // AttentionContext::kv
-  RecomputePolicy recompute = {};            // of parts of a layer
+  RecomputePolicy recompute = {};            // which parts of a layer are recomputed
   MoeContext* moe = nullptr;                 // REQUIRED for layers with experts; outlives the block
-  const MaxLogitBook* max_logits = nullptr;  // whose rows attention raises; null: none
+  const MaxLogitBook* max_logits = nullptr;  // attention raises its rows; null: logits are not recorded
 };
 
 class TransformerBlock {
  public:
   TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context);
   void forward(ResidualStream& stream, const ForwardContext& context) const;
-  // Forward of the positions that follow those in the cache; without backward and dropout.
+  // Forward of the positions that follow those in the cache, without backward and dropout.
   void decode(ResidualStream& stream, const ForwardContext& context, AttentionCache& cache) const;
-  const AttentionLayer* attention() const { return attention_.get(); }  // null: it has none
+  const AttentionLayer* attention() const { return attention_.get(); }  // null: the layer has no attention
 
  private:
   TransformerBlock(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context,
@@ -51,9 +51,9 @@ class TransformerBlock {
   // Runs attention and MLP on the stream. Afterwards stream.x_SBH includes all earlier branches.
   template <typename Attend>
   void run(ResidualStream& stream, const ForwardContext& context, const Attend& attend) const;
-  // The MLP's branch, with its post-norm and dropout.
+  // The output of the MLP's branch, with its post-norm and dropout.
   at::Tensor mlp_branch(const NormOutput& from, const ForwardContext& context) const;
-  // Norm and MLP on a stream whose sum they read; with `own_norm` false the stream is normalized already.
+  // Applies norm and MLP to the stream; if `own_norm` is false, the stream is already normalized.
   void run_mlp(ResidualStream& stream, const ForwardContext& context, bool own_norm) const;
   at::Tensor drop(const at::Tensor& branch_SBH, const char* name, const ForwardContext& context) const;
 
@@ -69,7 +69,7 @@ class TransformerBlock {
   ResidualForm residual_form_;
   bool recompute_mlp_;
   std::optional<Norm> attention_norm_;
-  std::unique_ptr<AttentionLayer> attention_;  // null, as mlp_ may be: the layer has none
+  std::unique_ptr<AttentionLayer> attention_;  // null if the layer has none, as may be mlp_
   std::optional<Norm> attention_post_norm_;
   std::optional<Norm> mlp_norm_;
   std::unique_ptr<MlpLayer> mlp_;

@@ -27,7 +27,7 @@ Event instant(RankContext& context, std::string_view name, int64_t layer) {
   return event;
 }
 
-// Entropy of the shares over that of equal shares; 1 without tokens, or with one expert.
+// Entropy of the experts' shares divided by that of equal shares; 1 without tokens, or with one expert.
 double spread_of(const std::vector<double>& counts, double sum) {
   double entropy = 0;
   for (const double count : counts)
@@ -93,8 +93,8 @@ at::Tensor ExpertBook::bias(int64_t layer, at::ScalarType dtype) {
   return bias;
 }
 
-// Every rank has a row for every layer, zeros for the layers of other stages: after the sum all pipeline ranks know all
-// layers, and both copies of a layer (DualPipe) update their bias identically.
+// Every rank has a row for every layer, with zeros for layers of other stages. After the sum all pipeline ranks know
+// all layers, and both copies of a layer (DualPipe) update their bias identically.
 at::Tensor ExpertBook::own() const {
   const NoCostScope free;
   const bool nothing_read = std::ranges::all_of(layers_, [](const auto& layer) { return layer.second.counts.empty(); });
@@ -122,7 +122,8 @@ at::Tensor ExpertBook::over_ranks(at::Tensor table) const {
   return table;
 }
 
-// By the sign of the mean less the count, times the experts: whole numbers, which are exact on every device.
+// The direction is the sign of mean minus count. Both are multiplied by the number of experts, which makes them whole
+// numbers, exact on every device.
 void ExpertBook::update_biases(const at::Tensor& table) {
   const NoCostScope free;
   for (const auto& [layer, entry] : layers_) {
@@ -150,7 +151,7 @@ void ExpertBook::record(int64_t layer, const Layer& total) const {
 
 ModelReport ExpertBook::end_step() {
   const bool local = injected(InjectedBug::kBiasLocalLoad);
-  const at::Tensor mine = own(), all = over_ranks(local ? mine.clone() : mine);  // sums in place
+  const at::Tensor mine = own(), all = over_ranks(local ? mine.clone() : mine);  // the sum is in place
   update_biases(local ? mine : all);
   const NoCostScope free;
   const at::Tensor table = all.to(at::kCPU);  // the host waits for the device

@@ -1,8 +1,9 @@
 // Statistics of a model's experts in one step, per layer: tokens per expert, dropped tokens and balancing losses. After
-// the optimizer update they are summed over all ranks that hold other tokens, update the biases of auxiliary-loss-free
-// balancing (Wang et al. 2024, arXiv 2408.15664) and are traced as events (routing_event.h). On a GPU they are added up
-// there, so that the host waits for them once a step, unless they are traced or watched. Cost: a [layers, E + 3]
-// all_reduce over tp, dp and pp per step. Thread rule: its rank's thread; end_step() is collective.
+// the optimizer update they are summed over all ranks that hold different tokens, update the biases of
+// auxiliary-loss-free balancing (Wang et al. 2024, arXiv 2408.15664), and are traced as events (routing_event.h). On a
+// GPU they are accumulated on the device, so that the host waits for them only once per step, unless they are traced or
+// monitored. Cost: a [layers, E + 3] all_reduce over tp, dp and pp per step. Thread rule: its rank's thread; end_step()
+// is collective.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -31,10 +32,11 @@ class ExpertBook {
   };
   void add(int64_t layer, const Forward& forward);
 
-  // The bias [E] of a layer that this rank holds, made at the first call; undefined without bias balancing.
+  // The bias [E] of a layer that this rank holds, created by the first call; undefined without bias balancing.
   at::Tensor bias(int64_t layer, at::ScalarType dtype);
 
-  // The biases made so far, by layer index; the tensors themselves, for checkpoints.
+  // The biases created so far, by layer index. They share memory with the model's, so a checkpoint can be loaded into
+  // them.
   const std::map<int64_t, at::Tensor>& biases() const { return biases_; }
 
   ModelReport end_step();
@@ -53,9 +55,9 @@ class ExpertBook {
 
   ModelConfig config_;
   RankContext& context_;
-  int64_t num_layers_;               // MTP modules included
-  std::map<int64_t, Layer> layers_;  // with what the host has read
-  at::Tensor on_device_;             // [layers, E + 3], what it has not; undefined: nothing
+  int64_t num_layers_;               // including MTP modules
+  std::map<int64_t, Layer> layers_;  // statistics that the host has read
+  at::Tensor on_device_;             // [layers, E + 3], statistics that the host has not read yet; undefined: none
   std::map<int64_t, at::Tensor> biases_;
 };
 

@@ -21,7 +21,7 @@ class Experts {
   // `spec` describes every expert; an expert's index is part of its scope.
   Experts(const ModuleScope& scope, const MlpSpec& spec, const ModelConfig& config, Communicator& ep,
           Communicator& etp);
-  // rows [N, H], counts: rows of each local expert -> [N, H]; with etp a partial sum.
+  // rows [N, H], counts: rows per local expert -> [N, H]; with etp the result is a partial sum.
   at::Tensor operator()(const at::Tensor& rows_NH, const std::vector<int64_t>& counts,
                         const TokenContext& tokens) const;
 

@@ -1,4 +1,4 @@
-// The inputs of a forward besides its tensors, passed from the model to its layers; recomputation saves it for the
+// The inputs of a forward besides its tensors, passed from the model to its layers. Recomputation saves it for the
 // second forward. Thread rule: plain data.
 #pragma once
 #include <memory>
@@ -13,25 +13,26 @@ namespace ranklab {
 
 struct DecodeCache;  // decode_cache.h
 
-// Which of the two forwards this is under recomputation (recompute.h).
+// Which of the two forwards this is under activation recomputation (recompute.h).
 enum class RecomputePass { kNone, kFirst, kRecompute };
 
 // This rank's positions of each sequence under context parallelism. Thread rule: immutable.
 struct SequencePart {
-  int64_t seq_length = 0;                                           // of the whole sequences
+  int64_t seq_length = 0;                                           // length of the whole sequences
   std::shared_ptr<const std::vector<int64_t>> positions = nullptr;  // also TokenContext::positions
   at::Tensor index = {};                                            // the same on the device, int64
-  at::Tensor exchanged = {};  // what neighbours have together once they exchanged heads (a2a+p2p); else undefined
-  std::vector<std::shared_ptr<const std::vector<int64_t>>> of_ranks = {};  // positions of each rank, this one included
+  // the positions that neighbours hold together after exchanging heads (a2a+p2p); else undefined
+  at::Tensor exchanged = {};
+  std::vector<std::shared_ptr<const std::vector<int64_t>>> of_ranks = {};  // positions of each rank, including this one
 };
 
 struct ForwardContext {
   Batch batch;
   StageResult result = StageResult::kLoss;
   double dropout = 0;            // probability; 0: off
-  double attention_dropout = 0;  // of attention's probabilities
+  double attention_dropout = 0;  // of attention probabilities
   TokenContext tokens = {};
-  // With sequence parallelism the first of this rank's positions; with a part the index of it there.
+  // With sequence parallelism, the first of this rank's positions; with a `part`, its index in that part.
   int64_t first_position = 0;
   uint64_t seed = 0;
   RecomputePass pass = RecomputePass::kNone;
@@ -39,7 +40,7 @@ struct ForwardContext {
 
   std::shared_ptr<const SequencePart> part = nullptr;  // null: the rank has whole sequences
 
-  // The columns of [B, S] at this rank's positions.
+  // The columns of x_BS [B, S] at this rank's positions.
   at::Tensor own_positions(const at::Tensor& x_BS) const;
 
   // Identifies the elements for which dropout draws random numbers.

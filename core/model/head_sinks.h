@@ -1,5 +1,5 @@
-// The attention sinks (core/nn/attention/attention_sinks.h) of a rank's heads, as the model's softmax has them: a
-// parameter, zeros, or none. Thread rule: its rank's thread.
+// The attention sinks (core/nn/attention/attention_sinks.h) of a rank's heads: a parameter, zeros, or none, depending
+// on the model's softmax. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

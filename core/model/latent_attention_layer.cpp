@@ -20,7 +20,7 @@
 namespace ranklab {
 namespace {
 
-// query_pre_attn_scalar replaces the head width in the scale; YaRN's factor is kept.
+// query_pre_attn_scalar replaces the head width in the scale; YaRN's factor still applies.
 double softmax_scale(const ModelConfig& c) {
   const double usual = yarn_softmax_scale(c.mla.query_head_dim(), c.yarn);
   if (c.query_pre_attn_scalar == 0) return usual;
@@ -137,7 +137,7 @@ class LatentAttention : public AttentionLayer {
 
   struct Compressed {
     NormOutput latent;
-    at::Tensor k_rope;  // for this rank's positions
+    at::Tensor k_rope;  // of this rank's positions
   };
   Compressed compress(const NormOutput& x, const TokenContext& tokens) const {
     const auto parts = kv_down_(x, tokens).split_with_sizes({lora_, shape_.rope}, -1);
@@ -151,8 +151,8 @@ class LatentAttention : public AttentionLayer {
                            shape);
   }
 
-  // What keys and values are made of travels, and each rank makes them: cp times the projection, for a message that
-  // does not grow with the heads (DeepSeek-V3: 576 numbers a position instead of 32,832).
+  // Ranks exchange the latents, and each rank computes keys and values from them. This costs cp times the projection,
+  // but the message does not grow with the number of heads (DeepSeek-V3: 576 numbers per position instead of 32,832).
   at::Tensor attend_to_latents(const at::Tensor& q, const Compressed& kv, const AttentionSplit& split,
                                const ForwardContext& context) const {
     const KeyMaker maker{[this, tokens = context.tokens, part = context.part](const KeyValue& latent, int rank) {
@@ -173,7 +173,8 @@ class LatentAttention : public AttentionLayer {
     return out.view({seq, batch, shape.heads, -1}).narrow(-1, 0, shape.v).reshape({seq, batch, -1});
   }
 
-  // The key part that all heads share; backward sums its gradient over tp, since each rank has only its own heads.
+  // The part of the key that all heads share; backward sums its gradient over tp, since each rank has only its own
+  // heads.
   at::Tensor for_all_heads(const at::Tensor& k_rope) const {
     return tp_.sharded_sequence() ? gather_from_sp(k_rope, *tp_.comm) : copy_to_tp(k_rope, *tp_.comm);
   }
@@ -184,7 +185,7 @@ class LatentAttention : public AttentionLayer {
   LatentShape shape_;
   AttentionHeads heads_;
   RopeTable rope_;
-  bool pairs_;  // adjacent elements are rotated together, not halves
+  bool pairs_;  // whether adjacent elements, instead of halves, are rotated together
   int64_t chunk_;
   at::Tensor temperature_;
   ContextParallel cp_;

@@ -28,24 +28,26 @@ class LayerStack {
  public:
   virtual ~LayerStack() = default;
 
-  // Create the parameters of the parts that this rank holds, in the order of the forward; called at most once per part.
+  // These create the parameters of the parts that this rank holds, in the order of the forward; called at most once per
+  // part.
   virtual void make_embedding() = 0;
   virtual void make_layer(int64_t layer) = 0;
   virtual void make_head() = 0;
-  // The names of embedding parameters that the head uses too; make_head() makes them if this rank does not have them.
+  // The names of embedding parameters that the head also uses; make_head() creates them if this rank does not have them
+  // yet.
   virtual std::vector<std::string> shared_parameters() const { return {}; }
 
   // The tokens of the batch -> the input of the first layer.
   virtual ResidualStream embed(const ForwardContext& context) = 0;
   virtual void run_layer(int64_t layer, ResidualStream& stream, const ForwardContext& context) = 0;
-  // According to context.result: the sum of the token losses, a scalar equal on all tp ranks, or the logits of all
-  // tokens of the batch, [B, S, V] on every tp rank.
+  // Depending on context.result: the sum of the token losses, a scalar that is equal on all tp ranks; or the logits of
+  // all tokens of the batch, [B, S, V] on every tp rank.
   virtual at::Tensor predict(const ResidualStream& stream, const ForwardContext& context) = 0;
 
-  // Multi-token prediction in a stage before the last one (LayeredOptions::mtp_part): make_mtp() makes the final norm
-  // and the modules, which make_head() then leaves out, and look_ahead() turns the output of the last layer into what
-  // predict() of the last stage reads instead of it: the model's state and, with gradients, that of each module, one
-  // behind the other along the positions.
+  // Multi-token prediction in a stage before the last one (LayeredOptions::mtp_part). make_mtp() creates the final norm
+  // and the modules, which make_head() then omits. look_ahead() turns the output of the last layer into what predict()
+  // in the last stage reads in its place: the model's state and, if gradients are recorded, the state of each module,
+  // concatenated along the positions.
   virtual int64_t mtp_modules() const { return 0; }
   virtual void make_mtp() {}
   virtual std::vector<std::string> mtp_shared_parameters() const { return {}; }  // of the embedding, as above
@@ -53,15 +55,15 @@ class LayerStack {
     return stream.sum();
   }
 
-  // The rest is optional and has defaults. See CausalLm for their meaning.
+  // The remaining functions are optional and have defaults; CausalLm explains their meaning.
   virtual std::vector<std::pair<std::string, at::Tensor>> buffers() { return {}; }
   virtual ModelReport end_step() { return {}; }
   virtual double take_mtp_loss_sum() { return 0; }
   virtual MaxLogitBook* max_logits() { return nullptr; }
-  // Whether a rank may have only a part of each sequence: embed(), run_layer() and predict() then read
+  // Whether a rank may have only a part of each sequence. embed(), run_layer() and predict() then read
   // ForwardContext::part, and attention gets keys and values from the other ranks (LayeredOptions::context).
   virtual bool splits_sequences() const { return false; }
-  // An empty KV cache for a layer; a model that can decode reads and fills ForwardContext::cache.
+  // Creates an empty KV cache for a layer; a model that can decode reads and fills ForwardContext::cache.
   virtual bool can_decode() const { return false; }
   virtual AttentionCache make_cache(int64_t layer, int64_t sequences, int64_t positions,
                                     const at::TensorOptions& options) const;
@@ -73,22 +75,22 @@ struct StageLayers {
   int64_t end_layer = 0;
   bool is_first = false;     // embeds tokens
   bool is_last = false;      // has the head
-  bool looks_ahead = false;  // has the modules of multi-token prediction, and another one the head
-  bool behind_mtp = false;   // comes behind that one
+  bool looks_ahead = false;  // has the modules of multi-token prediction, while another stage has the head
+  bool behind_mtp = false;   // comes after the stage with those modules
 };
 
 struct LayeredOptions {
   bool sequence_parallel = false;  // no effect when tp is 1
   uint64_t seed = 1234;
   at::ScalarType dtype = at::kFloat;
-  std::string moe_dispatcher = "alltoall";  // how tokens travel to their experts (dispatcher.h)
+  std::string moe_dispatcher = "alltoall";  // how tokens are sent to their experts (dispatcher.h)
   RecomputePolicy recompute = {};
-  ContextSplit context = {};               // of attention; no effect when cp is 1
-  QuantizationSettings quantization = {};  // of GEMMs; the default: all of them in `dtype`
-  std::vector<StageLayers> stages = {};    // of this rank; empty: one stage with the whole model
+  ContextSplit context = {};               // how attention is split; no effect when cp is 1
+  QuantizationSettings quantization = {};  // of GEMMs; by default all are in `dtype`
+  std::vector<StageLayers> stages = {};    // the stages of this rank; empty: one stage with the whole model
   int mtp_part = -1;                       // the part of a chain with StageLayers::looks_ahead; -1: none
   bool values_later = false;               // parameters have no memory until make_values() (initial_values.h)
-  bool notes_max_logits = false;           // CausalLm::max_logits()
+  bool notes_max_logits = false;           // whether CausalLm::max_logits() are recorded
 };
 
 // The arguments for making a stack; the objects it refers to must outlive the stack.

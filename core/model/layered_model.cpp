@@ -158,12 +158,12 @@ class LayeredModel : public CausalLm {
   struct Stage {
     StageLayers layers;
     std::vector<Parameter*> parameters;
-    std::vector<std::string> last_units;  // units that the head or the modules behind the layers use
+    std::vector<std::string> last_units;  // units used by the head or by the modules after the layers
   };
 
   void add_stage(const StageLayers& layers) {
     Stage stage{.layers = layers, .parameters = {}, .last_units = {}};
-    // Shared parameters that another stage of this rank has already made.
+    // Shared parameters that another stage of this rank has already created.
     std::vector<Parameter*> known;
     for (const std::string& name : shared_with(layers)) {
       if (Parameter* parameter = registry_.find(name)) known.push_back(parameter);
@@ -187,7 +187,7 @@ class LayeredModel : public CausalLm {
     stages_.push_back(std::move(stage));
   }
 
-  // The embedding's parameters that a stage uses and that others use, too.
+  // The embedding's parameters that this stage uses and that other stages use, too.
   std::vector<std::string> shared_with(const StageLayers& layers) const {
     std::vector<std::string> shared;
     if (layers.is_first || layers.is_last) shared = stack_->shared_parameters();
@@ -225,7 +225,7 @@ class LayeredModel : public CausalLm {
     return units;
   }
 
-  // The states that look_ahead() makes, and those in the input of a stage.
+  // The number of states that look_ahead() returns, and that a later stage gets as input.
   int64_t states_ahead(StageResult result) const {
     return result == StageResult::kLoss && at::GradMode::is_enabled() ? 1 + stack_->mtp_modules() : 1;
   }
@@ -257,7 +257,7 @@ class LayeredModel : public CausalLm {
     return registry_.seed() + (own ? static_cast<uint64_t>(tp_.rank()) : 0);
   }
 
-  // With causal attention padding at the end does not change the positions before it, so that any length works with
+  // With causal attention, padding at the end does not change the positions before it, so any length works with
   // sequence parallelism.
   int64_t local_positions(int64_t tokens, StageResult result) const {
     if (splits(result)) {
@@ -267,10 +267,10 @@ class LayeredModel : public CausalLm {
     return tp_.sharded_sequence() ? (tokens + tp_.size() - 1) / tp_.size() : tokens;
   }
 
-  // Logits are made of whole sequences, on every context-parallel rank.
+  // Logits are computed for whole sequences, on every context-parallel rank.
   bool splits(StageResult result) const { return cp_.active() && result == StageResult::kLoss; }
 
-  // `own`: how many positions of a sequence this rank has.
+  // `own`: the number of positions of a sequence that this rank has.
   std::shared_ptr<const SequencePart> part_of(int64_t own) const {
     if (part_ != nullptr && part_->seq_length == own * cp_.size()) return part_;
     const NoCostScope once;
@@ -375,7 +375,7 @@ class LayeredModel : public CausalLm {
   ModelConfig config_;
   TensorParallel tp_;
   ContextParallel cp_;
-  mutable std::shared_ptr<const SequencePart> part_;  // of the last sequence length
+  mutable std::shared_ptr<const SequencePart> part_;  // for the last sequence length
   RecomputePolicy recompute_;
   int mtp_part_;
   ParameterRegistry registry_;

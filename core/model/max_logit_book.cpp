@@ -44,9 +44,9 @@ void MaxLogitBook::end_step(ModelReport& report) {
   if (!all.is_meta()) {
     at::Tensor numbers = all.amax().to(at::kDouble).unsqueeze(0);
     if (clipped_.defined()) numbers = at::cat({numbers, clipped_.to(at::kDouble).unsqueeze(0)});
-    numbers = numbers.to(at::kCPU);  // read at once: the host waits for the device
+    numbers = numbers.to(at::kCPU);  // one read, for which the host waits for the device
     const double largest = numbers[0].item<double>();
-    if (largest != kNone) report.max_attention_logit = largest;  // else no layer has attention
+    if (largest != kNone) report.max_attention_logit = largest;  // otherwise no layer has attention
     report.clipped_heads = clipped_.defined() ? std::llround(numbers[1].item<double>()) : 0;
   }
   all_.reset();

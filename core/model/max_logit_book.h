@@ -1,8 +1,8 @@
-// The largest attention logit of each head of a model in one step (core/nn/attention/max_logit.h): attention layers
-// raise this rank's, and after the last microbatch ranks take the largest of all: those of other heads (tp), of other
-// tokens (dp, cp) and of other layers or of the same in another copy (pp). Kept on the device until a step's metrics
-// are read. Cost: an all_reduce of [layers, heads] over each of tp, dp with cp, and pp per step. Thread rule: its
-// rank's thread; over_ranks() and end_step() are collective.
+// The largest attention logit of each head of a model in one step (core/nn/attention/max_logit.h). Attention layers
+// raise this rank's values; after the last microbatch the maximum is taken over ranks, which hold other heads (tp),
+// other tokens (dp, cp), and other layers or another copy of the same layers (pp). Kept on the device until a step's
+// metrics are read. Cost: an all_reduce of [layers, heads] over each of tp, dp with cp, and pp per step. Thread rule:
+// its rank's thread; over_ranks() and end_step() are collective.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -16,21 +16,23 @@ namespace ranklab {
 
 class MaxLogitBook {
  public:
-  // `type`: of the model's parameters.
+  // `type`: the type of the model's parameters.
   MaxLogitBook(const ModelConfig& config, RankContext& context, at::ScalarType type);
 
-  // What a layer raises: [heads of this tp rank], a view. Layers of multi-token prediction follow the others.
+  // The values that a layer raises: [heads of this tp rank], a view. Layers of multi-token prediction follow the
+  // others.
   at::Tensor of_layer(int64_t layer) const;
-  // [layers, heads] of the whole model; a collective at the first call in a step.
+  // [layers, heads] of the whole model; the first call in a step is collective.
   const at::Tensor& over_ranks();
-  // How many heads were clipped because of them, a number on the device.
+  // The number of heads that were clipped because of their logits, as a tensor on the device.
   void note_clipped(at::Tensor heads) { clipped_ = std::move(heads); }
-  // Fills in the report and begins anew.
+  // Fills in the report and starts over.
   void end_step(ModelReport& report);
 
  private:
   RankContext& context_;
-  at::Tensor largest_, all_, clipped_;  // of this rank; of all ranks, once they met
+  // of this rank; of all ranks, once the maximum was taken; number of clipped heads
+  at::Tensor largest_, all_, clipped_;
 };
 
 }  // namespace ranklab

@@ -5,10 +5,10 @@
 
 namespace ranklab {
 
-// For all positions of a sequence; undefined without rotary ones.
+// The table for all positions of a sequence; undefined without rotary positions.
 RopeTable make_model_rope(const ModelConfig& config, const at::TensorOptions& options);
 
-// The table of the sliding-window layers, if they have their own frequencies; else `of_model`.
+// The table of the sliding-window layers, if they have frequencies of their own; else `of_model`.
 RopeTable make_local_rope(const ModelConfig& config, const RopeTable& of_model, const at::TensorOptions& options);
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// Calls a module's forward between the rank's hooks, and sets those of its backward (module_hooks.h). Without hooks it
-// costs a branch. Thread rule: its rank's thread.
+// Calls a module's forward between the rank's hooks, and sets up the hooks of its backward (module_hooks.h). Without
+// hooks it costs a branch. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -19,13 +19,13 @@ class ModuleUse {
     scope.registry().hooks().add_path(path_);
   }
 
-  // `input` as a tensor of this module's own: the gradient that hooks see is then what this module's backward makes,
-  // whoever else reads `input`. Without hooks, too: autograd starts what a gradient is complete for, such as the
-  // reduction of a bucket, before it adds up the gradients of those who share `input`, and a run that nobody looks at
-  // takes the same time as one with hooks.
+  // `input` as a tensor of this module alone, so that the gradient which hooks see is the one that this module's
+  // backward computes, whatever else reads `input`. This is also done without hooks: autograd starts work for which a
+  // gradient is complete, such as the reduction of a bucket, before it sums the gradients of several readers of
+  // `input`, and a run without hooks should take the same time as one with hooks.
   at::Tensor own(const at::Tensor& input) const;
 
-  // RETURNS: forward(). `input`: the tensor whose gradient the module's backward makes; may be undefined.
+  // RETURNS: forward(). `input`: the tensor whose gradient the module's backward computes; may be undefined.
   template <typename Forward>
   auto operator()(const ForwardContext& context, const at::Tensor& input, const Forward& forward) const {
     if (hooks_->empty()) return forward();

@@ -66,7 +66,7 @@ class MoeLayer : public MlpLayer {
       return trip->rows();
     });
     const at::Tensor outputs = uses_.experts(context, trip->rows(), [&] {
-      // Nothing to compute, so nothing with a gradient: backward then leaves this rank's exchanges out.
+      // Returning an empty tensor without a gradient makes backward skip this rank's exchanges.
       if (injected(InjectedBug::kEmptyExpertSkips) && trip->rows().size(0) == 0) return at::empty_like(trip->rows());
       const EtpTokens arrived(moe_context_.rank_context.comm(Axis::kEtp), trip->rows(), trip->counts());
       return arrived.own_outputs(experts_(arrived.rows(), arrived.counts(), context.tokens));
@@ -92,7 +92,7 @@ class MoeLayer : public MlpLayer {
     return output * gate.to(output.scalar_type());
   }
 
-  // Each token times the weight of its only expert, which then multiplies no output.
+  // Each token times the weight of its only expert; the weight is then not applied to the output.
   static at::Tensor weighed(const at::Tensor& tokens_TH, Routing& routing) {
     const at::Tensor sent_TH = (tokens_TH * routing.weights_TK).to(tokens_TH.scalar_type());
     const NoCostScope free;
@@ -109,7 +109,8 @@ class MoeLayer : public MlpLayer {
       choice.weights_TK = expert_weights(choice.scores_TE, choice.experts_TK, moe_);
     }
     Routing routing{choice.experts_TK, choice.weights_TK, {}, moe_.num_experts};
-    // A token's logits do not depend on what comes after it, beside it or behind its end: text is not dropped from.
+    // Text is scored and generated without dropping tokens, so that a token's logits do not depend on the tokens after
+    // it, beside it or past its end.
     if (moe_.capacity_factor > 0 && context.result == StageResult::kLoss)
       routing.kept_TK =
           within_capacity(choice.experts_TK, choice.weights_TK, moe_, position_groups(sequences, context));
@@ -118,7 +119,7 @@ class MoeLayer : public MlpLayer {
     return routing;
   }
 
-  // Numbers are of nobody's tokens: whose they are, a checker of types sees by the experts that the router chose.
+  // Token numbers belong to no tokens. A type checker learns whose they are from the experts that the router chose.
   static at::Tensor typed_as(const at::Tensor& in_turn, const at::Tensor& chosen) {
     if (type_watch_of_thread == nullptr) return in_turn;
     const NoCostScope free;

@@ -1,10 +1,10 @@
 // A mixture of experts in place of an MLP (DeepSeekMoE, arXiv 2401.06066; DeepSeek-V3, arXiv 2412.19437, 2.1.2): a
 // router picks topk experts for each of this rank's tokens, a dispatcher sends the tokens to the ranks that own these
 // experts and back, and shared experts see every token, optionally with a gate (Qwen2-MoE, arXiv 2407.10671: their
-// output times sigmoid(gate . x), in fp32 like the router's scores). Routed experts may read and write a projection of
-// the tokens that is narrower, which then is what travels (LatentMoE, as in Nemotron 3). With tensor parallelism each
-// rank routes its own positions, so sequence parallelism is required. Legend: S positions of this rank, B sequences, H
-// hidden, T = S B tokens (t = s B + b), E experts. Thread rule: its rank's thread.
+// output times sigmoid(gate . x), in fp32 like the router's scores). Routed experts may read and write a narrower
+// projection of the tokens, which is then what is sent between ranks (LatentMoE, as in Nemotron 3). With tensor
+// parallelism each rank routes its own positions, so sequence parallelism is required. Legend: S positions of this
+// rank, B sequences, H hidden, T = S B tokens (t = s B + b), E experts. Thread rule: its rank's thread.
 #pragma once
 #include <memory>
 #include <string>

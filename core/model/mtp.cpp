@@ -45,7 +45,7 @@ MultiTokenPrediction::MultiTokenPrediction(const ModuleScope& scope, const Model
     scope.registry().begin_unit({.name = module.path(), .place = around.place});
     BlockContext block_context = context;
     block_context.layer = c.num_layers + k;
-    // Created in the order of the forward.
+    // In the order of the forward.
     Norm embedding_norm(module, spec.embedding_norm, c, sharded), state_norm(module, spec.state_norm, c, sharded);
     ReplicatedLinear projection(module, spec.projection, tp_);
     TransformerBlock block(module["block"], c, block_context);

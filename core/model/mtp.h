@@ -3,8 +3,7 @@
 // the token after that. Embedding and head are the main model's. As in vLLM, SGLang and Megatron-LM, the state is taken
 // after the final norm, and the projection's columns are [embedding | state], the order of the published weights.
 // Positions whose token or target lies past the end predict nothing. Learned position embeddings enter only through the
-// state.
-// Its losses are made beside the modules, or in a later pipeline stage, which has the head.
+// state. The losses are computed in the same stage as the modules, or in a later pipeline stage that has the head.
 // Cost: one more layer and head per module, in training only. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -21,15 +20,15 @@ namespace ranklab {
 
 class MultiTokenPrediction {
  public:
-  // `context`: for the blocks, whose `layer` is set here; `recompute`: backward recomputes them (recompute.h).
-  // The embedding must outlive this.
+  // `context`: the context for the blocks, whose `layer` is set here. `recompute`: backward recomputes them
+  // (recompute.h). The embedding must outlive this object.
   MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context,
                        const VocabParallelEmbedding& embedding, bool recompute = false);
 
-  // What a module's state becomes, as part of the module: its loss, or the state itself.
+  // Computes what a module returns from its state: the loss, or the state itself.
   using Use = std::function<at::Tensor(int64_t ahead, const NormOutput& state)>;
-  // state [S, B, H] after the final norm (this rank's positions) -> the states of the modules one after the other, the
-  // first of which is `ahead` 1.
+  // state [S, B, H] after the final norm (this rank's positions). Calls use() for the state of each module, in order;
+  // the first module has `ahead` 1.
   void each_state(const at::Tensor& state_SBH, const ForwardContext& context, const Use& use) const;
 
  private:
@@ -52,8 +51,8 @@ class MultiTokenPrediction {
 // The sum of the token losses of the module that looks `ahead` tokens further.
 at::Tensor mtp_loss_sum(const OutputHead& head, const NormOutput& state, int64_t ahead, const ForwardContext& context);
 
-// Returns the value of `loss`; backward also gives `further` the gradient of `loss` times `weight`. Thus `further` is
-// trained on but not part of the reported loss.
+// Returns the value of `loss`, but backward also passes to `further` the gradient of `loss` times `weight`. So
+// `further` is trained on without being part of the reported loss.
 at::Tensor with_further_loss(const at::Tensor& loss, const at::Tensor& further, double weight);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// From the hidden state after the final norm to logits: the head's matrix, which is the token embedding's when tied,
+// Computes logits from the hidden state after the final norm: the head's matrix (the token embedding's when tied),
 // sharded over tp by rows of the vocabulary, and an optional bias ("head.bias"). Logits may be soft-capped, cap
 // tanh(logit / cap) (Gemma 2, arXiv 2408.00118, section 2). Legend: S positions, B sequences, V_local rows of this
 // rank. Thread rule: its rank's thread.
@@ -14,16 +14,16 @@ namespace ranklab {
 
 class OutputHead {
  public:
-  // `tied`: the embedding's weight, used as the head's; null: "head.weight" is made.
+  // `tied`: the embedding's weight, used for the head; null: creates "head.weight".
   OutputHead(const ModuleScope& scope, const ModelConfig& config, const Parameter* tied, TensorParallel tp);
 
-  // According to context.result, the sum of the token losses or the logits of all tokens [B, S, V] without padding; the
+  // Depending on context.result, the sum of the token losses or the logits of all tokens [B, S, V] without padding; the
   // same on every tp rank.
   at::Tensor predict(const NormOutput& state, const ForwardContext& context) const;
 
-  // -> logits [S, B, V_local] of all positions.
+  // Logits [S, B, V_local] of all positions.
   at::Tensor operator()(const NormOutput& state, const TokenContext& tokens) const;
-  // Of these logits: the sum of the token losses.
+  // The sum of the token losses for such logits.
   at::Tensor loss_sum(const at::Tensor& logits_SBV, const at::Tensor& targets_BS) const;
 
  private:

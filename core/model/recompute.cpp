@@ -31,7 +31,7 @@ struct KeptPiece : torch::CustomClassHolder {
 using PiecePtr = c10::intrusive_ptr<KeptPiece>;
 
 // The first norm adds the branch to the stream, and its backward is one pass over both. Only their sum is saved, so the
-// recomputation adds a branch of zeros to it: then the same kernel runs and gives the same bits.
+// recomputation adds a branch of zeros to it; then the same kernel runs and gives the same bits.
 at::Tensor zero_branch(const at::Tensor& sum) {
   const NoCostScope no_cost;
   return at::zeros_like(sum);

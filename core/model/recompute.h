@@ -1,10 +1,11 @@
 // Full activation recomputation (Chen et al. 2016, arXiv 1604.06174): the forward of these layers saves only their
 // input, one [S, B, H]; backward runs the forward again, now recorded by autograd, followed directly by its backward.
 // The second forward repeats the first: it has the same dropout masks (drawn per element, not stored), the same routing
-// and the same collectives, so all ranks of a model must follow one policy; expert loads and losses are recorded by the
-// first only. Losses and gradients are bitwise the same. Cost: one more forward of these layers, 4/3 of the model's
-// FLOPs if it is all of them; not counted as model FLOPs (core/sim/recompute_scope.h). Where weight gradients are
-// deferred (zero-bubble schedules) B recomputes the forward and saves what W needs. Thread rule: its rank's thread.
+// and the same collectives, so all ranks of a model must follow the same policy. Expert loads and losses are recorded
+// only by the first forward. Losses and gradients are bitwise the same. Cost: one more forward of these layers, which
+// makes 4/3 of the model's FLOPs if all layers are recomputed; it is not counted as model FLOPs
+// (core/sim/recompute_scope.h). Where weight gradients are deferred (zero-bubble schedules), B recomputes the forward
+// and saves what W needs. Thread rule: its rank's thread.
 #pragma once
 #include <functional>
 
@@ -13,9 +14,9 @@
 
 namespace ranklab {
 
-// Consecutive layers. Whatever it refers to must outlive the backward.
+// A run of consecutive layers. Everything it refers to must outlive the backward.
 using Piece = std::function<void(ResidualStream&, const ForwardContext&)>;
-// Runs the piece now, and once more in backward if gradients are recorded.
+// Runs the piece now, and once more in backward if gradients are being recorded.
 void recomputed(const Piece& piece, ResidualStream& stream, const ForwardContext& context);
 
 }  // namespace ranklab

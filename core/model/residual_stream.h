@@ -5,7 +5,7 @@
 
 namespace ranklab {
 
-// The last branch is not added yet, so that the addition can be fused with the next norm.
+// The last branch has not been added yet, so that the addition can be fused with the next norm.
 struct ResidualStream {
   at::Tensor x_SBH;
   at::Tensor branch_SBH = {};  // still to be added to x; undefined: none

@@ -1,5 +1,5 @@
-// Checks that the number and values of tokens fit a model. Cost: a pass over the tokens; the values of tokens on a
-// device are not checked, which would need a synchronization. Thread rule: pure.
+// Checks that the number and values of tokens fit a model. Cost: a pass over the tokens. The values of tokens on a
+// device are not checked, because that would need a synchronization. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -43,7 +43,7 @@ class Transformer : public LayerStack {
     if (config.moe.enabled())
       moe_ = std::make_unique<MoeContext>(config, stack.context, options.moe_dispatcher, options.quantization.dispatch);
     if (options.notes_max_logits) max_logits_.emplace(config, stack.context, options.dtype);
-    // Angles of late positions need more than the 8 significant bits of bf16 or the 11 of fp16.
+    // The angles of late positions need more than the 8 significant bits of bf16 or the 11 of fp16.
     const bool narrow = options.dtype == at::kBFloat16 || options.dtype == at::kHalf;
     const auto rope_options =
         at::TensorOptions().dtype(narrow ? at::kFloat : options.dtype).device(stack.context.device());
@@ -103,7 +103,7 @@ class Transformer : public LayerStack {
   at::Tensor predict(const ResidualStream& stream, const ForwardContext& context) override {
     if (mtp_apart_) return predict_states(stream.sum(), context);
     const NormOutput state = normed(stream);
-    // Beside the prediction modules, which read the same state.
+    // As a module next to the prediction modules, which read the same state.
     const at::Tensor result = mtp_ ? predict_use_(context, state.normed, [&] { return head_->predict(state, context); })
                                    : head_->predict(state, context);
     if (!mtp_ || !at::GradMode::is_enabled()) return result;
@@ -175,7 +175,7 @@ class Transformer : public LayerStack {
     return state;
   }
 
-  // Of the states that look_ahead() made in another stage.
+  // For the states that look_ahead() computed in another stage.
   at::Tensor predict_states(const at::Tensor& states_SBH, const ForwardContext& context) {
     const int64_t modules = at::GradMode::is_enabled() ? config_.mtp_num_layers : 0;
     const int64_t positions = states_SBH.size(0) / (1 + modules);
@@ -216,7 +216,7 @@ class Transformer : public LayerStack {
                        config_.scale_embeddings ? std::sqrt(static_cast<double>(config_.hidden_size)) : 1.0);
   }
 
-  // [S, B or 1, H]: the vectors of this rank's positions, which follow `past` others.
+  // [S, B or 1, H]: the embeddings of this rank's positions, which follow `past` earlier ones.
   at::Tensor learned_positions(const ForwardContext& context, int64_t past, int64_t rows) const {
     const at::Tensor& table = position_->data;
     const int64_t first = context.first_position;
@@ -228,8 +228,8 @@ class Transformer : public LayerStack {
     return table.narrow(0, past + first, rows).unsqueeze(1);
   }
 
-  // With causal attention padding at the end does not change the positions before it, so logits of any length work with
-  // sequence parallelism.
+  // With causal attention, padding at the end does not change the positions before it, so logits of any length work
+  // with sequence parallelism.
   at::Tensor padded(const ForwardContext& context) const {
     const at::Tensor& tokens_BS = context.batch.tokens_BS;
     const int64_t seq = tokens_BS.size(1), rest = tp_.over(context.tokens).sharded_sequence() ? seq % tp_.size() : 0;
@@ -248,12 +248,12 @@ class Transformer : public LayerStack {
   ContextParallel cp_;
   Communicator* kv_;  // the ranks that share a key/value head; null: no rank does
   RecomputePolicy recompute_;
-  bool mtp_apart_;                   // another stage than the last one has final norm and MTP modules
+  bool mtp_apart_;                   // a stage before the last one has the final norm and the MTP modules
   std::unique_ptr<MoeContext> moe_;  // null without experts
   std::optional<MaxLogitBook> max_logits_;
   RopeTable rope_;
   RopeTable local_rope_;    // for sliding-window layers
-  at::Tensor temperature_;  // of queries, by position; undefined: they have none
+  at::Tensor temperature_;  // query temperatures by position; undefined: none
   std::optional<VocabParallelEmbedding> embedding_;
   Parameter* position_ = nullptr;
   std::map<int64_t, TransformerBlock> blocks_;  // the layers of this rank

@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-// In the order of a step.
+// In the order in which a training step would meet them.
 constexpr const Exhibit* kExhibits[] = {
     // weights and data
     &museum::init_per_shard,
@@ -61,7 +61,7 @@ constexpr auto kKinds =
                                      "not synchronized", "wrong random numbers", "too few bits", "lost state", "hang"});
 static_assert(kKinds.size() == static_cast<size_t>(BugKind::kCount));
 
-// 7 of "hunt-7".
+// The number in a hunt's name: 7 for "hunt-7".
 std::optional<int> number_of_hunt(const std::string& name) {
   constexpr std::string_view kBegin = "hunt-";
   int number = 0;

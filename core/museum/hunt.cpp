@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-constexpr uint64_t kOrder = 27;  // any number: the list of the museum is sorted, and hunts are not
+constexpr uint64_t kOrder = 27;  // any number: exhibits are sorted by topic, so the hunts are shuffled
 constexpr auto kAxes = std::to_array<const char*>({"tp", "cp", "dp", "pp", "ep", "none"});
 
 }  // namespace

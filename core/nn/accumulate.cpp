@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-// Where a kernel of its own adds 16-bit numbers to fp32 ones.
+// The device's kernels, if a dedicated kernel there adds 16-bit numbers to fp32 ones; otherwise null.
 const DeviceKernels* widening_kernels(const at::Tensor& sum, const at::Tensor& x) {
   const bool widens = sum.scalar_type() == at::kFloat && has_kernel_type(x) && x.itemsize() == 2;
   return widens && sum.is_contiguous() && x.is_contiguous() ? device_kernels_of(x) : nullptr;

@@ -57,7 +57,7 @@ struct SwigluOaiFunction : CustomFunction<SwigluOaiFunction> {
   static constexpr double kSlope = 1.702, kBound = 7;
 
   struct Halves {
-    at::Tensor gate, up, sigmoid;  // bounded, in the type of the computation
+    at::Tensor gate, up, sigmoid;  // clamped, in the type of the computation
   };
   static Halves bounded(const std::vector<at::Tensor>& halves) {
     const at::ScalarType wide = kernel_wide_type(halves[0]);
@@ -77,7 +77,7 @@ struct SwigluOaiFunction : CustomFunction<SwigluOaiFunction> {
     const auto halves = gate_up.chunk(2, -1);
     const auto [gate, up, sigmoid] = bounded(halves);
     const at::Tensor grad = grads[0].to(gate.scalar_type());
-    // d (g s(a g)) = s + a g s (1 - s); nothing where a bound holds.
+    // d (g s(a g)) = s + a g s (1 - s), where s is the sigmoid; 0 where a clamp is active.
     const at::Tensor slope = sigmoid + gate * sigmoid * (1 - sigmoid) * kSlope;
     const at::Tensor d_gate = (grad * (up + 1) * slope).masked_fill_(halves[0].gt(kBound), 0);
     const at::Tensor d_up = (grad * gate * sigmoid).masked_fill_(halves[1].abs().gt(kBound), 0);

@@ -54,7 +54,7 @@ class CustomNode final : public torch::autograd::Node {
   variable_list to_save;
   std::unordered_set<at::TensorImpl*> non_differentiable;
   bool materialize_grads = true;
-  KeptTypes types;  // where they are followed
+  KeptTypes types;  // set where tensor types are followed
 
  private:
   variable_list apply(variable_list&& grads) override {

@@ -12,18 +12,18 @@
 namespace ranklab {
 namespace {
 
-// 32-bit words are kept in int64, whose products wrap modulo 2^64 as unsigned ones do.
+// 32-bit words are kept in int64 tensors, whose products wrap modulo 2^64 like unsigned ones.
 constexpr int64_t kWord = 0xffffffff;
 constexpr int64_t kUniformBits = 24;
-constexpr int64_t kElementsAtOnce = int64_t{1} << 22;  // of which each takes two bytes in every operator between
+constexpr int64_t kElementsAtOnce = int64_t{1} << 22;  // each takes two bytes in every intermediate operator
 
 int64_t as_signed(uint64_t x) { return static_cast<int64_t>(x); }
 
 at::Tensor low_word(const at::Tensor& x) { return x.bitwise_and(kWord); }
-// An arithmetic shift brings copies of the sign, which are masked away.
+// An arithmetic shift copies the sign into the upper bits, which are masked away.
 at::Tensor high_word(const at::Tensor& x) { return x.__rshift__(32).bitwise_and_(kWord); }
 
-// x ^ (x >> count), the shift without a sign.
+// x ^ (x >> count), with a shift that does not copy the sign.
 at::Tensor xor_shifted(const at::Tensor& x, int64_t count) {
   return x.bitwise_xor(x.__rshift__(count).bitwise_and_(as_signed(~uint64_t{0} >> count)));
 }
@@ -52,7 +52,7 @@ std::array<at::Tensor, 4> philox(const at::Tensor& block, const at::Tensor& stre
 }  // namespace
 
 at::Tensor random_offset(uint64_t step, int64_t first_sample, at::Device device) {
-  // Filled by kernels: a copy from the host's memory would make the host wait for the device.
+  // Filled by kernels, because a copy from host memory would make the host wait for the device.
   at::Tensor offset = at::empty({2}, at::TensorOptions(at::kLong).device(device));
   offset.select(0, 0).fill_(as_signed(RandomStream::step_key(RandomPurpose::kDropout, step)));
   offset.select(0, 1).fill_(first_sample);
@@ -80,7 +80,7 @@ at::Tensor DeviceRandom::bits(const at::Tensor& first, int64_t width, bool align
 
 at::Tensor DeviceRandom::dropout_mask(const at::Tensor& first, int64_t width, bool aligned, double p,
                                       const at::Tensor& like) const {
-  // The uniform numbers are multiples of 2^-24, so that whole numbers are compared.
+  // The uniform numbers are multiples of 2^-24, so it is enough to compare integers.
   const auto dropped = static_cast<int64_t>(std::ceil(std::ldexp(p, kUniformBits)));
   std::vector<int64_t> sizes = first.sizes().vec();
   sizes.push_back(width);

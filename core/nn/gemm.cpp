@@ -49,7 +49,7 @@ std::string probe_onednn() {
   return "";
 }
 
-// What a product costs, whatever multiplies; `more_bytes`: read besides a and b.
+// The cost of a product, whichever library computes it; `more_bytes`: bytes read besides a and b.
 CostScope product_cost(const at::Tensor& a, const at::Tensor& b, double more_bytes = 0) {
   const double k = std::max(static_cast<double>(a.size(1)), 1.0), n = static_cast<double>(b.size(1));
   const double m = static_cast<double>(a.numel()) / k;
@@ -77,7 +77,7 @@ void onednn_mm(const at::Tensor& result, const at::Tensor& a, const at::Tensor& 
   }
 }
 
-// An fp32 operand or result that is not charged to the memory model: a GPU multiplies fp16 without it.
+// An fp32 operand or result that is not charged to the memory model, because a GPU multiplies fp16 without it.
 class WideMatrix {
  public:
   WideMatrix(int64_t rows, int64_t cols)
@@ -109,7 +109,7 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
 
 bool splits(const at::Tensor& a) { return products_are_split && a.size(1) > 1; }
 
-// Each half is rounded to the type of the product, as that of a rank is.
+// Each half is rounded to the type of the product, like a rank's partial sum.
 at::Tensor sum_of_halves(const at::Tensor& a, const at::Tensor& b) {
   const SplitProducts whole(false);
   const int64_t half = a.size(1) / 2, rest = a.size(1) - half;

@@ -1,9 +1,9 @@
-// The GEMM of the linear layers, by the library that was chosen for this process. LibTorch ships Intel MKL and oneDNN
-// for fp32 on CPUs, and neither is always faster; its own switch (float32_matmul_precision) also reroutes the tiny
-// GEMMs inside attention, where oneDNN's set-up costs more than the GEMM, and allows bf16 on some CPUs. So only the
-// large GEMMs call oneDNN, in strict fp32, and everything else stays as it is. fp16 on a CPU is widened, multiplied in
-// fp32 and rounded once, as tensor cores do. Every other device and dtype uses at::mm. Cost: one GEMM, which is what
-// the virtual clock is charged, whatever multiplies. Thread rule: choose before ranks start; mm from any thread.
+// The GEMM of linear layers, computed by the library that was chosen for this process. LibTorch ships Intel MKL and
+// oneDNN for fp32 on CPUs, and neither is always faster; its own switch (float32_matmul_precision) also reroutes the
+// tiny GEMMs inside attention, where oneDNN's set-up costs more than the GEMM, and allows bf16 on some CPUs. So only
+// the large GEMMs call oneDNN, in strict fp32, and everything else stays as it is. fp16 on a CPU is widened, multiplied
+// in fp32 and rounded once, as tensor cores do. Every other device and dtype uses at::mm. Cost: the virtual clock is
+// charged for one GEMM, whichever library computes it. Thread rule: choose before ranks start; mm from any thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -24,8 +24,9 @@ GemmLibrary gemm_in_use();
 // a [m, k] b [k, n] -> [m, n]. REQUIRES: called where autograd does not record (inside autograd functions, or under
 // NoGradGuard).
 at::Tensor gemm(const at::Tensor& a, const at::Tensor& b);
-// The transpose of a b, [n, m], dense: on a CPU the product and then a copy, which is what the virtual clock is charged
-// on any device; others multiply b^T a^T. For a CPU's BLAS, which is faster with the smaller side first.
+// The transpose of a b: [n, m], dense. The virtual clock is charged on any device for what a CPU does, which is the
+// product and then a copy; other devices compute b^T a^T. For a CPU's BLAS, which is faster with the smaller side
+// first.
 at::Tensor turned_gemm(const at::Tensor& a, const at::Tensor& b);
 // The same, written into an existing matrix or added to it (16-bit results are rounded once more by the addition).
 // REQUIRES: out [m, n] is contiguous.

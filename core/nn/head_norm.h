@@ -1,10 +1,10 @@
 // QK-norm: RMSNorm of each head's query and key before RoPE, with one weight for all query heads and one for all key
 // heads. It bounds the scores however large the projections grow (Henry et al. 2020, arXiv 2010.04245; as in Qwen3,
-// arXiv 2505.09388). One pass over the fused projection, which copies the values; charged as one kernel. Memory: saves
-// the projection and one number per head and token for backward. The weights are replicated over tp while each rank
-// sees only its own heads, so their gradients are summed over tp with and without sequence parallelism. Without weights
-// (the L2 norm of Llama 4) it may come before RoPE, too: a rotation changes no length. Legend: S sequence, B batch, D
-// head dimension. Thread rule: its rank's thread.
+// arXiv 2505.09388). It is one pass over the fused projection, which also copies the values, and is charged as one
+// kernel. Memory: saves the projection and one number per head and token for backward. The weights are replicated over
+// tp while each rank sees only its own heads, so their gradients are summed over tp with and without sequence
+// parallelism. Without weights (the L2 norm of Llama 4) it may also be applied before RoPE, since a rotation does not
+// change lengths. Legend: S sequence, B batch, D head dimension. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -22,7 +22,7 @@ struct HeadNormWeights {
 
 // qkv [S, B, (heads + 2 groups) D] in the layout of causal_attention(); the result has the same.
 at::Tensor head_norm(const at::Tensor& qkv, const AttentionShape& shape, const HeadNormWeights& weights);
-// The same in plain ATen ops: what the kernel is tested against, and the path of other devices and dtypes.
+// The same in plain ATen ops. The kernel is tested against it, and it serves other devices and dtypes.
 at::Tensor head_norm_reference(const at::Tensor& qkv, const AttentionShape& shape, const HeadNormWeights& weights);
 
 class HeadNorm {
@@ -38,7 +38,7 @@ class HeadNorm {
 
   Parameter* q_ = nullptr;
   Parameter* k_ = nullptr;
-  at::Tensor ones_;  // in their place where there are none
+  at::Tensor ones_;  // used in place of weights where there are none
   double epsilon_, offset_;
 };
 

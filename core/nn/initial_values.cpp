@@ -26,8 +26,8 @@ int64_t product(const std::vector<int64_t>& shape, size_t from, size_t to) {
   return result;
 }
 
-// Where the elements of a local tensor lie in the global one. Local order is [outer, ranges..., inner]; the global
-// index of a row is (outer * length + row) * inner. Rows past the global length are padding.
+// Maps elements of a local tensor to the global one. The local order is [outer, ranges..., inner]; the global index of
+// a row is (outer * length + row) * inner. Rows past the global length are padding.
 class GlobalPlace {
  public:
   explicit GlobalPlace(const Partition& partition, bool as_first_shard = false) : ranges_(partition.ranges) {
@@ -43,7 +43,7 @@ class GlobalPlace {
     for (const auto& [begin, end] : ranges_) local_ += (end - begin) * inner_;
   }
 
-  // visit(offset in [first, first + count), elements, global index) for each run that is not padding.
+  // Calls visit(offset in [first, first + count), elements, global index) for each run of elements that is not padding.
   template <typename Visit>
   void each_run(int64_t first, int64_t count, const Visit& visit) const {
     if (count == 0) return;
@@ -61,7 +61,7 @@ class GlobalPlace {
  private:
   std::vector<std::pair<int64_t, int64_t>> ranges_;
   int64_t length_ = 1, inner_ = 1;
-  int64_t local_ = 0;  // elements of one outer index
+  int64_t local_ = 0;  // elements per outer index
 };
 
 void fill_drawn(const Parameter& parameter, int64_t first, std::span<float> out) {

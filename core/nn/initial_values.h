@@ -1,9 +1,9 @@
 // The initial values of parameters, or of any part of them: each element is drawn from the random stream of the global
-// tensor (philox.h), so that a shard can be made alone, with the bits that it has in the whole. A rank that holds
-// shards (ZeRO stage 3) thus neither holds nor computes the rest; PyTorch's FSDP and torchtitan draw random numbers
-// sequentially and must materialize a whole unit at a time. Cost: a quarter of a Philox block and half a Box-Muller
-// pair per normal element. Memory: none besides the values for fp32 on the CPU; others are staged there a megabyte at a
-// time. Thread rule: its rank's thread.
+// tensor (philox.h), so a shard can be made alone, with the same bits that it has in the whole tensor. A rank that
+// holds shards (ZeRO stage 3) therefore neither holds nor computes the rest; PyTorch's FSDP and torchtitan draw random
+// numbers sequentially and must materialize a whole unit at a time. Cost: a quarter of a Philox block and half a
+// Box-Muller pair per normal element. Memory: only the values for fp32 on the CPU; other types and devices are staged
+// there one megabyte at a time. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -13,14 +13,15 @@
 
 namespace ranklab {
 
-// Elements from `first` of the local tensor, row-major, into `out`: flat, contiguous, of any float type and device.
-// REQUIRES: they lie within the parameter, which is unmade.
+// Writes the elements of the local tensor from `first` on, in row-major order, to `out`, which is flat, contiguous, and
+// of any float type and device. REQUIRES: they lie within the parameter, and the parameter is unmade.
 void fill_initial(const Parameter& parameter, int64_t first, const at::Tensor& out);
 
-// Allocates and fills parameters that are unmade. Tensors that share their storage see the values.
+// Allocates and fills parameters that are unmade. Tensors that share their storage also see the values.
 void make_values(Parameter& parameter);
 void make_values(const ParameterRegistry& registry);
-// Gives an unmade parameter these values instead: flat, of its type, on its device; it takes their memory.
+// Gives an unmade parameter these values instead. `values` is flat, of the parameter's type and on its device; the
+// parameter takes over its memory.
 void set_values(Parameter& parameter, const at::Tensor& values);
 
 }  // namespace ranklab

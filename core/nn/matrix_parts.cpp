@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-// Rows of each part in a shard.
+// The number of rows of each part in a shard.
 std::vector<int64_t> rows_of_parts(const Parameter& parameter, const at::Tensor& shard) {
   if (parameter.partition.dim != 0) return {shard.size(0)};
   std::vector<int64_t> rows;

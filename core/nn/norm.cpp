@@ -25,7 +25,7 @@ at::Tensor with_offset(const at::Tensor& weight, NormNumbers n) {
   return n.weight_offset == 0 ? weight : weight + n.weight_offset;
 }
 
-// Reads and writes of `passes` tensors like x. FLOPs count matrix units only: none.
+// Cost of reading and writing `passes` tensors like x. FLOPs count only matrix units, so there are none.
 CostScope norm_cost(const char* kernel, const at::Tensor& x, int passes) {
   return {kernel, 0.0, passes * bytes_of(x), dtype_of(x)};
 }
@@ -113,7 +113,7 @@ NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at:
   const variable_list outputs = branch.defined() ? AddRmsNormFunction::apply(x, branch, weight, numbers)
                                                  : RmsNormFunction::apply(x, weight, numbers);
   // The sum is an output of the function even where nothing is added: its gradient and the norm's are then always added
-  // before rounding, so that results do not depend on where pipeline stages begin.
+  // before rounding, so results do not depend on where pipeline stages begin.
   const at::Tensor& sum = outputs[2];
   if (keeps_cheap_outputs()) return {sum, outputs[0], {}};
   return {sum, outputs[0], {sum.detach(), weight.detach(), outputs[1], numbers.weight_offset}};

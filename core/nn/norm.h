@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// What recomputes a norm's output in backward instead of saving it; all of it is saved anyway.
+// Recomputes a norm's output in backward from tensors that are saved anyway, instead of saving it.
 struct NormRecipe {
   at::Tensor sum, weight;
   at::Tensor inv_rms;  // undefined where the output is saved (LayerNorm, other devices, keeps_cheap_outputs())
@@ -26,12 +26,12 @@ struct NormOutput {
 
 struct NormNumbers {
   double epsilon = 1e-5;
-  double weight_offset = 0;  // added to the weight, which is then learned as a difference from it
+  double weight_offset = 0;  // added to the weight, which is then learned as the difference from this offset
 };
 
 // x, branch [..., H]; branch may be undefined. weight [H].
 NormOutput add_rms_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight, NormNumbers numbers);
-// The same in plain ATen ops: what the kernel is tested against, and the path of other devices and dtypes.
+// The same in plain ATen ops. The kernel is tested against it, and it serves other devices and dtypes.
 NormOutput add_rms_norm_reference(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
                                   NormNumbers numbers);
 NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const at::Tensor& weight,
@@ -39,8 +39,8 @@ NormOutput add_layer_norm(const at::Tensor& x, const at::Tensor& branch, const a
 
 class Norm {
  public:
-  // `spec`: a bias makes it LayerNorm. With sequence parallelism the parameters' gradients must be summed over tp: each
-  // rank normalizes its own tokens.
+  // `spec`: with a bias it is a LayerNorm. With sequence parallelism the parameters' gradients must be summed over tp,
+  // since each rank normalizes only its own tokens.
   Norm(const ModuleScope& scope, const ModuleSpec& spec, const ModelConfig& config, bool sequence_parallel);
   NormOutput operator()(const at::Tensor& x, const at::Tensor& branch = {}) const;
 

@@ -8,7 +8,7 @@
 namespace ranklab {
 namespace {
 
-// Two tensors are read and one is written; backward reads three and writes two.
+// Forward reads two tensors and writes one; backward reads three and writes two.
 RerunCost cost_of(const at::Tensor& x, const char* name, const char* backward_name) {
   return {.forward = {.name = name, .bytes = 3 * bytes_of(x)},
           .backward = {.name = backward_name, .bytes = 5 * bytes_of(x)},

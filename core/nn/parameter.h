@@ -21,8 +21,8 @@
 namespace ranklab {
 
 // The local tensor is the concatenation along `dim` of global index ranges [begin, end), in this order (a fused gate/up
-// projection has two). dim = -1: replicated. Ranges may reach past the global size: those rows are padding (zero, never
-// trained).
+// projection has two ranges). dim = -1: replicated. Ranges may extend past the global size; these rows are padding
+// (zero, never trained).
 struct Partition {
   std::vector<int64_t> global_shape;
   int dim = -1;
@@ -31,11 +31,12 @@ struct Partition {
 };
 
 // How a parameter is initialized. Each element depends only on the parameter's name and the element's index in the
-// global tensor, so that any part can be made without the others (initial_values.h).
+// global tensor, so any part can be made without the others (initial_values.h).
 struct InitialValues {
   Init init;
   uint64_t seed = 0;
-  bool as_first_shard = false;  // wrong: every shard draws the numbers of the first (InjectedBug::kInitPerShard)
+  // wrong on purpose: every shard draws the numbers of the first shard (InjectedBug::kInitPerShard)
+  bool as_first_shard = false;
 };
 
 struct Parameter {
@@ -46,13 +47,13 @@ struct Parameter {
   bool is_expert = false;
   bool hidden_matrix = false;  // core/spec/hidden_matrix.h
   ModelUnit unit = {};
-  // The gradient must be summed over tp: a replicated parameter that sees only this rank's tokens (norm, row bias with
-  // sequence parallelism) or this rank's heads (norms of queries and keys).
+  // The gradient must be summed over tp: a replicated parameter that sees only this rank's tokens (a norm, or the bias
+  // of a row split, with sequence parallelism) or only this rank's heads (norms of queries and keys).
   bool sum_grad_over_tp = false;
-  // The pipeline ranks that hold a copy, ascending, if there are several (a tied embedding, DualPipe's two models):
-  // their gradients are summed, and the first rank represents them all.
+  // The pipeline ranks that hold a copy, ascending, if there are several (a tied embedding, the two models of
+  // DualPipe): their gradients are summed, and the first rank represents all copies.
   std::vector<int> pipeline_ranks = {};
-  // Set while `data` has sizes but no memory, because its values are made later or only for a shard.
+  // Set while `data` has sizes but no memory, because its values are made later or only for one shard.
   std::optional<InitialValues> unmade = {};
 };
 
@@ -63,24 +64,25 @@ class ParameterRegistry {
   ParameterRegistry(uint64_t seed, at::ScalarType dtype, at::Device device)
       : seed_(seed), dtype_(dtype), device_(device) {}
 
-  // Allocates the local part, fills it from the global stream, and registers it; after make_values_later() it neither
-  // allocates nor fills (Parameter::unmade). Names are unique. Returns a reference that stays valid.
+  // Allocates the local part, fills it from the global random stream, and registers it; after make_values_later() it
+  // neither allocates nor fills (Parameter::unmade). Names must be unique. Returns a reference that stays valid.
   Parameter& create(std::string name, Partition partition, Init init, bool weight_decay);
   std::vector<Parameter*> parameters() const;  // in creation order, the same on all ranks of a stage
   Parameter* find(const std::string& name) const;
-  // For models that may be larger than a rank's memory (like initialization on the meta device in PyTorch FSDP): the
-  // user of the parameters makes their values first, whole (make_values()) or in shards. Parameters on the meta device
-  // have no values.
+  // For models that may be larger than a rank's memory (like initialization on the meta device in PyTorch FSDP):
+  // whoever uses the parameters must first make their values, whole (make_values()) or in shards. Parameters on the
+  // meta device have no values.
   void make_values_later() { later_ = true; }
-  // Sets the model unit of the parameters made from here on. RETURNS: the previous unit.
+  // Sets the model unit of the parameters created from here on. RETURNS: the previous unit.
   ModelUnit begin_unit(ModelUnit unit) { return std::exchange(unit_, std::move(unit)); }
   const ModelUnit& unit() const { return unit_; }
   at::ScalarType dtype() const { return dtype_; }
   at::Device device() const { return device_; }
   uint64_t seed() const { return seed_; }
-  // Around the uses of the modules whose parameters these are.
+  // Hooks around the uses of the modules that own these parameters.
   ModuleHooks& hooks() { return hooks_; }
-  // The quantizers of the linear layers made from here on; null (initially): none of them quantizes its GEMMs.
+  // The quantizers of the linear layers created from here on; null (initially): these layers do not quantize their
+  // GEMMs.
   QuantizerBook* quantizers() const { return quantizers_; }
   void set_quantizers(QuantizerBook* book) { quantizers_ = book; }
 
@@ -96,7 +98,7 @@ class ParameterRegistry {
   std::unordered_map<std::string, Parameter*> by_name_;  // a rank may have tens of thousands: all experts of a model
 };
 
-// A node of the module tree: parameters made there have its path as a prefix of their name.
+// A node of the module tree: parameters created in it have its path as a prefix of their name.
 class ModuleScope {
  public:
   explicit ModuleScope(ParameterRegistry& registry, std::string path = {})
@@ -108,7 +110,8 @@ class ModuleScope {
   const std::string& path() const { return path_; }
   ParameterRegistry& registry() const { return registry_; }
 
-  // Makes shard `index` of `count` of a module's parameters; null: it has no bias. Weight decay applies to matrices.
+  // Creates shard `index` of `count` of a module's parameters; null if the module has no bias. Weight decay applies to
+  // matrices.
   Parameter& make_weight(const ModuleSpec& spec, int index = 0, int count = 1) const;
   Parameter* make_bias(const ModuleSpec& spec, int index = 0, int count = 1) const;
 
@@ -118,13 +121,13 @@ class ModuleScope {
 };
 
 // Partition helpers. shard_dim splits `dim` evenly (throws when it does not divide); shard_segments splits each of the
-// given segment lengths along dim 0 evenly, for fused projections [gate; up] or [q; k; v]; shard_padded pads dim 0 up
-// to a multiple of count.
+// given segments of dim 0 evenly, for fused projections [gate; up] or [q; k; v]; shard_padded pads dim 0 up to a
+// multiple of count.
 Partition replicated(std::vector<int64_t> shape);
 Partition shard_dim(std::vector<int64_t> shape, int dim, int index, int count);
 Partition shard_segments(std::vector<int64_t> shape, const std::vector<int64_t>& segments, int index, int count);
 Partition shard_padded(std::vector<int64_t> shape, int index, int count);
-// According to `split`; in a column split each of the fused parts is split separately.
+// According to `split`; in a column split each fused part is split separately.
 Partition shard(const std::vector<int64_t>& shape, const std::vector<int64_t>& parts, ModuleSplit split, int index,
                 int count);
 std::vector<int64_t> local_shape(const Partition& partition);

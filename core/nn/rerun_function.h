@@ -1,6 +1,6 @@
-// A differentiable function in plain ATen ops of which only the inputs are saved: backward runs it again, under
-// autograd. For what a GPU does in a few kernels that recompute their intermediates. Charged as two kernels of stated
-// costs. Cost: one more forward in backward. Memory: the intermediates live while backward of this function runs.
+// A differentiable function in plain ATen ops that saves only its inputs: backward runs it again, under autograd. For
+// computations that a GPU does in a few kernels that recompute their intermediates. Charged as two kernels of stated
+// costs. Cost: one more forward in backward. Memory: the intermediates exist while backward of this function runs.
 // Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -24,9 +24,9 @@ struct RerunCost {
   DType dtype = DType::kFloat32;
 };
 
-// function(inputs), whose gradients reach all inputs. What else it reads it must own.
+// function(inputs), with gradients for all inputs. Anything else that the function reads must be owned by it.
 at::Tensor rerun_function(const TensorFunction& function, const std::vector<at::Tensor>& inputs, const RerunCost& cost);
-// The same for a linear layer that reads the output: it recomputes that instead of saving it, unless
+// The same for an output that a linear layer reads: the layer recomputes it instead of saving it, unless
 // keeps_cheap_outputs().
 RecomputableOutput recomputable_function(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
                                          const RerunCost& cost);

@@ -20,7 +20,7 @@ at::Tensor rope_frequencies(int64_t head_dim, double theta) {
 RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, int64_t unrotated_dim, double scale,
                           const at::TensorOptions& options) {
   const NoCostScope no_cost;
-  if (options.device().is_meta()) {  // angles that nobody will read took a fifth of a plan's time
+  if (options.device().is_meta()) {  // computing angles that nobody reads took a fifth of a plan's time
     const std::vector<int64_t> sizes = {seq_length, frequencies.size(0) + unrotated_dim / 2};
     return {at::empty(sizes, options), at::empty(sizes, options)};
   }
@@ -37,7 +37,7 @@ RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, co
 
 RopeTable rope_at(const RopeTable& table, const at::Tensor& positions) {
   if (!table.defined()) return table;
-  const NoCostScope once;  // a kernel reads the rows where they are
+  const NoCostScope once;  // a kernel would read the rows where they are
   const auto rows = [&](const at::Tensor& x_SD) {
     const at::Tensor taken = x_SD.index_select(0, positions.reshape({-1}));
     return positions.dim() == 1 ? taken : taken.view({positions.size(0), 1, positions.size(1), -1});
@@ -52,8 +52,8 @@ at::Tensor apply_rope(const at::Tensor& x_in, const RopeTable& table) {
   const at::Tensor cos = table.cos_SD.narrow(-2, 0, x.size(-2));
   const at::Tensor sin = table.sin_SD.narrow(-2, 0, x.size(-2));
   const auto halves = x.chunk(2, -1);
-  // Where halves have one number, cat() may choose the channels-last layout; attention kernels read each head's
-  // numbers side by side, and do not check the strides.
+  // Where halves have one element, cat() may choose the channels-last layout. Attention kernels read the elements of a
+  // head contiguously and do not check the strides.
   return at::cat({halves[0] * cos - halves[1] * sin, halves[0] * sin + halves[1] * cos}, -1)
       .contiguous()
       .to(x_in.scalar_type());

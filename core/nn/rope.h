@@ -25,11 +25,12 @@ class RopeLengths {
   virtual RopeTable of(int64_t seq_length) = 0;
 };
 
-// The table for sequences of this length, at most the longest: `table` itself unless it depends on the length.
+// The table for sequences of `seq_length`, which is at most the longest length; `table` itself unless the angles depend
+// on the length.
 RopeTable rope_for(const RopeTable& table, int64_t seq_length);
 
-// The rows of some positions, int64: [S'], or [B, S'] for positions that differ between the sequences of a batch; the
-// table is then [B, 1, S', D/2], for apply_rope() and rotated_heads() alone.
+// The table's rows at some positions, int64: [S'], or [B, S'] for positions that differ between the sequences of a
+// batch. In the latter case the result is [B, 1, S', D/2], which only apply_rope() and rotated_heads() accept.
 RopeTable rope_at(const RopeTable& table, const at::Tensor& positions);
 
 // theta^(-2i/D): [D/2] in fp64. REQUIRES: head_dim even.
@@ -37,16 +38,16 @@ at::Tensor rope_frequencies(int64_t head_dim, double theta);
 // Which elements of a head are rotated, and by which base.
 struct RopeShape {
   int64_t rotary_dim = 0;     // elements of a head that are rotated
-  int64_t unrotated_dim = 0;  // ... that are not
+  int64_t unrotated_dim = 0;  // elements of a head that are not rotated
   double theta = 10000.0;
 };
-// From frequencies [rotary_dim / 2]; the cosines and sines of these pairs are multiplied by `scale`.
+// Makes a table from frequencies [rotary_dim / 2]; the cosines and sines of these pairs are multiplied by `scale`.
 RopeTable make_rope_table(int64_t seq_length, const at::Tensor& frequencies, int64_t unrotated_dim, double scale,
                           const at::TensorOptions& options);
 // REQUIRES: head_dim even.
 RopeTable make_rope_table(int64_t seq_length, int64_t head_dim, double theta, const at::TensorOptions& options);
-// x [..., S, D], S at most the table's length: rotated by position 0 .. S-1; an undefined table leaves x as it is.
-// Plain ATen ops.
+// x [..., S, D], with S at most the table's length: rotated by positions 0 to S-1. With an undefined table, returns x
+// unchanged. Plain ATen ops.
 at::Tensor apply_rope(const at::Tensor& x, const RopeTable& table);
 
 }  // namespace ranklab

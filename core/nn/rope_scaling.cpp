@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// Up to the original length, theta itself.
+// Returns theta itself up to the original length.
 double stretched_base(int64_t head_dim, double theta, const RopeScaling& s, int64_t seq_length) {
   const auto original = static_cast<double>(s.original_seq_length), width = static_cast<double>(head_dim);
   const double length = std::max(static_cast<double>(seq_length), original);
@@ -21,7 +21,7 @@ double stretched_base(int64_t head_dim, double theta, const RopeScaling& s, int6
 at::Tensor llama3_frequencies(const at::Tensor& plain, const RopeScaling& s) {
   const auto length = static_cast<double>(s.original_seq_length);
   const at::Tensor turns = plain * (length / (2 * std::numbers::pi));  // full rotations within the original length
-  // Equal factors leave nothing between kept and stretched ones (Llama 4).
+  // With equal factors there are no frequencies between the kept and the stretched ones (Llama 4).
   const at::Tensor kept = s.low_freq_factor == s.high_freq_factor
                               ? turns.ge(s.low_freq_factor).to(turns.scalar_type())
                               : ((turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor)).clamp(0, 1);

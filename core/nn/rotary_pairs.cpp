@@ -9,7 +9,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// Of [..., heads, elements behind RotaryPairs::first], whose rotated pairs come first.
+// x [..., heads, elements from RotaryPairs::first on], whose first `rotary` elements are the rotated pairs.
 at::Tensor to_halves(const at::Tensor& x, int64_t rotary) {
   const int64_t others = x.size(-1) - rotary;
   const at::Tensor pairs = x.narrow(-1, 0, rotary).unflatten(-1, {rotary / 2, 2}).transpose(-1, -2);

@@ -1,8 +1,8 @@
 // Interleaved rotary embedding: the rotated pairs of a head are adjacent elements, (x[2i], x[2i + 1]), as in RoFormer
-// (Su et al. 2021, arXiv 2104.09864), GPT-J and Meta's own LLaMA. Attention here rotates halves (rope.h), and a score
-// does not depend on the order of elements that query and key share; so both are put into the order of halves before
-// attention, and stay in it. Cost: none, a kernel would read pairs where they are. Memory: queries and keys anew, in
-// place of the projection's output. Thread rule: its rank's thread.
+// (Su et al. 2021, arXiv 2104.09864), GPT-J and Meta's own LLaMA. Attention here rotates halves (rope.h). Since a score
+// does not depend on the order of elements as long as query and key share it, both are permuted into the order of
+// halves before attention, and stay in it. Cost: none is charged, because a kernel would read the pairs where they are.
+// Memory: new queries and keys, which replace the projection's output. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -10,14 +10,14 @@
 
 namespace ranklab {
 
-// Which elements of each head are pairs: `rotary` of them from `first` on. The others behind `first` are halved, too.
+// Which elements of each head are pairs: `rotary` elements from `first` on. The elements after these are also permuted.
 struct RotaryPairs {
   int64_t head = 0;  // elements of a head
   int64_t first = 0;
   int64_t rotary = 0;
 };
 
-// x [..., heads x head, others]: the elements of the first `heads` heads in the order of halves.
+// x [..., heads x head, others]: permutes the elements of the first `heads` heads into the order of halves.
 at::Tensor halves_of_pairs(const at::Tensor& x, int64_t heads, const RotaryPairs& pairs);
 
 }  // namespace ranklab

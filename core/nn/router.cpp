@@ -43,10 +43,10 @@ ExpertChoice choose_experts(const at::Tensor& logits_TE, const at::Tensor& bias_
 }
 
 at::Tensor expert_weights(const at::Tensor& scores_TE, const at::Tensor& experts_TK, const MoeConfig& c) {
-  constexpr double kTiny = 1e-20;  // all chosen scores may be zero; DeepSeek's
+  constexpr double kTiny = 1e-20;  // all chosen scores may be zero; DeepSeek's value
   at::Tensor weights_TK = scores_TE.gather(1, experts_TK);
   if (c.normalizes() && c.topk == 1)
-    weights_TK = weights_TK * 0 + 1;  // without the rounding of a quotient's gradient, of which Lion takes the sign
+    weights_TK = weights_TK * 0 + 1;  // avoids the rounding error in a quotient's gradient, whose sign Lion would use
   else if (c.normalizes())
     weights_TK = weights_TK / (weights_TK.sum(-1, true) + kTiny);
   return c.scaling_factor == 1.0 ? weights_TK : weights_TK * c.scaling_factor;

@@ -37,7 +37,7 @@ at::Tensor yarn_frequencies(int64_t head_dim, double theta, const YarnConfig& ya
   if (yarn.truncate) low = std::floor(low), high = std::ceil(high);
   low = std::max(0.0, low);
   high = std::min(static_cast<double>(head_dim - 1), high);
-  if (high == low) high += 0.001;  // as published: no division by zero
+  if (high == low) high += 0.001;  // avoids a division by zero, as in the published code
   const at::Tensor stretched = ((at::arange(head_dim / 2, plain.options()) - low) / (high - low)).clamp(0, 1);
   return plain / yarn.scaling_factor * stretched + plain * (1 - stretched);
 }

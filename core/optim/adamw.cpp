@@ -56,7 +56,7 @@ class AdamW : public GroupedOptimizer {
   }
 
  private:
-  // One pass over all tensors, whatever computes it.
+  // Charged as one pass over all tensors, whichever code path computes it.
   CostScope update_cost(size_t group) const {
     const ParamGroup& of = groups_[group];
     const bool as_kept = of.as_kept(moments_[group], 1);

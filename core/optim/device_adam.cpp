@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-// All tensors of one parameter that an update reads or writes.
+// All tensors that an update of one parameter reads or writes.
 struct Kept {
   at::Tensor weight, exp_avg, exp_avg_sq, grad;
   at::Tensor copy;  // the parameter itself if `weight` is its master; otherwise undefined
@@ -35,7 +35,7 @@ bool alike(const Kept& a, const Kept& first) {
          alike(a.grad, first.grad) && alike(a.copy, first.copy);
 }
 
-// Rules out masters and moments in host memory.
+// False for masters or moments in host memory.
 bool on_one_device(const Kept& kept) {
   const at::Device device = kept.weight.device();
   return kept.grad.defined() && kept.exp_avg.device() == device && kept.exp_avg_sq.device() == device &&

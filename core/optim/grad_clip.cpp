@@ -14,7 +14,7 @@ namespace ranklab {
 
 namespace {
 
-// One kernel for each gradient, also where a device's kernel takes all of them.
+// Charged as one kernel per gradient, even if one kernel of the device takes all gradients at once.
 CostScope squares_cost(const at::Tensor& grad) {
   return {"sum_of_squares", 0.0, static_cast<double>(grad.nbytes()), DType::kFloat32};
 }
@@ -35,13 +35,13 @@ double sum_of_squares(const at::Tensor& grad) {
   if (grad.is_cpu() && grad.is_contiguous() && grad.scalar_type() == at::kHalf) {
     return kernels::sum_of_squares(static_cast<const kernels::Fp16*>(grad.const_data_ptr()), grad.numel());
   }
-  if (grad.is_meta()) return 1;  // one pass over it, and nothing to add
+  if (grad.is_meta()) return 1;  // the cost of one pass was charged; there is nothing to add up
   return grad.to(at::kDouble).square().sum().item<double>();
 }
 
 namespace {
 
-// Whether a gradient counts on the first rank of an axis only: where its ranks have the same.
+// Whether only the first rank of an axis counts a gradient, because all ranks of the axis have the same.
 struct Counting {
   bool first_only = false;
   Axis axis = Axis::kTp;
@@ -52,7 +52,8 @@ Counting counting_of(const Parameter& parameter) {
   return {parameter.partition.replicated(), parameter.is_expert ? Axis::kEtp : Axis::kTp};
 }
 
-// Whether this rank counts the parameter for all ranks that hold it: copies in other stages, or the same shard.
+// Whether this rank counts the parameter on behalf of all ranks that hold it: copies in other stages, or the same
+// shard.
 bool speaks_in_group(const Parameter& parameter, const RankContext& context) {
   const std::vector<int>& holders = parameter.pipeline_ranks;
   if (!holders.empty() && holders.front() != context.coordinate(Axis::kPp)) return false;
@@ -103,7 +104,7 @@ bool on_device_with_kernels(const std::vector<Parameter*>& parameters) {
   return has_kernel_type(grad) && device_kernels_of(grad) != nullptr;
 }
 
-// The same sum as a [1] tensor that stays on the device: the host does not wait.
+// The sum of squares as a [1] tensor that stays on the device, so that the host does not wait.
 at::Tensor device_squares(const std::vector<at::Tensor>& grads, at::Device device) {
   for (const at::Tensor& grad : grads) {
     const CostScope cost = squares_cost(grad);
@@ -127,7 +128,7 @@ at::Tensor device_squares(const std::vector<at::Tensor>& grads, at::Device devic
   return total;
 }
 
-// A number written for its message.
+// The cost of writing one number into a message.
 CostScope number_cost() { return {"fill_", 0, sizeof(double), DType::kFloat64}; }
 
 double summed_over(double value, Axis axis, RankContext& context) {

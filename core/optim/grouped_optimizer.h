@@ -1,6 +1,6 @@
-// What optimizers have in common whose update works on each element by itself (AdamW, SGD, Lion): parameters with and
-// without weight decay as two groups, their moments, and how these are saved and restored. Internal to core/optim.
-// Thread rule: its rank's thread.
+// The common part of optimizers whose update treats each element on its own (AdamW, SGD, Lion): parameters with and
+// without weight decay as two groups, their moments, and how the moments are saved and restored. Internal to
+// core/optim. Thread rule: its rank's thread.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -30,7 +30,7 @@ class GroupedOptimizer : public Optimizer {
   }
 
  protected:
-  // The names of the moments are those in checkpoints; the derived optimizer makes the moments.
+  // `moment_names` are the names in checkpoints; the derived optimizer creates the moments.
   GroupedOptimizer(std::array<ParamGroup, 2> groups, std::vector<const char*> moment_names)
       : groups_(std::move(groups)), moment_names_(std::move(moment_names)) {}
 

@@ -26,8 +26,8 @@ class Lion : public GroupedOptimizer {
           [&](at::TensorList weights, at::TensorList grads, std::span<const std::vector<at::Tensor>> moments) {
             for (size_t i = 0; i < weights.size(); ++i) {
               const at::Tensor& exp_avg = moments[0][i];
-              // Both averages are of the momentum before this step, so the sign is taken first. Products are rounded
-              // before they are added: an element has the same bits in a piece and in the whole.
+              // Both averages use the momentum of before this step, so the sign is taken first. Products are rounded
+              // before they are added, so that an element gets the same bits in a piece as in the whole tensor.
               const at::Tensor mean = exp_avg.mul(options_.beta1).add_(grads[i].mul(1 - options_.beta1));
               weights[i].mul_(kept).sub_(mean.sign_().mul_(lr));
               exp_avg.mul_(options_.beta2).add_(grads[i].mul(1 - options_.beta2));

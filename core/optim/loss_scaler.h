@@ -1,8 +1,8 @@
 // Loss scaling: multiplying the loss before backward keeps small fp16 gradients from underflowing (Micikevicius et al.
 // 2018, arXiv 1710.03740). The scale is constant, or dynamic as in Megatron-LM and torch's GradScaler: halved when a
 // gradient on any rank is infinite or NaN (that step's update is skipped), doubled after `window` steps without
-// overflow. Gradients are divided by it before they are clipped. All ranks see the same overflows, so their scalers
-// stay equal. Torch-free. Cost: none. Thread rule: its rank's thread.
+// overflow. Gradients are divided by the scale before they are clipped. All ranks see the same overflows, so their
+// scalers stay equal. Torch-free. Cost: none. Thread rule: its rank's thread.
 #pragma once
 #include <cstdint>
 
@@ -13,11 +13,11 @@ struct LossScaleRule {
   double initial = 65536;  // the constant scale if not dynamic
   double min = 1;
   double max = 16777216;
-  int64_t window = 2000;  // steps without overflow before it doubles
+  int64_t window = 2000;  // steps without overflow before the scale doubles
   bool operator==(const LossScaleRule&) const = default;
 };
 
-// Steps so far whose update an overflow left out, and the samples of their batches.
+// The steps so far whose update was skipped because of an overflow, and the number of samples in their batches.
 struct SkippedSteps {
   int64_t steps = 0;
   int64_t samples = 0;
@@ -26,7 +26,7 @@ struct SkippedSteps {
 // The state that checkpoints contain.
 struct LossScaleState {
   double scale = 1;
-  int64_t clean_steps = 0;    // steps without overflow since it last changed
+  int64_t clean_steps = 0;    // steps without overflow since the scale last changed
   int64_t skipped_steps = 0;  // in the whole run
   bool operator==(const LossScaleState&) const = default;
 };

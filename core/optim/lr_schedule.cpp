@@ -5,7 +5,7 @@
 
 namespace ranklab {
 
-// As the flags end.
+// The unit as it ends the names of the flags (--lr-warmup-iters, --lr-warmup-samples).
 const char* LrSchedule::unit() const { return in_samples ? "samples" : "iters"; }
 
 void LrSchedule::validate() const {

@@ -1,4 +1,4 @@
-// Muon: momentum, orthogonalized, for hidden matrices, and AdamW for all else.
+// Muon: orthogonalized momentum for hidden matrices, AdamW for everything else.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -12,7 +12,8 @@
 namespace ranklab {
 namespace {
 
-// So that an update has the root mean square of AdamW's, and both take one learning rate (arXiv 2502.16982, eq. 4).
+// Gives a matrix's update the root mean square of an AdamW update, so that both use one learning rate (arXiv
+// 2502.16982, eq. 4).
 constexpr double kAdamWRms = 0.2;
 
 double rms_factor(const at::Tensor& matrix) {
@@ -80,8 +81,9 @@ class Muon : public Optimizer {
   }
 
  private:
-  // What is orthogonalized, as torch.optim.Muon computes it. Products are rounded before they are added, which gives an
-  // element the same bits in a vector of the kernel and in its rest, so in pieces and in whole matrices.
+  // The tensors to orthogonalize, computed as in torch.optim.Muon. Products are rounded before they are added: this
+  // gives an element the same bits whether the kernel processes it in a vector or in the remainder, and so in pieces as
+  // in whole matrices.
   std::vector<at::Tensor> momenta(double factor) {
     const double momentum = options_.momentum;
     std::vector<at::Tensor> result;

@@ -13,7 +13,7 @@ constexpr double kLeastNorm = 1e-7;
 at::Tensor newton_schulz(const at::Tensor& matrix, int64_t steps, std::optional<at::ScalarType> type) {
   const auto [a, b, c] = kNewtonSchulz;
   const bool tall = matrix.size(0) > matrix.size(1);
-  // Into new memory, so that products of equal matrices have equal bits wherever the matrix lay.
+  // Copied into new memory, so that products of equal matrices have equal bits whatever the matrix's address was.
   at::Tensor x = at::empty(tall ? matrix.t().sizes() : matrix.sizes(),
                            matrix.options().dtype(type.value_or(matrix.scalar_type())));
   x.copy_(tall ? matrix.t() : matrix);

@@ -1,7 +1,7 @@
 // The interface between the runtime and optimizers. An update reads data.grad() of its parameters, which GradReducer
 // has summed and clip_grad_norm has scaled. It works only on this rank's elements, so replicas stay bitwise equal if
-// their gradients are; one that needs whole matrices is given a way to map those of which ranks hold pieces. Thread
-// rule: its rank's thread.
+// their gradients are. An optimizer that needs whole matrices is given a function that maps matrices of which several
+// ranks hold pieces. Thread rule: its rank's thread.
 #pragma once
 #include <memory>
 #include <optional>
@@ -14,16 +14,16 @@
 
 namespace ranklab {
 
-// An optimizer's state for one parameter or for a piece of one (GradReducer::owned); tensors have the shape of its
-// data.
+// An optimizer's state for one parameter, or for a piece of a parameter (GradReducer::owned); the tensors have the
+// shape of the parameter's or piece's data.
 struct OptimizerState {
   Parameter* parameter = nullptr;
   at::Tensor weight;  // the tensor that is updated: the data itself, or its master
   std::vector<std::pair<std::string, at::Tensor>> moments;  // by name: "exp_avg"
 };
 
-// Maps matrices of which this rank holds pieces (GradReducer::owned), or the whole. `values` [pieces] have the shape of
-// the pieces' data and become those of the mapped matrices. Collective.
+// Applies `map` to matrices of which this rank holds pieces (GradReducer::owned), or the whole. `values` [pieces] have
+// the shapes of the pieces' data and are replaced by the same pieces of the mapped matrices. Collective.
 using MapMatrices =
     std::function<void(const std::vector<Parameter*>& pieces, std::vector<at::Tensor>& values, const MatrixMap& map)>;
 
@@ -31,21 +31,21 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   virtual void step(double lr) = 0;
-  // Of the updates from here on, where it is not that of the options.
+  // Sets the weight decay of all later updates, in place of the one in the options.
   virtual void set_weight_decay(double /*weight_decay*/) {}
-  // The same with gradients multiplied by `factor`, in the precision in which the update is computed. RETURNS false if
-  // not supported; then nothing has changed.
+  // Like step(), with gradients multiplied by `factor` in the precision in which the update is computed. RETURNS false
+  // if not supported; then nothing has changed.
   virtual bool step_scaled(double /*lr*/, double /*factor*/) { return false; }
   // Whether step_scaled() is supported and costs no more than step(). REQUIRES: gradients are defined.
   virtual bool scales_at_once() const { return false; }
-  // How to map hidden matrices; until this is called each parameter is taken as whole.
+  // How to map hidden matrices; until this is called each parameter is treated as a whole matrix.
   virtual void map_matrices_with(MapMatrices /*map*/) {}
-  // Frees the gradients (a later backward makes new ones).
+  // Frees the gradients (a later backward creates new ones).
   virtual void zero_grad() = 0;
-  // For checkpoints, which read these tensors and write into them; tensors without a name here are not saved.
+  // For checkpoints, which read these tensors and write into them; tensors that are not listed here are not saved.
   // Parameters may come in any order.
   virtual std::vector<OptimizerState> states() const { return {}; }
-  // Number of updates so far (the step of AdamW's bias correction).
+  // Number of updates so far (the step number in AdamW's bias correction).
   virtual int64_t updates() const { return 0; }
   // Call after a checkpoint has been loaded into states(): masters are copied into the parameters.
   virtual void restored(int64_t /*updates*/) {}
@@ -53,7 +53,7 @@ class Optimizer {
 
 // AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101): decoupled weight decay on parameters with weight_decay set. One
 // fused ATen call per step, or one per parameter if some tensor is stored in 16 bits (param_groups.h); on a device with
-// kernels for it one pass over all tensors of any type (device_adam.h). Memory: two numbers per element.
+// an AdamW kernel, one pass over all tensors of any type (device_adam.h). Memory: two numbers per element.
 struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.95;
@@ -61,8 +61,8 @@ struct AdamWOptions {
   double weight_decay = 0.1;
   bool cpu_offload = false;  // masters and moments in host memory, where the update runs
   bool masters = true;       // keep fp32 masters of 16-bit parameters; false: update the parameters themselves
-  // Types in which the moments are stored, rounded to nearest; unset: that in which the update is computed, fp32 or
-  // fp64.
+  // Types in which the moments are stored, rounded to nearest; if unset, the type in which the update is computed, fp32
+  // or fp64.
   std::optional<at::ScalarType> exp_avg_type = std::nullopt, exp_avg_sq_type = std::nullopt;
 };
 std::unique_ptr<Optimizer> make_adamw(std::vector<Parameter*> parameters, const AdamWOptions& options);
@@ -76,17 +76,18 @@ struct SgdOptions {
 };
 std::unique_ptr<Optimizer> make_sgd(std::vector<Parameter*> parameters, const SgdOptions& options);
 
-// Muon for hidden matrices (Parameter::hidden_matrix) as torch.optim.Muon with adjust_lr_fn "match_rms_adamw" (Liu et
-// al. 2025, arXiv 2502.16982): the momentum of a matrix m x n is orthogonalized (newton_schulz.h), fused parts each by
-// itself (matrix_parts.h), and scaled by 0.2 sqrt(max(m, n)). Decoupled weight decay. The others: AdamW, with the same
-// learning rate. Memory: one number per element of a hidden matrix, two of the others; during an update one more of a
-// hidden matrix, and what mapping it takes.
+// Muon for hidden matrices (Parameter::hidden_matrix), like torch.optim.Muon with adjust_lr_fn "match_rms_adamw" (Liu
+// et al. 2025, arXiv 2502.16982): the momentum of an m x n matrix is orthogonalized (newton_schulz.h), the parts of a
+// fused matrix each on their own (matrix_parts.h), and scaled by 0.2 sqrt(max(m, n)). Decoupled weight decay. All other
+// parameters use AdamW with the same learning rate. Memory: one number per element of a hidden matrix, two per element
+// of the others; during an update one more per element of a hidden matrix, and what mapping the matrix takes.
 struct MuonOptions {
   double momentum = 0.95;
   bool nesterov = true;
   int64_t ns_steps = 5;
-  std::optional<at::ScalarType> ns_type = std::nullopt;  // of the iteration; unset: that of the update
-  AdamWOptions others = {};  // its weight decay, offloading and types are the matrices', too
+  // type in which the iteration computes; unset: that of the update
+  std::optional<at::ScalarType> ns_type = std::nullopt;
+  AdamWOptions others = {};  // its weight decay, offloading and types also apply to the matrices
 };
 std::unique_ptr<Optimizer> make_muon(std::vector<Parameter*> parameters, const MuonOptions& options);
 

@@ -1,6 +1,6 @@
-// The optimizers that a run can choose, in the order of OptimizerKind: what settings, memory and tests need to know of
-// them. What an optimizer computes is in a file of its own (optimizer.h), and core/runtime/optimizer_choice.cpp makes
-// it from a run's settings. Torch-free. Thread rule: constants.
+// The optimizers that a run can choose, in the order of OptimizerKind, with what settings, memory estimates and tests
+// need to know about them. What an optimizer computes is in a file of its own (optimizer.h);
+// core/runtime/optimizer_choice.cpp creates it from a run's settings. Torch-free. Thread rule: constants.
 #pragma once
 #include <array>
 #include <string_view>
@@ -17,7 +17,7 @@ struct OptimizerRow {
 
 inline constexpr std::array kOptimizers = {
     OptimizerRow{"adamw", 2, 2},
-    OptimizerRow{"sgd", 1, 1},  // without momentum none
+    OptimizerRow{"sgd", 1, 1},  // none without momentum
     OptimizerRow{"muon", 2, 1},
     OptimizerRow{"lion", 1, 1},
 };

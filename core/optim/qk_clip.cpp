@@ -11,8 +11,8 @@
 namespace ranklab {
 namespace {
 
-// Multiplies the elements of each row, plus the offset, by its factor. `begin`: of the first element, in the first row,
-// which like the last may be there in part.
+// Multiplies each element, plus the offset, by the factor of its row. `begin` is the position of the first element in
+// the first row; the first and the last row may be incomplete.
 void scale_rows(const at::Tensor& flat, int64_t begin, int64_t width, const at::Tensor& factors, double offset) {
   int64_t at = 0, row = 0;
   const auto scale = [&](int64_t rows, int64_t elements) {
@@ -69,7 +69,7 @@ at::Tensor QkClip::clip(const at::Tensor& max_logits) const {
     for (const Part& part : parts_) {
       const at::Tensor data = part.parameter->data.detach();
       const at::Tensor& weight = part.master.defined() ? part.master : data;
-      factors = factors.to(weight.device());  // once, to where the update's weights are
+      factors = factors.to(weight.device());  // only once: moves them to the device of the weights that updates change
       scale_rows(weight.view({-1}), part.begin, part.row_width, factors.narrow(0, part.first_row, part.rows),
                  part.offset);
       if (part.master.defined()) data.copy_(weight);

@@ -1,9 +1,9 @@
 // Splits the backward of a linear layer, for schedules that fill pipeline bubbles with weight gradients (zero bubble:
 // Qi et al. 2023, arXiv 2401.10241). While a DeferWeightGrads lives, backward computes only the input's gradient (B)
-// and queues the product for the weight; WeightGradQueue::run() runs these products later (W). Cheap gradients and
-// those without a product (norms, the token embedding) stay in B. Memory: the queue holds the layers' inputs and output
-// gradients until it has run, about 1.4 times what a transformer layer keeps between F and B. Thread rule: its rank's
-// thread; the active queue is thread-local.
+// and queues the product for the weight; WeightGradQueue::run() runs these products later (W). Gradients that are cheap
+// or need no matrix product (norms, the token embedding) stay in B. Memory: the queue holds the layers' inputs and
+// output gradients until it has run, which is about 1.4 times what a transformer layer keeps between F and B. Thread
+// rule: its rank's thread; the active queue is thread-local.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -17,9 +17,9 @@ class WeightGradQueue {
   // Queues a product that accumulates its gradients itself.
   void push(std::function<void()> product);
   // Queues a product that returns the gradient of `leaf`. A weight that the model uses several times gets the sum of
-  // its gradients once, as from autograd.
+  // its gradients at once, as from autograd.
   void push(const at::Tensor& leaf, std::function<at::Tensor()> product);
-  // Runs the products in the order of the backward and frees each when it is done. Collective over tensor-parallel
+  // Runs the products in the order of the backward and frees each one when it is done. Collective over tensor-parallel
   // ranks.
   void run();
   bool empty() const { return products_.empty(); }
@@ -46,10 +46,10 @@ class DeferWeightGrads {
 // The queue that is active on this thread, or null.
 WeightGradQueue* deferred_weight_grads();
 
-// Accumulates into leaf.grad() as autograd does at the end of a backward, hooks included. A gradient without other
-// references is stored without a copy.
+// Accumulates into leaf.grad() as autograd does at the end of a backward, including hooks. A gradient to which nothing
+// else refers is stored without a copy.
 void accumulate_grad(const at::Tensor& leaf, at::Tensor grad);
-// The same for a leaf without a gradient, which gets `grad` itself however many others refer to it.
+// The same for a leaf without a gradient: stores `grad` itself, without a copy, even if other references to it exist.
 void hand_over_grad(const at::Tensor& leaf, const at::Tensor& grad);
 
 }  // namespace ranklab

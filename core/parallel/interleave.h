@@ -18,7 +18,8 @@ struct InterleaveHooks {
 // Runs both to completion, starting with the first. If one throws, the other is stopped at its next switch; rethrows.
 void interleave(const std::function<void()>& first, const std::function<void()>& second, const InterleaveHooks& hooks);
 
-// Whether this thread runs interleaved pieces; then transfers should be posted and awaited with await_in_turns().
+// Whether this thread is running interleaved pieces; if so, transfers should be posted asynchronously and awaited with
+// await_in_turns().
 bool is_interleaved();
 // Switches to the other piece, then waits for the transfer.
 at::Tensor await_in_turns(const WorkPtr& work);

@@ -29,7 +29,7 @@ struct KeptPart : torch::CustomClassHolder {
 };
 using SharedPart = c10::intrusive_ptr<KeptPart>;
 
-// Passes GatedTensors through; when their gradients arrive, the part's backward begins (at its outputs) or has ended
+// Passes GatedTensors through. When their gradients arrive, the part's backward begins (at its outputs) or has ended
 // (at its inputs). Deferred products run later between the same two calls.
 enum class Border { kInputs, kOutputs };
 

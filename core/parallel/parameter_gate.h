@@ -15,7 +15,7 @@ namespace ranklab {
 class ParameterGate {
  public:
   virtual ~ParameterGate() = default;
-  // The unit's parameters are available until leave(). `next`, if not empty, is the unit used next, which may be
+  // Makes the unit's parameters available until leave(). `next`, if not empty, is the unit used next, which may be
   // prefetched.
   virtual void enter(const std::string& unit, const std::string& next) = 0;
   virtual void leave(const std::string& unit) = 0;
@@ -28,9 +28,9 @@ struct GatedPart {
   std::string next_forward = {}, next_backward = {};  // the first unit of the next part; empty: none
 };
 
-// Calls compute(inputs) with the units gathered, and gathers them again for its backward (and a third time for weight
-// gradients that are deferred, deferred_grads.h). There are one or two tensors each way; the second may be undefined. A
-// part none of whose inputs requires a gradient must not need its parameters in backward (an embedding).
+// Calls compute(inputs) with the units gathered, and gathers them again for its backward (and a third time for deferred
+// weight gradients, deferred_grads.h). Inputs and outputs are one or two tensors each; the second may be undefined. If
+// none of a part's inputs requires a gradient, its backward must not need its parameters (an embedding).
 using GatedTensors = std::vector<at::Tensor>;
 GatedTensors gated(const GatedPart& part, const GatedTensors& inputs,
                    const std::function<GatedTensors(const GatedTensors&)>& compute);

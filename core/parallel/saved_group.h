@@ -1,5 +1,5 @@
-// Passes a communicator from an autograd function's forward to its backward. It must outlive the graph, which lives
-// within one step. Thread rule: the rank's thread.
+// Passes a communicator from an autograd function's forward to its backward. The communicator must outlive the graph,
+// which lives within one step. Thread rule: the rank's thread.
 #pragma once
 
 #include "core/comm/communicator.h"

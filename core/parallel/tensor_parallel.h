@@ -14,8 +14,8 @@ struct TensorParallel {
   int rank() const { return comm->rank(); }
   bool active() const { return comm->size() > 1; }
   bool sharded_sequence() const { return sequence_parallel && active(); }
-  // The settings for a forward over these tokens: decoding runs one position at a time, which cannot be sharded. (Which
-  // gradients are summed over tp was decided when the parameters were made.)
+  // The settings for a forward over these tokens: decoding processes one position at a time, which cannot be sharded.
+  // (Which gradients are summed over tp was decided when the parameters were created.)
   TensorParallel over(const TokenContext& tokens) const { return {comm, sequence_parallel && !tokens.whole_sequence}; }
 };
 

@@ -1,4 +1,4 @@
-// Identifies the tokens of the training data that a layer works on, as the key of stochastic rounding and to record
+// Identifies the training-data tokens that a layer works on: the key for stochastic rounding, and needed to record
 // statistics once per step. Passed down with the forward; backward uses the forward's. Thread rule: plain data.
 #pragma once
 #include <cstdint>
@@ -12,7 +12,7 @@ struct TokenContext {
   int64_t first_sample = 0;     // index of the microbatch's first sample in the step's global batch
   int64_t seq_length = 0;       // the model's maximum sequence length: the stride between samples
   bool trains = false;          // false in validation and generation
-  bool whole_sequence = false;  // every tp rank has all positions despite sequence parallelism: decoding
+  bool whole_sequence = false;  // every tp rank has all positions despite sequence parallelism, as in decoding
   // This rank's positions of each sequence under context parallelism; null: all of them.
   std::shared_ptr<const std::vector<int64_t>> positions = nullptr;
 

@@ -17,16 +17,17 @@
 namespace ranklab {
 namespace {
 
-constexpr double kNoMeasure = 1e30;  // epsilons: of a tensor that is zero or not finite in one of two runs
+// epsilons: a tensor is zero or not finite in one of two runs
+constexpr double kNoMeasure = 1e30;
 
-// Differences of numbers that are not finite count where only one of them is.
+// Equal infinities and two NaNs do not differ; any other difference that is not finite becomes a large finite number.
 at::Tensor difference(const at::Tensor& got, const at::Tensor& want) {
   const at::Tensor same = got.eq(want).logical_or(got.isnan().logical_and(want.isnan()));
   const at::Tensor d = (got - want).masked_fill(same, 0);
   return d.masked_fill(d.isfinite().logical_not(), std::numeric_limits<double>::max() / 1e200);
 }
 
-// `apart`: their absolute differences; `rms`: the reference's.
+// `apart`: the absolute differences; `rms`: that of the reference.
 TensorDistance distance_of(const at::Tensor& apart, const at::Tensor& got, const at::Tensor& want, double rms,
                            double epsilon, const GlobalSlice& slice) {
   const int64_t worst = apart.argmax().item<int64_t>();
@@ -41,15 +42,16 @@ TensorDistance distance_of(const at::Tensor& apart, const at::Tensor& got, const
 
 bool is_of_weights(const TensorKey& key) { return key.kind == "updated weight" || key.phase == ParityPhase::kWeights; }
 
-// The loss and the gradient norm are sums of everything, in which the rounding of each part averages out. What is kept
-// in fp32 has no fewer bits than the sums.
+// The loss and the gradient norm are sums over everything, in which the rounding of the parts averages out. In an fp32
+// run the sums have no more bits than their summands.
 constexpr double kLeastOfAll = 0.25, kFloat = 0x1p-23;
 bool is_of_all(const TensorKey& key) { return key.phase == ParityPhase::kLoss || key.phase == ParityPhase::kNorm; }
 
-// How far all of a tensor may be apart of which perturbed copies are `apart`, both relative to it. A tensor of zeros
-// must be found, and one that is no more like the reference than that: in few bits the factor alone would let
-// everything pass. Of a small piece it takes the factor, since one element may make all of the distance. Where the
-// copies themselves are as far, the tensor is rounding and nothing else, of which no size is known.
+// The tolerance for a tensor as a whole, if perturbed copies are `apart` from it; both are relative to its size. In low
+// precision `factor * apart` alone would let everything pass, so the tolerance is limited: a tensor of zeros, or one no
+// closer to the reference than zeros, must be found. A single piece may be small and gets the plain factor, since one
+// element may cause all of its distance. If the perturbed copies are as far away as zeros, the tensor is only rounding
+// and its size is unknown.
 double allowed_together(double apart, double factor) {
   constexpr double kLikeZeros = 0.9, kOfMuch = 1.5;
   if (apart >= 1) return factor * apart;
@@ -72,8 +74,8 @@ ParityReference::ParityReference(ParityRecord record, const std::vector<ParityRe
   for (const ParityRecord& other : perturbed) add(other);
 }
 
-// An expert that no token went to has a gradient of zero, to which nothing is near. It is measured by the gradients of
-// the layer's other experts: rounding may send it a token that was near a tie.
+// An expert without tokens has a gradient of zero, to which no distance is small. It is measured by the gradients of
+// the layer's other experts: rounding may send it a token whose scores were nearly tied.
 void ParityReference::measure_idle_experts() {
   for (auto& [key, whole] : whole_) {
     const auto place = whole.rms == 0 ? expert_place(key.name) : std::nullopt;
@@ -84,7 +86,7 @@ void ParityReference::measure_idle_experts() {
   }
 }
 
-// What is allowed of moments says how far weights may be apart, so weights come last.
+// The tolerances of moments determine how far apart weights may be, so weights come last.
 void ParityReference::add(const ParityRecord& perturbed) {
   widen(perturbed, false);
   widen(perturbed, true);
@@ -101,11 +103,11 @@ void ParityReference::widen(const ParityRecord& perturbed, bool weights) {
   }
 }
 
-// Elements whose update's sign rounding may decide: small ones, in few bits those that are smaller than what rounding
-// may make of the moment, and such as have the other sign. Without a limit all elements could be that, and a wrong
-// update of right moments would pass.
+// Elements for which rounding may decide the sign of the update: those that are small (in low precision, smaller than
+// the rounding of the moment), and those whose moment has the other sign. The size is limited, because otherwise all
+// elements could count as such, and a wrong update from right moments would pass.
 at::Tensor ParityReference::turned(const WholeTensor& got, const TensorKey& moment) const {
-  constexpr double kSmall = 0.03, kMost = 0.25;  // of the root mean square
+  constexpr double kSmall = 0.03, kMost = 0.25;  // relative to the root mean square
   const WholeTensor& want = whole_.at(moment);
   const double allowed = tolerance_.at(moment) * epsilon_;
   const at::Tensor near = (got.values - want.values).abs().le(allowed * want.rms);
@@ -141,7 +143,7 @@ at::Tensor ParityReference::slack(const ParityRecord& got, const TensorKey& key)
 }
 
 double ParityReference::by_flips(const ParityRecord& got, const TensorKey& key) const {
-  constexpr double kMost = 3;  // times what a token of the layer brings in the mean
+  constexpr double kMost = 3;  // times the average contribution of a token of the layer
   const auto place = expert_place(key.name);
   const bool moment = key.phase == ParityPhase::kUpdate, squared = key.kind == "exp_avg_sq";
   if (!place || (key.kind != "grad" && key.kind != "exp_avg" && !squared)) return 0;
@@ -159,7 +161,8 @@ double ParityReference::by_flips(const ParityRecord& got, const TensorKey& key) 
     const TensorKey other{key.step, key.phase, place->of(static_cast<int64_t>(expert)), key.kind};
     if (has(other)) of_all += std::pow(root_mean_square(whole_.at(other).values), squared ? 1 : 2);
   }
-  // Tokens add up as numbers of any sign do, and (g + d)^2 is 2 g d + d^2 from g^2.
+  // Contributions of tokens have random signs, so their squares add up. For second moments, (g + d)^2 differs from g^2
+  // by 2 g d + d^2.
   const WholeTensor& whole = whole_.at(key);
   const double square = kMost * kMost * flipped * of_all / tokens;
   const double apart = squared ? 2 * std::sqrt(whole.rms * square) + square : std::sqrt(square);
@@ -179,8 +182,8 @@ std::optional<TensorDistance> ParityReference::distance(const TensorKey& key, co
   if (piece.value.numel() == 0) return TensorDistance{};
   const at::Tensor want = at_slice(key, piece.slice), got = piece.value.to(at::kDouble);
   at::Tensor apart = difference(got, want).abs();
-  // Where scaled gradients overflow the step is skipped, and how far it spreads is a matter of which elements a kernel
-  // has before it at a time. That it is skipped is compared.
+  // If scaled gradients overflow, the step is skipped, and how far infinities spread depends on which elements a kernel
+  // processes together. That the step is skipped is compared elsewhere.
   if (!whole.finite && key.phase == ParityPhase::kBackward && has({key.step, ParityPhase::kNorm, "loss_scale", ""}))
     apart = apart.masked_fill(got.isfinite().logical_and(want.isfinite()).logical_not(), 0);
   if (slack.defined()) {
@@ -224,12 +227,12 @@ size_t ParityComparison::count_wrong() const {
 
 namespace {
 
-// The first rank's copy of the same elements.
+// The copy of the same elements on the first rank that has one.
 const TensorPiece& first_copy(const std::vector<TensorPiece>& pieces, const TensorPiece& piece) {
   return *std::ranges::find_if(pieces, [&](const TensorPiece& other) { return other.slice == piece.slice; });
 }
 
-// Ranks whose copies of the same elements are not the first rank's are wrong.
+// Ranks whose copies of the same elements differ from the first rank's are wrong.
 void find_other_copies(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
   for (const TensorPiece& piece : pieces) {
     if (same_bits(first_copy(pieces, piece).value, piece.value)) continue;
@@ -238,7 +241,7 @@ void find_other_copies(const std::vector<TensorPiece>& pieces, TensorVerdict& ve
   }
 }
 
-// Padding belongs to nothing: it begins with zeros, and nothing reads it, so that its gradients are zeros.
+// Padding belongs to no element: it starts as zeros and nothing reads it, so its gradients are zeros too.
 void find_used_padding(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
   for (const TensorPiece& piece : pieces) {
     if (piece.slice.elements() != piece.value.numel()) continue;
@@ -248,7 +251,8 @@ void find_used_padding(const std::vector<TensorPiece>& pieces, TensorVerdict& ve
   }
 }
 
-// A norm that leaves gradients out, or counts some twice, is another one than theirs, however far rounding moves both.
+// A norm that leaves gradients out, or counts some twice, is not the norm of the gradients, however far rounding moves
+// both.
 void find_other_norm(const ParityRecord& got, const ParityReference& want, const std::vector<TensorPiece>& pieces,
                      TensorVerdict& verdict) {
   constexpr double kOfSums = 1e-5;  // squares may be added in fp32, in any order
@@ -293,12 +297,12 @@ void separate(const std::vector<TensorPiece>& pieces, TensorVerdict& verdict) {
   });
 }
 
-// Of which any value is right.
+// The share of elements for which any value is accepted.
 double share_left_out(const at::Tensor& slack) {
   return slack.defined() ? slack.isinf().to(at::kDouble).mean().item<double>() : 0;
 }
 
-// Of each piece, in epsilons: less where all of them together are too far.
+// The tolerance of each piece in epsilons; it is lower if all pieces together are too far apart.
 double tolerance_of(const ParityRecord& got, const ParityReference& want, const TensorKey& key,
                     const PiecesApart& apart) {
   const double piece = want.tolerance(key), together = std::min(piece, want.tolerance_together(key));

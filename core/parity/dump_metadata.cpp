@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMostElements = int64_t{1} << 33;  // of a global tensor
+constexpr int64_t kMostElements = int64_t{1} << 33;  // limit for a global tensor
 constexpr const char* kSliceExample = "{\"global_shape\": [8, 32], \"dims\": {\"0\": [[4, 8]]}}";
 constexpr const char* kReadDocs = "see docs/parity.md, Files of other programs";
 
@@ -30,7 +30,7 @@ size_t dim_of(const std::string& text) {
   return dim;
 }
 
-// The positions that the entries of a slice name, at most as many in a dim as the local tensor has elements.
+// Reads the positions that the entries of a slice name; at most as many per dim as the local tensor has elements.
 class SliceReader {
  public:
   SliceReader(const Json& json, int64_t most) : json_(json), most_(most) {}

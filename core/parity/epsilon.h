@@ -22,8 +22,8 @@ inline double epsilon_of(c10::ScalarType type) {
   }
 }
 
-// How many numbers of the type lie between two of them, near enough: their difference in units in the last place of the
-// larger one.
+// About how many numbers of the type lie between `a` and `b`: their difference in units in the last place of the larger
+// one.
 inline double units_apart(double a, double b, double epsilon) {
   const double larger = std::max(std::abs(a), std::abs(b));
   return larger > 0 ? std::abs(a - b) / std::ldexp(epsilon, std::ilogb(larger)) : 0;

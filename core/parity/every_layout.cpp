@@ -13,7 +13,8 @@ namespace {
 
 class Layouts {
  public:
-  // Nothing of a layout that the model or the batch does not allow, or that is there: a choice that was made anyway.
+  // Adds a layout, unless the model or the batch does not allow it, or it is already there because a choice changed
+  // nothing.
   void add(const TrainConfig& config) {
     try {
       const std::string text = layout_flags(config) + " " + std::string(name(config.context_split.exchange));

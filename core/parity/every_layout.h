@@ -1,5 +1,5 @@
-// Every way to lay a run out over its world: each factorization over dp, cp, tp and pp, and of those each choice of
-// layout_features.h by itself. Torch-free. Thread rule: pure.
+// All layouts of a run over its world: each factorization into dp, cp, tp and pp, and for each of these every single
+// choice of layout_features.h. Torch-free. Thread rule: pure.
 #pragma once
 #include <vector>
 
@@ -7,9 +7,10 @@
 
 namespace ranklab {
 
-// Every split of a world's ranks over pp, tp, cp and dp.
+// Every factorization of a world's ranks into pp, tp, cp and dp.
 std::vector<ParallelDims> every_split(int world);
-// Those that the model and the batch allow, each of one or two microbatches a rank (pipelines: of two a stage).
+// The layouts that the model and the batch allow, each with one or two microbatches per rank (pipelines: two per
+// stage).
 std::vector<TrainConfig> every_layout(const TrainConfig& config);
 
 }  // namespace ranklab

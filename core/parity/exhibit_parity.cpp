@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// A loss scale is too high for the first steps.
+// The initial loss scale is too high, so the first steps are skipped.
 constexpr int64_t kStepsOfFp16 = 12;
 
 TrainConfig prepared(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,

@@ -1,5 +1,5 @@
-// Holds an exhibit of the museum to one rank's training: whether parity finds the bug, and names its module and axis.
-// Thread rule: main thread.
+// Compares a training run with an exhibit of the museum with a run on one rank: does parity find the bug, and does it
+// name the right module and axis? Thread rule: main thread.
 #pragma once
 #include <string>
 
@@ -11,17 +11,17 @@ namespace ranklab {
 
 struct ExhibitFinding {
   ParityResult result;
-  bool module = false, axis = false;  // those of the exhibit
+  bool module = false, axis = false;  // whether the module and the axis that parity named are the exhibit's
   std::string axis_text() const { return result.axis().empty() ? "none" : result.axis(); }
 };
 
-// A training to its end, without a trace.
+// Runs a training to its end, without a trace.
 TrainResult trained(TrainConfig config, const MakeParityWorld& make_world);
 
-// `folder`: for the checkpoint of a training that comes before; it need not exist.
+// `folder`: for the checkpoint of the training run that comes first, if there is one; it need not exist.
 ExhibitFinding examine_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
                                ParityOptions options = {.steps = 3});
-// The same without a reference.
+// Like examine_exhibit(), but without a reference: the run is audited.
 ExhibitFinding audit_exhibit(const Exhibit& exhibit, const MakeParityWorld& make_world, const std::string& folder,
                              ParityOptions options = {.steps = 3});
 

@@ -58,7 +58,7 @@ class Case {
   const ParityMesh& mesh() const { return got_.mesh; }
   std::string label(int rank) const { return strprintf("rank %d (%s)", rank, mesh().label(rank).c_str()); }
 
-  // Rounding apart; the difference that is to be explained is far larger.
+  // Equal up to rounding; the difference that is to be explained is far larger.
   bool same(const at::Tensor& a, const at::Tensor& b) const {
     const double size = norm(right_);
     const double allowed = std::max(4 * wrong_.tolerance * want_.epsilon(), 1e-12);
@@ -70,7 +70,7 @@ class Case {
     return Explanation{"everything is zero: nothing was written here, or what was has been cleared", {}};
   }
 
-  // Ranks that differ from `rank` in these axes alone.
+  // The ranks whose coordinates differ from those of `rank` only in these axes, with `rank` itself.
   std::vector<int> group(int rank, const std::vector<Axis>& axes) const {
     std::vector<int> members;
     for (int other = 0; other < mesh().world_size(); ++other) {
@@ -118,7 +118,7 @@ class Case {
     return sum;
   }
 
-  // Which sums of the ranks' own gradients are right, and which one is there.
+  // Which sums of the ranks' own gradients give the right value, and which one gives the value that is there.
   std::optional<Explanation> local_sums() const {
     std::optional<std::vector<Axis>> right, there;
     for (const std::vector<Axis>& axes : axis_sets()) {
@@ -143,8 +143,8 @@ class Case {
                        list_of(extra)};
   }
 
-  // A sum over some axes that was never made, for tensors other than gradients of parameters. Equal numbers on all
-  // ranks are copies, and not parts of a sum.
+  // A sum over some axes that was never computed, for tensors other than gradients of parameters. If all ranks have
+  // equal numbers, these are copies and not summands.
   std::optional<Explanation> missing_sum() const {
     for (const std::vector<Axis>& axes : axis_sets()) {
       if (axes.empty()) continue;
@@ -168,7 +168,7 @@ class Case {
 
   std::optional<Explanation> scaled() const {
     const double size = right_.square().sum().item<double>();
-    if (size == 0 || !wrong_.broken.empty()) return {};  // any number is some factor of another
+    if (size == 0 || !wrong_.broken.empty()) return {};  // any number is a multiple of any other
     const double factor = (value_ * right_).sum().item<double>() / size;
     if (std::abs(factor - 1) < 1e-6 || factor == 0 || !same(value_, factor * right_)) return {};
     if (factor < 0) return Explanation{strprintf("every element is %.6g times what it should be", factor), {}};
@@ -246,7 +246,7 @@ class Case {
     return {};
   }
 
-  // One coordinate decides who is wrong.
+  // The coordinate on one axis decides which ranks are wrong.
   std::optional<Explanation> some_ranks() const {
     if (wrong_.right_ranks.empty()) return {};
     for (const Axis axis : axes_) {

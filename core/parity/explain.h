@@ -1,5 +1,5 @@
-// Why a tensor is wrong: tries what a faulty reduction, scatter or update would have made of the right values, and says
-// which of these reproduces what is there. Thread rule: pure.
+// Explains why a tensor is wrong: tries what a faulty reduction, scatter or update would have made of the right values,
+// and tells which of these reproduces the values found. Thread rule: pure.
 #pragma once
 #include <functional>
 #include <optional>
@@ -12,20 +12,20 @@ namespace ranklab {
 
 struct Explanation {
   std::string what;               // "the sum over tp is missing: ..."
-  std::vector<std::string> axes;  // those of the mesh that it names; empty: none
+  std::vector<std::string> axes;  // the mesh axes that it names; empty: none
 };
 
-// The most specific first.
+// Explanations, the most specific first.
 std::vector<Explanation> explain(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong);
 
-// Along which axes copies differ, when none is known to be right. `differ` tells of two of the ranks, by
-// their places in the list, whether they have other bits of the same elements.
+// Along which axes copies differ, when none of them is known to be right. `differ` returns whether two of the ranks,
+// given by their index in the list, have different bits for the same elements.
 std::vector<Explanation> explain_copies(const ParityMesh& mesh, const std::vector<int>& ranks,
                                         const std::function<bool(size_t, size_t)>& differ);
-// The same for a tensor that an audit compared.
+// The same for a tensor of an audited record.
 std::vector<Explanation> explain_copies(const ParityRecord& got, const TensorKey& key);
 
-// The wrong elements as a box of the global tensor: "rows 8 to 15 of [16, 8, 32]"; nothing where all are wrong.
+// The wrong elements as a box of the global tensor: "rows 8 to 15 of [16, 8, 32]"; empty if all elements are wrong.
 std::string where_wrong(const ParityRecord& got, const ParityReference& want, const TensorVerdict& wrong);
 
 }  // namespace ranklab

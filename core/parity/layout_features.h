@@ -1,5 +1,5 @@
-// What a run's layout can be made of beside its split over dp, cp, tp and pp: a row each, with its choices. `parity
-// --all` takes each choice by itself (every_layout.h), tests cross them with everything else
+// The layout choices of a run besides its split over dp, cp, tp and pp: one row per feature, with its choices. `parity
+// --all` tries each choice on its own (every_layout.h), and tests combine them with everything else
 // (tests/support/run_features.h). Torch-free. Thread rule: pure.
 #pragma once
 #include <functional>
@@ -18,7 +18,7 @@ struct LayoutChoice {
 struct LayoutFeature {
   std::string name;
   std::vector<LayoutChoice> choices;
-  bool (*matters)(const TrainConfig&);  // whether they say anything of a run with this split
+  bool (*matters)(const TrainConfig&);  // whether the choices have an effect on a run with this split
 };
 
 LayoutFeature zero_stage_choices();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kPerturbations = 2, kMorePerturbations = 5;
 
-// Nothing that differs among nothing would look like a proof.
+// If nothing was recorded, "nothing differs" would look like a proof.
 void check_has_steps(const ParityRecord& record, int64_t steps, const std::string& load) {
   RANKLAB_CHECK(!record.tensors.empty() || !record.ended.empty(), ErrorKind::kInvalidArgument, .where = "parity",
                 .what = "no step was trained, so there is nothing to compare",
@@ -26,8 +26,8 @@ void check_has_steps(const ParityRecord& record, int64_t steps, const std::strin
                 .fix = load.empty() ? "raise --train-iters" : "raise --train-iters above the step of the checkpoint");
 }
 
-// Whether two runs add the same numbers in the same order: both on one rank, with the same settings. Dispatchers add a
-// token's outputs up in orders of their own, on one rank, too.
+// Whether two runs add the same numbers in the same order: both are on one rank with the same settings. Dispatchers add
+// a token's expert outputs in different orders even on one rank.
 bool does_the_same(const ParityRecord& run, const ParityRecord& reference) {
   if (!run.plan || !reference.plan || run.mesh.world_size() > 1 || reference.mesh.world_size() > 1) return false;
   const TrainConfig &own = run.plan->config, &other = reference.plan->config;
@@ -36,19 +36,20 @@ bool does_the_same(const ParityRecord& run, const ParityRecord& reference) {
   return std::ranges::all_of(config_fields(), [&](const ConfigField& field) { return field.get(a) == field.get(b); });
 }
 
-// Experts are spread over ranks of the other axes: with one of those they are on one rank, too. So what is gone with
-// one rank of ep alone is about ep.
+// Experts are spread over ranks of the other axes, so reducing any of these axes to one rank also puts the experts on
+// one rank. Therefore a difference that disappears with ep reduced alone is about ep.
 bool is_about_experts(const std::vector<std::string>& needed) {
   return std::ranges::find(needed, "ep") != needed.end();
 }
 
-// Whether rounding may be all that there is. One element can make all of a tensor's distance: AdamW moves a weight
-// whose gradient nearly vanishes by rounding over the gradient, and the layers of the next step carry that on. Such a
-// distance is a single random number. Were all of them draws of one half-normal distribution, it would be beyond eight
-// times the largest of three others in one of 600 runs, and of eight others in one of a million. What is far beyond
-// what is allowed is not of that kind; an update may carry rounding farther than sums do.
+// Whether the difference may be nothing but rounding. One element can cause all of a tensor's distance: AdamW moves a
+// weight whose gradient nearly vanishes by rounding divided by the gradient, and the layers of the next step carry that
+// on. Such a distance is a single random number. If all these distances were draws from one half-normal distribution, a
+// draw would exceed eight times the largest of three others in one of 600 runs, and of eight others in one of a
+// million. A distance far beyond the tolerance is not of this kind; an update may enlarge rounding errors more than
+// sums do.
 bool may_be_rounding(const ParityResult& result) {
-  constexpr double kFar = 100, kFarAfterUpdate = 1e4;  // times what is allowed
+  constexpr double kFar = 100, kFarAfterUpdate = 1e4;  // as multiples of the tolerance
   const TensorVerdict* first = result.wrong();
   if (!result.ended.empty() || first == nullptr || !first->broken.empty() || first->tolerance == 0) return false;
   const bool updated = first->key.step > 0 || first->key.kind == "updated weight";
@@ -88,12 +89,14 @@ Microscope::Microscope(const TrainConfig& reference, MakeParityWorld make_world,
   reference_ = std::make_unique<ParityReference>(run_reference("the reference", 0, {}), std::vector<ParityRecord>{});
   for (uint64_t seed = 1; seed <= kPerturbations; ++seed)
     reference_->add(run_reference("the reference, perturbed", seed, {}));
-  // Stages in the middle of a pipeline number microbatches themselves.
+  // Microbatches are reversed only without a pipeline, since middle stages of a pipeline number microbatches
+  // themselves.
   const bool can_reverse = resolve(reference).mesh.size(Axis::kPp) == 1;
   reference_->add(run_reference("the reference, added in another order", 0, {.reversed = can_reverse, .split = true}));
 }
 
-// A copy, so that what other layouts are held to first does not depend on which came before. Run once for all.
+// A copy of the reference with wider tolerances, so that the first comparison of a layout does not depend on which
+// layouts came before. The runs are made only once.
 const ParityReference& Microscope::after_more_runs() const {
   if (wider_) return *wider_;
   auto wider = std::make_unique<ParityReference>(*reference_);
@@ -122,7 +125,7 @@ void Microscope::narrow(const TrainConfig& config, const ParityReference* want, 
     if (options_.progress) options_.progress("the layout with " + smaller.flags);
     result.narrowed.push_back({smaller.axis, smaller.flags, !shows(smaller.config, want, result)});
   }
-  // One thing less after another, as long as the difference stays.
+  // Removes one part of the layout after another, as long as the difference stays.
   TrainConfig least = config;
   for (bool changed = true; changed;) {
     changed = false;

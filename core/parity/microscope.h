@@ -1,9 +1,9 @@
-// Runs a layout and its reference, finds the first tensor in causal order that differs, and why (TTrace, arXiv
-// 2506.09280; the tolerance of each tensor is derived by running the reference with other weights by one unit in the
-// last place, and with its sums in another order). Then it runs smaller layouts to find what the difference
-// needs. Cost: four runs of the reference, one of the layout, and with a difference one of each smaller layout; a
-// difference that could be rounding after all costs five more of the reference; in few bits, where nothing differs, all
-// of it comes once more in fp32. Thread rule: main thread.
+// Runs a layout and its reference, finds the first tensor in causal order that differs, and explains why (TTrace, arXiv
+// 2506.09280; the tolerance of each tensor is derived by running the reference with weights changed by one unit in the
+// last place, and with its sums in another order). Then it runs smaller layouts to find which parts of the layout the
+// difference needs. Cost: four runs of the reference and one of the layout; if there is a difference, one run of each
+// smaller layout; if the difference could still be rounding, five more runs of the reference; in low precision, if
+// nothing differs, all of it again in fp32. Thread rule: main thread.
 #pragma once
 #include <functional>
 #include <memory>
@@ -20,53 +20,55 @@ namespace ranklab {
 struct ParityOptions {
   int64_t steps = 2;
   bool narrow = true;                                     // run smaller layouts
-  std::function<void(const std::string&)> progress = {};  // what runs now
-  MakeParityParts components = {};  // of every run, for a model or data of the program's own; null: the default ones
+  std::function<void(const std::string&)> progress = {};  // called with what runs now
+  MakeParityParts components =
+      {};  // for every run, if the program brings its own model or data; null: the default ones
 };
 
-// What came of trying a layout with one thing less.
+// The result of trying the layout without one of its parts.
 struct NarrowedTo {
   std::string axis, flags;
-  bool gone = false;  // the difference is not there
+  bool gone = false;  // without this part there is no difference
 };
 
 struct ParityResult {
-  std::string title, reference;  // of the two runs
+  std::string title, reference;  // the names of the two runs
   c10::ScalarType type = c10::ScalarType::Float;
-  // "mxfp8", where the run was held to its reference in fp32, too: nothing differs in these bits, and where this
-  // differs, it is of the two runs in fp32.
+  // "mxfp8" if the run was also compared with its reference in fp32. This happens if nothing differs in this precision;
+  // a difference reported here is then one between the two runs in fp32.
   std::string few_bits = {};
   ParityMesh mesh = {};
-  std::string ended = {};  // of a run that failed: its error
+  std::string ended = {};  // the error of a run that failed
   ParityComparison comparison = {};
   std::vector<Explanation> why = {};
   std::string where = {};
-  std::string place = {};  // of the largest difference, in the global tensor: "[3, 0, 17]"
+  std::string place = {};  // where the largest difference is in the global tensor: "[3, 0, 17]"
   std::vector<NarrowedTo> narrowed = {};
   std::string smallest = {};  // the smallest layout that still shows the difference, as flags
 
   const TensorVerdict* wrong() const { return comparison.first_wrong(); }
   bool differs() const { return !ended.empty() || wrong() != nullptr; }
-  // The axis that is to blame: what the difference needs, or what explains it; "" where nothing tells.
+  // The mesh axis to blame: the one that the difference needs, or the one that explains it; "" if neither is known.
   std::string axis() const;
 };
 
-// Two records beside each other: what differs first, and why.
+// Compares two records: what differs first, and why.
 ParityResult held_to(const ParityRecord& got, const ParityReference& want);
 
-// One record alone: the first tensor of which ranks' copies differ (audit() in compare.h).
+// Checks one record without a reference: the first tensor whose copies on several ranks differ (audit() in compare.h).
 ParityResult audited(const ParityRecord& got);
 
-// One reference for many layouts, or none: then runs are audited.
+// One reference for many layouts; or no reference, and then runs are audited.
 class Microscope {
  public:
-  // Throws kInvalidArgument for an invalid configuration, and where the reference does not run to its end.
+  // Throws kInvalidArgument for an invalid configuration, or if the reference does not run to its end.
   Microscope(const TrainConfig& reference, MakeParityWorld make_world, ParityOptions options);
   Microscope(MakeParityWorld make_world, ParityOptions options);
-  // A run in few bits that does not differ there is examined in fp32, too: what scales a tensor by less than its
-  // rounding, or moves some of its elements, is of the layout and not of the bits.
+  // A run in low precision that shows no difference is also examined in fp32: a bug that scales a tensor by less than
+  // its rounding, or that moves only some of its elements, is a fault of the layout and does not depend on the
+  // precision.
   ParityResult examine(const TrainConfig& config) const;
-  const ParityReference& reference() const { return *reference_; }  // REQUIRES: there is one
+  const ParityReference& reference() const { return *reference_; }  // REQUIRES: there is a reference
 
  private:
   ParityResult examine_as_it_is(const TrainConfig& config) const;
@@ -76,7 +78,7 @@ class Microscope {
   bool shows(const TrainConfig& config, const ParityReference* want, const ParityResult& result) const;
   void narrow(const TrainConfig& config, const ParityReference* want, ParityResult& result) const;
 
-  // Tensors are small: more threads of the math library would wait for each other.
+  // Runs the math library with one thread: the tensors are small, and more threads would only wait for each other.
   class OneThread {
    public:
     OneThread();
@@ -92,9 +94,9 @@ class Microscope {
   MakeParityWorld make_world_;
   ParityOptions options_;
   TrainConfig reference_config_;
-  std::unique_ptr<ParityReference> reference_;      // null: runs are audited
+  std::unique_ptr<ParityReference> reference_;      // null: there is no reference and runs are audited
   mutable std::unique_ptr<ParityReference> wider_;  // after_more_runs(), once one was needed
-  mutable std::unique_ptr<Microscope> wide_;        // of the reference in fp32, once one was needed
+  mutable std::unique_ptr<Microscope> wide_;        // the same for the reference in fp32, once it was needed
 };
 
 }  // namespace ranklab

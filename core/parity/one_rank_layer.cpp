@@ -18,9 +18,9 @@
 
 namespace ranklab {
 
-constexpr int kStages = 3;  // what comes before the layer, the layer, what comes behind it
+constexpr int kStages = 3;  // what comes before the layer, the layer, what comes after it
 
-// A group of one: its verbs return at once and never get here.
+// A group of one rank: its collectives return at once and never reach this class.
 class Alone final : public Communicator {
  public:
   explicit Alone(Group group) : Communicator(std::move(group)) {}
@@ -44,7 +44,7 @@ class MiddleStage final : public Endpoint {
 
 namespace {
 
-// One rank's plan of one microbatch, of a model in three stages.
+// The plan of one microbatch on one rank, for a model in three stages.
 RunPlan plan_of(const RunPlan& whole) {
   TrainConfig c = on_one_rank(whole.config);
   c.sentinels = {};
@@ -56,11 +56,11 @@ RunPlan plan_of(const RunPlan& whole) {
   plan.config.global_batch_size = plan.micro_batch_size = whole.micro_batch_size;
   plan.num_microbatches = 1;
   plan.ramp = {};
-  plan.zero_stage = 3;  // parameters have no memory until they are given their values
+  plan.zero_stage = 3;  // so that parameters have no memory until they are given their values
   return plan;
 }
 
-// The whole tensor, flat; nothing where a part is missing.
+// The whole tensor, flat; nothing if a part is missing.
 std::optional<at::Tensor> assembled(const TensorPieces& all, const TensorKey& key) {
   const auto found = all.find(key);
   if (found == all.end()) return {};
@@ -92,7 +92,7 @@ OneRankLayer::~OneRankLayer() = default;
 
 namespace {
 
-// Fills the model's parameters and buffers. RETURNS: false where a part is missing.
+// Fills the model's parameters and buffers. RETURNS: false if a part is missing.
 bool fill(CausalLm& model, const LayerCase& layer, uint64_t perturb) {
   for (Parameter* parameter : model.registry().parameters()) {
     const auto values = assembled(layer.pieces, {layer.step, ParityPhase::kWeights, parameter->name, "weight"});

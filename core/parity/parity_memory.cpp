@@ -13,13 +13,13 @@
 namespace ranklab {
 namespace {
 
-// A layer's tensors of the hidden size: inputs and outputs of its two norms, attention, MLP and itself, and the
-// gradients of both.
+// Number of tensors of hidden size per layer: inputs and outputs of its two norms, attention, MLP and the layer itself,
+// and the gradients of both.
 constexpr int64_t kTensorsOfLayer = 19, kOutsideOfLayers = 6;
-// Weights, gradients and moments are kept as they are, and weights and gradients twice.
+// Weights, gradients and moments are kept once, and weights and gradients a second time.
 constexpr double kStatesKept = 1.5;
-// Of the reference two runs are kept at a time; its tensors are put together in fp64, with a byte that says which are
-// known.
+// Two runs of the reference are kept at a time; its tensors are also assembled in fp64, with one byte per element that
+// tells whether it is known.
 constexpr int64_t kReferenceRuns = 2, kWholeBytes = 9;
 
 int64_t activation_elements(const RunPlan& plan, int64_t step) {
@@ -27,7 +27,7 @@ int64_t activation_elements(const RunPlan& plan, int64_t step) {
   const int64_t layers = m.num_layers + m.mtp_num_layers;
   const int64_t copies = plan.sequence_parallel ? 1 : plan.mesh.size(Axis::kTp);
   const int64_t wide = layers * kTensorsOfLayer + kOutsideOfLayers;
-  // A router's logits and a few tensors of what it has dispatched.
+  // A router's logits and a few tensors of dispatched tokens.
   const int64_t routed = m.moe.enabled() ? layers * (3 * m.moe.num_experts + 4 * m.hidden_size) : 0;
   return plan.tokens_of(step) * copies * (wide * m.hidden_size + routed);
 }
@@ -52,7 +52,8 @@ void check_parity_memory(const RunPlan& plan, const RunPlan* reference, int64_t 
   const int64_t available = available_bytes > 0 ? available_bytes : available_memory_bytes();
   if (available == 0) return;  // unknown: nothing is refused
   int64_t own = kept_bytes(plan, steps), other = reference != nullptr ? reference_bytes(*reference, steps) : 0;
-  if (reference != nullptr && !few_bits_of(plan).empty()) {  // both come once more, beside the reference in few bits
+  // In low precision both runs are repeated in fp32, while the reference in low precision is kept.
+  if (reference != nullptr && !few_bits_of(plan).empty()) {
     own = kept_bytes(resolve(in_fp32(plan.config)), steps);
     other += reference_bytes(resolve(in_fp32(reference->config)), steps);
   }

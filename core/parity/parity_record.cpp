@@ -16,8 +16,9 @@ namespace {
 constexpr std::array<std::string_view, 7> kPhases = {"batch",    "weights",       "forward", "loss",
                                                      "backward", "gradient norm", "update"};
 
-// "layers.3.attention" -> 3 + 1; what comes before the layers 0, what comes behind them a large number. Prediction
-// modules read what the head reads, so that in backward they come first.
+// The depth of a module: 3 + 1 for "layers.3.attention", 0 for what comes before the layers, a large number for what
+// comes after them. Multi-token prediction modules read the same input as the head and get an even larger number, so
+// that they come first in the backward.
 int64_t depth_of(const std::string& name) {
   constexpr int64_t kBehind = int64_t{1} << 40;
   if (name.starts_with("embedding") || name.starts_with("position")) return 0;
@@ -36,7 +37,7 @@ int first_order(const std::vector<TensorPiece>& pieces) {
   return first->order;
 }
 
-// Where a parameter's gradient belongs: behind the arrival of its module's gradient.
+// The position of a parameter's gradient in the order: after the gradient of its module's output has arrived.
 int order_of_grad(const ParityRecord& record, const TensorKey& key, int otherwise) {
   for (std::string path = key.name; !path.empty();) {
     const size_t dot = path.rfind('.');

@@ -1,5 +1,5 @@
-// What a training run computed, tensor by tensor and rank by rank, in global coordinates: two of them can be compared
-// whatever their layouts. Thread rule: plain data.
+// What a training run computed, tensor by tensor and rank by rank, in global coordinates, so that two records can be
+// compared whatever their layouts. Thread rule: plain data.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -23,31 +23,32 @@ std::string_view name(ParityPhase phase);
 struct TensorKey {
   int64_t step = 0;
   ParityPhase phase = ParityPhase::kForward;
-  std::string name;  // of a module or parameter: "layers.1.attention"
+  std::string name;  // name of a module or parameter: "layers.1.attention"
   std::string kind;  // "output", "grad_output", "grad", "weight", "exp_avg"
 
   auto operator<=>(const TensorKey&) const = default;
   std::string text() const;  // "layers.1.attention output"
 };
 
-// What one rank holds of a tensor.
+// One rank's part of a tensor.
 struct TensorPiece {
   int rank = 0;
-  int order = 0;  // among what this rank computed in the step
+  int order = 0;  // position in the order in which this rank computed tensors in the step
   GlobalSlice slice;
   at::Tensor value;  // flat, in host memory
 };
-// Bit for bit: a NaN equals itself.
+// Whether two tensors are bitwise equal; a NaN equals itself.
 bool same_bits(const at::Tensor& a, const at::Tensor& b);
 using TensorPieces = std::map<TensorKey, std::vector<TensorPiece>>;
 
-// In which order a run adds up: microbatches from the last to the first, and so their gradients; products of linear
-// layers in two halves of their contraction.
+// The order in which a run adds numbers up. `reversed`: microbatches, and so their gradients, from the last to the
+// first. `split`: products of linear layers in two halves of their contraction.
 struct SumOrder {
   bool reversed = false, split = false;
 };
 
-// Where each rank of a record is. A run of ours has a DeviceMesh; files name coordinates.
+// The coordinates of each rank of a record. They come from the DeviceMesh of a run of this program, or from the
+// coordinates written in files.
 class ParityMesh {
  public:
   ParityMesh() = default;  // one rank
@@ -69,22 +70,23 @@ class ParityMesh {
 };
 
 struct ParityRecord {
-  std::string title;                              // its layout as flags; of files their folder
-  c10::ScalarType type = c10::ScalarType::Float;  // in whose epsilons distances are told
+  std::string title;                              // the layout as flags; for files, their folder
+  c10::ScalarType type = c10::ScalarType::Float;  // distances are reported in epsilons of this type
   ParityMesh mesh = {};
   std::shared_ptr<const RunPlan> plan = nullptr;  // null: read from files
   TensorPieces tensors = {};
-  TensorPieces local_grads = {};  // before any reduction: this rank's share of a sum
-  std::string ended = {};         // what ended the run before its last step; empty: it is complete
+  TensorPieces local_grads = {};  // before any reduction: this rank's summand
+  std::string ended = {};         // the error that ended the run before its last step; empty: the record is complete
 };
 
-// Whether a module of ours reads the sum of the residual stream, which arrives as one tensor or as two: which of them
-// its input is depends on where pipeline stages begin, so that inputs are not compared. Norms show the sum.
+// Whether a module of ranklab's models reads the sum of the residual stream. That sum arrives as one tensor or as two,
+// so the module's input depends on where pipeline stages begin, and such inputs are not compared. The norms in front of
+// the modules show the sum.
 bool reads_residual_stream(const std::string& path);
 
-// The tensors of a record in the order in which they depend on each other: by step and phase, forward from the first
-// layer to the last, backward from the last to the first, a parameter's gradient where the gradient of its module's
-// output has arrived.
+// The tensors of a record in the order in which they depend on each other: by step and phase, in the forward from the
+// first layer to the last, in the backward from the last to the first; a parameter's gradient comes after the gradient
+// of its module's output.
 std::vector<TensorKey> causal_order(const ParityRecord& record);
 
 }  // namespace ranklab

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What a rank has, in the order in which its bytes travel.
+// What a rank has, in the order in which its bytes are sent.
 struct Offer {
   TensorKey key;
   GlobalSlice slice;
@@ -59,7 +59,7 @@ std::vector<std::vector<Offer>> all_offers(const TensorPieces& mine, Communicato
   return all;
 }
 
-// Which offers travel: of each rank, by their places.
+// Which offers are sent: per rank, by the offer's index.
 std::vector<std::vector<bool>> wanted(const std::vector<std::vector<Offer>>& offers) {
   std::set<std::string> seen;
   std::vector<std::vector<bool>> wants;
@@ -113,7 +113,7 @@ TensorPieces gather_pieces(const TensorPieces& mine, Communicator& world, c10::D
     for (size_t i = 0; i < of_rank.size(); ++i) {
       if (!takes[i]) continue;
       const Offer& offer = of_rank[i];
-      // Copied, since a view of another type would need an aligned place.
+      // Cloned because a view as another type needs an aligned address.
       const at::Tensor value = buffer.narrow(0, at_byte, offer.bytes()).clone().view(offer.type);
       all[offer.key].push_back({.rank = rank, .order = static_cast<int>(i), .slice = offer.slice, .value = value});
       at_byte += offer.bytes();

@@ -13,7 +13,7 @@
 namespace ranklab {
 namespace {
 
-// Between rank's own optimizer and the engine.
+// Sits between the rank's own optimizer and the engine.
 class RecordedOptimizer final : public WrappedOptimizer {
  public:
   RecordedOptimizer(std::unique_ptr<RankOptimizer> optimizer, ParityRecorder& recorder)
@@ -69,7 +69,7 @@ void ParityRecorder::keep_activation(ParityPhase phase, const std::string& path,
   TensorKey key{step_, phase, path, kind};
   if (!wants(key)) return;
   const UnseenScope unseen;
-  // A router sees its tokens in one dim, those of a position together.
+  // A router sees its tokens in one dim, with the tokens of a position next to each other.
   const bool rows = tensor.dim() == 2 && path.ends_with(".router");
   if (tensor.dim() != 3 && !rows) return;
   const int64_t sequences = rows ? plan_.micro_batch_size : tensor.size(1);
@@ -80,7 +80,8 @@ void ParityRecorder::keep_activation(ParityPhase phase, const std::string& path,
   if (!part) return;
   GlobalSlice slice =
       activation_global_slice(*part, plan_.config.model.seq_length, plan_.sequences_of(step_), {tensor.size(-1)});
-  // A module that is used several times for the same tokens (an embedding that prediction modules share).
+  // Numbers the uses of a module that runs several times on the same tokens (an embedding that prediction modules
+  // share).
   for (int use = 2; has(key, slice); ++use) key.kind = std::string(kind) + " of use " + std::to_string(use);
   keep(tensors_, key, std::move(slice), tensor);
 }
@@ -117,7 +118,7 @@ void ParityRecorder::loaded(const Batch& batch, int64_t) {
     GlobalSlice slice = whole_slice({plan_.sequences_of(step), tensor.size(1)});
     for (int64_t i = 0; i < tensor.size(0); ++i) slice.positions[0].push_back(batch.first_sample + i);
     const TensorKey key{step, ParityPhase::kBatch, "batch", what};
-    // The first and the last stage of a rank load the same batch.
+    // A rank's first and last stage load the same batch.
     if (has(key, slice)) continue;
     keep(tensors_, key, std::move(slice), tensor);
   }
@@ -156,7 +157,7 @@ void ParityRecorder::before_reduction(const Parameter& parameter, const at::Tens
   const UnseenScope unseen;
   const TensorKey key{step_, ParityPhase::kBackward, parameter.name, "grad"};
   if (const auto earlier = local_grads_.find(key); earlier != local_grads_.end()) {
-    at::Tensor& value = earlier->second.front().value;  // of the microbatches that were reduced before
+    at::Tensor& value = earlier->second.front().value;  // the sum over the microbatches that were reduced before
     value.add_(sum.detach().reshape({-1}).to(value.device()));
     return;
   }

@@ -1,5 +1,6 @@
-// One rank's part of a ParityRecord: sees its modules, its gradients before and after their reduction, its optimizer.
-// What it does shows on no clock and in no book. Thread rule: its rank's thread, until the run has ended.
+// One rank's part of a ParityRecord: observes the rank's modules, its gradients before and after their reduction, and
+// its optimizer. Its own work is not charged to any clock or counter. Thread rule: its rank's thread, until the run has
+// ended.
 #pragma once
 #include <functional>
 #include <memory>
@@ -25,9 +26,10 @@ class ParityRecorder final : public ModuleHook, public BatchWatch, public Update
   void after_backward(const std::string& path, const at::Tensor& grad_input) override;
   void residual_stream(const std::string& path, ModulePass pass, const at::Tensor& sum) override;
   void loaded(const Batch& batch, int64_t wait_ns) override;
-  // `optimizer`: null where gradients and states are not asked for.
+  // `optimizer`: null if gradients and states are not to be recorded.
   void start(RankContext& ctx, CausalLm& model, RankOptimizer* optimizer);
-  // Keeps these tensors alone, and no gradients from before their reduction. Without it all are kept.
+  // Keeps only the tensors that `wanted` accepts, and no gradients from before their reduction. Without a filter
+  // everything is kept.
   void set_filter(std::function<bool(const TensorKey&)> wanted) { wanted_ = std::move(wanted); }
   void begin_step();
   void end_step();
@@ -53,7 +55,7 @@ class ParityRecorder final : public ModuleHook, public BatchWatch, public Update
   const RunPlan& plan_;
   int rank_;
   uint64_t perturb_;
-  bool perturbs_;  // before the first step, when what was to be loaded is
+  bool perturbs_;  // once, before the first step, after any checkpoint has been loaded
   SumOrder sum_order_;
   std::optional<SplitProducts> split_;  // within a step
   std::function<bool(const TensorKey&)> wanted_;
@@ -71,14 +73,14 @@ class ParityRecorders {
  public:
   ParityRecorders(const RunPlan& plan, uint64_t perturb, SumOrder order);
   ParityRecorder& of(int rank) { return *ranks_.at(static_cast<size_t>(rank)); }
-  // After the run.
+  // Call after the run.
   void hand_over(ParityRecord& record);
 
  private:
   std::vector<std::unique_ptr<ParityRecorder>> ranks_;
 };
 
-// The same optimizer, whose ranks are recorded.
+// Wraps an optimizer so that each rank's part of it is recorded.
 std::shared_ptr<OptimizerRuntime> recorded_optimizer(std::shared_ptr<OptimizerRuntime> inner,
                                                      ParityRecorders& recorders);
 

@@ -45,7 +45,7 @@ at::ScalarType scalar_type_of(TensorType type, const std::string& where) {
                                     .fix = "write it as F32"});
 }
 
-// Numbered entries of a folder, "step-3" by its number.
+// The numbered entries of a folder, by number: "step-3" under 3.
 std::map<int64_t, fs::path> numbered(const fs::path& folder, const std::string& prefix, const std::string& suffix) {
   std::map<int64_t, fs::path> entries;
   std::error_code error;
@@ -106,7 +106,7 @@ class RankFile {
     return json;
   }
 
-  // As they were computed; those that the order does not name come behind.
+  // The tensors' names in the order in which they were computed; names that "order" does not contain come last.
   std::vector<std::string> names() const {
     std::vector<std::string> names;
     std::set<std::string> seen;
@@ -120,7 +120,8 @@ class RankFile {
     return names;
   }
 
-  // A microbatch's tensor without a slice is one of many; of ours some inputs depend on the layout.
+  // Whether a tensor can be compared. A microbatch's tensor without a slice cannot, since its place in the batch is
+  // unknown, nor can some inputs in ranklab's dumps, which depend on the layout.
   bool has_a_place(const std::string& text) const {
     const bool of_microbatch = std::ranges::count(text, '/') == 2;
     if (of_microbatch && !file_.metadata().contains("slice/" + text)) return false;

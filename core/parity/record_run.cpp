@@ -33,7 +33,7 @@ class ReversedBatches final : public RankData {
   const RunPlan& plan_;
 };
 
-// Data whose batches are kept as they arrive.
+// Wraps data so that its batches are recorded as they arrive.
 class RecordedData final : public DataProvider {
  public:
   RecordedData(std::shared_ptr<DataProvider> inner, ParityRecorders& recorders, bool reversed)

@@ -89,7 +89,7 @@ constexpr Change kChanges[] = {
      [](TrainConfig& c, const RunPlan&) { c.overlap_grad_reduce = false; }},
 };
 
-// Microbatches stay what they are: capacity, balancing losses and dropout are a microbatch's.
+// Keeps the microbatches the same, because capacity, balancing losses and dropout are computed per microbatch.
 void keep_microbatches(TrainConfig& c, const RunPlan& plan) {
   c.micro_batch_size = 0;
   c.num_microbatches = plan.num_microbatches;
@@ -117,7 +117,7 @@ std::vector<SmallerLayout> smaller_layouts(const TrainConfig& config) {
     try {
       resolve(smaller.config);
     } catch (const Error&) {
-      continue;  // the other features need it
+      continue;  // the other features need this one
     }
     result.push_back(std::move(smaller));
   }

@@ -1,5 +1,5 @@
-// Layouts that differ from a run's in one thing, of the same global batches in the same microbatches: whether a
-// difference stays there tells what it needs. Torch-free. Thread rule: pure.
+// Layouts that differ from a run's layout in one part, with the same global batches in the same microbatches. Whether a
+// difference is still there tells which parts of the layout it needs. Torch-free. Thread rule: pure.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,15 +10,16 @@
 namespace ranklab {
 
 struct SmallerLayout {
-  std::string axis;   // "tp"; of a feature its name: "ZeRO"
-  std::string flags;  // what it is with: "--tp 1"
+  std::string axis;   // "tp"; for a feature its name: "ZeRO"
+  std::string flags;  // what changes: "--tp 1"
   TrainConfig config;
 };
 
-// Each axis of the mesh with one rank, and each feature that a parallel run alone has switched off: those that make a
-// valid run. Experts that no longer divide are spread over fewer ranks.
+// The layout with each axis of the mesh reduced to one rank, and with each feature that only a parallel run has
+// switched off, as far as the run is then valid. If the number of experts is no longer divisible, experts are spread
+// over fewer ranks.
 std::vector<SmallerLayout> smaller_layouts(const TrainConfig& config);
-// The layout as one types it: "--tp 2 --sequence-parallel --zero-stage 1", "one rank".
+// The layout as flags: "--tp 2 --sequence-parallel --zero-stage 1"; "one rank" for one rank.
 std::string layout_flags(const TrainConfig& config);
 
 }  // namespace ranklab

@@ -15,7 +15,7 @@ struct ToldNorm {
   std::set<std::string> gradients = {};
 };
 
-// `whole_of`: a gradient of the record, put together.
+// `whole_of` returns a gradient of the record, assembled from its pieces.
 template <typename WholeOf>
 std::optional<ToldNorm> told_norm(const ParityRecord& record, int64_t step, const WholeOf& whole_of) {
   const auto told = record.tensors.find({step, ParityPhase::kNorm, "grad_norm", ""});

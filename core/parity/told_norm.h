@@ -1,5 +1,5 @@
-// The norm by which a run clips beside that of the gradients that it clips. Rounding may move all of them, and so the
-// norm: that the two belong together holds in any number of bits. Thread rule: pure.
+// Compares the norm by which a run clips with the norm of the gradients that it clips. Rounding may change the
+// gradients and with them the norm, but that the two agree must hold in any precision. Thread rule: pure.
 #pragma once
 #include <optional>
 
@@ -9,9 +9,9 @@ namespace ranklab {
 
 class ParityReference;
 
-// What `got` tells as the norm over the norm of its gradients, in units of the same of `want`: 1 where it is right.
-// Nothing where a record does not tell its norm, or has other gradients than the other one (files may have a part),
-// not all elements of one, or such as are not finite.
+// The norm that `got` reports divided by the norm of its recorded gradients, relative to the same ratio in `want`: 1 if
+// it is right. Returns nothing if a record does not report its norm, if the two records have different gradients (files
+// may have only some), or if a gradient is incomplete or not finite.
 std::optional<double> told_over_own_norm(const ParityRecord& got, const ParityReference& want, int64_t step);
 
 }  // namespace ranklab

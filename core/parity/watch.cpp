@@ -57,7 +57,8 @@ class ParityWatch final : public SentinelFamily, public ModuleHook {
     recorder_.hand_over(mine);
     sites_.fill(mine.tensors, table);
     const double scale = step.output->loss_scale > 0 ? step.output->loss_scale : 1;
-    // A step is skipped for gradients beyond fp16's range: a rank's part of a sum may be, where the sum is not.
+    // A step is skipped if a gradient is beyond fp16's range. A rank's summand may be beyond it even if the sum is not,
+    // so such steps are not judged.
     verdict_ =
         step.metrics->skipped
             ? LayerVerdict{}

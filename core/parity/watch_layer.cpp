@@ -21,10 +21,10 @@
 namespace ranklab {
 namespace {
 
-// Layers larger than this are not brought to one rank.
+// Larger layers are not sent to one rank.
 constexpr double kMostElements = 1 << 29;
 
-// In the frame of the microbatch: sequences count from its first.
+// The slice relative to the microbatch: sequences are counted from its first one.
 GlobalSlice shifted(GlobalSlice slice, int64_t first, int64_t sequences) {
   slice.shape[1] = sequences;
   for (int64_t& sequence : slice.positions[1]) sequence -= first;
@@ -65,7 +65,7 @@ void WatchedLayer::choose(int64_t step, int64_t count) {
   documents_ = nullptr;
 }
 
-// Batches are loaded in the order of microbatches, once or by each of two stages.
+// Batches are loaded in the order of microbatches, once, or once by each of a rank's two stages.
 void WatchedLayer::loaded(const Batch& batch, int64_t) {
   if (loads_++ % context_.plan.microbatches_of(step_) == microbatch_) documents_ = batch.documents;
 }
@@ -106,7 +106,8 @@ TensorPieces WatchedLayer::in_microbatch(const TensorPieces& mine) const {
   return pieces;
 }
 
-// The sum of the residual stream; without a norm in front of the layer's first branch, its input.
+// The layer's input is the sum of the residual stream, recorded at the norm in front of the layer's first branch;
+// without such a norm it is the input of that branch.
 TensorKey WatchedLayer::input_of(const TensorPieces& pieces) const {
   const std::string first = path() + (context_.plan.config.model.has_attention(layer_) ? ".attention" : ".mlp");
   const TensorKey norm{step_, ParityPhase::kForward, first + "_norm", "residual stream"};
@@ -154,7 +155,7 @@ LayerVerdict WatchedLayer::compared(TensorPieces pieces, double balance_scale) {
   return verdict;
 }
 
-// Whose ranks exchange something within a layer.
+// The axes whose ranks exchange something within a layer.
 std::string WatchedLayer::axes_of_layer() const {
   std::vector<std::string> axes;
   for (const Axis axis : {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp})

@@ -1,7 +1,8 @@
-// The layer of a watched step: its input, the gradient of its output and its weights are brought to one rank, which
-// computes it alone and holds what the ranks have computed together to that, within tolerances from one more run that
-// is moved by one unit in the last place and adds in another order. Cost: the layer's weights and activations of one
-// microbatch as messages, two forwards and backwards of it on one rank. Thread rule: its rank's thread.
+// Checks one layer of a watched step: its input, the gradient of its output and its weights are sent to one rank, which
+// computes the layer alone and compares what the ranks computed together with its result. Tolerances come from one more
+// run of the layer that is perturbed by one unit in the last place and adds in another order. Cost: the layer's weights
+// and its activations of one microbatch as messages, and two forwards and backwards of the layer on one rank. Thread
+// rule: its rank's thread.
 #pragma once
 #include <limits>
 #include <memory>
@@ -13,30 +14,31 @@
 
 namespace ranklab {
 
-// Why no layer of this run can be computed by one rank alone; "": each can.
+// The reason why no layer of this run can be computed by one rank alone; "" if every layer can.
 std::string why_not_alone(const RunPlan& plan);
 
-// The same on all ranks.
+// The result of a check; the same on all ranks.
 struct LayerVerdict {
-  double over = std::numeric_limits<double>::quiet_NaN();  // distance / allowed, of the first wrong tensor or else the
-                                                           // farthest; NaN: the layer could not be computed alone
-  std::string text = {};                                   // where it is wrong, else empty
+  // distance / tolerance of the first wrong tensor, or if none is wrong of the one closest to its tolerance; NaN: the
+  // layer could not be computed alone
+  double over = std::numeric_limits<double>::quiet_NaN();
+  std::string text = {};  // where the layer is wrong; empty if it is right
 };
 
 class WatchedLayer final : public BatchWatch {
  public:
   WatchedLayer(SentinelContext& context, std::shared_ptr<ModelProvider> provider);
 
-  // For the `count`th watched step.
+  // Chooses the layer and microbatch for the `count`th watched step.
   void choose(int64_t step, int64_t count);
   int64_t microbatch() const { return microbatch_; }
-  // Whether this rank's part of it is wanted now.
+  // Whether this rank has to record this tensor now.
   bool takes(const TensorKey& key) const;
-  // Which documents are in the microbatch, if its data say so.
+  // Remembers which documents are in the microbatch, if the data define documents.
   void loaded(const Batch& batch, int64_t wait_ns) override;
-  // The layer begins, with its weights in memory.
+  // Call when the layer begins, while its weights are in memory.
   void keep_weights(const std::string& path, ModulePass pass);
-  // Collective, after the step.
+  // Collective; call after the step.
   LayerVerdict judge(const TensorPieces& mine, double balance_scale);
 
  private:
@@ -49,11 +51,11 @@ class WatchedLayer final : public BatchWatch {
 
   SentinelContext& context_;
   std::shared_ptr<ModelProvider> provider_;
-  std::unique_ptr<OneRankLayer> alone_;  // made by the rank that needs it
+  std::unique_ptr<OneRankLayer> alone_;  // created only by the rank that needs it
   int64_t step_ = 0, layer_ = 0, microbatch_ = 0, dp_rank_ = 0, first_sample_ = 0;
-  bool possible_ = true;  // in this run
+  bool possible_ = true;  // whether layers of this run can be computed alone
   TensorPieces weights_;
-  int64_t loads_ = 0;  // microbatches of this step
+  int64_t loads_ = 0;  // microbatches of this step loaded so far
   std::shared_ptr<const Documents> documents_;
 };
 

@@ -13,8 +13,8 @@
 namespace ranklab {
 namespace {
 
-constexpr uint64_t kExact = uint64_t{1} << 52;  // hashes travel as numbers of a table
-constexpr const char* kMoment = "moment";       // any of them
+constexpr uint64_t kExact = uint64_t{1} << 52;  // hashes are sent as fp64 numbers of the table
+constexpr const char* kMoment = "moment";       // stands for any of the moments
 
 const std::vector<std::string>& kinds_of_module(const std::string& path) {
   static const std::vector<std::string> all = {"output", "grad_output", "input", "grad_input"};
@@ -139,7 +139,8 @@ TensorKey WatchSites::key_of(const Site& site) const {
   return {step_, phase, site.name, site.kind};
 }
 
-// The record that causal_order() reads has a piece of each, with the place of its module for the order of the forward.
+// Builds a record for causal_order() with one piece per site, ordered by the position of the site's module in the
+// forward.
 std::vector<size_t> WatchSites::causal_places() const {
   ParityRecord sampled;
   std::map<TensorKey, size_t> place;
@@ -158,7 +159,7 @@ std::vector<CopiesApart> WatchSites::apart(const RankTable& table, const ParityM
   std::vector<CopiesApart> found;
   for (const size_t i : causal_places()) {
     const size_t slot = slots_ + 2 * i;
-    std::map<double, double> first;  // values by slices
+    std::map<double, double> first;  // the first value found for each slice
     std::vector<int> ranks;
     CopiesApart one{.key = key_of(sites_[i])};
     for (int rank = 0; rank < table.ranks(); ++rank) {

@@ -1,6 +1,6 @@
-// What a watched step samples: one tensor of each module, parameter and buffer of all ranks, another kind of it each
-// time; and whether ranks that have the same elements of it have the same bits (the rules of audit(), compare.h), by
-// hashes that all ranks exchange. Thread rule: its rank's thread.
+// Chooses what a watched step samples: one tensor of each module, parameter and buffer on all ranks, another kind of
+// tensor each time. Checks by hashes that all ranks exchange whether ranks that have the same elements have the same
+// bits (the rules of audit(), compare.h). Thread rule: its rank's thread.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -16,10 +16,10 @@
 
 namespace ranklab {
 
-// Copies of a sampled tensor that have not the same bits.
+// A sampled tensor whose copies do not have the same bits.
 struct CopiesApart {
   TensorKey key;
-  std::vector<int> wrong_ranks = {};  // that differ from the first rank with the same elements
+  std::vector<int> wrong_ranks = {};  // the ranks that differ from the first rank with the same elements
   std::vector<Explanation> why = {};
   std::string text() const;  // "final_norm.weight grad (backward): rank 1 has ...; copies differ over tp"
 };
@@ -29,12 +29,12 @@ class WatchSites {
   // Collective.
   WatchSites(CausalLm& model, Communicator& world, c10::Device device, RankTable& table);
 
-  // For the `count`th watched step.
+  // Chooses the kinds of tensors for the `count`th watched step.
   void choose(int64_t step, int64_t count);
   bool takes(const TensorKey& key) const;
-  // The hashes of what this rank has of them.
+  // Writes the hashes of this rank's sampled tensors into the table.
   void fill(const TensorPieces& mine, RankTable& table) const;
-  // In causal order.
+  // The tensors whose copies differ, in causal order.
   std::vector<CopiesApart> apart(const RankTable& table, const ParityMesh& mesh) const;
 
  private:
@@ -42,8 +42,8 @@ class WatchSites {
   struct Site {
     Of of;
     std::string name;
-    int module = 0;         // the place of the module that it is or belongs to, in the order of the forward
-    std::string kind = {};  // sampled now
+    int module = 0;         // position, in the order of the forward, of the module that it is or belongs to
+    std::string kind = {};  // the kind of tensor that is sampled now
   };
   static Of of(const TensorKey& key);
   const Site* site_of(const TensorKey& key) const;

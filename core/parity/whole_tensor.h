@@ -1,4 +1,4 @@
-// A tensor of a record, put together from its ranks. Thread rule: pure.
+// A tensor of a record, assembled from all ranks' pieces. Thread rule: pure.
 #pragma once
 #include <vector>
 
@@ -8,10 +8,10 @@ namespace ranklab {
 
 struct WholeTensor {
   at::Tensor values;  // flat, fp64
-  at::Tensor known;   // which elements some rank has
+  at::Tensor known;   // which elements at least one rank has
   std::vector<int64_t> shape;
-  double rms = 0;      // root mean square, of what is finite
-  bool finite = true;  // all of it
+  double rms = 0;      // root mean square of the finite elements
+  bool finite = true;  // all elements are finite
 };
 
 WholeTensor put_together(const std::vector<TensorPiece>& pieces);

@@ -7,21 +7,22 @@ namespace {
 
 class Splitter {
  public:
-  // The first layer is always the first stage's, and the last the last's: what lies ahead and behind counts as theirs.
+  // The first layer always belongs to the first stage and the last to the last one, so the work before and after the
+  // layers is added to these two layers.
   Splitter(std::span<const double> layers, const EndWork& ends, int64_t stages)
       : layers_(layers.size()), stages_(static_cast<size_t>(stages)), before_(layers.size() + 1, 0.0) {
     for (size_t i = 0; i < layers.size(); ++i) before_[i + 1] = before_[i] + layers[i] + (i == 0 ? ends.ahead : 0);
     before_.back() += ends.behind;
   }
 
-  // `bound`: what the fullest stage of some split has.
+  // `bound`: the work of the fullest stage in some known split.
   std::vector<int64_t> split(double bound) const {
     const double most = least_fullest(bound) * (1 + 1e-9);
     const std::vector<size_t> earliest = earliest_begins(most);
     std::vector<int64_t> out;
     size_t from = 0;
     for (size_t stage = 1; stage < stages_; ++stage) {
-      // Where this stage would begin if layers could be cut.
+      // Where this stage would begin if layers could be divided.
       const double share = static_cast<double>(stage) / static_cast<double>(stages_);
       const size_t ideal = reach(0, before_[layers_] * share * (1 + 1e-12));
       const size_t last = std::min(reach(from, most), layers_ - (stages_ - stage));
@@ -34,13 +35,14 @@ class Splitter {
   }
 
  private:
-  // The end of the longest run of layers from `from` with at most that work.
+  // The end of the longest run of layers from `from` on with at most this much work.
   size_t reach(size_t from, double work) const {
     const auto begin = before_.begin() + static_cast<std::ptrdiff_t>(from);
     return static_cast<size_t>(std::upper_bound(begin, before_.end(), before_[from] + work) - before_.begin()) - 1;
   }
 
-  // Whether no stage needs more: each takes what it can and leaves a layer to each one behind it.
+  // Whether the layers fit with at most this much work per stage: each stage takes as many layers as it can while
+  // leaving one to each stage after it.
   bool fits(double most) const {
     size_t from = 0;
     for (size_t stage = 1; stage < stages_; ++stage) {
@@ -52,7 +54,7 @@ class Splitter {
   }
 
   double least_fullest(double bound) const {
-    constexpr int kHalvings = 60;  // to the last bit of a double, about
+    constexpr int kHalvings = 60;  // enough to determine a double to about its last bit
     double low = 0;
     for (int i = 0; i < kHalvings; ++i) {
       const double middle = (low + bound) / 2;
@@ -61,7 +63,7 @@ class Splitter {
     return bound;
   }
 
-  // The first layer that each stage may begin with, so that it and those behind it have no more than that.
+  // The first layer with which each stage may begin so that neither it nor any later stage has more work than this.
   std::vector<size_t> earliest_begins(double most) const {
     std::vector<size_t> begins(stages_, 0);
     size_t to = layers_;

@@ -8,8 +8,8 @@
 
 namespace ranklab {
 
-// "" when the schedule completes under these rules, else the ranks that wait for each other, and for what.
-// REQUIRES: a schedule that is sound with buffered messages.
+// "" when the schedule completes under these rules; otherwise the ranks that wait for each other, and what for.
+// REQUIRES: the schedule is sound with buffered messages.
 std::string find_blocking_cycle(const Schedule& schedule);
 
 }  // namespace ranklab

@@ -50,7 +50,7 @@ std::string shown(std::string_view cell) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// "2F7" or "1UNSHARD": stage, word, and a microbatch or none.
+// A word such as "2F7" or "1UNSHARD": a stage, letters, and possibly a microbatch.
 struct Word {
   int stage = 0;
   std::string_view letters;
@@ -94,7 +94,8 @@ ScheduleDialect detect_dialect(std::string_view text) {
   const auto has = [&](std::string_view what) { return text.find(what) != std::string_view::npos; };
   if (text.starts_with('#') || has("BW") || has("&")) return ScheduleDialect::kRanklab;
   if (has("I") || has("_") || has("SHARD")) return ScheduleDialect::kTorch;
-  return has("W") ? ScheduleDialect::kRanklab : ScheduleDialect::kTorch;  // F and B alone: B must be the full backward
+  // with only F and B, B must be the full backward
+  return has("W") ? ScheduleDialect::kRanklab : ScheduleDialect::kTorch;
 }
 
 class Reader {
@@ -161,7 +162,7 @@ class Reader {
   void cell(std::string_view text) {
     if (text.empty()) return;  // an idle step
     const std::optional<Action> action = torch() ? torch_action(text) : ranklab_action(text);
-    if (!action) return;  // a message, or a cell that is no part of the schedule
+    if (!action) return;  // a message, or a cell that is not part of the schedule
     add_stage(action->stage, action->microbatch);
     if (action->kind == ActionKind::kFBW) add_stage(action->back_stage, action->back_microbatch);
     file_.schedule.ranks.back().push_back(*action);

@@ -37,7 +37,7 @@ class Matcher {
     return std::to_string(stage) + (send ? "SEND_" : "RECV_") + (forward ? "F" : "B") + std::to_string(microbatch);
   }
 
-  // Finds where each stage runs each microbatch: the position in its rank's list.
+  // Finds, for each stage and microbatch, the position of the action in its rank's list.
   void place_work() {
     for (const auto& actions : schedule_.ranks) {
       for (size_t i = 0; i < actions.size(); ++i) {

@@ -81,7 +81,7 @@ std::vector<std::vector<PipelineMessage>> receives_before(const Schedule& schedu
   const std::vector<Action>& actions = schedule.ranks[static_cast<size_t>(rank)];
   std::vector<std::vector<PipelineMessage>> posts(actions.size());
   Inbox inbox(schedule, rank, order);
-  size_t next = 0;  // the first action whose receives are not posted
+  size_t next = 0;  // the first action whose receives have not been posted
   for (size_t i = 0; i < actions.size(); ++i) {
     for (; next < actions.size() && next <= i + static_cast<size_t>(prefetch); ++next) {
       for (const PipelineMessage& message : needed_messages(schedule, actions[next])) inbox.post(message, posts[i]);

@@ -11,7 +11,7 @@
 
 namespace ranklab {
 
-// Identified by its content: the output of `stage` (forward), or the gradient of its input.
+// A message is identified by its content: the output of `stage` (forward), or the gradient of its input.
 struct PipelineMessage {
   bool forward = false;
   int stage = 0;  // the stage that produces it
@@ -31,10 +31,10 @@ struct PipelineLane {
 
 struct LaneOrder {
   PipelineLane lane;
-  std::vector<PipelineMessage> messages;  // in the order in which `from` produces them
+  std::vector<PipelineMessage> messages;  // in the order in which rank `from` produces them
 };
 
-// The lanes that carry messages, ascending: the order in which all ranks open them.
+// The lanes that carry messages, in ascending order, which is the order in which all ranks open them.
 std::vector<LaneOrder> message_lanes(const Schedule& schedule);
 PipelineLane lane_of(const Schedule& schedule, const PipelineMessage& message);
 
@@ -47,8 +47,8 @@ enum class ReceiveOrder {
   kAsSent     // in each lane, the sender's order
 };
 
-// [action] -> the receives that `rank` posts before it: what this action and the `prefetch` ones after it need, unless
-// posted already.
+// [action] -> the receives that `rank` posts before it: those needed by this action and by the `prefetch` actions after
+// it, unless they were posted already.
 std::vector<std::vector<PipelineMessage>> receives_before(const Schedule& schedule, int rank, int prefetch,
                                                           ReceiveOrder order);
 

@@ -16,8 +16,8 @@ std::string describe(const PipelineMessage& m) {
 
 using Direction = std::tuple<int, int, int>;  // channel, from, to
 
-// Everything that can be checked without running it: each message once on both sides, in the same order, produced
-// before it is sent and received before it is used.
+// Checks everything that can be checked without running the program: each message occurs once on both sides, in the
+// same order, is produced before it is sent, and received before it is used.
 class StaticCheck {
  public:
   StaticCheck(const Schedule& schedule, const MessageProgram& program) : schedule_(schedule), program_(program) {}
@@ -127,7 +127,7 @@ class Machine {
                                                    [](const auto& queue) { return queue.second.empty(); });
   }
 
-  // One event of this rank that can happen: a kernel ends, or its host takes a step.
+  // Performs one event of this rank that can happen: a kernel ends, or its host takes a step.
   bool advance(int rank) {
     for (auto& [channel, queue] : host(rank).queues) {
       if (!queue.empty() && ends(channel, queue.front())) {
@@ -162,13 +162,13 @@ class Machine {
     return true;
   }
 
-  // A kernel ends when the counterparts of its transfers are running or have run.
+  // Whether a kernel ends: it does when the counterparts of all its transfers are running or have run.
   bool ends(int channel, const Launch& kernel) {
     return std::all_of(kernel.transfers.begin(), kernel.transfers.end(), [&](const Transfer& transfer) {
       if (!handed_.contains({!transfer.send, transfer.message})) return false;
       const auto [from, to, forward] = lane_of(schedule_, transfer.message);
       const std::vector<Launch>& queue = host(transfer.send ? to : from).queues[channel];
-      // The counterpart waits behind others of its queue, runs as the first of it, or has ended.
+      // The counterpart either waits behind others in its queue, is running at the head of it, or has ended.
       for (size_t i = 1; i < queue.size(); ++i) {
         for (const Transfer& behind : queue[i].transfers)
           if (behind.send != transfer.send && behind.message == transfer.message) return false;
@@ -188,7 +188,7 @@ class Machine {
     return out;
   }
 
-  // True when no direction of this launch is left to be connected.
+  // Returns true when every direction of this launch is connected.
   bool connect(int rank, const ProgramStep& step) {
     std::set<int> peers;
     for (const Transfer& transfer : step.transfers) {
@@ -232,7 +232,7 @@ class Machine {
   const Schedule& schedule_;
   const MessageProgram& program_;
   std::vector<Host> hosts_;
-  std::set<std::pair<bool, PipelineMessage>> handed_;  // sides that were enqueued on a stream
+  std::set<std::pair<bool, PipelineMessage>> handed_;  // the sides of messages that were enqueued on a stream
   std::set<Direction> connected_;
   std::string problem_;
 };

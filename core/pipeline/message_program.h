@@ -7,8 +7,9 @@
 //   launch, and both launches must connect the same directions ("Message truncated" otherwise). Channels that were
 //   connected when they were opened never hold a host. An action begins when the actions before it on its rank, and the
 //   launches that receive what it needs, have ended.
-// A host may run ahead of its GPU only as far as its launch queue is long, so it is assumed to wait at each action:
-// what completes that way completes with any queue. Cost: O(launches x ranks). Torch-free. Thread rule: pure functions.
+// A host may run ahead of its GPU only by the length of its launch queue. Here it is assumed to wait at each action,
+// because a program that completes under this assumption completes with a queue of any length. Cost: O(launches x
+// ranks). Torch-free. Thread rule: pure functions.
 #pragma once
 #include <string>
 #include <vector>
@@ -24,13 +25,13 @@ struct Transfer {
 
 struct ProgramStep {
   int channel = -1;                 // -1: the rank's next action
-  std::vector<Transfer> transfers;  // of a launch
+  std::vector<Transfer> transfers;  // the transfers of a launch
 };
 
 struct MessageProgram {
   int num_channels = 0;
-  bool connected = false;                       // before the first step, for all directions of all channels
-  std::vector<std::vector<ProgramStep>> ranks;  // [rank] -> what its host does, in order
+  bool connected = false;  // whether all directions of all channels are connected before the first step
+  std::vector<std::vector<ProgramStep>> ranks;  // [rank] -> the steps of its host, in order
 };
 
 // What StageMessages does over lanes: each lane is a connected channel, each transfer a separate launch, and sends are

@@ -46,7 +46,7 @@ void add_alone(Schedule& schedule, int chain, int microbatch, bool split) {
 void require_legal(const ScheduleCosts& costs) {
   constexpr const char *kTimes = "give times in another unit", *kRatio = "give a ratio in that range";
   const auto within = [](const char* name, double value, bool zero_too, double most, const char* fix) {
-    constexpr double kLeast = 1e-12;  // one divided by a smaller number may be infinite
+    constexpr double kLeast = 1e-12;  // the reciprocal of a smaller number may be infinite
     RANKLAB_CHECK((zero_too && value == 0) || (value >= kLeast && value <= most), ErrorKind::kInvalidArgument,
                   .where = "schedule costs", .what = std::string("no legal value for ") + name,
                   .got = strprintf("%g", value),

@@ -1,9 +1,9 @@
 // A pipeline schedule is data: for every rank the list of its actions, in order. The same object is executed on real
-// tensors, timed (simulate.h), proven (verify.h), drawn and written to a file (csv.h).
-//   A microbatch walks a chain of stages. Most schedules have one chain, 0 .. num_stages-1. DualPipe holds the model
-// twice: stages 0 .. p-1 are one copy and p .. 2p-1 the other, the first half of the microbatches walks the first chain
-// and the second half the second. Several stages may live on one rank (interleaved: r, r+p, ...; V: r and 2p-1-r).
-// Torch-free. Thread rule: plain data.
+// tensors, timed (simulate.h), proven correct (verify.h), drawn, and written to a file (csv.h).
+//   A microbatch passes through a chain of stages. Most schedules have one chain, 0 .. num_stages-1. DualPipe holds the
+//   model twice: stages 0 .. p-1 are one copy and p .. 2p-1 the other; the first half of the microbatches passes
+//   through the first chain and the second half through the second. A rank may hold several stages (interleaved: r,
+//   r+p, ...; V: r and 2p-1-r). Torch-free. Thread rule: plain data.
 #pragma once
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ struct Schedule {
   std::string name;
   int num_microbatches = 0;
   std::vector<int> rank_of_stage;
-  int chain_length = 0;                    // stages a microbatch passes
+  int chain_length = 0;                    // number of stages that a microbatch passes
   std::vector<std::vector<Action>> ranks;  // [rank] -> its actions
 
   int num_ranks() const { return static_cast<int>(ranks.size()); }
@@ -31,22 +31,22 @@ struct Schedule {
   int rank(int stage) const { return rank_of_stage[static_cast<size_t>(stage)]; }
   bool is_first(int stage) const { return stage % chain_length == 0; }
   bool is_last(int stage) const { return stage % chain_length == chain_length - 1; }
-  // The part of the model that a stage holds: the same for both copies of DualPipe.
+  // The part of the model that a stage holds, which is the same for both copies in DualPipe.
   int part(int stage) const { return stage % chain_length; }
   int chain_of(int microbatch) const { return microbatch * num_chains() / num_microbatches; }
   bool passes(int stage, int microbatch) const { return chain_of(microbatch) == stage / chain_length; }
-  // The number of microbatches that pass a chain.
+  // The number of microbatches that pass through a chain.
   int microbatches_of(int chain) const;
   // The share of a rank's work that one stage is: 1 / (stages of a chain per rank).
   double stage_share() const { return static_cast<double>(num_ranks()) / chain_length; }
   std::vector<int> stages_of(int rank) const;
 };
 
-// Only the forwards: each stage of the first model copy runs all microbatches before the rank's next stage.
+// Only the forwards: each stage of the first model copy runs all microbatches before the rank's next stage begins.
 Schedule forward_only(const Schedule& whole, int num_microbatches);
 
-// Appends all passes of one microbatch through a chain of stages, beside which no other runs; its backwards whole, or
-// split into B and W.
+// Appends all passes of one microbatch through a chain of stages, while no other microbatch runs. Its backwards are
+// whole, or, with `split`, divided into B and W.
 void add_alone(Schedule& schedule, int chain, int microbatch, bool split);
 
 // The parameters of a schedule. Errors name the field and the nearest legal value.
@@ -56,8 +56,8 @@ struct ScheduleRequest {
   int num_chunks = 1;  // stages per rank (virtual pipeline size), where the schedule lets the caller choose
 };
 
-// Time of one microbatch on one rank (all its stages together); any unit. b + w is the full backward. c is the latency
-// of a message between ranks, which does not keep either side busy.
+// Time of one microbatch on one rank (all its stages together), in any unit. b + w is the full backward. c is the
+// latency of a message between ranks, during which neither side is busy.
 struct ScheduleCosts {
   double f = 1;
   double b = 1;

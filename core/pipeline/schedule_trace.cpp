@@ -47,7 +47,7 @@ class Converter {
     if (a.has_input_grad()) gradients_[{a.backward_stage(), a.backward_microbatch()}] = {rank, timed.end};
   }
 
-  // Recorded as by a running rank: a receive when it continues, an action when it ends, a send when it is posted.
+  // Recorded as by a running rank: a receive when the rank continues, an action when it ends, a send when it is posted.
   struct Recorded {
     int64_t time_ns = 0;
     const char* name = "";
@@ -72,7 +72,7 @@ class Converter {
     int microbatch = 0;
     int direction = 0;  // 0: an output, 1: a gradient
   };
-  // Inputs from other ranks, by arrival.
+  // Inputs from other ranks, in order of arrival.
   std::vector<Message> inputs(const Action& a, int rank) const {
     std::vector<Message> list;
     if (a.has_forward() && !schedule_.is_first(a.stage))
@@ -101,7 +101,8 @@ class Converter {
     }
   }
 
-  // Records both ends of a message that rank `to`, free since `free`, waits for. RETURNS: its arrival.
+  // Records both ends of a message for which rank `to`, which is idle since `free`, waits. RETURNS: its time of
+  // arrival.
   int64_t receive(int to, const Message& message, int64_t free) {
     Event event;
     event.kind = EventKind::kCollective;
@@ -109,7 +110,7 @@ class Converter {
     event.step = 0;
     event.stage = message.stage;
     event.microbatch = message.microbatch;
-    // Each message has a tag of its own: the simulator's links carry any number of messages at once.
+    // Each message has its own tag, because the simulator's links carry any number of messages at once.
     event.tag = 2 * (message.stage * schedule_.num_microbatches + message.microbatch) + message.direction;
     event.sequence = 0;
     event.virtual_begin_ns = event.virtual_matched_ns = ns_of(message.from.end);
@@ -120,7 +121,7 @@ class Converter {
     record(message.from.rank, event.virtual_posted_ns, "send", event);
     event.verb = Verb::kRecv;
     event.peer = message.from.rank;
-    event.virtual_posted_ns = 0;  // receives are posted early: no sender ever waits for one
+    event.virtual_posted_ns = 0;  // receives are posted early, so no sender ever waits for one
     const int64_t gap = std::max<int64_t>(0, event.virtual_end_ns - free);
     event.virtual_exposed_ns = std::min(gap, event.virtual_end_ns - event.virtual_begin_ns);
     event.virtual_peer_wait_ns = gap - event.virtual_exposed_ns;

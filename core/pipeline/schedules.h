@@ -27,8 +27,8 @@ inline constexpr int64_t kMostCells = int64_t{1} << 22;  // stages x microbatche
 std::span<const ScheduleKind> schedule_kinds();
 // Throws kInvalidArgument with the nearest name.
 const ScheduleKind& find_schedule_kind(const std::string& name);
-// Throws kInvalidArgument: an unknown name (with the nearest), or sizes that the schedule does not support (both, and
-// the nearest legal ones). Only the searched schedules use `costs`.
+// Throws kInvalidArgument for an unknown name (with the nearest one), or for sizes that the schedule does not support
+// (with both sizes and the nearest legal ones). Only schedules that are searched use `costs`.
 Schedule make_schedule(const std::string& name, const ScheduleRequest& request, const ScheduleCosts& costs = {});
 
 Schedule make_gpipe(const ScheduleRequest& request, const ScheduleCosts& costs);

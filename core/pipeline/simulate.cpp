@@ -23,7 +23,7 @@ class Simulator {
   PipelineTimeline run() {
     size_t left = 0;
     for (const auto& actions : schedule_.ranks) left += actions.size();
-    // Ranks whose next action may have become ready; each is revisited when a neighbour finishes something.
+    // Visits ranks whose next action may have become ready; each is visited again when a neighbour finishes something.
     for (bool moved = true; left > 0 && moved;) {
       moved = false;
       for (int rank = 0; rank < schedule_.num_ranks(); ++rank) {
@@ -73,7 +73,7 @@ class Simulator {
     return 0;
   }
 
-  // Adds what the action needs; false when some of it has not been computed yet.
+  // Collects the inputs that the action needs; false when some of them have not been computed yet.
   bool inputs(const Action& a, int rank, std::vector<Input>& out) const {
     const auto need = [&](const std::vector<ActionPlace>& done, int stage, int microbatch) {
       const ActionPlace place = done[cell(stage, microbatch)];
@@ -119,7 +119,8 @@ class Simulator {
     return true;
   }
 
-  // The part of a wait in which the input was in flight counts as message time, the rest as the dependency's.
+  // The part of a wait during which the input was in flight counts as message time, the rest as waiting for a
+  // dependency.
   void note_idle(int rank, double begin, double end, const Input& input, bool first) {
     std::vector<Idle>& list = line_.idle[static_cast<size_t>(rank)];
     const Action waited = at(input.from).action;
@@ -153,7 +154,7 @@ class Simulator {
     find_slack();
   }
 
-  // Walks back from the action that ends last, along what each action had to wait for.
+  // Walks back from the action that ends last, always to what the action had to wait for.
   void mark_critical() {
     ActionPlace place;
     for (int r = 0; r < schedule_.num_ranks(); ++r) {
@@ -166,7 +167,7 @@ class Simulator {
     }
   }
 
-  // Latest ends, in reverse placement order: the inputs of an action were placed before it.
+  // Latest possible ends, in reverse order of placement, because the inputs of an action were placed before it.
   void find_slack() {
     std::vector<std::vector<double>> latest(line_.ranks.size());
     for (size_t r = 0; r < latest.size(); ++r) latest[r].assign(line_.ranks[r].size(), line_.end);
@@ -201,7 +202,7 @@ class Simulator {
   const Schedule& schedule_;
   const PipelineTiming& timing_;
   std::vector<ActionPlace> forward_, backward_;    // [stage, microbatch] -> where it was computed
-  std::vector<std::vector<ActionPlace>> binding_;  // what each action had to wait for last
+  std::vector<std::vector<ActionPlace>> binding_;  // the input or action that each action had to wait for last
   std::vector<ActionPlace> order_;
   std::vector<Input> needs_;
   PipelineTimeline line_;

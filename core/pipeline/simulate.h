@@ -1,5 +1,5 @@
-// The timeline of a schedule without running it: each rank takes its actions in order, an action starts when the rank
-// is free and what it needs has arrived. Reproduces the published bubble rates of Qi et al. (arXiv 2401.10241, table
+// The timeline of a schedule without running it: each rank executes its actions in order, and an action starts when the
+// rank is free and its inputs have arrived. Reproduces the published bubble rates of Qi et al. (arXiv 2401.10241, table
 // 5). Cost: O(actions). Torch-free. Thread rule: pure functions.
 #pragma once
 #include <string>
@@ -13,7 +13,7 @@ struct StageCost {
   double f = 0;
   double b = 0;
   double w = 0;
-  double bw = 0;  // of an unsplit backward, where that is less than b + w; 0: b + w
+  double bw = 0;  // cost of an unsplit backward, where it is less than b + w; 0: b + w
 
   double whole_backward() const { return bw > 0 ? bw : b + w; }
 };
@@ -43,7 +43,7 @@ struct TimedAction {
   Action action;
   double begin = 0;
   double end = 0;
-  double slack = 0;  // how much later it could end without delaying the end of the schedule
+  double slack = 0;  // how much later it could end without making the schedule longer
   bool critical = false;
 };
 
@@ -51,10 +51,10 @@ struct PipelineTimeline {
   std::vector<std::vector<TimedAction>> ranks;
   std::vector<std::vector<Idle>> idle;  // between time 0 and the end of the last rank
   double end = 0;                       // of the last action
-  // The largest time between a rank's first start and its last end: the published rule. Equals `end` when the first
-  // rank ends last.
+  // The largest time between a rank's first start and its last end, which is how publications define it. Equals `end`
+  // when the first rank ends last.
   double makespan = 0;
-  double ideal = 0;  // what the busiest rank computes without overlap: m (F+B+W) for equal stages
+  double ideal = 0;  // compute time of the busiest rank without overlap: m (F+B+W) for equal stages
 
   double bubble_of_total() const { return 1 - ideal / makespan; }
   double bubble_of_ideal() const { return makespan / ideal - 1; }

@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-constexpr size_t kLongest = 1 << 18;  // characters of a pattern that is written out
+constexpr size_t kLongest = 1 << 18;  // maximum number of characters of an expanded pattern
 
 [[noreturn]] void refuse(const std::string& what, const std::string& got, const std::string& want,
                          const std::string& fix) {
@@ -24,7 +24,7 @@ constexpr size_t kLongest = 1 << 18;  // characters of a pattern that is written
          "write it as in Et*3|(tt|)*29m|L");
 }
 
-// "*12" at `at`: 12, and `at` is behind it; 1 where there is none.
+// Parses "*12" at `at`, moves `at` behind it, and returns 12; returns 1 if there is none.
 size_t times(std::string_view text, size_t& at, const std::string& whole) {
   if (at >= text.size() || text[at] != '*') return 1;
   size_t count = 0;
@@ -41,7 +41,7 @@ void append(std::string& out, std::string_view part, size_t count, const std::st
   while (count-- > 0) out += part;
 }
 
-// x*n written out; or, with `groups`, (...)*n.
+// Expands x*n, or, with `groups`, (...)*n.
 std::string written_out(const std::string& text, bool groups, const std::string& whole) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -115,7 +115,7 @@ class PatternReader {
 StageLayout parse_numbers(const std::string& text) {
   StageLayout out;
   std::istringstream words(text);
-  // "4," ends in a stage without a number, which getline() does not return.
+  // "4," ends with a stage that lacks a number, which getline() would not return.
   if (text.ends_with(',')) words.str(text + " ");
   for (std::string word; std::getline(words, word, ',');) {
     int64_t value = 0;

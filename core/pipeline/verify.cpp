@@ -12,7 +12,8 @@ namespace ranklab {
 namespace {
 
 constexpr size_t kMostProblems = 20;
-constexpr int kMostMissing = 5;  // of them, of what never runs: one wrong number may leave out much
+// maximum number of reports about actions that never run, because one wrong number may leave out many
+constexpr int kMostMissing = 5;
 
 enum Part { kForward, kInputGrad, kWeightGrad };
 constexpr std::array<const char*, 3> kPartLetters = {"F", "B", "W"};
@@ -70,7 +71,8 @@ class Verifier {
     return proof_.problems.empty();
   }
 
-  // One far too large index must not allocate gigabytes of tables: such a schedule lacks most of its actions.
+  // A single index that is far too large must not allocate gigabytes of tables. Such a schedule lacks most of its
+  // actions.
   void check_size() {
     int64_t actions = 0;
     for (const auto& rank : schedule_.ranks) actions += static_cast<int64_t>(rank.size());
@@ -90,7 +92,8 @@ class Verifier {
     return "";
   }
 
-  // A mistyped number makes a microbatch of one action. That action is told, not all that the microbatch lacks.
+  // A mistyped number makes a microbatch with a single action. That action is reported, not everything that the
+  // microbatch lacks.
   void find_lone_action() {
     const auto count = static_cast<size_t>(schedule_.num_microbatches);
     std::vector<ActionPlace> places(count);
@@ -108,7 +111,8 @@ class Verifier {
         if (a.has_input_grad() || a.has_weight_grad()) seen(a.backward_microbatch());
       }
     }
-    constexpr int kFewest = 4;  // actions of another microbatch, so that one action is far from all
+    // other microbatches must have at least this many actions, so that a single one is clearly wrong
+    constexpr int kFewest = 4;
     const auto lone = std::ranges::find(actions_of_, 1);
     has_lone_ = std::ranges::count(actions_of_, 1) == 1 && std::ranges::max(actions_of_) >= kFewest;
     if (!has_lone_) return;
@@ -172,7 +176,7 @@ class Verifier {
       problem(strprintf("... and %ld more never run", static_cast<long>(missing - kMostMissing)));
   }
 
-  // What a rank produces itself must come before its use: waiting cannot help there.
+  // A result that the rank itself produces must come before its use, because waiting cannot help there.
   void check_order() {
     for (int stage = 0; stage < schedule_.num_stages(); ++stage) {
       for (int microbatch = 0; microbatch < schedule_.num_microbatches; ++microbatch) {
@@ -255,7 +259,7 @@ class Verifier {
   double weight_grad_memory_;
   std::array<std::vector<ActionPlace>, 3> done_;
   std::vector<int> actions_of_;  // [microbatch]
-  bool has_lone_ = false;        // one microbatch has one action only
+  bool has_lone_ = false;        // some microbatch has only one action
   ScheduleProof proof_;
 };
 

@@ -1,6 +1,6 @@
-// Is a schedule correct? Proven from the lists of actions alone: every microbatch runs forward and backward once in
-// every stage it passes, on the rank that holds the stage; nothing is used before it is produced; and the ranks never
-// deadlock. Cost: O(actions). Torch-free. Thread rule: pure functions.
+// Proves that a schedule is correct, from the lists of actions alone: every microbatch runs forward and backward once
+// in every stage it passes, on the rank that holds the stage; nothing is used before it is produced; and the ranks
+// never deadlock. Cost: O(actions). Torch-free. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace ranklab {
 
-// What a rank holds at its peak, in microbatches of a whole rank (a stage counts 1 / stages of a chain on the rank). An
-// activation lives from its F until its W (or BW) has run.
+// What a rank holds at its peak, in microbatches of a whole rank (a stage counts as 1 / number of the rank's stages in
+// a chain). An activation exists from its F until its W (or BW) has run.
 struct StageMemory {
   double peak_activations = 0;
   // The same, but an activation between B and W counts as weight_grad_memory, as in ZB-2p's limit.
   double peak_memory = 0;
-  int peak_deferred = 0;      // microbatches of a stage between B and W at the same time
+  int peak_deferred = 0;      // largest number of microbatches of a stage that are between B and W at the same time
   int stages = 0;             // number of stages whose weights the rank holds
   int64_t messages_sent = 0;  // to other ranks: outputs forward, gradients backward
 };
@@ -27,8 +27,8 @@ StageMemory stage_memory(const Schedule& schedule, int rank, double weight_grad_
 
 struct ScheduleProof {
   std::vector<std::string> problems;  // empty: the schedule is correct. Each names ranks and actions; at most 20
-  // True when it also runs with blocking messages (rendezvous), with the sends and receives between two actions posted
-  // together (batch_isend_irecv). If not, the cycle.
+  // Whether it also completes with blocking messages (rendezvous), where the sends and receives between two actions are
+  // posted together (batch_isend_irecv). If not, blocking_cycle describes the cycle.
   bool blocking_safe = false;
   std::string blocking_cycle;
   std::vector<StageMemory> memory;  // per rank; empty when there are problems

@@ -14,7 +14,7 @@ namespace {
 
 class ShapeData final : public RankData {
  public:
-  // Samples have no numbers of their own: they select masks of dropout, whose shapes and costs are the same.
+  // Sample numbers are not needed: they only select dropout masks, whose shapes and costs are all the same.
   ShapeData(const RankContext& ctx, const RunPlan& plan, std::optional<int64_t> global_tokens,
             std::unique_ptr<RankData> documents)
       : tokens_BS_(at::empty({plan.micro_batch_size, plan.config.model.seq_length},
@@ -50,8 +50,8 @@ class ShapeData final : public RankData {
 
   at::Tensor tokens_BS_;
   std::optional<int64_t> global_tokens_;
-  std::unique_ptr<RankData> documents_;  // those of its batches; null: attention sees whole sequences
-  bool positions_restart_;               // in each document; where that is changes no cost
+  std::unique_ptr<RankData> documents_;  // provides the documents in batches; null: attention spans whole sequences
+  bool positions_restart_;               // in each document; the places do not affect the cost
 };
 
 class ShapeDataProvider final : public DataProvider {
@@ -60,7 +60,8 @@ class ShapeDataProvider final : public DataProvider {
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
     if (like_ == nullptr) return std::make_unique<ShapeData>(ctx, plan, plan.tokens_per_step(), nullptr);
     RunPlan whole = plan;
-    whole.ramp = {};  // of a shorter first step (short_first_step.h): the second has the run's own batches
+    // Without the ramp of a shorter first step (short_first_step.h): the second step has the run's own batches.
+    whole.ramp = {};
     std::unique_ptr<RankData> data = with_documents(like_->build_data(ctx, whole), plan.config.documents);
     const std::optional<int64_t> tokens = data->global_tokens_per_batch();
     if (!plan.config.documents.reset_attention_mask) data.reset();

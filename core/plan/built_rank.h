@@ -1,6 +1,6 @@
-// A run's parts in a world of shapes, whose batches have the plan's shape and no tokens, and ranks of such a world in
-// their state before the first step: model and optimizer, for callers that need to know what they hold. Nothing is
-// computed and no memory is allocated. Thread rule: as record_step().
+// A run's parts in a world of shapes, where batches have the plan's shape and no token values; and ranks of such a
+// world in their state before the first step (model and optimizer), for callers that need to know what they hold.
+// Nothing is computed and no memory is allocated. Thread rule: as for record_step().
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,13 +11,13 @@ namespace ranklab {
 
 struct StepContext;  // core/runtime/components.h
 
-// Without files. Global token counts are known beforehand exactly when the parts' own data, whose tokens are not read,
-// knows them; where there are no data, they are.
+// Does not read files. Global token counts are known beforehand exactly if the parts' own data (whose tokens are not
+// read) would know them; without data, they are known.
 RuntimeComponents on_shapes(RuntimeComponents parts, std::shared_ptr<World> world);
 
-// REQUIRES: parts on shapes. `look` is called on the threads of the world's ranks.
+// REQUIRES: parts from on_shapes(). `look` is called on the threads of the world's ranks.
 void build_ranks(const RunPlan& plan, RuntimeComponents parts, const std::function<void(StepContext&)>& look);
-// Builds one rank, with the default parts.
+// Builds one rank with the default parts.
 void build_rank(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world,
                 const std::function<void(StepContext&)>& look);
 

@@ -1,5 +1,5 @@
-// What one layer keeps of a microbatch for its backward, in bytes on one rank: recorded, and as a paper counts it.
-// Cost: recording the model's layers once. Thread rule: as record_step().
+// What one layer keeps of a microbatch for its backward, in bytes on one rank: as recorded, and as a paper counts it.
+// Cost: recording the model's layers once. Thread rule: as for record_step().
 #pragma once
 #include <cstdint>
 
@@ -8,12 +8,12 @@
 
 namespace ranklab {
 
-// Of the last layer, the one with experts where a model has any, recorded on shapes. Of layers that are recomputed
-// together, each has its share.
+// For the last layer, or, in a model with experts, a layer that has them, recorded on shapes. If several layers are
+// recomputed together, the layer's share.
 int64_t layer_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world);
 
-// Of the GPT block of Korthikanti et al. 2022 (arXiv 2205.05198, table 2 and section 5): 2 bytes per activation, 1 byte
-// per dropout mask element, attention with its matrix of scores. s positions, b sequences, h hidden, a heads, t
+// For the GPT block of Korthikanti et al. 2022 (arXiv 2205.05198, table 2 and section 5): 2 bytes per activation, 1
+// byte per dropout mask element, attention with its matrix of scores. s positions, b sequences, h hidden, a heads, t
 // tensor-parallel ranks.
 //   none       t = 1: s b h (34 + 5 a s / h); tp alone: s b h (10 + 24 / t + 5 a s / (h t)); with sequence parallelism
 //              s b h / t (34 + 5 a s / h)

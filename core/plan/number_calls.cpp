@@ -8,7 +8,7 @@
 namespace ranklab {
 namespace {
 
-// Calls that follow one another: a group's collectives, or its messages to or from one peer under one tag.
+// Calls that follow one another: a group's collectives, or its messages to or from one peer with the same tag.
 using Lane = std::tuple<Axis, Verb, int, int>;
 
 Lane lane_of(const Event& event) {

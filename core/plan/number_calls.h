@@ -1,5 +1,5 @@
-// Sequence numbers for the calls of repeated passes (replay.h), which have those of the calls that they repeat. Thread
-// rule: pure.
+// Sequence numbers for the calls of repeated passes (replay.h), which initially have the numbers of the calls that they
+// repeat. Thread rule: pure.
 #pragma once
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace ranklab {
 
-// Numbers the calls of each rank's groups anew, in the order in which they began on the link. Groups that several of
-// these ranks share stay as they are: their calls were all made.
+// Renumbers the calls of each rank's groups in the order in which they began on the link. Groups shared by several of
+// these ranks keep their numbers, because all their calls were really made.
 void number_calls(std::vector<RankTrace>& traces);
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// The measured cost of a part of a recorded rank's step: one pass of a stage (F, B, W or BW), which is then applied
-// instead of running one like it, or the whole. Thread rule: its rank's thread.
+// The measured cost of a part of a recorded rank's step: either one pass of a stage (F, B, W or BW), which is then
+// applied in place of running another pass like it, or the whole step. Thread rule: its rank's thread.
 #pragma once
 #include <utility>
 
@@ -14,23 +14,23 @@ struct PassMemo {
   CategoryBytes before{}, after{};
   MemoryBook::Peaks peaks = {};
   TrafficCount traffic = {};
-  std::pair<size_t, size_t> events = {};  // of the rank's trace, in this step
+  std::pair<size_t, size_t> events = {};  // range in the rank's trace, in this step
 
   CategoryBytes kept() const { return minus(after, before); }
 };
 
-// To those of the rank that this thread runs.
+// Adds to the memory book of the rank that this thread runs.
 void add_to_book(const CategoryBytes& bytes);
 
-// Measures what the rank does from construction to end() as one pass.
+// Measures everything that the rank does from construction to end() as one pass.
 class PassProbe {
  public:
   explicit PassProbe(RankContext& ctx);
   PassMemo end();
 
-  // Completes the cost of a repeated pass like `memo`, after its stand-in has taken its own time and bytes.
+  // Adds the remaining cost of a repeated pass like `memo`, after its stand-in has taken its own time and bytes.
   void catch_up_time(const PassMemo& memo);
-  // Traces the calls of `memo` as this pass's.
+  // Traces the calls of `memo` as calls of this pass.
   void catch_up_events(const PassMemo& memo);
   // RETURNS: the bytes that were added.
   CategoryBytes catch_up_bytes(const PassMemo& memo);

@@ -1,6 +1,6 @@
-// What a rank of a layout writes into a checkpoint: which slice of which global tensor, according to its own snapshot
-// (core/runtime/checkpoint/snapshot.h), built on shapes. So a checkpoint is resharded without starting a rank. Cost: a
-// model and its optimizer without memory. Thread rule: as record_step().
+// What a rank of a layout would write into a checkpoint: which slice of which global tensor, according to its own
+// snapshot (core/runtime/checkpoint/snapshot.h), built on shapes. With this a checkpoint is resharded without starting
+// any rank. Cost: a model and its optimizer without memory. Thread rule: as for record_step().
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace ranklab {
 
 struct RankPiece {
   std::string tensor = {};          // "weight/layers.0...", "exp_avg/...", "buffer/..."
-  std::vector<int64_t> shape = {};  // of the whole tensor
+  std::vector<int64_t> shape = {};  // shape of the whole tensor
   TensorSlice slice = {};
 };
 std::vector<RankPiece> rank_pieces(const RunPlan& plan, int global_rank, const ShapeWorldMaker& make_world);

@@ -33,16 +33,16 @@ struct Notes {
   std::map<int, RankRecord> ranks;
 };
 
-// The last step is measured alone.
+// Only the last step is measured.
 void note_begin(StepContext& c, Notes& notes) {
   const std::lock_guard lock(notes.mutex);
   if (c.step == kSteps - 1) notes.steps.try_emplace(c.ctx.global_rank(), c.ctx);
 }
 
-// Of all groups that share states of the optimizer.
+// Sums over all groups that share optimizer states.
 double pieces_us_of(const std::vector<GradBucket>& buckets, const RunPlan& plan) {
   if (plan.zero().parameters) return 0;                // gathered before use, layer by layer
-  std::map<std::pair<Axis, int>, int64_t> parameters;  // by group and its size
+  std::map<std::pair<Axis, int>, int64_t> parameters;  // by group and the group's size
   for (const GradBucket& bucket : buckets)
     if (bucket.shards > 1)
       parameters[{bucket.axis, bucket.shards}] += static_cast<int64_t>(bucket.layout.places.size());
@@ -70,7 +70,7 @@ void note_end(StepContext& c, Notes& notes) {
   rank.traffic.add(passes.repeated);
 }
 
-// Terms that --what-if allows can together be longer than nanoseconds count.
+// Limited, because together the values that --what-if allows can exceed what an integer of nanoseconds holds.
 int64_t nanoseconds(double ns) {
   constexpr double kLongest = 3e18;
   RANKLAB_CHECK(ns <= kLongest, ErrorKind::kInvalidArgument, .where = "plan",
@@ -80,10 +80,10 @@ int64_t nanoseconds(double ns) {
   return std::llround(ns);
 }
 
-// What the clocks of a few ranks do not show: collectives take from the compute before which they hide, updated
-// parameters are handed out one by one, and thousands of GPUs wait for the slowest.
+// Adds costs that the clocks of a few ranks do not show: collectives slow down concurrent compute, updated parameters
+// are handed out one by one, and thousands of GPUs wait for the slowest one.
 void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
-  double hidden = 0;  // of all ranks; messages of a pipeline take no SMs for long
+  double hidden = 0;  // of all ranks; pipeline messages occupy SMs only briefly
   for (const RankRecord& rank : record.ranks)
     for (const auto& [axis, busy] : rank.traffic.busy_ns)
       if (axis != Axis::kPp)
@@ -103,14 +103,15 @@ void add_what_clocks_lack(StepRecord& record, const RunPlan& plan) {
 
 RunPlan plan_to_record(RunPlan plan) {
   TrainConfig& c = plan.config;
-  // Simulated ranks, which are the default.
+  // Simulated ranks, the default.
   const TrainConfig simulated;
   c.backend = simulated.backend;
   c.device = simulated.device;
   c.virtual_time = simulated.virtual_time;
-  // That software drops probabilities within its own attention; this project computes them in blocks for it.
+  // The other software drops probabilities inside its fused attention; this project would compute attention in blocks
+  // for that.
   if (plan.of_other_software()) c.model.attention_dropout = 0;
-  plan.ramp = {};  // of the batch size in the end
+  plan.ramp = {};  // uses the final batch size
   plan.ramp_schedules.clear();
   c.eval_interval = 0;
   c.sample_tokens = 0;
@@ -118,7 +119,7 @@ RunPlan plan_to_record(RunPlan plan) {
   c.load.clear();
   c.check_gradient_types = false;
   c.trace = true;
-  c.trace_level = "action";  // calls and actions are all that is read
+  c.trace_level = "action";  // calls and actions are enough
   c.trace_step_start = kSteps - 1;
   c.trace_step_end = kSteps;
   return plan;
@@ -146,8 +147,8 @@ StepRecord record_with(const RunPlan& plan, std::shared_ptr<World> world, const 
   return record;
 }
 
-// The step in parts: until gradients are reduced, until the norm of all is known, and until its end. All ranks wait for
-// the slowest at the end of each.
+// The step in three parts: until gradients are reduced, until the global gradient norm is known, and until the end. At
+// the end of each part all ranks wait for the slowest.
 using StepParts = std::array<int64_t, 3>;
 
 StepParts parts_of(const StepRecord& record) {
@@ -170,7 +171,7 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
   const RunPlan recorded = plan_to_record(plan);
   const bool shortly = how.first == FirstStep::kShort && may_begin_short(recorded);
   StepRecord record;
-  StepParts slowest{};  // need not be of one rank
+  StepParts slowest{};  // maximum of each part; may come from different ranks
   for (const StandIns& stand_in : stand_ins_to_record(recorded, make_world, own, replicas)) {
     const auto record_of = [&](const RunPlan& whole) {
       return record_with(whole, make_world(stand_in), own, how.calls);
@@ -179,10 +180,10 @@ StepRecord record_slowest(const RunPlan& plan, const ShapeWorldMaker& make_world
     if (shortly && !begins_as_it_ends(one)) one = record_of(recorded);
     const StepParts parts = parts_of(one);
     one.keep_slowest_of_stages();
-    if (how.calls == RepeatedCalls::kTraced) number_calls(one.traces);  // of the ranks that are kept
+    if (how.calls == RepeatedCalls::kTraced) number_calls(one.traces);  // for the ranks that are kept
     for (size_t part = 0; part < parts.size(); ++part) slowest[part] = std::max(slowest[part], parts[part]);
     if (record.ranks.empty() || one.step_ns > record.step_ns) std::swap(record, one);
-    if (!one.ranks.empty()) record.keep_fuller(one);  // the slowest need not be the fullest
+    if (!one.ranks.empty()) record.keep_fuller(one);  // the slowest rank need not be the fullest
   }
   record.step_ns = std::accumulate(slowest.begin(), slowest.end(), int64_t{0});
   add_what_clocks_lack(record, recorded);
@@ -209,7 +210,7 @@ StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, R
     parts.data_provider = provide_training_data(data);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kIo) throw;
-    // A plan may be of a machine that has the data.
+    // A plan may describe a machine that has the data, so missing data here is no error.
     as_known.config.documents.reset_attention_mask = false;
     unknown = error.what();
   }

@@ -1,8 +1,8 @@
 // Records a step: the training code itself runs on shapes (backends/meta), so any model, layout, recipe or user-defined
-// layer is planned without code here. One rank of each pipeline rank runs in place of its stage (stand_ins.h); where it
-// may be one of several, each is recorded and the slowest record counts. A first step creates what stays (optimizer
-// states), the second is recorded. Cost: for each such rank two steps of operators that compute nothing, about a
-// microsecond each. Thread rule: the thread that would train.
+// layer is planned without code here. For each pipeline rank one rank runs in place of its whole stage (stand_ins.h);
+// if it could be one of several, each is recorded and the slowest record counts. A first step creates what stays
+// (optimizer states), and the second step is recorded. Cost: for each such rank two steps of operators that compute
+// nothing, about a microsecond each. Thread rule: the thread that would train.
 #pragma once
 #include "core/config/train_config.h"
 #include "core/plan/stand_ins.h"
@@ -10,15 +10,16 @@
 
 namespace ranklab {
 
-// The run as it is recorded: simulated, without files, validation and samples, its second step traced.
+// The plan in the form in which it is recorded: simulated, without files, validation and samples, with its second step
+// traced.
 RunPlan plan_to_record(RunPlan plan);
 
-// With the default parts, or a program's own model, optimizer and schedule. Of the data only the documents in batches
-// are read, where attention keeps within them; data that cannot be opened are left out (StepRecord::documents_unknown).
-// Throws what a rank of the run throws.
+// With the default parts, or a program's own model, optimizer and schedule. Of the data, only the documents in batches
+// are read, and only if attention stays within documents; data that cannot be opened is ignored
+// (StepRecord::documents_unknown). Throws what a rank of the run throws.
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world,
                        RepeatedCalls calls = RepeatedCalls::kCounted);
-// `first`: of the two steps (short_first_step.h); the record is the same.
+// `first`: the form of the first of the two steps (short_first_step.h); the record is the same for both.
 enum class FirstStep { kShort, kWhole };
 StepRecord record_step(const RunPlan& plan, const ShapeWorldMaker& make_world, const RuntimeComponents& parts,
                        FirstStep first = FirstStep::kShort);

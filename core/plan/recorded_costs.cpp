@@ -10,10 +10,10 @@
 namespace ranklab {
 namespace {
 
-// The first and the last gradients cost more or less than the others, so passes between them are measured.
+// The first and the last microbatch's gradients have a different cost, so the passes between them are measured.
 constexpr int kWhole = 1, kSplit = 2, kMicrobatches = 4;
 
-// One microbatch after another through one chain of the stages; one of them has a split backward (B, then W).
+// Sends one microbatch after another through one chain of the stages; one of them has a split backward (B, then W).
 Schedule one_by_one(const Schedule& of) {
   Schedule out{.name = of.name,
                .num_microbatches = kMicrobatches,

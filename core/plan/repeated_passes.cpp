@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-// The passes of one kind that are recorded: the first, the second (which is repeated), and the last.
+// Selects the passes of one kind that are recorded: the first, the second (which is repeated), and the last.
 void add_ends(const std::vector<int>& order, std::set<int>& run) {
   if (order.empty()) return;
   run.insert(order.front());
@@ -33,7 +33,7 @@ RepeatedPasses::RepeatedPasses(const Schedule& schedule, int pp_rank, bool all) 
     }
     most = std::max(most, own.run.size());
   }
-  // The optimizer gets one number of microbatches for all stages.
+  // The optimizer is given one number of microbatches for all stages, so every stage runs the same number.
   for (Stage& stage : stages_)
     for (size_t i = 0; i < stage.forwards.size() && stage.run.size() < most; ++i) stage.run.insert(stage.forwards[i]);
   count_ = static_cast<int>(most) * schedule.num_chains();

@@ -1,5 +1,5 @@
 // Which microbatches of a schedule a recorded rank really runs: for each stage the first (which produces the first
-// gradients), the second, which all later ones repeat, and the last (whose gradients are reduced). Torch-free. Thread
+// gradients), the second (which all later ones repeat), and the last (whose gradients are reduced). Torch-free. Thread
 // rule: immutable.
 #pragma once
 #include <map>
@@ -12,16 +12,16 @@ namespace ranklab {
 
 class RepeatedPasses {
  public:
-  // `all`: each really runs, since it may cost what no other does.
+  // `all`: every microbatch really runs, because each may have a different cost.
   RepeatedPasses(const Schedule& schedule, int pp_rank, bool all);
 
-  // `local_stage`: index among the rank's own stages, as in Schedule::stages_of().
+  // `local_stage`: an index among the rank's own stages, as in Schedule::stages_of().
   bool runs(int local_stage, int microbatch) const;
-  // Index of a running microbatch among those of its stage.
+  // The index of a microbatch that runs among those of its stage that run.
   int number_of(int local_stage, int microbatch) const;
-  // The microbatch of the rank's `nth` forward in a stage, from 0.
+  // The microbatch of the rank's `nth` forward in a stage, counted from 0.
   int forward_at(int local_stage, int nth) const;
-  // Microbatches that run, over all chains of the schedule.
+  // The number of microbatches that run, over all chains of the schedule.
   int count() const { return count_; }
 
  private:

@@ -47,7 +47,7 @@ class Replay {
     shortest_ns_.clear();
     report_.repeated = {};
   }
-  // What repeated passes held has been given back by now; what is left is of tensors that no probe saw.
+  // By now, what repeated passes held has been released; what is left are tensors that no probe saw.
   void end_step() {
     add_to_book(minus({}, added_));
     added_ = {};
@@ -61,7 +61,7 @@ class Replay {
   const PassReport& report() const { return report_; }
 
   at::Tensor forward(CausalLm& model, int stage, const at::Tensor& input, const Batch& batch, StageResult result);
-  // Called around a backward, or part of one. RETURNS: true when it runs.
+  // Called before and after a backward, or a part of one. RETURNS: true when it is really run.
   bool begin(const GradPass& pass);
   void end();
   // Called when the backward of a repeated pass reaches the stage.
@@ -71,7 +71,7 @@ class Replay {
   }
 
  private:
-  // Of a stage, in one microbatch.
+  // The boundary tensors of a stage in one microbatch.
   enum End { kInput, kOutput, kOutputGrad, kEnds };
   using Ends = std::array<at::Tensor, kEnds>;
   using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
@@ -81,7 +81,7 @@ class Replay {
   };
   struct Flight {
     Ends ends;
-    std::optional<WeakEnds> after_input;  // of a pass that ran
+    std::optional<WeakEnds> after_input;  // set for a pass that ran
     bool split = false;                   // B is done
   };
   struct Held {
@@ -119,30 +119,30 @@ class Replay {
 
   RankContext& ctx_;
   RepeatedCalls calls_;
-  std::map<int64_t, RepeatedPasses> schedules_;  // by the number of microbatches, which grows where the batch does
-  const RepeatedPasses* passes_ = nullptr;       // of this step; null: all run
-  std::vector<int> forwards_;                    // number so far, for each stage
+  std::map<int64_t, RepeatedPasses> schedules_;  // by number of microbatches, which grows with the batch
+  const RepeatedPasses* passes_ = nullptr;       // for this step; null: all microbatches run
+  std::vector<int> forwards_;                    // number of forwards so far, by stage
   bool in_order_;
   PassReport report_;
-  std::map<std::pair<Pass, int>, PassMemo> memos_;  // of the latest pass that ran
+  std::map<std::pair<Pass, int>, PassMemo> memos_;  // for the latest pass that ran
   std::map<std::pair<Pass, int>, int64_t> shortest_ns_;
-  std::map<int, Output> outputs_;  // of each stage
-  CategoryBytes added_{};          // for repeated passes, in this step
-  // By stage and microbatch. What the weight gradients need stays alive between B and W, and may include these tensors,
-  // or only their memory: observed in a pass that ran.
+  std::map<int, Output> outputs_;  // by stage
+  CategoryBytes added_{};          // bytes added for repeated passes in this step
+  // By stage and microbatch. What the weight gradients need stays alive between B and W; it may include these tensors,
+  // or only their memory, which was observed in a pass that ran.
   std::map<std::pair<int, int>, Flight> flights_;
   std::optional<std::pair<int, int>> to_look_at_;
-  WeakStorage latest_grad_{c10::intrusive_ptr<c10::StorageImpl>()};  // for an output of a stage that ran
-  std::map<int, Held> held_;                                         // by each stage
+  WeakStorage latest_grad_{c10::intrusive_ptr<c10::StorageImpl>()};  // for the output of a stage that ran
+  std::map<int, Held> held_;                                         // by stage
   // The backward pass in progress.
   std::optional<PassProbe> probe_;
-  const PassMemo* memo_ = nullptr;                               // null: it runs
+  const PassMemo* memo_ = nullptr;                               // null: the pass is really run
   std::pair<int, int> at_ = {};                                  // stage and microbatch
-  std::vector<c10::intrusive_ptr<c10::StorageImpl>> until_end_;  // of a W that runs
+  std::vector<c10::intrusive_ptr<c10::StorageImpl>> until_end_;  // memory that a running W keeps alive
   Pass kind_ = Pass::kBW;
 };
 
-// Stands for a stage that is not computed: gives autograd something to differentiate.
+// Stands for a stage that is not computed, so that autograd has something to differentiate.
 struct PassedStage : CustomFunction<PassedStage> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& input, at::Tensor output, Replay* replay) {
     ctx->saved_data["replay"] = reinterpret_cast<int64_t>(replay);
@@ -159,7 +159,7 @@ struct PassedStage : CustomFunction<PassedStage> {
   }
 };
 
-// The shortest time of the stages together: a schedule may run a stage's backward whole and in halves.
+// The sum over stages of the shortest time; a schedule may run a stage's backward both whole and in halves.
 int64_t Replay::shortest_ns() const {
   const auto of = [&](Pass pass, int stage) {
     const auto found = shortest_ns_.find({pass, stage});
@@ -213,7 +213,7 @@ Replay::WeakStorage Replay::weakly(const at::Tensor& tensor) {
   return tensor.defined() ? tensor.storage().getWeakStorageImpl() : WeakStorage(c10::intrusive_ptr<c10::StorageImpl>());
 }
 
-// The tensor itself, with its gradient, where it is held; else only its memory.
+// Keeps the tensor itself, with its gradient, if it is held; otherwise only its memory.
 Replay::Ends Replay::what_stays(const Ends& ends) const {
   Ends stay;
   const auto held = held_.find(at_.first);
@@ -224,8 +224,8 @@ Replay::Ends Replay::what_stays(const Ends& ends) const {
   return stay;
 }
 
-// Whether weight gradients need memory that is alive. Two stages of a rank that follow one another share a tensor,
-// which also lives until the backward of the first, or for the weight gradients of the second.
+// Whether weight gradients need memory that is still alive. Two consecutive stages of a rank share a tensor, which also
+// lives until the backward of the first stage, or for the weight gradients of the second.
 bool Replay::holds(std::pair<int, int> at, const WeakStorage& memory) const {
   const auto storage = memory.lock();
   if (!storage) return false;
@@ -241,7 +241,8 @@ bool Replay::holds(std::pair<int, int> at, const WeakStorage& memory) const {
   return storage.use_count() > known;
 }
 
-// The runner releases a stage's ends after its B: what is alive at the next call is held by something else.
+// The runner releases a stage's boundary tensors after its B, so anything still alive at the next call is held by
+// something else.
 void Replay::look_what_is_held() {
   if (!to_look_at_) return;
   const WeakEnds& after = *flights_.at(*to_look_at_).after_input;
@@ -261,7 +262,8 @@ bool Replay::begin(const GradPass& pass) {
   memo_ = passes_->runs(pass.stage, pass.microbatch) ? nullptr : &count_repeated(kind_, pass.stage);
   probe_.emplace(ctx_);
   if (kind_ == Pass::kW && memo_ != nullptr) catch_up_time(*probe_, *memo_);
-  // When it gives back a tensor that stages share depends on the order of their passes: it does so after the pass.
+  // When a tensor shared by two stages is released depends on the order of their passes; here it is always after the
+  // pass.
   if (kind_ == Pass::kW && memo_ == nullptr)
     for (const WeakStorage& memory : flights_.at(at_).after_input->memory) until_end_.push_back(memory.lock());
   return memo_ == nullptr;

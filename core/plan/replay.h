@@ -1,7 +1,8 @@
-// A recorded rank's model and optimizer that run a few microbatches of each stage (repeated_passes.h) and repeat their
-// measured cost for the others: the schedule, its messages and the clocks are those of a whole step, which thus costs
-// hardly more with a thousand microbatches than with three. Steps in which microbatches differ are not repeated:
-// pairwise accumulation, pairs with interleaved halves, and attention within documents. Thread rule: its rank's thread.
+// A recorded rank's model and optimizer, which run only a few microbatches of each stage (repeated_passes.h) and repeat
+// their measured cost for the others. The schedule, its messages and the clocks are those of a whole step, so a step
+// with a thousand microbatches costs hardly more than one with three. Passes are not repeated in steps in which
+// microbatches differ: with pairwise accumulation, with pairs of interleaved halves, and with attention within
+// documents. Thread rule: its rank's thread.
 #pragma once
 #include <vector>
 
@@ -10,22 +11,23 @@
 
 namespace ranklab {
 
-bool microbatches_in_order(const RunPlan& plan);   // each runs by itself
-bool microbatches_are_alike(const RunPlan& plan);  // and costs what the others do
+bool microbatches_in_order(const RunPlan& plan);   // each microbatch runs by itself
+bool microbatches_are_alike(const RunPlan& plan);  // and each has the same cost
 
-// The parts, with such a model and optimizer instead of theirs.
+// The given parts, but with such a model and optimizer.
 RuntimeComponents with_repeated_passes(RuntimeComponents parts, RepeatedCalls calls = RepeatedCalls::kCounted);
 
-// Of a rank's latest step.
+// For a rank's latest step.
 struct PassReport {
-  TrafficCount repeated = {};  // what it repeated, and no event shows
-  // By a microbatch from F to its backward, in each of the rank's stages; 0 where they do not run in order.
+  TrafficCount repeated = {};  // traffic of repeated passes, which no event shows
+  // Bytes kept by one microbatch from F to its backward, for each of the rank's stages; 0 where microbatches do not run
+  // in order.
   std::vector<int64_t> kept_bytes = {};
-  // The shortest passes of a microbatch in all of these stages: compute and what layers exchange, without gradients and
-  // messages. 0 where microbatches differ.
+  // The shortest passes of a microbatch in all of these stages together: compute, and the exchanges inside layers,
+  // without gradients and messages. 0 where microbatches differ.
   int64_t shortest_ns = 0;
 };
-// REQUIRES: a model made by those parts.
+// REQUIRES: `model` was made by those parts.
 const PassReport& passes_of(const CausalLm& model);
 
 }  // namespace ranklab

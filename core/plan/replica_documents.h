@@ -1,6 +1,6 @@
-// The documents in a step's batches, by data-parallel rank: where attention keeps within them, the rank with the most
-// documents has the most kernels, and the one with the longest the most arithmetic. Cost: reads a global batch. Thread
-// rule: any.
+// The documents in a step's batches, by data-parallel rank. Where attention stays within documents, the rank with the
+// most documents has the most kernels, and the one with the longest documents has the most arithmetic. Cost: reads a
+// global batch. Thread rule: any.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,9 +13,9 @@ struct TrainingData;  // core/runtime/training_data.h
 
 struct ReplicaDocuments {
   int64_t count = 0;
-  int64_t pairs = 0;  // of a query and a key
+  int64_t pairs = 0;  // number of (query, key) pairs
 };
-// The plan's data, which stay open for the next plan with the same: a search makes dozens.
+// The plan's data. It stays open for the next plan with the same data, because a search makes dozens of plans.
 TrainingData opened_data(const RunPlan& plan);
 std::vector<ReplicaDocuments> replica_documents(const TrainingData& data, const RunPlan& plan, int64_t step);
 

@@ -26,7 +26,7 @@ RunPlan with_short_first_step(RunPlan plan) {
   Schedule first = plan.schedule;
   first.num_microbatches = first.num_chains();
   first.ranks.assign(first.ranks.size(), {});
-  // Where backwards are split, what stays between B and W is then known of the first pass.
+  // If backwards are split, what stays between B and W is thus known from the first pass.
   for (int chain = 0; chain < first.num_chains(); ++chain) add_alone(first, chain, chain, splits(plan.schedule));
   const int64_t whole = plan.config.global_batch_size;
   const int64_t start = whole / plan.schedule.num_microbatches * first.num_microbatches;

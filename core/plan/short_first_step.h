@@ -1,8 +1,9 @@
-// The first of two recorded steps only creates what stays, so it has one microbatch for each chain of stages, as where
-// the batch grows: half of what a plan with thousands of microbatches would cost. The second step is the same to the
-// bit where all ranks meet between them, in the norm of the gradients that are clipped (tests/plan holds them equal).
-// They do unless kernels that a rank launches meanwhile take longer than that exchange: then the last rank to come goes
-// on later than the others, and after a short step that may be another one. Thread rule: pure.
+// The first of two recorded steps only creates what stays, so it gets a single microbatch per chain of stages, as at
+// the start of a growing batch; this halves the cost of a plan with thousands of microbatches. The second step is the
+// same to the bit if all ranks meet between the two steps, in the norm of the gradients that are clipped (tests/plan
+// checks that they are equal). They do meet, unless kernels that a rank launches meanwhile take longer than that
+// exchange: then the last rank to arrive continues later than the others, and after a short step that may be a
+// different rank. Thread rule: pure.
 #pragma once
 #include "core/config/train_config.h"
 
@@ -12,10 +13,10 @@ struct StepRecord;  // core/plan/step_record.h
 
 // Whether the first step of this plan may be short.
 bool may_begin_short(const RunPlan& plan);
-// The plan with such a first step. REQUIRES: may_begin_short(), a batch that does not grow.
+// The plan with a short first step. REQUIRES: may_begin_short(), and a batch that does not grow.
 RunPlan with_short_first_step(RunPlan plan);
-// Whether each rank began the recorded step as long before the last one as it ended it, to a 2,000th of the step. If
-// not, the first step left the ranks as no other one does.
+// Whether, for each rank, the offset from the last rank is the same at the beginning of the recorded step as at its
+// end, to a 2,000th of the step. If not, the first step left the ranks in a state that other steps do not produce.
 bool begins_as_it_ends(const StepRecord& record);
 
 }  // namespace ranklab

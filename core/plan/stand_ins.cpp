@@ -18,22 +18,22 @@
 namespace ranklab {
 namespace {
 
-// Which rank of a stage takes longest: the one with the most arithmetic, or, where kernels take hardly longer than
-// their launch, the one with the most of them; or the one with the most matrices to orthogonalize, or parts of
-// parameters to update, whatever it attends to; or the one whose layers, replicas or pipeline exchange most between
-// nodes, where groups do not lie alike on them; or, where attention keeps within documents, the one whose batches have
-// the most or the longest.
+// Reasons why a rank takes longest in its stage: it has the most arithmetic, or, if kernels take hardly longer than
+// their launch, the most kernels; whatever it attends to, it has the most matrices to orthogonalize, or parts of
+// parameters to update; its layers, replicas or pipeline exchange the most between nodes, if groups are placed
+// differently on nodes; or, if attention stays within documents, its batches have the most or the longest documents.
 enum class Longest { kWork, kKernels, kMatrices, kPieces, kLinks, kReplicaLinks, kPipelineLinks, kDocuments, kPairs };
 
 bool by_links(Longest by) {
   return by == Longest::kLinks || by == Longest::kReplicaLinks || by == Longest::kPipelineLinks;
 }
 
-// Ranks that exchanged heads have all positions, and are alike.
+// Ranks that exchange heads have all positions, and are all alike.
 std::vector<AttentionOfLayers> attention_of_layers(const RunPlan& plan) {
   const ContextSplit& split = plan.config.context_split;
   const ModelConfig& model = plan.config.model;
-  std::map<std::tuple<ContextExchange, int64_t, int64_t>, int64_t> alike;  // by exchange, window and chunk
+  // number of layers by exchange, window and chunk
+  std::map<std::tuple<ContextExchange, int64_t, int64_t>, int64_t> alike;
   for (int64_t layer = 0; layer < model.num_layers; ++layer)
     ++alike[{split.of_layer(layer), model.window_of_layer(layer), model.chunk_of_layer(layer)}];
   std::vector<AttentionOfLayers> all;
@@ -50,14 +50,14 @@ std::vector<AttentionOfLayers> attention_of_layers(const RunPlan& plan) {
   return all;
 }
 
-// The context-parallel rank that takes longest to attend stands for all.
+// The context-parallel rank whose attention takes longest; it stands for all.
 int slowest_context_rank(const RunPlan& plan, Longest by) {
   return slowest_rank(plan.config.model.seq_length, plan.mesh.size(Axis::kCp), plan.config.context_split.balance,
                       attention_of_layers(plan), by == Longest::kWork ? SlowestBy::kPairs : SlowestBy::kBlocks);
 }
 
-// The context-parallel ranks of which one may take longest, each a choice; nullopt: whichever it is. Documents begin
-// anywhere, so that the queries of any rank may see most of them.
+// The context-parallel ranks that could take longest, each a choice; nullopt: any of them. Documents begin anywhere, so
+// the queries of any rank may attend to the most keys.
 std::vector<std::optional<int>> context_ranks(const RunPlan& plan, Longest by) {
   if (by_links(by) || by == Longest::kMatrices || by == Longest::kPieces) return {std::nullopt};
   if (by != Longest::kDocuments && by != Longest::kPairs) return {slowest_context_rank(plan, by)};
@@ -66,8 +66,8 @@ std::vector<std::optional<int>> context_ranks(const RunPlan& plan, Longest by) {
   return all;
 }
 
-// For each rank on how many nodes its pipeline lies. All ranks of a pipeline have the same, so that those of one are
-// chosen.
+// For each rank, how many nodes its pipeline spans. All ranks of a pipeline have the same value, so that the chosen
+// ranks belong to one pipeline.
 std::vector<int64_t> nodes_of_pipelines(const RunPlan& plan) {
   std::vector<int64_t> elsewhere(static_cast<size_t>(plan.mesh.world_size()), 0);
   for (const Group& pipeline : plan.mesh.groups(Axis::kPp)) {
@@ -77,8 +77,8 @@ std::vector<int64_t> nodes_of_pipelines(const RunPlan& plan) {
   return elsewhere;
 }
 
-// For each rank the members of the groups within its layers, or of those that share its gradients, that are on other
-// nodes; or the nodes of its pipeline.
+// For each rank, the number of members on other nodes in the groups within its layers, or in those that share its
+// gradients; or the number of nodes of its pipeline.
 std::vector<int64_t> members_elsewhere(const RunPlan& plan, Longest by) {
   if (by == Longest::kPipelineLinks) return nodes_of_pipelines(plan);
   const std::vector<Axis> of_layers = {Axis::kTp, Axis::kCp, Axis::kEp, Axis::kEtp};
@@ -96,15 +96,15 @@ std::vector<int64_t> members_elsewhere(const RunPlan& plan, Longest by) {
   return elsewhere;
 }
 
-// Ranks of a tensor-parallel group compute alike, and have the same links within their layers. But each has replicas
-// and a pipeline of its own, of which some lie on more nodes than others.
+// Ranks of a tensor-parallel group compute alike and have the same links within their layers. But each has its own
+// replicas and pipeline, some of which span more nodes than others.
 int slowest_tensor_rank(const DeviceMesh& mesh, Longest by, const std::vector<int64_t>& elsewhere) {
   if (by != Longest::kReplicaLinks && by != Longest::kPipelineLinks) return 0;
   const auto most = std::ranges::max_element(elsewhere);
   return mesh.coordinate(Axis::kTp, static_cast<int>(most - elsewhere.begin()));
 }
 
-// Whether each stage sends to the same node or another in all pipelines.
+// Whether, in all pipelines, each stage sends either to the same node or to another one.
 bool pipelines_alike_on_nodes(const RunPlan& plan) {
   std::set<std::vector<bool>> patterns;
   for (const Group& pipeline : plan.mesh.groups(Axis::kPp)) {
@@ -123,8 +123,8 @@ bool alike_on_nodes(const RunPlan& plan, Longest by) {
   return std::ranges::all_of(elsewhere, [&](int64_t own) { return own == elsewhere.front(); });
 }
 
-// What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, of those
-// that are parts of matrices, and the sum of elements. And with how many it exchanges between nodes, and what its
+// What one member of a bucket's group updates: its work with whole matrices, the number of parameter pieces, the number
+// of pieces of matrices, and the sum of elements. Also with how many members it exchanges across nodes, and what its
 // batches attend to.
 struct Share {
   MatrixWork work = {};
@@ -158,7 +158,7 @@ struct Share {
     return {};
   }
 };
-using Shares = std::map<Axis, std::vector<Share>>;  // by group rank
+using Shares = std::map<Axis, std::vector<Share>>;  // indexed by group rank
 
 Shares shares_of(const std::vector<GradBucket>& buckets) {
   Shares shares;
@@ -191,34 +191,33 @@ Share share_of(int rank, const DeviceMesh& mesh, const Shares& shares) {
   return own;
 }
 
-// Matrices that replicas orthogonalize for each other, and rows of queries and keys that QK-clip scales, lie in some
-// shards and not in others.
+// Whether shards differ in work: matrices that replicas orthogonalize for each other, and rows of queries and keys that
+// QK-clip scales, are in some shards and not in others.
 bool shares_differ(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const bool matrices = c.optimizer == OptimizerKind::kMuon && c.muon_distribution != MuonDistribution::kDuplicated;
   return matrices || (c.qk_clip && plan.zero().optimizer);
 }
 
-// Whether, whatever the ranks of a stage own, no single one of them takes as long as all together.
+// Whether no single rank of a stage takes as long as all its ranks together, whatever they own.
 bool ranks_of_stages_differ(const RunPlan& plan) {
-  // Of ranks that exchange keys and values one is the slowest in one exchange, another in the next.
+  // Among ranks that exchange keys and values, different ranks are the slowest in different exchanges.
   const bool take_turns = plan.mesh.size(Axis::kCp) > 1 && !attention_of_layers(plan).empty();
   return take_turns || (plan.replicas() > 1 && shares_differ(plan)) ||
          std::ranges::any_of(std::array{Longest::kLinks, Longest::kReplicaLinks, Longest::kPipelineLinks},
                              [&](Longest by) { return !alike_on_nodes(plan, by); });
 }
 
-// For each rank the one that runs in its place: of its stage, and of a context-parallel rank if one is given, the one
-// that owns most, the first of several. Shards are
-// equal up to padding, but not the number of parameter pieces in them: the rank with the most pieces takes longest.
-// Whole matrices take longer than any of it.
+// For each rank, the rank that runs in its place: in the same stage (and, if given, with this context-parallel rank)
+// the one that owns most, or the first of several. Shards have equal sizes up to padding, but different numbers of
+// parameter pieces, and the rank with the most pieces takes longest. Whole matrices take longer than anything else.
 StandIns fullest_stand_ins(const RunPlan& plan, const std::map<int, Shares>& by_stage,
                            const std::vector<ReplicaDocuments>& replicas, Longest by, std::optional<int> context_rank) {
   const DeviceMesh& mesh = plan.mesh;
   const std::vector<int64_t> elsewhere =
       by_links(by) ? members_elsewhere(plan, by) : std::vector<int64_t>(static_cast<size_t>(mesh.world_size()));
   const int tensor_rank = slowest_tensor_rank(mesh, by, elsewhere);
-  std::map<int, std::pair<Share, int>> fullest;  // and its rank, by pipeline rank
+  std::map<int, std::pair<Share, int>> fullest;  // by pipeline rank: the fullest share, and its rank
   StandIns stand_in;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
     if (mesh.coordinate(Axis::kTp, rank) != tensor_rank) continue;
@@ -245,7 +244,7 @@ std::vector<StandIns> choices_of_stand_ins(const RunPlan& plan, const ShapeWorld
                                            const RuntimeComponents& parts,
                                            const std::vector<ReplicaDocuments>& replicas) {
   const bool muon = plan.config.optimizer == OptimizerKind::kMuon;
-  const bool work_is_pieces = !muon && plan.mesh.size(Axis::kCp) == 1;  // kWork chooses the same
+  const bool work_is_pieces = !muon && plan.mesh.size(Axis::kCp) == 1;  // kWork then chooses the same rank
   std::map<int, Shares> shares;
   if ((plan.zero().optimizer || muon) && plan.replicas() > 1) {
     std::mutex mutex;

@@ -1,4 +1,4 @@
-// What one training step of a run did and held (record_step.h makes it). Torch-free. Thread rule: plain data.
+// What one training step of a run did and held (made by record_step.h). Torch-free. Thread rule: plain data.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -18,65 +18,70 @@ struct RankTime {
   int64_t begin_ns = 0, end_ns = 0;
   int64_t compute_ns = 0;
   std::array<int64_t, static_cast<size_t>(Axis::kCount)> exposed_ns{};
-  int64_t waited_ns = 0;  // for a peer, or for the collectives before one's own on their stream
+  int64_t waited_ns = 0;  // waiting for a peer, or for earlier collectives on the same stream
   double flops = 0;       // of GEMMs and attention, without recomputation
   KernelTimes kernel_times{};
 
-  // What passed from the end of `before` to the end of this.
+  // The difference between this and `before`, from the end of `before` to the end of this.
   RankTime since(const RankTime& before) const;
 };
 
-// How far a record may deviate from the real run (its second step, where batches differ), when experts get equally many
-// tokens; tests/plan enforces it.
+// How far a record may deviate from the real run (from its second step, if batches differ) when experts get equal
+// numbers of tokens; tests/plan checks it.
 constexpr double kPeakTolerance = 0.05;
 constexpr double kStepTimeTolerance = 0.01;
-constexpr double kReducedPassesTolerance = 0.03;   // of step times, where many passes of a pipeline begin reductions
-constexpr double kSharedMatricesTolerance = 0.04;  // of step times, where many ranks have different matrices (Muon)
+constexpr double kReducedPassesTolerance = 0.03;   // for step times, where many passes of a pipeline start reductions
+constexpr double kSharedMatricesTolerance = 0.04;  // for step times, where many ranks have different matrices (Muon)
 constexpr double kReplicaDocumentsTolerance =
-    0.1;  // of step times, where many replicas' attention keeps within documents
+    0.1;  // for step times, where attention of many replicas stays within documents
 
-// Of at most so many microbatches that may differ none stands for another.
+// Up to this number of microbatches that may differ, each is run; none stands for another.
 constexpr int kFewMicrobatches = 32;
 
 struct RankRecord {
-  int global_rank = 0;  // the slowest of its stage
+  int global_rank = 0;  // the slowest rank of its stage
   int pp_rank = 0;
-  // Of the fullest rank of its stage.
-  CategoryBytes at_peak{};  // when the sum is highest
-  CategoryBytes highest{};  // of each category separately
-  CategoryBytes after{};    // when the step has ended
+  // For the fullest rank of its stage:
+  CategoryBytes at_peak{};  // when the sum over categories is highest
+  CategoryBytes highest{};  // the highest of each category separately
+  CategoryBytes after{};    // at the end of the step
   TrafficCount traffic = {};
   RankTime time = {};
-  std::vector<int64_t> kept_bytes = {};  // by a microbatch from F to its backward, for each of its stages
-  int64_t pass_ns = 0;                   // of a microbatch in these stages, with the exchanges within them
-  double pieces_us = 0;                  // of what it updated (core/sim/software_terms.h)
+  std::vector<int64_t> kept_bytes = {};  // kept by one microbatch from F to its backward, for each of the rank's stages
+  int64_t pass_ns = 0;                   // time of one microbatch in these stages, including exchanges inside them
+  double pieces_us = 0;                  // time for the parameters that it updated (core/sim/software_terms.h)
 
-  // Bytes become those of `other`, a rank of the same stage, if it is fuller; times and calls stay as they are.
+  // Replaces bytes by those of `other`, a rank of the same stage, if it is fuller. Times and calls remain as they are.
   void keep_fuller(const RankRecord& other);
 };
 
-// The calls of repeated passes are counted; a trace that is to be looked at has them, too, at a cost of their number.
+// Calls of repeated passes are only counted, or, for a trace that is to be viewed, also traced, at a cost proportional
+// to their number.
 enum class RepeatedCalls { kCounted, kTraced };
 
 struct StepRecord {
-  int64_t step_ns = 0;     // from step to step, each part as long as the slowest rank's; with the next three
-  int64_t hidden_ns = 0;   // that compute takes longer beside collectives (core/sim/software_terms.h)
-  int64_t pieces_ns = 0;   // that ranks take to hand each other updated parameters one by one
-  int64_t slowest_ns = 0;  // that all wait for the slowest of many GPUs
+  // from the beginning of one step to the next, where each part takes as long as the slowest rank; includes the next
+  // three
+  int64_t step_ns = 0;
+  // time by which compute is longer because of concurrent collectives (core/sim/software_terms.h)
+  int64_t hidden_ns = 0;
+  int64_t pieces_ns = 0;               // time in which ranks send each other updated parameters one by one
+  int64_t slowest_ns = 0;              // time that all ranks wait for the slowest of many GPUs
   std::vector<RankRecord> ranks = {};  // in ascending global rank
-  // In words, where attention keeps within documents of data that are not here; "": it does not, or they are.
+  // A warning in words if attention stays within documents, but the data is not available; "" otherwise.
   std::string documents_warning() const;
-  std::string documents_unknown = {};  // why attention within documents counts each sequence as one; "": it does not
-  std::vector<RankTrace> traces = {};  // what they recorded; see RepeatedCalls
+  std::string documents_unknown = {};  // why attention counts each sequence as one document; "" if it does not
+  std::vector<RankTrace> traces = {};  // traces of these ranks; see RepeatedCalls
 
-  // REQUIRE: a record of a step, of such a pipeline rank.
+  // REQUIRES: the record has a step, and this pipeline rank.
   const RankRecord& of_pipeline_rank(int pp_rank) const;
   const RankRecord& fullest() const;  // the rank with the highest peak
-  // REQUIRE: a record of the same step, of ranks of the same stages.
+  // REQUIRES: `other` records the same step, with ranks of the same stages.
   void keep_fuller(const StepRecord& other);
-  // One rank of each stage, with its trace: the one that waits least for others, and is as full as the fullest.
+  // Keeps one rank of each stage with its trace: the one that waits least for others; its memory is set to the fullest
+  // rank's.
   void keep_slowest_of_stages();
-  int64_t pass_ns() const;  // of a microbatch in all stages together
+  int64_t pass_ns() const;  // time of one microbatch in all stages together
   int64_t latest(int64_t RankTime::*when) const;
 };
 

@@ -47,7 +47,7 @@ double step_time_tolerance(const RunPlan& plan) {
 
 bool may_run_all_ranks(const RunPlan& plan) {
   constexpr int kMostRanks = 64;
-  constexpr int64_t kLayersTogether = 512;  // as many as half a second runs on shapes
+  constexpr int64_t kLayersTogether = 512;  // the number that runs on shapes in half a second
   const int world = plan.mesh.world_size();
   return world <= kMostRanks && plan.config.model.num_layers * world / plan.mesh.size(Axis::kPp) <= kLayersTogether;
 }
@@ -57,7 +57,7 @@ bool reductions_delay_gathers(const RunPlan& plan) {
 }
 
 double mfu(const RunPlan& plan, double step_ns) {
-  if (step_ns <= 0) return 0;  // --what-if can switch all kernels off
+  if (step_ns <= 0) return 0;  // --what-if can turn off all kernels
   const TrainConfig& c = plan.config;
   const double flops = c.model.training_flops_per_token(c.model.seq_length) *
                        static_cast<double>(plan.tokens_per_step()) / c.parallel.world;

@@ -3,7 +3,7 @@
 namespace ranklab {
 namespace {
 
-// What the rank hands to itself in an exchange between gateways. Such a one leads to no other rank of its node.
+// The bytes that a rank keeps in an exchange between gateways, which connects it to no other rank of its node.
 int64_t kept_as_gateway(const Event& event, const RankTrace& trace, const Group& group, int gpus_per_node) {
   if (event.verb != Verb::kAllToAll || event.axis != Axis::kEp || event.array == 0) return 0;
   const std::vector<double>& sent = trace.arrays[event.array - 1];

@@ -12,8 +12,8 @@ namespace ranklab {
 
 struct VerbTraffic {
   int64_t calls = 0;
-  int64_t logical_bytes = 0;  // payload of the verb: elements of the full tensor
-  int64_t ring_bytes = 0;     // sent by this rank, under the algorithms of core/sim/link_cost.h
+  int64_t logical_bytes = 0;  // payload of the verb, in bytes of the full tensor
+  int64_t ring_bytes = 0;     // bytes sent by this rank under the algorithms of core/sim/link_cost.h
 
   bool operator==(const VerbTraffic&) const = default;
 };
@@ -21,12 +21,13 @@ using RankTraffic = std::map<std::pair<Axis, Verb>, VerbTraffic>;
 
 struct TrafficCount {
   RankTraffic calls = {};                // received messages have no entry
-  std::map<Axis, int64_t> busy_ns = {};  // on the links
-  std::map<int, int64_t> sent_to = {};   // bytes of messages to other ranks of the pipeline
-  // Of exchanges between gateways (core/parallel/expert/node_hops.h): what stays, since a rank is its own node's.
+  std::map<Axis, int64_t> busy_ns = {};  // time on the links
+  std::map<int, int64_t> sent_to = {};   // bytes of messages to each other rank of the pipeline
+  // In exchanges between gateways (core/parallel/expert/node_hops.h): bytes that stay on the rank, because it is the
+  // gateway of its own node.
   int64_t to_own_node = 0;
 
-  // Adds some of a rank's events. Axes of size one are ignored.
+  // Adds events of a rank. Axes of size one are ignored.
   void add(std::span<const Event> events, const RankTrace& trace, const DeviceMesh& mesh, int gpus_per_node);
   void add(const TrafficCount& other);
 };

@@ -1,6 +1,6 @@
-// The types of a run's tensors (core/spmd), followed through a step on shapes: a missing, doubled or misplaced
-// reduction is named before anything is computed, for any number of ranks. One rank of each pipeline rank runs. Cost:
-// one step as record_step() runs it. Thread rule: the thread that would train.
+// Checks the types of a run's tensors (core/spmd) through a step on shapes: a missing, doubled or misplaced reduction
+// is reported before anything is computed, for any number of ranks. One rank per pipeline rank runs. Cost: one step,
+// run as in record_step(). Thread rule: the thread that would train.
 #pragma once
 #include <memory>
 

@@ -1,4 +1,4 @@
-// The scale of a group of numbers from its amax. A number x is stored as the code nearest to x * inverse and
+// Computes the scale of a group of numbers from its amax. A number x is stored as the code nearest to x * inverse and
 // dequantized as code * scale. Torch-free. Cost: a few operations. Thread rule: pure.
 #pragma once
 #include <span>
@@ -15,10 +15,10 @@ struct BlockScale {
   bool operator==(const BlockScale&) const = default;
 };
 
-// `tensor_amax`: of the whole tensor, used only by kE4M3. A group of zeros has scale 1. If amax is not finite (for
-// kE4M3 also tensor_amax), the scale is NaN, and so are all dequantized values: an overflow stays visible. Scales are
-// fp32 numbers of at least 2^-126, for the E8M0 rules at least 2^-127: groups that would need smaller ones lose their
-// last bits.
+// `tensor_amax` is the amax of the whole tensor and is used only by kE4M3. A group of zeros has scale 1. If amax is not
+// finite (for kE4M3 also tensor_amax), the scale is NaN, and so are all dequantized values: an overflow stays visible.
+// Scales are fp32 numbers of at least 2^-126, for the E8M0 rules at least 2^-127: groups that would need smaller ones
+// lose their last bits.
 BlockScale block_scale(const TensorPrecision& precision, float amax, float tensor_amax);
 
 // The same for all groups of a tensor; vectorized.

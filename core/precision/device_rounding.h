@@ -15,13 +15,13 @@ struct DeviceMatrix {
   const void* x = nullptr;  // fp32 or bf16
   bool bf16 = false;
   int64_t rows = 0, cols = 0, stride = 0;  // stride: elements from row to row
-  int64_t height = 1, width = 1;           // of a group
+  int64_t height = 1, width = 1;           // size of a group
 
   RANKLAB_EVERYWHERE int64_t grid_cols() const { return (cols + width - 1) / width; }
   RANKLAB_EVERYWHERE int64_t groups() const { return (rows + height - 1) / height * grid_cols(); }
 };
 
-// As RoundingNoise; row_numbers null: round to nearest.
+// Like RoundingNoise; row_numbers null: round to nearest.
 struct DeviceNoise {
   PhiloxKey key = {};
   const uint64_t* row_numbers = nullptr;
@@ -56,21 +56,22 @@ class DeviceRounding {
   // Not for kE4M3. `values` are dense.
   virtual void round_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
                              float* scales, float* values) const = 0;
-  // Whether cast_at_once() takes a matrix and its groups, of 128 numbers a row, a column or a side.
+  // Whether cast_at_once() supports a matrix and its groups: 128 numbers along a row, 128 along a column, or squares of
+  // 128.
   virtual bool casts_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker) const = 0;
-  // All three steps in one pass, rounding to nearest, to codes as the matrix lies with scales of 128 of a row, turned
-  // with those of 128 of a column, and either way with those of squares of 128. `along_columns_first`: of the numbers
-  // that are rounded with scales of 128 of a row first, for those of columns. REQUIRES: casts_at_once(), and no groups
-  // that span ranks.
+  // All three steps in one pass, rounding to nearest. With groups of 128 along a row it writes codes in the matrix's
+  // layout, with groups of 128 along a column codes of the transpose, and with squares of 128 either.
+  // `along_columns_first`: for groups along columns, round the numbers that were already rounded with groups of 128
+  // along rows. REQUIRES: casts_at_once(), and no groups that span ranks.
   virtual void cast_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
                             bool along_columns_first, float* scales, const DeviceRounded& out) const = 0;
   // hash_bytes() of each row, converted to fp32.
   virtual void hash_rows(const DeviceMatrix& matrix, uint64_t* numbers) const = 0;
 };
 
-// Whose tensors are rounded: a GPU's, or the host's, where tests run the steps of a GPU in loops.
+// Whose tensors are rounded: the GPU's, or the host's, where tests run the GPU's steps as loops.
 enum class RoundedTensors { kGpu, kHost };
-// Null: no device can. The object must live as long as the process.
+// Null: no device can round. The object must live as long as the process.
 void use_device_rounding(const DeviceRounding* rounding, RoundedTensors tensors = RoundedTensors::kGpu);
 const DeviceRounding* device_rounding(RoundedTensors tensors = RoundedTensors::kGpu);
 

@@ -22,8 +22,8 @@ constexpr const char* kOverride = "--module-compute-dtype-override";
 std::string option(const char* flag, const std::string& value) { return std::string(flag) + " " + quote(value); }
 std::string with_type(const std::string& name, DType dtype) { return name + "=" + std::string(ranklab::name(dtype)); }
 
-// The nearest module name to `text`, as the end of an error message's sentence. Patterns are compared with names whose
-// numbers are folded: "layers.*.mlp.gate_up".
+// The module name nearest to `text`, as the end of an error message's sentence. Patterns are compared with names whose
+// numbers are replaced by stars: "layers.*.mlp.gate_up".
 std::string nearest_module(const std::string& text, const std::vector<PolicyModule>& modules, bool pattern) {
   std::vector<std::string> names;
   for (const PolicyModule& module : modules) {

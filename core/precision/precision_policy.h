@@ -20,10 +20,10 @@
 
 namespace ranklab {
 
-// A module that multiplies tokens by a matrix, or another one that patterns may name by mistake.
+// A module that multiplies tokens by a matrix, or another module that a pattern may name by mistake.
 struct PolicyModule {
   std::string name;
-  std::vector<int64_t> shape = {};  // of its weight in the unsharded model
+  std::vector<int64_t> shape = {};  // shape of its weight in the unsharded model
   bool linear = true;               // its products may be quantized (not those of norms, routers and embeddings)
 };
 
@@ -43,12 +43,13 @@ struct ModulePrecision {
 
 class PrecisionPolicy {
  public:
-  // Throws kInvalidArgument for a pattern or name without a module, one that names only modules without products, a
-  // module that is named twice, a quantized module with a type (rule 4), a recipe whose formats no module takes.
+  // Throws kInvalidArgument for a pattern or name that matches no module, a pattern that matches only modules without
+  // products, a module that is named twice, a quantized module with a type (rule 4), or a recipe whose formats no
+  // module uses.
   PrecisionPolicy(PrecisionRecipe recipe, const PrecisionRules& rules, const std::vector<PolicyModule>& modules);
 
   const PrecisionRecipe& recipe() const { return recipe_; }
-  // In the order of the modules given, linear ones only.
+  // Only linear modules, in the order in which the modules were given.
   const std::vector<ModulePrecision>& modules() const { return modules_; }
   // Whether any module's products are quantized.
   bool quantizes() const;

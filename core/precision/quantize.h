@@ -48,12 +48,13 @@ void group_amax(const MatrixView& x, const GroupShape& groups, std::span<float> 
 void quantize_dequantize(const MatrixView& x, const GroupShape& groups, std::span<const BlockScale> scales,
                          const NumberFormat& format, const RoundingNoise* noise, float* out);
 
-// The same for one number at a time with encode() and decode().
+// The same computations for one number at a time with encode() and decode(), as the reference.
 void group_amax_reference(const MatrixView& x, const GroupShape& groups, std::span<float> amax);
 void quantize_dequantize_reference(const MatrixView& x, const GroupShape& groups, std::span<const BlockScale> scales,
                                    const NumberFormat& format, const RoundingNoise* noise, float* out);
 
-// Rounds x * inverse to one of its neighbours in the format, with probability by distance, given 32 random bits.
+// Rounds x * inverse to one of its neighbours in the format, each with a probability that follows from its distance,
+// given 32 random bits.
 float round_stochastically(const NumberFormat& format, float scaled, uint32_t bits);
 
 }  // namespace ranklab

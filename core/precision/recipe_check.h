@@ -4,8 +4,8 @@
 
 namespace ranklab {
 
-// Throws kInvalidArgument naming `where`, the role and the field for: blocks without a size, delayed scales of anything
-// but a whole tensor, two-level scales without blocks, 14-bit sums of products that are not in FP8, ...
+// Throws kInvalidArgument naming `where`, the role and the field for, among others: blocks without a size, delayed
+// scales for anything but a whole tensor, two-level scales without blocks, 14-bit sums of products that are not in FP8.
 void check_recipe(const PrecisionRecipe& recipe, const std::string& where);
 
 // Whether both operands of all three products have 8 bits.

@@ -8,8 +8,8 @@
 
 namespace ranklab {
 
-// Throws kBadFile for text that is not TOML, kInvalidArgument for an unknown key (with the nearest), a value of the
-// wrong type, fields that are incompatible; all errors name the file, and the line if there is one.
+// Throws kBadFile for text that is not TOML, and kInvalidArgument for an unknown key (with the nearest key), a value of
+// the wrong type, or incompatible fields; all errors name the file, and the line if there is one.
 PrecisionRecipe parse_recipe_toml(const std::string& text, const std::string& file);
 // Throws kIo if the file cannot be read. A recipe without a name is named after its file.
 PrecisionRecipe read_recipe_toml(const std::string& path);

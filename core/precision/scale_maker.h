@@ -28,13 +28,14 @@ RANKLAB_EVERYWHERE float power_of_two(int32_t exponent) {
                                     : 1U << (kFloatMantissaBits - 1));
 }
 
-// What numbers are multiplied with before they are rounded; 0: the group is all zero, or its scale unknown.
+// The factor by which numbers are multiplied before they are rounded; 0: the group is all zero, or its scale is
+// unknown.
 RANKLAB_EVERYWHERE float inverse_scale(float scale) { return scale == 0 ? 0.0F : 1 / scale; }
 
 // The exponent of a scale that is a power of two. REQUIRES: amax is finite and above zero.
 RANKLAB_EVERYWHERE int32_t scale_exponent(const ScaleMaker& maker, float amax) {
   constexpr uint32_t kMantissa = (1U << kFloatMantissaBits) - 1;
-  // Subnormal magnitudes are taken as 2^-127, whose exponent is below every scale's, too.
+  // Subnormal magnitudes are treated as 2^-127, whose exponent is below every scale's as well.
   const uint32_t carry = maker.rule == ScaleMaker::Rule::kUp ? kMantissa - maker.largest_mantissa : 0;
   const auto biased = static_cast<int32_t>((OneLane::bits(amax) + carry) >> kFloatMantissaBits);
   const int32_t exponent = biased - kFloatBias - maker.largest_exponent;

@@ -13,7 +13,7 @@
 
 namespace ranklab {
 
-// The value of each code.
+// The value of each code, indexed by code.
 std::array<float, 256> code_values(const NumberFormat& format);
 
 struct PackedLayout {

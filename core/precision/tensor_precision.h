@@ -8,11 +8,11 @@
 
 namespace ranklab {
 
-// Which elements share a scale. "Along" means in the dimension that the product sums over.
+// Which elements share a scale. "Along" means along the dimension that the product sums over.
 enum class Granularity {
   kTensor,  // all elements
-  kRow,     // all elements along
-  kTile,    // 1 x block along: DeepSeek-V3's activations, MX and NVFP4 blocks
+  kRow,     // all elements along the summed dimension
+  kTile,    // 1 x block along the summed dimension: DeepSeek-V3's activations, MX and NVFP4 blocks
   kBlock,   // block x block: DeepSeek-V3's weights
 };
 
@@ -43,15 +43,16 @@ std::string_view name(Granularity granularity);  // "tensor", "row", "tile", "bl
 std::string_view name(ScaleRule rule);           // "fp32", "power_of_two", "e8m0", "e8m0_up", "e4m3", "delayed"
 std::string_view name(Rounding rounding);        // "nearest", "stochastic"
 
-// The block size of tiles and squares for which a GPU's FP8 product has scales, and whether a tensor has these.
+// The size of tiles and blocks for which a GPU's FP8 product takes scales, and whether a tensor's scales have this
+// form.
 constexpr int64_t kScaledGroup = 128;
 bool has_scaled_groups(const TensorPrecision& precision);
 
 // The precision in which a product is summed.
 enum class SumPrecision {
   kFp32,
-  kHopper,          // 14 bits, as the tensor cores of Hopper do for FP8: DeepSeek-V3, arXiv 2412.19437, section 3.5.2
-  kHopperPromoted,  // the same, moved to fp32 every 128 products
+  kHopper,          // 14 bits, as in Hopper's tensor cores for FP8: DeepSeek-V3, arXiv 2412.19437, section 3.5.2
+  kHopperPromoted,  // the same, but added to an fp32 sum every 128 products
 };
 std::string_view name(SumPrecision sum);  // "fp32", "hopper", "hopper_promoted"
 

@@ -1,6 +1,6 @@
-// Vectors of eight numbers for the loops of this folder, in GCC's vector extension: one AVX2 register, or two of the
-// baseline; loops are compiled for both (core/base/vector_clones.h). Include only in sources compiled with -Wno-psabi.
-// Thread rule: pure.
+// Vectors of eight numbers for the loops of this folder, in GCC's vector extension: one AVX2 register, or two registers
+// of the baseline; loops are compiled for both (core/base/vector_clones.h). Include only in sources compiled with
+// -Wno-psabi. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,4 @@
-// The parts that make up a training program (named as in nano-train's runtime): thin mains choose them, the engine
+// The parts that make up a training program (named as in nano-train's runtime). Thin mains choose them, and the engine
 // calls them in a fixed order on every rank:
 //   build_model -> build_data -> optimizer.initialize -> schedule.select -> checkpoint.load -> steps -> checkpoint.save
 // Each build_* runs on the rank's own thread and returns objects of that rank. The providers themselves are shared by
@@ -30,8 +30,8 @@ class TextCodec;     // text_codec.h
 class ModelProvider {
  public:
   virtual ~ModelProvider() = default;
-  // Parameters may have no values yet (Parameter::unmade), where a rank stores only their shards: the model's user
-  // first calls make_values() (core/nn/initial_values.h).
+  // Parameters may have no values yet (Parameter::unmade), where a rank stores only their shards: the model's user must
+  // first call make_values() (core/nn/initial_values.h).
   virtual std::unique_ptr<CausalLm> build_model(RankContext& ctx, const RunPlan& plan) const = 0;
 };
 
@@ -46,12 +46,12 @@ class RankData {
   virtual void seek(int64_t /*step*/, int64_t /*consumed_samples*/) {}
   virtual bool has_validation() const = 0;
   virtual Batch validation_batch(int64_t index, int64_t microbatch) = 0;
-  // Targets that count (not -100) in a global batch of the plan's size, the same in each sequence, when known without
-  // reading the data; else the engine counts and sums over dp.
+  // The number of targets that count (not -100) in a global batch of the plan's size, if it is the same for each
+  // sequence and known without reading the data; otherwise the engine counts them and sums over dp.
   virtual std::optional<int64_t> global_tokens_per_batch() const { return std::nullopt; }
-  // True: batches may say which documents are in them (Batch::documents), which every pipeline stage then reads.
+  // True if batches may mark the documents in them (Batch::documents); every pipeline stage then reads these.
   virtual bool marks_documents() const { return false; }
-  // False: the tensors of batches have shapes and no numbers (core/plan).
+  // False if the tensors of batches have only shapes and no values (core/plan).
   virtual bool has_tokens() const { return true; }
 };
 
@@ -62,32 +62,32 @@ class DataProvider {
   virtual std::string describe() const = 0;  // one line for the start banner
   // Identifies the data: a checkpoint's cursor is meaningless with any other data.
   virtual std::map<std::string, std::string> identity() const { return {{"description", describe()}}; }
-  // Between text and the data's tokens; null: they are not text.
+  // Converts between text and the data's tokens; null: the tokens are not text.
   virtual std::shared_ptr<TextCodec> text() const { return nullptr; }
 };
 
-// A range of elements of one parameter that this rank updates and stores the optimizer state of, as a checkpoint saves
-// it. All tensors are flat and have end - begin elements; writing into them is loading.
+// A range of elements of one parameter that this rank updates and whose optimizer state it stores, in the form in which
+// a checkpoint saves it. All tensors are flat and have end - begin elements; loading writes into them.
 struct OwnedState {
   const Parameter* parameter = nullptr;                     // the whole parameter, as in the model
   int64_t begin = 0, end = 0;                               // range of its local elements, row-major
-  at::Tensor weight;                                        // the parameter's data, or its main parameter
-  std::vector<std::pair<std::string, at::Tensor>> moments;  // "exp_avg", "exp_avg_sq"; none: not kept
+  at::Tensor weight;                                        // the parameter's data, or its main parameter if it has one
+  std::vector<std::pair<std::string, at::Tensor>> moments;  // "exp_avg", "exp_avg_sq"; empty: none are kept
 };
 
-// The update that an optimizer is about to do, or has done. `pieces` are what this rank updates: parameters, or with a
-// ZeRO stage pieces of them (flat, with the partition of the whole); their gradients are reduced over the ranks and,
-// before the update, still to be multiplied by `factor`, which clips and unscales them.
+// An update that an optimizer is about to perform, or has performed. `pieces` are what this rank updates: parameters,
+// or with a ZeRO stage pieces of them (flat, with the partition of the whole). Their gradients are already reduced over
+// the ranks, but before the update they have yet to be multiplied by `factor`, which clips and unscales them.
 struct UpdateView {
   const std::vector<Parameter*>& pieces;
-  OwnedPieces axes;  // over which axes pieces are spread
+  OwnedPieces axes;  // the axes over which pieces are distributed
   double lr = 0, factor = 1, unscale = 1;
 };
 class UpdateWatch {
  public:
   virtual ~UpdateWatch() = default;
-  // This rank's own sum of a parameter's gradients over the step's microbatches, before other ranks' are added. Not
-  // called where none are.
+  // This rank's own sum of a parameter's gradients over the step's microbatches, before it is reduced with other ranks'
+  // sums. Not called where no reduction happens.
   virtual void before_reduction(const Parameter& /*parameter*/, const at::Tensor& /*sum*/) {}
   virtual void before_update(const UpdateView& update) = 0;
   virtual void after_update(const UpdateView& update) = 0;  // the gradients may be gone
@@ -107,34 +107,35 @@ class UpdateWatches {
   std::vector<UpdateWatch*> watches_;
 };
 
-// Spans of finish_step() in a trace, at whose ends ranks have waited for one another: until gradients are reduced, and
-// until the norm of all is known.
+// Spans of finish_step() in a trace, at whose ends ranks have waited for each other: until gradients are reduced, and
+// until the global gradient norm is known.
 inline constexpr char kGradientSyncSpan[] = "gradient sync", kGradientNormSpan[] = "gradient norm";
 
 // One rank's gradients and optimizer state.
 class RankOptimizer {
  public:
   virtual ~RankOptimizer() = default;
-  // This rank's part: with a ZeRO stage its shards, else every parameter (dp peers have the same).
+  // This rank's part: with a ZeRO stage its shards, else every parameter (data-parallel peers have the same).
   virtual std::vector<OwnedState> owned_state() { return {}; }
-  // The buckets in which gradients are reduced or sharded; empty: this implementation does not tell.
+  // The buckets in which gradients are reduced or sharded; empty if this implementation does not report them.
   virtual std::vector<GradBucket> grad_buckets() const { return {}; }
   virtual int64_t updates() const { return 0; }
-  // Also before a checkpoint, whether or not this run still has a loss scale.
+  // Includes steps before a checkpoint, whether or not this run still has a loss scale.
   virtual SkippedSteps skipped() const { return {}; }
-  // Since begin_step(); an implementation may count nothing.
+  // Counted since begin_step(); an implementation may count nothing.
   virtual ZeroCounters zero_counters() const { return {}; }
-  // Who sees each update that is not skipped; null: this implementation shows none.
+  // The observers of updates that are not skipped; null: this implementation has none.
   virtual UpdateWatches* update_watches() { return nullptr; }
-  // Collective, after owned_state() was written into: copies main parameters to parameters, gathers peers' shards.
+  // Collective. Call after owned_state() was written into: copies main parameters to parameters and gathers peers'
+  // shards.
   virtual void restored(int64_t /*updates*/, const SkippedSteps& /*skipped*/) {}
   virtual void begin_step(int64_t num_microbatches) = 0;
-  virtual void set_weight_decay(double /*weight_decay*/) {}  // of the step's update
-  // Called around each backward, or part of one, of a microbatch in one of the rank's stages.
+  virtual void set_weight_decay(double /*weight_decay*/) {}  // for the step's update
+  // Called before and after each backward (or part of one) of a microbatch in one of the rank's stages.
   virtual void begin_pass(const GradPass& pass) = 0;
   virtual void end_pass() = 0;
-  // Reduces, clips, updates, clears; returns the norm before clipping. With a loss scale gradients are first unscaled,
-  // and the update is skipped when a gradient of any rank is infinite or NaN: then the norm is infinite.
+  // Reduces, clips, updates, clears; returns the norm before clipping. With a loss scale, gradients are first unscaled,
+  // and the update is skipped when a gradient of any rank is infinite or NaN; then the returned norm is infinite.
   virtual double finish_step(double lr) = 0;
   // The loss is multiplied by its scale before backward; null: no scaling.
   virtual LossScaler* loss_scaler() { return nullptr; }
@@ -143,7 +144,8 @@ class RankOptimizer {
 class OptimizerRuntime {
  public:
   virtual ~OptimizerRuntime() = default;
-  // True when initialize() creates missing parameter values itself, sharded or whole. Else they exist before the call.
+  // True when initialize() itself creates missing parameter values, sharded or whole. Otherwise they must exist before
+  // the call.
   virtual bool makes_values() const { return false; }
   virtual std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const = 0;
 };
@@ -152,8 +154,8 @@ class OptimizerRuntime {
 struct StepOutput {
   double loss_sum = 0;  // over this rank's tokens
   int64_t tokens = 0;
-  double mtp_loss_sum = 0;  // of the multi-token-prediction modules, unweighted
-  // With a loss scale, else 0: this step's scale, whether its update was skipped, and the number of skips so far.
+  double mtp_loss_sum = 0;  // of the multi-token-prediction modules, without their weight
+  // With a loss scale: this step's scale, whether its update was skipped, and the number of skips so far. Otherwise 0.
   double loss_scale = 0;
   bool skipped = false;
   int64_t skipped_steps = 0;
@@ -162,8 +164,8 @@ struct StepOutput {
 
 class ScheduleStrategy;
 
-// What measurements of a run's later steps are made from: numbers by name, the same on all ranks of any layout, which a
-// checkpoint takes along.
+// The values from which measurements in later steps are computed: numbers by name, the same on all ranks of any layout,
+// which checkpoints save.
 using RunningValues = std::map<std::string, double>;
 class KeepsRunningValues {
  public:
@@ -179,9 +181,9 @@ struct StepContext {
   RankData& data;
   RankOptimizer& optimizer;
   int64_t step = 0;
-  double loss = 0;                          // of the last step, over the global batch
+  double loss = 0;                          // loss of the last step, over the global batch
   ModuleTracer* modules = nullptr;          // null: uses of modules are not traced
-  ScheduleStrategy* schedule = nullptr;     // the run's; null only where no pass is made
+  ScheduleStrategy* schedule = nullptr;     // the run's schedule; null only where no pass is made
   KeepsRunningValues* sentinels = nullptr;  // null: the run has none
 };
 
@@ -192,7 +194,7 @@ class ScheduleStrategy {
   virtual std::string name() const = 0;
   virtual StepOutput run_step(StepContext& context) = 0;
   virtual StepOutput run_validation(StepContext& context, int64_t batch) = 0;  // no gradients
-  // [B, S, V] of one batch, on every pipeline rank. No gradients.
+  // [B, S, V] for one batch, on every pipeline rank. No gradients.
   virtual at::Tensor logits(StepContext& context, const Batch& batch) = 0;
 };
 
@@ -205,7 +207,7 @@ class ScheduleSelector {
 class CheckpointManager {
  public:
   virtual ~CheckpointManager() = default;
-  // Where the run will go on, before any of its parts is built. Collective.
+  // Where the run resumes; called before any of its parts is built. Collective.
   virtual DataCursor start(RankContext& /*ctx*/) { return {}; }
   virtual int64_t load(StepContext& context) = 0;  // the first step to run: 0 for a fresh start
   virtual void after_step(StepContext& /*context*/, int64_t /*done_steps*/) {}  // every step, on every rank
@@ -221,12 +223,12 @@ struct RuntimeComponents {
   std::shared_ptr<OptimizerRuntime> optimizer_runtime;
   std::shared_ptr<ScheduleSelector> schedule_selector;
   std::shared_ptr<CheckpointManager> checkpoint_manager;
-  // What compares the ranks' tensors every so many steps (--watch): parity_watch() of core/parity/watch.h. A run that
-  // is to be watched needs it.
+  // Makes the comparison of the ranks' tensors every few steps (--watch): parity_watch() of core/parity/watch.h.
+  // Required for a run with --watch.
   MakeOwnFamily parity_watch = {};
 };
 
-// Transformer, text corpus, AdamW or SGD and pipeline schedule according to the plan, no checkpoints. Replace the parts
+// Transformer, text corpus, AdamW or SGD and pipeline schedule according to the plan; no checkpoints. Replace the parts
 // that you want to change.
 RuntimeComponents default_components(std::shared_ptr<World> world, const RunPlan& plan);
 // Only the parts that need no files: model, optimizer and schedule; world, data and checkpoints are null.

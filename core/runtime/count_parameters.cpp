@@ -5,7 +5,7 @@
 namespace ranklab {
 namespace {
 
-// Those that this pipeline rank counts.
+// The elements of the parameters that this pipeline rank counts.
 int64_t elements_here(const ParameterRegistry& registry, const RankContext& ctx) {
   int64_t count = 0;
   for (const Parameter* parameter : registry.parameters()) {

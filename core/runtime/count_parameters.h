@@ -1,4 +1,4 @@
-// How many parameters the whole model has, padding excluded; a parameter with copies on several ranks counts once.
+// Counts the parameters of the whole model, without padding; a parameter with copies on several ranks counts once.
 // Thread rule: its rank's thread; collective with a pipeline.
 #pragma once
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-// `world` is untraced.
+// `world` must be untraced.
 int64_t count_parameters(const ParameterRegistry& registry, const RankContext& ctx, Communicator& world);
 
 }  // namespace ranklab

@@ -1,6 +1,6 @@
-// Identifies a run's data, wherever their files lie: the number of tokens and training samples, and a hash of the
-// tokens, sampled as 64 stretches of 64 Ki when there are more; of a blend those of each data set and its share. Cost:
-// reads at most 4 Mi tokens of a set. Thread rule: pure.
+// Identifies a run's data, wherever its files are: the number of tokens and training samples, and a hash of the tokens,
+// sampled as 64 stretches of 64 Ki tokens when there are more; for a blend, the same for each data set, and its share.
+// Cost: reads at most 4 Mi tokens per set. Thread rule: pure.
 #pragma once
 #include <map>
 #include <string>

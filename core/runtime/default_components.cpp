@@ -57,7 +57,7 @@ class TextDataProvider : public DataProvider {
   std::unique_ptr<RankData> build_data(const RankContext& ctx, const RunPlan& plan) const override {
     const int dp_rank = ctx.coordinate(Axis::kDp);
     const bool own_order = injected(InjectedBug::kSamplerSeedPerRank);
-    const at::Device device = ctx.device().is_meta() ? at::kCPU : ctx.device();  // for those who read documents
+    const at::Device device = ctx.device().is_meta() ? at::kCPU : ctx.device();  // for code that reads documents
     return std::make_unique<TextData>(make_batch_source(data_, plan, own_order ? static_cast<uint64_t>(dp_rank) : 0),
                                       dp_rank, device);
   }

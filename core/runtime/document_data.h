@@ -1,7 +1,7 @@
-// Marks the documents in the batches of any data: they end with a token (Megatron-LM's --reset-attention-mask,
-// --reset-position-ids and --eod-mask-loss). A token that follows the end of a document begins the next one; the end
-// itself belongs to its document, and what is to follow it has no loss. Cost: the tokens of each microbatch are read on
-// the host once. Thread rule: as the data.
+// Marks the documents in batches of any data, using the token that ends a document (Megatron-LM's
+// --reset-attention-mask, --reset-position-ids and --eod-mask-loss). The token after an end begins the next document;
+// the end itself belongs to its own document, and predicting what follows it has no loss. Cost: the tokens of each
+// microbatch are read on the host once. Thread rule: as for the data.
 #pragma once
 #include <memory>
 
@@ -10,10 +10,10 @@
 
 namespace ranklab {
 
-// `data` itself where no setting asks for documents.
+// Returns `data` itself if no setting needs documents.
 std::unique_ptr<RankData> with_documents(std::unique_ptr<RankData> data, const DocumentSettings& settings);
 
-// The documents of tokens [B, S] as `settings` wants them: null if only losses are masked.
+// The documents of tokens [B, S] under these settings; null if only losses are masked.
 std::shared_ptr<const Documents> documents_of(const at::Tensor& tokens_BS, const DocumentSettings& settings);
 
 }  // namespace ranklab

@@ -161,7 +161,7 @@ class RuntimeEngine::RankLoop {
     if (leads()) each_hook([&](Hook& hook) { hook.on_traces(piece); });
   }
 
-  // `typed`: its tensors are followed by their types.
+  // `typed`: the types of this step's tensors are checked.
   MetricReducer::Outcome train_step(StepContext& context, bool typed) {
     const int64_t step = context.step;
     recorder_.begin_step(step, model_->registry().hooks());
@@ -200,7 +200,7 @@ class RuntimeEngine::RankLoop {
     const bool stop_requested = reports() && engine_.stop_ && engine_.stop_();
     MetricReducer::Outcome outcome =
         metrics_.reduce(step, output, norm, lr, {.stop = stop_requested, .traces = recorder_.wants_to_hand_out(step)});
-    // All ranks have met since.
+    // All ranks have exchanged data since then, so the report is complete.
     if (typed && plan_.config.check_gradient_types) engine_.type_report_->check();
     if (plan_.config.zero_debug) outcome.metrics.zero = optimizer_->zero_counters();
     recorder_.count(outcome.metrics);
@@ -237,7 +237,7 @@ class RuntimeEngine::RankLoop {
       sum.tokens += one.tokens;
     }
     model_->set_training(true);
-    model_->take_mtp_loss_sum();  // discards the validation's: it is not part of the next step's
+    model_->take_mtp_loss_sum();  // discards the loss of the validation, which is not part of the next step
     const double loss = metrics_.mean_loss(sum);
     if (sentinels_) sentinels_->monitor().validated(loss);
     if (leads()) each_hook([&](Hook& hook) { hook.on_validation(context.step, loss); });
@@ -254,7 +254,7 @@ class RuntimeEngine::RankLoop {
     each_hook([&](Hook& hook) { hook.on_train_begin(plan_, info); });
   }
 
-  // Ranks that are not needed for it wait at the end of the run.
+  // Ranks that do not take part wait at the end of the run.
   void sample(StepContext& context, TrainResult& result) {
     const TrainConfig& c = plan_.config;
     std::shared_ptr<TextCodec> text = engine_.components_.data_provider->text();
@@ -271,7 +271,7 @@ class RuntimeEngine::RankLoop {
   }
 
   RuntimeEngine& engine_;
-  InjectedBugs bugs_;  // before what may have one
+  InjectedBugs bugs_;  // declared before everything that may have a bug
   RankContext ctx_;
   const RunPlan& plan_;
   const LrSchedule lr_schedule_;
@@ -286,7 +286,7 @@ class RuntimeEngine::RankLoop {
   std::unique_ptr<ScheduleStrategy> schedule_;
   std::unique_ptr<MemoryCounters> memory_;
   std::unique_ptr<RankTaps> taps_;
-  std::vector<BatchWatch*> batch_watches_;    // whom data_ shows its batches
+  std::vector<BatchWatch*> batch_watches_;    // observers to which data_ shows its batches
   std::unique_ptr<RankSentinels> sentinels_;  // null: off
   int64_t parameters_ = 0;                    // total of the whole model
 };

@@ -1,5 +1,5 @@
-// The training loop: builds each rank's parts in order, runs steps, reduces metrics, calls hooks.
-// Every run is a World::run; an exception of any rank ends it with that rank named.
+// The training loop: builds each rank's parts in order, runs steps, reduces metrics, calls hooks. Every run is a
+// World::run; an exception on any rank ends it and names that rank.
 #pragma once
 #include <functional>
 #include <memory>
@@ -28,28 +28,28 @@ class RuntimeEngine {
   void add_hook(std::string pattern, std::function<void(const ModuleCall&)> call) {
     watches_.push_back({std::move(pattern), std::move(call)});
   }
-  // Where dumped tensors go, of rank 0's process; by default the plan's log_dir, or this folder.
+  // Where dumped tensors are written, as seen by rank 0's process; by default the plan's log_dir.
   void set_output_folder(std::string folder) { output_folder_ = std::move(folder); }
-  // Where a dump that cannot be written is noted; without it that ends the run.
+  // Where a dump that cannot be written is recorded; without it, such a dump ends the run.
   void set_lost_outputs(std::shared_ptr<LostOutputs> lost) { lost_ = std::move(lost); }
-  // Called after every step on one rank of each process; true from any ends the run after that step on all ranks
-  // (SIGINT).
+  // Called after every step on one rank of each process; if any call returns true, the run ends after that step on all
+  // ranks (SIGINT).
   void set_stop_request(std::function<bool()> stop) { stop_ = std::move(stop); }
-  // Called on every rank after the last step, with the trained model; not after an interruption.
+  // Called on every rank with the trained model after the last step, but not after an interruption.
   void set_finale(std::function<void(StepContext&)> finale) { finale_ = std::move(finale); }
-  // The first step's tensors are followed by their types (core/spmd), and what they show to be wrong is left here;
-  // without it, and with check_gradient_types, fit() throws the first of it after that step.
+  // The types of the first step's tensors are checked (core/spmd), and errors are left in `report`. Without a report,
+  // and with check_gradient_types, fit() throws the first error after that step.
   void set_type_report(std::shared_ptr<TypeReport> report) { type_report_ = std::move(report); }
   // Lets a debugger pause training steps and follow their events live, for ranks of this process. The world must have
   // the same stepper.
   void set_stepper(std::shared_ptr<Stepper> stepper) { stepper_ = std::move(stepper); }
-  // The clock of the sentinels of wall time; by default the host's.
+  // The clock used by sentinels of wall time; by default the host's.
   void set_wall_clock(std::function<int64_t()> wall_ns) { wall_ns_ = std::move(wall_ns); }
   void set_live_feed(std::shared_ptr<LiveFeed> feed) { live_feed_ = std::move(feed); }
 
   // Hooks receive the ranks' traces after each traced step instead of all at the end, so memory does not grow with the
-  // steps; TrainResult::traces stays empty. Ranks that are processes send theirs once one of them has recorded many
-  // events.
+  // number of steps; TrainResult::traces stays empty. Ranks that are processes send theirs once one of them has
+  // recorded many events.
   void stream_traces() { streams_traces_ = true; }
 
   // Trains until `steps` optimizer steps are done (default: the plan's train_iters).
@@ -76,7 +76,7 @@ class RuntimeEngine {
   std::shared_ptr<LostOutputs> lost_;
   bool streams_traces_ = false;
   std::unique_ptr<TraceCollector> collector_;
-  std::unique_ptr<PlanOfRun> plan_of_run_;  // of fit()
+  std::unique_ptr<PlanOfRun> plan_of_run_;  // set by fit()
 };
 
 }  // namespace ranklab

@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-constexpr double kBudgetSeconds = 0.05;  // time for measuring, all shapes together
+constexpr double kBudgetSeconds = 0.05;  // time for measuring all shapes together
 constexpr double kLargestError = 1e-5;   // relative to the largest element: fp32 is near 1e-6, bf16 near 4e-3
 constexpr int64_t kLargestFlops = 100'000'000;
 
@@ -22,7 +22,7 @@ struct Operands {
   at::Tensor x_MK, w_NK, dy_MN;
 };
 
-// Large batches are measured on fewer rows: same choice, shorter wait.
+// Large batches are measured with fewer rows, which leads to the same choice in less time.
 Operands make_operands(const GemmShape& shape) {
   int64_t m = shape.m;
   while (m > 32 && 2 * m * shape.n * shape.k > kLargestFlops) m /= 2;

@@ -1,6 +1,6 @@
-// Which library computes the linear layers' fp32 GEMMs on this CPU (core/nn/gemm.h): a fixed choice per processor, so
-// that the same command gives the same bits, or the one that measures faster. Either way only if it really computes in
-// fp32. Thread rule: call from one thread before ranks start.
+// Which library computes the fp32 GEMMs of linear layers on this CPU (core/nn/gemm.h): either a fixed choice per
+// processor, so that the same command gives the same bits, or the one that measures faster. oneDNN is used only if it
+// really computes in fp32. Thread rule: call from one thread before ranks start.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -21,12 +21,13 @@ struct GemmChoice {
   std::string reason;  // "oneDNN: 1.8x faster than MKL on the model's shapes, error 6e-07 against fp64"
 };
 
-// By the processor alone: MKL has its fastest kernels for Intel's, so oneDNN serves all others. Checks oneDNN's error
-// on one small GEMM, whatever the model. Cost: a millisecond. Restores the process-wide setting, as does measure_gemm.
+// Chooses by processor alone: MKL's fastest kernels are for Intel processors, so oneDNN is used on all others. Checks
+// oneDNN's error on one small GEMM, whatever the model. Cost: a millisecond. Like measure_gemm, restores the
+// process-wide setting.
 GemmChoice usual_gemm();
 
-// Measures both libraries, forward and both backward GEMMs. Cost: about 50 ms. Where the two are about as fast, two
-// runs may choose differently and then differ in their last digits.
+// Measures both libraries, forward and both backward GEMMs. Cost: about 50 ms. Where the two are about equally fast,
+// two runs may choose differently and then differ in their last digits.
 GemmChoice measure_gemm(std::span<const GemmShape> shapes);
 
 }  // namespace ranklab

@@ -3,7 +3,7 @@
 namespace ranklab {
 
 const RunPlan& PlanOfRun::on(RankContext& ctx) {
-  ctx.tracer().set_enabled(false);  // no part of a step
+  ctx.tracer().set_enabled(false);  // not part of a step
   const DataCursor cursor = checkpoints_.start(ctx);
   if (ramp_reaches(given_, cursor)) return given_;
   const std::lock_guard lock(mutex_);

@@ -1,6 +1,7 @@
-// The plan that a run follows: the one it was given, or, where it resumes with other batches than the checkpoint's run
-// had, one whose batches go on growing with the samples consumed. Cost: then one copy of the plan for each process.
-// Thread rule: on() is called by every rank, at once; the plan stays where it is and as it is.
+// The plan that a run follows: either the given one, or, if it resumes with other batches than the checkpoint's run
+// had, a plan whose batches continue to grow with the samples consumed. Cost: in the latter case one copy of the plan
+// per process. Thread rule: on() is called by every rank, concurrently; the plan's address and contents do not change
+// afterwards.
 #pragma once
 #include <mutex>
 #include <optional>
@@ -12,7 +13,8 @@ namespace ranklab {
 class PlanOfRun {
  public:
   PlanOfRun(const RunPlan& given, CheckpointManager& checkpoints) : given_(given), checkpoints_(checkpoints) {}
-  // Collective. Throws kInvalidArgument for a batch that the layout cannot split, and what finding a checkpoint does.
+  // Collective. Throws kInvalidArgument for a batch that the layout cannot split, and whatever finding a checkpoint
+  // throws.
   const RunPlan& on(RankContext& ctx);
 
  private:

@@ -9,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-// "layers.3.attention.qkv.weight", "mtp.0.block.attention.qkv.bias": the layer, and "qkv".
+// The layer and the module of a name: "qkv" for "layers.3.attention.qkv.weight" or "mtp.0.block.attention.qkv.bias".
 struct ModuleOfLayer {
   int64_t layer = 0;
   std::string module;
@@ -27,7 +27,7 @@ std::optional<ModuleOfLayer> module_of(const ModelConfig& config, const std::str
   return found;
 }
 
-// In the whole model, of each of this rank's rows.
+// The index, in the whole model's parameter, of each of this rank's rows.
 std::vector<int64_t> global_rows(const Partition& partition) {
   std::vector<int64_t> rows;
   const auto add = [&](int64_t begin, int64_t end) {

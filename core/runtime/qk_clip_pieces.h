@@ -1,5 +1,6 @@
-// What QK-clip (core/optim/qk_clip.h) scales of a rank's weights: the rows of queries and keys in what its optimizer
-// owns, whole parameters or, with a ZeRO stage, pieces of them. Thread rule: its rank's thread.
+// The parts of a rank's weights that QK-clip (core/optim/qk_clip.h) scales: the rows of queries and keys in what the
+// rank's optimizer owns, which are whole parameters or, with a ZeRO stage, pieces of them. Thread rule: its rank's
+// thread.
 #pragma once
 #include <functional>
 #include <utility>
@@ -11,7 +12,7 @@
 
 namespace ranklab {
 
-// The whole parameter that one is, or is a piece of, and its offset there.
+// Maps a piece to the whole parameter and the piece's offset in it; a whole parameter to itself.
 using OriginOf = std::function<std::pair<const Parameter*, int64_t>(const Parameter*)>;
 
 std::vector<QkClip::Piece> qk_clip_pieces(const ModelConfig& config, double alpha,

@@ -42,7 +42,7 @@ void RankMatrices::map(const std::vector<Parameter*>& pieces, std::vector<at::Te
     return (piece->is_expert ? expert_reducer_ : dense_reducer_).origin_of(piece).first;
   };
   for (size_t i = 0; i < pieces.size(); ++i) {
-    // Offloaded states are in host memory, and matrices are mapped where the parameters are.
+    // Offloaded states are in host memory, but matrices are mapped where the parameters are.
     const at::Tensor flat = values[i].to(pieces[i]->data.device()).view({-1});
     (pieces[i]->is_expert ? experts : dense)[origin(pieces[i])] = flat;
   }

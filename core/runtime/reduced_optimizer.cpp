@@ -1,7 +1,7 @@
-// Gradients accumulated over microbatches, reduced in buckets over dp (experts' over edp) and over the pipeline ranks
-// that share a parameter, and clipped; then an Optimizer's update. With a ZeRO stage the reduction, the norm and the
-// update cover this rank's shards, and the others' updated shards are gathered. Under a loss scale gradients are
-// unscaled together with clipping: 16-bit gradients when the update widens them.
+// Accumulates gradients over microbatches, reduces them in buckets over dp (experts' over edp) and over the pipeline
+// ranks that share a parameter, clips them, and calls an Optimizer's update. With a ZeRO stage the reduction, the norm
+// and the update cover this rank's shards, and the other ranks' updated shards are gathered. Under a loss scale,
+// gradients are unscaled together with clipping; 16-bit gradients when the update widens them.
 #include <limits>
 
 #include "core/base/injected_bug.h"
@@ -193,12 +193,12 @@ class ReducedOptimizer : public RankOptimizer {
     return clip_factor(norm, clip_grad_);
   }
 
-  // Scaled 16-bit gradients may underflow once they are unscaled.
+  // Scaled 16-bit gradients could underflow if they were unscaled before the update.
   void update(double lr, double factor) {
     const bool narrow = scaler_ && types_.grad_bytes() == 2;
     if (narrow && optimizer_->step_scaled(lr, factor)) return;
     if (!narrow && optimizer_->scales_at_once()) {
-      charge_scaling(owned_, factor);  // before the update: when a host scales
+      charge_scaling(owned_, factor);  // charged before the update, which is when a host scales
       const bool updated = optimizer_->step_scaled(lr, factor);
       RANKLAB_CHECK(updated, ErrorKind::kInternal, .where = "reduced optimizer",
                     .what = "an optimizer that scales at once has no scaled step");
@@ -208,7 +208,7 @@ class ReducedOptimizer : public RankOptimizer {
     optimizer_->step(lr);
   }
 
-  // Parameters that are not sharded need their values at once.
+  // Parameters that are not sharded need their values immediately.
   static std::vector<Parameter*> taken_from(CausalLm& model, const RunPlan& plan) {
     if (!plan.zero().parameters) make_values(model.registry());
     return model.registry().parameters();
@@ -248,7 +248,7 @@ class ReducedOptimizer : public RankOptimizer {
                   watches_.each([&](UpdateWatch& watch) { watch.before_reduction(parameter, sum); });
                 }};
   }
-  // Quantized weights are gathered in the recipe's format, when it has one.
+  // Quantized weights are gathered in the recipe's gather format, if it has one.
   static BucketShard::GatherPrecision gather_precision(const RunPlan& plan) {
     if (!plan.zero().parameters || !plan.precision || !plan.precision->recipe().gather.quantized()) return {};
     return [policy = plan.precision](const Parameter& parameter) { return policy->gather_of(parameter.name); };
@@ -259,14 +259,14 @@ class ReducedOptimizer : public RankOptimizer {
     count(state, bucket);
     if (ctx_.tracer().enabled()) ctx_.tracer().record(instant(zero_event_name(state, bucket)));
   }
-  // Gathers before the first step, of values that are made or loaded, are of no step.
+  // Gathers of initial or loaded values before the first step do not count in any step.
   void count(ZeroState state, const std::string& bucket) {
     if (!counts_) return;
     if (counter_.empty())
       for (const GradBucket& one : grad_buckets()) counter_.add(one);
     counter_.note(state, bucket);
   }
-  // Hidden matrices have buckets of their own where the optimizer keeps other states of them.
+  // Hidden matrices have separate buckets where the optimizer keeps different states for them.
   static bool is_hidden(const GradBucket& bucket) { return bucket.layout.matrix != MatrixBuckets::kMixed; }
   void note_buckets() {
     if (!ctx_.tracer().enabled()) return;
@@ -298,7 +298,7 @@ class ReducedOptimizer : public RankOptimizer {
     if (expert_reducer_.shards()) result.experts = experts_.axis;
     return result;
   }
-  // The whole parameter that this is, or is a shard of, and its offset there.
+  // The whole parameter that `parameter` is, or of which it is a shard, and its offset there.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* parameter) const {
     return (parameter->is_expert ? expert_reducer_ : reducer_).origin_of(parameter);
   }
@@ -324,14 +324,14 @@ class ReducedOptimizer : public RankOptimizer {
   std::unique_ptr<Optimizer> optimizer_;
   std::optional<LossScaler> scaler_;
   SkippedSteps skipped_;
-  int64_t microbatch_samples_;  // of all data-parallel ranks
+  int64_t microbatch_samples_;  // samples of one microbatch over all data-parallel ranks
   int64_t step_samples_ = 0;
   UpdateWatches watches_;
   ZeroCounter counter_;
   bool counts_ = false;
   std::vector<GradStage> stages_, expert_stages_;
   int num_chains_;
-  MaxLogitBook* max_logits_;  // null: the model notes none
+  MaxLogitBook* max_logits_;  // null: the model does not record them
   std::optional<QkClip> qk_clip_;
 };
 

@@ -19,7 +19,7 @@ enum Slot { kLoss, kTokens, kMtpLoss, kNow, kExposed, kPeerWait, kStop, kTraces,
 struct MetricReducer::Sums {
   double loss = 0, tokens = 0, mtp_loss = 0, exposed_ns = 0, peer_wait_ns = 0;
   int64_t latest_ns = 0;
-  double behind_ns = 0;  // sum over all ranks of the time to the latest
+  double behind_ns = 0;  // sum over all ranks of the time until the latest rank is ready
   bool stop = false;
   bool traces = false;
 };
@@ -37,13 +37,14 @@ MetricReducer::MetricReducer(Communicator& world, RankContext& ctx, const RunPla
       wall_peak_flops_(peak_flops),
       last_wall_ns_(wall_now_ns()) {}
 
-// Every rank gathers every rank's row and adds in rank order, so all ranks hold the same bits.
+// Every rank gathers every rank's row and adds them in rank order, so all ranks get the same bits.
 MetricReducer::Sums MetricReducer::gather(const StepOutput& output, Asks asks) {
   const NoCostScope free;
   at::Tensor mine = at::empty({1, kSlots}, at::kDouble);
   double* row = mine.mutable_data_ptr<double>();
-  row[kLoss] = output.loss_sum;  // pipeline ranks without a last stage have none
-  // Context-parallel ranks count the tokens of the same sequences, each of which has its loss on one of them.
+  row[kLoss] = output.loss_sum;  // 0 on pipeline ranks without a last stage
+  // Context-parallel ranks all count the tokens of the same sequences, whereas the loss of each token is on one of
+  // them.
   row[kTokens] = static_cast<double>(output.tokens) / ctx_.size(Axis::kCp);
   row[kMtpLoss] = output.mtp_loss_sum;
   row[kNow] = static_cast<double>(ctx_.clock().now_ns());
@@ -55,7 +56,7 @@ MetricReducer::Sums MetricReducer::gather(const StepOutput& output, Asks asks) {
   Sums sums;
   for (int r = 0; r < world_.size(); ++r) {
     const double* other = all.const_data_ptr<double>() + r * kSlots;
-    if (ctx_.mesh().coordinate(Axis::kTp, r) == 0) {  // the others of its tensor-parallel group have the same
+    if (ctx_.mesh().coordinate(Axis::kTp, r) == 0) {  // the others in its tensor-parallel group have the same values
       sums.loss += other[kLoss];
       sums.tokens += other[kTokens];
       sums.mtp_loss += other[kMtpLoss];
@@ -89,7 +90,8 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
   m.loss_scale = output.loss_scale;
   m.skipped = output.skipped;
   m.skipped_steps = output.skipped_steps;
-  const auto all_tokens = static_cast<double>(plan_.tokens_of(step));  // also those without a target: all are computed
+  // includes tokens without a target, because all are computed
+  const auto all_tokens = static_cast<double>(plan_.tokens_of(step));
   m.moe_aux_loss = output.report.aux_loss_sum / all_tokens;
   m.moe_z_loss = output.report.z_loss_sum / all_tokens;
   m.total_loss = m.loss + m.moe_aux_loss + m.moe_z_loss + model.mtp_loss_weight * m.mtp_loss;
@@ -116,7 +118,8 @@ MetricReducer::Outcome MetricReducer::reduce(int64_t step, const StepOutput& out
   last_virtual_ns_ = sums.latest_ns;
   last_exposed_ns_ = sums.exposed_ns;
   last_peer_wait_ns_ = sums.peer_wait_ns;
-  const auto unsigned_nan = [](double value) { return std::isnan(value) ? std::abs(value) : value; };  // not "-nan"
+  // so that "-nan" is not printed
+  const auto unsigned_nan = [](double value) { return std::isnan(value) ? std::abs(value) : value; };
   RANKLAB_CHECK(std::isfinite(m.loss) && (std::isfinite(grad_norm) || m.skipped), ErrorKind::kNumeric,
                 .where = "step " + std::to_string(step), .what = "training diverged",
                 .got = strprintf("loss %g, gradient norm %g", unsigned_nan(m.loss), unsigned_nan(grad_norm)),
@@ -132,7 +135,8 @@ double MetricReducer::mean_loss(const StepOutput& output) {
 
 void MetricReducer::settle() { settle(gather({}, {})); }
 
-// All ranks have waited for each other. Otherwise the next step would begin while the validation's pipeline drains.
+// All ranks have waited for each other. Otherwise the next step would begin while the pipeline is still draining after
+// the validation.
 void MetricReducer::settle(const Sums& sums) {
   ctx_.clock().wait_until(sums.latest_ns, 0, Axis::kWorld);
   last_wall_ns_ = wall_now_ns();

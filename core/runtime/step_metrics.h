@@ -1,4 +1,4 @@
-// One exchange per step reduces every rank's values to the global metrics that all ranks agree on.
+// Reduces every rank's values to the global metrics on which all ranks agree, in one exchange per step.
 #pragma once
 #include "core/comm/communicator.h"
 #include "core/comm/world.h"
@@ -7,31 +7,32 @@
 
 namespace ranklab {
 
-// Sum over all GPUs of the world, in the run's compute dtype; 0 on CPUs and on GPUs without a profile.
+// The sum over all GPUs of the world, in the run's compute dtype; 0 on CPUs, and on GPUs without a profile.
 double wall_peak_flops(const World& world, const RunPlan& plan);
 
 class MetricReducer {
  public:
-  // `world` is untraced: bookkeeping costs no virtual time.
-  // `peak_flops`: wall_peak_flops(), for MFU in wall time.
+  // `world` must be untraced, because bookkeeping costs no virtual time. `peak_flops`: wall_peak_flops(), for MFU in
+  // wall time.
   MetricReducer(Communicator& world, RankContext& ctx, const RunPlan& plan, double peak_flops);
 
-  // What a rank requests of all ranks.
+  // What a rank requests from all ranks.
   struct Asks {
     bool stop = false;    // counts only on global rank 0
-    bool traces = false;  // collect the recorded traces; counts on every rank
+    bool traces = false;  // collect the recorded traces; counts if any rank requests it
   };
   struct Outcome {
     StepMetrics metrics;
     bool stop = false;
     bool traces = false;
   };
-  // Collective. Throws kNumeric naming the step when the loss is not finite, or
-  // the norm of a step that is not skipped.
+  // Collective. Throws kNumeric naming the step when the loss is not finite, or the gradient norm of a step that is not
+  // skipped is not finite.
   Outcome reduce(int64_t step, const StepOutput& output, double grad_norm, double lr, Asks asks);
   // Collective: mean loss over every rank's tokens.
   double mean_loss(const StepOutput& output);
-  // Collective: forwards between steps are over on all ranks, whose times belong to no step.
+  // Collective. Call when forwards between steps have ended on all ranks, so that their time is not counted in any
+  // step.
   void settle();
 
  private:

@@ -17,9 +17,9 @@ struct Trainer::Run {
   std::optional<StepMetrics> given;  // a step that the loop has not taken yet
   bool wanted = false;               // the loop waits for a step
   bool stops = false, done = false;
-  bool saves = false;        // asked for in the body of this step
-  int64_t decided = 0;       // steps whose body is over
-  int64_t saved_after = -1;  // steps done
+  bool saves = false;        // requested in the body of this step
+  int64_t decided = 0;       // number of steps whose body has ended
+  int64_t saved_after = -1;  // number of steps done
   std::exception_ptr error;
   TrainResult result;
   std::unique_ptr<RuntimeEngine> engine;
@@ -68,7 +68,7 @@ class GiveSteps final : public Hook {
   Run& run_;
 };
 
-// Saves where the loop asked for it: all ranks wait for what rank 0's hook was told.
+// Saves where the loop requested it; all ranks wait for the decision that rank 0's hook received.
 template <typename Run>
 class AskedCheckpoints final : public CheckpointManager {
  public:

@@ -1,13 +1,13 @@
-// A run as a loop of its caller's, as PyTorch programs write it:
+// A run written as a loop in the caller's code, like in PyTorch programs:
 //   Trainer trainer(default_components(world, plan), plan);
 //   for (const StepMetrics& metrics : trainer.train()) {
 //     ...
 //     if (metrics.step % 1000 == 999) trainer.save_checkpoint();
 //   }
-// The engine runs on a thread of the trainer's; after each step rank 0 waits until the loop asks for the next one, so
-// that its body sees the run between two steps. A loop that is left early ends the run after the step that is then
-// under way. The body counts as time in which ranks make no call (--hang-timeout). Cost: a thread, two wake-ups a step.
-// Thread rule: one thread uses it.
+// The engine runs on a thread of the trainer. After each step rank 0 waits until the loop requests the next one, so the
+// loop's body sees the run between two steps. Leaving the loop early ends the run after the step that is then in
+// progress. The body counts as time in which ranks make no call (--hang-timeout). Cost: a thread, and two wake-ups per
+// step. Thread rule: one thread uses it.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -29,10 +29,10 @@ class Trainer {
   class Steps;
   // Starts training until `steps` steps are done (default: the plan's train_iters). Call once.
   Steps train(int64_t steps = -1);
-  // In the loop's body: saves the state after this step into the plan's save_dir, before the next step begins.
+  // Call in the loop's body: saves the state after this step into the plan's save_dir, before the next step begins.
   void save_checkpoint();
-  // Ends the run and waits for it; throws what the run threw, if the loop has not. The destructor does the same but
-  // throws nothing.
+  // Ends the run and waits for it; throws the run's error, unless the loop has already thrown it. The destructor does
+  // the same but throws nothing.
   TrainResult shutdown();
 
  private:
@@ -40,7 +40,7 @@ class Trainer {
   std::unique_ptr<Run> run_;
 };
 
-// Steps as they are done: an input range.
+// An input range of the steps as they are completed.
 class Trainer::Steps {
  public:
   struct End {};
@@ -58,7 +58,7 @@ class Trainer::Steps {
   };
 
   explicit Steps(Run& run) : run_(&run) {}
-  // Runs the first step. Throws what the run throws, as the iterator's increment does.
+  // Runs the first step. Throws the run's error, as does the iterator's increment.
   Iterator begin() const { return Iterator(*run_); }
   End end() const { return {}; }
 

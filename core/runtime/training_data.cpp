@@ -16,7 +16,7 @@
 namespace ranklab {
 namespace {
 
-// A folder's tokens may be more than the model knows, or fewer than bytes are.
+// A folder's token ids may exceed the model's vocabulary; their vocabulary may also be smaller than that of bytes.
 DataSet open_folder(const std::string& folder, int64_t known) {
   DataSet data{.source = folder + " (token shards)", .tokens = open_shards(folder)};
   const ShardIndex index = read_shard_index(folder);
@@ -72,7 +72,7 @@ std::string tokens_of(const DataSet& set) {
   return name + (set.are_bytes ? "bytes" : "of a tokenizer that it does not say");
 }
 
-// One more set of a blend, which `flag` names.
+// Checks one more set of a blend, which was given with `flag`.
 void check_beside(const std::vector<DataSet>& others, const DataSet& set, const std::string& flag) {
   std::error_code ignored;
   for (const DataSet& other : others)

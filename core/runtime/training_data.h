@@ -1,5 +1,6 @@
 // Opens the training data that a run's settings name. All commands use it, so what a command reports about a batch is
-// what a run draws. Cost: a text is read whole, shards are opened. Thread rule: immutable, shared by all ranks.
+// what a run gets. Cost: a text is read as a whole; shards are only opened. Thread rule: immutable, shared by all
+// ranks.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -21,44 +22,44 @@ class Tokenizer;
 // A file whose tokens are contiguous in the data.
 struct DataDocument {
   std::string name;
-  int64_t begin = 0, end = 0;  // range of the data's tokens
+  int64_t begin = 0, end = 0;  // range in the data's tokens
 };
 
-// One of the data sets that --data-path or --valid-data-path names.
+// One of the data sets named by --data-path or --valid-data-path.
 struct DataSet {
-  std::string path = {};                     // as it is named; "": none is
-  std::string source = {};                   // in words
+  std::string path = {};                     // as it was named; "": none was
+  std::string source = {};                   // description in words
   std::vector<DataDocument> documents = {};  // in data order, without gaps
   int64_t vocab_size = 256;
-  bool are_bytes = true;       // the tokens
-  std::string tokenizer = {};  // its hash; "": bytes, or not known
+  bool are_bytes = true;       // whether the tokens are bytes
+  std::string tokenizer = {};  // hash of its tokenizer; "": bytes, or unknown
   std::shared_ptr<const TokenSequence> tokens = nullptr;
   std::shared_ptr<const TokenDataset> dataset = nullptr;
 };
 
 struct TrainingData {
   std::vector<DataSet> sets = {};
-  std::shared_ptr<const DataBlend> blend = nullptr;  // of these
-  std::vector<DataSet> validation_sets = {};         // of validation's own; none: validation is on a part of `sets`
+  std::shared_ptr<const DataBlend> blend = nullptr;  // blend of these sets
+  std::vector<DataSet> validation_sets = {};  // data sets for validation; empty: validation uses a part of `sets`
   std::shared_ptr<const DataBlend> validation_blend = nullptr;
-  std::shared_ptr<TextCodec> text = nullptr;  // between text and their tokens; null: not known
-  int64_t vocab_size() const;                 // the largest
-  std::string source() const;                 // for a sentence, of the training's
-  std::string validated_on() const;           // for a sentence
-  std::string describe() const;               // for the start banner, with numbers
+  std::shared_ptr<TextCodec> text = nullptr;  // converts between text and their tokens; null: unknown
+  int64_t vocab_size() const;                 // the largest of the sets
+  std::string source() const;                 // the training data, as part of a sentence
+  std::string validated_on() const;           // the validation data, as part of a sentence
+  std::string describe() const;               // with numbers, for the start banner
 };
 
 // Throws kInvalidArgument (too short for one sequence, sets with different tokens), kBadFile, kIo.
 TrainingData open_training_data(const RunPlan& plan);
 
-// Batches of them for every rank.
+// Provides batches of this data to every rank.
 std::shared_ptr<DataProvider> provide_training_data(TrainingData data);
 
-// The tokenizer that made the tokens, where a folder of shards has one.
+// The tokenizer that produced the tokens, if a folder of shards has one.
 std::optional<Tokenizer> tokenizer_of_data(const TrainConfig& config);
 
-// The source from which every rank of the run draws its batches.
-// `seed_offset`: 0 but for ranks that wrongly have an order of their own (InjectedBug::kSamplerSeedPerRank).
+// The source from which every rank of the run gets its batches. `seed_offset`: 0, except for ranks that wrongly shuffle
+// in an order of their own (InjectedBug::kSamplerSeedPerRank).
 BatchSource make_batch_source(const TrainingData& data, const RunPlan& plan, uint64_t seed_offset = 0);
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// A rank's optimizer that passes every call on: for those that stand between it and the engine and change some of them.
-// Thread rule: its rank's thread.
+// A rank's optimizer that forwards every call: a base class for objects between the optimizer and the engine that
+// change some of the calls. Thread rule: its rank's thread.
 #pragma once
 #include <memory>
 #include <utility>

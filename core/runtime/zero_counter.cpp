@@ -31,7 +31,7 @@ void ZeroCounter::note(ZeroState state, const std::string& label) {
       counters_.reduced_bytes += sizes_.at(label).gradients;
       return;
     case ZeroState::kUpdated:
-      if (!sizes_.at(label).sharded) return;  // every rank updated all of it
+      if (!sizes_.at(label).sharded) return;  // every rank updated the whole bucket
       ++counters_.updated;
       counters_.updated_bytes += sizes_.at(label).parameters;
       return;

@@ -1,4 +1,4 @@
-// Counts what a rank's buckets and units go through in a step. Thread rule: its rank's thread.
+// Counts what happens to a rank's buckets and units in a step. Thread rule: its rank's thread.
 #pragma once
 #include <map>
 #include <string>
@@ -12,8 +12,8 @@ namespace ranklab {
 class ZeroCounter {
  public:
   void clear() { counters_ = {}; }
-  void add(const GradBucket& bucket);  // once, before it is noted
-  // `label`: of a bucket, or of a unit, which is some buckets (core/trace/zero_event.h).
+  void add(const GradBucket& bucket);  // call once, before the bucket is noted
+  // `label`: of a bucket, or of a unit, which consists of several buckets (core/trace/zero_event.h).
   void note(ZeroState state, const std::string& label);
   bool empty() const { return sizes_.empty(); }
   const ZeroCounters& counters() const { return counters_; }
@@ -24,7 +24,7 @@ class ZeroCounter {
     bool sharded = false;
   };
   std::map<std::string, Bytes> sizes_;         // by label
-  std::map<std::string, int64_t> unit_bytes_;  // of parameters that are gathered for the unit
+  std::map<std::string, int64_t> unit_bytes_;  // bytes of the parameters that are gathered for the unit
   ZeroCounters counters_;
 };
 

@@ -1,6 +1,6 @@
-// The parts of ATen that this project uses: tensors with their methods and operators, and the functions at::NAME that
-// are called. <ATen/ATen.h> declares all two thousand, which costs every source that includes it two more seconds of
-// compilation, nine without a precompiled header. Add missing functions here. Thread rule: as Torch's.
+// The parts of ATen that this project uses: tensors with their methods and operators, and those functions at::NAME that
+// are called. <ATen/ATen.h> declares all two thousand, which costs two more seconds of compilation in every source that
+// includes it, or nine without a precompiled header. Add missing functions here. Thread rule: as in Torch.
 #pragma once
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>

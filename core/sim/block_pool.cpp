@@ -12,14 +12,14 @@ namespace ranklab {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kSmallest = 64 << 10;  // below, malloc's per-thread caches do better
+constexpr size_t kSmallest = 64 << 10;  // smaller blocks are better served by malloc's per-thread caches
 constexpr size_t kPage = 4 << 10;
 constexpr size_t kSpare = 128 << 20;
 
 size_t rounded(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-// Where address space is limited (ulimit -v), this much stays free beside tensors: some libraries that allocate a
-// little memory in between, such as oneDNN for the code that it generates, crash when there is none.
+// Where address space is limited (ulimit -v), this much is kept free besides tensors. Some libraries that allocate a
+// little memory in between, such as oneDNN for the code it generates, crash when there is none.
 constexpr size_t kHeadroom = 16 << 20;
 
 char* map(size_t bytes, int protection) {
@@ -44,8 +44,8 @@ char* map_block(size_t bytes) {
   return headroom == nullptr ? nullptr : block;
 }
 
-// Aligned manually: what glibc's aligned_alloc cuts off a block is never reused by another aligned_alloc (its bug
-// 14581, fixed in 2.38): 100 KB per training step. The word before the block points to its allocation.
+// Aligned manually, because what glibc's aligned_alloc cuts off a block is never reused by another aligned_alloc (its
+// bug 14581, fixed in 2.38): 100 KB per training step. The word before the block points to its allocation.
 void* take_small(size_t bytes) {
   void* whole = std::malloc(bytes + kAlignment + sizeof(void*));
   if (whole == nullptr) throw memory_exhausted(bytes);

@@ -1,9 +1,9 @@
 // A caching allocator for tensor memory: a training step requests the same sizes again and again, and eight ranks on a
 // few cores rarely peak together, so freed blocks go into one pool that all ranks share. Best fit: the smallest free
 // block that is large enough is taken and split; adjacent free blocks are merged. So experts, whose tensors have
-// another size at every step, reuse memory instead of fresh pages that the kernel must zero. Small blocks are left to
-// malloc. Memory is returned to the system when much of it is free and none of it fits, or an allocation fails. Cost:
-// two searches in trees of the free blocks. Thread rule: any thread.
+// different sizes in every step, reuse memory instead of using fresh pages that the kernel must zero. Small blocks are
+// left to malloc. Memory is returned to the system when much of it is free and none of it fits, or an allocation fails.
+// Cost: two searches in trees of the free blocks. Thread rule: any thread.
 #pragma once
 #include <cstddef>
 #include <map>

@@ -1,7 +1,7 @@
-// Charges the virtual clock for what a CPU would run where a device has a kernel of its own for the same result: the
-// CPU's operators, on tensors of the same shapes without memory. So the list of what is charged is the CPU's code, and
-// cannot differ from it. Only operators that LibTorch has Meta kernels for. Cost: a few microseconds an operator, and
-// nothing where no clock runs or a CostScope is open. Thread rule: its rank's thread.
+// Charges the virtual clock for the operators that a CPU would run, in places where a device has its own kernel for the
+// same result. The CPU's code runs on tensors of the same shapes without memory, so what is charged cannot differ from
+// that code. Works only for operators for which LibTorch has Meta kernels. Cost: a few microseconds per operator, and
+// nothing if no clock runs or a CostScope is open. Thread rule: its rank's thread.
 #pragma once
 #include <utility>
 

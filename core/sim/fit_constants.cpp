@@ -44,7 +44,7 @@ class Simplex {
  private:
   void add(const Point& at) { corners_.push_back({at, error_(at)}); }
   void sort() { std::ranges::stable_sort(corners_, {}, &Corner::error); }
-  // From the worst corner through the middle of the others, so many times as far.
+  // The point on the line from the worst corner through the middle of the others, at `far` times that distance.
   Corner along(double far) const {
     Point at(corners_[0].at.size());
     for (size_t i = 0; i < at.size(); ++i) {
@@ -85,7 +85,7 @@ std::vector<double> fit_constants(const std::vector<double>& start,
   Point logarithms;
   for (const double value : start) logarithms.push_back(std::log(value));
   const std::function<double(const Point&)> of_logarithms = [&](const Point& at) { return error(exponentials(at)); };
-  // A simplex that has become small in a valley begins anew where it is.
+  // A simplex that has become small in a valley is restarted where it is.
   for (int restart = 0; restart < kStarts; ++restart) {
     Simplex simplex(logarithms, of_logarithms);
     for (int round = 0; round < rounds / kStarts; ++round) simplex.step();

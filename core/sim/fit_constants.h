@@ -1,5 +1,5 @@
-// Positive constants of a model that fit measurements best: Nelder and Mead's simplex (1965) over their logarithms.
-// Deterministic. Thread rule: pure.
+// Finds the positive constants of a model that best fit measurements, with the simplex method of Nelder and Mead (1965)
+// over their logarithms. Deterministic. Thread rule: pure.
 #pragma once
 #include <functional>
 #include <span>
@@ -7,11 +7,11 @@
 
 namespace ranklab {
 
-// `error` of constants is to be small. REQUIRES: start > 0.
+// Minimizes `error` of the constants. REQUIRES: start > 0.
 std::vector<double> fit_constants(const std::vector<double>& start,
                                   const std::function<double(std::span<const double>)>& error, int rounds = 2000);
 
-// Quantiles of |predicted / measured - 1|: the median, and what nine of ten are within.
+// Quantiles of |predicted / measured - 1|: the median and the 90 % quantile.
 struct FitError {
   double half = 0, most = 0;
 };

@@ -17,8 +17,8 @@ GpuGeneration gpu_generation(const HardwareProfile& profile) {
   return profile.gpus_per_node > kNode ? GpuGeneration::kBlackwellRack : GpuGeneration::kBlackwell;
 }
 
-// Hopper's eight of 4 MiB; others' two of 4 MiB and eight of 16 KiB. Both as Megatron-LM's tests measured them, on
-// GB200 too, in runs that set no CUBLAS_WORKSPACE_CONFIG.
+// Hopper: eight blocks of 4 MiB; other GPUs: two of 4 MiB and eight of 16 KiB. Both as measured by Megatron-LM's tests,
+// also on GB200, in runs that did not set CUBLAS_WORKSPACE_CONFIG.
 double cublas_workspace_bytes(const HardwareProfile& profile) {
   const double usual_mib = gpu_generation(profile) == GpuGeneration::kHopper ? 32 : 8.125;
   return profile.software.memory.cublas_mib.value_or(usual_mib) * kMiB;

@@ -1,4 +1,4 @@
-// Generations of GPUs that software treats in different ways, by a profile's compute capability. Thread rule: pure.
+// Generations of GPUs that software treats differently, derived from a profile's compute capability. Thread rule: pure.
 #pragma once
 #include <cstdint>
 
@@ -6,15 +6,15 @@ namespace ranklab {
 
 struct HardwareProfile;
 
-// kAmpere: also what is older, Ada (8.9), for which the same kernels are written, and what is no GPU of NVIDIA. Racks
-// share NVLink over more than a node's eight GPUs; their runs launch graphs of kernels, those of other Blackwell
-// machines kernel after kernel.
+// kAmpere also covers older GPUs, Ada (8.9), for which the same kernels are written, and GPUs that are not NVIDIA's.
+// kBlackwellRack: racks that share NVLink over more than the eight GPUs of a node; their runs launch CUDA graphs,
+// whereas runs on other Blackwell machines launch kernel after kernel.
 enum class GpuGeneration : uint8_t { kAmpere, kHopper, kBlackwell, kBlackwellRack };
 
 GpuGeneration gpu_generation(const HardwareProfile& profile);
 
-// Bytes of a workspace of cuBLAS that PyTorch gives to each thread that launches products: the software's
-// (SoftwareMemory::cublas_mib) or PyTorch's default; and of Transformer Engine's own.
+// Bytes of the workspace that PyTorch gives cuBLAS for each thread that launches products: the software's value
+// (SoftwareMemory::cublas_mib) or else PyTorch's default. The second: bytes of Transformer Engine's own workspace.
 double cublas_workspace_bytes(const HardwareProfile& profile);
 double engine_workspace_bytes(GpuGeneration gpu);
 

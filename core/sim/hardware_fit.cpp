@@ -13,16 +13,17 @@
 namespace ranklab {
 namespace {
 
-// What a constant's distance from where it began counts, beside the points' errors: in the logarithm, too. Begun at a
-// known GPU's constants, a few products of this one then leave what they say little of (some 27 of a table of 2,500:
-// half of the others are within 4 to 7 %, nine of ten within 12 to 26 %; without, within 8 to 14 and 30 to 81 %).
+// The weight of a constant's distance (in the logarithm) from its initial value, relative to the points' errors. When a
+// fit starts from a known GPU's constants, a few products of the new GPU then leave constants unchanged on which they
+// give little information. (With some 27 products of a table of 2,500, half of the others are within 4 to 7 %, and nine
+// of ten within 12 to 26 %; without it, within 8 to 14 and 30 to 81 %.)
 constexpr double kLoyaltyToGuess = 0.05, kLoyaltyToKnown = 0.5;
-constexpr size_t kEnough = 9;  // points, to hold a third out
+constexpr size_t kEnough = 9;  // number of points from which on a third is held out
 
-// A third of all points, mixed: they come in loops over sizes.
+// Holds out a third of all points in mixed order, because points come in loops over sizes.
 bool is_held_out(size_t i) { return (static_cast<uint32_t>(i) * 2654435761U >> 16) % 3 == 0; }
 
-// Fits `start` to the points whose predictions `ratio(constants, point)` gives, over what was measured.
+// Fits `start` to the points. `ratio(constants, point)` is the predicted over the measured time.
 template <typename Point>
 FitRow fit(const std::string& table, const std::string& what, const std::vector<Point>& points,
            std::vector<double>& constants, double loyalty,
@@ -46,7 +47,7 @@ FitRow fit(const std::string& table, const std::string& what, const std::vector<
 
 using Constants = std::span<const double>;
 
-// What is fitted of a kind of kernel.
+// The constants that are fitted for each kind of kernel.
 constexpr std::array kGemm = {&GemmEfficiency::efficiency, &GemmEfficiency::tile_loss, &GemmEfficiency::inner_overhead,
                               &GemmEfficiency::launch_us, &GemmEfficiency::bandwidth};
 constexpr std::array kAttention = {&AttentionEfficiency::efficiency,     &AttentionEfficiency::width_loss,
@@ -63,7 +64,7 @@ template <typename Efficiency, typename Members>
 void put_constants(Constants constants, const Members& members, Efficiency& to) {
   for (size_t i = 0; i < members.size(); ++i) to.*members[i] = constants[i];
 }
-// Constants that a profile leaves at 0, from which no factor leads away, are guessed.
+// Replaces constants that a profile leaves at 0 by a guess, because factors cannot change 0.
 template <typename Efficiency, typename Members>
 void guess_missing(const Efficiency& guess, const Members& members, Efficiency& of) {
   for (const auto member : members)
@@ -72,8 +73,8 @@ void guess_missing(const Efficiency& guess, const Members& members, Efficiency& 
 
 class Fitter {
  public:
-  // From the constants of the profile's kernels, if it has any: a few points tell how far they are off better than they
-  // tell all of them.
+  // Starts from the constants of the profile's kernels, if it has any: a few points determine better how far these are
+  // off than all constants from scratch.
   Fitter(HardwareProfile& profile, const HardwarePoints& points) : profile_(profile), points_(points) {
     KernelEfficiency guess;
     guess.gemm_16bit = {

@@ -1,5 +1,4 @@
-// Constants of a hardware profile that fit what was timed, with the time models of core/sim themselves. Thread rule:
-// pure.
+// Fits the constants of a hardware profile to timings, using the time models of core/sim. Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,7 +9,8 @@
 
 namespace ranklab {
 
-// One line of the result: a third of the points of a row is not fitted where there are enough, and held to the fit.
+// One line of the result. If there are enough points, a third of a row's points are held out of the fit and compared
+// with it.
 struct FitRow {
   std::string table, what;  // "kernels.gemm_16bit", "products"
   size_t points = 0;
@@ -18,7 +18,7 @@ struct FitRow {
   FitError error;
 };
 
-// REQUIRES: `profile` has peaks and bandwidth. Fills in its kernels, and collectives where some were timed.
+// REQUIRES: `profile` has peaks and bandwidth. Fills in its kernels, and its collectives if some were timed.
 std::vector<FitRow> fit_profile(HardwareProfile& profile, const HardwarePoints& points);
 
 }  // namespace ranklab

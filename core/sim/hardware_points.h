@@ -1,4 +1,4 @@
-// What was timed on a machine, for hardware_fit.h. Torch-free. Thread rule: plain data.
+// The timings of a machine, for hardware_fit.h. Torch-free. Thread rule: plain data.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,16 +16,16 @@ struct KernelPoint {
 struct CollectivePoint {
   Verb verb = Verb::kAllReduce;
   int ranks = 1;
-  int64_t bytes = 0;  // of the whole tensor
+  int64_t bytes = 0;  // size of the whole tensor
   double seconds = 0;
 };
 
 struct HardwarePoints {
   std::vector<KernelPoint> products, attention, attention_backward, attention_square, elementwise;
   std::vector<CollectivePoint> collectives;
-  double copy_bytes_per_s = 0;  // of a copy that no cache holds
+  double copy_bytes_per_s = 0;  // rate of a copy that is too large for caches
   double shortest_kernel_s = 0;
-  double flops_fp64 = 0, flops_16bit = 0;  // of a large product; 0: not timed
+  double flops_fp64 = 0, flops_16bit = 0;  // rate reached by a large product; 0: not timed
 };
 
 }  // namespace ranklab

@@ -22,7 +22,7 @@ class TableReader {
   TableReader(const toml::table& table, std::string place) : table_(table), place_(std::move(place)) {}
 
   double number(const std::string& key, double lowest) {
-    constexpr double kHighest = 1e6;  // beyond any machine in the units of the file
+    constexpr double kHighest = 1e6;  // beyond any machine, in the units of the file
     known_.push_back(key);
     const auto value = table_[key].value<double>();
     RANKLAB_CHECK(value && *value >= lowest && *value <= kHighest, ErrorKind::kBadFile, .where = place_,
@@ -227,7 +227,7 @@ double HardwareProfile::peak_flops(DType dtype) const {
 
 namespace {
 
-// Read once: a search for a plan asks for it with each of thousands of layouts.
+// Read only once, because a search for a plan requests it for each of thousands of layouts.
 HardwareProfile built_in(const BuiltInProfile& row) {
   static std::mutex mutex;
   static std::map<std::string_view, HardwareProfile> known;

@@ -1,4 +1,4 @@
-// What besides FLOPs and bytes decides how long a kernel takes. Thread rule: plain data.
+// The properties of a kernel besides FLOPs and bytes that determine how long it takes. Thread rule: plain data.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -10,18 +10,18 @@ struct KernelShape {
   enum class Kind : uint8_t {
     kOther,       // memory-bound
     kProduct,     // [m, k] x [k, n], `batches` of them in one kernel
-    kLowProduct,  // the same of operands in 8 or 4 bits
-    kAttention,   // m queries of all heads, n keys that one attends to in the mean, k wide
+    kLowProduct,  // the same with operands in 8 or 4 bits
+    kAttention,   // m queries of all heads, n keys to which a query attends on average, heads of width k
     kQuantize,    // memory-bound: rounds an operand of a product
     kLoss,        // memory-bound: cross entropy of logits
   };
   static constexpr size_t kKinds = 6;
   Kind kind = Kind::kOther;
   double m = 0, n = 0, k = 0, batches = 1;
-  bool backward = false;  // of attention
-  bool square = false;    // of attention: every query to every key, not the causal half
+  bool backward = false;  // for attention
+  bool square = false;    // for attention: every query attends to every key, not just the causal half
   int bits = 16;          // of a product's operands: 16 or more, 8 or 4
-  int launches = 1;       // of a product for experts: software launches a kernel for each
+  int launches = 1;       // for a product of experts, for which software launches one kernel each
 
   static KernelShape product(double m, double n, double k, double batches = 1) {
     return {Kind::kProduct, m, n, k, batches};
@@ -56,8 +56,8 @@ inline constexpr std::array<const char*, KernelShape::kKinds> kKernelKindNames =
 // Nanoseconds in kernels of each kind.
 struct KernelTimes {
   std::array<int64_t, KernelShape::kKinds> ns{};
-  int64_t launch_ns = 0;  // between kernels, waiting for the host to launch the next
-  int64_t launches = 0;   // kernels
+  int64_t launch_ns = 0;  // time between kernels, waiting for the host to launch the next one
+  int64_t launches = 0;   // number of kernels
 
   void add(const KernelTimes& more) {
     for (size_t kind = 0; kind < ns.size(); ++kind) ns[kind] += more.ns[kind];

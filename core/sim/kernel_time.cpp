@@ -12,9 +12,9 @@ namespace {
 
 constexpr double kCachedBytes = 30e6, kThrottledSeconds = 3e-3, kQueryTile = 128;
 constexpr int64_t kShortestSplit = 256;
-// Matrices of a batch whose rows in 16 bits are no whole 16 bytes keep it off the tensor cores: attention of heads 108,
-// 180 and 225 wide reached 8 to 11 TFLOP/s in BLOOM's runs on A100, whose other units have 19.5 (chronicles-prequel.md,
-// "NHEADs comparison").
+// If rows of a batch's 16-bit matrices are not multiples of 16 bytes, the batch cannot use tensor cores: attention with
+// heads of width 108, 180 and 225 reached 8 to 11 TFLOP/s in BLOOM's runs on A100, whose other units have 19.5
+// (chronicles-prequel.md, "NHEADs comparison").
 constexpr double kWholeRow = 8, kOfOtherUnits = 0.5;
 
 struct Tile {
@@ -23,7 +23,7 @@ struct Tile {
 constexpr std::array kTiles = {Tile{256, 128}, Tile{128, 256}, Tile{128, 128}, Tile{128, 64}, Tile{64, 128},
                                Tile{64, 64},   Tile{64, 32},   Tile{32, 64},   Tile{256, 64}, Tile{64, 256}};
 
-// The time of two parts that overlap for the most part.
+// The time of two parts that mostly overlap.
 double either(double compute_s, double moved_s) {
   return std::cbrt(compute_s * compute_s * compute_s + moved_s * moved_s * moved_s);
 }

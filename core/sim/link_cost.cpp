@@ -25,11 +25,11 @@ double rate_of(const CollectiveEfficiency& e, Verb verb) {
   return verb == Verb::kAllToAll ? e.all_to_all : 1.0;
 }
 
-// A tree's part of a ring's rate: the bandwidth that NCCL 2's tuning model gives a tree of an all_reduce
+// Rate of a tree relative to a ring: the bandwidth that the tuning model of NCCL 2 assumes for a tree all_reduce
 // (src/graph/tuning.cc).
 constexpr double kTreeRate = 0.92;
 
-// Over whose groups ZeRO shards what it gathers and scatters.
+// Whether ZeRO shards what it gathers and scatters over groups of this axis.
 bool shards_states(Axis axis) {
   return axis == Axis::kDp || axis == Axis::kDpCp || axis == Axis::kDpShard || axis == Axis::kEdp ||
          axis == Axis::kEdpShard;
@@ -58,7 +58,7 @@ LinkCost::LinkCost(const HardwareProfile& profile, std::span<const int> global_r
   crosses_nodes_ = std::any_of(node_.begin(), node_.end(), [&](int node) { return node != node_.front(); });
   slowest_ = intra_;
   node_share_ = static_cast<int>(node_.size());
-  std::unordered_map<int, int> members;  // of each node
+  std::unordered_map<int, int> members;  // by node
   for (const int node : node_) ++members[node];
   for (const auto& [node, count] : members) node_share_ = std::min(node_share_, count);
   if (crosses_nodes_) {
@@ -90,9 +90,9 @@ TransferCost LinkCost::collective(Verb verb, int64_t logical_bytes) const {
   throw Error(ErrorKind::kInternal, {.where = "sim link cost", .what = "not a verb"});
 }
 
-// A ring of members on several nodes takes one step between nodes per node; a message of an all_to_all that leaves the
-// node has one NIC. An all_reduce of several nodes may go up and down a tree of nodes instead, in which a node's
-// members are a chain: fewer steps, at a rate that is somewhat lower (NCCL's src/graph/tuning.cc).
+// A ring whose members are on several nodes takes one inter-node step per node; a message of an all_to_all that leaves
+// the node has one NIC. An all_reduce over several nodes may instead go up and down a tree of nodes, in which a node's
+// members form a chain: fewer steps, at a somewhat lower rate (NCCL's src/graph/tuning.cc).
 TransferCost LinkCost::transfer_of(Verb verb, int steps, int64_t bytes) const {
   if (measured_ == nullptr) return transfer(slowest_, steps, bytes);
   const CollectiveEfficiency& e = *measured_;
@@ -146,7 +146,7 @@ TransferCost LinkCost::puts(int64_t inside, int64_t between) const {
           .steps = 1};
 }
 
-// The ranks of a node gather a message whose parts have arrived at them.
+// The time in which the ranks of a node gather a message whose parts arrived at them.
 int64_t LinkCost::gathered_ns(int64_t bytes, int parts) const {
   const Protocol& p = measured_->protocols.back();
   return std::llround(p.base_us * 1e3 + static_cast<double>(bytes) * (parts - 1) / parts / p.gb_s);

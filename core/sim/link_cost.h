@@ -8,9 +8,9 @@
 // For all_to_all the caller passes exchange_bytes() as S: what this rank sends to others, excluding its own part. log2
 // is rounded up. A group inside one node uses the intra-node link; one that spans nodes is bound by the slowest hop of
 // its ring. With the profile's measured collectives (`--efficiency measured`, collective_efficiency.h) the time is that
-// of the fastest protocol, a group of several GPUs a node leaves it through as many NICs, and an all_reduce between
-// nodes may take a tree of them. Software (software.h) makes all collectives longer or shorter, those of
-// tensor-parallel groups and of ZeRO's shards by factors of their own, and may send a pipeline's messages in parts.
+// of the fastest protocol, a group with several GPUs on a node leaves it through as many NICs, and an all_reduce
+// between nodes may use a tree of nodes. Software (software.h) scales the time of all collectives, with separate
+// factors for tensor-parallel groups and for ZeRO's shards, and may send a pipeline's messages in parts.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -33,17 +33,17 @@ struct TransferCost {
 class LinkCost {
  public:
   // REQUIRES: global_ranks in group order. Ranks r and s share a node when r / gpus_per_node == s / gpus_per_node.
-  // `axis`: what the group is for, where software makes a difference.
+  // `axis`: the purpose of the group, for software that depends on it.
   LinkCost(const HardwareProfile& profile, std::span<const int> global_ranks, int gpus_per_node,
            Axis axis = Axis::kWorld);
 
   TransferCost collective(Verb verb, int64_t logical_bytes) const;
   TransferCost message(int from_group_rank, int to_group_rank, int64_t bytes) const;
-  // The S of an all_to_all in which `self` has these bytes for each member: as many as take that long on the slowest
-  // link. The links inside a node and those between nodes work at the same time.
+  // The S of an all_to_all in which `self` has these bytes for each member: the number of bytes that would take as long
+  // on the slowest link. Links inside a node and between nodes are used at the same time.
   int64_t exchange_bytes(std::span<const int64_t> bytes_of_member, int self) const;
   int64_t exchange_bytes(int64_t inside_node, int64_t between_nodes) const;
-  // Cost of messages of these bytes that leave one after another, until the last one has arrived.
+  // Cost of messages with these bytes that are sent one after another, until the last one has arrived.
   TransferCost puts(int64_t inside_node, int64_t between_nodes) const;
   bool crosses_nodes() const { return crosses_nodes_; }
 
@@ -56,7 +56,7 @@ class LinkCost {
   double slower_ = 1, sharded_slower_ = 1;  // Software::collectives, SoftwareTerms
   double message_us_ = 0;
   int message_parts_ = 1;
-  int node_share_ = 1;  // members on the node that has the fewest
+  int node_share_ = 1;  // number of members on the node that has the fewest
   Link slowest_;
   Link intra_;
   Link inter_;

@@ -19,9 +19,10 @@ namespace {
 
 thread_local MemoryCategory t_category = MemoryCategory::kActivations;
 thread_local std::shared_ptr<MemoryBook> t_book;
-thread_local std::vector<void*>* t_scratch = nullptr;  // headers of what this thread's ScratchScope made; null: none
+// headers of blocks made in this thread's ScratchScope; null: there is no scope
+thread_local std::vector<void*>* t_scratch = nullptr;
 
-// In front of every block. oneDNN frees by the data pointer alone, so the booking must be found from it.
+// Precedes every block. oneDNN frees by data pointer alone, so the booking must be reachable from it.
 struct alignas(64) Header {
   std::shared_ptr<MemoryBook> book;
   MemoryCategory category;
@@ -30,7 +31,7 @@ struct alignas(64) Header {
 static_assert(sizeof(Header) == 64, "the data behind the header keeps the allocator's 64-byte alignment");
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-// Reuse would hide the errors that a sanitizer detects.
+// Blocks are not pooled here, because reuse would hide the errors that a sanitizer detects.
 void* take_block(size_t bytes) { return c10::alloc_cpu(bytes); }
 void give_block(void* block, size_t) { c10::free_cpu(block); }
 #else
@@ -80,14 +81,15 @@ class BookingAllocator : public c10::Allocator {
   }
 };
 
-// What is known about a device's block, which has no header that the host could read.
+// The bookkeeping of a device's block, which cannot have a header because the host could not read it.
 struct DeviceBlock {
   std::shared_ptr<MemoryBook> book;
   MemoryCategory category;
   int64_t bytes;
 };
 
-// Keyed by address; in parts, so that rank threads rarely meet. Allocators call with locks held: takes no other lock.
+// Keyed by address, and divided into parts so that rank threads rarely contend. Allocators call this with locks held,
+// so it takes no other lock.
 class DeviceBlocks {
  public:
   void put(const void* block, DeviceBlock what) {

@@ -1,7 +1,7 @@
-// Who owns each byte: a CPU allocator that books every tensor's storage under the rank and category of the thread that
-// allocated it, until it is freed (by any thread). Categories are set at the allocation, never inferred afterwards.
-// A device's allocator is LibTorch's own and reports its blocks. Cost: a 64-byte header (on a device a table entry) and
-// a few atomic additions per allocation. Thread rule: books are atomic; scopes are per thread.
+// Tracks who owns each byte: a CPU allocator that books every tensor's storage under the rank and category of the
+// thread that allocated it, until it is freed (by any thread). Categories are set at allocation, never inferred
+// afterwards. A device's allocator is LibTorch's own and reports its blocks. Cost: a 64-byte header (on a device, a
+// table entry) and a few atomic additions per allocation. Thread rule: books are atomic; scopes are per thread.
 #pragma once
 #include <array>
 #include <atomic>
@@ -15,8 +15,8 @@
 
 namespace ranklab {
 
-// Live bytes per category, and the peaks of each and of the total. One whose rank has its tensors elsewhere (on a
-// device, or as shapes) leaves out those in host memory.
+// Live bytes per category, and the peaks of each category and of the total. The book of a rank whose tensors are
+// elsewhere (on a device, or as shapes) ignores those in host memory.
 class MemoryBook {
  public:
   explicit MemoryBook(bool books_host = true) : books_host_(books_host) {}
@@ -35,20 +35,20 @@ class MemoryBook {
     return at_peak_[static_cast<size_t>(category)].load(std::memory_order_relaxed);
   }
   void add(MemoryCategory category, int64_t bytes);
-  // What was held when the total was highest since the last such call; one caller.
+  // What was held at the highest total since the previous call; for a single caller.
   CategoryBytes take_highest();
   // Peaks are measured from now on.
   void reset_peaks();
 
-  // The peak of the total, by category, and the peak of each category.
+  // The categories at the peak of the total, and the peak of each category.
   struct Peaks {
     CategoryBytes at_peak{}, highest{};
-    // Of what was held besides `base`, and together with it.
+    // The peaks without `base`, and the peaks with `base` added.
     Peaks above(const CategoryBytes& base) const { return {minus(at_peak, base), minus(highest, base)}; }
     Peaks on(const CategoryBytes& base) const { return {plus(at_peak, base), plus(highest, base)}; }
   };
   Peaks peaks() const;
-  // As if it had also held these.
+  // Raises the peaks as if the rank had also held these.
   void raise_peaks(const Peaks& seen);
 
  private:
@@ -59,19 +59,19 @@ class MemoryBook {
   std::atomic<int64_t> total_{0}, peak_{0}, highest_{0};
 };
 
-// Puts the booking allocator under every CPU tensor made from now on. Idempotent.
+// Uses the booking allocator for every CPU tensor made from now on. Idempotent.
 void install_booking_allocator();
 
-// A device's memory, booked in the same way: the block belongs to this thread until any thread frees it.
+// Books a device's memory in the same way: the block belongs to this thread until any thread frees it.
 void device_block_taken(const void* block, int64_t bytes);
 void device_block_given(const void* block);
 
-// This thread's tensors are booked here from now on; null stops booking.
+// This thread's tensors are booked in `book` from now on; null stops booking.
 void set_thread_memory_book(std::shared_ptr<MemoryBook> book);
 std::shared_ptr<MemoryBook> thread_memory_book();
-MemoryCategory thread_memory_category();  // of this thread's next tensor
+MemoryCategory thread_memory_category();  // the category of this thread's next tensor
 
-// While alive, this thread's new tensors are booked for nobody.
+// While this object is alive, this thread's new tensors are not booked.
 class UnbookedScope {
  public:
   UnbookedScope() { set_thread_memory_book(nullptr); }
@@ -83,9 +83,9 @@ class UnbookedScope {
   std::shared_ptr<MemoryBook> book_ = thread_memory_book();
 };
 
-// While alive, this thread's new tensors in host memory are booked only if they outlive it: the matrices that a CPU's
-// library packs and the tiles of its attention take no memory of the GPU that is simulated. REQUIRES: one at a time,
-// and what is freed within it is freed by this thread.
+// While this object is alive, this thread's new tensors in host memory are booked only if they outlive it. For matrices
+// that a CPU's library packs and for the tiles of its attention, which would take no memory on the simulated GPU.
+// REQUIRES: only one at a time, and memory freed during its lifetime is freed by this thread.
 class ScratchScope {
  public:
   ScratchScope();
@@ -103,7 +103,7 @@ auto without_scratch(const Make& make) {
   return make();
 }
 
-// While alive, this thread's new tensors belong to `category` (default outside any scope: activations).
+// While this object is alive, this thread's new tensors belong to `category` (outside any scope: activations).
 class MemoryScope {
  public:
   explicit MemoryScope(MemoryCategory category);

@@ -62,7 +62,8 @@ const std::unordered_map<std::string_view, Row>& special_rows() {
   return rows;
 }
 
-// No GPU kernel, although the schema does not show it: allocations, in-place metadata changes, host reads.
+// Operators without a GPU kernel, although the schema does not show it: allocations, in-place metadata changes, host
+// reads.
 bool is_free_name(std::string_view base) {
   static const std::unordered_set<std::string_view> names = {"as_strided",
                                                              "squeeze",
@@ -87,7 +88,7 @@ bool is_free_name(std::string_view base) {
   return names.contains(base) || base.starts_with("empty") || base.starts_with("new_empty");
 }
 
-// Overwrites its first argument without reading it.
+// Operators that overwrite their first argument without reading it.
 bool overwrites_self(std::string_view base) {
   static const std::unordered_set<std::string_view> names = {
       "copy", "fill", "zero", "normal", "uniform", "random", "bernoulli", "exponential", "geometric"};
@@ -163,7 +164,7 @@ OpClass classify(const std::string& name, const std::string& overload) {
   } else if (const auto row = special_rows().find(base); row != special_rows().end()) {
     apply_row(schema, row->second, out);
   } else if (handle->hasKernelForDispatchKey(c10::DispatchKey::CPU) || base.starts_with("_foreach_")) {
-    out.closed = true;  // CPU kernels call small operators (casts of scalars, fills) where a GPU has one kernel
+    out.closed = true;  // CPU kernels call small operators (casts of scalars, fills) where a GPU has a single kernel
   } else if (handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd)) {
     out.kind = OpKind::kComposite;
   }

@@ -139,7 +139,7 @@ DType dtype_of(c10::ScalarType type) {
 
 double stored_bytes(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.unsafeGetTensorImpl()->has_storage()) return 0;
-  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return 0;  // a scalar argument: part of the launch
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) return 0;  // a scalar argument is part of the launch
   const auto sizes = tensor.sizes();
   const auto strides = tensor.strides();
   double count = 1;
@@ -167,8 +167,8 @@ OpCost cost_at_start(const OpClass& op, Inputs inputs) {
   if (op.kind == OpKind::kConvolution || op.kind == OpKind::kConvolutionBackward) add_convolution(op, inputs, cost);
   if (op.kind == OpKind::kFusedAdamW) add_adamw(inputs, cost);
   if (op.kind == OpKind::kGather || op.kind == OpKind::kScatter) {
-    // Only the addressed part of the first argument moves: gather reads what it returns, scatter reads and rewrites
-    // as much as it is given.
+    // Only the addressed part of the first argument is moved: gather reads as much as it returns, and scatter reads and
+    // rewrites as much as it is given.
     const double table = inputs.empty() ? 0 : bytes_of(inputs[0]);
     cost.bytes = std::max(0.0, cost.bytes - table);
     if (op.kind == OpKind::kScatter) {

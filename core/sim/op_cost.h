@@ -16,20 +16,21 @@ namespace ranklab {
 
 struct OpCost {
   double flops = 0;
-  double recomputed_flops = 0;  // part of flops that a model's FLOP count leaves out (flash attention's backward)
-  double flops_per_output = 0;  // added per element of the first output, known when the op ends
-  double bytes = 0;             // read, and written in place
-  double written_bytes = 0;     // in place: counted unless the op returns its outputs
+  double recomputed_flops = 0;  // part of `flops` that does not count as a model's FLOPs (flash attention's backward)
+  double flops_per_output = 0;  // added per element of the first output, whose size is known when the op ends
+  double bytes = 0;             // bytes read, and bytes written in place
+  double written_bytes = 0;     // in place; counted unless the op returns its outputs
   DType dtype = DType::kFloat32;
   KernelShape shape = {};
 };
 
 DType dtype_of(c10::ScalarType type);
-// Bytes of the elements a tensor stores: expanded dimensions count once.
+// Bytes of the elements that a tensor stores; expanded dimensions count once.
 double stored_bytes(const at::Tensor& tensor);
 
-// What copy_ costs. Ranks with tensors in the host's memory copy nothing between it and a GPU's, and the virtual clock
-// is the same wherever tensors are: such a copy is free, and with another type costs what the conversion does.
+// What copy_ costs. Ranks whose tensors are in host memory do not copy between it and a GPU, and the virtual clock must
+// be the same wherever tensors are; so such a copy is free, or, if it also converts the type, costs as much as the
+// conversion.
 enum class CopyCharge : uint8_t { kAsOperators, kConversion, kFree };
 struct StoredAs {
   c10::DeviceType device;

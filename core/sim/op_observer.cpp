@@ -22,7 +22,7 @@
 namespace ranklab {
 namespace {
 
-// "aten::mm" of [m, k] and [k, n] is "gemm mxnxk"; of batches, the batches count as rows.
+// "gemm mxnxk" for "aten::mm" of [m, k] and [k, n]; in batched products the batches count as rows.
 std::string kernel_name(const at::RecordFunction& fn, const OpClass& op) {
   std::string_view name = fn.name();
   if (const size_t scope = name.rfind("::"); scope != std::string_view::npos) name.remove_prefix(scope + 2);
@@ -60,10 +60,10 @@ struct OpObserver::State {
   struct Frame {
     const OpClass* op = nullptr;  // null: inside a closed op, a CostScope, or paused
     OpCost cost;
-    std::string name;  // while somebody listens; the arguments are gone when the op ends
+    std::string name;  // set only if there is a listener; the arguments are gone when the op ends
     bool closed = false;
     bool child_charged = false;
-    bool free = false;  // a copy that the simulated machine does not make
+    bool free = false;  // a copy that the simulated machine would not make
   };
 
   State(const HardwareProfile& hardware, VirtualClock& rank_clock)
@@ -76,9 +76,10 @@ struct OpObserver::State {
 
   const OpClass& lookup(const at::RecordFunction& fn) {
     const char* const address = fn.name();
-    if (std::strchr(address, ':') == nullptr) return kNoOperator;  // a node of autograd, at a new address each time
+    // a node of autograd, whose name is at a new address each time
+    if (std::strchr(address, ':') == nullptr) return kNoOperator;
     Seen& seen = by_address[(reinterpret_cast<uintptr_t>(address) >> 3) % by_address.size()];
-    // Comparing the text detects an address that was reused for another operator.
+    // Comparing the text detects addresses that were reused for another operator.
     if (seen.address == address && std::strcmp(seen.known->name.c_str(), address) == 0) return seen.known->op;
     const std::string overload = fn.overload_name();
     auto& one = known[std::string(address) + '.' + overload];
@@ -87,7 +88,8 @@ struct OpObserver::State {
     return one->op;
   }
 
-  // The GPU cannot begin a kernel before its host has launched it, nor end work before the host launched its last one.
+  // The GPU cannot begin a kernel before its host has launched it, nor finish before the host has launched the last
+  // kernel.
   void wait_for_launches(int launches) {
     kernel_times.launches += launches;
     if (launch_ns <= 0) return;
@@ -121,15 +123,16 @@ struct OpObserver::State {
     if (after_op) after_op();
   }
 
-  // Being told of an operator costs its arguments boxed, about as much as a small operator itself. Most operators run
-  // where none is charged, so that after a few of them nobody is told until the scope ends, unless others listen too.
+  // A callback for an operator boxes its arguments, which costs about as much as a small operator. Most operators run
+  // where nothing is charged; so after a few of them callbacks are turned off until the scope ends, unless somebody
+  // else listens, too.
   void skip() {
     if (++skipped != kTold) return;
     if (at::get_record_function_tls_().sorted_tls_callbacks_.size() > 1 || at::hasGlobalCallbacks()) return;
     at::enableRecordFunction(false);
   }
-  // LibTorch has the switch in a state that pieces of work which take turns on this thread have each of their own
-  // (core/parallel/interleave.h), so that no copy of it is kept here.
+  // LibTorch keeps this switch in a state that each of the pieces of work interleaved on this thread has separately
+  // (core/parallel/interleave.h), so no copy of it is kept here.
   void scope_ended() {
     if (paused || scope_depth > 0) return;
     skipped = 0;
@@ -157,7 +160,7 @@ struct OpObserver::State {
     const CopyCharge charge =
         copy_charge({to.device().type(), to.scalar_type()}, {from.device().type(), from.scalar_type()});
     frame.free = charge == CopyCharge::kFree;
-    // What a copy to another device needs on the way.
+    // the operators that a copy to another device runs on the way are not charged
     if (charge != CopyCharge::kAsOperators) frame.closed = true;
   }
 
@@ -168,7 +171,7 @@ struct OpObserver::State {
     if (frame.op == nullptr) return;
     const OpClass& op = *frame.op;
     if (frame.closed) --closed_depth;
-    bool charged = frame.child_charged || frame.free;  // an operator around a free copy is free too
+    bool charged = frame.child_charged || frame.free;  // an operator around a free copy is also free
     if (!charged && op.kind != OpKind::kFree && op.kind != OpKind::kComposite) {
       add_outputs(op, c10::ArrayRef<const c10::IValue>(fn.outputs().data(), fn.outputs().size()), frame.cost);
       const OpCost& c = frame.cost;
@@ -188,12 +191,13 @@ struct OpObserver::State {
   KernelTimes kernel_times{};
   bool paused = false;
   static constexpr int kTold = 2;
-  int skipped = 0;  // operators that were told of inside the scopes that are open
+  int skipped = 0;  // number of callbacks inside the currently open scopes
   int scope_depth = 0;
   int closed_depth = 0;
   std::vector<Frame> frames;
   std::unordered_map<std::string, std::unique_ptr<Known>> known;  // by name and overload
-  std::array<Seen, 1024> by_address{};  // the last at each place: avoids building that key for each operator
+  std::array<Seen, 1024>
+      by_address{};  // the last operator at each slot; saves building the key above for each operator
   std::function<void()> after_op;
   std::function<void(const KernelRun&)> on_kernel;
   at::CallbackHandle handle = 0;
@@ -202,7 +206,7 @@ struct OpObserver::State {
 namespace {
 
 thread_local OpObserver::State* t_state = nullptr;
-thread_local int t_recomputations = 0;  // RecomputeScopes, also of threads without an observer
+thread_local int t_recomputations = 0;  // number of RecomputeScopes, also in threads without an observer
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
   if (t_state != nullptr) t_state->begin(fn);

@@ -22,18 +22,18 @@ class OpObserver {
   OpObserver(const OpObserver&) = delete;
   OpObserver& operator=(const OpObserver&) = delete;
 
-  double flops() const;  // of matrix multiplications, convolutions and attention since creation
+  double flops() const;  // FLOPs of matrix multiplications, convolutions and attention since creation
   int64_t ops() const;
   const KernelTimes& kernel_times() const;  // since creation
-  // Counts what ran elsewhere in this rank's place; the clock is not advanced.
+  // Adds counts of what ran elsewhere in this rank's place; the clock is not advanced.
   void add(double flops, const KernelTimes& kernel_times);
-  void set_paused(bool paused);  // paused ops cost nothing (bookkeeping, tests, checkpointing)
-  // A pass begins: the host has waited for what it needs, and has launched nothing ahead. With a software whose
-  // host takes time to launch a kernel (software.h) the pass takes as long as the slower of the two.
+  void set_paused(bool paused);  // while paused, ops cost nothing (bookkeeping, tests, checkpointing)
+  // Call when a pass begins, where the host has waited for its inputs and has launched nothing ahead. If the software's
+  // host takes time to launch a kernel (software.h), the pass takes as long as the slower of host and device.
   void begin_pass();
   // Called after each op or CostScope that was charged, with the clock at its end. Empty: no call.
   void set_after_op(std::function<void()> after_op);
-  // The same with what it was; names and shapes are put together for it alone.
+  // The same, but with a description of the kernel. Names and shapes are only put together if this is set.
   void set_on_kernel(std::function<void(const KernelRun&)> on_kernel);
 
   struct State;
@@ -44,12 +44,12 @@ class OpObserver {
 
 // Whether an operator that this thread ran now would be charged.
 bool charges_ops();
-// Whether an observer is on this thread, although what runs now may cost nothing.
+// Whether this thread has an observer, even if what runs now may cost nothing.
 bool has_virtual_clock();
 
-// While alive on a rank's thread, the ops inside cost nothing; at the end the stated cost is charged once. For work
-// that is emulated or unfused here but one kernel on a GPU (FP8 GEMM, fused norm, gradient bucket copies). Scopes nest:
-// the outermost one wins.
+// While this object is alive on a rank's thread, the ops inside cost nothing; at the end, the stated cost is charged
+// once. For work that is emulated or unfused here but would be one kernel on a GPU (FP8 GEMM, fused norm, gradient
+// bucket copies). Scopes nest: the outermost one wins.
 class CostScope {
  public:
   CostScope(KernelName name, double flops, double bytes, DType dtype);

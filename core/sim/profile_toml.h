@@ -1,4 +1,4 @@
-// A hardware profile as the TOML that load_hardware_profile() reads. Thread rule: pure.
+// Writes a hardware profile as TOML that load_hardware_profile() reads. Thread rule: pure.
 #pragma once
 #include <map>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-// REQUIRES: kernels and collectives. `remarks`: by table ("kernels.attention"), a comment behind its name.
+// REQUIRES: kernels and collectives. `remarks`: by table ("kernels.attention"), a comment to write after its name.
 std::string profile_toml(const HardwareProfile& profile, const std::map<std::string, std::string>& remarks);
 
 }  // namespace ranklab

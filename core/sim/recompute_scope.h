@@ -1,6 +1,6 @@
-// While alive on a rank's thread, ops take time but do not count as model FLOPs, since they recompute earlier results
-// (activation recomputation). So utilization (MFU) covers only the model's own work. Scopes nest. Thread rule: its
-// rank's thread.
+// While this object is alive on a rank's thread, ops take time but do not count as model FLOPs, because they recompute
+// earlier results (activation recomputation). So utilization (MFU) covers only the model's own work. Scopes nest.
+// Thread rule: its rank's thread.
 #pragma once
 
 namespace ranklab {
@@ -13,8 +13,8 @@ class RecomputeScope {
   RecomputeScope& operator=(const RecomputeScope&) = delete;
 };
 bool recomputing();  // on this thread
-// How many scopes are open on this thread; RETURNS: how many were. For pieces of work that take turns on a thread
-// (core/parallel/interleave.h): each has its own.
+// Sets the number of open scopes on this thread; RETURNS: the previous number. For pieces of work that are interleaved
+// on a thread (core/parallel/interleave.h), each of which has its own number.
 int exchange_recompute_scopes(int open);
 
 }  // namespace ranklab

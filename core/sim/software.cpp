@@ -9,13 +9,13 @@
 namespace ranklab {
 namespace {
 
-// Kernels: elementwise, products, products in 8 and 4 bits, attention, quantization, loss (which others than this
-// project compute by some kernels in fp32); collectives. Fitted to all published runs of each that `plan validate`
-// reads (docs/planner.md says what fits to halves of them predict); where there were too few for a figure, 1.
-// Megatron's bytes follow from its code: of a logit its copy in fp32, less the 16-bit one that ends with it; of a score
-// dropout's mask and result, 3 (arXiv 2205.05198, table 2). Between steps its optimizer for 16-bit parameters holds the
-// gradients in fp32, and each stage its last input with the gradient; without Transformer Engine its layers share a
-// buffer for products of queries and keys.
+// Kernels: elementwise, products, products in 8 and 4 bits, attention, quantization, loss (which software other than
+// this project computes with several kernels in fp32); then collectives. Fitted to all published runs of each software
+// that `plan validate` reads (docs/planner.md says what fits to halves of them predict); 1 where there were too few
+// runs for a figure. Megatron's bytes follow from its code. Per logit: its fp32 copy, minus the 16-bit one that is
+// freed with it. Per score: dropout's mask and result, 3 (arXiv 2205.05198, table 2). Between steps its optimizer for
+// 16-bit parameters holds the gradients in fp32, and each stage holds its last input with the gradient; without
+// Transformer Engine, its layers share a buffer for products of queries and keys.
 constexpr SoftwareMemory kMegatronMemory{.activations = 1.12,
                                          .selective = 1.12,
                                          .experts = 1.4,
@@ -35,8 +35,8 @@ constexpr SoftwareMemory kMegatronCoreMemory{.activations = 1.12,
                                              .grouped_workspaces = 4,
                                              .fp32_gradients = 1,
                                              .stage_inputs = 2};
-// exchange_bytes, gradient_copies: fitted to the memory of BLOOM's sweep of layouts, with gradients in fp32 and
-// without.
+// exchange_bytes and gradient_copies: fitted to the memory of BLOOM's sweep of layouts, with and without fp32
+// gradients.
 constexpr SoftwareMemory kMegatronDeepSpeedMemory{.activations = 1.1,
                                                   .selective = 1.1,
                                                   .experts = 1.4,
@@ -48,13 +48,13 @@ constexpr SoftwareMemory kMegatronDeepSpeedMemory{.activations = 1.1,
                                                   .gradient_copies = 1,
                                                   .fp32_gradients = 1};
 // PyTorch's FSDP has weights and gradients in fp32 and no 16-bit copy of a shard (16 bytes with AdamW, where this
-// project has 14 after a step); the buffers that it gathers the next layers into stand beside the weights that are
-// copied out of them, where this project uses what it gathers, and the embedding is kept beside the head. torchtitan's
-// selective recomputation saves every second product, attention's result and each layer's input: without a compiler the
-// last product's result, too, which no backward needs. Bytes of a logit: fp32 logits or their gradients, log_softmax
-// and its gradient, 12; where tensor-parallel ranks share the vocabulary, DTensor's exponentials as well, 16; in
-// Nanotron fp32 logits and their softmax, 8.
-constexpr double kCachedBlocks = 0.15;  // of PyTorch's allocator, by runs of torchtitan with and without a compiler
+// project has 14 after a step). The buffers into which it gathers the next layers exist in addition to the weights that
+// are copied out of them, whereas this project uses what it gathers; and the embedding is kept together with the head.
+// torchtitan's selective recomputation saves every second product, attention's result and each layer's input; without a
+// compiler also the last product's result, which no backward needs. Bytes per logit: fp32 logits or their gradients,
+// log_softmax and its gradient: 12; where tensor-parallel ranks share the vocabulary, also DTensor's exponentials: 16;
+// in Nanotron fp32 logits and their softmax: 8.
+constexpr double kCachedBlocks = 0.15;  // of PyTorch's allocator, from runs of torchtitan with and without a compiler
 constexpr SoftwareMemory kEagerMemory{.activations = 1.58,
                                       .selective = 0.74,
                                       .experts = 1.58,
@@ -79,12 +79,12 @@ constexpr SoftwareMemory compiled_memory(double logit_bytes, double shared_logit
           .gathered = 2};
 }
 constexpr SoftwareMemory kCompiledMemory = compiled_memory(8, 12);
-// However ranks hand each other what they updated (software_terms.cpp).
+// The ways in which ranks send each other updates are in software_terms.cpp.
 constexpr Software eager(const char* name, const char* what) {
   return {name, what, {1.6, 1.25, 1.25, 1.35, 1.3, 3}, 1.2, kEagerMemory};
 }
 constexpr std::array kSoftware = {
-    // This project's own, by two runs on an H100 (tests/gpu/results): 155 and 1190 ms where kernels alone take 148 and
+    // This project, from two runs on an H100 (tests/gpu/results): 155 and 1190 ms, where kernels alone take 148 and
     // 1083.
     Software{"ranklab",
              "this project's kernels: norms, rotation, activations and losses are fused",
@@ -94,8 +94,8 @@ constexpr std::array kSoftware = {
              {0.76, 1.21, 1, 2.5, 1, 3},
              1.3,
              kMegatronMemory},
-    // By the passes that Zero Bubble's authors timed (arXiv 2401.10241, table 9): 18.5, 18.1 and 9.3 ms of F, B and W
-    // where products alone take 10.2, 11.6 and 8.6.
+    // From the passes that Zero Bubble's authors timed (arXiv 2401.10241, table 9): 18.5, 18.1 and 9.3 ms of F, B and
+    // W, where products alone take 10.2, 11.6 and 8.6.
     Software{"megatron_2023",
              "Megatron-LM of 2023, whose products reach what benchmarks do: Zero Bubble's",
              {2.1, 1, 1, 2.5, 1, 1},

@@ -13,27 +13,27 @@
 namespace ranklab {
 namespace {
 
-using Factors = std::array<double, KernelShape::kKinds>;  // by KernelShape::Kind
+using Factors = std::array<double, KernelShape::kKinds>;  // indexed by KernelShape::Kind
 
 constexpr Factors kSame = {1, 1, 1, 1, 1, 1};
 
-// What a software costs besides its row of software.cpp: one row each.
+// What a software costs besides its row in software.cpp: one row each.
 struct Costs {
   std::string_view software;
-  // Beside the software's factors, which are Ampere's.
+  // Additional factors; the software's own are for Ampere.
   Factors hopper = kSame, blackwell = kSame;
   double collectives_hopper = 1, collectives_blackwell = 1;
-  // Microseconds of the host for an operator of this project's model, of which the software has some more; by
-  // GpuGeneration.
+  // Host time in microseconds per operator of this project's model (the software itself has somewhat more operators);
+  // by GpuGeneration.
   std::array<double, 4> launch_us = {};
   Factors selective = kSame;       // where attention is recomputed
-  double beside = 0;               // of collectives behind compute
-  double tensor_collectives = 1;   // tensor-parallel groups'
-  double gathers_8bit = 1;         // theirs where activations have a scale for each tensor
-  double row_scaled = 1;           // products of 8 bits with a scale for each row
-  double shards_across_nodes = 1;  // gathers and scatters of shards
+  double beside = 0;               // slow-down by collectives hidden behind compute
+  double tensor_collectives = 1;   // factor for tensor-parallel groups
+  double gathers_8bit = 1;         // the same if activations have one scale per tensor
+  double row_scaled = 1;           // factor for 8-bit products with one scale per row
+  double shards_across_nodes = 1;  // factor for gathering and scattering shards
   double message_us = 0;           // SoftwareTerms::message_us
-  bool sends_parts = false;        // of what all tensor-parallel ranks hold
+  bool sends_parts = false;        // whether ranks send parts of what all tensor-parallel ranks hold
   double piece_us = 0;             // SoftwareTerms::piece_us ...
   bool owners = false;             // ... and owners
 };
@@ -41,7 +41,7 @@ struct Costs {
 constexpr Factors kTorchtitanSelective = {1.3, 1.12, 1.12, 1, 1.12, 1};
 constexpr Factors kCompiledAttention = {1, 1, 1, 2.6, 1, 1};
 constexpr Factors kEagerFromHopper = {1.15, 1.15, 1.15, 0.7, 1, 1};
-// PyTorch's without a compiler, however ranks hand each other what they updated.
+// PyTorch without a compiler, for each way in which ranks send each other updates.
 constexpr Costs eager(std::string_view software, double piece_us = 0, bool owners = false) {
   return {.software = software,
           .hopper = kEagerFromHopper,
@@ -51,7 +51,7 @@ constexpr Costs eager(std::string_view software, double piece_us = 0, bool owner
           .piece_us = piece_us,
           .owners = owners};
 }
-// torch.compile's, whichever kernels its tensor-parallel collectives are.
+// torch.compile, whichever kernels its tensor-parallel collectives use.
 constexpr Costs compiled(std::string_view software, double tensor_collectives = 1.32) {
   return {.software = software,
           .hopper = kCompiledAttention,
@@ -64,13 +64,13 @@ constexpr Costs compiled(std::string_view software, double tensor_collectives = 
           .row_scaled = 1.3};
 }
 
-// Of Megatron's Python, by GpuGeneration; on racks of Blackwell its runs launch graphs of kernels.
+// For Megatron's Python code, by GpuGeneration; on racks of Blackwell its runs launch CUDA graphs.
 constexpr std::array<double, 4> kMegatronLaunchUs = {45, 45, 40, 20};
 
 constexpr std::array kCosts = {
     Costs{.software = "ranklab"}, Costs{.software = "megatron", .sends_parts = true},
     Costs{.software = "megatron_2023", .launch_us = kMegatronLaunchUs, .message_us = 400, .sends_parts = true},
-    // shards: by two runs of ZeRO-3 alone, on 384 and 1,120 A100 (arXiv 2104.04473, table 2).
+    // shards: from only two runs of ZeRO-3, on 384 and 1,120 A100 (arXiv 2104.04473, table 2).
     Costs{.software = "megatron_deepspeed",
           .launch_us = kMegatronLaunchUs,
           .shards_across_nodes = 10,

@@ -1,4 +1,5 @@
-// What an exception says: of LibTorch's errors without the stack trace, which is no help to a user. Thread rule: pure.
+// The message of an exception; for LibTorch's errors without the stack trace, which does not help a user. Thread rule:
+// pure.
 #pragma once
 #include <c10/util/Exception.h>
 

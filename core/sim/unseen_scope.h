@@ -1,5 +1,5 @@
-// While alive, what this thread computes shows on no clock and in no book of memory, and autograd does not follow it:
-// for those who look at a run's tensors. Thread rule: its thread.
+// While this object is alive, what this thread computes is not charged to any clock or memory book and not recorded by
+// autograd. For code that inspects a run's tensors. Thread rule: its thread.
 #pragma once
 #include <ATen/core/grad_mode.h>
 

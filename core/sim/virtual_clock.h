@@ -18,13 +18,13 @@ struct WaitSplit {
 class VirtualClock {
  public:
   int64_t now_ns() const { return now_ns_; }
-  // A compute op of this duration ran on the compute stream.
+  // The compute stream ran an op of this duration.
   void advance(int64_t duration_ns) {
     now_ns_ += duration_ns;
     compute_ns_ += duration_ns;
   }
-  // The compute stream waits for something on `axis` that ends at end_ns (no effect if that is past).
-  // At most `transfer_ns` of the gap counts as exposed communication, the rest as waiting for a peer.
+  // The compute stream waits for something on `axis` that ends at end_ns (no effect if that is in the past). At most
+  // `transfer_ns` of the gap counts as exposed communication, the rest as waiting for a peer.
   WaitSplit wait_until(int64_t end_ns, int64_t transfer_ns, Axis axis);
 
   int64_t compute_ns() const { return compute_ns_; }

@@ -13,7 +13,7 @@
 namespace ranklab {
 namespace {
 
-// What software costs. With each alone a step still fits in nanoseconds.
+// Limits for software costs; with any one of them at its limit, a step still fits in nanoseconds.
 constexpr double kMostMicroseconds = 1e6, kMostFactor = 1e6, kMostShare = 1e3, kMostParts = 1e3, kMostMiB = 1e6;
 
 struct Term {
@@ -99,7 +99,7 @@ constexpr Change kChanges[] = {
     {"nic", [](const HardwareProfile& p) { return p.inter_node.bandwidth_bytes_per_ns; },
      [](HardwareProfile& p, double factor) { p.inter_node.bandwidth_bytes_per_ns *= factor; }}};
 
-// Without measured kernels there is nothing that software's terms would belong to, and most would do nothing.
+// Without measured kernels software's terms do not apply, and most would have no effect.
 void change_term(HardwareProfile& profile, const Term& term, double number, bool times, const std::string& change) {
   RANKLAB_CHECK(profile.kernels != nullptr || !term.takes_time, ErrorKind::kInvalidArgument, .where = "what-if",
                 .what = "--what-if changes software, whose costs the datasheet's times do not have",
@@ -131,7 +131,7 @@ void apply_one(HardwareProfile& profile, const std::string& change) {
   for (const Change& row : kChanges) {
     if (name != row.name) continue;
     row.scale(profile, unit == "x" ? number : number / row.now(profile));
-    // As in a profile's file: times beyond would not fit in nanoseconds.
+    // As in a profile's file; with larger values, times would not fit in nanoseconds.
     constexpr double kLowest = 1e-6, kHighest = 1e6;
     const double now = row.now(profile);
     RANKLAB_CHECK(now >= kLowest && now <= kHighest, ErrorKind::kInvalidArgument, .where = "what-if",

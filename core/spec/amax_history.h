@@ -1,5 +1,6 @@
-// The name of what a checkpoint holds of delayed scaling: the newest largest magnitudes of a module's tensors, in a
-// buffer "MODULE.amax_history". They are the recipe's, not the model's: a model with other precision has none.
+// The name under which a checkpoint stores the state of delayed scaling: the latest absolute maxima of a module's
+// tensors, in a buffer "MODULE.amax_history". These buffers belong to the precision recipe and not to the model: a
+// model trained with another precision has none.
 #pragma once
 #include <string_view>
 

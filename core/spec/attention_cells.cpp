@@ -6,14 +6,14 @@
 namespace ranklab {
 namespace {
 
-// The sum over y < x of y limited to [0, most].
+// The sum over all y < x of y clamped to [0, most].
 int64_t limited_sum(int64_t x, int64_t most) {
   if (x <= 0) return 0;
   const int64_t rising = std::min(x, most + 1);
   return rising * (rising - 1) / 2 + (x - rising) * most;
 }
 
-// Pairs where the key is at most the query + last.
+// The number of pairs in which the key is at most the query + last.
 int64_t pairs_up_to(int64_t query, int64_t query_end, int64_t key, int64_t key_end, int64_t last) {
   const int64_t shift = last + 1 - key, most = key_end - key;
   return limited_sum(query_end + shift, most) - limited_sum(query + shift, most);

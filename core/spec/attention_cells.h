@@ -1,6 +1,6 @@
-// What a rank attends to, as cells of a grid: chunks of queries by chunks of keys, with the pairs of a query and a key
-// in each. So a picture can show every rank's part of the causal triangle. Cost: O(blocks x chunks), whatever their
-// size. Thread rule: pure; an AttentionCells belongs to one thread.
+// The attention that a rank computes, as cells of a grid: chunks of queries by chunks of keys, with the number of
+// (query, key) pairs in each cell. A picture made from it shows every rank's part of the causal triangle. Cost:
+// O(blocks x chunks), whatever their size. Thread rule: pure; an AttentionCells belongs to one thread.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -9,11 +9,12 @@
 
 namespace ranklab {
 
-// Pairs of a block whose queries are [query, query_end) and keys [key, key_end), by index in the block's runs.
+// The number of pairs of a block whose queries are in [query, query_end) and whose keys are in [key, key_end), by index
+// in the block's runs.
 int64_t pairs_within(const AttentionBlock& block, int64_t query, int64_t query_end, int64_t key, int64_t key_end);
 
 struct AttentionCell {
-  int64_t query = 0, key = 0;  // chunks
+  int64_t query = 0, key = 0;  // chunk numbers
   int64_t pairs = 0;
 
   bool operator==(const AttentionCell&) const = default;
@@ -21,21 +22,22 @@ struct AttentionCell {
 
 class AttentionCells {
  public:
-  // The cells of a sequence over `ranks`, divided as `balance` does.
+  // The grid for a sequence over `ranks`, divided as `balance` says.
   AttentionCells(int64_t seq_length, int ranks, SequenceBalance balance);
 
-  // A block of the positions of `queries` and `keys`, as attention_blocks() gives it.
+  // Adds a block, as attention_blocks() returns it, of the positions of `queries` and `keys`.
   void add(const std::vector<PositionRun>& queries, const std::vector<PositionRun>& keys, const AttentionBlock& block);
 
   int64_t seq_length() const { return seq_length_; }
   int64_t chunks() const { return chunks_; }
   bool striped() const { return striped_; }
-  const std::vector<AttentionCell>& cells() const { return cells_; }  // with at least one pair, in order of arrival
+  // those with at least one pair, in the order in which they were added
+  const std::vector<AttentionCell>& cells() const { return cells_; }
 
  private:
   struct Piece {
     int64_t chunk = 0;
-    int64_t begin = 0, end = 0;  // by index in the runs
+    int64_t begin = 0, end = 0;  // indices in the runs
   };
   std::vector<Piece> pieces_of(const std::vector<PositionRun>& runs) const;
   void add(int64_t query, int64_t key, int64_t pairs);

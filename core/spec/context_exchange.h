@@ -16,7 +16,8 @@ namespace ranklab {
 //               attended to; 2 K B S (n-1)/n forward, the same and their gradients (n hops, fp32) backward
 //   kAllGather  all keys and values at once (Llama 3, arXiv 2407.21783): 2 K B S (n-1)/n forward; backward gathers them
 //               again and reduce-scatters their gradients
-//   kAllToAll   heads change places with positions (DeepSpeed Ulysses, arXiv 2309.14509): each rank attends with a part
+//   kAllToAll   an all-to-all exchanges heads for positions (DeepSpeed Ulysses, arXiv 2309.14509): each rank attends
+//   with a part
 //               of the heads to whole sequences; (2 H + 2 K) B S/n (n-1)/n each way
 //   kAllToAllP2p  both (USP: Fang & Zhao 2024, arXiv 2405.07719; Megatron-Core's hierarchical context parallelism):
 //               groups of neighbours exchange heads for positions, and keys and values go round a ring of groups
@@ -25,9 +26,9 @@ enum class ContextExchange { kP2p, kAllGather, kAllToAll, kAllToAllP2p };
 struct ContextSplit {
   ContextExchange exchange = ContextExchange::kP2p;
   SequenceBalance balance = SequenceBalance::kZigzag;
-  std::vector<ContextExchange> by_layer = {};  // one for each layer; empty: `exchange` in all of them
+  std::vector<ContextExchange> by_layer = {};  // one per layer; empty: `exchange` in all layers
 
-  // Layers behind the model's own (multi-token prediction) do as its last one.
+  // Layers after the model's own layers (multi-token prediction) use the same exchange as the last one.
   ContextExchange of_layer(int64_t layer) const {
     if (by_layer.empty()) return exchange;
     return by_layer[static_cast<size_t>(std::min<int64_t>(layer, static_cast<int64_t>(by_layer.size()) - 1))];

@@ -16,12 +16,12 @@ HeadRow projected(const ModelConfig& c, int64_t row) {
   return {HeadPart::kKey, (row - keys) / c.head_dim() * heads_of_key(c)};
 }
 
-// Of one head's width, for all of them, or as wide as all.
+// The norm's weight has the width of one head and applies to all of them, or has the width of all heads.
 HeadRow normed(const ModelConfig& c, bool keys, int64_t row) {
   return {keys ? HeadPart::kKey : HeadPart::kQuery, row / c.head_dim() * (keys ? heads_of_key(c) : 1)};
 }
 
-// A head of queries is [nope | rope], one of keys and values [nope | v].
+// A query head is [nope | rope]; a head of the key/value up-projection is [nope | v].
 HeadRow latent(const MlaConfig& m, bool keys, int64_t row) {
   const int64_t width = m.qk_head_dim + (keys ? m.v_head_dim : m.qk_pos_emb_head_dim), head = row / width;
   if (row % width < m.qk_head_dim) return {keys ? HeadPart::kKey : HeadPart::kQuery, head};

@@ -1,6 +1,6 @@
-// Which rows of attention's weights say how large the queries and keys of a head are: what scales the logits of single
-// heads (core/optim/qk_clip.h). Those of the projections, or where norms follow these (QK-norm), of the norms'.
-// Torch-free. Thread rule: pure.
+// Which rows of attention's weights determine the size of each head's queries and keys; scaling these rows scales the
+// logits of single heads (core/optim/qk_clip.h). They are rows of the projections, or, where norms follow the
+// projections (QK-norm), of the norms. Torch-free. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -11,20 +11,21 @@
 namespace ranklab {
 
 struct HeadRow {
-  // kRotaryQuery: the rotary part of a query of latent attention, whose keys are one for all heads.
+  // kRotaryQuery: the rotary part of a query in latent attention, whose rotary key is shared by all heads.
   enum class Part { kOther, kQuery, kRotaryQuery, kKey };
-  Part part = Part::kOther;  // values
-  int64_t head = 0;          // the query head; of rows that several have in common, the first of them
+  Part part = Part::kOther;  // kOther: values
+  int64_t head = 0;          // the query head; for rows that several heads share, the first of these heads
 };
 
-// `module`: a name in its layer (layer_specs.h), as "qkv", or "q_up" of latent attention.
+// `module`: a module's name within its layer (layer_specs.h), such as "qkv", or "q_up" in latent attention.
 bool has_head_rows(const ModelConfig& config, std::string_view module);
-// `row`: of the whole weight or bias. REQUIRES: has_head_rows().
+// `row`: the row's index in the unsharded weight or bias. REQUIRES: has_head_rows().
 HeadRow head_row(const ModelConfig& config, std::string_view module, int64_t row);
-// How many neighbouring query heads can only be scaled together: those that read one key head, or under norms with one
-// weight for all heads, all.
+// How many neighbouring query heads can only be scaled together: those that read the same key head, or all heads where
+// the norms have one weight for all of them.
 int64_t heads_scaled_together(const ModelConfig& config);
-// Layers whose logits no weight makes larger: norms without weights come last (Llama 4). MTP modules follow the others.
+// Layers whose logits do not depend on the size of any weight, because norms without weights are applied last (Llama
+// 4). MTP modules are numbered after the other layers.
 std::vector<int64_t> layers_of_fixed_logits(const ModelConfig& config);
 
 }  // namespace ranklab

@@ -1,6 +1,6 @@
-// Hidden matrices: the weights that multiply hidden states, which optimizers of whole matrices (Muon, arXiv 2502.16982)
-// update. Embeddings, the head, routers and other gates, norms and biases are none: AdamW updates them, as that paper
-// does. Torch-free. Thread rule: pure.
+// Hidden matrices are the weights that multiply hidden states; optimizers that work on whole matrices (Muon, arXiv
+// 2502.16982) update them. Embeddings, the head, routers and other gates, norms and biases are not hidden matrices:
+// AdamW updates them, as in that paper. Torch-free. Thread rule: pure.
 #pragma once
 #include <cstddef>
 

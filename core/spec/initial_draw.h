@@ -1,5 +1,6 @@
-// The random numbers that a parameter starts from, by the index of an element in the global tensor: the same in every
-// layout (core/base/numbers/philox.h). Torch-free. Cost: a block of four numbers for four elements. Thread rule: pure.
+// The random numbers from which a parameter starts. They depend only on the index of an element in the global tensor,
+// so they are the same in every layout (core/base/numbers/philox.h). Torch-free. Cost: one block of four numbers per
+// four elements. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,10 +10,10 @@
 
 namespace ranklab {
 
-// Others are one number everywhere.
+// False for kinds of initialization that give every element the same value.
 constexpr bool is_drawn(InitKind kind) { return kind != InitKind::kZeros && kind != InitKind::kOnes; }
 
-// out[i]: of element first + i. REQUIRES: is_drawn(init.kind).
+// Fills out[i] with the initial value of element first + i. REQUIRES: is_drawn(init.kind).
 void draw_initial(const Init& init, const RandomStream& stream, uint64_t first, std::span<float> out);
 
 }  // namespace ranklab

@@ -11,19 +11,19 @@ using Split = ModuleSplit;
 
 Init normal(const ModelConfig& c) { return {InitKind::kNormal, c.init_std}; }
 
-// Weights that write to the residual stream start smaller, as in GPT-2.
+// Weights that write to the residual stream start with smaller values, as in GPT-2.
 Init residual(const ModelConfig& c) {
   return {InitKind::kNormal, c.init_std / std::sqrt(static_cast<double>(c.residual_branches()))};
 }
 
-// The spread of the uniform numbers that convolutions start from in PyTorch, so that values keep their size.
+// The same standard deviation as PyTorch's uniform initialization of convolutions, which preserves the size of values.
 Init convolution(int64_t kernel) { return {InitKind::kNormal, 1 / std::sqrt(3.0 * static_cast<double>(kernel))}; }
 
 ModuleSpec gate(const ModelConfig& c, const char* name, int64_t outputs, Part part) {
   return {.name = name, .shape = {outputs, c.hidden_size}, .init = normal(c), .part = part, .is_gate = true};
 }
 
-// `width`: of what it reads and writes.
+// `width`: the width of its input and output.
 MlpSpec mlp_of(const ModelConfig& c, int64_t width, int64_t ffn, Part up, Part down) {
   const bool gated = c.has_gated_mlp();
   return {.up = {.name = gated ? "gate_up" : "up",
@@ -45,7 +45,7 @@ std::optional<ModuleSpec> norm_if(bool wanted, const ModelConfig& c, const char*
   return wanted ? std::optional(norm_spec(c, name, part)) : std::nullopt;
 }
 
-// Always RMSNorm, whatever the model's other norms are.
+// Always RMSNorm, whatever norm the rest of the model uses.
 ModuleSpec query_or_key_norm(const ModelConfig& c, const char* name, int64_t heads_width) {
   const bool by_heads = c.qk_norm_width == QkNormWidth::kHead;
   ModuleSpec norm = norm_spec(c, name, Part::kAttentionIn, by_heads ? c.head_dim() : heads_width);
@@ -55,7 +55,7 @@ ModuleSpec query_or_key_norm(const ModelConfig& c, const char* name, int64_t hea
   return norm;
 }
 
-// One number for each query head.
+// One learned number per query head.
 std::optional<ModuleSpec> sinks_spec(const ModelConfig& c) {
   if (c.softmax != SoftmaxKind::kLearnable) return std::nullopt;
   return ModuleSpec{.name = "sinks",
@@ -105,7 +105,7 @@ AttentionSpec attention_spec(const ModelConfig& c) {
               .bias = c.has_qkv_bias(),
               .init = normal(c),
               .part = Part::kAttentionIn};
-  // Behind the queries, whose projection Hugging Face's files have it in.
+  // After the queries: Hugging Face's files keep the gate in the query projection.
   if (c.attention_output_gate) spec.qkv.out_parts.insert(spec.qkv.out_parts.begin() + 1, c.output_gate_width());
   if (c.qk_norm) {
     spec.q_norm = query_or_key_norm(c, "q_norm", c.query_width());
@@ -127,7 +127,8 @@ LatentAttentionSpec latent_attention_spec(const ModelConfig& c) {
     return ModuleSpec{
         .name = name, .shape = {out, in}, .split = split, .bias = bias, .init = normal(c), .part = Part::kAttentionIn};
   };
-  // Biases: of the projections that read the residual stream, and of the output (as DeepseekV3Config's attention_bias).
+  // Biases of the projections that read the residual stream, and of the output projection (as in DeepseekV3Config's
+  // attention_bias).
   const bool first = c.has_qkv_bias(), second = c.add_bias;
   const bool compressed = m.q_lora_rank > 0;
   const int64_t heads = c.num_attention_heads, queries = heads * m.query_head_dim();

@@ -1,5 +1,5 @@
-// Which modules (module_spec.h) each layer of the transformer has, in creation order. Torch-free.
-// Thread rule: pure.
+// The modules (module_spec.h) of each kind of layer of the transformer, in creation order. Torch-free. Thread rule:
+// pure.
 #pragma once
 #include <optional>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// Width 0: the model's hidden size.
+// `width` 0: the model's hidden size.
 ModuleSpec norm_spec(const ModelConfig& config, std::string name, ModulePart part, int64_t width = 0);
 
 ModuleSpec embedding_spec(const ModelConfig& config);
@@ -25,7 +25,7 @@ struct AttentionSpec {
 };
 AttentionSpec attention_spec(const ModelConfig& config);
 
-// Multi-head latent attention: queries by one projection, or compressed in between.
+// Multi-head latent attention. Queries come from one projection, or are compressed in between.
 struct LatentAttentionSpec {
   std::optional<ModuleSpec> q_down, q_norm;
   ModuleSpec q;
@@ -35,13 +35,13 @@ struct LatentAttentionSpec {
 };
 LatentAttentionSpec latent_attention_spec(const ModelConfig& config);
 
-// Gated DeltaNet: one projection to queries, keys, values, the output's gate and the two gates of the recurrence.
+// Gated DeltaNet. One projection gives queries, keys, values, the output gate and the two gates of the recurrence.
 struct DeltaNetSpec {
   ModuleSpec in, conv, a_log, dt_bias, norm, out;
 };
 DeltaNetSpec delta_net_spec(const ModelConfig& config);
 
-// Mamba-2: one projection to the output's gate, to what a short convolution reads (x, B, C) and to the steps.
+// Mamba-2. One projection gives the output gate, the inputs of a short convolution (x, B, C) and the step sizes.
 struct MambaSpec {
   ModuleSpec in, conv, a_log, dt_bias, d, norm, out;
 };
@@ -56,12 +56,12 @@ struct MoeSpec {
   ModuleSpec router;
   std::optional<MlpSpec> shared;
   std::optional<ModuleSpec> shared_gate;
-  std::optional<ModuleSpec> latent_down, latent_up;  // before and behind the routed experts
-  MlpSpec expert;                                    // for each of them
+  std::optional<ModuleSpec> latent_down, latent_up;  // before and after the routed experts
+  MlpSpec expert;                                    // the same for every expert
 };
 MoeSpec moe_spec(const ModelConfig& config);
 
-// The norms around attention and MLP, of those that the layer has.
+// The norms around attention and MLP, as far as the layer has them.
 struct BlockNormSpecs {
   std::optional<ModuleSpec> attention, attention_post, mlp, mlp_post;
 };

@@ -1,5 +1,5 @@
-// Sizes that Megatron-LM derives from others (megatron/training/arguments.py, megatron/training/tokenizer), for what
-// reads its command lines and its published runs. Torch-free. Thread rule: pure functions.
+// Sizes that Megatron-LM derives from other settings (megatron/training/arguments.py, megatron/training/tokenizer), for
+// code that reads its command lines and its published runs. Torch-free. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,14 +9,14 @@ namespace ranklab {
 
 inline constexpr int64_t kGpt2Tokens = 50257;
 
-// The MLP's width where none is given: 4 times the hidden size; gated two thirds of that, in whole 64s.
+// The MLP's width where none is given: 4 times the hidden size; for a gated MLP two thirds of that, in multiples of 64.
 double megatron_ffn(double hidden, bool gated);
 
-// A vocabulary with rows added up to a multiple of `divisor` for each tp rank. REQUIRES: divisor, tp above 0.
+// The vocabulary size padded to a multiple of `divisor` for each tp rank. REQUIRES: divisor and tp above 0.
 int64_t megatron_vocabulary(int64_t tokens, int64_t tp, int64_t divisor = 128);
 
-// What makes the first and the last pipeline stage unlike the others: a number of layers of the rank's own
-// (--decoder-first-pipeline-num-layers), or the embedding, and head and loss, counted as a layer
+// How the first and the last pipeline stage differ from the others: by their own number of layers
+// (--decoder-first-pipeline-num-layers), or because the embedding, or head and loss, count as a layer
 // (--account-for-embedding-in-pipeline-split).
 struct StageEnds {
   std::optional<int64_t> first = {}, last = {};
@@ -24,7 +24,8 @@ struct StageEnds {
   bool alike() const { return !first && !last && !embedding && !loss; }
 };
 
-// Layers of each of pp x vpp stages, in the order of the layers; nothing where they do not divide.
+// The number of layers in each of pp x vpp stages, in the order of the layers; nothing if the layers cannot be divided
+// so.
 std::optional<std::vector<int64_t>> megatron_stage_layers(int64_t layers, int64_t pp, int64_t vpp,
                                                           const StageEnds& ends);
 

@@ -9,7 +9,7 @@ namespace ranklab {
 struct MlaConfig {
   int64_t q_lora_rank = 0;    // width of the compressed query; 0: queries are not compressed
   int64_t kv_lora_rank = 0;   // width of the compressed key and value; 0: no latent attention
-  int64_t qk_head_dim = 128;  // of a head, the part without position
+  int64_t qk_head_dim = 128;  // per head, the part without position
   int64_t qk_pos_emb_head_dim = 64;
   int64_t v_head_dim = 128;
 

@@ -8,7 +8,7 @@
 namespace ranklab {
 namespace {
 
-// Head settings that latent attention replaces by its own.
+// Head settings that latent attention replaces with settings of its own.
 std::string plain_heads(const ModelConfig& c) {
   std::vector<std::string> words;
   if (c.kv_channels > 0) words.push_back("--kv-channels " + std::to_string(c.kv_channels));

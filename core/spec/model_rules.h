@@ -1,6 +1,6 @@
-// Which model options exclude each other, in one table: validate() refuses models by it, and it is part of the table of
-// combinations (core/config/requirements.h). A constraint between numbers is no row: it is checked in validate().
-// Torch-free. Thread rule: immutable.
+// Which model options exclude each other, in one table. validate() refuses models that break a rule, and the table of
+// combinations (core/config/requirements.h) includes these rules. A constraint between numbers is not a rule here;
+// validate() checks it. Torch-free. Thread rule: immutable.
 #pragma once
 #include <span>
 #include <string>
@@ -11,9 +11,9 @@
 namespace ranklab {
 
 struct ModelOption {
-  std::pair<std::string, std::string> setting;  // one way to choose it: a key of config_fields(), and a value
+  std::pair<std::string, std::string> setting;  // one way to select it: a key of config_fields(), and a value
   bool (*chosen)(const ModelConfig&);
-  std::string (*shown)(const ModelConfig&);  // as on a command line
+  std::string (*shown)(const ModelConfig&);  // as typed on a command line
 };
 
 struct ModelRule {

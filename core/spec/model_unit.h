@@ -12,7 +12,8 @@ struct ModelUnit {
   Place place = Place::kLast;
   int64_t layer = -1;         // kLayer: its number in the model
   bool used_by_last = false;  // kFirst: the last stage uses it too (a tied embedding)
-  bool used_by_mtp = false;   // kFirst: so does that of multi-token prediction, where it is none of both
+  // kFirst: the stage with multi-token prediction uses it too, if that is neither the first nor the last stage
+  bool used_by_mtp = false;
 };
 
 }  // namespace ranklab

@@ -31,7 +31,7 @@ class Table {
   }
 
  private:
-  // What tells the modules of layers apart.
+  // The features by which layers differ in their modules.
   struct LayerKind {
     bool softmax = false, linear = false, mamba = false, dense = false, mixture = false;
     bool operator==(const LayerKind&) const = default;
@@ -108,7 +108,7 @@ class Table {
     add(prefix + "experts.*.", spec.expert);
   }
 
-  // DeepSeek-V3, arXiv 2412.19437, section 2.2: embedding and head are the model's.
+  // DeepSeek-V3, arXiv 2412.19437, section 2.2: embedding and head are shared with the model.
   void prediction_modules() {
     if (c_.mtp_num_layers == 0) return;
     const std::string prefix = "mtp.*.";
@@ -160,12 +160,12 @@ class Table {
   }
 
   const ModelConfig& c_;
-  ModuleRow next_;  // fields that the rows of a layer share
+  ModuleRow next_;  // holds the fields that the rows of a layer share
   std::vector<ModuleRow> rows_;
 };
 
-// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of it causal; a window or chunks reduce S, and of a
-// layer with a recurrence it does not matter.
+// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of which is causal. A window or chunks reduce S; a
+// layer with a recurrence does not depend on S.
 double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t seq) {
   if (c.is_linear(layer)) return c.linear.flops_per_token();
   if (c.is_mamba(layer))
@@ -182,7 +182,7 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
-// The first "*" of a row's name is a layer, the second one an expert.
+// The first "*" in a row's name stands for a layer, the second for an expert.
 bool begins_as(const ModuleRow& row, const std::vector<std::string>& asked) {
   const std::vector<std::string> own = words_of(row.parameter);
   int64_t first = row.first_layer, count = row.layers;

@@ -9,36 +9,39 @@
 namespace ranklab {
 
 enum class RouterScore { kSoftmax, kSigmoid };
-// The tokens over which an auxiliary loss balances: a data-parallel rank's microbatch, each sequence separately, or the
-// microbatches of all data-parallel ranks together.
+// The tokens over which an auxiliary loss balances the load: one microbatch of one data-parallel rank, each sequence
+// separately, or the microbatches of all data-parallel ranks together.
 enum class LoadBalancing { kNone, kAuxLoss, kSeqAuxLoss, kGlobalAuxLoss };
 
 struct MoeConfig {
   int64_t num_experts = 0;  // 0: dense
   int64_t topk = 2;
-  int64_t ffn_hidden_size = 0;  // of an expert; 0: the model's
-  // Width of what routed experts read and write: projected down before tokens are sent, up again after their sum
-  // (LatentMoE, as in Nemotron 3). 0: the hidden state itself.
+  int64_t ffn_hidden_size = 0;  // width of an expert's MLP; 0: the model's ffn_hidden_size
+  // The width that routed experts read and write: tokens are projected down before they are sent, and up again after
+  // the sum over experts (LatentMoE, as in Nemotron 3). 0: the hidden size, without projections.
   int64_t latent_size = 0;
   int64_t shared_ffn_hidden_size = 0;  // of all shared experts together; 0: none
   bool shared_gate = false;            // multiply their output by the sigmoid of a per-token gate (Qwen2-MoE)
-  int64_t first_dense_layers = 0;      // layers that keep a dense MLP
-  LayerPattern layers = {};            // of the layers behind them, those that have experts; the others keep theirs
+  int64_t first_dense_layers = 0;      // the number of layers at the beginning that keep a dense MLP
+  LayerPattern layers = {};            // which of the later layers have experts; the others keep a dense MLP
 
   RouterScore score = RouterScore::kSoftmax;
-  int64_t num_groups = 1;  // groups of experts, of which ...
-  int64_t group_topk = 1;  // ... a token may use this many: those with the largest sum of their two best scores
+  int64_t num_groups = 1;  // number of groups of experts ...
+  // ... and how many of them a token may use: those with the largest sum of their two best scores
+  int64_t group_topk = 1;
   bool normalize_topk = true;
-  bool normalize_top1 = false;  // also with topk 1: the weight is 1, and only the auxiliary losses train the router
+  // also with topk 1, where the weight becomes 1 and only the auxiliary losses train the router
+  bool normalize_top1 = false;
   bool router_bias = false;     // added to the logits (gpt-oss)
   double scaling_factor = 1.0;  // multiplies the weights, after normalization
-  bool weigh_inputs = false;    // the weight of a token's one expert multiplies what the expert reads (Llama 4)
+  // with topk 1: a token's weight multiplies the expert's input instead of its output (Llama 4)
+  bool weigh_inputs = false;
 
   LoadBalancing balancing = LoadBalancing::kNone;
   double aux_loss_coeff = 0.0;
   double z_loss_coeff = 0.0;  // ST-MoE, arXiv 2202.08906
-  // Auxiliary-loss-free balancing (arXiv 2408.15664): a bias that only affects the choice of experts, changed after
-  // each step by `bias_update_rate` in favour of the experts that got too few tokens.
+  // Auxiliary-loss-free balancing (arXiv 2408.15664): a bias that affects only the choice of experts. After each step
+  // it is changed by `bias_update_rate` in favour of the experts that received too few tokens.
   bool expert_bias = false;
   double bias_update_rate = 1e-3;
   double capacity_factor = 0.0;  // maximum tokens of an expert, relative to the mean; 0: none are dropped

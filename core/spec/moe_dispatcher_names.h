@@ -11,10 +11,11 @@ namespace ranklab {
 struct DispatcherText {
   const char* name;
   const char* idea;
-  const char* sends;             // by a rank with T tokens of width H, K experts each
+  const char* sends;             // elements sent by a rank with T tokens of width H, each of which goes to K experts
   const char* source;            // the publication that describes it
-  bool writes_to_peers = false;  // writes into peers' memory: Capability::kPeerMemory
-  bool once_a_node = false;      // a token goes to each other node at most once, and on from there (node_hops.h)
+  bool writes_to_peers = false;  // writes into the memory of peers: Capability::kPeerMemory
+  // a token is sent to each other node at most once, and forwarded inside that node (node_hops.h)
+  bool once_a_node = false;
 };
 
 constexpr DispatcherText kDispatcherTexts[] = {
@@ -28,7 +29,7 @@ constexpr DispatcherText kDispatcherTexts[] = {
      "T (H + 2 K) to each rank that owns one of its experts", "nmoe", true},
 };
 
-// Null for another name.
+// Null if there is no dispatcher of this name.
 inline const DispatcherText* dispatcher_text(const std::string& name) {
   const auto* const row = std::ranges::find(kDispatcherTexts, name, &DispatcherText::name);
   return row == std::end(kDispatcherTexts) ? nullptr : row;

@@ -12,7 +12,7 @@ struct ModelPreset {
   std::string name;    // "gpt2_124m"
   std::string source;  // where the configuration is published
   ModelConfig config;
-  int64_t global_batch_size = 0;  // batch size of the benchmark that the model comes from; 0: unspecified
+  int64_t global_batch_size = 0;  // batch size of the benchmark in which the model is used; 0: unspecified
 };
 
 const std::vector<ModelPreset>& model_presets();

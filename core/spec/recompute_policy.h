@@ -2,9 +2,10 @@
 // selective: Korthikanti et al. 2022, arXiv 2205.05198; the flags are Megatron-LM's).
 //   selective  the modules of a layer that `modules` names:
 //              core_attn  attention keeps its projected inputs, not its output
-//              mlp, moe   the second half of a dense layer, or of one with experts (router, exchanges and all), keeps
-//                         its input alone: the residual stream, from which its norm is recomputed, too, or where both
-//                         halves read one norm (ResidualForm::kParallelOneNorm) what that gives
+//              mlp, moe   the second half of a dense layer, or of a layer with experts (including router and
+//              exchanges),
+//                         keeps only its input: the residual stream, from which its norm is recomputed, too, or, where
+//                         both halves read one norm (ResidualForm::kParallelOneNorm), the output of that norm
 //   full       block:   the first `num_layers` layers of each stage, each separately; 0: all, and MTP modules
 //              uniform: all layers, in chunks of `num_layers` (0: 1; a stage's last chunk may be shorter), each MTP
 //                       module separately. Only a chunk's input is kept; one chunk is recomputed at a time.
@@ -38,13 +39,14 @@ struct RecomputePolicy {
   int64_t num_layers = 0;
 
   bool core_attention() const { return granularity == Recompute::kSelective && modules.core_attn; }
-  // The half of a layer behind its attention.
+  // Whether the MLP or the experts of a layer, which follow its attention, are recomputed.
   bool feed_forward(bool has_experts) const {
     return granularity == Recompute::kSelective && (has_experts ? modules.moe : modules.mlp);
   }
   bool full() const { return granularity == Recompute::kFull; }
 
-  // Number of layers in the chunk that begins with `layer` of a stage's `layers`; 0: no recomputation, all is kept.
+  // The number of layers in the chunk that begins with `layer`, of a stage with `layers` layers; 0: nothing is
+  // recomputed, everything is kept.
   int64_t piece(int64_t layer, int64_t layers) const {
     if (!full()) return 0;
     if (method == RecomputeMethod::kBlock) return num_layers == 0 || layer < num_layers ? 1 : 0;

@@ -13,7 +13,7 @@ using Kind = AttentionBlock::Kind;
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
 
-// Neighbouring chunks of one rank are one run: the last rank's two in a zigzag.
+// Neighbouring chunks of one rank are merged into one run, such as the last rank's two chunks in a zigzag.
 void append(std::vector<PositionRun>& part, const PositionRun& run) {
   if (!part.empty() && run.stride == 1 && part.back().first + part.back().count == run.first)
     part.back().count += run.count;
@@ -21,10 +21,10 @@ void append(std::vector<PositionRun>& part, const PositionRun& run) {
     part.push_back(run);
 }
 
-// Without a window query i attends to keys 0 to i + last: a rectangle of keys that all queries attend to, a triangle,
+// Without a window, query i attends to keys 0 to i + last: a rectangle of keys that all queries attend to, a triangle,
 // and a rectangle below it.
 void add_unbounded(std::vector<AttentionBlock>& blocks, int64_t queries, int64_t keys, int64_t last) {
-  const int64_t first_query = std::max<int64_t>(0, -last);  // those before it attend to nothing
+  const int64_t first_query = std::max<int64_t>(0, -last);  // earlier queries attend to nothing
   const int64_t below = queries - first_query, seen = std::clamp<int64_t>(last, 0, keys);
   if (below <= 0) return;
   if (last >= keys - 1) {
@@ -37,7 +37,7 @@ void add_unbounded(std::vector<AttentionBlock>& blocks, int64_t queries, int64_t
   if (below > side) blocks.push_back({first_query + side, below - side, seen, keys - seen});
 }
 
-// Bands of few queries each, so that the scores that a block hides are few.
+// Each band has few queries, so that few of a block's scores are masked.
 void add_windowed(std::vector<AttentionBlock>& blocks, int64_t queries, int64_t keys, const KeyBand& band) {
   constexpr int64_t kLeast = 128;
   const int64_t step = std::max(kLeast, band.last - band.first + 1);
@@ -113,7 +113,7 @@ std::vector<AttentionBlock> attention_blocks(const PositionRun& queries, const P
   const int64_t last = floor_div(ahead, stride);
   std::vector<AttentionBlock> blocks;
   const int64_t first = floor_div(ahead - window, stride) + 1;
-  // A window that no query is too far for is none.
+  // A window that reaches the first key from every query masks nothing.
   if (window <= 0 || queries.count - 1 + first <= 0) {
     add_unbounded(blocks, queries.count, keys.count, last);
   } else if (first <= last) {
@@ -124,18 +124,18 @@ std::vector<AttentionBlock> attention_blocks(const PositionRun& queries, const P
 
 namespace {
 
-// A run whose first position has this index in its part.
+// A run together with the index of its first position in the part.
 struct IndexedRun {
   PositionRun run;
   int64_t index = 0;
 };
 
-// A part's positions from `begin` on and before `end`.
+// The positions of a part that lie in [begin, end).
 std::vector<IndexedRun> within(const std::vector<PositionRun>& part, int64_t begin, int64_t end) {
   std::vector<IndexedRun> inside;
   int64_t index = 0;
   for (const PositionRun& run : part) {
-    const auto before = [&](int64_t position) {  // so many of the run's
+    const auto before = [&](int64_t position) {  // number of positions of the run below `position`
       return std::clamp<int64_t>(-floor_div(run.first - position, run.stride), 0, run.count);
     };
     const int64_t from = before(begin), to = before(end);
@@ -145,7 +145,7 @@ std::vector<IndexedRun> within(const std::vector<PositionRun>& part, int64_t beg
   return inside;
 }
 
-// Whether an earlier position has a smaller index, and no index is left out.
+// Whether indices ascend with positions and no index is left out.
 bool is_ascending(const std::vector<IndexedRun>& runs) {
   for (size_t i = 1; i < runs.size(); ++i) {
     const auto& [run, index] = runs[i - 1];
@@ -155,7 +155,7 @@ bool is_ascending(const std::vector<IndexedRun>& runs) {
   return true;
 }
 
-// Extends a rectangle by one that lies beside it or below it.
+// Extends rectangle `a` by `b` if `b` lies directly beside or below it.
 bool extend(AttentionBlock& a, const AttentionBlock& b) {
   if (a.kind != Kind::kFull || b.kind != Kind::kFull) return false;
   if (a.query == b.query && a.queries == b.queries && a.key + a.keys == b.key) {

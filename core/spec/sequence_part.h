@@ -23,16 +23,16 @@ struct PositionRun {
   bool operator==(const PositionRun&) const = default;
 };
 
-// The sequence length must be a multiple of it.
+// The number of which the sequence length must be a multiple.
 int64_t sequence_divisor(int ranks, SequenceBalance balance);
-// The positions of one rank, ascending. Throws kInvalidArgument if seq_length is no multiple of sequence_divisor().
+// The positions of one rank, ascending. Throws kInvalidArgument if seq_length is not a multiple of sequence_divisor().
 std::vector<PositionRun> sequence_part(int64_t seq_length, int ranks, int rank, SequenceBalance balance);
-// The positions that `joined` neighbours have together, as their `member`-th group: chunks of a zigzag lie side by
-// side, as one larger chunk on each side; stripes stay apart.
+// The positions that a group of `joined` neighbouring ranks holds together; `member` is the group's number. Chunks of a
+// zigzag are adjacent and form one larger chunk on each side; stripes remain separate runs.
 std::vector<PositionRun> joined_part(int64_t seq_length, int ranks, int joined, int member, SequenceBalance balance);
 std::vector<int64_t> positions_of(const std::vector<PositionRun>& part);
 
-// Which keys of a block a query attends to: the i-th query to keys i + first to i + last.
+// Which keys of a block a query attends to: query i attends to keys i + first to i + last.
 struct KeyBand {
   int64_t first = 0;
   int64_t last = 0;
@@ -40,55 +40,57 @@ struct KeyBand {
   bool operator==(const KeyBand&) const = default;
 };
 
-// Queries and keys by their index in their runs. Every query attends to at least one key.
+// Queries and keys are given by their index in their runs. Every query attends to at least one key.
 struct AttentionBlock {
   enum class Kind {
-    kFull,    // every query to every key
-    kCausal,  // as many queries as keys; the i-th query to keys 0 to i
+    kFull,    // every query attends to every key
+    kCausal,  // as many queries as keys; query i attends to keys 0 to i
     kBand
   };
   int64_t query = 0, queries = 0, key = 0, keys = 0;
   Kind kind = Kind::kFull;
-  KeyBand band = {};  // of a kBand, by index in the block
+  KeyBand band = {};  // for kBand, by index in the block
 
-  int64_t pairs() const;  // of a query and a key that it attends to
+  int64_t pairs() const;  // number of (query, key) pairs where the query attends to the key
   bool operator==(const AttentionBlock&) const = default;
 };
 
-// The blocks that together hold every pair of a query at p and a key at p - window + 1 to p (window 0: any to p) once.
-// REQUIRES: runs of one stride.
+// Blocks that together contain, exactly once, every pair of a query at position p and a key at p - window + 1 to p
+// (window 0: any key up to p). REQUIRES: both runs have the same stride.
 std::vector<AttentionBlock> attention_blocks(const PositionRun& queries, const PositionRun& keys, int64_t window);
 
-// The same for the parts of two ranks, whose positions lie one behind the other in a tensor: as few blocks as possible.
-// `documents`: the first positions of the sequence's documents, ascending, the first 0; queries attend to keys of their
-// own document alone. Empty: the sequence is one.
+// The same for the parts of two ranks, whose runs are concatenated in a tensor; returns as few blocks as possible.
+// `documents`: the first positions of the sequence's documents, ascending and beginning with 0; queries attend only to
+// keys of their own document. Empty: the sequence is one document.
 std::vector<AttentionBlock> attention_blocks(const std::vector<PositionRun>& queries,
                                              const std::vector<PositionRun>& keys, int64_t window,
                                              const std::vector<int64_t>& documents = {});
 
-// Adds to `starts` those of chunks of `chunk` positions in a document [begin, end); 0: the document's alone.
+// Appends to `starts` the first positions of the chunks of `chunk` positions in a document [begin, end); if `chunk` is
+// 0, only the document's own.
 void add_chunk_starts(std::vector<int64_t>& starts, int64_t begin, int64_t end, int64_t chunk);
 
-// Keys that are gathered, in parts that lie at one stride: all of them in order, or rank after rank.
+// The positions of gathered keys, split into parts whose positions have one stride: all positions in order, or rank
+// after rank.
 std::vector<std::vector<PositionRun>> gathered_keys(int64_t seq_length, int ranks, SequenceBalance balance);
 
-// Layers that attend alike.
+// A number of layers whose attention has the same form.
 struct AttentionOfLayers {
   int64_t window = 0;
-  int64_t chunk = 0;  // positions attend within chunks of so many; 0: there are none
+  int64_t chunk = 0;  // positions attend only within chunks of this many; 0: no chunks
   int64_t layers = 1;
-  bool in_order = true;  // keys as gathered_keys() has them; otherwise rank after rank
-  int joined = 1;        // so many neighbours exchange heads first: joined_part()
+  bool in_order = true;  // keys are ordered as in gathered_keys(); otherwise rank after rank
+  int joined = 1;        // number of neighbours that exchange heads first: joined_part()
 };
 
-// The rank of a context-parallel group that takes longest, by pairs of a query and a key, then by blocks, or the other
-// way round (short sequences, whose kernels take hardly longer than their launch); then by the queries in blocks, whose
-// results are merged.
+// The rank of a context-parallel group that takes longest: by number of (query, key) pairs and then by number of
+// blocks, or the other way round (for short sequences, whose kernels take hardly longer than their launch); ties are
+// broken by the number of queries in blocks, whose results must be merged.
 enum class SlowestBy { kPairs, kBlocks };
 int slowest_rank(int64_t seq_length, int ranks, SequenceBalance balance, const std::vector<AttentionOfLayers>& layers,
                  SlowestBy by = SlowestBy::kPairs);
 
-// Pairs of a query of one rank and a key that it attends to, over those of the mean rank.
+// The largest number of (query, key) pairs that a rank computes, divided by the mean over the ranks.
 double attention_imbalance(int64_t seq_length, int ranks, SequenceBalance balance);
 
 }  // namespace ranklab

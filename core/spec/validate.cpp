@@ -75,7 +75,7 @@ void check_head_width(const ModelConfig& c) {
                 .fix = "use 1, or a share of the head that is a whole number of pairs");
 }
 
-// A rank must have whole key/value heads, or share one with its neighbours.
+// A rank must have whole key/value heads, or share one head with its neighbours.
 void check_key_value_heads(const ModelConfig& c, int tp) {
   if (c.query_groups() >= tp) return check_multiple("--num-query-groups", c.query_groups(), "--tp", tp);
   check_multiple("--tp", tp, "--num-query-groups", c.query_groups());
@@ -122,7 +122,7 @@ void check_latent_attention(const ModelConfig& c) {
   check_pairs("--qk-pos-emb-head-dim", m.qk_pos_emb_head_dim);
 }
 
-// A tp rank has whole heads of keys, with the heads of values that use them.
+// A tp rank has whole key heads, together with the value heads that use them.
 void check_linear_attention(const ModelConfig& c, int tp) {
   const LinearAttentionConfig& l = c.linear;
   check_size("--linear-num-key-heads", l.num_key_heads, kWidth);
@@ -140,7 +140,7 @@ void check_linear_attention(const ModelConfig& c, int tp) {
                 .want = "a pattern with a 1 for some layer", .fix = "change it, or leave out --linear-attention-type");
 }
 
-// A tp rank has whole groups, with their heads.
+// A tp rank has whole groups, together with their heads.
 void check_mamba(const ModelConfig& c, int tp) {
   const MambaConfig& m = c.mamba;
   check_size("--mamba-head-dim", m.head_dim, kWidth);

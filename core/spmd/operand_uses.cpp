@@ -6,14 +6,15 @@
 namespace ranklab {
 namespace {
 
-// Operators of the same uses, apart by spaces. All others carry their operands: they move, choose or add up elements.
+// Operators with the same uses, separated by spaces. All operators that are not listed carry their operands: they move,
+// choose or add up elements.
 struct Family {
   std::string_view uses, operators;
 };
 
 constexpr std::array kFamilies = {
-    // What chooses between operands or writes one into the other is as a sum of both: what is added up over the ranks
-    // later counts the complete part on each.
+    // An operator that chooses between operands, or writes one into another, is treated like a sum: a later sum over
+    // the ranks would count the complete part once per rank.
     Family{"a",
            " add sub rsub _foreach_add _foreach_sub index_add scatter_add index_put index_copy scatter scatter_reduce "
            "masked_scatter slice_scatter select_scatter where masked_fill cat stack _foreach_copy "},
@@ -24,7 +25,7 @@ constexpr std::array kFamilies = {
     Family{"ffna", " _grouped_mm "},
     Family{"aff", " addmm baddbmm addbmm addmv addr addcmul _foreach_addcmul "},
     Family{"afn", " addcdiv _foreach_addcdiv "},
-    // Backward: linear in the gradient alone.
+    // Backward operators that are linear only in the gradient.
     Family{"cn",
            " sigmoid_backward tanh_backward silu_backward gelu_backward threshold_backward elu_backward "
            "leaky_relu_backward hardtanh_backward hardswish_backward hardsigmoid_backward mish_backward "
@@ -35,7 +36,7 @@ constexpr std::array kFamilies = {
            "_scaled_dot_product_efficient_attention_backward _scaled_dot_product_cudnn_attention_backward "
            "_scaled_dot_product_fused_attention_overrideable_backward "},
     Family{"n",
-           // of each element
+           // elementwise
            " exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh atan2 sqrt rsqrt square pow "
            "float_power reciprocal abs sign sgn erf erfc erfinv round floor ceil trunc frac clamp clamp_min clamp_max "
            "nan_to_num hypot remainder fmod floor_divide logaddexp xlogy special_xlogy _foreach_pow _foreach_sqrt "
@@ -45,13 +46,13 @@ constexpr std::array kFamilies = {
            "sigmoid tanh relu relu6 silu gelu elu celu selu leaky_relu prelu hardtanh hardswish hardsigmoid mish "
            "threshold softplus log_sigmoid log_sigmoid_forward glu softmax _softmax _safe_softmax log_softmax "
            "_log_softmax softmin logsumexp logcumsumexp "
-           // comparisons, orders and extremes
+           // comparisons, sorting and extremes
            "eq ne lt le gt ge equal isclose allclose isnan isinf isfinite isneginf isposinf signbit logical_not "
            "logical_and logical_or logical_xor bitwise_and bitwise_not max min amax amin aminmax maximum minimum fmax "
            "fmin argmax argmin sort "
            "msort argsort topk kthvalue median nanmedian mode cummax cummin searchsorted bucketize histc nonzero "
            "count_nonzero any all multinomial "
-           // products and norms of elements
+           // products and norms over elements
            "prod cumprod norm linalg_vector_norm linalg_matrix_norm linalg_norm frobenius_norm nuclear_norm "
            "_foreach_norm renorm var std var_mean std_mean cdist dist linalg_inv linalg_qr linalg_svd det "
            // layers

@@ -1,5 +1,5 @@
-// What each ATen operator does with its operands' numbers, as the types see it (tensor_type.h). Torch-free. Thread
-// rule: pure.
+// What each ATen operator does with the values of its operands, as the tensor types need it (tensor_type.h).
+// Torch-free. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <string_view>
@@ -9,9 +9,10 @@
 namespace ranklab {
 
 struct OperatorRule {
-  // One letter an argument, the last also of those behind it: c carried, a added, f factor, n nonlinear.
+  // One letter per argument; the last letter also applies to all further arguments. c carried, a added, f factor, n
+  // nonlinear.
   std::string_view uses = "c";
-  bool makes_constants = false;  // whatever its operands hold: empty, zeros_like
+  bool makes_constants = false;  // whatever its operands are: empty, zeros_like
   bool in_place = false;         // the first operand receives the result ...
   bool reads_first = true;       // ... and is an operand itself
   bool has_out = false;          // the last argument receives the result

@@ -36,7 +36,7 @@ OperatorFollower::OperatorFollower(TypeRules& rules, TypedTensors& tensors, OnFa
                                            .needsInputs(true)
                                            .needsOutputs(true)
                                            .scopes({at::RecordScope::FUNCTION}));
-  // Inside a scope of the observer, which may have turned it off (core/sim/op_observer.cpp), too.
+  // Also enables it inside a scope of the observer, which may have disabled it (core/sim/op_observer.cpp).
   at::enableRecordFunction(true);
 }
 
@@ -58,7 +58,7 @@ const OperatorRule& OperatorFollower::lookup(const at::RecordFunction& fn) {
   return *rule;
 }
 
-// The arguments are gone when the operator ends.
+// Operands are examined here because they are gone when the operator ends.
 void OperatorFollower::begin(const at::RecordFunction& fn) {
   Frame& frame = frames_.emplace_back();
   if (paused_) return;
@@ -66,7 +66,7 @@ void OperatorFollower::begin(const at::RecordFunction& fn) {
   if (!frame.rule->makes_constants) take_operands(fn, frame);
 }
 
-// Whole numbers choose among the operands: they are not added to them, but make the result vary where they do.
+// Integer operands select among the others: they are not added to them, but make the result vary where they vary.
 void OperatorFollower::take_operands(const at::RecordFunction& fn, Frame& frame) {
   operands_.clear();
   uses_.clear();
@@ -94,7 +94,7 @@ void OperatorFollower::take_operands(const at::RecordFunction& fn, Frame& frame)
 }
 
 void OperatorFollower::end(const at::RecordFunction& fn) {
-  if (frames_.empty()) return;  // the operator that was running when this began
+  if (frames_.empty()) return;  // the operator that was running when following began
   Frame frame = std::move(frames_.back());
   frames_.pop_back();
   if (frame.rule == nullptr) return;

@@ -1,6 +1,7 @@
-// Types the results of ATen operators, forward and backward, as they run on the thread where it lives: by a callback as
-// the virtual clock's (core/sim/op_observer.h). An operator that is made of others has the types that those gave. Cost:
-// a look-up for each operand and result. Thread rule: its rank's thread; one at a time.
+// Derives the types of the results of ATen operators, forward and backward, as they run on the thread on which it was
+// created. It uses a callback like the virtual clock's (core/sim/op_observer.h). The result of an operator that is
+// composed of others has the type that these gave it. Cost: a look-up for each operand and result. Thread rule: its
+// rank's thread; one at a time.
 #pragma once
 #include <ATen/record_function.h>
 
@@ -18,7 +19,8 @@ namespace ranklab {
 
 class OperatorFollower {
  public:
-  // Called for operands that do not go together: what they are, in which operator, whose gradient (or null).
+  // Called for operands whose types do not go together, with the fault, the operator's name, and the operands' type and
+  // the parameter whose gradient they are (or null).
   using OnFault = std::function<void(const TypeFault&, const char* name, const TypedTensors::Known& operands)>;
 
   OperatorFollower(TypeRules& rules, TypedTensors& tensors, OnFault on_fault);
@@ -34,11 +36,11 @@ class OperatorFollower {
 
  private:
   struct Frame {
-    const OperatorRule* rule = nullptr;             // null: not followed
-    std::optional<TypedTensors::Known> known = {};  // of what the operands give
+    const OperatorRule* rule = nullptr;             // null: the operator is not followed
+    std::optional<TypedTensors::Known> known = {};  // derived from the operands
     std::optional<TypeFault> fault = {};
-    bool inner = false;  // it ran other operators: those that it is made of, or a few for its own ends
-    bool told = false;   // one of these was at fault
+    bool inner = false;  // it ran other operators: those of which it is composed, or some for internal purposes
+    bool told = false;   // the fault of one of these has been reported
   };
   const OperatorRule& lookup(const at::RecordFunction& fn);
   void take_operands(const at::RecordFunction& fn, Frame& frame);

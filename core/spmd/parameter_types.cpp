@@ -1,4 +1,4 @@
-// The types of parameters' gradients: from where autograd leaves them, through buckets and reductions, to the norm and
+// The types of parameters' gradients, from where autograd leaves them, through buckets and reductions, to the norm and
 // the optimizer.
 #include <algorithm>
 #include <utility>
@@ -22,12 +22,12 @@ void TypeChecker::add(const TypedParameter& parameter) {
 }
 
 void TypeChecker::check_gradients() {
-  // Roughly in the order of backward.
+  // Roughly in the order of the backward.
   for (auto one = state_->made.rbegin(); one != state_->made.rend(); ++one) {
     const State::Gradient* gradient = *one;
     if (!gradient->type) continue;
     TensorType type = *gradient->type, before = gradient->before.value_or(type);
-    // Where other ranks update a parameter, they also sum its copies.
+    // If other ranks update a parameter, they also sum its copies.
     before.have = state_->partitions().join(before.have, gradient->copies);
     if (!gradient->is_counted) type.have = state_->partitions().join(type.have, gradient->copies);
     if (before.partial()) type = before;
@@ -72,7 +72,7 @@ void TypeChecker::begin_bucket(const at::Tensor& flat, const std::vector<const s
     const auto found = state_->gradients.find(*parameter);
     if (found == state_->gradients.end()) continue;
     reduction = std::max(reduction, ++found->second.reductions);
-    // One that has not come since the last reduction is zero in this one.
+    // A gradient that was not added to since the last reduction is zero in this one.
     if (!found->second.was_reduced) gradients.push_back(&found->second);
   }
   state_->add_bucket(flat, std::move(gradients), reduction);

@@ -24,14 +24,15 @@ RankPartitions::RankPartitions(const DeviceMesh& mesh) {
   Labels apart(world);
   std::iota(apart.begin(), apart.end(), 0);
   add(apart);
-  if (add(Labels(world, 0)) == kApart) partitions_.push_back(partitions_[0]);  // a world of one: both are the same
+  // in a world of one rank both are the same
+  if (add(Labels(world, 0)) == kApart) partitions_.push_back(partitions_[0]);
   groups_.fill(kApart);
   places_.fill(kTogether);
   pipelines_.assign(world, {});
   for (size_t axis = 0; axis < groups_.size(); ++axis) {
     if (mesh.size(static_cast<Axis>(axis)) == 1) continue;
     Labels groups(world), places(world);
-    Labels first_at(world, -1);  // the first rank with a place
+    Labels first_at(world, -1);  // the first rank at each position
     for (const Group& group : mesh.groups(static_cast<Axis>(axis))) {
       for (size_t place = 0; place < group.global_ranks.size(); ++place) {
         const int rank = group.global_ranks[place];
@@ -47,7 +48,7 @@ RankPartitions::RankPartitions(const DeviceMesh& mesh) {
 }
 
 PartitionId RankPartitions::add(Labels labels) {
-  // One name for a class: its first rank.
+  // A class is identified by its first rank.
   std::unordered_map<int32_t, int32_t> first;
   for (size_t rank = 0; rank < labels.size(); ++rank)
     labels[rank] = first.try_emplace(labels[rank], static_cast<int32_t>(rank)).first->second;

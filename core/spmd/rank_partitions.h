@@ -1,7 +1,8 @@
-// Partitions of a world's ranks into classes, as small numbers: the groups of a mesh axis, the ranks at the same place
-// of their groups, and what joining and intersecting these gives. A tensor's type (tensor_type.h) is made of them; so
-// dense and expert axes, which cut the same ranks in different ways, mean the same thing. Torch-free. Cost: a pass over
-// the ranks for each pair that was not asked before. Thread rule: one thread; copies are independent.
+// Partitions of a world's ranks into classes, identified by small numbers: the groups of a mesh axis, the ranks at the
+// same position in their groups, and the joins and intersections of such partitions. A tensor's type (tensor_type.h) is
+// made of them, so that dense and expert axes, which divide the same ranks in different ways, can be compared.
+// Torch-free. Cost: a pass over the ranks for each pair that was not asked for before. Thread rule: one thread; copies
+// are independent.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -18,16 +19,17 @@ using PartitionId = uint16_t;
 
 class RankPartitions {
  public:
-  static constexpr PartitionId kApart = 0;     // every rank alone
-  static constexpr PartitionId kTogether = 1;  // one class
+  static constexpr PartitionId kApart = 0;     // each rank is a class of its own
+  static constexpr PartitionId kTogether = 1;  // all ranks are one class
 
   explicit RankPartitions(const DeviceMesh& mesh);
 
   size_t ranks() const { return pipelines_.size(); }
-  // The groups of an axis, and the ranks at the same place of their groups.
+  // The groups of an axis, and the classes of ranks at the same position in their groups.
   PartitionId groups(Axis axis) const { return groups_[static_cast<size_t>(axis)]; }
   PartitionId places(Axis axis) const { return places_[static_cast<size_t>(axis)]; }
-  // The pipeline ranks `holders` that are at the same place of their stages.
+  // The classes of pipeline ranks `holders`, which hold copies of a parameter: in each pipeline these ranks are one
+  // class.
   PartitionId copies(const std::vector<int>& holders);
 
   // The finest partition that is coarser than both, and the coarsest that is finer than both.
@@ -37,7 +39,7 @@ class RankPartitions {
   bool within(PartitionId a, PartitionId b) { return meet(a, b) == a; }
 
  private:
-  using Labels = std::vector<int32_t>;  // the first rank of each rank's class
+  using Labels = std::vector<int32_t>;  // for each rank, the first rank of its class
   PartitionId add(Labels labels);
   Labels joined(const Labels& a, const Labels& b) const;
   Labels met(const Labels& a, const Labels& b) const;

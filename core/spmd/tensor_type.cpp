@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-// In which order axes are named: what a user has set before what follows from it.
+// The order in which axes are named: axes that users set come before the axes derived from them.
 constexpr std::array kDense = {Axis::kTp,  Axis::kCp,  Axis::kDp,      Axis::kPp,        Axis::kEp,
                                Axis::kEtp, Axis::kEdp, Axis::kDpShard, Axis::kDpReplica, Axis::kWorld};
 constexpr std::array kExpert = {Axis::kEp, Axis::kEtp, Axis::kEdp,      Axis::kPp,         Axis::kTp,
@@ -29,7 +29,7 @@ TensorType TypeRules::combined(std::span<const TensorType> operands, std::span<c
   TensorType out = operands.front();
   const TensorType* partial = nullptr;
   bool nonlinear = false;
-  size_t factors = 0;  // that are partial
+  size_t factors = 0;  // number of factors that are partial
   std::optional<TensorType> product;
   for (size_t i = 0; i < operands.size(); ++i) {
     const TensorType& operand = operands[i];
@@ -57,7 +57,7 @@ TensorType TypeRules::combined(std::span<const TensorType> operands, std::span<c
   for (size_t i = 0; i < operands.size(); ++i)
     if (uses[i] == OperandUse::kAdded) summands.push_back(operands[i]);
   if (product && !summands.empty()) summands.push_back(*product);
-  // What a summand that is still to be added up over some ranks meets may not be the same on these.
+  // A summand that is still to be summed over some ranks must not meet another that is the same on these ranks.
   const bool again = std::ranges::any_of(summands, [&](const TensorType& sum) {
     return sum.partial() && std::ranges::any_of(summands, [&](const TensorType& other) {
              return !partitions_.within(partitions_.meet(other.same, sum.need), sum.have);
@@ -127,7 +127,8 @@ TensorType TypeRules::exchanged(TensorType type, Axis axis) {
 
 TensorType TypeRules::product(const TensorType& type, const TensorType& operand, PartitionId split_of_weight) {
   TensorType out = type;
-  // Only what both are split over is contracted: a matrix that is split by its other side gives a part of the result.
+  // Only a dimension over which both are split is contracted: a matrix that is split along its other dimension gives a
+  // part of the result.
   if (split_of_weight == RankPartitions::kApart ||
       partitions_.meet(operand.same, split_of_weight) != RankPartitions::kApart)
     return out;
@@ -137,7 +138,8 @@ TensorType TypeRules::product(const TensorType& type, const TensorType& operand,
 
 TensorType TypeRules::gradient(const TensorType& forward, const TensorType& grad) {
   TensorType out = grad;
-  // Each rank has another part of what varies, and so of its gradient; summands have one gradient.
+  // If a tensor varies, each rank has another part of it and so of its gradient; the summands of one sum all have the
+  // same gradient.
   out.same = partitions_.meet(grad.same, partitions_.join(forward.same, forward.need));
   out.need = partitions_.join(forward.same, grad.need);
   out.have = partitions_.join(partitions_.meet(grad.same, forward.same), grad.have);
@@ -169,7 +171,8 @@ TypeChange TypeRules::change(const TensorType& before, const TensorType& after) 
   const bool has_experts = partitions_.groups(Axis::kEp) != RankPartitions::kApart;
   for (const Axis axis : TypeChange::kAxes) {
     const PartitionId groups = partitions_.groups(axis);
-    if (groups == RankPartitions::kApart || (axis == Axis::kEdp && !has_experts)) continue;  // edp is dp then
+    // without experts edp equals dp
+    if (groups == RankPartitions::kApart || (axis == Axis::kEdp && !has_experts)) continue;
     const AxisType from = over(before, groups), to = over(after, groups);
     if (axis == Axis::kPp && from != AxisType::kPartial && to != AxisType::kPartial) continue;
     out.set(axis, from, to);

@@ -29,15 +29,15 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-// What an operator does with the numbers of an operand.
+// What an operator does with the values of an operand.
 enum class OperandUse : uint8_t {
-  kCarried,     // moved, chosen or added up: a partial sum stays one
-  kAdded,       // to the others that are added, and to the product of those that are multiplied
-  kMultiplied,  // with the others that are multiplied
-  kNonlinear,   // a function that is not linear in it: also a divisor, an exponent, a side of a comparison
+  kCarried,     // moves them, chooses among them or adds them up: a partial sum stays one
+  kAdded,       // adds them to the other added operands, and to the product of the multiplied ones
+  kMultiplied,  // multiplies them with the other multiplied operands
+  kNonlinear,   // applies a function that is not linear in them: also as a divisor, an exponent, a side of a comparison
 };
 
-// What is wrong with a use. The texts are literals.
+// What is wrong with an operator or collective. The texts are literals.
 struct TypeFault {
   Axis axis = Axis::kCount;
   const char* got = "";
@@ -51,25 +51,26 @@ class TypeRules {
 
   RankPartitions& partitions() { return partitions_; }
 
-  // An operator on these operands, of which there is one at least, and the use of each. Sets `fault` where they do not
-  // go together.
+  // The type of the result of an operator on these operands (at least one), given the use of each. Sets `fault` if the
+  // operands do not go together.
   TensorType combined(std::span<const TensorType> operands, std::span<const OperandUse> uses,
                       std::optional<TypeFault>& fault);
   TensorType combined(std::span<const TensorType> operands, OperandUse of_all, std::optional<TypeFault>& fault);
   TensorType all_reduced(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
   TensorType all_reduced_max(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
   TensorType reduce_scattered(const TensorType& type, Axis axis, std::optional<TypeFault>& fault);
-  TensorType all_gathered(TensorType type, Axis axis);  // also broadcast
-  TensorType exchanged(TensorType type, Axis axis);     // all_to_all; a part of it
+  TensorType all_gathered(TensorType type, Axis axis);  // also of a broadcast
+  TensorType exchanged(TensorType type, Axis axis);     // of an all_to_all; of a part of the tensor
   TensorType product(const TensorType& type, const TensorType& operand, PartitionId split_of_weight);
-  // The gradient of a tensor with the type `forward`, as computed so far with the type `grad`.
+  // The type of the gradient of a tensor with the type `forward`, if the gradient computed so far has the type `grad`.
   TensorType gradient(const TensorType& forward, const TensorType& grad);
 
-  // The first axis over which the sum is missing: of the ranks in `need` that are not in `have`.
+  // The first axis over which the sum is missing, that is, whose groups are within `need` but not within `have`.
   Axis missing(PartitionId need, PartitionId have, bool of_experts = false);
-  // The axis that a user sets, of which this is a part: tp of the copies of key/value heads.
+  // The axis as users set it, if this one is derived from it: tp for the axis of key/value head copies.
   static Axis set_axis(Axis axis);
-  // Over the axes with several ranks; stages of a pipeline have different tensors, so over pp only of partial ones.
+  // The change over each axis with several ranks. Stages of a pipeline have different tensors, so pp is listed only if
+  // the tensor is partial over it.
   TypeChange change(const TensorType& before, const TensorType& after);
   // "partial over tp, replicated over cp, varying over dp".
   std::string text(const TensorType& type);

@@ -1,9 +1,10 @@
-// Follows the types (tensor_type.h) of one rank's tensors through a step: each ATen operator, forward and backward, by
-// a callback as the virtual clock's (core/sim/op_observer.h), each collective as it is posted, each autograd function
-// with a backward of its own at its ends, and each parameter's gradient to the optimizer. What no rule types is a
-// constant, about which nothing is said. The real code runs: on numbers, or on shapes, where a missing reduction is
-// named before anything is computed. PyTorch's counterpart is spmd_types. Cost: two look-ups an
-// operand. Thread rule: its rank's thread, where it is the TypeWatch while it lives.
+// Follows the types (tensor_type.h) of one rank's tensors through a step. It sees each ATen operator, forward and
+// backward, by a callback like the virtual clock's (core/sim/op_observer.h), each collective as it is posted, each
+// autograd function with its own backward at its begin and end, and each parameter's gradient on its way to the
+// optimizer. A tensor that no rule gives a type counts as a constant, and nothing is claimed about it. The real code
+// runs, either on numbers or on shapes only (the meta device), where a missing reduction is reported before anything is
+// computed. PyTorch's counterpart is spmd_types. Cost: two look-ups per operand. Thread rule: its rank's thread, on
+// which it is the TypeWatch as long as it exists.
 #pragma once
 #include <memory>
 #include <span>
@@ -17,30 +18,31 @@
 
 namespace ranklab {
 
-// What the checker knows of a parameter beforehand.
+// What the checker needs to know about a parameter in advance.
 struct TypedParameter {
   std::string name;
   at::Tensor data;
   bool is_expert = false;
-  bool split = false;                    // over tp, an expert's over etp
-  std::vector<int> pipeline_ranks = {};  // with copies, if there are several
+  bool split = false;                    // sharded over tp, or for an expert over etp
+  std::vector<int> pipeline_ranks = {};  // the ranks that hold copies, if there are several
 };
 
 class TypeChecker final : public TypeWatch {
  public:
-  // `partitions` of the run's mesh.
+  // `partitions`: of the run's mesh.
   TypeChecker(RankPartitions partitions, Axis replicas, int global_rank, std::shared_ptr<TypeReport> report);
   ~TypeChecker() override;
   TypeChecker(const TypeChecker&) = delete;
   TypeChecker& operator=(const TypeChecker&) = delete;
 
   void add(const TypedParameter& parameter);
-  // Where what follows is found.
+  // Sets the module and phase that later findings are attributed to.
   void enter(const std::string& module, TypePhase phase);
-  // Before the update: each parameter's gradient is whole, whether this rank updates it or not.
+  // Call before the update: checks that each parameter's gradient is complete, whether or not this rank updates the
+  // parameter.
   void check_gradients();
   void check_norm();
-  // From the gradient norm on operators are not followed, until the update is done.
+  // Operators are not followed from the gradient norm to the end of the update; resume() follows them again.
   void resume();
 
   TypeChange called(const Call& call, const Group& group) override;
@@ -68,7 +70,7 @@ class TypeChecker final : public TypeWatch {
   struct State;
 
  private:
-  PartitionId split_of(const at::Tensor& weight) const;  // kApart: it is whole
+  PartitionId split_of(const at::Tensor& weight) const;  // kApart: the weight is whole
 
   std::unique_ptr<State> state_;
 };

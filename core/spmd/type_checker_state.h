@@ -1,5 +1,5 @@
-// What a TypeChecker knows, for its two sources: type_checker.cpp follows tensors, parameter_types.cpp the gradients of
-// parameters on their way to the optimizer.
+// The state of a TypeChecker, for its two source files: type_checker.cpp follows tensors, parameter_types.cpp follows
+// the gradients of parameters on their way to the optimizer.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -19,21 +19,22 @@ struct TypeChecker::State {
   struct Gradient {
     TypedParameter parameter;
     TensorType forward;
-    PartitionId copies = RankPartitions::kApart;  // on other pipeline ranks
+    PartitionId copies = RankPartitions::kApart;  // copies of the parameter on other pipeline ranks
     std::optional<TensorType> type = {};
-    // Where gradients are reduced after each microbatch: how often, whether none came since, and what the reductions
-    // before the latest made of them.
+    // If gradients are reduced after each microbatch: the number of reductions so far, whether the gradient has not
+    // been added to since the last one, and the type after the reductions before the last one.
     int reductions = 0;
     bool was_reduced = false;
     std::optional<TensorType> before = {};
-    // In the norm: ranks with the same part of which only the first counts, and over which it was summed.
+    // In the gradient norm: `once`: ranks with the same part of the gradient, of which only the first counts it;
+    // `counted`: the ranks over which the norm was summed.
     bool is_counted = false;
     PartitionId once = RankPartitions::kApart, counted = RankPartitions::kApart;
   };
   struct Bucket {
     c10::weak_intrusive_ptr<c10::StorageImpl> alive;
     std::vector<Gradient*> gradients;
-    int reduction = 0;  // of those of a step: the one that it was made for
+    int reduction = 0;  // index of the step's reduction for which the bucket was made
   };
 
   State(RankPartitions of_mesh, Axis its_replicas, int rank, std::shared_ptr<TypeReport> its_report)
@@ -46,7 +47,7 @@ struct TypeChecker::State {
         }) {}
 
   RankPartitions& partitions() { return rules.partitions(); }
-  // Null: no parameter of the model, or of its gradient no type is known.
+  // Null if this is no parameter of the model, or if the type of its gradient is not known.
   Gradient* typed(const std::string& parameter) {
     const auto found = gradients.find(parameter);
     return found != gradients.end() && found->second.type ? &found->second : nullptr;
@@ -55,12 +56,13 @@ struct TypeChecker::State {
     const std::optional<TypedTensors::Known> known = tensors.find(tensor);
     return known ? std::optional(known->type) : std::nullopt;
   }
-  // The result's type, or that of what it was made of, where kernels of our own made it.
+  // The type of the result, or if a kernel of this program made it, the type derived from the tensors that it was made
+  // from.
   TensorType made_of(const at::Tensor& result, const std::vector<at::Tensor>& from);
   void fault(const TypeFault& wrong, std::string what, const std::string& where, const TensorType& type,
              std::optional<TypePhase> at = {});
-  // A collective on a bucket, as a rule of types: on each gradient in it. RETURNS: what it makes of all alike; nothing:
-  // it is on no bucket.
+  // Applies the rule of a collective on a bucket to each gradient in the bucket. RETURNS: the change of type that all
+  // gradients have in common; nothing if `input` is not a bucket.
   template <typename Rule>
   std::optional<TypeChange> on_bucket(const at::Tensor& input, const at::Tensor& output, const Rule& rule,
                                       const std::string& what) {
@@ -76,7 +78,8 @@ struct TypeChecker::State {
       const TensorType before = *gradient->type;
       gradient->type = rule(before, wrong);
       if (wrong) fault(*wrong, what, gradient->parameter.name, before, TypePhase::kReduction);
-      // Shards of the first reduction hold the sum of all.
+      // Shards of the first reduction end up holding the sum of all reductions, so the earlier type changes with this
+      // one.
       if (gradient->before && reduction < gradient->reductions) gradient->before = rule(*gradient->before, wrong);
       const TypeChange change = rules.change(before, *gradient->type);
       all = all ? all->common(change) : change;
@@ -95,12 +98,12 @@ struct TypeChecker::State {
   std::shared_ptr<TypeReport> report;
   TypedTensors tensors;
   std::map<std::string, Gradient> gradients;
-  std::vector<Gradient*> made;  // in the order of the model
+  std::vector<Gradient*> made;  // the parameters in the order in which the model created them
   std::unordered_map<const c10::StorageImpl*, Gradient*> by_storage;
   std::unordered_map<const c10::StorageImpl*, Bucket> buckets;
   std::string module = "the step";
   TypePhase phase = TypePhase::kForward;
-  Axis latest = Axis::kCount;  // of a collective since the last function ended
+  Axis latest = Axis::kCount;  // axis of the latest collective since the last function ended
   int64_t order = 0, arrivals = 0, untyped = 0;
   OperatorFollower follower;
 };

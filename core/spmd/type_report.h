@@ -1,4 +1,4 @@
-// What the types of a run's tensors have shown to be wrong (type_checker.h), from all ranks. Torch-free. Thread rule:
+// The errors that the types of a run's tensors have revealed (type_checker.h), from all ranks. Torch-free. Thread rule:
 // add() from any thread; the rest when the run is over.
 #pragma once
 #include <cstdint>
@@ -16,13 +16,13 @@ const char* name(TypePhase phase);
 
 struct TypeFinding {
   TypePhase phase = TypePhase::kForward;
-  int64_t order = 0;  // in its rank's step
+  int64_t order = 0;  // within its rank's step
   int rank = 0;
-  std::string module;  // or parameter: "layers.1.attention.qkv.weight"
+  std::string module;  // module or parameter: "layers.1.attention.qkv.weight"
   std::string what;    // the operator or collective
   Axis axis = Axis::kCount;
-  std::string type;            // of the tensor: "partial over tp, varying over dp"
-  std::string got, want, fix;  // sentences without an end
+  std::string type;            // type of the tensor: "partial over tp, varying over dp"
+  std::string got, want, fix;  // sentences without a final period
 };
 
 class TypeReport {
@@ -30,13 +30,13 @@ class TypeReport {
   void add(TypeFinding finding);
   void count(int64_t operators, int64_t gradients, int64_t untyped);
 
-  // By phase, then by the order in which ranks came upon them; each thing once.
+  // Ordered by phase, then by the order in which ranks found them; each finding once.
   std::vector<TypeFinding> findings() const;
-  // The module and the axis of the first of them, "final_norm.weight, tp"; "" without one.
+  // The module and the axis of the first finding, "final_norm.weight, tp"; "" if there is none.
   std::string first_named() const;
-  int64_t operators() const { return operators_; }  // that were followed, on all ranks that ran
-  int64_t gradients() const { return gradients_; }  // of parameters
-  int64_t untyped() const { return untyped_; }      // ... whose type is not known
+  int64_t operators() const { return operators_; }  // operators that were followed, on all ranks that ran
+  int64_t gradients() const { return gradients_; }  // gradients of parameters
+  int64_t untyped() const { return untyped_; }      // gradients whose type is not known
   // Throws kCheckFailed with the first finding.
   void check() const;
 

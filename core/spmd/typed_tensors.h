@@ -1,6 +1,6 @@
-// The types of a rank's tensors, by tensor and by storage: a view has its base's type unless it was given its own, and
-// what a view receives is its base's, too. Entries of tensors that are gone are never found. Cost: a look-up each.
-// Thread rule: its rank's thread.
+// The types of a rank's tensors, stored by tensor and by storage: a view has its base's type unless it was given its
+// own, and a type that is given to a view also becomes its base's. Entries of freed tensors are never found. Cost: one
+// look-up per call. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -16,14 +16,14 @@ class TypedTensors {
  public:
   struct Known {
     TensorType type;
-    const std::string* parameter = nullptr;  // whose gradient it is
+    const std::string* parameter = nullptr;  // the parameter whose gradient the tensor is, or null
   };
 
   std::optional<Known> find(const at::Tensor& tensor) const;
-  // `whole`: also of its storage, which nobody else has a type of.
+  // `whole`: also sets the type of the tensor's storage, which no other tensor has given a type.
   void set(const at::Tensor& tensor, const Known& known, bool whole);
   void forget(const at::Tensor& tensor);
-  // Drops what is gone.
+  // Removes entries of freed tensors.
   void sweep();
 
  private:

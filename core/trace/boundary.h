@@ -38,7 +38,7 @@ struct Boundary {
   std::vector<int> group = {};  // kPost, kWait: global ranks of the group
   int peer = -1;                // kPost, kWait: global rank of the root or the peer, else -1
   int tag = 0;
-  TypeChange types = {};   // kPost: of its tensor, where types are followed
+  TypeChange types = {};   // kPost: of the tensor, if types are followed
   int64_t virtual_ns = 0;  // the rank's virtual clock
   double value = 0;        // kValue
 

@@ -25,8 +25,9 @@ constexpr std::optional<EventKind> slice_kind(std::string_view text) {
   return {};
 }
 
-// A rank's process in the file. Perfetto draws process 0 as the kernel's idle one (google/perfetto#394), so they begin
-// at 1; the header has each rank's, and files of earlier versions without it have the rank itself.
+// A rank's process in the file. Processes begin at 1, because Perfetto draws process 0 as the kernel's idle process
+// (google/perfetto#394). The header lists each rank's process; files of earlier versions, without that list, use the
+// rank itself.
 constexpr int64_t process_id(int rank) { return int64_t{rank} + 1; }
 
 // Name of the metadata event with the number of events that a rank dropped after the header was written.

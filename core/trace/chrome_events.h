@@ -1,5 +1,5 @@
-// Converts Chrome events of our writer to Events: shared by the general reader (any JSON text) and the fast one (our
-// writer's lines). Thread rule: one thread.
+// Converts the Chrome events of our writer to Events. Shared by the general reader (any JSON text) and the fast one
+// (our writer's lines). Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,11 +16,11 @@ namespace ranklab {
 
 class ChromeEvents {
  public:
-  // A top-level value other than traceEvents.
+  // Handles a top-level value other than traceEvents.
   void section(const std::string& key, const nlohmann::json& value);
   // Handles an element of traceEvents. Throws kBadFile, or nlohmann's exceptions, when it is invalid.
   void event(const nlohmann::json& value);
-  // Throws kBadFile when the file is not a trace of ours, or has another version.
+  // Throws kBadFile when the file is not one of our traces, or has another version.
   void require_ours(const std::string& path) const;
   TraceFile take() { return std::move(file_); }
 
@@ -28,7 +28,7 @@ class ChromeEvents {
   // Where a rank's events are collected; null for a rank that the header does not name. Valid until the next section().
   struct Rank;
   Rank* rank(int64_t pid);
-  // `array`: the event's numbers, null for none.
+  // `array`: the event's numbers; null if it has none.
   void add(Rank& rank, std::string_view name, Event& event, std::vector<double>* array = nullptr);
 
   struct NameHash {

@@ -16,7 +16,7 @@ struct ChromeJsonVisitor {
 // Throws kBadFile naming the byte where the text stops being JSON, or the event that a visitor rejected.
 void visit_chrome_json(const std::string& path, const ChromeJsonVisitor& visitor);
 
-// What the library says of a value, without its number for it.
+// The library's message about a value, without the library's error number.
 std::string json_problem(const nlohmann::json::exception& error);
 
 // Microseconds with decimals -> nanoseconds. Throws kBadFile when `value` is not a number in range.

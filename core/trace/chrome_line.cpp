@@ -160,8 +160,8 @@ bool take_array(Cursor& in, Line& line) {
   return in.take(']');
 }
 
-// The object of fields after its opening brace, in the writer's order: words, kArgFields, the other clock, value,
-// array. A counter has neither words nor a value there.
+// Parses the object of fields after its opening brace, in the writer's order: words, kArgFields, the other clock,
+// value, array. A counter has neither words nor a value there.
 bool take_fields(Cursor& in, TraceClock clock, bool counter, Line& line) {
   Event& event = line.event;
   const auto& span = clock == TraceClock::kVirtual ? kWallSpan : kVirtualSpan;
@@ -192,7 +192,7 @@ bool take_fields(Cursor& in, TraceClock clock, bool counter, Line& line) {
   return in.take('}');
 }
 
-// "ts": ... and "dur": ... on the trace's clock.
+// Parses "ts": ... and "dur": ... on the trace's clock.
 bool take_span(Cursor& in, bool has_duration, TraceClock clock, Event& event) {
   int64_t begin = 0, duration = 0;
   if (!in.take(",\"ts\":") || !in.take_us(begin)) return false;

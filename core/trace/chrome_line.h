@@ -1,6 +1,6 @@
-// The fast path for reading an event: our writer puts each on a line of its own, with its keys in a fixed order.
-// Anything else is left to the general reader, so this one never has to diagnose errors. Cost: about 0.5 us per event.
-// Thread rule: one thread.
+// The fast path for reading an event: our writer puts each event on a line of its own, with its keys in a fixed order.
+// Everything else is left to the general reader, so this one never has to diagnose errors. Cost: about 0.5 us per
+// event. Thread rule: one thread.
 #pragma once
 #include <string_view>
 
@@ -8,8 +8,8 @@
 
 namespace ranklab {
 
-// Same effect as ChromeEvents::event() on `line` (an object without the comma after it). False when the line is not as
-// our writer writes it: then nothing was added.
+// Has the same effect as ChromeEvents::event() on `line` (an object without the comma after it). False when the line
+// does not look like our writer's; then nothing was added.
 bool add_chrome_line(std::string_view line, ChromeEvents& events);
 
 }  // namespace ranklab

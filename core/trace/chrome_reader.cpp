@@ -116,7 +116,7 @@ void read_generally(const std::string& path, ChromeEvents& events) {
                              [&](const json& event, size_t /*number*/) { events.event(event); }});
   } catch (const Error& error) {
     ErrorText text = error.text();
-    if (text.where == "trace file") text.where += " " + path;  // events do not know where they come from
+    if (text.where == "trace file") text.where += " " + path;  // events do not know which file they come from
     throw Error(error.kind(), std::move(text));
   }
 }

@@ -15,12 +15,12 @@ struct TraceFile {
   TraceClock clock = TraceClock::kVirtual;
   int schema_version = 0;
   int world_size = 0;
-  int gpus_per_node = 0;   // 0: not known
-  std::string title = {};  // model and layout, for people; "" in traces of before it was written
+  int gpus_per_node = 0;   // 0: unknown
+  std::string title = {};  // model and layout, for people; "" in older traces
 };
 
-// Throws kIo where it cannot be opened, kBadFile: not JSON, cut off, another schema version, or written by another
-// program.
+// Throws kIo if it cannot be opened, and kBadFile if it is not JSON, is truncated, has another schema version, or was
+// written by another program.
 TraceFile read_chrome_trace(const std::string& path);
 
 // The valid beginning of a file: what a viewer shows of a trace that was cut off or damaged.
@@ -31,7 +31,7 @@ struct TracePrefix {
 // Throws kIo, only when the file cannot be opened.
 TracePrefix read_trace_prefix(const std::string& path);
 
-// Uses the general parser alone, for tests: same result as read_chrome_trace().
+// Uses only the general parser, for tests; the result is the same as that of read_chrome_trace().
 TraceFile read_chrome_trace_slowly(const std::string& path);
 
 }  // namespace ranklab

@@ -173,7 +173,7 @@ void ChromeTraceWriter::Impl::name_lanes(const RankTrace& trace, const LaneMap& 
     if (named->second.insert(lane).second) metadata("thread", trace.global_rank, lane, lane_name(lane), lane);
 }
 
-// Writes an event, because the header, which has the counts, is already at the beginning of the file.
+// Writes the number as an event, because the header with the counts is already at the beginning of the file.
 void ChromeTraceWriter::Impl::dropped(const RankTrace& trace) {
   if (trace.dropped == 0) return;
   begin_event('M', trace.global_rank, 0);
@@ -210,7 +210,7 @@ void ChromeTraceWriter::Impl::field(const NamedField& named, const Event& event)
       named.field);
 }
 
-// Everything that `ts` and `dur` do not contain. The collective's words come first, for human readers.
+// Everything that `ts` and `dur` do not express. A collective's words come first, for human readers.
 void ChromeTraceWriter::Impl::args(const RankTrace& trace, const Event& event) {
   key("args");
   out_ += '{';

@@ -36,38 +36,42 @@ struct Event {
   uint32_t name = 0;                  // index into RankTrace::names
   int32_t step = -1;
   int32_t microbatch = -1;
-  int32_t stage = -1;            // pipeline stage of an action
-  int32_t peer = -1;             // group rank of the root or the peer, else -1
-  int32_t tag = 0;               // of a message; of a routing event (routing_event.h) the layer; of a kernel what
-                                 // bounds it: 0 its launch, 1 memory, 2 compute
-  int64_t sequence = -1;         // of a collective: number of the call in its group; both ends of a message share it
+  int32_t stage = -1;  // pipeline stage of an action
+  int32_t peer = -1;   // group rank of the root or the peer, else -1
+  // of a message; for a routing event (routing_event.h) the layer; for a kernel what bounds it: 0 launch, 1 memory, 2
+  // compute
+  int32_t tag = 0;
+  int64_t sequence = -1;  // for a collective: the number of the call in its group; both ends of a message share it
   int64_t virtual_begin_ns = 0;  // for a collective: when it started on the link (its latest member had posted)
   int64_t virtual_end_ns = 0;
   int64_t wall_begin_ns = 0;
   int64_t wall_end_ns = 0;
-  // Collectives: the four times of DESIGN "Communicator". Matched = the time when the latest member posted.
+  // Collectives: the times when the call was posted, was matched, and received its first byte. Matched is the time when
+  // the latest member posted.
   int64_t virtual_posted_ns = kNoTime;
   int64_t virtual_matched_ns = kNoTime;
   int64_t virtual_first_byte_ns = kNoTime;
   int64_t wall_matched_ns = kNoTime;
-  // Time the compute stream lost at this call's wait(): transfer not hidden by compute, and waiting for a member.
+  // Time that the compute stream lost in this call's wait(): for a transfer not hidden by compute, and for a late
+  // member.
   int64_t virtual_exposed_ns = 0;
   int64_t virtual_peer_wait_ns = 0;
-  int64_t logical_bytes = 0;    // the verb's nominal size: elements x element size of the full tensor; of a kernel what
-                                // it reads and writes
+  // the verb's nominal size: elements x element size of the full tensor; for a kernel the bytes that it reads and
+  // writes
+  int64_t logical_bytes = 0;
   int64_t algorithm_bytes = 0;  // what this rank sends under the modelled algorithm (ring: 2(n-1)/n x logical)
   int64_t wire_bytes = 0;       // what the backend actually sent from this rank
-  double value = 0;             // of a counter ("loss", "memory/parameters"); of a module or kernel its FLOPs; of
-                                // attention its pairs of query and key
-  // Numbers that belong to the event: RankTrace::arrays[array - 1]; 0: none. For an all_to_all, the bytes this rank
-  // sent to each member of the group; for a routing event, see routing_event.h, for attention attention_event.h.
+  // of a counter ("loss", "memory/parameters"); for a module or kernel its FLOPs; for attention its (query, key) pairs
+  double value = 0;
+  // Numbers that belong to the event: RankTrace::arrays[array - 1]; 0: none. For an all_to_all, the bytes that this
+  // rank sent to each member of the group; for routing events see routing_event.h, for attention attention_event.h.
   uint32_t array = 0;
-  TypeChange types = {};  // of a collective, in a step whose types are followed
+  TypeChange types = {};  // for a collective in a step whose tensor types are followed
 
   bool operator==(const Event&) const = default;
 };
 
-// The global ranks of this rank's group on an axis, in group order: used to match the events of one collective.
+// The global ranks of this rank's group on an axis, in group order; used to match the events of one collective.
 struct TraceGroup {
   Axis axis = Axis::kWorld;
   std::vector<int> global_ranks;
@@ -81,7 +85,7 @@ struct RankTrace {
   std::string label;  // "dp0 tp1 pp0"
   std::vector<std::string> names;
   std::vector<TraceGroup> groups;
-  std::vector<std::vector<double>> arrays;  // for the events that have one
+  std::vector<std::vector<double>> arrays;  // for events that have an array
   std::vector<Event> events;
   int64_t dropped = 0;  // events lost because the buffer was full (0 unless the limit was reached)
 

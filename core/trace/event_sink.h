@@ -10,7 +10,7 @@ namespace ranklab {
 class EventSink {
  public:
   virtual ~EventSink() = default;
-  // `so_far` holds the rank's label, groups and names; its events are not read.
+  // `so_far` provides the rank's label, groups and names; its events are not read.
   virtual void push(const RankTrace& so_far, const Event& event, std::vector<double> array) = 0;
 };
 

@@ -1,5 +1,5 @@
-// The mark of a step that broke off: a rank's last event where the run failed. What the rank would have done after it
-// is not known. Before it stands the call that did not come to its end, if the rank was in one. Thread rule: constants
+// The mark of a step that was aborted: the last event of a rank in a run that failed. What the rank would have done
+// after it is unknown. It is preceded by the call that did not complete, if the rank was in one. Thread rule: constants
 // and pure functions.
 #pragma once
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace ranklab {
 constexpr std::string_view kFailedEvent = "failed";
 constexpr std::string_view kUnfinishedCall = "not done: ";  // begins the name of an instant
 
-// The step that a rank's trace broke off in; -1: none.
+// The step in which a rank's trace was aborted; -1: none.
 inline int failed_step(const RankTrace& trace) {
   const auto marks = [&](const Event& event) {
     return event.kind == EventKind::kInstant && event.name < trace.names.size() &&
@@ -23,7 +23,7 @@ inline int failed_step(const RankTrace& trace) {
   return mark == trace.events.end() ? -1 : mark->step;
 }
 
-// "all_reduce on tp, fp32, 512 B": the call that the rank was in; "" for none.
+// "all_reduce on tp, fp32, 512 B": the call in which the rank was; "" if it was in none.
 inline std::string unfinished_call(const RankTrace& trace) {
   for (auto event = trace.events.rbegin(); event != trace.events.rend(); ++event) {
     if (event->kind != EventKind::kInstant || event->name >= trace.names.size()) continue;

@@ -28,7 +28,7 @@ ErrorText words(const std::string& path) {
 GzWriter::GzWriter(std::string path) : file_(path, words(path)) {
   errno = 0;
   const int own = ::dup(file_.descriptor());
-  // Mode "T" writes without a gzip header, so that both forms use the same writer.
+  // Mode "T" writes without a gzip header, so both forms can use the same writer.
   if (own >= 0) stream_ = gzdopen(own, path.ends_with(".gz") ? "wb6" : "wbT");
   if (stream_ == nullptr) {
     const int reason = errno;
@@ -85,10 +85,10 @@ size_t GzReader::read(char* buffer, size_t size) {
   const int got = gzread(file, buffer, static_cast<unsigned>(std::min<size_t>(size, 1 << 30)));
   int code = Z_OK;
   const char* message = gzerror(file, &code);
-  // zlib does not know the path of a descriptor and writes "<fd:4>: " in its place.
+  // zlib does not know a descriptor's path and writes "<fd:4>: " in its place.
   std::string reason = code == Z_ERRNO ? std::strerror(errno) : message;
   if (reason.starts_with("<fd:")) reason.erase(0, reason.find(": ") + 2);
-  // The data of a truncated file is delivered before the truncation is reported.
+  // zlib delivers the data of a truncated file before it reports the truncation.
   const bool sound = code == Z_OK || code == Z_STREAM_END || (code == Z_BUF_ERROR && got > 0);
   RANKLAB_CHECK(got >= 0 && sound, code == Z_ERRNO ? ErrorKind::kIo : ErrorKind::kBadFile,
                 .where = "trace file " + path_, .what = "cannot read on", .got = reason, .want = "a whole file",

@@ -17,7 +17,7 @@ class GzWriter {
   GzWriter& operator=(const GzWriter&) = delete;
 
   void write(std::string_view text);  // throws kIo (disk full ...)
-  // Makes what was written so far readable in the file, even if nothing follows. Throws kIo.
+  // Makes everything written so far readable in the file, even if nothing follows. Throws kIo.
   void flush();
   void commit();
 

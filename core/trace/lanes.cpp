@@ -16,7 +16,7 @@ constexpr int kSubLanes = 1000;  // lane id = base x kSubLanes + sub-lane
 
 int base_lane(const Event& event) {
   if (event.kind == EventKind::kCollective) return kFirstAxisLane + static_cast<int>(event.axis);
-  // Modules and kernels are inside an action, or else inside a phase: the optimizer's.
+  // Modules and kernels are inside an action, or else inside a phase, such as the optimizer.
   const bool detail =
       event.kind == EventKind::kModule || event.kind == EventKind::kAttention || event.kind == EventKind::kKernel;
   return event.kind == EventKind::kCompute || (detail && event.microbatch >= 0) ? kComputeLane : kPhaseLane;
@@ -80,7 +80,8 @@ LaneMap assign_lanes(const std::vector<Event>& events, TraceClock clock) { retur
 int first_lane(const Event& event) { return base_lane(event) * kSubLanes; }
 
 std::string lane_name(int lane) {
-  // Thousands of concurrent slices (no trace of ours) would overflow into the next axis; the last axis is clamped.
+  // Thousands of concurrent slices (which our traces never have) would overflow into the next axis; the last axis is
+  // clamped.
   const int base = std::min(lane / kSubLanes, kFirstAxisLane + static_cast<int>(Axis::kCount) - 1);
   std::string text = base == kPhaseLane     ? "phase"
                      : base == kComputeLane ? "compute"

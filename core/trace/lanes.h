@@ -1,8 +1,8 @@
 // Assigns a lane to each slice: one lane for phases, one for compute with its modules and kernels, one per axis for
-// communication, and further ones
-// ("dp #2") where slices of a lane would cross, since Chrome's format requires the slices of a track to nest. Phases
-// and compute spans may nest; communication slices of a lane never overlap. Cost: O(n log n); memory between pieces of
-// a trace only for slices that are still open. Thread rule: pure; a LaneAssigner belongs to one thread.
+// communication, and further lanes ("dp #2") where slices of a lane would overlap, because Chrome's format requires the
+// slices of a track to nest. Phases and compute spans may nest; communication slices of a lane never overlap. Cost: O(n
+// log n); between pieces of a trace, memory is needed only for slices that are still open. Thread rule: pure; a
+// LaneAssigner belongs to one thread.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace ranklab {
 
-// Which of the two clocks is drawn: simulated runs use virtual time, real hardware wall time.
+// Which of the two clocks is shown: virtual time for simulated runs, wall time for real hardware.
 enum class TraceClock : uint8_t { kVirtual, kWall };
 
 inline int64_t begin_ns(const Event& event, TraceClock clock) {
@@ -27,15 +27,16 @@ inline bool is_slice(const Event& event) {
   return event.kind != EventKind::kInstant && event.kind != EventKind::kCounter;
 }
 
-// Which of two slices of the same extent encloses the other: the lower one.
+// Which of two slices with the same extent encloses the other: the one with the lower rank.
 constexpr int nesting_rank(EventKind kind) {
   if (kind == EventKind::kPhase) return 0;
   if (kind == EventKind::kModule) return 2;
   if (kind == EventKind::kAttention) return 3;
   return kind == EventKind::kKernel ? 4 : 1;
 }
-// Whether slice `a` (recorded as number i) comes before `b` (number j) where slices are laid out: by begin, and the
-// enclosing one first. Of modules of the same extent the later one does: a parent is recorded after its child.
+// Whether slice `a` (the i-th recorded) comes before `b` (the j-th) in the layout: ordered by begin, with the enclosing
+// slice first. Among modules with the same extent, the later one encloses the other, because a parent is recorded after
+// its child.
 inline bool lies_before(const Event& a, size_t i, const Event& b, size_t j, TraceClock clock) {
   if (begin_ns(a, clock) != begin_ns(b, clock)) return begin_ns(a, clock) < begin_ns(b, clock);
   if (end_ns(a, clock) != end_ns(b, clock)) return end_ns(a, clock) > end_ns(b, clock);
@@ -44,12 +45,12 @@ inline bool lies_before(const Event& a, size_t i, const Event& b, size_t j, Trac
 }
 
 struct LaneMap {
-  std::vector<int> lane_of_event;  // thread id, one per event
+  std::vector<int> lane_of_event;  // the thread id of each event
   std::vector<int> lanes;          // used thread ids, ascending; instants and counters live on lane 0
 };
 
-// Assigns lanes for one rank's trace that comes in pieces, in recording order. A slice of a later piece that begins
-// before an already assigned one goes to a lane where it crosses none.
+// Assigns lanes for one rank's trace that comes in pieces, in recording order. A slice in a later piece that begins
+// before an already assigned one gets a lane in which it overlaps none.
 class LaneAssigner {
  public:
   explicit LaneAssigner(TraceClock clock);

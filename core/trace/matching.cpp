@@ -102,7 +102,7 @@ std::vector<MatchedCall> match_calls(std::span<const RankTrace> traces) {
       return event.kind == EventKind::kCollective;
     }));
   }
-  matcher.expect(sides / 2);  // a call has two sides or more
+  matcher.expect(sides / 2);  // a call has at least two sides
   for (size_t r = 0; r < traces.size(); ++r) matcher.add(traces[r], r);
   return matcher.take();
 }

@@ -26,7 +26,7 @@ struct MatchedCall {
 };
 
 // Every collective and message of the traces, in order of first appearance. Messages are matched by (pair, tag,
-// sequence); an unmatched end makes a MatchedCall with one side.
+// sequence); an unmatched end becomes a MatchedCall with one side.
 std::vector<MatchedCall> match_calls(std::span<const RankTrace> traces);
 
 // The group of an event of this trace, or null when its axis was not recorded.

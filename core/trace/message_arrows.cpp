@@ -7,12 +7,13 @@
 namespace ranklab {
 namespace {
 
-// Limits the ends whose partner is in no file (a rank that recorded nothing), which would pile up over a long run.
+// Limits the number of ends whose partner is in no file (a rank that recorded nothing), which would accumulate over a
+// long run.
 constexpr size_t kMostWaiting = size_t{1} << 14;
 
 }  // namespace
 
-// The same for both ends except for the last number, which tells which end is waiting.
+// The same for both ends, except for the last number, which says which end is waiting.
 MessageArrows::Key MessageArrows::key_of(const RankTrace& trace, const Event& event) {
   const std::vector<int>* const group = group_of(trace, event.axis);
   const bool known = group != nullptr && event.peer >= 0 && static_cast<size_t>(event.peer) < group->size();

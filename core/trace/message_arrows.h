@@ -1,6 +1,6 @@
 // Assigns ids to the arrows between the two ends of a message, for a trace that comes in pieces: an end waits for the
-// piece that has the other one. Cost: O(n) per piece; memory for the waiting ends, which are few (messages sent but not
-// received when a piece was taken). Thread rule: one thread.
+// piece that contains the other one. Cost: O(n) per piece; memory for the waiting ends, which are few (messages sent
+// but not received when a piece was taken). Thread rule: one thread.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -29,7 +29,7 @@ struct ArrowEnd {
 class MessageArrows {
  public:
   using Ends = std::map<size_t, ArrowEnd>;  // by event index
-  // One result per trace; `lanes` are those of the traces. Ids continue from those of the previous piece.
+  // Returns one result per trace; `lanes` are the traces' lanes. Ids continue from those of the previous piece.
   std::vector<Ends> number(std::span<const RankTrace> traces, std::span<const LaneMap> lanes);
 
  private:

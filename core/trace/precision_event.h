@@ -20,29 +20,30 @@ inline std::string precision_event_name(TensorRole role, std::string_view module
          std::string(module);
 }
 
-// Indices into the array. The histogram is followed by the scales of some of the groups: first the rows and columns of
-// that part, then rows x columns numbers (the top left of the grid, at most kShownScaleRows x kShownScaleCols).
+// Indices into the array. The histogram is followed by the scales of some of the groups: the number of rows and of
+// columns of that part, then rows x columns scales (the top left of the grid, at most kShownScaleRows x
+// kShownScaleCols).
 enum PrecisionNumber : size_t {
   kPrecisionFormatBits,  // exponent bits x 16 + mantissa bits of the format: 4 x 16 + 3 of E4M3
-  kPrecisionGroupRows,   // size of a group that shares a scale: rows x columns of the tensor
+  kPrecisionGroupRows,   // size of a group that shares a scale, in rows and columns of the tensor
   kPrecisionGroupCols,
-  kPrecisionRows,  // of the tensor
+  kPrecisionRows,  // size of the tensor
   kPrecisionCols,
   kPrecisionCount,      // elements
   kPrecisionNonzero,    // nonzero before quantization
-  kPrecisionUnderflow,  // of these, zero after it (of either sign)
-  kPrecisionSaturated,  // beyond the largest number before rounding
-  kPrecisionSignal,     // sums of squares: of the values, of the errors
+  kPrecisionUnderflow,  // of the nonzero elements, those that are zero after it (of either sign)
+  kPrecisionSaturated,  // beyond the format's largest number, before rounding
+  kPrecisionSignal,     // sums of squares of the values and of the errors
   kPrecisionNoise,
   kPrecisionAmax,
-  kPrecisionScaleMin,  // of the groups' scales (factors that codes are multiplied by), except all-zero groups
+  kPrecisionScaleMin,  // of the groups' scales (the factors by which codes are multiplied), without all-zero groups
   kPrecisionScaleMax,
   kPrecisionScaleMean,
   kPrecisionScaleStd,
   kPrecisionHistogram,  // kPrecisionBins counts of nonzero numbers by floor(log2 |x|), first bin kPrecisionFirstBin
 };
-constexpr int kPrecisionFirstBin = -40;  // smaller values are counted in it
-constexpr size_t kPrecisionBins = 64;    // the last one counts 2^23 and above
+constexpr int kPrecisionFirstBin = -40;  // smaller values are counted in the first bin
+constexpr size_t kPrecisionBins = 64;    // the last bin counts 2^23 and above
 constexpr size_t kPrecisionScaleRows = kPrecisionHistogram + kPrecisionBins;
 constexpr size_t kPrecisionScaleCols = kPrecisionScaleRows + 1;
 constexpr size_t kPrecisionScales = kPrecisionScaleCols + 1;

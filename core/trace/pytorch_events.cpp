@@ -31,7 +31,7 @@ int64_t count_of(const json& args, const char* key) {
   return std::clamp<int64_t>(json_integer<int64_t>(*found, key), 0, int64_t{1} << 44);
 }
 
-// "[0, 1, 2]"; Kineto abbreviates long lists with "...", whose members are unknown.
+// Parses "[0, 1, 2]". Kineto abbreviates long lists with "..."; their members are unknown.
 std::vector<int> members_of(const std::string& text) {
   std::vector<int> members;
   if (text.find("...") != std::string::npos) return members;
@@ -55,7 +55,8 @@ std::string plain(std::string_view text) {
   return out;
 }
 
-// By the call's name: "allreduce", "_allgather_base", "reduce_scatter_tensor_coalesced", "ncclDevKernel_SendRecv" ...
+// Determines the verb from the call's name: "allreduce", "_allgather_base", "reduce_scatter_tensor_coalesced",
+// "ncclDevKernel_SendRecv" ...
 bool verb_of(std::string_view name, Verb& verb) {
   static constexpr std::array<std::pair<std::string_view, Verb>, 9> kWords = {{{"allreduce", Verb::kAllReduce},
                                                                                {"reducescatter", Verb::kReduceScatter},
@@ -91,7 +92,7 @@ DType dtype_of(const std::string& name) {
   return text.starts_with("float8") ? DType::kFloat8 : DType::kOther;
 }
 
-// From a group's description; kCount when it does not name an axis.
+// Determines the axis from a group's description; kCount when it names none.
 Axis axis_of(const std::string& description) {
   static constexpr std::array<std::pair<std::string_view, Axis>, 12> kWords = {{{"expert", Axis::kEp},
                                                                                 {"tensor", Axis::kTp},
@@ -112,7 +113,7 @@ Axis axis_of(const std::string& description) {
   return Axis::kCount;
 }
 
-// Assigns each group of a rank an axis of its own.
+// Assigns a separate axis to each group of a rank.
 class Axes {
  public:
   // RETURNS: kCount when there are more groups than axes.

@@ -1,5 +1,5 @@
-// One file of PyTorch's profiler, event by event: the fields that matter, converted to our terms. Thread rule: one
-// thread.
+// Reads one file of PyTorch's profiler, event by event, and converts the relevant fields to the terms used here. Thread
+// rule: one thread.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -21,8 +21,8 @@ class PytorchEvents {
   int rank() const { return rank_; }
   int world_size() const { return world_size_; }
   int64_t base_ns() const { return base_ns_; }
-  int64_t first_ns() const;  // of the slices, without the base
-  // The rank's trace with `origin_ns` subtracted from times.
+  int64_t first_ns() const;  // of the slices; does not include base_ns()
+  // The rank's trace, with `origin_ns` subtracted from all times.
   RankTrace trace(int64_t origin_ns) const;
 
  private:

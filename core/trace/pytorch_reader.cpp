@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-// Since 1970; the sum of two such times and their difference to a third fit in 64 bits.
+// In ns since 1970. The sum of two such times, and their difference to a third, fit in 64 bits.
 constexpr int64_t kLatestBase = 2'000'000'000'000'000'000;
 
 PytorchEvents read_one(const std::string& path, std::string& broken) {

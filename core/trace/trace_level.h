@@ -1,4 +1,4 @@
-// How detailed a trace is. Each level has what the one before has. Torch-free. Thread rule: constants.
+// How detailed a trace is. Each level includes the one before it. Torch-free. Thread rule: constants.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -23,7 +23,7 @@ constexpr TraceLevel trace_level_named(std::string_view name) {
   return static_cast<TraceLevel>(i);
 }
 
-// The least detailed level that has events of a kind.
+// The lowest level that includes events of this kind.
 constexpr TraceLevel level_of(EventKind kind) {
   switch (kind) {
     case EventKind::kCompute:
@@ -43,8 +43,8 @@ constexpr TraceLevel level_of(EventKind kind) {
   return TraceLevel::kStep;
 }
 
-// Whether a rank's trace has phases and nothing of what it did in them: what it worked on, waited for and sent is not
-// known.
+// Whether a rank's trace has phases but nothing inside them, so that it is unknown what the rank computed, waited for
+// and sent.
 inline bool has_phases_only(const RankTrace& trace) {
   bool any = false;
   for (const Event& event : trace.events) {

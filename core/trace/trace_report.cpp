@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kAxes = static_cast<size_t>(Axis::kCount);
 
-// Length of the union of the compute spans: the compute time on the wall clock.
+// The length of the union of the compute spans, which is the compute time on the wall clock.
 int64_t covered_ns(const std::vector<Event>& events, TraceClock clock) {
   std::vector<std::pair<int64_t, int64_t>> spans;
   for (const Event& event : events) {

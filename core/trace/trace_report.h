@@ -1,8 +1,7 @@
 // Time breakdown per rank, from its events alone. On the virtual clock a rank computes, waits for a transfer that
 // compute did not hide ("exposed"), or waits for a member that had not posted ("peer wait"); the three add up to the
 // total. Overlap is the fraction of communication hidden by compute (as HTA defines it). On the wall clock the exposed
-// parts are not known and stay 0, as in a trace that has phases only, of which compute is not known either. Thread
-// rule: pure.
+// parts are unknown and stay 0. In a trace that only has phases, compute is unknown, too. Thread rule: pure.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -41,7 +40,7 @@ struct RankSummary {
 
   int64_t exposed_total_ns() const;
   int64_t communication_ns() const;
-  std::optional<double> overlap() const;  // nothing without communication, or where waits are not known
+  std::optional<double> overlap() const;  // nothing without communication, or if waits are unknown
 };
 
 std::vector<RankSummary> summarize(const TraceFile& file);

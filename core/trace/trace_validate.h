@@ -1,6 +1,6 @@
 // Validates a trace file: its schema, that slices of a track nest, that times are monotonic, that arrows have two ends,
-// and that every collective is on all its members with the same number, verb and (on the virtual clock) times. An empty
-// result means a valid file. Cost: reads the file twice. Thread rule: one thread.
+// and that every collective appears on all its members with the same number, verb and (on the virtual clock) times. An
+// empty result means that the file is valid. Cost: reads the file twice. Thread rule: one thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace ranklab {
 
-// One line per problem, at most `limit` lines and then one with the number of the rest. Throws kBadFile when the file
-// is not JSON at all.
+// One line per problem, at most `limit` lines, followed by one with the number of further problems. Throws kBadFile
+// when the file is not JSON at all.
 std::vector<std::string> validate_trace_file(const std::string& path, size_t limit = 50);
 
 // The individual checks, for tests and for traces in memory.

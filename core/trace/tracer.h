@@ -1,6 +1,6 @@
-// One rank's recorder. Bounded memory: past `capacity` events new ones are counted in `dropped`, never silently lost.
-// Events may also be shown to viewers during the run, and each point of recording is one where a stepper may hold the
-// rank (boundary.h); without these, each costs one branch. Thread rule: used by its rank's thread only.
+// One rank's recorder. Memory is bounded: beyond `capacity` events, new ones are counted in `dropped`, never silently
+// lost. Events may also be shown to viewers during the run, and at each point of recording a stepper may hold the rank
+// (boundary.h); without these, each point costs one branch. Thread rule: used by its rank's thread only.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -21,9 +21,9 @@ class Tracer {
   uint32_t intern(std::string_view name);  // same text, same index
   // Fills in the current step and microbatch when they are -1; an instant or counter ends where it begins.
   void record(const Event& event);
-  void record(Event event, std::vector<double> array);  // with an array of numbers (Event::array)
-  // Records the calls among events [begin, end) of trace() again, so much later, in the current microbatch. Their
-  // sequence numbers stay.
+  void record(Event event, std::vector<double> array);  // together with an array of numbers (Event::array)
+  // Records again the calls among events [begin, end) of trace(), shifted by `later_ns`, in the current microbatch.
+  // Their sequence numbers are unchanged.
   void record_again(size_t begin, size_t end, int64_t later_ns);
   void set_group(Axis axis, std::vector<int> global_ranks);  // once per axis; further calls replace it
   void set_step(int step) { step_ = step; }
@@ -33,9 +33,9 @@ class Tracer {
   void set_enabled(bool enabled) { enabled_ = enabled; }
   bool enabled() const { return enabled_; }
   void set_level(TraceLevel level) { level_ = level; }
-  // Whether an event of this kind would be recorded now.
+  // Whether an event of this kind would currently be recorded.
   bool wants(EventKind kind) const { return enabled_ && level_of(kind) <= level_; }
-  // Off: events go to the sink and the stepper only.
+  // If off, events go only to the sink and the stepper.
   void set_keeping(bool keeping) { keeping_ = keeping; }
 
   // Null: none. Both must outlive their use here.
@@ -43,15 +43,15 @@ class Tracer {
   void set_stepper(RankHolder* stepper) { stepper_ = stepper; }
   bool has_stepper() const { return stepper_ != nullptr; }
   // The rank may be held here, before what the boundary names; step and microbatch are filled in. Check has_stepper()
-  // first: it avoids constructing the boundary.
+  // first, which avoids constructing the boundary.
   void at_boundary(Boundary boundary);
-  // Reports a value that is in no counter of the trace, for conditions of breakpoints.
+  // Reports a value that no counter of the trace contains, for conditions of breakpoints.
   void observe(std::string_view counter, double value, int64_t virtual_ns);
 
   const RankTrace& trace() const { return trace_; }
-  // Moves out what was recorded since the last call, with all names so far; name indices stay valid.
+  // Moves out everything recorded since the last call, with all names so far; name indices stay valid.
   RankTrace take_events();
-  RankTrace take();  // moves events and names out (call intern() anew afterwards); rank, label and groups stay
+  RankTrace take();  // moves events and names out (names must be interned anew afterwards); rank, label and groups stay
 
  private:
   void complete(Event& event) const;

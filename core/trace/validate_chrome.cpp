@@ -88,7 +88,7 @@ bool ChromeChecker::has_base_fields(const json& value, const std::string& where)
 }
 
 void ChromeChecker::event(const json& value, size_t number) {
-  if (!sections_.contains("ranklab")) return;  // there are no ranks yet: finish() says so once
+  if (!sections_.contains("ranklab")) return;  // there are no ranks yet, which finish() reports once
   const std::string where = "event " + std::to_string(number);
   if (!has_base_fields(value, where)) return;
   const std::string phase = value["ph"].get<std::string>();

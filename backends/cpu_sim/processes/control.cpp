@@ -55,7 +55,7 @@ std::optional<Frame> Control::next_frame(Clock::time_point until) {
   }
 }
 
-// False: try again.
+// RETURNS: false if joining should be tried again.
 bool Control::try_to_join() {
   in_ = FrameReader(kFrameCap);
   out_.clear();
@@ -63,7 +63,7 @@ bool Control::try_to_join() {
   const milliseconds limit = std::min(time_left(deadline_), milliseconds(1000));
   std::optional<Socket> connected;
   if (options_.token.empty()) connected = connect_to_own_user(options_.address, options_.port, limit);
-  // Without a token it serves to hear why rank 0 refuses, as a rank 0 with a token does; a welcome is not believed.
+  // Without a token this connection is only used to hear why a rank 0 with a token refuses; a welcome is not believed.
   if (!connected) connected = connect_to(options_.address, options_.port, limit);
   if (!connected) return false;
   socket_ = std::move(*connected);
@@ -88,12 +88,12 @@ bool Control::try_to_join() {
     if (in.flag()) return false;
     throw error;
   }
-  // Whoever listens there and does not know the token is not rank 0.
+  // A listener that does not know the token is not rank 0.
   return may_believe && answer->type == FrameType::kWelcome &&
          same_secret(in.text(), coordinator_proof(options_.token, nonce, hello.nonce));
 }
 
-// The coordinator names who is missing; this end waits a little longer than it does.
+// The coordinator names the missing ranks, so this end waits a little longer than the coordinator does.
 void Control::wait_for_start() {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, deadline_ + kAnswerWithin, [&] { return started_ || failure_ || goodbye_; });

@@ -31,11 +31,11 @@ struct JoinOptions {
   std::chrono::milliseconds silence_limit{2'000};  // 0: never
 };
 
-// What ended the world: the first error, and what this rank's own calls throw.
+// How the world ended: the first error, and the error that this rank's own calls throw.
 struct WorldFailure {
   Error first;
   Error mine;
-  bool known_to_rank_zero = false;  // rank 0's process then shows it
+  bool known_to_rank_zero = false;  // then rank 0's process prints it
 };
 
 class Control {
@@ -47,10 +47,10 @@ class Control {
   ~Control();
 
   const std::string& local_address() const { return local_address_; }
-  // A broken connection shows as a failure, not here. A deferred frame is sent with the next one, or the next
-  // heartbeat.
+  // A broken connection is reported by failure(), not here. A deferred frame is sent with the next one, or with the
+  // next heartbeat.
   void send(FrameType type, const std::string& payload = {}, bool deferred = false);
-  // For a rank that is about to end: returns when all is sent, or the time is over.
+  // For a rank that is about to end: returns when everything is sent, or the time limit is over.
   void send_all(FrameType type, const std::string& payload, std::chrono::milliseconds limit);
   // The coordinator's store. get() waits for the key; throws the world's failure, or kTimeout.
   void set(const std::string& key, const std::string& value);
@@ -82,7 +82,7 @@ class Control {
   void lost(ErrorKind kind, const std::string& what, const std::string& got);
 
   JoinOptions options_;
-  Clock::time_point deadline_;  // of joining
+  Clock::time_point deadline_;  // for joining
   Socket socket_;
   FrameReader in_{kFrameCap};
   std::string local_address_;

@@ -188,7 +188,7 @@ std::optional<Coordinator::Refusal> Coordinator::doubts_who_it_is(const Connecti
   }
   if (!options_.token.empty() || is_of_own_user(connection.socket)) return std::nullopt;
   const std::optional<int64_t> user = peer_user(connection.socket);
-  // A rank that came before the unix socket was there comes again.
+  // A rank that connected before the unix socket existed tries again.
   return Refusal{
       .text = {.where = "rendezvous, " + rank_name(hello.rank),
                .what = "without a token all ranks are processes of one user",
@@ -266,7 +266,7 @@ void Coordinator::store(Connection& connection, const Frame& frame) {
   }
 }
 
-// Before the connection is dropped.
+// Call before the connection is dropped.
 void Coordinator::lose(Connection& connection) {
   if (connection.rank < 0) return;
   members_[static_cast<size_t>(connection.rank)] = nullptr;
@@ -308,7 +308,7 @@ void Coordinator::check_times() {
   }
 }
 
-// While they are waited for: at ever longer intervals.
+// Reports missing ranks while they are waited for, at increasing intervals.
 void Coordinator::tell_who_is_missing(Clock::time_point now) {
   if (age(now, begin_) < next_word_) return;
   std::vector<int> missing;

@@ -1,10 +1,10 @@
 // The rendezvous of a world whose ranks are processes: one thread in rank 0's process, one connection per rank. It
-// admits peers that prove the run's token (handshake.h), without a token processes of this user (own_user_socket.h),
+// admits peers that prove the run's token (handshake.h), or without a token processes of this user (own_user_socket.h),
 // waits until every rank has joined, provides a small key-value store (for Gloo's addresses), and runs the switchboard.
-// A closed connection means a dead process; one silent for too long means a stopped process or an unreachable host;
-// either fails the run at once, naming the rank. Strangers cannot block it: they have a short time to prove themselves,
-// a small buffer each, and a limited number of slots, of which the oldest is reused. Cost: no thread per connection.
-// Thread rule: construct and destroy on one thread.
+// A closed connection means a dead process; one that is silent for too long means a stopped process or an unreachable
+// host; either fails the run at once, naming the rank. Strangers cannot block it: they have a short time to prove
+// themselves, a small buffer each, and a limited number of slots, of which the oldest is reused. Cost: no thread per
+// connection. Thread rule: construct and destroy on one thread.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -39,11 +39,11 @@ struct CoordinatorOptions {
 class Coordinator {
  public:
   Coordinator(std::vector<Socket> listeners, CoordinatorOptions options);
-  // Says goodbye to the members and waits a moment until they have gone, so that all of them hear the last news.
+  // Says goodbye to the members and waits briefly until they have gone, so that all of them receive the last messages.
   ~Coordinator();
 
-  // What the ranks have left behind (World::left_behind()): waits until each member but rank 0 has, or is gone or
-  // silent. Any thread.
+  // What the ranks have left behind (World::left_behind()): waits until each member except rank 0 has sent it, or is
+  // gone or silent. Any thread.
   std::vector<std::string> left_behind(std::chrono::milliseconds limit) { return left_.take(limit); }
 
  private:
@@ -59,7 +59,7 @@ class Coordinator {
     std::string address;
     int rank = -1;  // -1: a stranger
     int64_t pid = 0;
-    bool closing = false;  // once `out` is sent
+    bool closing = false;  // to be closed once `out` is sent
     bool said_bye = false;
     bool dead = false;
   };
@@ -99,14 +99,14 @@ class Coordinator {
   std::vector<Connection*> members_;  // by rank; null: not there, or gone
   int joined_ = 0;
   bool started_ = false;
-  bool told_ = false;  // the run's failure
+  bool told_ = false;  // the run's failure has been sent to all
   std::map<std::string, std::string> values_;
   std::map<std::string, std::set<int>> asked_;  // ranks that wait for a key
   SourceFiles files_;
   int64_t serial_ = 0;
   std::unique_ptr<Switchboard> run_;
   Clock::time_point begin_ = Clock::now();
-  std::chrono::milliseconds next_word_{3'000};  // time after begin_ of the next report of missing ranks
+  std::chrono::milliseconds next_word_{3'000};  // time after begin_ at which missing ranks are reported next
   Clock::time_point last_round_ = Clock::now();
   Clock::time_point last_beat_ = Clock::now();
   std::atomic<bool> stopping_{false};

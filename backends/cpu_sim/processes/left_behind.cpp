@@ -5,7 +5,7 @@
 namespace ranklab::cpu_sim {
 namespace {
 
-constexpr size_t kMostBytes = 64 << 20;  // of a rank
+constexpr size_t kMostBytes = 64 << 20;  // limit per rank
 
 }  // namespace
 

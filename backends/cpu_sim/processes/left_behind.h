@@ -1,5 +1,5 @@
-// What the ranks of a run that fails leave to rank 0 (World::leave_behind()), as rank 0's process receives it: in
-// parts, from members of which each may be gone before its last. Thread rule: any thread.
+// What the ranks of a failing run leave for rank 0 (World::leave_behind()), as rank 0's process receives it: in parts,
+// from members that may be gone before they have sent their last part. Thread rule: any thread.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -14,12 +14,12 @@ namespace ranklab::cpu_sim {
 
 class LeftBehind {
  public:
-  // A member that may leave something has joined.
+  // Call when a member that may leave something has joined.
   void expect(int rank);
   void add(int rank, std::string_view part, bool last);
-  // The member is gone, or silent: what it has not sent whole is of no use.
+  // Call when the member is gone or silent: an incomplete transmission is of no use.
   void forget(int rank);
-  // Waits until each that is expected has sent its last part, or is forgotten.
+  // Waits until each expected member has sent its last part or is forgotten.
   std::vector<std::string> take(std::chrono::milliseconds limit);
 
  private:

@@ -9,7 +9,7 @@
 namespace ranklab::cpu_sim {
 namespace {
 
-// The coordinator answers a failure at once, if it still can.
+// If the coordinator still runs, it answers a failure at once.
 constexpr std::chrono::milliseconds kVerdictWithin{2'000};
 
 }  // namespace
@@ -60,7 +60,7 @@ ExchangePtr ProcessRun::post(Channel& channel, int seat, Call call, Mover& mover
   return exchange;
 }
 
-// The post of a blocking call has reported this already.
+// Posting a blocking call has reported this already.
 void ProcessRun::block(int /*rank*/, const ExchangePtr& exchange) {
   if (exchange->seats[static_cast<size_t>(exchange->first_seat)].call.blocking) return;
   control_.send(FrameType::kWait, Packer().number(number_of(*exchange)).number(exchange->sequence).bytes());
@@ -129,7 +129,7 @@ void ProcessRun::on_frame(const Frame& frame) {
   try {
     open.mover->matched(exchange);
   } catch (const std::exception& error) {
-    // Most likely the peer of a message is gone: the coordinator reports which, unless it did not know yet.
+    // Most likely the peer of a message is gone. The coordinator reports which, unless it does not know yet.
     Packer packer;
     pack_error(packer, as_exhausted(error).value_or(
                            Error(ErrorKind::kCommunication, {.where = exchange.channel->label,

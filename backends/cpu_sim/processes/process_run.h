@@ -13,7 +13,7 @@
 
 namespace ranklab::cpu_sim {
 
-// How this process reaches the data connections of the others; lives as long as the world.
+// How this process reaches the other processes' data connections; lives as long as the world.
 struct DataPlane {
   std::shared_ptr<PeerLinks> links;
   std::shared_ptr<GlooGroup> mesh;  // all ranks

@@ -99,11 +99,11 @@ class ProcessWorld final : public World {
                            Packer().number(last ? 1 : 0).text(std::string_view(bytes).substr(at, kPart)).bytes(),
                            options_.grace);
       }
-    } catch (const std::exception&) {  // the rank's own error is the one to tell
+    } catch (const std::exception&) {  // only the rank's own error is reported
     }
   }
   std::vector<std::string> left_behind() override {
-    constexpr milliseconds kLeftWithin{100};  // launchers end who does not leave soon after the first has
+    constexpr milliseconds kLeftWithin{100};  // launchers kill processes that do not exit soon after the first one has
     return coordinator_ ? coordinator_->left_behind(kLeftWithin) : std::vector<std::string>();
   }
 

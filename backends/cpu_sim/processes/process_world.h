@@ -5,11 +5,11 @@
 // world's and virtual times are the same. It never hangs: errors are reported with the same messages as in a thread
 // world; a process that dies ends the world at once, a stopped one within silence_limit, and one that does not arrive
 // at join_timeout, each naming the rank. An error ends every process: after a grace period for the rank to return, the
-// process exits with the error's exit code. Whoever knows the token may join. Without one the world stays on this host,
-// and both ends of every connection to rank 0 check that the other belongs to the same user (own_user_socket.h). A data
-// connection counts once both ends have proved a secret that only the world's ranks know (data_connect.h). Cost:
-// besides its bytes a call costs two small messages to rank 0 (about 0.1 ms); one control thread per process, one
-// coordinator thread in rank 0's. Thread rule: run() belongs to one thread at a time.
+// process exits with the error's exit code. Whoever knows the token may join. Without a token the world stays on this
+// host, and both ends of every connection to rank 0 check that the other belongs to the same user (own_user_socket.h).
+// A data connection is used only after both ends have proved a secret that only the world's ranks know
+// (data_connect.h). Cost: besides its bytes a call costs two small messages to rank 0 (about 0.1 ms); one control
+// thread per process, one coordinator thread in rank 0's process. Thread rule: run() belongs to one thread at a time.
 #pragma once
 #include <chrono>
 #include <memory>
@@ -26,7 +26,7 @@ struct ProcessWorldOptions {
   bool unix_sockets = true;  // for data between processes of one user on one host; false: TCP
   int listener_fd = -1;      // rank 0: a listening socket that the launcher opened, instead of opening one
   std::chrono::milliseconds join_timeout{60'000};
-  // As in ThreadWorldOptions; 0 also switches silence_limit off, so that a debugger may stop a process.
+  // As in ThreadWorldOptions. 0 also disables silence_limit, so that a debugger may stop a process.
   std::chrono::milliseconds hang_timeout{60'000};
   std::chrono::milliseconds silence_limit{1'500};
   // After an error, how long the rank may take to return before the process exits.
@@ -34,8 +34,9 @@ struct ProcessWorldOptions {
   bool same_call_site = false;
 };
 
-// The first run() waits until every rank has joined. It throws kInvalidArgument for contradictions (two processes of
-// one rank, different world sizes, a wrong or missing token), kTimeout naming ranks that did not arrive.
+// The first run() waits until every rank has joined. It throws kInvalidArgument if the processes contradict each other
+// (two processes with one rank, different world sizes, a wrong or missing token), and kTimeout naming ranks that did
+// not arrive.
 std::unique_ptr<World> make_process_world(ProcessWorldOptions options);
 
 }  // namespace ranklab

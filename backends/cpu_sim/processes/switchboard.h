@@ -1,7 +1,7 @@
-// One run from the coordinator's side: the match table and the watch of a thread world, fed with the messages of the
+// One run as the coordinator sees it: the match table and the watch of a thread world, fed with the messages of the
 // ranks' processes. So a mismatch, a deadlock, a missing call and a hung rank are detected at once, as between threads,
-// with the same messages, and the virtual times are the same. Cost: two frames and about a microsecond of table per
-// call. Thread rule: the coordinator's thread.
+// with the same messages, and the virtual times are the same. Cost: two frames and about a microsecond of table
+// look-ups per call. Thread rule: the coordinator's thread.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -42,8 +42,8 @@ class Switchboard {
 
  private:
   struct Member {
-    std::vector<Channel*> channels;                             // by the number the member gave
-    std::map<const ChannelInfo*, int64_t> numbers;              // and back
+    std::vector<Channel*> channels;                             // indexed by the number that the member gave
+    std::map<const ChannelInfo*, int64_t> numbers;              // the reverse mapping
     std::map<std::pair<int64_t, int64_t>, ExchangePtr> posted;  // (number, sequence), until reported as finished
     bool returned = false;
   };

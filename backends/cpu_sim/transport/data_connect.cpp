@@ -163,7 +163,7 @@ class Acceptor {
         stranger.over = true;
       }
     } catch (const Error&) {
-      stranger.over = true;  // sent no frame, or an invalid one
+      stranger.over = true;  // it sent no frame, or an invalid one
     }
   }
 
@@ -192,8 +192,8 @@ class Acceptor {
   std::thread thread_;
 };
 
-// One attempt to reach a listening rank; nothing: try again. An accepting peer is waited for until the deadline: a peer
-// that has admitted this rank does not accept it a second time.
+// One attempt to reach a listening rank; nothing: try again. If the peer has accepted the connection, waits for it
+// until the deadline, because a peer that has admitted this rank does not accept it a second time.
 std::optional<Socket> try_to_reach(const ConnectOptions& options, const std::string& token, const DataAddress& mine,
                                    const DataAddress& theirs, Clock::time_point until) {
   const bool unix_socket = by_unix(mine, theirs);

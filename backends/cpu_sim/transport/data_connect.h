@@ -1,8 +1,8 @@
-// Establishes the data connections between the processes of a world. Each publishes where it listens (a unix socket,
-// and TCP on its reachable address) in the coordinator's store; of two ranks the higher connects to the lower, over the
-// unix socket if both belong to one user on one host. A connection counts once both ends have proved the run's secret
-// to each other (handshake.h); any other peer is rejected and delays nobody, as at the coordinator. Thread rule:
-// connect_peers belongs to one thread.
+// Establishes the data connections between the processes of a world. Each process publishes where it listens (a unix
+// socket, and TCP on its reachable address) in the coordinator's store; of two ranks the higher connects to the lower,
+// over the unix socket if both belong to one user on one host. A connection is accepted once both ends have proved the
+// run's secret to each other (handshake.h); any other peer is rejected and delays nobody, as at the coordinator. Thread
+// rule: connect_peers belongs to one thread.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -15,7 +15,7 @@ namespace ranklab::cpu_sim {
 
 struct PeerStore {
   std::function<void(const std::string& key, const std::string& value)> set;
-  std::function<std::string(const std::string& key)> get;  // waits for it
+  std::function<std::string(const std::string& key)> get;  // waits for the key
 };
 
 struct ConnectOptions {
@@ -27,7 +27,7 @@ struct ConnectOptions {
   std::string address = {};  // of this host, as other hosts reach it
   bool unix_sockets = true;  // where both ends are on one host
   std::chrono::milliseconds timeout{20'000};
-  std::function<bool()> given_up = [] { return false; };  // polled now and then: the world has failed
+  std::function<bool()> given_up = [] { return false; };  // polled now and then: whether the world has failed
 };
 
 struct PeerSockets {

@@ -62,7 +62,7 @@ class DataLink {
   };
   struct Outgoing {
     Header header;
-    std::optional<LinkOperation> op;  // with its payload
+    std::optional<LinkOperation> op;  // sent with its payload
     size_t written = 0;
   };
   struct Incoming {
@@ -73,7 +73,7 @@ class DataLink {
   };
   using Operations = std::map<LinkSlot, std::deque<LinkOperation>>;
 
-  // These have: REQUIRES mutex_ held.
+  // The following functions require that mutex_ is held.
   void check(uint64_t group) const;
   void start(const LinkSlot& slot, LinkOperation op, uint64_t wanted);
   void queue(Kind kind, const LinkSlot& slot, uint64_t length, std::optional<LinkOperation> op = std::nullopt);
@@ -94,7 +94,7 @@ class DataLink {
   std::string failure_;
   std::set<uint64_t> closed_groups_;
   Operations sends_, recvs_;                          // waiting for the peer
-  std::map<LinkSlot, std::deque<uint64_t>> readies_;  // announced by the peer: bytes it accepts
+  std::map<LinkSlot, std::deque<uint64_t>> readies_;  // bytes that the peer has announced it accepts
   std::deque<Outgoing> out_;
   Incoming in_;
 };

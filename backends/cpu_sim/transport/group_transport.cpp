@@ -48,8 +48,8 @@ class GroupTransportContext final : public transport::Context {
   GroupTransportContext(std::shared_ptr<GroupTransport> group, int context_rank, int context_size)
       : Context(context_rank, context_size), group_(std::move(group)) {}
   std::unique_ptr<transport::Pair>& createPair(int peer) override { return getPair(peer); }
-  // Created on demand, which is when the group is closed: for each of 512 members up front, it would be a quarter of a
-  // million. Several failing members may close it concurrently.
+  // Created on demand, which is when the group is closed: creating them in advance for each of 512 members would make a
+  // quarter of a million. Several failing members may close it concurrently.
   std::unique_ptr<transport::Pair>& getPair(int peer) override {
     const std::lock_guard lock(pairs_mutex_);
     auto& pair = pairs_[static_cast<size_t>(peer)];

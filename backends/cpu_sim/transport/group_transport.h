@@ -21,7 +21,7 @@ class GroupTransport {
   virtual void close() = 0;
 };
 
-// The context of the group's member `rank`, already connected, because the transport is.
+// The context of the group's member `rank`. It is connected from the start, because the transport is.
 std::shared_ptr<gloo::Context> connected_context(int rank, int size, std::shared_ptr<GroupTransport> transport,
                                                  std::chrono::milliseconds timeout);
 

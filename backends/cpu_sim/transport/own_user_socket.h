@@ -14,7 +14,7 @@ namespace ranklab::cpu_sim {
 // Called on rank 0. Throws kEnvironment when the name is taken.
 Socket listen_for_own_user(const std::string& address, int port);
 
-// One attempt; nothing when nobody listens there. Throws kEnvironment when the listener is another user.
+// One attempt; returns nothing if nobody listens there. Throws kEnvironment if the listener is another user.
 std::optional<Socket> connect_to_own_user(const std::string& address, int port, std::chrono::milliseconds limit);
 
 // Whether the process at the other end belongs to this process's user; false for TCP, which cannot tell.

@@ -53,7 +53,7 @@ class LinkBuffer final : public WaitedBuffer {
     members_.push_back(source);
     group_->link(source).recv({group_->id(), slot}, {operation(offset, length), rank_, source});
   }
-  // A receiver that is ready for several senders could get several payloads. None of our calls requests it.
+  // A receive that allows several senders could get several payloads. None of our calls needs this.
   void recv(std::vector<int> sources, uint64_t slot, size_t offset, size_t length) override {
     if (sources.size() != 1) throw gloo::InvalidOperationException("between processes a receive names one source");
     recv(sources[0], slot, offset, length);

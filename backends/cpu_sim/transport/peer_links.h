@@ -27,7 +27,7 @@ class PeerLinks : public std::enable_shared_from_this<PeerLinks> {
   std::shared_ptr<gloo::Context> context(std::string_view name, std::vector<int> ranks, int seat,
                                          std::chrono::milliseconds timeout);
   DataLink& to(int rank) { return *links_.at(rank); }
-  // Wakes everyone in this process who waits, permanently.
+  // Permanently wakes every thread of this process that waits, with an error.
   void fail(const std::string& why);
 
  private:

@@ -27,9 +27,9 @@ class Socket {
 std::string resolve_host(const std::string& host);
 bool is_loopback(const std::string& address);
 
-// Unix sockets without a file, seen in this network namespace only; the kernel chooses a name where none is given.
+// Unix sockets without a file, visible only in this network namespace; if no name is given, the kernel chooses one.
 Socket listen_on_unix();
-// Listens at an abstract name (beginning with a zero byte); nothing when it is taken.
+// Listens at an abstract name (beginning with a zero byte); nothing if the name is taken.
 std::optional<Socket> listen_on_unix(const std::string& name);
 std::string unix_name(const Socket& listener);
 std::optional<Socket> connect_to_unix(const std::string& name, std::chrono::milliseconds limit);
@@ -39,19 +39,20 @@ std::optional<int64_t> peer_user(const Socket& socket);
 // Listens on `address` (numeric) and `port`, 0 for any. Throws kEnvironment naming the port.
 Socket listen_on(const std::string& address, int port);
 int port_of(const Socket& listener);
-// Non-blocking. Nothing when nobody is waiting.
+// Non-blocking. Nothing if nobody is waiting.
 Socket accept_one(const Socket& listener);
 
-// One attempt. Nothing when nobody listens there, or the time is up.
+// One attempt. Nothing if nobody listens there, or the time is up.
 std::optional<Socket> connect_to(const std::string& address, int port, std::chrono::milliseconds limit);
 
-// "10.0.0.2", of this end and of the other one.
+// "10.0.0.2": the address of this end, and of the other one.
 std::string local_address(const Socket& socket);
 std::string peer_address(const Socket& socket);
 // The local address that packets to `address` leave from.
 std::string route_source(const std::string& address);
 
-// An event that wakes a thread polling it, or waiting for it in an epoll, whatever that thread does then.
+// An event that wakes a thread that polls it or waits for it in an epoll, whether the thread waits already or only
+// later.
 Socket wake_event();
 void wake(const Socket& event);
 

@@ -1,5 +1,5 @@
-// Shared by our two Gloo transports: a buffer whose waits see completions in order, have time limits, end with the
-// transport's error, and can be aborted. Thread rule: any thread.
+// A buffer shared by both Gloo transports of this folder, whose waits see completions in order, have time limits, end
+// with the transport's error, and can be aborted. Thread rule: any thread.
 #pragma once
 #include <gloo/transport/unbound_buffer.h>
 
@@ -21,7 +21,7 @@ class BufferState {
   void complete(Direction direction, int peer, const std::string& error = {});
   void fail(const std::string& error);  // fails every wait, now and later
   bool has_pending() const;
-  // Between these the transport copies bytes on its own thread: wait_idle() returns when none does.
+  // Between these two calls the transport copies bytes on its own thread; wait_idle() returns when no copy is running.
   void begin_copy();
   void end_copy();
   void wait_idle();
@@ -46,7 +46,7 @@ class BufferState {
   std::condition_variable idle_;
 };
 
-// A range of a buffer on its way to or from a peer, identified by its rank in the group.
+// A range of a buffer on its way to or from a peer, which is identified by its rank in the group.
 struct BufferOperation {
   std::shared_ptr<BufferState> buffer;
   char* bytes;

@@ -1,7 +1,8 @@
-// The per-thread code of rounding to 8-bit codes, eight neighbours of a row at a time: to nearest, and only codes. The
-// same codes as round_element() of operand_body.h, but that NaN has no sign; a GPU of compute capability 8.9 or higher
-// converts by its own instruction. The kernels (cast_kernels.cu) distribute packs over threads; a test runs the same
-// code in loops on a CPU. C++17, as used for nvcc. Thread rule: pure except for what it writes.
+// The per-thread code of rounding to 8-bit codes, for eight neighbours of a row at a time. It rounds to nearest and
+// produces only codes. They equal those of round_element() in operand_body.h, except that NaN has no sign; a GPU of
+// compute capability 8.9 or higher converts with its own instruction. The kernels (cast_kernels.cu) distribute packs
+// over threads; a test runs the same code in loops on a CPU. C++17, as used for nvcc. Thread rule: pure except for what
+// it writes.
 #pragma once
 #include <cstdint>
 
@@ -18,7 +19,7 @@ struct alignas(8) EightCodes {
   uint32_t four[2];
 };
 
-// E4M3 or E5M2, which GPUs convert to.
+// Whether the format is E4M3 or E5M2, to which GPUs can convert.
 RANKLAB_EVERYWHERE bool is_fp8(const RoundingGrid& grid) {
   return grid.code_bits == 8 && (grid.mantissa_bits == 2 || grid.mantissa_bits == 3);
 }
@@ -31,7 +32,7 @@ inline bool takes_at_once(const DeviceMatrix& m, const RoundingGrid& grid, const
   return m.bf16 && is_fp8(grid) && (rows || columns || squares) && maker.rule != ScaleMaker::Rule::kE4M3 && in_packs(m);
 }
 
-// Whether codes_of() does all that is wanted.
+// Whether codes_of() can produce everything that is requested.
 inline bool casts(const DeviceMatrix& m, const RoundingGrid& grid, const DeviceNoise& noise, const DeviceRounded& out) {
   const bool whole_packs = m.width == 1 || m.width % kNeighbours == 0;
   const bool aligned = out.stride % kNeighbours == 0 && reinterpret_cast<uintptr_t>(out.codes) % kNeighbours == 0;
@@ -61,14 +62,14 @@ RANKLAB_EVERYWHERE uint32_t codes_of_four(const RoundingGrid& grid, const float*
   return codes;
 }
 
-// Inverses of the scales of the eight elements of a pack: one for all, or one each.
+// Inverses of the scales of a pack's eight elements: one for all, or one for each.
 template <int kCount>
 struct Inverses {
   float each[kCount];
   RANKLAB_EVERYWHERE float of(int item) const { return each[kCount == 1 ? 0 : item]; }
 };
 
-// Where the scale of an element is found. kGroups is any form of groups; the others are found without a division.
+// Where the scale of an element is found. kGroups works for any form of groups; for the others no division is needed.
 enum class ScalePlaces { kWhole, kRows, kColumns, kGroups };
 
 template <ScalePlaces kPlaces>

@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int kRowsAtOnce = 4;  // packs of a thread that are loaded together
+constexpr int kRowsAtOnce = 4;  // number of packs that a thread loads together
 
 template <bool kBf16, ScalePlaces kPlaces>
 __global__ void cast_rows(DeviceMatrix m, RoundingGrid grid, const float* from, DeviceRounded out) {
@@ -33,7 +33,7 @@ __global__ void cast_rows(DeviceMatrix m, RoundingGrid grid, const float* from, 
   }
 }
 
-// Rounds the square into `turned`, and where codes are wanted as the matrix lies, into those.
+// Rounds the square into `turned`, and also into the codes in the matrix's own layout if these are requested.
 template <bool kBf16, ScalePlaces kPlaces>
 __device__ void cast_square(const DeviceMatrix& m, const RoundingGrid& grid, const Scales<kPlaces>& scales,
                             const DeviceRounded& out, int64_t first_row, int64_t first_col, uint32_t* turned) {

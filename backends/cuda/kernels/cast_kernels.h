@@ -1,6 +1,6 @@
-// The step round() of core/precision/device_rounding.h for 8-bit codes, in packs of 16 bytes, also transposed: what
-// products of FP8 operands read. Cost: one read of the matrix and one write of a byte per element. Thread rule:
-// asynchronous on `stream`; any thread.
+// round() of core/precision/device_rounding.h for 8-bit codes, in packs of 16 bytes, also transposed: the form that FP8
+// matrix products read. Cost: one read of the matrix and one write of a byte per element. Thread rule: asynchronous on
+// `stream`; any thread.
 #pragma once
 #include <cuda_runtime_api.h>
 

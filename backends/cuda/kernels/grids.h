@@ -1,5 +1,5 @@
-// Grids for elementwise kernels over a table of rows and columns: columns along x, rows along y; a thread loops when
-// the grid is smaller than the table. For kernels alone (nvcc). Thread rule: launches are asynchronous on `stream`; any
+// Grids for elementwise kernels over a table of rows and columns: columns along x, rows along y; if the grid is smaller
+// than the table, threads loop. Only for kernels (nvcc). Thread rule: launches are asynchronous on `stream`; any
 // thread.
 #pragma once
 #include <cuda_runtime_api.h>
@@ -11,7 +11,7 @@ namespace ranklab::rows {
 constexpr int kGridThreads = 256;
 constexpr int64_t kMostGridRows = 65535, kMostGridColumns = 1 << 20;
 
-// Calls place(row, col) for this thread's elements. Narrow tables put several rows into a block.
+// Calls place(row, col) for this thread's elements. For narrow tables a block has several rows.
 template <typename F>
 __device__ void for_place(int64_t rows, int64_t cols, const F& place) {
   const int64_t row_step = static_cast<int64_t>(gridDim.y) * blockDim.y;
@@ -42,7 +42,7 @@ bool aligned(const Pointers*... pointers) {
   return ((reinterpret_cast<uintptr_t>(pointers) % 16 == 0) && ...);
 }
 
-// Calls launch<kItems>() with the elements per pack, or with 1.
+// Calls launch<kItems>() with kItems the number of elements per pack if `packs`, else 1.
 template <typename T, typename F>
 cudaError_t with_items(bool packs, const F& launch) {
   if (packs) return launch.template operator()<kPack<T>>();

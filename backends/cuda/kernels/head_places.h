@@ -1,4 +1,4 @@
-// Where the rows of heads lie. Compiles for a GPU and for a test on a CPU. Thread rule: plain data.
+// Where the rows of attention heads are in memory. Compiles for a GPU and for a test on a CPU. Thread rule: plain data.
 #pragma once
 #include "backends/cuda/kernels/numbers.h"
 

@@ -16,7 +16,7 @@ enum class Kind : int { kFp32, kFp64, kBf16, kFp16 };
 
 RANKLAB_BOTH int64_t bytes_of(Kind kind) { return kind == Kind::kFp64 ? 8 : (kind == Kind::kFp32 ? 4 : 2); }
 
-// Loads kItems elements from element `at` on.
+// Loads kItems elements, starting at element `at`.
 template <int kItems, typename W>
 RANKLAB_BOTH void load_kind(Kind kind, const void* from, int64_t at, W* to) {
   const auto cast = [&](auto* typed) {
@@ -86,7 +86,7 @@ struct AdamTensor {
   void* exp_avg = nullptr;
   void* exp_avg_sq = nullptr;
   const void* grad = nullptr;
-  void* copy = nullptr;  // the weight in the model's type; null: that is `weight` itself
+  void* copy = nullptr;  // the weight in the model's type; null: `weight` itself has that type
   int64_t count = 0;
   bool packs = false;
 };
@@ -95,8 +95,8 @@ struct AdamKinds {
 };
 struct AdamRule {
   double beta1, beta2, epsilon;
-  double factor;      // for gradients
-  double keep;        // for the weight, from weight decay
+  double factor;      // multiplies gradients
+  double keep;        // multiplies the weight: weight decay
   double step;        // learning rate / the first moment's bias correction
   double sqrt_scale;  // 1 / sqrt(the second moment's bias correction)
 };

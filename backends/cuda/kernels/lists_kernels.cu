@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kListThreads = 256;
 
-// As many tensors as one launch takes, and the number of chunks before each.
+// The tensors of one launch, and the number of chunks before each.
 template <typename Tensor>
 struct List {
   Tensor tensors[kMostTensors];
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kListThreads)
                    kListThreads);
 }
 
-// Calls launch(list, chunks) for batches of as many tensors as fit.
+// Calls launch(list, chunks) for batches of tensors, each as large as fits.
 template <typename Tensor, typename F>
 cudaError_t for_lists(const std::vector<Tensor>& tensors, const F& launch) {
   for (size_t first = 0; first < tensors.size(); first += kMostTensors) {

@@ -1,13 +1,13 @@
 // The per-lane code of cross entropy over a row of logits: one pass with a running maximum and the sum of exponentials
 // relative to it (Milakov and Gimelshein 2018, arXiv 1805.02867), and in backward (softmax - target) * gradient,
-// recomputed from the logits. Three numbers are saved per row: no fp32 logits, no copy of them. Compiles for a GPU and
-// for a test on a CPU. Thread rule: pure except for what it writes.
+// recomputed from the logits. Only three numbers are saved per row; there is no copy of the logits, in fp32 or
+// otherwise. Compiles for a GPU and for a test on a CPU. Thread rule: pure except for what it writes.
 #pragma once
 #include "backends/cuda/kernels/numbers.h"
 
 namespace ranklab::rows {
 
-// logits [rows, width], where columns from `real` on are padding; targets are offset by `begin`.
+// logits [rows, width], of which the columns from `real` on are padding; column 0 is vocabulary entry `begin`.
 template <typename T>
 struct LossTask {
   int64_t rows = 0, width = 0, real = 0, begin = 0;
@@ -44,7 +44,7 @@ RANKLAB_BOTH MaxSum<W> joined(MaxSum<W> a, MaxSum<W> b) {
 // Packs that a lane loads at once.
 constexpr int kLossPacks = 2;
 
-// Over every lanes-th pack of a row, starting at `lane`.
+// Processes every lanes-th pack of a row, starting at `lane`.
 template <int kItems, typename T>
 RANKLAB_BOTH MaxSum<Wide<T>> max_sum_of_share(const LossTask<T>& task, int64_t row, int lane, int lanes) {
   using W = Wide<T>;

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kMostThreads) statistics_of_rows(LossTask<T> t
   for (int64_t row = blockIdx.x; row < task.rows; row += gridDim.x) {
     const MaxSum<W> of_warp =
         join_lanes(max_sum_of_share<kItems>(task, row, static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)));
-    __syncthreads();  // the readers of the previous row's result are done
+    __syncthreads();  // until all threads have read the previous row's result
     if (threadIdx.x % kWarpLanes == 0) {
       maxima[threadIdx.x / kWarpLanes] = of_warp.maximum;
       sums[threadIdx.x / kWarpLanes] = of_warp.sum;

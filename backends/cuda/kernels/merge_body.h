@@ -1,5 +1,6 @@
-// The per-thread code that merges attention over more keys into a query's sums (core/nn/attention/softmax_merge.h):
-// lanes that share a row. Compiles for a GPU and for a test on a CPU. Thread rule: pure except for what it writes.
+// The per-thread code that merges attention over additional keys into a query's result so far
+// (core/nn/attention/softmax_merge.h); several lanes share a row. Compiles for a GPU and for a test on a CPU. Thread
+// rule: pure except for what it writes.
 #pragma once
 #include "backends/cuda/kernels/head_places.h"
 #include "backends/cuda/kernels/numbers.h"
@@ -18,7 +19,8 @@ struct MergeTask {
   RANKLAB_BOTH int64_t all_rows() const { return batch * heads * rows; }
 };
 
-// A row's sum of exponentials with and without the part, read by all of its lanes before one writes it.
+// A row's sum of exponentials without and with the new part. All lanes of the row compute this before one of them
+// writes.
 template <typename T>
 struct MergedRow {
   const T* part = nullptr;
@@ -38,7 +40,7 @@ RANKLAB_BOTH MergedRow<T> merged_row(const MergeTask<T>& n, int64_t i) {
   r.out = n.out + n.out_places.of(b, head, row);
   r.log_sum_exp = n.log_sum_exp + n.sum_places.of(b, head, row);
   const W sum = *r.log_sum_exp, added = n.part_log_sum_exp[n.part_sum_places.of(b, head, row)];
-  r.changes = added != -W(INFINITY);  // NaN does
+  r.changes = added != -W(INFINITY);  // also for NaN
   if (!r.changes) return r;
   const W apart = sum < added ? added - sum : sum - added;
   r.both = (sum < added ? added : sum) + log_of_one_plus(power_of_e(-apart));
@@ -61,7 +63,7 @@ RANKLAB_BOTH void merge_share(const MergeTask<T>& n, const MergedRow<T>& r, int 
   if (lane == 0) *r.log_sum_exp = r.both;
 }
 
-// Whether packs of this many elements lie at multiples of their size in all rows.
+// Whether packs of this many elements are aligned to their size in all rows.
 template <int kItems, typename T>
 inline bool in_row_packs(const MergeTask<T>& n) {
   const auto fits = [](const auto* address, const HeadPlaces& p, size_t bytes) {

@@ -11,7 +11,7 @@ __global__ void __launch_bounds__(kGridThreads) merge_rows(MergeTask<T> task) {
   const int64_t step = static_cast<int64_t>(gridDim.x) * blockDim.y;
   for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y; i < task.all_rows(); i += step) {
     const MergedRow<T> row = merged_row(task, i);
-    __syncwarp();  // all lanes have read the sum that one of them writes
+    __syncwarp();  // until all lanes have read the sum that one of them overwrites
     merge_share<kItems>(task, row, static_cast<int>(threadIdx.x), kWarpLanes);
   }
 }

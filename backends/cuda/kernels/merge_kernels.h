@@ -1,5 +1,5 @@
-// Kernel of the softmax merge (merge_body.h), a warp a row. Cost: reads a part once, reads and writes the sums. Thread
-// rule: asynchronous on `stream`; any thread.
+// The kernel of the softmax merge (merge_body.h): one warp per row. Cost: reads the new part once, reads and writes the
+// result so far. Thread rule: asynchronous on `stream`; any thread.
 #pragma once
 #include <cuda_runtime_api.h>
 

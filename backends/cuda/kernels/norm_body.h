@@ -1,7 +1,7 @@
-// The per-lane code of (add +) RMSNorm of a row, forward and backward: lanes share a row, pack by pack, and a lane
-// keeps what it has read in registers, so that memory is read once. A row too long for that is read twice. Sums over
-// lanes are done by the caller (norm_kernels.cu, or a loop in a test). Cost: one read and one write of each operand.
-// Thread rule: pure except for what it writes.
+// The per-lane code of (add +) RMSNorm of a row, forward and backward: several lanes share a row, pack by pack, and a
+// lane keeps what it has read in registers, so that memory is read once. A row too long for the registers is read
+// twice. Sums over lanes are computed by the caller (norm_kernels.cu, or a loop in a test). Cost: one read and one
+// write of each operand. Thread rule: pure except for what it writes.
 #pragma once
 #include "backends/cuda/kernels/numbers.h"
 
@@ -48,7 +48,8 @@ struct NormLane {
           W added[kItems];
           load<kItems>(row.branch + at, added);
           RANKLAB_UNROLL
-          for (int i = 0; i < kItems; ++i) v[i] = rounded<T>(v[i] + added[i]);  // backward has only the rounded sum
+          // rounded, since backward only has the rounded sum
+          for (int i = 0; i < kItems; ++i) v[i] = rounded<T>(v[i] + added[i]);
           store<kItems>(v, row.sum + at);
         }
         RANKLAB_UNROLL
@@ -94,7 +95,7 @@ struct NormGradRow {
   Wide<T> weight_offset = 0;
 };
 
-// Processes several rows and accumulates its part of the weight's gradient in `part` [cols], which end() writes: the
+// Processes several rows and accumulates its part of the weight's gradient, which end() writes to `part` [cols]: the
 // sum over the rows of one team, always in the same order.
 template <typename T, int kItems, int kPacks>
 struct NormGradLane {
@@ -113,7 +114,7 @@ struct NormGradLane {
     }
   }
 
-  // Reads into weighted and x; the gradient itself into g.
+  // Reads a pack into `weighted` and `x`, and the output's gradient into `g`.
   RANKLAB_BOTH void read(const NormGradRow<T>& row, int64_t at, int pack, W* g) {
     W weight[kItems];
     load<kItems>(row.grad_out + at, g);
@@ -203,7 +204,7 @@ struct NormTask {
   double epsilon = 0, weight_offset = 0;
   const T* x = nullptr;
   const T* branch = nullptr;                 // null: nothing is added, and sum is not written
-  const T* weights[2] = {nullptr, nullptr};  // of first-kind and other rows
+  const T* weights[2] = {nullptr, nullptr};  // for the first kind of rows and for the others
   T* sum = nullptr;
   T* out = nullptr;
   Wide<T>* inv_rms = nullptr;  // one per row
@@ -216,7 +217,7 @@ struct NormGradTask {
   const T* grad_sum = nullptr;  // null: nothing is added
   const T* sum = nullptr;
   const T* weight = nullptr;
-  const Wide<T>* inv_rms = nullptr;  // of row r at r / per_group * inv_stride + r % per_group
+  const Wide<T>* inv_rms = nullptr;  // that of row r is at r / per_group * inv_stride + r % per_group
   int64_t inv_stride = 1;
   T* grad_in = nullptr;
   T* grad_weight = nullptr;

@@ -19,7 +19,7 @@ struct Team {
   static constexpr int kPerBlock = kLanes == 0 ? 1 : kTeamThreads / (kLanes == 0 ? 1 : kLanes);
 };
 
-// All lanes of a warp run together; those without a row get one of zero columns.
+// All lanes of a warp run together; lanes without a row process an empty row of zero columns.
 template <typename T, int kItems, int kPacks, int kLanes>
 __global__ void __launch_bounds__(kMostThreads) norm_of_rows(NormTask<T> task) {
   const Team<kLanes> team;
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kMostThreads) norm_recompute_of_rows(NormTask<
 template <typename T, int kItems, int kPacks, int kLanes>
 __global__ void __launch_bounds__(kMostThreads) norm_grad_of_rows(NormGradTask<T> task) {
   using W = Wide<T>;
-  constexpr int kColumns = kLanes * kItems * kPacks;  // columns of a team whose rows fit
+  constexpr int kColumns = kLanes * kItems * kPacks;  // number of columns up to which a team's row fits into registers
   __shared__ W of_teams[kLanes == 0 ? 1 : Team<kLanes>::kPerBlock * kColumns];
   const Team<kLanes> team;
   const Share share = team.share();
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kMostThreads) norm_grad_of_rows(NormGradTask<T
   }
 }
 
-// 32 columns per block; each row of threads sums every 32nd part.
+// A block has 32 columns; each of its rows of threads sums every 32nd part.
 template <typename T>
 __global__ void sum_of_parts(const Wide<T>* parts, int64_t count, int64_t cols, T* out) {
   using W = Wide<T>;

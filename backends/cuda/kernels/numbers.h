@@ -14,8 +14,8 @@
 #else
 #define RANKLAB_BOTH inline __attribute__((always_inline))
 #endif
-// Arrays stay in registers only when every index into them is a constant; and several loads of a loop are in flight at
-// once when it is unrolled.
+// Unrolling keeps arrays in registers, for which every index must be a constant, and lets several loads of a loop be in
+// flight at once.
 #ifdef __CUDA_ARCH__
 #define RANKLAB_UNROLL _Pragma("unroll")
 #define RANKLAB_UNROLL_4 _Pragma("unroll 4")
@@ -33,7 +33,7 @@ struct Fp16 {
   uint16_t bits;
 };
 
-// The type in which T is computed.
+// The type in which computations with T are done.
 template <typename T>
 struct WideOf {
   using Type = float;
@@ -99,12 +99,12 @@ RANKLAB_BOTH int64_t quotient(int64_t a, int64_t b) {
   return (a | b) >> 32 == 0 ? static_cast<uint32_t>(a) / static_cast<uint32_t>(b) : a / b;
 }
 RANKLAB_BOTH int64_t remainder_of(int64_t a, int64_t b) { return a - quotient(a, b) * b; }
-// The row of the i-th element of a block, row by row: one row, or one column, takes no division.
+// The row of the i-th element of a block, counted row by row. A block of one row or one column needs no division.
 RANKLAB_BOTH int64_t row_in_block(int64_t i, int64_t height, int64_t width) {
   return height == 1 ? 0 : (width == 1 ? i : quotient(i, width));
 }
 
-// Computed in the type of their argument on every target.
+// These compute in the type of their argument on every target.
 RANKLAB_BOTH float power_of_e(float x) { return expf(x); }
 RANKLAB_BOTH double power_of_e(double x) { return exp(x); }
 RANKLAB_BOTH float log_of_one_plus(float x) { return log1pf(x); }

@@ -18,10 +18,10 @@ RANKLAB_EVERYWHERE float number_at(const DeviceMatrix& m, int64_t row, int64_t c
   return OneLane::number(static_cast<uint32_t>(static_cast<const uint16_t*>(m.x)[i]) << 16);
 }
 
-// Neighbours of a row that a thread takes at once, where addresses allow: 16 bytes of bf16.
+// The number of neighbours of a row that a thread handles at once if alignment allows: 16 bytes of bf16.
 constexpr int kNeighbours = 8;
 
-// Whether every `kNeighbours` columns begin at a multiple of 16 bytes.
+// Whether every pack of `kNeighbours` columns begins at a multiple of 16 bytes.
 inline bool in_packs(const DeviceMatrix& m) {
   const int64_t bytes = m.bf16 ? 2 : 4;
   return m.cols % kNeighbours == 0 && m.stride * bytes % 16 == 0 && reinterpret_cast<uintptr_t>(m.x) % 16 == 0;
@@ -31,8 +31,8 @@ struct alignas(16) FourWords {
   uint32_t word[4];
 };
 
-// kNeighbours elements of a row as they are stored. A thread that takes several loads all of them before it converts
-// one, so that the loads are in flight together.
+// kNeighbours elements of a row as they are stored. A thread that handles several packs loads all of them before it
+// converts the first one, so that the loads are in flight together.
 template <bool kBf16>
 struct StoredPack {
   FourWords words[kBf16 ? 1 : 2];
@@ -55,7 +55,8 @@ RANKLAB_EVERYWHERE void numbers_of(const StoredPack<false>& pack, float* to) {
   for (int i = 0; i < kNeighbours; ++i) to[i] = OneLane::number(pack.words[i / 4].word[i % 4]);
 }
 
-// kItems neighbours from `col` on. REQUIRES: 1, or kNeighbours and in_packs(), where `col` is a multiple of it.
+// Loads kItems neighbours, starting at `col`. REQUIRES: kItems is 1; or it is kNeighbours, in_packs(), and `col` is a
+// multiple of it.
 template <int kItems>
 RANKLAB_EVERYWHERE void load_numbers(const DeviceMatrix& m, int64_t row, int64_t col, float* to) {
   if (kItems == 1) {
@@ -69,9 +70,9 @@ RANKLAB_EVERYWHERE void load_numbers(const DeviceMatrix& m, int64_t row, int64_t
 
 RANKLAB_EVERYWHERE uint32_t size_bits(float x) { return OneLane::bits(x) & ~kFloatSign; }
 
-// Bits of the largest magnitude among every `lanes`-th pack of kItems elements of a group from `lane` on; at most
-// infinity's. As integers magnitudes are ordered as numbers, with NaN above infinity. REQUIRES: as load_numbers(), with
-// groups that are as wide as a multiple of kItems.
+// Bits of the largest magnitude in a group, among every `lanes`-th pack of kItems elements starting at `lane`; at most
+// the bits of infinity. Compared as integers, magnitudes are ordered like the numbers, with NaN above infinity.
+// REQUIRES: as load_numbers(); the groups' width is a multiple of kItems.
 template <int kItems>
 RANKLAB_EVERYWHERE uint32_t amax_of_share(const DeviceMatrix& m, int64_t group, int64_t lane, int64_t lanes) {
   const int64_t row = group / m.grid_cols() * m.height, col = group % m.grid_cols() * m.width;
@@ -90,7 +91,7 @@ RANKLAB_EVERYWHERE uint32_t amax_of_share(const DeviceMatrix& m, int64_t group, 
   return most < kFloatExponent ? most : kFloatExponent;
 }
 
-// Bits of the largest magnitude in `rows` rows of a column from `row` on; at most infinity's.
+// Bits of the largest magnitude in `rows` rows of a column, starting at `row`; at most the bits of infinity.
 RANKLAB_EVERYWHERE uint32_t amax_of_column(const DeviceMatrix& m, int64_t row, int64_t rows, int64_t col) {
   uint32_t most = 0;
 #ifdef __CUDA_ARCH__
@@ -103,7 +104,8 @@ RANKLAB_EVERYWHERE uint32_t amax_of_column(const DeviceMatrix& m, int64_t row, i
   return most < kFloatExponent ? most : kFloatExponent;
 }
 
-// The same of the kNeighbours columns from `col` on, in `most`. REQUIRES: in_packs(), `col` a multiple of kNeighbours.
+// The same for the kNeighbours columns starting at `col`, written to `most`. REQUIRES: in_packs(), `col` a multiple of
+// kNeighbours.
 template <bool kBf16>
 RANKLAB_EVERYWHERE void amax_of_columns_at_once(const DeviceMatrix& m, int64_t row, int64_t rows, int64_t col,
                                                 uint32_t* most) {
@@ -111,7 +113,7 @@ RANKLAB_EVERYWHERE void amax_of_columns_at_once(const DeviceMatrix& m, int64_t r
   for (int n = 0; n < kNeighbours; ++n) most[n] = 0;
   for (int64_t first = 0; first < rows; first += kTogether) {
     StoredPack<kBf16> stored[kTogether];
-    // Past the end the first of the rows again.
+    // Past the end, the first of these rows is loaded again.
     for (int i = 0; i < kTogether; ++i)
       stored[i] = stored_pack<kBf16>(m, row + first + (first + i < rows ? i : 0), col);
     for (int i = 0; i < kTogether; ++i) {

@@ -11,7 +11,7 @@ namespace {
 __device__ int64_t thread_number() { return static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x; }
 __device__ int64_t thread_count() { return static_cast<int64_t>(gridDim.x) * kThreads; }
 
-// One team of kLanes lanes per group. All lanes of a warp run together, those without a group idle.
+// One team of kLanes lanes per group. All lanes of a warp run together; lanes without a group are idle.
 template <int kItems, int kLanes>
 __global__ void amax_of_teams(DeviceMatrix m, float* amax) {
   constexpr int kTeams = kThreads / kLanes;
@@ -32,15 +32,15 @@ __global__ void amax_of_blocks(DeviceMatrix m, float* amax) {
   }
 }
 
-// For a single group; *amax must be zero before.
+// For a single group; *amax must be zero before the launch.
 template <int kItems>
 __global__ void amax_of_whole(DeviceMatrix m, unsigned* amax) {
   const uint32_t size = largest_of_block(amax_of_share<kItems>(m, 0, thread_number(), thread_count()));
   if (threadIdx.x == 0) atomicMax(amax, size);
 }
 
-// For groups of one column: a thread takes a few rows of one, and its neighbours the columns beside it. All of amax
-// must be zero before.
+// For groups of one column: a thread processes a few rows of one column, and its neighbours the adjacent columns. All
+// of amax must be zero before the launch.
 constexpr int64_t kColumnRows = 64;
 
 // Calls f(first row, rows, group row) for this block's pieces of columns.
@@ -99,7 +99,7 @@ template <int kItems>
 void launch_amax(const DeviceMatrix& m, float* amax, cudaStream_t stream) {
   const int64_t groups = m.groups(), packs = m.width / kItems;
   constexpr int kHalf = kWarp / 2;
-  constexpr int64_t kMostOfTeam = 1024;  // elements for which a warp is enough
+  constexpr int64_t kMostOfTeam = 1024;  // number of elements up to which a warp is enough
   if (groups == 1) {
     const int64_t work = m.rows * m.cols / kItems;
     amax_of_whole<kItems><<<blocks_for(work, kThreads), kThreads, 0, stream>>>(m, reinterpret_cast<unsigned*>(amax));

@@ -1,7 +1,7 @@
-// The steps of core/precision/device_rounding.h as kernels, bit-identical to core/precision/quantize.h. Cost: a read
-// for the magnitudes, a read and a write for the elements. Tiles along rows are assigned to parts of a warp, those
-// along columns to a thread each, squares to a block of threads, a whole matrix to all. Thread rule: asynchronous on
-// `stream`; any thread.
+// The steps of core/precision/device_rounding.h as kernels, bit-identical to core/precision/quantize.h. Cost: one read
+// for the magnitudes, one read and one write for the elements. A tile along a row is assigned to a part of a warp, a
+// tile along a column to one thread, a square to a block of threads, a whole matrix to all threads. Thread rule:
+// asynchronous on `stream`; any thread.
 #pragma once
 #include <cuda_runtime_api.h>
 

@@ -1,13 +1,14 @@
 // The per-thread code that splits a fused projection into queries, keys and values, with rotary embedding in the halves
-// convention (a, b) -> (a cos - b sin, a sin + b cos), and its inverse: a pack of a head's first half and the same pack
-// of its second. Compiles for a GPU and for a test on a CPU. Thread rule: pure except for what it writes.
+// convention (a, b) -> (a cos - b sin, a sin + b cos), and its inverse. A thread handles a pack of a head's first half
+// and the same pack of its second half. Compiles for a GPU and for a test on a CPU. Thread rule: pure except for what
+// it writes.
 #pragma once
 #include "backends/cuda/kernels/head_places.h"
 #include "backends/cuda/kernels/numbers.h"
 
 namespace ranklab::rows {
 
-// Heads whose packs a thread takes one after another, with the same angles.
+// The number of heads whose packs a thread handles one after another, with the same angles.
 constexpr int kHeadsOfThread = 4;
 
 // qkv [S, B, (heads + 2 groups) head_dim], laid out [q | k | v].
@@ -15,7 +16,8 @@ template <typename T>
 struct QkvTask {
   int64_t seq = 0, batch = 0, heads = 0, groups = 0, head_dim = 0, table_stride = 0;
   HeadPlaces q_places, k_places, v_places;
-  const Wide<T>* cos = nullptr;  // [S, head_dim / 2], for each sequence at table_stride; null: not rotated
+  // [S, head_dim / 2], the table of sequence b at offset b * table_stride; null: no rotation
+  const Wide<T>* cos = nullptr;
   const Wide<T>* sin = nullptr;
   T* qkv = nullptr;
   T* q = nullptr;
@@ -25,7 +27,7 @@ struct QkvTask {
   RANKLAB_BOTH int64_t half() const { return (head_dim + 1) / 2; }
   RANKLAB_BOTH int64_t rows() const { return seq * batch; }
   RANKLAB_BOTH int64_t all_heads() const { return heads + 2 * groups; }
-  // Packs per row, with kItems elements each, of a few heads each.
+  // The number of packs per row; each has kItems elements of each of kHeadsOfThread heads.
   RANKLAB_BOTH int64_t packs(int items) const {
     return (all_heads() + kHeadsOfThread - 1) / kHeadsOfThread * (half() / items);
   }
@@ -52,7 +54,8 @@ RANKLAB_BOTH Angles<kItems, Wide<T>> angles_at(const QkvTask<T>& n, int64_t plac
   return angles;
 }
 
-// kSplits: from qkv into the heads, rotated by the position's angle; else from the heads into qkv, rotated back.
+// kSplits: copies from qkv into the heads, rotated by the position's angle; otherwise from the heads into qkv, rotated
+// back.
 template <bool kSplits, int kItems, typename T>
 RANKLAB_BOTH void rotate_head(const QkvTask<T>& n, int64_t row, int64_t head, int64_t i,
                               const Angles<kItems, Wide<T>>& angles) {

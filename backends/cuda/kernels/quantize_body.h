@@ -1,7 +1,7 @@
 // The per-thread code of quantizing a matrix on a GPU: a thread's part of a group's amax, and of its codes and values.
-// Lanes of a team share a group; the kernels (quantize_kernels.cu) add the exchange between lanes, a test runs the same
-// code lane by lane on a CPU. The arithmetic is that of rounding_grid.h and scale_maker.h, hence bit-identical to
-// core/precision/quantize.h. C++17, as used for nvcc. Thread rule: pure except for what it writes.
+// Lanes of a team share a group; the kernels (quantize_kernels.cu) add the exchange between lanes, and a test runs the
+// same code lane by lane on a CPU. The arithmetic is that of rounding_grid.h and scale_maker.h, so results are
+// bit-identical to core/precision/quantize.h. C++17, as used for nvcc. Thread rule: pure except for what it writes.
 #pragma once
 #include <cstdint>
 
@@ -27,7 +27,7 @@ template <typename T>
 struct QuantizeTask {
   const T* x = nullptr;
   int64_t rows = 0, cols = 0, stride = 0;  // stride: elements from row to row
-  int64_t height = 1, width = 1;           // of a group
+  int64_t height = 1, width = 1;           // size of a group
   RoundingGrid grid = {};
   ScaleMaker maker = {};
   ScaleCode scale_code = ScaleCode::kFp32;
@@ -74,7 +74,8 @@ RANKLAB_EVERYWHERE GroupBounds bounds_of(const QuantizeTask<T>& task, int64_t gr
   return {row, row_end, col, col_end};
 }
 
-// Bits of the largest magnitude among every `lanes`-th element from `lane` on: as integers NaN is above infinity.
+// Bits of the largest magnitude among every `lanes`-th element, starting at `lane`. Compared as integers, NaN is above
+// infinity.
 template <typename T>
 RANKLAB_EVERYWHERE uint32_t amax_of_lane(const QuantizeTask<T>& task, int64_t group, int lane, int lanes) {
   const GroupBounds b = bounds_of(task, group);
@@ -122,7 +123,7 @@ RANKLAB_EVERYWHERE uint32_t write_value(const QuantizeTask<T>& task, float scale
   return code_of_rounded<OneLane>(task.grid, rounded);
 }
 
-// A lane's part of codes and values: one byte of codes at a time.
+// A lane's part of a group's codes and values: one byte of codes at a time.
 template <typename T>
 RANKLAB_EVERYWHERE void round_of_lane(const QuantizeTask<T>& task, int64_t group, float scale, int lane, int lanes) {
   const GroupBounds b = bounds_of(task, group);

@@ -13,7 +13,7 @@ __device__ void finish(const QuantizeTask<T>& task, const ScaleMaker& maker, int
   round_of_lane(task, group, make_scale(maker, amax), lane, lanes);
 }
 
-// One team of kLanes lanes per group. All lanes of a warp run together, those without a group idle.
+// One team of kLanes lanes per group. All lanes of a warp run together; lanes without a group are idle.
 template <typename T, int kLanes>
 __global__ void quantize_tiles(QuantizeTask<T> task) {
   const ScaleMaker maker = maker_of(task);
@@ -39,7 +39,7 @@ __global__ void quantize_blocks(QuantizeTask<T> task) {
   }
 }
 
-// All threads for the single group. Non-negative floats are ordered like their bits.
+// All threads process the single group. Non-negative floats are ordered like their bits.
 template <typename T>
 __global__ void find_tensor_amax(QuantizeTask<T> task, unsigned* amax) {
   const int lane = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);

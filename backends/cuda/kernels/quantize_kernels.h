@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// *amax = the largest magnitude of the task's x, NaN if it has one. Reads nothing else of the task.
+// *amax = the largest magnitude of the task's x, or NaN if x contains one. Reads nothing else of the task.
 cudaError_t launch_tensor_amax(const QuantizeTask<float>& task, float* amax, cudaStream_t stream);
 cudaError_t launch_tensor_amax(const QuantizeTask<Bf16Bits>& task, float* amax, cudaStream_t stream);
 

@@ -6,10 +6,10 @@
 namespace ranklab {
 namespace {
 
-constexpr int kFields = kFieldsOfSquare / kThreads;  // of a thread
+constexpr int kFields = kFieldsOfSquare / kThreads;  // fields per thread
 constexpr uint32_t kBf16Sizes = 0x7fff7fff, kBf16Infinity = 0x7f80;
 
-// What shares a scale.
+// What shares one scale.
 enum class Group { kRow, kColumn, kSquare };
 
 struct Square {
@@ -20,7 +20,7 @@ struct Square {
   DeviceRounded out;
 };
 
-// The numbers of a thread's fields, as they are stored; zero outside the matrix.
+// The numbers of one of a thread's fields as they are stored; zero outside the matrix.
 using StoredField = StoredPack<true>[kWord];
 
 __device__ void load_field(const DeviceMatrix& m, int64_t row, int64_t col, StoredField& to) {
@@ -34,12 +34,12 @@ __device__ void load_field(const DeviceMatrix& m, int64_t row, int64_t col, Stor
   }
 }
 
-// The larger of each half of two words.
+// Takes the larger of the two values in each half of two words.
 __device__ uint32_t larger_halves(uint32_t a, uint32_t b) { return __vmaxu2(a, b); }
 __device__ uint32_t larger_half(uint32_t word) { return larger(word & 0xffffU, word >> 16); }
 
-// In `largest`, of shared memory: the largest magnitudes of the square's columns, or in [0] of all of it, from those of
-// a field's columns, two in a word.
+// Updates `largest`, in shared memory: the largest magnitudes of the square's columns, or for squares of the whole
+// square in largest[0]. The input are the largest magnitudes of a field's columns, two per word.
 template <Group kGroup>
 __device__ void note_columns(uint32_t (&of_columns)[kWord], Field field, uint32_t* largest) {
 #pragma unroll
@@ -59,7 +59,8 @@ __device__ void note_columns(uint32_t (&of_columns)[kWord], Field field, uint32_
   }
 }
 
-// The same of any group, from a field: as the upper half of an fp32 number's bits.
+// The same for any kind of group, from the numbers of a field. Magnitudes are stored as the upper half of an fp32
+// number's bits.
 template <Group kGroup>
 __device__ void note_sizes(const StoredField& stored, Field field, uint32_t* largest) {
   uint32_t of_columns[kWord] = {};
@@ -84,7 +85,7 @@ __device__ float amax_of_size(uint32_t size) {
   return OneLane::number((size < kBf16Infinity ? size : kBf16Infinity) << 16);
 }
 
-// The number that each of four codes stands for.
+// Converts each of four codes to the number for which it stands.
 __device__ void numbers_of_codes(const RoundingGrid& grid, const float* scaled, uint32_t codes, float* to) {
 #if __CUDA_ARCH__ >= 890
   uint32_t halves[2];
@@ -104,7 +105,7 @@ __device__ void numbers_of_codes(const RoundingGrid& grid, const float* scaled, 
 #endif
 }
 
-// Eight numbers of a row, rounded with its scale, as fp32 numbers.
+// Eight numbers of a row, rounded with the row's scale, as fp32 numbers.
 struct Dequantized {
   float x[kNeighbours];
 };
@@ -122,7 +123,7 @@ __device__ void numbers_of(const Dequantized& pack, float* to) {
   for (int i = 0; i < kNeighbours; ++i) to[i] = pack.x[i];
 }
 
-// The same of columns, from numbers in fp32: as all of their bits.
+// The same for columns, from fp32 numbers; magnitudes are stored as all bits.
 __device__ void note_numbers(const Dequantized (&rows)[kWord], Field field, uint32_t* largest) {
 #pragma unroll
   for (int i = 0; i < kNeighbours; ++i) {
@@ -135,7 +136,7 @@ __device__ void note_numbers(const Dequantized (&rows)[kWord], Field field, uint
   }
 }
 
-// The inverse scales of a pack of a field, in its row `r`.
+// The inverse scales for row `r` of a field.
 template <Group kGroup>
 __device__ auto inverses_in(const float* inverse, Field field, int r) {
   if constexpr (kGroup == Group::kColumn) {
@@ -167,7 +168,7 @@ __device__ void dequantize_field(const StoredField& stored, const RoundingGrid& 
   for (int r = 0; r < kWord; ++r) rows[r] = dequantized(stored[r], grid, scales[field.row + r]);
 }
 
-// A thread's scale: of its row, its column, or of the square, whose groups' amax are given.
+// Computes the thread's scale from its group's amax: the scale of its row, of its column, or of the square.
 template <Group kGroup>
 __device__ void make_own_scale(const Square& s, int64_t first_row, int64_t first_col, float amax, float* inverse) {
   const int thread = static_cast<int>(threadIdx.x);
@@ -179,7 +180,7 @@ __device__ void make_own_scale(const Square& s, int64_t first_row, int64_t first
     s.scales[group_of(s.m, row, col)] = scale;
 }
 
-// The scales of the square's rows, for numbers that are rounded with these first.
+// The scales of the square's rows, if numbers are first rounded with these.
 __device__ void make_first_scales(const Square& s, const StoredField (&stored)[kFields], const Field (&fields)[kFields],
                                   float* scales) {
   __shared__ uint32_t largest[kSide];
@@ -192,7 +193,7 @@ __device__ void make_first_scales(const Square& s, const StoredField (&stored)[k
   __syncthreads();
 }
 
-// kFirst: what is rounded are the numbers rounded with scales of rows.
+// kFirst: rounds the numbers that were first rounded with the scales of the rows.
 template <Group kGroup, bool kTurned, bool kFirst>
 __global__ void __launch_bounds__(kThreads) cast_at_once(Square s) {
   __shared__ uint32_t turned[kTurned ? kSide * kColumnWords : 1], largest[kSide];

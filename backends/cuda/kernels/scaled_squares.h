@@ -1,7 +1,7 @@
-// Rounding to FP8 codes with a scale for each 128 numbers of a row, of a column, or of a square of 128, in one pass: a
-// block of threads takes a square of the matrix, finds the scales of its groups and writes the codes. Bit for bit what
-// group_amax(), make_scales() and round() of core/precision/device_rounding.h do one after the other. Cost: one read of
-// the matrix, one write of a byte per element. Thread rule: asynchronous on `stream`; any thread.
+// Rounding to FP8 codes with one scale per 128 numbers of a row, of a column, or per square of 128 x 128, in one pass:
+// a block of threads processes a square of the matrix, computes the scales of its groups and writes the codes.
+// Bit-identical to group_amax(), make_scales() and round() of core/precision/device_rounding.h in sequence. Cost: one
+// read of the matrix, one write of a byte per element. Thread rule: asynchronous on `stream`; any thread.
 #pragma once
 #include <cuda_runtime_api.h>
 

@@ -1,7 +1,8 @@
-// Squares of 128 that a block of threads takes of a matrix, and turns in shared memory. A thread takes fields of four
-// rows and eight columns; the four codes of a column are a word. A column of the turned square takes 33 words, and a
-// warp four fields across and eight down, so that its words, written or read, lie in different banks. For kernels alone
-// (nvcc). Thread rule: all threads of a block call store_square() together, after __syncthreads().
+// Squares of 128 x 128 elements of a matrix, each of which a block of threads processes and transposes in shared
+// memory. A thread handles fields of four rows and eight columns; the four codes of a column are one word. A column of
+// the transposed square occupies 33 words, and a warp covers four fields across and eight down, so that the words that
+// it writes or reads are in different banks. Only for kernels (nvcc). Thread rule: all threads of a block call
+// store_square() together, after __syncthreads().
 #pragma once
 #include "backends/cuda/kernels/cast_body.h"
 #include "backends/cuda/kernels/thread_teams.h"
@@ -15,7 +16,7 @@ constexpr int kFieldsOfSquare = kSide / kWord * (kSide / kNeighbours);
 
 static_assert(kSide * kColumnWords * kWord <= 48 * 1024, "shared memory of a block");
 
-// Its first row and column in the square.
+// The first row and column of a field within the square.
 struct Field {
   int row, col;
 };
@@ -25,7 +26,7 @@ __device__ inline Field field_of(int i) {
           (warp % kWarpsAcross * kAcross + lane % kAcross) * kNeighbours};
 }
 
-// Turns four rows of four codes, a word each, into four columns.
+// Transposes four rows of four codes, one word per row, into four columns.
 __device__ inline void turn(const uint32_t (&rows)[kWord], uint32_t (&columns)[kWord]) {
   const uint32_t low = __byte_perm(rows[0], rows[1], 0x5140), high = __byte_perm(rows[0], rows[1], 0x7362);
   const uint32_t low2 = __byte_perm(rows[2], rows[3], 0x5140), high2 = __byte_perm(rows[2], rows[3], 0x7362);
@@ -33,7 +34,7 @@ __device__ inline void turn(const uint32_t (&rows)[kWord], uint32_t (&columns)[k
   columns[2] = __byte_perm(high, high2, 0x5410), columns[3] = __byte_perm(high, high2, 0x7632);
 }
 
-// The codes of a field, into the turned square.
+// Writes the codes of a field into the transposed square.
 __device__ inline void turn_field(const EightCodes (&codes)[kWord], Field field, uint32_t* turned) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -46,7 +47,7 @@ __device__ inline void turn_field(const EightCodes (&codes)[kWord], Field field,
   }
 }
 
-// The turned square, into out.turned.
+// Writes the transposed square to out.turned.
 __device__ inline void store_square(const DeviceMatrix& m, const DeviceRounded& out, int64_t first_row,
                                     int64_t first_col, const uint32_t* turned) {
   constexpr int kStores = kSide / kWide;

@@ -1,5 +1,6 @@
-// The per-thread code of summing 16-bit gradients in fp32: as copy_() and add_(), whose kernels take operands of two
-// types one number at a time. Compiles for a GPU and for a test on a CPU. Thread rule: pure except for what it writes.
+// The per-thread code of summing 16-bit gradients in fp32. It replaces copy_() and add_(), whose kernels process
+// operands of two types only one number at a time. Compiles for a GPU and for a test on a CPU. Thread rule: pure except
+// for what it writes.
 #pragma once
 #include "backends/cuda/kernels/numbers.h"
 
@@ -10,11 +11,11 @@ struct SumTask {
   const T* x = nullptr;
   float* sum = nullptr;
   int64_t count = 0;
-  bool first = false;  // sum = x, whatever it was
+  bool first = false;  // sum = x, whatever `sum` contained
 };
 
-// sum += x of kItems elements from `at` on. REQUIRES: 1, or kPack<float> at a multiple of it: neighbouring threads
-// then write whole sectors.
+// sum += x for kItems elements, starting at `at`. REQUIRES: kItems is 1; or it is kPack<float>, and `at` is a multiple
+// of it: then neighbouring threads write whole sectors.
 template <int kItems, typename T>
 RANKLAB_BOTH void accumulate(const SumTask<T>& task, int64_t at) {
   float x[kItems], sum[kItems];

@@ -1,5 +1,5 @@
-// The kernel that sums gradients (sum_body.h), a pack a thread. Cost: one read of the gradient and of the sum, unless
-// it is the first, and one write. Thread rule: asynchronous on `stream`; any thread.
+// The kernel that sums gradients (sum_body.h), one pack per thread. Cost: one read of the gradient and one of the sum,
+// except for the first gradient, and one write. Thread rule: asynchronous on `stream`; any thread.
 #pragma once
 #include <cuda_runtime_api.h>
 

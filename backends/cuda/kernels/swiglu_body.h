@@ -1,5 +1,5 @@
-// The per-thread code of SwiGLU: a pack of a row's gate and the same pack of its up. Compiles for a GPU and for a test
-// on a CPU. Thread rule: pure except for what it writes.
+// The per-thread code of SwiGLU: a thread handles a pack of a row's gate half and the same pack of its up half.
+// Compiles for a GPU and for a test on a CPU. Thread rule: pure except for what it writes.
 #pragma once
 #include "backends/cuda/kernels/numbers.h"
 

@@ -35,7 +35,7 @@ void for_number(DeviceNumber number, const F& f) {
   }
 }
 
-// The same of 16 bits. REQUIRES: `number` is.
+// The same for 16-bit types. REQUIRES: `number` is one.
 template <typename F>
 void for_narrow_number(DeviceNumber number, const F& f) {
   if (number == DeviceNumber::kBf16) return f.template operator()<Bf16>();
@@ -84,7 +84,7 @@ NormGradTask<T> norm_grad_task(const DeviceNormGrad& n) {
           out<Wide<T>>(n.parts)};
 }
 
-// Normalizes the rows of queries and keys; values are copied.
+// A task that normalizes the rows of queries and keys; values are copied separately.
 template <typename T>
 NormTask<T> head_norm_task(const DeviceHeadNorm& n) {
   const kernels::HeadNormShape& s = n.shape;

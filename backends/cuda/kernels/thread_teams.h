@@ -1,6 +1,7 @@
-// GPU threads that compute a group's largest magnitude together: a team of neighbouring lanes, or a block; magnitudes
-// are compared as integers, where NaN is above infinity. For kernels alone (nvcc). Cost: log2(lanes) exchanges; for a
-// block, one more pass over its warps. Thread rule: all lanes of a warp, all threads of a block call together.
+// Groups of GPU threads that compute the largest magnitude of a group of numbers together: a team of neighbouring
+// lanes, or a block. Magnitudes are compared as integers, where NaN is above infinity. Only for kernels (nvcc). Cost:
+// log2(lanes) exchanges; for a block, one more pass over its warps. Thread rule: all lanes of a warp, or all threads of
+// a block, call together.
 #pragma once
 #include <cstdint>
 
@@ -16,7 +17,7 @@ inline unsigned blocks_for(int64_t work, int64_t per_block) {
 
 __device__ inline uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
-// The largest of `kLanes` neighbouring lanes, in each of them.
+// The largest value of `kLanes` neighbouring lanes, returned to each of them.
 template <int kLanes>
 __device__ uint32_t largest_of_team(uint32_t size) {
   for (int step = kLanes / 2; step > 0; step /= 2) size = larger(size, __shfl_xor_sync(kAll, size, step, kLanes));
@@ -26,7 +27,7 @@ __device__ uint32_t largest_of_team(uint32_t size) {
 __device__ inline uint32_t largest_of_block(uint32_t size) {
   __shared__ uint32_t warps[kThreads / kWarp];
   size = largest_of_team<kWarp>(size);
-  __syncthreads();  // the readers of the previous group's result are done
+  __syncthreads();  // until all threads have read the previous group's result
   if (threadIdx.x % kWarp == 0) warps[threadIdx.x / kWarp] = size;
   __syncthreads();
   for (int i = 0; i < kThreads / kWarp; ++i) size = larger(size, warps[i]);

@@ -13,10 +13,10 @@ namespace {
 
 std::string rows_text(const std::vector<int64_t>& rows) { return join(std::span<const int64_t>(rows), " "); }
 
-// One member's call as stored in the key-value store: four lines.
+// One member's call in the form stored in the key-value store: four lines.
 struct StoredCall {
   std::string signature;
-  std::vector<int64_t> sent_rows, received_rows;  // of an all_to_all, per member
+  std::vector<int64_t> sent_rows, received_rows;  // for an all_to_all, per member
   std::string site;
 
   std::string pack() const {
@@ -53,7 +53,7 @@ StoredCall stored_call(const Call& call) {
   return stored;
 }
 
-// Whether the two calls match, `mine` of member a and `theirs` of member b.
+// Whether the two calls match: `mine` by member a and `theirs` by member b.
 bool fit(const StoredCall& mine, size_t a, const StoredCall& theirs, size_t b) {
   if (mine.signature != theirs.signature) return false;
   if (mine.sent_rows.empty()) return true;
@@ -94,7 +94,7 @@ void compare_calls(Rendezvous& rendezvous, const Group& group, int serial, const
   const std::string key = key_of(group, serial, call, sequence);
   const StoredCall mine = stored_call(call);
   rendezvous.set(key + std::to_string(group.group_rank), mine.pack());
-  // Only the receiver compares a message: a sender continues without waiting.
+  // Only the receiver compares a message, so that the sender continues without waiting.
   if (call.verb == Verb::kSend) return;
   for (int member = 0; member < group.size(); ++member) {
     if (member == group.group_rank || (is_message(call) && member != call.peer)) continue;

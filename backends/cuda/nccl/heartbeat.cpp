@@ -78,7 +78,7 @@ void Heartbeat::beat() {
 void Heartbeat::watch_next() {
   const int next = (rendezvous_.rank() + 1) % rendezvous_.world_size();
   const std::optional<std::string> now = rendezvous_.look(key_of(next));
-  if (!now) return;  // it has not come yet: the rendezvous waits for that
+  if (!now) return;  // it has not joined yet; the rendezvous waits for that
   if (*now != last_seen_) {
     last_seen_ = *now;
     seen_at_ = Clock::now();

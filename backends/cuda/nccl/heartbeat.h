@@ -1,8 +1,8 @@
-// Detects dead ranks: each rank renews a heartbeat in the world's store twice a second and watches that of the next
-// rank, so that a killed rank is named within seconds, though it can report nothing itself. The same thread receives
+// Detects dead ranks: each rank renews a heartbeat in the world's store twice a second and watches the next rank's, so
+// that a killed rank is named within seconds, although it cannot report anything itself. The same thread receives
 // failures that other ranks report, and reports this rank's own. It never touches the GPU, whose driver may block other
-// threads for long. Cost: three round trips to the store every half second. Thread rule: created and destroyed by the
-// rank's thread.
+// threads for a long time. Cost: three round trips to the store every half second. Thread rule: created and destroyed
+// by the rank's thread.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -17,17 +17,17 @@ namespace ranklab {
 
 struct HeartbeatOptions {
   std::chrono::milliseconds period{500};
-  std::chrono::milliseconds silence{4'000};  // after which a rank counts as gone; 0: never
+  std::chrono::milliseconds silence{4'000};  // time after which a silent rank counts as gone; 0: never
 };
 
-// The unfinished ranks whose heartbeat did not change within two and a half periods, "no sign of life of rank 1"; ""
-// when there is none. If the store does not answer either, the text says so. Called when something hangs. Cost: two
-// round trips to the store per rank, and that time. Thread rule: any thread.
+// The unfinished ranks whose heartbeat did not change within two and a half periods, as in "no sign of life of rank 1";
+// "" if there is none. If the store does not answer either, the text says so. Called when something hangs. Cost: two
+// round trips to the store per rank, and these two and a half periods. Thread rule: any thread.
 std::string silent_ranks(Rendezvous& rendezvous, HeartbeatOptions options);
 
 class Heartbeat {
  public:
-  // Both must outlive this. A world of one starts no thread.
+  // Both must outlive the Heartbeat. In a world of one rank no thread is started.
   Heartbeat(Rendezvous& rendezvous, Failure& failure, HeartbeatOptions options);
   ~Heartbeat() { stop(); }
   Heartbeat(const Heartbeat&) = delete;

@@ -9,7 +9,7 @@ namespace ranklab {
 
 // `doing` completes "failed while ...".
 void check_cuda(cudaError_t code, const char* doing);
-// ncclSuccess and ncclInProgress pass. `comm` may be null; it gives the last error's text.
+// Accepts ncclSuccess and ncclInProgress. `comm` may be null; it provides the text of the last error.
 void check_nccl(ncclResult_t code, const char* doing, ncclComm_t comm = nullptr);
 
 }  // namespace ranklab

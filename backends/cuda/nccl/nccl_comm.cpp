@@ -12,9 +12,10 @@
 namespace ranklab {
 namespace {
 
-// NCCL reports the death of a peer within a fraction of a second, without its name; the heartbeat needs a few seconds.
+// NCCL reports the death of a peer within a fraction of a second, but does not name it; the heartbeat, which does,
+// needs a few seconds.
 constexpr std::chrono::milliseconds kNaming{6'000};
-// How long an abort waits for the rank's thread to come out of a call.
+// How long an abort waits for the rank's thread to return from a call.
 constexpr std::chrono::milliseconds kComeOut{2'000};
 
 bool looks_remote(ncclResult_t code) { return code == ncclRemoteError || code == ncclSystemError; }
@@ -47,12 +48,12 @@ NcclComm::NcclComm(NcclMembers members, NcclContextPtr context)
 }
 
 NcclComm::~NcclComm() {
-  // After an error, the peers may never come.
+  // After an error the peers may never arrive.
   if (std::uncaught_exceptions() > 0) {
     context_->failure.set_unwinding();
     context_->watchdog.abort_now();
   }
-  // Order matters: calls in progress end first, then the memory is freed.
+  // The order matters: calls in progress must end before the memory is freed.
   const Watchdog::HostCall call(context_->watchdog, "closing the communicator " + members_.label);
   cudaStreamSynchronize(stream_);
   context_->watchdog.remove(this);
@@ -62,7 +63,7 @@ NcclComm::~NcclComm() {
   ncclCommDestroy(comm_);
 }
 
-// Every member checks in first, with the GPU it has: NCCL would wait for a missing member without naming it.
+// Every member first announces itself and its GPU, because NCCL would wait for a missing member without naming it.
 void NcclComm::check_in() {
   Rendezvous& rendezvous = context_->rendezvous;
   const std::string here = members_.key + "/here/";
@@ -115,7 +116,7 @@ std::optional<Error> NcclComm::reported_error(bool& remote) {
 }
 
 void NcclComm::abort_together(const std::vector<WatchedComm*>& comms) {
-  // A communicator whose call does not return is not aborted: the end of the process frees it.
+  // A communicator whose call does not return is not aborted; the end of the process frees it.
   std::vector<std::unique_lock<std::timed_mutex>> locks;
   ncclGroupStart();
   for (WatchedComm* each : comms) {

@@ -17,13 +17,13 @@
 namespace ranklab {
 namespace {
 
-// For each kernel of a lane. A receive spins until its message arrives, and a rank may have eight lanes: together they
-// must leave enough of the GPU to the compute that the messages wait for.
+// The limit for each kernel of a lane. A receive spins until its message arrives, and a rank may have eight lanes:
+// together they must leave enough of the GPU to the computation that the messages wait for.
 constexpr int kLaneCtas = 4;
-// Compute, and the axes that communicate concurrently.
+// One for computation, and one for each axis that communicates concurrently.
 constexpr int kOtherStreams = 4;
 
-// Each communicator has an internal NCCL stream besides ours, which waits for the same kernels.
+// Each communicator has, besides our stream, an internal stream of NCCL, which waits for the same kernels.
 int streams_of(int64_t lanes) { return lanes == 0 ? 0 : 2 * (static_cast<int>(lanes) + kOtherStreams); }
 
 MessageLane lane_of(const Call& call, int rank) {
@@ -70,7 +70,7 @@ void NcclCommunicator::open(const MessageLane& lane) {
 PostedMessagePtr NcclCommunicator::post_message(const Call& call, const CallTimes& times) {
   const MessageLane lane = lane_of(call, rank());
   if (!lanes_->contains(lane)) {
-    // Two ranks that each send to the other first must open the lanes in the same order.
+    // Two ranks that both send first must open the lanes in the same order.
     open({std::min(lane.from, lane.to), std::max(lane.from, lane.to), lane.lane});
     open({std::max(lane.from, lane.to), std::min(lane.from, lane.to), lane.lane});
   }

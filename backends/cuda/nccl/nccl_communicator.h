@@ -1,10 +1,10 @@
 // The verbs of one group over NCCL. Collectives start at once on the group's own high-priority stream, after the work
 // enqueued so far on the caller's stream. Messages go through lanes (nccl_lanes.h). NCCL has no tags: in a lane the
-// n-th send matches the n-th receive. A lane not opened up front opens, together with the reverse one, at its first
-// message, where both ends then wait for each other on the host. The order of a reduction is NCCL's own (not specified,
-// may change with size and topology) unless canonical_reductions is set. NCCL connects a communicator at its first
-// collective, where the members' hosts wait for each other: the first calls of several groups must come in an order
-// that cannot wait in a circle. Thread rule: its rank's thread only.
+// n-th send matches the n-th receive. A lane that was not opened in advance is opened, together with the reverse one,
+// at its first message, where both ends then wait for each other on the host. NCCL chooses the order of a reduction (it
+// is not specified, and may change with size and topology) unless canonical_reductions is set. NCCL connects a
+// communicator at its first collective, where the members' hosts wait for each other: the first calls of several groups
+// must be made in an order that cannot deadlock. Thread rule: its rank's thread only.
 #pragma once
 #include <map>
 #include <memory>
@@ -36,9 +36,10 @@ class NcclCommunicator final : public Communicator {
 
   NcclContextPtr context_;
   int serial_;
-  std::unique_ptr<NcclComm> comm_;                          // null in a group of one, which makes no calls
-  std::shared_ptr<NcclLanes> lanes_;                        // also used by the works that wait
-  std::map<std::tuple<int, int, int>, int64_t> sequences_;  // by sender, receiver and lane; collectives under -1
+  std::unique_ptr<NcclComm> comm_;    // null in a group of one, which makes no calls
+  std::shared_ptr<NcclLanes> lanes_;  // shared with the works that wait
+  // by sender, receiver and lane; sender and receiver are -1 for collectives
+  std::map<std::tuple<int, int, int>, int64_t> sequences_;
 };
 
 }  // namespace ranklab

@@ -14,17 +14,18 @@
 namespace ranklab {
 namespace {
 
-// Prints where the rank's thread is, since it does not return, and the error as the command line does, and exits.
+// Prints where the rank's thread is, since it does not return, then the error in the format of the command line, and
+// exits.
 void leave(const Error& error, const std::string& who, pthread_t rank) {
   say_where_thread_is(who, rank);
   std::fprintf(stderr, "ranklab: error: %s\n", error.what());
-  std::fflush(stderr);  // another thread may hold the lock of stdout forever
+  std::fflush(stderr);  // not stdout, whose lock another thread may hold forever
   ::_exit(exit_code(error.kind()));
 }
 
 HeartbeatOptions heartbeat_options(const CudaWorldOptions& options) {
   HeartbeatOptions out;
-  // A user who switches the limit off may hold ranks in a debugger.
+  // A user who disables the limit may hold ranks in a debugger.
   if (options.hang_timeout.count() == 0) out.silence = std::chrono::milliseconds(0);
   return out;
 }

@@ -18,7 +18,7 @@
 
 namespace ranklab {
 
-// How long a rank waits for another one on the host: at the start, and for a group's first call. 0: no limit.
+// How long a rank waits for another one on the host: at the start, and at a group's first call. 0: no limit.
 inline std::chrono::milliseconds wait_limit(const CudaWorldOptions& options) {
   if (options.hang_timeout.count() == 0) return options.hang_timeout;
   return std::max(options.hang_timeout, options.rendezvous_timeout);

@@ -47,7 +47,7 @@ void NcclLanes::open(const MessageLane& name, NcclMembers members) {
   lane.my_key = members.key + "/posted/" + std::to_string(members.rank);
   lane.their_key = members.key + "/posted/" + std::to_string(1 - members.rank);
   lane.comm = std::make_unique<NcclComm>(std::move(members), context_);
-  // NCCL connects the two ranks at their first message.
+  // NCCL connects the two ranks at their first message, so one is exchanged here.
   const at::Tensor token = at::zeros({1}, at::dtype(at::kByte).device(context_->device));
   Call first{.verb = sends ? Verb::kSend : Verb::kRecv, .site = std::source_location::current()};
   (sends ? first.input : first.output) = token;
@@ -81,8 +81,9 @@ bool NcclLanes::launch_next(Lane& lane) {
   return true;
 }
 
-// Repeats until a round launches nothing: what the peer posted before a message launched here is then launched too.
-// Otherwise this rank could enter a wait for others without a launch that they still need.
+// Repeats until a round launches nothing: then every message that the peer posted before one that was launched here is
+// launched too. Otherwise this rank could start to wait for others without having launched something that they still
+// need.
 void NcclLanes::launch_matched() {
   context_->failure.throw_if_set();
   for (bool launched = true; launched;) {

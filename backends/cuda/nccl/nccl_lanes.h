@@ -2,10 +2,10 @@
 // report through the store how many messages they have posted, and launch a message when both have posted it. So no
 // kernel on a GPU ever waits for something that a host has yet to launch, and operations that block a host until its
 // GPU is idle do end: the first use of cuBLAS, memory from the driver, loading of a kernel. (With immediate launches,
-// 1F1B hung in its first step on an H100: the receive of the first gradient, posted ahead, spun on the GPU; the first
-// forward's set-up waited for the GPU to be idle; and the gradient waited for that forward.) Cost: one round trip to
-// the store to post, one or two to check; a receiver's host waits for its sender's host, not for its GPU. Thread rule:
-// its rank's thread.
+// 1F1B hung in its first step on an H100: the receive of the first gradient, posted ahead, was spinning on the GPU; the
+// first forward's set-up waited for the GPU to be idle; and the gradient depended on that forward.) Cost: one round
+// trip to the store to post, one or two to check; a receiver's host waits for its sender's host, not for its GPU.
+// Thread rule: its rank's thread.
 #pragma once
 #include <ATen/cuda/CUDAEvent.h>
 
@@ -20,16 +20,16 @@
 
 namespace ranklab {
 
-// A message posted on this end.
+// A message that this end has posted.
 struct PostedMessage {
   Call call;
   CallTimes times;
-  at::cuda::CUDAEvent ready;            // recorded after what it has to wait for on this rank
+  at::cuda::CUDAEvent ready;            // recorded after the work on this rank that the message has to wait for
   std::shared_ptr<NcclSpan> span = {};  // null until it is launched
 };
 using PostedMessagePtr = std::shared_ptr<PostedMessage>;
 
-// Launches on the communicator's stream, after `ready`, between two events.
+// Launches `start` on the communicator's stream, after `ready`, between two events.
 std::shared_ptr<NcclSpan> launch(NcclComm& comm, const Call& call, const CallTimes& times, at::cuda::CUDAEvent& ready,
                                  const std::function<void()>& start);
 
@@ -38,18 +38,18 @@ class NcclLanes {
   explicit NcclLanes(NcclContextPtr context) : context_(std::move(context)) {}
 
   bool contains(const MessageLane& lane) const { return lanes_.contains(lane); }
-  // Collective over the lane's two ends: connects them, blocking the host until the other side has come.
+  // Collective over the lane's two ends: connects them, blocking the host until the other end has arrived.
   void open(const MessageLane& lane, NcclMembers members);
   void post(const MessageLane& lane, PostedMessagePtr message);
-  // Launches, in every lane in order, the messages that both ends have posted.
+  // Launches the messages that both ends have posted, in each lane in order.
   void launch_matched();
-  // Blocks until the message is launched. Throws what the watchdog found.
+  // Blocks until the message is launched. Throws the watchdog's error if there is one.
   void wait_launched(const PostedMessage& message);
 
  private:
   struct Lane {
     std::unique_ptr<NcclComm> comm;
-    std::string my_key, their_key;  // keys of the numbers of posted messages
+    std::string my_key, their_key;  // keys under which the numbers of posted messages are stored
     int64_t posted = 0, launched = 0, posted_there = 0;
     std::deque<PostedMessagePtr> waiting;
   };
@@ -60,7 +60,7 @@ class NcclLanes {
   std::map<MessageLane, Lane> lanes_;
 };
 
-// A message from its caller's side.
+// A message as its caller sees it.
 class NcclMessageWork final : public Work, public OffersTiming {
  public:
   // `before_wait` (may be empty) is called once, by the first wait().

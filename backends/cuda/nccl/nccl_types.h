@@ -1,5 +1,5 @@
-// Maps our element types and reductions to NCCL's. Verbs that only move data move bytes, so that every dtype works;
-// reductions need a type NCCL can add. Thread rule: pure.
+// Maps our element types and reductions to NCCL's. Verbs that only move data move bytes, so every dtype works;
+// reductions need a type that NCCL can add. Thread rule: pure.
 #pragma once
 #include <c10/core/ScalarType.h>
 #include <nccl.h>

@@ -18,7 +18,8 @@ void start_message(NcclComm& comm, const Call& call);
 // Whether a reduction casts its 16-bit tensors to fp32 for communication.
 bool travels_in_fp32(const Group& group, const Call& call);
 
-// What this rank sends in a ring algorithm: an estimate reported as wire bytes, since NCCL does not report them.
+// The bytes that this rank would send in a ring algorithm: an estimate, reported as wire bytes, since NCCL does not
+// report them.
 int64_t ring_bytes(const Group& group, const Call& call);
 
 }  // namespace ranklab

@@ -1,9 +1,9 @@
-// A call in flight on a GPU. wait() makes the caller's stream wait for it, not the host, which runs ahead; only a
-// barrier blocks the host, since it orders what processes do elsewhere (files). The watchdog finds calls that do not
-// end, and the next wait() or call throws its error. Times are those of two events around the call on its stream: the
-// call counts as matched when the stream reaches it, so the rest includes waiting for peers (NCCL does not report when
-// the last one came). They are known when the GPU has got there; before that, times() gives the host's current time.
-// Thread rule: its rank's thread; the watchdog reads the state.
+// A call in flight on a GPU. wait() makes the caller's stream wait for the call, but not the host, which runs ahead;
+// only a barrier blocks the host, since it orders what processes do elsewhere (files). The watchdog finds calls that do
+// not end, and the next wait() or call throws its error. Times come from two events around the call on its stream. The
+// call counts as matched when the stream reaches it, so its duration includes waiting for peers (NCCL does not report
+// when the last one arrived). The times are known once the GPU has passed the events; before that, times() gives the
+// host's current time. Thread rule: its rank's thread; the watchdog reads the state.
 #pragma once
 #include <ATen/cuda/CUDAEvent.h>
 
@@ -17,7 +17,7 @@
 
 namespace ranklab {
 
-// The events around one start.
+// The two events around one launch.
 class NcclSpan final : public WatchedCall, public CallTiming {
  public:
   NcclSpan(NcclContextPtr context, std::string what, const CallTimes& times);
@@ -31,7 +31,7 @@ class NcclSpan final : public WatchedCall, public CallTiming {
  private:
   NcclContextPtr context_;
   std::string what_;
-  CallTimes times_;  // posted
+  CallTimes times_;  // as posted
   DeviceClock::AnchorPtr anchor_;
 };
 

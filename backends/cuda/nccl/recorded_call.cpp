@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-// Of a call that was recorded, with no time of its own.
+// The timing of a recorded call, which has no times of its own.
 class NoTimes final : public CallTiming {
  public:
   explicit NoTimes(const CallTimes& posted) : times_(posted) {

@@ -19,15 +19,15 @@ using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
 constexpr const char* kFailureKey = "failure";
 constexpr std::chrono::milliseconds kPollInterval{2};
-constexpr int kFailureCheckEvery = 50;  // in polls
+constexpr int kFailureCheckEvery = 50;  // number of polls
 // Longer than the other ranks' polling period (heartbeat.h).
 constexpr std::chrono::milliseconds kLinger{1'200};
 
-// Rank 0 stays this many times as long for the others to finish as it waits for them elsewhere.
+// At the end, rank 0 waits this many times its usual limit for the other ranks to finish.
 constexpr int kPatience = 10;
 
-// One connection of this process. Never destroyed: a server that went and came again at the same port would meet
-// ranks that are still connected to its predecessor, and at the end of the process its thread needs no join.
+// One connection of this process. Never destroyed: if a server stopped and started again at the same port, ranks would
+// still be connected to its predecessor; and so its thread need not be joined at the end of the process.
 struct Connection {
   StorePtr store;
   int generations = 0;
@@ -117,7 +117,8 @@ std::optional<std::string> Rendezvous::look(const std::string& key) {
 std::optional<std::vector<std::optional<std::string>>> Rendezvous::look_all(const std::vector<std::string>& keys,
                                                                             std::chrono::milliseconds limit) {
   using Values = std::vector<std::optional<std::string>>;
-  // The store waits for its answer without a limit of ours: whoever waits too long is left behind with what it holds.
+  // The store waits for its answer without a time limit that we could set. A thread that waits too long is therefore
+  // abandoned, together with what it holds.
   auto promise = std::make_shared<std::promise<Values>>();
   std::future<Values> answer = promise->get_future();
   std::thread([promise, keys, store = store_->prefixed] {
@@ -143,10 +144,10 @@ void Rendezvous::remove(const std::string& key) { store_->prefixed->deleteKey(ke
 void Rendezvous::report_failure(const std::string& what) noexcept {
   if (!store_->prefixed) return;
   try {
-    // The first failure is the one to show.
+    // Only the first failure is kept, since it is the one to show.
     store_->prefixed->compareSet(kFailureKey, {}, bytes_of("rank " + std::to_string(env_.rank) + ": " + what));
   } catch (const std::exception&) {
-    // The store is gone; the others will see that themselves.
+    // The store is gone; the others will notice that themselves.
   }
 }
 

@@ -68,7 +68,7 @@ void Watchdog::ask() {
       look();
     } catch (const Error& error) {
       failure_.set(error, true);
-    } catch (const std::exception& error) {  // from the CUDA runtime, after a kernel failed
+    } catch (const std::exception& error) {  // thrown by the CUDA runtime after a kernel failed
       failure_.set(Error(ErrorKind::kCommunication,
                          {.where = options_.where, .what = "the GPU reported an error", .got = error.what()}),
                    true);
@@ -90,8 +90,7 @@ void Watchdog::guard() {
   if (failure_.is_set()) see_to_the_end();
 }
 
-// Aborting may itself wait for the GPU, and the rank's thread may be blocked forever: neither may keep the process
-// alive.
+// Ends the process even if aborting itself waits for the GPU, or the rank's thread is blocked forever.
 void Watchdog::see_to_the_end() {
   std::thread aborting([this] {
     abort_all();
@@ -110,7 +109,8 @@ void Watchdog::see_to_the_end() {
   aborting.join();
 }
 
-// If a rank was killed or stopped, that is the cause; the call in flight is only where this rank noticed.
+// If a rank was killed or stopped, that is the cause of the hang; the call in flight only shows where this rank noticed
+// it.
 void Watchdog::hangs(const Hang& hang) {
   ErrorText text{.where = options_.where,
                  .what = "no end of " + hang.what,
@@ -155,8 +155,8 @@ std::optional<Watchdog::Hang> Watchdog::host_hang(Clock::time_point now) {
   return std::nullopt;
 }
 
-// Detects that the rank's thread is in the driver and locks everyone else out, as it may while a kernel waits for a
-// peer.
+// Detects that the rank's thread is in the driver and locks all other threads out, which may happen while a kernel
+// waits for a peer.
 std::optional<Watchdog::Hang> Watchdog::driver_hang(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   if (!looking_at_ || !late(looking_at_->second, now, options_.hang_timeout)) return std::nullopt;

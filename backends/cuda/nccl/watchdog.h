@@ -1,11 +1,12 @@
 // Supervises the calls in flight, because the rank's own thread does not wait for them: it runs ahead of its GPU, or is
-// blocked in a synchronization that a dead peer never ends. Two threads. One queries the GPU: it finds a call that runs
-// longer than the hang time-out, and errors that the communicators report. The other never calls the driver, which may
-// lock the first one out as long as the rank's thread is blocked in it: it finds a library call that blocks the host,
-// and that the first does not return. What either finds becomes the rank's Failure; then all communicators are aborted
-// together, so that kernels waiting for a peer end and the rank's thread returns and throws. If it does not return
-// within a grace period, the process prints the error and exits with its exit code. Cost: one event query per
-// communicator and tick. Thread rule: add, remove and HostCall from the rank's thread; the rest is its own.
+// blocked in a synchronization that never ends because a peer is dead. There are two threads. One queries the GPU: it
+// finds a call that runs longer than the hang time-out, and errors that the communicators report. The other never calls
+// the driver, which may lock the first one out as long as the rank's thread is blocked in it: it finds a library call
+// that blocks the host, and notices if the first thread does not return. What either finds becomes the rank's Failure;
+// then all communicators are aborted together, so that kernels that wait for a peer end, and the rank's thread returns
+// and throws. If it does not return within a grace period, the process prints the error and exits with its exit code.
+// Cost: one event query per communicator and tick. Thread rule: add, remove and HostCall from the rank's thread; the
+// rest is its own.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -25,7 +26,7 @@ namespace ranklab {
 // A call in flight.
 class WatchedCall {
  public:
-  enum class State { kWaiting, kRunning, kDone };  // kWaiting: for earlier work on its stream
+  enum class State { kWaiting, kRunning, kDone };  // kWaiting: earlier work on its stream has not ended
   virtual ~WatchedCall() = default;
   virtual State state() const = 0;
   virtual std::string describe() const = 0;
@@ -45,7 +46,7 @@ class WatchedComm {
   friend class Watchdog;
   std::mutex mutex_;
   std::deque<std::shared_ptr<const WatchedCall>> calls_;
-  std::optional<std::chrono::steady_clock::time_point> running_since_;  // of the first call
+  std::optional<std::chrono::steady_clock::time_point> running_since_;  // since when the oldest call has been running
 };
 
 struct WatchdogOptions {
@@ -54,10 +55,10 @@ struct WatchdogOptions {
   std::chrono::milliseconds host_timeout{0};  // for the host inside the library, where it connects; 0: no limit
   std::chrono::milliseconds tick{50};
   std::chrono::milliseconds grace{10'000};
-  // How long an error that looks like a peer's death waits for the heartbeat to name the peer.
+  // How long an error that looks like a peer's death is held back, so that the heartbeat can name the peer.
   std::chrono::milliseconds naming{6'000};
   std::function<void()> on_thread_start = [] {};
-  // Which ranks give no sign of life, in words; "": all do. Asked once, when a call hangs; may take seconds.
+  // Describes which ranks give no sign of life; "" if all do. Asked once, when a call hangs; may take seconds.
   std::function<std::string()> silent_ranks = [] { return std::string(); };
   std::function<void(const std::vector<WatchedComm*>&)> abort_all;
   std::function<void(const Error&)> leave;
@@ -72,12 +73,13 @@ class Watchdog {
 
   void add(WatchedComm* comm);
   void remove(WatchedComm* comm);
-  // An error unwinds the rank's thread, whose text is not known yet: frees the GPU at once.
+  // For an error that is unwinding the rank's thread and whose text is not known yet: frees the GPU at once.
   void abort_now() noexcept;
 
-  // What the rank's thread does that may wait for other ranks, and since when.
+  // The operation of the rank's thread that may wait for other ranks, and since when it runs.
   using HostState = std::optional<std::pair<std::string, std::chrono::steady_clock::time_point>>;
-  // The rank's thread is inside the library, or waits for another rank's host. Scopes nest; the innermost is watched.
+  // Marks that the rank's thread is inside the library, or waits for another rank's host. Scopes nest; the innermost
+  // one is watched.
   class HostCall {
    public:
     HostCall(Watchdog& watchdog, std::string doing);
@@ -112,8 +114,8 @@ class Watchdog {
 
   Failure& failure_;
   WatchdogOptions options_;
-  std::mutex look_mutex_;  // held while comms are visited, so that none is destroyed meanwhile; lock before mutex_
-  std::mutex mutex_;       // guards what follows; never held during a call of the driver
+  std::mutex look_mutex_;  // held while comms are visited, so that none is destroyed meanwhile; lock it before mutex_
+  std::mutex mutex_;       // guards the following members; never held during a call of the driver
   std::vector<WatchedComm*> comms_;
   bool aborted_ = false;
   std::optional<Error> remote_error_;

@@ -26,7 +26,7 @@ bool is_there(const std::string& path) {
 
 void require_folder(const std::string& path, const std::string& where, const std::string& want) {
   std::error_code error;
-  // Asked from within: a folder that may be seen but not entered is of no use either.
+  // "/." asks from inside the folder: one that can be seen but not entered is of no use either.
   const fs::file_type type = type_of(path.empty() ? path : path + "/.", error);
   if (type == fs::file_type::directory) return;
   const bool unseen = type == fs::file_type::none;

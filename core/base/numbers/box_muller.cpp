@@ -1,6 +1,6 @@
-// The logarithm, the sine and the cosine by polynomials (those of Sun's fdlibm, within a unit of fp64's last place) in
-// loops that the compiler makes vectors of. What they say may differ from the math library in fp64's last bits, but
-// rounds to the same fp32 unless it lies next to a number where rounding changes; those are left to the library.
+// Logarithm, sine and cosine as polynomials (those of Sun's fdlibm, accurate to one unit in fp64's last place) in loops
+// that the compiler vectorizes. Their results may differ from the math library's in the last bits of fp64, but round to
+// the same fp32 number unless they lie next to a rounding boundary; those cases are left to the library.
 #include "core/base/numbers/box_muller.h"
 
 #include <bit>
@@ -17,7 +17,7 @@ constexpr uint64_t kFraction = (uint64_t{1} << kFractionBits) - 1;
 
 constexpr RANKLAB_INLINE uint64_t bits_of(double x) { return std::bit_cast<uint64_t>(x); }
 constexpr RANKLAB_INLINE double number_of(uint64_t bits) { return std::bit_cast<double>(bits); }
-// A double of a whole number below 2^52, without a conversion, which AVX2 does not have.
+// Converts a whole number below 2^52 to double without a conversion instruction, which AVX2 does not have.
 RANKLAB_INLINE double whole(uint64_t x) { return number_of(x | bits_of(0x1p52)) - 0x1p52; }
 // 1 where x < limit, for both below 2^63.
 RANKLAB_INLINE uint64_t less(uint64_t x, uint64_t limit) { return (x - limit) >> 63; }
@@ -25,7 +25,7 @@ RANKLAB_INLINE uint64_t less(uint64_t x, uint64_t limit) { return (x - limit) >>
 // log(x / 2^32) for whole x from 1 to 2^32: with x = 2^k (1 + f) and s = f / (2 + f), a polynomial of s^2.
 RANKLAB_INLINE double log_of_uniform(double x) {
   constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;
-  // 1 + f between sqrt(1/2) and sqrt(2): one exponent up from where the fraction exceeds that of sqrt(2).
+  // Brings 1 + f between sqrt(1/2) and sqrt(2): the exponent is one higher where the fraction exceeds that of sqrt(2).
   constexpr uint64_t kUp = (uint64_t{1} << kFractionBits) - (bits_of(std::numbers::sqrt2) & kFraction);
   const uint64_t moved = bits_of(x) + kUp;
   const double k = whole(moved >> kFractionBits) - (1023 + 32);
@@ -39,7 +39,7 @@ RANKLAB_INLINE double log_of_uniform(double x) {
   return k * kLn2High - ((half_square - (s * (half_square + even + odd) + k * kLn2Low)) - f);
 }
 
-// Of |r| <= pi/4.
+// REQUIRES: |r| <= pi/4.
 RANKLAB_INLINE double short_sin(double r) {
   const double z = r * r;
   return r + r * z *
@@ -60,17 +60,17 @@ RANKLAB_INLINE double short_cos(double r) {
   return 1 - (0.5 * z - tail);
 }
 
-// 1 where x lies within 32 of fp64's last places of a middle between two fp32 numbers.
+// 1 where x lies within 32 units in fp64's last place of the midpoint between two fp32 numbers.
 RANKLAB_INLINE uint64_t rounding_unsure(double x) {
   constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1, kMiddle = uint64_t{1} << 28, kNear = 32;
   return less((bits_of(x) + kMiddle + kNear) & kDropped, 2 * kNear + 1);
 }
 
-// RETURNS whether some pair is not sure.
+// RETURNS: whether the rounding of some pair is unsure.
 RANKLAB_CLONES bool fast_pairs(const uint32_t* words, float* normals) {
   // The angle as box_muller() rounds it, less quarter turns: pi/2 in two parts, whose multiples up to 4 are exact.
   constexpr double kQuarterHigh = 0x1.921fb544p+0, kQuarterLow = 0x1.0b4611a626331p-34;
-  constexpr double kSmall = 0x1p-20;  // closer to a quarter turn the low part's own rounding shows
+  constexpr double kSmall = 0x1p-20;  // so close to a quarter turn, the rounding of the low part itself would show
   uint64_t unsure = 0;
   for (size_t i = 0; i < kNormalsAtOnce / 2; ++i) {
     const uint64_t a = words[2 * i], b = words[2 * i + 1];

@@ -1,7 +1,7 @@
-// Pairs of standard normals by Box and Muller (Annals of Mathematical Statistics 29, 1958): of two words a and b,
-// sqrt(-2 log((a + 1) / 2^32)) times the cosine and the sine of 2 pi b / 2^32, in fp64, rounded to fp32. Cost: 35 ns a
-// pair, nearly all of it the math library's; many at a time take a fifth of that, with the same bits. Thread rule:
-// pure.
+// Pairs of standard normals by the Box-Muller transform (Annals of Mathematical Statistics 29, 1958): for two words a
+// and b, sqrt(-2 log((a + 1) / 2^32)) times the cosine and the sine of 2 pi b / 2^32, computed in fp64 and rounded to
+// fp32. Cost: 35 ns a pair, nearly all of it in the math library; box_muller_pairs() takes a fifth of that per pair and
+// gives the same bits. Thread rule: pure.
 #pragma once
 #include <array>
 #include <cstddef>

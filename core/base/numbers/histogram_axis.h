@@ -1,6 +1,7 @@
-// The bins of histograms (value_histogram.h) as the columns of a picture: from the largest negative magnitude over zero
-// to the largest positive one, some bins to a column, the same for all histograms of a picture so that they compare.
-// What is smaller than the axis shows counts with its innermost columns. Thread rule: pure.
+// Maps the bins of histograms (value_histogram.h) to the columns of a picture, from the largest negative magnitude over
+// zero to the largest positive one. A column covers several bins, and all histograms of a picture share one axis so
+// that they can be compared. Values smaller than the axis shows are counted in its innermost columns. Thread rule:
+// pure.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,9 +16,10 @@ struct HistogramAxis {
   int64_t first = 1, last = 1;  // magnitudes (ValueHistogram) of the innermost and outermost columns
   int64_t per_column = 1;
 
-  int64_t side() const { return (last - first) / per_column + 1; }  // columns of a sign; zero has one between them
+  // columns of one sign; between the two signs is one column for zero
+  int64_t side() const { return (last - first) / per_column + 1; }
   int64_t columns() const { return 2 * side() + 1; }
-  // The column of a bin; zero has the middle one.
+  // The column of a bin; zero is in the middle one.
   int64_t column(int64_t bin) const {
     const int64_t from_zero = bin - ValueHistogram::kMagnitudes;
     if (from_zero == 0) return side();
@@ -25,7 +27,7 @@ struct HistogramAxis {
     const int64_t at = side() - 1 - (last - magnitude) / per_column;
     return from_zero < 0 ? side() - 1 - at : side() + 1 + at;
   }
-  // The largest absolute value of the outermost column, and the smallest of the innermost.
+  // The largest absolute value in the outermost column, and the smallest in the innermost.
   double most() const { return ValueHistogram::edge(last); }
   double least() const { return ValueHistogram::edge(last - side() * per_column); }
 
@@ -37,7 +39,8 @@ struct HistogramAxis {
   }
 };
 
-// That of histograms which together have these counts: from its largest magnitude on at most `powers` powers of two.
+// The axis for histograms that together have these counts. It covers at most `powers` powers of two below the largest
+// magnitude.
 inline HistogramAxis histogram_axis(std::span<const double> counts, int64_t powers, int64_t per_column) {
   HistogramAxis axis{.first = ValueHistogram::kMagnitudes, .last = per_column, .per_column = per_column};
   for (size_t bin = 0; bin < counts.size(); ++bin) {

@@ -1,4 +1,4 @@
-// Thread rule: pure.
+// The median of a list of numbers. Thread rule: pure.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace ranklab {
 
-// The upper one of an even count. REQUIRES: not empty.
+// For an even count, the upper of the two middle values. REQUIRES: not empty.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());

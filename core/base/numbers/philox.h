@@ -27,7 +27,8 @@ class RandomStream {
  public:
   RandomStream(uint64_t seed, RandomPurpose purpose, std::string_view global_name, uint64_t step = 0);
 
-  // What the seed and the step contribute to a stream, for drawing its numbers elsewhere (core/nn/device_random.h).
+  // The contributions of the seed and the step to a stream's key, for code that draws its numbers elsewhere
+  // (core/nn/device_random.h).
   static uint64_t seed_key(uint64_t seed);
   static uint64_t step_key(RandomPurpose purpose, uint64_t step);
 
@@ -36,7 +37,7 @@ class RandomStream {
   float uniform(uint64_t element) const;
   // Standard normal by Box-Muller; element i uses word i of the stream's normal sequence.
   float normal(uint64_t element) const;
-  // out[i] = the number of element first + i.
+  // Fills out[i] with the number of element first + i.
   void fill_bits(uint64_t first, std::span<uint32_t> out) const;
   void fill_uniform(uint64_t first, std::span<float> out) const;
   void fill_normal(uint64_t first, std::span<float> out) const;

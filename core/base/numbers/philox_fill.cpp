@@ -1,5 +1,5 @@
-// Bulk random numbers: the ten rounds of sixteen Philox blocks in parallel where the machine has AVX2, and normals of
-// as many words at a time.
+// Bulk random numbers: the ten rounds of sixteen Philox blocks in parallel where the machine has AVX2, and normals
+// computed from a batch of words at a time.
 #include <algorithm>
 
 #include "core/base/numbers/box_muller.h"
@@ -14,11 +14,11 @@ namespace ranklab {
 namespace {
 
 constexpr size_t kBlocks = 16, kWords = 4 * kBlocks;
-constexpr uint64_t kLastBlock = (uint64_t{1} << 62) - 1;  // elements are numbered modulo 2^64, four a block
+constexpr uint64_t kLastBlock = (uint64_t{1} << 62) - 1;  // elements are numbered modulo 2^64, four per block
 
 using Key = std::array<uint32_t, 2>;
 
-// out = the words of blocks first to first + 15 of a stream.
+// Writes the words of blocks first to first + 15 of a stream to out.
 using Fill = void(uint64_t first, Key stream, Key key, uint32_t* out);
 
 void fill_plain(uint64_t first, Key stream, Key key, uint32_t* out) {

@@ -66,8 +66,8 @@ const std::set<std::string> kWithoutMeaning = {"architectures",
                                                "quantization_config",
                                                "head_dim"};
 
-// Keys that change what a model computes in a class of transformers, or in all of them, and the values with which they
-// change nothing, as null does. A family that reads one has a row for it.
+// Keys that change what a model computes in some or all classes of transformers, with the values for which they change
+// nothing, as does null. A family that reads one of them has a row for it.
 const std::map<std::string, std::vector<HfJson>>& keys_with_meaning() {
   static const std::map<std::string, std::vector<HfJson>> kKeys = {{"is_causal", {true}},
                                                                    {"per_layer_config", {HfJson::object()}},
@@ -91,7 +91,7 @@ const std::map<std::string, std::vector<HfJson>>& keys_with_meaning() {
   return kKeys;
 }
 
-// Of a key that the family does not read.
+// Checks a key that the family does not read.
 void require_without_meaning(ModelConfig& model, const HfValue& value, const std::string& key) {
   if (key == "layer_types") return same_layer_types_key().set(model, value);
   const auto found = keys_with_meaning().find(key);
@@ -119,7 +119,7 @@ HfValue value_of(const HfJson& file, const std::string& key, const std::string& 
   return {found == file.end() ? HfJson() : *found, key, path};
 }
 
-// AutoModelForCausalLM goes by "model_type", other readers by "architectures".
+// AutoModelForCausalLM uses "model_type", other readers use "architectures".
 const HfFamily& family_of(const HfJson& file, const std::string& path) {
   const HfValue list = value_of(file, "architectures", path), type = value_of(file, "model_type", path);
   if (!list.is_null()) {
@@ -195,7 +195,7 @@ std::string hf_config_json(const ModelConfig& config, const HfFamily& family, Te
   return file.dump(2) + "\n";
 }
 
-// Python writes numbers that JSON has not, and some files have them: null in the place of Infinity and NaN.
+// Python writes numbers that JSON does not have, and some files contain them; Infinity and NaN are replaced by null.
 std::string without_infinities(const std::string& text) {
   if (text.find("Infinity") == text.npos && text.find("NaN") == text.npos) return text;
   std::string out;

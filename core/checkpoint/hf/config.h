@@ -14,7 +14,7 @@
 
 namespace ranklab {
 
-// `type`: element type of the weights in the folder.
+// `type`: the element type of the weights in the folder.
 std::string hf_config_json(const ModelConfig& config, const HfFamily& family, TensorType type);
 
 struct HfConfig {
@@ -22,10 +22,10 @@ struct HfConfig {
   std::string whole = {};         // HfTextPart::whole
   HfFamily family = {};           // one of hf_families()
   std::optional<HfFp8> fp8 = {};  // set when matrices are FP8
-  bool mxfp4 = false;             // experts are
+  bool mxfp4 = false;             // whether the experts are MXFP4
   std::vector<std::string> unknown_keys = {};
 };
-// An object of few levels, each key once. Throws kBadFile naming `path`.
+// An object of limited depth without duplicate keys. Throws kBadFile naming `path`.
 HfJson parse_hf_json(const std::string& text, const std::string& path);
 // Throws kBadFile naming `path` and the key.
 HfConfig read_hf_config(const std::string& text, const std::string& path);

@@ -51,7 +51,7 @@ class Exporter {
     HfExported result{.architecture = family_.architecture, .tensors = theirs_.size()};
     try {
       write_files(folder, result);
-    } catch (...) {  // what is left would be no model, and keep the next export out of the folder
+    } catch (...) {  // what is left would not be a model, but would keep the next export out of the folder
       std::error_code ignored;
       for (const std::string& file : result.files) std::filesystem::remove(folder + "/" + file, ignored);
       std::filesystem::remove(folder, ignored);
@@ -101,12 +101,12 @@ class Exporter {
     return elements;
   }
 
-  // For export, a router without a bias gets a zero bias.
+  // On export, a router without a bias gets a zero bias.
   bool is_made_up(const HfTensor& tensor) const {
     return tensor.ours.starts_with("buffer/") && ours_.find(tensor.ours) == nullptr && !config_.moe.expert_bias;
   }
 
-  // Not of the optimizer, and not of the recipe in which it was trained.
+  // Excludes the optimizer's tensors and those of the recipe with which the model was trained.
   static bool is_of_the_model(const std::string& name) {
     return (name.starts_with("weight/") || name.starts_with("buffer/")) && !name.ends_with(kAmaxHistorySuffix);
   }
@@ -137,19 +137,19 @@ class Exporter {
     if (places.empty()) {
       theirs_.push_back({part.name, type, part.shape});
     } else {
-      widen(theirs_.back().type, type);  // of all experts in one tensor, which come one after another
+      widen(theirs_.back().type, type);  // a tensor of all experts, which come one after another
     }
     places.emplace_back(&tensor, &part);
   }
 
-  // The element type of all weights; where they differ, one that holds all of their values: a reader may rely on the
-  // declared type.
+  // The element type of all weights. If they differ, it is a type that holds all their values, because a reader may
+  // rely on the declared type.
   void see_type(TensorType type) {
     if (theirs_.empty()) main_type_ = type;
     widen(main_type_, type);
   }
 
-  // So that `type` holds the values of `other`, too.
+  // Widens `type` so that it also holds the values of `other`.
   static void widen(TensorType& type, TensorType other) {
     if (type == other) return;
     const bool wide = type == TensorType::kF64 || other == TensorType::kF64;
@@ -192,9 +192,9 @@ class Exporter {
   const HfExportOptions& options_;
   const HfFamily& family_;
   std::vector<HfTensor> map_;
-  std::string generation_;  // "": no such file
+  std::string generation_;  // "": there is no such file
   std::vector<TensorInfo> theirs_;
-  std::map<std::string, std::vector<Place>> places_;  // several: experts, in their order
+  std::map<std::string, std::vector<Place>> places_;  // several for experts, in their order
   TensorType main_type_ = TensorType::kF32;
   std::string held_name_;
   TensorType held_type_ = TensorType::kF32;

@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// The order matters: a family that fits more models comes after those that fit fewer of them.
+// The order matters: a family that fits more models comes after those that fit fewer.
 const std::vector<HfFamily>& hf_families() {
   static const std::vector<HfFamily> kFamilies = {
       nemotron_h_family(),  qwen3_5_moe_family(), qwen3_next_family(), qwen3_5_family(),   llama4_family(),

@@ -78,7 +78,7 @@ void HfFolder::read_index(const std::string& path) {
   const std::string text = read_inside(path, kMostIndexBytes);
   std::map<std::string, std::string> wanted;  // tensor -> file
   std::set<std::string> files;
-  // Keeps nothing deeper than {"weight_map": {NAME: FILE}}.
+  // Keeps nothing nested deeper than {"weight_map": {NAME: FILE}}.
   const auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) { return depth <= 3; };
   const auto json = nlohmann::json::parse(text, shallow, false);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();

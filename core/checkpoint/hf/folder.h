@@ -12,7 +12,7 @@
 
 namespace ranklab {
 
-// Whether a folder is meant as one of Hugging Face's: a config.json is there, if only one that may not be looked at.
+// Whether a folder is meant as one of Hugging Face's: it contains a config.json, even if that cannot be accessed.
 bool is_hf_folder(const std::string& folder);
 
 class HfFolder : public TensorSource {
@@ -28,7 +28,7 @@ class HfFolder : public TensorSource {
 
   std::string config_path() const { return folder_ + "/config.json"; }
   std::string config_text() const;
-  std::string text_of(const char* name) const;  // of a file beside the tensors; "": the folder has none
+  std::string text_of(const char* name) const;  // text of a file next to the tensors; "": the folder does not have it
 
  private:
   void add_file(const std::string& file);

@@ -56,7 +56,8 @@ std::optional<HfFp8> read_hf_fp8(const HfJson& file, const std::string& path) {
   if (!blocks.json().is_array() || blocks.json().size() != 2 || !is_size(blocks.json()[0]) ||
       !is_size(blocks.json()[1]))
     blocks.refuse("[128, 128]: rows and columns of a block");
-  // The other keys describe what is quantized and how scales were computed, which the tensors themselves show.
+  // The other keys describe what is quantized and how scales were computed, which can be seen from the tensors
+  // themselves.
   static const std::set<std::string> kKnown = {
       "quant_method",           "fmt",       "activation_scheme", "weight_block_size",  "expert_dtype",
       "modules_to_not_convert", "scale_fmt", "dequantize",        "modules_to_convert", "ignored_layers"};

@@ -1,8 +1,8 @@
 // Folders whose matrices are FP8 (E4M3, arXiv 2209.05433) with a scale for each block of 128 x 128, as DeepSeek-V3
 // (arXiv 2412.19437, section 3.3) and Qwen3 are published: X.weight holds one-byte codes, X.weight_scale_inv the factor
-// that a block's values are multiplied by. HfDequantized presents such a matrix as fp32: the product, rounded once. The
-// quantization of activations that those classes also do does not concern weights. Cost: five times a matrix's bytes
-// while it is read. Thread rule: one thread.
+// that a block's values are multiplied by. HfDequantized presents such a matrix as fp32: the product, rounded once.
+// Those classes also quantize activations, which does not concern the weights. Cost: five times a matrix's bytes while
+// it is read. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,16 +20,16 @@ struct HfFp8 {
 };
 
 // The "quantization_config" of a config.json; nothing when there is none. Throws kBadFile naming the key when weights
-// are quantized in another way.
+// are quantized in a different way.
 std::optional<HfFp8> read_hf_fp8(const HfJson& file, const std::string& path);
 
 class HfDequantized : public TensorSource {
  public:
-  // `stored` must outlive this. Throws kBadFile naming the tensor when a matrix lacks its scales, when scales lack
-  // their matrix, or when the shape of the scales is not that of the blocks.
+  // `stored` must outlive this. Throws kBadFile naming the tensor when a matrix lacks its scales, scales lack their
+  // matrix, or the shape of the scales does not match the blocks.
   HfDequantized(const TensorSource& stored, const HfFp8& fp8);
 
-  size_t matrices() const { return matrices_; }                                 // how many were FP8
+  size_t matrices() const { return matrices_; }                                 // number of matrices that were FP8
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }  // without scales
   // Throws kBadFile naming tensor and block when a code is NaN, or a scale is not a number above zero.
   std::vector<std::byte> read(const std::string& name) const override;

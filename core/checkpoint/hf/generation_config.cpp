@@ -4,7 +4,7 @@
 
 namespace ranklab {
 
-// Python's json.dumps() writes ASCII alone, too.
+// ASCII only, as written by Python's json.dumps().
 std::string kept_generation_config(const std::string& text, const std::string& path) {
   return parse_hf_json(text, path).dump(-1, ' ', true);
 }

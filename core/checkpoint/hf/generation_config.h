@@ -1,6 +1,6 @@
-// generation_config.json of a Hugging Face folder: how generate() there draws tokens and what ends them. Nothing here
-// reads it; a model that came with one goes back with it, and one trained here with what --hf-generation-config says.
-// Thread rule: pure functions.
+// The generation_config.json of a Hugging Face folder, which says how generate() in transformers draws tokens and when
+// it ends. Nothing here uses it: a model imported with one is exported with it, and a model trained here gets what
+// --hf-generation-config says. Thread rule: pure functions.
 #pragma once
 #include <string>
 
@@ -10,9 +10,10 @@ namespace ranklab {
 
 inline constexpr const char* kGenerationConfigName = "generation_config.json";
 
-// As ModelConfig keeps it: in one line. Throws kBadFile naming `path` when it is no JSON object.
+// The text as one line, the form in which ModelConfig keeps it. Throws kBadFile naming `path` when it is not a JSON
+// object.
 std::string kept_generation_config(const std::string& text, const std::string& path);
-// As save_pretrained() writes it, byte for byte what it wrote; "": the model has none. Throws kBadFile.
+// The text in the form in which save_pretrained() writes it, byte for byte; "": the model has none. Throws kBadFile.
 std::string generation_config_text(const ModelConfig& config);
 
 }  // namespace ranklab

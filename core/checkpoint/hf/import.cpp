@@ -69,7 +69,7 @@ void HfModel::see_through_quantization() {
   dequantized_ = std::move(seen);
 }
 
-// The classes of transformers name MTP modules even in the configuration of models without them.
+// Configurations mention MTP modules even for models without them, because the classes of transformers do.
 void HfModel::drop_absent_modules() {
   ModelConfig& model = config_.model;
   if (model.mtp_num_layers == 0) return;
@@ -80,7 +80,7 @@ void HfModel::drop_absent_modules() {
   model.mtp_num_layers = 0;
 }
 
-// Files of the base model alone have the names without their prefix.
+// In files of only the base model, names lack their prefix.
 std::string HfModel::their_name(const HfPart& part) const {
   if (theirs().find(part.name) != nullptr) return part.name;
   if (!config_.whole.empty()) {

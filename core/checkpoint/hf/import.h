@@ -1,9 +1,9 @@
 // Presents a Hugging Face folder as one of our checkpoints: config.json as a model configuration, and its tensors under
 // our names, assembled as they are read. Opening compares every name and shape with the model: tensors that are
-// missing, left over or of another shape are refused by name; nothing is silently dropped. Element types are kept, but
-// block-wise FP8 becomes fp32 (fp8.h), MXFP4 bf16 (mxfp4.h), as does one of our tensors whose parts differ in type. If
-// one is fp64, all become fp64: a run cannot mix it with others. Cost: one of our tensors at a time. Thread rule: one
-// thread.
+// missing, left over or of another shape are refused by name; nothing is silently dropped. Element types are kept,
+// except that block-wise FP8 becomes fp32 (fp8.h) and MXFP4 becomes bf16 (mxfp4.h); a tensor of ours whose parts have
+// different types becomes fp32. If one tensor is fp64, all become fp64, because a run cannot mix fp64 with other types.
+// Cost: one of our tensors at a time. Thread rule: one thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -25,7 +25,7 @@ class HfModel : public TensorSource {
   const ModelConfig& config() const { return config_.model; }
   const std::string& architecture() const { return config_.family.architecture; }
   TensorType type() const { return type_; }                         // of most weights
-  const std::vector<std::string>& notes() const { return notes_; }  // what the user should know
+  const std::vector<std::string>& notes() const { return notes_; }  // messages for the user
 
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }  // "weight/NAME", "buffer/NAME"
   std::vector<std::byte> read(const std::string& name) const override;

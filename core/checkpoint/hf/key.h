@@ -1,6 +1,6 @@
-// One key of a transformers config.json and the member of our configuration that it maps to, read and written by the
-// same row, so that export and import agree. A key may also stand for something of which ranklab supports one value
-// only; then another value is refused by the key's name. Thread rule: immutable.
+// One key of a transformers config.json and the member of our configuration to which it corresponds. It is read and
+// written by the same row, so that export and import agree. A key may also stand for something for which ranklab
+// supports only one value; any other value is refused by the key's name. Thread rule: immutable.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -23,7 +23,7 @@ class HfValue {
       : json_(std::move(json)), key_(std::move(key)), path_(path) {}
   bool is_null() const { return json_.is_null(); }
   const HfJson& json() const { return json_; }
-  int64_t integer() const;  // the following throw kBadFile when the value is of another type
+  int64_t integer() const;  // these throw kBadFile when the value has another type
   double number() const;
   bool boolean() const;
   std::string text() const;
@@ -43,11 +43,11 @@ class HfValue {
 
 struct HfKey {
   std::string key = {};
-  // Empty, or returns not_written(): the key is only read.
+  // Empty, or returns not_written(): the key is read but not written.
   std::function<HfJson(const ModelConfig&)> get = {};
   std::function<void(ModelConfig&, const HfValue&)> set = {};
   bool required = false;
-  HfJson absent = {};      // what a file without the key means
+  HfJson absent = {};      // the value that a file without the key implies
   std::string other = {};  // an alternative name that some versions write
 };
 
@@ -74,15 +74,15 @@ HfKey hf_count(std::string key, Member member) {
   };
   return row;
 }
-// A key with only one supported value; a file without it has that value.
+// A key with only one supported value, which a file without the key is assumed to have.
 HfKey hf_constant(std::string key, HfJson value);
-// Read without effect on the model, and not written.
+// Read, but has no effect on the model; not written.
 HfKey hf_unused(std::string key);
-// Written for transformers, but without effect on the model.
+// Written for transformers, but has no effect on the model.
 HfKey hf_note(std::string key, HfJson value);
 
 }  // namespace ranklab
 
-// The member as a function, for hf_member().
+// Makes an accessor of a member, for hf_member().
 #define RANKLAB_HF(member) \
   [](auto& c) -> auto& { return c.member; }

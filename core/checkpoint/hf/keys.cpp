@@ -26,8 +26,9 @@ HfKey key_value_heads() {
 
 }  // namespace
 
-// Dynamic scaling starts beyond this length, and longrope's factor is its ratio to the original one. Some versions
-// derive YaRN's factor so, too, but current ones take the one of the file: a longer model keeps its length.
+// Dynamic scaling starts beyond this length, and longrope's factor is its ratio to the original length. Some versions
+// also derive YaRN's factor in this way, but current ones take the factor from the file, so the length of a longer
+// model is kept.
 HfKey positions_key(const std::string& key) {
   const auto get = [](const ModelConfig& c) {
     if (c.rope_scaling.kind == RopeScalingKind::kDynamic) return HfJson(c.rope_scaling.original_seq_length);
@@ -72,7 +73,7 @@ HfKey window_number_key(int64_t absent) {
 }
 
 HfKeys switched_window_keys() {
-  constexpr int64_t kDefault = 4096;  // when no number follows
+  constexpr int64_t kDefault = 4096;  // used when no number follows
   HfKey number = window_key(kDefault);
   number.set = [set = number.set](ModelConfig& c, const HfValue& value) {
     if (c.window_size > 0) set(c, value);

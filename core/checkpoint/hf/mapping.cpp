@@ -36,7 +36,7 @@ int64_t rotary_first_row(const HfPart& part, int64_t row) {
   return place(pairs, half + pairs, half - pairs, in_head - part.rotary_rows);
 }
 
-// In our layout each part is a block; head h has the h-th share of each.
+// In our layout each part is a block, and head h has the h-th share of each block.
 int64_t together_row(const HfPart& part, int64_t row) {
   const int64_t share = part.rows / part.heads, head = row / share;
   int64_t in_head = row % share, begin = 0;
@@ -50,7 +50,7 @@ int64_t together_row(const HfPart& part, int64_t row) {
   return ours < part.with_heads && part.rotary_rows < part.head_rows ? rotary_first_row(part, ours) : ours;
 }
 
-// A row's module as rules name it, and where in a model it is.
+// A row's module as rules name it, and its place in a model.
 struct Place {
   std::string module, suffix;  // "attention.qkv", ".weight" or ".bias"
   bool in_layer = false;
@@ -76,7 +76,7 @@ const HfRule& rule_of(const HfFamily& family, const Place& place, const std::str
 
 bool is_head_norm(const std::string& module) { return module == "attention.q_norm" || module == "attention.k_norm"; }
 
-// Whether all experts of a layer are one of their tensors.
+// Whether all experts of a layer are one tensor there.
 bool is_of_all_experts(const HfRule& rule) {
   return rule.ours.find('*') != std::string::npos && rule.theirs[0].find('*') == std::string::npos;
 }
@@ -122,7 +122,7 @@ class Mapping {
     return rule;
   }
 
-  // Either each of their tensors holds one part of our fused tensor, or one holds all of it.
+  // Either each of their tensors holds one part of our fused tensor, or one tensor holds all parts.
   void add(const std::string& parameter, const ModuleRow& row, const HfRule& rule, const std::string& prefix,
            const std::string& suffix) {
     const std::vector<int64_t>& shape = row.shape;
@@ -161,7 +161,7 @@ class Mapping {
     part.rotary_rows = c_.rotary_width();
   }
 
-  // For queries and keys, both matrix and bias.
+  // For queries and keys, both the matrix and the bias.
   void set_heads(HfPart& part, HfLayout layout) const {
     part.layout = layout;
     part.head_rows = c_.head_dim();
@@ -169,7 +169,7 @@ class Mapping {
     part.with_heads = turning_rows(part);
   }
 
-  // An output's gate is behind the queries, and does not turn.
+  // An output gate follows the queries and is not rotated.
   int64_t turning_rows(const HfPart& part) const {
     const int64_t gate = c_.output_gate_width(), queries = c_.query_width();
     const int64_t turning = gate > 0 && part.first_row == 0 ? queries : queries + gate + c_.kv_width() - part.first_row;
@@ -250,7 +250,7 @@ bool is_transposed(HfLayout layout) { return layout == HfLayout::kTransposed || 
 
 namespace {
 
-// Where the row of halves is among pairs.
+// The row among pairs that corresponds to `row` among halves.
 int64_t pairs_row(const HfPairs& p, int64_t row) {
   const int64_t before = row / p.head * p.head + p.first, in_halves = row - before;
   if (row >= p.rows || in_halves < 0) return row;

@@ -31,7 +31,7 @@ float factor_of(std::byte scale) {
   return kFactors[static_cast<size_t>(scale)];
 }
 
-// Its upper half is all of it.
+// The lower half of the bits is zero, so the upper half is the exact value.
 uint16_t as_bf16(float value) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16U); }
 
 }  // namespace
@@ -102,7 +102,7 @@ std::vector<std::byte> HfMxfp4::read_slice(const std::string& name, int64_t inde
   const std::vector<std::byte> codes = stored_.read_slice(name + kBlocks, index),
                                scales = stored_.read_slice(name + kScales, index);
   std::vector<std::byte> values(static_cast<size_t>(in * out) * sizeof(uint16_t));
-  const std::byte *code = codes.data(), *scale = scales.data();  // of [out, in]
+  const std::byte *code = codes.data(), *scale = scales.data();  // for [out, in]
   for (int64_t row = 0; row < out; ++row) {
     std::byte* value = values.data() + row * static_cast<int64_t>(sizeof(uint16_t));
     const auto put = [&](uint8_t half) {

@@ -1,7 +1,8 @@
-// Folders whose experts are MXFP4 (OCP Microscaling Formats 1.0; arXiv 2310.10537), as gpt-oss is published: in place
-// of X [E, in, out] are X_blocks [E, out, in / 32, 16] and X_scales [E, out, in / 32]. A byte holds two E2M1 codes, the
-// lower half first; a scale s multiplies its 32 values by 2^(s - 127). HfMxfp4 presents X in bf16, which holds every
-// such product exactly. Cost: one expert at a time where one is asked for. Thread rule: one thread.
+// Folders whose experts are MXFP4 (OCP Microscaling Formats 1.0; arXiv 2310.10537), as gpt-oss is published: a tensor X
+// [E, in, out] is stored as X_blocks [E, out, in / 32, 16] and X_scales [E, out, in / 32]. A byte holds two E2M1 codes,
+// the one in the lower half first; a scale s multiplies its 32 values by 2^(s - 127). HfMxfp4 presents X in bf16, which
+// holds every such product exactly. Cost: one expert at a time if single experts are requested. Thread rule: one
+// thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,16 +12,16 @@
 
 namespace ranklab {
 
-// Whether the "quantization_config" of a config.json says so. Throws kBadFile naming a key that is not understood.
+// Whether the "quantization_config" of a config.json says MXFP4. Throws kBadFile naming a key that is not understood.
 bool is_hf_mxfp4(const HfJson& file, const std::string& path);
 
 class HfMxfp4 : public TensorSource {
  public:
-  // `stored` must outlive this. Throws kBadFile naming the tensor when blocks lack their scales, or scales their
-  // blocks, or they do not belong together.
+  // `stored` must outlive this. Throws kBadFile naming the tensor when blocks lack their scales, scales lack their
+  // blocks, or the two do not match.
   explicit HfMxfp4(const TensorSource& stored);
 
-  size_t quantized() const { return quantized_; }  // tensors that were MXFP4
+  size_t quantized() const { return quantized_; }  // number of tensors that were MXFP4
   const std::vector<TensorInfo>& tensors() const override { return tensors_; }
   std::vector<std::byte> read(const std::string& name) const override;
   // Throws kBadFile naming the tensor when a scale is NaN (255), or a product is infinite.

@@ -1,5 +1,5 @@
-// Reports what a Hugging Face family cannot express, by the setting's name: a model is exported only when the classes
-// of transformers compute exactly what ranklab computes. Thread rule: pure functions.
+// Reports what a Hugging Face family cannot express, by the name of the setting: a model is exported only when the
+// classes of transformers compute exactly what ranklab computes. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -20,38 +20,38 @@ class HfRefusal {
   const std::string& architecture_;
 };
 
-// Refuses a valid config.json or folder that uses a feature ranklab lacks: another copy of the file would not help.
-// Throws kInvalidArgument.
+// Refuses a valid config.json or folder that uses a feature which ranklab lacks, so another copy of the file would not
+// help. Throws kInvalidArgument.
 [[noreturn]] void refuse_hf_feature(const std::string& path, const std::string& what, const std::string& got,
                                     const std::string& want);
 
-// Requires rotary embeddings that are scaled, if at all, as several classes know it.
+// Requires rotary embeddings, either unscaled or scaled in a way that several classes support.
 void check_plain_rotary_positions(const HfRefusal& refusal, const ModelConfig& config);
-// ... and no MTP modules.
+// The same, and no MTP modules.
 void check_rotary_positions(const HfRefusal& refusal, const ModelConfig& config);
 // Requires attention, then the MLP (not in parallel), and a head without a bias.
 void check_sequential(const HfRefusal& refusal, const ModelConfig& config);
-// Requires embeddings, scores and logits that are neither scaled by a setting nor bounded.
+// Requires embeddings, scores and logits that are neither scaled by a setting nor soft-capped.
 void check_plain_scales(const HfRefusal& refusal, const ModelConfig& config);
-// ... and norms that multiply by their weight itself.
+// The same, and norms that multiply by their weight itself.
 void check_no_gemma(const HfRefusal& refusal, const ModelConfig& config);
 // Requires rotary embeddings and SwiGLU.
 void check_swiglu(const HfRefusal& refusal, const ModelConfig& config);
-// ... and the same positions in all layers.
+// The same, and the same positions in all layers.
 void check_swiglu_layers(const HfRefusal& refusal, const ModelConfig& config);
 // Requires pre-norms (on the inputs of attention and MLP); norms of queries and keys, if any, are per head.
 void check_norms_before(const HfRefusal& refusal, const ModelConfig& config);
 // Requires all of the above; rotary embeddings may be partial.
 void check_partly_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
-// ... and rotary embeddings over the whole head.
+// The same, with rotary embeddings over the whole head.
 void check_rotary_layers(const HfRefusal& refusal, const ModelConfig& config);
 // Requires that a sliding window, if any, applies to all layers.
 void check_window_of_all_layers(const HfRefusal& refusal, const ModelConfig& config);
-// Requires that no token is dropped and that every expert gets its tokens by their scores.
+// Requires that no token is dropped, and that experts get tokens according to their scores.
 void check_routing(const HfRefusal& refusal, const MoeConfig& moe);
 // Requires plain softmax routing: no groups of experts, no scaling, no balancing bias.
 void check_plain_softmax_routing(const HfRefusal& refusal, const MoeConfig& moe);
-// Requires layers of routed experts alone (no dense layer, no shared expert), weights normalized for any top-k.
+// Requires layers with only routed experts (no dense layer, no shared expert), and weights normalized for any top-k.
 void check_routed_experts_alone(const HfRefusal& refusal, const MoeConfig& moe);
 // Requires plain softmax routing in layers whose linear layers have no bias.
 void check_softmax_experts(const HfRefusal& refusal, const ModelConfig& config);

@@ -32,7 +32,7 @@ class Members {
   const std::string& path_;
 };
 
-// Whether the class has a RoPE for layers with a window and another for those without (Gemma 3, OLMo 3): their keys,
+// Whether the class has separate RoPEs for layers with and without a window (Gemma 3, OLMo 3). Their keys, which were
 // read before, set this base.
 bool has_kinds_of_layers(const ModelConfig& c) { return c.local_rope_theta > 0; }
 
@@ -52,8 +52,8 @@ void require_known(const Members& members, std::set<std::string> known) {
   }
 }
 
-// A length outside the object takes precedence; without any, it is the model's maximum length. Phi-3's class has a
-// value of its own outside, and those with an object for each kind of layer do not look there.
+// A length outside the object takes precedence; without any length, it is the model's maximum length. Phi-3's class has
+// its own default, and classes with one object per kind of layer do not look outside.
 int64_t original_length(const ModelConfig& c, const Members& members, const Members& outer) {
   constexpr int64_t kOfPhi3 = 4096;
   const char* key = "original_max_position_embeddings";
@@ -122,8 +122,8 @@ std::vector<double> factors_of(const HfValue& value) {
   return factors;
 }
 
-// The scaling factor is the ratio of the lengths. Versions differ in whether an explicit factor takes its place, so it
-// must be the same; beside an attention factor none of them uses it.
+// The scaling factor is the ratio of the lengths. Versions differ in whether an explicit factor replaces it, so the two
+// must agree; if there is an attention factor, no version uses it.
 void read_long_rope(ModelConfig& c, const Members& members, const Members& outer) {
   require_known(members, {"original_max_position_embeddings", "short_factor", "long_factor", "attention_factor"});
   const HfValue factor = members.value("attention_factor");
@@ -164,8 +164,8 @@ void read_parameters(ModelConfig& c, const Members& members, const Members& oute
   c.rope_theta = members.number("rope_theta", c.rope_theta);
   const HfValue type = members.value(members.value("rope_type").is_null() ? "type" : "rope_type");
   const std::string named = type.is_null() ? "default" : type.text();
-  const std::string kind = named == "su" ? "longrope" : named;  // the first files of Phi-3
-  c.yarn = {};                                                  // whatever a file that says nothing means
+  const std::string kind = named == "su" ? "longrope" : named;  // in the first files of Phi-3
+  c.yarn = {};                                                  // whatever the default of the family is
   if (kind == "default") return;
   if (kind == "yarn") return read_yarn(c, members, outer);
   const auto known = kinds().find(kind);
@@ -173,7 +173,7 @@ void read_parameters(ModelConfig& c, const Members& members, const Members& oute
   read_scaling(c, known->second, members, outer);
 }
 
-// For layers with a window.
+// Reads the object for layers with a window.
 void read_local(ModelConfig& c, const HfValue& value, const std::string& where, const std::string& path) {
   if (value.is_null()) return;
   if (!value.json().is_object()) value.refuse_damaged("an object");
@@ -185,14 +185,14 @@ void read_local(ModelConfig& c, const HfValue& value, const std::string& where, 
 
 constexpr const char *kOldForm = "rope_scaling", *kNewForm = "rope_parameters";
 
-// An empty object says nothing.
+// An empty object counts as absent.
 bool is_said(const HfValue& value) {
   if (value.is_null()) return false;
   if (!value.json().is_object()) value.refuse_damaged("an object");
   return !value.json().empty();
 }
 
-// An object for each kind of layer, in which a class that has one kind finds nothing.
+// Refuses one object per kind of layer, which a class with only one kind would ignore.
 void refuse_kinds_of_layers(const Members& members) {
   for (const char* kind : {"full_attention", "sliding_attention"}) {
     if (!members.value(kind).is_null()) members.value(kind).refuse("no such key: the members themselves");
@@ -262,7 +262,7 @@ HfJson scaling_object(const RopeScaling& s) {
   return object;
 }
 
-// The form transformers 5 uses for layers without and with a window; older versions ignore it.
+// The form that transformers 5 uses for layers without and with a window; older versions ignore it.
 HfJson two_kinds(const HfJson& file, const ModelConfig& c) {
   HfJson full = file.contains("rope_scaling") ? file["rope_scaling"] : HfJson{{"rope_type", "default"}};
   full["rope_theta"] = c.rope_theta;

@@ -18,7 +18,7 @@ HfRules llama_attention_rules();
 HfRules llama_mlp_rules();
 // RMSNorms of each head's query and key, as in Qwen3.
 HfRules head_norm_rules();
-// The router "mlp.gate", and experts each with Llama's MLP.
+// The router "mlp.gate", and experts that each have Llama's MLP.
 HfRules expert_rules();
 // Shared experts, under this module name.
 HfRules shared_expert_rules(const std::string& module);

@@ -17,11 +17,11 @@ HfTextPart hf_text_part(HfJson file) {
   const auto whole = names->front().get<std::string>();
   if (!whole.ends_with("ForConditionalGeneration")) return {std::move(file)};
   HfJson config = *text;
-  config.erase("architectures");  // "model_type" says which it is
+  config.erase("architectures");  // "model_type" determines the class
   for (const char* key :
        {"dtype", "torch_dtype", "quantization_config", "bos_token_id", "eos_token_id", "pad_token_id"})
     if (file.contains(key) && (!config.contains(key) || config[key].is_null())) config[key] = file[key];
-  // The class of all of it ties the head.
+  // Whether the head is tied is decided by the class of the whole model.
   if (file.contains("tie_word_embeddings")) config["tie_word_embeddings"] = file["tie_word_embeddings"];
   return {std::move(config), whole};
 }

@@ -1,6 +1,6 @@
-// The text model of a Hugging Face folder that holds one beside models of pictures or sound, as Llama 4, Gemma 3 and
-// Mistral Small 3.1 are published: an architecture that ends in ForConditionalGeneration, with the text model's
-// configuration as an object of its own and its tensors under a prefix. Thread rule: pure functions.
+// The text model in a Hugging Face folder that also holds models for images or sound, such as those of Llama 4, Gemma 3
+// and Mistral Small 3.1: the architecture ends in ForConditionalGeneration, the text model's configuration is a
+// separate object, and its tensors have a prefix. Thread rule: pure functions.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,14 +10,14 @@
 namespace ranklab {
 
 struct HfTextPart {
-  HfJson config;           // as a text model's folder would have it
-  std::string whole = {};  // the architecture of all of it; empty: the folder is a text model's
+  HfJson config;           // as in the folder of a text model alone
+  std::string whole = {};  // the architecture of the whole model; empty: the folder holds only a text model
 };
 HfTextPart hf_text_part(HfJson file);
 
-// What a text model's tensor may be called there.
+// The names that a text model's tensor may have in such a folder.
 std::vector<std::string> names_in_whole(const std::string& name);
-// Whether a tensor of such a folder is the text model's by its name.
+// Whether, by its name, a tensor in such a folder belongs to the text model.
 bool is_of_text_part(const std::string& name);
 
 }  // namespace ranklab

@@ -65,7 +65,7 @@ std::string kept_tokenizer_config(const HfFolder& folder) {
   if (!text.empty()) file = parse_hf_json(text, folder.where() + "/" + kConfig);
   file.erase("added_tokens_decoder");
   if (!chat.empty()) file["chat_template"] = chat;
-  // Text of a template that is no UTF-8 is replaced: JSON has no other.
+  // Template text that is not UTF-8 is replaced, because JSON cannot represent it.
   return file.dump(-1, ' ', true, HfJson::error_handler_t::replace);
 }
 

@@ -1,5 +1,5 @@
-// Converts the bytes of one tensor between their order and ours (mapping.h). Only rows and elements move: types
-// stay. Cost: one pass over the bytes. Thread rule: pure functions.
+// Converts the bytes of one tensor between their order and ours (mapping.h). Only the order of rows and elements
+// changes; types do not. Cost: one pass over the bytes. Thread rule: pure functions.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace ranklab {
 // `ours`: all bytes of our tensor. RETURNS: the bytes of theirs.
 std::vector<std::byte> to_theirs(const HfPart& part, std::span<const std::byte> ours, const std::vector<int64_t>& shape,
                                  uint64_t element_bytes);
-// ... and back, into the rows of `ours` that this part holds.
+// The inverse: writes into those rows of `ours` that this part holds.
 void to_ours(const HfPart& part, std::span<const std::byte> theirs, std::span<std::byte> ours,
              const std::vector<int64_t>& shape, uint64_t element_bytes);
 

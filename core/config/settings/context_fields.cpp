@@ -1,4 +1,4 @@
-// Settings of context parallelism, and of documents that are packed into sequences.
+// Settings of context parallelism, and of documents packed into sequences.
 #include "core/config/settings/field_makers.h"
 
 namespace ranklab::fields {
@@ -7,7 +7,7 @@ namespace {
 constexpr std::array kExchanges = {ContextExchange::kP2p, ContextExchange::kAllGather, ContextExchange::kAllToAll,
                                    ContextExchange::kAllToAllP2p};
 
-// One word for all layers, or one for each: "a2a,p2p".
+// One exchange for all layers, or one for each layer: "a2a,p2p".
 ConfigField exchanges(const std::string& group) {
   ConfigField field{"parallel.cp_comm_type",
                     {"--cp-comm-type"},

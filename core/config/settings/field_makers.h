@@ -1,5 +1,5 @@
-// Makers of the rows of config_fields(): a member of TrainConfig with its key, flags and help. Internal to
-// core/runtime. Thread rule: pure functions.
+// Functions that make the rows of config_fields(): a member of TrainConfig with its key, flags and help. Internal to
+// core/config/settings. Thread rule: pure functions.
 #pragma once
 #include <algorithm>
 #include <charconv>
@@ -19,7 +19,7 @@ namespace ranklab::fields {
 
 using Flags = std::vector<std::string>;
 
-// The fix that an error suggests for a value that a field refuses.
+// The remedy that an error suggests when a field refuses a value.
 inline std::string usual(const ConfigField& field) {
   return "pass such a value, or leave " + field.flags[0] + " out for the default";
 }
@@ -61,7 +61,8 @@ std::string to_text(T value) {
   return std::to_string(value);
 }
 
-// The ranges of rows. Counts end far beyond any use, so that their products still fit 64 bits.
+// Ranges for rows. The upper limit of counts is far beyond any real use, yet small enough that products of counts fit
+// 64 bits.
 constexpr double kMostCounted = 0x1p40, kWeekSeconds = 7 * 24 * 3600.0;
 inline ConfigRange within(double least, double most, std::string words = {}) {
   return {.least = least, .most = most, .words = std::move(words)};
@@ -75,7 +76,7 @@ inline ConfigRange above(double bound) {
 }
 inline ConfigRange below_one() { return {.least = 0, .most = 1, .without_most = true}; }
 
-// Access is a callable TrainConfig& -> T&.
+// Access is a callable that maps TrainConfig& to T&.
 template <typename Access>
 auto& read(const Access& access, const TrainConfig& config) {
   return access(const_cast<TrainConfig&>(config));
@@ -161,11 +162,11 @@ ConfigField choice(std::string group, std::string key, Flags flags, std::string 
   return field;
 }
 
-// Access to a member, for the makers.
+// Makes an accessor of a member, for the functions above.
 #define RANKLAB_FIELD(member) \
   [](TrainConfig & c) -> auto& { return c.member; }
 
-// The rows of the model: core/config/settings/model_fields.cpp.
+// Model settings: core/config/settings/model_fields.cpp.
 void add_model(std::vector<ConfigField>& rows);
 void add_rotary(std::vector<ConfigField>& rows);
 void add_hugging_face(std::vector<ConfigField>& rows);
@@ -174,19 +175,19 @@ void add_linear_attention(std::vector<ConfigField>& rows);
 void add_mamba(std::vector<ConfigField>& rows);
 void add_yarn(std::vector<ConfigField>& rows);
 void add_experts(std::vector<ConfigField>& rows);
-// Settings of what a run holds in memory and keeps in files: core/config/settings/state_fields.cpp.
+// Settings of what a run keeps in memory and in files: core/config/settings/state_fields.cpp.
 void add_memory(std::vector<ConfigField>& rows);
 void add_checkpoints(std::vector<ConfigField>& rows);
-// Settings of what watches a run: core/config/settings/watch_fields.cpp.
+// Settings of monitoring: core/config/settings/watch_fields.cpp.
 void add_sentinels(std::vector<ConfigField>& rows);
 void add_dump(std::vector<ConfigField>& rows);
 void add_museum(std::vector<ConfigField>& rows);
-// The optimizers, and their learning rate: core/config/settings/optim_fields.cpp, lr_fields.cpp.
+// Settings of optimizers and learning rates: core/config/settings/optim_fields.cpp, lr_fields.cpp.
 void add_optimizers(std::vector<ConfigField>& rows);
 void add_learning_rate(std::vector<ConfigField>& rows);
 // Settings of number formats: core/config/settings/precision_fields.cpp.
 void add_precision(std::vector<ConfigField>& rows);
-void add_context(std::vector<ConfigField>& rows);    // among "parallel"
-void add_documents(std::vector<ConfigField>& rows);  // among "data"
+void add_context(std::vector<ConfigField>& rows);    // in the group "parallel"
+void add_documents(std::vector<ConfigField>& rows);  // in the group "data"
 
 }  // namespace ranklab::fields

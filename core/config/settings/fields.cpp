@@ -252,7 +252,7 @@ void add_output(std::vector<ConfigField>& rows) {
 std::vector<ConfigField> make_fields() {
   std::vector<ConfigField> rows;
   add_model(rows);
-  add_rotary(rows);  // also of the table "model", which a TOML file may open only once
+  add_rotary(rows);  // rotary settings are also in table "model", which a TOML file may open only once
   add_hugging_face(rows);
   add_latent_attention(rows);
   add_linear_attention(rows);
@@ -291,7 +291,7 @@ void check_ranges(const TrainConfig& config) {
   for (const ConfigField& field : config_fields()) {
     if (!field.number || field.range.holds(field.number(config))) continue;
     std::string want = field.range.text();
-    // Where a count ends is told to those alone who went beyond it.
+    // The upper limit of a count is mentioned only to a user who exceeded it.
     if (field.range.most == kMostCounted && field.number(config) > kMostCounted)
       want += ", and at most " + strprintf("%.15g", kMostCounted);
     throw Error(ErrorKind::kInvalidArgument, {.where = "config",

@@ -11,7 +11,7 @@
 
 namespace ranklab {
 
-// The legal values of a number. Neither NaN nor an infinity is ever one.
+// The legal values of a number. NaN and infinities are never legal.
 struct ConfigRange {
   double least = 0, most = 0;
   bool without_least = false, without_most = false;  // the bound itself is not legal
@@ -29,10 +29,10 @@ struct ConfigField {
   std::string group;               // heading in --help
   std::string help;
   Kind kind = Kind::kValue;
-  std::vector<std::string> choices;  // of an enumeration; empty otherwise
+  std::vector<std::string> choices;  // of an enumeration; otherwise empty
   std::function<void(TrainConfig&, const std::string&)>
       set;  // throws kInvalidArgument naming the flag, the text and what is wanted
-  std::function<std::string(const TrainConfig&)> get;  // set() with this text gives the same value again
+  std::function<std::string(const TrainConfig&)> get;  // calling set() with this text restores the same value
   Type type = Type::kText;                             // its type in TOML and JSON
   ConfigRange range = {};                              // for kInteger and kNumber
   std::function<double(const TrainConfig&)> number = {};
@@ -44,16 +44,16 @@ const ConfigField* find_field(const std::string& key);  // null: no such key
 // By key ("optim.lr") or flag ("--lr"). Throws kInvalidArgument with the nearest name when it is unknown.
 const ConfigField& field_named(const std::string& key_or_flag);
 
-// Whether it is a setting of the model, whose value comes from a preset.
+// Whether it is a model setting, whose value comes from a preset.
 bool is_model_setting(std::string_view key);
 
-// As on a command line: "--tp 2", "--no-bf16". REQUIRES: the setting has a flag.
+// The setting as typed on a command line: "--tp 2", "--no-bf16". REQUIRES: the setting has a flag.
 std::string words_of(const ConfigField& field, const std::string& value);
 
 // Checks every number against its range. Throws kInvalidArgument naming the flag.
 void check_ranges(const TrainConfig& config);
 
-// Sets the field of that name (field_named()).
+// Sets the field with that name (field_named()).
 void set_config_field(TrainConfig& config, const std::string& key_or_flag, const std::string& value);
 
 }  // namespace ranklab

@@ -15,8 +15,8 @@
 namespace ranklab {
 namespace {
 
-constexpr size_t kShown = 3;   // values of a setting
-constexpr size_t kTried = 10;  // ... the nearest
+constexpr size_t kShown = 3;   // at most this many values of a setting are shown ...
+constexpr size_t kTried = 10;  // ... and at most this many of the nearest are tried
 
 // A setting that the text mentions, by the name used there.
 struct Mentioned {
@@ -34,7 +34,7 @@ std::vector<Mentioned> mentioned_in(const ErrorText& text, const TrainConfig& co
     if (flag != field.flags.end())
       found.push_back({&field, *flag, std::strtoll(field.get(config).c_str(), nullptr, 10)});
   }
-  // In the order of the text.
+  // In the order in which the text mentions them.
   std::ranges::stable_sort(found, {}, [&](const Mentioned& one) { return all.find(one.flag); });
   return found;
 }
@@ -51,7 +51,7 @@ std::set<int64_t> numbers_in(const std::string& text) {
   return numbers;
 }
 
-// Multiples and divisors of the numbers that the error tells, the nearest to `value` first.
+// Multiples and divisors of the numbers in the error, the nearest to `value` first.
 std::vector<int64_t> candidates(int64_t value, const std::set<int64_t>& numbers) {
   constexpr int64_t kLargestDivisor = 4096, kMostMultiple = int64_t{1} << 40;
   std::set<int64_t> all;
@@ -72,7 +72,7 @@ std::vector<int64_t> candidates(int64_t value, const std::set<int64_t>& numbers)
   return nearest;
 }
 
-// As if the user had given this value, too. RETURNS: why not; nothing: it resolves.
+// Resolves the configuration as if the user had given this value, too. RETURNS: the error; nothing if it resolves.
 std::optional<ErrorText> refusal(TrainConfig config, std::map<std::string, std::string> origins, const Mentioned& size,
                                  int64_t value) {
   try {
@@ -87,7 +87,8 @@ std::optional<ErrorText> refusal(TrainConfig config, std::map<std::string, std::
   return {};
 }
 
-// Settings that something else than their sources has set since (a launcher its ranks) would be settled anew.
+// False if settings were changed after the sources were merged (as a launcher does for its ranks), since merging again
+// would undo that.
 bool is_settled(const TrainConfig& config, const std::map<std::string, std::string>& origins) {
   TrainConfig again = config;
   settle_layout(again, origins);

@@ -1,7 +1,6 @@
-// What to do about sizes that do not fit each other (core/base/size_error.h), where all settings are known: the values
-// next to those given with which the whole configuration resolves. A check by itself knows its own two numbers alone,
-// and what it recommends may be refused by the next one. Cost: resolves some dozens of configurations. Thread rule:
-// pure.
+// Advice for sizes that do not fit each other (core/base/size_error.h), given where all settings are known: the values
+// closest to the given ones for which the whole configuration resolves. A single check knows only its own two numbers,
+// so the next check might refuse what it recommends. Cost: resolves several dozen configurations. Thread rule: pure.
 #pragma once
 #include <map>
 #include <string>
@@ -11,8 +10,9 @@
 
 namespace ranklab {
 
-// Its text, whose `fix` are proven values of the settings that it mentions: "use --tp 1 or 2, or --num-attention-heads
-// 8". Where no change of one of them will do, its own, followed by what the next check would say.
+// The text of `error` in which `fix` is replaced by values that were verified to work, for the settings that it
+// mentions: "use --tp 1 or 2, or --num-attention-heads 8". Where changing only one of these settings does not help, the
+// original advice is kept, followed by what the next check would report.
 ErrorText with_fitting_sizes(const TrainConfig& config, const std::map<std::string, std::string>& origins,
                              const SizeError& error);
 

@@ -1,4 +1,4 @@
-// Flags as one types them, where no command line is parsed. Torch-free. Thread rule: pure.
+// Parses flags as a user types them, in places where no command line is parsed. Torch-free. Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace ranklab {
 
-// "--tp", "2", "--no-sequence-parallel" as settings. `option`: what the words belong to, for errors. Throws
-// kInvalidArgument for a flag without its value, and with the nearest name for an unknown one.
+// "--tp", "2", "--no-sequence-parallel" as settings. `option`: the option to which the words belong, for errors. Throws
+// kInvalidArgument for a flag without its value, and, with the nearest name, for an unknown flag.
 std::vector<ConfigSetting> flag_settings(const std::vector<std::string>& words, const std::string& option);
 
 }  // namespace ranklab

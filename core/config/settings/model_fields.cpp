@@ -18,7 +18,7 @@ ConfigField layer_pattern(const std::string& group, const char* key, const char*
   return field;
 }
 
-// As Megatron-LM reads it: 1 for all layers, n for each n-th from the first, or a pattern.
+// As in Megatron-LM: 1 for all layers, n for every n-th layer starting with the first, or a pattern.
 ConfigField expert_layers(const std::string& group) {
   ConfigField field{"moe.layer_freq",
                     {"--moe-layer-freq"},

@@ -41,8 +41,8 @@ std::string a_typo_away_in(const std::string& table, const std::string& name) {
   return found.empty() ? "" : table + "." + found;
 }
 
-// How many letters two words begin with in common, if so many that one is a form of the other: "iterations" and
-// "iters". Shorter words must be the same.
+// The number of letters that two words have in common at the beginning, if that is enough to make one a form of the
+// other ("iterations" and "iters"); otherwise 0. Short words must be equal.
 size_t common_letters(const std::string& a, const std::string& b) {
   constexpr size_t kFewest = 4;
   const auto [end, other] = std::ranges::mismatch(a, b);
@@ -53,7 +53,7 @@ size_t common_letters(const std::string& a, const std::string& b) {
 std::string of_same_words(const std::string& key) {
   const auto [table, name] = table_and_name(key);
   std::string best;
-  size_t most = 0, rest = 0;  // letters in common; those of the found name that are not
+  size_t most = 0, rest = 0;  // letters in common, and letters of the best candidate so far that are not
   for (const ConfigField& field : config_fields()) {
     const auto [its_table, its_name] = table_and_name(field.key);
     if (its_table != table) continue;
@@ -80,7 +80,8 @@ std::string of_same_words(const std::string& key) {
 std::string nearest_config_key(const std::string& key) {
   const auto [table, name] = table_and_name(key);
   const std::string of_flag = key_of_flag(name);
-  // One word may be another table's flag by chance (trace.steps is not --steps), several hardly.
+  // A single word may be the name of a flag in another table by chance (trace.steps is not --steps); several words
+  // hardly.
   const bool meant = table.empty() || of_flag.starts_with(table + ".") || name.find_first_of("_-") != std::string::npos;
   if (meant && !of_flag.empty()) return of_flag;
   if (std::string found = a_typo_away_in(table, name); !found.empty()) return found;

@@ -38,7 +38,7 @@ std::vector<std::string> parts_of(const std::string& text, char apart) {
   return parts;
 }
 
-// "3", and of a band "0.01..100", "..100" or "0.01..".
+// Parses one number: "3", or an end of a band such as "0.01..100", "..100" or "0.01..".
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -72,7 +72,7 @@ void change(SentinelRow& row, const std::string& entry, const std::string& word)
   const size_t equals = word.find('=');
   const std::string key = word.substr(0, equals), value = equals == std::string::npos ? "" : word.substr(equals + 1);
   if (key == "warn" || key == "stop") {
-    // A stop bound has the ends of the warn bound, where it has none of its own.
+    // A stop bound without ends of its own has the same ends as the warn bound.
     const SentinelBounds& usual = key == "stop" && !row.stop.open() ? row.stop : row.warn;
     const auto bounds = bounds_of(value, usual);
     if (!bounds)

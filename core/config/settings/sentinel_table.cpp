@@ -1,4 +1,4 @@
-// The one table of sentinels. A row without bounds is only recorded, until a run gives it some.
+// The one table of sentinels. A row without bounds is only recorded, unless a run gives it bounds.
 #include <array>
 
 #include "core/config/settings/sentinel_rules.h"
@@ -138,7 +138,7 @@ constexpr auto kRows = std::to_array<SentinelRow>({
      "distance of the sampled layer's first wrong (else farthest) tensor from what one rank computes of the same input "
      "and weights / what is allowed",
      kOff, above(1)},
-    // Single parameters: of the sentinel layers, in debug of all.
+    // Single parameters: those of the sentinel layers, in debug mode all.
     {"parameter_grad_norm", "gradients/{}/norm", "norm of a parameter's gradient", kStandard},
     {"parameter_ratio", "updates/{}/ratio", "learning rate x clip coefficient x gradient norm / weight norm",
      kStandard},

@@ -40,7 +40,8 @@ bool is_given(const std::map<std::string, std::string>& origins, const std::stri
   return it != origins.end() && it->second != "default" && !it->second.starts_with("preset ");
 }
 
-// The default fits the default rate: below a smaller one it is a tenth, too.
+// Adapts the default minimum to the rate: if the rate is smaller than the default minimum, the minimum is a tenth of
+// it.
 void settle_min_lr(TrainConfig& config, const std::map<std::string, std::string>& origins) {
   if (!is_given(origins, "optim.min_lr") && config.min_lr > config.lr) config.min_lr = config.lr / 10;
 }
@@ -70,7 +71,7 @@ bool MergedConfig::given(const std::string& key) const { return is_given(origins
 
 namespace {
 
-// 16-bit recipes have no blocks; a recipe file, not read yet, may have.
+// 16-bit recipes have no blocks; a recipe file may, which is not known before it is read.
 bool has_blocks(const std::string& recipe) { return !recipe.empty() && recipe != "bf16" && recipe != "fp16"; }
 
 }  // namespace
@@ -165,7 +166,7 @@ std::vector<ConfigSetting> environment_settings(std::span<const std::string> var
     }
     if (!starts_like_a_table(name)) continue;
     std::string key = lower_case(name.substr(kPrefix.size()));
-    key[key.find('_')] = '.';  // where the table ends
+    key[key.find('_')] = '.';  // the dot between table and name
     const std::string nearest = nearest_config_key(key);
     throw Error(ErrorKind::kInvalidArgument,
                 {.where = "environment",

@@ -1,4 +1,4 @@
-// Settings of what a run holds in memory and keeps in files.
+// Settings of what a run keeps in memory and in files.
 #include "core/config/recompute_choice.h"
 #include "core/config/settings/field_makers.h"
 

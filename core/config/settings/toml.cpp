@@ -88,7 +88,7 @@ std::string toml_value(const ConfigField& field, const std::string& value) {
   return quoted ? toml_string(value) : value;
 }
 
-// A TOML table may be opened only once: rows are collected, in the order of the tables' first ones.
+// A TOML table may be opened only once, so rows are collected by table, in the order in which the tables first appear.
 class Tables {
  public:
   void add(const ConfigField& field, const std::string& value, bool left_out, const std::string& note) {

@@ -10,14 +10,14 @@
 
 namespace ranklab {
 
-// In file order, with origin "NAME:LINE". Throws kBadFile for text that is not TOML, kInvalidArgument for an unknown
-// key (with the nearest) or a value of the wrong type; both name the line.
+// The settings in file order, with origin "NAME:LINE". Throws kBadFile for text that is not TOML, and kInvalidArgument
+// for an unknown key (with the nearest) or a value of the wrong type; both name the line.
 std::vector<ConfigSetting> parse_config_toml(const std::string& text, const std::string& name);
 // Throws kIo when `path` cannot be read.
 std::vector<ConfigSetting> read_config_toml(const std::string& path);
 
-// Every setting as TOML. A row whose value is "auto" (derived later) is a comment. A non-empty `remark(key)` is written
-// after the value as a comment; `left_out` are keys to write as comments.
+// Every setting as TOML. A setting whose value is "auto" (derived later) is written as a comment. A non-empty
+// `remark(key)` is appended to the line as a comment; the keys in `left_out` are also written as comments.
 std::string config_toml(const TrainConfig& config, const std::function<std::string(const std::string&)>& remark = {},
                         const std::vector<std::string>& left_out = {});
 // The settings that a source gave, each with its origin as a comment.

@@ -1,4 +1,4 @@
-// Settings of what watches a run.
+// Settings of monitoring.
 #include "core/config/settings/field_makers.h"
 
 namespace ranklab::fields {

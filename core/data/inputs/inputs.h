@@ -1,4 +1,4 @@
-// What the formats of core/data/inputs share: each file of the folder defines one of these functions.
+// What the formats of core/data/inputs share; each file of the folder defines one of these functions.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace ranklab::inputs {
 
-inline constexpr size_t kBlockBytes = 1 << 20;  // of a file, read at once
+inline constexpr size_t kBlockBytes = 1 << 20;  // bytes of a file that are read at once
 
 std::unique_ptr<TokenInput> open_text(const std::string& path, const InputFormat& format);
 std::unique_ptr<TokenInput> open_json_lines(const std::string& path, const InputFormat& format);
@@ -23,12 +23,12 @@ std::string megatron_tokens_file(const std::string& path);
 
 InputWords input_words();
 
-// `place`: "" or where in the file, as ", line 3". Throws kBadFile.
+// `place`: "", or the place in the file, such as ", line 3". Throws kBadFile.
 [[noreturn]] void refuse_input(const std::string& path, const std::string& place, std::string what, std::string got,
                                std::string want, std::string fix);
 
-// A document in which the token that ends documents occurs would end there. Throws kBadFile. `offset`: of the bytes'
-// first one, in the file or document that `place` names.
+// Checks that the token which ends documents does not occur inside a document, where it would end it. Throws kBadFile.
+// `offset`: of the first of `bytes`, in the file or document that `place` names.
 void check_no_end(const std::string& path, const std::string& place, std::string_view bytes, uint64_t offset,
                   std::optional<uint32_t> end_token);
 

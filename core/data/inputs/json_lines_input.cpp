@@ -1,4 +1,4 @@
-// JSON lines: each line that is not blank is an object with the text of a document.
+// JSON lines: each line that is not blank is an object containing the text of a document.
 #include <algorithm>
 
 #include "core/data/inputs/documents.h"
@@ -43,8 +43,8 @@ class JsonLinesInput final : public TokenInput {
   std::unique_ptr<Documents> documents_;
   InputFormat format_;
   std::string document_;
-  size_t at_ = 0;      // in the document
-  bool ends_ = false;  // its end token is still to come
+  size_t at_ = 0;      // position in the document
+  bool ends_ = false;  // whether its end token is still to come
 };
 
 }  // namespace

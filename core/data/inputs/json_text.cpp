@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The reader hands it each part of the line, one after another, and stops where false is returned.
+// The parser passes it each part of the line, and stops when it returns false.
 class TextOfKey final : public nlohmann::json_sax<Json> {
  public:
   explicit TextOfKey(const std::string& key) : key_(key) {}
@@ -72,13 +72,13 @@ class TextOfKey final : public nlohmann::json_sax<Json> {
   const std::string& key_;
   JsonText found_;
   int64_t depth_ = 0;
-  bool wanted_ = false;  // the next value is the key's
+  bool wanted_ = false;  // the next value belongs to the key
 };
 
 }  // namespace
 
 JsonText json_text(std::string_view line, const std::string& key) {
-  // The reader takes it for the end of its input, and would not look at what follows.
+  // The parser treats a zero byte as the end of its input, and would ignore what follows.
   if (const size_t at = line.find('\0'); at != std::string_view::npos)
     return {.problem = "no sound JSON", .got = strprintf("a zero byte at byte %zu", at + 1)};
   TextOfKey reader(key);

@@ -1,5 +1,5 @@
-// The text in a line of JSON: the string under a key of an object. Nothing else of the line is kept, and nothing
-// recurses, so that a hostile one costs its length. Thread rule: pure.
+// The text in a line of JSON: the string under a key of an object. Nothing else in the line is kept, and there is no
+// recursion, so a hostile line costs no more than its length. Thread rule: pure.
 #pragma once
 #include <optional>
 #include <string>
@@ -8,12 +8,12 @@
 namespace ranklab::inputs {
 
 struct JsonText {
-  std::optional<std::string> text = std::nullopt;  // without a problem
+  std::optional<std::string> text = std::nullopt;  // set if there is no problem
   std::string problem = {}, got = {};
 };
 
-// Any string, an empty one too. Problems: no JSON object, invalid UTF-8 or escapes, a zero byte, more than one value,
-// the key absent, there twice or with another type.
+// Any string, including an empty one. Problems: not a JSON object, invalid UTF-8 or escapes, a zero byte, more than one
+// value, and a key that is absent, duplicate or of another type.
 JsonText json_text(std::string_view line, const std::string& key);
 
 }  // namespace ranklab::inputs

@@ -1,4 +1,4 @@
-// A file line by line, in bounded memory. Thread rule: one thread.
+// Reads a file line by line, in bounded memory. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,9 +11,10 @@ namespace ranklab::inputs {
 class Lines {
  public:
   explicit Lines(const std::string& path);
-  // Without its end. False at the end of the file. Throws kBadFile when the line is too long to be a document.
+  // The next line, without its end. False at the end of the file. Throws kBadFile when the line is too long to be a
+  // document.
   bool next(std::string& line);
-  bool had_end() const { return had_end_; }  // false of a last line that nothing ends
+  bool had_end() const { return had_end_; }  // false for a last line that is not terminated
   const std::string& path() const { return file_.path(); }
   std::string place() const { return ", line " + std::to_string(number_); }
 
@@ -21,7 +22,7 @@ class Lines {
   bool fill();
   InputFile file_;
   std::vector<char> block_;
-  size_t begin_ = 0, end_ = 0;  // what of the block is not yet in a line
+  size_t begin_ = 0, end_ = 0;  // the part of the block that has not been returned yet
   uint64_t number_ = 0;
   bool had_end_ = false;
 };

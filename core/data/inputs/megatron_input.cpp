@@ -1,7 +1,7 @@
-// Megatron-LM's indexed datasets (megatron/core/datasets/indexed_dataset.py): PREFIX.bin holds the tokens of all
-// sequences one after another, PREFIX.idx says their type, how many each sequence has, where it begins, and where
-// documents end. Little-endian. The index is held to the tokens before any is read. A document that --append-eod of
-// Megatron's preprocess_data.py ended has its end among its tokens.
+// Megatron-LM's indexed datasets (megatron/core/datasets/indexed_dataset.py): PREFIX.bin contains the tokens of all
+// sequences one after another; PREFIX.idx contains their type, the length and beginning of each sequence, and where
+// documents end. Little-endian. The index is checked against the size of the tokens before any are read. If Megatron's
+// preprocess_data.py ran with --append-eod, the tokens already include the ends of documents.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -21,7 +21,7 @@ namespace {
                "copy or write both files again; PREFIX.bin and PREFIX.idx belong together");
 }
 
-// Numbers of a file in blocks: an index may be larger than memory.
+// Reads numbers of a file in blocks, because an index may be larger than memory.
 template <typename T>
 class Numbers {
  public:
@@ -70,7 +70,7 @@ megatron::Head read_head(const InputFile& index) {
   return head;
 }
 
-// RETURNS: bytes of a token.
+// RETURNS: the number of bytes per token.
 size_t check_head(const InputFile& index, const megatron::Head& head) {
   if (head.version != 1) damaged(index.path(), "unknown version", std::to_string(head.version), "1");
   const megatron::TokenType* const type = megatron::find_type(head.dtype);
@@ -78,7 +78,7 @@ size_t check_head(const InputFile& index, const megatron::Head& head) {
     damaged(index.path(), "the type of the tokens is none of a token", "code " + std::to_string(head.dtype),
             "1 (uint8), 4 (int32), 5 (int64) or 8 (uint16)");
   const uint64_t bytes = index.size_bytes();
-  if (head.sequences > bytes || head.documents > bytes)  // so that the sum below does not overflow
+  if (head.sequences > bytes || head.documents > bytes)  // ensures that the sum below does not overflow
     damaged(index.path(), "the header names more sequences than the file has", std::to_string(head.sequences),
             "at most what " + std::to_string(bytes) + " bytes hold");
   const uint64_t want = megatron::index_bytes(head.sequences, head.documents);
@@ -92,7 +92,7 @@ size_t check_head(const InputFile& index, const megatron::Head& head) {
   return type->bytes;
 }
 
-// Each sequence begins where the one before it ends, and the last one ends with the file.
+// Checks that each sequence begins where the previous one ends, and that the last one ends with the file.
 void check_sequences(const InputFile& index, const InputFile& tokens, const megatron::Head& head, size_t width) {
   Numbers<int32_t> lengths(index, megatron::kHeadBytes);
   Numbers<int64_t> begins(index, megatron::kHeadBytes + head.sequences * sizeof(int32_t));

@@ -1,4 +1,4 @@
-// A text file: its bytes, as one document.
+// A text file, whose bytes are one document.
 #include <algorithm>
 #include <string_view>
 #include <vector>

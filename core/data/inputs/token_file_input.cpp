@@ -1,5 +1,5 @@
 // Files of 16-bit tokens, little-endian: those of llm.c's and modded-nanogpt's FineWeb scripts, which begin with 256
-// int32 (magic, version, number of tokens, zeros), and nanoGPT's train.bin and val.bin, which hold nothing but tokens.
+// int32 (magic, version, number of tokens, zeros), and nanoGPT's train.bin and val.bin, which contain only tokens.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,7 +15,7 @@ constexpr int32_t kFinewebMagic = 20240520, kFinewebVersion = 1;
 constexpr uint64_t kFinewebHeaderBytes = 256 * sizeof(int32_t);
 using FinewebHead = std::array<int32_t, 3>;  // magic, version, tokens
 
-// Zeros where the file is shorter.
+// Filled up with zeros if the file is shorter.
 FinewebHead head_of(const InputFile& file) {
   FinewebHead head = {};
   file.read_at(0, {reinterpret_cast<char*>(head.data()), sizeof head});
@@ -24,7 +24,7 @@ FinewebHead head_of(const InputFile& file) {
 
 class TokenFileInput final : public TokenInput {
  public:
-  // The tokens are what lies behind `begin`.
+  // The tokens begin at `begin`.
   TokenFileInput(std::unique_ptr<InputFile> file, uint64_t begin)
       : file_(std::move(file)), offset_(begin), end_(file_->size_bytes()) {}
 
@@ -77,7 +77,7 @@ std::unique_ptr<TokenInput> open_fineweb(const std::string& path, const InputFor
 
 std::unique_ptr<TokenInput> open_nanogpt(const std::string& path, const InputFormat&) {
   auto file = std::make_unique<InputFile>(path, input_words());
-  if (head_of(*file)[0] == kFinewebMagic)  // as tokens they would be no text that GPT-2's vocabulary has
+  if (head_of(*file)[0] == kFinewebMagic)  // read as tokens, this header would not be text in GPT-2's vocabulary
     refuse_input(path, "", "the file begins with a header", "magic " + std::to_string(kFinewebMagic), "tokens alone",
                  "pass --from fineweb");
   if (file->size_bytes() % sizeof(uint16_t) != 0)

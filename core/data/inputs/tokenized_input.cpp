@@ -1,4 +1,5 @@
-// Text by a tokenizer: each document as its tokens, with the special ones that the tokenizer puts around a text.
+// Text processed by a tokenizer: each document as its tokens, with the special tokens that the tokenizer puts around a
+// text.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -41,12 +42,12 @@ class TokenizedInput final : public TokenInput {
     at_ = 0;
     try {
       tokens_ = tokenizer_.encode(text);
-    } catch (const Error& error) {  // it does not know the file
+    } catch (const Error& error) {  // it does not know the name of the file
       const ErrorText& why = error.text();
       refuse_input(path_, documents_->place(), why.what, why.got, why.want, why.fix);
     }
     if (!end_token_) return true;
-    // Where the tokenizer itself ends a text so, one is enough.
+    // If the tokenizer itself ends a text with this token, one is enough.
     const std::vector<uint32_t>& after = tokenizer_.spec().after;
     if (!after.empty() && after.back() == *end_token_) tokens_.pop_back();
     if (std::find(tokens_.begin(), tokens_.end(), *end_token_) != tokens_.end())
@@ -61,7 +62,7 @@ class TokenizedInput final : public TokenInput {
     const std::string content = tokenizer_.decode(std::vector<int64_t>{*end_token_});
     std::string out = "token " + std::to_string(*end_token_) + ", " + quote(content);
     const size_t at = text.find(content);
-    if (content.empty() || at == std::string::npos) return out;  // a normalizer made it of other characters
+    if (content.empty() || at == std::string::npos) return out;  // a normalizer produced it from other characters
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
     return out + strprintf(", at byte %zu, line %td", at, line);
   }
@@ -71,7 +72,7 @@ class TokenizedInput final : public TokenInput {
   std::optional<uint32_t> end_token_;
   Tokenizer& tokenizer_;
   std::vector<uint32_t> tokens_;
-  size_t at_ = 0;  // in the tokens
+  size_t at_ = 0;  // position in the tokens
 };
 
 }  // namespace

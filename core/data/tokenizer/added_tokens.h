@@ -1,5 +1,5 @@
-// Finds added tokens in a text: of those that begin first the longest, none within another. Cost: a look at each byte's
-// row of first bytes, and a walk of a trie where one may begin. Thread rule: one thread at a time.
+// Finds added tokens in a text: among those that begin first, the longest; matches do not overlap. Cost: a table
+// look-up per byte, and a walk through a trie where a token may begin. Thread rule: one thread at a time.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -18,12 +18,12 @@ namespace ranklab {
 
 class AddedTokens {
  public:
-  // `contents`: what is looked for instead of the tokens' own, in their order.
+  // `contents`: what to look for instead of the tokens' own contents, in the same order.
   AddedTokens(std::span<const AddedToken> tokens, std::span<const std::string> contents);
 
   using TakeText = std::function<void(std::string_view)>;
   using TakeToken = std::function<void(uint32_t id)>;
-  // What the text is made of, in its order; pieces of text are not empty.
+  // Calls the functions for the parts of the text, in order; pieces of text are not empty.
   void split(std::string_view text, const TakeText& take_text, const TakeToken& take_token) const;
 
  private:
@@ -40,7 +40,7 @@ class AddedTokens {
 
   std::vector<AddedToken> tokens_;
   std::vector<Node> nodes_{1};
-  std::array<bool, 256> begins_ = {};  // a token, with this byte
+  std::array<bool, 256> begins_ = {};  // whether a token begins with this byte
   Pattern word_;
 };
 

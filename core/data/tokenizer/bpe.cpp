@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-// Longer words are rarely met again.
+// Longer words rarely occur again.
 constexpr size_t kLongestKnown = 128;
 constexpr size_t kMostKnown = 1 << 18;
 
@@ -16,7 +16,7 @@ constexpr size_t kMostKnown = 1 << 18;
 Bpe::Bpe(const TokenizerSpec& spec) : merges_(spec.merges), unk_(spec.unk), fuse_unk_(spec.fuse_unk) {
   for (const auto& [spelling, id] : spec.vocab) {
     std::optional<std::string> bytes = bytes_of_spelling(spelling);
-    if (!bytes || bytes->empty()) continue;  // no word has it
+    if (!bytes || bytes->empty()) continue;  // no word contains it
     if (bytes->size() == 1) of_byte_[static_cast<unsigned char>((*bytes)[0])] = id;
     if (spec.ignore_merges) words_.emplace(std::move(*bytes), id);
   }
@@ -49,7 +49,7 @@ void Bpe::encode(std::string_view word, std::vector<uint32_t>& out) {
   known_tokens_.insert(known_tokens_.end(), out.begin() + static_cast<std::ptrdiff_t>(begin), out.end());
 }
 
-// Bytes that are no token are left out, or stand there as the unknown token where the vocabulary has one.
+// Bytes that are not tokens are omitted, or replaced by the unknown token if the vocabulary has one.
 void Bpe::read_symbols(std::string_view word) {
   symbols_.clear();
   bool after_unknown = false;
@@ -80,7 +80,7 @@ void Bpe::join(const Candidate& best) {
   Symbol& left = symbols_[best.position];
   if (left.gone || left.next < 0) return;
   Symbol& right = symbols_[static_cast<size_t>(left.next)];
-  // Another merge may have taken one of them since.
+  // Another merge may have consumed one of them meanwhile.
   const PairTable::Found* const now = merges_.find(left.token, right.token);
   if (now == nullptr || now->merged != best.merged) return;
   left.token = best.merged;

@@ -1,6 +1,6 @@
-// Byte-pair encoding of a word: its bytes become tokens, and of the neighbours that have a merge the pair whose merge
-// was found first is joined, the leftmost of equals first, until none is left. Cost: O(n log n) for a word of n bytes,
-// also for a hostile one; words met before are looked up. Thread rule: one thread at a time.
+// Byte-pair encoding of a word: its bytes become tokens; then, among neighbouring tokens that have a merge, the pair
+// whose merge was learned first is joined (the leftmost if there are several), until none is left. Cost: O(n log n) for
+// a word of n bytes, even a hostile one; words seen before are looked up. Thread rule: one thread at a time.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -22,7 +22,7 @@ class Bpe {
   void encode(std::string_view word, std::vector<uint32_t>& out);
 
  private:
-  // Transparent, so that a word is looked up where it lies in its text.
+  // Transparent, so that a word can be looked up without copying it out of its text.
   struct Hash {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
@@ -34,7 +34,7 @@ class Bpe {
   };
   struct Candidate {
     uint32_t rank, position, merged;
-    // For a heap whose first is the smallest rank.
+    // Orders a heap so that its first element has the smallest rank.
     bool operator<(const Candidate& other) const {
       return rank != other.rank ? rank > other.rank : position > other.position;
     }
@@ -49,12 +49,14 @@ class Bpe {
 
   PairTable merges_;
   std::array<std::optional<uint32_t>, 256> of_byte_ = {};
-  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> words_;  // that are tokens, if merges are ignored
+  // words that are tokens, if merges are ignored for them
+  std::unordered_map<std::string, uint32_t, Hash, std::equal_to<>> words_;
   std::optional<uint32_t> unk_;
   bool fuse_unk_;
   std::vector<Symbol> symbols_;
   std::vector<Candidate> heap_;
-  std::unordered_map<std::string, Stretch, Hash, std::equal_to<>> known_;  // words met, their tokens in known_tokens_
+  // words seen before; their tokens are in known_tokens_
+  std::unordered_map<std::string, Stretch, Hash, std::equal_to<>> known_;
   std::vector<uint32_t> known_tokens_;
 };
 

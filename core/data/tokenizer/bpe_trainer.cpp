@@ -15,10 +15,10 @@ namespace {
 
 constexpr size_t kBytes = 256;
 
-// The tokens with their numbers, by either.
+// Maps tokens to numbers and back.
 class Vocabulary {
  public:
-  // RETURNS: the number it has already, or its new one.
+  // RETURNS: the existing number of the token, or a new one.
   uint32_t add(const std::string& token) {
     const auto [place, is_new] = ids_.try_emplace(token, static_cast<uint32_t>(names_.size()));
     if (is_new) names_.push_back(token);
@@ -47,7 +47,8 @@ std::vector<uint32_t> add_bytes(Vocabulary& vocabulary) {
   return ids;
 }
 
-// A pair may be merged again in words where it came up later; its last place counts, as in the reader's table.
+// A pair may be merged again in words in which it appeared later. Only its last position counts, as in the reader's
+// table.
 std::vector<MergeRule> without_repeats(const std::vector<MergeRule>& merges) {
   std::unordered_set<uint64_t> seen;
   std::vector<MergeRule> kept;

@@ -1,8 +1,8 @@
-// Learns a byte-level BPE from texts (Sennrich et al. 2016, arXiv 1508.07909): of the pairs of neighbouring tokens in
-// all words the most frequent becomes a token, until the vocabulary is full. Ties go to the pair with the smaller
-// numbers, so the same texts give the same file, and it is the one that Hugging Face's BpeTrainer gives: the special
-// tokens first, then the 256 bytes in the order of their spelling, then what the merges make. Cost: memory for the
-// different words, and for each merge a look at the words that have its pair. Thread rule: one thread.
+// Learns a byte-level BPE from texts (Sennrich et al. 2016, arXiv 1508.07909): the most frequent pair of neighbouring
+// tokens in all words becomes a token, until the vocabulary is full. Ties go to the pair with the smaller numbers, so
+// the same texts give the same file; it equals the file of Hugging Face's BpeTrainer: the special tokens first, then
+// the 256 bytes in the order of their spelling, then the results of merges. Cost: memory for the distinct words, and
+// for each merge a visit of the words that contain its pair. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -18,20 +18,20 @@ namespace ranklab {
 
 struct BpeTraining {
   int64_t vocab_size = 32768;
-  int64_t min_frequency = 2;                                       // a rarer pair is not merged
-  std::vector<std::string> special = {};                           // tokens that no text gives
-  std::function<void(int64_t done, int64_t total)> progress = {};  // tokens
+  int64_t min_frequency = 2;                                       // pairs that are rarer are not merged
+  std::vector<std::string> special = {};                           // tokens that no text produces
+  std::function<void(int64_t done, int64_t total)> progress = {};  // numbers of tokens
 };
 
 class BpeTrainer {
  public:
-  // `style`: all but vocabulary, merges and added tokens (tokenizer_styles.h).
+  // `style`: everything except vocabulary, merges and added tokens (tokenizer_styles.h).
   explicit BpeTrainer(TokenizerSpec style);
-  // Words do not go beyond a text. Throws kInvalidArgument when it is no UTF-8.
+  // Adds a text; words do not extend beyond it. Throws kInvalidArgument when it is not UTF-8.
   void add(std::string_view text);
   size_t words() const { return counts_.size(); }
-  // A complete tokenizer, with fewer tokens where the texts have no more pairs. Throws kInvalidArgument when there is
-  // no room for the bytes.
+  // A complete tokenizer; it has fewer tokens if the texts have no more pairs. Throws kInvalidArgument when vocab_size
+  // leaves no room for the bytes.
   TokenizerSpec train(const BpeTraining& options) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace ranklab::tokenizers {
 namespace {
 
-constexpr uint32_t kMostId = (1 << 24) - 1;  // of the largest vocabulary
+constexpr uint32_t kMostId = (1 << 24) - 1;  // for the largest vocabulary
 const Json kNull;
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kMostBytes = 64 << 20;  // the largest that are known have 33 MB
+constexpr uint64_t kMostBytes = 64 << 20;  // the largest known ones have 33 MB
 
 std::string read(const std::string& path) {
   return read_whole_file(path, kMostBytes,

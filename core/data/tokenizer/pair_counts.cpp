@@ -19,7 +19,7 @@ void PairCounts::add_word(std::vector<uint32_t> tokens, int64_t count) {
   for (size_t i = 1; i < own.size(); ++i) change({own[i - 1], own[i]}, word, 1);
 }
 
-// A pair may stand in the queue more than once, each time with other words.
+// A pair may be in the queue more than once, each time with other words.
 void PairCounts::queue_new_pairs() {
   for (auto& [pair, words] : fresh_) {
     const int64_t count = counts_[pair];
@@ -40,7 +40,7 @@ std::optional<PairCounts::Best> PairCounts::take_best() {
       heap_.pop_back();
       return best;
     }
-    last.count = now;  // other merges have taken some since
+    last.count = now;  // other merges have consumed some since then
     if (now > 0)
       std::push_heap(heap_.begin(), heap_.end(), Less());
     else

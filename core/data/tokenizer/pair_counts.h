@@ -1,5 +1,5 @@
-// The words of a corpus as tokens, how often each pair of neighbours occurs in them, and the pairs in the order in
-// which they are merged. Thread rule: one thread.
+// The words of a corpus as tokens, the number of occurrences of each pair of neighbours, and a queue of pairs in the
+// order in which they are merged. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,17 +14,17 @@ using TokenPair = std::pair<uint32_t, uint32_t>;
 class PairCounts {
  public:
   void add_word(std::vector<uint32_t> tokens, int64_t count);
-  // After the last word, and after each merge.
+  // Call after the last word, and after each merge.
   void queue_new_pairs();
 
   struct Best {
     TokenPair pair;
     int64_t count;
-    std::vector<uint32_t> words;  // that have it
+    std::vector<uint32_t> words;  // indices of the words that contain it
   };
-  // Takes the most frequent pair from the queue, of equals the one with the smallest tokens.
+  // Takes the most frequent pair from the queue; among equal ones, the pair with the smallest tokens.
   std::optional<Best> take_best();
-  // Puts `merged` for the pair in its words, and counts the pairs that come and go.
+  // Replaces the pair by `merged` in its words, and updates the counts of the pairs that appear and disappear.
   void merge(const Best& best, uint32_t merged);
 
  private:
@@ -46,7 +46,8 @@ class PairCounts {
 
   std::vector<Word> words_;
   std::unordered_map<TokenPair, int64_t, Hash> counts_;
-  std::unordered_map<TokenPair, std::vector<uint32_t>, Hash> fresh_;  // words in which the pair came up since the last
+  // words in which the pair has appeared since the last call of queue_new_pairs()
+  std::unordered_map<TokenPair, std::vector<uint32_t>, Hash> fresh_;
   std::vector<Best> heap_;
 };
 

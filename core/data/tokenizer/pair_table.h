@@ -1,5 +1,5 @@
-// The merges by their pair, in a flat table with linear probing: a word that was not met before takes some lookups a
-// byte. Cost: 16 to 48 bytes of memory a merge. Thread rule: const calls from any thread.
+// The merges, keyed by pair, in a flat table with linear probing; a new word takes a few look-ups per byte. Cost: 16 to
+// 48 bytes of memory per merge. Thread rule: const calls from any thread.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@ class PairTable {
   struct Found {
     uint32_t rank, merged;
   };
-  // The last of equal pairs counts.
+  // The last one of equal pairs counts.
   explicit PairTable(std::span<const MergeRule> merges) {
     size_t size = 16;
     while (size < 2 * merges.size()) size *= 2;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kMostSteps = 50'000'000;
 constexpr uint32_t kMostHeapKib = 256 << 10;
-constexpr size_t kLeastStack = 32 << 10, kMostStack = 64 << 20;  // of the compiled pattern
+constexpr size_t kLeastStack = 32 << 10, kMostStack = 64 << 20;  // stack size for the compiled pattern
 constexpr size_t kMostPatternBytes = 64 << 10;
 
 std::string error_text(int code) {
@@ -58,16 +58,16 @@ Pattern::Pattern(const std::string& pattern, std::string where)
                 .want = "at most " + std::to_string(kMostPatternBytes), .fix = "use another tokenizer");
   int error = 0;
   size_t offset = 0;
-  // Where a text's lines begin and end is where ^ and $ match, as in Oniguruma.
+  // ^ and $ match at the beginning and end of every line, as in Oniguruma.
   constexpr uint32_t kOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
-  // Bytes cannot be matched one by one (\C): what is matched stays UTF-8, which is checked once and not at every match.
+  // Single bytes cannot be matched (\C), so matches are always UTF-8; the text is checked once and not for every match.
   compiled_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), kOptions,
                                       &error, &offset, nullptr));
   RANKLAB_CHECK(compiled_->code, ErrorKind::kInvalidArgument, .where = where_,
                 .what = "the pattern " + shown(pattern_) + " is none",
                 .got = error_text(error) + " at byte " + std::to_string(offset), .want = "a regular expression",
                 .fix = "use another tokenizer");
-  pcre2_jit_compile(compiled_->code.get(), PCRE2_JIT_COMPLETE);  // where there is no JIT the interpreter matches
+  pcre2_jit_compile(compiled_->code.get(), PCRE2_JIT_COMPLETE);  // without a JIT, the interpreter is used
   compiled_->match.reset(pcre2_match_data_create(1, nullptr));
   compiled_->context.reset(pcre2_match_context_create(nullptr));
   compiled_->stack.reset(pcre2_jit_stack_create(kLeastStack, kMostStack, nullptr));
@@ -90,7 +90,8 @@ std::optional<TextSpan> Pattern::find(std::string_view text, size_t from) const 
   if (found == PCRE2_ERROR_NOMATCH) return {};
   if (found < 0) refuse_match(found);
   const size_t* const place = pcre2_get_ovector_pointer(compiled_->match.get());
-  if (place[0] < from || place[1] < place[0]) refuse_match(PCRE2_ERROR_INTERNAL);  // \K can move a begin
+  // \K can move the beginning of a match
+  if (place[0] < from || place[1] < place[0]) refuse_match(PCRE2_ERROR_INTERNAL);
   return TextSpan{place[0], place[1]};
 }
 

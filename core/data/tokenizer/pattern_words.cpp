@@ -1,4 +1,4 @@
-// From Oniguruma's words (doc/RE of kkos/oniguruma, Ruby's syntax with Unicode) into PCRE2's.
+// Translates Oniguruma's syntax (doc/RE of kkos/oniguruma, Ruby's syntax with Unicode) to PCRE2's.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -15,14 +15,14 @@
 namespace ranklab {
 namespace {
 
-// PCRE2's \s also matches U+180E, which is no space since Unicode 6.3, and its \w neither marks nor the connectors.
+// PCRE2's \s also matches U+180E, which is not a space since Unicode 6.3, and its \w lacks marks and connectors.
 constexpr std::string_view kSpace = R"(\x{9}-\x{D}\x{85}\p{Z})";
 constexpr std::string_view kWord = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
-// Outside classes \w has the raised digits and fractions of Latin-1, too.
+// Outside of classes, Oniguruma's \w also includes the superscript digits and fractions of Latin-1.
 constexpr std::string_view kWordOutside = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
 
 struct NamedSet {
-  std::string_view name, set, others;  // `others`: what is not in it; "": no list says so
+  std::string_view name, set, others;  // `others`: the complement; "": no short list describes it
 };
 // [:NAME:] of Oniguruma; [:graph:] and [:print:] have no short list.
 constexpr std::array kSets = {NamedSet{"alnum", R"(\p{Alphabetic}\p{Nd})", ""},
@@ -82,7 +82,7 @@ class Translator {
   void part() {
     switch (pattern_[at_]) {
       case '[':
-        in_class_ = true;  // a bracket right after the beginning is a character
+        in_class_ = true;  // a bracket right after the beginning is an ordinary character
         copy(next_is("[^") ? 2 : 1);
         if (next_is("]")) copy(1);
         return;
@@ -128,8 +128,8 @@ class Translator {
     to_close_.push_back(0);
     copy(bytes);
   }
-  // Oniguruma's m is PCRE2's s. Options that are a group's without being one reach to the end of the group around them,
-  // over its alternatives, too.
+  // Oniguruma's m is PCRE2's s. Options that do not open a group extend to the end of the enclosing group, including
+  // its alternatives.
   void options() {
     const size_t end = pattern_.find_first_not_of("im-", at_ + 2);
     const char after = end == std::string_view::npos ? '\0' : pattern_[end];
@@ -140,8 +140,8 @@ class Translator {
     if (after == ':') to_close_.push_back(0);
     put(begin + ":", end + 1 - at_);
   }
-  // {,n} begins at 0; what is no interval is a brace. A + after one repeats it there and makes it possessive here, and
-  // {n}? means n or none.
+  // {,n} begins at 0; braces that are not an interval are literal. A + after an interval repeats it in Oniguruma but
+  // makes it possessive in PCRE2, and {n}? means n times or not at all.
   void interval() {
     const auto digits = [this](size_t from) {
       size_t end = from;
@@ -169,7 +169,7 @@ class Translator {
     const bool negated = name.starts_with("^");
     if (negated) name.remove_prefix(1);
     if (!is_script(name)) return copy(end + 1 - at_);
-    // Without sc: PCRE2 takes what is used with the script, too.
+    // Without sc:, PCRE2 would also include characters that are used together with the script.
     put(std::string(pattern_.substr(at_, 3)) + (negated ? "^" : "") + "sc:" + std::string(name) + "}", end + 1 - at_);
   }
   // \x{H...}
@@ -219,7 +219,8 @@ class Translator {
   std::string out_;
   size_t at_ = 0;
   bool in_class_ = false;
-  std::vector<size_t> to_close_ = {0};  // of the pattern and of each open group: the groups that options began in it
+  // for the pattern and each open group: the number of groups that options opened in it
+  std::vector<size_t> to_close_ = {0};
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 using TakePart = std::function<void(TextSpan part, bool is_match)>;
 
-// Matches, and what lies between them.
+// Visits the matches and the parts between them.
 void each_part(const Pattern* pattern, const SplitStep& step, std::string_view text, const TakePart& take) {
   size_t done = 0;
   const auto take_match = [&](TextSpan match) {
@@ -25,7 +25,7 @@ void each_part(const Pattern* pattern, const SplitStep& step, std::string_view t
   if (done < text.size()) take({done, text.size()}, step.invert);
 }
 
-// Joins parts as the behavior says. A part is given on when what follows cannot belong to it.
+// Joins parts as the behavior says. A part is passed on once what follows cannot belong to it.
 class Joiner {
  public:
   Joiner(SplitBehavior behavior, std::string_view text, const PreTokenizer::TakeWord& take)

@@ -1,5 +1,5 @@
-// Cuts a text into words by a tokenizer's patterns. Cost: one pass over the text for each step.
-// Thread rule: one thread at a time.
+// Splits a text into words by a tokenizer's patterns. Cost: one pass over the text per step. Thread rule: one thread at
+// a time.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,22 +12,22 @@
 
 namespace ranklab {
 
-// GPT-2's own (encoder.py), as Hugging Face's ByteLevel has it.
+// GPT-2's own pattern (encoder.py), as used by Hugging Face's ByteLevel.
 extern const std::string_view kGpt2Pattern;
 
 class PreTokenizer {
  public:
-  // Throws kInvalidArgument when a pattern is none; `where` names the file.
+  // Throws kInvalidArgument when a pattern is invalid; `where` names the file.
   PreTokenizer(const PreTokenizerSpec& spec, const std::string& where);
 
   using TakeWord = std::function<void(std::string_view)>;
-  // The words, in their order, none empty. REQUIRES: text is UTF-8.
+  // Calls `take` for each word in order; words are not empty. REQUIRES: text is UTF-8.
   void split(std::string_view text, const TakeWord& take) const;
 
  private:
   struct Step {
     SplitStep spec;
-    std::unique_ptr<Pattern> pattern;  // none: the text itself
+    std::unique_ptr<Pattern> pattern;  // null: the text itself is matched
   };
   void run(size_t step, std::string_view text, const TakeWord& take) const;
   void finish(std::string_view text, const TakeWord& take) const;

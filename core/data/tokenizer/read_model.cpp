@@ -1,4 +1,4 @@
-// The vocabulary and the merges of a tokenizer, from tokenizer.json or vocab.json and merges.txt.
+// Reads the vocabulary and the merges of a tokenizer, from tokenizer.json or from vocab.json and merges.txt.
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -10,7 +10,7 @@
 namespace ranklab::tokenizers {
 namespace {
 
-// Ids may leave gaps, but not such that the table of all of them is mostly gaps.
+// Ids may have gaps, but not so many that the table of all ids consists mostly of gaps.
 constexpr size_t kMostGaps = 1024;
 
 std::string shown(std::string_view token) {
@@ -22,7 +22,7 @@ struct PairOfNames {
   std::string_view left, right;
 };
 
-// "a b", or ["a", "b"] since tokens may hold spaces.
+// "a b", or ["a", "b"] in newer files, because tokens may contain spaces.
 PairOfNames names_of(const JsonReader& in, const Json& merge) {
   if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string())
     return {merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>()};
@@ -74,7 +74,7 @@ void read_merges(const JsonReader& in, const Json& merges, TokenizerSpec& spec) 
 }
 
 AddedToken read_added_token(const JsonReader& in, const Json& token, uint32_t id) {
-  constexpr size_t kLongest = 1024;  // it may be looked for at every byte of a text
+  constexpr size_t kLongest = 1024;  // limited because it may be looked for at every byte of a text
   AddedToken added{.id = id, .content = in.text(token, "content")};
   if (added.content.size() > kLongest)
     in.lacks("an added token is too long", std::to_string(added.content.size()) + " bytes", "at most 1024");

@@ -1,4 +1,4 @@
-// The steps around the model of a tokenizer.json: normalizer, pre-tokenizer, post-processor and decoder.
+// Reads the steps around the model in a tokenizer.json: normalizer, pre-tokenizer, post-processor and decoder.
 #include <algorithm>
 #include <array>
 
@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kMostSteps = 64;
 
-// Calls `take` with each step of a sequence of them, which may lie within each other, or with the only one.
-// Without recursion: a hostile file nests deeply.
+// Calls `take` with each step of a sequence, which may contain further sequences, or with the only step. Does not
+// recurse, because a hostile file may be deeply nested.
 void each_step(const JsonReader& in, const Json& first, const char* list,
                const std::function<void(const Json&)>& take) {
   std::vector<const Json*> waiting;
@@ -52,7 +52,7 @@ SplitStep digits(bool individual) {
   return {.pattern = R"(\p{N})", .behavior = individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous};
 }
 
-// The tokens that a template names by their text.
+// The tokens to which a template refers by name.
 void add_template_tokens(const JsonReader& in, const Json& processor, const Json& name, std::vector<uint32_t>& out) {
   const Json& token = in.member(in.member(processor, "special_tokens"), in.text(name, "id").c_str());
   for (const Json& id : in.list(token, "ids")) out.push_back(in.id(id, "ids"));
@@ -121,7 +121,7 @@ PreTokenizerSpec read_pre_tokenizer(const JsonReader& in, const Json& pre_tokeni
 void read_post_processor(const JsonReader& in, const Json& post_processor, TokenizerSpec& spec) {
   each_step(in, post_processor, "processors", [&](const Json& step) {
     const std::string type = in.text(step, "type");
-    if (type == "ByteLevel") return;  // of places in the text alone
+    if (type == "ByteLevel") return;  // it only affects offsets in the text
     if (type != "TemplateProcessing")
       in.lacks("a post-processor that ranklab does not have", type.substr(0, 80), "ByteLevel, TemplateProcessing");
     read_template(in, step, spec);

@@ -18,7 +18,7 @@
 namespace ranklab {
 namespace {
 
-// Ends of a document in GPT-2 and Qwen, Llama 3, DeepSeek-V3, others.
+// Tokens that end a document in GPT-2 and Qwen, Llama 3, DeepSeek-V3, and others.
 constexpr std::array kEnds = {"<|endoftext|>", "<|end_of_text|>", "<｜end▁of▁sentence｜>", "</s>", "<eos>"};
 
 std::vector<AddedToken> added_of(const TokenizerSpec& spec, bool normalized) {
@@ -28,7 +28,7 @@ std::vector<AddedToken> added_of(const TokenizerSpec& spec, bool normalized) {
   return tokens;
 }
 
-// Tokens that are looked for in normalized text are normalized themselves.
+// Tokens that are matched in normalized text are normalized themselves.
 AddedTokens finder(const TokenizerSpec& spec, bool after_normalization) {
   const std::vector<AddedToken> tokens = added_of(spec, after_normalization);
   std::vector<std::string> contents;
@@ -37,8 +37,8 @@ AddedTokens finder(const TokenizerSpec& spec, bool after_normalization) {
   return {tokens, contents};
 }
 
-// As the decoder ByteLevel, of tokens that were added, too: a token whose characters do not all spell bytes stands for
-// its own text.
+// Like the decoder ByteLevel, also for added tokens: a token whose characters do not all spell bytes stands for its own
+// text.
 std::string bytes_of(const std::string& spelling) { return bytes_of_spelling(spelling).value_or(spelling); }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 using tokenizers::Json;
 using tokenizers::JsonReader;
 
-// A switch of the model that changes tokens in a way that is not ours.
+// Refuses a switch of the model that changes tokens in a way that is not supported here.
 void check_unset(const JsonReader& in, const Json& model, const char* name) {
   const Json& value = in.member(model, name);
   const bool unset = value.is_null() || value == false || value == 0.0 || value == "";
@@ -21,7 +21,7 @@ void check_unset(const JsonReader& in, const Json& model, const char* name) {
 }
 
 void read_model(const JsonReader& in, const Json& model, TokenizerSpec& spec) {
-  // Old files do not name it; a model with merges is a BPE.
+  // Old files do not name the type; a model with merges is a BPE.
   const std::string type =
       in.member(model, "type").is_null() && model.contains("merges") ? "BPE" : in.text(model, "type");
   if (type != "BPE") in.lacks("a model that ranklab does not have", type.substr(0, 80), "BPE");
@@ -40,7 +40,7 @@ void read_model(const JsonReader& in, const Json& model, TokenizerSpec& spec) {
     in.refuse("the vocabulary lacks its unknown token", quote(unk.substr(0, 80)), "a token of it");
 }
 
-// As in a file of merges, where a line is a merge.
+// For a merges file, in which each line is a merge.
 Json merges_of_lines(const std::string& text) {
   Json merges = Json::array();
   std::istringstream lines(text);
@@ -57,7 +57,7 @@ uint32_t id_of_key(const JsonReader& in, const std::string& key) {
   return static_cast<uint32_t>(std::stoul(key));
 }
 
-// tokenizer_config.json: the class says which patterns, and added tokens stand under their numbers.
+// Reads tokenizer_config.json: its class determines the patterns, and added tokens are listed by number.
 void read_config(const JsonReader& in, const std::string& text, TokenizerSpec& spec) {
   const Json config = in.parse(text);
   const Json& name = in.member(config, "tokenizer_class");
@@ -105,7 +105,7 @@ TokenizerSpec read_vocab_and_merges(const std::string& vocab, const std::string&
   style_of_class("GPT2Tokenizer")->set(spec);
   const JsonReader of_config(folder + "/tokenizer_config.json");
   if (!config.empty()) read_config(of_config, config, spec);
-  // GPT-2's files do not say that its only special token is one.
+  // GPT-2's files do not mark their only special token as such.
   const auto end = std::find_if(spec.vocab.begin(), spec.vocab.end(),
                                 [](const auto& token) { return token.first == "<|endoftext|>"; });
   if (spec.added.empty() && end != spec.vocab.end())

@@ -1,7 +1,7 @@
-// What a byte-level BPE tokenizer is made of, as Hugging Face's tokenizer.json says it: text is cut at added tokens,
-// normalized, cut into words by the pre-tokenizer's patterns, and each word's bytes are merged (Sennrich et al. 2016,
-// arXiv 1508.07909; on bytes Radford et al. 2019) in the order in which training found the merges. Tokens are spelled
-// as in the file (core/base/byte_alphabet.h). Thread rule: plain data.
+// The parts of a byte-level BPE tokenizer, as described in Hugging Face's tokenizer.json: text is split at added
+// tokens, normalized, and split into words by the pre-tokenizer's patterns; then each word's bytes are merged (Sennrich
+// et al. 2016, arXiv 1508.07909; on bytes Radford et al. 2019) in the order in which training found the merges. Tokens
+// are spelled as in the file (core/base/byte_alphabet.h). Thread rule: plain data.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,18 +13,19 @@ namespace ranklab {
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
-// What becomes of the matches of a pattern.
+// What happens to the matches of a pattern.
 enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
 struct SplitStep {
   std::string pattern = {};
-  bool is_regex = true;  // false: the text itself
+  bool is_regex = true;  // false: `pattern` is a literal text
   SplitBehavior behavior = SplitBehavior::kIsolated;
-  bool invert = false;  // what lies between the matches counts as match
+  bool invert = false;  // the parts between matches are treated as matches
   bool operator==(const SplitStep&) const = default;
 };
 
-// `splits` one after another; then what is left gets a space in front, if it has none, and GPT-2's pattern.
+// `splits` are applied one after another; then the rest gets a space in front (add_prefix_space, if it has none) and is
+// split by GPT-2's pattern (gpt2_pattern).
 struct PreTokenizerSpec {
   std::vector<SplitStep> splits = {};
   bool add_prefix_space = false;
@@ -35,11 +36,11 @@ struct PreTokenizerSpec {
 struct AddedToken {
   uint32_t id = 0;
   std::string content = {};
-  bool single_word = false;  // only between characters of no word
-  bool lstrip = false;       // takes the spaces before it
-  bool rstrip = false;       // takes the spaces after it
-  bool normalized = false;   // looked for after normalization
-  bool special = false;      // not text: left out where text is shown
+  bool single_word = false;  // only if it is not inside a word
+  bool lstrip = false;       // includes the spaces before it
+  bool rstrip = false;       // includes the spaces after it
+  bool normalized = false;   // matched after normalization
+  bool special = false;      // not text: omitted where text is shown
   bool operator==(const AddedToken&) const = default;
 };
 
@@ -49,15 +50,15 @@ struct MergeRule {
 };
 
 struct TokenizerSpec {
-  std::vector<NormalForm> normal_forms = {};  // one after another
+  std::vector<NormalForm> normal_forms = {};  // applied one after another
   PreTokenizerSpec pre_tokenizer = {};
   std::vector<AddedToken> added = {};
-  std::vector<std::pair<std::string, uint32_t>> vocab = {};  // by id
-  std::vector<MergeRule> merges = {};                        // the first is merged first
-  bool ignore_merges = false;                                // a word that is a token is that token
-  std::optional<uint32_t> unk = {};                          // of bytes that are no token
-  bool fuse_unk = false;                                     // one for several such bytes
-  std::vector<uint32_t> before = {}, after = {};             // what the post-processor puts around a text
+  std::vector<std::pair<std::string, uint32_t>> vocab = {};  // sorted by id
+  std::vector<MergeRule> merges = {};                        // earlier merges are applied first
+  bool ignore_merges = false;                                // a word that is itself a token is not split
+  std::optional<uint32_t> unk = {};                          // the token for bytes that are no token
+  bool fuse_unk = false;                                     // a single one for several such bytes
+  std::vector<uint32_t> before = {}, after = {};             // tokens that the post-processor puts around a text
   bool operator==(const TokenizerSpec&) const = default;
 };
 

@@ -9,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-// One pattern after another in front of the bytes.
+// Applies one pattern after another before the bytes.
 PreTokenizerSpec isolated(std::initializer_list<const char*> patterns) {
   PreTokenizerSpec spec{.gpt2_pattern = false};
   for (const char* pattern : patterns) spec.splits.push_back({.pattern = pattern});
@@ -22,7 +22,7 @@ void set_gpt2(TokenizerSpec& spec) {
   spec.ignore_merges = false;
 }
 
-// meta-llama/Meta-Llama-3-8B, as OpenAI's cl100k_base: at most three digits in a word.
+// meta-llama/Meta-Llama-3-8B, the same as OpenAI's cl100k_base: at most three digits per word.
 void set_llama3(TokenizerSpec& spec) {
   spec.normal_forms = {};
   spec.pre_tokenizer = isolated(
@@ -30,7 +30,7 @@ void set_llama3(TokenizerSpec& spec) {
   spec.ignore_merges = true;
 }
 
-// Qwen/Qwen2.5-7B and Qwen3: each digit a word.
+// Qwen/Qwen2.5-7B and Qwen3: each digit is a word.
 void set_qwen2(TokenizerSpec& spec) {
   spec.normal_forms = {NormalForm::kNfc};
   spec.pre_tokenizer = isolated(
@@ -38,7 +38,7 @@ void set_qwen2(TokenizerSpec& spec) {
   spec.ignore_merges = false;
 }
 
-// deepseek-ai/DeepSeek-V3: digits, then Chinese and Japanese, then the rest.
+// deepseek-ai/DeepSeek-V3: digits first, then Chinese and Japanese, then the rest.
 void set_deepseek_v3(TokenizerSpec& spec) {
   spec.normal_forms = {};
   spec.pre_tokenizer = isolated(

@@ -62,7 +62,7 @@ OrderedJson post_processor_json(const TokenizerSpec& spec) {
       {"type", "TemplateProcessing"}, {"single", single}, {"pair", OrderedJson::array()}, {"special_tokens", tokens}};
 }
 
-// Not by key, which an ordered object would look for among all before it.
+// Appended directly, because an ordered object would compare each key with all earlier ones.
 OrderedJson vocab_json(const TokenizerSpec& spec) {
   OrderedJson::object_t vocab;
   vocab.reserve(spec.vocab.size());

@@ -63,7 +63,7 @@ class DeltaNetLayer : public AttentionLayer {
   struct Projected {
     at::Tensor qkv, z, gates;
   };
-  // What the recurrence of this rank's heads reads, of all positions.
+  // The inputs of the recurrence for this rank's heads, over all positions.
   struct Exchanged {
     at::Tensor qkv, gates, conv, a_log, dt_bias;
     DeltaShape shape;

@@ -61,7 +61,7 @@ class MambaLayer : public AttentionLayer {
   struct Projected {
     at::Tensor z, xbc, dt;
   };
-  // What the recurrence of this rank's heads reads, of all positions; xbc before the convolution.
+  // The inputs of the recurrence for this rank's heads, over all positions; xbc as before the convolution.
   struct Recurrence {
     StateSpaceInput in;
     ShortKernel conv;

@@ -1,7 +1,7 @@
-// Mamba-2 in the place of attention (Dao and Gu 2024, arXiv 2405.21060, section 7; Nemotron-H): a projection, a short
-// convolution, the recurrence of a state space, a gated norm of each group of heads, a projection. Groups with their
-// heads are sharded over tp, and over cp for the convolution and the recurrence (recurrent_heads.h). Thread rule: its
-// rank's thread.
+// Mamba-2 in place of attention (Dao and Gu 2024, arXiv 2405.21060, section 7; Nemotron-H): a projection, a short
+// convolution, the recurrence of a state space, a gated norm of each group of heads, and a projection. Groups with
+// their heads are sharded over tp, and, for the convolution and the recurrence, over cp (recurrent_heads.h). Thread
+// rule: its rank's thread.
 #pragma once
 #include <memory>
 

@@ -1,7 +1,7 @@
-// What layers with a recurrence over positions share (Gated DeltaNet, Mamba-2). Under context parallelism heads change
-// places with positions around the recurrence, which needs whole sequences, whatever the exchange of other layers: two
-// all_to_alls each way. Packed documents that attend apart do not remember each other. Legend: S positions, B
-// sequences. Thread rule: its rank's thread.
+// Functions shared by layers with a recurrence over positions (Gated DeltaNet, Mamba-2). A recurrence needs whole
+// sequences, so under context parallelism all_to_alls exchange heads for positions around it, whatever exchange the
+// other layers use: two all_to_alls in each direction. Where packed documents attend separately, the state is reset
+// between them. Legend: S positions, B sequences. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -14,14 +14,14 @@
 
 namespace ranklab {
 
-// The document of each position, [S, B] int64; undefined: sequences are one document each.
+// The document number of each position, [S, B] int64; undefined: each sequence is one document.
 at::Tensor document_of_positions(const ForwardContext& context, int64_t positions);
 
-// x [S of this rank, B, sum of widths], whose parts are heads of all cp ranks, rank after rank -> [S of all ranks, B,
-// sum of widths / ranks], this rank's heads of each part.
+// x [S of this rank, B, sum of widths], whose parts hold the heads of all cp ranks, rank after rank -> [S of all ranks,
+// B, sum of widths / ranks], with this rank's heads of each part.
 at::Tensor own_heads_of_all_positions(const at::Tensor& x, const std::vector<int64_t>& widths,
                                       const ContextParallel& cp);
-// The same rows of a weight, whose parts have so many.
+// The corresponding rows of a weight, whose parts have these numbers of rows.
 at::Tensor own_head_rows(const at::Tensor& weight, const std::vector<int64_t>& widths, const ContextParallel& cp);
 
 // What such a layer remembers: the last inputs of its short convolution of `kernel` positions, `width` values each, and

@@ -33,18 +33,18 @@ KernelShape kernel_shape(const at::Tensor& qkv, const AttentionShape& shape) {
                                 attention_span(qkv.size(0), shape.window) / 2, static_cast<double>(shape.head_dim));
 }
 
-// A table of more than two dimensions has angles for each sequence (rope_at).
+// A rotary table of more than two dimensions has separate angles for each sequence (rope_at).
 kernels::QkvShape qkv_shape(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope) {
   const bool by_sequence = rope.defined() && rope.cos_SD.dim() > 2;
   return {qkv.size(0), qkv.size(1), shape.heads, shape.groups, shape.head_dim, by_sequence ? rope.cos_SD.stride(0) : 0};
 }
 
 struct Heads {
-  at::Tensor q, k, v;  // [B, heads or groups, S, D], queries and keys rotated (RoPE)
+  at::Tensor q, k, v;  // [B, heads or groups, S, D]; queries and keys are rotated (RoPE)
 };
 
-// On a device heads are stored in the layout wanted of the output, [S, B, heads, D], since its attention kernels give
-// the output the strides of q.
+// On a device, heads are stored in the layout that the output should have, [S, B, heads, D], because its attention
+// kernels give the output the strides of q.
 at::Tensor empty_heads(const at::Tensor& qkv, int64_t heads, int64_t head_dim) {
   const int64_t seq = qkv.size(0), batch = qkv.size(1);
   if (device_kernels_of(qkv) == nullptr) return at::empty({batch, heads, seq, head_dim}, qkv.options());
@@ -63,7 +63,7 @@ DeviceQkv device_qkv(const at::Tensor& qkv, const AttentionShape& shape, const R
           .v = device_out(h.v)};
 }
 
-// Fills `h`, on a CPU dense heads.
+// Fills `h`; on a CPU its heads are dense.
 void split_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope, const Heads& h) {
   if (TypeWatch* watch = type_watch_of_thread)
     for (const at::Tensor& heads : {h.q, h.k, h.v}) watch->is_made_of(heads, qkv);
@@ -82,7 +82,7 @@ void split_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeT
   });
 }
 
-// The adjoint, which fills grad_qkv.
+// The adjoint of split_heads(); fills grad_qkv.
 void merge_heads(const SoftmaxHeads& grads, const AttentionShape& shape, const RopeTable& rope,
                  const at::Tensor& grad_qkv) {
   const at::Tensor dq = with_dense_rows(grads.q), dk = with_dense_rows(grads.k), dv = with_dense_rows(grads.v);
@@ -102,7 +102,8 @@ at::Tensor empty_qkv(const at::Tensor& q, const AttentionShape& shape) {
   return at::empty({q.size(2), q.size(0), (shape.heads + 2 * shape.groups) * shape.head_dim}, q.options());
 }
 
-// Split and rotated in one pass, and back in one. Heads are dense: those of keys and values travel.
+// Splits and rotates in one pass, and back in one pass. The heads are dense, because those of keys and values are sent
+// to other ranks.
 struct RotatedHeadsFunction : CustomFunction<RotatedHeadsFunction> {
   static variable_list forward(AutogradContext* ctx, const at::Tensor& qkv_in, const AttentionShape& shape,
                                const RopeTable& rope) {
@@ -137,7 +138,7 @@ SoftmaxHeads plain_rotated_heads(const at::Tensor& qkv, const AttentionShape& sh
 // What backward needs.
 struct Softmaxed {
   Heads heads;
-  at::Tensor out;  // [S, B, heads D]; a per-head copy of it would be a second one
+  at::Tensor out;  // [S, B, heads D]; the same tensor that the next layer saves, so no second copy per head is kept
   at::Tensor log_sum_exp;
   FollowedHeads followed;
 };

@@ -1,8 +1,8 @@
 // Causal self-attention on a fused QKV projection: MHA, GQA (Ainslie et al. 2023, arXiv 2305.13245) and MQA. The
-// softmax part is the fused kernel of the device, where it has one (softmax_attention.h): memory linear in S. Backward
-// saves q, k, v, the output and the log-sum-exp of each query. Query head h reads key/value group
-// h / (heads / groups). Legend: S sequence, B batch, D head dimension. Cost: 2 S^2 D B heads FLOPs forward (the causal
-// half), 2.5 times that backward. Thread rule: its rank's thread.
+// softmax part is the device's fused kernel, where it has one (softmax_attention.h), so memory is linear in S. Backward
+// saves q, k, v, the output and the log-sum-exp of each query. Query head h reads key/value group h / (heads / groups).
+// Legend: S sequence, B batch, D head dimension. Cost: 2 S^2 D B heads FLOPs forward (the causal half), 2.5 times that
+// backward. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -18,9 +18,9 @@ struct AttentionShape {
   int64_t heads = 1;  // of this rank
   int64_t groups = 1;
   int64_t head_dim = 0;
-  int64_t window = 0;          // positions that a query sees, including its own; 0: itself and all before it
+  int64_t window = 0;          // positions that a query attends to, including its own; 0: itself and all before it
   double scale = 0;            // of scores; 0: 1 / sqrt(head_dim)
-  double cap = 0;              // scores are bounded by it (tiled_attention.h); 0: they are not
+  double cap = 0;              // soft cap on scores (tiled_attention.h); 0: none
   at::Tensor max_logits = {};  // ScoreRule::max_logits
 
   double score_scale() const { return scale > 0 ? scale : 1.0 / std::sqrt(static_cast<double>(head_dim)); }
@@ -31,12 +31,12 @@ struct AttentionShape {
 // sinks [heads] (attention_sinks.h); undefined: none.
 at::Tensor causal_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
                             const at::Tensor& sinks = {});
-// The same, saving only qkv for backward, which recomputes the softmax part. Without row kernels (kernel_path.h)
-// nothing is recomputed and everything is saved.
+// The same, but it saves only qkv for backward, which recomputes the softmax part. For tensors without row kernels
+// (kernel_path.h) everything is saved and nothing recomputed.
 RecomputableOutput recomputable_causal_attention(const at::Tensor& qkv, const AttentionShape& shape,
                                                  const RopeTable& rope, const at::Tensor& sinks = {});
-// The parts of it, for attention over several ranks: the heads of qkv, queries and keys rotated, differentiable (q [B,
-// heads, S, D], k and v [B, groups, S, D]), and how their scores are made.
+// The parts of causal_attention(), for attention over several ranks: the heads of qkv with queries and keys rotated,
+// differentiable (q [B, heads, S, D], k and v [B, groups, S, D]); and the rule by which their scores are made.
 SoftmaxHeads rotated_heads(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope);
 ScoreRule score_rule(const AttentionShape& shape, const at::Tensor& sinks = {});
 // The same in plain, differentiable ATen ops.

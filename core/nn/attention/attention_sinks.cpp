@@ -13,7 +13,8 @@
 namespace ranklab {
 namespace {
 
-// [B, heads, S], a view: cuDNN's has one more dimension, that of the memory-efficient kernel rows of padding behind S.
+// [B, heads, S], as a view: cuDNN's log-sum-exp has one more dimension, and the memory-efficient kernel's has padding
+// after the S rows.
 at::Tensor sums_by_query(const SoftmaxedHeads& results) {
   const at::Tensor& sums = results.log_sum_exp;
   return (sums.dim() == 4 ? sums.squeeze(-1) : sums).narrow(2, 0, results.out.size(2));
@@ -23,8 +24,8 @@ at::Tensor by_head(const at::Tensor& sinks, const at::Tensor& sums) {
   return sinks.to(sums.scalar_type()).view({1, -1, 1});
 }
 
-// Sums over the last dimension of a * b, [B, heads, S]. Some heads at a time: wide copies of all take twice the memory
-// of what the attention kernel itself keeps.
+// The sums over the last dimension of a * b: [B, heads, S]. Processes a few heads at a time, because wide copies of all
+// heads would take twice the memory of what the attention kernel itself keeps.
 at::Tensor products_of_rows(const at::Tensor& a, const at::Tensor& b, at::ScalarType wide) {
   constexpr int64_t kHeads = 8;
   std::vector<at::Tensor> sums;

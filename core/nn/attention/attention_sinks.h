@@ -1,24 +1,26 @@
-// Attention sinks: one more score per head takes part in the softmax of each query, and has no value to give, so that a
-// head may attend to nothing. Learned (gpt-oss, arXiv 2508.10925; Megatron-LM's --softmax-type learnable) or 0 ("off by
-// one": exp(s) / (1 + sum of exp(s))). A kernel computes the softmax over keys alone; a sink then joins its results:
-// out becomes out exp(lse) / (exp(lse) + exp(sink)), and lse the logarithm of that sum. Given these two, the backward
-// of any kernel has the right gradients of queries, keys and values: it makes probabilities of scores by lse, and the
-// sum of probabilities times their gradients by out, to which a sink adds nothing. Cost: one pass over the output;
-// within the kernel on a GPU whose kernel knows sinks, so the virtual clock counts none. Thread rule: its rank's
-// thread, where autograd does not record.
+// Attention sinks: the softmax of each query includes one more score per head, which has no value, so that a head may
+// attend to nothing. The score is learned (gpt-oss, arXiv 2508.10925; Megatron-LM's --softmax-type learnable) or 0
+// ("off by one": exp(s) / (1 + sum of exp(s))). A kernel computes the softmax over the keys alone, and the sink is
+// merged into its results afterwards: out becomes out exp(lse) / (exp(lse) + exp(sink)), and lse becomes the logarithm
+// of that denominator. Given these two, the backward of any kernel gives the right gradients of queries, keys and
+// values: it computes probabilities from scores and lse, and the sum of probabilities times their gradients from out,
+// to which a sink contributes nothing. Cost: one pass over the output; on a GPU whose kernel supports sinks this
+// happens inside the kernel, so the virtual clock charges nothing. Thread rule: its rank's thread, where autograd does
+// not record.
 #pragma once
 #include "core/nn/attention/softmax_attention.h"
 
 namespace ranklab {
 
-// To this thread's TypeWatch: a kernel, which it does not follow, made `results` of the queries.
+// Tells this thread's TypeWatch that `results` were computed from the queries by a kernel, which it cannot follow.
 void tell_made_of(const SoftmaxedHeads& results, const at::Tensor& queries);
-// Changes `results` [B, heads, S, D] over all keys of S queries in place. sinks [heads] of any type.
+// Merges the sinks into `results` [B, heads, S, D], computed over all keys of S queries, in place. sinks [heads], of
+// any type.
 void join_sinks(const SoftmaxedHeads& results, const at::Tensor& sinks);
 // The gradient of the sinks, in their type. `forward`: the results after join_sinks().
 at::Tensor sink_grad(const SoftmaxedHeads& forward, const at::Tensor& grad_out, const at::Tensor& sinks);
-// softmax over the last dimension of scores [B, heads, S, keys] and a sink for each head, if `sinks` [heads] is
-// defined: [B, heads, S, keys]. Differentiable.
+// Softmax over the last dimension of scores [B, heads, S, keys], together with a sink per head if `sinks` [heads] is
+// defined; returns the keys' probabilities [B, heads, S, keys]. Differentiable.
 at::Tensor softmax_with_sinks(const at::Tensor& scores, const at::Tensor& sinks);
 
 }  // namespace ranklab

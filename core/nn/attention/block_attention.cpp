@@ -17,7 +17,7 @@ namespace {
 using Kind = AttentionBlock::Kind;
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
-// Most blocks have all rows of their run.
+// Returns x itself where the block has all rows, as most blocks do.
 at::Tensor part(const at::Tensor& x, int64_t begin, int64_t count) {
   return count == x.size(2) ? x : x.narrow(2, begin, count);
 }
@@ -92,7 +92,8 @@ class PlainScores {
     const at::Tensor grad = grad_out.to(q_.scalar_type());
     const at::Tensor weights = (scores_ - log_sum_exp.unsqueeze(-1)).exp_();
     const at::Tensor along = (grad * out.to(q_.scalar_type())).sum(-1, true);
-    // With dropout `along` is still the sum of weights times their gradients: those are dropped, too.
+    // With dropout, `along` is still the sum of weights times their gradients, because these gradients are dropped,
+    // too.
     at::Tensor grad_scores = weights * (dropped(at::matmul(grad, v_.transpose(-1, -2))) - along) * scale_;
     if (cap_ > 0) grad_scores = grad_scores * (1 - bounded_ * bounded_);  // d tanh = 1 - tanh^2
     return {at::matmul(grad_scores, k_), at::matmul(grad_scores.transpose(-1, -2), q_),
@@ -107,7 +108,7 @@ class PlainScores {
   at::Tensor attended_, kept_, q_, k_, v_, bounded_, scores_;
 };
 
-// Whether the host has a fused kernel, which the virtual clock counts on any device.
+// Whether the host has a fused kernel for this rule; the virtual clock charges for that kernel on every device.
 bool is_fused_on_host(const ScoreRule& rule) { return gpu_attention() != GpuAttention::kUnfused && rule.cap <= 0; }
 
 bool is_fused(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRule& rule) {
@@ -116,7 +117,7 @@ bool is_fused(const SoftmaxHeads& in, const AttentionBlock& block, const ScoreRu
   return block.kind != Kind::kBand && in.q.itemsize() == 2 && has_softmax_attention(in.q, in.q.size(3));
 }
 
-// The mask that is added to scores.
+// The mask to be added to scores, if the block needs one.
 std::optional<at::Tensor> added_mask(const AttentionBlock& block, const at::TensorOptions& options) {
   if (block.kind != Kind::kBand) return std::nullopt;
   const at::Tensor seen = attended(block, options.device());
@@ -136,7 +137,7 @@ SoftmaxHeads fused_grad(const SoftmaxHeads& rows, const SoftmaxedHeads& forward,
   if (!rows.q.is_cuda()) {
     return cpu_flash_attention_grad(rows, forward, grad_out, {causal, added_mask(block, rows.q.options()), rule.scale});
   }
-  const at::Tensor seed = at::empty({2}, rows.q.options().dtype(at::kUInt64));  // of dropout, which is off
+  const at::Tensor seed = at::empty({2}, rows.q.options().dtype(at::kUInt64));  // seed for dropout, which is off
   const auto [dq, dk, dv] = at::_scaled_dot_product_flash_attention_backward(
       grad_out, rows.q, rows.k, rows.v, forward.out, forward.log_sum_exp.contiguous(), {}, {}, rows.q.size(2),
       rows.k.size(2), 0.0, causal, seed, seed, rule.scale);

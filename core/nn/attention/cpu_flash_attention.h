@@ -1,6 +1,6 @@
-// ATen's fused attention on a CPU, without the memory of its tiles, which a GPU's kernels have on chip. Legend:
-// SoftmaxHeads (softmax_attention.h) with as many key/value heads as query heads. `mask` [queries, keys] is added to
-// the scores. Cost: that of the products. Thread rule: pure.
+// ATen's fused attention on a CPU. Its tiles are not counted as memory, because a GPU's kernels keep theirs on chip.
+// Legend: as SoftmaxHeads (softmax_attention.h), with as many key/value heads as query heads. `mask` [queries, keys] is
+// added to the scores. Cost: that of the matrix products. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -26,18 +26,19 @@ void check_room(const AttentionCache& cache, int64_t positions) {
                 .fix = "begin a new cache with the last tokens");
 }
 
-// If the angles depend on the sequence length, a cached key keeps those of the length at which it was added, as in
-// transformers.
+// If the angles depend on the sequence length, a cached key keeps the angles for the length at which it was added, as
+// in transformers.
 RopeTable from_position(const RopeTable& rope, int64_t first, int64_t count) {
   if (!rope.defined()) return {};
   return {rope.cos_SD.narrow(0, first, count), rope.sin_SD.narrow(0, first, count)};
 }
 
-// S new positions from `first` on, and the keys that some of them see: their own last, `before` others just before.
+// S new positions from `first` on. The last S keys are their own, and `before` keys of the positions just before them
+// precede these.
 struct NewPositions {
   int64_t first = 0, before = 0, window = 0, chunk = 0;  // as in AttentionCache
 
-  // [S, before + S]: true where a position sees a key; undefined: everywhere.
+  // [S, before + S]: true where a position attends to a key; undefined: everywhere.
   at::Tensor seen(int64_t keys, c10::Device device) const {
     const int64_t seq = keys - before, first_key = first - before;
     at::Tensor seen;
@@ -70,7 +71,8 @@ at::Tensor probabilities(const at::Tensor& q, const at::Tensor& keys, const NewP
   return softmax_with_sinks(scores.view({q.size(0), heads, seq, total}), rule.sinks).reshape(scores.sizes());
 }
 
-// Positions that follow no others: attend(begin, count) for each chunk, one behind the other, or for all at once.
+// For positions without a past: calls attend(begin, count) for each chunk and concatenates the results, or calls it
+// once for all positions.
 template <typename Attend>
 at::Tensor in_chunks(int64_t positions, int64_t chunk, const Attend& attend) {
   if (chunk == 0 || positions <= chunk) return attend(0, positions);
@@ -85,7 +87,7 @@ void keep_last(at::Tensor& kept, const at::Tensor& all, int64_t keep) {
   kept.narrow(2, 0, keep).copy_(all.narrow(2, all.size(2) - keep, keep));
 }
 
-// RETURNS: the keys and values that the new positions may see, their own last. Updates the cache.
+// RETURNS: the keys and values to which the new positions may attend, with their own at the end. Updates the cache.
 std::pair<at::Tensor, at::Tensor> see(const at::Tensor& keys, const at::Tensor& values, AttentionCache& cache) {
   const int64_t seq = keys.size(2), past = cache.positions;
   cache.positions += seq;
@@ -154,7 +156,8 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
     bias_scores = at::matmul(q.narrow(-1, 0, s.nope), by_head.narrow(1, 0, s.nope)).view({batch, 1, s.heads * seq, 1});
     bias_values = by_head.narrow(1, s.nope, s.v).view({s.heads, 1, s.v});
   }
-  int64_t first = s.window > 0 ? std::max<int64_t>(0, past - (s.window - 1)) : 0;  // first that a query sees
+  // the first position to which a query attends
+  int64_t first = s.window > 0 ? std::max<int64_t>(0, past - (s.window - 1)) : 0;
   if (cache.chunk > 0) first = std::max(first, past - past % cache.chunk);
   const at::Tensor keys = cache.keys.narrow(2, first, past + seq - first);
   const NewPositions positions{past, past - first, s.window, cache.chunk};
@@ -164,7 +167,7 @@ at::Tensor decode_latent_attention(const LatentQuery& in, const LatentShape& s, 
   const at::Tensor weights = up.narrow(1, s.nope, s.v).transpose(-1, -2);  // [heads, lora, v]
   const at::Tensor values = at::matmul(mixed.view({batch, s.heads, seq, lora}), weights);
   if (!bias.defined()) return by_position(values);
-  // The bias of all values counts as much as they do together: less than 1 beside a sink.
+  // The value bias counts with the sum of the probabilities, which is less than 1 beside a sink.
   return by_position(values + p.sum(-1, true).view({batch, s.heads, seq, 1}) * bias_values);
 }
 

@@ -1,9 +1,9 @@
-// Attention of new positions to themselves and to those in a KV cache, to which they are appended. Latent attention
-// never materializes the keys and values of the past: the half of the up-projection that makes keys is multiplied into
-// the queries, the half that makes values into the output (DeepSeek-V2, arXiv 2405.04434, section 2.1.2, "absorbed").
-// Prefill of an empty cache takes the training path instead, which costs less for many positions at once. Cost: S (past
-// + S) dot products per head. Forward only, for NoGradGuard. Legend: S new positions, B batch. Thread rule: its rank's
-// thread.
+// Attention of new positions to themselves and to the positions in a KV cache, to which they are appended. Latent
+// attention never materializes the keys and values of the past: the half of the up-projection that makes keys is
+// multiplied into the queries, and the half that makes values into the output (DeepSeek-V2, arXiv 2405.04434, section
+// 2.1.2, "absorbed"). Prefill of an empty cache takes the training path instead, which costs less for many positions at
+// once. Cost: S (past + S) dot products per head. Forward only, under NoGradGuard. Legend: S new positions, B batch.
+// Thread rule: its rank's thread.
 #pragma once
 #include "core/nn/attention/attention.h"
 #include "core/nn/attention/attention_cache.h"
@@ -11,8 +11,8 @@
 
 namespace ranklab {
 
-// qkv [S, B, (heads + 2 groups) D] as causal_attention() takes it -> [S, B, heads D]; sinks [heads], or undefined.
-// REQUIRES: the cache has room for S positions.
+// qkv [S, B, (heads + 2 groups) D], as for causal_attention() -> [S, B, heads D]. sinks [heads], or undefined.
+// REQUIRES: the cache has room for S more positions.
 at::Tensor decode_attention(const at::Tensor& qkv, const AttentionShape& shape, const RopeTable& rope,
                             AttentionCache& cache, const at::Tensor& sinks = {});
 

@@ -20,7 +20,8 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// The number of GEMMs with queries and keys, and with values; each costs S^2 B heads times the width of these.
+// The number of GEMMs with queries and keys, and the number with values; each costs S^2 B heads times the corresponding
+// width.
 struct Products {
   int with_keys = 1;
   int with_values = 1;
@@ -54,7 +55,7 @@ void rotate_into(at::Tensor out, const at::Tensor& x, const RopeTable& table, bo
   }
   const at::Tensor cos = table.cos_SD.narrow(0, 0, x.size(-2)), sin = table.sin_SD.narrow(0, 0, x.size(-2));
   const auto from = x.chunk(2, -1), to = out.chunk(2, -1);
-  const ScratchScope scratch;  // a CPU widens 16-bit numbers for it
+  const ScratchScope scratch;  // a CPU widens 16-bit numbers for the rotation
   at::mul_out(const_cast<at::Tensor&>(to[0]), from[0], cos);
   at::mul_out(const_cast<at::Tensor&>(to[1]), from[1], cos);
   to[0].addcmul_(from[1], sin, back ? 1 : -1);
@@ -65,7 +66,7 @@ struct LatentHeads {
   at::Tensor q, k, v;  // [B, heads, S, D], D: the larger head dimension of keys and values
 };
 
-// Memory layout stays that of the projections, [S, B, heads, D]: nothing is transposed in memory.
+// The memory layout stays that of the projections, [S, B, heads, D], so nothing is transposed in memory.
 LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTable& rope) {
   const int64_t seq = in.q.size(0), batch = in.q.size(1), width = std::max(s.query_head(), s.v);
   const auto empty = [&] { return at::empty({seq, batch, s.heads, width}, in.q.options()).permute({1, 2, 0, 3}); };
@@ -74,7 +75,7 @@ LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTa
   h.q.narrow(-1, 0, s.nope).copy_(q_in.narrow(-1, 0, s.nope));
   h.k.narrow(-1, 0, s.nope).copy_(kv.narrow(-1, 0, s.nope));
   rotate_into(h.q.narrow(-1, s.nope, s.rope), q_in.narrow(-1, s.nope, s.rope), rope);
-  // Rotated once, then copied to each head.
+  // The shared part is rotated once, then copied to each head.
   at::Tensor shared = at::empty({seq, batch, 1, s.rope}, in.q.options()).permute({1, 2, 0, 3});
   rotate_into(shared, by_head(in.k_rope, 1), rope);
   h.k.narrow(-1, s.nope, s.rope).copy_(shared.expand({batch, s.heads, seq, s.rope}));
@@ -90,7 +91,7 @@ LatentHeads make_heads(const LatentInput& in, const LatentShape& s, const RopeTa
   return h;
 }
 
-// The same in differentiable ops, with values not padded.
+// Queries in differentiable ops.
 at::Tensor join_queries(const at::Tensor& q, const LatentShape& s, const RopeTable& rope) {
   const auto parts = by_head(q.contiguous(), s.heads).split_with_sizes({s.nope, s.rope}, -1);
   return at::cat({parts[0], apply_rope(parts[1], rope)}, -1);
@@ -107,7 +108,7 @@ LatentHeads join_heads(const LatentInput& in, const LatentShape& s, const RopeTa
   return {join_queries(in.q, s, rope), keys.k, keys.v};
 }
 
-// Zeros behind the narrower of queries and keys, and values.
+// Pads the narrower of keys and values with zeros.
 at::Tensor of_one_width(const at::Tensor& x, const LatentShape& shape) {
   const int64_t missing = std::max(shape.query_head(), shape.v) - x.size(-1);
   return missing > 0 ? at::constant_pad_nd(x, {0, missing}) : x;
@@ -142,7 +143,7 @@ variable_list input_grads(const LatentInput& in, const LatentHeads& d, const Lat
   return {dq, dkv, dk_rope};
 }
 
-// Of queries, latents, the rotary key and sinks.
+// The gradients of queries, latents, the rotary key and sinks.
 variable_list softmax_backward(const at::Tensor& grad_out, const LatentInput& in, const LatentSoftmaxed& forward,
                                const LatentShape& shape, const RopeTable& rope, const at::Tensor& sinks) {
   // The recomputed scores, dQ and dK are GEMMs with keys and queries; dP and dV are GEMMs with values.

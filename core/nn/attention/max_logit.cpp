@@ -18,21 +18,23 @@ namespace {
 
 constexpr int64_t kKeysAtOnce = 2048;
 
-// A recomputation sees the scores of the forward once more; tensors on the meta device have none.
+// A recomputation sees the same scores as the forward, so it need not look again; tensors on the meta device have no
+// values.
 bool is_wanted(const at::Tensor& max_logits) { return max_logits.defined() && !recomputing() && !max_logits.is_meta(); }
 
 void raise(const at::Tensor& max_logits, const at::Tensor& largest) {
   max_logits.copy_(at::maximum(max_logits, largest.detach().to(max_logits.scalar_type()).view(max_logits.sizes())));
 }
 
-// A GPU gets fewer and larger products, as long as all of them take 128 MiB.
+// A GPU gets fewer and larger products, as long as each takes at most 128 MiB.
 int64_t queries_at_once(const at::Tensor& q, const at::Tensor& k) {
   constexpr int64_t kOfHost = 128, kMost = 512, kNumbers = int64_t{1} << 25;
   if (!q.is_cuda()) return kOfHost;
   return std::clamp<int64_t>(kNumbers / (q.size(0) * q.size(1) * std::min(k.size(2), kKeysAtOnce)), 1, kMost);
 }
 
-// The units of a GPU multiply 16 bits and add in 32, exactly as numbers that were widened before.
+// A GPU's tensor cores multiply 16-bit operands and add in fp32, with the same result as if the operands were widened
+// first.
 bool adds_wide(const at::Tensor& x) { return x.is_cuda() && x.itemsize() == 2; }
 
 // Queries [first, first + count) of all heads.
@@ -44,11 +46,11 @@ class Queries {
     rows_ = (adds_wide(q) ? rows : rows.to(k.scalar_type())).reshape({-1, repeats_ * count, q.size(3)});
   }
 
-  // Their largest product with a key that they see: [heads]; undefined: they see none.
+  // The largest product of these queries with a key to which they attend: [heads]; undefined if they attend to none.
   at::Tensor largest_product() {
     const int64_t begin = std::max<int64_t>(0, first_ + band_.first);
     const int64_t end = std::min(k_.size(2), first_ + count_ + band_.last);
-    // Keys that all of them see.
+    // Keys to which all of these queries attend.
     const int64_t all_begin = std::max(begin, first_ + count_ - 1 + band_.first);
     const int64_t all_end = std::min(end, first_ + band_.last + 1);
     if (all_begin >= all_end) {
@@ -98,7 +100,7 @@ KeyBand causal_band(const ScoreRule& rule, int64_t seq) {
   return {.first = 1 - (rule.has_window(seq) ? rule.window : seq), .last = 0};
 }
 
-// Scale and cap grow with the product, so they are applied to the largest alone.
+// Scale and cap are monotonic, so they are applied only to the largest product.
 void note_max_logits(const SoftmaxHeads& in, const KeyBand& band, const ScoreRule& rule) {
   if (!is_wanted(rule.max_logits)) return;
   const at::NoGradGuard no_grad;

@@ -67,8 +67,8 @@ SoftmaxHeads grad_by_flash(const SoftmaxHeads& in, const SoftmaxedHeads& forward
 // [B, heads, S, D] as [B, S, heads, D], and back.
 at::Tensor turned(const at::Tensor& x) { return x.transpose(1, 2); }
 
-// With a window, which only the kernel's own operator takes, on heads by position: so many keys before a query, none
-// behind it.
+// Attention with a window, which only the kernel's low-level operator supports; it takes heads in [B, S, heads, D]. The
+// window is a number of keys before the query and none after it.
 SoftmaxedHeads by_flash_of_window(const SoftmaxHeads& in, const ScoreRule& rule) {
   auto result = at::_flash_attention_forward(turned(in.q), turned(in.k), turned(in.v), {}, {}, in.q.size(2),
                                              in.k.size(2), 0.0, true, false, rule.scale, rule.window - 1, 0);
@@ -85,7 +85,7 @@ SoftmaxHeads grad_by_flash_of_window(const SoftmaxHeads& in, const SoftmaxedHead
 }
 
 // For fp32, which flash attention does not support (Rabe & Staats 2021, arXiv 2112.05682; it sums in full fp32). It
-// needs one key head per query head, so grouped heads are repeated.
+// needs one key/value head per query head, so grouped heads are repeated.
 SoftmaxedHeads by_efficient(const SoftmaxHeads& in, std::optional<double> scale) {
   const int64_t heads = in.q.size(1);
   auto result = at::_scaled_dot_product_efficient_attention(
@@ -117,7 +117,7 @@ SoftmaxHeads grad_by_cudnn(const SoftmaxHeads& in, const SoftmaxedHeads& forward
   return {dq, dk, dv};
 }
 
-// Without a fused kernel.
+// Plain attention recorded by autograd, where there is no fused kernel.
 SoftmaxedHeads followed(const SoftmaxHeads& in, const ScoreRule& rule, bool for_backward) {
   if (!for_backward) return {plain_attention(with_all_heads(in), rule), {}};
   const at::AutoGradMode follow(true);
@@ -132,37 +132,37 @@ SoftmaxHeads grad_of_followed(const FollowedHeads& forward, const at::Tensor& gr
   return {d[0], d[1], d[2]};
 }
 
-// Measured with `ranklab bench kernels` on an H100 at llama_1b's shapes: 1.6 times as fast as flash, forward and
-// backward. For short sequences the gain does not pay for cuDNN's plan of every new shape.
+// Measured with `ranklab bench kernels` on an H100 at llama_1b's shapes: 1.6 times as fast as flash attention, forward
+// and backward. For short sequences the gain does not repay cuDNN's planning for every new shape.
 bool cudnn_is_faster(const at::Tensor& q) {
   constexpr int kLongEnough = 1024;
   return q.size(2) >= kLongEnough && (q.size(3) == 64 || q.size(3) == 128) && device_rounding() != nullptr &&
          device_rounding()->capability() >= kHopperCapability && !at::globalContext().deterministicAlgorithms();
 }
 
-// Whether a device other than a plain CPU has a kernel for these heads: flash attention alone takes windows.
+// Whether a device other than a plain CPU has a kernel for these heads; with a window only flash attention does.
 bool is_fused(const at::Tensor& q, const ScoreRule& rule) {
   return has_softmax_attention(q, q.size(3)) && (!rule.has_window(q.size(2)) || (q.is_cuda() && q.itemsize() == 2));
 }
 
-// Whether plain operators on tiles of queries do what no kernel here does.
+// Whether plain ops on tiles of queries are used, because no kernel here supports the rule.
 bool is_tiled(const at::Tensor& q, const ScoreRule& rule) {
   return rule.cap > 0 || (rule.sinks.defined() && !as_on_cpu(q) && !is_fused(q, rule));
 }
 
-// cuDNN takes neither single queries nor heads wider than 128.
+// cuDNN supports neither single queries nor heads wider than 128.
 bool takes_cudnn(const at::Tensor& q) {
   if (gpu_attention() == GpuAttention::kAuto) return cudnn_is_faster(q);
   return gpu_attention() == GpuAttention::kCudnn && q.size(2) > 1 && q.size(3) <= 128;
 }
 
-// Without sinks.
+// The softmax over keys, without sinks.
 SoftmaxedHeads over_keys(const SoftmaxHeads& in, const ScoreRule& rule, bool for_backward) {
   if (is_tiled(in.q, rule)) return tiled_attention(with_all_heads(in), rule);
   note_max_logits(in, causal_band(rule, in.q.size(2)), rule);
   if (as_on_cpu(in.q)) return on_cpu(in, rule.scale, rule.window);
   if (!is_fused(in.q, rule)) return followed(in, rule, for_backward);
-  if (in.q.is_cpu()) return on_cpu(in, rule.scale, 0);  // with kernels as of a device
+  if (in.q.is_cpu()) return on_cpu(in, rule.scale, 0);  // where tests registered kernels for a CPU, as for a device
   if (in.q.scalar_type() == at::kFloat) return by_efficient(in, rule.scale);
   if (rule.has_window(in.q.size(2))) return by_flash_of_window(in, rule);
   return takes_cudnn(in.q) ? by_cudnn(in, rule.scale) : by_flash(in, rule.scale);

@@ -1,7 +1,8 @@
-// A softmax part of attention of which only the inputs are saved. Its results have two users, the next layer's weight
-// gradient and its own backward: the first recomputes them and the second frees them. What autograd followed, where
-// there is no fused kernel, is kept instead: the clock is charged for a recomputation as where there is one. Internal
-// to core/nn. Cost: one more forward of it. Thread rule: its rank's thread.
+// The softmax part of an attention that saves only its inputs. Its results have two users, the next layer's weight
+// gradient and attention's own backward: the first of them recomputes the results, and the second frees them. Where
+// there is no fused kernel, the graph that autograd recorded is kept instead, and the virtual clock is charged for a
+// recomputation all the same. Internal to core/nn. Cost: one more forward of the softmax part. Thread rule: its rank's
+// thread.
 #pragma once
 #include <ATen/core/grad_mode.h>
 
@@ -13,7 +14,7 @@
 
 namespace ranklab {
 
-// Softmaxed: a struct with `out`, `followed` and whatever else backward needs.
+// Softmaxed: a struct with `out`, `followed` and anything else that backward needs.
 template <typename Softmaxed>
 class SoftmaxRecomputer : public OutputRecomputer {
  public:
@@ -21,7 +22,7 @@ class SoftmaxRecomputer : public OutputRecomputer {
     Softmaxed first = forward();
     at::Tensor out = first.out;
     if (first.followed.defined()) {
-      first.out = out.detach();  // the caller's will refer to the node that keeps this
+      first.out = out.detach();  // the caller's tensor will refer to the node that keeps this
       kept_ = std::move(first);
     }
     return out;
@@ -49,7 +50,7 @@ class SoftmaxRecomputer : public OutputRecomputer {
     }
     return now_;
   }
-  // Call when backward is done: only the output may still be needed.
+  // Call when backward is done; after that, only the output may still be needed.
   void differentiated() {
     Softmaxed rest;
     rest.out = now_.out;

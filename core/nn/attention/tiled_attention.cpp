@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-// Queries [first, first + count) and the keys that one of them sees.
+// Queries [first, first + count), and the range of keys to which any of them attends.
 struct QueryBlock {
   int64_t first, count, key, keys;
 };
@@ -42,17 +42,17 @@ class Scores {
 
   at::Tensor queries(const at::Tensor& x, const QueryBlock& b) const { return x.narrow(2, b.first, b.count); }
   at::Tensor keys(const at::Tensor& x, const QueryBlock& b) const { return x.narrow(2, b.key, b.keys); }
-  // [B, heads, queries, keys]: scores, or with a cap tanh(score / cap).
+  // [B, heads, queries, keys]: the scores, or with a cap tanh(score / cap).
   at::Tensor bounded(const QueryBlock& b) const {
     at::Tensor products = at::matmul(queries(in_.q, b), keys(in_.k, b).transpose(-1, -2));
     return cap_ > 0 ? products.mul_(scale_ / cap_).tanh_() : products.mul_(scale_);
   }
-  // The scores, with the keys that a query must not see masked to -infinity.
+  // The scores, with -infinity where a query must not attend to a key.
   at::Tensor masked(const at::Tensor& bounded, const QueryBlock& b) const {
     const at::Tensor seen = window_mask(b.first, b.count, b.key, b.keys, window_, in_.q.device());
     return (bounded * (cap_ > 0 ? cap_ : 1)).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());
   }
-  // The gradient of the products of queries and keys, given that of scores, which it overwrites.
+  // The gradient of the products of queries and keys, given the gradient of the scores, which is overwritten.
   at::Tensor of_products(at::Tensor grad_scores, const at::Tensor& bounded) const {
     grad_scores.mul_(scale_);
     // d tanh = 1 - tanh^2; cap and 1 / cap cancel.

@@ -21,7 +21,7 @@ using torch::autograd::variable_list;
 
 struct Scoring {
   double scale = 1;
-  int64_t window = 0;  // 0: all before it
+  int64_t window = 0;  // 0: all previous positions
   at::Tensor max_logits = {};
 };
 
@@ -34,14 +34,15 @@ at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
   return without_scratch([&] { return at::bmm(a, b); });
 }
 
-// Of keys [B heads, S, S], and what a sink takes of each query [B, heads, S]; undefined: there are no sinks.
+// Probabilities of keys [B heads, S, S], and of the sink for each query [B, heads, S]; the latter undefined without
+// sinks.
 struct Shares {
   at::Tensor p, of_sink;
 };
 
 Shares probabilities(const at::Tensor& q, const at::Tensor& k, const at::Tensor& sinks, const Scoring& how) {
   const at::Tensor scores = product(matrices(q), matrices(k).transpose(1, 2));
-  // Scores are read once more for the largest of each head.
+  // Finding the largest score of each head reads the scores once more.
   const double passes = how.max_logits.defined() && !recomputing() ? 3 : 2;
   const CostScope cost("masked_softmax", 0.0, passes * bytes_of_scores(scores), dtype_of(scores.scalar_type()));
   const int64_t seq = q.size(2);
@@ -90,12 +91,12 @@ struct UnfusedAttention : CustomFunction<UnfusedAttention> {
     return probabilities(q, k, sinks, how);
   }
 
-  // A sink has no value, and so no gradient of its own probability.
+  // A sink has no value, so no gradient reaches its probability directly.
   static at::Tensor sink_grad(const at::Tensor& dp, const at::Tensor& p, const at::Tensor& of_sink,
                               const at::Tensor& sinks) {
     const NoCostScope within_the_kernel;
     const at::Tensor products = dp * p;
-    // A CPU widens what it adds up in a wider type.
+    // A CPU widens its operand when it sums in a wider type.
     const at::Tensor along = without_scratch([&] { return products.sum(-1, false, of_sink.scalar_type()); });
     return (of_sink * along.view_as(of_sink)).sum(at::IntArrayRef{0, 2}).neg_().to(sinks.scalar_type());
   }
@@ -114,7 +115,7 @@ at::Tensor unfused_attention(const SoftmaxHeads& in, const ScoreRule& rule, bool
   const SoftmaxHeads all{in.q, repeat_groups(in.k, heads), repeat_groups(in.v, heads)};
   if (rule.cap > 0) {
     note_max_logits(in, causal_band(rule, seq), rule);
-    return by_position(softmax_attention_reference(all, rule));  // its chain of plain ops
+    return by_position(softmax_attention_reference(all, rule));  // the reference's chain of plain ops
   }
   const Scoring how{rule.scale.value_or(1.0 / std::sqrt(static_cast<double>(in.q.size(3)))),
                     rule.has_window(seq) ? rule.window : 0, rule.max_logits};

@@ -15,7 +15,7 @@ struct Block {
 };
 
 std::vector<Block> blocks_of(int64_t seq, int64_t window) {
-  constexpr int64_t kLeast = 128;  // smaller ones are mostly overhead
+  constexpr int64_t kLeast = 128;  // smaller blocks are mostly overhead
   const int64_t size = std::max(window, kLeast);
   std::vector<Block> blocks;
   for (int64_t first = 0; first < seq; first += size) {
@@ -25,7 +25,7 @@ std::vector<Block> blocks_of(int64_t seq, int64_t window) {
   return blocks;
 }
 
-// The mask that is added to scores: 0 or -infinity.
+// The mask to be added to scores: 0 or -infinity.
 at::Tensor hidden(const Block& b, int64_t window, const at::TensorOptions& options) {
   const at::Tensor seen = window_mask(b.query, b.queries, b.key, b.keys, window, options.device());
   return at::zeros(seen.sizes(), options).masked_fill_(seen.logical_not(), -std::numeric_limits<double>::infinity());

@@ -1,11 +1,11 @@
-// The interface of the fused training kernels of a device: a backend module registers them when it is loaded
-// (backends/cuda), and the autograd functions of core/nn, core/parallel and core/optim that run row kernels on a CPU
-// (row_kernels.h) run these on the device's tensors instead. Results equal the CPU's up to rounding: sums have their
-// own order, the same in every run. Pointers are device addresses; 16-bit tensors are computed in fp32, and their row
-// statistics of norms and rotary tables are fp32. Torch-free. Cost: one read and one write of each operand; who calls
-// one charges the virtual clock for what the CPU's path costs, in the same scope (op_observer.h) or by its operators
-// (charge_on_shapes.h), which tests/cuda/device_times_test.cpp compares. Thread rule: calls are asynchronous on the
-// device's current stream, from any thread.
+// The interface of a device's fused training kernels. A backend module registers them when it is loaded
+// (backends/cuda); the autograd functions of core/nn, core/parallel and core/optim, which run row kernels on a CPU
+// (row_kernels.h), then run these on the device's tensors instead. Results equal the CPU's up to rounding: sums have
+// their own order, which is the same in every run. Pointers are device addresses; 16-bit tensors are computed in fp32,
+// and their norms' row statistics and rotary tables are fp32. Torch-free. Cost: one read and one write of each operand.
+// The caller charges the virtual clock for what the CPU's path costs, either in the same scope (op_observer.h) or by
+// its operators (charge_on_shapes.h); tests/cuda/device_times_test.cpp compares the two. Thread rule: calls are
+// asynchronous on the device's current stream, from any thread.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -18,7 +18,7 @@ namespace ranklab {
 
 enum class DeviceNumber : int { kFp32, kFp64, kBf16, kFp16 };
 
-// Scratch for a weight's gradient: this many rows of the weight's width, in the type of the computation.
+// Scratch for a weight's gradient: this many rows of the weight's width, in the type in which kernels compute.
 constexpr int64_t kDeviceGradParts = 512;
 // Scratch for sums of squares: one number per chunk of this many elements of a tensor; the last chunk may be shorter.
 constexpr int64_t kDeviceSquaresChunk = int64_t{1} << 16;
@@ -49,7 +49,7 @@ struct DeviceNormGrad {
   void* parts = nullptr;  // scratch
 };
 
-// As head_norm_forward() and head_norm_backward().
+// As for head_norm_forward() and head_norm_backward().
 struct DeviceHeadNorm {
   DeviceNumber number;
   kernels::HeadNormShape shape;
@@ -74,7 +74,7 @@ struct DeviceSwiglu {
   void* grad_gate_up = nullptr;
 };
 
-// As split_qkv() and merge_qkv(), but q, k and v have strides in both.
+// As for split_qkv() and merge_qkv(), except that q, k and v have strides in both.
 struct DeviceQkv {
   DeviceNumber number;
   kernels::QkvShape shape;
@@ -87,9 +87,9 @@ struct DeviceQkv {
   void* v = nullptr;
 };
 
-// As merge_softmax().
+// As for merge_softmax().
 struct DeviceMerge {
-  DeviceNumber number;  // of `part`
+  DeviceNumber number;  // type of `part`
   kernels::MergeShape shape;
   kernels::MergeStrides strides;
   const void* part = nullptr;
@@ -98,15 +98,15 @@ struct DeviceMerge {
   void* log_sum_exp = nullptr;
 };
 
-// Logits [rows, width], of which the first `real` columns are not padding; targets [rows] are vocabulary ids, column 0
-// is id `begin`.
+// Logits [rows, width], of which the first `real` columns are not padding. targets [rows] are vocabulary ids; column 0
+// has id `begin`.
 struct DeviceLoss {
   DeviceNumber number;
   int64_t rows = 0, width = 0, real = 0, begin = 0;
   const void* logits = nullptr;
   const int64_t* targets = nullptr;
   void* statistics = nullptr;  // [3, rows]: maximum, sum of exp(logit - maximum), the target's logit or 0
-  // Backward: grad = exp(logit - maximum) * factor * grad_loss - (grad_loss at the target); padding 0.
+  // Backward: grad = exp(logit - maximum) * factor * grad_loss - (grad_loss at the target); 0 in padding.
   const void* maximum = nullptr;
   const void* factor = nullptr;
   const void* grad_loss = nullptr;  // one number
@@ -135,9 +135,9 @@ struct DeviceAdam {
   int64_t step = 1;   // counted from 1
 };
 
-// A sum of 16-bit gradients in fp32: sum += x, or its first summand.
+// A sum of 16-bit gradients in fp32: sum += x, or, with `first`, sum = x.
 struct DeviceSum {
-  DeviceNumber number;  // of x
+  DeviceNumber number;  // type of x
   const void* x = nullptr;
   void* sum = nullptr;
   int64_t count = 0;
@@ -159,14 +159,14 @@ class DeviceKernels {
   virtual void merge_softmax(const DeviceMerge& merge) const = 0;
   virtual void loss_statistics(const DeviceLoss& loss) const = 0;
   virtual void loss_grad(const DeviceLoss& loss) const = 0;
-  // *total += the sum of squares of all arrays. parts: scratch.
+  // Adds the sum of squares of all arrays to *total. parts: scratch.
   virtual void add_squares(DeviceNumber number, const std::vector<DeviceArray>& arrays, double* parts,
                            double* total) const = 0;
   virtual void adam(const DeviceAdam& rule, const std::vector<DeviceAdamTensor>& tensors) const = 0;
   virtual void accumulate(const DeviceSum& sum) const = 0;
 };
 
-// The device whose tensors the kernels serve; for kCpu, tests register kernels that run on a CPU.
+// The device whose tensors the kernels serve. For kCpu, tests register kernels that run on a CPU.
 enum class KernelDevice { kCpu, kCuda };
 // Null (the initial state): no kernels. The object must outlive its use. Thread rule: before ranks start.
 void use_device_kernels(KernelDevice device, const DeviceKernels* kernels);

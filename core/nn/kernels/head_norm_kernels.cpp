@@ -34,8 +34,8 @@ RANKLAB_INLINE void backward_body(HeadNormShape n, const T* grad_out, const T* q
   const int64_t d = n.head_dim, normed = n.normed();
   const T offset = static_cast<T>(n.weight_offset);
   std::vector<T> scratch(static_cast<size_t>(3 * d));
-  T* weighted = scratch.data();     // grad_out * weight of one head
-  T* q_block = scratch.data() + d;  // the weights' gradients of one block of tokens
+  T* weighted = scratch.data();     // grad_out * weight for one head
+  T* q_block = scratch.data() + d;  // the weights' gradients for one block of tokens
   T* k_block = scratch.data() + 2 * d;
   std::fill(grad_q_weight, grad_q_weight + d, T{0});
   std::fill(grad_k_weight, grad_k_weight + d, T{0});

@@ -13,13 +13,14 @@ struct HeadNormShape {
   double epsilon = 0;
   double weight_offset = 0;  // added to the weights, in the type of the computation
 
-  int64_t normed() const { return heads + groups; }  // heads of a token that are normalized; `groups` more are copied
+  // heads per token that are normalized; `groups` further heads (values) are copied
+  int64_t normed() const { return heads + groups; }
   int64_t width() const { return (heads + 2 * groups) * head_dim; }
 };
 
 // For elements of type T, computed in type Wide. qkv and out [tokens, width()], laid out [q heads | k groups | v
-// groups]; q_weight, k_weight [head_dim]; inv_rms [tokens, normed()] is kept for backward. The gradients of weights are
-// overwritten.
+// groups]; q_weight and k_weight [head_dim]; inv_rms [tokens, normed()] is kept for backward. The weights' gradients
+// are overwritten, not added to.
 #define RANKLAB_HEAD_NORM_KERNELS(T, Wide)                                                                            \
   void head_norm_forward(HeadNormShape shape, const T* qkv, const T* q_weight, const T* k_weight, T* out,             \
                          Wide* inv_rms);                                                                              \

@@ -1,4 +1,4 @@
-// How the row kernels handle 16-bit tensors: blocks of rows are widened to fp32, go through the fp32 loop, and are
+// How the row kernels handle 16-bit tensors: blocks of rows are widened to fp32, processed by the fp32 loop, and
 // rounded when they are stored. Internal to core/nn; torch-free. Cost: two passes over a block that stays in cache.
 // Thread rule: pure functions; scratch belongs to the caller.
 #pragma once
@@ -29,7 +29,8 @@ std::vector<float> widened(const T* from, int64_t count, double offset = 0) {
   return result;
 }
 
-// Calls block(first row, rows) for kGradBlockRows rows at a time, the block size of a weight's gradient.
+// Calls block(first row, rows) for kGradBlockRows rows at a time, the block size in which a weight's gradient is
+// summed.
 template <typename F>
 void for_blocks(int64_t rows, const F& block) {
   for (int64_t row = 0; row < rows; row += kGradBlockRows) block(row, std::min(kGradBlockRows, rows - row));

@@ -1,4 +1,4 @@
-// Building blocks of the row kernels: sums in a fixed number of lanes, in functions that are compiled for AVX2 too
+// Building blocks of the row kernels: sums in a fixed number of lanes, in functions that are also compiled for AVX2
 // (core/base/vector_clones.h). Internal to core/nn; torch-free. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
@@ -6,13 +6,15 @@
 
 #include "core/base/vector_clones.h"
 
-// Goes after the parameters of a lambda in a kernel: a lambda that is not inlined is compiled only for the baseline.
+// Goes after the parameters of a lambda in a kernel: a lambda that is not inlined would be compiled only for the
+// baseline.
 #define RANKLAB_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace ranklab::kernels {
 
 constexpr int64_t kLanes = 8;
-// Rows whose weight gradient is summed before it is added to the total: bounds the rounding error of a long sum.
+// Rows whose weight gradient is summed separately before it is added to the total, which bounds the rounding error of a
+// long sum.
 constexpr int64_t kGradBlockRows = 32;
 
 template <typename T>

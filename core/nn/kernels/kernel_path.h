@@ -1,5 +1,5 @@
-// Which tensors have row kernels, on a CPU and on devices that provide them, and the dtype that costs and traces
-// record. All other tensors take the path of plain ATen ops. Thread rule: pure functions.
+// Which tensors have row kernels, on a CPU and on devices that provide them, and the dtype that costs and traces record
+// for them. All other tensors use plain ATen ops. Thread rule: pure functions.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -11,14 +11,14 @@
 
 namespace ranklab {
 
-// The kernels of x's device. Null: the device has none, or x is on a CPU and the loops of row_kernels.h are used.
+// The kernels of x's device. Null: the device has none, or x is on a CPU, where the loops of row_kernels.h are used.
 inline const DeviceKernels* device_kernels_of(const at::Tensor& x) {
   if (x.is_cpu()) return device_kernels(KernelDevice::kCpu);
   return x.is_cuda() ? device_kernels(KernelDevice::kCuda) : nullptr;
 }
 
-// Meta tensors (backends/meta) take the CPU's path without its loops, so that plans match simulated runs. A CPU for
-// which tests registered kernels is a device.
+// Meta tensors (backends/meta) take the CPU's path but skip its loops, so that plans match simulated runs. A CPU for
+// which tests registered kernels counts as a device.
 inline bool as_on_cpu(const at::Tensor& x) {
   return x.is_meta() || (x.is_cpu() && device_kernels(KernelDevice::kCpu) == nullptr);
 }
@@ -39,7 +39,8 @@ inline DeviceNumber device_number(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? DeviceNumber::kFp64 : DeviceNumber::kFp32;
 }
 
-// A [batch, head, seq, head_dim] tensor, or one without the last dimension, as kernels of heads read it.
+// The strides of a [batch, head, seq, head_dim] tensor, or of one without the last dimension, in the form that kernels
+// on heads take.
 inline kernels::HeadStrides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
 inline at::Tensor with_dense_rows(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
 
@@ -82,8 +83,8 @@ T* kernel_out(const at::Tensor& x) {
   return static_cast<T*>(x.mutable_data_ptr());
 }
 
-// Calls f.template operator()<T>() with the C++ type of a tensor that has row kernels; skips meta tensors, which have
-// no elements to compute.
+// Calls f.template operator()<T>() with the C++ type of a tensor that has row kernels. Skips meta tensors, which have
+// no elements.
 template <typename F>
 void for_kernel_type(const at::Tensor& x, F&& f) {
   if (x.is_meta()) return;

@@ -1,6 +1,6 @@
-// The loop of softmax_merge.h: the attention of queries to more keys, added to what they have of others, in one pass.
-// 16-bit results are widened to fp32, in which sums are kept. Torch-free. Cost: reads both and writes the sums. Thread
-// rule: pure functions.
+// The loop of softmax_merge.h: merges the attention of queries to further keys into their results so far, in one pass.
+// 16-bit results are widened to fp32, in which the sums are kept. Torch-free. Cost: reads both and writes the sums.
+// Thread rule: pure functions.
 #pragma once
 #include <cstdint>
 
@@ -11,7 +11,7 @@ namespace ranklab::kernels {
 struct MergeShape {
   int64_t batch = 0, heads = 0, rows = 0, head_dim = 0;
 };
-// Of tensors [batch, heads, rows] and [batch, heads, rows, head_dim], whose last dimension is dense.
+// Strides of tensors [batch, heads, rows] and [batch, heads, rows, head_dim] whose last dimension is dense.
 struct MergeStrides {
   HeadStrides out, log_sum_exp, part, part_log_sum_exp;
 };
@@ -19,7 +19,7 @@ struct MergeStrides {
 // For elements of type T and sums of type Wide:
 //   both = log(exp(log_sum_exp) + exp(part_log_sum_exp))
 //   out = exp(log_sum_exp - both) out + exp(part_log_sum_exp - both) part;  log_sum_exp = both
-// Where part_log_sum_exp is -infinity (the query saw no key) nothing changes.
+// Where part_log_sum_exp is -infinity (the query attends to no key of the part), nothing changes.
 #define RANKLAB_MERGE_KERNEL(T, Wide)                                                                            \
   void merge_softmax(MergeShape shape, const MergeStrides& strides, const T* part, const Wide* part_log_sum_exp, \
                      Wide* out, Wide* log_sum_exp);

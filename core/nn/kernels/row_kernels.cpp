@@ -10,7 +10,7 @@
 namespace ranklab::kernels {
 namespace {
 
-// The weight with the offset added; without an offset the weight itself.
+// The weight with the offset added; without an offset, the weight itself and no copy.
 template <typename T>
 class OffsetWeight {
  public:
@@ -65,8 +65,8 @@ RANKLAB_INLINE void rms_norm_backward_body(RowShape shape, const T* __restrict g
                                            T* __restrict grad_weight) {
   const int64_t cols = shape.cols;
   std::vector<T> scratch(static_cast<size_t>(2 * cols));
-  T* weighted = scratch.data();      // grad_out * weight of one row
-  T* block = scratch.data() + cols;  // grad_weight of one block of rows
+  T* weighted = scratch.data();      // grad_out * weight for one row
+  T* block = scratch.data() + cols;  // grad_weight for one block of rows
   std::fill(grad_weight, grad_weight + cols, T{0});
   for (int64_t row = 0; row < shape.rows; ++row) {
     if (row % kGradBlockRows == 0) std::fill(block, block + cols, T{0});
@@ -91,9 +91,9 @@ RANKLAB_INLINE void rms_norm_backward_body(RowShape shape, const T* __restrict g
   }
 }
 
-// 1 / (1 + exp(-x)) of kLanes numbers. exp by range reduction with ln 2 in two parts and the degree-5 minimax
-// polynomial of Cephes' expf, about one unit in the last place; written on vectors since compilers do not vectorize the
-// bit tricks.
+// 1 / (1 + exp(-x)) of kLanes numbers. exp uses range reduction with ln 2 in two parts and the degree-5 minimax
+// polynomial of Cephes' expf, with an error of about one unit in the last place. Written on vectors because compilers
+// do not vectorize the bit manipulation.
 RANKLAB_INLINE void sigmoid_lanes(const float* x, float* out) {
   typedef LanesOf<float>::Vector Vector;
   typedef int32_t Bits __attribute__((vector_size(kLanes * sizeof(int32_t))));
@@ -119,7 +119,7 @@ RANKLAB_INLINE void sigmoid_lanes(const double* x, double* out) {
   for (int64_t lane = 0; lane < kLanes; ++lane) out[lane] = 1.0 / (1.0 + std::exp(-x[lane]));
 }
 
-// Calls block(offset, count) for kLanes elements at a time and once for the rest.
+// Calls block(offset, count) for kLanes elements at a time, and once for the remainder.
 template <typename F>
 RANKLAB_INLINE void for_lanes(int64_t cols, const F& block) {
   int64_t i = 0;
@@ -171,7 +171,7 @@ RANKLAB_INLINE void swiglu_backward_body(RowShape shape, const T* grad_out, cons
   }
 }
 
-// sign +1 rotates by the position's angle, -1 back.
+// sign +1 rotates by the position's angle, and -1 rotates back.
 template <typename T>
 RANKLAB_INLINE void rotate(const T* __restrict in, const T* __restrict cos, const T* __restrict sin, T sign,
                            int64_t head_dim, T* __restrict out) {

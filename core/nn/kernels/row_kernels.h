@@ -1,7 +1,7 @@
-// The few elementwise-and-row loops of a transformer that ATen runs as many separate passes on a CPU, each as one pass
-// over rows that stay in cache: (add +) RMSNorm, SwiGLU, the QKV split with rotary embedding, and sums of squares.
-// Torch-free; nn/*.h wraps them as autograd functions, beside a reference in plain ATen ops that tests compare with.
-// Sums run in a fixed number of lanes and without fused multiply-add, so their bits are the same on every x86-64
+// The few elementwise and row-wise loops of a transformer that ATen runs as many separate passes on a CPU, each as one
+// pass over rows that stay in cache: (add +) RMSNorm, SwiGLU, the QKV split with rotary embedding, and sums of squares.
+// Torch-free; nn/*.h wraps them as autograd functions, next to a reference in plain ATen ops with which tests compare
+// them. Sums run in a fixed number of lanes and without fused multiply-add, so their bits are the same on every x86-64
 // machine and vector width. Cost: one read and one write of each operand. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
@@ -15,7 +15,7 @@ struct RowShape {
 
 struct RmsNormArgs {
   RowShape shape;
-  double epsilon = 0;        // of the forward pass
+  double epsilon = 0;        // as in the forward pass
   double weight_offset = 0;  // added to the weight, in the type of the computation
 };
 // sum = x + branch (branch null: sum is not written and x is normalized); out = sum / rms(sum) * weight;
@@ -25,11 +25,11 @@ void rms_norm_forward(RmsNormArgs args, const float* x, const float* branch, con
 void rms_norm_forward(RmsNormArgs args, const double* x, const double* branch, const double* weight, double* sum,
                       double* out, double* inv_rms);
 
-// out = sum * inv_rms * weight: recomputes the forward's result, bit for bit, from what is saved for backward.
+// out = sum * inv_rms * weight: recomputes the forward's result, bit for bit, from the tensors saved for backward.
 void rms_norm_recompute(RmsNormArgs args, const float* sum, const float* weight, const float* inv_rms, float* out);
 void rms_norm_recompute(RmsNormArgs args, const double* sum, const double* weight, const double* inv_rms, double* out);
 
-// grad_in = d(norm)(grad_out) + grad_sum (null: nothing is added); grad_weight is overwritten.
+// grad_in = d(norm)(grad_out) + grad_sum (null: nothing is added). grad_weight is overwritten, not added to.
 void rms_norm_backward(RmsNormArgs args, const float* grad_out, const float* grad_sum, const float* sum,
                        const float* weight, const float* inv_rms, float* grad_in, float* grad_weight);
 void rms_norm_backward(RmsNormArgs args, const double* grad_out, const double* grad_sum, const double* sum,
@@ -38,7 +38,7 @@ void rms_norm_backward(RmsNormArgs args, const double* grad_out, const double* g
 // gate_up rows are [gate | up], each shape.cols wide; out = gate * sigmoid(gate) * up.
 void swiglu_forward(RowShape shape, const float* gate_up, float* out);
 void swiglu_forward(RowShape shape, const double* gate_up, double* out);
-// out (null: not wanted) receives the recomputed forward result, bit for bit; it may alias grad_out.
+// out (null: not needed) receives the recomputed forward result, bit for bit; it may alias grad_out.
 void swiglu_backward(RowShape shape, const float* grad_out, const float* gate_up, float* grad_gate_up,
                      float* out = nullptr);
 void swiglu_backward(RowShape shape, const double* grad_out, const double* gate_up, double* grad_gate_up,
@@ -46,7 +46,7 @@ void swiglu_backward(RowShape shape, const double* grad_out, const double* gate_
 
 struct QkvShape {
   int64_t seq = 0, batch = 0, heads = 0, groups = 0, head_dim = 0;
-  int64_t table_stride = 0;  // from the angles of a sequence to those of the next; 0: all have the same
+  int64_t table_stride = 0;  // offset from one sequence's angles to the next one's; 0: all sequences have the same
 
   int64_t angles_of(int64_t b, int64_t s) const { return b * table_stride + s * (head_dim / 2); }
 };

@@ -8,7 +8,7 @@
 namespace ranklab::kernels {
 namespace {
 
-// sign +1 rotates by the position's angle, -1 back.
+// sign +1 rotates by the position's angle, and -1 rotates back.
 template <typename T>
 void rotate(const T* in, const float* cos, const float* sin, float sign, int64_t head_dim, T* out) {
   const int64_t half = head_dim / 2;

@@ -28,7 +28,7 @@ SegmentFactors Chunking::factors_of(const at::Tensor& segment_SB, at::ScalarType
   if (missing > 0) of_rows = at::cat({of_rows, of_rows.narrow(1, of_rows.size(1) - 1, 1).expand({-1, missing})}, 1);
   const at::Tensor own = of_rows.reshape({of_rows.size(0), 1, count, length, 1});
   const at::Tensor last = own.narrow(3, length - 1, 1);
-  // Nothing is before the first chunk but what decoding remembers, which is of one segment.
+  // Before the first chunk there is only the state of decoding, which has a single segment.
   const at::Tensor before = at::cat({own.narrow(2, 0, 1).narrow(3, 0, 1), last.narrow(2, 0, count - 1)}, 2);
   return {(own == own.transpose(-1, -2)).to(type), (own == before).to(type), (own == last).to(type)};
 }

@@ -1,5 +1,5 @@
-// A sequence in chunks of equal length, within which a recurrence is products of matrices, and which of its positions
-// share a document. Thread rule: plain data.
+// Splits a sequence into chunks of equal length, within which a recurrence can be computed with matrix products, and
+// tells which of its positions belong to the same document. Thread rule: plain data.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -7,20 +7,20 @@
 
 namespace ranklab {
 
-// Which positions of a chunk share a segment, as factors of 1 and 0; undefined: all do.
+// Which positions of a chunk belong to the same segment, as factors of 1 and 0; undefined: all of them do.
 struct SegmentFactors {
   at::Tensor pairs;   // [B or 1, 1, N, C, C]
-  at::Tensor before;  // [B or 1, 1, N, C, 1]: with what the chunk before ended with
-  at::Tensor end;     // ... and with what this chunk ends with
+  at::Tensor before;  // [B or 1, 1, N, C, 1]: the same segment as the end of the previous chunk
+  at::Tensor end;     // [B or 1, 1, N, C, 1]: the same segment as the end of this chunk
 };
 
 // N chunks of C positions each.
 struct Chunking {
   int64_t length = 1, count = 1;
-  int64_t missing = 0;  // positions added to the last chunk
+  int64_t missing = 0;  // padding positions in the last chunk
 
   Chunking(int64_t positions, int64_t longest);
-  // [.., S, W] -> [.., N, C, W], with zeros in the place of what is missing.
+  // [.., S, W] -> [.., N, C, W], padded with zeros.
   at::Tensor chunked(const at::Tensor& x) const;
   // [.., N, C, W] -> [.., S, W]
   at::Tensor rows(const at::Tensor& x) const;

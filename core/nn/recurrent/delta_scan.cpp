@@ -12,7 +12,7 @@ at::Tensor of_chunk(const at::Tensor& x, int64_t n) { return x.select(1, n); }
 
 at::Tensor transposed(const at::Tensor& x) { return x.transpose(-1, -2); }
 
-// What takes a chunk's memory to the next one's: decay_n - k_n w_n, [H, N, Dk, Dk].
+// The transition matrices decay_n - k_n w_n, which map a chunk's state to the next chunk's: [H, N, Dk, Dk].
 at::Tensor transitions(const at::Tensor& k, const at::Tensor& w, const at::Tensor& decay) {
   const at::Tensor matrices = k.matmul(w).neg_();
   matrices.diagonal(0, -2, -1).add_(decay.squeeze(-1));
@@ -20,7 +20,7 @@ at::Tensor transitions(const at::Tensor& k, const at::Tensor& w, const at::Tenso
 }
 
 struct DeltaScan : CustomFunction<DeltaScan> {
-  // RETURNS: the outputs, and the memory behind the last chunk.
+  // RETURNS: the outputs, and the state after the last chunk.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& u, const at::Tensor& w, const at::Tensor& q,
                                const at::Tensor& within, const at::Tensor& k, const at::Tensor& decay,
                                const at::Tensor& memory, DeltaLoop loop) {
@@ -56,12 +56,12 @@ struct DeltaScan : CustomFunction<DeltaScan> {
                      &memories = saved[5], &written = saved[6], &d_out = grads[0];
     const int64_t chunks = w.size(1);
     const at::Tensor before = memories.narrow(0, 0, chunks).transpose(0, 1);
-    // What outputs ask of each chunk's memory and of what it wrote; the loop adds what later chunks ask.
+    // The gradients that reach each chunk's state and writes from its outputs; the loop adds those from later chunks.
     at::Tensor d_written = transposed(within).matmul(d_out), d_memory = transposed(q).matmul(d_out);
     const bool in_products = static_cast<DeltaLoop>(ctx->saved_data["loop"].toInt()) == DeltaLoop::kProducts;
     if (in_products) add_later(w, k, decay, d_written, d_memory);
     if (!in_products) add_later_by_transitions(w, k, decay, d_written, d_memory);
-    // Nothing is asked of the last memory.
+    // No gradient reaches the state after the last chunk.
     const at::Tensor d_after = at::zeros_like(d_memory);
     if (chunks > 1) d_after.narrow(1, 0, chunks - 1).copy_(d_memory.narrow(1, 1, chunks - 1));
     if (!in_products) d_written = d_written + transposed(k).matmul(d_after);
@@ -89,7 +89,7 @@ struct DeltaScan : CustomFunction<DeltaScan> {
     }
   }
 
-  // Of memories alone.
+  // The gradients of the states only.
   static void add_later_by_transitions(const at::Tensor& w, const at::Tensor& k, const at::Tensor& decay,
                                        const at::Tensor& d_written, at::Tensor& d_memory) {
     const at::Tensor steps = transitions(k, w, decay);

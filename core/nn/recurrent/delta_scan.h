@@ -1,10 +1,10 @@
-// From chunk to chunk of the gated delta rule (gated_delta_rule.h): what a head remembers goes through a sequence's
-// chunks one after another, all else is products of all chunks at once.
+// The recurrence from chunk to chunk of the gated delta rule (gated_delta_rule.h). A head's state M passes through a
+// sequence's chunks one after another; everything else is computed by products for all chunks at once.
 //   written_n = u_n - w_n M_n;   out_n = q_n M_n + within_n written_n;   M_n+1 = decay_n M_n + k_n written_n
-// which is M_n+1 = (decay_n - k_n w_n) M_n + k_n u_n, too. Cost: two products a chunk in turn forward, three backward;
-// or one each, of matrices that are made for all chunks before. Memory: M of every chunk; in turn of one product the
-// matrices, too. Legend: H heads of all
-// sequences, N chunks, C positions each. Thread rule: its rank's thread.
+// The last equation can also be written M_n+1 = (decay_n - k_n w_n) M_n + k_n u_n. Cost: two sequential products per
+// chunk forward and three backward; or one each, with transition matrices computed beforehand for all chunks. Memory: M
+// of every chunk; with one sequential product also the transition matrices. Legend: H heads of all sequences, N chunks,
+// C positions each. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -18,13 +18,14 @@ struct DeltaChunks {
   at::Tensor decay;   // [H, N, 1, 1]
 };
 
-// What is computed in turn. A GPU takes about as long to launch a product as for the product: it runs the fewest, with
-// about two and a half times the arithmetic, 1.6 of which is of all chunks at once.
+// The products that are computed sequentially: two or three per chunk (kProducts), or one with a transition matrix
+// (kTransitions). On a GPU launching a product takes about as long as the product itself, so it runs kTransitions, with
+// about two and a half times the arithmetic, 1.6 times of which is for all chunks at once.
 enum class DeltaLoop { kProducts, kTransitions };
-DeltaLoop delta_loop(const at::Tensor& x);  // of x's device
+DeltaLoop delta_loop(const at::Tensor& x);  // for the device of x
 
-// memory [H, Dk, Dv] before the first chunk, which then is that after the last -> [H, N, C, Dv]. No gradient reaches
-// the memory.
+// `memory` [H, Dk, Dv] is the state before the first chunk, and on return the state after the last one. Returns [H, N,
+// C, Dv]. No gradient flows to `memory`.
 at::Tensor delta_scan(const DeltaChunks& chunks, at::Tensor& memory, DeltaLoop loop);
 
 }  // namespace ranklab

@@ -14,15 +14,15 @@
 namespace ranklab {
 namespace {
 
-constexpr double kLengthEpsilon = 1e-6;  // as the kernels of flash-linear-attention have it
+constexpr double kLengthEpsilon = 1e-6;  // as in the kernels of flash-linear-attention
 
 at::Tensor of_length_one(const at::Tensor& x) {
   return x * (x.square().sum(-1, /*keepdim=*/true) + kLengthEpsilon).rsqrt();
 }
 
-// What the recurrence reads, in the type of sums, [B, Hv, S, ...].
+// The inputs of the recurrence, [B, Hv, S, ...], in the type in which sums are computed.
 struct Operands {
-  at::Tensor q, k, v;  // [.., Dk], [.., Dk], [.., Dv]; queries scaled
+  at::Tensor q, k, v;  // [.., Dk], [.., Dk], [.., Dv]; queries are already scaled
   at::Tensor decay;    // g
   at::Tensor beta;
 };
@@ -55,7 +55,7 @@ class Chunks {
  public:
   Chunks(const Operands& in, const at::Tensor& segment_SB) : chunks_(in.q.size(2), kDeltaChunk) {
     if (segment_SB.defined()) factors_ = chunks_.factors_of(segment_SB, in.q.scalar_type());
-    // Added positions neither decay nor write.
+    // Padding positions neither decay the state nor write to it.
     const at::Tensor q = chunks_.chunked(in.q), k = chunks_.chunked(in.k), v = chunks_.chunked(in.v);
     const at::Tensor decay = chunks_.chunked(in.decay.unsqueeze(-1)), beta = chunks_.chunked(in.beta.unsqueeze(-1));
     const at::Tensor since_begin = decay.cumsum(-2);  // [B, Hv, N, C, 1]
@@ -69,7 +69,7 @@ class Chunks {
       to_end = to_end * factors_.end;
       memory_factor_ = memory_factor_ * factors_.before.narrow(-2, chunks_.length - 1, 1);
     }
-    // What each position writes depends on what those before it in the chunk write: a triangular system.
+    // What each position writes depends on what earlier positions of the chunk write, which gives a triangular system.
     const at::Tensor k_beta = k * beta;
     const at::Tensor system = k_beta.matmul(k.transpose(-1, -2)) * pairs;
     const at::Tensor solved = at::linalg_solve_triangular(system, at::cat({v * beta, k_beta * carried}, -1),
@@ -81,7 +81,8 @@ class Chunks {
     keys_to_end_ = (k * to_end).transpose(-1, -2);
   }
 
-  // The outputs [B, Hv, S, Dv] of what follows `memory`, which then is that of the end.
+  // The outputs [B, Hv, S, Dv] of the positions that follow the state `memory`, which is updated to the state after
+  // them.
   at::Tensor run(at::Tensor& memory) const {
     const auto sizes = memory.sizes().vec();
     const auto heads = [](const at::Tensor& x) { return x.flatten(0, 1); };
@@ -112,13 +113,14 @@ RerunCost cost_of(const DeltaInput& in, const DeltaShape& shape) {
   const double rows = static_cast<double>(in.qkv.size(0)) * static_cast<double>(in.qkv.size(1));
   const auto heads = static_cast<double>(shape.value_heads);
   const double flops = rows * heads * delta_rule_flops(shape.key_dim, shape.value_dim);
-  // Inputs and outputs once; what the system is solved for and a matrix a chunk are written and read.
+  // Inputs and outputs are read or written once; the solutions of the system and one matrix per chunk are written and
+  // read.
   const double solved = rows * heads * static_cast<double>(shape.key_dim + shape.value_dim);
   const double matrices =
       rows / static_cast<double>(kDeltaChunk) * heads * static_cast<double>(shape.key_dim * shape.value_dim);
   const double between = 2 * (solved + matrices) * static_cast<double>(in.qkv.itemsize());
   const double bytes = bytes_of(in.qkv) + rows * static_cast<double>(shape.value_width() * in.qkv.itemsize());
-  // Backward computes what was between again.
+  // Backward recomputes the intermediates.
   return {.forward = {"gated_delta_rule", flops, bytes + between},
           .backward = {"gated_delta_rule_backward", 3 * flops, 2 * bytes + 3 * between},
           .dtype = dtype_of(in.qkv)};

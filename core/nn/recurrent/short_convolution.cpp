@@ -10,14 +10,14 @@
 namespace ranklab {
 namespace {
 
-// 1 where position s and the one `back` before it are of one segment: [S, B or 1, 1].
+// 1 where position s and the position `back` before it belong to the same segment: [S, B or 1, 1].
 at::Tensor same_segment(const at::Tensor& segment_SB, int64_t back) {
   const int64_t rest = segment_SB.size(0) - back;
   const at::Tensor same = segment_SB.narrow(0, back, rest) == segment_SB.narrow(0, 0, rest);
   return at::constant_pad_nd(same, {0, 0, back, 0}).unsqueeze(-1);
 }
 
-// `before`: the positions in front of x, as many as the kernel is long less one.
+// `before`: the positions before x, one fewer than the length of the kernel.
 at::Tensor convolved(const at::Tensor& before, const at::Tensor& x, const ShortKernel& kernel,
                      const at::Tensor& segment_SB) {
   const int64_t length = kernel.weight.size(-1), positions = x.size(0);

@@ -9,7 +9,7 @@ namespace {
 using torch::autograd::variable_list;
 
 struct StateScan : CustomFunction<StateScan> {
-  // RETURNS: the states before the chunks, and that behind the last one.
+  // RETURNS: the states before the chunks, and the state after the last one.
   static variable_list forward(AutogradContext* ctx, const at::Tensor& added, const at::Tensor& decay,
                                const at::Tensor& state) {
     const int64_t chunks = added.size(1);
@@ -29,7 +29,7 @@ struct StateScan : CustomFunction<StateScan> {
     const auto saved = ctx->get_saved_variables();
     const at::Tensor &decay = saved[0], &before = saved[1], &d_before = grads[0];
     const int64_t chunks = before.size(1);
-    // A chunk adds to the state behind it; nothing is asked of the last one.
+    // A chunk contributes to the state after it. No gradient reaches the state after the last chunk.
     const at::Tensor d_behind = at::empty({chunks, before.size(0), before.size(2)}, before.options());
     d_behind[chunks - 1].zero_();
     for (int64_t n = chunks - 1; n > 0 && !before.is_meta(); --n) {

@@ -13,7 +13,7 @@
 namespace ranklab {
 namespace {
 
-// What the recurrence reads, in the type of sums: [B, groups, heads of a group or 1, S, ...].
+// The inputs of the recurrence, [B, groups, heads of a group or 1, S, ...], in the type in which sums are computed.
 struct StateOperands {
   at::Tensor x, b, c;
   at::Tensor step, decay;  // [.., 1]
@@ -43,10 +43,10 @@ at::Tensor state_rows(const at::Tensor& x, at::ScalarType type) {
   return x.permute({3, 0, 1, 2, 4}).flatten(2).to(type);
 }
 
-// The outputs of what follows `state` [B, heads, N, P], which then is that of the end.
+// The outputs of the positions that follow `state` [B, heads, N, P], which is updated to the state after them.
 at::Tensor run_chunks(const StateOperands& in, const at::Tensor& segment_SB, at::Tensor& state) {
   const Chunking chunks(in.x.size(3), kStateSpaceChunk);
-  // Added positions neither decay nor write.
+  // Padding positions neither decay the state nor write to it.
   const at::Tensor v = chunks.chunked(in.x * in.step), b = chunks.chunked(in.b), c = chunks.chunked(in.c);
   const at::Tensor since_begin = chunks.chunked(in.decay).cumsum(-2);  // [B, groups, heads of a group, N, C, 1]
   const at::Tensor end = since_begin.narrow(-2, chunks.length - 1, 1);
@@ -78,11 +78,11 @@ RerunCost state_space_cost(const StateSpaceInput& in, const StateSpaceShape& sha
   const double rows = static_cast<double>(in.xbc.size(0)) * static_cast<double>(in.xbc.size(1));
   const double flops = rows * state_space_flops(shape.heads, shape.groups, shape.head_dim, shape.state_dim);
   const auto element = static_cast<double>(in.xbc.itemsize());
-  // Inputs and outputs once; a state a chunk is written and read.
+  // Inputs and outputs are read or written once; one state per chunk is written and read.
   const double states = 2 * rows / static_cast<double>(kStateSpaceChunk) *
                         static_cast<double>(shape.heads * shape.head_dim * shape.state_dim) * element;
   const double bytes = bytes_of(in.xbc) + bytes_of(in.dt) + rows * static_cast<double>(shape.inner_width()) * element;
-  // Backward computes what was between again.
+  // Backward recomputes the intermediates.
   return {.forward = {"state_space", flops, bytes + states},
           .backward = {"state_space_backward", 3 * flops, 2 * bytes + 3 * states},
           .dtype = dtype_of(in.xbc)};

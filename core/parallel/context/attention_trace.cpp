@@ -10,7 +10,8 @@
 namespace ranklab {
 namespace {
 
-// Backward may run on another thread than forward (autograd's, on a GPU), so the recorder comes with the communicator.
+// Backward may run on another thread than forward (autograd's, on a GPU), so the recorder is found through the
+// communicator.
 Tracer* recorder(const ContextParallel& cp) {
   Tracer* const tracer = cp.active() ? observers_of(*cp.comm).tracer : nullptr;
   return tracer != nullptr && tracer->wants(EventKind::kAttention) ? tracer : nullptr;
@@ -41,7 +42,7 @@ void record(const ContextParallel& cp, Event event, std::string chunks, Attentio
   tracer->record(event, std::move(numbers));
 }
 
-// "0-3,7" of 7, 0, 1, 3, 2.
+// "0-3,7" for 7, 0, 1, 3, 2.
 std::string ranges(std::vector<int64_t> chunks) {
   std::ranges::sort(chunks);
   chunks.erase(std::ranges::unique(chunks).begin(), chunks.end());
@@ -80,7 +81,7 @@ struct OwnHeads {
   int64_t positions = 0;
   AttentionPass pass = AttentionPass::kForward;
 };
-// What lies between two exchanges runs on one thread, forward and backward.
+// Everything between the two exchanges runs on one thread, in forward and in backward.
 thread_local std::optional<OwnHeads> t_own_heads;
 
 }  // namespace
@@ -112,7 +113,7 @@ void AttentionSpan::end() {
 
 void begin_own_heads(const ContextParallel& cp, int64_t positions, AttentionPass pass) {
   t_own_heads.reset();
-  const bool whole = cp.split.exchange == ContextExchange::kAllToAll;  // else a ring goes on with a part of them
+  const bool whole = cp.split.exchange == ContextExchange::kAllToAll;  // otherwise a ring continues with a part of them
   if (whole && recorder(cp) != nullptr) t_own_heads = OwnHeads{cp.comm, begun(cp), positions, pass};
 }
 
@@ -120,7 +121,7 @@ void end_own_heads(const ContextParallel& cp) {
   const std::optional<OwnHeads> begun = std::exchange(t_own_heads, std::nullopt);
   if (!begun || begun->comm != cp.comm) return;
   std::vector<double> numbers = header(begun->positions, 1, false);
-  numbers.resize(kAttentionBlocks + kAttentionBlockNumbers);  // one block, of chunk 0 and chunk 0
+  numbers.resize(kAttentionBlocks + kAttentionBlockNumbers);  // one block, of chunks 0 and 0
   record(cp, begun->event, std::string(kOwnHeads), begun->pass, std::move(numbers));
 }
 

@@ -26,7 +26,7 @@ using torch::autograd::variable_list;
 
 constexpr int kKeyValueLane = 1, kGradLane = 2;
 
-// A message on its way to the next rank, and the one that comes from the previous.
+// A message in flight to the next rank, and the one coming from the previous rank.
 class Hop {
  public:
   Hop(const ContextParallel& cp, const at::Tensor& flat, int lane, Purpose purpose) : flat_(flat) {
@@ -41,7 +41,7 @@ class Hop {
   }
 
  private:
-  at::Tensor flat_;  // until it is sent
+  at::Tensor flat_;  // kept until it is sent
   WorkPtr going_, coming_;
 };
 
@@ -54,7 +54,7 @@ struct Attended : torch::CustomClassHolder {
   KeyMaker maker;
 };
 
-// This rank's queries, and what it has of keys and values.
+// This rank's queries, and the keys and values that it has.
 struct OwnPart {
   at::Tensor q;
   KeyValue keys;
@@ -62,14 +62,14 @@ struct OwnPart {
   int64_t positions() const { return q.size(2); }
 };
 
-// Keys and values at positions `runs`, or what they are made of.
+// Keys and values at positions `runs`, or the tensors from which they are computed.
 struct KeyPart {
   std::vector<PositionRun> runs;
   KeyValue heads;
   int of_rank = 0;
 };
 
-// All keys and values: one part in the order of positions, or one for each rank.
+// All keys and values: as one part in the order of positions, or as one part per rank.
 std::vector<KeyPart> gathered(const OwnPart& in, const Attended& how) {
   const ContextParallel& cp = how.cp;
   const KeyValue& own = in.keys;
@@ -91,7 +91,7 @@ std::vector<KeyPart> gathered(const OwnPart& in, const Attended& how) {
   return {{parts.front(), {ordered(&KeyValue::k), ordered(&KeyValue::v)}}};
 }
 
-// Gradients of the parts of gathered(), summed over ranks: those of this rank's positions.
+// The gradients of the parts from gathered(), summed over ranks, for this rank's positions.
 KeyValue scattered(const std::vector<KeyPart>& parts, const OwnPart& in, const ContextParallel& cp) {
   if (!cp.active()) return parts.front().heads;
   const int n = cp.size();
@@ -124,11 +124,12 @@ struct Rows {
 // Whether all sequences of a microbatch have the same blocks.
 bool are_alike(const ContextRule& rule) { return rule.documents == nullptr || rule.documents->size() == 1; }
 
-// Calls `attend_block(rows, block)` for all blocks of queries and keys; sequences of several documents have their own.
+// Calls `attend_block(rows, block)` for all blocks of queries and keys; sequences with several documents have their own
+// blocks.
 template <typename AttendBlock>
 void for_each_block(int64_t sequences, const std::vector<PositionRun>& queries, const std::vector<PositionRun>& keys,
                     const ContextRule& rule, const AttendBlock& attend_block) {
-  const at::AutoDispatchBelowADInplaceOrView unfollowed;  // forward and backward of a custom function: nothing records
+  const at::AutoDispatchBelowADInplaceOrView unfollowed;  // inside a custom function nothing records
   if (are_alike(rule)) {
     const std::vector<int64_t> starts = rule.documents == nullptr ? std::vector<int64_t>{} : rule.documents->front();
     for (const AttentionBlock& block : attention_blocks(queries, keys, rule.scores.window, starts))
@@ -142,10 +143,10 @@ void for_each_block(int64_t sequences, const std::vector<PositionRun>& queries, 
   }
 }
 
-// How many of a microbatch's sequences have blocks of their own.
+// The number of a microbatch's sequences that have blocks of their own.
 int64_t own_sequences(const at::Tensor& q, const ContextRule& rule) { return are_alike(rule) ? 1 : q.size(0); }
 
-// What multiplies the probabilities of a block; undefined: nothing.
+// The masks that multiply the probabilities of a block; undefined: no dropout.
 class DropMasks {
  public:
   DropMasks(const ContextRule& rule, const at::Tensor& q, const std::vector<PositionRun>& queries,
@@ -183,7 +184,7 @@ void attend(SoftmaxMerge& merge, const at::Tensor& q, const std::vector<Position
   span.end();
 }
 
-// Adds to `d`: dq of all queries, and dk and dv of these keys.
+// Adds to `d`: dq for all queries, and dk and dv for these keys.
 void attend_grad(const SoftmaxHeads& d, const SoftmaxHeads& in, const SoftmaxedHeads& forward,
                  const at::Tensor& grad_out, const std::vector<PositionRun>& queries,
                  const std::vector<PositionRun>& keys, const ContextRule& rule, const ContextParallel& cp) {
@@ -203,15 +204,15 @@ void attend_grad(const SoftmaxHeads& d, const SoftmaxHeads& in, const SoftmaxedH
   span.end();
 }
 
-// What backward computes: of this rank's queries, of what it has of keys and values, and of the weights these are made
-// by.
+// What backward computes: the gradients of this rank's queries, of the keys and values that it has, and of the weights
+// from which these are computed.
 struct OwnGrads {
   at::Tensor q;
   KeyValue keys;
   std::vector<at::Tensor> weights = {};
 };
 
-// What backward is given.
+// The inputs of backward.
 struct Incoming {
   const SoftmaxedHeads& forward;
   const at::Tensor& grad_out;
@@ -222,7 +223,7 @@ void attend_to(SoftmaxMerge& merge, const OwnPart& in, const KeyPart& part, cons
   attend(merge, in.q, how.cp.part(in.positions(), how.cp.rank()), {part.runs, keys.heads()}, how.rule, how.cp);
 }
 
-// Adds to d.q and d.weights; RETURNS the gradients of what came from the part's rank.
+// Adds to d.q and d.weights. RETURNS: the gradients of the tensors that came from the part's rank.
 KeyValue grads_of(const KeyPart& part, const OwnPart& in, const Incoming& given, const Attended& how, OwnGrads& d) {
   const ArrivedKeys keys(how.maker, part.heads, part.of_rank, ArrivedKeys::For::kBackward);
   const KeyValue sums = keys.heads().wide_zeros();
@@ -235,7 +236,7 @@ KeyValue grads_of(const KeyPart& part, const OwnPart& in, const Incoming& given,
   return keys.grads(sums, d.weights);
 }
 
-// Keys and values travel in one message, and their gradients too.
+// Keys and values are sent in one message, and so are their gradients.
 void type_sums(const OwnGrads& d, const KeyValue& summand, const ContextParallel& cp) {
   TypeWatch* watch = type_watch_of_thread;
   if (watch == nullptr || !cp.active()) return;
@@ -243,7 +244,7 @@ void type_sums(const OwnGrads& d, const KeyValue& summand, const ContextParallel
   watch->is_scattered_sum_of(d.keys.v, summand.v, cp.comm->group().axis);
 }
 
-// Every query has seen all of its keys.
+// Call when every query has attended to all of its keys.
 SoftmaxedHeads finished(SoftmaxMerge& merge, const Attended& how) {
   if (how.rule.scores.sinks.defined()) merge.add_sinks(how.rule.scores.sinks);
   return merge.result();
@@ -264,8 +265,8 @@ SoftmaxedHeads ring_forward(const OwnPart& in, const Attended& how) {
   return finished(merge, how);
 }
 
-// Keys and values go round as in forward; the sums of their gradients follow one hop behind, to which each rank adds
-// its own, and the n-th hop brings them home.
+// Keys and values go round as in forward. The sums of their gradients follow one hop behind; each rank adds its own
+// contribution, and the n-th hop returns them to their rank.
 OwnGrads ring_backward(const OwnPart& in, const Incoming& given, const Attended& how) {
   const ContextParallel& cp = how.cp;
   const int n = cp.size(), rank = cp.rank();
@@ -281,7 +282,8 @@ OwnGrads ring_backward(const OwnPart& in, const Incoming& given, const Attended&
     const bool lost = injected(InjectedBug::kCpAttentionGradient) && hop > 0 && hop + 1 == n;
     KeyValue own = lost ? part.heads.wide_zeros() : grads_of(part, in, given, how, d);
     if (hop == 0 && type_watch_of_thread != nullptr) summand = own;
-    at::Tensor sum = std::exchange(own, {}).packed();  // which copies: the parts are not held while messages travel
+    // makes a copy, so the parts are not held while messages are in flight
+    at::Tensor sum = std::exchange(own, {}).packed();
     if (sums) sum = sums->wait().add_(sum);
     sums = std::make_unique<Hop>(cp, sum, kGradLane, Purpose::kKeyValueGrad);
     if (next) flat = next->wait();
@@ -313,7 +315,7 @@ SoftmaxedHeads attention_forward(const OwnPart& in, const Attended& how) {
   return is_ring(how.cp) ? ring_forward(in, how) : gather_forward(in, how);
 }
 
-// A view would keep all that it is a view of: of values, the whole projection.
+// Saving a view would keep everything that it is a view of; for values, the whole projection.
 at::Tensor without_more(const at::Tensor& x) { return x.storage().nbytes() > x.nbytes() ? x.contiguous() : x; }
 
 using AttendedPtr = c10::intrusive_ptr<Attended>;

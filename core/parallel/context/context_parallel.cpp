@@ -15,7 +15,7 @@ std::vector<PositionRun> ContextParallel::part(int64_t own, int of_rank) const {
 ContextParallel ContextParallel::head_group() const {
   if (!active() || split.exchange == ContextExchange::kAllToAll) return *this;
   if (split.exchange != ContextExchange::kAllToAllP2p) return {};
-  // Stripes are kept one after the other, as part() has them.
+  // Stripes are kept one after the other, as in part().
   const bool stripes = split.balance == SequenceBalance::kStripe;
   return {heads, {ContextExchange::kAllToAllP2p, stripes ? SequenceBalance::kContiguous : split.balance}};
 }

@@ -110,7 +110,7 @@ at::Tensor exchange_qkv(const at::Tensor& qkv, const AttentionShape& shape, cons
   const int64_t own = qkv.size(0), batch = qkv.size(1), n = cp.size();
   const auto parts = qkv.split_with_sizes(
       {shape.heads * shape.head_dim, shape.groups * shape.head_dim, shape.groups * shape.head_dim}, -1);
-  // A head goes to each rank that reads it.
+  // A head is sent to each rank that reads it.
   const auto by_rank = [&](const at::Tensor& x, int64_t heads) {
     at::Tensor each = x;
     if (heads < n)

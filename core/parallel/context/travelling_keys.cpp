@@ -12,7 +12,7 @@ namespace {
 
 at::Tensor wide_of(const at::Tensor& x) { return x.to(kernel_wide_type(x)); }
 
-// The same numbers, cut off from what they were computed of.
+// The same values, detached from what they were computed from.
 at::Tensor leaf(const at::Tensor& x) { return x.detach().requires_grad_(); }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// What of keys and values travels between context-parallel ranks: themselves, or what every rank makes them of (latent
-// attention: a latent of all heads and a rotary key, DeepSeek-V2, arXiv 2405.04434, so that a message does not grow
-// with the heads). Making them costs the projection once more per rank that attends to them, and in backward again,
-// where nothing but what travelled was saved. Thread rule: its rank's thread.
+// What context-parallel ranks send each other of keys and values: either these themselves, or tensors from which every
+// rank computes them (in latent attention, a latent that all heads share and a rotary key, DeepSeek-V2, arXiv
+// 2405.04434, so that a message does not grow with the number of heads). Computing them costs the projection once more
+// on every rank that attends to them, and again in backward, because only the received tensors are saved. Thread rule:
+// its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -10,12 +11,12 @@
 
 namespace ranklab {
 
-// Keys and values, or two tensors that travel in their place, or the gradients of either.
+// Keys and values, or the two tensors that are sent in their place, or the gradients of either.
 struct KeyValue {
   at::Tensor k, v;
 
   at::Tensor packed() const;  // one flat message
-  // As `like` is shaped; views.
+  // Views of `flat` with the shapes of `like`.
   static KeyValue unpacked(const at::Tensor& flat, const KeyValue& like);
   KeyValue wide_zeros() const;  // of the same sizes, in the type of sums
   KeyValue wide() const;
@@ -23,25 +24,25 @@ struct KeyValue {
 
 at::Tensor wide_zeros(const at::Tensor& like);  // in the type of sums
 
-// How keys and values are made of what travels.
+// How keys and values are computed from what ranks send.
 struct KeyMaker {
-  // What came from a rank -> keys and values of its positions, [B, heads, S, D] each. Differentiable; called again in
-  // backward. Empty: keys and values travel themselves.
+  // Maps the tensors that came from a rank to the keys and values of its positions, [B, heads, S, D] each.
+  // Differentiable; called again in backward. Empty: keys and values themselves are sent.
   std::function<KeyValue(const KeyValue& travelled, int of_rank)> make = {};
-  std::vector<at::Tensor> weights = {};  // leaves that make() multiplies by
+  std::vector<at::Tensor> weights = {};  // the leaves (weights) that make() uses
 
   bool makes() const { return make != nullptr; }
 };
 
-// Keys and values of one rank's positions while queries attend to them.
+// The keys and values of one rank's positions, for as long as queries attend to them.
 class ArrivedKeys {
  public:
   enum class For { kForward, kBackward };
   ArrivedKeys(const KeyMaker& maker, const KeyValue& travelled, int of_rank, For pass);
   const KeyValue& heads() const { return heads_; }
-  // `d`: gradients of heads(). RETURNS: those of what travelled, in the type of sums. Adds the weights' to
-  // `weight_grads`, which is empty or has one for each; they stay undefined where weight gradients are deferred.
-  // REQUIRES: kBackward.
+  // `d`: gradients of heads(). RETURNS: the gradients of the received tensors, in the type of sums. Adds the gradients
+  // of the weights to `weight_grads`, which is empty or has one entry per weight; entries stay undefined where weight
+  // gradients are deferred. REQUIRES: kBackward.
   KeyValue grads(const KeyValue& d, std::vector<at::Tensor>& weight_grads) const;
 
  private:

@@ -31,8 +31,8 @@ class Pairwise : public GradAccumulator {
 
  private:
   static void fold(GradSum& sum, const at::Tensor& grad) {
-    // This microbatch completes the levels of the trailing one bits of its index. The last microbatch adds up all
-    // levels that hold a sum, which are the same ones if the count is a power of two.
+    // This microbatch completes as many levels as its index has trailing one bits. The last microbatch adds up all
+    // levels that hold a sum; if the count is a power of two, these are the same levels.
     const unsigned held = static_cast<unsigned>(sum.completed);
     const int complete = std::countr_one(held);
     const bool is_last = sum.completed + 1 == sum.total;

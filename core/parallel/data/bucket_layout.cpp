@@ -11,7 +11,7 @@ int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit
 
 using Holders = std::vector<int>;
 
-// What items that share a bucket have in common; `holders` null: any.
+// The properties that items of the same bucket share; `holders` null: any.
 struct Family {
   bool sum_over_tp = false;
   MatrixBuckets matrix = MatrixBuckets::kMixed;
@@ -23,7 +23,7 @@ struct Family {
   }
 };
 
-// Its items, in the order in which they fill buckets.
+// The family's items, in the order in which they fill buckets.
 std::vector<size_t> members(const std::vector<BucketItem>& items, const Family& family) {
   const Holders* holders = family.holders;
   std::vector<size_t> order;
@@ -58,7 +58,7 @@ void fill(const std::vector<BucketItem>& items, const std::vector<size_t>& order
   }
 }
 
-// The next items of `order` from `begin` on that make a bucket of whole matrices.
+// The end of the run of items in `order`, from `begin` on, that form one bucket of whole matrices.
 size_t end_of_wholes(const std::vector<BucketItem>& items, const std::vector<size_t>& order, size_t begin,
                      int64_t bucket_bytes, int shards) {
   int64_t sum = 0, largest = 0;

@@ -8,10 +8,10 @@
 // optimizer's kernels give the same bits for pieces as for whole parameters. Parameters that several pipeline ranks
 // hold have separate buckets, ordered by name: all holders shard them identically.
 //
-// Matrices that an optimizer updates as wholes (Muon) have separate buckets. Where no shard may end within one
-// (Megatron-LM's layer-wise distributed optimizer) a bucket takes at least kWholesPerShard of the largest for each
-// shard that the parameters have, the largest go to the emptiest shards first, and shards are padded to the fullest.
-// Torch-free. Cost: a few additions per parameter. Thread rule: pure.
+// Matrices that an optimizer updates as a whole (Muon) have separate buckets. If no shard may end within a matrix
+// (Megatron-LM's layer-wise distributed optimizer), a bucket holds, per shard, at least kWholesPerShard times the size
+// of its largest matrix; matrices are assigned, the largest first, to the emptiest shard, and shards are padded to the
+// length of the fullest. Torch-free. Cost: a few additions per parameter. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -26,9 +26,9 @@ constexpr int64_t kWholesPerShard = 4;       // so that at most about a quarter 
 
 // How parameters that an optimizer updates as whole matrices lie in buckets.
 enum class MatrixBuckets {
-  kMixed,  // like all others: the optimizer updates elements
-  kApart,  // in buckets of their own
-  kWhole,  // and no shard ends within a matrix
+  kMixed,  // like all others, for an optimizer that updates elements
+  kApart,  // in separate buckets
+  kWhole,  // in separate buckets, where no shard ends within a matrix
 };
 
 // A parameter as the layout sees it.
@@ -40,7 +40,7 @@ struct BucketItem {
   std::vector<int> pipeline_ranks = {};  // the ranks that hold a copy, if there are several
   // ZeRO stage 3: the unit that is gathered and freed together, in separate buckets of any size; "": not gathered.
   std::string unit = {};
-  MatrixBuckets matrix = MatrixBuckets::kMixed;  // kMixed also for what is no matrix
+  MatrixBuckets matrix = MatrixBuckets::kMixed;  // also kMixed for parameters that are not matrices
 };
 
 struct BucketPlace {

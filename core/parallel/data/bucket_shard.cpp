@@ -63,7 +63,7 @@ void BucketShard::set_grads(const at::Tensor& shard) {
 
 at::Tensor BucketShard::updated() const {
   at::Tensor shard = at::zeros({elements()}, parameters_[layout_.places[0].item]->data.options().requires_grad(false));
-  if (only_shapes(shard)) return shard;  // shapes have no numbers to copy
+  if (only_shapes(shard)) return shard;  // on shapes there is nothing to copy
   for (const auto& piece : pieces_) {
     const at::Tensor own = piece->in(shard);
     if (piece->whole->unmade) {
@@ -92,7 +92,7 @@ void BucketShard::gather() {
     flat(*parameters_[place.item]).copy_(whole.narrow(0, place.offset, place.elements));
 }
 
-// Wrong: the others' shards as they were a step ago (InjectedBug::kStaleGather).
+// Wrong on purpose: returns the other ranks' shards as they were one step ago (InjectedBug::kStaleGather).
 at::Tensor BucketShard::of_last_step(const at::Tensor& whole) {
   const at::Tensor before = std::exchange(late_, whole);
   if (!before.defined()) return whole;

@@ -2,9 +2,9 @@
 // the result (ZeRO: Rajbhandari et al. 2020, arXiv 1910.02054). A piece is a Parameter whose data is a flat view of the
 // whole parameter (stages 1 and 2) or of this rank's shard (stage 3), so that any elementwise optimizer updates it in
 // place and keeps states for the piece only; its partition is the whole parameter's. Cost of a gather: one all_gather
-// of the bucket. Memory: the gathered bucket while gather() runs; in stage 3 the shard, and the whole from
-// finish_gather() to free_whole(), never earlier: shards of new parameters are made separately. Thread rule: its rank's
-// thread; every member of the group gathers.
+// of the bucket. Memory: the gathered bucket while gather() runs; in stage 3 the shard, and the whole bucket from
+// finish_gather() to free_whole(). The whole bucket is not needed before that, because shards of new parameters are
+// initialized directly. Thread rule: its rank's thread; every member of the group gathers.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -38,16 +38,16 @@ class BucketShard {
   void gather();
 
   // Stage 3. From keep_shard() on the parameters are released: a tensor keeps its sizes but has no memory (is_away()).
-  // Values that are not made yet (Parameter::unmade) are made here, only for the shard. REQUIRES: a parameter's data is
-  // all of its storage; unmade parameters are sharded before any other use.
+  // Values that have not been made yet (Parameter::unmade) are made here, only for the shard. REQUIRES: a parameter's
+  // data occupies its whole storage; unmade parameters are sharded before any other use.
   void keep_shard();
-  // From now on gathers send quantized weights in low precision, given by `precision` for each of them. REQUIRES:
-  // keep_shard().
+  // From now on gathers send quantized weights in low precision; `precision` gives the precision of each weight.
+  // REQUIRES: keep_shard().
   using GatherPrecision = std::function<TensorPrecision(const Parameter&)>;
   void gather_in(const GatherPrecision& precision);
-  void updated_shard();  // call when its elements have changed. Collective if gathers are quantized
+  void updated_shard();  // call when elements of the shard have changed; collective if gathers are quantized
   void start_gather();
-  void finish_gather();  // waits; then the parameters have memory
+  void finish_gather();  // waits; afterwards the parameters have memory
   void free_whole();
 
  private:
@@ -71,7 +71,7 @@ class BucketShard {
   at::Tensor shard_;                   // set by keep_shard()
   std::unique_ptr<ShardCodec> codec_;  // null: gathers send elements unquantized
   WorkPtr gathering_;
-  at::Tensor late_;  // what of_last_step() was given before
+  at::Tensor late_;  // the values that the previous call of of_last_step() was given
 };
 
 }  // namespace ranklab

@@ -15,9 +15,10 @@ struct GradSlot {
   int64_t offset = 0;  // elements
   GradSum sum = {};
   bool arrived = false;            // has arrived in this pass
-  bool fresh = false;              // has completed a microbatch that no reduction has yet
-  std::map<int, int> stages = {};  // how many of the rank's stages have the parameter, by chain
-  std::map<int, int> passes = {};  // how many of these have completed a microbatch that not all have, by microbatch
+  bool fresh = false;              // has completed a microbatch that no reduction includes yet
+  std::map<int, int> stages = {};  // number of the rank's stages that have the parameter, by chain
+  std::map<int, int> passes =
+      {};  // how many of these stages have completed a microbatch, by microbatch, until all have
   // A gradient that is wrongly added after the reduction (InjectedBug::kLastMicrobatchLocal).
   at::Tensor after_sum = {};
 };
@@ -26,11 +27,11 @@ struct FlatBucket : GradBucket {
   at::ScalarType type = at::kFloat;  // of gradients
   std::vector<GradSlot> slots;
   at::Tensor flat;                 // undefined: no memory
-  std::vector<at::Tensor> levels;  // further tensors of the same size, used by its accumulator
-  int reductions = 0;              // started in this step
+  std::vector<at::Tensor> levels;  // further tensors of the same size, used by the bucket's accumulator
+  int reductions = 0;              // number of reductions started in this step
   bool last_reduction = true;      // whether the latest one completes the step's sums
 
-  void allocate(int num_levels);  // only what is not allocated yet
+  void allocate(int num_levels);  // allocates only what is not allocated yet
   void release();
 };
 

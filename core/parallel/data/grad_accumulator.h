@@ -17,8 +17,8 @@ enum class GradAccumulation {
 // The sum of a parameter's gradients in a step.
 struct GradSum {
   at::Tensor view;                    // view of the bucket, in the parameter's shape
-  std::vector<at::Tensor> levels;     // the same of the bucket's levels
-  std::map<int, at::Tensor> partial;  // gradients of microbatches that are not complete
+  std::vector<at::Tensor> levels;     // the corresponding views of the bucket's levels
+  std::map<int, at::Tensor> partial;  // gradients of microbatches that are not complete yet, by microbatch
   int total = 0;                      // microbatches to complete
   int completed = 0;
   bool empty = true;  // no gradient yet
@@ -33,9 +33,9 @@ struct GradSum {
 class GradAccumulator {
  public:
   virtual ~GradAccumulator() = default;
-  virtual int levels(int num_microbatches) const = 0;  // levels that a bucket needs
+  virtual int levels(int num_microbatches) const = 0;  // number of levels that a bucket needs
   virtual void add(GradSum& sum, const at::Tensor& grad, int microbatch) const = 0;
-  // Call when all gradients of the microbatch were added; after the last microbatch the sum is in `view`.
+  // Call when all gradients of the microbatch have been added; after the last microbatch the sum is in `view`.
   virtual void complete(GradSum& sum, int microbatch) const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Describes a flat gradient bucket of a rank: what is reduced or sharded over which group. Its reducer outlives it.
+// Describes a flat gradient bucket of a rank: what is reduced or sharded over which group. The reducer must outlive it.
 // Thread rule: plain data.
 #pragma once
 #include <span>
@@ -13,14 +13,14 @@
 namespace ranklab {
 
 struct GradBucket {
-  std::string label;                       // as in core/trace/zero_event.h
-  Axis axis = Axis::kDp;                   // the axis of the group that reduces it
-  int shards = 1;                          // members that each update a shard; 1: each updates all
-  BucketLayout layout;                     // element_bytes is that of a gradient
+  std::string label;      // as in core/trace/zero_event.h
+  Axis axis = Axis::kDp;  // the axis of the group that reduces it
+  int shards = 1;         // number of members that each update a shard; 1: each member updates the whole bucket
+  BucketLayout layout;    // element_bytes is that of a gradient
   std::span<Parameter* const> parameters;  // the layout's items, shared by all buckets of the reducer
-  std::vector<MatrixWork> work = {};       // of each member, with whole matrices (MatrixExchange::work())
+  std::vector<MatrixWork> work = {};       // work of each member, for whole matrices (MatrixExchange::work())
 
-  int64_t parameter_bytes() const {  // bytes of one element
+  int64_t parameter_bytes() const {  // per element
     return static_cast<int64_t>(parameters[layout.places[0].item]->data.itemsize());
   }
 };

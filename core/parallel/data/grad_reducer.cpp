@@ -20,7 +20,7 @@
 namespace ranklab {
 namespace {
 
-// With sharded gradients: the most reductions in flight before the oldest one is awaited.
+// With sharded gradients: the maximum number of reductions in flight before the oldest one is awaited.
 constexpr size_t kMostBucketsUnderWay = 2;
 
 std::vector<const std::string*> names_of(const FlatBucket& bucket) {
@@ -33,7 +33,8 @@ bool holds_last_stage(const std::vector<Parameter*>& parameters) {
   return std::ranges::any_of(parameters, [](const Parameter* p) { return p->unit.place == ModelUnit::Place::kLast; });
 }
 
-// Without others to share with nothing is sharded. RETURNS: how a rank adds up the gradients that it reduces together.
+// Without other ranks to share with, nothing is sharded. RETURNS: how a rank accumulates the gradients that it reduces
+// together.
 GradAccumulation settled(GradReducerOptions& options, bool shares) {
   if (!shares) options.zero = kZeroStages[0];
   options.each_microbatch = options.each_microbatch && options.zero.gradients;
@@ -210,7 +211,7 @@ void GradReducer::begin_bucket(Bucket& bucket) {
   if (!bucket.stays && !options_.zero.gradients) bucket.allocate(num_levels_);
 }
 
-// The bucket's next reduction: what it waits for.
+// Determines what the bucket's next reduction waits for.
 void GradReducer::expect(Bucket& bucket) {
   bucket.pending = 0;
   for (GradSlot& slot : bucket.slots) {
@@ -237,13 +238,14 @@ bool GradReducer::completes(const GradSlot& slot, const GradPass& pass) const {
   return before + 1 == slot.stages.at(chains_[static_cast<size_t>(pass.stage)]);
 }
 
-// Those that the pass makes ready, known at its begin, so that ranks in which gradients arrive in another order (an
-// expert without tokens has none) start them alike.
+// Orders the buckets that the pass will make ready. The order is determined when the pass begins, so that ranks start
+// the same buckets in the same order even if their gradients arrive in different orders (an expert without tokens has
+// none).
 void GradReducer::order_buckets_of(const GradPass& pass) {
   order_.clear();
   next_start_ = 0;
   if (!pass.completes) return;
-  std::map<size_t, size_t> made_ready;  // parameters, by bucket
+  std::map<size_t, size_t> made_ready;  // number of parameters, by bucket
   for (const GradSlot* slot : stage_slots_[static_cast<size_t>(pass.stage)]) {
     ++buckets_[slot->bucket].arriving;
     if (!slot->fresh && completes(*slot, pass)) ++made_ready[slot->bucket];
@@ -256,7 +258,7 @@ void GradReducer::end_pass() {
   RANKLAB_CHECK(pass_.has_value(), ErrorKind::kInternal, .where = "GradReducer::end_pass",
                 .what = "no pass is running");
   if (pass_->completes) {
-    // Gradients that came in an earlier pass of this backward, or parameters that this loss does not use: every rank
+    // Parameters whose gradients came in an earlier pass of this backward, or that this loss does not use: every rank
     // still takes part in their reduction.
     for (GradSlot* slot : stage_slots_[static_cast<size_t>(pass_->stage)]) {
       if (!slot->arrived) complete(*slot);
@@ -280,7 +282,7 @@ void GradReducer::on_grad(GradSlot& slot) {
                   .fix = "run one backward per microbatch");
     const at::Tensor arrived = std::exchange(grad, {});
     add(slot, arrived);
-    // Not only at the end of the pass, so that reductions start during backward.
+    // Here and not only at the end of the pass, so that reductions start during backward.
     if (pass_->completes) complete(slot);
   }
   slot.arrived = true;

@@ -3,7 +3,7 @@
 // produces gradients; during the last microbatch each full bucket starts its Reduction (reduction.h). Earlier
 // microbatches only accumulate (`no_sync`; grad_accumulator.h), so gradients are reduced once per step. Sharded
 // gradients may instead be reduced after each microbatch, as PyTorch's FSDP does without no_sync (arXiv 2304.11277):
-// no rank holds whole ones, for one reduction a microbatch.
+// then no rank holds whole gradients, at the cost of one reduction per microbatch.
 //
 // In a pipeline each of the rank's stages runs its microbatches separately, and a backward may be split in two passes.
 // A parameter is complete when every stage that has it has completed every microbatch; its gradients are added in order
@@ -15,8 +15,8 @@
 // Gradients are SUMMED: each loss is already divided by the global token count. Parameters with
 // Parameter::sum_grad_over_tp (with sequence parallelism they see only this rank's tokens) have a separate bucket that
 // is first summed over tp. Cost: one copy of each gradient into its bucket (none where nothing has to be reduced).
-// Memory: the gradients once. Those of the accumulator and the reduction come on top. Thread rule: its rank's thread;
-// every member of the groups makes the same calls.
+// Memory: the gradients once, plus what the accumulator and the reduction need. Thread rule: its rank's thread; every
+// member of the groups makes the same calls.
 #pragma once
 #include <functional>
 #include <memory>
@@ -36,22 +36,23 @@ struct GradReducerOptions {
   int64_t bucket_bytes = int64_t{25} << 20;
   bool overlap = true;  // false: all buckets start after the last backward
   GradAccumulation accumulation = GradAccumulation::kSequential;
-  // Reduces after each microbatch, in whose order shards are then added up. Without sharded gradients: no effect.
+  // Reduce after each microbatch; shards are then summed in the order of microbatches. No effect without sharded
+  // gradients.
   bool each_microbatch = false;
   ZeroStage zero = kZeroStages[0];
   std::optional<at::ScalarType> grad_type = std::nullopt;  // type of the sums; unset: that of the parameters
   Communicator* replicas = nullptr;                        // HSDP: the ranks with the same shard in other groups
   MatrixBuckets matrices = MatrixBuckets::kMixed;          // how hidden matrices lie in buckets
-  // Sharded parameters: the precision in which a weight is gathered; unset: none is quantized.
+  // For sharded parameters: the precision in which a weight is gathered; unset: nothing is quantized.
   BucketShard::GatherPrecision gather = {};
   // Called with a bucket's label when its state changes (partial, reduced, updated).
   std::function<void(ZeroState state, const std::string& bucket)> watch = {};
-  // Called with this rank's sum of each gradient before it is reduced.
+  // Called with this rank's sum of each gradient before the reduction.
   std::function<void(const Parameter& parameter, const at::Tensor& sum)> local = {};
 };
 
-// The parameters of one of the rank's stages, and the number of microbatches per step. The stages of one chain see the
-// same microbatches (DualPipe has two chains).
+// The parameters of one of the rank's stages, and the number of microbatches per step. The stages of one chain process
+// the same microbatches (DualPipe has two chains).
 struct GradStage {
   std::vector<Parameter*> parameters;
   int num_microbatches = 1;
@@ -60,15 +61,15 @@ struct GradStage {
 
 class GradReducer {
  public:
-  // `dp` is the group that replicates these parameters (Axis::kDpCp or kDp; kEdp for experts, in a separate reducer).
-  // `tp` is needed if a parameter has sum_grad_over_tp. Both and the parameters must outlive the reducer.
+  // `dp` is the group that replicates these parameters (Axis::kDpCp or kDp; kEdp for experts, which have a separate
+  // reducer). `tp` is needed if a parameter has sum_grad_over_tp. Both and the parameters must outlive the reducer.
   GradReducer(std::vector<Parameter*> parameters, Communicator& dp, Communicator* tp, GradReducerOptions options);
   ~GradReducer();
   GradReducer(const GradReducer&) = delete;
   GradReducer& operator=(const GradReducer&) = delete;
 
-  // Forgets the old gradients. A parameter may belong to several stages (a tied embedding): its gradient of a
-  // microbatch is the sum of all stages', as on a rank with the whole model.
+  // Discards the old gradients. A parameter may belong to several stages (a tied embedding): its gradient of a
+  // microbatch is the sum over all these stages, as on a rank with the whole model.
   void begin_step(const std::vector<GradStage>& stages);
   void begin_pass(const GradPass& pass);  // before a backward, or a part of one
   void end_pass();
@@ -76,11 +77,12 @@ class GradReducer {
   // gradient), in the options' grad_type.
   void finish();
 
-  // Whether buckets are sharded over ranks; never in a group of one.
+  // Whether buckets are sharded over ranks; never true in a group of one.
   bool shards() const { return options_.zero.optimizer; }
-  // What this rank's optimizer updates: the parameters, or the pieces of them that it owns. Valid as long as this.
+  // What this rank's optimizer updates: the parameters, or the pieces of them that it owns. Valid as long as the
+  // reducer.
   std::vector<Parameter*> owned() const;
-  // For one of owned(), the whole parameter and the index of the piece's first element in it.
+  // For one of owned(): the whole parameter, and the index of the piece's first element in it.
   std::pair<const Parameter*, int64_t> origin_of(const Parameter* piece) const;
   // Call after the update of owned(): gathers the other ranks' updates, bucket by bucket. Collective over dp.
   void gather_parameters();
@@ -93,10 +95,10 @@ class GradReducer {
  private:
   struct Bucket : FlatBucket {
     std::unique_ptr<Reduction> reduction;
-    bool stays = false;    // in this step gradients may stay where autograd put them
+    bool stays = false;    // in this step gradients may stay where autograd put them, without a copy
     bool touched = false;  // has a gradient in this step
-    size_t pending = 0;    // parameters that the next reduction waits for
-    size_t arriving = 0;   // and those whose gradient comes in this pass, where a pass may begin it
+    size_t pending = 0;    // number of parameters for which the next reduction waits
+    size_t arriving = 0;  // number of parameters whose gradient comes in this pass, if the pass may start the reduction
     bool collected = false;
   };
   class Hook;
@@ -130,13 +132,13 @@ class GradReducer {
   std::vector<Bucket> buckets_;
   std::unordered_map<const Parameter*, GradSlot*> slot_of_;
   std::vector<std::vector<GradSlot*>> stage_slots_;
-  std::vector<int> chains_;       // of each stage
-  int most_microbatches_ = 0;     // of a parameter, in this step
-  int num_levels_ = 0;            // of the accumulator, in this step
-  bool adds_ = false;             // some parameter gets several gradients in this step
+  std::vector<int> chains_;       // by stage
+  int most_microbatches_ = 0;     // largest number of microbatches of any parameter in this step
+  int num_levels_ = 0;            // levels of the accumulator in this step
+  bool adds_ = false;             // whether some parameter gets several gradients in this step
   std::optional<GradPass> pass_;  // the running pass
   int64_t passes_left_ = 0;       // completing passes that are still to come
-  std::vector<size_t> order_;     // of buckets that start in this step, or pass; the same on every rank
+  std::vector<size_t> order_;     // buckets that start in this step, or pass, in order; the same on every rank
   size_t next_start_ = 0;         // index in order_
 };
 

@@ -21,7 +21,7 @@ std::vector<at::Tensor> cut(const at::Tensor& flat, const std::vector<int64_t>& 
 
 at::Tensor MatrixExchange::joined(const std::vector<at::Tensor>& flat, const Bucket& bucket) {
   if (!flat.empty()) return at::cat(flat);
-  // In the type in which updates of 16-bit parameters are computed, too (param_groups.h).
+  // The type in which updates of 16-bit parameters are also computed (param_groups.h).
   const at::Tensor& like = bucket.matrices[0]->data;
   const at::ScalarType type = like.itemsize() == 2 ? at::kFloat : like.scalar_type();
   return at::empty({0}, like.options().requires_grad(false).dtype(type));
@@ -123,7 +123,7 @@ MatrixExchange::UnderWay MatrixExchange::map(UnderWay going, Pieces& pieces, con
     const Bucket& bucket = buckets_[i];
     WorkPtr& results = coming.emplace_back();
     if (bucket.routed()) {
-      const at::Tensor received = std::exchange(going[i], nullptr)->wait();  // what was sent is freed
+      const at::Tensor received = std::exchange(going[i], nullptr)->wait();  // afterwards the sent tensor is freed
       results = map_owned(bucket, received, map);
     } else if (!bucket.owners.empty()) {
       results = map_shared(bucket, pieces, map);
@@ -173,7 +173,7 @@ std::vector<at::Tensor> MatrixExchange::mapped(const std::vector<const Parameter
   return locals;
 }
 
-// Every matrix is whole where it is updated.
+// For matrices that are whole on the member that updates them.
 void MatrixExchange::map_held(const Bucket& bucket, Pieces& pieces, const MatrixMap& map) const {
   const size_t member = bucket.shared ? 0 : static_cast<size_t>(group_.rank());
   std::vector<const Parameter*> held;
@@ -235,7 +235,7 @@ WorkPtr MatrixExchange::map_owned(const Bucket& bucket, const at::Tensor& receiv
   return group_.all_to_all_async(joined(back, bucket), bucket.recv_rows, bucket.send_rows);
 }
 
-// Every member has all; each maps its part of them.
+// Every member has all matrices, and each maps its share of them.
 WorkPtr MatrixExchange::map_shared(const Bucket& bucket, const Pieces& pieces, const MatrixMap& map) const {
   std::vector<int64_t> rows(static_cast<size_t>(group_.size()), 0);
   std::vector<const Parameter*> owned;

@@ -1,6 +1,6 @@
 // A reduction within a group whose result is then all-reduced among the ranks that have the same shard in other groups
 // (HSDP, PyTorch FSDP's hybrid sharding: Zhao et al. 2023, arXiv 2304.11277). Cost: an additional all_reduce of the
-// result; those of all buckets may be in flight at once.
+// result; the all_reduces of all buckets may be in flight at once.
 #include <utility>
 
 #include "core/parallel/data/reduction.h"
@@ -15,7 +15,7 @@ class ReduceHybrid : public Reduction {
   void start(FlatBucket& bucket) override { inner_->start(bucket); }
   at::Tensor collect(FlatBucket& bucket) override {
     const at::Tensor sum = inner_->collect(bucket);
-    if (!bucket.last_reduction) return sum;  // of shards, which are all-reduced once they have all microbatches
+    if (!bucket.last_reduction) return sum;  // shards are all-reduced once they contain all microbatches
     work_ = replicas_.all_reduce_async(sum);
     return {};
   }

@@ -1,7 +1,7 @@
 // Every rank gets only the sum of its shard and updates that; an all_gather brings the others' updates (ZeRO:
 // Rajbhandari et al. 2020, arXiv 1910.02054). Bitwise equal to the all_reduce. Cost: a reduce_scatter and an
 // all_gather, each (n-1)/n of the bytes. Memory: if the stage shards gradients, the bucket is freed once it is reduced;
-// where it is reduced several times in a step, the shards are added up.
+// if it is reduced several times in a step, the shards are summed.
 #include <utility>
 
 #include "core/parallel/data/reduction.h"
@@ -45,7 +45,7 @@ class ReduceShards : public Reduction {
   Communicator& group_;
   BucketShard shard_;
   WorkPtr work_;
-  at::Tensor sum_;  // of this step's reductions, while there are more to come
+  at::Tensor sum_;  // the sum of this step's reductions so far, while more are to come
 };
 
 }  // namespace

@@ -19,7 +19,7 @@ GroupShape groups_of(const CodedParameter& p, int64_t rows) {
   return group_shape(p.precision, Along::kColumns, rows, p.cols);
 }
 
-// Row counts of the parts whose groups are separate; with tensor-wide or row scales the whole is one part.
+// Row counts of the parts whose groups are separate; with tensor or row scales there is one part.
 std::vector<int64_t> parts_of(const CodedParameter& p) {
   const bool in_parts = p.precision.granularity == Granularity::kTile || p.precision.granularity == Granularity::kBlock;
   if (in_parts && !p.row_parts.empty()) return p.row_parts;

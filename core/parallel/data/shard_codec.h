@@ -1,9 +1,9 @@
 // Encodes the shards of a unit's parameters as bytes when quantized weights are gathered in 8 bits (--fp8-param-gather;
-// PyTorch FSDP2's fp8 all-gather, Megatron-LM's --fp8-param-gather): 8-bit codes for quantized weights, the others
-// unchanged. Ranks agree on the amax of each scaling group after each update, so that every rank knows all scales and a
-// shard's boundary may lie anywhere in a group; the gathered weight equals the whole weight quantized in its groups.
-// Cost: one all_reduce of a number per group after an update; a pass over the shard and one over the whole per gather.
-// Thread rule: its rank's thread; every member of the group agrees.
+// PyTorch FSDP2's fp8 all-gather, Megatron-LM's --fp8-param-gather): quantized weights become 8-bit codes, and the
+// others are unchanged. Ranks agree on the amax of each scaling group after each update, so that every rank knows all
+// scales and a shard's boundary may lie anywhere in a group; the gathered weight equals the whole weight quantized in
+// its groups. Cost: one all_reduce of a number per group after an update; a pass over the shard and one over the whole
+// per gather. Thread rule: its rank's thread; every member of the group agrees.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -27,24 +27,24 @@ struct CodedParameter {
 
 class ShardCodec {
  public:
-  // A bucket of `elements` elements of `type`, of which each member has an equal shard.
+  // For a bucket of `elements` elements of `type`, of which each member has an equal shard.
   ShardCodec(std::vector<CodedParameter> parameters, int64_t elements, at::ScalarType type, Communicator& group);
 
   // Call after the shard [elements / size] has changed. Collective.
   void agree(const at::Tensor& shard);
-  at::Tensor pack(const at::Tensor& shard) const;             // bytes, as many as rows()[rank]
-  const std::vector<int64_t>& rows() const { return rows_; }  // bytes of each member
-  // The whole bucket [elements] from all members' bytes; padding is not filled.
+  at::Tensor pack(const at::Tensor& shard) const;             // rows()[rank] bytes
+  const std::vector<int64_t>& rows() const { return rows_; }  // number of bytes of each member
+  // Restores the whole bucket [elements] from all members' bytes; padding is not filled.
   at::Tensor unpack(const at::Tensor& bytes) const;
 
  private:
-  // Visits the elements [begin, end) first group of each parameter that a member has.
+  // Visits, for each parameter, the elements [begin, end) that a member has, first group by group.
   template <typename Visit>
   void each_piece(int member, const Visit& visit) const;
   // Visits runs of consecutive elements of a parameter that lie in one group.
   template <typename Visit>
   void each_run(size_t parameter, int64_t begin, int64_t end, const Visit& visit) const;
-  void find_amax(const float* numbers);  // amax of each group, over this member's shard
+  void find_amax(const float* numbers);  // the amax of each group, over this member's shard
   void write(const at::Tensor& shard, const float* numbers, std::byte* out) const;
   void read(const at::Tensor& bytes, const at::Tensor& whole) const;
 

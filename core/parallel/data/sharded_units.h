@@ -21,7 +21,7 @@ class ShardedUnits : public ParameterGate {
   using Watch = std::function<void(ZeroState state, const std::string& unit)>;
   explicit ShardedUnits(Watch watch = {}) : watch_(std::move(watch)) {}
 
-  // `shard` must outlive this; keep_shard() was called on it.
+  // `shard` must outlive this, and keep_shard() must have been called on it.
   void add(const std::string& unit, BucketShard& shard);
 
   void enter(const std::string& unit, const std::string& next) override;

@@ -1,5 +1,5 @@
-// How many tokens go to each expert or rank. Cost: one pass; the host waits for no GPU, whose own operator reads the
-// largest number before it makes the result. Thread rule: its rank's thread.
+// Counts how many tokens go to each expert or rank. Cost: one pass. Unlike with ATen's bincount, which reads the
+// largest value before it allocates the result, the host does not wait for a GPU. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-// values [N] int64 from 0 to bins - 1 -> [bins] int64, on their device.
+// values [N] int64 from 0 to bins - 1 -> [bins] int64, on the same device.
 at::Tensor bin_counts(const at::Tensor& values, int64_t bins);
 
 }  // namespace ranklab

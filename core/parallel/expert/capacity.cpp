@@ -12,7 +12,7 @@
 namespace ranklab {
 namespace {
 
-// [T, K] of this rank -> all of the microbatch, in the order of positions.
+// [T, K] of this rank -> all tokens of the microbatch, in the order of positions.
 at::Tensor gathered(const at::Tensor& x, const PositionGroups& groups) {
   const PurposeScope scope(Purpose::kRouting);
   at::Tensor all = x;
@@ -23,7 +23,7 @@ at::Tensor gathered(const at::Tensor& x, const PositionGroups& groups) {
   return in_position_order(by_position, groups.cp.size(), groups.cp.split.balance).view({-1, x.size(1)});
 }
 
-// The inverse: this rank's rows of all.
+// The inverse: this rank's rows of the gathered tensor.
 at::Tensor own_rows(const at::Tensor& all, int64_t own, const PositionGroups& groups) {
   at::Tensor rows = all;
   int64_t first = 0;
@@ -36,8 +36,8 @@ at::Tensor own_rows(const at::Tensor& all, int64_t own, const PositionGroups& gr
   return rows.narrow(0, first, own);
 }
 
-// Sequences with a common prefix have tokens whose weights differ only by rounding, which depends on the layout:
-// compare weights in half of their bits, then by the order of the tokens.
+// Sequences with a common prefix have tokens whose weights differ only by rounding, which depends on the layout. So
+// weights are compared in half of their bits, and ties are broken by the order of the tokens.
 at::Tensor coarse(const at::Tensor& weights) {
   return weights.to(weights.scalar_type() == at::kDouble ? at::kFloat : at::kBFloat16);
 }

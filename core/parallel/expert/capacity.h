@@ -1,8 +1,8 @@
 // Expert capacity (GShard, arXiv 2006.16668; Megatron-Core's --moe-expert-capacity-factor): of a microbatch's N tokens
-// an expert takes at most ceil(factor N K / E), at least one. It keeps those with the largest weights; among equal
-// weights (compared in half of their bits) the earlier token. Positions that are split over tp and cp are counted
-// together, so that every layout drops the same tokens. Cost: with split positions one all_gather of 2 K numbers per
-// token on each axis. Thread rule: its rank's thread.
+// an expert takes at most ceil(factor N K / E), but at least one. It keeps those with the largest weights; among equal
+// weights (compared in half of their bits) it prefers earlier tokens. Positions that are split over tp and cp are
+// counted together, so that every layout drops the same tokens. Cost: with split positions one all_gather of 2 K
+// numbers per token on each axis. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -18,12 +18,13 @@ int64_t expert_capacity(int64_t tokens, const MoeConfig& config);
 
 // The groups over which the positions of a microbatch's sequences are split.
 struct PositionGroups {
-  Communicator* sp = nullptr;  // sequence parallelism: parts of what the rank's cp group has; null: none
-  ContextParallel cp = {};     // not active: none
-  int64_t sequences = 1;       // of the microbatch
+  // sequence parallelism: the ranks that split what the rank's cp group member has; null: none
+  Communicator* sp = nullptr;
+  ContextParallel cp = {};  // not active: context parallelism does not split positions
+  int64_t sequences = 1;    // number of sequences in the microbatch
 };
 
-// kept [T, K] (bool).
+// Returns which assignments are kept: [T, K] (bool).
 at::Tensor within_capacity(const at::Tensor& experts_TK, const at::Tensor& weights_TK, const MoeConfig& config,
                            const PositionGroups& groups);
 

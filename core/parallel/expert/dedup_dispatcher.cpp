@@ -1,6 +1,6 @@
 // A token is sent to each node at most once, however many of its experts are there, and within the node to each rank at
-// most once (DeepEP's dispatch; DeepSeek-V3, arXiv 2412.19437, section 3.2.2). In combine a rank adds up its own
-// experts' outputs of a token, the node's gateway those of its ranks, and the token's rank those of the nodes. Bytes
+// most once (DeepEP's dispatch; DeepSeek-V3, arXiv 2412.19437, section 3.2.2). In combine, a rank sums its own experts'
+// outputs for a token, the node's gateway sums those of its ranks, and the token's rank sums those of the nodes. Bytes
 // per rank between nodes: (nodes of a token) H + 2 K elements instead of K H. Forward: 5 collectives, 3 in a group on
 // one node.
 
@@ -87,7 +87,7 @@ class DedupTrip : public ExpertTrip {
     return places([&](int owner) { return hops_.node(owner) == hops_.node(ep_.rank()) ? owner : ep_.size(); });
   }
 
-  // Exchanges, once per dispatch, how many of its own tokens each rank sends to each node and rank, for the hops that
+  // Exchanges, once per dispatch, how many of its own tokens each rank sends to each node and rank, for those hops that
   // exist.
   std::vector<TokenSpread> share_spreads(const Onward& to_nodes, const Onward& to_ranks) const {
     std::vector<int64_t> mine = to_ranks.counts;

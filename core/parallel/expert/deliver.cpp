@@ -17,7 +17,7 @@ using torch::autograd::variable_list;
 
 constexpr int64_t kStampBytes = 2 * sizeof(int64_t);
 
-// [n, 16 + W]: the source and the row's index among those for this receiver, then the row.
+// [n, 16 + W]: the source, the row's index among the rows for this receiver, and then the row.
 at::Tensor stamped(const at::Tensor& bytes, int source) {
   const at::Tensor index = at::arange(bytes.size(0), at::TensorOptions(at::kLong).device(bytes.device()));
   const at::Tensor stamp = at::stack({at::full_like(index, source), index}, 1);
@@ -29,7 +29,7 @@ struct Sorted {
   std::vector<int64_t> received;  // rows per source
 };
 
-// For meta tensors, whose stamps have no values: takes the counts from the put notes.
+// For meta tensors, whose stamps have no values: takes the counts from the notes of the puts.
 Sorted by_note(const Delivery& delivery, int64_t width, Sorted out) {
   const int64_t stamped_bytes = kStampBytes + width;
   for (const PutNote& note : delivery.notes)

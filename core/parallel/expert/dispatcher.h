@@ -1,9 +1,9 @@
 // Token dispatch to the ranks that own the experts, and combine of the outputs. Names are those of
 // --moe-token-dispatcher-type. A new dispatcher needs one file and one row in dispatcher.cpp (and its name in
-// core/spec/moe_dispatcher_names.h). All give the same outputs and gradients. Expert e belongs to ep rank e / (E / ep).
-// Legend: T tokens of this rank, K experts per token, E experts, M assignments, N rows that arrive, H hidden. Thread
-// rule: its rank's thread; every member of the ep group makes the same calls, forward and backward, even without own
-// tokens or tokens for its experts.
+// core/spec/moe_dispatcher_names.h). All dispatchers give the same outputs and gradients. Expert e belongs to ep rank e
+// / (E / ep). Legend: T tokens of this rank, K experts per token, E experts, M assignments, N rows that arrive, H
+// hidden. Thread rule: its rank's thread; every member of the ep group makes the same calls, forward and backward, even
+// if it has no tokens or none go to its experts.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -44,11 +44,12 @@ class TokenDispatcher {
 struct DispatcherContext {
   Communicator* ep = nullptr;  // must outlive the dispatcher
   int64_t num_experts = 0;
-  MoeConfig moe = {};  // for meta tensors, whose routing is unknown: determines how many rows go where
+  MoeConfig moe = {};  // for meta tensors, whose routing is unknown: determines how many rows go to each rank
   int gpus_per_node = 8;
   TensorPrecision wire =
-      {};  // wire format; REQUIRES: tokens are rounded by round_rows(). Not quantized: their own type
-  PeerMemoryPtr memory = nullptr;  // of the ep group, for rdep; null: peer_memory_of() the group
+      // wire format. REQUIRES: tokens were rounded by round_rows(). Not quantized: tokens are sent in their own type
+      {};
+  PeerMemoryPtr memory = nullptr;  // memory of the ep group, for rdep; null: peer_memory_of() the group
 };
 // Throws kInvalidArgument, with the nearest name, if there is no such dispatcher.
 std::unique_ptr<TokenDispatcher> make_dispatcher(const std::string& name, const DispatcherContext& context);

@@ -24,7 +24,7 @@ void keep(AutogradContext* ctx, Communicator& group, ExchangePurpose purpose) {
 }
 Purpose backward_purpose(AutogradContext* ctx) { return static_cast<Purpose>(ctx->saved_data["backward"].toInt()); }
 
-// A blocking collective; if interleaved, an asynchronous one, so that the other piece runs while it waits
+// Runs a blocking collective, or, if interleaved, an asynchronous one, so that the other piece runs while it waits
 // (interleave.h).
 template <typename Blocking, typename Posting>
 at::Tensor carried(Purpose purpose, const Blocking& blocking, const Posting& posting) {
@@ -53,7 +53,7 @@ at::Tensor reduce_scatter(Communicator& group, const at::Tensor& x, const std::v
       [&] { return group.reduce_scatter_async(x, ReduceOp::kSum, rows); });
 }
 
-// Packs rows in the wire format around a call that sends them, if it packs.
+// Runs a call that sends rows, packed in the wire format if it has one.
 template <typename Call>
 at::Tensor packed(const at::Tensor& rows, const WireFormat& wire, const Call& call) {
   if (!wire.packs()) return call(rows);
@@ -78,7 +78,8 @@ struct Exchange : CustomFunction<Exchange> {
   }
 };
 
-// Wrong as the gradient of gathered rows, to which every rank adds (InjectedBug::kGatherBackwardSlices).
+// Wrong on purpose as the gradient of gathered rows, to which every rank contributes
+// (InjectedBug::kGatherBackwardSlices).
 at::Tensor own_part(const at::Tensor& all, const Communicator& group, const std::vector<int64_t>& rows) {
   const auto own = rows.begin() + group.rank();
   return all.narrow(0, std::accumulate(rows.begin(), own, int64_t{0}), *own).contiguous();

@@ -1,6 +1,6 @@
-// Differentiable uneven collectives of dispatch and combine; their events carry a purpose (Event::purpose) each way.
-// Ranks without rows still take part in both directions, or their peers would hang in backward. All act on dim 0.
-// Thread rule: its rank's thread; every member makes the same calls.
+// The differentiable uneven collectives of dispatch and combine; their events carry a purpose (Event::purpose) in each
+// direction. Ranks without rows still take part in both directions, because otherwise their peers would hang in
+// backward. All act on dim 0. Thread rule: its rank's thread; every member makes the same calls.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -21,8 +21,8 @@ inline ExchangePurpose dispatch_exchange(const WireFormat& wire) {
   return {Purpose::kDispatch, Purpose::kDispatchGrad, wire};
 }
 
-// All-to-all of rows, with counts per group rank sent and received (both empty: equal parts); backward sends the
-// gradients the other way.
+// An all-to-all of rows, with the numbers of rows sent to and received from each group rank (both empty: equal parts);
+// backward sends the gradients the other way.
 at::Tensor exchange_rows(const at::Tensor& x, Communicator& group, const std::vector<int64_t>& send_rows,
                          const std::vector<int64_t>& recv_rows, ExchangePurpose purpose);
 // All members' rows, in group order; backward is the reduce_scatter.
@@ -35,7 +35,8 @@ at::Tensor reduce_rows(const at::Tensor& x, Communicator& group, const std::vect
 // All-gathers counts [n] -> [group][n].
 std::vector<std::vector<int64_t>> share_counts(const std::vector<int64_t>& counts, Communicator& group,
                                                const at::TensorOptions& options);
-// The same of counts on the group's device, for which the host waits; of meta tensors nothing is known.
+// The same for counts that are on the group's device, for which the host waits; empty for meta tensors, whose values
+// are unknown.
 std::vector<std::vector<int64_t>> share_counts(const at::Tensor& counts, Communicator& group);
 
 }  // namespace ranklab

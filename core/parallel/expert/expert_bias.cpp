@@ -14,7 +14,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// One kernel for all experts, as fused ones are, which passes over the rows so many times.
+// Charges one kernel for all experts, like a fused one, that makes this many passes over the rows.
 CostScope pass_cost(const char* name, const at::Tensor& rows, double passes) {
   return {name, 0, passes * static_cast<double>(rows.nbytes()), dtype_of(rows.scalar_type())};
 }
@@ -23,15 +23,15 @@ void note_made_of(const at::Tensor& result, const at::Tensor& operand) {
   if (TypeWatch* watch = type_watch_of_thread) watch->is_made_of(result, operand);
 }
 
-// The sum of each expert's rows [O].
+// The sum over each expert's rows [O].
 std::vector<at::Tensor> sums_by_expert(const at::Tensor& grad_NO, const std::vector<int64_t>& counts) {
   const MemoryScope memory(MemoryCategory::kGradients);
   const CostScope cost = pass_cost("expert_bias_grad", grad_NO, 1);
   std::vector<at::Tensor> sums;
   int64_t begin = 0;
   for (const int64_t count : counts) {
-    // The sum of no rows is zeros. On shapes there is nothing to add up, for experts of which a plan may have
-    // thousands.
+    // The sum of no rows is zero. On shapes nothing needs to be added up, which saves time where a plan has thousands
+    // of experts.
     sums.push_back(only_shapes(grad_NO) ? at::empty({grad_NO.size(1)}, grad_NO.options())
                                         : grad_NO.narrow(0, begin, count).sum(0));
     note_made_of(sums.back(), grad_NO);
@@ -40,7 +40,8 @@ std::vector<at::Tensor> sums_by_expert(const at::Tensor& grad_NO, const std::vec
   return sums;
 }
 
-// For those who follow types, a tensor of its own: the bias is the same on all ranks, and one rank's summand here.
+// For type checking, a separate tensor: the bias is the same on all ranks, but here it is one rank's contribution to a
+// sum.
 at::Tensor summand(const at::Tensor& bias, BiasUse use) {
   TypeWatch* watch = type_watch_of_thread;
   if (watch == nullptr || use != BiasUse::kAddForGroup) return bias;

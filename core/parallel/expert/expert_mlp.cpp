@@ -20,10 +20,10 @@ using torch::autograd::variable_list;
 // Size of a block's intermediate rows. Smaller blocks lose time around the products (3 % at half of this), larger ones
 // gain nothing.
 constexpr int64_t kBlockBytes = 2 << 20;
-// Products of fewer rows are no faster. The last rows of an expert are split into a multiple of this and a remainder.
+// Products of fewer rows are no faster. The last rows of an expert are split into a multiple of this and a rest.
 constexpr int64_t kRowsTogether = 32;
 
-// Common to forward and backward.
+// Used by both forward and backward.
 struct ExpertRows {
   at::Tensor rows_NH;
   std::vector<int64_t> counts;
@@ -49,7 +49,7 @@ struct ExpertRows {
   }
   void charge_activation() const { charge_passes("swiglu", 1.5); }
   void charge_activation_grad() const { charge_passes("swiglu_backward", 2.5); }
-  // Passes over the first product's output.
+  // Charges passes over the first product's output.
   void charge_passes(const char* kernel, double passes) const {
     const double bytes =
         passes * static_cast<double>(rows_NH.size(0) * up_width()) * static_cast<double>(rows_NH.itemsize());
@@ -119,7 +119,7 @@ variable_list backward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N,
     for (const ExpertBlock& block : of.blocks()) {
       const at::Tensor gate_up = part(gate_up_N, block), grad = part(grad_NH, block);
       const at::Tensor inner = gemm(grad, of.down[block.expert]);
-      const at::Tensor grad_up = swiglu_grad_and_recompute(inner, gate_up);  // inner is now the input of down
+      const at::Tensor grad_up = swiglu_grad_and_recompute(inner, gate_up);  // inner now holds the input of down
       down.add(block.expert, grad, inner);
       up.add(block.expert, grad_up, part(of.rows_NH, block));
       gemm_into(part(grad_rows, block), grad_up, of.gate_up[block.expert]);
@@ -136,7 +136,7 @@ variable_list backward_blocks(const ExpertRows& of, const at::Tensor& gate_up_N,
   return out;
 }
 
-// --- the same split in two: the rows' gradient now, the weights' later, with the blocks and the order of above ---
+// --- The same in two steps: the rows' gradient now, the weights' later, with the same blocks in the same order. ---
 at::Tensor rows_grad(const ExpertRows& of, const at::Tensor& gate_up_N, const at::Tensor& grad_NH,
                      const at::Tensor& grad_up_N) {
   at::Tensor grad_rows = at::empty_like(of.rows_NH);

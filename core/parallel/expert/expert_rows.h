@@ -1,4 +1,4 @@
-// Rows that are sorted by expert. Thread rule: pure.
+// Loops over rows that are sorted by expert. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>

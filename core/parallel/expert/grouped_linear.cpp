@@ -30,7 +30,7 @@ CostScope product_cost(const at::Tensor& rows, int64_t out, const at::TensorList
   const bool low = !quantizers.empty() && quantizers[0]->precision().weight.quantized();
   if (low) cost.bytes += 2 * cost.operand_elements * quantizers[0]->precision().weight.format->bits() / kBitsPerByte;
   if (low) cost.shape = cost.shape.of_bits(static_cast<int>(quantizers[0]->precision().weight.format->bits()));
-  // Scales of blocks are made by a kernel for each expert, too.
+  // The scales of blocks are also computed by one kernel per expert.
   if (low && quantizers[0]->precision().activation.granularity == Granularity::kTile) cost.shape.launches *= 2;
   return cost.scope(low ? DType::kFloat8 : dtype_of(rows.scalar_type()));
 }
@@ -54,9 +54,9 @@ std::vector<at::Tensor> transposed(at::TensorList weights) {
   return out;
 }
 
-// On shapes there is nothing to compute, and the cost is that of the scope around all experts, of which a plan may have
-// thousands: none is multiplied. But fp16 products have a temporary result each (gemm.cpp), which the memory of a plan
-// counts.
+// On shapes nothing has to be multiplied, and the cost is charged once around all experts; this saves time where a plan
+// has thousands of experts. Products in fp16 are an exception: each has a temporary result (gemm.cpp), which counts in
+// a plan's memory.
 bool is_only_shapes(const at::Tensor& rows) { return only_shapes(rows) && rows.scalar_type() != at::kHalf; }
 
 // Calls product(part of the result, expert, its rows) for each expert. RETURNS: the result [N, width].
@@ -131,14 +131,15 @@ std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& r
   return out;
 }
 
-// For those who follow types, which no operator tells here.
+// Tells the type checker about the product, because no operator that it follows does.
 void note_product(const at::Tensor& result, const at::Tensor& operand, const at::Tensor& weight) {
   if (TypeWatch* watch = type_watch_of_thread) watch->is_product(result, operand, weight);
 }
 
 struct Kept : torch::CustomClassHolder {
   ExpertProducts products;
-  decltype(Activated::compute) compute = nullptr;  // recomputes the rows from the saved tensor; null: they are saved
+  decltype(Activated::compute) compute =
+      nullptr;  // recomputes the rows from the saved tensor; null: the rows are saved
 
   at::Tensor rows(const at::Tensor& kept) const { return compute != nullptr ? compute(kept) : kept; }
 };

@@ -14,16 +14,16 @@ namespace ranklab {
 
 class LinearQuantizer;
 
-// rows [N, I] by expert, counts and weights [O, I] per expert -> [N, O]. `quantizers`: one per expert, which then runs
-// as a separate product (linear_quantizer.h); empty: the products are in the type of the rows.
+// rows [N, I] sorted by expert, counts and weights [O, I] per expert -> [N, O]. `quantizers`: one per expert, whose
+// layer then runs as a separate product (linear_quantizer.h); empty: products are in the type of the rows.
 at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI,
                           const std::vector<LinearQuantizer*>& quantizers = {}, const TokenContext& tokens = {});
-// The same on an activation's output, which backward recomputes instead of saving it.
+// The same for an activation's output, which backward recomputes instead of saving it.
 at::Tensor grouped_linear(const Activated& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI,
                           const std::vector<LinearQuantizer*>& quantizers = {}, const TokenContext& tokens = {});
-// The same per expert in plain ATen ops.
+// The same in plain ATen ops, expert by expert.
 at::Tensor grouped_linear_reference(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                                     const std::vector<at::Tensor>& weights_OI);
 

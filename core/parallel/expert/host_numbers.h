@@ -1,5 +1,5 @@
-// Numbers that the host makes for its rank's tensors, as counts and orders of rows: for a GPU in pinned memory, from
-// which they travel without the host waiting. Thread rule: its rank's thread.
+// Numbers that the host computes for its rank's tensors, such as counts and orders of rows. For a GPU they are in
+// pinned memory, from which they are copied without the host waiting. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// To be filled by the host, then sent.
+// To be filled by the host and then sent with sent_to().
 inline at::Tensor host_numbers(int64_t size, at::ScalarType type, const at::Device& device) {
   return at::empty({size}, at::TensorOptions(type).pinned_memory(device.is_cuda()));
 }

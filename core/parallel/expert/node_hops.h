@@ -1,7 +1,7 @@
-// The two hops of a token to its experts if links within a node are faster than those between nodes: to one rank (the
-// gateway) of each node that has experts of the token, which forwards it within the node (DeepEP's inter-node kernels,
-// DeepSeek-V3, arXiv 2412.19437, section 3.2.2). The gateway is the rank with the same index in its node as the token's
-// rank. Pure arithmetic over the members of a group. Thread rule: immutable.
+// The two hops of a token to its experts, for clusters whose links within a node are faster than those between nodes:
+// first to one rank (the gateway) of each node that has experts of the token, which then forwards it within the node
+// (DeepEP's inter-node kernels, DeepSeek-V3, arXiv 2412.19437, section 3.2.2). The gateway is the rank with the same
+// index in its node as the token's own rank. Pure arithmetic over the members of a group. Thread rule: immutable.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace ranklab {
 
-// Number of a rank's tokens with experts on each node and on each rank of the group.
+// The number of a rank's tokens that have experts on each node, and on each rank of the group.
 struct TokenSpread {
   std::vector<int64_t> node, rank;
 };

@@ -17,7 +17,7 @@ at::Tensor pairs_of(const at::Tensor& goes_NP, const RowSpread& unknown) {
   const CostScope cost("pack_rows", 0,
                        static_cast<double>(goes_NP.nbytes()) + 2.0 * sizeof(int64_t) * static_cast<double>(rows),
                        DType::kOther);
-  return at::empty({2, rows}, goes_NP.options().dtype(at::kLong)).t();  // strides as of nonzero()
+  return at::empty({2, rows}, goes_NP.options().dtype(at::kLong)).t();  // with the strides of nonzero()'s result
 }
 
 std::vector<int64_t> counts_of(const at::Tensor& place_M, int64_t places, const RowSpread& unknown) {

@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-// The type represents all integers up to this one.
+// The largest n such that the type represents all integers up to n.
 int64_t largest_integer(at::ScalarType type) {
   switch (type) {
     case at::kBFloat16:
@@ -33,7 +33,7 @@ ExpertColumns::ExpertColumns(at::ScalarType type, const Routing& routing)
   for (int64_t represented = base_; represented < routing.num_experts; represented *= base_) ++digits_;
 }
 
-// The lowest digit first; the sign is the highest's.
+// Digits are written lowest first; the highest digit carries the sign.
 at::Tensor ExpertColumns::write(const at::Tensor& experts_NK) const {
   if (digits_ == 1) return experts_NK.to(type_);
   std::vector<at::Tensor> digits;

@@ -23,7 +23,7 @@ at::Tensor device_counts_of(const at::Tensor& experts, const Routing& routing) {
   return bin_counts(experts, routing.num_experts + 1).narrow(0, 0, routing.num_experts);
 }
 
-// Of meta tensors.
+// The counts assumed for meta tensors.
 std::vector<int64_t> assumed_counts(const at::Tensor& experts, const Routing& routing) {
   return even_parts(routing.even < 0 ? experts.numel() : routing.even, routing.num_experts);
 }

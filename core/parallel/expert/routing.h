@@ -12,8 +12,8 @@ class Communicator;
 
 struct Routing {
   at::Tensor experts_TK;  // int64
-  at::Tensor weights_TK;  // differentiable; weights in the sum of expert outputs
-  at::Tensor kept_TK;     // bool; undefined: all. Dropped assignments are not sent and add nothing
+  at::Tensor weights_TK;  // differentiable; the weights with which expert outputs are summed
+  at::Tensor kept_TK;     // bool; undefined: all. Dropped assignments are not sent and contribute nothing
   int64_t num_experts = 0;
   int64_t even = -1;  // for meta tensors, the number of kept assignments; -1: all
 };
@@ -24,7 +24,7 @@ struct AssignmentOrder {
   std::vector<int64_t> counts;  // [E]
 };
 AssignmentOrder order_by_expert(const Routing& routing);
-// The same, and the counts of all ranks of the group [group][E]; the host waits for a GPU once.
+// The same, together with the counts of all ranks of the group [group][E]; the host waits for a GPU once.
 struct SharedOrder {
   AssignmentOrder own;
   std::vector<std::vector<int64_t>> counts;
@@ -32,16 +32,16 @@ struct SharedOrder {
 SharedOrder order_by_expert(const Routing& routing, Communicator& group);
 // Only the counts, without the sort.
 std::vector<int64_t> count_by_expert(const Routing& routing);
-// The same where the assignments are [E], for which the host does not wait.
+// The same as a tensor [E] on the device of the assignments, for which the host does not wait.
 at::Tensor device_counts_by_expert(const Routing& routing);
 
 // The inverse of the permutation order [N]: index_select() with it undoes index_select() with `order`.
 at::Tensor inverse_order(const at::Tensor& order_N);
 
-// [T, H]: each token's weighted sum of its experts' outputs [M, H], given in `order`; added slot by slot.
+// [T, H]: each token's weighted sum of its experts' outputs [M, H], which are in the given order; summed slot by slot.
 at::Tensor weighted_sum(const at::Tensor& outputs_MH, const AssignmentOrder& order, const Routing& routing);
 
-// Row indices that sort rows by expert, then source, given rows sorted by source, then expert. counts
+// The row indices that sort rows by expert, then source, where rows are sorted by source, then expert. counts
 // [sources][experts].
 at::Tensor expert_major(const std::vector<std::vector<int64_t>>& counts, const at::TensorOptions& options);
 

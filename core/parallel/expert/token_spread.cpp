@@ -20,7 +20,8 @@ double chance_of_place(const MoeConfig& m, int64_t own) {
   const auto share = static_cast<double>(own) / static_cast<double>(m.num_experts);
   if (m.force_balance) return std::min(1.0, static_cast<double>((m.topk + own - 1) / own) * share);
   const bool limited = m.group_topk < m.num_groups;
-  // If groups consist of such places, a token uses one with its group; larger places contain whole groups.
+  // If groups consist of such places, a token uses a place only together with its group; larger places contain whole
+  // groups.
   if (limited && m.num_experts / m.num_groups % own == 0)
     return static_cast<double>(m.group_topk) / static_cast<double>(m.num_groups) *
            (1 - none_of(own, m.topk, m.num_experts / m.num_groups * m.group_topk));

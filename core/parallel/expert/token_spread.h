@@ -1,7 +1,8 @@
-// The expected destinations of tokens with unknown routing (meta tensors). A deduplicating dispatcher sends a token
-// once to a node or rank that has experts of it: with K of E experts chosen uniformly, to a place that has n of them
-// with the chance 1 - C(E - n, K) / C(E, K); if routing is limited to g of G groups, the same among the places of g
-// groups. With forced balance a token's experts are consecutive. Torch-free. Cost: K products. Thread rule: pure.
+// The expected destinations of tokens whose routing is unknown (meta tensors). A deduplicating dispatcher sends a token
+// once to each node or rank that has experts of it. If K of E experts are chosen uniformly, a place with n experts is
+// among the destinations with probability 1 - C(E - n, K) / C(E, K); if routing is limited to g of G groups, the same
+// holds among the places of g groups. With forced balance a token's experts are consecutive. Torch-free. Cost: K
+// products. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,13 +11,13 @@
 
 namespace ranklab {
 
-// Of a place with `own` consecutive experts.
+// The probability that a token goes to a place with `own` consecutive experts.
 double chance_of_place(const MoeConfig& moe, int64_t own);
 
-// Splits `count` into nearly equal parts, the first ones one larger if it does not divide.
+// Splits `count` into nearly equal parts; if it does not divide, the first parts are one larger.
 std::vector<int64_t> even_parts(int64_t count, int64_t parts);
 
-// Each row goes to each of these places with its chance.
+// A row goes to each of these places with the corresponding probability.
 struct RowSpread {
   std::vector<int64_t> places = {};
   std::vector<double> chances = {};
@@ -25,8 +26,8 @@ struct RowSpread {
     places.push_back(place);
     chances.push_back(chance);
   }
-  double copies() const;  // of a row, on average
-  // Splits so many copies of rows among the places.
+  double copies() const;  // expected number of copies per row
+  // Distributes this many copies of rows over the places.
   std::vector<int64_t> parts(int64_t copies_of_all) const;
 };
 RowSpread spread_over_ranks(const MoeConfig& moe, int ranks);

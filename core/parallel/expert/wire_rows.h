@@ -1,9 +1,9 @@
 // Quantized token dispatch (DeepSeek-V3, arXiv 2412.19437, section 3.3.3: FP8 dispatch, bf16 combine). A token is
-// rounded once, by the rank it belongs to, in the same way in every layout. Scales are powers of two, so the rounded
-// token is exact in the tokens' type, and packing it into one or two messages loses nothing. Backward: the rounding
-// passes gradients through, and they are sent in the tokens' type. Legend: N rows, W columns of a row; the first ones
-// are the token, the others are sent unchanged. Cost: one pass to round; packing is part of the sending kernel. Thread
-// rule: its rank's thread.
+// rounded once, by the rank to which it belongs, in the same way in every layout. Scales are powers of two, so the
+// rounded token is exact in the tokens' type, and packing it for one or two hops loses nothing. Backward: the rounding
+// passes gradients through unchanged, and they are sent in the tokens' type. Legend: N rows, W columns of a row; the
+// first columns are the token, the others are sent unchanged. Cost: one pass to round; packing is part of the sending
+// kernel. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

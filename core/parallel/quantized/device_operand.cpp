@@ -28,8 +28,9 @@ void agree_everywhere(at::Tensor& amax, const OperandRounding& how) {
   agree(amax, how.context_group);
 }
 
-// A scale that was kept needs no agreement, but the host agrees on it again, and the virtual clock counts that: where
-// one runs, numbers are exchanged for its sake, also in a pass that is recorded, so that replays make the same calls.
+// A scale that was kept needs no agreement. But the host agrees on it again, and the virtual clock charges for that;
+// so, where a virtual clock runs, the numbers are exchanged anyway, also in a pass that is being recorded, so that
+// replays make the same calls.
 void charge_agreement(const RoundingCost& cost, const OperandRounding& how, const at::Tensor& number) {
   if (!cost.has_amax_pass() || !has_virtual_clock()) return;
   at::Tensor again = number;
@@ -76,7 +77,8 @@ class DeviceRounder {
     }
     at::Tensor amax = group_amax();
     const at::Tensor own = largest_of(amax);
-    // The tensor's own amax is a result of formats whose scale follows from it, or that a rank keeps for later steps.
+    // The tensor's own amax is part of the result for formats whose scale follows from it, and where a rank keeps it
+    // for later steps.
     if (!in_groups()) result.device_amax = own;
     const at::Tensor whole = tensor_amax(own);
     if (how_.precision.granularity == Granularity::kTensor) {
@@ -121,7 +123,7 @@ class DeviceRounder {
            !scale_of_tensor(how_.precision);
   }
 
-  // Whether one pass suffices: no group spans ranks, and a group's elements are adjacent for a team of threads.
+  // Whether one pass suffices: no group spans ranks, and a group's elements are adjacent for a block of threads.
   bool at_once() const {
     const TensorPrecision& p = how_.precision;
     const bool adjacent = p.granularity == Granularity::kBlock || how_.along == Along::kColumns;
@@ -137,7 +139,7 @@ class DeviceRounder {
            device_.casts_at_once(matrix, rounding_grid(*how_.precision.format), scale_maker(how_.precision, 0));
   }
 
-  // The largest of the groups, [1]; of no interest where each group is for itself.
+  // The largest amax of the groups, [1]; unused if each group has its own scale.
   at::Tensor largest_of(const at::Tensor& amax) const {
     const NoCostScope charged;
     if (amax.numel() == 0) return at::zeros({1}, amax.options());
@@ -177,7 +179,7 @@ class DeviceRounder {
     return amax;
   }
 
-  // The amax [1] that scales are made from; does not modify `own`.
+  // The amax [1] from which scales are computed; does not modify `own`.
   at::Tensor tensor_amax(const at::Tensor& own) const {
     if (how_.device_amax.defined()) return how_.device_amax;
     at::Tensor whole = own;
@@ -191,7 +193,7 @@ class DeviceRounder {
     return whole;
   }
 
-  // Numbers that key the noise of the rows: those given, or else hashes of the rows' contents.
+  // The numbers that key the noise of each row: those given, or else hashes of the rows' contents.
   at::Tensor row_numbers() const {
     if (how_.noise.stream == nullptr) return {};
     at::Tensor numbers = at::empty({x_.size(0)}, x_.options().dtype(at::kLong));
@@ -233,7 +235,7 @@ class DeviceRounder {
     }
   }
 
-  // Room for the codes of `result`, which are a single piece.
+  // Allocates the codes of `result`, which is a single piece.
   DeviceRounded codes_in(RoundedOperand& result) const {
     const auto empty = [&](bool wanted, int64_t rows, int64_t cols) {
       return wanted ? at::empty({rows, cols}, x_.options().dtype(at::kByte)) : at::Tensor();
@@ -281,7 +283,7 @@ at::Tensor values_of(const RoundedOperand& operand) {
   const OperandPiece& whole = operand.pieces.at(0);
   at::Tensor scales =
       operand.device_scales.reshape({whole.groups.grid_rows(whole.rows), whole.groups.grid_cols(whole.cols)});
-  // One scale for each element, where groups are neither single elements nor all of them.
+  // Expands scales to one per element, unless a group is one element or the whole dimension.
   const auto repeat = [&](int64_t dim, int64_t length, int64_t group) {
     if (group == 1 || group >= length) return;
     auto sizes = scales.sizes().vec();

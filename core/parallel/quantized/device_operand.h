@@ -1,7 +1,7 @@
 // Rounds an operand of a product on a GPU, as operand_rounding.h does on a CPU: amax, scales and values stay on the
-// device, ranks agree by collectives of device tensors, and nothing waits for the GPU. Cost: one pass for the values of
-// tiles and blocks, else one for the amax, if no scale is given, and one to round, by the kernels of device_rounding.h.
-// Thread rule: its rank's thread.
+// device, ranks agree by collectives of device tensors, and the host does not wait for the GPU. Cost: for tiles and
+// blocks, one pass for the values; otherwise one pass for the amax, if no scale is given, and one pass to round. Uses
+// the kernels of device_rounding.h. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -10,26 +10,28 @@
 
 namespace ranklab {
 
-// Bits of the codes that a quantized product takes: float8.
+// Bits of the codes that a quantized product takes (float8).
 constexpr int kCodeBits = 8;
 
-// What rounds tensors like x; null: the loops of the host (operand_rounding.h).
+// The kernels that round tensors like x; null: the host's loops are used (operand_rounding.h).
 const DeviceRounding* rounding_of(const at::Tensor& x);
 
 // REQUIRES: `matrix` is on the device of `device`.
 RoundedOperand round_on_device(const at::Tensor& matrix, const OperandRounding& how, const DeviceRounding& device);
 
-// Charges what round_operand() would cost for an operand that an earlier rounding, with this scale [1], wrote as well.
+// Charges the virtual clock for round_operand() of an operand that was already written by an earlier rounding with this
+// scale [1].
 void charge_rounding(const at::Tensor& matrix, const OperandRounding& how, const at::Tensor& scale);
 
-// Whether an operand is stored as float8 codes: with one scale per tensor, one per row that a product sums over, or, on
-// a GPU whose products take them, one per 128 of such a row or per square of 128. `capability`: the GPU's.
+// Whether an operand is stored as float8 codes. That is the case with one scale per tensor, with one scale per row over
+// which the product sums, and, on a GPU whose products support them, with one scale per 128 elements of such a row or
+// per square of 128. `capability`: the GPU's compute capability.
 bool codes_fit(const OperandRounding& how, int capability);
 
 // The operand's values, fp32 [R, C], dequantized if it has codes.
 at::Tensor values_of(const RoundedOperand& operand);
 
-// A copy on the host, with values, scales and amax (if it has one); waits for the device.
+// A copy on the host, with values, scales and, if it has one, amax; waits for the device.
 RoundedOperand on_host(const RoundedOperand& operand);
 
 }  // namespace ranklab

@@ -19,7 +19,7 @@ void write_numbers(const HopperSide& side, const OperandPiece& p, const at::Tens
                  piece.mutable_data_ptr<float>());
 }
 
-// The operand in units of its scales, i.e. as numbers of its format, [rows, K].
+// The operand divided by its scales, so that it consists of numbers of its format: [rows, K].
 at::Tensor numbers_of(const HopperSide& side) {
   const at::Tensor& values = side.operand.values;
   at::Tensor numbers = at::empty_like(values);
@@ -40,7 +40,7 @@ BlockScale scale_at(const RoundedOperand& operand, int64_t row, int64_t col) {
   return {};
 }
 
-// One scale per row and 128 columns of K, which is as fine as a scale may change within a sum.
+// One scale per row and 128 columns of K, the finest granularity at which a scale may change within a sum.
 std::vector<BlockScale> scales_of(const HopperSide& side, int64_t rows, int64_t k) {
   std::vector<BlockScale> scales;
   for (int64_t row = 0; row < rows; ++row) {

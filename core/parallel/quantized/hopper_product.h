@@ -13,8 +13,8 @@ struct HopperSide {
   const NumberFormat& format;
 };
 
-// `promote`: sums move to fp32 every 128 products; otherwise never. Throws kInvalidArgument if a scale changes within a
-// sum.
+// `promote`: sums move to fp32 after every 128 products; otherwise never. Throws kInvalidArgument if a scale changes
+// within a sum.
 at::Tensor hopper_product(const HopperSide& a, const HopperSide& b, bool promote);
 
 }  // namespace ranklab

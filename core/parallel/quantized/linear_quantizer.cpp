@@ -44,14 +44,14 @@ struct LinearQuantizer::Use {
   const char* product = "";  // names the stream of stochastic rounding
   TokenRows rows = {};
   bool noted = false;
-  bool codes = true;  // for a product; false: for another rounding
+  bool codes = true;  // true for a product; false if another rounding follows
   bool both_ways = false;
   bool along_columns_first = false;  // OperandRounding's
-  RoundedOperand* made = nullptr;    // rounded before, for this use as well
-  at::Tensor* scale = nullptr;       // of the whole tensor: read if it is there, else left for later
+  RoundedOperand* made = nullptr;    // the result of an earlier rounding, usable here as well
+  at::Tensor* scale = nullptr;       // scale of the whole tensor: used if it is defined, otherwise stored for later
 };
 
-// What ends at the bounds of fused parts.
+// What ends at the boundaries of fused parts.
 enum class LinearQuantizer::PartBounds { kNone, kGroups, kNoise };
 
 LinearQuantizer::LinearQuantizer(QuantizerBook& book, ModulePrecision precision, LinearForm form)
@@ -72,7 +72,7 @@ OperandParts LinearQuantizer::out_parts_as(bool wanted, PartBounds bounds, int64
     begin += length / ranks;
     global += length;
   }
-  if (at_groups) return {};  // the groups of all parts are those of one
+  if (at_groups) return {};  // parts end at group boundaries anyway, so the groups are the same without parts
   return parts;
 }
 
@@ -131,7 +131,7 @@ void LinearQuantizer::note_amax(ScaleRule rule, TensorRole role, const RoundedOp
   } else if (rule == ScaleRule::kDelayedFp32) {
     at::Tensor& most = device_amax_[place];
     if (!most.defined()) most = at::zeros_like(operand.device_amax);
-    at::maximum_out(most, most, operand.device_amax);  // where it is, as a graph's replays do
+    at::maximum_out(most, most, operand.device_amax);  // in place, because a graph's replays write to the same address
   }
 }
 
@@ -224,7 +224,7 @@ at::Tensor LinearQuantizer::input_grad(const at::Tensor& grad, const at::Tensor&
   if (!p.quantized()) return plain(grad, weight);
   Use use = grad_use(Along::kColumns, "dx", rows);
   use.noted = true;
-  // The weight's gradient takes other numbers where they are turned first, and other scales where rows have them.
+  // The weight's gradient needs other values if they are transformed first, and other scales if there is one per row.
   use.both_ways = keeps_grad && kept != nullptr && !p.hadamard && p.gradient.granularity == Granularity::kTensor;
   Side left{p.gradient, rounded(grad, p.gradient, use)};
   if (left.operand.other_codes.defined()) {
@@ -250,7 +250,7 @@ at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor
   const Side left = grad_side(grad, rows, kept);
   Use use = activation_use(Along::kRows, rows);
   at::Tensor input = x;
-  if (p.requantize_activation && p.hadamard) {  // what turns the numbers lies between the roundings
+  if (p.requantize_activation && p.hadamard) {  // the transform is applied between the two roundings
     Use first = use;
     first.along = Along::kColumns;
     first.codes = false;
@@ -267,7 +267,7 @@ at::Tensor LinearQuantizer::weight_grad(const at::Tensor& grad, const at::Tensor
 at::Tensor LinearQuantizer::transformed(const at::Tensor& matrix) const {
   if (!precision_.linear.hadamard) return matrix;
   const MemoryScope memory(MemoryCategory::kBuffers);
-  const NoCostScope free;  // part of the kernel that rounds
+  const NoCostScope free;  // it is part of the rounding kernel
   return hadamard_transform(book_.hadamard(), matrix);
 }
 

@@ -1,12 +1,12 @@
 // The three quantized products of a linear layer: y from x and W, dx from dy and W, dW from dy and x. Each operand is
-// rounded as the layer's LinearPrecision says; products are in fp32 (on a GPU on its FP8 units if they support the
-// operands, else in the type of the result). Ranks that hold shards of a tensor agree on the amax of groups that span
-// them, so that the shards are those of the quantized whole tensor. If the policy gives the layer only a compute type,
-// the products are in that type. Cost: one or two passes over each operand, charged as kernels of a GPU with FP8 units;
-// with tensor parallelism an all_reduce of one number (with row scales one per row) for each operand whose groups span
-// ranks. On a GPU what KeptRounding holds is neither looked for nor agreed on again; the host does both, and the
-// virtual clock counts them on either, for which ranks that share a GPU exchange the numbers again. Legend: T tokens, x
-// [T, in], W [out, in], dy [T, out]. Thread rule: its rank's thread.
+// rounded as the layer's LinearPrecision says; products are in fp32 (on a GPU they run on its FP8 units if these
+// support the operands, else in the type of the result). Ranks that hold shards of a tensor agree on the amax of
+// scaling groups that span them, so that their shards equal those of the quantized whole tensor. If the policy gives
+// the layer only a compute type, the products are in that type. Cost: one or two passes over each operand, charged as
+// kernels of a GPU with FP8 units; with tensor parallelism an all_reduce of one number (with row scales one per row)
+// for each operand whose groups span ranks. On a GPU, what KeptRounding holds is neither computed nor agreed on again.
+// The host does both again, and the virtual clock charges for that on either device; ranks that share a GPU therefore
+// do exchange the numbers again. Legend: T tokens, x [T, in], W [out, in], dy [T, out]. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -27,36 +27,36 @@ namespace ranklab {
 class QuantizerBook;
 
 struct LinearForm {
-  int64_t in = 0;  // of the unsharded layer
+  int64_t in = 0;  // width of the unsharded layer
   int64_t out = 0;
   std::vector<int64_t> out_parts = {};  // ModuleSpec::out_parts
   ModuleSplit split = ModuleSplit::kReplicated;
-  TensorParallel group = {};  // the ranks that shard or replicate it
-  bool dispatched = false;    // its input was already rounded to the dispatch precision, if there is one
+  TensorParallel group = {};  // the ranks over which it is sharded or replicated
+  bool dispatched = false;    // its input was already rounded to the dispatch precision, if one is set
 };
 
-// Which tokens the rows of a product are.
+// Which tokens the rows of a product belong to.
 struct TokenRows {
   TokenContext tokens = {};
-  int64_t sequences = 0;  // rows are [S, sequences]; 0: arbitrary tokens (experts), identified by their contents
+  int64_t sequences = 0;  // rows are [S, sequences]; 0: arbitrary tokens (as for experts), identified by their contents
 };
 
-// What rounding the operands of one product leaves for the next ones of the same tensors, on a GPU and for scales of
-// whole tensors: no pass for the amax is needed again, and the gradient's codes are written for both of its products at
-// once.
+// What rounding the operands of one product leaves for later products of the same tensors, on a GPU and for scales of
+// whole tensors: no further pass for the amax is needed, and the gradient's codes are written for both of its products
+// at once.
 struct KeptRounding {
   at::Tensor activation_scale = {}, weight_scale = {};  // [1], from the forward pass
-  RoundedOperand grad = {};                             // for the weight's gradient, which takes it
+  RoundedOperand grad = {};                             // for the weight's gradient, which consumes it
 };
 
-// `kept`, where given, is the same in the products of one forward pass and its backward pass.
+// `kept`, if given, must be the same object in the products of one forward pass and its backward pass.
 class LinearQuantizer {
  public:
   LinearQuantizer(QuantizerBook& book, ModulePrecision precision, LinearForm form);
 
   at::Tensor forward(const at::Tensor& x, const at::Tensor& weight, const TokenRows& rows,
                      KeptRounding* kept = nullptr);
-  // `keeps_grad`: weight_grad() of the same gradient follows at once.
+  // `keeps_grad`: weight_grad() for the same gradient follows immediately.
   at::Tensor input_grad(const at::Tensor& grad, const at::Tensor& weight, const TokenRows& rows,
                         KeptRounding* kept = nullptr, bool keeps_grad = false);
   at::Tensor weight_grad(const at::Tensor& grad, const at::Tensor& x, const TokenRows& rows,
@@ -64,7 +64,7 @@ class LinearQuantizer {
 
   const std::string& module() const { return precision_.module; }
   const LinearPrecision& precision() const { return precision_.linear; }
-  // Delayed scaling: the amax per role since the last call.
+  // Delayed scaling: the amax of each role since the last call.
   std::array<float, 3> take_amax();
 
  private:
@@ -81,19 +81,21 @@ class LinearQuantizer {
   Use grad_use(Along along, const char* product, const TokenRows& rows) const;
   Side weight_side(const at::Tensor& weight, Along along, const TokenRows& rows, KeptRounding* kept);
   Side grad_side(const at::Tensor& grad, const TokenRows& rows, KeptRounding* kept);
-  // The ranks that hold the other tokens, where a layer with a whole weight sees a part of them; null: none.
+  // The ranks that hold the other tokens, where a layer with an unsharded weight sees only a part of them; null: none.
   Communicator* sharded_tokens(const TokenRows& rows) const;
   at::Tensor transformed(const at::Tensor& matrix) const;
   at::Tensor product(const Side& a, const Side& b, at::ScalarType type) const;
   at::Tensor plain(const at::Tensor& a, const at::Tensor& b) const;
-  // The fused parts of the output, if `wanted`; none where groups of `group` elements end at their bounds anyway.
+  // The fused parts of the output, if `wanted`; empty if groups of `group` elements end at the parts' boundaries
+  // anyway.
   OperandParts out_parts_as(bool wanted, PartBounds bounds, int64_t group) const;
 
   QuantizerBook& book_;
   ModulePrecision precision_;
   LinearForm form_;
   std::array<float, 3> amax_{};
-  std::array<at::Tensor, 3> device_amax_{};  // [1] each, on a device that rounds; made once, so that graphs find them
+  // [1] each, on a device that rounds; allocated once, so that CUDA graphs find them at the same address
+  std::array<at::Tensor, 3> device_amax_{};
   std::array<int64_t, 3> noted_step_{-1, -1, -1};
 };
 

@@ -66,7 +66,7 @@ class Rounder {
   void find_amax() {
     cost_.charge_amax();
     const NoCostScope charged;
-    if (wide_.is_meta()) {  // only the numbers that ranks exchange
+    if (wide_.is_meta()) {  // on shapes, only the exchange of numbers between ranks remains
       amax_.resize(how_.precision.granularity == Granularity::kRow ? groups() : 1);
       return;
     }

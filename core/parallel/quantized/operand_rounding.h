@@ -1,6 +1,6 @@
-// Quantizes one operand of a product and reads it back in fp32: computes the amax of its groups, agreed on with the
-// ranks that hold other parts of them, then the scales, then the values. Cost: one pass if scales depend only on their
-// own groups, else two. Legend: R rows, C columns. Thread rule: its rank's thread.
+// Quantizes one operand of a product and returns it dequantized in fp32: computes the amax of its scaling groups,
+// agrees on it with the ranks that hold other parts of these groups, then computes the scales and the values. Cost: one
+// pass if scales depend only on their own groups, else two. Legend: R rows, C columns. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -16,7 +16,7 @@
 
 namespace ranklab {
 
-// A part of a matrix of several fused matrices; scaling groups do not cross parts.
+// One of several matrices that are fused in a weight; scaling groups do not cross parts.
 struct OperandPart {
   int64_t begin = 0;  // index on this rank
   int64_t size = 0;
@@ -27,8 +27,8 @@ using OperandParts = std::vector<OperandPart>;  // empty: a single part
 // Stochastic rounding draws a random number for element (row, column) of the whole matrix.
 struct OperandNoise {
   const RandomStream* stream = nullptr;  // null: round to nearest
-  std::vector<uint64_t> rows = {};       // numbers of the rows; empty: hashes of their contents
-  int64_t columns = 0;                   // columns of the whole matrix
+  std::vector<uint64_t> rows = {};       // indices of the rows; empty: hashes of their contents
+  int64_t columns = 0;                   // number of columns of the whole matrix
 };
 
 struct OperandRounding {
@@ -40,17 +40,18 @@ struct OperandRounding {
   OperandParts row_parts = {};
   OperandParts col_parts = {};
   OperandNoise noise = {};
-  // Delayed scaling: the amax from which the scale is made; 0: unknown, scale 1.
+  // Delayed scaling: the amax from which the scale is computed; 0: unknown, the scale is 1.
   std::optional<float> amax = {};
-  at::Tensor device_amax = {};  // [1] the same on a device that rounds, whose graphs may read it; instead of `amax`
-  // On a GPU: store codes instead of values, if codes_fit(), each row over what the product sums over.
+  at::Tensor device_amax = {};  // [1], the same on a device that rounds, where graphs can read it; replaces `amax`
+  // On a GPU: store codes instead of values, if codes_fit(), with each row along the dimension over which the product
+  // sums.
   bool codes = false;
-  // With codes of one scale per tensor: the scale [1] of an earlier rounding of this tensor, instead of a pass for its
-  // amax; and whether a product along the other dimension wants its codes, too.
+  // For codes with one scale per tensor: the scale [1] of an earlier rounding of this tensor, which saves the pass for
+  // its amax; and whether a product along the other dimension also needs its codes.
   at::Tensor device_scale = {};
   bool both_ways = false;
-  // What is rounded are the matrix's numbers as they are rounded along columns (DeepSeek-V3's weight gradients take
-  // activations so, arXiv 2412.19437, section 3.3).
+  // The input of the rounding is the matrix already rounded along columns (DeepSeek-V3's weight gradients use
+  // activations in this form, arXiv 2412.19437, section 3.3).
   bool along_columns_first = false;
 };
 
@@ -59,34 +60,36 @@ struct OperandPiece {
   int64_t row = 0, rows = 0, col = 0, cols = 0;
   int64_t global_col = 0;
   GroupShape groups = {};
-  size_t first_group = 0, group_count = 0;  // in RoundedOperand::scales
+  size_t first_group = 0, group_count = 0;  // its range in RoundedOperand::scales
 };
 
 struct RoundedOperand {
   at::Tensor values;              // fp32 [R, C]
-  Along along = Along::kColumns;  // what the product sums over, its K
-  float amax = 0;                 // over this rank's numbers; infinite if one is not finite
+  Along along = Along::kColumns;  // the dimension over which the product sums, its K
+  float amax = 0;                 // over this rank's elements; infinite if one of them is not finite
   std::vector<OperandPiece> pieces = {};
   std::vector<BlockScale> scales = {};
-  // For an operand on a GPU, instead of `amax` and `scales`: reading them waits for the device (device_operand.h).
-  at::Tensor device_amax = {};    // [1]; undefined for scales of groups, or a given one
+  // For an operand on a GPU, replaces `amax` and `scales`, because reading those would wait for the device
+  // (device_operand.h).
+  at::Tensor device_amax = {};    // [1]; undefined for group scales or a given scale
   at::Tensor device_scales = {};  // [groups]
-  at::Tensor codes = {};          // float8 [R, C], or [C, R] if rounded along rows; instead of values
-  at::Tensor other_codes = {};    // the transpose of `codes`, if wanted
+  at::Tensor codes = {};          // float8 [R, C], or [C, R] if rounded along rows; replaces `values`
+  at::Tensor other_codes = {};    // the transpose of `codes`, if requested
 
   bool k_first() const { return along == Along::kRows; }
 };
 
-// Of a product's operand, with codes or without: the rows of the product that it gives, and what the product sums over.
+// For a product's operand, with or without codes: the number of rows that it contributes to the result, and the length
+// over which the product sums.
 int64_t rows_of(const RoundedOperand& operand);
 int64_t depth_of(const RoundedOperand& operand);
 
-// An amax as ranks exchange it: infinite for NaN, so that all see an overflow.
+// An amax in the form in which ranks exchange it: infinite for NaN, so that every rank notices an overflow.
 float visible_amax(float amax);
-// Maximum of each number over the group, which may be null: one all_reduce.
+// Replaces each number by its maximum over the group, which may be null: one all_reduce.
 void agree_on_amax(std::span<float> amax, Communicator* group, at::Device device = at::kCPU);
 
-// The two roundings of along_columns_first: the first gives values.
+// The two roundings of along_columns_first; the first one produces values.
 OperandRounding first_rounding(const OperandRounding& how);
 OperandRounding second_rounding(const OperandRounding& how);
 
@@ -99,12 +102,12 @@ std::vector<OperandPiece> operand_pieces(const OperandRounding& how, int64_t row
 // Whether a group's scale depends on the amax of the whole tensor.
 bool scale_of_tensor(const TensorPrecision& precision);
 
-// What rounding an operand costs on a GPU with FP8 units, whatever rounds it here.
+// The cost of rounding an operand on a GPU with FP8 units, whatever rounds it here.
 class RoundingCost {
  public:
   RoundingCost(const at::Tensor& matrix, const OperandRounding& how);
   RoundingCost(int64_t elements, size_t element_bytes, const OperandRounding& how);
-  // Whether a scale of the whole tensor needs a pass for its amax, on which the ranks then agree; other scales are
+  // Whether a tensor-wide scale needs a separate pass for its amax, on which the ranks then agree; other scales are
   // found in the rounding pass.
   bool has_amax_pass() const { return has_amax_pass_; }
   void charge_amax() const;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kExponentBias = 127, kMantissaBits = 23;
 
-// floor(log2 |x|) of a normal number, -127 of a subnormal one.
+// floor(log2 |x|) of a normal number, and -127 for a subnormal one.
 int exponent_of(uint32_t bits) { return static_cast<int>(bits >> kMantissaBits & 0xff) - kExponentBias; }
 
 struct Sums {

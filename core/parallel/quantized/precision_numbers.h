@@ -1,5 +1,5 @@
-// The statistics of a quantized tensor, indexed as in core/trace/precision_event.h. Cost: one pass over it. Thread
-// rule: pure.
+// The statistics of a quantized tensor, indexed as in core/trace/precision_event.h. Cost: one pass over the tensor.
+// Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
 

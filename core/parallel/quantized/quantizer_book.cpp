@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kRoles = 3;
 
-// "layers.3" of "layers.3.mlp.experts.7.down".
+// "layers.3" for "layers.3.mlp.experts.7.down".
 std::string layer_of(const std::string& module) { return module.substr(0, module.find('.', module.find('.') + 1)); }
 
 std::vector<std::string> keys_of(const std::map<std::string, at::Tensor>& map) {
@@ -34,7 +34,7 @@ LinearQuantizer* QuantizerBook::make(const std::string& module, const LinearForm
   if (precision == nullptr) return nullptr;
   if (!precision->linear.quantized() && dtype_of(type) == precision->compute) return nullptr;
   ModulePrecision own = *precision;
-  // Tokens that were dispatched quantized are multiplied without being quantized again.
+  // Tokens that were dispatched in a quantized form are not quantized again for the product.
   if (form.dispatched && own.linear.quantized() && settings_.dispatch.quantized())
     own.linear.activation = settings_.dispatch;
   quantizers_.push_back(std::make_unique<LinearQuantizer>(*this, own, form));
@@ -45,7 +45,7 @@ bool QuantizerBook::delayed() const {
   return settings_.policy && scales_are_delayed(settings_.policy->recipe().linear);
 }
 
-// Of the whole model, sorted.
+// The modules of the whole model that use delayed scaling, sorted.
 std::vector<std::string> QuantizerBook::delayed_modules() const {
   std::vector<std::string> modules;
   for (const ModulePrecision& module : settings_.policy->modules())
@@ -98,8 +98,8 @@ std::vector<std::pair<std::string, at::Tensor>> QuantizerBook::buffers() {
   return result;
 }
 
-// The largest amaxes [modules, 3] of this step, over the ranks that have parts of a module's tensors, or copies of the
-// module: as Transformer Engine reduces them over its amax reduction group. Zero for modules that this rank lacks.
+// The largest amaxes [modules, 3] of this step over all ranks that have parts of a module's tensors or copies of the
+// module, like Transformer Engine's reduction over its amax reduction group. Zero for modules that this rank lacks.
 at::Tensor QuantizerBook::agreed_amax(const std::vector<std::string>& modules) {
   at::Tensor seen = at::zeros({static_cast<int64_t>(modules.size()), kRoles}, at::kFloat);
   for (const auto& quantizer : quantizers_) {
@@ -120,7 +120,7 @@ void QuantizerBook::end_step() {
   if (!delayed()) return;
   make_histories();
   const NoCostScope free;
-  // Over pp all ranks reduce the same list, whichever of its modules each has.
+  // Over pp, all ranks must reduce the same list of modules, although each has only some of them.
   const std::vector<std::string> modules = settings_.layers_held_twice ? delayed_modules() : keys_of(history_);
   const at::Tensor seen = agreed_amax(modules);
   const float* next = seen.const_data_ptr<float>();
@@ -140,7 +140,7 @@ void QuantizerBook::end_step() {
 bool QuantizerBook::samples(const TokenContext& tokens) const {
   const int64_t step = tokens.step, interval = settings_.stats_interval;
   if (!tokens.trains || interval <= 0 || !rank_.tracer().enabled()) return false;
-  // Steps 1, 2, 4 ... too, so that a run of a few steps has a curve.
+  // Also steps 1, 2, 4, ..., so that a run of a few steps has a curve.
   return step % interval == 0 || (step < interval && (step & (step - 1)) == 0);
 }
 

@@ -18,14 +18,14 @@ bool codes(const TensorPrecision& p) {
 }
 bool is_e4m3(const TensorPrecision& p) { return p.format == e4m3(); }
 
-// Rows of scales of squares begin at multiples of 16 bytes, four scales.
+// Rows of square scales must begin at multiples of 16 bytes, which is four scales.
 bool groups_fit(const TensorPrecision& left, const TensorPrecision& right, int64_t k) {
   const bool squares = left.granularity == Granularity::kBlock || right.granularity == Granularity::kBlock;
   const bool both = left.granularity == Granularity::kBlock && right.granularity == Granularity::kBlock;
   return !both && k % (squares ? 4 * kScaledGroup : kScaledGroup) == 0;
 }
 
-// The scales of the groups of an operand [rows, K], however it lies: tiles [rows, K/128] column-major, squares
+// The group scales of an operand [rows, K], however the operand is stored: tiles [rows, K/128] column-major, squares
 // [rows/128, K/128] row-major.
 at::Tensor group_scales(const CodedSide& side) {
   const OperandPiece& whole = side.operand.pieces.at(0);
@@ -36,7 +36,8 @@ at::Tensor group_scales(const CodedSide& side) {
   return tiles ? grid.t().contiguous().t() : grid;
 }
 
-// Products of groups move to fp32 at the end of each group, for its scales.
+// Whether the GPU sums like this. Products of groups move to fp32 at the end of each group, because its scale is
+// applied there.
 bool sums_so(SumPrecision sum, ScaledMmForm form, int capability) {
   if (sum == SumPrecision::kFp32) return true;
   if (capability != kHopperCapability) return false;

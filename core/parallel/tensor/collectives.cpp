@@ -12,7 +12,7 @@ namespace {
 
 using torch::autograd::variable_list;
 
-// all_reduce works in place; a gradient or activation may be shared, so it is copied first.
+// all_reduce works in place, but a gradient or activation may be shared, so it is copied first.
 at::Tensor reduced_copy(const at::Tensor& x, Communicator& group) {
   return group.all_reduce(x.clone(at::MemoryFormat::Contiguous));
 }

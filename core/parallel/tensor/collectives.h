@@ -9,9 +9,9 @@
 //   scatter_to_sp         this rank's rows  all_gather
 //   gather_replicated     all_gather        this rank's rows  (the consumer is the same on every rank)
 //
-// The uneven ones of expert dispatch are in expert/exchange.h. All act on dim 0. A group of one returns its input.
-// Cost: one collective each way. Thread rule: its rank's thread; every member of the group runs forward and backward in
-// the same order.
+// The uneven collectives of expert dispatch are in expert/exchange.h. All act on dim 0. A group of one returns its
+// input. Cost: one collective each way. Thread rule: its rank's thread; every member of the group runs forward and
+// backward in the same order.
 #pragma once
 #include <ATen/core/Tensor.h>
 

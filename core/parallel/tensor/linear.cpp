@@ -124,11 +124,11 @@ at::Tensor reduced(const at::Tensor& y, const TensorParallel& tp) {
 }
 
 struct RowGrads {
-  at::Tensor own, all;  // gradients at this rank's positions, and at all positions the weight saw
+  at::Tensor own, all;  // gradients at this rank's positions, and at all positions that the weight was applied to
 };
 void defer_row_grads(const LinearProducts& products, WeightGradQueue& queue, const at::Tensor& weight,
                      const at::Tensor& bias, const RowGrads& grads, std::function<at::Tensor()> input) {
-  // The bias is added to this rank's positions only, whatever the weight saw.
+  // The bias was added only at this rank's positions, whatever positions the weight was applied to.
   if (bias.defined()) queue.push(bias, [bias, own = grads.own] { return bias_grad(bias, own); });
   products.defer_weight_grads(queue, weight, {}, grads.all, std::move(input));
 }

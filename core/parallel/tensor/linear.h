@@ -30,21 +30,22 @@ struct LinearUse {
 // may be undefined. x holds all positions, or this rank's with sequence parallelism; y holds all positions.
 at::Tensor column_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                   const TensorParallel& tp, const LinearUse& use = {});
-// The same on a norm's output, which backward recomputes instead of saving it if the norm has a recipe.
+// The same for a norm's output, which backward recomputes instead of saving it if the norm has a recipe.
 at::Tensor column_parallel_linear(const NormOutput& x, const at::Tensor& weight, const at::Tensor& bias,
                                   const TensorParallel& tp, const LinearUse& use = {});
-// y = sum over ranks of x W^T, + b. x [.., in_local]; y holds all positions, or this rank's with sequence parallelism.
+// y = sum over ranks of x W^T, plus b. x [.., in_local]; y holds all positions, or this rank's with sequence
+// parallelism.
 at::Tensor row_parallel_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp, const LinearUse& use = {});
-// The same on an activation's output, which backward recomputes instead of saving it.
+// The same for an activation's output, which backward recomputes instead of saving it.
 at::Tensor row_parallel_linear(const Activated& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp, const LinearUse& use = {});
 
-// The same on swiglu(gate_up), which backward recomputes in the pass that computes the activation's gradient.
+// The same for swiglu(gate_up), which backward recomputes in the pass that computes the activation's gradient.
 at::Tensor row_parallel_linear_of_swiglu(const at::Tensor& gate_up, const at::Tensor& weight, const at::Tensor& bias,
                                          const TensorParallel& tp, const LinearUse& use = {});
 
-// The same on an output that backward recomputes.
+// The same for an output that backward recomputes.
 at::Tensor row_parallel_linear(const RecomputableOutput& x, const at::Tensor& weight, const at::Tensor& bias,
                                const TensorParallel& tp, const LinearUse& use = {});
 
@@ -53,7 +54,7 @@ class ColumnParallelLinear {
   ColumnParallelLinear(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp);
   at::Tensor operator()(const NormOutput& x, const TokenContext& tokens) const;
   const Parameter& weight() const { return *weight_; }
-  at::Tensor bias() const;                  // undefined without one
+  at::Tensor bias() const;                  // undefined if there is none
   std::vector<at::Tensor> trained() const;  // weight and bias, if they have gradients
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 at::Tensor flat(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
-// With the smaller side first, which is 1.4 times as fast at 44 x 128 over 4096 tokens on a CPU (MKL).
+// The smaller side comes first, which is 1.4 times as fast at 44 x 128 over 4096 tokens on a CPU (MKL).
 at::Tensor plain_weight_grad(const at::Tensor& grad, const at::Tensor& x) {
   return x.size(-1) < grad.size(-1) ? turned_gemm(x.t(), grad) : gemm(grad.t(), x);
 }

@@ -26,7 +26,7 @@ struct Halves {
   }
 };
 
-// Views of the projection if its type is that of the computation, else copies.
+// Views of the projection if its type is the one used in the computation, else copies.
 Halves halves_of(const at::Tensor& qkv, int64_t queries, int64_t keys) {
   const at::ScalarType wide = kernel_wide_type(qkv);
   return {qkv.narrow(-1, 0, queries).to(wide), qkv.narrow(-1, queries, keys).to(wide)};

@@ -13,7 +13,7 @@
 namespace ranklab {
 
 struct ProjectionNormNumbers {
-  int64_t queries = 0, keys = 0;  // widths over the heads of all ranks
+  int64_t queries = 0, keys = 0;  // widths, counting the heads of all ranks
   double epsilon = 0;
   double offset = 0;  // added to the weights
 };

@@ -27,7 +27,7 @@ struct GatherKeyValues : CustomFunction<GatherKeyValues> {
     const at::Tensor& grad = grads[0];
     const int64_t s = grad.size(0), b = grad.size(1), part = (grad.size(2) - queries) / 2 / copies.size();
     const at::Tensor whole = grad.narrow(2, queries, 2 * part * copies.size()).view({s, b, 2, copies.size(), part});
-    // Each copy's query heads have read it.
+    // Each copy's query heads have used it.
     if (TypeWatch* watch = type_watch_of_thread) watch->is_partial_over(whole, copies.group().axis);
     const at::Tensor parts = whole.permute({3, 0, 1, 2, 4}).reshape({copies.size() * s, b, 2 * part});
     const at::Tensor sum =

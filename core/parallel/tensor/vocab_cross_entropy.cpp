@@ -29,7 +29,7 @@ Columns columns_of(const Partition& head) {
   return {begin, std::clamp<int64_t>(head.global_shape.at(0) - begin, 0, end - begin)};
 }
 
-// Which of a rank's columns are the targets'.
+// Which targets are in a rank's columns, and in which column.
 struct OwnTargets {
   at::Tensor column_N1;  // 0 where another rank owns the target
   at::Tensor owned_N;
@@ -57,7 +57,7 @@ at::Tensor local_statistics(at::Tensor& probability, const at::Tensor& row_of_ta
   return statistics;
 }
 
-// What a rank knows of its columns: exp(logit - maximum), and the three statistics of each token that ranks exchange.
+// What a rank computes from its columns: exp(logit - maximum), and the three statistics per token that ranks exchange.
 struct OwnColumns {
   at::Tensor probability, statistics;
   OwnTargets targets;
@@ -71,8 +71,8 @@ OwnColumns own_columns(const at::Tensor& logits, const at::Tensor& targets, cons
 
 struct JoinedLoss {
   at::Tensor loss;
-  at::Tensor factor;   // times probability is softmax, and 0 for ignored tokens
-  at::Tensor counted;  // tokens whose targets this rank owns and nobody ignores
+  at::Tensor factor;   // times `probability` it gives the softmax, or 0 for ignored tokens
+  at::Tensor counted;  // tokens whose target this rank owns and that are not ignored
 };
 // all [tp, 3, N]: the statistics of all ranks.
 JoinedLoss joined_loss(const at::Tensor& all, const at::Tensor& targets, const at::Tensor& owned, int64_t tp_rank) {
@@ -119,7 +119,7 @@ at::Tensor whole_cross_entropy(const at::Tensor& logits, const at::Tensor& targe
   return at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, kIgnoreTarget);
 }
 
-// What the loss of fp32 and fp64 logits costs on a CPU, for devices that compute it by two kernels.
+// The cost of the loss of fp32 and fp64 logits on a CPU, for devices that compute it with two kernels.
 class WideCharge : public torch::CustomClassHolder {
  public:
   WideCharge(const at::Tensor& logits, const at::Tensor& targets, const Columns& columns, const TensorParallel& tp)
@@ -156,7 +156,7 @@ class WideCharge : public torch::CustomClassHolder {
   JoinedLoss joined_;
 };
 
-// Calls f(first row, their logits in fp32) for a few rows at a time, which stay in a processor's cache.
+// Calls f(first row, the rows' logits in fp32) for a few rows at a time, which stay in the processor's cache.
 template <typename F>
 void for_wide_rows(const at::Tensor& logits, int64_t real, F&& f) {
   constexpr int64_t kElements = int64_t{1} << 16;
@@ -172,8 +172,9 @@ void for_wide_rows(const at::Tensor& logits, int64_t real, F&& f) {
   }
 }
 
-// As the kernels of devices do: logits are read as they are, forward and backward, and two numbers per token are saved
-// beside them. 16-bit logits cost one kernel each way wherever they are, wider ones what a CPU does with them.
+// Like the devices' kernels: logits are read as they are, forward and backward, and only two numbers per token are
+// saved besides them. The virtual clock is charged one kernel each way for 16-bit logits on any device, and for wider
+// ones what a CPU does with them.
 struct NarrowCrossEntropyFunction : CustomFunction<NarrowCrossEntropyFunction> {
   static WideCharge* charge_of(AutogradContext* ctx) {
     const auto found = ctx->saved_data.find("charge");

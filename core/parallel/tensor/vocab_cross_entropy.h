@@ -3,8 +3,8 @@
 // (Megatron-LM uses three all_reduces). Padding columns are excluded from the softmax and get a zero gradient. Targets
 // of -100 are ignored. Legend: N tokens, V_local columns of this rank. 16-bit logits are read as they are, once forward
 // and once backward, on a device by its kernels (core/nn/kernels/device_kernels.h), and only two more numbers per token
-// are saved: there is no fp32 copy of them. Wider ones keep one [N, V_local] buffer for backward. Thread rule: its
-// rank's thread.
+// are saved, without an fp32 copy of the logits. Wider logits keep one [N, V_local] buffer for backward. Thread rule:
+// its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

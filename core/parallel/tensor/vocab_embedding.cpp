@@ -49,7 +49,7 @@ double rounded_to(at::ScalarType type, double value) {
 
 namespace {
 
-// Wrong: parts of the sequence as ranks have them that are numbered the other way round
+// Wrong on purpose: reorders the parts of the sequence as if ranks were numbered in reverse
 // (InjectedBug::kScatterWrongGroup).
 at::Tensor for_other_ranks(const at::Tensor& rows, int64_t ranks) {
   std::vector<at::Tensor> parts = rows.chunk(ranks);

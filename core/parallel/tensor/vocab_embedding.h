@@ -12,7 +12,7 @@ namespace ranklab {
 
 class VocabParallelEmbedding {
  public:
-  // `scale`: factor of the looked-up rows, not of the weight.
+  // `scale`: a factor that multiplies the looked-up rows, not the weight.
   VocabParallelEmbedding(const ModuleScope& scope, const ModuleSpec& spec, TensorParallel tp, double scale = 1.0);
   // tokens int64 [S, B] -> [S, B, H], or this rank's positions with sequence parallelism.
   at::Tensor operator()(const at::Tensor& tokens_SB, const TokenContext& context) const;
@@ -23,7 +23,7 @@ class VocabParallelEmbedding {
   at::Tensor lookup(const at::Tensor& tokens_SB, const TokenContext& context) const;
 
   TensorParallel tp_;
-  double scale_;  // factor of looked-up rows, rounded to their type
+  double scale_;  // multiplies looked-up rows, rounded to their type
 };
 
 }  // namespace ranklab

@@ -9,13 +9,13 @@
 namespace ranklab {
 namespace {
 
-// The most by which a number changes that is rounded to this type, tiny ones included.
+// The most by which rounding to this type changes a number, subnormal numbers included.
 at::Tensor rounding(const at::Tensor& values, c10::ScalarType type) {
   const double smallest = type == at::kDouble ? 0x1p-1022 : type == at::kHalf ? 0x1p-14 : 0x1p-126;
   return values.abs().clamp_min(smallest) * (epsilon_of(type) / 2);
 }
 
-// With its direction: the shortest and the longest step that rounds to these moments.
+// The shortest and the longest step, with sign, from moments that round to the given ones.
 struct Step {
   at::Tensor least, most;
 };
@@ -35,7 +35,7 @@ Step step_of(const AdamMoments& moments, const TrainConfig& c, double lr, int64_
 }  // namespace
 
 at::Tensor adamw_apart(const AdamMoments& a, const AdamMoments& b, const TrainConfig& config, int64_t step) {
-  // Corrections for the zeros that moments begin with are largest in the first update.
+  // The bias corrections of the moments are largest in the first update.
   const double lr = config.precision.fp16 ? config.lr : lr_schedule_of(config).at(step);
   const int64_t updates = config.precision.fp16 ? 1 : step + 1;
   const Step here = step_of(a, config, lr, updates), there = step_of(b, config, lr, updates);

@@ -1,4 +1,4 @@
-// Changes numbers by one unit in the last place, up or down: what rounding may do to them. Thread rule: pure.
+// Changes numbers by one unit in the last place, up or down, as rounding may change them. Thread rule: pure.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -7,8 +7,8 @@
 
 namespace ranklab {
 
-// `values` are the elements of `slice`, flat. The signs are drawn by place in the global tensor, so that all copies of
-// an element move alike. `unit`: relative.
+// `values` are the elements of `slice`, flat. The signs are drawn by the element's index in the global tensor, so that
+// all copies of an element change alike. `unit`: relative to the number.
 void move_by_one_unit(const at::Tensor& values, const GlobalSlice& slice, double unit, const RandomStream& stream);
 
 }  // namespace ranklab

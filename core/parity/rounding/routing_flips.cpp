@@ -9,8 +9,8 @@
 namespace ranklab {
 namespace {
 
-// In the type in which the layer has it. With sharded weights nobody has a weight before it is used: it is what the
-// update of the step before made.
+// The first of `keys` that the record has, in the type in which the layer computes. With sharded weights no rank
+// records a weight before its use, so the result of the previous step's update is used.
 at::Tensor found(const ParityRecord& record, const std::vector<TensorKey>& keys) {
   for (const TensorKey& key : keys) {
     const auto pieces = record.tensors.find(key);
@@ -21,7 +21,7 @@ at::Tensor found(const ParityRecord& record, const std::vector<TensorKey>& keys)
   return {};
 }
 
-// [tokens, experts]: which experts each token goes to; undefined where the record does not tell.
+// [tokens, experts]: which experts each token goes to; undefined if the record lacks what decides it.
 at::Tensor chosen(const ParityRecord& record, int64_t step, const std::string& router) {
   if (!record.plan) return {};
   const MoeConfig& moe = record.plan->config.model.moe;

@@ -1,6 +1,6 @@
-// Tokens that two runs send to other experts. Where an expert's score is nearly another's, rounding decides which of
-// them a token goes to; what each run decided follows from its router's inputs, weights and biases, which are compared
-// as such. Thread rule: pure.
+// Tokens that two runs route to different experts. If two experts' scores are nearly equal, rounding decides to which
+// of them a token goes. What each run decided follows from its router's inputs, weights and biases, which are compared
+// themselves. Thread rule: pure.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ranklab {
 
-// Where the parameter of an expert is: "layers.1.mlp", 3 and "up.weight" of "layers.1.mlp.experts.3.up.weight".
+// The place of an expert's parameter: "layers.1.mlp", 3 and "up.weight" for "layers.1.mlp.experts.3.up.weight".
 struct ExpertPlace {
   std::string layer;
   int64_t expert = 0;
@@ -20,10 +20,10 @@ struct ExpertPlace {
 std::optional<ExpertPlace> expert_place(const std::string& parameter);
 
 struct RoutingFlips {
-  std::vector<int64_t> tokens;   // of each expert in the reference
-  std::vector<int64_t> flipped;  // assignments to each expert that only one of the runs has
+  std::vector<int64_t> tokens;   // number of tokens of each expert in the reference
+  std::vector<int64_t> flipped;  // number of assignments to each expert that only one of the two runs has
 };
-// Of a layer in one step; nothing where a record does not have what decides it.
+// The flips of a layer in one step; nothing if a record lacks what decides the routing.
 std::optional<RoutingFlips> routing_flips(const ParityRecord& got, const ParityRecord& want, int64_t step,
                                           const std::string& layer);
 

@@ -24,7 +24,7 @@ Schedule make_dualpipe(const ScheduleRequest& request, const ScheduleCosts& /*co
   for (int stage = 0; stage < p; ++stage) schedule.rank_of_stage.push_back(p - 1 - stage);
   for (int rank = 0; rank < p; ++rank) {
     const bool lower = rank < p / 2;
-    // Stream 0 is the one that enters at this rank's end.
+    // Stream 0 is the one that enters at this rank's end of the pipeline.
     const int down = rank, up = p + (p - 1 - rank);
     schedule.ranks.push_back(dualpipe_actions({.from_outside = lower ? rank : p - 1 - rank,
                                                .half = p / 2,

@@ -57,7 +57,7 @@ std::vector<Action> dualpipe_actions(const DualPipeRank& rank) {
     steps.f(1);
   }
   for (int i = 0; i < rank.count - 2 * rank.half + outer; ++i) {
-    if (i == 0 && inner == 0) {  // in the middle the two first halves would depend on each other
+    if (i == 0 && inner == 0) {  // in the middle the first halves of two pairs would depend on each other
       steps.f(0);
       steps.bw(1);
     } else {

@@ -9,8 +9,8 @@
 namespace ranklab {
 
 struct DualPipeRank {
-  int from_outside = 0;  // pipeline ranks between this one and where stream 0 enters
-  int half = 1;          // ranks from where a stream enters to the middle
+  int from_outside = 0;  // number of pipeline ranks between this one and the one where stream 0 enters
+  int half = 1;          // number of ranks from where a stream enters to the middle
   int count = 0;         // microbatches of each stream
   int stage[2] = {0, 0};
   int first_microbatch[2] = {0, 0};

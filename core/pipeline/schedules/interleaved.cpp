@@ -1,5 +1,6 @@
-// Interleaved 1F1B (Narayanan et al., arXiv 2104.04473): v stages per rank, p microbatches at a time through one stage
-// before the next; the bubble of 1F1B divided by v, for v times the messages and a little more memory.
+// Interleaved 1F1B (Narayanan et al., arXiv 2104.04473): v stages per rank; p microbatches pass through one stage
+// before the next one begins. The bubble is 1F1B's divided by v, at the cost of v times the messages and a little more
+// memory.
 #include <algorithm>
 
 #include "core/base/error.h"
@@ -19,7 +20,8 @@ Schedule make_interleaved_1f1b(const ScheduleRequest& request, const ScheduleCos
   Schedule schedule = looped("interleaved-1f1b", request, v);
   const int total = m * v;
   for (int rank = 0; rank < p; ++rank) {
-    // The k-th forward (backward): groups of p microbatches visit the rank's stages one after another (in reverse).
+    // The k-th forward (or backward): groups of p microbatches pass through the rank's stages one after another (or in
+    // reverse).
     const auto nth = [&](int k, bool reverse) {
       const int chunk = k / p % v;
       const int microbatch = k / (p * v) * p + k % p;

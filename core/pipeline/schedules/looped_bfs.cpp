@@ -1,5 +1,5 @@
 // Looped breadth-first (Lamy-Poirier, arXiv 2211.05953): v stages per rank; each runs all microbatches before the next
-// one starts. GPipe's memory, and a bubble v times smaller.
+// one starts. It needs GPipe's memory, and its bubble is v times smaller.
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/schedules/placement.h"
 

@@ -6,7 +6,7 @@
 
 namespace ranklab {
 
-// Stage s on rank s % p: one stage per rank, or v of them in a loop.
+// Stage s on rank s % p: one stage per rank, or several in a loop.
 inline Schedule looped(std::string name, const ScheduleRequest& request, int chunks) {
   Schedule schedule{std::move(name), request.num_microbatches, {}, request.num_ranks * chunks, {}};
   for (int stage = 0; stage < schedule.chain_length; ++stage)
@@ -15,7 +15,7 @@ inline Schedule looped(std::string name, const ScheduleRequest& request, int chu
   return schedule;
 }
 
-// Stages r and 2p-1-r on rank r: down and back up, so that rank 0 has the first and the last.
+// Stages r and 2p-1-r on rank r: down and back up, so rank 0 has the first and the last stage.
 inline Schedule v_shaped(std::string name, const ScheduleRequest& request) {
   const int p = request.num_ranks;
   Schedule schedule{std::move(name), request.num_microbatches, {}, 2 * p, {}};

@@ -14,7 +14,8 @@ struct VBlock {
   int forward_down = 1, forward_up = 1, backward_down = 1, backward_up = 1;
 };
 
-// Searches the cells between the four legs for the shortest schedule within the limit (whole-rank activations).
+// Searches the numbers of idle cells between the four legs for the shortest schedule within the memory limit, which
+// counts activations of a whole rank.
 Schedule squeezed_v(std::string name, const ScheduleRequest& request, const ScheduleCosts& costs, const VBlock& block,
                     int memory_limit);
 

@@ -1,5 +1,5 @@
-// V-Min (Qi et al., arXiv 2405.15362): at most (p+4)/3 activations on every rank, a third of 1F1B's peak, and with
-// F = B = W at most two thirds of 1F1B's bubble. Unequal costs make it slower: its order leaves no room to wait.
+// V-Min (Qi et al., arXiv 2405.15362): at most (p+4)/3 activations on every rank, a third of 1F1B's peak, and with F =
+// B = W at most two thirds of 1F1B's bubble. Unequal costs make it slower, because its order has no slack.
 #include "core/pipeline/schedules.h"
 #include "core/pipeline/schedules/v_block.h"
 

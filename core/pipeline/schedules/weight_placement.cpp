@@ -14,13 +14,13 @@ constexpr double kUnknown = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1e-9;
 
 struct RankState {
-  size_t forwards_end = 0;  // index behind its last F
+  size_t forwards_end = 0;  // index after its last F
   size_t next = 0;          // index in its list of F and B
   double free = 0;
   double first = kUnknown;
   double held = 0;
-  double idle = 0;      // since its first action
-  bool asleep = false;  // until its next input has a known time
+  double idle = 0;      // total since its first action
+  bool asleep = false;  // until the arrival time of its next input is known
   std::deque<Action> pending;
 };
 
@@ -59,7 +59,7 @@ class Player {
     return static_cast<size_t>(stage) * static_cast<size_t>(schedule().num_microbatches) +
            static_cast<size_t>(microbatch);
   }
-  // When the result of another stage arrives; kUnknown while its action is not placed.
+  // When the result of another stage arrives; kUnknown while the action that produces it has not been placed.
   double arrival(const std::vector<double>& ends, int from_stage, int microbatch, int rank) const {
     return ends[cell(from_stage, microbatch)] + (schedule().rank(from_stage) == rank ? 0 : costs_.c);
   }
@@ -132,7 +132,7 @@ class Player {
     wake_neighbour(action, time);
   }
 
-  // Wakes the rank that may be waiting for this without a known time.
+  // Wakes the rank that may be waiting for this result and did not know when it would arrive.
   void wake_neighbour(const Action& action, double time) {
     const bool is_forward = action.kind == ActionKind::kF;
     if (is_forward ? schedule().is_last(action.stage) : schedule().is_first(action.stage)) return;

@@ -1,11 +1,12 @@
 // ZB-2p (Qi et al., arXiv 2401.10241): the warm-up of each rank and the positions of its W are searched for the given
-// costs, within twice the memory of 1F1B (2p activations on every rank; an activation between B and W counts
-// costs.weight_grad_memory). Warm-ups begin as those that let the first B climb with little delay (eager()), and as
-// ZB-H2's; both are changed by one as long as that shortens the schedule. W run where a rank would be idle
-// (weight_placement.h).
-//   Reached on nine of the paper's settings: 0.0433, 0.0017, 0.0011, 0.0031, 0.0025, 0.0013, 0.0033, 0.0025, 0.0018 of
-// the total, at or below its own search. Bounds: (p-1)(F+B+2c) - (m-1)W, the first's, and (p-1)(F+B+2c) - (2p-1)F, the
-// last's, since no more F fit before the first B. Cost: at most kSearchCells cells are timed.
+// costs, within twice the memory of 1F1B (2p activations on every rank; an activation between B and W counts as
+// costs.weight_grad_memory). The search starts from two warm-ups, the one that lets the first B pass upwards with
+// little delay (eager()) and that of ZB-H2; both are changed by one as long as this shortens the schedule. W run where
+// a rank would be idle (weight_placement.h).
+//   Bubbles reached on nine of the paper's settings, as fractions of the total: 0.0433, 0.0017, 0.0011, 0.0031, 0.0025,
+//   0.0013, 0.0033, 0.0025, 0.0018, which is at or below the paper's own search. Lower bounds: (p-1)(F+B+2c) - (m-1)W
+//   for the first setting, and (p-1)(F+B+2c) - (2p-1)F for the last, because no more F fit before the first B. Cost: at
+//   most kSearchCells cells are timed.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -34,7 +35,7 @@ class Search {
     double shortest = 0;
     for (int delay = 0; delay <= kDelays; ++delay) {
       const std::vector<int> warmup = eager(costs_.f * delay / kDelays);
-      if (warmup == last) continue;  // whole costs: most delays allow the same
+      if (warmup == last) continue;  // with costs that are whole numbers, most delays give the same warm-up
       last = warmup;
       const double makespan = time_of(warmup, 0);
       if (!best.empty() && makespan >= shortest) continue;
@@ -58,12 +59,12 @@ class Search {
     return warmup;
   }
 
-  // As many F on each rank as end before its first B comes, and one more where that delays this B by `delay` at most:
-  // with it goes all idle time that has come together so far. The first B leaves the last rank at once; hop by hop, a
-  // rank's wait grows by what F + B and two messages take longer than two F.
+  // As many F on each rank as end before its first B arrives, and one more where that delays this B by at most `delay`.
+  // Such a delay uses up all idle time accumulated so far. The first B leaves the last rank immediately; with every
+  // hop, a rank's wait grows by the time by which F + B and two messages exceed two F.
   std::vector<int> eager(double delay) const {
     std::vector<int> warmup(static_cast<size_t>(request_.num_ranks), 1);
-    double begin = costs_.f;  // of the first B, counted from the rank's first F
+    double begin = costs_.f;  // start of the first B, counted from the rank's first F
     for (size_t rank = warmup.size() - 1; rank-- > 0;) {
       const double comes = costs_.f + costs_.c + begin + costs_.b + costs_.c;
       const double before = std::floor(comes / costs_.f), more = (before + 1) * costs_.f - comes;

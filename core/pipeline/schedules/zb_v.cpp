@@ -1,9 +1,10 @@
 // ZB-V (Qi et al., arXiv 2401.10241, section 6): two stages per rank, down and back up, so that rank 0 starts the
-// backward of what it forwarded last and every rank holds the same p activations. No bubble with F = B = W, c = 0 and
-// at least 2p-1 microbatches; (p-1)/2 of an F with p of them. With other costs W runs where a rank would be idle, and
-// behind the last F only where it would be for most of a W: a B that is late there makes every B behind it late, and a
-// percent of F or B decides which gaps are long enough for a W. Then ranks may wait as long as the slowest one does,
-// and a little less, which is how the authors' own search bounds it.
+// backward of the microbatch that it forwarded last, and every rank holds the same p activations. There is no bubble
+// with F = B = W, c = 0 and at least 2p-1 microbatches; with p of them the bubble is (p-1)/2 of an F. With other costs
+// a W runs where a rank would be idle. After the last F it runs only if the rank would be idle for most of a W, because
+// a B that is late there makes every later B late, and a difference of a percent in F or B decides which gaps are long
+// enough for a W. Ranks may then wait a little less than the slowest rank does, which is how the authors' own search
+// bounds it.
 #include <algorithm>
 
 #include "core/pipeline/schedules.h"
@@ -13,7 +14,7 @@
 namespace ranklab {
 namespace {
 
-// F and B of one rank. With few microbatches it is the order for 2p-1 of them, without those that do not exist.
+// F and B of one rank. With few microbatches this is the order for 2p-1 microbatches, without those that do not exist.
 class Order {
  public:
   Order(int rank, const ScheduleRequest& request)

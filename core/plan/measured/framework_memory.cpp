@@ -21,7 +21,7 @@ bool has_head(const Schedule& schedule, int pp_rank) {
   return std::ranges::any_of(schedule.stages_of(pp_rank), [&](int stage) { return schedule.is_last(stage); });
 }
 
-// Logits of a microbatch, on the rank that has the head.
+// The number of logits of a microbatch, on the rank that has the head.
 double logits(const RunPlan& plan) {
   const ParallelDims& dims = plan.mesh.dims();
   const ModelConfig& m = plan.config.model;
@@ -29,7 +29,7 @@ double logits(const RunPlan& plan) {
          static_cast<double>((m.vocab_size + dims.tp - 1) / dims.tp);
 }
 
-// Attention's scores of a microbatch in a layer, on a rank; 0 where they are never in memory.
+// The number of attention scores of a microbatch in one layer, on one rank; 0 if they are never in memory.
 double scores(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   if (c.attention_backend != "unfused") return 0;
@@ -46,7 +46,7 @@ int64_t layers_of(const RunPlan& plan, int pp_rank) {
   return layers;
 }
 
-// Bytes of workspaces: cuBLAS's of the threads of forward and of backward, and the software's own.
+// Bytes of workspaces: cuBLAS's for the forward and the backward thread, and the software's own.
 double workspaces(const RunPlan& plan) {
   constexpr int kThreads = 2;
   const SoftwareMemory& software = plan.profile.software.memory;
@@ -55,18 +55,18 @@ double workspaces(const RunPlan& plan) {
          (software.own_workspaces + grouped) * engine_workspace_bytes(gpu_generation(plan.profile));
 }
 
-// How much more the software keeps of a microbatch than this project does.
+// How much more the software keeps of a microbatch than this project does, as a factor.
 double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
   const SoftwareMemory& software = plan.profile.software.memory;
-  if (plan.config.recompute_granularity == "full") return 1;  // the inputs of layers, in any software
-  // Less the 16-bit logits, which the loss keeps for its backward and of which layers have no part.
+  if (plan.config.recompute_granularity == "full") return 1;  // in any software, only the inputs of layers
+  // Without the 16-bit logits, which the loss keeps for its backward and which belong to no layer.
   const double own = std::accumulate(rank.kept_bytes.begin(), rank.kept_bytes.end(), 0.0) -
                      (has_head(plan.schedule, rank.pp_rank) ? 2 * logits(plan) : 0);
   const double kept = plan.config.recompute_granularity == "selective" ? software.selective
                       : plan.config.model.moe.enabled()                ? software.experts
                                                                        : software.activations;
   if (own <= 0) return kept;
-  // This project's one copy of scores in 16 bits is every software's, too.
+  // Every software has one copy of the scores in 16 bits, as this project does.
   constexpr double kOwnScoreBytes = 2;
   const bool dropped = plan.config.model.attention_dropout > 0;
   const double each = software.score_bytes + (dropped ? software.dropped_score_bytes : 0);
@@ -76,8 +76,8 @@ double kept_ratio(const RunPlan& plan, const RankRecord& rank) {
   return (kept * (own - own_scores) + own_scores + each * all_scores) / own;
 }
 
-// Of parameters and gradients what a software has more: in what it adds 16-bit gradients up, what it keeps of them
-// where this project adds them up in fp32, and where it shards parameters in fp32.
+// Additional copies of parameters and gradients in a software: the accumulators of 16-bit gradients, copies of
+// gradients that this project accumulates in fp32, and parameters sharded in fp32.
 double copied_states(const RunPlan& plan, const RankRecord& rank) {
   const StateTypes types = state_types(plan);
   if (types.param_bytes() != 2) return 0;
@@ -88,7 +88,7 @@ double copied_states(const RunPlan& plan, const RankRecord& rank) {
   return parameters * (types.grad_bytes() == 2 ? software.accumulator_bytes : 2 * software.gradient_copies);
 }
 
-// Gradients that are added up in 16 bits, as the optimizer has them between steps: a copy in fp32 of its part.
+// For gradients accumulated in 16 bits: the fp32 copy of its share that the optimizer has between steps.
 double fp32_gradients(const RunPlan& plan, const RankRecord& rank) {
   const StateTypes types = state_types(plan);
   if (types.grad_bytes() != 2 || !types.has_masters()) return 0;
@@ -96,7 +96,7 @@ double fp32_gradients(const RunPlan& plan, const RankRecord& rank) {
   return plan.profile.software.memory.fp32_gradients * size_bytes(DType::kFloat32) * elements;
 }
 
-// What the rank's stages hold of their inputs between steps.
+// Inputs of the rank's stages that are held between steps.
 double stage_inputs(const RunPlan& plan, int pp_rank) {
   const ModelConfig& m = plan.config.model;
   const ParallelDims& dims = plan.mesh.dims();
@@ -115,17 +115,18 @@ FrameworkMemory framework_memory(const RunPlan& plan, const RankRecord& rank) {
   const SoftwareMemory& software = plan.profile.software.memory;
   FrameworkMemory out;
   out.states = bytes_of(rank.after, {kParameters, kGradients, kOptimizer}) + copied_states(plan, rank);
-  // This project adds microbatches up in whole gradients unless each is reduced; what others have of them is measured.
+  // This project accumulates microbatches in whole gradients unless each microbatch is reduced; for other software,
+  // such gradients are part of the measured figures.
   if (!plan.of_other_software() && shards_gradients(plan))
     out.states += std::max(0.0, bytes_of(rank.at_peak, {kGradients}) - bytes_of(rank.after, {kGradients}));
   out.between_steps = fp32_gradients(plan, rank) + stage_inputs(plan, rank.pp_rank);
   out.workspace = workspaces(plan) + software.score_buffer_bytes * scores(plan) +
                   std::min(software.exchange_bytes, 2 * bytes_of(rank.after, {kParameters}));
   const double most = bytes_of(rank.highest, {kActivations});
-  // The recorded peak includes 16-bit logits and their gradient, which no microbatch keeps for its backward.
+  // The recorded peak includes the 16-bit logits and their gradient, which no microbatch keeps for its backward.
   const double at_loss = has_head(plan.schedule, rank.pp_rank) ? logits(plan) : 0;
   const double own_loss = std::min(4 * at_loss, most);
-  // Without sharded parameters what is gathered are activations of tensor-parallel ranks.
+  // Without sharded parameters, gathered tensors are activations of tensor-parallel ranks.
   const double gathered = plan.zero().parameters ? software.gathered : 1;
   out.activations = (most - own_loss) * kept_ratio(plan, rank) + gathered * bytes_of(rank.highest, {kGathered});
   out.loss = own_loss + (plan.mesh.dims().tp > 1 ? software.shared_logit_bytes : software.logit_bytes) * at_loss;

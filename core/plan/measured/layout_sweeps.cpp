@@ -8,8 +8,8 @@
 namespace ranklab {
 namespace {
 
-// What a search chooses, with what a row's software does in that layout (sim.what_if; its machine is among the
-// conditions); the software, the model and the batch are given.
+// Whether a setting is part of the layout that a search chooses, including what the row's software does in that layout
+// (sim.what_if; the machine is among the conditions). Software, model and batch are given.
 bool of_layout(std::string_view key) {
   return key == "sim.what_if" || key == "train.micro_batch_size" || key.starts_with("memory.recompute") ||
          (key.starts_with("parallel.") && key != "parallel.world_size" && key != "parallel.attention_backend");
@@ -36,7 +36,7 @@ std::string title_of(const MeasuredRun& run) {
 struct Layout {
   std::string settings;
   const TimedRun* first;
-  double measured_s = 0;  // of all its rows together
+  double measured_s = 0;  // mean over all its rows
   int rows = 0;
 
   double mean_s() const { return measured_s / rows; }

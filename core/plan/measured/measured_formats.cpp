@@ -25,7 +25,7 @@ std::string word_of(const Json& from, const char* key, const char* otherwise = "
   return value_of<std::string>(from, key, otherwise);
 }
 
-// Copies what is there under another name.
+// Copies a value, if present, under another name.
 void take(Json& to, const char* name, const Json& from, const char* key) {
   if (from.contains(key) && !from[key].is_null()) to[name] = from[key];
 }
@@ -36,7 +36,7 @@ bool is_text(const Json& flags, const char* key, const char* wanted) {
   return flags.contains(key) && flags[key].is_string() && flags[key].get<std::string>() == wanted;
 }
 
-// Whether something is chosen: neither false, null, 0, "none" nor nothing at all.
+// Whether an option is on: present, and neither false, null, 0 nor "none".
 bool is_on(const Json& config, const char* key) {
   const auto it = config.find(key);
   if (it == config.end() || it->is_null()) return false;
@@ -52,8 +52,8 @@ std::string megatron_precision(const Json& config) {
   return text + (recipe == "mxfp8" ? " MXFP8" : recipe == "blockwise" ? " 1x128" : " FP8-CS");
 }
 
-// Layers of each stage, where the first or the last have a number of their own; "" where the others cannot share the
-// rest evenly, or where stages are interleaved, of which these numbers do not say how they are cut.
+// The number of layers in each stage, if the first or the last have their own number. "" if the other stages cannot
+// divide the rest evenly, or if stages are interleaved, because then these numbers do not determine the stages.
 std::string megatron_stages(const Json& config, const Json& flags) {
   const int first = value_of(flags, "decoder-first-pipeline-num-layers", 0),
             last = value_of(flags, "decoder-last-pipeline-num-layers", 0), pp = value_of(config, "pp", 1);
@@ -66,8 +66,7 @@ std::string megatron_stages(const Json& config, const Json& flags) {
 
 constexpr const char* kWorkspaceConfig = "CUBLAS_WORKSPACE_CONFIG";
 
-// What that says, ":4096:2:16:8": so many KiB, so many times, and more such pairs. Nothing: it is not there, or
-// something else.
+// Parses a value such as ":4096:2:16:8": pairs of a size in KiB and a count. Nothing if it is missing or different.
 std::optional<double> cublas_workspace_mib(const Json& env) {
   const std::string text = word_of(env, kWorkspaceConfig);
   if (text.empty()) return std::nullopt;
@@ -87,7 +86,7 @@ std::optional<double> cublas_workspace_mib(const Json& env) {
   return kib / 1024;
 }
 
-// What a case has that no model here has; "" if there is nothing.
+// What a case uses that no model here has; "" if there is nothing.
 std::string megatron_reason(const Json& test) {
   const Json &config = test.at("config"), &flags = test.at("other_flags");
   const std::string name = test.at("case");
@@ -97,8 +96,8 @@ std::string megatron_reason(const Json& test) {
     if (flags.contains(missing)) return std::string("this project has no --") + missing;
   if (config.contains("fsdp")) return "Megatron's own FSDP";
   if (is_on(config, "cuda_graph")) return "CUDA graphs of parts of layers, which keep memory of their own";
-  // The embedding's states, 12 bytes an element, then lie on one rank, and which it is depends on how many parameters
-  // there are: they are dealt out to ranks by size, to and fro.
+  // The embedding's states, 12 bytes per element, are then on one rank. Which one depends on the number of parameters,
+  // because they are dealt out to ranks by size, back and forth.
   if (flags.contains("no-use-layer-wise-param-layout"))
     return "a layer-wise optimizer that gives each of AdamW's parameters to one rank, too";
   if (flags.contains("tokenizer-type") && !config.contains("padded_vocab")) return "its vocabulary is not known";
@@ -110,9 +109,9 @@ std::string megatron_reason(const Json& test) {
   return "";
 }
 
-// The values of the older cluster are of a Transformer Engine whose fused attention was not deterministic, and whose
-// runs that had to be deterministic thus computed scores: where cases differ in the attention that they ask for alone,
-// theirs are equal to the byte.
+// The older cluster's values come from a Transformer Engine whose fused attention was not deterministic, so runs that
+// had to be deterministic used unfused attention. Where cases differ only in the requested attention, these values are
+// equal to the byte.
 bool chose_unfused(const Json& test, const Json& row) {
   const Json env = test.value("env", Json::object()), &flags = test.at("other_flags");
   const std::string allowed = "NVTE_ALLOW_NONDETERMINISTIC_ALGO";
@@ -120,8 +119,8 @@ bool chose_unfused(const Json& test, const Json& row) {
          env.contains(allowed) && env[allowed] == 0;
 }
 
-// Whether both legs of a resumed test, which run one command, have the same memory within a twentieth. Where they have
-// not, one leg's values are of another program, and none says which.
+// Whether both legs of a resumed test, which run the same command, agree in memory to within a twentieth. If they do
+// not, one leg's values come from another program, and it is unknown which.
 bool legs_agree(const Json& rows, const Json& row) {
   constexpr double kApart = 0.05;
   for (const Json& other : rows) {
@@ -135,7 +134,7 @@ bool legs_agree(const Json& rows, const Json& row) {
   return true;
 }
 
-// 4 as "4", "[0]*3+[1]" as it is.
+// 4 becomes "4"; "[0]*3+[1]" is unchanged.
 std::string one_word(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 Json megatron_config(const Json& test) {
@@ -163,7 +162,7 @@ Json megatron_config(const Json& test) {
   to["grad_bucket_overlap"] = value_of(from, "overlap_grad", false);
   take(to, "deterministic", from, "deterministic");
   to["precision"] = megatron_precision(from);
-  // Layers of experts in cases named so are Transformer Engine's, whatever the other layers are.
+  // In cases with this in their name, layers of experts are Transformer Engine's, whatever the other layers are.
   const bool engine_experts =
       value_of(from, "experts", 0) > 0 && word_of(test, "case").find("_te_") != std::string::npos;
   const bool local = word_of(from, "impl", "transformer_engine") == "local" && !engine_experts;
@@ -177,7 +176,7 @@ Json megatron_config(const Json& test) {
   to["hidden_dropout"] = dropout("hidden-dropout");
   if (word_of(from, "optimizer") == "muon") {
     to["optimizer"] = "muon";
-    to["muon_distribution"] = "layer-sharded";  // whole matrices of a rank, as its layer-wise optimizer does
+    to["muon_distribution"] = "layer-sharded";  // a rank has whole matrices, as in its layer-wise optimizer
   }
   if (const auto mib = cublas_workspace_mib(test.value("env", Json::object()))) to["cublas_workspace_mib"] = *mib;
   to["grouped_gemm"] = value_of(from, "grouped_gemm", false);
@@ -193,7 +192,7 @@ Json megatron_config(const Json& test) {
   return to;
 }
 
-// A median of twice the run's own fastest step is of steps that waited for something that no row names.
+// If the median is twice the run's own fastest step, steps were waiting for something that no row records.
 bool is_steady(const Json& row) {
   const double median = value_of(row, "iter_s", 0.0);
   return median <= 2 * value_of(row, "iter_s_min", median);
@@ -243,9 +242,9 @@ Json bloom_row(const Json& from) {
   take(config, "micro_batch", from, "mbs");
   take(config, "global_batch", from, "gbs");
   take(config, "gradients", from, "grads");
-  // From then on its nodes were 1 to 5 % faster: "do not compare" (chronicles-prequel.md, GBS variations).
+  // From that date on its nodes were 1 to 5 % faster: "do not compare" (chronicles-prequel.md, GBS variations).
   config["machine_state"] = word_of(from, "date") < "02-25" ? "as it was" : "improved";
-  // "320 | async | always hangs" (dealing with hanging): what is larger ran with CUDA_LAUNCH_BLOCKING=1.
+  // "320 | async | always hangs" (dealing with hanging): runs at least this large used CUDA_LAUNCH_BLOCKING=1.
   constexpr double kHangs = 320;
   config["launch_blocking"] = value_of(from, "gpus", 0.0) >= kHangs;
   Json measured = Json::object();
@@ -303,7 +302,7 @@ Json foundry_row(const Json& from) {
   return row;
 }
 
-// Brings a row of any table into one form; tables are told apart by columns that no other has.
+// Converts a row of any table to one form; tables are recognized by columns that only they have.
 Json common_row(const Json& row) {
   if (!row.is_object() || row.contains("measured")) return row;
   if (row.contains("tflops_formula")) return bloom_row(row);

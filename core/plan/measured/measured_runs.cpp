@@ -24,15 +24,15 @@ using Json = nlohmann::json;
 struct GpuName {
   const char *in_text, *profile;
 };
-// The first that a row's gpu_type contains, whatever the case of its letters.
+// The first name that a row's gpu_type contains, ignoring case, is used.
 constexpr std::array kGpus = {GpuName{"h100-96", "h100-96"}, GpuName{"gb300", "gb300"},   GpuName{"gb200", "gb200"},
                               GpuName{"b300", "b300"},       GpuName{"b200", "b200"},     GpuName{"h200", "h200"},
                               GpuName{"h800", "h800"},       GpuName{"h100", "h100-sxm"}, GpuName{"a100", "a100-80"},
                               GpuName{"l40s", "l40s"}};
-// Of which there is no profile, though a faster one has the same name.
+// GPUs without a profile, although a faster one of the same name has one.
 constexpr std::array kSlowerGpus = {"40gb", "40 gb", "pcie", "h100 nvl", "h100-nvl"};
 
-// Sizes that are numbers wherever a row has them. Others may be words of a paper: "3072->15360 over 469B tokens".
+// Sizes that must be numbers if a row has them. Other values may be text from a paper: "3072->15360 over 469B tokens".
 constexpr std::array kSizes = {"layers",  "hidden",     "heads",     "seq", "gpus", "kv_heads", "head_dim", "kv_lora",
                                "experts", "shared_ffn", "mtp_depth", "tp",  "pp",   "cp",       "ep"};
 
@@ -72,11 +72,11 @@ class RowPlan {
   static constexpr int kUsualNode = 8;
   int gpus_of_node() const {
     const std::string gpu = lower_case(c_.text("gpu_type"));
-    if (holds(gpu, "gb200") || holds(gpu, "gb300")) return 64;  // of a rack's 72, a power of two
+    if (holds(gpu, "gb200") || holds(gpu, "gb300")) return 64;  // a rack has 72, of which a power of two is used
     return holds(gpu, "4 per node") ? 4 : kUsualNode;
   }
 
-  // "4x100Gb/s Omni-Path" or "400 Gb/s per node": of a GPU, where the node's share them.
+  // Bandwidth per GPU for "4x100Gb/s Omni-Path" or "400 Gb/s per node"; the GPUs of a node share its NICs.
   std::optional<double> nic_gb_s(const std::string& network) const {
     int nics = 0;
     double gbit_s = 0;
@@ -90,7 +90,7 @@ class RowPlan {
     return nics * gbit_s / kBits / std::min(gpus_of_node(), kUsualNode);
   }
 
-  // What the row says of its machine and its workspaces.
+  // What the row says about its machine and its workspaces.
   std::string what_if() const {
     std::vector<std::string> changes;
     if (const auto nic = nic_gb_s(c_.text("network"))) changes.push_back(strprintf("nic=%.6g", *nic));
@@ -102,8 +102,8 @@ class RowPlan {
     if (exchanges_beside_compute()) changes.push_back("launches=1.5x");
     return join(changes, ",");
   }
-  // NeMo's recipes of these releases, but for racks, exchange tokens of one microbatch beside the compute of another
-  // where stages are interleaved: Python then launches each part of a layer by itself.
+  // Except on racks, NeMo's recipes of these releases overlap the token exchange of one microbatch with the compute of
+  // another where stages are interleaved; Python then launches each part of a layer separately.
   bool exchanges_beside_compute() const {
     const std::string container = c_.text("container"), release = release_in(container);
     const bool then = release == "25.11" || (release == "26.02" && !holds(container, "26.02."));
@@ -137,7 +137,7 @@ class RowPlan {
     if (c_.has("experts")) experts();
     if (c_.has("mtp_depth")) set("mtp.num_layers", *c_.number("mtp_depth"));
   }
-  // 8/3 of the width, a third more, to a multiple of 256 (KempnerForge's "auto 1.3x").
+  // 8/3 of the hidden size, plus 30 %, rounded up to a multiple of 256 (KempnerForge's "auto 1.3x").
   static double usual_gated(double hidden) { return std::ceil(hidden * 8 / 3 * 1.3 / 256) * 256; }
 
   void latent() {
@@ -158,7 +158,7 @@ class RowPlan {
     set("moe.first_dense_layers", c_.number_or("first_dense_layers", 0));
     set("moe.force_balance", "true");
     set("moe.balancing", "none");
-    // NeMo's recipes send tokens to other nodes by DeepEP, too.
+    // NeMo's recipes also use DeepEP to send tokens to other nodes.
     const bool to_others = c_.number_or("ep", 1) * c_.number_or("tp", 1) > gpus_of_node();
     if (to_others && (c_.text("dispatcher") == "DeepEP" || c_.has("container")))
       set("parallel.moe_dispatcher", "dedup");
@@ -194,7 +194,7 @@ class RowPlan {
   }
   bool shorter_ends() const {
     const double layers = c_.number_or("layers", 0), pp = c_.number_or("pp", 1);
-    // The embedding and the head then are stages of their own.
+    // The embedding and the head are then separate stages.
     if (layers + 2 == pp * c_.number_or("vpp", 1)) return true;
     if (software_.torchtitan() && says_interleaved() && std::fmod(layers + 2, 2 * pp) == 0) return true;
     return holds(c_.text("note"), "first and last stage hold one layer fewer") ||
@@ -211,8 +211,9 @@ class RowPlan {
     return holds(said, "nterleaved") && !holds(said, "non-interleaved") && !holds(said, "assumed");
   }
 
-  // Stages of a rank; where a row says that they are interleaved, and not how many, two, or, where the ends are a layer
-  // shorter than the others, one for each layer: the first has the embedding alone (arXiv 2407.21783, section 3.3.2).
+  // The number of stages per rank. If a row says that they are interleaved but not how many there are, it is two; or,
+  // if the end stages are one layer shorter than the others, one per layer, where the first stage has only the
+  // embedding (arXiv 2407.21783, section 3.3.2).
   double stages_of_rank(double pp) const {
     if (const auto said = c_.number("vpp")) return *said;
     const bool of_a_layer = shorter_ends() && !software_.torchtitan();
@@ -229,7 +230,7 @@ class RowPlan {
     return vpp > 1 ? "interleaved-1f1b" : "1f1b";
   }
   std::string zero() const {
-    // PyTorch's FSDP keeps layers gathered, and their gradients whole, until a pipeline's step has ended.
+    // PyTorch's FSDP keeps layers gathered, and their gradients whole, until the end of a pipeline's step.
     if (c_.number_or("fsdp", 0) > 0) return c_.number_or("pp", 1) > 1 ? "1" : "3";
     if (software_.torchtitan() && c_.number_or("zero", 0) == 3 && c_.number_or("pp", 1) > 1) return "1";
     if (const auto stage = c_.number("zero")) return strprintf("%.0f", *stage);
@@ -245,7 +246,7 @@ class RowPlan {
   }
   bool selective() const { return holds(c_.text("recompute"), "selective"); }
 
-  // Of Megatron's names those that a plan here knows and that the model has.
+  // Of the modules in Megatron's list, those that plans here support and that the model has.
   std::string known_modules() const {
     const std::vector<std::string> said = c_.words("recompute_modules");
     const bool experts_alone = c_.has("experts") && c_.number_or("first_dense_layers", 0) == 0;
@@ -256,8 +257,8 @@ class RowPlan {
     }
     return join(known, ",");
   }
-  // Why a module that the row recomputes cannot be planned so; "" if all can. Outputs of norms and activations are
-  // recomputed here in any case, and shared experts with the half of a layer that they are in (moe).
+  // Why a module that the row recomputes cannot be planned; "" if all can. Outputs of norms and activations are
+  // recomputed here in any case, and shared experts together with the half of a layer that contains them (moe).
   std::string unplanned_module() const {
     const std::vector<std::string> all = c_.words("recompute_modules");
     const auto named = [&](std::string_view name) { return std::ranges::find(all, name) != all.end(); };
@@ -275,7 +276,7 @@ class RowPlan {
   }
 
   void batch() {
-    // torchtitan cuts a local batch into as many microbatches as its pipeline has ranks.
+    // torchtitan splits a local batch into as many microbatches as its pipeline has ranks.
     const double pp = c_.number_or("pp", 1);
     const bool cut = !c_.has("micro_batch") && c_.has("local_batch") && pp > 1;
     const double global = global_batch_of(c_);
@@ -290,8 +291,8 @@ class RowPlan {
   void precision() {
     const std::string said = c_.text("precision");
     if (said == "fp32") return;
-    set("train.bf16", "true");  // fp16 takes as much time and memory
-    // Megatron sums gradients of bf16 in fp32, and those of fp16 as they are.
+    set("train.bf16", "true");  // fp16 takes the same time and memory
+    // Megatron sums gradients of bf16 in fp32, and gradients of fp16 in fp16.
     const bool in_fp32 = c_.has("gradients") ? holds(c_.text("gradients"), "fp32") : software_.newer();
     const bool said_so = software_.own() && c_.has("gradients");
     if (in_fp32 && (said_so || software_.of_megatron())) set("precision.main_grads_dtype", "fp32");
@@ -327,10 +328,10 @@ MeasuredFigures figures_of(const Json& row) {
   if (const auto gb = m.positive("peak_memory_GB")) out.peak_bytes = *gb * 1e9;
   out.static_bytes = m.positive("static_bytes");
   const std::string source = row.value("source", std::string());
-  // These give what tensors take.
+  // These report the memory of tensors.
   const RowSoftware software(c, source);
   out.reserved = !software.of_zero_bubble() && !software.own();
-  out.first_stage = holds(source, "Nanotron");  // whose benchmarks write rank 0's
+  out.first_stage = holds(source, "Nanotron");  // its benchmarks record rank 0
   out.on_device = m.positive("device_memory_GiB").has_value();
   if (const auto gib = m.positive("device_memory_GiB")) out.peak_bytes = *gib * 1024 * 1024 * 1024;
   out.last_stage_peak_bytes = m.positive("last_stage_peak_bytes");

@@ -1,5 +1,5 @@
-// How far published runs were from their plans, most of which had a part in fitting them: what a plan says is given
-// with the range that held 90 % of them (docs/planner.md). Thread rule: pure. Torch-free.
+// How far published runs were from their plans; most of these runs were also used for fitting. A plan's figures are
+// given together with the range that contained 90 % of the runs (docs/planner.md). Thread rule: pure. Torch-free.
 #pragma once
 #include <string>
 #include <utility>
@@ -8,20 +8,21 @@
 
 namespace ranklab {
 
-// Measured over predicted, of 90 % of the runs.
+// Measured over predicted values; 90 % of the runs lie in these ranges.
 struct PlanBand {
   double step_low = 1, step_high = 1;
   double memory_low = 1, memory_high = 1;
 
-  // The range for a plan's memory on its GPU, whose context is the same in every run.
+  // The range for a plan's total memory on its GPU. The context is the same in every run, so the ratios do not apply to
+  // it.
   std::pair<double, double> on_device(const FrameworkMemory& memory) const {
     return {memory.context + memory_low * memory.reserved(), memory.context + memory_high * memory.reserved()};
   }
 };
 
-// `software`: of core/sim/software.h.
+// `software`: a name of core/sim/software.h.
 PlanBand plan_band(const std::string& software);
-// "published runs", or whose they are where the software has none: for words of the range.
+// Describes the runs behind the range: "published runs", or whose runs are used if this software has none.
 std::string plan_band_runs(const std::string& software);
 
 }  // namespace ranklab

@@ -1,11 +1,11 @@
-// When the software of a published run was released, by what its row says. Thread rule: pure.
+// The release date of the software of a published run, as far as its row mentions it. Thread rule: pure.
 #pragma once
 #include <algorithm>
 #include <string>
 
 namespace ranklab {
 
-// The release in "nvcr.io/nvidia/nemo:25.04" or "NeMo 25.04"; "" without one.
+// The release in texts such as "nvcr.io/nvidia/nemo:25.04" or "NeMo 25.04"; "" if there is none.
 inline std::string release_in(const std::string& container) {
   const auto digit = [&](size_t at) { return container[at] >= '0' && container[at] <= '9'; };
   for (size_t at = 0; at + 5 <= container.size(); ++at)
@@ -14,7 +14,8 @@ inline std::string release_in(const std::string& container) {
   return "";
 }
 
-// The first year of this century in the text; 0 without one. Numbers of papers have a point.
+// The first year of this century in the text; 0 if there is none. Numbers of arXiv papers contain a point, so they are
+// not years.
 inline int year_in(const std::string& source) {
   constexpr const char* kDigits = "0123456789.";
   for (size_t at = 0; (at = source.find_first_of(kDigits, at)) != std::string::npos;) {

@@ -1,4 +1,5 @@
-// The values of a published run's row by the names of papers, and what follows from several. Thread rule: immutable.
+// Reads the values of a published run's row, named as in papers, and derives quantities from several of them. Thread
+// rule: immutable.
 #pragma once
 #include <algorithm>
 #include <cstdlib>
@@ -14,7 +15,7 @@ namespace ranklab {
 
 inline bool holds(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// One row's values, read leniently: papers leave things out.
+// The values of one row. Reading is lenient, because papers leave things out.
 class RowReader {
  public:
   explicit RowReader(const nlohmann::json& config) : config_(config) {}
@@ -30,13 +31,13 @@ class RowReader {
     if (digits == 0 || (!rest.empty() && rest != "K")) return std::nullopt;
     return (rest.empty() ? 1.0 : 1000.0) * std::strtod(text.c_str(), nullptr);
   }
-  // Above 0: of what was measured, anything else says nothing.
+  // A value above 0; for measured quantities, any other value means unknown.
   std::optional<double> positive(const char* key) const {
     const auto found = number(key);
     return found && *found > 0 ? found : std::nullopt;
   }
   bool has_no_number(const char* key) const { return has(key) && !number(key); }
-  // As the file has it, its beginning where that is long.
+  // The text as it is in the file, shortened to its beginning if it is long.
   std::string shown(const char* key) const {
     constexpr size_t kShown = 40;
     const std::string all = config_.at(key).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -47,7 +48,7 @@ class RowReader {
     const auto it = config_.find(key);
     return it != config_.end() && it->is_string() ? it->get<std::string>() : "";
   }
-  // Words of a text like "[core_attn mlp]" or of a list.
+  // The words of a text like "[core_attn mlp]", or of a list.
   std::vector<std::string> words(const char* key) const {
     const auto it = config_.find(key);
     if (it == config_.end()) return {};
@@ -77,7 +78,7 @@ inline double sequences_at_once(const RowReader& c) {
   return c.number_or("micro_batch", c.number_or("local_batch", 0));
 }
 
-// Sequences of a step; a row that does not say has one forward of each replica.
+// Sequences per step. If a row does not say, each replica is assumed to run one forward.
 inline double global_batch_of(const RowReader& c) {
   const double replicas = replicas_of(c), forward = std::max(sequences_at_once(c), 1.0);
   const double said = c.number_or("global_batch", c.number_or("batch_per_dp", 0) * replicas);

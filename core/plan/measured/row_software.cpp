@@ -12,19 +12,19 @@
 namespace ranklab {
 namespace {
 
-constexpr const char* kOwn = "ranklab";  // `framework` of this project's own runs
+constexpr const char* kOwn = "ranklab";  // value of `framework` for this project's own runs
 
-// Names of frameworks, in small letters, whose software follows from the rest of their row (RowSoftware::name).
+// Frameworks, in lower case, whose software is determined by the rest of the row (RowSoftware::name).
 constexpr std::array<std::string_view, 5> kByTheRest = {"megatron-lm", "megatron-deepspeed", "pytorch", "pytorch fsdp",
                                                         "torchtitan"};
 struct Framework {
   std::string_view name, software;
 };
-// Those that have a software of their own.
+// Frameworks that correspond directly to one software.
 constexpr std::array kFrameworks = {Framework{"internevo", "internevo"}, Framework{"nanotron", "nanotron"},
                                     Framework{"llm-foundry", "llm_foundry"}, Framework{"megascale", "megascale"},
                                     Framework{"megatron-lm local", "megatron"}};
-// Releases of which tell (containers) how they launch kernels.
+// Frameworks for which the release of the container determines how kernels are launched.
 constexpr std::array<std::string_view, 3> kOnMegatronCore = {"megatron-core", "megatron-bridge", "nemo"};
 
 }  // namespace
@@ -59,7 +59,7 @@ std::string RowSoftware::name() const {
   if (on_core && !c_.has("container")) return "transformer_engine";
   if (of_zero_bubble()) return "megatron_2023";
   if (holds(source_, "Nanotron")) return "nanotron";
-  // NeMo's containers from 26.06 on, whose Megatron-Core launches graphs of kernels.
+  // NeMo's containers from 26.06 on have a Megatron-Core that launches CUDA graphs.
   if (c_.has("container"))
     return release_in(c_.text("container")) >= "26.06" ? "megatron_core_26_06" : "transformer_engine";
   if (said == "megatron-deepspeed" || holds(c_.text("schedule"), "DeepSpeed"))
@@ -67,7 +67,7 @@ std::string RowSoftware::name() const {
   if (holds(c_.text("system"), "MegaScale")) return "megascale";
   if (!newer()) return "megatron";
   if (holds(techniques, "async TP") || holds(techniques, "AsyncTP")) return "compiled_async_tp";
-  // torchtitan's FP8 needs the compiler to be fast.
+  // torchtitan's FP8 is only fast when compiled.
   if (c_.is("compile", false) || holds(techniques, "compile") || (torchtitan() && holds(c_.text("precision"), "fp8")))
     return torchtitan() && year_in(source_) >= 2025 ? "compiled_loss" : "compiled";
   if (holds(source_, "Megatron-Core") || holds(source_, "ModelZoo")) return "transformer_engine";

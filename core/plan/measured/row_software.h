@@ -1,5 +1,5 @@
-// Which software (core/sim/software.h) a published run's row is of, by what the row and its source say. Thread rule:
-// immutable; outlives neither the row nor its source.
+// Determines which software (core/sim/software.h) was used for a published run, from what its row and its source say.
+// Thread rule: immutable; must not outlive the row and its source.
 #pragma once
 #include <string>
 
@@ -12,16 +12,17 @@ class RowSoftware {
   RowSoftware(const RowReader& config, const std::string& source) : c_(config), source_(source) {}
 
   std::string name() const;
-  std::string unknown() const;  // why no software is known of the row's framework; "" if one is
-  bool own() const;             // this project's
+  std::string unknown() const;  // why the row's framework corresponds to no known software; "" if it does
+  bool own() const;             // whether it is this project
   bool of_megatron() const;
-  bool of_zero_bubble() const;  // its authors train in a fork of Megatron-LM
+  bool of_zero_bubble() const;  // the authors of zero bubble train in a fork of Megatron-LM
   bool torchtitan() const;
-  // Megatron-LM of 2021 and 2022 had neither sequence parallelism nor flash attention; it trained in fp16.
+  // Whether it is newer than the Megatron-LM of 2021 and 2022, which had neither sequence parallelism nor flash
+  // attention and trained in fp16.
   bool newer() const;
 
  private:
-  std::string framework() const;  // in small letters
+  std::string framework() const;  // in lower case
 
   const RowReader& c_;
   const std::string& source_;

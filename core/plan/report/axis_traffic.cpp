@@ -20,8 +20,8 @@ struct PlacedGroup {
   int node(size_t member) const { return group.global_ranks[member] / gpus_per_node; }
 };
 
-// The bytes of a member that leave its node: of its ring, or of the parts that it sends to each other member, which are
-// taken as equal.
+// The bytes of a member that leave its node: along its ring, or, in an all_to_all, the parts sent to each other member,
+// which are assumed to be equal.
 int64_t bytes_across(const PlacedGroup& placed, size_t member, Verb verb, int64_t sent) {
   const size_t size = placed.group.global_ranks.size();
   if (verb == Verb::kAllToAll || (verb == Verb::kSend && placed.group.axis == Axis::kEp)) {
@@ -38,8 +38,8 @@ int64_t messages_across_nodes(const PlacedGroup& placed, size_t member, const Tr
   return bytes;
 }
 
-// Exchanges in which a token goes to each other node at most once (core/parallel/expert/node_hops.h), by what the
-// recorded ranks sent between the nodes of their own groups or, where those have one, to their ranks.
+// Exchanges in which a token goes to each other node at most once (core/parallel/expert/node_hops.h), estimated from
+// what the recorded ranks sent between the nodes of their own groups, or, in groups on one node, to the ranks.
 class DedupTraffic {
  public:
   DedupTraffic(const StepRecord& record, const RunPlan& plan)
@@ -59,7 +59,7 @@ class DedupTraffic {
   }
 
   bool has(Axis axis, Verb verb) const { return !bytes_of_a_copy_.empty() && std::pair(axis, verb) == kExchange; }
-  // What leaves the node of a member.
+  // The bytes that leave a member's node.
   int64_t bytes_across(const PlacedGroup& placed, size_t member, int pp_rank) const {
     double copies = 0;
     for (const auto& [node, members] : placed.members)
@@ -73,7 +73,7 @@ class DedupTraffic {
 
   MoeConfig moe_;
   int ep_;
-  std::map<int, double> bytes_of_a_copy_;  // if each token went to one place, by pipeline rank
+  std::map<int, double> bytes_of_a_copy_;  // bytes if each token went to one place, by pipeline rank
 };
 
 void add_member(AxisTraffic& row, const PlacedGroup& placed, size_t member, const RankRecord& recorded,

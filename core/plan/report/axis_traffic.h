@@ -5,9 +5,10 @@
 // Across nodes: a ring visits its members in group order and closes; a rank's bytes leave the node when its successor
 // is on another one. Members are in ascending global rank and nodes hold neighbouring ranks, so a group on k > 1 nodes
 // crosses on exactly k edges, the minimum for a ring (NCCL orders its rings the same way: each node once). An
-// all_to_all sends each peer its part directly; a message crosses when its two ends are on different nodes. What a
-// group's members send is that of the rank that was recorded for them; where it goes is counted for each of them, since
-// the groups of an axis need not lie alike on the nodes. Cost: one visit per group member. Thread rule: pure.
+// all_to_all sends each peer its part directly; a message crosses when its two ends are on different nodes. The bytes
+// that a group's members send are those of the rank that was recorded for them; where the bytes go is determined
+// separately for each member, since the groups of an axis may be placed differently on the nodes. Cost: one visit per
+// group member. Thread rule: pure.
 #pragma once
 #include <vector>
 
@@ -21,7 +22,7 @@ struct AxisTraffic {
   int group_size = 1;
   int groups = 0;
   int groups_across_nodes = 0;
-  VerbTraffic per_rank = {};       // of the busiest rank
+  VerbTraffic per_rank = {};       // for the busiest rank
   int64_t total_bytes = 0;         // sent by all ranks
   int64_t bytes_across_nodes = 0;  // the part of total_bytes that leaves a node
 };

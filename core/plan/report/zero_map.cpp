@@ -54,7 +54,7 @@ ZeroMapRank holdings(const RunPlan& plan, const std::vector<GradBucket>& buckets
   return out;
 }
 
-// Of a rank that has these buckets, each parameter with its number among the rank's own.
+// For a rank that has these buckets. `number` gives each parameter's index among the rank's parameters.
 std::vector<std::string> debug_lines(const RunPlan& plan, const std::vector<GradBucket>& buckets,
                                      const std::map<const Parameter*, size_t>& number, int global_rank) {
   std::vector<std::string> lines;
@@ -88,7 +88,7 @@ ZeroMap zero_map(const RunPlan& plan, int pp_rank, const ShapeWorldMaker& make_w
 }
 
 std::vector<std::string> zero_debug_lines(const RunPlan& plan, const ShapeWorldMaker& make_world) {
-  std::map<std::pair<int, int>, std::vector<int>> alike;  // by pp and ep rank
+  std::map<std::pair<int, int>, std::vector<int>> alike;  // ranks with the same pp and ep rank
   for (int rank = 0; rank < plan.mesh.world_size(); ++rank)
     alike[{plan.mesh.coordinate(Axis::kPp, rank), plan.mesh.coordinate(Axis::kEp, rank)}].push_back(rank);
   std::map<int, std::vector<std::string>> by_rank;

@@ -1,6 +1,6 @@
 // Who owns what when data-parallel ranks shard buckets: for every bucket of a pipeline rank its parameters, and which
 // of their elements each member of the group updates. The buckets are those of the run's own optimizers, built on
-// shapes. Cost: a model and its optimizer without memory; a visit of each piece. Thread rule: as record_step().
+// shapes. Cost: a model and its optimizer without memory; one visit per piece. Thread rule: as for record_step().
 #pragma once
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@ namespace ranklab {
 
 struct OwnedRange {
   int group_rank = 0;
-  int64_t begin = 0, end = 0;  // elements of the parameter on this rank
+  int64_t begin = 0, end = 0;  // range of the parameter's elements on this rank
 };
 
 struct ZeroMapRow {
@@ -21,7 +21,7 @@ struct ZeroMapRow {
 };
 
 struct ZeroMapBucket {
-  Axis axis = Axis::kDp;  // whose group shards it
+  Axis axis = Axis::kDp;  // the axis of the group that shards it
   int shards = 1;
   std::string unit = {};  // stage 3: the unit that is gathered and freed together
   int64_t elements = 0, padding = 0;
@@ -32,21 +32,21 @@ struct ZeroMapBucket {
 // it shares with its edp peers.
 struct ZeroMapRank {
   int dp_rank = 0;
-  int64_t elements = 0;         // elements that it updates
+  int64_t elements = 0;         // number of elements that it updates
   int64_t parameter_bytes = 0;  // between uses
   int64_t gradient_bytes = 0, optimizer_bytes = 0;
 };
 
 struct ZeroMap {
   std::vector<ZeroMapBucket> buckets;
-  std::vector<ZeroMapRank> ranks;  // of tp rank 0
+  std::vector<ZeroMapRank> ranks;  // for tp rank 0
 };
 
-// REQUIRES: a pipeline rank of the plan.
+// REQUIRES: pp_rank is a pipeline rank of the plan.
 ZeroMap zero_map(const RunPlan& plan, int pp_rank, const ShapeWorldMaker& make_world);
 
-// One line for each piece that each rank owns, in ascending rank:
-// "[ZeRO Debug][rank=3] param[7] layers.0.mlp.down.weight dp numel=44032 shard=[0:11008) group_size=4 group_rank=1"
+// One line per piece that each rank owns, in ascending rank: "[ZeRO Debug][rank=3] param[7] layers.0.mlp.down.weight dp
+// numel=44032 shard=[0:11008) group_size=4 group_rank=1"
 std::vector<std::string> zero_debug_lines(const RunPlan& plan, const ShapeWorldMaker& make_world);
 
 }  // namespace ranklab

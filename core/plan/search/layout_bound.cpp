@@ -7,14 +7,15 @@
 namespace ranklab {
 namespace {
 
-// Messages, the optimizer and the head are left out of a bound; passes differ by the copies of gradients that a
-// schedule spreads over them. With few microbatches a stage that has a layer less than others waits less than the
+// A bound leaves out messages, the optimizer and the head, and passes differ by the copies of gradients that a schedule
+// distributes over them. With few microbatches, a stage that has one layer less than the others waits less than the
 // formula says.
 constexpr double kEqual = 0.97, kEqualUneven = 0.9;
 
-// How much remains of the (pp - 1) / vpp passes that a rank of 1F1B waits at the start and the end. ZB-H1 fills them
-// with weight gradients, which are hardly more than half of a backward. Of other schedules nothing is said but that
-// each rank computes its share; their plans say nothing of others, since their ranks may hold stages twice.
+// The part that remains of the (pp - 1) / vpp passes during which a rank of 1F1B waits at the start and the end. ZB-H1
+// fills them with weight gradients, which are hardly more than half of a backward. For other schedules the bound is
+// only that each rank computes its share, and their plans give no bounds for other layouts, since their ranks may hold
+// stages twice.
 struct Waiting {
   std::string_view schedule;
   double share;
@@ -34,7 +35,7 @@ double waiting_passes(const LayoutChoice& l) {
 
 }  // namespace
 
-// From ZeRO stage 2 on gradients leave with every microbatch, and with 3 weights come with it.
+// From ZeRO stage 2 on, gradients are reduced with every microbatch, and with stage 3 weights are gathered with it.
 LayoutBounds::Passes LayoutBounds::passes_of(const LayoutChoice& l) {
   return {l.tp, l.cp, l.ep, l.micro_batch, l.recompute, std::max(l.zero_stage, 1)};
 }
@@ -47,7 +48,7 @@ void LayoutBounds::learn(const LayoutChoice& planned, double pass_s) {
 
 double LayoutBounds::step_at_least(const TrainConfig& c, const LayoutChoice& l) const {
   const auto known = pass_s_.find(passes_of(l));
-  // In another order of the axes the exchanges of a pass may cross nodes in one layout and not in the other.
+  // With another order of the axes, the exchanges of a pass may cross nodes in one layout and not in the other.
   if (known == pass_s_.end() || !c.parallel.order.ends_with("dp-pp")) return 0;
   const double replicas = static_cast<double>(c.parallel.world) / l.tp / l.pp / l.cp;
   const double microbatches = static_cast<double>(c.global_batch_size) / replicas / static_cast<double>(l.micro_batch);

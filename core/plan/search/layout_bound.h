@@ -1,8 +1,8 @@
-// What the step of a layout takes at least, from the plan of another one whose microbatches pass the same layers in the
-// same way: those that differ in pipeline, schedule, or the number of replicas. Each rank computes its share of every
-// microbatch, and the first and the last of them go through the stages one after another; what is waited for besides
-// (messages, gradients, the optimizer) is left out. So a search need not plan what cannot be among its best.
-// Torch-free. Cost: a look-up. Thread rule: one thread at a time.
+// A lower bound on the step time of a layout, derived from the plan of another layout whose microbatches pass the same
+// layers in the same way; such layouts differ only in pipeline, schedule, or the number of replicas. Each rank computes
+// its share of every microbatch, and the first and the last microbatch pass the stages one after another; all other
+// waiting (for messages, gradients, the optimizer) is left out. With this bound a search need not plan layouts that
+// cannot be among its best. Torch-free. Cost: a look-up. Thread rule: one thread at a time.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -15,11 +15,11 @@ namespace ranklab {
 
 class LayoutBounds {
  public:
-  // `pass_s`: what a microbatch takes in all stages together, where nothing is waited for but its own exchanges.
+  // `pass_s`: the time of a microbatch in all stages together, in which nothing is waited for except its own exchanges.
   void learn(const LayoutChoice& planned, double pass_s);
-  // Whether the plan of one says something of the other.
+  // Whether the plan of one layout gives a bound for the other.
   static bool alike(const LayoutChoice& a, const LayoutChoice& b) { return passes_of(a) == passes_of(b); }
-  // Seconds; 0 where no plan says anything of it.
+  // In seconds; 0 if no plan gives a bound.
   double step_at_least(const TrainConfig& config, const LayoutChoice& choice) const;
 
  private:

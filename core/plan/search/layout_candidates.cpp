@@ -26,7 +26,7 @@ bool divides(const TrainConfig& c, const LayoutChoice& l) {
   const int64_t dp = data_ranks(c, l);
   if (c.global_batch_size % (dp * l.micro_batch) != 0) return false;
   const int64_t microbatches = c.global_batch_size / dp / l.micro_batch;
-  if (l.pp > 1 && microbatches < l.pp) return false;  // idle for more than half of the time
+  if (l.pp > 1 && microbatches < l.pp) return false;  // otherwise idle for more than half of the time
   if (m.num_attention_heads % l.tp != 0 || m.ffn_hidden_size % l.tp != 0) return false;
   const auto splits = [&](const RecurrenceHeads& recurrence) { return recurrence.heads % (int64_t{l.tp} * l.cp) == 0; };
   if (!std::ranges::all_of(m.recurrences(), splits)) return false;
@@ -44,31 +44,33 @@ struct Weights {
 Weights weights_of(const ModelConfig& m) {
   const auto all = static_cast<double>(m.parameter_count());
   if (!m.moe.enabled() || m.moe.topk >= m.moe.num_experts) return {all, 0};
-  const auto idle = all - static_cast<double>(m.active_parameter_count());  // of a token: all experts but topk
+  // parameters unused by a token: all experts but topk
+  const auto idle = all - static_cast<double>(m.active_parameter_count());
   const double experts =
       idle * static_cast<double>(m.moe.num_experts) / static_cast<double>(m.moe.num_experts - m.moe.topk);
   return {all - experts, experts};
 }
 
-// Bytes of state of a parameter that `replicas` ranks replicate or shard.
+// Bytes of state per parameter that `replicas` ranks replicate or shard.
 double state_bytes(int zero_stage, double replicas) {
   if (zero_stage == 3) return 18.0 / replicas;
   if (zero_stage == 2) return 2 + 16.0 / replicas;
   return zero_stage == 1 ? 6 + 12.0 / replicas : 18;
 }
 
-// Bytes that a layer's F keeps for each token with fused norms and flash attention. Among the inputs and outputs
-// of linear layers in 16 bits some are recomputed or shared, of experts' some are kept twice.
+// Bytes that a layer's F keeps per token with fused norms and flash attention. Of the 16-bit inputs and outputs of
+// linear layers, some are recomputed or shared, and for experts some are kept twice.
 struct KeptBytes {
   double whole, without_attention;
 };
 
 KeptBytes kept_bytes(const ModelConfig& m) {
-  constexpr double kOfDense = 1.5, kOfExperts = 1.85;  // of plans of llama_8b and deepseek_v3
+  constexpr double kOfDense = 1.5, kOfExperts = 1.85;  // from plans of llama_8b and deepseek_v3
   const auto hidden = static_cast<double>(m.hidden_size), heads = static_cast<double>(m.num_attention_heads);
   const double queries =
       m.mla.enabled() ? heads * static_cast<double>(m.mla.query_head_dim()) : static_cast<double>(m.query_width());
-  const double values = m.mla.enabled() ? heads * static_cast<double>(m.mla.v_head_dim) : queries;  // and outputs
+  // the same width as the outputs
+  const double values = m.mla.enabled() ? heads * static_cast<double>(m.mla.v_head_dim) : queries;
   const double keys = m.mla.enabled() ? queries + values : 2 * static_cast<double>(m.kv_width());
   double whole = kOfDense * (4 * hidden + queries + keys + values);
   if (m.moe.enabled()) {
@@ -117,7 +119,7 @@ void settle_grad_sync(const TrainConfig& c, LayoutChoice& l) {
 }
 
 RoughCost rough_cost(const TrainConfig& c, const HardwareProfile& profile, const LayoutChoice& l) {
-  constexpr double kReached = 0.5, kLinks = 0.7;  // of the peak and of the links
+  constexpr double kReached = 0.5, kLinks = 0.7;  // fraction reached of the peak and of the links
   const ModelConfig& m = c.model;
   const auto dp = static_cast<double>(data_ranks(c, l)), tp = static_cast<double>(l.tp), pp = static_cast<double>(l.pp);
   const auto tokens = static_cast<double>(c.global_batch_size * m.seq_length);
@@ -133,7 +135,7 @@ RoughCost rough_cost(const TrainConfig& c, const HardwareProfile& profile, const
   const int node = c.gpus_per_node > 0 ? c.gpus_per_node : profile.gpus_per_node;
   const double of_tensor = 8 * own_tokens * hidden * 2 * (tp - 1) / tp * layers / pp / (l.tp > node ? inter : intra);
   const Weights weights = weights_of(m);
-  const double dense = weights.dense / tp / pp, experts = weights.experts / l.ep / pp;  // of a rank
+  const double dense = weights.dense / tp / pp, experts = weights.experts / l.ep / pp;  // parameters per rank
   const double of_data = dp > 1 ? (l.zero_stage == 3 ? 6 : 4) * (dense + experts) / inter * 0.3 : 0;
   const double of_experts = m.moe.enabled() && l.ep > 1
                                 ? 4 * own_tokens / tp * static_cast<double>(m.moe.topk) * hidden * 2 * layers / pp /
@@ -142,12 +144,13 @@ RoughCost rough_cost(const TrainConfig& c, const HardwareProfile& profile, const
   const double expert_replicas = std::max(dp * l.cp * tp / l.ep, 1.0);
   const double states = dense * state_bytes(l.zero_stage, dp) + experts * state_bytes(l.zero_stage, expert_replicas);
   const KeptBytes kept = kept_bytes(m);
-  // Where weight gradients are computed later, what was recomputed is kept until then.
+  // If weight gradients are computed later, what was recomputed is kept until then.
   const bool freed_at_once = l.recompute == "full" && l.schedule != "zb-h1";
   const double of_layer = freed_at_once ? 2 * hidden : l.recompute == "none" ? kept.whole : kept.without_attention;
   const double in_flight = std::min(microbatches, pp);
   const double own_micro_batch =
-      static_cast<double>(l.micro_batch * m.seq_length) / static_cast<double>(l.cp) / tp;  // tokens
+      // tokens per rank and microbatch
+      static_cast<double>(l.micro_batch * m.seq_length) / static_cast<double>(l.cp) / tp;
   const double activations = own_micro_batch * (of_layer * layers / pp * in_flight + (freed_at_once ? kept.whole : 0));
   // Each microbatch reads the weights in F and B and adds to their gradients.
   const double of_weights = microbatches * 14 * (dense + experts) / profile.memory_bandwidth;

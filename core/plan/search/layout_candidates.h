@@ -1,5 +1,5 @@
-// The ways to spread a model over a world: every size of every axis that divides, and a rough order among them, by
-// which a search decides what to plan (layout_search.h). What is shown to people comes from plans, never from here.
+// The ways to distribute a model over a world: every size of every axis that divides, with a rough order among them
+// from which a search decides what to plan (layout_search.h). What is shown to users comes from plans, never from here.
 // Torch-free. Thread rule: pure.
 #pragma once
 #include <optional>
@@ -19,11 +19,11 @@ struct LayoutChoice {
   GradSync grad_sync = GradSync::kStep;
 
   bool operator==(const LayoutChoice&) const = default;
-  std::string flags() const;  // as one types them
+  std::string flags() const;  // as typed on a command line
   void apply(TrainConfig& config) const;
 };
 
-// What is settled of a layout before a search; what is not is searched.
+// What is fixed about a layout before a search; everything else is searched.
 struct PinnedLayout {
   std::optional<int> tp = {}, pp = {}, cp = {}, ep = {}, dp = {}, virtual_stages = {}, zero_stage = {};
   std::optional<int64_t> micro_batch = {};
@@ -33,24 +33,25 @@ struct PinnedLayout {
   bool holds(const TrainConfig& config, const LayoutChoice& choice) const;
 };
 
-// What a plan costs roughly: enough to leave out what cannot fit and to begin with what is likely fast.
+// A rough estimate of what a layout costs: enough to exclude layouts that cannot fit and to begin with those that are
+// likely fast.
 struct RoughCost {
   double step_s = 0;
-  double bytes = 0;  // of a rank
+  double bytes = 0;  // bytes per rank
 };
 RoughCost rough_cost(const TrainConfig& config, const HardwareProfile& profile, const LayoutChoice& choice);
 
-// Reduces sharded gradients after each microbatch, but in pipelines, whose microbatches are many.
+// Chooses to reduce sharded gradients after each microbatch, except in pipelines, which have many microbatches.
 void settle_grad_sync(const TrainConfig& config, LayoutChoice& choice);
 
-// Whether several ranks have the same weights, so that a ZeRO stage shards anything.
+// Whether several ranks have the same weights, so that a ZeRO stage has something to shard.
 bool has_replicas(const TrainConfig& config, const LayoutChoice& choice);
 
-// Layouts of `config`'s model, world and batch with microbatches of one sequence, ZeRO stage 1 (0 without
-// replicas) and no recomputation. But for what is pinned.
+// Layouts for `config`'s model, world and batch with microbatches of one sequence, ZeRO stage 1 (0 without replicas)
+// and no recomputation, except for what is pinned.
 std::vector<LayoutChoice> layout_candidates(const TrainConfig& config, const HardwareProfile& profile,
                                             const PinnedLayout& pinned = {});
-// Layouts that differ from it in one thing.
+// The layouts that differ from `choice` in one property.
 std::vector<LayoutChoice> neighbours(const TrainConfig& config, const LayoutChoice& choice);
 
 }  // namespace ranklab

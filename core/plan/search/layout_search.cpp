@@ -10,7 +10,7 @@
 namespace ranklab {
 namespace {
 
-constexpr double kRoughSlack = 1.3;  // rough memory may be off by so much
+constexpr double kRoughSlack = 1.3;  // the factor by which the rough estimate of memory may be wrong
 constexpr size_t kRefined = 4;
 
 class Search {
@@ -23,7 +23,7 @@ class Search {
     for (const LayoutChoice& one : layout_candidates(config_, profile_, limits_.pinned))
       first.push_back(made_to_fit(one));
     sort_roughly(first);
-    // Half of the plans for variety, the other half around the best of them.
+    // Half of the plans are for variety, the other half for the neighbourhood of the best.
     for (const LayoutChoice& one : first)
       if (static_cast<int>(rows_.size()) < limits_.plans / 2 && !known(one)) append(one);
     settle(kRefined, true);
@@ -38,8 +38,8 @@ class Search {
  private:
   struct Row {
     PlannedLayout plan = {};
-    size_t number = 0;     // in the order in which they came
-    bool planned = false;  // otherwise its step takes at least that long, and it may fit
+    size_t number = 0;     // order in which they were added
+    bool planned = false;  // if false, the step takes at least step_s, and the layout may fit
   };
 
   double rough_step(const LayoutChoice& one) const { return rough_cost(config_, profile_, one).step_s; }
@@ -51,7 +51,7 @@ class Search {
     std::ranges::stable_sort(all, {}, [&](const LayoutChoice& one) { return rough_step(one); });
   }
 
-  // With the least recomputation and sharding that lets it fit, roughly.
+  // With the least recomputation and sharding that makes it fit, according to the rough estimate.
   LayoutChoice made_to_fit(LayoutChoice one) const {
     for (const char* recompute : {"none", "selective", "full"}) {
       for (const int stage : {1, 2, 3}) {
@@ -77,7 +77,7 @@ class Search {
   }
   double at_least(const LayoutChoice& one) const { return limits_.best == 0 ? 0 : bounds_.step_at_least(config_, one); }
 
-  // Plans those that are not planned yet.
+  // Plans the layouts that are not planned yet.
   void make_plans(const std::vector<LayoutChoice>& all) {
     std::vector<LayoutChoice> missing;
     for (const LayoutChoice& one : all)
@@ -90,7 +90,7 @@ class Search {
   }
 
   bool fits(const PlannedLayout& row) const { return row.refused.empty() && row.bytes <= limits_.bytes; }
-  // What is not planned yet comes where it would at best.
+  // A layout that is not planned yet is placed where it would be at best.
   void sort() {
     for (Row& row : rows_) {
       if (row.planned) continue;
@@ -116,8 +116,8 @@ class Search {
     return a.tp == b.tp && a.pp == b.pp && a.cp == b.cp && a.ep == b.ep;
   }
 
-  // Rows that may come before the first `count` that are planned and fit (of different sizes of the axes, with
-  // `sizes`).
+  // Rows that may come before the first `count` rows that are planned and fit (with `sizes`: before rows of that many
+  // different axis sizes).
   std::vector<LayoutChoice> open_before(size_t count, bool sizes) const {
     std::vector<LayoutChoice> open, best;
     for (const Row& row : rows_) {
@@ -130,8 +130,8 @@ class Search {
     return open;
   }
 
-  // Plans until nothing is open: first one of each kind of passes, which says something of those like it, then the most
-  // promising. Without bounds all at once.
+  // Plans until nothing is open: first one layout of each kind of passes, which gives bounds for others of that kind,
+  // then the most promising ones. Without bounds, all are planned at once.
   void settle(size_t count, bool sizes) {
     for (sort();; sort()) {
       const std::vector<LayoutChoice> open = open_before(count, sizes);
@@ -146,7 +146,7 @@ class Search {
     }
   }
 
-  // The best of different sizes of the axes, and those that would be better if they fitted.
+  // The best layouts of different axis sizes, and those that would be better if they fitted.
   std::vector<LayoutChoice> promising() const {
     std::vector<const PlannedLayout*> best, larger;
     for (const Row& row : rows_) {
@@ -167,7 +167,8 @@ class Search {
     return all;
   }
 
-  // Adds one more layout beside them; false: all are known. Those behind it would come next if it changes nothing.
+  // Adds one more layout around the promising ones; false if all are known. The layouts after it would come next if it
+  // changes nothing.
   bool refine() {
     std::vector<LayoutChoice> coming;
     for (const LayoutChoice& from : promising()) {
@@ -188,7 +189,7 @@ class Search {
     return true;
   }
 
-  // The slowest step among the best sizes; where there are fewer, any step is of interest.
+  // The slowest step among the best axis sizes; if there are fewer sizes, any step matters.
   double slowest_of_interest() const {
     std::vector<LayoutChoice> sizes;
     for (const Row& row : rows_) {
@@ -205,7 +206,7 @@ class Search {
   const SearchLimits& limits_;
   const LayoutPlans& plan_;
   LayoutBounds bounds_;
-  std::vector<PlannedLayout> planned_;  // also those that are not reached yet
+  std::vector<PlannedLayout> planned_;  // includes plans that have not been used yet
   std::vector<Row> rows_;
 };
 

@@ -18,7 +18,8 @@ std::shared_ptr<const Checkpoint> verified(const std::string& folder) {
   return checkpoint;
 }
 
-// A link may lead anywhere, and what --save does to old checkpoints must not happen there: only a user may name one.
+// A link may point anywhere, and what --save does to old checkpoints must not happen there, so links are never chosen
+// automatically: a user has to name one.
 void tell_newer_links(const std::string& run_folder, int64_t step) {
   for (const StepFolder& link : step_links(run_folder)) {
     if (link.step > step)
@@ -27,7 +28,8 @@ void tell_newer_links(const std::string& run_folder, int64_t step) {
   }
 }
 
-// RETURNS: the newest undamaged checkpoint, null when there are none at all. `damaged`: the steps that were skipped.
+// RETURNS: the newest undamaged checkpoint; null if there are no checkpoints at all. `damaged`: the steps of damaged
+// ones that were skipped.
 std::shared_ptr<const Checkpoint> newest_whole(const std::string& run_folder, std::set<int64_t>& damaged) {
   std::string first;
   const std::vector<StepFolder> folders = step_folders(run_folder);
@@ -48,7 +50,7 @@ std::shared_ptr<const Checkpoint> newest_whole(const std::string& run_folder, st
   return nullptr;
 }
 
-// Refuses later checkpoints in the folder of --save, which would mix with this run's own.
+// Refuses a folder of --save that contains later checkpoints, which would mix with this run's own.
 void check_save_folder(const TrainConfig& c, int64_t first_step, const std::set<int64_t>& damaged) {
   if (c.save_dir.empty()) return;
   for (const StepFolder& folder : step_folders(c.save_dir)) {

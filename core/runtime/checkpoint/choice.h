@@ -1,6 +1,7 @@
-// Which checkpoint a run starts from, decided before any rank starts, in the process of rank 0: the newest intact one
-// of a folder, each verified to the last byte and skipped with a warning when it is damaged; or the one that was named.
-// Cost: every byte of the chosen checkpoint is read once. Torch-free. Thread rule: pure.
+// Chooses the checkpoint from which a run starts, before any rank starts and in the process of rank 0: either the one
+// that was named, or the newest intact one of a folder, where each candidate is verified to the last byte and skipped
+// with a warning when it is damaged. Cost: every byte of the chosen checkpoint is read once. Torch-free. Thread rule:
+// pure.
 #pragma once
 #include <memory>
 #include <string>
@@ -18,8 +19,8 @@ struct CheckpointChoice {
 
 DataCursor data_cursor(const CheckpointChoice& choice, bool finetune);
 
-// REQUIRES: the lock of config.save_dir, if there is one. Throws kInvalidArgument (settings that do not match, a folder
-// that holds another run's checkpoints), kBadFile (no intact one), kIo (nothing there).
+// REQUIRES: the lock of config.save_dir, if there is one. Throws kInvalidArgument (settings do not match, or the folder
+// holds another run's checkpoints), kBadFile (no checkpoint is intact), kIo (nothing is there).
 CheckpointChoice choose_checkpoint(const RunPlan& plan, const SettingTexts& data);
 
 }  // namespace ranklab

@@ -53,7 +53,7 @@ void read_weight(const TensorSource& source, const std::string& name, const std:
   to.copy_(values);
 }
 
-// Those that decide which amax histories there are, and how long.
+// Whether the settings that determine the number and length of amax histories are the same.
 bool same_precision(const CheckpointManifest& manifest, const TrainConfig& config) {
   const SettingTexts now = all_settings(config);
   return std::ranges::all_of(manifest.config, [&](const auto& saved) {

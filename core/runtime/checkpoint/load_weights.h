@@ -1,6 +1,6 @@
 // Loads a checkpoint's weights and buffers into a model that is not trained, whatever layout wrote it (training loads
-// with its optimizer: restore.h). A parameter of another dtype gets rounded values. Cost: reads what this
-// rank holds of the model. Thread rule: every rank calls it, on its own thread; the checkpoint is shared.
+// them together with its optimizer: restore.h). Values are rounded where a parameter has another dtype. Cost: reads
+// what this rank holds of the model. Thread rule: every rank calls it, on its own thread; the checkpoint is shared.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,18 +14,18 @@
 
 namespace ranklab {
 
-// The buffers that a checkpoint must have for this run. The others keep their initial values: imported weights have
-// none, and a run of other precision settings saved no amax histories, or those of other modules or lengths.
+// The buffers that a checkpoint must contain for this run. All others keep their initial values: imported weights have
+// no buffers, and a run with other precision settings saved no amax histories, or some for other modules or lengths.
 struct StoredBuffers {
   std::vector<std::pair<std::string, at::Tensor>> buffers;
   int64_t new_histories = 0;  // amax histories of delayed scaling that begin at zero
 };
 StoredBuffers stored_buffers(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config);
 
-// Throws kBadFile naming a tensor that is missing or has another shape than the model's.
+// Throws kBadFile naming a tensor that is missing or whose shape differs from the model's.
 void load_weights(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config);
-// The same of whole tensors ("weight/NAME"), such as a Hugging Face folder's. Cost: every rank reads every tensor that
-// it has a part of, one rank after the other.
+// The same for whole tensors ("weight/NAME"), such as those of a Hugging Face folder. Cost: every rank reads every
+// tensor of which it has a part, one rank after the other.
 void load_weights(const TensorSource& source, CausalLm& model);
 
 }  // namespace ranklab

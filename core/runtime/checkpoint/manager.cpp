@@ -30,7 +30,7 @@ class NoCheckpoints : public CheckpointManager {
 
 // Where a run starts: equal on all of its ranks.
 struct Start {
-  int64_t step = -1;  // of the checkpoint; -1: none
+  int64_t step = -1;  // step of the checkpoint; -1: none
   int64_t first_step = 0;
   int64_t first_sample = 0;
   int64_t token = 0;

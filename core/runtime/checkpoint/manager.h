@@ -12,9 +12,9 @@
 
 namespace ranklab {
 
-// In the process of rank 0: takes the lock of --save, removes leftovers there, and chooses and verifies what --load
-// names. `tokenizer`: of the data, put into each checkpoint; "": that of the checkpoint the run starts from, if it has
-// one. Throws kInvalidArgument, kBadFile, kIo.
+// Call in the process of rank 0: takes the lock of --save, removes leftovers there, and chooses and verifies the
+// checkpoint that --load names. `tokenizer`: the tokenizer of the data, which is put into each checkpoint; "": that of
+// the checkpoint from which the run starts, if it has one. Throws kInvalidArgument, kBadFile, kIo.
 std::shared_ptr<CheckpointManager> make_checkpoint_manager(const World& world, const RunPlan& plan,
                                                            const std::map<std::string, std::string>& data,
                                                            const std::string& tokenizer = "",

@@ -16,7 +16,7 @@
 namespace ranklab {
 namespace {
 
-// What it computes in training; not how it is written for others.
+// Settings that affect what the model computes in training, not how it is exported.
 bool is_of_model(std::string_view key) {
   return is_model_setting(key) && key != "model.preset" && !key.starts_with("model.hf_");
 }

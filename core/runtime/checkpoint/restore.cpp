@@ -57,7 +57,7 @@ void restore_loss_scale(const Checkpoint& checkpoint, LossScaler* scaler) {
                        number("skipped_steps", 0, static_cast<double>(checkpoint.manifest().step)))});
 }
 
-// An optimizer that counts no updates leaves it to the loss scale to say.
+// If the optimizer counts no updates, the number of skipped steps comes from the loss scale.
 int64_t number_of_skipped(const CheckpointManifest& manifest) {
   if (manifest.updates > 0) return std::max<int64_t>(manifest.step - manifest.updates, 0);
   const auto kept = manifest.loss_scale.find("skipped_steps");
@@ -66,14 +66,15 @@ int64_t number_of_skipped(const CheckpointManifest& manifest) {
   return sound ? static_cast<int64_t>(kept->second) : 0;
 }
 
-// Where nobody counted the samples: overflows come with the first scale, so in the first steps.
+// Where nobody counted the skipped samples: overflows occur under the first, too large loss scales, so they are taken
+// to be the first steps.
 SkippedSteps skipped_of(const CheckpointManifest& manifest, const BatchRamp& ramp) {
   const int64_t steps = number_of_skipped(manifest);
   const int64_t samples = manifest.skipped_samples.value_or(ramp.samples_before(steps));
   return {.steps = steps, .samples = std::min(samples, manifest.consumed_samples)};
 }
 
-// RETURNS: how many amax histories the checkpoint has not.
+// RETURNS: the number of amax histories that the checkpoint lacks.
 int64_t restore_buffers(const Checkpoint& checkpoint, CausalLm& model, const TrainConfig& config) {
   const StoredBuffers stored = stored_buffers(checkpoint, model, config);
   for (const auto& [name, buffer] : stored.buffers) {

@@ -24,7 +24,8 @@ std::string checkpoint_text(const CheckpointNote& note) {
 
 CheckpointSaver::CheckpointSaver(SaverOptions options) : options_(std::move(options)), thread_([this] { run(); }) {}
 
-// Of a run that failed, whoever started the processes ends this one, too: half a second later its folder would stay.
+// When the run has failed, the launcher ends this process, too; if the destructor took half a second, the unfinished
+// folder would remain.
 CheckpointSaver::~CheckpointSaver() {
   if (std::uncaught_exceptions() > 0) closing_limit_s_ = 0.15;
   closing_ = true;
@@ -87,7 +88,7 @@ void CheckpointSaver::run() {
     if (closing_) break;
     changed_.wait(lock);
   }
-  // A rank did not get that far: the run ends without this checkpoint.
+  // Some rank did not get this far: the run ends without this checkpoint.
   if (!options_.leads) return;
   for (const auto& [step, save] : saves_) writer(step).discard();
 }

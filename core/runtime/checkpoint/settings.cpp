@@ -40,7 +40,7 @@ bool shapes_model(std::string_view key) {
   return is_model_setting(key);
 }
 
-// Of what may change when a run resumes: what each step from there on, or its validation, depends on.
+// Whether, among the settings that may change when a run resumes, this one affects the later steps or their validation.
 bool shapes_the_curve(std::string_view key) {
   constexpr std::array<std::string_view, 10> kOthers = {
       "train.train_iters", "train.global_batch_size", "model.dropout",    "model.attention_dropout",
@@ -73,7 +73,7 @@ void check_setting(const SettingTexts& saved, const SettingTexts& now, const std
   refuse(folder, what, flag + " " + before->second, flag + " " + after->second, fix);
 }
 
-// Rotary positions have no weights: a model can be fine-tuned on longer sequences, and with positions stretched for
+// Rotary positions have no weights, so a model can be fine-tuned on longer sequences, with positions stretched for
 // them.
 bool is_rotary_position(std::string_view key) {
   for (const std::string_view group : {"model.seq_length", "model.rope_", "model.local_rope_", "yarn."}) {
@@ -112,7 +112,7 @@ void check_type(const CheckpointManifest& manifest, const TrainConfig& config, c
   }
 }
 
-// The last digits of shares are those of the sum of the weights: 0.7 0.2 0.1 are the shares of 7 2 1, which draw the
+// The last digits of shares depend on the sum of the weights: 0.7 0.2 0.1 are the same shares as 7 2 1, and give the
 // same sequences.
 bool same_data(const std::string& key, const std::string& now, const std::string& saved) {
   constexpr double kRounding = 1e-14;

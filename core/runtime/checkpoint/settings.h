@@ -1,6 +1,6 @@
-// Which of a run's settings a checkpoint stores, and which of them a resumed run must share: the model's shape always;
-// seed, data and optimizer where training continues, since the rest of the curve depends on them. Layout, batch size,
-// learning rate and number of steps may change. Torch-free. Thread rule: pure.
+// Which of a run's settings a checkpoint stores, and which of them a resumed run must share: always the model's shape;
+// where training continues also seed, data and optimizer, since the rest of the loss curve depends on them. Layout,
+// batch size, learning rate and number of steps may change. Torch-free. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,14 +19,16 @@ std::map<std::string, int64_t> layout_sizes(const RunPlan& plan);
 
 // Writes settings, layout and the data's identity into a manifest.
 void describe_run(const RunPlan& plan, const SettingTexts& data, CheckpointManifest& manifest);
-// Throws kInvalidArgument with the saved and the current value, and what to do. `folder` is for messages.
+// Throws kInvalidArgument with the saved value, the current value, and what to do. `folder` is used in messages.
 void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, const SettingTexts& data,
                      const std::string& folder);
-// "; --rotary-base 500000, saved with 10000" of what --finetune may change of rotary positions, else "".
+// "; --rotary-base 500000, saved with 10000": the changes that --finetune may make to rotary positions; "" if there are
+// none.
 std::string other_positions(const CheckpointManifest& manifest, const TrainConfig& config);
-// "; its products were onednn's and are mkl's from here on, ..." when a run resumes with another GEMM library, else "".
+// "; its products were onednn's and are mkl's from here on, ..." when a run resumes with another GEMM library; else "".
 std::string other_gemm(const CheckpointManifest& manifest, const TrainConfig& config);
-// "; settings that changed: --lr 0.001 (0.003)" of those that a resumed run may change and that its curve shows.
+// "; settings that changed: --lr 0.001 (0.003)": the settings that a resumed run may change and that affect its loss
+// curve.
 std::string other_training(const CheckpointManifest& manifest, const TrainConfig& config);
 // "step 40 (saved by dp 8, ZeRO 1)"
 std::string origin_text(const CheckpointManifest& manifest);

@@ -96,7 +96,7 @@ RankSnapshot take_snapshot(StepContext& context) {
   const MemoryScope memory(MemoryCategory::kBuffers);
   RankSnapshot snapshot{.rank = context.ctx.global_rank()};
   for (SnapshotPiece& piece : snapshot_pieces(context)) {
-    // A copy even when the tensor is on the host already: training keeps writing into it.
+    // Copies even if the tensor is already on the host, because training continues to write to it.
     const at::Tensor& elements = piece.elements;
     const at::Tensor copy = elements.detach().to(at::kCPU, elements.scalar_type(), false, true).contiguous();
     snapshot.storage.push_back(copy);

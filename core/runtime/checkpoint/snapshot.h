@@ -1,8 +1,8 @@
 // What one rank puts into a checkpoint, copied to host memory so that training continues while it is written. With a
-// ZeRO stage a rank writes its own shards; else data-parallel peers divide the writing of their replicas: rank i mod dp
-// writes parameter i. Of replicas over tp or over pipeline ranks the first rank writes. Cost: one copy of what this
-// rank writes. Thread rule: its rank's thread creates it, a writer's thread reads and frees it.
-// thread reads and frees it.
+// ZeRO stage a rank writes its own shards; otherwise data-parallel peers divide the writing of their replicas: rank i
+// mod dp writes parameter i. Where parameters are replicated over tp or over pipeline ranks, the first rank writes
+// them. Cost: one copy of what this rank writes. Thread rule: its rank's thread creates it, and a writer's thread reads
+// and frees it.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -17,24 +17,24 @@ namespace ranklab {
 
 struct RankSnapshot {
   int rank = 0;
-  std::vector<PieceToWrite> pieces = {};  // their bytes are in:
+  std::vector<PieceToWrite> pieces = {};  // their bytes are in `storage`
   std::vector<at::Tensor> storage = {};
 };
 
 RankSnapshot take_snapshot(StepContext& context);
 
-// The same before the copy.
+// A piece of a tensor before the copy.
 struct SnapshotPiece {
   std::string tensor = {};  // "weight/layers.0...", "exp_avg/...", "buffer/..."
   at::Tensor elements = {};
-  std::vector<int64_t> shape = {};  // of the whole tensor
+  std::vector<int64_t> shape = {};  // shape of the whole tensor
   TensorSlice slice = {};
 };
 std::vector<SnapshotPiece> snapshot_pieces(StepContext& context);
 
 // Conversions to the types of the torch-free checkpoint files.
 SlicePartition slice_partition(const Partition& partition);
-TensorType tensor_type(at::ScalarType type);                 // throws kInternal for a dtype that no checkpoint holds
-std::optional<at::ScalarType> scalar_type(TensorType type);  // nothing for such a type
+TensorType tensor_type(at::ScalarType type);  // throws kInternal for a dtype that checkpoints do not support
+std::optional<at::ScalarType> scalar_type(TensorType type);  // nothing for a type that torch does not have here
 
 }  // namespace ranklab

@@ -47,7 +47,7 @@ void MemoryCounters::sample() {
 }
 
 void MemoryCounters::look() {
-  if (step_ != ctx_.tracer().step()) {  // what was before the step is none of its moments
+  if (step_ != ctx_.tracer().step()) {  // peaks before the step are not counted in it
     step_ = ctx_.tracer().step();
     step_highest_ = 0;
     highest_ = {};
@@ -56,7 +56,7 @@ void MemoryCounters::look() {
     last_look_ns_ = ctx_.clock().now_ns();
   }
   CategoryBytes high = book_->take_highest();
-  // What a replayed graph holds is known as a peak alone.
+  // Only the peak of what a replayed graph holds is known.
   if (book_->peak_bytes() > known_peak_) {
     known_peak_ = book_->peak_bytes();
     if (known_peak_ > together(high)) high = book_->peaks().at_peak;
@@ -64,7 +64,7 @@ void MemoryCounters::look() {
   const int64_t begin_ns = last_look_ns_, end_ns = last_look_ns_ = ctx_.clock().now_ns();
   if (together(high) <= together(highest_)) return;
   highest_ = high;
-  // Of a moment inside an op it is known only that it is inside.
+  // For a moment inside an op, only the op is known, not the exact time.
   const bool inside = together(high) > book_->total_bytes();
   highest_at_ = {inside ? begin_ns + (end_ns - begin_ns) / 2 : end_ns, wall_now_ns()};
 }
@@ -75,7 +75,7 @@ void MemoryCounters::record_highest() {
   highest_ = {};
 }
 
-// `all`: also what is unchanged, so that two samples of one moment can be told apart.
+// `all`: also records unchanged categories, so that two samples at the same time can be told apart.
 void MemoryCounters::record(const CategoryBytes& bytes, Moment at, bool all) {
   for (size_t i = 0; i < bytes.size(); ++i)
     if (all || bytes[i] != recorded_[i]) record(names_[i], static_cast<double>(bytes[i]), at);

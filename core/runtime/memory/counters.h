@@ -1,8 +1,8 @@
-// Records a rank's memory by category on its timeline, as counters: all categories at each record() and, in between,
-// under virtual time, each category after an op that changed the total by more than 1/64 of the rank's peak. A step's
-// highest moment is always there, also one inside an op. Tensors that a peer frees (a message it has read) disappear
-// when it does, so the times of samples may differ from run to run. Cost: some atomic loads and stores per op while
-// tracing. Thread rule: its rank's thread, where it is also destroyed.
+// Records a rank's memory by category as counters on its timeline: all categories at each record(), and, in between,
+// under virtual time, each category after an op that changed the total by more than 1/64 of the rank's peak. The
+// highest moment of a step is always recorded, even if it is inside an op. Tensors that a peer frees (a message it has
+// read) disappear when the peer frees them, so the times of samples may differ from run to run. Cost: some atomic loads
+// and stores per op while tracing. Thread rule: its rank's thread, where it must also be destroyed.
 #pragma once
 #include <array>
 #include <memory>
@@ -27,7 +27,7 @@ class MemoryCounters {
   };
   Moment now() const;
   void sample();
-  void look();            // what was held since the last look, at most
+  void look();            // at most what was held since the last look
   void record_highest();  // if a sample of what is held now would miss it
   void record(const CategoryBytes& bytes, Moment at, bool all);
   void record(uint32_t name, double value, Moment at);
@@ -39,8 +39,8 @@ class MemoryCounters {
   std::array<uint32_t, std::tuple_size_v<CategoryBytes>> names_;
   CategoryBytes recorded_{};
   int step_ = -1;
-  int64_t step_highest_ = 0;  // of the step's recorded totals
-  CategoryBytes highest_{};   // of the step, not recorded yet
+  int64_t step_highest_ = 0;  // highest total recorded in this step
+  CategoryBytes highest_{};   // highest moment of this step that is not recorded yet
   Moment highest_at_;
   int64_t last_look_ns_ = 0, known_peak_ = 0;
 };

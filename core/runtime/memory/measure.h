@@ -1,6 +1,6 @@
-// Measured peak memory of a run's ranks: before the first step, while the training state is created, then, after one
-// step that creates what stays, during another step. Each is every rank's highest total with its categories. Cost: two
-// training steps. Thread rule: the thread that would call RuntimeEngine::fit().
+// The measured peak memory of a run's ranks: before the first step, while the training state is created; and during one
+// step, after an earlier step has created everything that stays. Each is the highest total of every rank, by category.
+// Cost: two training steps. Thread rule: the thread that would call RuntimeEngine::fit().
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -16,7 +16,8 @@ struct MeasuredMemory {
   int64_t peak_bytes = 0;
   CategoryBytes at_start_peak{}, start_highest{};  // before the first step
 };
-// By rank. REQUIRES: ranks that are threads, tensors on the CPU. Trains the model of `parts`, whose weights are lost.
+// Indexed by rank. REQUIRES: ranks are threads and tensors are on the CPU. Trains the model of `parts`, whose weights
+// are lost.
 std::vector<MeasuredMemory> measure_memory(RuntimeComponents parts, RunPlan plan);
 
 }  // namespace ranklab

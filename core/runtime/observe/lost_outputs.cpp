@@ -14,7 +14,7 @@ class ForgivenHook : public Hook {
   ForgivenHook(std::shared_ptr<Hook> hook, std::string output, std::shared_ptr<LostOutputs> lost)
       : hook_(std::move(hook)), output_(std::move(output)), lost_(std::move(lost)) {}
 
-  // Not forgiven, since nothing is lost yet: a run that cannot even start its log is refused.
+  // Errors are not forgiven here, because nothing is lost yet: a run that cannot even start its log is refused.
   void on_train_begin(const RunPlan& plan, const TrainInfo& info) override { hook_->on_train_begin(plan, info); }
   void on_step_begin(int64_t step) override {
     forgive([&] { hook_->on_step_begin(step); });

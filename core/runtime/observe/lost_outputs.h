@@ -1,5 +1,5 @@
-// What a run could not write. A full disk or a removed log folder is no reason to lose the training: it continues, and
-// so do its checkpoints; the loss is reported on stderr at once, and again by the exit code at the end
+// Outputs that a run could not write. A full disk or a removed log folder must not cost the training: the run and its
+// checkpoints continue, and the loss is reported on stderr at once and again by the exit code at the end
 // (ErrorKind::kOutputLost). Thread rule: any thread.
 #pragma once
 #include <memory>
@@ -15,9 +15,9 @@ namespace ranklab {
 
 class LostOutputs {
  public:
-  // `output` names what was written, e.g. "log"; reported once for each.
+  // `output` names what should have been written, such as "log"; each is reported once.
   void note(const std::string& output, const std::string& reason);
-  // Calls it; what it cannot write (kIo) is noted.
+  // Calls `call`; if it cannot write (kIo), this is noted.
   template <typename Call>
   void forgive(const std::string& output, const Call& call) {
     try {
@@ -36,7 +36,7 @@ class LostOutputs {
   std::vector<std::pair<std::string, std::string>> outputs_;
 };
 
-// Wraps a hook: what it cannot write (kIo) once the run has begun is noted instead of ending the run.
+// Wraps a hook: if it cannot write (kIo) once the run has begun, this is noted instead of ending the run.
 std::shared_ptr<Hook> without_ending_the_run(std::shared_ptr<Hook> hook, std::string output,
                                              std::shared_ptr<LostOutputs> lost);
 

@@ -1,6 +1,6 @@
-// Functions of a program that see the tensors of a model's modules, forward and backward, on every rank: PyTorch's
-// register_forward_hook and register_full_backward_hook, by pattern. Cost: a look-up for each use of a module. Thread
-// rule: a function is called on the threads of all ranks, at the same time.
+// Functions of a program that observe the tensors of a model's modules, forward and backward, on every rank: the
+// counterpart of PyTorch's register_forward_hook and register_full_backward_hook, selected by pattern. Cost: a look-up
+// for each use of a module. Thread rule: a function is called on the threads of all ranks, concurrently.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,8 +13,9 @@
 
 namespace ranklab {
 
-// kResidualStream: of a norm that adds the last branch to the stream, what it read: PyTorch's hidden states. Its input
-// and the output of a layer are that branch alone, which is not added before.
+// kResidualStream: what a norm read after adding the last branch to the residual stream, which corresponds to the
+// hidden states in PyTorch models. The input of such a norm, and the output of a layer, are only the last branch,
+// because it is added later.
 enum class ModuleTensor : uint8_t { kInput, kOutput, kGradOutput, kGradInput, kResidualStream };
 
 struct ModuleCall {
@@ -28,14 +29,14 @@ struct ModuleCall {
 };
 std::string_view name(ModuleTensor kind);  // "input", "output", "grad_output", "grad_input", "residual_stream"
 
-// A glob of module paths (* any text, ? one character), and what is called for each use.
+// A glob of module paths (* any text, ? one character), and the function to call for each use of a matching module.
 struct ModuleWatch {
   std::string pattern;
   std::function<void(const ModuleCall&)> call;
 };
 
-// The watches of one rank. Throws kInvalidArgument, on all ranks, for a pattern that no module of any rank matches.
-// Making it is collective over `world`, which is untraced.
+// The watches of one rank. Throws kInvalidArgument, on all ranks, for a pattern that matches no module of any rank.
+// Construction is collective over `world`, which must be untraced.
 class ModuleWatches final : public ModuleHook {
  public:
   ModuleWatches(std::vector<ModuleWatch> watches, RankContext& ctx, const ModuleHooks& hooks, Communicator& world);
@@ -56,7 +57,7 @@ class ModuleWatches final : public ModuleHook {
   int64_t step_ = 0;
 };
 
-// Throws kInvalidArgument, on all ranks, unless a name of some rank matches. `where`: the option or function.
+// Throws kInvalidArgument, on all ranks, unless a name of some rank matches. `where`: the option or function to name.
 void check_pattern(const std::string& where, const std::string& pattern, const std::vector<std::string>& names,
                    Communicator& world, c10::Device device);
 

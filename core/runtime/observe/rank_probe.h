@@ -1,5 +1,5 @@
-// A rank's tensors and memory, as numbers for a debugger that has stopped it (core/live/stepper_probe.h). Cost: nothing
-// until it is used. Thread rule: made on the rank's thread; then as RankProbe.
+// Gives a debugger that has stopped a rank access to its tensors and memory as numbers (core/live/stepper_probe.h).
+// Cost: nothing until it is used. Thread rule: made on the rank's thread; then as for RankProbe.
 #pragma once
 #include <functional>
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace ranklab {
 
-// `registry` outlives the result. `shards`: this rank's shards of the weights, where parameters are gathered and freed
-// (ZeRO stage 3); else the parameters themselves are used.
+// `registry` must outlive the result. `shards`: returns this rank's shards of the weights, where parameters are
+// gathered and freed (ZeRO stage 3); otherwise the parameters themselves are used.
 std::shared_ptr<const RankProbe> make_rank_probe(const ParameterRegistry& registry, std::shared_ptr<MemoryBook> book,
                                                  std::function<std::vector<at::Tensor>()> shards = {});
 

@@ -7,13 +7,13 @@
 namespace ranklab {
 namespace {
 
-// Rank 0's process names the folder.
+// The folder is the one named in rank 0's process.
 std::string agreed_folder(const std::string& folder, const RankContext& ctx, Communicator& world) {
   const std::string mine = ctx.global_rank() == 0 ? folder : "";
   return gather_texts(mine, world, ctx.control_device())[0] + "/dump";
 }
 
-// A full disk costs the dump, and not the training.
+// If the disk is full, the dump is lost, but training continues.
 template <typename Write>
 void or_lost(const DumpPlace& place, const Write& write) {
   if (place.lost == nullptr) return write();
@@ -24,7 +24,7 @@ void or_lost(const DumpPlace& place, const Write& write) {
 
 RankTaps::RankTaps(StepContext& context, const std::vector<ModuleWatch>& watches, DumpPlace place, Communicator& world)
     : context_(context), place_(std::move(place)) {
-  // Tensors without numbers (core/plan) have nothing to show.
+  // Tensors without values (core/plan) have nothing to show.
   if (!context.data.has_tokens()) return;
   const TrainConfig& c = context.plan.config;
   ModuleHooks& hooks = context.model.registry().hooks();
@@ -49,7 +49,7 @@ void RankTaps::begin_step(int64_t step) {
 
 void RankTaps::end_step() {
   ModuleHooks& hooks = context_.model.registry().hooks();
-  if (watches_) hooks.set(*watches_, false);  // not for forwards between steps
+  if (watches_) hooks.set(*watches_, false);  // so that forwards between steps are not observed
   if (!dump_) return;
   hooks.set(*dump_, false);
   or_lost(place_, [&] { dump_->end_step(context_.optimizer); });

@@ -1,5 +1,5 @@
-// Those of a run who see the tensors of a rank's modules: a program's functions (module_watch.h) and --dump
-// (tensor_dump.h). Thread rule: its rank's thread; making it is collective.
+// Everything in a run that observes the tensors of a rank's modules: a program's functions (module_watch.h) and --dump
+// (tensor_dump.h). Thread rule: its rank's thread; construction is collective.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,7 +12,8 @@
 
 namespace ranklab {
 
-// Rank 0's folder, where dumps are written, and who is told of those that cannot be (null: that ends the run).
+// The folder of rank 0 where dumps are written, and the object that records dumps that cannot be written (null: such a
+// dump ends the run).
 struct DumpPlace {
   std::string folder;
   std::shared_ptr<LostOutputs> lost;
@@ -20,11 +21,11 @@ struct DumpPlace {
 
 class RankTaps {
  public:
-  // `world` is untraced.
+  // `world` must be untraced.
   RankTaps(StepContext& context, const std::vector<ModuleWatch>& watches, DumpPlace place, Communicator& world);
   void begin_step(int64_t step);
   void end_step();
-  // Writes what this rank's optimizer owns.
+  // Writes the state that this rank's optimizer owns.
   void dump_state(int64_t step) const;
 
  private:

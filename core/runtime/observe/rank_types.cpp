@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// In backward a module's gradients arrive before its parameters' do; modules nest in forward only.
+// In backward, a module's gradients arrive before the gradients of its parameters, and modules nest only in forward.
 class RankTypes::Follower final : public ModuleHook, public UpdateWatch {
  public:
   Follower(StepContext& context, const RankPartitions& partitions, const std::shared_ptr<TypeReport>& report)
@@ -23,7 +23,7 @@ class RankTypes::Follower final : public ModuleHook, public UpdateWatch {
     context.model.registry().hooks().set(*this, true);
     if (UpdateWatches* updates = context.optimizer.update_watches()) updates->set(*this, true);
   }
-  // A step whose update was skipped has reduced its gradients, too.
+  // A step whose update was skipped has reduced its gradients all the same.
   ~Follower() override {
     context_.model.registry().hooks().set(*this, false);
     if (UpdateWatches* updates = context_.optimizer.update_watches()) updates->set(*this, false);

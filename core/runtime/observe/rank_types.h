@@ -1,6 +1,6 @@
-// Follows the types of a rank's tensors while it lives, around one training step (core/spmd/type_checker.h): tells the
-// checker the model's parameters and where modules begin and end. Cost: that of the checker and of module hooks. Thread
-// rule: its rank's thread.
+// While it exists, checks the types of a rank's tensors during one training step (core/spmd/type_checker.h): it tells
+// the checker the model's parameters and where modules begin and end. Cost: that of the checker and of module hooks.
+// Thread rule: its rank's thread.
 #pragma once
 #include <memory>
 
@@ -12,7 +12,7 @@ namespace ranklab {
 
 class RankTypes {
  public:
-  // `partitions`: of the run's mesh.
+  // `partitions`: those of the run's mesh.
   RankTypes(StepContext& context, const RankPartitions& partitions, const std::shared_ptr<TypeReport>& report);
   ~RankTypes();
   RankTypes(const RankTypes&) = delete;

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A cut along one dim, and of the flat elements of that cut a range.
+// A slice along one dim, and a range of that slice's flat elements.
 std::string slice_json(const Parameter& parameter, int64_t begin, int64_t end) {
   const Partition& cut = parameter.partition;
   Json json = {{"global_shape", cut.global_shape}};
@@ -130,7 +130,8 @@ bool TensorDump::takes(const std::string& name) const {
   return std::ranges::any_of(patterns_, [&](const std::string& pattern) { return matches(pattern, name); });
 }
 
-// Of a run that goes on from a checkpoint the steps before are over. That is no error: the same command line goes on.
+// If a run resumes from a checkpoint, requested steps may lie in the past. That is not an error, because the same
+// command line continues the run.
 void TensorDump::begin_run(int64_t first_step) {
   choice_ = choice_.in_run_from(first_step);
   if (choice_.last_step < first_step && ctx_.global_rank() == 0)
@@ -146,7 +147,7 @@ bool TensorDump::begin_step(int64_t step) {
   return step_ >= 0;
 }
 
-// Gradients and weights are this rank's pieces of them with a ZeRO stage.
+// With a ZeRO stage, gradients and weights are this rank's pieces.
 void TensorDump::before_update(const UpdateView& update) {
   if (step_ < 0) return;
   const NoCostScope free;
@@ -169,7 +170,7 @@ void TensorDump::end_step(RankOptimizer& optimizer) {
   write_rank_dump(folder_, step_, ctx_, std::exchange(dump_, {}));
 }
 
-// [positions, sequences, width] of this rank's tokens; of other shapes nothing is said.
+// For this rank's tokens, [positions, sequences, width]; "" for tensors of other shapes.
 std::string TensorDump::slice_of(const at::Tensor& tensor, int microbatch) const {
   if (tensor.dim() != 3) return "";
   const auto slice = activation_slice(plan_, ctx_, step_, microbatch, tensor.size(0), tensor.size(1));

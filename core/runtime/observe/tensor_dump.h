@@ -1,9 +1,9 @@
-// Writes the tensors of chosen modules: each rank one safetensors file per step, FOLDER/step-3/rank-0.safetensors. Of a
-// module its input, output and their gradients per microbatch, "layers.1.attention/output/0", of a norm that reads the
-// residual stream that, too, "layers.1.mlp_norm/residual_stream/0"; of its parameters
-// "weight/NAME" before the update and "grad/NAME" as the update used it. The file's metadata say where the rank is in
-// the mesh and, under "slice/TENSOR", which part of the global tensor a tensor is, and under "order" the
-// names as they were computed. Thread rule: its rank's thread.
+// Writes the tensors of chosen modules: one safetensors file per rank and step, FOLDER/step-3/rank-0.safetensors. For a
+// module: its input, output and their gradients per microbatch, "layers.1.attention/output/0"; for a norm that reads
+// the residual stream also that, "layers.1.mlp_norm/residual_stream/0". For its parameters: "weight/NAME" before the
+// update, and "grad/NAME" as used by the update. The file's metadata give the rank's position in the mesh; under
+// "slice/TENSOR" the part of the global tensor that a tensor is; and under "order" the names in the order in which they
+// were computed. Thread rule: its rank's thread.
 #pragma once
 #include <map>
 #include <string>
@@ -19,7 +19,7 @@ namespace ranklab {
 struct RankDump {
   std::map<std::string, at::Tensor> tensors;
   std::map<std::string, std::string> slices;
-  std::vector<std::string> order;  // names as they were computed
+  std::vector<std::string> order;  // names in the order in which they were computed
 
   void add(const std::string& name, const at::Tensor& tensor, const std::string& slice);
   void add(const std::string& kind, const Parameter& parameter, const at::Tensor& elements, int64_t begin, int64_t end);
@@ -31,10 +31,11 @@ RankDump state_dump(RankOptimizer& optimizer);
 
 class TensorDump final : public ModuleHook, public UpdateWatch {
  public:
-  // Throws kInvalidArgument, on all ranks, for a pattern without a module or parameter. Collective over `world`.
+  // Throws kInvalidArgument, on all ranks, for a pattern that matches no module or parameter. Collective over `world`.
   TensorDump(const RunPlan& plan, RankContext& ctx, CausalLm& model, std::string folder, Communicator& world);
 
-  // Whether the step is dumped on this rank; then it is to be among the hooks, and end_step() writes.
+  // Returns whether the step is dumped on this rank. If so, this object must be among the hooks during the step, and
+  // end_step() writes the file.
   bool begin_step(int64_t step);
   void end_step(RankOptimizer& optimizer);
 

@@ -83,7 +83,7 @@ double ActionRunner::loss_sum() const {
   return sum;
 }
 
-// Interleaves a forward and a backward of different microbatches: each runs while the other's tokens travel.
+// Interleaves a forward and a backward of different microbatches: each runs while the other's tokens are being sent.
 void ActionRunner::run_pair(const Action& a) {
   const InterleaveHooks hooks{.resumed =
                                   [this](int piece) {
@@ -99,7 +99,7 @@ void ActionRunner::run_pair(const Action& a) {
              [&] { run_backward(a.backward_stage(), a.backward_microbatch(), a.has_weight_grad()); }, hooks);
 }
 
-// In place of a microbatch's backward; the replay includes its forward and its weight gradients.
+// Runs a microbatch's forward and weight gradients together with its backward.
 void ActionRunner::run_replayed(int microbatch) {
   const Batch& batch = batches_[static_cast<size_t>(microbatch)];
   losses_.push_back(options_.replayed->run(batch, loss_scale_of(microbatch), microbatch));
@@ -164,7 +164,7 @@ void ActionRunner::run_backward(int stage, int microbatch, bool whole) {
 void ActionRunner::run_weight_grad(int stage, int microbatch) {
   begin_observed_pass();
   {
-    // A pass that a plan repeats takes its time as it begins (core/plan/replay.h).
+    // A pass that a plan repeats takes its time when it begins (core/plan/replay.h).
     const Span span(*this, "W", stage, microbatch);
     c_.optimizer.begin_pass({.stage = local(stage), .microbatch = microbatch, .completes = true});
     flights_.at({stage, microbatch}).weights.run();

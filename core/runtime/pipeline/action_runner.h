@@ -1,6 +1,6 @@
-// Runs one rank's actions of a pipeline schedule in order: F, B, W, BW or an overlapped pair (its F, then its BW). Each
-// waits only for what it needs. A stage's activation is held from F until W (or BW) is done. Cost: one message of [S,
-// B, H] per stage boundary between ranks, microbatch and direction. Thread rule: its rank's thread.
+// Executes one rank's actions of a pipeline schedule in order (F, B, W, BW, or an overlapped pair, as its F and then
+// its BW); each waits only for what it needs. A stage's activation is held from F until W (or BW) is done. Cost: one
+// message of [S, B, H] per stage boundary between ranks, microbatch and direction. Thread rule: its rank's thread.
 #pragma once
 #include <array>
 #include <map>
@@ -21,10 +21,10 @@ class ActionRunner {
     double loss_scale = 1;  // by which each loss is multiplied before its backward
     double scale = 1;       // the loss scaler's part of it
     StageResult result = StageResult::kLoss;
-    ReplayedPass* replayed = nullptr;  // not null: runs the passes of a rank that has the whole model
+    ReplayedPass* replayed = nullptr;  // if not null, runs the passes; only for a rank that has the whole model
   };
   // All but the boundary and the options outlive this. `whole`: the training schedule, which defines the model's
-  // stages; `schedule` may be only its forwards.
+  // stages; `schedule` may contain only its forwards.
   ActionRunner(StepContext& c, const Schedule& whole, const Schedule& schedule, const std::vector<Batch>& batches,
                BoundaryTensor boundary, const Options& options);
 

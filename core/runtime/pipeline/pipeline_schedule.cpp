@@ -30,7 +30,7 @@ class PipelineSchedule : public ScheduleStrategy {
   std::string name() const override { return schedule_.name; }
 
   StepOutput run_step(StepContext& c) override {
-    // With fewer microbatches than the plan's while batches grow.
+    // While batches grow, there are fewer microbatches than in the plan.
     const Schedule& schedule = c.plan.ramp.grows() ? c.plan.schedule_of(c.step) : schedule_;
     std::vector<Batch> batches = load_batches(c, schedule, [&](int64_t i) { return c.data.train_batch(c.step, i); });
     const LossScaler* scaler = c.optimizer.loss_scaler();

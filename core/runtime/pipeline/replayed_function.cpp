@@ -37,7 +37,7 @@ ReplayedFunction::Result ReplayedFunction::operator()(const GraphTensors& inputs
 }
 
 void ReplayedFunction::begin_anew(const GraphTensors& inputs) {
-  graph_.reset();  // before the memory that it reads
+  graph_.reset();  // freed before the memory that it reads
   warm_ups_ = 0;
   inputs_.clear();
   const NoCostScope no_cost;

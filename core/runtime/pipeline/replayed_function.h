@@ -1,9 +1,9 @@
-// A function of tensors that is recorded as a graph (core/comm/graph_recorder.h) and replayed, as torch.cuda.graph's
-// users do it: a few calls run as they are, then one is recorded, and each call copies its inputs to where the
-// recording read them and replays. Inputs of another shape or type begin anew: what was recorded is freed. The function
-// may read its inputs, and tensors that stay where they are (parameters); numbers from the host are what they were in
-// the recording. Cost: a copy of the inputs a call, a set of inputs, and all memory that the function takes, for good.
-// Thread rule: its rank's thread, where it is also destroyed.
+// A function of tensors that is recorded as a graph (core/comm/graph_recorder.h) and replayed, like users of
+// torch.cuda.graph do: a few calls run normally, then one is recorded, and from then on each call copies its inputs to
+// where the recording read them and replays the graph. Inputs of another shape or type start over, and the old
+// recording is freed. The function may read its inputs and tensors that do not move (parameters); numbers from the host
+// keep the values they had in the recording. Cost: a copy of the inputs per call, one set of inputs, and all memory
+// that the function uses, which is never returned. Thread rule: its rank's thread, where it must also be destroyed.
 #pragma once
 #include <functional>
 #include <memory>
@@ -16,11 +16,11 @@ namespace ranklab {
 class ReplayedFunction {
  public:
   using Function = std::function<GraphTensors(const GraphTensors& inputs)>;
-  // Megatron-LM's --cuda-graph-warmup-steps.
+  // As in Megatron-LM's --cuda-graph-warmup-steps.
   static constexpr int kWarmUps = 3;
 
   struct Result {
-    GraphTensors outputs;  // of a replay: valid until the next call
+    GraphTensors outputs;  // results of a replay are valid until the next call
     std::shared_ptr<const CallTiming> timing = nullptr;
   };
 
@@ -37,8 +37,8 @@ class ReplayedFunction {
   GraphTensors inputs_;  // where the recording reads them
   int warm_ups_ = 0;
   std::unique_ptr<RecordedGraph> graph_;  // null: not recorded yet
-  // A replay takes no memory that the book would see, but the graph uses what it has anew: its peaks by category, above
-  // what is left of it between replays.
+  // A replay allocates no memory that the book would see, but the graph reuses its own. These are its peaks by
+  // category, above what it holds between replays.
   MemoryBook::Peaks taken_;
 };
 

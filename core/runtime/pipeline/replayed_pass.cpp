@@ -17,7 +17,8 @@ namespace ranklab {
 namespace {
 
 constexpr const char* kSpan = "graph";
-constexpr int64_t kNoStep = -1;  // of no step are there statistics; what differs between steps is read from tensors
+// a recording belongs to no step: statistics are off, and what differs between steps is read from tensors
+constexpr int64_t kNoStep = -1;
 
 // The type of the loss: fp32, and fp64 for fp64 models.
 at::TensorOptions scale_options(const ParameterRegistry& registry) {
@@ -81,7 +82,8 @@ GraphTensors ReplayedPass::passes(const GraphTensors& inputs) {
   return outputs;
 }
 
-// From the last parameter to the first, about as backward does, so that buckets fill and are reduced in their order.
+// In order from the last parameter to the first, roughly as backward does, so that buckets fill and are reduced in the
+// usual order.
 void ReplayedPass::hand_over(const GraphTensors& outputs, int microbatch) {
   optimizer_.begin_pass({.stage = 0, .microbatch = microbatch, .completes = true});
   for (size_t i = parameters_.size(); i-- > 0;)

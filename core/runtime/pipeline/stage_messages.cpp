@@ -12,7 +12,7 @@ namespace {
 // Receives are posted this many actions ahead. One is enough when a message takes less time than an action.
 constexpr int kPrefetch = 2;
 
-int lane_number(bool forward) { return forward ? 1 : 2; }  // lane 0 is for messages of others
+int lane_number(bool forward) { return forward ? 1 : 2; }  // lane 0 is for other messages
 
 std::vector<MessageLane> lanes_of(const Schedule& schedule) {
   std::vector<MessageLane> lanes;
@@ -87,7 +87,7 @@ void StageMessages::give(const PipelineMessage& message, int consumer_stage, con
 void StageMessages::release_sends(int peer, size_t place) {
   std::erase_if(sent_, [&](const Sent& sent) {
     if (sent.peer != peer || sent.used_at > place) return false;
-    sent.work->wait();  // it has ended, in wall and in virtual time
+    sent.work->wait();  // it has already arrived, in wall time and in virtual time
     return true;
   });
 }

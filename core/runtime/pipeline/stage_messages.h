@@ -1,9 +1,10 @@
 // Messages between pipeline stages: activations forward, gradients back. Between two stages of one rank the tensor is
 // handed over directly; between ranks it is a message. Receives are posted some actions ahead, so that a message is in
-// flight while the rank computes; sends are not waited for: a message that the peer computed from ours proves that ours
-// has arrived and its buffer is free. Each message has its own tag, so no order of arrival is assumed; where messages
-// have no tags the lanes of message_lanes.h order them, and message_program.h proves that they all arrive. Cost: [S, B,
-// H] per message; the receive buffers of a few actions. Thread rule: its rank's thread.
+// flight while the rank computes. A rank does not wait for its sends: when it receives a message that the peer computed
+// from one of its own, that one must have arrived, so its buffer is free. Each message has its own tag, so no order of
+// arrival is assumed. Where messages have no tags, the lanes of message_lanes.h order them, and message_program.h
+// proves that they all arrive. Cost: [S, B, H] per message; the receive buffers of a few actions. Thread rule: its
+// rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -18,16 +19,16 @@
 namespace ranklab {
 
 struct BoundaryTensor {
-  std::vector<std::vector<int64_t>> shapes;  // by part of a chain: of what it sends to the next one
+  std::vector<std::vector<int64_t>> shapes;  // by part of a chain: the shapes of what it sends to the next part
   at::TensorOptions options;
 };
 
 class StageMessages {
  public:
-  // Both outlive this. Collective over the pipeline; opens the lanes that are not open yet.
+  // Both must outlive this. Collective over the pipeline; opens the lanes that are not open yet.
   StageMessages(Communicator& pipeline, const Schedule& schedule, BoundaryTensor boundary);
 
-  void prepare(size_t action);  // before each of the rank's actions
+  void prepare(size_t action);  // call before each of the rank's actions
   at::Tensor take_activation(int stage, int microbatch) { return take({true, stage - 1, microbatch}); }
   at::Tensor take_gradient(int stage, int microbatch) { return take({false, stage + 1, microbatch}); }
   void give_activation(int stage, int microbatch, const at::Tensor& output) {
@@ -41,7 +42,7 @@ class StageMessages {
  private:
   struct Sent {
     int peer = 0;
-    size_t used_at = 0;  // position of its use in the peer's work
+    size_t used_at = 0;  // position of its use in the peer's list of actions
     WorkPtr work;
   };
 
@@ -57,14 +58,14 @@ class StageMessages {
   Communicator& pipeline_;
   const Schedule& schedule_;
   BoundaryTensor boundary_;
-  std::vector<std::vector<PipelineMessage>> receives_;  // [action] -> to post before it
-  std::vector<size_t> forward_at_, backward_at_;        // [stage, microbatch] -> position in its rank's work
+  std::vector<std::vector<PipelineMessage>> receives_;  // [action] -> receives to post before it
+  std::vector<size_t> forward_at_, backward_at_;        // [stage, microbatch] -> position in its rank's list of actions
   std::map<PipelineMessage, at::Tensor> kept_;          // between stages of this rank
   std::map<PipelineMessage, WorkPtr> coming_;
   std::vector<Sent> sent_;
 };
 
-// Tells those who follow types what a stage was handed: tp ranks have the same, or parts of the sequence.
+// Tells the type checker what a stage received: all tp ranks have the same tensor, or each has a part of the sequence.
 void type_boundary(const at::Tensor& tensor, bool sequence_parallel);
 
 }  // namespace ranklab

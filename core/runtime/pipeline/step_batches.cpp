@@ -33,7 +33,7 @@ void check_documents(StepContext& c, const Batch& batch) {
                 .fix = "override it in your RankData");
 }
 
-// Ranks of one tp and cp group load the same samples; stages run different microbatches at a time.
+// Ranks of one tp and cp group load the same samples; stages process different microbatches at the same time.
 void type_batch(const Batch& batch) {
   TypeWatch* watch = type_watch_of_thread;
   if (watch == nullptr) return;

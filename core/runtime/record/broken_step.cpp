@@ -16,7 +16,7 @@ void leave_broken_step(RankContext& rank, TraceCollector& collector) noexcept {
     mark.step = rank.tracer().step();
     rank.tracer().record(mark);
     collector.leave_alone(rank.tracer().take_events());
-  } catch (const std::exception&) {  // the rank's own error is the one to tell
+  } catch (const std::exception&) {  // only the rank's own error is reported
   }
 }
 

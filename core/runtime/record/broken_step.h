@@ -1,7 +1,7 @@
-// The step in which a run fails, for its trace: what each rank had recorded of it when the error came, closed by a mark
-// (failed_event.h). Whoever looks for a hang or a mismatch sees how far each rank came. Ranks that are processes send
-// it to rank 0, where their world can still do that (World::leave_behind()). Thread rule: leave_broken_step() on the
-// rank's thread.
+// The step in which a run fails, for its trace: what each rank had recorded of that step when the error occurred,
+// closed by a mark (failed_event.h). A user who looks for a hang or a mismatch sees how far each rank came. Ranks that
+// are processes send it to rank 0, if their world can still do that (World::leave_behind()). Thread rule:
+// leave_broken_step() on the rank's thread.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@
 namespace ranklab {
 
 void leave_broken_step(RankContext& rank, TraceCollector& collector) noexcept;
-// Runs the ranks; if they fail, hands what they left to the hooks, then throws the error on.
+// Runs the ranks. If they fail, passes what they left to the hooks, then rethrows the error.
 void run_keeping_broken_step(World& world, const std::function<void(Endpoint&)>& rank, TraceCollector& collector,
                              const std::vector<std::shared_ptr<Hook>>& hooks);
 

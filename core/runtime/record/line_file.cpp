@@ -35,7 +35,7 @@ LineFile& LineFile::operator=(LineFile&& other) noexcept {
 std::string LineFile::add(const std::string& line) {
   struct stat before {};
   if (::fstat(fd_, &before) != 0) return std::strerror(errno);
-  // Writes to a file that was removed while open succeed silently, so check.
+  // Writing to a file that was removed while open succeeds silently, so check.
   if (before.st_nlink == 0) return "the file was removed";
   const std::string text = line + "\n";
   for (size_t done = 0; done < text.size();) {

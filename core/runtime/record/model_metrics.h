@@ -1,5 +1,5 @@
-// Metrics of a step that only some runs have: empty for the other runs. Shared by the log, which takes their names, and
-// TensorBoard, which takes their tags. Torch-free. Thread rule: pure.
+// Metrics of a step that only some runs have; empty for the other runs. Used by the log with their names and by
+// TensorBoard with their tags. Torch-free. Thread rule: pure.
 #pragma once
 #include <vector>
 

@@ -58,9 +58,9 @@ void ModuleTracer::begin(const std::string& path, ModulePass pass) {
   Stack& open = *action_;
   const auto known =
       std::find_if(open.begin(), open.end(), [&](const Open& one) { return one.pass == pass && *one.path == path; });
-  // In backward the gradient of a module that has several outputs arrives several times.
+  // In backward, the gradient arrives several times for a module that has several outputs.
   if (known != open.end() && pass == ModulePass::kBackward) return;
-  // Modules whose backward autograd has not ended yet.
+  // Modules whose backward autograd has not yet reported as ended.
   const auto over = [&](const Open& one) {
     const bool related = encloses(*one.path, path) || (pass == ModulePass::kBackward && encloses(path, *one.path));
     return one.pass == ModulePass::kBackward && !related;
@@ -69,7 +69,8 @@ void ModuleTracer::begin(const std::string& path, ModulePass pass) {
     record(open.back());
     open.pop_back();
   }
-  // A parent whose output is its last child's begins with it, but after it in the order of the hooks.
+  // If a parent's output is its last child's output, the parent's backward begins together with the child's, but the
+  // hooks report it afterwards.
   size_t above = 0;
   while (pass == ModulePass::kBackward && above < open.size()) {
     const Open& child = open[open.size() - 1 - above];

@@ -1,6 +1,6 @@
 // Records a span for each use of a module inside an action of the schedule ("layers.3.attention", "layers.3.attention
-// backward"), and for each kernel where a trace is that detailed. Spans of a rank nest: children in their parents,
-// modules in their action. Autograd calls the end of a module late where modules share an input, so a span also ends
+// backward"), and for each kernel if the trace is that detailed. Spans of a rank nest: children in their parents,
+// modules in their action. Autograd reports the end of a module late where modules share an input, so a span also ends
 // when the next module begins that is neither its parent nor its child. Thread rule: its rank's thread.
 #pragma once
 #include <string>
@@ -16,14 +16,14 @@ class ModuleTracer final : public ModuleHook {
  public:
   explicit ModuleTracer(RankContext& rank) : rank_(rank) {}
 
-  // The open modules of an action, the outermost first; an action that runs in turns with another one keeps its own.
+  // The open modules of an action, the outermost first. An action that is interleaved with another one keeps its own.
   struct Open {
     const std::string* path = nullptr;
     ModulePass pass = ModulePass::kForward;
-    Event event;  // begun
+    Event event;  // recorded when the module ends
   };
   using Stack = std::vector<Open>;
-  // Between these calls modules belong to this action; pause() ends all spans, and resume() goes on with them.
+  // Between these calls, modules belong to this action. pause() ends all spans, and resume() continues them.
   void resume(Stack& action);
   void pause();
 

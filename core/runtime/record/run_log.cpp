@@ -36,7 +36,7 @@ int64_t step_of_json(const std::string& line) {
 
 class RunLogHook : public Hook {
  public:
-  // Existing files stay until the run begins: only then is it known whether it resumes.
+  // Existing files are kept until the run begins, because only then is it known whether it resumes.
   explicit RunLogHook(const std::string& directory)
       : lock_(directory, {.file = "log.lock", .where = "log", .does = "logs into", .option = "--log-dir"}),
         log_path_(directory + "/log.txt"),
@@ -72,14 +72,15 @@ class RunLogHook : public Hook {
   }
 
  private:
-  // What this run may not write itself: a report of the folder would take it for this run's.
+  // Removes files that this run may not write itself; otherwise a report on the folder would attribute them to this
+  // run.
   void forget_other_run(int64_t first_step) const {
     if (first_step > 0) return keep_lines_before(sentinels_path_, first_step, step_of_json);
     std::error_code gone;
     for (const std::string& path : {sentinels_path_, trace_path_, profile_path_}) fs::remove(path, gone);
   }
 
-  // When one file cannot be written, the other still gets its line.
+  // If one file cannot be written, the other still gets its line.
   void add(const std::string& log_line, const std::string& metrics_line) {
     std::vector<std::string> refused;
     const auto write = [&refused](LineFile& file, const std::string& path, const std::string& line) {
@@ -95,7 +96,7 @@ class RunLogHook : public Hook {
   RunLock lock_;  // taken before the files are opened, so that two runs cannot log into one folder
   std::string log_path_, metrics_path_, sentinels_path_, trace_path_, profile_path_;
   LineFile log_, metrics_;
-  std::optional<LineFile> sentinels_;  // of runs that have some
+  std::optional<LineFile> sentinels_;  // set for runs with sentinels
 };
 
 }  // namespace
@@ -168,11 +169,11 @@ std::string default_log_dir() {
   make_log_folder("runs");
   std::string directory = std::string("runs/") + stamp;
   std::error_code error;
-  // Created, not looked for: a run that begins in the same second takes another.
+  // Creating the folder also reserves it: a run that starts in the same second gets another one.
   for (int i = 2; !fs::create_directory(directory, error) && !error; ++i)
     directory = std::string("runs/") + stamp + "-" + std::to_string(i);
   make_log_folder(directory);
-  std::error_code ignored;  // the link is a convenience
+  std::error_code ignored;  // the link is only a convenience
   fs::remove("runs/last", ignored);
   fs::create_directory_symlink(fs::path(directory).filename(), "runs/last", ignored);
   return directory;

@@ -23,7 +23,7 @@ void StepRecorder::begin_step(int64_t step, ModuleHooks& hooks) {
   watch_modules(hooks);
 }
 
-// Modules and kernels cost something only where they are recorded.
+// Modules and kernels are observed only if they are recorded, because observing them has a cost.
 void StepRecorder::watch_modules(ModuleHooks& hooks) {
   Tracer& tracer = ctx_.tracer();
   hooks.set(modules_, tracer.wants(EventKind::kModule));
@@ -37,7 +37,7 @@ void StepRecorder::hold_at(BoundaryKind kind) {
   ctx_.tracer().at_boundary({.kind = kind, .name = "step", .virtual_ns = ctx_.clock().now_ns()});
 }
 
-// This rank's part of the loss, for breakpoints, before it is used.
+// Shows this rank's part of the loss to breakpoints before it is used.
 void StepRecorder::observe_loss(const StepOutput& output) {
   if (!ctx_.tracer().has_stepper() || output.tokens == 0) return;
   ctx_.tracer().observe("loss", output.loss_sum / static_cast<double>(output.tokens), ctx_.clock().now_ns());
@@ -69,8 +69,8 @@ void StepRecorder::end_step() {
   ctx_.tracer().set_stepper(nullptr);
 }
 
-// Between processes handing out costs an exchange, so events accumulate first: for a second, and not after the last
-// traced step, since a process that dies takes with it what it has not handed out.
+// Between processes handing out costs an exchange, so there events accumulate for a second; but they are handed out
+// after the last traced step, since a process that dies loses what it has not handed out.
 bool StepRecorder::wants_to_hand_out(int64_t step) const {
   const size_t events = ctx_.tracer().trace().events.size();
   if (!options_.streams || events == 0) return false;

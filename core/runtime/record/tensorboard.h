@@ -18,7 +18,7 @@ namespace ranklab {
 
 // CRC-32C (Castagnoli, reflected 0x82f63b78).
 uint32_t crc32c(std::string_view bytes);
-// A checksum of data that holds checksums is weak; TFRecord rotates by 15 and adds a constant.
+// Checksums of data that itself contains checksums are weak; TFRecord therefore rotates by 15 and adds a constant.
 uint32_t masked_crc32c(std::string_view bytes);
 
 struct ValueHistogram;
@@ -28,15 +28,15 @@ struct TensorboardScalar {
   double value = 0;  // stored as float
 };
 
-// One framed record each.
+// Each returns one framed record.
 std::string tensorboard_version_record(double wall_time);
-// A run starts here: what earlier files of the folder have of this step and later ones is no longer shown, so that a
-// run that goes on from a checkpoint draws no step twice.
+// Marks that a run starts at `first_step`: earlier files' values for this step and later ones are no longer shown, so
+// that a run resumed from a checkpoint draws no step twice.
 std::string tensorboard_start_record(double wall_time, int64_t first_step);
 std::string tensorboard_scalar_record(double wall_time, int64_t step, std::span<const TensorboardScalar> scalars);
 
-// From the first bin with elements to the last, after one empty bin: HistogramProto {min 1, max 2, num
-// 3, sum 4, sum_squares 5, bucket_limit 6 and bucket 7 packed, all doubles} in field 5 of a value.
+// The bins from the first with elements to the last, preceded by one empty bin: HistogramProto {min 1, max 2, num 3,
+// sum 4, sum_squares 5, bucket_limit 6 and bucket 7 packed, all doubles} in field 5 of a value.
 std::string tensorboard_histogram_record(double wall_time, int64_t step, std::span<const ValueHistogram> histograms);
 
 // Markdown under a tag of the plugin "text": tensor {dtype 1: DT_STRING, shape 2 {dim 2 {size 1}}, string_val 8},

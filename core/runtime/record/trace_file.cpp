@@ -39,7 +39,7 @@ void TraceWriterHook::on_traces(const TracePiece& piece) {
   std::unique_lock lock(mutex_);
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { write_all(); });
-    done_ = false;  // only now: keep() waits for no thread that could not be started
+    done_ = false;  // set only now, so that keep() does not wait for a thread that could not be started
   }
   changed_.wait(lock, [this] { return next_ == nullptr || done_ || ending_; });
   if (failure_) std::rethrow_exception(failure_);

@@ -28,7 +28,7 @@ Stamps take_stamps(Communicator& world) {
   return stamps;
 }
 
-// Where no barrier can be: how far the clock of the host is ahead of this process's wall clock.
+// For use where no barrier is possible: how far the host's clock is ahead of this process's wall clock.
 Stamps host_stamps() {
   const auto host = std::chrono::system_clock::now().time_since_epoch();
   Stamps stamps{};
@@ -169,7 +169,7 @@ std::vector<RankTrace> gather_traces(Communicator& world, c10::Device device, Ra
 std::vector<RankTrace> TraceCollector::collect(Communicator& world, c10::Device device, RankTrace mine) {
   if (processes_) return gather_traces(world, device, std::move(mine));
   keep(handed_over_, std::move(mine));
-  // Nobody can hand over the next piece before rank 0 has taken this one: the step in between needs rank 0.
+  // No rank can hand over its next piece before rank 0 has taken this one, because the step in between needs rank 0.
   world.barrier();
   return world.rank() == 0 ? taken(handed_over_) : std::vector<RankTrace>();
 }

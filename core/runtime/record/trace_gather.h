@@ -1,8 +1,8 @@
-// Brings all ranks' traces to rank 0 for one common file: threads of one process hand them over, ranks that are
-// processes send them. Each process counts wall time from its own start, on its host's clock: a few barriers, which all
-// ranks leave at nearly the same moment, measure the offsets, and the traces are shifted to rank 0's wall clock (to a
-// fraction of a millisecond; virtual times need no shift). Cost: each trace is sent once. Thread rule: on each rank's
-// thread.
+// Brings all ranks' traces to rank 0 for one common file: threads of one process hand them over, and ranks that are
+// processes send them. Each process counts wall time from its own start, on its host's clock. A few barriers, which all
+// ranks leave at nearly the same moment, measure the offsets, and the traces are shifted to rank 0's wall clock (to
+// within a fraction of a millisecond; virtual times need no shift). Cost: each trace is sent once. Thread rule: on each
+// rank's thread.
 #pragma once
 #include <c10/core/Device.h>
 
@@ -21,17 +21,18 @@ class TraceCollector {
   // The world must outlive this.
   explicit TraceCollector(World& world) : world_(world), processes_(world.local_ranks() < world.size()) {}
 
-  // Collective: all ranks' traces by rank on global rank 0, nothing elsewhere. `world` holds all ranks in order.
+  // Collective: returns all ranks' traces by rank on global rank 0, and nothing elsewhere. `world` holds all ranks in
+  // order.
   std::vector<RankTrace> collect(Communicator& world, c10::Device device, RankTrace mine);
-  // Called after a rank's last step: collective between processes; threads do not wait for each other here, since some
-  // still generate the sample.
+  // Call after a rank's last step. Collective between processes; threads do not wait for each other here, since some
+  // are still generating the sample.
   void leave(Communicator& world, c10::Device device, RankTrace mine);
-  // The same for a rank that fails, of whose peers some may be gone: processes send it to rank 0 without an answer, by
-  // the clocks of their hosts.
+  // The same for a rank that fails, when some of its peers may be gone: processes send the trace to rank 0 without
+  // expecting an answer, with the times of their hosts' clocks.
   void leave_alone(RankTrace mine);
   // The traces that leave() collected, by rank, once all ranks of this process have ended.
   std::vector<RankTrace> take() { return taken(left_); }
-  // Those that leave_alone() was given, as far as they have come; in rank 0's process.
+  // The traces given to leave_alone(), as far as they have arrived; call in rank 0's process.
   std::vector<RankTrace> take_broken();
 
  private:

@@ -1,5 +1,5 @@
-// Norms' outputs and the residual stream of the sentinel layers, over all tokens of the global batch. Ranks that have
-// the same tokens as a tp peer do not count.
+// Statistics of norms' outputs and of the residual stream in the sentinel layers, over all tokens of the global batch.
+// Ranks with the same tokens as a tp peer are not counted again.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -15,9 +15,10 @@
 namespace ranklab {
 namespace {
 
-constexpr double kOutlierTimes = 10;  // times the root mean square
-// Magnitudes are counted in bins, as the root mean square of all ranks and microbatches is known only after them: a bin
-// is an eighth of the way from one power of two to the next, the exponent and three bits of a float's fraction.
+constexpr double kOutlierTimes = 10;  // multiples of the root mean square
+// Magnitudes are counted in bins, because the root mean square over all ranks and microbatches is known only
+// afterwards. Each power of two is divided into eight bins (a float's exponent and the first three bits of its
+// fraction).
 constexpr int64_t kMagnitudeBits = 20, kFirstBin = int64_t{107} << 3, kMagnitudeBins = 320;  // 2^-20 to 2^20
 
 int64_t magnitude_bin(float magnitude) {
@@ -25,7 +26,7 @@ int64_t magnitude_bin(float magnitude) {
   return std::clamp<int64_t>((bits >> kMagnitudeBits) - kFirstBin, 0, kMagnitudeBins - 1);
 }
 
-// How many elements are in each bin.
+// The number of elements in each bin.
 at::Tensor count_magnitudes(const at::Tensor& x) {
   const at::Tensor bits = x.to(at::kFloat).abs().view(at::kInt);
   const at::Tensor bin = bits.bitwise_right_shift(at::Scalar(kMagnitudeBits)).sub_(kFirstBin);
@@ -77,7 +78,7 @@ class ActivationFamily final : public SentinelFamily, public ModuleHook {
   void fill(const SentinelStep&, RankTable& table) override {
     for (auto* sites : {&norms_, &residuals_}) {
       for (const auto& [path, site] : *sites) {
-        if (site.elements == 0) continue;  // of another stage
+        if (site.elements == 0) continue;  // belongs to another stage
         table.mine(site.slots + kSquares) = site.squares;
         table.mine(site.slots + kElements) = site.elements;
         table.mine(site.slots + kLargest) = site.largest;
@@ -115,9 +116,9 @@ class ActivationFamily final : public SentinelFamily, public ModuleHook {
     std::string place;
     size_t slots = 0;
     double squares = 0, elements = 0, largest = 0;
-    std::vector<double> bins = {};  // of the residual stream
+    std::vector<double> bins = {};  // for the residual stream
     size_t bin_slots = 0;
-    double last_rms = 0;  // of the whole batch, when last measured
+    double last_rms = 0;  // over the whole batch, at the last measurement
   };
 
   void look(Site& site, ModulePass pass, const at::Tensor& tensor) const {

@@ -22,7 +22,8 @@ void AttentionProbe::attention_heads(const std::string& path, const at::Tensor& 
   const NoCostScope free;
   const at::NoGradGuard no_grad;
   const int64_t length = q_BHSD.size(2), repeats = q_BHSD.size(1) / k_BGSD.size(1);
-  // The later queries see most keys: positions at even distances, the last one among them; the first has no choice.
+  // Late queries attend to the most keys, so positions are sampled at even distances, including the last; the first
+  // query has only one key.
   const int64_t count = std::min(kProbedQueries, length - 1);
   if (count < 1) return;
   const at::Tensor index = at::arange(1, count + 1, at::kLong).mul(length - 1).div(count, "floor").to(q_BHSD.device());
@@ -35,7 +36,7 @@ void AttentionProbe::attention_heads(const std::string& path, const at::Tensor& 
   at::Tensor hidden = key.gt(query);
   if (rule.has_window(length)) hidden = at::logical_or(hidden, key.le(query - rule.window));
   scores = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
-  const at::Tensor p = at::softmax(scores, -1);                         // sinks aside
+  const at::Tensor p = at::softmax(scores, -1);                         // without sinks
   const at::Tensor entropy = -(p * p.clamp_min(1e-300).log()).sum(-1);  // [B, H, count]
   const at::Tensor visible = hidden.logical_not().sum(-1).to(at::kDouble);
   Seen& seen = seen_[layer];

@@ -1,5 +1,5 @@
-// Scores and entropies of attention in a forward of the probe: of this rank's heads, and of a sample of queries. Cost:
-// at most kQueries rows of scores per head. Thread rule: its rank's thread.
+// Scores and entropies of attention in a forward of the probe, for this rank's heads and a sample of queries. Cost: at
+// most kQueries rows of scores per head. Thread rule: its rank's thread.
 #pragma once
 #include <map>
 #include <string>
@@ -11,12 +11,13 @@ namespace ranklab {
 class AttentionProbe final : public ModuleHook {
  public:
   struct Seen {
-    double largest = 0;                          // score before softmax
-    double entropy = 0, share = 0, queries = 0;  // sums over queries; share: of log(keys that the query sees)
-    double sink = 0;                             // probability of the sinks, summed over queries
+    double largest = 0;  // largest score before the softmax
+    // sums over queries; share: entropy as a fraction of log(number of keys that the query attends to)
+    double entropy = 0, share = 0, queries = 0;
+    double sink = 0;  // probability of the sinks, summed over queries
   };
   void clear() { seen_.clear(); }
-  // By layer; only layers of this rank.
+  // Indexed by layer; only layers of this rank.
   const std::map<int64_t, Seen>& seen() const { return seen_; }
 
   void before_forward(const std::string&, ModulePass, const at::Tensor&) override {}

@@ -1,4 +1,4 @@
-// Checkpoints that have become complete on disk.
+// Measurements of checkpoints that have become complete on disk.
 #include <limits>
 
 #include "core/runtime/sentinels/families.h"

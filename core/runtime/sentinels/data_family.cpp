@@ -1,4 +1,5 @@
-// Whether sequences repeat, and whether model-parallel peers load the same ones: from a hash of each sequence.
+// Checks whether sequences repeat, and whether model-parallel peers load the same sequences, from a hash of each
+// sequence.
 #include <cmath>
 #include <map>
 #include <span>
@@ -12,8 +13,8 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kRepeatWindow = 16;               // steps in which a sequence should not come back
-constexpr uint64_t kExactHash = uint64_t{1} << 52;  // doubles count that far
+constexpr int64_t kRepeatWindow = 16;               // number of steps within which a sequence should not come back
+constexpr uint64_t kExactHash = uint64_t{1} << 52;  // doubles represent integers exactly up to this
 
 class DataFamily final : public SentinelFamily, public BatchWatch {
  public:
@@ -50,7 +51,7 @@ class DataFamily final : public SentinelFamily, public BatchWatch {
   }
 
   void report(const SentinelStep&, const RankTable& table, SentinelReport& out) override {
-    std::map<int, double> hash_of;  // by dp rank: of the first that loads its sequences
+    std::map<int, double> hash_of;  // by dp rank: the hash of the first rank that loads its sequences
     std::map<double, int> dp_of;    // the reverse
     double sequences = 0, repeated = 0, differ = 0;
     for (int rank = 0; rank < table.ranks(); ++rank) {
@@ -75,7 +76,7 @@ class DataFamily final : public SentinelFamily, public BatchWatch {
   enum Slot { kSequences, kRepeated, kHash, kSlots };
   const DeviceMesh& mesh_;
   size_t slots_;
-  std::unordered_map<uint64_t, int64_t> seen_;  // the last step of each
+  std::unordered_map<uint64_t, int64_t> seen_;  // the last step in which each was seen
   int64_t step_ = 0, sequences_ = 0, repeated_ = 0;
   uint64_t hash_ = 0;
 };

@@ -1,4 +1,4 @@
-// How tokens spread over experts, of models that have some.
+// Measures how tokens are distributed over experts, for models with experts.
 #include "core/runtime/sentinels/families.h"
 
 namespace ranklab {

@@ -1,7 +1,8 @@
-// A family of sentinels' measurements on one rank. In each step it fills its slots of a table, all ranks exchange the
-// table, and from the whole of it every rank derives the same values. Families that look at tensors do so in some steps
-// alone. What a value owes to the steps before goes into the run's checkpoints, so that a resumed run measures what one
-// that never stopped does; not so what is the machine's (times, memory). Thread rule: its rank's thread.
+// A family of sentinels measures a group of related numbers on one rank. In each step it fills its slots of a table,
+// all ranks exchange the table, and from the complete table every rank derives the same values. Families that inspect
+// tensors do so only in some steps. What a value needs from earlier steps is saved in the run's checkpoints, so that a
+// resumed run measures the same as a run that never stopped; this does not apply to properties of the machine (times,
+// memory). Thread rule: its rank's thread.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,7 +16,7 @@
 
 namespace ranklab {
 
-// What a family may look at, of a rank; the objects outlive it.
+// What a family may use of its rank; the objects outlive the family.
 struct SentinelContext {
   RankContext& ctx;
   const RunPlan& plan;
@@ -24,10 +25,10 @@ struct SentinelContext {
   RankData& data;
   Communicator& world;                      // untraced
   std::vector<std::string> parameters;      // keys of the parameters of all ranks (parameter_keys.h), ascending
-  std::vector<int64_t> sentinel_layers;     // first, middle, last; in debug all
-  std::vector<BatchWatch*>& batch_watches;  // whom the run's data shows the batches of this step
+  std::vector<int64_t> sentinel_layers;     // first, middle, last; in debug mode all
+  std::vector<BatchWatch*>& batch_watches;  // observers to which the run's data shows the batches of this step
   std::function<int64_t()> wall_ns;         // the clock of wall times
-  // The logits of a batch of whole sequences, the same on all ranks; collective, outside of the timeline.
+  // The logits for a batch of whole sequences, the same on all ranks. Collective; not part of the timeline.
   std::function<at::Tensor(const Batch&)> logits;
 };
 
@@ -40,26 +41,27 @@ struct SentinelStep {
 class SentinelFamily {
  public:
   virtual ~SentinelFamily() = default;
-  // Before the forwards of a step that it looks at.
+  // Called before the forwards of a step that the family inspects.
   virtual void begin(int64_t /*step*/) {}
-  // After its update: this rank's slots, all unset before.
+  // Called after the step's update: sets this rank's slots, all of which are unset before.
   virtual void fill(const SentinelStep& step, RankTable& table) = 0;
   virtual void report(const SentinelStep& step, const RankTable& table, SentinelReport& out) = 0;
 
-  // What it wants to be shown in the steps that it looks at; null: nothing.
+  // What the family needs to observe in the steps that it inspects; null: nothing.
   virtual ModuleHook* module_hook() { return nullptr; }
   virtual UpdateWatch* update_watch() { return nullptr; }
   virtual BatchWatch* batch_watch() { return nullptr; }
-  // Told on all ranks, and on rank 0, with the step after it.
+  // The first is called on all ranks, the second on rank 0, before the next step.
   virtual void validated(double /*loss*/) {}
   virtual void checkpointed(const CheckpointNote& /*note*/) {}
 
-  // What later values are made from, under names of its own; and a run that goes on from there.
+  // Saves the values from which later measurements are computed, under the family's own names; and restores them in a
+  // run that resumes there.
   virtual void keep(RunningValues& /*values*/) const {}
   virtual void go_on_from(const RunningValues& /*values*/) {}
 };
 
-// `otherwise`: where a checkpoint has none.
+// `otherwise`: the value to use where a checkpoint has none.
 double running_value(const RunningValues& values, const std::string& name, double otherwise);
 
 // Makes a family and reserves its slots.

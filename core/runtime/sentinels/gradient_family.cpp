@@ -1,4 +1,4 @@
-// The gradients as a whole, from the norm that clipping uses.
+// Measures the gradients as a whole, from the norm that clipping uses.
 #include <cmath>
 #include <deque>
 #include <numeric>
@@ -27,7 +27,7 @@ class GradientFamily final : public SentinelFamily {
     out.add("clip_rate", std::accumulate(clipped_.begin(), clipped_.end(), 0.0) / static_cast<double>(clipped_.size()));
   }
 
-  // The window as the bits of a whole number, the oldest step's first behind a leading one.
+  // The window, packed as the bits of a whole number: a leading one, then one bit per step, the oldest first.
   void keep(RunningValues& values) const override {
     double bits = 1;
     for (const double clipped : clipped_) bits = 2 * bits + clipped;

@@ -1,6 +1,7 @@
-// Histograms of gradients and weights, by parameter, for TensorBoard: of all in debug, else of the sentinel layers.
-// Each logical element counts once, whatever ranks have copies or pieces of it, and padding does not. Cost: some
-// passes over the tensors in such a step, and 781 numbers a parameter in the ranks' exchange.
+// Histograms of gradients and weights, by parameter, for TensorBoard: of all parameters in debug mode, else of the
+// sentinel layers. Each logical element counts once, whichever ranks have copies or pieces of it, and padding does not
+// count. Cost: some passes over the tensors in a step that measures them, and 781 numbers per parameter in the ranks'
+// exchange.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Counts over a rank's pieces of a tensor. Extremes leave out zeros, which padding is.
+// Counts over a rank's pieces of a tensor. Extremes ignore zeros, because padding is zero.
 struct Counted {
   std::vector<double> counts = std::vector<double>(ValueHistogram::kBins);
   double least = kInfinity, most = -kInfinity, zeros = 0, sum = 0, squares = 0;
@@ -26,7 +27,7 @@ struct Counted {
   void add(const at::Tensor& x) {
     if (x.numel() == 0) return;
     const at::Tensor bits = x.to(at::kFloat).abs().view(at::kInt);
-    constexpr int64_t kDropped = 21;  // of the 23 bits of a float's fraction
+    constexpr int64_t kDropped = 21;  // bits dropped of the 23 in a float's fraction
     constexpr int64_t kFirst = (127 + ValueHistogram::kLeastPower) * ValueHistogram::kPerPower - 1;
     const at::Tensor from_zero = bits.bitwise_right_shift(at::Scalar(kDropped)).sub_(kFirst);
     const at::Tensor magnitude = from_zero.clamp_(0, ValueHistogram::kMagnitudes);
@@ -100,7 +101,7 @@ class HistogramFamily final : public SentinelFamily, public UpdateWatch {
   enum Slot : size_t { kLeast, kMost, kZeros, kSum, kSquares, kCounts };
   static constexpr size_t kOfOne = kCounts + ValueHistogram::kBins, kSlots = 1 + 2 * kOfOne;
   struct Both {
-    double elements = 0;  // of the whole tensor; 0: those that were counted
+    double elements = 0;  // elements of the whole tensor; 0: use the number of counted elements
     Counted of[2];
   };
 

@@ -15,7 +15,7 @@ void SentinelJudge::keep(std::map<std::string, double>& values) const {
 }
 
 void SentinelJudge::go_on_from(const std::map<std::string, double>& values) {
-  constexpr double kMost = 1e9;  // of a run's steps
+  constexpr double kMost = 1e9;  // more than the number of a run's steps
   for (const auto& [name, value] : values)
     if (name.starts_with(kBeyondStop) && value > 0 && value < kMost)
       states_[name.substr(kBeyondStop.size())].beyond_stop = static_cast<int>(value);

@@ -1,5 +1,5 @@
-// Holds measured values to the bounds of their rows. Torch-free. Thread rule: its rank's thread; ranks that are given
-// the same reports decide alike.
+// Compares measured values with the bounds of their rows. Torch-free. Thread rule: its rank's thread; ranks that are
+// given the same reports decide alike.
 #pragma once
 #include <map>
 #include <string>
@@ -13,14 +13,14 @@ class SentinelJudge {
   explicit SentinelJudge(SentinelRules rules) : rules_(std::move(rules)) {}
   // Drops the values that the run does not measure, and adds the alarms.
   void judge(SentinelReport& report);
-  // How many measurements in a row were beyond the stop bounds: "beyond_stop/TAG".
+  // Saves and restores the number of consecutive measurements beyond the stop bounds: "beyond_stop/TAG".
   void keep(std::map<std::string, double>& values) const;
   void go_on_from(const std::map<std::string, double>& values);
 
  private:
   struct State {
     SentinelLevel level = SentinelLevel::kNone;
-    int beyond_stop = 0;  // measurements in a row
+    int beyond_stop = 0;  // number of consecutive measurements
   };
   SentinelRules rules_;
   std::map<std::string, State> states_;  // by tag

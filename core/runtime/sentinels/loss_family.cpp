@@ -1,4 +1,4 @@
-// Losses and tokens: what all ranks know of each step.
+// Losses and tokens, which all ranks know in each step.
 #include <cmath>
 #include <limits>
 
@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-constexpr double kKeptLoss = 0.9;  // of the running mean, in each step
+constexpr double kKeptLoss = 0.9;  // weight of the previous value in the running mean
 constexpr double kNoLoss = std::numeric_limits<double>::quiet_NaN();
 
 class LossFamily final : public SentinelFamily {

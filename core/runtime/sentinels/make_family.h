@@ -1,5 +1,5 @@
-// How a family of sentinels is made that the runtime does not have itself: the program hands it in with its components
-// (RuntimeComponents::parity_watch). Thread rule: called on each rank's thread.
+// How the program provides a family of sentinels that is not part of the runtime: it passes this function with its
+// components (RuntimeComponents::parity_watch). Thread rule: called on each rank's thread.
 #pragma once
 #include <functional>
 #include <memory>

@@ -1,4 +1,4 @@
-// Bytes of tensors, as the rank's book has them (core/sim/memory_scope.h); nothing where memory is not booked.
+// Bytes of tensors, according to the rank's memory book (core/sim/memory_scope.h); nothing where memory is not tracked.
 #include <algorithm>
 #include <deque>
 
@@ -26,7 +26,8 @@ class MemoryFamily final : public SentinelFamily {
     table.mine(slots_ + kPeak) = static_cast<double>(book->peak_bytes());
     begin_anew_with_batches_of(plan_.sequences_of(step.step));
     last_.push_back(now);
-    // Checkpoints and messages come and go: the least of several steps is what stays. Step 0 makes states.
+    // Memory of checkpoints and messages comes and goes, so the minimum over several steps shows what stays. Step 0
+    // creates the optimizer states.
     if (last_.size() == kMemoryWindow + 1) {
       last_.pop_front();
       const double least = *std::min_element(last_.begin(), last_.end());
@@ -45,7 +46,7 @@ class MemoryFamily final : public SentinelFamily {
  private:
   enum Slot { kNow, kPeak, kGrowth, kSlots };
 
-  // A larger batch may keep more: from its second microbatch on there is a sum of gradients.
+  // A larger batch may hold more memory: from its second microbatch on there is a sum of gradients.
   void begin_anew_with_batches_of(int64_t sequences) {
     if (sequences == sequences_) return;
     sequences_ = sequences;
@@ -58,7 +59,7 @@ class MemoryFamily final : public SentinelFamily {
   size_t slots_;
   std::deque<double> last_;
   double first_ = 0;
-  int64_t sequences_ = 0;  // of the batches that these are of
+  int64_t sequences_ = 0;  // batch size to which these measurements belong
 };
 
 }  // namespace

@@ -14,11 +14,11 @@ int64_t each_step(const TrainConfig&) { return 1; }
 int64_t looks(const TrainConfig& c) { return c.sentinels.steps_between_looks(); }
 int64_t probes(const TrainConfig& c) { return c.sentinels.steps_between_probes(); }
 int64_t drift(const TrainConfig& c) { return c.sentinels.drift_interval; }
-// Nobody else reads them.
+// Only TensorBoard reads histograms.
 int64_t histograms(const TrainConfig& c) { return c.tensorboard_dir.empty() ? 0 : c.sentinels.histogram_interval; }
 
 struct FamilyRow {
-  SentinelMode mode;  // the least
+  SentinelMode mode;  // the lowest mode in which it is used
   MakeFamily make;
   int64_t (*interval)(const TrainConfig&);
 };

@@ -1,6 +1,7 @@
-// The sentinels of one rank: families measure, a judge holds what they measured to the bounds of the run's table. Cost:
-// nothing when off; else an exchange per step, more in the steps that look at tensors (docs/sentinels.md). The timeline
-// and virtual time do not see it. Thread rule: its rank's thread; end_step() is collective.
+// The sentinels of one rank: families measure, and a judge compares the measurements with the bounds of the run's
+// table. Cost: nothing when off; else one exchange per step, and more in the steps that inspect tensors
+// (docs/sentinels.md). None of this counts on the timeline or in virtual time. Thread rule: its rank's thread;
+// end_step() is collective.
 #pragma once
 #include <map>
 #include <memory>
@@ -13,7 +14,7 @@ namespace ranklab {
 
 class SentinelMonitor : public KeepsRunningValues {
  public:
-  // REQUIRES: plan.config.sentinels.any(), and tensors have numbers. Collective.
+  // REQUIRES: plan.config.sentinels.any(), and tensors have values. Collective.
   explicit SentinelMonitor(SentinelContext context, const MakeOwnFamily& parity_watch = {});
 
   void begin_step(int64_t step);
@@ -25,7 +26,7 @@ class SentinelMonitor : public KeepsRunningValues {
   void go_on_from(const RunningValues& values) override;
 
  private:
-  // Families that look in the same steps share a table.
+  // Families that measure in the same steps share a table.
   struct Group {
     RankTable table;
     std::vector<std::unique_ptr<SentinelFamily>> families;
@@ -35,10 +36,10 @@ class SentinelMonitor : public KeepsRunningValues {
   SentinelContext context_;
   SentinelJudge judge_;
   std::map<int64_t, Group> groups_;               // by interval
-  void show(SentinelFamily& family, bool there);  // what it wants to see
+  void show(SentinelFamily& family, bool there);  // adds or removes the observers that the family needs
 };
 
-// First, middle and last of so many layers, or in debug all of them.
+// The first, middle and last of this many layers, or in debug mode all of them.
 std::vector<int64_t> sentinel_layers(int64_t layers, SentinelMode mode);
 
 }  // namespace ranklab

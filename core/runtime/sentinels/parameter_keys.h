@@ -1,4 +1,4 @@
-// Names under which parameters are measured, the same list on every rank. The experts of a layer share one:
+// The names under which parameters are measured, the same list on every rank. The experts of a layer share one name:
 // "layers.1.mlp.experts.*.up.weight". Thread rule: its rank's thread; all_parameter_keys() is collective.
 #pragma once
 #include <string>
@@ -13,7 +13,7 @@ std::string parameter_key(const Parameter& parameter);
 // The keys of all ranks' parameters, ascending.
 std::vector<std::string> all_parameter_keys(const ParameterRegistry& registry, Communicator& world, c10::Device device);
 // Elements of the whole tensor, without the padding of shards; 0 for an expert, which is never padded and shares its
-// key.
+// key with others.
 double whole_elements(const Parameter& parameter);
 // The layer of a key: 3 for "layers.3.mlp.up.weight"; -1: none.
 int64_t layer_of_key(const std::string& key);

@@ -1,4 +1,5 @@
-// One fixed sequence whose prediction is followed: the first of the validation data, or tokens drawn from the seed.
+// Follows the model's prediction for one fixed sequence: the first of the validation data, or tokens drawn from the
+// seed.
 #include <cmath>
 #include <limits>
 #include <span>
@@ -41,7 +42,7 @@ class ProbeFamily final : public SentinelFamily {
     }
   }
 
-  // All ranks have the same logits; rank 0 speaks.
+  // All ranks have the same logits, so only rank 0's values are reported.
   void report(const SentinelStep&, const RankTable& table, SentinelReport& out) override {
     out.add("probe_hash", table.of(0, first_slot_ + kHash));
     out.add("probe_loss", table.of(0, first_slot_ + kLoss));
@@ -63,7 +64,7 @@ class ProbeFamily final : public SentinelFamily {
   enum Slot { kHash, kLoss, kEntropy, kTopMass, kDivergence, kSlots };
   enum AttentionSlot { kLogit, kEntropySum, kShareSum, kQueries, kSinkSum, kAttentionSlots };
 
-  // Rank 0 has a first stage, which loads data.
+  // Rank 0 holds a first stage, which loads data.
   void take_probe() {
     const NoCostScope free;
     const int64_t length = context_.plan.config.model.seq_length;
@@ -111,7 +112,7 @@ class ProbeFamily final : public SentinelFamily {
     if (counted > 0) table.mine(first_slot_ + kLoss) = -(picked_S * counts_S).sum().item<double>() / counted;
     table.mine(first_slot_ + kEntropy) = -(p_V * last_V).sum().item<double>();
     table.mine(first_slot_ + kTopMass) = std::get<0>(p_V.topk(std::min(kTopTokens, p_V.size(0)))).sum().item<double>();
-    // KL(now | before): what the prediction before would have missed.
+    // KL(now | before): the information that the previous prediction lacks.
     if (before_V_.defined()) table.mine(first_slot_ + kDivergence) = (p_V * (last_V - before_V_)).sum().item<double>();
     before_V_ = last_V;
   }

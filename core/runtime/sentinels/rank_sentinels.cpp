@@ -30,7 +30,7 @@ RankSentinels::RankSentinels(Parts parts)
                 .logits = [this](const Batch& batch) { return logits(batch); }},
                parts_.parity_watch) {}
 
-// As a validation: without a trace, and without dropout.
+// Like in a validation, without a trace and without dropout.
 at::Tensor RankSentinels::logits(const Batch& batch) {
   const NoCostScope free;
   Tracer& tracer = parts_.step.ctx.tracer();

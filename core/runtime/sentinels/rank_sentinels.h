@@ -1,5 +1,6 @@
-// The sentinels of one rank of a run: made of the run's parts, asked at the end of each step, and what those that fire
-// ask for. Thread rule: its rank's thread; making, end_step() and act() are collective.
+// The sentinels of one rank of a run: created from the run's parts, evaluated at the end of each step, together with
+// the actions that firing sentinels request. Thread rule: its rank's thread; construction, end_step() and act() are
+// collective.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,19 +10,20 @@
 
 namespace ranklab {
 
-// False: they are off, or tensors have no numbers (core/plan).
+// False if they are off, or if tensors have no values (core/plan).
 bool has_sentinels(const RunPlan& plan, const RankData& data);
 
 class RankSentinels {
  public:
   // REQUIRES: has_sentinels().
   struct Parts {
-    StepContext& step;  // outlives this
+    StepContext& step;  // must outlive this
     ScheduleStrategy& schedule;
-    Communicator& world;                      // untraced
-    std::function<void()> settle;             // all ranks have waited for each other, outside of steps
+    Communicator& world;  // untraced
+    std::function<void()>
+        settle;  // call after work of all ranks outside of steps, for which they waited for each other
     std::function<int64_t()> wall_ns;         // for the sentinels of wall time
-    std::vector<BatchWatch*>& batch_watches;  // whom the run's data shows its batches
+    std::vector<BatchWatch*>& batch_watches;  // observers to which the run's data shows its batches
     CheckpointManager& checkpoints;
     const MakeOwnFamily& parity_watch;
   };
@@ -30,9 +32,9 @@ class RankSentinels {
   void begin_step(int64_t step) { monitor_.begin_step(step); }
   // Measures; the alarms are also instants on rank 0's timeline.
   std::shared_ptr<const SentinelReport> end_step(const StepMetrics& metrics, const StepOutput& output);
-  // Takes the checkpoints that alarms ask for. RETURNS: what the sentinel that ends the run says; "": none does.
+  // Saves the checkpoints that alarms request. RETURNS: the message of the sentinel that ends the run; "" if none does.
   std::string act(const SentinelReport& report, int64_t done);
-  // Whether the state after so many steps is saved, or must not be: a sentinel ended the run.
+  // Whether the state after this many steps is already saved, or must not be saved because a sentinel ended the run.
   bool settled_checkpoint(int64_t done) const { return stopped_ || saved_ == done; }
 
   SentinelMonitor& monitor() { return monitor_; }

@@ -1,4 +1,4 @@
-// The learning rate that updates use, beside that of the schedule.
+// Compares the learning rate that updates use with the one of the schedule.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,7 +19,7 @@ class RateFamily final : public SentinelFamily, public UpdateWatch {
   UpdateWatch* update_watch() override { return this; }
   void begin(int64_t) override {
     used_ = std::numeric_limits<double>::quiet_NaN();
-    skipped_ = optimizer_.skipped();  // this step's is counted later
+    skipped_ = optimizer_.skipped();  // the number before this step's update, which is counted later
   }
   void before_update(const UpdateView& update) override { used_ = update.lr; }
   void after_update(const UpdateView&) override {}

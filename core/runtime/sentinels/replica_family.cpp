@@ -1,5 +1,6 @@
-// Whether replicas have the same weights: hashes of what each rank has, compared between the ranks that should have the
-// same. Where parameters are shards (ZeRO stage 3) their groups of ranks are compared.
+// Checks whether replicas have the same weights: hashes of what each rank has are compared between the ranks that
+// should have the same. Where parameters are sharded (ZeRO stage 3), the groups of ranks that together hold them are
+// compared.
 #include <cmath>
 #include <map>
 #include <span>
@@ -46,7 +47,8 @@ class ReplicaFamily final : public SentinelFamily {
   }
 
  private:
-  // Dense parameters that tp splits, dense parameters that every tp rank has whole, and the same of experts and etp.
+  // Dense parameters that tp splits, dense parameters that every tp rank has whole, and the same two for experts and
+  // etp.
   enum Kind : size_t { kSplit, kWhole, kSplitExpert, kWholeExpert, kKinds };
   bool shards() const { return context_.plan.zero().parameters; }
 
@@ -59,11 +61,11 @@ class ReplicaFamily final : public SentinelFamily {
     hashes_[kind] = (hashes_[kind] ^ hash) * 0x100000001b3;
   }
 
-  // Ranks with the same have the same parameters.
+  // Ranks with equal results hold the same parameters.
   std::tuple<size_t, int, int, int, int> group(size_t kind, int rank) const {
     const auto at = [&](Axis axis) { return context_.ctx.mesh().coordinate(axis, rank); };
     const int pp = at(Axis::kPp);
-    // A shard's pieces of whole and of split parameters depend on the tp (etp) rank.
+    // Which pieces of whole and split parameters a shard contains depends on the tp (etp) rank.
     const bool by_tp = kind == kSplit || kind == kSplitExpert || shards();
     if (kind == kSplitExpert || kind == kWholeExpert)
       return {kind, pp, at(Axis::kEp), by_tp ? at(Axis::kEtp) : 0, shards() ? at(Axis::kEdpShard) : 0};

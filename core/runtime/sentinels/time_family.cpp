@@ -1,4 +1,4 @@
-// Step times: wall time, and what the virtual clock says where there is one. Rank 0's wall clock counts for all.
+// Step times: wall time and, if there is one, the time of the virtual clock. Wall time is rank 0's.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -11,7 +11,8 @@
 namespace ranklab {
 namespace {
 
-constexpr size_t kTimeWindow = 20, kLeastTimes = 3;  // steps of which the median counts, and without which it does not
+// steps over which the median is taken, and the fewest for which it is used
+constexpr size_t kTimeWindow = 20, kLeastTimes = 3;
 
 class TimeFamily final : public SentinelFamily, public BatchWatch {
  public:
@@ -64,7 +65,7 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
     out.add("achieved_tflops", flops_per_token_ * tokens / seconds * 1e-12);
   }
 
-  // A batch that grows takes longer, and its sequences do not.
+  // A growing batch takes longer per step, but not per sequence.
   void report_drop(const SentinelStep& step, double step_time, SentinelReport& out) {
     const double time = step_time / static_cast<double>(context_.plan.sequences_of(step.metrics->step));
     if (times_.size() >= kLeastTimes) out.add("throughput_drop", time / median({times_.begin(), times_.end()}));
@@ -72,7 +73,7 @@ class TimeFamily final : public SentinelFamily, public BatchWatch {
     if (times_.size() > kTimeWindow) times_.pop_front();
   }
 
-  // Stages have different work; the ranks of one stage have the same.
+  // Stages have different amounts of work, but the ranks of one stage have the same.
   void report_straggler(const RankTable& table, SentinelReport& out) const {
     std::map<int, std::vector<double>> stages;
     for (int rank = 0; rank < table.ranks(); ++rank) {

@@ -1,5 +1,5 @@
-// Gradients, weights and updates, by parameter, layer and in all. Each logical element counts once, whatever ranks have
-// copies or pieces of it.
+// Gradients, weights and updates, by parameter, by layer and in total. Each logical element counts once, whichever
+// ranks have copies or pieces of it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,8 +14,8 @@
 namespace ranklab {
 namespace {
 
-constexpr double kRatioEpsilon = 1e-6;    // in denominators, as in clipping
-constexpr int64_t kSampledElements = 64;  // elements of each piece that are compared before and after
+constexpr double kRatioEpsilon = 1e-6;    // added to denominators, as in clipping
+constexpr int64_t kSampledElements = 64;  // elements of each piece that are compared before and after the update
 
 class UpdateFamily final : public SentinelFamily, public UpdateWatch {
  public:
@@ -87,8 +87,8 @@ class UpdateFamily final : public SentinelFamily, public UpdateWatch {
   }
 
   void report(const SentinelStep&, const RankTable& table, SentinelReport& out) override {
-    if (!seen_) return;  // skipped, on all ranks
-    // Rank 0's on all ranks, even where a fault gives one another.
+    if (!seen_) return;  // the update was skipped, on all ranks
+    // Rank 0's values are used on all ranks, even if a fault gives one of them another value.
     lr_ = table.of(0, rank_slots_ + kLr);
     clip_ = table.of(0, rank_slots_ + kClip);
     double weights = 0, grads = 0;
@@ -141,7 +141,7 @@ class UpdateFamily final : public SentinelFamily, public UpdateWatch {
     return lr_ * clip_ * std::sqrt(s.grad) / (std::sqrt(s.weight) + kRatioEpsilon);
   }
 
-  // Moments that hold an infinity or NaN, of this rank.
+  // The number of this rank's moments that contain an infinity or NaN.
   double not_finite() {
     const NoCostScope free;
     double count = 0;

@@ -1,5 +1,5 @@
-// Data whose training batches are shown to those who watch them, with the time that loading took. Thread rule: its
-// rank's thread.
+// Data whose training batches are shown to observers, together with the time that loading took. Thread rule: its rank's
+// thread.
 #pragma once
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@ class BatchWatch {
   virtual void loaded(const Batch& batch, int64_t wait_ns) = 0;
 };
 
-// `watches` is read at each batch; it and the clock outlive the data.
+// `watches` is read at each batch; it and the clock must outlive the data.
 std::unique_ptr<RankData> watched_data(std::unique_ptr<RankData> data, const std::vector<BatchWatch*>& watches,
                                        const std::function<int64_t()>& wall_ns);
 

@@ -1,4 +1,4 @@
-// The texts of all ranks, by rank. Cost: two all_gathers, of the longest text from each. Thread rule: collective.
+// Gathers the texts of all ranks, by rank. Cost: two all_gathers, padded to the longest text. Thread rule: collective.
 #pragma once
 #include <string>
 #include <vector>

@@ -41,8 +41,8 @@ class CachedScorer : public TokenScorer {
  private:
   CausalLm& model_;
   std::unique_ptr<DecodeCache> cache_;
-  size_t anew_behind_;         // LongRoPE turns keys of longer texts by other numbers; 0: nothing changes
-  std::vector<int64_t> seen_;  // tokens that the cache holds
+  size_t anew_behind_;  // texts longer than this rotate all keys with LongRoPE's other factors; 0: nothing changes
+  std::vector<int64_t> seen_;  // the tokens in the cache
 };
 
 class WindowScorer : public TokenScorer {
@@ -51,7 +51,7 @@ class WindowScorer : public TokenScorer {
       : logits_(std::move(logits)), device_(device), multiple_(multiple) {}
 
   at::Tensor next_logits(const std::vector<int64_t>& window) override {
-    // No wider than it must be: padding is masked as future, but not from a scale of whole tensors.
+    // Padded no more than necessary: causal attention masks padding, but the scale of a whole tensor would include it.
     const auto last = static_cast<int64_t>(window.size()) - 1;
     std::vector<int64_t> padded = window;
     padded.resize(static_cast<size_t>((last / multiple_ + 1) * multiple_), 0);
@@ -69,7 +69,7 @@ struct Nucleus {
   double probability = 1.0;
 };
 
-// The fewest of the likeliest that have `top_p` together; at least one.
+// The smallest set of the likeliest tokens whose probabilities add up to `top_p`; at least one token.
 Nucleus nucleus_of(std::span<const double> probability, double top_p) {
   const auto all = static_cast<int64_t>(probability.size());
   if (top_p >= 1) return {all};
@@ -79,7 +79,7 @@ Nucleus nucleus_of(std::span<const double> probability, double top_p) {
   return nucleus;
 }
 
-// Ties are sorted by the lowest token, so that every rank draws the same.
+// Ties are broken in favour of the lowest token, so that every rank draws the same token.
 int64_t draw(const at::Tensor& logits_V, const GenerateOptions& options, float uniform) {
   const at::Tensor logits = logits_V.to(at::kCPU, at::kDouble);
   if (options.temperature <= 0 || options.top_k == 1) return logits.argmax().item<int64_t>();

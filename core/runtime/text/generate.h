@@ -25,12 +25,12 @@ class TokenScorer {
   virtual int64_t cache_bytes_per_token() const { return 0; }  // on this rank
 };
 
-// Cost: one position per token, plus seq_length / 2 of them each time the window starts over, and where a text grows
-// beyond LongRoPE's original length all of it once (as transformers' Phi3ForCausalLM). Memory: a cache of seq_length
-// positions. REQUIRES: model.can_decode(). The model outlives the scorer.
+// Scores with a cache. Cost: one position per token, plus seq_length / 2 positions each time the window starts over,
+// plus the whole text once when it grows beyond LongRoPE's original length (as in transformers' Phi3ForCausalLM).
+// Memory: a cache of seq_length positions. REQUIRES: model.can_decode(). The model must outlive the scorer.
 std::unique_ptr<TokenScorer> make_cached_scorer(CausalLm& model, const ModelConfig& config);
-// `logits` maps tokens [B, S] to [B, S, V] (run_scorer.h: a run's). A model whose
-// ranks split sequences gets windows of a multiple of them. Cost: one forward of the window per token.
+// Scores from the whole window. `logits` maps tokens [B, S] to [B, S, V] (for a run: run_scorer.h). A model whose ranks
+// split sequences gets windows whose length is a multiple of `multiple`. Cost: one forward of the window per token.
 std::unique_ptr<TokenScorer> make_window_scorer(std::function<at::Tensor(const at::Tensor&)> logits, c10::Device device,
                                                 int64_t multiple = 1);
 
@@ -38,9 +38,10 @@ struct GenerateOptions {
   int64_t tokens = 100;
   double temperature = 1.0;  // 0: greedy, the likeliest token
   int64_t top_k = 0;         // samples from the k likeliest tokens; 0: from all
-  // Of those, from the likeliest that together have this probability (Holtzman et al. 2019, arXiv 1904.09751).
+  // Of those, sample from the likeliest tokens that together have this probability (Holtzman et al. 2019, arXiv
+  // 1904.09751).
   double top_p = 1.0;
-  std::vector<int64_t> end_tokens = {};  // the text ends behind one of them
+  std::vector<int64_t> end_tokens = {};  // the text ends after any of them
   int64_t seq_length = 128;              // length of the window
   uint64_t seed = 0;
 };
@@ -48,7 +49,7 @@ struct GenerateOptions {
 // RETURNS: the prompt and its continuation. Throws kInvalidArgument for an empty prompt.
 std::vector<int64_t> generate_tokens(TokenScorer& scorer, std::vector<int64_t> prompt, const GenerateOptions& options);
 
-// For a byte-level vocabulary; control characters, and bytes that are no UTF-8, are shown as '.'.
+// For a byte-level vocabulary. Control characters and bytes that are not UTF-8 are shown as '.'.
 std::vector<int64_t> prompt_tokens(const std::string& text);
 std::string printable_text(const std::vector<int64_t>& tokens);
 

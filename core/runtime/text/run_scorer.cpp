@@ -9,12 +9,12 @@
 namespace ranklab {
 namespace {
 
-// What is before the last document of a window is neither attended to nor counted in positions.
+// What precedes the last document of a window is neither attended to nor counted in positions.
 class LastDocumentScorer : public TokenScorer {
  public:
   LastDocumentScorer(std::unique_ptr<TokenScorer> inner, int64_t end) : inner_(std::move(inner)), end_(end) {}
   at::Tensor next_logits(const std::vector<int64_t>& window) override {
-    // The end of a document is still its own.
+    // The end token still belongs to its own document.
     const auto before = std::find(window.rbegin() + 1, window.rend(), end_);
     return inner_->next_logits({before.base(), window.end()});
   }
@@ -25,7 +25,7 @@ class LastDocumentScorer : public TokenScorer {
   int64_t end_;
 };
 
-// Whether a document alone has the logits that it has behind others.
+// Whether a document's logits are the same alone as after other documents.
 bool stand_alone(const DocumentSettings& documents, PositionKind position) {
   return documents.reset_attention_mask && (documents.reset_position_ids || position != PositionKind::kLearned);
 }

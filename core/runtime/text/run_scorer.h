@@ -1,6 +1,6 @@
-// Scores tokens with the ranks of a run, in any layout: from a cache where a rank has the whole model of its
-// tensor-parallel group, else through the pipeline. Thread rule: each rank's thread, collectively over the ranks that
-// works_on_text() names.
+// Scores tokens with the ranks of a run, in any layout: with a cache if each rank has all layers (sharded at most over
+// tp), else through the pipeline. Thread rule: each rank's thread, collectively over the ranks for which
+// works_on_text() is true.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -11,21 +11,21 @@
 
 namespace ranklab {
 
-// The first replica writes a text; its tensor-parallel and pipeline peers work with it. The other replicas do the same
-// where they own experts or parameter shards.
+// The first replica writes the text, and its tensor-parallel and pipeline peers take part. Other replicas do the same
+// work if they own experts or parameter shards.
 bool works_on_text(const RankContext& ctx, const RunPlan& plan);
 
-// A token is drawn from its own document where the run's settings keep packed documents apart, as if nothing were
-// before it. Where positions alone begin anew, or learned ones do not, it depends on the whole window, and there is no
-// cache. REQUIRES: works_on_text(), context.schedule. What `context` refers to outlives the scorer.
+// If the run's settings keep packed documents separate, a token is scored within its own document, as if nothing
+// preceded it. If only positions restart, or learned positions do not restart, it depends on the whole window, and no
+// cache is used. REQUIRES: works_on_text(), context.schedule. What `context` refers to must outlive the scorer.
 std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context);
 
-// What the run's settings ask for at its end, behind the prompt. REQUIRES: as make_run_scorer(). The model no longer
-// trains afterwards.
+// The sample that the run's settings request at its end, after the prompt. REQUIRES: as make_run_scorer(). The model
+// must not train afterwards.
 std::vector<int64_t> sample_of_run(StepContext& context, std::vector<int64_t> prompt);
 
-// Logits [B, S, V] of whole sequences of tokens [B, S], where packed documents are as apart as the run's settings have
-// them; on every rank that works on the text.
+// Logits [B, S, V] for whole sequences of tokens [B, S], with packed documents kept separate as in the run's settings;
+// on every rank that works on the text.
 at::Tensor run_logits(StepContext& context, const at::Tensor& tokens_BS);
 
 }  // namespace ranklab

@@ -11,7 +11,8 @@
 namespace ranklab {
 namespace {
 
-// Positions whose softmax is computed at once: all of a long sequence would take twice its logits in fp64.
+// Number of positions whose softmax is computed at once; all positions of a long sequence would take twice the memory
+// of its logits in fp64.
 constexpr int64_t kPositions = 256;
 
 double sum_of(const at::Tensor& logits_SV, const ScoreRequest& request) {
@@ -28,11 +29,11 @@ double sum_of(const at::Tensor& logits_SV, const ScoreRequest& request) {
   return sum;
 }
 
-// The tokens of some requests, as rows of one length.
+// The tokens of some requests, as rows of equal length.
 at::Tensor rows_of(std::span<const ScoreRequest> requests) {
   size_t longest = 0;
   for (const ScoreRequest& request : requests) longest = std::max(longest, request.tokens.size() - 1);
-  // Attention is causal: what is after a row's end does not change what is before.
+  // Attention is causal, so padding after a row's end does not change what precedes it.
   at::Tensor tokens_BS = at::zeros({static_cast<int64_t>(requests.size()), static_cast<int64_t>(longest)}, at::kLong);
   int64_t* row = tokens_BS.mutable_data_ptr<int64_t>();
   for (const ScoreRequest& request : requests) {
@@ -42,7 +43,7 @@ at::Tensor rows_of(std::span<const ScoreRequest> requests) {
   return tokens_BS;
 }
 
-// Whether a row's numbers depend on those beside it: where one scale is of a whole tensor's present numbers.
+// Whether a row's results depend on the other rows, because a quantization scale covers a whole tensor.
 bool rows_meet(const RunPlan& plan) {
   if (!plan.precision) return false;
   const LinearPrecision& linear = plan.precision->recipe().linear;
@@ -51,15 +52,16 @@ bool rows_meet(const RunPlan& plan) {
   return x.quantized() && of_tensor && !scales_are_delayed(linear);
 }
 
-// How requests are given to the replicas: so many at a time to each of so many. Rows that must not meet are scored one
-// at a time, and by all replicas alike where experts see the tokens of several of them.
+// How requests are distributed over replicas: per_batch at a time, to each of `replicas` replicas. Rows that must not
+// affect each other are scored one at a time, and by all replicas alike if experts see the tokens of several replicas.
 struct Sharing {
   size_t per_batch = 1, replicas = 1, replica = 0;
 };
 Sharing sharing_of(StepContext& context) {
   RankContext& ctx = context.ctx;
   const bool alone = rows_meet(context.plan);
-  // What shorter rows are filled up with is behind their end, but makes their sequences longer, by which these turn.
+  // Padding comes after the end of shorter rows, but it makes their sequences longer, and the rotation depends on the
+  // length with these scalings.
   const RopeScalingKind turned = context.plan.config.model.rope_scaling.kind;
   const bool of_own_length = turned == RopeScalingKind::kDynamic || turned == RopeScalingKind::kLongRope;
   Sharing out;
@@ -100,13 +102,13 @@ std::vector<double> score_tokens(StepContext& context, std::span<const ScoreRequ
   check(requests, context.plan.config.model.seq_length, context.plan.config.model.vocab_size);
   const auto [per_batch, replicas, replica] = sharing_of(context);
   const size_t batches = (requests.size() + per_batch - 1) / per_batch;
-  // One rank says what it found, of each replica that has requests of its own; the others' zeros change nothing in the
+  // For each replica that has its own requests, one rank contributes its results; the others contribute zeros to the
   // sum.
   const bool speaks = ctx.coordinate(Axis::kTp) == 0 && ctx.coordinate(Axis::kPp) == 0 &&
                       (replicas > 1 || ctx.coordinate(ctx.replica_axis()) == 0);
   at::Tensor sums = at::zeros({static_cast<int64_t>(requests.size())}, at::kDouble);
   for (size_t round = 0; round < batches; round += replicas) {
-    // A replica without a batch of its own works along: others may need its experts or shards.
+    // A replica without a batch of its own takes part nevertheless, because others may need its experts or shards.
     const bool own = round + replica < batches;
     const size_t first = (own ? round + replica : 0) * per_batch;
     const auto mine = requests.subspan(first, std::min(per_batch, requests.size() - first));

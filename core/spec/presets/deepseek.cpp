@@ -57,7 +57,7 @@ ModelConfig deepseek_v3() {
           .mtp_loss_weight = 0.3};
 }
 
-// A small version: the sizes of nano-train's train_4d.
+// A small version with the sizes of nano-train's train_4d.
 ModelConfig deepseek_v3_tiny() {
   ModelConfig c = deepseek_v3();
   c.num_layers = 5;

@@ -49,7 +49,7 @@ ModelConfig nemotron_h_8b() {
   return c;
 }
 
-// ... with experts in the place of one MLP, as in Nemotron 3 Nano (arXiv 2512.20848).
+// The same in small, with experts in place of one MLP, as in Nemotron 3 Nano (arXiv 2512.20848).
 ModelConfig nemotron_h_tiny() {
   ModelConfig c = nemotron_h_8b();
   c.num_layers = 8;

@@ -17,7 +17,7 @@ ModelConfig gpt2_124m() {
           .tie_embeddings = true};
 }
 
-// Its table 2.1, but for the sparse attention of every other layer.
+// As in table 2.1 of the GPT-3 paper, but without the sparse attention of every other layer.
 ModelConfig gpt_3b() {
   ModelConfig c = gpt2_124m();
   c.num_layers = 32;
@@ -29,8 +29,8 @@ ModelConfig gpt_3b() {
   return c;
 }
 
-// The width and heads of nanoGPT's model of characters. Its head costs as much as a layer (vocabulary 4096), so two
-// stages of a pipeline are equal.
+// The width and heads of nanoGPT's character-level model. With a vocabulary of 4096 the head costs as much as a layer,
+// so two pipeline stages are balanced.
 ModelConfig gpt_10m() {
   return {.num_layers = 5,
           .hidden_size = 384,

@@ -2,7 +2,7 @@
 
 namespace ranklab::presets {
 
-// huggingface.co/openai/gpt-oss-20b/config.json, and -120b's; YaRN from 4096 positions to 131072
+// huggingface.co/openai/gpt-oss-20b/config.json and gpt-oss-120b/config.json; YaRN extends 4096 positions to 131072.
 ModelConfig gpt_oss(int64_t layers, int64_t experts) {
   return {.num_layers = layers,
           .hidden_size = 2880,

@@ -2,7 +2,7 @@
 
 namespace ranklab::presets {
 
-// Trained on 8192 positions, then with scaled rotary frequencies: by 8 in Llama 3.1, by 32 in 3.2
+// Trained on 8192 positions, then on longer sequences with scaled rotary frequencies: by 8 in Llama 3.1, by 32 in 3.2
 // (huggingface.co/meta-llama/Llama-3.1-8B and Llama-3.2-1B, config.json).
 ModelConfig llama(int64_t layers, int64_t hidden, int64_t ffn, double stretch, bool tied) {
   return {.num_layers = layers,
@@ -34,7 +34,7 @@ ModelConfig tinytron(int64_t layers, int64_t heads, int64_t groups, int64_t hidd
           .tie_embeddings = true};
 }
 
-// scripts/debug_gpt_0.3b_a0.17b there, whose name counts otherwise.
+// From scripts/debug_gpt_0.3b_a0.17b in Tinytron, whose name counts parameters differently.
 ModelConfig moe_03b_a017b() {
   ModelConfig c = tinytron(12, 32, 4, 768, 3072);
   c.moe = {.num_experts = 8, .topk = 2, .ffn_hidden_size = 768};

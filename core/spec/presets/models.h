@@ -1,4 +1,5 @@
-// The models behind the named sizes of presets.h, each in the file of its family. Thread rule: pure functions.
+// The models behind the named sizes of presets.h; each is defined in the file of its family. Thread rule: pure
+// functions.
 #pragma once
 #include "core/spec/model_config.h"
 

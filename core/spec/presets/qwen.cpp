@@ -36,7 +36,7 @@ ModelConfig qwen3_30b_a3b() {
 
 namespace {
 
-// A model with experts at the size of a lesson.
+// Reduces a model with experts to the size needed in a lesson.
 ModelConfig in_small(ModelConfig c) {
   c.num_layers = 4;
   c.hidden_size = 128;

@@ -5,7 +5,7 @@
 namespace ranklab {
 namespace {
 
-// Values for the keys about experts in a model without experts: the classes require numbers.
+// Values of the expert keys for a model without experts, because the classes require numbers.
 MoeConfig experts_of(const ModelConfig& c) {
   if (c.moe.enabled()) return c.moe;
   return {

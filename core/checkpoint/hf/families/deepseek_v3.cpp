@@ -1,6 +1,6 @@
 // DeepseekV3ForCausalLM (arXiv 2412.19437), with the names of the published weights, which the classes of transformers
-// read: latent attention, YaRN, sigmoid-routed experts in groups, dense first layers, MTP modules as the layers after
-// the last.
+// read: latent attention, YaRN, sigmoid-routed experts in groups, dense first layers, and MTP modules stored as layers
+// after the last one.
 #include "core/checkpoint/hf/families/deepseek_experts.h"
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/latent_attention.h"

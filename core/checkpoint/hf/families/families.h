@@ -1,4 +1,4 @@
-// The families of family.h, each in the file of its name. Thread rule: pure functions.
+// The families of family.h, each defined in the file of its name. Thread rule: pure functions.
 #pragma once
 #include "core/checkpoint/hf/family.h"
 

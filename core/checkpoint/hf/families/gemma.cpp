@@ -6,7 +6,7 @@
 namespace ranklab {
 namespace {
 
-// Comes after the head width. The classes expect an integer when the value is integral.
+// Must follow the head width. The classes expect an integer if the value is integral.
 HfKey score_divisor() {
   const auto get = [](const ModelConfig& c) {
     const double divisor = c.query_pre_attn_scalar;
@@ -21,7 +21,7 @@ HfKey score_divisor() {
   return {"query_pre_attn_scalar", get, set, false, 256};
 }
 
-// Bidirectional attention, which is refused; false and null both mean no.
+// Bidirectional attention is refused; false and null both mean that it is off.
 HfKey no_bidirectional_attention() {
   const auto set = [](ModelConfig&, const HfValue& value) {
     if (!value.is_null() && value.json() != false) value.refuse("false");

@@ -1,5 +1,5 @@
-// Gemma3ForCausalLM (arXiv 2503.19786), text only: five of six layers have sliding-window attention and rotary
-// frequencies of their own; each head's query and key has a norm.
+// Gemma3ForCausalLM (arXiv 2503.19786), text only: five of six layers have sliding-window attention and their own
+// rotary frequencies; each head's query and key has a norm.
 #include "core/base/text.h"
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/gemma.h"
@@ -8,8 +8,8 @@
 namespace ranklab {
 namespace {
 
-// Which layers have the window in files without a list of layers. Derived from the list on export: with a pattern of
-// six, all layers of a model of five have the window.
+// Which layers have the window in files without a list of layers. On export it is derived from the list; with a pattern
+// of six, all layers of a model with five layers have the window.
 HfKey window_pattern() {
   const auto get = [](const ModelConfig& c) {
     std::vector<bool> windows;

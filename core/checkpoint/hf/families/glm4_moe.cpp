@@ -1,5 +1,5 @@
-// Glm4MoeForCausalLM (GLM-4.5 and 4.6, arXiv 2508.06471): grouped queries, biases of queries, keys and values, a share
-// of each head turns, norms of each head's query and key or none; DeepSeek-V3's experts and MTP modules.
+// Glm4MoeForCausalLM (GLM-4.5 and 4.6, arXiv 2508.06471): grouped queries; biases of queries, keys and values; partial
+// rotary embeddings; norms of each head's query and key, or none; DeepSeek-V3's experts and MTP modules.
 #include <utility>
 
 #include "core/checkpoint/hf/families/deepseek_experts.h"
@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// Other classes have these layers without experts, under other names.
+// A model without any experts is refused, because it belongs to other classes, with other names.
 HfKey some_dense_layers() {
   HfKey key = first_dense_layers_key(1);
   key.set = [set = key.set](ModelConfig& c, const HfValue& value) {

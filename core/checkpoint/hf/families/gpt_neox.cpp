@@ -1,6 +1,6 @@
 // GPTNeoXForCausalLM (arXiv 2204.06745), also used by Pythia (arXiv 2304.01373): LayerNorm, partial rotary embeddings,
-// GELU, biases; attention and MLP read the same residual stream, each through its own norm (parallel), or one after the
-// other. The queries, keys and values of a head are interleaved.
+// GELU, biases. Attention and MLP either read the same residual stream, each through its own norm (parallel), or follow
+// one another. The queries, keys and values of a head are interleaved.
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/gelu.h"
 #include "core/checkpoint/hf/keys.h"

@@ -1,6 +1,6 @@
-// GptOssForCausalLM (gpt-oss, arXiv 2508.10925): learned sinks of heads, windows in some layers, biases of all linear
-// layers and of the router, and experts with a bounded gate. All experts of a layer lie in one tensor there, input
-// dimension first, the rows of the gate and of its other half in turn; as published, in MXFP4 (mxfp4.h).
+// GptOssForCausalLM (gpt-oss, arXiv 2508.10925): a learned sink per head, windows in some layers, biases on all linear
+// layers and the router, and experts with a bounded gate. All experts of a layer are one tensor there, with the input
+// dimension first and alternating rows of the gate and its other half; published in MXFP4 (mxfp4.h).
 #include <utility>
 
 #include "core/checkpoint/hf/families/families.h"
@@ -11,7 +11,7 @@
 namespace ranklab {
 namespace {
 
-// Without a list, every other layer has the window, from the first.
+// Without a list, every other layer has the window, beginning with the first.
 HfKey alternating_windows() {
   HfKey key = layer_types_key(true);
   key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
@@ -21,7 +21,8 @@ HfKey alternating_windows() {
   return key;
 }
 
-// Their training adds the auxiliary loss only where this is on, whatever its coefficient: 0.9 as published.
+// In transformers, training adds the auxiliary loss only if this is on, whatever its coefficient, which is 0.9 in
+// published files.
 HfKey counts_balance() {
   const auto set = [](ModelConfig& c, const HfValue& value) {
     c.moe.balancing = value.boolean() ? LoadBalancing::kAuxLoss : LoadBalancing::kNone;
@@ -46,7 +47,7 @@ HfKeys gpt_oss_keys() {
                 std::move(experts), normalized_topk_key(4), window_number_key(128), alternating_windows(),
                 hf_constant("attention_bias", true), hf_constant("swiglu_alpha", 1.702),
                 hf_constant("swiglu_limit", 7.0), counts_balance(), balance(),
-                hf_unused("experts_per_token"),  // published files say these twice
+                hf_unused("experts_per_token"),  // published files state these twice
                 hf_unused("initial_context_length")});
   append(keys, ending_keys(false));
   return keys;

@@ -1,4 +1,4 @@
-// LlamaForCausalLM: RMSNorm, RoPE, SwiGLU; biases on all linear layers, on those of attention alone, or none.
+// LlamaForCausalLM: RMSNorm, RoPE, SwiGLU; biases on all linear layers, only in attention, or none.
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"

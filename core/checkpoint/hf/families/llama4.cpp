@@ -1,8 +1,8 @@
 // Llama4ForCausalLM (Llama 4, the text model; huggingface.co/meta-llama/Llama-4-Scout-17B-16E): local layers with
-// rotary positions, whose tokens attend within chunks, between layers without positions, whose queries grow with the
-// logarithm of theirs; one routed expert for each token, which reads the token times its weight, beside a shared one,
-// in all layers or some. All experts of a layer lie in one tensor there, input dimension first; rotated rows of a head
-// are neighbours.
+// rotary positions, whose tokens attend within chunks, alternate with layers without positions, whose queries grow with
+// the logarithm of their position. All or some layers have experts: one routed expert per token, which reads the token
+// multiplied by its weight, and a shared one. All experts of a layer are one tensor there, with the input dimension
+// first; rotated rows of a head are adjacent.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -16,7 +16,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kNoExperts = 16;  // as a model without experts says of them: the class wants a number
+constexpr int64_t kNoExperts = 16;  // the number in files of models without experts, because the class requires one
 
 HfKey widths_of_experts() {
   const auto set = [](ModelConfig& c, const HfValue& value) {
@@ -47,7 +47,7 @@ HfKey layers_with_experts() {
   return {"moe_layers", get, set};
 }
 
-// Without a list, or with an empty one, the interval counts.
+// If there is no list, or it is empty, the interval applies.
 HfKey rotary_layers() {
   HfKey key = rotary_layers_key();
   key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
@@ -57,7 +57,7 @@ HfKey rotary_layers() {
   return key;
 }
 
-// Without a list the layers with rotary positions have chunks.
+// Without a list, the layers with rotary positions have chunks.
 HfKey chunked_layers() {
   HfKey key = local_layers_key({"chunked_attention", &ModelConfig::attention_chunk, "attention_chunk_size"}, true);
   key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
@@ -76,7 +76,7 @@ HfKey chunked_layers() {
 
 HfKey tunes_temperature() {
   const auto set = [](ModelConfig& c, const HfValue& value) {
-    // Published files say how it is tuned by a number that no class reads.
+    // Published files contain a number for how it was tuned, which no class reads.
     const bool on = value.json().is_boolean() ? value.boolean() : value.integer() != 0;
     c.query_temperature_scale = on ? 0.1 : 0.0;
   };
@@ -96,7 +96,7 @@ HfKey temperature_scale() {
 
 HfKeys llama4_keys() {
   HfKeys keys = transformer_keys();
-  // The class neither adds a balancing loss nor disturbs the router.
+  // The class neither adds a balancing loss nor adds noise to the router.
   for (const char* key : {"output_router_logits", "router_aux_loss_coef", "router_jitter_noise", "for_llm_compressor"})
     keys.push_back({key, {}, [](ModelConfig&, const HfValue&) {}});
   append(keys, {widths_of_experts(), hf_member("intermediate_size_mlp", RANKLAB_HF(ffn_hidden_size), 16384),

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kMistral = "MistralForCausalLM";
 
-// With this key AutoModelForCausalLM makes the model one of Ministral's class.
+// A model with this key would get Ministral's class from AutoModelForCausalLM.
 HfKey no_layer_types() {
   const auto set = [](ModelConfig&, const HfValue& value) {
     if (!value.is_null()) value.refuse("no such key: a window in all layers, or in none");

@@ -1,5 +1,5 @@
 // NemotronForCausalLM (Nemotron-4, arXiv 2402.16819): LayerNorm that multiplies by 1 + its weight, partial rotary
-// embeddings, the square of ReLU; biases on all linear layers, on those of attention alone, or none.
+// embeddings, squared ReLU; biases on all linear layers, only in attention, or none.
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"

@@ -1,6 +1,6 @@
 // NemotronHForCausalLM (Nemotron-H, arXiv 2504.03624; Nemotron 3 Nano), with the names of the published weights, which
-// transformers reads: a mixer a layer, of Mamba-2, attention without positions, an MLP and sigmoid-routed experts with
-// the square of ReLU.
+// transformers reads: each layer has one mixer, which is Mamba-2, attention without positions, an MLP, or
+// sigmoid-routed experts, the latter two with squared ReLU.
 #include <algorithm>
 #include <iterator>
 #include <string>
@@ -39,7 +39,7 @@ HfKey pattern_key() {
   return {"hybrid_override_pattern", get, set};
 }
 
-// What newer files have instead, in two versions' words; read after it.
+// The keys that replace it in newer files, in the spelling of two versions; read after it.
 HfKey mixers_key() {
   const auto set = [](ModelConfig& c, const HfValue& value) {
     if (value.is_null()) return;
@@ -61,7 +61,7 @@ HfKey mixers_key() {
   return {"layers_block_type", {}, set, false, {}, "layer_types"};
 }
 
-// Written for readers that know no pattern; those of both are equal.
+// Written for readers that do not know patterns; the two must agree.
 HfKey layers_key() {
   return {"num_hidden_layers", [](const ModelConfig& c) { return HfJson(c.num_layers); },
           [](ModelConfig&, const HfValue&) {}};
@@ -76,8 +76,8 @@ HfKey shared_width() {
   return key;
 }
 
-// Files of models without experts have the class's numbers of them, or none. How many shared experts there are the
-// class does not read.
+// Files of models without experts contain the class's default numbers of experts, or none. The class does not read the
+// number of shared experts.
 HfKeys nemotron_h_expert_keys() {
   HfKeys keys = sigmoid_router_keys(1.0);
   std::erase_if(keys, [](const HfKey& key) { return key.key == "n_shared_experts"; });
@@ -117,7 +117,7 @@ HfKey mamba_heads() {
   return key;
 }
 
-// That its class does not read, or only to make a model anew.
+// Keys that the class does not read, or only to initialize a new model.
 HfKeys passed_over_keys() {
   HfKeys keys = {hf_note("chunk_size", 128)};
   for (const char* key : {"expand", "time_step_limit", "time_step_max", "time_step_floor", "mamba_ssm_cache_dtype",
@@ -130,7 +130,7 @@ HfKeys passed_over_keys() {
 HfKeys nemotron_h_keys() {
   HfKeys keys = {hf_member("vocab_size", RANKLAB_HF(vocab_size)), hf_member("hidden_size", RANKLAB_HF(hidden_size)),
                  pattern_key(), mixers_key(), layers_key()};
-  // Of the sizes of any transformer, those that are not above.
+  // The sizes of any transformer, without those that are handled above.
   for (const HfKey& key : transformer_keys("mlp_hidden_act", "relu2"))
     if (key.key != "vocab_size" && key.key != "hidden_size" && key.key != "num_hidden_layers") keys.push_back(key);
   HfKey head_dim = head_dim_key(128);

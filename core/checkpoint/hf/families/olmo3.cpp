@@ -8,7 +8,7 @@ namespace ranklab {
 namespace {
 
 constexpr const char* kOlmo3 = "Olmo3ForCausalLM";
-constexpr double kBase = 500000.0;  // when the file gives none
+constexpr double kBase = 500000.0;  // for files without a value
 
 // rope.h reads and writes the base; the layers with a window use the same one.
 HfKey local_base() {
@@ -16,7 +16,7 @@ HfKey local_base() {
   return {"rope_theta", {}, set, false, kBase};
 }
 
-// A model without any window is OLMo 2's, which is the family of those that no setting names.
+// A model without any window is OLMo 2's, whose family is chosen unless a setting names another.
 HfKey layer_types() {
   HfKey key = layer_types_key(true);
   key.set = [set = key.set](ModelConfig& c, const HfValue& value) {

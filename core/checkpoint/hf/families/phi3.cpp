@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kPhi3 = "Phi3ForCausalLM";
 
-// rope.h reads it.
+// For files; rope.h reads it.
 HfJson original_length(const ModelConfig& c) {
   const bool is_long = c.rope_scaling.kind == RopeScalingKind::kLongRope;
   return HfJson(is_long ? c.rope_scaling.original_seq_length : c.seq_length);

@@ -6,11 +6,11 @@
 namespace ranklab {
 namespace {
 
-// Whether a layer has the window in a file without a list of layers, by its "max_window_layers".
+// Whether a layer has the window in a file without a list of layers, given its "max_window_layers".
 using HasWindow = bool (*)(int64_t layer, int64_t max_window_layers);
 
-// Written: the first layer that has the window. The list of all layers is read after it. `has_window`: null where the
-// class passes over this number.
+// Writes the first layer that has the window. The list of all layers is read after it. `has_window`: null if the class
+// ignores this number.
 HfKey first_window_layer(HasWindow has_window) {
   const auto get = [](const ModelConfig& c) {
     int64_t first = 0;
@@ -37,7 +37,7 @@ HfKey layer_types(bool always) {
 }
 
 HfKeys window_keys(HasWindow has_window, HfKey layers) {
-  HfKey images = hf_constant("use_mrope", false);  // position ids of images
+  HfKey images = hf_constant("use_mrope", false);  // position ids for images
   images.get = {};
   HfKeys keys = switched_window_keys();
   append(keys, {first_window_layer(has_window), std::move(layers), std::move(images)});
@@ -46,7 +46,7 @@ HfKeys window_keys(HasWindow has_window, HfKey layers) {
 
 HfKey sparse_step() {
   HfKey key = expert_interval_key("decoder_sparse_step");
-  key.get = [](const ModelConfig&) { return HfJson(1); };  // the list of layers is written
+  key.get = [](const ModelConfig&) { return HfJson(1); };  // the list of layers is always written
   return key;
 }
 
@@ -88,7 +88,7 @@ HfKeys qwen_window_keys() {
   return window_keys([](int64_t layer, int64_t first) { return layer >= first; }, layer_types(false));
 }
 
-// Always with the list: versions of transformers differ in what a file without it means.
+// The list is always written, because versions of transformers differ in what a file without it means.
 HfKeys qwen2_moe_window_keys() {
   return window_keys([](int64_t layer, int64_t end) { return layer % 2 == 0 && layer < end; }, layer_types(true));
 }

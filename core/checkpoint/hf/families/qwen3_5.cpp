@@ -1,5 +1,5 @@
 // Qwen3_5ForCausalLM (Qwen3.5, the text model; huggingface.co/Qwen/Qwen3.5-9B): Qwen3-Next's layers without experts.
-// Queries, keys and values, the output's gate and both gates of the recurrence are matrices of their own there.
+// There, queries, keys and values, the output's gate and both gates of the recurrence are separate matrices.
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/qwen_hybrid.h"
 

@@ -16,7 +16,7 @@ void set_linear_layers(ModelConfig& c, const std::vector<bool>& layers) {
   c.linear.layers = any ? layer_pattern_of(layers) : LinearAttentionConfig{}.layers;
 }
 
-// For files without a list, read before it.
+// For files without a list; read before the list.
 HfKey softmax_interval() {
   const auto set = [](ModelConfig& c, const HfValue& value) {
     const int64_t every = value.integer();
@@ -72,7 +72,7 @@ HfRules qwen_hybrid_rules() {
   return together({llama_norm_rules(),
                    head_norm_rules(),
                    llama_mlp_rules(),
-                   // Each head's queries and the gate of its output lie together.
+                   // Each head's queries and its output gate are stored together.
                    {{.ours = "attention.qkv",
                      .theirs = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
                      .layout = HfLayout::kHeadsTogether,

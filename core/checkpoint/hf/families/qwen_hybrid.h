@@ -1,5 +1,5 @@
-// What the Qwen families share whose layers take turns between linear and softmax attention (Gated DeltaNet, arXiv
-// 2412.06464): keys of config.json, names of modules, and what they require. Thread rule: pure functions.
+// What the Qwen families with alternating layers of linear and softmax attention (Gated DeltaNet, arXiv 2412.06464)
+// have in common: keys of config.json, names of modules, and requirements. Thread rule: pure functions.
 #pragma once
 #include "core/checkpoint/hf/family.h"
 #include "core/checkpoint/hf/keys.h"
@@ -8,11 +8,11 @@
 
 namespace ranklab {
 
-// A file of these families before any key is read.
+// The model that a config.json of these families describes before any key is read.
 ModelConfig qwen_hybrid_model();
-// The sizes up to the norms' epsilon, those of linear attention, and which layers have it.
+// The keys of sizes up to the norms' epsilon, the sizes of linear attention, and which layers have it.
 HfKeys qwen_hybrid_keys();
-// Norms, attention and all of linear attention but its first projection.
+// Norms, attention, and all of linear attention except its first projection.
 HfRules qwen_hybrid_rules();
 // Linear attention's projection, whose parts are matrices of their own (Qwen3.5).
 HfRules separate_projection_rules();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kSmolLm3 = "SmolLM3ForCausalLM";
 
-// Without a list, the window is that of layers without positions.
+// Without a list, the layers without positions have the window.
 HfKey window_layers() {
   HfKey key = layer_types_key(true);
   key.set = [set = key.set](ModelConfig& c, const HfValue& value) {

@@ -1,5 +1,5 @@
 // StableLmForCausalLM (StableLM 2, arXiv 2402.17834): LayerNorm, SwiGLU, partial rotary embeddings; biases on queries,
-// keys and values or none; attention and MLP one after the other, or both behind one norm.
+// keys and values, or none. Attention and MLP either follow one another or read the same norm.
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"
