@@ -53,9 +53,9 @@ struct HfFamily {
   std::string layer_prefix = {};         // before a layer's index
   std::vector<HfRule> rules = {};        // for modules outside layers
   std::vector<HfRule> layer_rules = {};  // the first rule that names a module applies to it
-  ModelConfig model = {};                // the model that a file of this family describes before any key is read
-  std::vector<HfKey> keys = {};          // the keys of config.json, in file order
   std::vector<HfRule> other_layer_rules = {};  // read instead from folders that have more tensors of these names
+  ModelConfig model = {};                      // the model that a file of this family describes before any key is read
+  std::vector<HfKey> keys = {};                // the keys of config.json, in file order
   // default values of the class, for keys that a text part (text_part.h) omits when they have these values
   HfJson class_defaults = {};
   std::string balancing_bias = {};  // name, in a layer, of a router's bias that affects only the choice of experts
