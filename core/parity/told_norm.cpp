@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "core/parity/compare.h"
+#include "core/parity/reference.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {
