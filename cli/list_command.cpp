@@ -75,8 +75,8 @@ Listing hardware() {
 }
 
 Listing dispatchers() {
-  Listing out{Table({"`--moe-token-dispatcher-type`", "how tokens travel",
-                     "a rank sends (T tokens of width H, K experts each)", "from"})};
+  Listing out{Table({"`--moe-token-dispatcher-type`", "how tokens are sent",
+                     "elements sent per rank (T tokens of width H, K experts each)", "from"})};
   for (const DispatcherText& d : kDispatcherTexts) {
     out.table.add({code(d.name), d.idea, d.sends, d.source});
     out.rows.push_back({{"name", d.name}, {"idea", d.idea}, {"sends", d.sends}, {"source", d.source}});
@@ -102,7 +102,7 @@ std::string where_text(const Backend& row, Capability capability) {
 }
 
 Listing backend_table() {
-  std::vector<std::string> head = {"ranks have"};
+  std::vector<std::string> head = {"capability"};
   for (const Backend& row : backends()) head.push_back(strprintf("`--backend %s`: %s", row.name, row.help));
   Listing out{Table(head)};
   for (size_t i = 0; i < kCapabilityTexts.size(); ++i) {
@@ -120,7 +120,7 @@ Listing backend_table() {
 }
 
 Listing combinations() {
-  Listing out{Table({"asked for", "does not go", "why"})};
+  Listing out{Table({"asked for", "excluded", "why"})};
   for (const Requirement& row : requirements()) {
     const std::string feature = text_of(row.feature),
                       other = row.excludes ? text_of(*row.excludes) : text_of(*row.needs);
@@ -157,8 +157,8 @@ Listing sentinels() {
 }
 
 Listing software() {
-  Listing out{Table({"`--software`", "whose kernels", "elementwise", "products", "in 8 and 4 bits", "attention",
-                     "quantization", "loss", "collectives", "activations kept", "bytes a logit", "reserve"})};
+  Listing out{Table({"`--software`", "whose kernels", "elementwise", "GEMMs", "GEMMs in 8 and 4 bits", "attention",
+                     "quantization", "loss", "collectives", "activations kept", "bytes per logit", "reserve"})};
   const auto times = [](double factor) { return strprintf("%.3g", factor); };
   const auto each_logit = [&](const SoftwareMemory& memory) {
     const bool same = memory.shared_logit_bytes == memory.logit_bytes;
@@ -223,12 +223,12 @@ struct ListRow {
 constexpr ListRow kLists[] = {
     {"presets", "model presets", presets},
     {"hardware", "hardware profiles", hardware},
-    {"software", "whose kernels a plan counts with, times this project's", software},
-    {"dispatchers", "how tokens travel to their experts", dispatchers},
+    {"software", "software models of the planner: whose kernels, relative to this project's", software},
+    {"dispatchers", "how tokens are sent to their experts", dispatchers},
     {"recipes", "precision recipes", recipes},
-    {"backends", "what the ranks of each backend can do", backend_table},
-    {"combinations", "what does not go together, and why", combinations},
-    {"sentinels", "the numbers that a run is held to", sentinels},
+    {"backends", "capabilities of each backend", backend_table},
+    {"combinations", "excluded combinations of settings, with the reason", combinations},
+    {"sentinels", "sentinels: monitored metrics, their bounds and actions", sentinels},
 };
 
 }  // namespace
@@ -243,7 +243,7 @@ CommandAction setup_list(CommandLine& app) {
     sub->add_flag("--json", *json, "print one JSON object");
     lists.emplace_back(sub, &row);
   }
-  CommandLine* all = app.add_subcommand("commands", "every command, with the flags that are its own");
+  CommandLine* all = app.add_subcommand("commands", "all commands with their own flags");
   all->add_flag("--json", *json, "print one JSON object");
   const auto print = [json](const char* name, const Listing& listing) {
     std::fputs((*json ? json_result({{name, listing.rows}}) : listing.table.for_stdout()).c_str(), stdout);

@@ -26,28 +26,28 @@ namespace {
 
 const auto kCommands = std::to_array<Command>({
     {"train", "train a model on simulated ranks or GPUs", setup_train},
-    {"debug", "train under a prompt: pause, step, break, look into tensors", nullptr, kTrainingModule},
-    {"generate", "text from a model, with a key/value cache", setup_generate},
-    {"eval", "how well a model predicts a text, and answers multiple-choice tasks", setup_eval},
+    {"debug", "train under a debugger prompt: pause, step, set breakpoints, inspect tensors", nullptr, kTrainingModule},
+    {"generate", "generate text from a model, with a key/value cache", setup_generate},
+    {"eval", "evaluate a model: perplexity of a text, accuracy on multiple-choice tasks", setup_eval},
     {"launch", "start one process per rank, on this host or several", nullptr, kTrainingModule},
-    {"bench", "measure collectives and training steps", nullptr, "bench"},
-    {"trace", "look into a trace file", nullptr, "viz"},
-    {"viz", "see a trace: in a window, as a picture, as text", nullptr, "viz"},
-    {"report", "a run, or two beside each other, as one HTML file", nullptr, "viz"},
-    {"doctor", "what this machine has, and what it lacks", nullptr, kTrainingModule},
-    {"topo", "ranks, nodes and groups of a mesh, and what crosses nodes", setup_topo},
-    {"parity", "which tensor of a layout differs first from one rank's, where and why", setup_parity},
-    {"plan", "predict a run: step time, memory of each GPU, the best layout for a cluster", setup_plan},
+    {"bench", "benchmarks: training steps, collectives, kernels, this machine's hardware profile", nullptr, "bench"},
+    {"trace", "analyze a trace: what costs most, comparison, validation", nullptr, "viz"},
+    {"viz", "view a trace: in a window, as a picture, as text", nullptr, "viz"},
+    {"report", "report a run, or compare two, in one HTML file", nullptr, "viz"},
+    {"doctor", "check what this machine has and what is missing", nullptr, kTrainingModule},
+    {"topo", "ranks, nodes and groups of a mesh, and the traffic between nodes", setup_topo},
+    {"parity", "find the first tensor of a parallel layout that differs from one rank, where and why", setup_parity},
+    {"plan", "predict step time, memory and traffic; find the best layout for a cluster", setup_plan},
     {"zero", "which rank owns which shard of parameters, gradients and optimizer states", setup_zero},
-    {"precision", "number formats of 8 and 4 bits, and what rounding to them loses", setup_precision},
-    {"schedule", "pipeline schedules: draw, prove, time, compare", setup_schedule},
-    {"list", "model presets, hardware profiles, token dispatchers", setup_list},
-    {"lesson", "learn: questions, experiments, exercises", nullptr, "lessons"},
-    {"museum", "bugs that distributed training really had, to switch on", setup_museum},
-    {"model", "what a model consists of and what it costs", setup_model},
+    {"precision", "8- and 4-bit number formats, recipes, and their rounding errors", setup_precision},
+    {"schedule", "pipeline schedules: draw, verify, time, compare", setup_schedule},
+    {"list", "list presets, hardware profiles, backends, sentinels, commands and more", setup_list},
+    {"lesson", "lessons: a question, an experiment, a checked exercise", nullptr, "lessons"},
+    {"museum", "historical bugs of distributed training, to switch on and study", setup_museum},
+    {"model", "parameters, FLOPs, memory and weight statistics of a model", setup_model},
     {"config", "settings from every source: show, check, compare", setup_config},
-    {"data", "write and check token shards, show the batch of a step", setup_data},
-    {"ckpt", "look into safetensors files, prove them, compare them", setup_ckpt},
+    {"data", "prepare and verify token shards, train tokenizers, show the batch of a step", setup_data},
+    {"ckpt", "inspect, verify, compare, convert and reshard checkpoints; Hugging Face import and export", setup_ckpt},
     {"completion", "print a completion script for the shell", setup_completion},
 });
 
@@ -75,7 +75,7 @@ void refuse_unknown(const CommandLine& app) {
 void add_common_options(CommandLine& app) {
   app.add_option_function(
          "--color", [](const std::string& when) { set_color_mode(color_mode(when)); },
-         "colour: auto (a terminal that wants it) | always | never")
+         "color: auto (on a terminal that supports it) | always | never")
       ->words({{"auto", ""}, {"always", ""}, {"never", ""}})
       ->type_name("");
   for (const auto& sub : app.subcommands()) add_common_options(*sub);
@@ -115,9 +115,9 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.footer(
       "Examples:\n  ranklab train\n  ranklab train --tp 4 --train-iters 50 --log-dir runs/tp4\n\n"
-      "Exit codes: 0 done, 1 failure or an input that cannot be read, 2 usage or configuration, 3 this machine lacks\n"
+      "Exit codes: 0 done, 1 failure or an unreadable input, 2 usage or configuration, 3 this machine lacks\n"
       "something, 4 a check failed, 5 a rank failed or collectives mismatch, 6 hang or timeout, 7 numbers not finite,\n"
-      "8 broken file, 9 done, but log, trace or printed text could not be written whole, 10 stopped by a sentinel,\n"
+      "8 broken file, 9 done, but a log, trace or output could not be written completely, 10 stopped by a sentinel,\n"
       "130 Ctrl-C, 143 terminated");
   std::vector<std::pair<CommandLine*, CommandAction>> actions;
   const std::string_view named = command_word(argc, argv);

@@ -12,7 +12,7 @@ inline constexpr Capabilities kAnywhere = {Capability::kVirtualTime,       Capab
 
 inline constexpr Backend kBackendRow = {
     .name = "cpu_sim",
-    .help = "simulated ranks: threads, or processes that a launcher starts, with a virtual clock",
+    .help = "simulated ranks with a virtual clock: threads, or processes started by a launcher",
     .on_host = kAnywhere.with(Capability::kHostTensors)
                    .with(Capability::kHostTransport)
                    .with(Capability::kPeerMemory)

@@ -6,7 +6,7 @@ namespace ranklab {
 
 inline constexpr Backend kCudaBackendRow = {
     .name = "cuda",
-    .help = "a process and a GPU for each rank, NCCL between them",
+    .help = "one process and one GPU per rank, connected by NCCL",
     .on_host = {},
     .on_gpu = {Capability::kGpuTensors, Capability::kRecordedPasses},
     .usual_bucket_bytes = 25 << 20,

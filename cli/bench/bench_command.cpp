@@ -38,9 +38,9 @@ CommandAction setup_train_bench(CommandLine& app) {
   options->program = program_path().string();
   options->peer_script = RANKLAB_SOURCE_DIR "/tests/peer/peer.py";
   app.add_option("--peer", options->peer_python,
-                 "a Python with torch: adds PyTorch's side (torchrun, Gloo, one process per rank)");
-  app.add_option("--peer-script", options->peer_script, "the peer's program")->capture_default_str();
-  app.add_option("--model", options->preset, "the peer's model, with its batch and sequence length: S or M")
+                 "Python with torch: also time PyTorch (torchrun, Gloo, one process per rank)");
+  app.add_option("--peer-script", options->peer_script, "training script of the PyTorch side")->capture_default_str();
+  app.add_option("--model", options->preset, "model, with its batch and sequence length: S or M")
       ->one_of({"S", "M"})
       ->capture_default_str();
   app.add_option("--modes", options->modes, "which layouts: " + join(bench_train_modes(), ", "))
@@ -67,7 +67,7 @@ CommandAction setup_step_bench(CommandLine& app) {
       ->range(0, kMostCount)
       ->capture_default_str();
   app.add_option("--timed-steps", options->steps, "timed steps")->range(1, kMostCount)->capture_default_str();
-  app.add_flag("--json", options->json, "print it as all commands do: in an object with schema, ok and data");
+  app.add_flag("--json", options->json, "print an object with schema, ok and data, as all commands do");
   return [options, config] {
     const char* launched = std::getenv("BENCH_T0");
     const StepBenchResult r = run_step_bench(config->config(), options->warmup, options->steps,
@@ -107,19 +107,21 @@ CommandAction setup_collectives_bench(CommandLine& app) {
 
 CommandAction setup_dispatchers_bench(CommandLine& app) {
   auto o = std::make_shared<BenchDispatchersOptions>();
-  app.add_option("--ranks", o->ranks, "ranks that share the experts")->range(1, 512)->capture_default_str();
+  app.add_option("--ranks", o->ranks, "expert-parallel ranks")->range(1, 512)->capture_default_str();
   app.add_option("--gpus-per-node", o->gpus_per_node)->range(1, kMostCount)->capture_default_str();
-  app.add_option("--tokens", o->tokens, "of a rank")->range(1, kMostCount)->capture_default_str();
-  app.add_option("--hidden", o->hidden, "numbers of a token")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--tokens", o->tokens, "tokens per rank")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--hidden", o->hidden, "hidden size")->range(1, kMostCount)->capture_default_str();
   app.add_option("--experts", o->experts)->range(1, kMostCount)->capture_default_str();
-  app.add_option("--topk", o->topk, "experts of a token")->range(1, kMostCount)->capture_default_str();
-  app.add_option("--groups", o->groups, "groups of experts")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--topk", o->topk, "experts per token")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--groups", o->groups, "number of expert groups")->range(1, kMostCount)->capture_default_str();
   app.add_option("--group-topk", o->group_topk, "groups that a token may use")
       ->range(1, kMostCount)
       ->capture_default_str();
-  app.add_option("--skew", o->skew, "expert e is chosen like (e + 1)^-skew")->range(0.0, 10.0)->capture_default_str();
-  app.add_option("--iterations", o->iterations, "timed ones")->range(1, kMostCount)->capture_default_str();
-  app.add_option("--hardware", o->hardware, "profile of the virtual times")->capture_default_str();
+  app.add_option("--skew", o->skew, "expert e is chosen with probability proportional to (e + 1)^-skew")
+      ->range(0.0, 10.0)
+      ->capture_default_str();
+  app.add_option("--iterations", o->iterations, "timed iterations")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--hardware", o->hardware, "hardware profile of the virtual times")->capture_default_str();
   app.add_flag("--json", o->json, "print one JSON object");
   return [o] { return run_bench_dispatchers(*o); };
 }
@@ -127,14 +129,14 @@ CommandAction setup_dispatchers_bench(CommandLine& app) {
 CommandAction setup_context_bench(CommandLine& app) {
   auto o = std::make_shared<BenchContextOptions>();
   app.add_option("--ranks", o->ranks, "context-parallel ranks")->range(2, 512)->capture_default_str();
-  app.add_option("--positions", o->positions, "of a rank")->range(2, kMostCount)->capture_default_str();
+  app.add_option("--positions", o->positions, "positions per rank")->range(2, kMostCount)->capture_default_str();
   app.add_option("--heads", o->heads)->range(1, 65'536)->capture_default_str();
   app.add_option("--kv-heads", o->groups)->range(1, 65'536)->capture_default_str();
   app.add_option("--head-dim", o->head_dim)->range(1, 65'536)->capture_default_str();
   app.add_option("--batch", o->batch, "sequences")->range(1, 65'536)->capture_default_str();
-  app.add_option("--hardware", o->hardware, "profile of the virtual times")->capture_default_str();
+  app.add_option("--hardware", o->hardware, "hardware profile of the virtual times")->capture_default_str();
   app.add_option("--efficiency", o->efficiency,
-                 "of the profile's peak that attention reaches on triangles (FlashAttention-2: 0.337)")
+                 "share of the peak that attention reaches on causal triangles (FlashAttention-2: 0.337)")
       ->range(0.01, 1.0)
       ->capture_default_str();
   app.add_flag("--json", o->json, "print one JSON object");
@@ -143,9 +145,11 @@ CommandAction setup_context_bench(CommandLine& app) {
 
 CommandAction setup_quantize_bench(CommandLine& app) {
   auto options = std::make_shared<BenchQuantizeOptions>();
-  app.add_option("--rows", options->rows, "of the matrix")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--rows", options->rows, "rows of the matrix")->range(1, kMostCount)->capture_default_str();
   app.add_option("--cols", options->cols)->range(1, 65'536)->capture_default_str();
-  app.add_option("--repetitions", options->repetitions, "the best counts")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--repetitions", options->repetitions, "repetitions; the best counts")
+      ->range(1, kMostCount)
+      ->capture_default_str();
   app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return run_bench_quantize(*options); };
 }
@@ -163,10 +167,10 @@ CommandAction setup_precision_bench(CommandLine& app) {
   defaults.sample_tokens = 0;
   defaults.trace = false;
   auto config = std::make_shared<ConfigOptions>(app, defaults);
-  app.add_option("--recipes", options->recipes, "the first is what the others are held to")
+  app.add_option("--recipes", options->recipes, "recipes; the first is the reference")
       ->delimiter(',')
       ->capture_default_str();
-  app.add_option("--seeds", options->seeds, "runs of each, with seeds from --seed on")
+  app.add_option("--seeds", options->seeds, "runs per recipe, with consecutive seeds from --seed")
       ->range(1, kMostCount)
       ->capture_default_str();
   app.add_flag("--json", options->json, "print one JSON object");
@@ -175,20 +179,23 @@ CommandAction setup_precision_bench(CommandLine& app) {
 
 CommandAction setup_kernels_bench(CommandLine& app) {
   auto o = std::make_shared<BenchKernelsOptions>();
-  app.add_option("--device", o->device, "where")->one_of({"auto", "cpu", "cuda"})->capture_default_str();
-  app.add_option("--tokens", o->tokens, "of a microbatch")->range(1, kMostCount)->capture_default_str();
-  app.add_option("--seq-length", o->seq_length, "of attention")->range(1, kMostCount)->capture_default_str();
-  app.add_option("--parameters", o->parameters, "of AdamW and the gradients' norm")
+  app.add_option("--device", o->device, "device")->one_of({"auto", "cpu", "cuda"})->capture_default_str();
+  app.add_option("--tokens", o->tokens, "tokens per microbatch")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--seq-length", o->seq_length, "sequence length of attention")
+      ->range(1, kMostCount)
+      ->capture_default_str();
+  app.add_option("--parameters", o->parameters, "parameters of AdamW and the gradient norm")
       ->range(int64_t{1}, int64_t{1} << 36)
       ->capture_default_str();
-  app.add_option("--iterations", o->iterations, "timed ones")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--iterations", o->iterations, "timed iterations")->range(1, kMostCount)->capture_default_str();
   app.add_flag("--json", o->json, "print one JSON object");
   return [o] { return run_bench_kernels(*o); };
 }
 
 CommandAction setup_overhead_bench(CommandLine& app) {
   auto options = std::make_shared<BenchOverheadOptions>();
-  app.add_option("--only", options->only, "one of its parts")->one_of({kOverheadParts.begin(), kOverheadParts.end()});
+  app.add_option("--only", options->only, "measure only this part")
+      ->one_of({kOverheadParts.begin(), kOverheadParts.end()});
   app.add_option("--repetitions", options->repetitions)->range(1, kMostCount)->capture_default_str();
   app.add_option("--steps", options->steps)->range(1, kMostCount)->capture_default_str();
   app.add_flag("--json", options->json, "print one JSON object");
@@ -198,10 +205,12 @@ CommandAction setup_overhead_bench(CommandLine& app) {
 CommandAction setup_memory_bench(CommandLine& app) {
   auto options = std::make_shared<BenchMemoryOptions>();
   options->program = program_path().string();
-  app.add_option("--warmup", options->warmup, "steps before the first look")
+  app.add_option("--warmup", options->warmup, "steps before the first measurement")
       ->range(1, kMostCount)
       ->capture_default_str();
-  app.add_option("--steps", options->steps, "steps between the two looks")->range(1, kMostCount)->capture_default_str();
+  app.add_option("--steps", options->steps, "steps between the two measurements")
+      ->range(1, kMostCount)
+      ->capture_default_str();
   app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return run_bench_memory(*options); };
 }
@@ -209,12 +218,11 @@ CommandAction setup_memory_bench(CommandLine& app) {
 CommandAction setup_hardware_bench(CommandLine& app) {
   auto o = std::make_shared<BenchHardwareOptions>();
   app.add_option("--out", o->out, "write the profile, for --hardware FILE.toml")->type_name("FILE.toml");
-  app.add_option("--device", o->device, "what to time")->one_of({"auto", "cpu", "cuda"})->capture_default_str();
-  app.add_option("--like", o->like,
-                 "on a GPU: the profile of which peaks and links are taken (without: that of this GPU)")
+  app.add_option("--device", o->device, "device to time")->one_of({"auto", "cpu", "cuda"})->capture_default_str();
+  app.add_option("--like", o->like, "on a GPU: take peaks and links from this profile (default: this GPU's profile)")
       ->type_name("PROFILE");
-  app.add_flag("--quick", o->quick, "few and small sizes");
-  app.add_flag("--force", o->force, "write over a file that this command did not write");
+  app.add_flag("--quick", o->quick, "use fewer and smaller sizes");
+  app.add_flag("--force", o->force, "overwrite a file that this command did not write");
   app.add_flag("--json", o->json, "print one JSON object");
   return [o] { return run_bench_hardware(*o); };
 }
@@ -240,19 +248,20 @@ CommandAction setup_bench(CommandLine& app) {
     CommandAction (*setup)(CommandLine&);
   };
   constexpr std::array<Row, 12> kRows = {{
-      {"collectives", "time every verb on each transport, a table like nccl-tests'", setup_collectives_bench},
-      {"dispatchers", "what tokens on their way to experts cost with each token dispatcher", setup_dispatchers_bench},
-      {"cp", "attention over context-parallel ranks: what each exchange sends, and its share of useful time",
-       setup_context_bench},
-      {"train", "the training step, beside PyTorch's when --peer is given", setup_train_bench},
-      {"quantize", "quantizing operands of matrix products, beside a memcpy", setup_quantize_bench},
-      {"precision", "the same training in several precision recipes and seeds", setup_precision_bench},
-      {"kernels", "the fused kernels of training at llama_1b's shapes, beside ATen's and a copy", setup_kernels_bench},
+      {"collectives", "time every collective on each transport, in a table like nccl-tests'", setup_collectives_bench},
+      {"dispatchers", "compare token dispatchers: bytes, calls and time", setup_dispatchers_bench},
+      {"cp", "context-parallel attention: bytes and share of useful time of each exchange", setup_context_bench},
+      {"train", "time the training step, next to PyTorch's with --peer", setup_train_bench},
+      {"quantize", "time the quantization of GEMM operands, next to a memcpy", setup_quantize_bench},
+      {"precision", "compare losses of the same training in several precision recipes and seeds",
+       setup_precision_bench},
+      {"kernels", "time the fused training kernels at llama_1b's shapes, next to ATen's and a copy",
+       setup_kernels_bench},
       {"hardware", "time this machine's kernels and collectives, and write a hardware profile", setup_hardware_bench},
-      {"overhead", "what the tracer, the virtual clock and the watch cost a step", setup_overhead_bench},
-      {"memory", "what the process holds after a few hundred steps and after many, by layout", setup_memory_bench},
-      {"step", "one timed training run in this process, as JSON", setup_step_bench},
-      {"viz", "load a large trace as the visualizer does, and draw it", setup_viz_bench},
+      {"overhead", "cost of the tracer, the virtual clock and the watchdog per step", setup_overhead_bench},
+      {"memory", "memory of the process after few and after many steps, by layout", setup_memory_bench},
+      {"step", "run one timed training in this process and print JSON", setup_step_bench},
+      {"viz", "time loading and drawing a large trace", setup_viz_bench},
   }};
   std::vector<std::pair<CommandLine*, CommandAction>> actions;
   for (const Row& row : kRows) {

@@ -167,10 +167,10 @@ CommandAction setup_ckpt(CommandLine& app) {
       "inspect", "print the tensors and settings of a checkpoint, a Hugging Face folder, or a safetensors file");
   show->add_option("FILE", options->file, std::string(kWhat) + ", or a Hugging Face folder")->required();
   CommandLine* prove =
-      app.add_subcommand("verify", "check the form and every checksum of a checkpoint, or a safetensors file");
+      app.add_subcommand("verify", "verify the structure and every checksum of a checkpoint or a safetensors file");
   prove->add_option("FILE", options->file, kWhat)->required();
   CommandLine* compare =
-      app.add_subcommand("diff", "where two checkpoints (of any layouts) or files differ; exit code 4 when they do");
+      app.add_subcommand("diff", "compare two checkpoints (of any layouts) or files; exit code 4 if they differ");
   compare->add_option("A", options->file, kWhat)->required();
   compare->add_option("B", options->other, "the one to hold against it")->required();
   for (CommandLine* command : {show, prove, compare})

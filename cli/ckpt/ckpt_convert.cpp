@@ -111,13 +111,13 @@ int run_convert(const ConvertOptions& options) {
 
 CkptSubcommand add_ckpt_convert(CommandLine& app) {
   CommandLine* command =
-      app.add_subcommand("convert", "a checkpoint as one safetensors file of whole tensors, or such a file back");
+      app.add_subcommand("convert", "convert a checkpoint into one safetensors file of whole tensors, or back");
   auto options = std::make_shared<ConvertOptions>();
   command->add_option("FROM", options->from, "a checkpoint, or a file that convert wrote")->required();
   command->add_option("TO", options->to, "the .safetensors file, or the folder of checkpoints to make")->required();
-  command->add_option("--dtype", options->dtype, "of weights: fp32, bf16, fp16 or fp64 (default: as stored)");
-  command->add_flag("--weights-only", options->weights_only, "without what the optimizer keeps");
-  command->add_flag("--force", options->force, "write over a file that convert did not write");
+  command->add_option("--dtype", options->dtype, "type of the weights: fp32, bf16, fp16 or fp64 (default: as stored)");
+  command->add_flag("--weights-only", options->weights_only, "leave out the optimizer states");
+  command->add_flag("--force", options->force, "overwrite a file that convert did not write");
   command->add_flag("--json", options->json, "print one JSON object");
   return {command, [options] { return run_convert(*options); }};
 }

@@ -89,11 +89,11 @@ CkptSubcommand add_ckpt_export(CommandLine& app) {
   auto options = std::make_shared<ExportOptions>();
   command->add_option("CHECKPOINT", options->checkpoint, "a checkpoint, or a folder of them: its newest")->required();
   command->add_option("OUT", options->folder, "the folder to write: new or empty")->required();
-  command->add_option("--dtype", options->dtype, "fp32, bf16, fp16 or fp64 (default: as stored)");
-  command->add_option("--max-shard-size", options->max_shard_size, "of a file")->capture_default_str();
+  command->add_option("--dtype", options->dtype, "type of the weights: fp32, bf16, fp16 or fp64 (default: as stored)");
+  command->add_option("--max-shard-size", options->max_shard_size, "maximum size of a file")->capture_default_str();
   command
       ->add_option("--tokenizer", options->tokenizer,
-                   "files of a tokenizer beside the model (auto: its own, or of bytes if its vocabulary is those 256): "
+                   "tokenizer files to write (auto: the model's own, or bytes if its vocabulary is the 256 bytes): "
                    "auto | bytes | none")
       ->one_of({"auto", "bytes", "none"})
       ->capture_default_str();

@@ -194,7 +194,7 @@ int run_reshard(Reshard& asked) {
 }  // namespace
 
 CkptSubcommand add_ckpt_reshard(CommandLine& app) {
-  CommandLine* command = app.add_subcommand("reshard", "write a checkpoint's files as another layout would");
+  CommandLine* command = app.add_subcommand("reshard", "rewrite a checkpoint for another layout");
   auto asked = std::make_shared<Reshard>();
   command->add_option("CHECKPOINT", asked->from, "a checkpoint, or a folder of them: its newest")->required();
   command->add_option("OUT", asked->to, "the folder of checkpoints to make: new or empty")->required();

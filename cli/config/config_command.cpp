@@ -113,26 +113,26 @@ CommandAction setup_config(CommandLine& app) {
       "Examples:\n  ranklab config show --origin --tp 4\n  ranklab config diff a.toml b.toml\n"
       "  ranklab config from-megatron --num-layers 32 --hidden-size 4096 ... > run.toml\n"
       "  ranklab config from-torchtitan NGPU=64 llama3_70b.toml --training.seq_len 4096 > run.toml");
-  CommandLine* show_app = app.add_subcommand("show", "every setting as train would use it");
-  show_app->add_flag("--origin", given->origin, "say where each value came from");
-  show_app->add_flag("--json", given->json, "JSON instead of TOML");
+  CommandLine* show_app = app.add_subcommand("show", "print every setting as train would use it");
+  show_app->add_flag("--origin", given->origin, "show where each value came from");
+  show_app->add_flag("--json", given->json, "print JSON instead of TOML");
   given->options = std::make_unique<ConfigOptions>(*show_app);
   CommandLine* validate_app = app.add_subcommand("validate", "check a file and every constraint");
   validate_app->add_option("FILE", given->file, "TOML file")->required();
   validate_app->add_flag("--json", given->json, "print one JSON object");
-  CommandLine* schema_app = app.add_subcommand("schema", "JSON Schema of all settings");
-  CommandLine* diff_app = app.add_subcommand("diff", "settings that differ between two files");
+  CommandLine* schema_app = app.add_subcommand("schema", "print a JSON Schema of all settings");
+  CommandLine* diff_app = app.add_subcommand("diff", "list settings that differ between two files");
   diff_app->add_option("A", given->a, "TOML file")->required();
   diff_app->add_option("B", given->b, "TOML file")->required();
   diff_app->add_flag("--json", given->json, "print one JSON object");
   CommandLine* megatron_app = app.add_subcommand(
-      "from-megatron", "the settings that a command line of Megatron-LM's pretrain_gpt.py means, as TOML");
+      "from-megatron", "translate a command line of Megatron-LM's pretrain_gpt.py into settings, as TOML");
   megatron_app->add_flag("--json", given->json, "print one JSON object");
   megatron_app->add_option("WORDS", given->words, "the line as it stands, with or without its torchrun")
       ->required()
       ->takes_rest();
   CommandLine* torchtitan_app = app.add_subcommand(
-      "from-torchtitan", "the settings that a configuration of torchtitan means, as TOML: its file, and overrides");
+      "from-torchtitan", "translate a torchtitan configuration (file and overrides) into settings, as TOML");
   torchtitan_app->add_flag("--json", given->json, "print one JSON object");
   torchtitan_app->add_option("WORDS", given->words, "NGPU=N FILE.toml --section.key value ..., in any order")
       ->required()

@@ -101,7 +101,8 @@ ConfigOptions::ConfigOptions(CommandLine& app, TrainConfig defaults) : state_(st
   app.add_option("-o,--set", state_->assignments, "one setting by its key (optim.lr=1e-3); repeatable")
       ->one_value_each()
       ->type_name("KEY=VALUE");
-  app.add_flag("--strict", state_->strict, "refuse settings that have no effect in this run, instead of telling them");
+  app.add_flag("--strict", state_->strict,
+               "reject settings that have no effect in this run, instead of only reporting them");
   for (const ConfigField& field : config_fields()) {
     State::Given& given = state_->given.emplace_back();
     given.field = &field;

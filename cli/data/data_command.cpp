@@ -163,8 +163,8 @@ CommandAction add_data_batch(CommandLine& app) {
   auto options = std::make_shared<DataBatchOptions>(app);
   app.add_option("--step", options->step, "the step whose batch is shown")->required()->range(0, 1'000'000'000);
   app.add_flag("--validation", options->validation,
-               "instead of a step's that batch of a validation, of which there are --eval-iters");
-  app.add_option("--rank", options->rank, "only what this global rank gets")->range(0, 1 << 20);
+               "show this batch of a validation (one of --eval-iters) instead of a training step");
+  app.add_option("--rank", options->rank, "only this global rank's part")->range(0, 1 << 20);
   app.add_flag("--json", options->json, "print one JSON object, with every token");
   app.footer(
       "Takes train's settings. Ranks that differ in tp, cp or pp alone share their sequences.\n"
@@ -178,31 +178,31 @@ CommandAction add_data_batch(CommandLine& app) {
 
 CommandLine* add_prepare(CommandLine& app, const std::shared_ptr<DataOptions>& options) {
   CommandLine* make =
-      app.add_subcommand("prepare", "write texts or others' token files as shards; run again to continue");
+      app.add_subcommand("prepare", "write texts or other trainers' token files as shards; run again to continue");
   make->add_option("FILE", options->files,
                    "the inputs, in this order; of NAME.jsonl or NAME.json each line is a document")
       ->required();
   make->add_option("--out", options->out, "folder for the shards")->required()->type_name("FOLDER");
-  make->add_option("--shard-tokens", options->shard_tokens, "tokens of one shard")->capture_default_str();
-  make->add_option("--dtype", options->dtype, "of a token (uint16, if a tokenizer has no more): uint16 | uint32")
+  make->add_option("--shard-tokens", options->shard_tokens, "tokens per shard")->capture_default_str();
+  make->add_option("--dtype", options->dtype,
+                   "type of a token (default: uint16 if the tokenizer fits): uint16 | uint32")
       ->one_of({"uint16", "uint32"});
-  make->add_option(
-          "--tokenizer", options->tokenizer,
-          "of text, or of files of its tokens: tokenizer.json, or a folder with it or vocab.json and merges.txt "
-          "(without, a byte of text is a token)")
+  make->add_option("--tokenizer", options->tokenizer,
+                   "tokenizer of the text or of the token files: tokenizer.json, or a folder with it or vocab.json and "
+                   "merges.txt (default: each byte of text is a token)")
       ->type_name("PATH");
   make->add_option("--from", options->from,
-                   "what the inputs hold: text (a byte is a token), fineweb (header and 16-bit tokens), nanogpt "
-                   "(16-bit tokens alone) or megatron (PREFIX.bin with PREFIX.idx)")
+                   "format of the inputs: text, fineweb (header and 16-bit tokens), nanogpt (16-bit tokens only) or "
+                   "megatron (PREFIX.bin with PREFIX.idx)")
       ->one_of(input_formats())
       ->capture_default_str();
   make->add_option("--json-key", options->json_key, "the key of the text in a line of JSON")->capture_default_str();
   make->add_flag("--append-eod", options->append_eod,
-                 "a token after each document, which --reset-attention-mask needs");
+                 "add an end-of-document token after each document (needed for --reset-attention-mask)");
   make->add_option("--eod-token", options->eod_token,
-                   "that token, the tokenizer's or else 0 unless given, as train's --eod-token")
+                   "the end-of-document token (default: the tokenizer's, else 0, as in train)")
       ->range(int64_t{0}, kMostEndToken);
-  make->add_flag("--force", options->force, "write over files of the shards' names that are no shards");
+  make->add_flag("--force", options->force, "overwrite files with the shards' names that are not shards");
   make->add_flag("--json", options->json, "print one JSON object");
   return make;
 }
@@ -222,17 +222,17 @@ CommandAction setup_data(CommandLine& app) {
       "  ranklab train --data-path 0.7 shards 0.3 more");
   auto options = std::make_shared<DataOptions>();
   CommandLine* make = add_prepare(app, options);
-  CommandLine* show =
-      app.add_subcommand("info", "print a folder's shards, or those of a blend, and verify every token");
+  CommandLine* show = app.add_subcommand("info", "print the shards of a folder or a blend, and verify every token");
   show->add_option("FOLDER", options->folders,
                    "folder of shards; of a blend folders, with weights (0.7 A 0.3 B) or by their size")
       ->required();
   show->add_flag("--json", options->json, "print one JSON object");
   CommandLine* batch = app.add_subcommand("batch", "print what a step of a run trains on: documents, offsets, tokens");
   const CommandAction batch_action = add_data_batch(*batch);
-  CommandLine* tokenizer = app.add_subcommand("tokenizer", "byte-level BPE: train one, encode, decode, see what it is");
+  CommandLine* tokenizer =
+      app.add_subcommand("tokenizer", "byte-level BPE tokenizers: train, encode, decode, describe");
   const CommandAction tokenizer_action = setup_data_tokenizer(*tokenizer);
-  CommandLine* exports = app.add_subcommand("export", "write shards as other trainers store tokens");
+  CommandLine* exports = app.add_subcommand("export", "export shards in the format of another trainer");
   const CommandAction export_action = setup_data_export(*exports);
   return [&app, options, make, show, batch, batch_action, tokenizer, tokenizer_action, exports, export_action] {
     if (exports->parsed()) return export_action();

@@ -42,11 +42,11 @@ int export_shards(const DataExport& options) {
 CommandAction setup_data_export(CommandLine& app) {
   auto options = std::make_shared<DataExport>();
   app.add_option("FOLDER", options->folder, "folder of shards")->required();
-  app.add_option("--to", options->to, "whose files: megatron (PREFIX.bin and PREFIX.idx)")
+  app.add_option("--to", options->to, "output format: megatron (PREFIX.bin and PREFIX.idx)")
       ->one_of({"megatron"})
       ->capture_default_str();
-  app.add_option("-o,--out", options->out, "what the files' names begin with")->required()->type_name("PREFIX");
-  app.add_flag("--force", options->force, "write over other files of these names");
+  app.add_option("-o,--out", options->out, "PREFIX of the output files")->required()->type_name("PREFIX");
+  app.add_flag("--force", options->force, "overwrite existing files");
   app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return export_shards(*options); };
 }

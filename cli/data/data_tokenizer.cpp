@@ -174,19 +174,19 @@ CommandAction setup_data_tokenizer(CommandLine& app) {
       "  ranklab data tokenizer info --tokenizer tok --bench\n"
       "  ranklab data prepare book.txt --tokenizer tok --append-eod --out shards");
   auto options = std::make_shared<TokenizerOptions>();
-  CommandLine* train = app.add_subcommand("train", "learn a byte-level BPE from texts, as tokenizer.json");
+  CommandLine* train = app.add_subcommand("train", "train a byte-level BPE on texts and write tokenizer.json");
   const CommandAction train_action = setup_train_tokenizer(*train);
   CommandLine* to_ids = add_command(app, options, "encode", "print a text's tokens");
   to_ids->add_option("FILE", options->file, "the text");
-  CommandOption* text = to_ids->add_option("--text", options->text, "the text itself, instead of a file");
-  to_ids->add_flag("--no-special-tokens", options->no_special, "without the tokens that the file puts around a text");
+  CommandOption* text = to_ids->add_option("--text", options->text, "text to encode, instead of a file");
+  to_ids->add_flag("--no-special-tokens", options->no_special, "do not add the tokens of the post-processor");
   CommandLine* to_text = add_command(app, options, "decode", "print the text of tokens");
   to_text->add_option("FILE", options->file, "the tokens' numbers");
-  CommandOption* ids = to_text->add_option("--ids", options->ids, "the numbers themselves: 40 716");
-  to_text->add_flag("--skip-special-tokens", options->skip_special, "leave out tokens that are no text");
-  CommandLine* show = add_command(app, options, "info", "print what a tokenizer is made of");
+  CommandOption* ids = to_text->add_option("--ids", options->ids, "token ids to decode, e.g. 40 716");
+  to_text->add_flag("--skip-special-tokens", options->skip_special, "leave out special tokens");
+  CommandLine* show = add_command(app, options, "info", "describe a tokenizer");
   show->add_option("FILE", options->file, "the text for --bench");
-  show->add_flag("--bench", options->bench, "encode the text, or else the corpus that runs train on, and say how fast");
+  show->add_flag("--bench", options->bench, "measure encoding speed on the text, or else on the default corpus");
   return [&app, options, train, train_action, to_ids, text, to_text, ids, show] {
     if (train->parsed()) return train_action();
     if (to_ids->parsed()) return encode(*options, *text);

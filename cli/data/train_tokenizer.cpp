@@ -116,20 +116,20 @@ CommandAction setup_train_tokenizer(CommandLine& app) {
   for (const TokenizerStyle& style : tokenizer_styles()) styles.emplace_back(style.name);
   app.add_option("FILE", options->files, "texts, of NAME.jsonl or NAME.json each line a document")->required();
   app.add_option("-o,--out", options->out, "folder for tokenizer.json")->required()->type_name("FOLDER");
-  app.add_option("--vocab-size", options->vocab_size, "tokens in all: special ones, the 256 bytes, merges")
+  app.add_option("--vocab-size", options->vocab_size, "vocabulary size, including special tokens and the 256 bytes")
       ->capture_default_str()
       ->range(int64_t{257}, int64_t{1} << 20);
   app.add_option("--style", options->style, "whose patterns and normal form: " + join(styles, " | "))
       ->one_of(styles)
       ->capture_default_str();
-  app.add_option("--special", options->special, "a token that no text gives; the first ends documents")
+  app.add_option("--special", options->special, "special token; the first one ends documents")
       ->one_value_each()
       ->capture_default_str();
-  app.add_option("--min-frequency", options->min_frequency, "a pair that occurs less often is not merged")
+  app.add_option("--min-frequency", options->min_frequency, "minimum number of occurrences of a pair to be merged")
       ->capture_default_str()
       ->range(int64_t{1}, int64_t{1} << 40);
   app.add_option("--json-key", options->json_key, "the key of the text in a line of JSON")->capture_default_str();
-  app.add_flag("--force", options->force, "write over an earlier tokenizer");
+  app.add_flag("--force", options->force, "overwrite an existing tokenizer");
   app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return train_tokenizer(*options); };
 }

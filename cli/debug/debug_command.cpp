@@ -22,7 +22,7 @@ int debug(const ConfigOptions& options) {
 
 CommandAction setup_debug(CommandLine& app) {
   app.footer(
-      "Takes the flags of train, starts held before the first event of every rank, and reads commands:\n"
+      "Takes the flags of train, pauses every rank before its first event, and reads commands:\n"
       "  step [N], rank R [N], microbatch, next [N], continue, break WHERE, where, tensor rR NAME, help, quit\n"
       "Examples:\n  ranklab debug --pp 2 --tp 2 --dp 2 --mock-data\n"
       "  printf 'break F mb=3 rank=2\\ncontinue\\nwhere\\nquit\\n' | ranklab debug --pp 4 --mock-data");

@@ -16,23 +16,21 @@ CommandAction setup_eval(CommandLine& app) {
       "Examples:\n  ranklab eval --load runs/ckpt --text book.txt\n"
       "  ranklab eval --load runs/ckpt --tasks arc.jsonl --dp 4 --tp 2\n"
       "A line of --tasks: {\"query\": \"Two and two are\", \"choices\": [\"four\", \"five\"], \"gold\": 0}. Replicas "
-      "(--dp) share\n"
-      "the windows and choices out; every layout gives the same numbers. What is scored: docs/data.md, Tokenizers.");
+      "(--dp) split\n"
+      "the windows and choices; every layout gives the same numbers. How texts and tasks are scored: docs/data.md.");
   auto options = std::make_shared<ConfigOptions>(app, saved_run_defaults());
   auto request = std::make_shared<EvalRequest>();
   app.add_option("--text", request->text,
-                 "perplexity of this text, and its bits a byte; or of the tokens in a folder of shards")
+                 "measure perplexity and bits per byte of this text file, or of a folder of token shards")
       ->type_name("FILE");
   app.add_option("--tokenizer", request->tokenizer,
-                 "of text and tasks: tokenizer.json or its folder (default: the checkpoint's or the Hugging Face "
-                 "folder's, else bytes)")
+                 "tokenizer.json or its folder (default: the checkpoint's or the Hugging Face folder's, else bytes)")
       ->type_name("PATH");
-  app.add_option("--stride", request->stride,
-                 "tokens from one window of --text to the next (default: the context's length)")
+  app.add_option("--stride", request->stride, "step between windows of --text, in tokens (default: the context length)")
       ->range(int64_t{1}, int64_t{1} << 24);
-  app.add_option("--tasks", request->tasks, "multiple-choice tasks, a JSON object a line: acc and acc_norm")
+  app.add_option("--tasks", request->tasks, "multiple-choice tasks, one JSON object per line; reports acc and acc_norm")
       ->type_name("FILE");
-  app.add_option("--delimiter", request->delimiter, "between a query and its choices (default: a space)")
+  app.add_option("--delimiter", request->delimiter, "text between a query and its choices (default: a space)")
       ->type_name("TEXT");
   app.add_flag("--json", request->json, "print one JSON object");
   return [options, request] {

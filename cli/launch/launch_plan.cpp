@@ -158,21 +158,22 @@ std::set<const CommandOption*> add_launch_flags(CommandLine& app, LaunchFlags& f
     std::replace(under.begin(), under.end(), '-', '_');
     if (under != name) options.insert(app.add_option("--" + under, value)->group(""));
   };
-  add("nnodes", flags.nnodes, "nodes of the run, each with a launch of its own", "N");
-  add("nproc-per-node", flags.nproc_per_node, "ranks of this node: N, gpu or cpu; default: the world size", "N");
-  add("node-rank", flags.node_rank, "which node this is", "N");
+  add("nnodes", flags.nnodes, "number of nodes; run `ranklab launch` on each", "N");
+  add("nproc-per-node", flags.nproc_per_node, "ranks on this node: N, gpu or cpu (default: the world size)", "N");
+  add("node-rank", flags.node_rank, "index of this node", "N");
   add("master-addr", flags.master_addr, "address of node 0", "HOST");
-  add("master-port", flags.master_port, "port of the rendezvous on node 0; default on one node: any", "PORT");
+  add("master-port", flags.master_port, "rendezvous port on node 0 (default on one node: any free port)", "PORT");
   options.insert(app.add_flag("--standalone", flags.standalone, "this node only, on a free port")->group("Launch"));
-  add("rdzv-backend", flags.rdzv_backend, "static or c10d: the same here, node 0 serves the rendezvous", "NAME");
+  add("rdzv-backend", flags.rdzv_backend, "static or c10d; both mean that node 0 serves the rendezvous", "NAME");
   add("rdzv-endpoint", flags.rdzv_endpoint, "--master-addr and --master-port in one", "HOST:PORT");
   add("rdzv-id", flags.rdzv_id, "name of the run, the same on every node", "ID");
-  add("rdzv-token-file", flags.token_file, "the run's secret, needed beyond this host", "FILE");
+  add("rdzv-token-file", flags.token_file, "file with the run's secret, required for several hosts", "FILE");
   add("max-restarts", flags.max_restarts,
-      "start the whole group again, from its start, when a rank fails (not when it would end so again: a setting "
-      "refused, 2, or a check failed, 4; nor when only an output was lost, 9)",
+      "restart all ranks up to N times when one fails (except for exit codes 2, rejected settings; 4, failed check; 9, "
+      "lost output)",
       "N");
-  add("tee", flags.tee, "also write ranks/rank_N.out|err in --log-dir: 1 stdout, 2 stderr, 3 both; or RANK:N,...", "N");
+  add("tee", flags.tee,
+      "also write ranks/rank_N.out|err in --log-dir: 1 stdout, 2 stderr, 3 both; or per rank, RANK:N,...", "N");
   add("local-ranks-filter", flags.local_ranks_filter, "show only these local ranks' output: 0,1", "RANKS");
   options.insert(app.add_option("program", flags.program, "what to start instead of train: -- PROGRAM ARGUMENT..."));
   return options;

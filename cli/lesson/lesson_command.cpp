@@ -18,16 +18,16 @@ struct LessonVerb {
 };
 
 constexpr LessonVerb kVerbs[] = {
-    {"list", "all lessons and how far you are", lesson_list_all, false},
-    {"start", "read the lesson, and get your copy of the exercise", lesson_start, true},
+    {"list", "list all lessons and your progress", lesson_list_all, false},
+    {"start", "read the lesson and get your copy of the exercise", lesson_start, true},
     {"run", "run the experiment", lesson_run, true},
-    {"check", "compile your exercise and compare it with the unsplit twin", lesson_check, true},
-    {"hint", "the next hint", lesson_hint, true},
+    {"check", "compile your exercise and compare it with the unsplit reference", lesson_check, true},
+    {"hint", "show the next hint", lesson_hint, true},
     {"solution", "show the solution, once you have passed", lesson_solution, true},
     {"reset", "start the exercise over; your file is kept", lesson_reset, true},
-    {"progress", "what you have passed", lesson_progress, false},
-    {"watch", "check again whenever you save", lesson_watch, true},
-    {"hunt", "find a bug that distributed training really had: its module and its axis", lesson_hunt, false},
+    {"progress", "list the lessons you have passed", lesson_progress, false},
+    {"watch", "check again whenever you save the file", lesson_watch, true},
+    {"hunt", "find a historical bug of distributed training: its module and its axis", lesson_hunt, false},
 };
 
 void add_options(CommandLine& app, const LessonVerb& verb, LessonRequest& request) {
@@ -35,7 +35,7 @@ void add_options(CommandLine& app, const LessonVerb& verb, LessonRequest& reques
   if (verb.takes_lesson) {
     std::vector<std::pair<std::string, std::string>> lessons;
     for (const lesson::LessonRow& row : lesson::lesson_list()) lessons.emplace_back(row.slug, row.title);
-    app.add_option("lesson", request.lesson, "number or name; the current one if left out")->words(std::move(lessons));
+    app.add_option("lesson", request.lesson, "number or name (default: the current one)")->words(std::move(lessons));
   }
   if (name == "start" || name == "run") {
     app.add_option("--predict", request.predict, "your answer to the lesson's question");
@@ -47,11 +47,11 @@ void add_options(CommandLine& app, const LessonVerb& verb, LessonRequest& reques
         ->capture_default_str();
   }
   if (name == "hunt") {
-    app.add_option("number", request.hunt, "of the hunt; all of them if left out");
+    app.add_option("number", request.hunt, "number of the hunt (default: list all)");
     app.add_option("--module", request.module, "your answer: the first wrong module or parameter");
-    app.add_option("--axis", request.axis, "... and the mesh axis: tp, cp, dp, pp, ep or none")
+    app.add_option("--axis", request.axis, "your answer: the mesh axis, tp, cp, dp, pp, ep or none")
         ->words({{"tp", ""}, {"cp", ""}, {"dp", ""}, {"pp", ""}, {"ep", ""}, {"none", ""}});
-    app.add_flag("--hint", request.hint, "of what kind it is");
+    app.add_flag("--hint", request.hint, "show the kind of bug");
   }
   if (name == "list" || name == "progress" || name == "check" || name == "hunt")
     app.add_flag("--json", request.json, "print one JSON object");

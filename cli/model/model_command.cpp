@@ -309,7 +309,7 @@ CommandAction setup_model(CommandLine& app) {
       "Examples:\n  ranklab model info llama_8b --tp 8\n  ranklab model info gpt2_124m --num-layers 24 --markdown\n"
       "  ranklab model info deepseek_v3 --bf16 --hardware h200 --roofline\n"
       "  ranklab model info gpt2_124m --roofline --histograms --out gpt2.png");
-  CommandLine* info = app.add_subcommand("info", "parameters by module, FLOPs of a token, bytes of a rank");
+  CommandLine* info = app.add_subcommand("info", "parameters by module, FLOPs per token, bytes per rank");
   given->options = std::make_unique<ConfigOptions>(*info);
   info->add_option(
       "PRESET", given->model,
@@ -317,13 +317,14 @@ CommandAction setup_model(CommandLine& app) {
   info->add_flag("--json", given->json, "print one JSON object");
   info->add_flag("--markdown", given->markdown, "print the table in Markdown");
   info->add_flag("--roofline", given->roofline,
-                 "what bounds training, prefill and decoding on --hardware, and how many ranks the experts need");
-  info->add_flag("--stats", given->stats, "of a saved model: mean, deviation, largest, zeros and NaN of every tensor");
+                 "what bounds training, prefill and decoding on --hardware (arithmetic or memory), and how many ranks "
+                 "the experts need");
+  info->add_flag("--stats", given->stats, "saved model: mean, deviation, largest value, zeros and NaN of every tensor");
   info->add_flag("--histograms", given->histograms,
-                 "how the weights of a saved model, or a preset's initial ones, are spread, by parameter");
-  info->add_option("--out", given->out, "draw all of this instead: a .png or an .svg")->type_name("FILE");
-  info->add_option("--theme", given->theme, "of the picture")->one_of({"light", "dark"});
-  info->add_flag("--force", given->force, "write --out over a file of that name");
+                 "distribution of the weights of a saved model, or of a preset's initial weights, by parameter");
+  info->add_option("--out", given->out, "draw all of this as a .png or .svg instead")->type_name("FILE");
+  info->add_option("--theme", given->theme, "theme of the picture")->one_of({"light", "dark"});
+  info->add_flag("--force", given->force, "let --out overwrite an existing file");
   return [&app, info, given] {
     if (info->parsed()) return run_info(*given);
     std::printf("%s", app.help().c_str());

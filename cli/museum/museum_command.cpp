@@ -96,12 +96,13 @@ CommandAction setup_museum(CommandLine& app) {
   app.footer(
       "Examples:\n  ranklab museum list\n  ranklab museum show norm-unreduced\n  ranklab museum run norm-unreduced\n"
       "  ranklab train --tp 4 --inject norm-unreduced");
-  CommandLine* all = app.add_subcommand("list", "every bug, with its kind and its source");
-  CommandLine* one = app.add_subcommand("show", "the story of a bug, its source, and a training that shows it");
+  CommandLine* all = app.add_subcommand("list", "list all bugs with their kind and source");
+  CommandLine* one = app.add_subcommand("show", "the story of a bug, its source, and a training run that shows it");
   std::vector<std::pair<std::string, std::string>> words;
   for (const Exhibit* exhibit : exhibits()) words.emplace_back(exhibit->name, exhibit->title);
   one->add_option("NAME", options->name, "a name of the list")->required()->words(words);
-  CommandLine* held = app.add_subcommand("run", "train with a bug: what the loss shows of it, and what parity says");
+  CommandLine* held =
+      app.add_subcommand("run", "train with and without a bug; compare what the loss shows with what parity finds");
   held->add_option("NAME", options->name, "a name of the list, or all: a table")->required()->words(words);
   for (CommandLine* sub : {all, one, held}) sub->add_flag("--json", options->json, "print one JSON object");
   return [&app, all, one, held, options] {

@@ -32,40 +32,37 @@ CommandAction setup_parity(CommandLine& app) {
       "  ranklab parity --tp 4 --inject norm-unreduced --out parity.html\n"
       "  ranklab parity --all --world-size 8\n"
       "  ranklab parity --types --tp 4 --inject norm-unreduced\n"
-      "The reference is one rank with the same global batches, or what --against says. It runs again twice with\n"
-      "weights that differ by one unit in the last place, and once with its sums in another order (microbatches in\n"
-      "reverse, products in two halves): eight times the distance that this makes is allowed.\n"
-      "A run in fewer bits than fp32 that does not differ is held to its reference in fp32, too.\n"
-      "All tensors are kept, so small models. Exit code 4: a tensor differs.\n"
-      "What is compared: docs/parity.md.");
+      "The reference is one rank with the same global batches, or the layout given after --against. It also runs\n"
+      "twice with weights that differ by one unit in the last place, and once with its sums in another order\n"
+      "(microbatches in reverse, products in two halves). A tensor may differ by eight times what this changes.\n"
+      "If a run in lower precision than fp32 does not differ, it is compared with its reference in fp32 as well.\n"
+      "All tensors are kept in memory, so use small models. Exit code 4: a tensor differs.\n"
+      "See docs/parity.md.");
   auto options = std::make_shared<ConfigOptions>(app, parity_defaults());
   auto request = std::make_shared<ParityRequest>();
-  app.add_flag("--all", request->all, "every layout of the world's ranks, as a table");
+  app.add_flag("--all", request->all, "test every layout of the world's ranks and print a table");
   app.add_flag("--audit", request->audit,
-               "no reference: the first tensor of which ranks' copies, which must have the same bits, differ");
+               "without a reference: find the first tensor whose copies on several ranks have different bits");
   app.add_flag("--types", request->types,
-               "no reference and no numbers: one step on shapes, which follows what is replicated, varying or partial "
-               "over which axis");
+               "without a reference and without data: run one step on shapes and check over which axis each tensor is "
+               "replicated, varying or partial");
   app.add_flag("--narrow,!--no-narrow", request->narrow,
-               "with a difference, run smaller layouts to find what it needs (default: on)");
+               "after a difference, run smaller layouts to find what causes it (default: on)");
   app.add_option(
          "--out", request->out,
-         "a picture of all tensors and ranks to write: .html, a page to look into, .svg, or .json for ranklab viz "
-         "--parity")
+         "write a picture of all tensors and ranks: .html (interactive page), .svg, or .json for ranklab viz --parity")
       ->type_name("FILE");
-  app.add_flag("--force", request->force, "write --out over a file of that name");
+  app.add_flag("--force", request->force, "let --out overwrite an existing file");
   app.add_flag("--json", request->json, "print one JSON object");
-  app.add_option(
-         "--dumps", request->dumps,
-         "instead of running: folders of dumped tensors, of ranklab or of another program: a run, its reference, "
-         "and runs of the reference with perturbed weights")
+  app.add_option("--dumps", request->dumps,
+                 "compare folders of dumped tensors (of ranklab or another program) instead of running: a run, its "
+                 "reference, then runs of the reference with perturbed weights")
       ->one_value_each()
       ->type_name("FOLDER");
-  app.add_option("--allowed", request->allowed, "epsilons that dumped tensors may be apart, without perturbed runs")
+  app.add_option("--allowed", request->allowed, "tolerance for dumped tensors without perturbed runs, in epsilons")
       ->range(0.0, 1e12)
       ->capture_default_str();
-  app.add_option("--against", request->against,
-                 "flags of the reference, on top of one rank's settings; all that follows is its")
+  app.add_option("--against", request->against, "all following flags belong to the reference (default: one rank)")
       ->takes_rest()
       ->type_name("FLAGS");
   return [options, request] {

@@ -42,9 +42,10 @@ CommandAction add_plan_run(CommandLine& app) {
   auto json = std::make_shared<bool>(false), force = std::make_shared<bool>(false);
   auto out = std::make_shared<std::string>();
   app.add_flag("--json", *json, "print one JSON object");
-  app.add_option("--out", *out, "write the step as a trace for ranklab viz: a rank of each stage, for all alike")
+  app.add_option("--out", *out,
+                 "write the step as a trace for ranklab viz, with one rank for each group of equal ranks")
       ->type_name("FILE");
-  app.add_flag("--force", *force, "write --out over a file of that name");
+  app.add_flag("--force", *force, "let --out overwrite an existing file");
   app.footer(
       "Examples:\n  ranklab plan run --preset llama_8b --bf16 --world-size 64 --zero-stage 3 --gbs 128 --mbs 2\n"
       "  ranklab plan run --preset llama_1b --bf16 --hardware a100-80 --world-size 8 --gbs 64 --mbs 8");
@@ -64,19 +65,22 @@ CommandAction add_plan_run(CommandLine& app) {
 CommandAction add_plan_search(CommandLine& app) {
   auto options = std::make_shared<ConfigOptions>(app, planner_defaults());
   auto request = std::make_shared<SearchRequest>();
-  app.add_option("--plans", request->plans, "how many layouts to plan at most")->capture_default_str()->range(2, 10000);
-  app.add_option("--memory-share", request->memory_share, "of a GPU's memory that tensors may take")
+  app.add_option("--plans", request->plans, "maximum number of layouts to plan")
+      ->capture_default_str()
+      ->range(2, 10000);
+  app.add_option("--memory-share", request->memory_share, "share of a GPU's memory that may be used")
       ->capture_default_str()
       ->range(0.01, 1.0);
-  app.add_option("--why", request->why, "a layout, \"--tp 8 --pp 4\": what it loses where")->type_name("FLAGS");
+  app.add_option("--why", request->why, "explain where a layout loses time, e.g. \"--tp 8 --pp 4\"")
+      ->type_name("FLAGS");
   app.add_option("--out", request->out,
                  "write every planned layout as CSV, or as a picture of memory and step time (.svg, .png); repeatable")
       ->one_value_each()
       ->type_name("FILE");
-  app.add_option("--measure", request->measure, "run so many of the best for some steps on simulated ranks here")
+  app.add_option("--measure", request->measure, "run the N best layouts for a few steps on simulated ranks")
       ->range(1, 100);
-  app.add_option("--theme", request->theme, "of the picture")->one_of({"light", "dark"});
-  app.add_flag("--force", request->force, "write over a file that this command did not write");
+  app.add_option("--theme", request->theme, "theme of the picture")->one_of({"light", "dark"});
+  app.add_flag("--force", request->force, "overwrite a file that this command did not write");
   app.add_flag("--json", request->json, "print one JSON object");
   app.footer(
       "Example:\n  ranklab plan search --preset llama_8b --bf16 --world-size 64 --gbs 128 --why \"--tp 8 --pp 2\"");
@@ -86,7 +90,8 @@ CommandAction add_plan_search(CommandLine& app) {
 CommandAction add_plan_validate(CommandLine& app) {
   auto request = std::make_shared<ValidateRequest>();
   app.add_option("FILE", request->file, "rows of measured runs, JSON (docs/planner.md)")->required();
-  app.add_option("--only", request->only, "rows whose id or source contains this, or of this profile")
+  app.add_option("--only", request->only,
+                 "only rows whose id or source contains this text, or of this hardware profile")
       ->type_name("TEXT");
   app.add_flag("--flags", request->flags, "print each row as a command line");
   app.add_flag("--json", request->json, "print one JSON object");
@@ -96,17 +101,16 @@ CommandAction add_plan_validate(CommandLine& app) {
 }  // namespace
 
 CommandAction setup_plan(CommandLine& app) {
-  CommandLine* run =
-      app.add_subcommand("run", "a step's time, memory and traffic, as real kernels and links would take");
+  CommandLine* run = app.add_subcommand("run", "predict a step's time, memory and traffic on real kernels and links");
   const CommandAction run_action = add_plan_run(*run);
-  CommandLine* search = app.add_subcommand("search", "the layouts of a model on a world whose steps are shortest");
+  CommandLine* search = app.add_subcommand("search", "find the layouts with the shortest steps that fit");
   const CommandAction search_action = add_plan_search(*search);
-  CommandLine* validate = app.add_subcommand("validate", "measured runs beside what the planner says of them");
+  CommandLine* validate = app.add_subcommand("validate", "compare measured runs with the planner's predictions");
   const CommandAction validate_action = add_plan_validate(*validate);
-  CommandLine* memory = app.add_subcommand("memory", "what every rank will hold, and when it holds most");
+  CommandLine* memory = app.add_subcommand("memory", "predict every rank's memory by category, at its peak");
   auto options = std::make_shared<ConfigOptions>(*memory);
   auto show = std::make_shared<PlanMemoryRequest>();
-  memory->add_flag("--measure", show->measure, "run two steps on simulated ranks and compare");
+  memory->add_flag("--measure", show->measure, "run two steps on simulated ranks and compare the measured memory");
   memory->add_flag("--json", show->json, "print one JSON object");
   app.require_subcommand(0, 1);
   app.footer(

@@ -12,7 +12,7 @@ CommandAction setup_zero(CommandLine& app) {
   CommandLine* map = app.add_subcommand("map", "which rank owns which part of each parameter");
   auto options = std::make_shared<ConfigOptions>(*map);
   auto show = std::make_shared<ZeroMapRequest>();
-  map->add_flag("--all", show->all, "every owner, however many");
+  map->add_flag("--all", show->all, "print all owners, without a limit");
   map->add_flag("--json", show->json, "print one JSON object");
   app.require_subcommand(0, 1);
   app.footer(

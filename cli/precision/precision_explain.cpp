@@ -147,7 +147,8 @@ int print_explained(const ExplainRequest& request) {
 }  // namespace
 
 PrecisionSubcommand add_precision_explain(CommandLine& app) {
-  CommandLine* command = app.add_subcommand("explain", "what each module of a run computes in, and which rule decided");
+  CommandLine* command =
+      app.add_subcommand("explain", "format in which each module of a run computes, and the rule that decided it");
   auto request = std::make_shared<ExplainRequest>();
   command->add_option("--module", request->module, "a module, or a pattern of names (default: all)");
   command->add_flag("--json", request->json, "print one JSON object");

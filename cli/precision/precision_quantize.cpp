@@ -134,7 +134,7 @@ int print_quantized(const QuantizeRequest& request) {
 }  // namespace
 
 PrecisionSubcommand add_precision_quantize(CommandLine& app) {
-  CommandLine* command = app.add_subcommand("quantize", "what rounding to each format does to numbers");
+  CommandLine* command = app.add_subcommand("quantize", "error of rounding numbers to each format");
   auto request = std::make_shared<QuantizeRequest>();
   NumberSource& source = request->source;
   command
@@ -142,9 +142,11 @@ PrecisionSubcommand add_precision_quantize(CommandLine& app) {
                    "a distribution, as in normal(0,1e-3), or a file: .safetensors, .txt with numbers, else raw fp32")
       ->required();
   command->add_option("--tensor", source.tensor, "one tensor of a .safetensors file");
-  command->add_option("--samples", source.samples, "how many are drawn")->range(1, 1 << 26)->capture_default_str();
-  command->add_option("--seed", source.seed, "of the draw")->capture_default_str();
-  command->add_option("--cols", source.cols, "numbers of a row, where there is no shape")
+  command->add_option("--samples", source.samples, "number of samples to draw")
+      ->range(1, 1 << 26)
+      ->capture_default_str();
+  command->add_option("--seed", source.seed, "seed of the samples")->capture_default_str();
+  command->add_option("--cols", source.cols, "row length, for input without a shape")
       ->range(1, 1 << 26)
       ->capture_default_str();
   command->add_flag("--json", request->json, "print one JSON object");

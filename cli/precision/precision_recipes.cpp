@@ -74,10 +74,10 @@ int run(const RecipesRequest& request) {
 }  // namespace
 
 PrecisionSubcommand add_precision_recipes(CommandLine& app) {
-  CommandLine* command = app.add_subcommand("recipes", "what each recipe holds the tensors of training in");
+  CommandLine* command = app.add_subcommand("recipes", "formats of the tensors of training in each recipe");
   auto request = std::make_shared<RecipesRequest>();
   command->add_option("NAME", request->name, "one in full: a name, or a TOML file");
-  command->add_flag("--toml", request->toml, "as a TOML file for --precision-recipe");
+  command->add_flag("--toml", request->toml, "print as a TOML file for --precision-recipe");
   command->add_flag("--json", request->json, "print one JSON object");
   return {command, [request] { return run(*request); }};
 }

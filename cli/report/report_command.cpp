@@ -80,14 +80,13 @@ int run_report(const ReportOptions& options) {
 CommandAction setup_report(CommandLine& app) {
   auto options = std::make_shared<ReportOptions>();
   app.add_option("RUN", options->runs,
-                 "the folder of a run (its --log-dir), or last, or a trace alone; a second one to compare it with")
+                 "folder of a run (its --log-dir), last, or a single trace; a second one to compare with")
       ->required()
       ->type_name("FOLDER");
-  app.add_option("-o,--out", options->out,
-                 "the page to write, one HTML file that needs no network; NAME.svg: the losses alone, as a picture")
+  app.add_option("-o,--out", options->out, "self-contained HTML page to write; NAME.svg: a picture of the losses only")
       ->type_name("FILE");
-  app.add_flag("--force", options->force, "write -o over a file of that name");
-  app.add_flag("--json", options->json, "print what it says as one JSON object");
+  app.add_flag("--force", options->force, "let -o overwrite an existing file");
+  app.add_flag("--json", options->json, "print the report's numbers as one JSON object");
   app.footer(
       "Examples:\n  ranklab report last -o report.html\n  ranklab report runs/before runs/after -o compare.html\n"
       "  ranklab report last -o loss.svg\n  ranklab report last --json");

@@ -163,9 +163,9 @@ int import_one(const Arguments& a) {
 void add_request(CommandLine& app, Arguments& a) {
   ScheduleOptions& o = a.options;
   app.add_option("--pp,--pipeline-model-parallel-size", o.num_ranks, "pipeline ranks (default 4)")->type_name("P");
-  app.add_option("--num-microbatches", o.num_microbatches, "microbatches of a step (default 8)")->type_name("M");
+  app.add_option("--num-microbatches", o.num_microbatches, "microbatches per step (default 8)")->type_name("M");
   app.add_option("--vpp,--num-virtual-stages-per-pipeline-rank", o.num_chunks,
-                 "stages a rank holds, for interleaved-1f1b and looped-bfs (default 2)")
+                 "pipeline stages per rank, for interleaved-1f1b and looped-bfs (default 2)")
       ->type_name("V");
   app.add_option("--f", o.costs.f, "time of a microbatch's forward on a rank, any unit")->capture_default_str();
   app.add_option("--b", o.costs.b, "time of its input gradient")->capture_default_str();
@@ -175,24 +175,25 @@ void add_request(CommandLine& app, Arguments& a) {
                  "take the costs of each stage from a trace of ranklab train --pp, or its run's folder (microseconds)")
       ->type_name("FILE");
   add_model_options(app, o.model);
-  app.add_option("--pair-factor", o.costs.pair_factor, "time of an overlapped F and BW, of both apart")
+  app.add_option("--pair-factor", o.costs.pair_factor,
+                 "time of an overlapped F and BW, as a fraction of both in sequence")
       ->capture_default_str();
   app.add_option("--weight-grad-memory", o.costs.weight_grad_memory,
-                 "what W needs of an activation after B, 0 to 1; for limits of memory")
+                 "share of an activation that W still needs after B, 0 to 1 (for memory limits)")
       ->capture_default_str();
 }
 void add_dialect(CommandLine& app, Arguments& a) {
   app.add_option("--dialect", a.options.dialect,
-                 "of a FILE: torch (B is the full backward), ranklab (BW is), auto tells them apart")
+                 "dialect of a FILE: torch (full backward is B), ranklab (full backward is BW), auto detects it")
       ->capture_default_str();
 }
 void add_out(CommandLine& app, Arguments& a) {
   app.add_option("--out", a.out, "file to write (default: stdout)");
-  app.add_flag("--force", a.force, "write over a file of that name, whoever made it");
+  app.add_flag("--force", a.force, "overwrite an existing file");
 }
 void add_json(CommandLine& app, Arguments& a) { app.add_flag("--json", a.json, "print one JSON object"); }
 void add_drawing(CommandLine& app, Arguments& a) {
-  app.add_flag("--all", a.all, "draw every rank, however many");
+  app.add_flag("--all", a.all, "draw all ranks, without a limit");
   app.add_option("--width", a.width, "columns (default: $COLUMNS, the terminal's, or 80)")->range(40, 1000);
 }
 std::vector<std::pair<std::string, std::string>> schedule_words() {
@@ -215,21 +216,22 @@ struct Commands {
 
 void add_viewers(CommandLine& app, Commands& c) {
   Arguments& a = c.arguments;
-  CommandLine* listing = app.add_subcommand("list", "the schedules by name, with bubble and memory");
+  CommandLine* listing = app.add_subcommand("list", "list the schedules with their bubble and memory");
   add_json(*listing, a);
   c.rows.emplace_back(listing, [&a] { return list(a); });
 
-  CommandLine* showing = app.add_subcommand("show", "draw a schedule: a row per rank, scaled to time");
+  CommandLine* showing = app.add_subcommand("show", "draw a schedule to scale, one row per rank");
   add_what(*showing, a, "schedule", "NAME or FILE");
   add_drawing(*showing, a);
   c.rows.emplace_back(showing, [&a] { return show(a); });
 
-  CommandLine* timing = app.add_subcommand("simulate", "bubble, memory and idle time, without the drawing");
+  CommandLine* timing =
+      app.add_subcommand("simulate", "simulate a schedule: bubble, memory and idle time, without a drawing");
   add_what(*timing, a, "schedule", "NAME or FILE");
-  timing->add_flag("--all", a.all, "print every rank, however many");
+  timing->add_flag("--all", a.all, "print all ranks, without a limit");
   c.rows.emplace_back(timing, [&a] { return simulate_one(a); });
 
-  CommandLine* comparing = app.add_subcommand("compare", "draw several schedules on one scale of time");
+  CommandLine* comparing = app.add_subcommand("compare", "draw several schedules on one time scale");
   comparing->add_option("schedules", a.what, "NAME or FILE, two or more")
       ->required()
       ->expected(2, 12)
@@ -245,21 +247,22 @@ void add_viewers(CommandLine& app, Commands& c) {
 
 void add_file_commands(CommandLine& app, Commands& c) {
   Arguments& a = c.arguments;
-  CommandLine* checking = app.add_subcommand("check", "prove a schedule, or name what is wrong (exit code 4)");
+  CommandLine* checking = app.add_subcommand("check", "verify a schedule, or name the error (exit code 4)");
   add_what(*checking, a, "schedule", "FILE or NAME");
   add_request(*checking, a);
   add_dialect(*checking, a);
   add_json(*checking, a);
   c.rows.emplace_back(checking, [&a] { return check(a); });
 
-  CommandLine* writing = app.add_subcommand("export", "write a schedule as a CSV file, torch's grammar or ranklab's");
+  CommandLine* writing =
+      app.add_subcommand("export", "write a schedule as a CSV file, in torch's or ranklab's dialect");
   add_what(*writing, a, "schedule", "NAME or FILE");
   add_out(*writing, a);
   writing->add_option("--dialect", c.export_dialect, "torch or ranklab")->capture_default_str();
   add_request(*writing, a);
   c.rows.emplace_back(writing, [&a, &c] { return export_one(a, c.export_dialect); });
 
-  CommandLine* reading = app.add_subcommand("import", "read a CSV file, prove it, and write it in ranklab's dialect");
+  CommandLine* reading = app.add_subcommand("import", "read a CSV file, verify it, and write it in ranklab's dialect");
   add_what(*reading, a, "file", "FILE");
   add_out(*reading, a);
   add_dialect(*reading, a);

@@ -44,13 +44,18 @@ RunPlan plan_of(const ScheduleModel& model, int pp) {
 void add_model_options(CommandLine& app, ScheduleModel& model) {
   app.add_option("--preset", model.preset, "take the costs of each stage from this model (microseconds)")
       ->type_name("NAME");
-  app.add_option("--hardware", model.hardware, "... on this machine")->type_name("NAME")->capture_default_str();
-  app.add_option("--tp,--tensor-model-parallel-size", model.tp, "... split over tensor-parallel ranks")->type_name("N");
-  app.add_option("--mbs,--micro-batch-size", model.micro_batch_size, "... sequences of a microbatch (default 1)")
+  app.add_option("--hardware", model.hardware, "with --preset: hardware profile")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--tp,--tensor-model-parallel-size", model.tp, "with --preset: tensor-parallel size")->type_name("N");
+  app.add_option("--mbs,--micro-batch-size", model.micro_batch_size,
+                 "with --preset: sequences per microbatch (default 1)")
       ->type_name("N");
-  app.add_option("--seq-length", model.seq_length, "... tokens of a sequence (default: the preset's)")->type_name("N");
-  app.add_option("--num-layers", model.num_layers, "... layers (default: the preset's)")->type_name("N");
-  app.add_flag("--bf16", model.bf16, "... parameters and messages in bf16 (default: fp32)");
+  app.add_option("--seq-length", model.seq_length, "with --preset: tokens per sequence (default: the preset's)")
+      ->type_name("N");
+  app.add_option("--num-layers", model.num_layers, "with --preset: number of layers (default: the preset's)")
+      ->type_name("N");
+  app.add_flag("--bf16", model.bf16, "with --preset: parameters and messages in bf16 (default: fp32)");
 }
 
 int64_t message_bytes(const ScheduleModel& model) { return training_functions().boundary_bytes(plan_of(model, 1)); }

@@ -19,28 +19,28 @@ struct TopoOptions {
 };
 
 void add_mesh_options(CommandLine& app, TopologyOptions& o) {
-  app.add_option("--world-size", o.dims.world, "ranks (0: dp x cp x tp x pp)");
+  app.add_option("--world-size", o.dims.world, "number of ranks (0: dp x cp x tp x pp)");
   app.add_option("--tp,--tensor-model-parallel-size", o.dims.tp, "tensor parallel size");
   app.add_option("--cp,--context-parallel-size", o.dims.cp, "context parallel size");
   app.add_option("--pp,--pipeline-model-parallel-size", o.dims.pp, "pipeline stages");
   app.add_option("--dp", o.dims.dp, "data parallel size (0: derived from the world)");
   app.add_option("--ep,--expert-model-parallel-size", o.dims.ep, "expert parallel size");
   app.add_option("--etp,--expert-tensor-parallel-size", o.dims.etp, "tensor parallel size of expert layers");
-  app.add_option("--order", o.dims.order, "axes, the fastest-varying first")->capture_default_str();
+  app.add_option("--order", o.dims.order, "rank order, fastest axis first")->capture_default_str();
   app.add_option("--gpus-per-node", o.gpus_per_node, "ranks that share a node")->capture_default_str();
 }
 
 void add_model_options(CommandLine& app, TopologyOptions& o) {
-  app.add_option("--preset", o.preset, "model whose training step is counted; none: the mesh alone")
+  app.add_option("--preset", o.preset, "model whose traffic per step is counted (none: only the mesh)")
       ->capture_default_str();
-  app.add_option("--seq-length", o.seq_length, "tokens of a sequence (0: the preset's)");
-  app.add_option("--mbs,--micro-batch-size", o.micro_batch_size, "sequences of a microbatch")->capture_default_str();
-  app.add_option("--gbs,--global-batch-size", o.global_batch_size, "sequences of a step (0: mbs x dp x pp)");
+  app.add_option("--seq-length", o.seq_length, "tokens per sequence (0: the preset's)");
+  app.add_option("--mbs,--micro-batch-size", o.micro_batch_size, "sequences per microbatch")->capture_default_str();
+  app.add_option("--gbs,--global-batch-size", o.global_batch_size, "sequences per step (0: mbs x dp x pp)");
   app.add_option("--params-dtype", o.params_dtype, "element type: fp32, fp64, bf16, fp16")->capture_default_str();
   app.add_option("--num-experts", o.num_experts,
-                 "routed experts in place of each MLP (0: the preset's; of a dense one, one per ep rank)");
-  app.add_option("--moe-router-topk", o.router_topk, "experts that see a token (0: the preset's)");
-  app.add_option("--ddp-bucket-bytes", o.bucket_bytes, "size of a gradient bucket (0: as in train)")
+                 "number of routed experts (0: the preset's; for a dense preset, one per ep rank)");
+  app.add_option("--moe-router-topk", o.router_topk, "experts per token (0: the preset's)");
+  app.add_option("--ddp-bucket-bytes", o.bucket_bytes, "gradient bucket size in bytes (0: as in train)")
       ->capture_default_str();
 }
 
@@ -75,7 +75,7 @@ CommandAction setup_topo(CommandLine& app) {
   add_model_options(app, options->topology);
   CommandOption* sp = app.add_flag("--sp,--sequence-parallel,!--no-sp,!--no-sequence-parallel",
                                    options->sequence_parallel, "shard activations over tp (default: on when tp > 1)");
-  app.add_flag("--all", options->all, "print every rank and group, however many");
+  app.add_flag("--all", options->all, "print all ranks and groups, without a limit");
   app.add_flag("--json", options->json, "print one JSON object");
   app.footer(
       "Examples:\n  ranklab topo --tp 2 --pp 2 --dp 2 --ep 4 --gpus-per-node 4\n"

@@ -63,15 +63,14 @@ CommandAction setup_stats(CommandLine& app) {
   auto options = std::make_shared<TraceStatsOptions>();
   app.add_option(
          "file", options->paths,
-         "a trace (.json, .json.gz, a run's folder, 'last'), a schedule (.csv), or one torch.profiler file a rank")
+         "a trace (.json, .json.gz, a run's folder, 'last'), a schedule (.csv), or one torch.profiler file per rank")
       ->required();
-  app.add_option("--step", options->step, "of this step only")->range(0, 1'000'000'000);
-  app.add_option("--rows", options->rows, "longest intervals and operations to show")
+  app.add_option("--step", options->step, "only this step")->range(0, 1'000'000'000);
+  app.add_option("--rows", options->rows, "number of longest intervals and operators to show")
       ->range(1, 100000)
       ->capture_default_str();
-  app.add_flag("--moe", options->moe, "experts of a mixture: load, dead ones, drops, and who sends whom their tokens");
-  app.add_option("--gpus-per-node", options->gpus_per_node, "GPUs that share fast links (default: the trace's)")
-      ->range(1, 65536);
+  app.add_flag("--moe", options->moe, "mixture of experts: load, dead experts, drops, and tokens sent between ranks");
+  app.add_option("--gpus-per-node", options->gpus_per_node, "GPUs per node (default: the trace's)")->range(1, 65536);
   app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return trace_stats(*options); };
 }
@@ -79,11 +78,11 @@ CommandAction setup_stats(CommandLine& app) {
 CommandAction setup_diff(CommandLine& app) {
   auto options = std::make_shared<TraceDiffOptions>();
   app.add_option("a", options->a, "a trace")->required();
-  app.add_option("b", options->b, "the one to hold against it")->required();
+  app.add_option("b", options->b, "the trace to compare it with")->required();
   app.add_option("--fail-over", options->fail_over,
-                 "exit with 4 when makespan, a step or a memory peak differs by more than so many percent")
+                 "exit with 4 if makespan, a step or a memory peak differs by more than this many percent")
       ->range(0.0, 1e6);
-  app.add_option("--rows", options->rows, "operations to show")->range(1, 100000)->capture_default_str();
+  app.add_option("--rows", options->rows, "number of operators to show")->range(1, 100000)->capture_default_str();
   app.add_flag("--json", options->json, "print one JSON object");
   return [options] { return trace_diff(*options); };
 }
@@ -102,13 +101,15 @@ CommandAction setup_trace(CommandLine& app) {
       "before.json.gz after.json.gz --fail-over "
       "5\n"
       "  ranklab trace validate runs/last/trace.json.gz");
-  CommandLine* info = app.add_subcommand("info", "per rank: compute, exposed communication, waiting, bytes by axis");
+  CommandLine* info =
+      app.add_subcommand("info", "summary per rank: compute, exposed communication, waiting, bytes by axis");
   info->add_option("file", options->path, "a trace written by ranklab (.json, .json.gz, a run's folder, 'last')")
       ->required();
   info->add_flag("--json", options->json, "print one JSON object");
-  CommandLine* stats = app.add_subcommand("stats", "bubbles and their causes, critical path, operations, traffic");
+  CommandLine* stats =
+      app.add_subcommand("stats", "what costs most; bubbles and their causes, critical path, operators, traffic");
   const CommandAction stats_action = setup_stats(*stats);
-  CommandLine* diff = app.add_subcommand("diff", "two traces: what became slower, faster, larger");
+  CommandLine* diff = app.add_subcommand("diff", "compare two traces: what became slower, faster, larger");
   const CommandAction diff_action = setup_diff(*diff);
   CommandLine* validate = app.add_subcommand("validate", "check that a trace is complete and consistent");
   validate->add_option("file", options->path, "a trace written by ranklab (.json, .json.gz, a run's folder, 'last')")

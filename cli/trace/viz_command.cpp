@@ -116,15 +116,16 @@ CommandAction setup_viz(CommandLine& app) {
   auto options = std::make_shared<VizOptions>();
   viz::VizRequest& request = options->request;
   app.add_option("trace", request.traces,
-                 "trace files of one run, a schedule's CSV, or last: the last run (default, when there is one)")
+                 "trace files of one run, a schedule's CSV, or last: the last run (default, if there is one)")
       ->type_name("FILE");
-  app.add_option("--compare", request.compare, "a second trace, for the trace diff")->type_name("FILE");
+  app.add_option("--compare", request.compare, "second trace to compare with")->type_name("FILE");
   app.add_option(
          "--parity", request.parity,
-         "what ranklab parity --out FILE.json found, for the panel parity (default: parity.json beside the trace)")
+         "result of ranklab parity --out FILE.json, for the panel parity (default: parity.json next to the trace)")
       ->type_name("FILE");
-  app.add_option("--goto", request.go_to, "a place: step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
-  app.add_option("--layout", request.layout, "Pipeline, Stage, Traffic, Context, Memory, Precision or Lesson")
+  app.add_option("--goto", request.go_to, "place to open, e.g. step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
+  app.add_option("--layout", request.layout,
+                 "arrangement of panels: Pipeline, Stage, Traffic, Context, Memory, Precision or Lesson")
       ->type_name("NAME")
       ->words({{"Pipeline", ""},
                {"Stage", ""},
@@ -133,28 +134,26 @@ CommandAction setup_viz(CommandLine& app) {
                {"Memory", ""},
                {"Precision", ""},
                {"Lesson", ""}});
-  app.add_option("--panel", request.panel, "a panel to show first; of a picture the only one")->type_name("NAME");
+  app.add_option("--panel", request.panel, "panel to show first; in a picture, the only one")->type_name("NAME");
   CommandOption* attaches =
-      app.add_option("--attach", options->attach, "watch and step a run that was started with --viz-listen")
+      app.add_option("--attach", options->attach, "watch and step a run started with --viz-listen")
           ->type_name("[PATH]")
           ->expected(0, 1);
-  app.add_flag("--headless", options->headless, "write a picture; needs no display");
+  app.add_flag("--headless", options->headless, "write a picture instead of opening a window; needs no display");
   app.add_option("-o,--out", options->out,
-                 "the picture: .png, .apng of a step that plays, or .svg of the timeline or the traffic matrix");
-  app.add_option("--html", options->html, "write a step as one HTML page that plays, without a network")
-      ->type_name("FILE");
-  app.add_flag("--force", options->force, "write -o or --html over a file of that name");
-  app.add_option("--frames", request.frames, "of a .apng, 80 ms each")->range(2, 1000);
-  app.add_option("--size", options->size, "of the window or the picture (default 1600x900)")->type_name("WxH");
+                 "picture to write: .png, .apng (animation of a step), or .svg (timeline or traffic matrix)");
+  app.add_option("--html", options->html, "write a step as one self-contained HTML page that plays")->type_name("FILE");
+  app.add_flag("--force", options->force, "let -o or --html overwrite an existing file");
+  app.add_option("--frames", request.frames, "frames of a .apng, 80 ms each")->range(2, 1000);
+  app.add_option("--size", options->size, "size of the window or picture (default 1600x900)")->type_name("WxH");
   app.add_option("--scale", request.scale, "display scale")->range(0.5, 4.0);
-  app.add_option("--theme", request.theme, "dark or light (default: as last time, at first dark)")
+  app.add_option("--theme", request.theme, "dark or light (default: as last time, initially dark)")
       ->one_of({"dark", "light"});
   app.add_option("--format", options->format,
-                 "text prints the timeline, or --panel stage, traffic, attention, experts, zero, precision or memory, "
-                 "on stdout")
+                 "text: print the timeline, or --panel stage, traffic, attention, experts, zero, precision or memory, "
+                 "to stdout")
       ->one_of({"auto", "text"});
-  app.add_option("--gpus-per-node", request.gpus_per_node, "GPUs that share fast links (default: the trace's)")
-      ->range(1, 65536);
+  app.add_option("--gpus-per-node", request.gpus_per_node, "GPUs per node (default: the trace's)")->range(1, 65536);
   app.add_option("--width", options->width, "columns of --format text")->range(40, 1000);
   app.footer(
       "Examples:\n  ranklab viz last\n  ranklab viz last --format text\n  ranklab viz last --format text --panel "

@@ -55,15 +55,15 @@ CommandAction setup_train(CommandLine& app) {
     TrainRequest train;
   };
   auto flags = std::make_shared<TrainFlags>();
-  app.add_flag("--print-config", flags->print_config, "print the settings as TOML for --config, and stop");
-  app.add_flag("-n,--dry-run", flags->dry_run, "print layout, memory, traffic and estimated step time, and stop");
-  app.add_option(
-         "--layout", flags->layout,
-         "auto: tp, pp, cp, ep, ZeRO stage, microbatch, schedule and recomputation that are not given are those "
-         "with which plans are fastest on --hardware")
+  app.add_flag("--print-config", flags->print_config, "print the settings as TOML for --config, without training");
+  app.add_flag("-n,--dry-run", flags->dry_run,
+               "print layout, memory, traffic and estimated step time, without training");
+  app.add_option("--layout", flags->layout,
+                 "auto: choose tp, pp, cp, ep, ZeRO stage, microbatch size, schedule and recomputation, where not "
+                 "given, by the fastest plan on --hardware")
       ->one_of({"auto"});
   add_live_options(app, flags->train.live);
-  app.add_flag("--json", flags->train.json, "stdout: one JSON object per logged step, then one of the result");
+  app.add_flag("--json", flags->train.json, "print one JSON object per logged step to stdout, then one of the result");
   return [options, flags] {
     RANKLAB_CHECK(!flags->train.live.start_paused || flags->train.live.any(), ErrorKind::kInvalidArgument,
                   .where = "--viz-paused", .what = "ranks would wait for a viewer, and none can come",

@@ -28,20 +28,20 @@ enum class Capability : uint8_t {
 
 // Each completes a sentence: "the ranks have ...".
 inline constexpr std::array<const char*, static_cast<size_t>(Capability::kCount)> kCapabilityTexts = {
-    "a virtual clock beside the real one",
-    "as many ranks as are asked for, in one process",
-    "tensors in the host's memory",
-    "tensors in a GPU's memory",
-    "messages through the host's memory",
-    "memory that their peers write into",
-    "microbatches that take turns inside a layer",
-    "recomputation inside a layer",
-    "tokens that travel quantized",
-    "weights that are gathered quantized",
-    "emulated sums of tensor cores",
-    "a debugger that holds them",
-    "memory that is measured rank by rank",
-    "passes that are recorded and launched at once (CUDA graphs)",
+    "a virtual clock next to the real one",
+    "any number of ranks in one process",
+    "tensors in host memory",
+    "tensors in GPU memory",
+    "messages through host memory",
+    "memory that peers can write into",
+    "two microbatches interleaved within a layer (expert overlap)",
+    "recomputation inside a layer (selective)",
+    "quantized token dispatch",
+    "quantized weight gather",
+    "emulated tensor core accumulation",
+    "a debugger that can pause them",
+    "memory measured per rank",
+    "captured and replayed passes (CUDA graphs)",
 };
 
 constexpr const char* text_of(Capability capability) { return kCapabilityTexts[static_cast<size_t>(capability)]; }

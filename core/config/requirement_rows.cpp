@@ -72,8 +72,8 @@ void add_graphs(std::vector<Requirement>& rows) {
   const Feature::Settings one_stage = {{"parallel.pp", "1"}};
   rows.push_back({.feature = graph(one_stage),
                   .needs = Capability::kRecordedPasses,
-                  .why = "a CUDA graph spares a rank with a GPU of its own its launches; simulated ranks pay theirs in "
-                         "virtual time"});
+                  .why = "a CUDA graph saves kernel launches on a rank's own GPU; launches of simulated ranks only "
+                         "cost virtual time"});
   Feature::Settings recorded = one_stage;
   for (const Backend& row : backends())
     if (row.on_gpu.has(Capability::kRecordedPasses)) recorded.emplace_back("parallel.backend", row.name);
@@ -81,8 +81,8 @@ void add_graphs(std::vector<Requirement>& rows) {
                   .excludes = Feature{.settings = {{"moe.num_experts", "8"}},
                                       .requested_by = [](const TrainConfig& c) { return !not_replayable(c).empty(); },
                                       .shown = not_replayable},
-                  .why = "a graph is launched again as it was recorded: it exchanges no messages inside a pass, and "
-                         "takes no number from the host (an expert's tokens, stochastic rounding's noise)",
+                  .why = "a CUDA graph is replayed exactly as captured: no messages inside a pass, and no numbers from "
+                         "the host (tokens per expert, noise of stochastic rounding)",
                   .instead = "--dp and --tp with a dense model, up to --zero-stage 2, rounding to nearest"});
 }
 
@@ -91,7 +91,7 @@ void add_devices(std::vector<Requirement>& rows) {
   rows.push_back({.feature = {.settings = {{"parallel.device", kHostDevice}},
                               .requested_by = [](const TrainConfig& c) { return c.device == kHostDevice; }},
                   .needs = Capability::kHostTensors,
-                  .why = "ranks of this backend have their tensors on their GPUs"});
+                  .why = "ranks of this backend keep their tensors on GPUs"});
   rows.push_back({.feature = {.settings = {{"memory.optimizer_cpu_offload", "true"}},
                               .requested_by = [](const TrainConfig& c) { return c.optimizer_cpu_offload; }},
                   .needs = Capability::kGpuTensors,
@@ -100,7 +100,7 @@ void add_devices(std::vector<Requirement>& rows) {
                               .requested_by =
                                   [](const TrainConfig& c) { return c.collectives == "gloo" || c.transport == "tcp"; }},
                   .needs = Capability::kHostTransport,
-                  .why = "Gloo and TCP move the host's memory, and the ranks' tensors are on a GPU",
+                  .why = "Gloo and TCP send host memory, and the ranks' tensors are on a GPU",
                   .instead = "--collectives direct --transport inproc"});
 }
 
@@ -118,11 +118,11 @@ void add_experts(std::vector<Requirement>& rows) {
                               .surroundings = kExperts,
                               .requested_by = writes_to_peers},
                   .needs = Capability::kPeerMemory,
-                  .why = "the dispatcher writes into memory that the ranks share on the host, and these share none",
+                  .why = "the dispatcher writes into host memory shared by the ranks, and these ranks share none",
                   .instead = "--moe-token-dispatcher-type alltoall"});
   rows.push_back({.feature = expert_overlap(),
                   .needs = Capability::kExpertOverlap,
-                  .why = "--overlap-moe-expert-parallel-comm is there for simulated ranks only"});
+                  .why = "--overlap-moe-expert-parallel-comm is implemented for simulated ranks only"});
   rows.push_back(
       {.feature = {.settings = {{"memory.recompute_granularity", "selective"}},
                    .requested_by = [](const TrainConfig& c) { return recompute_policy(c).core_attention(); }},
@@ -154,29 +154,28 @@ void add_precision(std::vector<Requirement>& rows) {
                   .needs = Capability::kQuantizedGather,
                   .why = "shards of weights are gathered quantized by simulated ranks only",
                   .instead = "--no-fp8-param-gather"});
-  rows.push_back(
-      {.feature = {.settings = {{"precision.recipe", "deepseek_v3"}, {"precision.sums", "hopper"}},
-                   .requested_by = [](const TrainConfig& c) { return !sums_of_gpus(c); },
-                   .shown =
-                       [](const TrainConfig& c) {
-                         const PrecisionRecipe recipe = precision_settings(c).recipe;
-                         return "recipe " + recipe.name + ", --fp8-accumulation " +
-                                std::string(name(recipe.linear.sum));
-                       }},
-       .needs = Capability::kEmulatedSums,
-       .why = "a GPU's own units sum so with scales of tensors or rows, and not in experts; with scales of tiles "
-              "of 128 they move sums to fp32 at the end of each",
-       .instead = "--fp8-accumulation fp32"});
+  rows.push_back({.feature = {.settings = {{"precision.recipe", "deepseek_v3"}, {"precision.sums", "hopper"}},
+                              .requested_by = [](const TrainConfig& c) { return !sums_of_gpus(c); },
+                              .shown =
+                                  [](const TrainConfig& c) {
+                                    const PrecisionRecipe recipe = precision_settings(c).recipe;
+                                    return "recipe " + recipe.name + ", --fp8-accumulation " +
+                                           std::string(name(recipe.linear.sum));
+                                  }},
+                  .needs = Capability::kEmulatedSums,
+                  .why = "GPUs accumulate so with scales per tensor or row and not in experts; with tiles of 128 they "
+                         "promote sums to fp32 after each tile",
+                  .instead = "--fp8-accumulation fp32"});
 }
 
 void add_commands(std::vector<Requirement>& rows) {
   rows.push_back(
       {.feature = {.command = "ranklab debug, train --viz"},
        .needs = Capability::kHeldRanks,
-       .why = "only ranks that are threads of this process can be held and watched: simulated ranks in one process"});
+       .why = "only ranks that are threads of this process can be paused and watched: simulated ranks in one process"});
   rows.push_back({.feature = {.command = "plan memory --measure"},
                   .needs = Capability::kMeasuredRanks,
-                  .why = "--measure counts the memory of simulated ranks",
+                  .why = "--measure measures the memory of simulated ranks",
                   .instead = "no --measure"});
 }
 
@@ -191,16 +190,17 @@ bool splits_all_backwards(const RunPlan& plan) {
 }
 
 void add_overlap(std::vector<Requirement>& rows) {
-  rows.push_back({.feature = expert_overlap(),
-                  .excludes = Feature{.settings = {{"moe.num_experts", "0"}},
-                                      .requested_by = [](const TrainConfig& c) { return !c.model.moe.enabled(); }},
-                  .why = "--overlap-moe-expert-parallel-comm hides the traffic of experts, and this model has none",
-                  .instead = "a preset with experts (deepseek_v3_tiny)"});
+  rows.push_back(
+      {.feature = expert_overlap(),
+       .excludes = Feature{.settings = {{"moe.num_experts", "0"}},
+                           .requested_by = [](const TrainConfig& c) { return !c.model.moe.enabled(); }},
+       .why = "--overlap-moe-expert-parallel-comm overlaps the communication of experts, and this model has none",
+       .instead = "a preset with experts (deepseek_v3_tiny)"});
   rows.push_back({.feature = expert_overlap(),
                   .excludes = Feature{.settings = {{"parallel.pipeline_schedule", "zb-h1"}},
                                       .surroundings = {{"parallel.pp", "2"}},
                                       .requested_by_plan = splits_all_backwards},
-                  .why = "a backward that is cut into B and W leaves no whole layer to take turns with",
+                  .why = "with backward split into B and W, there is no whole layer to overlap with",
                   .instead = "a schedule with BW (1f1b, dualpipe)"});
 }
 
@@ -213,7 +213,7 @@ void add_sharding(std::vector<Requirement>& rows) {
                            .requested_by =
                                [](const TrainConfig& c) { return !zero_stage_row(resolve_zero_stage(c)).optimizer; },
                            .shown = stage_shown},
-       .why = "--num-distributed-optimizer-instances makes groups that shard, and nothing is sharded",
+       .why = "--num-distributed-optimizer-instances makes groups of ranks that shard, but nothing is sharded",
        .instead = "--zero-stage " + zero_stage_numbers(1)});
 }
 

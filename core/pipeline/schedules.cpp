@@ -11,17 +11,17 @@ namespace {
 
 const auto kKinds = std::to_array<ScheduleKind>({
     {"gpipe", "all forwards, then all backwards", "arXiv 1811.06965", 1, make_gpipe},
-    {"1f1b", "one forward, one backward in turn", "arXiv 2006.09503", 1, make_1f1b},
-    {"interleaved-1f1b", "1F1B over v stages a rank", "arXiv 2104.04473", 0, make_interleaved_1f1b},
-    {"looped-bfs", "v stages a rank, all microbatches through each", "arXiv 2211.05953", 0, make_looped_bfs},
-    {"zb-h1", "1F1B with W moved into the drain", "arXiv 2401.10241", 1, make_zb_h1},
-    {"zb-h2", "twice the warm-up, W fills it", "arXiv 2401.10241", 1, make_zb_h2},
-    {"zb-2p", "searched within twice 1F1B's memory", "arXiv 2401.10241", 1, make_zb_2p},
-    {"zb-v", "two stages a rank, down and up", "arXiv 2401.10241", 2, make_zb_v},
-    {"v-half", "the V in half of 1F1B's memory", "arXiv 2405.15362", 2, make_v_half},
-    {"v-min", "the V in a third of 1F1B's memory", "arXiv 2405.15362", 2, make_v_min},
+    {"1f1b", "one forward and one backward in turn", "arXiv 2006.09503", 1, make_1f1b},
+    {"interleaved-1f1b", "1F1B with v stages per rank", "arXiv 2104.04473", 0, make_interleaved_1f1b},
+    {"looped-bfs", "v stages per rank, all microbatches through each in turn", "arXiv 2211.05953", 0, make_looped_bfs},
+    {"zb-h1", "1F1B with W moved into the cooldown", "arXiv 2401.10241", 1, make_zb_h1},
+    {"zb-h2", "twice the warm-up, with W filling the bubble", "arXiv 2401.10241", 1, make_zb_h2},
+    {"zb-2p", "searched, within twice 1F1B's memory", "arXiv 2401.10241", 1, make_zb_2p},
+    {"zb-v", "V shape: two stages per rank, down and back up", "arXiv 2401.10241", 2, make_zb_v},
+    {"v-half", "V shape, in half of 1F1B's memory", "arXiv 2405.15362", 2, make_v_half},
+    {"v-min", "V shape, in a third of 1F1B's memory", "arXiv 2405.15362", 2, make_v_min},
     {"dualpipe", "both directions at once, F and BW overlapped", "arXiv 2412.19437", 1, make_dualpipe},
-    {"dualpipe-v", "DualPipe cut in half: the V, overlapped", "deepseek-ai/DualPipe", 2, make_dualpipe_v},
+    {"dualpipe-v", "DualPipe cut in half: V shape, F and BW overlapped", "deepseek-ai/DualPipe", 2, make_dualpipe_v},
 });
 
 std::vector<std::string> kind_names() {

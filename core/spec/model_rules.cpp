@@ -30,10 +30,9 @@ const std::array<ModelRule, 2>& rules() {
            .setting = {"mla.kv_lora_rank", "16"},
            .chosen = [](const ModelConfig& c) { return c.mla.enabled(); },
            .shown = [](const ModelConfig& c) { return "--kv-lora-rank " + std::to_string(c.mla.kv_lora_rank); }},
-       .why =
-           "latent attention has widths of each part of a head, keys for every head and norms of what it compresses, "
-           "so that --kv-channels, --num-query-groups, --rotary-percent, norms of queries and keys and "
-           "--attention-output-gate say nothing of it",
+       .why = "latent attention has its own head widths, keys for every head and norms of its latents; --kv-channels, "
+              "--num-query-groups, --rotary-percent, norms of queries and keys and --attention-output-gate do not "
+              "apply to it",
        .instead = "--qk-head-dim, --qk-pos-emb-head-dim and --v-head-dim"},
       {.option = {.setting = {"model.rope_scaling_type", "linear"},
                   .chosen = [](const ModelConfig& c) { return c.rope_scaling.enabled(); },
@@ -43,7 +42,7 @@ const std::array<ModelRule, 2>& rules() {
            .chosen = [](const ModelConfig& c) { return c.yarn.enabled(); },
            .shown =
                [](const ModelConfig& c) { return strprintf("--rotary-scaling-factor %g", c.yarn.scaling_factor); }},
-       .why = "--rope-scaling-type and YaRN both stretch the rotary frequencies",
+       .why = "--rope-scaling-type and YaRN both scale the rotary frequencies",
        .instead = "--rope-scaling-type none, or --rotary-scaling-factor 1"},
   }};
   return kRules;

@@ -19,13 +19,13 @@ struct DispatcherText {
 };
 
 constexpr DispatcherText kDispatcherTexts[] = {
-    {"alltoall", "a row for each token and expert, in one uneven all-to-all; counts told once", "T K H less what stays",
-     "arXiv 2006.16668"},
-    {"allgather", "every rank gets every token and adds up what its own experts make of it",
-     "T H to each of the others", "Megatron-Core"},
-    {"dedup", "a token crosses to a node once, is forwarded there, and comes back added up",
+    {"alltoall", "one row per token and expert, in one uneven all-to-all; counts are exchanged once",
+     "T K H minus what stays local", "arXiv 2006.16668"},
+    {"allgather", "every rank gets every token and sums the outputs of its own experts", "T H to each of the others",
+     "Megatron-Core"},
+    {"dedup", "a token is sent to each node once, forwarded inside it, and its outputs return summed",
      "T H to each other node that has one of its experts", "DeepEP", false, true},
-    {"rdep", "each source writes into slots of the owner's memory: no collective (rank threads)",
+    {"rdep", "each source rank writes into slots of the owner's memory, without a collective (rank threads only)",
      "T (H + 2 K) to each rank that owns one of its experts", "nmoe", true},
 };
 

@@ -1,12 +1,12 @@
 #!/bin/bash
-# The recorded run of examples/runs: a tokenizer of a text, the text as its tokens, and a model of 10M parameters trained
-# on them on 8 simulated ranks. An hour and a half on two cores; interrupted and started again, it goes on.
+# The recorded run of examples/runs: train a tokenizer on a text, tokenize the text, and train a model of 10M parameters
+# on 8 simulated ranks. Takes an hour and a half on two cores. If interrupted, run it again to resume.
 #   examples/runs/gpt_10m.sh [FOLDER [SETTING...]]
-# FOLDER (runs/gpt_10m) gets all of it. TEXT: the text, the King James Bible of Debian's bible-kjv unless given; VOCAB:
-# tokens of the vocabulary. What is committed in examples/runs/gpt_10m was made so:
+# FOLDER: where everything is written (default: runs/gpt_10m). TEXT: the text (default: the King James Bible of Debian's
+# bible-kjv). VOCAB: vocabulary size. The files in examples/runs/gpt_10m were made with:
 #   python3 examples/runs/thin.py runs/gpt_10m/log/metrics.jsonl 8 > examples/runs/gpt_10m/metrics.jsonl
 #   ./ranklab report examples/runs/gpt_10m -o examples/runs/gpt_10m/loss.svg --force
-# The same with 125M parameters on a GPU, of a text that is long enough for them:
+# The same with 125M parameters on a GPU, for a text that is long enough:
 #   TEXT=book.txt VOCAB=50257 examples/runs/gpt_10m.sh runs/gpt_124m --preset gpt2_124m --backend cuda --world-size 1 \
 #     --tp 1 --pp 1 --dp 1 --bf16 --global-batch-size 512 --micro-batch-size 32 --lr 6e-4 --min-lr 6e-5 --train-iters 20000 \
 #     --lr-warmup-iters 700

@@ -1,10 +1,10 @@
 #!/bin/bash
-# Trains a preset on the GPUs of one node or several, a process for each. Run it on every node:
+# Trains a preset on the GPUs of one node or several, with one process per GPU. Run it on every node:
 #   NUM_NODES=2 NODE_RANK=0 MASTER_ADDR=10.0.0.1 TOKEN_FILE=token examples/scripts/pretrain.sh gpt_3b
 #   NUM_NODES=2 NODE_RANK=1 MASTER_ADDR=10.0.0.1 TOKEN_FILE=token examples/scripts/pretrain.sh gpt_3b
-# NUM_GPUS: of a node. SEP_SIZE: one group for sequences and experts. TOKEN_FILE: the run's secret, the same file on
-# every node (openssl rand -hex 32 > token). DATA: a text file or a folder of token shards; without it generated
-# sentences. What follows the preset is passed on: settings of `ranklab train --help`.
+# NUM_GPUS: GPUs per node. SEP_SIZE: size of the group for sequences and experts. TOKEN_FILE: the run's secret, the same
+# file on every node (openssl rand -hex 32 > token). DATA: a text file or a folder of token shards (default: generated
+# sentences). Arguments after the preset are settings of `ranklab train --help`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# One of these scripts on the nodes of a SLURM job, a launcher on each:
+# Runs one of these scripts on every node of a SLURM job:
 #   sbatch --nodes 2 examples/scripts/slurm.sh gpt_3b.sh --train-iters 5000
-# The secret of the run is made in the folder of the job, which all nodes must see.
+# The run's secret is created in the job's folder, which all nodes must be able to read.
 #SBATCH --job-name=ranklab
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=1

@@ -16,8 +16,8 @@ inline std::span<double> chunk(std::span<double> data, int index, int count) {
 
 }  // namespace ranklab::lesson
 
-// Warm-up. Every rank calls this with a number of its own, and gets the number of the rank before it: rank 0 that of
-// the last rank.
+// Warm-up. Every rank calls this with its own number and returns the number of the previous rank; rank 0 returns that
+// of the last rank.
 extern "C" double from_previous(ranklab::lesson::Comm& comm, double mine);
 // Every rank calls this with its own data; afterwards every rank holds the element-wise sum.
 extern "C" void ring_all_reduce(ranklab::lesson::Comm& comm, std::span<double> data);

@@ -1,7 +1,7 @@
 // Lesson 3, exercise: find the missing collective.
 //
 // An MLP, y = act(norm(x) A) B, split over 8 ranks: each has an eighth of the columns of A and the same rows of B.
-// Between the arrows, a rank works alone. What the ranks tell each other is in the five functions below.
+// Between the arrows, a rank works alone. All communication is in the five functions below.
 //
 //                        the split part
 //   x -> norm --enter--> . A -> act -> . B --leave--> y          forward
@@ -44,7 +44,7 @@ extern "C" void leave_backward(Comm& tp, Outside outside, std::span<const double
   }
 }
 
-// Backward, out of it at the front: the gradient of what the norm has put out.
+// Backward, out of it at the front: the gradient of the norm's output.
 extern "C" void enter_backward(Comm& tp, Outside outside, std::span<const double> all, std::span<double> mine) {
   if (outside == Outside::kAllTokens) {
     copy(all, mine);

@@ -32,7 +32,7 @@ extern "C" void leave_backward(Comm& tp, Outside outside, std::span<const double
   }
 }
 
-// Backward, out of it at the front: the gradient of what the norm has put out.
+// Backward, out of it at the front: the gradient of the norm's output.
 extern "C" void enter_backward(Comm& tp, Outside outside, std::span<const double> all, std::span<double> mine) {
   if (outside == Outside::kAllTokens) {
     copy(all, mine);

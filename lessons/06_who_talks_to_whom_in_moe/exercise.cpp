@@ -1,6 +1,6 @@
 // Lesson 6, exercise: write the trip to the experts and back, and the rule that keeps experts equally busy.
 //
-// Eight ranks, one expert on each. Every token of a rank goes to two experts, wherever they live:
+// Eight ranks, one expert on each. Every token of a rank goes to two experts, on any ranks:
 //
 //   dispatch     count how many copies go to each rank, and tell each rank how many to expect; put the copies into one
 //                buffer, those for rank 0 first; one all_to_all carries them all
@@ -19,7 +19,7 @@
 //       send  span<const size_t>   [ranks]: how many numbers (not rows: rows x hidden) of it go to each rank
 //       in    span<double>         what comes, as long as it will be: what rank 0 sent first
 //       recv  span<const size_t>   [ranks]: how many numbers come from each; must be what that rank sends
-//     A std::vector may be given for each of the four. Numbers are doubles: counts that travel are turned into them.
+//     A std::vector may be given for each of the four. Numbers are doubles: convert counts to them to send them.
 //   row(rows, i, hidden)           the i-th row of a span of rows, as a span; of a vector: row(std::span(v), i, hidden)
 //
 // At most three all_to_alls in all: counts, rows there, rows back. With 2 ranks, hidden 1, and one token on each, whose

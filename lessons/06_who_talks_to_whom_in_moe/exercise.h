@@ -11,7 +11,7 @@ constexpr size_t kChoices = 2;  // experts per token
 
 // The router's decision for this rank's tokens. Both lists have tokens x 2 entries, one for each copy: copies 2 t and
 // 2 t + 1 are those of token t (copy c is of token c / kChoices). They go to two different experts; expert e is on rank
-// e, so the number is that of the rank, too. Weights are the router's, and need not be looked at before combine().
+// e, so the number is also that of the rank. Weights are the router's, and are not needed before combine().
 struct Routing {
   std::span<const int> expert;     // [tokens x 2]: where each copy goes
   std::span<const double> weight;  // [tokens x 2]: how much its result counts
@@ -20,8 +20,8 @@ struct Routing {
 };
 
 // Describes the dispatched token copies: dispatch() fills it in, combine() needs it for the way back. All four lists
-// come empty. The check looks at the inbox; the other three are between your two functions. Counts are of rows; a row
-// is the `hidden` numbers of one copy.
+// are empty at first. The check looks at the inbox; the other three are only for your two functions. Counts are in
+// rows; a row is the `hidden` numbers of one copy.
 struct Trip {
   std::vector<size_t> send_rows;  // [ranks]: how many rows this rank sends to each, itself included
   std::vector<size_t> recv_rows;  // [ranks]: how many it gets from each, itself included

@@ -5,12 +5,12 @@
 //   together are as much work as any other rank's.
 //
 // merge_partial: the new log_sum_exp is log(exp(a) + exp(b)) of the two, and each output counts exp(its own - the new
-//   one). But exp(800) overflows, and exp(-800) is 0: take the larger of the two out of the logarithm first. Nothing
-//   and nothing stays nothing, and never becomes NaN.
+//   one). But exp(800) overflows, and exp(-800) is 0: take the larger of the two out of the logarithm first. If both
+//   are kNothing, the result is kNothing, and never NaN.
 //
 // ring_attention: n blocks. In block s = 0, 1, ... this rank has the keys and values of rank (rank - s), going round.
-//   Attend to them and merge; meanwhile they are on their way to the next rank, and those of the next block come from
-//   the previous one. That makes n - 1 hops: nobody needs its own back.
+//   Attend to them and merge; meanwhile send them to the next rank, and receive those of the next block from the
+//   previous one. That makes n - 1 hops: no rank needs its own back.
 //
 // What you have (lesson_api.h, exercise.h):
 //   cp.rank()  cp.size()

@@ -1,11 +1,11 @@
 // Lesson 13, exercise: choose the layout of a 70B model, for clusters and batches of several sizes.
 //
-// The planner plays the cluster: it runs the training code on shapes, with kernels and links as fast as those of real
-// H100s. Your layout must fit (each GPU keeps a tenth of its memory free), and its step may take at most 10 % longer
-// than that of the best layout that `ranklab plan search` finds.
+// The planner stands in for the cluster: it runs the training code on shapes, with kernels and links as fast as those
+// of real H100s. Your layout must fit (each GPU keeps a tenth of its memory free), and its step may take at most 10 %
+// longer than that of the best layout that `ranklab plan search` finds.
 //
-// What must divide: tp the heads, tp x pp the GPUs, and the replicas, gpus / (tp pp), times the microbatch the
-// sequences of a step.
+// Divisibility: tp must divide the heads, tp x pp the GPUs, and the replicas, gpus / (tp pp), times the microbatch must
+// divide the sequences of a step.
 //
 // The code below has neither tensor nor pipeline parallelism, and each GPU would hold the whole model: it fits nowhere.
 //

@@ -1,10 +1,10 @@
 // Lesson 14, exercise: find the tensor that went wrong first, and name the mesh axis whose sum is missing.
 //
-// The check trains one step on 8 ranks, tp 4 x dp 2, with historical bugs and without any, holds every tensor to one
-// rank's, and gives you what it has found: all tensors in causal order, and of the first wrong gradient one element, as
-// every rank has it.
+// The check trains one step on 8 ranks, tp 4 x dp 2, with historical bugs and without any, and compares every tensor
+// with one rank's. It gives you what it has found: all tensors in causal order, and one element of the first wrong
+// gradient as every rank has it.
 //
-// The code below takes the tensor that is furthest off for the culprit, and never names an axis.
+// The code below blames the tensor that is furthest off, and never names an axis.
 //
 // Check with:  ./ranklab lesson check 14
 #include "exercise.h"
@@ -13,7 +13,7 @@
 
 using namespace ranklab::lesson;
 
-// Two numbers that rounding alone keeps apart.
+// Whether two numbers differ only by rounding.
 [[maybe_unused]] static bool same(double a, double b) { return std::abs(a - b) <= 1e-4 * (std::abs(a) + std::abs(b)); }
 
 // ---- your turn: both functions ----

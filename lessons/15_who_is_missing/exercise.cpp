@@ -1,6 +1,6 @@
-// Lesson 15, exercise: find the rank that never came to a collective, of a run in which everybody waits.
+// Lesson 15, exercise: find the rank that never came to a collective, in a run where everybody waits.
 //
-// This is what a flight recorder has when the watchdog ends a run: of each rank how many calls it has made in each
+// This is what a flight recorder has when the watchdog ends a run: for each rank, how many calls it has made in each
 // group, and in which it is stuck. The check stops eight ranks, tp 2 x dp 2 x pp 2, at several places.
 //
 // The code below blames the first rank that waits: it is a victim.

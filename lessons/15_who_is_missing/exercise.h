@@ -10,12 +10,12 @@ struct GroupOfRanks {
   std::span<const int> members;  // global ranks
 };
 
-// A rank when nothing moves any more.
+// The state of a rank when nothing moves any more.
 struct StuckRank {
-  // How many calls it has made in each group, in the order of the groups; the call it waits in counts. 0 where it is no
-  // member.
+  // The number of calls it has made in each group, in the order of the groups, including the one it waits in. 0 where
+  // it is not a member.
   std::span<const int> made;
-  int waits_in;  // the group whose call it waits in, its last one there; -1: it waits in none
+  int waits_in;  // the group in whose call it waits, its last one there; -1: it does not wait
 };
 
 }  // namespace ranklab::lesson
@@ -23,7 +23,7 @@ struct StuckRank {
 extern "C" {
 // Warm-up. Whether the rank has made its call number `call` (they count from 1) in the group.
 bool has_come(const ranklab::lesson::StuckRank& rank, int group, int call);
-// ranks: of the world, by their number. RETURNS: the rank for which all others wait, directly or because of each other.
+// ranks: of the world, by their number. RETURNS: the rank that all others wait for, directly or through each other.
 int missing_rank(std::span<const ranklab::lesson::StuckRank> ranks,
                  std::span<const ranklab::lesson::GroupOfRanks> groups);
 }

@@ -3,7 +3,7 @@
 // The check runs steps of eight ranks, pp 2 x dp 4, on the virtual clock: with a slow rank, with a stage that has more
 // work than the other, with both, and with neither.
 //
-// The code below blames who waits most. Nobody waits for that rank.
+// The code below blames the rank that waits most. Nobody waits for that rank.
 //
 // Check with:  ./ranklab lesson check 16
 #include "exercise.h"

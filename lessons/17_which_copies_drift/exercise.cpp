@@ -14,7 +14,7 @@ using namespace ranklab::lesson;
 
 // ---- your turn: both functions ----
 
-// Who has other layers, who has another part of a matrix?
+// Which ranks have other layers, which have another part of a matrix?
 extern "C" bool must_equal([[maybe_unused]] const RankHashes& a, [[maybe_unused]] const RankHashes& b,
                            [[maybe_unused]] bool split) {
   return true;

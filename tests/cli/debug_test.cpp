@@ -129,7 +129,7 @@ TEST(DebugTest, BadCommandsAnswerOneLine) {
       {"quit now", "a word too many"},
       {"break loss", "a counter alone; got \'loss\'; want a condition: loss > a limit"},
       {"help stop", "no such command"},
-      {"help step # and a comment", "N events: the rank with the smallest"},
+      {"help step # and a comment", "advance N events, each on the rank with the smallest"},
       {"\\001\\002", "no such command"}};
   std::string script;
   for (const auto& [command, answer] : cases) script += command + "\\n";
@@ -173,7 +173,7 @@ TEST(DebugTest, ExitCodesAreThoseOfTrain) {
   EXPECT_EQ(debug("", temporary_path("debug_usage"), " --pp 3").exit_code, 2);
   const Outcome cuda = debug("", temporary_path("debug_cuda"), " --backend cuda");
   EXPECT_EQ(cuda.exit_code, 2);
-  EXPECT_THAT(cuda.output, HasSubstr("only ranks that are threads of this process can be held"));
+  EXPECT_THAT(cuda.output, HasSubstr("only ranks that are threads of this process can be paused"));
 }
 
 // The program with its stdin in the test's hand.

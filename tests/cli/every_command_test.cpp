@@ -278,7 +278,7 @@ TEST(EveryCommand, AnOptionOfAFewWordsCompletesThem) {
       const auto known = command.values.find(flag);
       if (known == command.values.end() || !std::regex_search(line, found, words)) continue;
       std::string offered = std::regex_replace(found.str(), std::regex(" \\| "), " ");
-      // "auto (a terminal that wants it) | always | never" leaves out what comes before the brackets.
+      // "auto (on a terminal that supports it) | always | never" leaves out what comes before the brackets.
       EXPECT_THAT(" " + known->second + " ", HasSubstr(" " + words_of(offered).back() + " ")) << path << " " << flag;
       ++seen;
     }

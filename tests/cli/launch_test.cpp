@@ -137,7 +137,7 @@ TEST_F(Launch, MistakesAreOneUsageErrorBeforeAnyProcessStarts) {
       {"--nproc-per-nod 2", "did you mean '--nproc-per-node'?"},
       {"trian", "no such program"},
       {"--nproc-per-node 2 --preset deepseek_v3_tiny --ep 2 --moe-token-dispatcher-type rdep",
-       "memory that the ranks share on the host"},
+       "host memory shared by the ranks"},
   };
   for (const auto& [arguments, part] : mistakes) {
     const Outcome run = ranklab(std::string("launch ") + arguments + log("mistake"));

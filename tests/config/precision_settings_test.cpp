@@ -56,17 +56,17 @@ TEST(PrecisionSettings, GpusSumAndSendAsTheyDo) {
     return "";
   };
   EXPECT_EQ(refused({}), "");
-  EXPECT_THAT(refused({{"precision.sums", "hopper"}}), HasSubstr("own units sum so"));
+  EXPECT_THAT(refused({{"precision.sums", "hopper"}}), HasSubstr("GPUs accumulate so"));
   EXPECT_EQ(refused({{"precision.sums", "hopper_promoted"}}), "") << "as the scales of its tiles have it";
   EXPECT_THAT(refused({{"precision.recipe", "mxfp8"}, {"precision.sums", "hopper_promoted"}}),
-              HasSubstr("own units sum so"));
+              HasSubstr("GPUs accumulate so"));
   EXPECT_EQ(refused({{"precision.recipe", "fp8_current"}, {"precision.sums", "hopper"}}), "");
   EXPECT_EQ(refused({{"precision.recipe", "fp8_rowwise"}, {"precision.sums", "hopper_promoted"}}), "");
   EXPECT_THAT(
       refused({{"precision.recipe", "fp8_current"}, {"precision.sums", "hopper"}, {"model.preset", "qwen3_moe_tiny"}}),
       HasSubstr("not in experts"));
   EXPECT_THAT(refused({{"precision.block_size", "64"}, {"precision.sums", "hopper_promoted"}}),
-              HasSubstr("own units sum so"));
+              HasSubstr("GPUs accumulate so"));
   EXPECT_THAT(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "true"}}),
               HasSubstr("gathered quantized by simulated ranks"));
   EXPECT_EQ(refused({{"parallel.zero_stage", "3"}, {"precision.param_gather", "false"}}), "");

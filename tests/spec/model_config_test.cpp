@@ -247,7 +247,7 @@ TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
   c.rope_scaling = {.kind = RopeScalingKind::kLlama3};
   EXPECT_EQ(validate_error(c, 8), "accepted");
   c.yarn.scaling_factor = 4;
-  EXPECT_NE(validate_error(c, 1).find("--rope-scaling-type and YaRN both stretch"), std::string::npos);
+  EXPECT_NE(validate_error(c, 1).find("--rope-scaling-type and YaRN both scale"), std::string::npos);
   c.rope_scaling = {};
   EXPECT_EQ(validate_error(c, 1), "accepted");  // YaRN of ordinary heads
   c.yarn.attention_factor = -1;
@@ -426,7 +426,7 @@ TEST(Validate, WholePairsOfAHeadTurn) {
 TEST(Validate, QwensOptionsNeedWhatTheyWorkOn) {
   ModelConfig latent = model_preset("deepseek_v3_tiny");
   latent.kv_channels = 16;
-  EXPECT_NE(validate_error(latent, 1).find("say nothing of it; got --kv-channels 16, --kv-lora-rank"),
+  EXPECT_NE(validate_error(latent, 1).find("do not apply to it; got --kv-channels 16, --kv-lora-rank"),
             std::string::npos);
   latent.kv_channels = 0;
   latent.qk_norm = true;

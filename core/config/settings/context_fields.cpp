@@ -9,16 +9,16 @@ constexpr std::array kExchanges = {ContextExchange::kP2p, ContextExchange::kAllG
 
 // One exchange for all layers, or one for each layer: "a2a,p2p".
 ConfigField exchanges(const std::string& group) {
-  ConfigField field{"parallel.cp_comm_type",
-                    {"--cp-comm-type"},
-                    group,
-                    "how attention gets other ranks' keys and values: round a ring (p2p), gathered, by exchanging "
-                    "heads for positions (a2a: Ulysses), or heads between neighbours and a ring of them; or a list, "
-                    "one for each layer",
-                    ConfigField::Kind::kValue,
-                    {},
-                    {},
-                    {}};
+  ConfigField field{
+      "parallel.cp_comm_type",
+      {"--cp-comm-type"},
+      group,
+      "context-parallel attention: a ring of keys and values (p2p), all_gather, heads exchanged for positions (a2a: "
+      "Ulysses), or a2a+p2p: heads within groups and a ring of groups; or a comma-separated list, one for each layer",
+      ConfigField::Kind::kValue,
+      {},
+      {},
+      {}};
   std::vector<std::string> names;
   for (const ContextExchange one : kExchanges) names.emplace_back(name(one));
   field.get = [](const TrainConfig& config) {
@@ -46,8 +46,8 @@ ConfigField levels(const std::string& group) {
   ConfigField field{"parallel.cp_sizes",
                     {"--hierarchical-context-parallel-sizes"},
                     group,
-                    "of a2a+p2p: how many neighbours exchange heads, and how many groups of them form the ring, as "
-                    "2,4 (default: as many neighbours as the heads allow)",
+                    "with a2a+p2p: ranks that exchange heads, and groups in the ring, e.g. 2,4 (default: as many ranks "
+                    "as the heads allow)",
                     ConfigField::Kind::kValue,
                     {},
                     {},
@@ -68,27 +68,29 @@ ConfigField levels(const std::string& group) {
 void add_context(std::vector<ConfigField>& rows) {
   const std::string g = "Parallelism";
   rows.push_back(number(g, "parallel.cp", {"--context-parallel-size", "--cp"},
-                        "context parallel ranks, each with a part of every sequence", RANKLAB_FIELD(parallel.cp),
+                        "context-parallel size: each rank holds a part of every sequence", RANKLAB_FIELD(parallel.cp),
                         count(1)));
   rows.push_back(exchanges(g));
   rows.push_back(levels(g));
   rows.push_back(choice(g, "parallel.cp_balance", {"--cp-balance"},
-                        "which positions a context parallel rank has: neighbours, one early and one late chunk, or "
-                        "every cp-th",
+                        "positions of a context-parallel rank: one contiguous part, one early and one late chunk "
+                        "(zigzag), or every cp-th (stripe)",
                         {"contiguous", "zigzag", "stripe"}, RANKLAB_FIELD(context_split.balance)));
-  rows.push_back(number(g, "parallel.sep", {"--sep", "--sep-size"},
-                        "one group for sequences (Ulysses) and experts: --cp N --cp-comm-type a2a and --ep N (0: not)",
-                        RANKLAB_FIELD(sep), count(0)));
+  rows.push_back(
+      number(g, "parallel.sep", {"--sep", "--sep-size"},
+             "one group for sequences (Ulysses) and experts: short for --cp N --cp-comm-type a2a --ep N (0: off)",
+             RANKLAB_FIELD(sep), count(0)));
 }
 
 void add_documents(std::vector<ConfigField>& rows) {
   const std::string g = "Data";
   rows.push_back(flag(g, "data.reset_attention_mask", {"--reset-attention-mask"},
-                      "a token attends to its own document alone: sequences are packed documents",
+                      "packed documents: a token attends only within its own document",
                       RANKLAB_FIELD(documents.reset_attention_mask)));
   rows.push_back(flag(g, "data.reset_position_ids", {"--reset-position-ids"},
-                      "positions begin again at 0 in every document", RANKLAB_FIELD(documents.reset_position_ids)));
-  rows.push_back(flag(g, "data.eod_mask_loss", {"--eod-mask-loss"}, "no loss for what follows the end of a document",
+                      "positions restart at 0 in every document", RANKLAB_FIELD(documents.reset_position_ids)));
+  rows.push_back(flag(g, "data.eod_mask_loss", {"--eod-mask-loss"},
+                      "no loss for the token that follows the end of a document",
                       RANKLAB_FIELD(documents.eod_mask_loss)));
   rows.push_back(number(g, "data.eod_token", {"--eod-token"}, "the token that ends a document",
                         RANKLAB_FIELD(documents.eod_token), count(0)));

@@ -22,15 +22,16 @@ void add_sharding(std::vector<ConfigField>& rows) {
     strategies.emplace_back(stage.strategy);
   }
   rows.push_back(number(g, "parallel.zero_stage", {"--zero-stage"},
-                        "ZeRO: data-parallel ranks shard optimizer states (1), gradients, too (2), parameters, too (3)",
+                        "ZeRO stage: shard optimizer states (1), also gradients (2), also parameters (3) over "
+                        "data-parallel ranks; 0: nothing; -1: not given",
                         RANKLAB_FIELD(zero_stage), within(-1, kZeroStages.size() - 1, zero_stage_numbers(0))));
-  rows.push_back(flag(g, "parallel.use_distributed_optimizer", {"--use-distributed-optimizer"}, "ZeRO stage 1 at least",
-                      RANKLAB_FIELD(use_distributed_optimizer)));
+  rows.push_back(flag(g, "parallel.use_distributed_optimizer", {"--use-distributed-optimizer"},
+                      "use at least ZeRO stage 1", RANKLAB_FIELD(use_distributed_optimizer)));
   rows.push_back(text(g, "parallel.sharding_strategy", {"--data-parallel-sharding-strategy"},
                       "the same stages by name:" + numbered, RANKLAB_FIELD(sharding_strategy), strategies));
   rows.push_back(number(g, "parallel.replicas",
                         {"--num-distributed-optimizer-instances", "--data-parallel-replicate-degree"},
-                        "HSDP: groups of dp ranks, each of which shards all of it (1: one group)",
+                        "HSDP: number of groups of dp ranks; each group shards the whole state (1: one group)",
                         RANKLAB_FIELD(parallel.replicas), count(1)));
 }
 
@@ -45,70 +46,70 @@ void add_parallel(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "parallel.world_size", {"--world-size", "--ranks"}, "number of ranks",
                         RANKLAB_FIELD(parallel.world), within(1, 131072)));
   rows.push_back(number(g, "parallel.tp", {"--tensor-model-parallel-size", "--tp"},
-                        "tensor parallel ranks (1 once another size, or that of the world, is given)",
+                        "tensor-parallel size (becomes 1 once another parallel size or the world size is given)",
                         RANKLAB_FIELD(parallel.tp), count(1)));
   rows.push_back(number(g, "parallel.pp", {"--pipeline-model-parallel-size", "--pp"},
-                        "pipeline ranks (1 once another size, or that of the world, is given)",
+                        "pipeline-parallel size (becomes 1 once another parallel size or the world size is given)",
                         RANKLAB_FIELD(parallel.pp), count(1)));
   rows.push_back(number(g, "parallel.vpp", {"--num-virtual-stages-per-pipeline-rank", "--vpp"},
-                        "stages of a pipeline rank (more than 1: interleaved-1f1b, looped-bfs)",
+                        "pipeline stages per rank (more than 1: interleaved-1f1b, looped-bfs)",
                         RANKLAB_FIELD(virtual_stages), count(1)));
   rows.push_back(text(g, "parallel.pipeline_schedule", {"--pipeline-schedule"},
-                      "order of the pipeline's work: a name (ranklab schedule list), or a CSV file",
+                      "pipeline schedule: a name (ranklab schedule list) or a CSV file",
                       RANKLAB_FIELD(pipeline_schedule)));
-  rows.push_back(text(
-      g, "parallel.pipeline_layout", {"--pipeline-layout", "--pipeline-model-parallel-layout"},
-      "layers of each stage, as in 2,2,3,1 (0: the embedding or the head alone), or Megatron-Core's pattern, as in "
-      "Et*3|(tt|)*29m|L, which may give MTP modules a stage, or even (default: even, fewer in the last stage where the "
-      "head is work of a layer and more)",
-      RANKLAB_FIELD(pipeline_layout)));
-  rows.push_back(number(g, "parallel.dp", {"--data-parallel-size", "--dp"}, "data parallel ranks (0: derived)",
-                        RANKLAB_FIELD(parallel.dp), count(0)));
+  rows.push_back(text(g, "parallel.pipeline_layout", {"--pipeline-layout", "--pipeline-model-parallel-layout"},
+                      "layers of each stage, e.g. 2,2,3,1 (0: only the embedding or the head); or Megatron-Core's "
+                      "pattern, e.g. Et*3|(tt|)*29m|L, which can give MTP modules their own stage; or even (default: "
+                      "even, with fewer layers in the last stage if the head costs a layer or more)",
+                      RANKLAB_FIELD(pipeline_layout)));
+  rows.push_back(number(g, "parallel.dp", {"--data-parallel-size", "--dp"},
+                        "data-parallel size (0: derived from the world size)", RANKLAB_FIELD(parallel.dp), count(0)));
   add_context(rows);
   rows.push_back(number(g, "parallel.ep", {"--expert-model-parallel-size", "--ep"},
-                        "ranks over which the experts are sharded; the ranks of a stage, seen another way",
+                        "expert-parallel size: experts are sharded over this many ranks of a pipeline stage",
                         RANKLAB_FIELD(parallel.ep), count(1)));
-  rows.push_back(number(g, "parallel.etp", {"--expert-tensor-parallel-size", "--etp"}, "ranks that split each expert",
-                        RANKLAB_FIELD(parallel.etp), count(1)));
-  rows.push_back(flag(g, "parallel.sequence_parallel", {"--sequence-parallel", "--sp"},
-                      "split the sequence over tp between the linear layers (default: when tp > 1)",
-                      RANKLAB_FIELD(sequence_parallel)));
+  rows.push_back(number(g, "parallel.etp", {"--expert-tensor-parallel-size", "--etp"},
+                        "expert tensor-parallel size: ranks that split each expert", RANKLAB_FIELD(parallel.etp),
+                        count(1)));
+  rows.push_back(flag(
+      g, "parallel.sequence_parallel", {"--sequence-parallel", "--sp"},
+      "sequence parallelism: split activations over tp along the sequence between linear layers (default: when tp > 1)",
+      RANKLAB_FIELD(sequence_parallel)));
   rows.push_back(
       text(g, "parallel.order", {"--order"}, "rank order, fastest axis first", RANKLAB_FIELD(parallel.order)));
   rows.push_back(text(g, "parallel.backend", {"--backend", "--distributed-backend"},
-                      "where ranks live (ranklab list backends)", RANKLAB_FIELD(backend), backend_names()));
-  rows.push_back(flag(g, "parallel.check_calls", {"--check-calls"},
-                      "compare every collective between ranks before it runs (slow; simulated ranks always do)",
-                      RANKLAB_FIELD(check_calls)));
+                      "backend that runs the ranks (ranklab list backends)", RANKLAB_FIELD(backend), backend_names()));
+  rows.push_back(
+      flag(g, "parallel.check_calls", {"--check-calls"},
+           "check that all ranks post the same collective before it runs (slow; always on for simulated ranks)",
+           RANKLAB_FIELD(check_calls)));
   rows.push_back(flag(g, "parallel.canonical_reductions", {"--canonical-reductions"},
-                      "add over ranks in the order of simulated ones, for their bits (slow)",
+                      "reduce in the same order as simulated ranks, for bit-equal results (slow)",
                       RANKLAB_FIELD(canonical_reductions)));
-  rows.push_back(
-      text(g, "parallel.device", {"--device"},
-           "where tensors are and kernels run; simulated ranks share one GPU (auto: the backend's usual, see "
-           "ranklab list backends)",
-           RANKLAB_FIELD(device), {kUsualDevice, kHostDevice, kGpuDevice}));
+  rows.push_back(text(g, "parallel.device", {"--device"},
+                      "device of tensors and kernels; simulated ranks share one GPU (auto: the backend's default, see "
+                      "ranklab list backends)",
+                      RANKLAB_FIELD(device), {kUsualDevice, kHostDevice, kGpuDevice}));
   rows.push_back(flag(g, "parallel.deterministic", {"--deterministic", "--deterministic-mode"},
-                      "on GPUs only kernels that give the same bits every time (slower; the CPU's always do)",
+                      "use only GPU kernels that give the same bits every time (slower; CPU kernels always do)",
                       RANKLAB_FIELD(deterministic)));
-  rows.push_back(
-      flag(g, "parallel.cuda_graph", {"--cuda-graph", "--enable-cuda-graph"},
-           "launch a microbatch's forward and backward at once, as one recorded CUDA graph (needs --backend cuda "
-           "and every layer on each rank)",
-           RANKLAB_FIELD(cuda_graph)));
-  rows.push_back(text(
-      g, "parallel.attention_backend", {"--attention-backend"},
-      "unfused: all scores in memory; of GPUs in 16 bits also flash, or cuDNN's fused attention (auto: the faster; "
-      "flash if --deterministic)",
-      RANKLAB_FIELD(attention_backend), {"auto", "flash", "fused", "unfused"}));
+  rows.push_back(flag(g, "parallel.cuda_graph", {"--cuda-graph", "--enable-cuda-graph"},
+                      "capture a microbatch's forward and backward as one CUDA graph and replay it (needs --backend "
+                      "cuda and all layers on each rank)",
+                      RANKLAB_FIELD(cuda_graph)));
+  rows.push_back(text(g, "parallel.attention_backend", {"--attention-backend"},
+                      "unfused keeps all scores in memory; 16-bit types on GPUs also have flash and fused (cuDNN) "
+                      "(auto: the fastest; flash with --deterministic)",
+                      RANKLAB_FIELD(attention_backend), {"auto", "flash", "fused", "unfused"}));
   rows.push_back(flag(g, "parallel.overlap_grad_reduce", {"--overlap-grad-reduce"},
                       "reduce gradient buckets during backward", RANKLAB_FIELD(overlap_grad_reduce)));
   rows.push_back(choice(g, "parallel.grad_sync", {"--grad-sync"},
-                        "gradients of ZeRO 2 and 3 are reduced once a step, or after each microbatch, so that no rank "
-                        "accumulates whole ones",
+                        "when ZeRO 2 and 3 reduce gradients: once per step, or after each microbatch, so that no rank "
+                        "holds whole gradients",
                         {"step", "microbatch"}, RANKLAB_FIELD(grad_sync)));
   rows.push_back(number(g, "parallel.ddp_bucket_bytes", {"--ddp-bucket-bytes"},
-                        "gradient bucket size (0: chosen by backend)", RANKLAB_FIELD(ddp_bucket_bytes), count(0)));
+                        "gradient bucket size in bytes (0: chosen by the backend)", RANKLAB_FIELD(ddp_bucket_bytes),
+                        count(0)));
   add_sharding(rows);
 }
 
@@ -117,24 +118,25 @@ void add_training(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "train.train_iters", {"--train-iters", "--steps"}, "optimizer steps",
                         RANKLAB_FIELD(train_iters), count(0)));
   rows.push_back(number(g, "train.train_samples", {"--train-samples"},
-                        "sequences to train on: --train-iters is this / the global batch (0: by --train-iters)",
+                        "sequences to train on; sets --train-iters to this / global batch size (0: use --train-iters)",
                         RANKLAB_FIELD(train_samples), count(0)));
   rows.push_back(number(g, "train.global_batch_size", {"--global-batch-size", "--gbs"}, "sequences per step",
                         RANKLAB_FIELD(global_batch_size), count(1)));
   rows.push_back(number(g, "train.global_batch_tokens", {"--global-batch-tokens"},
-                        "the same in tokens: --global-batch-size is this / --seq-length (0: by --global-batch-size)",
+                        "tokens per step; sets --global-batch-size to this / --seq-length (0: use --global-batch-size)",
                         RANKLAB_FIELD(global_batch_tokens), count(0)));
-  rows.push_back(
-      text(g, "train.rampup_batch_size", {"--rampup-batch-size"},
-           "\"START INCREMENT SAMPLES\": batches grow from START sequences to --global-batch-size over the first "
-           "SAMPLES sequences; or \"0:SIZE SAMPLES:SIZE ...\": the size from a number of sequences on",
-           RANKLAB_FIELD(rampup_batch_size)));
+  rows.push_back(text(
+      g, "train.rampup_batch_size", {"--rampup-batch-size"},
+      "batch size ramp-up: \"START INCREMENT SAMPLES\" grows the batch from START to --global-batch-size by INCREMENT "
+      "over the first SAMPLES sequences; \"0:SIZE SAMPLES:SIZE ...\" sets SIZE once SAMPLES sequences are consumed",
+      RANKLAB_FIELD(rampup_batch_size)));
   rows.push_back(number(g, "train.micro_batch_size", {"--micro-batch-size", "--mbs"},
-                        "sequences per forward (0: global batch / dp / microbatches)", RANKLAB_FIELD(micro_batch_size),
-                        count(0)));
-  rows.push_back(number(g, "train.num_microbatches", {"--num-microbatches"},
-                        "forwards of a dp rank per step (0: from the micro batch size, else 1; with pp, 2 pp or more)",
-                        RANKLAB_FIELD(num_microbatches), count(0)));
+                        "sequences per microbatch (0: global batch / dp / microbatches)",
+                        RANKLAB_FIELD(micro_batch_size), count(0)));
+  rows.push_back(
+      number(g, "train.num_microbatches", {"--num-microbatches"},
+             "microbatches of each dp rank per step (0: from --micro-batch-size, else 1; with pp, 2 pp or more)",
+             RANKLAB_FIELD(num_microbatches), count(0)));
   rows.push_back(choice(g, "train.accumulation", {"--grad-accumulation"},
                         "order in which microbatch gradients are added", {"sequential", "pairwise"},
                         RANKLAB_FIELD(accumulation)));
@@ -146,24 +148,24 @@ void add_training(std::vector<ConfigField>& rows) {
                       "bf16 parameters, activations and gradients; fp32 master weights and moments",
                       RANKLAB_FIELD(bf16)));
   add_optimizers(rows);
-  rows.push_back(number(g, "optim.clip_grad", {"--clip-grad"}, "largest global gradient norm (0: no clipping)",
+  rows.push_back(number(g, "optim.clip_grad", {"--clip-grad"}, "clip gradients to this global norm (0: no clipping)",
                         RANKLAB_FIELD(clip_grad), at_least(0)));
 }
 
 void add_data(std::vector<ConfigField>& rows) {
   const std::string g = "Data";
   rows.push_back(text(g, "data.path", {"--data-path"},
-                      "a text file, or a folder of token shards; or several, with weights (0.7 A 0.3 B) or by their "
-                      "size (A B) (default: the Debian corpus)",
+                      "text file or folder of token shards; or several with weights (0.7 A 0.3 B) or weighted by size "
+                      "(A B) (default: the Debian corpus)",
                       RANKLAB_FIELD(data_path)));
-  rows.push_back(
-      flag(g, "data.mock", {"--mock-data"}, "generated sentences instead of a corpus", RANKLAB_FIELD(mock_data)));
+  rows.push_back(flag(g, "data.mock", {"--mock-data"}, "train on generated sentences instead of a corpus",
+                      RANKLAB_FIELD(mock_data)));
   add_documents(rows);
   rows.push_back(text(g, "data.valid_path", {"--valid-data-path"},
-                      "data of its own for validation, named as --data-path's (default: a part of the training's)",
+                      "separate validation data, in the syntax of --data-path (default: a part of the training data)",
                       RANKLAB_FIELD(valid_data_path)));
   rows.push_back(number(g, "data.validation_fraction", {"--validation-fraction"},
-                        "share of the training samples kept for validation", RANKLAB_FIELD(validation_fraction),
+                        "fraction of the training samples held out for validation", RANKLAB_FIELD(validation_fraction),
                         below_one()));
   rows.push_back(number(g, "data.eval_interval", {"--eval-interval"}, "steps between validations (0: never)",
                         RANKLAB_FIELD(eval_interval), count(0)));
@@ -175,36 +177,40 @@ void add_simulation(std::vector<ConfigField>& rows) {
   const std::string g = "Simulation";
   rows.push_back(text(g, "sim.hardware", {"--hardware"}, "profile of the simulated GPU, or a .toml file",
                       RANKLAB_FIELD(hardware)));
-  rows.push_back(choice(g, "sim.efficiency", {"--efficiency"},
-                        "of simulated kernels and collectives: as the datasheet allows, or as real ones were measured",
-                        {"datasheet", "measured"}, RANKLAB_FIELD(efficiency)));
-  rows.push_back(text(g, "sim.software", {"--software"},
-                      "with --efficiency measured: whose kernels and collectives (ranklab list software)",
-                      RANKLAB_FIELD(software)));
+  rows.push_back(
+      choice(g, "sim.efficiency", {"--efficiency"},
+             "speed of simulated kernels and collectives: the datasheet's peak, or as measured on real hardware",
+             {"datasheet", "measured"}, RANKLAB_FIELD(efficiency)));
+  rows.push_back(
+      text(g, "sim.software", {"--software"},
+           "with --efficiency measured: software whose kernels and collectives are simulated (ranklab list software)",
+           RANKLAB_FIELD(software)));
   rows.push_back(
       text(g, "sim.what_if", {"--what-if"},
            "another machine: peak (TFLOP/s), memory, nvlink, nic (GB/s), = NUMBERx (times) or = NUMBER; with "
            "--efficiency measured other software: " +
                what_if_terms() + " (launches and pieces in microseconds): nvlink=2x,slowest=0",
            RANKLAB_FIELD(what_if)));
-  rows.push_back(number(g, "sim.gpus_per_node", {"--gpus-per-node"}, "GPUs that share fast links (0: the profile's)",
-                        RANKLAB_FIELD(gpus_per_node), count(0)));
-  rows.push_back(text(g, "sim.collectives", {"--collectives"},
-                      "reductions, gathers, all-to-all: direct in the peers' memory, or gloo's messages (same bits)",
-                      RANKLAB_FIELD(collectives), {"direct", "gloo"}));
-  rows.push_back(text(g, "sim.transport", {"--transport"},
-                      "of Gloo's messages: inproc (memory; between processes of a host unix sockets), or tcp",
-                      RANKLAB_FIELD(transport), {"inproc", "tcp"}));
+  rows.push_back(number(g, "sim.gpus_per_node", {"--gpus-per-node"},
+                        "GPUs per node, connected by fast links (0: the profile's)", RANKLAB_FIELD(gpus_per_node),
+                        count(0)));
+  rows.push_back(
+      text(g, "sim.collectives", {"--collectives"},
+           "implementation of collectives: direct access to the peers' memory, or Gloo's messages (same bits)",
+           RANKLAB_FIELD(collectives), {"direct", "gloo"}));
+  rows.push_back(
+      text(g, "sim.transport", {"--transport"},
+           "transport of Gloo: inproc (memory between threads, unix sockets between processes of a host) or tcp",
+           RANKLAB_FIELD(transport), {"inproc", "tcp"}));
   rows.push_back(number(g, "sim.hang_timeout_s", {"--hang-timeout"},
                         "seconds until a silent rank is reported (0: never)", RANKLAB_FIELD(hang_timeout_s),
                         within(0, kWeekSeconds)));
   rows.push_back(number(g, "sim.rendezvous_timeout_s", {"--rendezvous-timeout"},
-                        "seconds that ranks which are processes wait for each other at the start",
-                        RANKLAB_FIELD(rendezvous_timeout_s), within(0, kWeekSeconds)));
+                        "seconds that rank processes wait for each other at start", RANKLAB_FIELD(rendezvous_timeout_s),
+                        within(0, kWeekSeconds)));
   rows.push_back(number(g, "sim.threads_per_rank", {"--threads-per-rank"}, "math threads of each rank",
                         RANKLAB_FIELD(threads_per_rank), within(1, 1024)));
-  rows.push_back(text(g, "sim.gemm", {"--gemm"},
-                      "fp32 matrix multiplication: auto goes by the processor, fastest by a stopwatch",
+  rows.push_back(text(g, "sim.gemm", {"--gemm"}, "library of fp32 GEMMs: auto chooses by processor, fastest measures",
                       RANKLAB_FIELD(gemm), {"auto", "mkl", "onednn", "fastest"}));
 }
 
@@ -218,11 +224,12 @@ void add_output(std::vector<ConfigField>& rows) {
   rows.push_back(
       number(g, "log.interval", {"--log-interval"}, "print every N steps", RANKLAB_FIELD(log_interval), count(1)));
   rows.push_back(flag(g, "log.max_attention_logit", {"--log-max-attention-logit"},
-                      "measure the largest attention logit of each step (--qk-clip does so, too)",
+                      "record the largest attention logit of each step (on with --qk-clip)",
                       RANKLAB_FIELD(log_max_attention_logit)));
   rows.push_back(flag(g, "trace.enabled", {"--trace"}, "record the timeline", RANKLAB_FIELD(trace)));
   rows.push_back(text(g, "trace.level", {"--trace-level"},
-                      "how detailed: phases of a step, actions and collectives, modules, kernels (FLOPs, bytes, bound)",
+                      "detail of the trace: phases of a step, also actions and collectives, also modules, also kernels "
+                      "(FLOPs, bytes, bound)",
                       RANKLAB_FIELD(trace_level), {"step", "action", "module", "kernel"}));
   rows.push_back(number(g, "trace.step_start", {"--trace-step-start", "--profile-step-start"},
                         "first traced step (-1: the first of the run)", RANKLAB_FIELD(trace_step_start),
@@ -231,22 +238,22 @@ void add_output(std::vector<ConfigField>& rows) {
                         "first step no longer traced (-1: 20 after the first)", RANKLAB_FIELD(trace_step_end),
                         count(-1, "-1 (20 after the first), 0 or more")));
   rows.push_back(flag(g, "trace.profile", {"--profile"},
-                      "of the traced steps also every kernel of rank 0, in PyTorch's profile (Kineto)",
+                      "also record every kernel of rank 0 in the traced steps, as a PyTorch profile (Kineto)",
                       RANKLAB_FIELD(profile)));
-  rows.push_back(flag(g, "log.zero_debug", {"--zero-debug"},
-                      "print which rank owns which part of each parameter, and what each step reduces and gathers",
-                      RANKLAB_FIELD(zero_debug)));
   rows.push_back(
-      flag(g, "log.check_gradient_types", {"--check-gradient-types"},
-           "in the first step follow what is replicated, varying or partial over which axis, and end the run "
-           "where a reduction is missing, doubled or over the wrong ranks",
-           RANKLAB_FIELD(check_gradient_types)));
+      flag(g, "log.zero_debug", {"--zero-debug"},
+           "print which rank owns which part of each parameter, and what each step reduces, gathers and frees",
+           RANKLAB_FIELD(zero_debug)));
+  rows.push_back(flag(g, "log.check_gradient_types", {"--check-gradient-types"},
+                      "in the first step, check over which axis each tensor is replicated, varying or partial; end the "
+                      "run if a reduction is missing, done twice or over the wrong ranks",
+                      RANKLAB_FIELD(check_gradient_types)));
   rows.push_back(number(g, "sample.tokens", {"--sample-tokens"}, "tokens of text to generate at the end (0: none)",
                         RANKLAB_FIELD(sample_tokens), count(0)));
-  rows.push_back(
-      text(g, "sample.prompt", {"--sample-prompt"}, "text the sample starts from", RANKLAB_FIELD(sample_prompt)));
-  rows.push_back(number(g, "sample.temperature", {"--sample-temperature"}, "0: always the likeliest token",
-                        RANKLAB_FIELD(sample_temperature), within(0, 1000)));
+  rows.push_back(text(g, "sample.prompt", {"--sample-prompt"}, "prompt of the sample", RANKLAB_FIELD(sample_prompt)));
+  rows.push_back(number(g, "sample.temperature", {"--sample-temperature"},
+                        "sampling temperature (0: always the likeliest token)", RANKLAB_FIELD(sample_temperature),
+                        within(0, 1000)));
 }
 
 std::vector<ConfigField> make_fields() {

@@ -18,27 +18,28 @@ std::vector<std::string> optimizer_names() {
 void add_muon(std::vector<ConfigField>& rows, const std::string& g) {
   rows.push_back(number(g, "optim.muon_momentum", {"--muon-momentum"}, "Muon's momentum", RANKLAB_FIELD(muon_momentum),
                         below_one()));
-  rows.push_back(flag(g, "optim.muon_nesterov", {"--muon-use-nesterov"}, "Muon's momentum is Nesterov's",
+  rows.push_back(flag(g, "optim.muon_nesterov", {"--muon-use-nesterov"}, "use Nesterov momentum in Muon",
                       RANKLAB_FIELD(muon_nesterov)));
   rows.push_back(number(g, "optim.muon_ns_steps", {"--muon-num-ns-steps"}, "Newton-Schulz steps of Muon",
                         RANKLAB_FIELD(muon_ns_steps), within(1, 100)));
-  rows.push_back(text(g, "optim.muon_ns_dtype", {"--muon-ns-dtype"}, "type of these steps (auto: that of the update)",
-                      RANKLAB_FIELD(muon_ns_dtype), {"auto", "bf16"}));
+  rows.push_back(text(g, "optim.muon_ns_dtype", {"--muon-ns-dtype"},
+                      "type of the Newton-Schulz steps (auto: that of the update)", RANKLAB_FIELD(muon_ns_dtype),
+                      {"auto", "bf16"}));
   rows.push_back(choice(g, "optim.muon_distribution", {"--muon-distribution"},
-                        "which of the data-parallel ranks orthogonalizes a matrix: all of them, one to which it is "
-                        "sent, or the one whose shard has all of it",
+                        "which data-parallel rank orthogonalizes a matrix: all (duplicated), one that it is sent to "
+                        "(distributed), or the one whose shard is the whole matrix (layer-sharded)",
                         names(kMuonDistributions), RANKLAB_FIELD(muon_distribution)));
 }
 
 void add_qk_clip(std::vector<ConfigField>& rows, const std::string& g) {
   rows.push_back(
       flag(g, "optim.qk_clip", {"--qk-clip"},
-           "after each update scale down queries and keys of heads whose largest logit was above a threshold",
+           "after each update, scale down query and key weights of heads whose largest logit exceeded the threshold",
            RANKLAB_FIELD(qk_clip)));
-  rows.push_back(number(g, "optim.qk_clip_threshold", {"--qk-clip-threshold"}, "largest logit that is not clipped",
-                        RANKLAB_FIELD(qk_clip_threshold), above(0)));
+  rows.push_back(number(g, "optim.qk_clip_threshold", {"--qk-clip-threshold"},
+                        "largest attention logit that is not clipped", RANKLAB_FIELD(qk_clip_threshold), above(0)));
   rows.push_back(number(g, "optim.qk_clip_alpha", {"--qk-clip-alpha"},
-                        "share of the clipping that queries take, keys the rest (Kimi K2: 0.5, equal shares)",
+                        "share of the scaling that queries take; keys take the rest (Kimi K2: 0.5, equal shares)",
                         RANKLAB_FIELD(qk_clip_alpha), within(0, 1)));
 }
 
@@ -50,17 +51,17 @@ void add_optimizers(std::vector<ConfigField>& rows) {
       choice(g, "optim.optimizer", {"--optimizer"}, "optimizer", optimizer_names(), RANKLAB_FIELD(optimizer)));
   add_learning_rate(rows);
   rows.push_back(number(g, "optim.weight_decay", {"--weight-decay"},
-                        "weight decay of matrices, decoupled (of SGD: part of the gradient)",
+                        "weight decay of matrices, decoupled (with SGD: added to the gradient)",
                         RANKLAB_FIELD(weight_decay), at_least(0)));
   rows.push_back(choice(g, "optim.weight_decay_incr_style", {"--weight-decay-incr-style"},
                         "how weight decay changes over the run", {"constant", "linear", "cosine"},
                         RANKLAB_FIELD(weight_decay_style)));
   rows.push_back(number(g, "optim.start_weight_decay", {"--start-weight-decay"},
-                        "weight decay of the first step (-1: that of --weight-decay)",
-                        RANKLAB_FIELD(start_weight_decay), at_least(-1, "-1 (none), 0 or more")));
+                        "weight decay at the first step (-1: --weight-decay)", RANKLAB_FIELD(start_weight_decay),
+                        at_least(-1, "-1 (none), 0 or more")));
   rows.push_back(number(g, "optim.end_weight_decay", {"--end-weight-decay"},
-                        "weight decay to which it changes (-1: that of --weight-decay)",
-                        RANKLAB_FIELD(end_weight_decay), at_least(-1, "-1 (none), 0 or more")));
+                        "weight decay at the last step (-1: --weight-decay)", RANKLAB_FIELD(end_weight_decay),
+                        at_least(-1, "-1 (none), 0 or more")));
   rows.push_back(
       number(g, "optim.adam_beta1", {"--adam-beta1"}, "AdamW beta 1", RANKLAB_FIELD(adam_beta1), below_one()));
   rows.push_back(

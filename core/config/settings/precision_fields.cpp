@@ -6,47 +6,48 @@ namespace {
 
 void add_modes(std::vector<ConfigField>& rows, const std::string& g) {
   rows.push_back(flag(g, "precision.fp16", {"--fp16"},
-                      "fp16 parameters, activations and gradients under a loss scale; fp32 master weights and moments",
+                      "fp16 parameters, activations and gradients with loss scaling; fp32 master weights and moments",
                       RANKLAB_FIELD(precision.fp16)));
-  rows.push_back(flag(g, "precision.fp8", {"--fp8"}, "products of linear layers in FP8 (recipe fp8_delayed)",
+  rows.push_back(flag(g, "precision.fp8", {"--fp8"}, "GEMMs of linear layers in FP8 (recipe fp8_delayed)",
                       RANKLAB_FIELD(precision.fp8)));
-  rows.push_back(flag(g, "precision.fp4", {"--fp4"}, "products of linear layers in FP4 (recipe nvfp4)",
+  rows.push_back(flag(g, "precision.fp4", {"--fp4"}, "GEMMs of linear layers in FP4 (recipe nvfp4)",
                       RANKLAB_FIELD(precision.fp4)));
   rows.push_back(text(g, "precision.fp8_format", {"--fp8-format"},
                       "E4M3 everywhere, or hybrid: gradients in E5M2 (auto: the recipe's)",
                       RANKLAB_FIELD(precision.fp8_format), {"auto", "e4m3", "hybrid"}));
   rows.push_back(text(g, "precision.recipe", {"--precision-recipe"},
-                      "a named recipe (ranklab precision recipes), or a TOML file with one",
+                      "recipe name (ranklab precision recipes), or a TOML file that defines one",
                       RANKLAB_FIELD(precision.recipe)));
   rows.push_back(number(g, "precision.block_size", {"--quantization-block-size"},
-                        "numbers that share a scale, in tiles and blocks (0: the recipe's)",
-                        RANKLAB_FIELD(precision.block_size), within(0, 1 << 20)));
+                        "elements per scale in tiles and blocks (0: the recipe's)", RANKLAB_FIELD(precision.block_size),
+                        within(0, 1 << 20)));
   rows.push_back(text(g, "precision.sums", {"--fp8-accumulation"},
-                      "how products are added up: in fp32, or in 14 bits as on Hopper, all along or 128 at a time",
+                      "accumulation of FP8 GEMMs: fp32, 14 bits as on Hopper (hopper), or 14 bits promoted to fp32 "
+                      "every 128 terms (hopper_promoted)",
                       RANKLAB_FIELD(precision.sums), {"auto", "fp32", "hopper", "hopper_promoted"}));
 }
 
 void add_modules(std::vector<ConfigField>& rows, const std::string& g) {
   rows.push_back(text(g, "precision.include", {"--low-precision-include"},
-                      "patterns of the modules that are quantized, as in 'layers.*.mlp.*' (default: all linear ones)",
+                      "patterns of modules to quantize, e.g. 'layers.*.mlp.*' (default: all linear layers)",
                       RANKLAB_FIELD(precision.include)));
-  rows.push_back(text(g, "precision.exclude", {"--low-precision-exclude"}, "patterns of modules that are not",
+  rows.push_back(text(g, "precision.exclude", {"--low-precision-exclude"}, "patterns of modules not to quantize",
                       RANKLAB_FIELD(precision.exclude)));
   rows.push_back(text(g, "precision.compute_rules", {"--module-compute-dtype-rule"},
-                      "PATTERN=DTYPE,...: products of these modules in fp32, bf16 or fp16; the last match wins",
+                      "PATTERN=DTYPE,...: compute GEMMs of these modules in fp32, bf16 or fp16; the last match wins",
                       RANKLAB_FIELD(precision.compute_rules)));
   rows.push_back(text(g, "precision.compute_override", {"--module-compute-dtype-override"},
-                      "MODULE=DTYPE,...: the same for exact names, also where the recipe would quantize",
+                      "MODULE=DTYPE,...: the same for exact module names; overrides quantization by the recipe",
                       RANKLAB_FIELD(precision.compute_override)));
 }
 
 void add_states(std::vector<ConfigField>& rows, const std::string& g) {
   const std::vector<std::string> dtypes = {"auto", "fp32", "bf16", "fp16"};
   rows.push_back(text(g, "precision.main_params_dtype", {"--main-params-dtype"},
-                      "type of the master weights (auto: the recipe's, fp32 without one)",
+                      "type of the master weights (auto: the recipe's, else fp32)",
                       RANKLAB_FIELD(precision.main_params_dtype), dtypes));
   rows.push_back(text(g, "precision.main_grads_dtype", {"--main-grads-dtype"},
-                      "type in which gradients add up (auto: the recipe's, that of the parameters without one)",
+                      "type in which gradients accumulate (auto: the recipe's, else that of the parameters)",
                       RANKLAB_FIELD(precision.main_grads_dtype), dtypes));
   rows.push_back(text(g, "precision.exp_avg_dtype", {"--exp-avg-dtype"}, "type of AdamW's first moments",
                       RANKLAB_FIELD(precision.exp_avg_dtype), dtypes));
@@ -56,33 +57,33 @@ void add_states(std::vector<ConfigField>& rows, const std::string& g) {
 
 void add_scaling(std::vector<ConfigField>& rows, const std::string& g) {
   rows.push_back(number(g, "precision.amax_history_len", {"--fp8-amax-history-len"},
-                        "delayed scaling: past steps whose largest magnitudes are kept",
+                        "delayed scaling: number of past steps in the amax history",
                         RANKLAB_FIELD(precision.amax_history_len), within(1, 1 << 20)));
   rows.push_back(text(g, "precision.amax_compute_algo", {"--fp8-amax-compute-algo"},
-                      "... and which of them makes the scale", RANKLAB_FIELD(precision.amax_compute_algo),
-                      {"max", "most_recent"}));
+                      "delayed scaling: which amax of the history sets the scale",
+                      RANKLAB_FIELD(precision.amax_compute_algo), {"max", "most_recent"}));
   rows.push_back(flag(g, "precision.dispatch", {"--low-precision-dispatch"},
-                      "send tokens to their experts in the recipe's format (default: where it says so)",
+                      "dispatch tokens to experts in the recipe's format (default: the recipe's choice)",
                       RANKLAB_FIELD(precision.dispatch)));
   rows.push_back(flag(g, "precision.param_gather", {"--fp8-param-gather"},
-                      "gather sharded weights in the recipe's format (default: where it says so)",
+                      "gather sharded weights in the recipe's format (default: the recipe's choice)",
                       RANKLAB_FIELD(precision.param_gather)));
   rows.push_back(
       number(g, "precision.stats_interval", {"--precision-stats-interval"},
-             "steps between statistics of quantized tensors in the trace, with steps 1, 2, 4 ... below that (0: none)",
+             "record quantization statistics in the trace every N steps, and at steps 1, 2, 4 ... before N (0: none)",
              RANKLAB_FIELD(precision.stats_interval), count(0)));
   rows.push_back(number(g, "precision.loss_scale", {"--loss-scale"},
-                        "factor of the loss before backward (0: in fp16 one that follows overflows, else none)",
-                        RANKLAB_FIELD(precision.loss_scale), at_least(0, "above 0 (0: none is given)")));
-  rows.push_back(number(g, "precision.initial_loss_scale", {"--initial-loss-scale"}, "dynamic: the first",
-                        RANKLAB_FIELD(precision.initial_loss_scale), above(0)));
-  rows.push_back(number(g, "precision.min_loss_scale", {"--min-loss-scale"}, "dynamic: the smallest",
+                        "constant loss scale (0: dynamic in fp16, else none)", RANKLAB_FIELD(precision.loss_scale),
+                        at_least(0, "above 0 (0: none is given)")));
+  rows.push_back(number(g, "precision.initial_loss_scale", {"--initial-loss-scale"},
+                        "dynamic loss scale: initial value", RANKLAB_FIELD(precision.initial_loss_scale), above(0)));
+  rows.push_back(number(g, "precision.min_loss_scale", {"--min-loss-scale"}, "dynamic loss scale: minimum",
                         RANKLAB_FIELD(precision.min_loss_scale), above(0)));
-  rows.push_back(number(g, "precision.max_loss_scale", {"--max-loss-scale"}, "dynamic: the largest",
+  rows.push_back(number(g, "precision.max_loss_scale", {"--max-loss-scale"}, "dynamic loss scale: maximum",
                         RANKLAB_FIELD(precision.max_loss_scale), above(0)));
   rows.push_back(number(g, "precision.loss_scale_window", {"--loss-scale-window"},
-                        "dynamic: steps without overflow until it doubles", RANKLAB_FIELD(precision.loss_scale_window),
-                        count(1)));
+                        "dynamic loss scale: steps without overflow before it doubles",
+                        RANKLAB_FIELD(precision.loss_scale_window), count(1)));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ namespace ranklab {
 
 PrecisionRecipe fp32_recipe() {
   return {.name = "fp32",
-          .summary = "all in fp32: what the others are compared with",
+          .summary = "everything in fp32: the reference for the others",
           .source = "IEEE 754",
           .compute = DType::kFloat32};
 }
