@@ -101,7 +101,8 @@ void add_hugging_face(std::vector<ConfigField>& rows) {
   rows.push_back(text(g, "model.hf_architecture", {"--hf-architecture"},
                       "architecture to export as, where several classes compute the same",
                       RANKLAB_FIELD(model.hf_architecture),
-                      {"auto", "MistralForCausalLM", "Olmo3ForCausalLM", "Phi3ForCausalLM", "Qwen3_5MoeForCausalLM", "SmolLM3ForCausalLM"}));
+                      {"auto", "MistralForCausalLM", "Olmo3ForCausalLM", "Phi3ForCausalLM", "Qwen3_5MoeForCausalLM",
+                       "SmolLM3ForCausalLM"}));
   rows.push_back(flag(g, "model.hf_rope_interleave", {"--hf-rope-interleave"},
                       "latent attention: rows that rotate together are adjacent, not halves",
                       RANKLAB_FIELD(model.hf_rope_interleave)));
