@@ -50,7 +50,7 @@ struct TimedAction {
 struct PipelineTimeline {
   std::vector<std::vector<TimedAction>> ranks;
   std::vector<std::vector<Idle>> idle;  // between time 0 and the end of the last rank
-  double end = 0;                       // of the last action
+  double end = 0;                       // end time of the last action
   // The largest time between a rank's first start and its last end, which is how publications define it. Equals `end`
   // when the first rank ends last.
   double makespan = 0;

@@ -37,7 +37,7 @@ struct DeviceRounded {
   int64_t turned_stride = 0;
 };
 
-// Compute capability 9.0, as DeviceRounding::capability() says it.
+// Compute capability 9.0, as DeviceRounding::capability() returns it.
 constexpr int kHopperCapability = 90;
 
 class DeviceRounding {
@@ -61,8 +61,8 @@ class DeviceRounding {
   virtual bool casts_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker) const = 0;
   // All three steps in one pass, rounding to nearest. With groups of 128 along a row it writes codes in the matrix's
   // layout, with groups of 128 along a column codes of the transpose, and with squares of 128 either.
-  // `along_columns_first`: for groups along columns, round the numbers that were already rounded with groups of 128
-  // along rows. REQUIRES: casts_at_once(), and no groups that span ranks.
+  // `along_columns_first`: for groups along columns, the numbers are first rounded with groups of 128 along rows.
+  // REQUIRES: casts_at_once(), and no groups that span ranks.
   virtual void cast_at_once(const DeviceMatrix& matrix, const RoundingGrid& grid, const ScaleMaker& maker,
                             bool along_columns_first, float* scales, const DeviceRounded& out) const = 0;
   // hash_bytes() of each row, converted to fp32.

@@ -28,8 +28,8 @@ struct StepMetrics {
   double loss = 0;       // mean over the tokens of the global batch that have a target
   double grad_norm = 0;  // before clipping
   double lr = 0;
-  int64_t tokens = 0;  // number of these tokens
-  // For models that have them, else 0:
+  int64_t tokens = 0;  // number of tokens that have a target
+  // These are 0 for models without such losses:
   double mtp_loss = 0;      // mean over these tokens and the multi-token-prediction modules, without their weight
   double moe_aux_loss = 0;  // balancing losses per token, with or without a target, multiplied by their coefficients
   double moe_z_loss = 0;
