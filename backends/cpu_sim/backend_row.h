@@ -4,7 +4,8 @@
 
 namespace ranklab::cpu_sim {
 
-// For tensors on any device: the ranks are threads of one process, and data is quantized before it is sent.
+// What ranks can do with tensors on any device: they are threads of one process, and what is sent in low precision is
+// quantized before.
 inline constexpr Capabilities kAnywhere = {Capability::kVirtualTime,       Capability::kMakesRanks,
                                            Capability::kExpertOverlap,     Capability::kSelectiveRecompute,
                                            Capability::kQuantizedDispatch, Capability::kQuantizedGather,

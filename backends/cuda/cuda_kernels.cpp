@@ -28,7 +28,7 @@ void accept(cudaError_t code, const char* kernel) {
 
 cudaStream_t stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
 
-// Copies the values within a fused projection, which per-head norms leave unchanged.
+// Copies the values (V) of a fused projection, which per-head norms leave unchanged.
 void copy_values(const kernels::HeadNormShape& shape, size_t number_bytes, const void* from, void* to) {
   const auto bytes = [&](int64_t heads) { return static_cast<size_t>(heads * shape.head_dim) * number_bytes; };
   const size_t pitch = bytes(shape.heads + 2 * shape.groups), skip = bytes(shape.heads + shape.groups);

@@ -40,8 +40,8 @@ class CheckpointWriter {
   // Returns nothing while that rank has not written its part yet. Throws kBadFile.
   std::optional<CheckpointManifest> find_part(int rank) const;
 
-  // Writes the tokenizer.json that belongs to the weights and enters it in `manifest`, which is then passed to
-  // publish(). Does nothing for "".
+  // Writes the tokenizer.json that belongs to the weights (for "" none) and enters its hash in `manifest`, which is
+  // then passed to publish().
   void write_tokenizer(const std::string& json, CheckpointManifest& manifest);
   // Writes the manifest, renames the folder, and writes the hint "latest". All parts must have been merged into
   // `manifest`.

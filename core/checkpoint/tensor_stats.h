@@ -1,5 +1,5 @@
 // Summary statistics of a tensor's elements: enough to spot weights that are dead, exploded or not numbers
-// (core/base/numbers/value_spread.h). Memory: the bytes, and some hundred kilobytes. Thread rule: pure.
+// (core/base/numbers/value_spread.h). Memory: a few hundred kilobytes besides the bytes. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <span>

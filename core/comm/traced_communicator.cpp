@@ -103,7 +103,8 @@ class TracedCommunicator final : public Communicator,
   void at_boundary(BoundaryKind kind, Verb verb, int peer, int tag, TypeChange types = {});
   // Moves the compute stream to the end of the call, and records the event.
   void resume_after(Record& record);
-  // Records that the run failed while the rank was in this call, as the last event of the step in its trace.
+  // Records that the run failed while the rank was in this call. Only the mark of the failure follows in its trace
+  // (failed_event.h).
   void record_unfinished(const Event& call);
   // Records the events of calls that have ended meanwhile; with `wait`, of all calls, once they have ended.
   void settle(bool wait);

@@ -179,7 +179,7 @@ bool is_sound(const std::string& folder, const ShardIndex& index, size_t number,
 }
 
 // Reuses the shards that an earlier run with the same inputs and settings left, up to the first one that is damaged or
-// missing. RETURNS: the number of reused shards.
+// missing. RETURNS: the number of shards that the earlier run had made.
 size_t adopt_earlier(const std::string& folder, ShardIndex& index) {
   if (!fs::exists(path_in(folder, "index.json"))) return 0;
   const ShardIndex earlier = read_shard_index(folder);

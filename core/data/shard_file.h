@@ -18,7 +18,7 @@
 
 namespace ranklab::shards {
 
-// Keeps the most recently read files open.
+// Keeps the most recently opened files open.
 class OpenFiles {
  public:
   // Opens the file if needed. REQUIRES: each path has one index.
@@ -30,7 +30,7 @@ class OpenFiles {
     std::shared_ptr<const InputFile> file;
   };
   std::mutex mutex_;
-  std::vector<Entry> entries_;  // least recently used first
+  std::vector<Entry> entries_;  // in the order in which they were opened; the first is closed first
 };
 
 class ShardFile {

@@ -1,5 +1,5 @@
-// Compares a training run with an exhibit of the museum with a run on one rank: does parity find the bug, and does it
-// name the right module and axis? Thread rule: main thread.
+// Compares a training run that has a bug of the museum (an exhibit) with a run on one rank: does parity find the bug,
+// and does it name the right module and axis? Thread rule: main thread.
 #pragma once
 #include <string>
 

@@ -1,6 +1,6 @@
 // One rank's part of a ParityRecord: observes the rank's modules, its gradients before and after their reduction, and
-// its optimizer. Its own work is not charged to any clock or counter. Thread rule: its rank's thread, until the run has
-// ended.
+// its optimizer. Its own work is not charged to any clock or memory book. Thread rule: its rank's thread, until the run
+// has ended.
 #pragma once
 #include <functional>
 #include <memory>

@@ -80,8 +80,8 @@ void ParityReference::widen(const ParityRecord& perturbed, bool weights) {
 }
 
 // Elements for which rounding may decide the sign of the update: those that are small (in low precision, smaller than
-// the rounding of the moment), and those whose moment has the other sign. The size is limited, because otherwise all
-// elements could count as such, and a wrong update from right moments would pass.
+// the rounding of the moment), and those whose moment has the other sign although it is within its tolerance. The size
+// is limited, because otherwise all elements could count as such, and a wrong update from right moments would pass.
 at::Tensor ParityReference::turned(const WholeTensor& got, const TensorKey& moment) const {
   constexpr double kSmall = 0.03, kMost = 0.25;  // relative to the root mean square
   const WholeTensor& want = whole_.at(moment);

@@ -58,7 +58,7 @@ class ParityWatch final : public SentinelFamily, public ModuleHook {
     sites_.fill(mine.tensors, table);
     const double scale = step.output->loss_scale > 0 ? step.output->loss_scale : 1;
     // A step is skipped if a gradient is beyond fp16's range. A rank's summand may be beyond it even if the sum is not,
-    // so such steps are not judged.
+    // so the layer is not judged in such steps.
     verdict_ =
         step.metrics->skipped
             ? LayerVerdict{}

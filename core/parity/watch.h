@@ -1,7 +1,8 @@
-// --watch: parity checks within a training run, every few steps. One tensor of each module is sampled, and the ranks'
-// copies are compared by hash (watch_sites.h); one layer is computed again by one rank (watch_layer.h). The findings
-// are two rows of the table of sentinels, which warn or end the run. Cost: that of checking one step, divided by the
-// number of steps between two checks; `ranklab bench overhead` shows it. Thread rule: each rank's thread.
+// --watch: parity checks within a training run, one every given number of steps. One tensor of each module is sampled,
+// and the ranks' copies are compared by hash (watch_sites.h); one layer is computed again by one rank (watch_layer.h).
+// The findings are two rows of the table of sentinels, which warn or end the run. Cost: that of checking one step,
+// divided by the number of steps between two checks; `ranklab bench overhead` shows it. Thread rule: each rank's
+// thread.
 #pragma once
 #include <memory>
 

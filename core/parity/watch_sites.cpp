@@ -140,7 +140,7 @@ TensorKey WatchSites::key_of(const Site& site) const {
 }
 
 // Builds a record for causal_order() with one piece per site, ordered by the position of the site's module in the
-// forward.
+// forward, for the backward in reverse.
 std::vector<size_t> WatchSites::causal_places() const {
   ParityRecord sampled;
   std::map<TensorKey, size_t> place;

@@ -43,9 +43,8 @@ struct ModulePrecision {
 
 class PrecisionPolicy {
  public:
-  // Throws kInvalidArgument for a pattern or name that matches no module, a pattern that matches only modules without
-  // products, a module that is named twice, a quantized module with a type (rule 4), or a recipe whose formats no
-  // module uses.
+  // Throws kInvalidArgument for a pattern or name that matches no module or only modules without products, a module
+  // that is named twice, a quantized module with a type (rule 4), or a recipe whose formats no module uses.
   PrecisionPolicy(PrecisionRecipe recipe, const PrecisionRules& rules, const std::vector<PolicyModule>& modules);
 
   const PrecisionRecipe& recipe() const { return recipe_; }

@@ -44,7 +44,8 @@ class Simplex {
  private:
   void add(const Point& at) { corners_.push_back({at, error_(at)}); }
   void sort() { std::ranges::stable_sort(corners_, {}, &Corner::error); }
-  // The point on the line from the worst corner through the middle of the others, at `far` times that distance.
+  // The point on the line from the worst corner through the middle of the others that is `far` times as far behind the
+  // middle as the worst corner is in front of it.
   Corner along(double far) const {
     Point at(corners_[0].at.size());
     for (size_t i = 0; i < at.size(); ++i) {

@@ -6,7 +6,7 @@ namespace ranklab {
 
 struct HardwareProfile;
 
-// kAmpere also covers older GPUs, Ada (8.9), for which the same kernels are written, and GPUs that are not NVIDIA's.
+// kAmpere also covers older GPUs, Ada (8.9, for which the same kernels are written), and GPUs that are not NVIDIA's.
 // kBlackwellRack: racks that share NVLink over more than the eight GPUs of a node; their runs launch CUDA graphs,
 // whereas runs on other Blackwell machines launch kernel after kernel.
 enum class GpuGeneration : uint8_t { kAmpere, kHopper, kBlackwell, kBlackwellRack };

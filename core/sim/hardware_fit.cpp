@@ -126,7 +126,7 @@ class Fitter {
     put(constants, kernels_);
   }
 
-  // From the shortest call and the highest rate.
+  // The constants from which the fit starts, derived from the shortest call and the highest rate.
   static std::vector<double> first_guess(const std::vector<CollectivePoint>& points) {
     double shortest_us = 1e12, gb_s = 0;
     for (const CollectivePoint& point : points) {

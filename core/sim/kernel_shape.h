@@ -11,7 +11,7 @@ struct KernelShape {
     kOther,       // memory-bound
     kProduct,     // [m, k] x [k, n], `batches` of them in one kernel
     kLowProduct,  // the same with operands in 8 or 4 bits
-    kAttention,   // m queries of all heads, n keys to which a query attends on average, heads of width k
+    kAttention,   // m: queries of all heads, n: keys to which a query attends on average, k: width of a head
     kQuantize,    // memory-bound: rounds an operand of a product
     kLoss,        // memory-bound: cross entropy of logits
   };
@@ -21,7 +21,7 @@ struct KernelShape {
   bool backward = false;  // for attention
   bool square = false;    // for attention: every query attends to every key, not just the causal half
   int bits = 16;          // of a product's operands: 16 or more, 8 or 4
-  int launches = 1;       // for a product of experts, for which software launches one kernel each
+  int launches = 1;       // for a product of experts: their number, because software launches a kernel for each
 
   static KernelShape product(double m, double n, double k, double batches = 1) {
     return {Kind::kProduct, m, n, k, batches};

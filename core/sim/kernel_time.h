@@ -6,7 +6,7 @@
 //              whose rows are not multiples of 16 bytes cannot use tensor cores
 //   attention  tiles of 128 queries over the SMs, each over its keys; narrow heads reach less
 //   others     bytes at the bandwidth that kernels reach
-// Cost: some hundred nanoseconds. Thread rule: pure.
+// Cost: a few hundred nanoseconds. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -27,7 +27,7 @@ struct GemmEfficiency {
   double bandwidth = 1;  // fraction of the memory bandwidth reached
   // 1: a last wave that is not full takes as long as a full one; 0: in proportion to its tiles
   double wave_rounding = 1;
-  double cached = 1;    // speed-up below 30 MB, thanks to the cache
+  double cached = 1;    // speed-up of the memory traffic of less than 30 MB, thanks to the cache
   double split_us = 0;  // for splitting k
   double throttle = 0;  // slow-down of kernels that take much more than 3 ms
 };

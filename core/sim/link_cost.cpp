@@ -146,7 +146,7 @@ TransferCost LinkCost::puts(int64_t inside, int64_t between) const {
           .steps = 1};
 }
 
-// The time in which the ranks of a node gather a message whose parts arrived at them.
+// The time that the ranks of a node take to gather a message of which each has received a part.
 int64_t LinkCost::gathered_ns(int64_t bytes, int parts) const {
   const Protocol& p = measured_->protocols.back();
   return std::llround(p.base_us * 1e3 + static_cast<double>(bytes) * (parts - 1) / parts / p.gb_s);

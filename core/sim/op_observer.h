@@ -1,8 +1,8 @@
 // Virtual time for compute: a thread-local at::RecordFunction callback sees every ATen op, forward and backward, and
 // advances the rank's clock by max(flops / peak(dtype), bytes / bandwidth) + launch overhead (the roofline model,
 // Williams et al. 2009). So any model gets a timeline with no per-layer formula; the same observer counts FLOPs for MFU
-// and ops. View-only ops (view, t, expand, detach ...) cost nothing. Cost: about 0.5 us of real time an op; nearly none
-// inside scopes. Thread rule: create and destroy on the rank's thread.
+// and ops. View-only ops (view, t, expand, detach ...) cost nothing. Cost: about 0.5 us of real time per op; nearly
+// none inside scopes. Thread rule: create and destroy on the rank's thread.
 #pragma once
 #include <cstdint>
 #include <functional>

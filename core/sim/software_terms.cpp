@@ -27,7 +27,7 @@ struct Costs {
   // by GpuGeneration.
   std::array<double, 4> launch_us = {};
   Factors selective = kSame;       // where attention is recomputed
-  double beside = 0;               // slow-down by collectives hidden behind compute
+  double beside = 0;               // SoftwareTerms::beside
   double tensor_collectives = 1;   // factor for tensor-parallel groups
   double gathers_8bit = 1;         // the same if activations have one scale per tensor
   double row_scaled = 1;           // factor for 8-bit products with one scale per row

@@ -28,8 +28,8 @@ class RankPartitions {
   // The groups of an axis, and the classes of ranks at the same position in their groups.
   PartitionId groups(Axis axis) const { return groups_[static_cast<size_t>(axis)]; }
   PartitionId places(Axis axis) const { return places_[static_cast<size_t>(axis)]; }
-  // The classes of pipeline ranks `holders`, which hold copies of a parameter: in each pipeline these ranks are one
-  // class.
+  // In each pipeline the pipeline ranks `holders`, which hold copies of a parameter, are one class; each other rank is
+  // a class of its own.
   PartitionId copies(const std::vector<int>& holders);
 
   // The finest partition that is coarser than both, and the coarsest that is finer than both.

@@ -38,8 +38,8 @@ struct Event {
   int32_t microbatch = -1;
   int32_t stage = -1;  // pipeline stage of an action
   int32_t peer = -1;   // group rank of the root or the peer, else -1
-  // of a message; for a routing event (routing_event.h) the layer; for a kernel what bounds it: 0 launch, 1 memory, 2
-  // compute
+  // tag of a message; for a routing event (routing_event.h) the layer; for a kernel what bounds it: 0 launch, 1
+  // memory, 2 compute
   int32_t tag = 0;
   int64_t sequence = -1;  // for a collective: the number of the call in its group; both ends of a message share it
   int64_t virtual_begin_ns = 0;  // for a collective: when it started on the link (its latest member had posted)
@@ -61,7 +61,8 @@ struct Event {
   int64_t logical_bytes = 0;
   int64_t algorithm_bytes = 0;  // what this rank sends under the modelled algorithm (ring: 2(n-1)/n x logical)
   int64_t wire_bytes = 0;       // what the backend actually sent from this rank
-  // of a counter ("loss", "memory/parameters"); for a module or kernel its FLOPs; for attention its (query, key) pairs
+  // value of a counter ("loss", "memory/parameters"); for a module or kernel its FLOPs; for attention its (query, key)
+  // pairs
   double value = 0;
   // Numbers that belong to the event: RankTrace::arrays[array - 1]; 0: none. For an all_to_all, the bytes that this
   // rank sent to each member of the group; for routing events see routing_event.h, for attention attention_event.h.

@@ -1,7 +1,8 @@
 // Time breakdown per rank, from its events alone. On the virtual clock a rank computes, waits for a transfer that
 // compute did not hide ("exposed"), or waits for a member that had not posted ("peer wait"); the three add up to the
-// total. Overlap is the fraction of communication hidden by compute (as HTA defines it). On the wall clock the exposed
-// parts are unknown and stay 0. In a trace that only has phases, compute is unknown, too. Thread rule: pure.
+// total. Overlap is the fraction of communication hidden by compute (as HTA defines it). On the wall clock the waits
+// are unknown and stay 0; so they do in a trace that only has phases, of which compute is unknown, too. Thread rule:
+// pure.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -39,7 +39,7 @@ __device__ uint32_t larger_halves(uint32_t a, uint32_t b) { return __vmaxu2(a, b
 __device__ uint32_t larger_half(uint32_t word) { return larger(word & 0xffffU, word >> 16); }
 
 // Updates `largest`, in shared memory: the largest magnitudes of the square's columns, or for squares of the whole
-// square in largest[0]. The input are the largest magnitudes of a field's columns, two per word.
+// square in largest[0]. The inputs are the largest magnitudes of a field's columns, two per word.
 template <Group kGroup>
 __device__ void note_columns(uint32_t (&of_columns)[kWord], Field field, uint32_t* largest) {
 #pragma unroll

@@ -23,8 +23,8 @@ enum class HfLayout {
   // Partial rotary embeddings: their heads contain the rotated rows first, in two halves, then the others. In our
   // layout each half of the head contains half of both (core/nn/rope.h).
   kRotaryFirst,
-  // like kTransposed; in addition, rows of our two halves alternate: the first row of each, then the second row of
-  // each, ...
+  // like kTransposed; in addition, rows of our two halves alternate in theirs: the first row of each, then the second
+  // row of each, ...
   kHalvesInTurn,
   // Head by head (for linear attention, by key head): for each head its rows of each of our parts, with the rotated
   // rows of queries and keys as in kRotaryFirst.
@@ -53,7 +53,7 @@ struct HfFamily {
   std::string layer_prefix = {};         // before a layer's index
   std::vector<HfRule> rules = {};        // for modules outside layers
   std::vector<HfRule> layer_rules = {};  // the first rule that names a module applies to it
-  std::vector<HfRule> other_layer_rules = {};  // read instead from folders that have more tensors of these names
+  std::vector<HfRule> other_layer_rules = {};  // used instead for folders that have more tensors under their names
   ModelConfig model = {};                      // the model that a file of this family describes before any key is read
   std::vector<HfKey> keys = {};                // the keys of config.json, in file order
   // default values of the class, for keys that a text part (text_part.h) omits when they have these values

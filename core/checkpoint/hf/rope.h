@@ -1,9 +1,9 @@
 // RoPE in a config.json: "rope_theta" with "rope_scaling" (up to transformers 4), or "rope_parameters" with both (since
-// 5). The first form is written, because every version reads it. Plain rotation, linear and dynamic scaling, Llama 3's
-// and YaRN can be represented; other kinds (longrope, mrope, ...) are refused. The rotary fraction of a head is read
-// for every family; the checks of a family decide whether it may have one. In the second form, a class with a separate
-// RoPE for layers with a window has one object per kind of layer; other classes do not. A file with both forms must say
-// the same in both. Thread rule: pure functions.
+// 5). The first form is written, because every version reads it. Plain rotation, linear and dynamic scaling, Llama 3's,
+// longrope and YaRN can be represented; other kinds (mrope, ...) are refused. The rotary fraction of a head is read for
+// every family; the checks of a family decide whether it may have one. In the second form, a class with a separate RoPE
+// for layers with a window has one object per kind of layer; other classes do not. A file with both forms must say the
+// same in both. Thread rule: pure functions.
 #pragma once
 #include <string>
 

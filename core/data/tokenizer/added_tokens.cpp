@@ -59,8 +59,8 @@ bool AddedTokens::is_single_word(std::string_view text, TextSpan place) const {
   return !is_word(rest.substr(0, second));
 }
 
-// If a token includes the spaces after it and the next one those before it, these spaces occur twice, as in the
-// tokenizers of Hugging Face (AddedVocabulary::find_matches).
+// The spaces that a token takes after it may belong to the contents of the next token. That one is found all the same,
+// so that they count for both, as in the tokenizers of Hugging Face (AddedVocabulary::find_matches).
 void AddedTokens::split(std::string_view text, const TakeText& take_text, const TakeToken& take_token) const {
   size_t done = 0, from = 0;
   while (const std::optional<Match> match = find(text, from)) {

@@ -27,7 +27,7 @@ class PreTokenizer {
  private:
   struct Step {
     SplitStep spec;
-    std::unique_ptr<Pattern> pattern;  // null: the text itself is matched
+    std::unique_ptr<Pattern> pattern;  // null: spec.pattern is matched literally
   };
   void run(size_t step, std::string_view text, const TakeWord& take) const;
   void finish(std::string_view text, const TakeWord& take) const;

@@ -1,6 +1,6 @@
 // What the families with DeepSeek's experts (arXiv 2401.06066) have in common: shared experts and dense first layers.
-// From DeepSeek-V3 on (arXiv 2412.19437, section 2.1.2): a sigmoid router with a bias that balances the experts, and MTP
-// modules stored as layers after the last one. Thread rule: pure functions.
+// From DeepSeek-V3 on (arXiv 2412.19437, section 2.1.2): a sigmoid router with a bias that balances the experts, and
+// MTP modules stored as layers after the last one. Thread rule: pure functions.
 #pragma once
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"

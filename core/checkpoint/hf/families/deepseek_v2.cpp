@@ -1,6 +1,6 @@
 // DeepseekV2ForCausalLM (arXiv 2405.04434; DeepSeek-V2-Lite): latent attention, YaRN, and softmax-routed experts, whose
-// weights are not normalized. Groups of experts, of which the whole DeepSeek-V2 chooses by their best expert's score,
-// are refused.
+// weights are not normalized. Groups of experts are refused (the full DeepSeek-V2 chooses among them by the score of
+// their best expert).
 #include "core/checkpoint/hf/families/deepseek_experts.h"
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/latent_attention.h"
@@ -21,7 +21,7 @@ HfKeys deepseek_v2_keys() {
   HfKeys keys = latent_attention_keys();
   append(keys, deepseek_expert_keys());
   append(keys, {unnormalized_key(), scaling_factor_key(1.0), hf_constant("topk_method", "greedy"), hf_unused("n_group"),
-                hf_unused("topk_group"),  // of the other method
+                hf_unused("topk_group"),  // these two belong to the other method
                 hf_constant("mlp_bias", false), hf_constant("scoring_func", "softmax"),
                 hf_constant("moe_layer_freq", 1), balancing_key("aux_loss_alpha", LoadBalancing::kSeqAuxLoss),
                 hf_note("seq_aux", true), first_dense_layers_key(0, RouterScore::kSoftmax)});

@@ -1,5 +1,5 @@
-// What the DeepSeek families share beside their experts: multi-head latent attention (arXiv 2405.04434, section 2.1) in
-// layers of RMSNorm and SwiGLU. Thread rule: pure functions.
+// What the DeepSeek families have in common besides their experts: multi-head latent attention (arXiv 2405.04434,
+// section 2.1) in layers of RMSNorm and SwiGLU. Thread rule: pure functions.
 #pragma once
 #include "core/checkpoint/hf/keys.h"
 #include "core/checkpoint/hf/refusal.h"

@@ -1,8 +1,8 @@
 // Llama4ForCausalLM (Llama 4, the text model; huggingface.co/meta-llama/Llama-4-Scout-17B-16E): local layers with
-// rotary positions, whose tokens attend within chunks, alternate with layers without positions, whose queries grow with
-// the logarithm of their position. All or some layers have experts: one routed expert per token, which reads the token
-// multiplied by its weight, and a shared one. All experts of a layer are one tensor there, with the input dimension
-// first; rotated rows of a head are adjacent.
+// rotary positions, whose tokens attend within chunks, and between them layers without positions, whose queries grow
+// with the logarithm of their position. All or some layers have experts: one routed expert per token, which reads the
+// token multiplied by its weight, and a shared one. All experts of a layer are one tensor there, with the input
+// dimension first; rotated rows of a head are adjacent.
 #include <algorithm>
 #include <utility>
 #include <vector>

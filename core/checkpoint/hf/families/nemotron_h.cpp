@@ -39,7 +39,7 @@ HfKey pattern_key() {
   return {"hybrid_override_pattern", get, set};
 }
 
-// The keys that replace it in newer files, in the spelling of two versions; read after it.
+// The list that replaces it in newer files, under the names and with the words of two versions; read after it.
 HfKey mixers_key() {
   const auto set = [](ModelConfig& c, const HfValue& value) {
     if (value.is_null()) return;
@@ -61,7 +61,8 @@ HfKey mixers_key() {
   return {"layers_block_type", {}, set, false, {}, "layer_types"};
 }
 
-// Written for readers that do not know patterns; the two must agree.
+// Written for readers that do not know patterns, and ignored when read, because the pattern has the number of layers.
+// In published files the two are equal.
 HfKey layers_key() {
   return {"num_hidden_layers", [](const ModelConfig& c) { return HfJson(c.num_layers); },
           [](ModelConfig&, const HfValue&) {}};

@@ -8,8 +8,8 @@ namespace ranklab {
 
 // The keys of sizes, up to the norms' epsilon. `head_dim`: the value in a file without the key (head_dim_key()).
 HfKeys qwen_layer_keys(HfJson head_dim);
-// In a file without a list of layers, the window applies to layers from max_window_layers on, and in Qwen2-MoE to every
-// other layer before that. Qwen3-MoE's class reads neither: all layers have the window.
+// In a file without a list of layers, the window applies to the layers from max_window_layers on, and in Qwen2-MoE
+// instead to every other layer before that one. Qwen3-MoE's class reads neither: all layers have the window.
 HfKeys qwen_window_keys();
 HfKeys qwen2_moe_window_keys();
 HfKeys qwen3_moe_window_keys();

@@ -1,7 +1,7 @@
 // Qwen3_5MoeForCausalLM (Qwen3.5 with experts, the text model; huggingface.co/Qwen/Qwen3.5-35B-A3B): Qwen3-Next's
-// layers, all with experts. The parts of linear attention's projection are matrices of their own there, and all experts
-// of a layer lie in one tensor. A model is written as this class if its settings name it, as Qwen3NextForCausalLM
-// otherwise.
+// layers, all with experts. There, the parts of linear attention's projection are separate matrices, and all experts of
+// a layer are one tensor. A model is written as this class if its settings name it, and otherwise as
+// Qwen3NextForCausalLM.
 #include <algorithm>
 
 #include "core/checkpoint/hf/families/families.h"

@@ -1,6 +1,6 @@
 // Qwen3NextForCausalLM (Qwen3-Next; huggingface.co/Qwen/Qwen3-Next-80B-A3B-Instruct): linear attention in three of four
-// layers; in the others gated softmax attention, of which a quarter of each head is rotated; softmax-routed experts
-// with a gated shared expert. There, everything that belongs to a key head of linear attention is stored together.
+// layers; in the others gated softmax attention that rotates a quarter of each head; softmax-routed experts with a
+// gated shared expert. There, everything that belongs to a key head of linear attention is stored together.
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/qwen.h"
 #include "core/checkpoint/hf/families/qwen_hybrid.h"

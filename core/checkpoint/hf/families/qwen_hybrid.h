@@ -14,7 +14,7 @@ ModelConfig qwen_hybrid_model();
 HfKeys qwen_hybrid_keys();
 // Norms, attention, and all of linear attention except its first projection.
 HfRules qwen_hybrid_rules();
-// Linear attention's projection, whose parts are matrices of their own (Qwen3.5).
+// Linear attention's projection, whose parts are separate matrices (Qwen3.5).
 HfRules separate_projection_rules();
 void check_qwen_hybrid(const HfRefusal& refusal, const ModelConfig& config);
 
