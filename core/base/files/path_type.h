@@ -1,6 +1,6 @@
 // What lies at a path, asked without exceptions. Links are followed. A path that may not be looked at (no permission, a
-// loop of links, a name that is too long) counts as there and as no folder: whoever opens it then tells the system's
-// reason, and nobody is told "no such file" about what exists. Cost: one stat(). Thread rule: pure.
+// loop of links, a name that is too long) counts as existing and as not a folder: opening it then reports the system's
+// reason, instead of "no such file" for something that exists. Cost: one stat(). Thread rule: pure.
 #pragma once
 #include <string>
 
