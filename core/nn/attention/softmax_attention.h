@@ -46,8 +46,8 @@ struct SoftmaxedHeads {
 // How scores are computed from the products of queries and keys.
 struct ScoreRule {
   std::optional<double> scale = std::nullopt;  // unset: 1 / sqrt(D)
-  int64_t window =
-      0;  // positions that a query attends to, including its own (window_attention.h); 0 or at least S: no window
+  // positions that a query attends to, including its own (window_attention.h); 0 or at least S: no window
+  int64_t window = 0;
   double cap = 0;              // soft cap on scores (tiled_attention.h); 0: none
   at::Tensor sinks = {};       // [heads], one per query head (attention_sinks.h); undefined: none
   at::Tensor max_logits = {};  // [heads], one per query head, raised in place (max_logit.h); undefined: not needed
