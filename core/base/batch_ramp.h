@@ -21,7 +21,8 @@ struct BatchRamp {
     int64_t samples = 0;  // the number of samples from which on this size applies
     int64_t size = 0;
   };
-  // If not empty, these are the sizes; start, increment and samples then only summarize them.
+  // If not empty, these are the sizes. Of `start`, `increment` and `samples` only the first then has a meaning: above
+  // 0, there are several sizes.
   std::vector<Size> given = {};
   // The first step that this ramp covers, and the samples consumed before it. Not 0 when the run resumed with other
   // batch sizes.
@@ -39,7 +40,7 @@ struct BatchRamp {
   int64_t size_of(int64_t step) const { return size_after(samples_before(step)); }
   // For steps before first_step only the total is known, so these samples are divided evenly among them.
   int64_t samples_before(int64_t step) const;
-  // The number of steps needed for `total` samples; the last step is counted as a whole one.
+  // The number of whole steps in `total` samples. Samples that are left over make no step.
   int64_t steps_in(int64_t total) const;
   std::vector<int64_t> sizes() const;  // in the order in which they apply, from first_step on
 

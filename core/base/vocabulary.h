@@ -8,10 +8,10 @@ namespace ranklab {
 
 // Mesh axes. kDpCp is the product axis over which dense gradients are reduced; it is used where cp is larger than one,
 // and kDp elsewhere. Expert layers see ep, etp and edp, a second factorization of the same ranks (DeviceMesh). HSDP
-// splits the data-parallel ranks once more: a dp-shard group holds neighbours that together shard all states, and a
-// dp-replica group holds the ranks at the same position of each dp-shard group. kKv: neighbours on tp whose query heads
-// read the same key/value head (core/parallel/tensor/shared_heads.h). kCpHeads and kCpRing split cp once more: groups
-// of neighbours that exchange heads for positions, and the ring formed of those groups.
+// splits the ranks over which gradients are reduced once more: a dp-shard group holds neighbours that together shard
+// all states, and a dp-replica group holds the ranks at the same position of each dp-shard group. kKv: neighbours on tp
+// whose query heads read the same key/value head (core/parallel/tensor/shared_heads.h). kCpHeads and kCpRing split cp
+// once more: groups of neighbours that exchange heads for positions, and the ring formed of those groups.
 enum class Axis : uint8_t {
   kWorld,
   kTp,

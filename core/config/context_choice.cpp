@@ -10,8 +10,8 @@
 namespace ranklab {
 namespace {
 
-// The number by which sequence lengths must be divisible: each rank's part consists of several chunks and is itself
-// divisible by `sp`.
+// The number by which sequence lengths must be divisible: each rank's part consists of as many equal chunks as
+// `balance` needs, and its length is divisible by `sp`.
 int64_t sequence_unit(int cp, int64_t sp, SequenceBalance balance) {
   return cp * std::lcm(sequence_divisor(cp, balance) / cp, sp);
 }

@@ -17,7 +17,7 @@ struct DataChoice {
 };
 
 // A text is a blend if it begins with a number or "by-size" followed by more words, unless the whole text is the name
-// of an existing file. Paths in a blend contain no spaces. Throws kInvalidArgument naming the word.
+// of an existing file or folder. Paths in a blend contain no spaces. Throws kInvalidArgument naming the word.
 std::vector<DataChoice> data_choices(const std::string& text, const std::string& flag = "--data-path");
 
 // The setting's text for the words of a command line, where several paths may be given without weights.

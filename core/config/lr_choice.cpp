@@ -26,8 +26,8 @@ bool samples_given(const TrainConfig& c) {
   return c.lr_warmup_samples >= 0 || c.lr_decay_samples > 0 || c.lr_wsd_decay_samples > 0;
 }
 
-// Whether the learning rate must be computed from the number of sequences: batches grow, or a length is given as a
-// number of sequences that is not a whole number of batches.
+// Whether the learning rate must be computed from the number of sequences: batches grow, a length of the schedule is
+// given in sequences, or the decay lasts as long as a run whose sequences are not a whole number of batches.
 bool counts_samples(const TrainConfig& c, const BatchRamp& ramp) {
   const bool by_run = c.lr_decay_iters == 0 && c.train_samples % std::max<int64_t>(ramp.whole, 1) != 0;
   return ramp.grows() || samples_given(c) || by_run;

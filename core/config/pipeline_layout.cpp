@@ -56,8 +56,9 @@ Batches batches_of(const TrainConfig& c, int64_t sequences) {
   return {ramp.least() / dp, unit / dp};
 }
 
-// For the smallest batch the least count of at least 2 pp that divides it, which keeps the pipeline bubble small;
-// larger batches use microbatches of the same size.
+// Without a pipeline, microbatches as large as the greatest common divisor of all batches, so one if batches do not
+// grow. With a pipeline, the size at which the smallest batch has the least legal count of at least 2 pp (a multiple of
+// pp if one exists), which keeps the bubble small; larger batches then have more microbatches of that size.
 int64_t default_microbatches(const TrainConfig& c, int64_t sequences) {
   const int64_t pp = c.parallel.pp;
   const auto [least, unit] = batches_of(c, sequences);

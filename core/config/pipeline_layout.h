@@ -19,8 +19,8 @@ int64_t resolve_microbatches(const TrainConfig& config, int64_t sequences);
 Schedule resolve_schedule(const TrainConfig& config, int64_t num_microbatches);
 
 // Layers per stage: --pipeline-layout if given; else an even split in which the first stages take one more layer each;
-// or, where the head is at least as much work as a layer, a split that counts the head
-// (core/pipeline/balanced_split.h).
+// or, unless "even" was requested, a split that counts the head (core/pipeline/balanced_split.h), if it makes the
+// fullest stage at least 5 % smaller.
 std::vector<int64_t> resolve_stage_layers(const TrainConfig& config, const Schedule& schedule);
 
 // RunPlan::mtp_stage, as derived from --pipeline-layout.

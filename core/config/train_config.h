@@ -77,8 +77,8 @@ struct TrainConfig {
   bool canonical_reductions = false;  // reduce in the order of tree_reduce.h; simulated ranks always do
   std::string device = "auto";        // auto | cpu | cuda: where tensors and kernels are; auto is the backend's default
   bool deterministic = false;         // bitwise reproducible GPU kernels; CPU kernels always are
-  bool cuda_graph =
-      false;  // record a microbatch's forward and backward once as a CUDA graph, then launch it as a whole
+  // record a microbatch's forward and backward once as a CUDA graph, then launch it as a whole
+  bool cuda_graph = false;
 
   // Experts.
   std::string moe_dispatcher = "alltoall";  // a name of dispatcher_names.h

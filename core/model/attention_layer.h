@@ -28,8 +28,8 @@ class AttentionLayer {
   virtual at::Tensor decode(const NormOutput& x, const ForwardContext& context, AttentionCache& cache) const = 0;
 };
 
-// What the layer gets for MHA, GQA, MQA, latent or linear attention, or for a state space in place of attention; the
-// configuration selects which (core/spec/layer_specs.h).
+// What an attention layer is made with. The configuration selects MHA, GQA, MQA, latent or linear attention, or a state
+// space in place of attention (core/spec/layer_specs.h).
 struct AttentionContext {
   bool linear = false;  // ModelConfig::is_linear()
   bool mamba = false;   // ModelConfig::is_mamba()

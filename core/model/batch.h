@@ -26,8 +26,9 @@ struct Batch {
   // the fields above apply.
   at::Tensor random_offset = {};
   std::shared_ptr<const Documents> documents = nullptr;  // null: each sequence is one document
-  // The factor that scales the experts' balancing losses, which are sums over tokens, before backward. They are means
-  // over all tokens of the global batch, because tokens without a target are routed, too.
+  // The factor that multiplies the experts' balancing losses before backward. It turns their sums over tokens into
+  // means over all tokens of the global batch (tokens without a target are routed, too), and includes the loss scaler's
+  // factor.
   double balance_scale = 1.0;
 };
 

@@ -110,7 +110,7 @@ class MoeLayer : public MlpLayer {
     }
     Routing routing{choice.experts_TK, choice.weights_TK, {}, moe_.num_experts};
     // Text is scored and generated without dropping tokens, so that a token's logits do not depend on the tokens after
-    // it, beside it or past its end.
+    // it, on other sequences or on padding.
     if (moe_.capacity_factor > 0 && context.result == StageResult::kLoss)
       routing.kept_TK =
           within_capacity(choice.experts_TK, choice.weights_TK, moe_, position_groups(sequences, context));

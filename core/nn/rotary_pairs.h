@@ -10,7 +10,8 @@
 
 namespace ranklab {
 
-// Which elements of each head are pairs: `rotary` elements from `first` on. The elements after these are also permuted.
+// Which elements of each head are pairs: `rotary` elements from `first` on. The elements after these are split into
+// halves, too: each half of a head gets one half of them, after its half of the pairs.
 struct RotaryPairs {
   int64_t head = 0;  // elements of a head
   int64_t first = 0;

@@ -17,7 +17,7 @@ class WeightGradQueue {
   // Queues a product that accumulates its gradients itself.
   void push(std::function<void()> product);
   // Queues a product that returns the gradient of `leaf`. A weight that the model uses several times gets the sum of
-  // its gradients at once, as from autograd.
+  // its gradients in one accumulation, as from autograd.
   void push(const at::Tensor& leaf, std::function<at::Tensor()> product);
   // Runs the products in the order of the backward and frees each one when it is done. Collective over tensor-parallel
   // ranks.

@@ -1,9 +1,9 @@
 // A pipeline schedule is data: for every rank the list of its actions, in order. The same object is executed on real
 // tensors, timed (simulate.h), proven correct (verify.h), drawn, and written to a file (csv.h).
-//   A microbatch passes through a chain of stages. Most schedules have one chain, 0 .. num_stages-1. DualPipe holds the
-//   model twice: stages 0 .. p-1 are one copy and p .. 2p-1 the other; the first half of the microbatches passes
-//   through the first chain and the second half through the second. A rank may hold several stages (interleaved: r,
-//   r+p, ...; V: r and 2p-1-r). Torch-free. Thread rule: plain data.
+// A microbatch passes through a chain of stages. Most schedules have one chain, 0 .. num_stages-1. DualPipe holds the
+// model twice: stages 0 .. p-1 are one copy and p .. 2p-1 the other; the first half of the microbatches passes
+// through the first chain and the second half through the second. A rank may hold several stages (interleaved: r,
+// r+p, ...; V: r and 2p-1-r). Torch-free. Thread rule: plain data.
 #pragma once
 #include <string>
 #include <vector>

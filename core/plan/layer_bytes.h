@@ -8,8 +8,8 @@
 
 namespace ranklab {
 
-// For the last layer, or, in a model with experts, a layer that has them, recorded on shapes. If several layers are
-// recomputed together, the layer's share.
+// For the model's last layer, recorded on shapes. (Where a model's first layers are dense, the last one has experts.)
+// If several layers are recomputed together, the mean of those at the end.
 int64_t layer_bytes(const RunPlan& plan, const ShapeWorldMaker& make_world);
 
 // For the GPT block of Korthikanti et al. 2022 (arXiv 2205.05198, table 2 and section 5): 2 bytes per activation, 1

@@ -32,8 +32,8 @@ constexpr double kPeakTolerance = 0.05;
 constexpr double kStepTimeTolerance = 0.01;
 constexpr double kReducedPassesTolerance = 0.03;   // for step times, where many passes of a pipeline start reductions
 constexpr double kSharedMatricesTolerance = 0.04;  // for step times, where many ranks have different matrices (Muon)
-constexpr double kReplicaDocumentsTolerance =
-    0.1;  // for step times, where attention of many replicas stays within documents
+// for step times, where attention of many replicas stays within documents
+constexpr double kReplicaDocumentsTolerance = 0.1;
 
 // Up to this number of microbatches that may differ, each is run; none stands for another.
 constexpr int kFewMicrobatches = 32;

@@ -28,7 +28,8 @@ class RuntimeEngine {
   void add_hook(std::string pattern, std::function<void(const ModuleCall&)> call) {
     watches_.push_back({std::move(pattern), std::move(call)});
   }
-  // Where dumped tensors are written, as seen by rank 0's process; by default the plan's log_dir.
+  // The folder to which dumped tensors are written if the plan has no log_dir, as seen by rank 0's process. If neither
+  // is set, it is the current folder.
   void set_output_folder(std::string folder) { output_folder_ = std::move(folder); }
   // Where a dump that cannot be written is recorded; without it, such a dump ends the run.
   void set_lost_outputs(std::shared_ptr<LostOutputs> lost) { lost_ = std::move(lost); }

@@ -1,5 +1,5 @@
 // The hidden matrices of one rank's part of a model, in the form in which an optimizer of whole matrices maps them
-// (Optimizer:: map_matrices_with), depending on --muon-distribution:
+// (Optimizer::map_matrices_with). The way depends on --muon-distribution:
 //   duplicated     every data-parallel rank maps every matrix; shards are gathered
 //   distributed    each matrix is mapped by one data-parallel rank and sent back
 //   layer-sharded  shards hold whole matrices, so that each rank maps its own (Megatron-LM's layer-wise optimizer);

@@ -16,7 +16,8 @@
 namespace ranklab {
 namespace {
 
-// A folder's token ids may exceed the model's vocabulary; their vocabulary may also be smaller than that of bytes.
+// A folder has a vocabulary of its own, which the model's must cover. It may also be smaller than 256, so these tokens
+// are bytes only if the folder was made of bytes.
 DataSet open_folder(const std::string& folder, int64_t known) {
   DataSet data{.source = folder + " (token shards)", .tokens = open_shards(folder)};
   const ShardIndex index = read_shard_index(folder);

@@ -17,8 +17,7 @@ namespace ranklab {
 //   kAllGather  all keys and values at once (Llama 3, arXiv 2407.21783): 2 K B S (n-1)/n forward; backward gathers them
 //               again and reduce-scatters their gradients
 //   kAllToAll   an all-to-all exchanges heads for positions (DeepSpeed Ulysses, arXiv 2309.14509): each rank attends
-//   with a part
-//               of the heads to whole sequences; (2 H + 2 K) B S/n (n-1)/n each way
+//               with a part of the heads to whole sequences; (2 H + 2 K) B S/n (n-1)/n each way
 //   kAllToAllP2p  both (USP: Fang & Zhao 2024, arXiv 2405.07719; Megatron-Core's hierarchical context parallelism):
 //               groups of neighbours exchange heads for positions, and keys and values go round a ring of groups
 enum class ContextExchange { kP2p, kAllGather, kAllToAll, kAllToAllP2p };

@@ -1,6 +1,6 @@
-// The random numbers from which a parameter starts. They depend only on the index of an element in the global tensor,
-// so they are the same in every layout (core/base/numbers/philox.h). Torch-free. Cost: one block of four numbers per
-// four elements. Thread rule: pure.
+// The random numbers from which a parameter starts. Each is drawn by the index of its element in the global tensor, so
+// they are the same in every layout (core/base/numbers/philox.h). Torch-free. Cost: one block of four numbers per four
+// elements. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -164,8 +164,8 @@ class Table {
   std::vector<ModuleRow> rows_;
 };
 
-// QK^T and PV of one layer: 2 x 2 S (width of a head) forward, half of which is causal. A window or chunks reduce S; a
-// layer with a recurrence does not depend on S.
+// QK^T and PV of one layer, per head and token: 2 x 2 S (width of a head) forward, of which the causal mask leaves
+// half. A window or chunks reduce S; a layer with a recurrence does not depend on S.
 double attention_flops_per_token(const ModelConfig& c, int64_t layer, int64_t seq) {
   if (c.is_linear(layer)) return c.linear.flops_per_token();
   if (c.is_mamba(layer))

@@ -52,13 +52,13 @@ struct ModelCounts {
   int64_t embedding = 0;   // included in both: the token embedding if it is not tied, of which a token uses one row
   int64_t mtp = 0;         // of the MTP modules alone; what they share with the model counts as the model's
   int64_t mtp_active = 0;  // the same without experts that are not active for a token
-  // Forward FLOPs of one token at the end of a sequence of length `seq`; attention is causal, so half of it counts.
+  // Forward FLOPs of one token, the mean over a sequence of length `seq`; attention is causal, so half of it counts.
   double forward_flops_per_token = 0;      // of the model
   double mtp_forward_flops_per_token = 0;  // of the MTP modules, including the head that each of them reuses
 };
 ModelCounts count_model(const ModelConfig& config, int64_t seq);
 
-// Forward FLOPs of one token at the end of a sequence of length `seq`: for each layer of the model, and for what
+// Forward FLOPs of one token, the mean over a sequence of length `seq`: for each layer of the model, and for what
 // follows the last layer (head and multi-token-prediction modules). The embedding is a lookup and needs none.
 struct LayerFlops {
   std::vector<double> layers;

@@ -11,8 +11,8 @@ namespace ranklab {
 struct DispatcherText {
   const char* name;
   const char* idea;
-  const char* sends;             // elements sent by a rank with T tokens of width H, each of which goes to K experts
-  const char* source;            // the publication that describes it
+  const char* sends;   // what a rank sends, in elements, if it has T tokens of width H, each of which goes to K experts
+  const char* source;  // the publication that describes it
   bool writes_to_peers = false;  // writes into the memory of peers: Capability::kPeerMemory
   // a token is sent to each other node at most once, and forwarded inside that node (node_hops.h)
   bool once_a_node = false;

@@ -3,9 +3,9 @@
 //   selective  the modules of a layer that `modules` names:
 //              core_attn  attention keeps its projected inputs, not its output
 //              mlp, moe   the second half of a dense layer, or of a layer with experts (including router and
-//              exchanges),
-//                         keeps only its input: the residual stream, from which its norm is recomputed, too, or, where
-//                         both halves read one norm (ResidualForm::kParallelOneNorm), the output of that norm
+//                         exchanges), keeps only its input: the residual stream, from which its norm is recomputed,
+//                         too, or, where both halves read one norm (ResidualForm::kParallelOneNorm), the output of
+//                         that norm
 //   full       block:   the first `num_layers` layers of each stage, each separately; 0: all, and MTP modules
 //              uniform: all layers, in chunks of `num_layers` (0: 1; a stage's last chunk may be shorter), each MTP
 //                       module separately. Only a chunk's input is kept; one chunk is recomputed at a time.

@@ -12,8 +12,8 @@
 namespace ranklab {
 
 // The parts of an error text that the caller supplies; InputFile fills in what, got and want. Its kind is always kIo:
-// what is missing, may not be read, is no regular file or is too large has the same exit code whichever option named
-// it.
+// a file that is missing, may not be read, is not a regular file or is too large gives the same exit code whichever
+// option named it.
 struct InputWords {
   std::string where = {};
   std::string fix = {};

@@ -12,8 +12,8 @@ namespace ranklab {
 struct OutputFile {
   std::string path = {};
   std::string option = {};  // the option that named it: "--out"
-  std::vector<std::string> inputs =
-      {};                          // files, and folders with everything in them; entries that are not paths are ignored
+  // files, and folders with everything in them; entries that are not paths are ignored
+  std::vector<std::string> inputs = {};
   std::function<bool()> own = {};  // true: this command wrote the file at path earlier. None: cannot be determined
   bool force = false;
 };

@@ -1,6 +1,6 @@
 // Maps the bins of histograms (value_histogram.h) to the columns of a picture, from the largest negative magnitude over
-// zero to the largest positive one. A column covers several bins, and all histograms of a picture share one axis so
-// that they can be compared. Values smaller than the axis shows are counted in its innermost columns. Thread rule:
+// zero to the largest positive one. A column covers one or several bins, and all histograms of a picture share one axis
+// so that they can be compared. Values smaller than the axis shows are counted in its innermost columns. Thread rule:
 // pure.
 #pragma once
 #include <algorithm>

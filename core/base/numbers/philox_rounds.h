@@ -1,5 +1,5 @@
 // The constants of Philox4x32-10's rounds (Random123) and of splitmix64's finalizer, shared by all implementations in
-// this project: one block, eight blocks at a time, one element on a GPU, and tensors. Restricted to C++17 because of
+// this project: one block, sixteen blocks at a time, one element on a GPU, and tensors. Restricted to C++17 because of
 // nvcc's flags. Thread rule: constants.
 #pragma once
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The distribution of a tensor's elements: counts in bins that are the same for every tensor, so that the counts of
 // shards add up exactly to the counts of the whole. Each power of two is divided into four bins (a float's exponent and
-// the first two bits of its fraction); elements below 2^-32 count as zero, and elements above 2^16 count in the last
-// bin. Torch-free. Thread rule: plain data.
+// the first two bits of its fraction); magnitudes below 2^-32 count as zero, and magnitudes above 2^16 count in the
+// outermost bin of their sign. Torch-free. Thread rule: plain data.
 #pragma once
 #include <algorithm>
 #include <bit>

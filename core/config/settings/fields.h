@@ -30,8 +30,8 @@ struct ConfigField {
   std::string help;
   Kind kind = Kind::kValue;
   std::vector<std::string> choices;  // of an enumeration; otherwise empty
-  std::function<void(TrainConfig&, const std::string&)>
-      set;  // throws kInvalidArgument naming the flag, the text and what is wanted
+  // throws kInvalidArgument naming the flag, the text and what is wanted
+  std::function<void(TrainConfig&, const std::string&)> set;
   std::function<std::string(const TrainConfig&)> get;  // calling set() with this text restores the same value
   Type type = Type::kText;                             // its type in TOML and JSON
   ConfigRange range = {};                              // for kInteger and kNumber

@@ -24,8 +24,8 @@ at::Tensor own_heads_of_all_positions(const at::Tensor& x, const std::vector<int
 // The corresponding rows of a weight, whose parts have these numbers of rows.
 at::Tensor own_head_rows(const at::Tensor& weight, const std::vector<int64_t>& widths, const ContextParallel& cp);
 
-// What such a layer remembers: the last inputs of its short convolution of `kernel` positions, `width` values each, and
-// a matrix of each head. Uninitialized until the first text begins.
+// The recurrent state of such a layer: the last inputs of its short convolution of `kernel` positions, `width` values
+// each, and one matrix per head. Uninitialized until the first text begins.
 struct MemorySizes {
   int64_t kernel, width, heads, rows, columns;
 };

@@ -3,9 +3,9 @@
 // caller that needs it passes ScoreRule::max_logits, [heads] in the type in which scores are computed; every forward
 // except a recomputation raises it in place, so the host never waits. Where scores are in memory, their maximum is
 // taken. A fused kernel knows the running maximum of each query, but ATen's kernels do not return it; so plain ops
-// multiply queries and keys again, part by part, with 16-bit operands at the speed of a GPU's tensor cores. The virtual
-// clock is charged for a kernel that does return the maxima: charge_max_logits(). Memory: the scores of 128 queries and
-// 2048 keys of all heads; on a GPU up to 512 queries, within 128 MiB. Thread rule: its rank's thread.
+// multiply queries and keys again, part by part (16-bit operands on a GPU's tensor cores). The virtual clock is charged
+// for a kernel that does return the maxima: charge_max_logits(). Memory: the scores of 128 queries and 2048 keys of all
+// heads; on a GPU up to 512 queries, within 128 MiB. Thread rule: its rank's thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -1,11 +1,11 @@
 // The softmax part of causal attention on heads, forward and backward, by the fused kernel of the tensors' device. On a
 // CPU this is ATen's flash attention. On a GPU it is, for 16-bit tensors, flash attention (Dao 2023, arXiv 2307.08691)
 // or cuDNN's kernel, which read grouped keys and values without a copy per query head (only flash attention supports
-// windows), and for fp32 ATen's memory-efficient kernel. Where a GPU has no kernel (windows in fp32, fp64, heads of
-// unusual widths), ATen's scaled_dot_product_attention runs with a mask under autograd. Memory: linear in S, except for
-// that mask and, in fp64, the scores, which are kept for backward. Cost: as in attention.h, which charges the same for
-// all kernels. Thread rule: choose the kernel before ranks start; everything else on its rank's thread, where autograd
-// does not record.
+// windows), and for fp32 ATen's memory-efficient kernel. Where a GPU has no kernel (windows in fp32, fp64, heads that
+// are too wide or whose rows are not aligned), ATen's scaled_dot_product_attention runs with a mask under autograd.
+// Memory: linear in S, except for that mask and, in fp64, the scores, which are kept for backward. Cost: as in
+// attention.h, which charges the same for all kernels. Thread rule: choose the kernel before ranks start; everything
+// else on its rank's thread, where autograd does not record.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -46,8 +46,8 @@ struct SoftmaxedHeads {
 // How scores are computed from the products of queries and keys.
 struct ScoreRule {
   std::optional<double> scale = std::nullopt;  // unset: 1 / sqrt(D)
-  int64_t window =
-      0;  // positions that a query attends to, including its own (window_attention.h); 0 or at least S: no window
+  // positions that a query attends to, including its own (window_attention.h); 0 or at least S: no window
+  int64_t window = 0;
   double cap = 0;              // soft cap on scores (tiled_attention.h); 0: none
   at::Tensor sinks = {};       // [heads], one per query head (attention_sinks.h); undefined: none
   at::Tensor max_logits = {};  // [heads], one per query head, raised in place (max_logit.h); undefined: not needed

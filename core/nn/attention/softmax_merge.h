@@ -1,7 +1,7 @@
 // Merges a query's attention over several blocks of keys (online softmax: Milakov & Gimelshein 2018, arXiv 1805.02867;
 // Dao 2022, arXiv 2205.14135): each block's result is weighted by its share of the sum of exponentials. Kernels do this
 // in one pass, the reference in plain ops. Cost: reads a block's results once, reads and writes the sums. Thread rule:
-// its rank's thread.
+// its rank's thread, where autograd does not record.
 #pragma once
 #include <ATen/core/Tensor.h>
 

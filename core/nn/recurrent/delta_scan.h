@@ -20,7 +20,7 @@ struct DeltaChunks {
 
 // The products that are computed sequentially: two or three per chunk (kProducts), or one with a transition matrix
 // (kTransitions). On a GPU launching a product takes about as long as the product itself, so it runs kTransitions, with
-// about two and a half times the arithmetic, 1.6 times of which is for all chunks at once.
+// about two and a half times the arithmetic; 1.6 of these 2.5 are for all chunks at once.
 enum class DeltaLoop { kProducts, kTransitions };
 DeltaLoop delta_loop(const at::Tensor& x);  // for the device of x
 

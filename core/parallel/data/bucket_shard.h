@@ -3,7 +3,7 @@
 // whole parameter (stages 1 and 2) or of this rank's shard (stage 3), so that any elementwise optimizer updates it in
 // place and keeps states for the piece only; its partition is the whole parameter's. Cost of a gather: one all_gather
 // of the bucket. Memory: the gathered bucket while gather() runs; in stage 3 the shard, and the whole bucket from
-// finish_gather() to free_whole(). The whole bucket is not needed before that, because shards of new parameters are
+// finish_gather() to free_whole(). The whole bucket never exists before that, because shards of new parameters are
 // initialized directly. Thread rule: its rank's thread; every member of the group gathers.
 #pragma once
 #include <ATen/core/Tensor.h>

@@ -17,8 +17,8 @@ struct GradSlot {
   bool arrived = false;            // has arrived in this pass
   bool fresh = false;              // has completed a microbatch that no reduction includes yet
   std::map<int, int> stages = {};  // number of the rank's stages that have the parameter, by chain
-  std::map<int, int> passes =
-      {};  // how many of these stages have completed a microbatch, by microbatch, until all have
+  // how many of these stages have completed a microbatch, by microbatch, until all have
+  std::map<int, int> passes = {};
   // A gradient that is wrongly added after the reduction (InjectedBug::kLastMicrobatchLocal).
   at::Tensor after_sum = {};
 };

@@ -38,7 +38,8 @@ class ShardCodec {
   at::Tensor unpack(const at::Tensor& bytes) const;
 
  private:
-  // Visits, for each parameter, the elements [begin, end) that a member has, first group by group.
+  // Calls visit(parameter, begin, end, offset) for each parameter of which a member has elements: it has [begin, end)
+  // of the parameter, and they begin at `offset` in the member's shard.
   template <typename Visit>
   void each_piece(int member, const Visit& visit) const;
   // Visits runs of consecutive elements of a parameter that lie in one group.

@@ -18,7 +18,7 @@ int64_t expert_capacity(int64_t tokens, const MoeConfig& config);
 
 // The groups over which the positions of a microbatch's sequences are split.
 struct PositionGroups {
-  // sequence parallelism: the ranks that split what the rank's cp group member has; null: none
+  // sequence parallelism: the ranks that divide the positions of one cp rank among themselves; null: none
   Communicator* sp = nullptr;
   ContextParallel cp = {};  // not active: context parallelism does not split positions
   int64_t sequences = 1;    // number of sequences in the microbatch

@@ -46,9 +46,8 @@ struct DispatcherContext {
   int64_t num_experts = 0;
   MoeConfig moe = {};  // for meta tensors, whose routing is unknown: determines how many rows go to each rank
   int gpus_per_node = 8;
-  TensorPrecision wire =
-      // wire format. REQUIRES: tokens were rounded by round_rows(). Not quantized: tokens are sent in their own type
-      {};
+  // wire format. REQUIRES: tokens were rounded by round_rows(). Not quantized: tokens are sent in their own type
+  TensorPrecision wire = {};
   PeerMemoryPtr memory = nullptr;  // memory of the ep group, for rdep; null: peer_memory_of() the group
 };
 // Throws kInvalidArgument, with the nearest name, if there is no such dispatcher.

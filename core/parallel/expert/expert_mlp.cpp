@@ -20,7 +20,7 @@ using torch::autograd::variable_list;
 // Size of a block's intermediate rows. Smaller blocks lose time around the products (3 % at half of this), larger ones
 // gain nothing.
 constexpr int64_t kBlockBytes = 2 << 20;
-// Products of fewer rows are no faster. The last rows of an expert are split into a multiple of this and a rest.
+// Products of fewer rows are no faster. The last rows of an expert are split into a multiple of this and a remainder.
 constexpr int64_t kRowsTogether = 32;
 
 // Used by both forward and backward.

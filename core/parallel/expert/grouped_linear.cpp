@@ -138,8 +138,8 @@ void note_product(const at::Tensor& result, const at::Tensor& operand, const at:
 
 struct Kept : torch::CustomClassHolder {
   ExpertProducts products;
-  decltype(Activated::compute) compute =
-      nullptr;  // recomputes the rows from the saved tensor; null: the rows are saved
+  // recomputes the rows from the saved tensor; null: the rows are saved
+  decltype(Activated::compute) compute = nullptr;
 
   at::Tensor rows(const at::Tensor& kept) const { return compute != nullptr ? compute(kept) : kept; }
 };

@@ -51,8 +51,8 @@ class OwnAssignments {
   OwnAssignments(const PackedTokens& packed, int64_t first, int64_t own, int64_t even);
   const std::vector<int64_t>& counts() const { return order_.counts; }
   at::Tensor rows() const;  // [M, H], the tokens in the order of the assignments
-  at::Tensor weighted_sum(
-      const at::Tensor& outputs_MH) const;  // [N, H], the weighted sum over each token's experts on this rank
+  // [N, H], the weighted sum over each token's experts on this rank
+  at::Tensor weighted_sum(const at::Tensor& outputs_MH) const;
 
  private:
   PackedTokens packed_;

@@ -1,12 +1,11 @@
 // ZB-2p (Qi et al., arXiv 2401.10241): the warm-up of each rank and the positions of its W are searched for the given
 // costs, within twice the memory of 1F1B (2p activations on every rank; an activation between B and W counts as
-// costs.weight_grad_memory). The search starts from two warm-ups, the one that lets the first B pass upwards with
-// little delay (eager()) and that of ZB-H2; both are changed by one as long as this shortens the schedule. W run where
-// a rank would be idle (weight_placement.h).
-//   Bubbles reached on nine of the paper's settings, as fractions of the total: 0.0433, 0.0017, 0.0011, 0.0031, 0.0025,
-//   0.0013, 0.0033, 0.0025, 0.0018, which is at or below the paper's own search. Lower bounds: (p-1)(F+B+2c) - (m-1)W
-//   for the first setting, and (p-1)(F+B+2c) - (2p-1)F for the last, because no more F fit before the first B. Cost: at
-//   most kSearchCells cells are timed.
+// costs.weight_grad_memory). The search starts from the best of the warm-ups that let the first B pass upwards with
+// little delay (eager()), and from those of ZB-H2 (start()); single ranks' are then changed by one as long as this
+// shortens the schedule. W run where a rank would be idle (weight_placement.h). Bubbles reached on nine of the paper's
+// settings, as fractions of the total: 0.0433, 0.0017, 0.0011, 0.0031, 0.0025, 0.0013, 0.0033, 0.0025, 0.0018, which is
+// at or below the paper's own search. Lower bounds: (p-1)(F+B+2c) - (m-1)W for the first setting, and (p-1)(F+B+2c) -
+// (2p-1)F for the last, because no more F fit before the first B. Cost: at most kSearchCells cells are timed.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -36,7 +36,7 @@ std::string title_of(const MeasuredRun& run) {
 struct Layout {
   std::string settings;
   const TimedRun* first;
-  double measured_s = 0;  // mean over all its rows
+  double measured_s = 0;  // sum over all its rows
   int rows = 0;
 
   double mean_s() const { return measured_s / rows; }

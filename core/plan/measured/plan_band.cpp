@@ -13,7 +13,7 @@ struct Row {
 // The 5th and the 95th percentile over published runs (452 step times, 438 memory peaks). Percentiles of random halves
 // contained 89 % of the step times of the other halves, and 90 % of the memory. Nobody outside has run this project's
 // kernels, so it uses the figures for all software together. `eager`, `nanotron` and `internevo` share a band of times;
-// `llm_foundry` has that of its own runs.
+// `llm_foundry` has the band of its own runs.
 constexpr std::array kBands = {Row{"ranklab", {0.91, 1.25, 0.96, 1.08}},
                                Row{"megatron", {0.92, 1.08, 0.98, 1.10}},
                                Row{"megatron_2023", {0.93, 1.08, 0.98, 1.03}},

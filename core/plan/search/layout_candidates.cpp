@@ -26,7 +26,7 @@ bool divides(const TrainConfig& c, const LayoutChoice& l) {
   const int64_t dp = data_ranks(c, l);
   if (c.global_batch_size % (dp * l.micro_batch) != 0) return false;
   const int64_t microbatches = c.global_batch_size / dp / l.micro_batch;
-  if (l.pp > 1 && microbatches < l.pp) return false;  // otherwise idle for more than half of the time
+  if (l.pp > 1 && microbatches < l.pp) return false;  // the ranks would be idle for more than half of the time
   if (m.num_attention_heads % l.tp != 0 || m.ffn_hidden_size % l.tp != 0) return false;
   const auto splits = [&](const RecurrenceHeads& recurrence) { return recurrence.heads % (int64_t{l.tp} * l.cp) == 0; };
   if (!std::ranges::all_of(m.recurrences(), splits)) return false;

@@ -35,6 +35,6 @@ std::vector<SnapshotPiece> snapshot_pieces(StepContext& context);
 // Conversions to the types of the torch-free checkpoint files.
 SlicePartition slice_partition(const Partition& partition);
 TensorType tensor_type(at::ScalarType type);  // throws kInternal for a dtype that checkpoints do not support
-std::optional<at::ScalarType> scalar_type(TensorType type);  // nothing for a type that torch does not have here
+std::optional<at::ScalarType> scalar_type(TensorType type);  // nothing for a type that no state has
 
 }  // namespace ranklab

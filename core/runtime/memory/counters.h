@@ -27,7 +27,7 @@ class MemoryCounters {
   };
   Moment now() const;
   void sample();
-  void look();            // at most what was held since the last look
+  void look();            // notes the most that was held since the last look
   void record_highest();  // if a sample of what is held now would miss it
   void record(const CategoryBytes& bytes, Moment at, bool all);
   void record(uint32_t name, double value, Moment at);

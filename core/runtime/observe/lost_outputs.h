@@ -1,5 +1,5 @@
 // Outputs that a run could not write. A full disk or a removed log folder must not cost the training: the run and its
-// checkpoints continue, and the loss is reported on stderr at once and again by the exit code at the end
+// checkpoints continue, and each lost output is reported on stderr at once and again by the exit code at the end
 // (ErrorKind::kOutputLost). Thread rule: any thread.
 #pragma once
 #include <memory>

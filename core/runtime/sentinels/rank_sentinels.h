@@ -20,8 +20,8 @@ class RankSentinels {
     StepContext& step;  // must outlive this
     ScheduleStrategy& schedule;
     Communicator& world;  // untraced
-    std::function<void()>
-        settle;  // call after work of all ranks outside of steps, for which they waited for each other
+    // call after work of all ranks outside of steps, for which they waited for each other
+    std::function<void()> settle;
     std::function<int64_t()> wall_ns;         // for the sentinels of wall time
     std::vector<BatchWatch*>& batch_watches;  // observers to which the run's data shows its batches
     CheckpointManager& checkpoints;

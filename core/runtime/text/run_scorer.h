@@ -20,8 +20,8 @@ bool works_on_text(const RankContext& ctx, const RunPlan& plan);
 // cache is used. REQUIRES: works_on_text(), context.schedule. What `context` refers to must outlive the scorer.
 std::unique_ptr<TokenScorer> make_run_scorer(StepContext& context);
 
-// The sample that the run's settings request at its end, after the prompt. REQUIRES: as make_run_scorer(). The model
-// must not train afterwards.
+// The sample that the run's settings request at its end, after the prompt. REQUIRES: as make_run_scorer(). Turns
+// dropout off and leaves it off, so the model should not train afterwards.
 std::vector<int64_t> sample_of_run(StepContext& context, std::vector<int64_t> prompt);
 
 // Logits [B, S, V] for whole sequences of tokens [B, S], with packed documents kept separate as in the run's settings;
