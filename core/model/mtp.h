@@ -26,8 +26,8 @@ class MultiTokenPrediction {
   MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context,
                        const VocabParallelEmbedding& embedding, bool recompute = false);
 
-  // What a module's state becomes, as part of the module: its loss, or the state itself.
-  using Use = std::function<at::Tensor(int64_t ahead, const NormOutput& state)>;
+  // What becomes of a module's state, beside the module: the same tensor comes out of it wherever its loss is made.
+  using Use = std::function<void(int64_t ahead, const NormOutput& state)>;
   // state [S, B, H] after the final norm (this rank's positions) -> the states of the modules one after the other, the
   // first of which is `ahead` 1.
   void each_state(const at::Tensor& state_SBH, const ForwardContext& context, const Use& use) const;
