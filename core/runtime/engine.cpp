@@ -59,6 +59,7 @@ class RuntimeEngine::RankLoop {
     StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &modules_, schedule_.get()};
     watch(context, steps);
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
+    metrics_.settle();  // ranks that are processes agreed on a checkpoint, shards were gathered: no part of a step
     traced_ = traced_steps(plan_.config, first);
     if (leads()) announce(first);
     if (reports()) result.steps_done = first;
