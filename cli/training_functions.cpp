@@ -7,6 +7,7 @@
 #include "cli/training_module.h"
 #include "core/plan/recorded_costs.h"
 #include "core/plan/type_check.h"
+#include "core/runtime/training_data.h"
 
 namespace ranklab {
 namespace {
@@ -25,6 +26,7 @@ constexpr TrainingFunctions kFunctions = {
     .recorded_costs = [](const RunPlan& plan) { return recorded_costs(plan, make_meta_world); },
     .rank_pieces = [](const RunPlan& plan, int rank) { return rank_pieces(plan, rank, make_meta_world); },
     .check_types = [](const RunPlan& plan) { types_of_step(plan, make_meta_world)->check(); },
+    .check_data = check_named_data,
     .train = train,
     .print_data_batch = print_data_batch,
     .run_exhibits = run_exhibits,

@@ -36,6 +36,7 @@ struct TrainingFunctions {
   std::vector<RankPiece> (*rank_pieces)(const RunPlan&, int global_rank);
   // Throws kCheckFailed with the first finding of the types that a step on shapes shows.
   void (*check_types)(const RunPlan&);
+  void (*check_data)(const RunPlan&);  // core/runtime/training_data.h
   // Runs to the end; returns the process's exit code.
   int (*train)(const ConfigOptions&, const TrainRequest&);
   int (*print_data_batch)(const DataBatchOptions&);

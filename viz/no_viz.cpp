@@ -16,6 +16,9 @@ namespace {
 
 }  // namespace
 
+// Asked for completion and help, which need no visualizer.
+std::vector<std::pair<std::string, std::string>> panel_names() { return {}; }
+std::vector<std::pair<std::string, std::string>> layout_names() { return {}; }
 int run_window(const VizRequest&) { absent(); }
 void render_headless(const VizRequest&, const std::string&) { absent(); }
 void render_html(const VizRequest&, const std::string&) { absent(); }

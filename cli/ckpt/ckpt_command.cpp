@@ -7,6 +7,7 @@
 #include "cli/ckpt/ckpt_folder.h"
 #include "cli/ckpt/ckpt_hf_folder.h"
 #include "cli/ckpt/ckpt_subcommands.h"
+#include "cli/ckpt/ckpt_tensor_files.h"
 #include "cli/ckpt/ckpt_text.h"
 #include "cli/common/command.h"
 #include "cli/common/command_line.h"
@@ -18,7 +19,6 @@
 #include "core/base/text.h"
 #include "core/checkpoint/hf/folder.h"
 #include "core/checkpoint/safetensors.h"
-#include "core/checkpoint/tensor_diff.h"
 
 namespace ranklab {
 namespace {
@@ -81,75 +81,36 @@ int inspect(const CkptOptions& options) {
   return 0;
 }
 
+bool is_checkpoint(const std::string& path) { return is_folder(path) && !is_hf_folder(path); }
+
 int verify(const CkptOptions& options) {
-  if (is_folder(options.file)) return verify_checkpoint(options.file, options.json);
-  const SafetensorsFile file(options.file);
-  const std::vector<DamagedChunk> damaged = file.damaged_chunks();
-  for (const DamagedChunk& chunk : damaged) {
-    if (options.json) break;  // stdout holds the error object
-    std::printf("damaged: tensor %s, bytes %llu to %llu, file offset %llu\n", quote(chunk.tensor).c_str(),
-                static_cast<LongUnsigned>(chunk.begin), static_cast<LongUnsigned>(chunk.end),
-                static_cast<LongUnsigned>(chunk.file_offset));
-  }
-  if (!damaged.empty()) file.verify();  // throws, naming the first
-  if (options.json) {
-    std::printf("%s", json_result({{"file", file.path()},
-                                   {"bytes", file.file_bytes()},
-                                   {"tensors", file.tensors().size()},
-                                   {"checksums", file.checksums().has_value()}})
-                          .c_str());
-    return 0;
-  }
-  std::printf("%s: sound, %zu tensors, %s; %s\n", file.path().c_str(), file.tensors().size(),
-              both_sizes(file.file_bytes()).c_str(),
-              file.checksums() ? "every checksum holds"
-                               : "it has no checksums, so a flipped bit in a tensor would not be seen");
-  return 0;
+  return is_checkpoint(options.file) ? verify_checkpoint(options.file, options.json)
+                                     : verify_tensor_files(options.file, options.json);
 }
 
-ordered_json json_of(const SafetensorsDifference& diff) {
-  ordered_json tensors = ordered_json::array();
-  for (const TensorDifference& d : diff.tensors) tensors.push_back(difference_json(d));
-  return {{"same", diff.tensors.empty()},
-          {"same_tensors", diff.same_tensors},
-          {"different", tensors},
-          {"metadata", diff.metadata}};
-}
-
-// A checkpoint has its tensors in pieces, under other names than a file's.
+// A checkpoint has its tensors in pieces, under other names than a file or a Hugging Face folder.
 void refuse_mixed(const CkptOptions& options) {
-  const bool first = is_folder(options.file);
-  const std::string &folder = first ? options.file : options.other, &file = first ? options.other : options.file;
-  const SafetensorsFile sound(file);  // what is wrong with the file itself is told first
-  throw Error(ErrorKind::kInvalidArgument, {.where = "ckpt diff",
-                                            .what = "a folder is not compared with a file",
-                                            .got = quote(folder) + " and " + quote(file),
-                                            .want = "two checkpoints, or two safetensors files",
-                                            .fix = "make a file of the checkpoint: ranklab ckpt convert " +
-                                                   shell_path(folder) + " FILE.safetensors"});
+  const bool first = is_checkpoint(options.file);
+  const std::string &checkpoint = first ? options.file : options.other, &other = first ? options.other : options.file;
+  open_tensor_files(other);  // what is wrong with it is told first
+  const bool folder = is_folder(other);
+  throw Error(ErrorKind::kInvalidArgument,
+              {.where = "ckpt diff",
+               .what = folder ? "a checkpoint is not compared with a Hugging Face folder"
+                              : "a folder is not compared with a file",
+               .got = quote(checkpoint) + " and " + quote(other),
+               .want = "two checkpoints, or two of safetensors files and Hugging Face folders",
+               .fix = folder ? "bring the checkpoint's weights to that form: ranklab ckpt export-hf " +
+                                   shell_path(checkpoint) + " FOLDER"
+                             : "make a file of the checkpoint: ranklab ckpt convert " + shell_path(checkpoint) +
+                                   " FILE.safetensors"});
 }
 
 int diff(const CkptOptions& options) {
-  if (is_folder(options.file) != is_folder(options.other)) refuse_mixed(options);
-  if (is_folder(options.file)) return diff_checkpoint_folders(options.file, options.other, options.json);
-  const SafetensorsDifference diff = diff_safetensors(SafetensorsFile(options.file), SafetensorsFile(options.other));
-  const int code = diff.tensors.empty() ? 0 : exit_code(ErrorKind::kCheckFailed);
-  if (options.json) {
-    std::printf("%s", json_result(json_of(diff)).c_str());
-    return code;
-  }
-  std::printf("a: %s\nb: %s\n", options.file.c_str(), options.other.c_str());
-  for (const TensorDifference& d : diff.tensors) std::printf("%s: %s\n", d.name.c_str(), difference_text(d).c_str());
-  std::vector<std::string> keys;
-  for (const std::string& key : diff.metadata) keys.push_back(metadata_text(key));
-  if (!keys.empty()) std::printf("metadata that differs (does not count): %s\n", join(keys, ", ").c_str());
-  if (diff.tensors.empty()) {
-    std::printf("the same: %llu tensors, bit for bit\n", static_cast<LongUnsigned>(diff.same_tensors));
-  } else {
-    std::printf("tensors that differ: %zu, the same: %llu\n", diff.tensors.size(),
-                static_cast<LongUnsigned>(diff.same_tensors));
-  }
-  return code;
+  const bool checkpoint = is_checkpoint(options.file);
+  if (checkpoint != is_checkpoint(options.other)) refuse_mixed(options);
+  return checkpoint ? diff_checkpoint_folders(options.file, options.other, options.json)
+                    : diff_tensor_files(options.file, options.other, options.json);
 }
 
 }  // namespace
@@ -161,16 +122,18 @@ CommandAction setup_ckpt(CommandLine& app) {
       "  ranklab ckpt diff before.safetensors after.safetensors\n"
       "  ranklab ckpt reshard runs/ckpt runs/tp2 --tp 2 --dp 2\n"
       "  ranklab ckpt export-hf runs/ckpt runs/hf --dtype bf16\n  ranklab ckpt import-hf runs/hf runs/from_hf");
-  constexpr const char* kWhat = "a checkpoint, the folder of --save (its newest one), or a safetensors file";
+  constexpr const char* kWhat =
+      "a checkpoint, the folder of --save (its newest one), a Hugging Face folder, or a safetensors file";
   auto options = std::make_shared<CkptOptions>();
   CommandLine* show = app.add_subcommand(
       "inspect", "print the tensors and settings of a checkpoint, a Hugging Face folder, or a safetensors file");
-  show->add_option("FILE", options->file, std::string(kWhat) + ", or a Hugging Face folder")->required();
-  CommandLine* prove =
-      app.add_subcommand("verify", "verify the structure and every checksum of a checkpoint or a safetensors file");
+  show->add_option("FILE", options->file, kWhat)->required();
+  CommandLine* prove = app.add_subcommand(
+      "verify",
+      "verify the structure and every checksum of a checkpoint, a Hugging Face folder, or a safetensors file");
   prove->add_option("FILE", options->file, kWhat)->required();
-  CommandLine* compare =
-      app.add_subcommand("diff", "compare two checkpoints (of any layouts) or files; exit code 4 if they differ");
+  CommandLine* compare = app.add_subcommand(
+      "diff", "compare two checkpoints (of any layouts), Hugging Face folders or files; exit code 4 if they differ");
   compare->add_option("A", options->file, kWhat)->required();
   compare->add_option("B", options->other, "the one to hold against it")->required();
   for (CommandLine* command : {show, prove, compare})

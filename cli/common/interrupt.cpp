@@ -70,6 +70,8 @@ void interrupt_by(int signal) {
 void on_signal(int signal) {
   // Of a closed terminal the shell and the kernel tell, one after the other: never a second signal.
   if (signal == SIGHUP) return g_signal != 0 ? void() : interrupt_by(SIGTERM);
+  // All that is printed from now on raises it again.
+  if (signal == SIGPIPE) return g_signal != 0 ? void() : interrupt_by(SIGPIPE);
   const int pipe_fd = g_ctrl_c_pipe;
   if (signal != SIGINT || pipe_fd < 0) return interrupt_by(signal);
   const int saved = errno;
@@ -96,7 +98,8 @@ void watch_interrupts() {
   }).detach();
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
-  if (std::signal(SIGHUP, on_signal) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
+  for (const int signal : {SIGHUP, SIGPIPE})
+    if (std::signal(signal, on_signal) == SIG_IGN) std::signal(signal, SIG_IGN);
 }
 
 void tell_before_leaving(std::function<void(const std::string& why)> tell) {
@@ -107,6 +110,8 @@ void tell_before_leaving(std::function<void(const std::string& why)> tell) {
 void give_interrupts(std::chrono::milliseconds patience) { g_patience = patience; }
 
 bool interrupt_requested() { return g_signal != 0; }
+
+bool reader_is_gone() { return g_signal == SIGPIPE; }
 
 int interrupt_exit_code() { return 128 + (g_signal != 0 ? g_signal.load() : SIGTERM); }
 

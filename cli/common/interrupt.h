@@ -1,5 +1,6 @@
-// Handling of Ctrl-C (SIGINT) and SIGTERM in a run, and of SIGHUP (its terminal is gone), which counts as SIGTERM
-// unless it was ignored from the start (nohup): the first one requests a stop after the step, keeping log and
+// Handling of Ctrl-C (SIGINT) and SIGTERM in a run, of SIGHUP (its terminal is gone), which counts as SIGTERM, and of
+// SIGPIPE (whoever read its output is gone, as behind `| head`), the last two unless they were ignored from the start
+// (nohup): the first one requests a stop after the step, keeping log and
 // trace; if that takes too long (a long step, the start of a large model) the process exits, with files intact since
 // each line is flushed and each trace is renamed into place. A second one, more than 0.3 s later, ends the process at
 // once. A prompt may take over Ctrl-C (it pauses the run) and decide when it is meant for the run. Thread rule:
@@ -22,6 +23,7 @@ void tell_before_leaving(std::function<void(const std::string& why)> tell);
 // How long the first signal waits for work in progress; 1.2 s by default: a checkpoint takes longer.
 void give_interrupts(std::chrono::milliseconds patience);
 bool interrupt_requested();
-int interrupt_exit_code();  // 130; 143 for SIGTERM, and where it was another process that got a signal
+bool reader_is_gone();      // the run ends because nobody reads its output: what is printed is no loss
+int interrupt_exit_code();  // 130; 141 for SIGPIPE; 143 for SIGTERM, and where it was another process that got a signal
 
 }  // namespace ranklab

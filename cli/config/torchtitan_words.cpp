@@ -74,8 +74,9 @@ TorchtitanWords::TorchtitanWords(const std::vector<std::string>& words) {
     } else if (word.starts_with("--")) {
       const std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
       const bool names_file = name == "job.config_file" || name == "job.config-file";
+      // Behind a flag a path is its value (a folder, a tokenizer), unless its name says that it is a configuration.
       const auto is_value = [&](size_t at) {
-        return at < words.size() && !words[at].starts_with("--") && (names_file || !is_file(words[at]));
+        return at < words.size() && !words[at].starts_with("--") && (names_file || !words[at].ends_with(".toml"));
       };
       const bool follows = equals == std::string::npos && is_value(i + 1);
       const std::string value = equals != std::string::npos ? word.substr(equals + 1) : follows ? words[++i] : "true";

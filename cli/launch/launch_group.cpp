@@ -64,7 +64,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 // With nothing left to repeat: an output is lost, a sentinel or a signal (to any rank, on any node) ended all of them.
 bool ends_a_training(int code) {
   return code == exit_code(ErrorKind::kOutputLost) || code == exit_code(ErrorKind::kSentinel) || code == 128 + SIGINT ||
-         code == 128 + SIGTERM;
+         code == 128 + SIGPIPE || code == 128 + SIGTERM;
 }
 
 std::string mark(int rank) { return "[rank " + std::to_string(rank) + "] "; }
@@ -251,7 +251,8 @@ void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   if (end_.signal != 0) return note_end_after_signal(killed, rank.exit_code);
   if ((!killed && WEXITSTATUS(status) == 0) || !is_told(killed, WEXITSTATUS(status))) return;
   if (plan_.trains && !killed && ends_a_training(WEXITSTATUS(status))) {
-    end_.exit_code = WEXITSTATUS(status);  // the others finish theirs, and nothing is restarted
+    // The others finish theirs, and nothing is restarted. Ranks that got no signal themselves end as after SIGTERM.
+    if (end_.exit_code == 0 || end_.exit_code == 128 + SIGTERM) end_.exit_code = WEXITSTATUS(status);
     return;
   }
   if (!end_.failed) ending_since_ = Clock::now();

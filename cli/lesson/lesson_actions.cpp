@@ -32,12 +32,6 @@ lesson::LessonText lesson_text(const LessonSession& session) {
   return lesson::split_lesson_text(as_typed(lesson::read_text(session.row.folder() / "README.md")));
 }
 
-void check_prediction(const LessonRequest& request) {
-  RANKLAB_CHECK(request.predict.empty() || number_of(request.predict), ErrorKind::kInvalidArgument,
-                .where = "--predict", .what = "a prediction is a number", .got = quote(request.predict),
-                .want = "for example 2.5", .fix = "leave the unit out");
-}
-
 // Asks on a terminal; elsewhere --predict gives the answer.
 void take_prediction(LessonSession& session, const LessonRequest& request) {
   const std::string prediction = request.predict.empty() ? session.state().prediction : request.predict;
@@ -106,8 +100,13 @@ void move_on(LessonRequest& request) {
 
 }  // namespace
 
+void check_prediction(const std::string& text) {
+  RANKLAB_CHECK(number_of(text), ErrorKind::kInvalidArgument, .where = "--predict", .what = "a prediction is a number",
+                .got = quote(text), .want = "for example 2.5",
+                .fix = text.empty() ? "leave --predict out to predict nothing" : "leave the unit out");
+}
+
 int lesson_start(const LessonRequest& given) {
-  check_prediction(given);
   LessonRequest request = given;
   move_on(request);
   LessonSession session(request);
@@ -131,7 +130,6 @@ int lesson_start(const LessonRequest& given) {
 }
 
 int lesson_run(const LessonRequest& request) {
-  check_prediction(request);
   LessonSession session(request);
   take_prediction(session, request);
   compare_prediction(session, session.row.make()->run(session.screen));

@@ -6,15 +6,18 @@
 namespace ranklab {
 
 struct LessonRequest {
-  std::string lesson;  // number or slug; empty: the current one
-  std::string predict;
-  std::string file;  // check this file instead of the learner's copy
+  std::string lesson;   // number or slug; empty: the current one
+  std::string predict;  // as typed; "": nothing
+  std::string file;     // check this file instead of the learner's copy
   double timeout_s = 20;
   bool force = false, json = false;
   int hunt = 0;              // of lesson hunt; 0: all of them
   std::string module, axis;  // the answer
   bool hint = false;
 };
+
+// Throws kInvalidArgument for what is no number.
+void check_prediction(const std::string& text);
 
 int lesson_list_all(const LessonRequest& request);
 int lesson_start(const LessonRequest& request);

@@ -38,7 +38,11 @@ void add_options(CommandLine& app, const LessonVerb& verb, LessonRequest& reques
     app.add_option("lesson", request.lesson, "number or name (default: the current one)")->words(std::move(lessons));
   }
   if (name == "start" || name == "run") {
-    app.add_option("--predict", request.predict, "your answer to the lesson's question");
+    const auto take = [&request](const std::string& text) {
+      check_prediction(text);  // here, since an empty text would be no prediction afterwards
+      request.predict = text;
+    };
+    app.add_option_function("--predict", take, "your answer to the lesson's question");
   }
   if (name == "check" || name == "watch") {
     app.add_option("--file", request.file, "check this file instead of your copy");

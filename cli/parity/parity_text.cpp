@@ -90,6 +90,18 @@ std::string same_text(const ParityResult& result) {
                    eps_text(closest->tolerance).c_str());
 }
 
+// "head grad_input, layers.3.mlp output, ...": each once, whatever steps it is of.
+std::string some_of(const std::vector<TensorKey>& keys) {
+  constexpr size_t kMost = 4;
+  std::vector<std::string> names;
+  for (const TensorKey& key : keys) {
+    if (std::ranges::find(names, key.text()) != names.end()) continue;
+    names.push_back(names.size() == kMost ? "..." : key.text());
+    if (names.size() > kMost) break;
+  }
+  return join(names, ", ");
+}
+
 }  // namespace
 
 std::string eps_text(double eps) { return eps > 1e100 ? "not finite" : strprintf("%.3g eps", eps); }
@@ -125,8 +137,8 @@ std::string parity_text(const ParityResult& result) {
         strprintf("  %-17s ", fact.what.c_str()) + (fact.what == "to blame" ? style.bold(fact.text) : fact.text) + "\n";
   if (result.wrong() != nullptr) text += later_text(result);
   if (!result.differs() && !seen.not_compared.empty())
-    text += strprintf("not compared: %zu tensors that only one of the two runs has, or with another shape\n",
-                      seen.not_compared.size());
+    text += strprintf("not compared: %zu tensors that only one of the two runs has, or with another shape: %s\n",
+                      seen.not_compared.size(), some_of(seen.not_compared).c_str());
   return text;
 }
 

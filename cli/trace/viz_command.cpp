@@ -110,6 +110,12 @@ int run(VizOptions& options, bool attaches) {
   return 0;
 }
 
+std::string names_of(const std::vector<std::pair<std::string, std::string>>& words) {
+  std::vector<std::string> names;
+  for (const auto& [name, about] : words) names.push_back(name);
+  return join(names, ", ");
+}
+
 }  // namespace
 
 CommandAction setup_viz(CommandLine& app) {
@@ -124,17 +130,13 @@ CommandAction setup_viz(CommandLine& app) {
          "result of ranklab parity --out FILE.json, for the panel parity (default: parity.json next to the trace)")
       ->type_name("FILE");
   app.add_option("--goto", request.go_to, "place to open, e.g. step=12,t=3.4ms,sel=r3/B7")->type_name("LINK");
-  app.add_option("--layout", request.layout,
-                 "arrangement of panels: Pipeline, Stage, Traffic, Context, Memory, Precision or Lesson")
+  app.add_option("--layout", request.layout, "arrangement of panels: " + names_of(viz::layout_names()))
       ->type_name("NAME")
-      ->words({{"Pipeline", ""},
-               {"Stage", ""},
-               {"Traffic", ""},
-               {"Context", ""},
-               {"Memory", ""},
-               {"Precision", ""},
-               {"Lesson", ""}});
-  app.add_option("--panel", request.panel, "panel to show first; in a picture, the only one")->type_name("NAME");
+      ->words(viz::layout_names());
+  app.add_option("--panel", request.panel,
+                 "panel to show first; in a picture, the only one: " + names_of(viz::panel_names()))
+      ->type_name("NAME")
+      ->words(viz::panel_names());
   CommandOption* attaches =
       app.add_option("--attach", options->attach, "watch and step a run started with --viz-listen")
           ->type_name("[PATH]")

@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "backends/meta/meta_world.h"
+#include "cli/common/interrupt.h"
 #include "cli/common/pipeline_text.h"
 #include "cli/common/stdout_text.h"
 #include "cli/common/style.h"
 #include "cli/common/terminal.h"
 #include "core/base/counted.h"
+#include "core/base/files/path_type.h"
 #include "core/base/shell_quote.h"
 #include "core/base/system.h"
 #include "core/base/text.h"
@@ -189,7 +191,8 @@ class ConsoleHook : public Hook {
     }
     if (book_ && simulated_ && result.steps_done > first_) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);
-    if (!options_.trace_path.empty() && traces_a_step(config_, first_, result.steps_done))
+    if (!options_.trace_path.empty() && traces_a_step(config_, first_, result.steps_done) &&
+        is_there(options_.trace_path))  // else it is told what became of it
       line("trace", options_.trace_path + " (ranklab viz " + shell_path(options_.trace_path) + ", or Perfetto)");
     for (const std::string& reason : options_.lost->said()) line("lost", reason);
     flush();
@@ -261,7 +264,7 @@ class ConsoleHook : public Hook {
   // If stderr is closed, nobody wants its output; stdout is what a user keeps.
   void flush() const {
     const std::string lost = lost_text(out_);
-    if (!lost.empty() && out_ == stdout) options_.lost->note("stdout", lost);
+    if (!lost.empty() && out_ == stdout && !reader_is_gone()) options_.lost->note("stdout", lost);
   }
   void line(const char* label, const std::string& text) const {
     std::fprintf(out_, "  %s %s\n", style_.dim(strprintf("%-8s", label)).c_str(), text.c_str());

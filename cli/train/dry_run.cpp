@@ -46,7 +46,7 @@ std::string ways_to_need_less(const RunPlan& plan) {
   return text + "; ranklab plan memory shows what each saves";
 }
 
-DryRun make_dry_run(const RunPlan& plan, const StepRecord& record) {
+DryRun make_dry_run(const RunPlan& plan, const StepRecord& record, const std::string& absent_data) {
   DryRun out{.memory = record.fullest(), .traffic = {}, .time = {}, .warnings = {}};
   out.on_gpu = framework_memory(plan, record);
   out.traffic = axis_traffic(record, plan);
@@ -61,7 +61,10 @@ DryRun make_dry_run(const RunPlan& plan, const StepRecord& record) {
   }
   if (const std::string hint = fp32_hint(plan); !hint.empty()) out.warnings.push_back(hint);
   out.documents_known = record.documents_unknown.empty();
-  if (!out.documents_known) out.warnings.push_back(record.documents_warning());
+  if (!out.documents_known)
+    out.warnings.push_back(record.documents_warning());
+  else if (!absent_data.empty())
+    out.warnings.push_back("a run on this machine would be refused: " + absent_data);
   return out;
 }
 
@@ -198,9 +201,10 @@ nlohmann::ordered_json exposed_json(const ByAxis& exposed_ns) {
 
 }  // namespace
 
-std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Style& style) {
+std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Style& style,
+                         const std::string& absent_data) {
   const TrainConfig& c = plan.config;
-  const DryRun run = make_dry_run(plan, step);
+  const DryRun run = make_dry_run(plan, step, absent_data);
   std::string text;
   const ModelCounts counts = count_model(c.model, c.model.seq_length);
   text += style.bold(model_title(plan, counts.total + counts.mtp)) + "\n";
@@ -223,9 +227,9 @@ std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Styl
   return text + "nothing was run\n";
 }
 
-std::string dry_run_json(const RunPlan& plan, const StepRecord& step) {
+std::string dry_run_json(const RunPlan& plan, const StepRecord& step, const std::string& absent_data) {
   const TrainConfig& c = plan.config;
-  const DryRun run = make_dry_run(plan, step);
+  const DryRun run = make_dry_run(plan, step, absent_data);
   const ModelCounts counts = count_model(c.model, c.model.seq_length);
   nlohmann::ordered_json data = {{"preset", c.preset},
                                  {"parameters", counts.total},

@@ -9,8 +9,9 @@
 
 namespace ranklab {
 
-// `step`: the plan's, recorded.
-std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Style& style);
-std::string dry_run_json(const RunPlan& plan, const StepRecord& step);
+// `step`: the plan's, recorded. `absent_data`: why this machine could not open the data that the run names, if so.
+std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Style& style,
+                         const std::string& absent_data = {});
+std::string dry_run_json(const RunPlan& plan, const StepRecord& step, const std::string& absent_data = {});
 
 }  // namespace ranklab

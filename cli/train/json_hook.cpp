@@ -10,6 +10,7 @@
 #include "cli/common/json_output.h"
 #include "cli/common/stdout_text.h"
 #include "core/base/error.h"
+#include "core/base/files/path_type.h"
 #include "core/config/traced_steps.h"
 #include "core/runtime/record/run_log.h"
 
@@ -34,7 +35,7 @@ class JsonHook : public Hook {
   void on_validation(int64_t step, double loss) override { print(validation_json(step, loss) + "\n"); }
   void on_train_end(const TrainResult& result) override {
     if (!result.stopped.empty()) return;  // the error is the result
-    const bool traced = traces_a_step(config_, first_, result.steps_done);
+    const bool traced = traces_a_step(config_, first_, result.steps_done) && is_there(options_.trace_path);
     const nlohmann::ordered_json data = {
         {"steps_done", result.steps_done},     {"interrupted", result.interrupted},
         {"first_loss", result.first_loss},     {"last_loss", result.last_loss},
@@ -50,7 +51,8 @@ class JsonHook : public Hook {
  private:
   void print(const std::string& line) const {
     std::fputs(line.c_str(), stdout);
-    if (const std::string lost = lost_text(stdout); !lost.empty()) options_.lost->note("stdout", lost);
+    if (const std::string lost = lost_text(stdout); !lost.empty() && !reader_is_gone())
+      options_.lost->note("stdout", lost);
   }
   ConsoleOptions options_;
   TrainConfig config_;

@@ -13,7 +13,6 @@
 #include "cli/training_module.h"
 #include "cli/world/adopt_world.h"
 #include "core/base/error.h"
-#include "core/config/data_choice.h"
 #include "core/config/dump_choice.h"
 #include "core/config/settings/toml.h"
 
@@ -33,14 +32,28 @@ int print_config(const ConfigOptions& options, bool json) {
   return 0;
 }
 
+// What is wrong with the data that are named, if they may still be there where the run will be: GPUs that a launcher
+// starts processes on are seldom those of the machine that plans for them.
+std::string absent_data(const RunPlan& plan) {
+  try {
+    training_functions().check_data(plan);
+    return "";
+  } catch (const Error& error) {
+    if (plan.config.can(Capability::kMakesRanks) || error.kind() != ErrorKind::kIo) throw;
+    return error.what();
+  }
+}
+
 int dry_run(const ConfigOptions& options, bool json) {
   const RunPlan plan = options.resolve(options.config());
   check_reached(plan);
-  check_text_vocabulary(plan.config);
+  const std::string absent = absent_data(plan);
   options.report_idle(plan);
   if (plan.config.check_gradient_types) training_functions().check_types(plan);
   const StepRecord step = training_functions().record_step(plan);
-  std::printf("%s", (json ? dry_run_json(plan, step) : dry_run_text(plan, step, style_for(stdout))).c_str());
+  const std::string text =
+      json ? dry_run_json(plan, step, absent) : dry_run_text(plan, step, style_for(stdout), absent);
+  std::printf("%s", text.c_str());
   return 0;
 }
 

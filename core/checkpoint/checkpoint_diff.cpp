@@ -22,17 +22,6 @@ TensorDifference compare(const Checkpoint& a, const Checkpoint& b, const std::st
   return difference;
 }
 
-void compare_texts(const std::map<std::string, std::string>& a, const std::map<std::string, std::string>& b,
-                   std::set<std::string>& keys) {
-  for (const auto* one : {&a, &b}) {
-    const auto& other = one == &a ? b : a;
-    for (const auto& [key, value] : *one) {
-      const auto found = other.find(key);
-      if (found == other.end() || found->second != value) keys.insert(key);
-    }
-  }
-}
-
 // "clean_steps 3, scale 1024, skipped_steps 0"
 std::string text_of(const std::map<std::string, double>& numbers) {
   std::string text;
@@ -58,8 +47,8 @@ CheckpointDifference diff_checkpoints(const Checkpoint& a, const Checkpoint& b) 
     result.progress.push_back("loss scale: " + text_of(left.loss_scale) + " in a, " + text_of(right.loss_scale) +
                               " in b");
   std::set<std::string> keys, names;
-  compare_texts(left.config, right.config, keys);
-  compare_texts(left.data, right.data, keys);
+  keys.merge(keys_that_differ(left.config, right.config));
+  keys.merge(keys_that_differ(left.data, right.data));
   if (left.layout != right.layout) keys.insert("layout");
   result.settings.assign(keys.begin(), keys.end());
   for (const CheckpointManifest* manifest : {&left, &right}) {

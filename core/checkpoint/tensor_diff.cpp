@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
-#include <set>
 
 namespace ranklab {
 namespace {
@@ -67,23 +65,26 @@ void compare_elements(TensorType type, const std::vector<int64_t>& shape, uint64
   }
 }
 
-SafetensorsDifference diff_safetensors(const SafetensorsFile& a, const SafetensorsFile& b) {
-  SafetensorsDifference result;
-  std::set<std::string> names, keys;
-  for (const SafetensorsFile* file : {&a, &b}) {
-    for (const TensorEntry& tensor : file->tensors()) names.insert(tensor.name);
-    for (const auto& [key, value] : file->metadata()) keys.insert(key);
-  }
-  for (const std::string& key : keys) {
-    const auto in_a = a.metadata().find(key), in_b = b.metadata().find(key);
-    const bool both = in_a != a.metadata().end() && in_b != b.metadata().end();
-    if (!both || in_a->second != in_b->second) result.metadata.push_back(key);
-  }
+TensorPlaces tensor_places(const SafetensorsFile& file) {
+  TensorPlaces places;
+  for (const TensorEntry& entry : file.tensors()) places[entry.name] = {&file, &entry};
+  return places;
+}
+
+TensorDifferences diff_tensors(const TensorPlaces& a, const TensorPlaces& b) {
+  TensorDifferences result;
+  std::set<std::string> names;
+  for (const TensorPlaces* side : {&a, &b})
+    for (const auto& [name, place] : *side) names.insert(name);
+  const auto find = [](const TensorPlaces& side, const std::string& name) {
+    const auto found = side.find(name);
+    return found == side.end() ? TensorPlace{} : found->second;
+  };
   for (const std::string& name : names) {
-    const TensorEntry *in_a = a.find(name), *in_b = b.find(name);
-    TensorDifference difference = difference_of_form(name, in_a, in_b);
+    const TensorPlace in_a = find(a, name), in_b = find(b, name);
+    TensorDifference difference = difference_of_form(name, in_a.entry, in_b.entry);
     if (difference.kind == TensorDifference::Kind::kValues) {
-      compare_values(a, *in_a, b, *in_b, difference);
+      compare_values(*in_a.file, *in_a.entry, *in_b.file, *in_b.entry, difference);
       if (difference.differing == 0) {
         ++result.same_tensors;
         continue;
@@ -92,6 +93,19 @@ SafetensorsDifference diff_safetensors(const SafetensorsFile& a, const Safetenso
     result.tensors.push_back(std::move(difference));
   }
   return result;
+}
+
+std::set<std::string> keys_that_differ(const std::map<std::string, std::string>& a,
+                                       const std::map<std::string, std::string>& b) {
+  std::set<std::string> keys;
+  for (const auto* side : {&a, &b}) {
+    const auto& other = side == &a ? b : a;
+    for (const auto& [key, value] : *side) {
+      const auto found = other.find(key);
+      if (found == other.end() || found->second != value) keys.insert(key);
+    }
+  }
+  return keys;
 }
 
 }  // namespace ranklab

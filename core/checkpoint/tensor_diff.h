@@ -1,9 +1,11 @@
-// Compares two safetensors files: tensors that only one of them has, differing types and shapes, and, where these
-// agree, the elements whose bits differ. Differing metadata is reported but does not count as a difference of the
-// tensors. Cost: reads every byte of both once (and verifies its checksum); two buffers of a chunk. Thread rule: pure.
+// Compares the tensors of safetensors files: tensors that only one side has, differing types and shapes, and, where
+// these agree, the elements whose bits differ. Cost: reads every byte of both once (and verifies its checksum); two
+// buffers of a chunk. Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,11 +31,19 @@ struct TensorDifference {
   double max_absolute = 0, max_relative = 0;
 };
 
-struct SafetensorsDifference {
+struct TensorDifferences {
   std::vector<TensorDifference> tensors = {};  // by name
   uint64_t same_tensors = 0;
-  std::vector<std::string> metadata = {};  // keys that differ
 };
+
+// Where a tensor lies: a model may be in several files.
+struct TensorPlace {
+  const SafetensorsFile* file = nullptr;
+  const TensorEntry* entry = nullptr;
+};
+using TensorPlaces = std::map<std::string, TensorPlace>;  // by name
+// REQUIRES: `file` outlives them.
+TensorPlaces tensor_places(const SafetensorsFile& file);
 
 // Compares type and shape of two tensors of the same name; null: that side has none. If both agree, the kind is
 // kValues, and the elements have yet to be compared.
@@ -60,6 +70,10 @@ TensorDifference difference_of_form(const std::string& tensor_name, const Tensor
 void compare_elements(TensorType type, const std::vector<int64_t>& shape, uint64_t first, std::span<const std::byte> a,
                       std::span<const std::byte> b, TensorDifference& difference);
 
-SafetensorsDifference diff_safetensors(const SafetensorsFile& a, const SafetensorsFile& b);
+TensorDifferences diff_tensors(const TensorPlaces& a, const TensorPlaces& b);
+
+// Of two files' metadata: keys that one side lacks, or that have another value there.
+std::set<std::string> keys_that_differ(const std::map<std::string, std::string>& a,
+                                       const std::map<std::string, std::string>& b);
 
 }  // namespace ranklab

@@ -26,17 +26,22 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kBibleProgram = "/usr/bin/bible";
 
+// The text is held in memory, hence the limit; shards are read on demand, however large they are.
+constexpr uint64_t kMostBytes = uint64_t{4} << 30;
+constexpr size_t kBeginBytes = 64;  // which tell what a file is
+
+InputWords words_about(const std::string& option) {
+  return {.where = "data",
+          .fix = "pass a readable text file to " + option +
+                 "; of large files make shards: ranklab data prepare FILE --out FOLDER"};
+}
+
 std::string read_file(const std::string& path, const std::string& option) {
-  // The text is held in memory, hence the limit; shards are read on demand, however large they are.
-  constexpr uint64_t kMostBytes = uint64_t{4} << 30;
-  std::string text = read_whole_file(path, kMostBytes,
-                                     {.where = "data",
-                                      .fix = "pass a readable text file to " + option +
-                                             "; of large files make shards: ranklab data prepare FILE --out FOLDER"});
+  std::string text = read_whole_file(path, kMostBytes, words_about(option));
   RANKLAB_CHECK(!text.empty(), ErrorKind::kBadFile, .where = "data", .what = quote(path) + " is empty",
                 .got = "0 bytes", .want = "at least one training sequence of text",
                 .fix = "pass another file to " + option);
-  require_unpacked(path, std::string_view(text).substr(0, 64), option);
+  require_unpacked(path, std::string_view(text).substr(0, kBeginBytes), option);
   return text;
 }
 
@@ -87,10 +92,12 @@ void keep_in_cache(const fs::path& path, const std::string& text) {
 std::string user_cache_directory() {
   const char* xdg = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
-  fs::path base = xdg != nullptr && *xdg != '\0' ? fs::path(xdg) : fs::path(home != nullptr ? home : "/tmp") / ".cache";
+  const auto given = [](const char* value) { return value != nullptr && *value != '\0'; };
+  if (!given(xdg) && !given(home)) return "";  // where others may write is no place for what a run trains on
+  const fs::path folder = (given(xdg) ? fs::path(xdg) : fs::path(home) / ".cache") / "ranklab";
   std::error_code ignored;
-  fs::create_directories(base / "ranklab", ignored);
-  return (base / "ranklab").string();
+  fs::create_directories(folder, ignored);
+  return folder.string();
 }
 
 void require_text(const std::string& path, const std::string& option) {
@@ -114,15 +121,27 @@ Corpus load_corpus(const std::string& path, const std::string& option) {
     require_text(path, option);
     return {read_file(path, option), path};
   }
-  const fs::path cached = fs::path(user_cache_directory()) / "corpus" / "bible-kjv.txt";
+  const std::string cache = user_cache_directory();
+  const fs::path cached = fs::path(cache) / "corpus" / "bible-kjv.txt";
   std::error_code ignored;
-  if (fs::file_size(cached, ignored) > 1'000'000 && !ignored)
+  if (!cache.empty() && fs::file_size(cached, ignored) > 1'000'000 && !ignored)
     return {read_file(cached.string(), option), "bible-kjv (Debian)"};
   if (auto text = print_bible()) {
-    keep_in_cache(cached, *text);
+    if (!cache.empty()) keep_in_cache(cached, *text);
     return {std::move(*text), "bible-kjv (Debian)"};
   }
   return {generate_sentences(1, 1 << 20), "generated sentences (install bible-kjv or pass --data-path for real text)"};
+}
+
+int64_t measure_corpus(const std::string& path, const std::string& option) {
+  require_text(path, option);
+  const InputFile file(path, words_about(option));
+  // Empty ones and those that are too large are refused there; the kernel's own files do not say their size.
+  if (file.size_bytes() == 0 || file.size_bytes() > kMostBytes)
+    return static_cast<int64_t>(read_file(path, option).size());
+  std::array<char, kBeginBytes> begins{};
+  require_unpacked(path, {begins.data(), file.read_at(0, begins)}, option);
+  return static_cast<int64_t>(file.size_bytes());
 }
 
 std::string generate_sentences(uint64_t seed, size_t bytes) {

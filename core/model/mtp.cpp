@@ -62,12 +62,14 @@ void MultiTokenPrediction::each_state(const at::Tensor& state_SBH, const Forward
   at::Tensor state = state_SBH;
   for (size_t k = 0; k < modules_.size(); ++k) {
     const int64_t ahead = static_cast<int64_t>(k) + 1;
-    const at::Tensor input = state;
-    modules_[k].use(context, input, [&] {
-      const NormOutput out = state_of(modules_[k], ahead, input, context);
-      state = out.normed;
-      return use(ahead, out);
+    const at::Tensor own = modules_[k].use.own(state);
+    NormOutput out;
+    modules_[k].use(context, own, [&] {
+      out = state_of(modules_[k], ahead, own, context);
+      return out.normed;
     });
+    use(ahead, out);
+    state = out.normed;
   }
 }
 

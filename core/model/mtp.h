@@ -25,8 +25,8 @@ class MultiTokenPrediction {
   MultiTokenPrediction(const ModuleScope& scope, const ModelConfig& config, const BlockContext& context,
                        const VocabParallelEmbedding& embedding, bool recompute = false);
 
-  // Computes what a module returns from its state: the loss, or the state itself.
-  using Use = std::function<at::Tensor(int64_t ahead, const NormOutput& state)>;
+  // Uses a module's state next to the module: each_state() returns the state itself wherever its loss is computed.
+  using Use = std::function<void(int64_t ahead, const NormOutput& state)>;
   // state [S, B, H] after the final norm (this rank's positions). Calls use() for the state of each module, in order;
   // the first module has `ahead` 1.
   void each_state(const at::Tensor& state_SBH, const ForwardContext& context, const Use& use) const;

@@ -103,15 +103,16 @@ class Transformer : public LayerStack {
   at::Tensor predict(const ResidualStream& stream, const ForwardContext& context) override {
     if (mtp_apart_) return predict_states(stream.sum(), context);
     const NormOutput state = normed(stream);
-    // As a module next to the prediction modules, which read the same state.
-    const at::Tensor result = mtp_ ? predict_use_(context, state.normed, [&] { return head_->predict(state, context); })
+    // A module next to the prediction modules, which read the same state.
+    NormOutput own = state;
+    if (mtp_) own.normed = predict_use_.own(state.normed);
+    const at::Tensor result = mtp_ ? predict_use_(context, own.normed, [&] { return head_->predict(own, context); })
                                    : head_->predict(state, context);
     if (!mtp_ || !at::GradMode::is_enabled()) return result;
     at::Tensor further;
     mtp_->each_state(state.normed, context, [&](int64_t ahead, const NormOutput& out) {
       const at::Tensor loss = mtp_loss_sum(*head_, out, ahead, context);
       further = further.defined() ? further + loss : loss;
-      return loss;
     });
     return with_further(result, further);
   }
@@ -119,10 +120,7 @@ class Transformer : public LayerStack {
   at::Tensor look_ahead(const ResidualStream& stream, const ForwardContext& context) override {
     std::vector<at::Tensor> states = {normed(stream).normed};
     if (!at::GradMode::is_enabled()) return states[0];
-    mtp_->each_state(states[0], context, [&](int64_t, const NormOutput& out) {
-      states.push_back(out.normed);
-      return out.normed;
-    });
+    mtp_->each_state(states[0], context, [&](int64_t, const NormOutput& out) { states.push_back(out.normed); });
     return at::cat(states, 0);
   }
 
@@ -182,7 +180,8 @@ class Transformer : public LayerStack {
     const auto state = [&](int64_t ahead) {
       return NormOutput{.sum = {}, .normed = states_SBH.narrow(0, ahead * positions, positions)};
     };
-    const at::Tensor result = predict_use_(context, state(0).normed, [&] { return head_->predict(state(0), context); });
+    const NormOutput own = state(0);  // one tensor, whose gradient is that of the module's input
+    const at::Tensor result = predict_use_(context, own.normed, [&] { return head_->predict(own, context); });
     if (modules == 0) return result;
     at::Tensor further;
     for (int64_t ahead = 1; ahead <= modules; ++ahead) {

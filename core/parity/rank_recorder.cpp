@@ -148,8 +148,20 @@ void ParityRecorder::begin_step() {
   for (const Parameter* parameter : model_->registry().parameters())
     if (!is_away(parameter->data))
       keep(ParityPhase::kWeights, parameter->name, "weight", parameter_slice(*parameter), parameter->data);
+  keep_shards_of_weights();
   for (const auto& [name, buffer] : model_->buffers())
     keep(ParityPhase::kWeights, name, "buffer", whole_slice(buffer.sizes().vec()), buffer);
+}
+
+// Where no rank has a whole parameter as a step begins (ZeRO stage 3), its shard, in the type in which it is gathered.
+void ParityRecorder::keep_shards_of_weights() {
+  if (optimizer_ == nullptr) return;  // a layer that is computed alone has none
+  for (const OwnedState& state : optimizer_->owned_state()) {
+    const Parameter& parameter = *state.parameter;
+    if (!is_away(parameter.data) || !wants({step_, ParityPhase::kWeights, parameter.name, "weight"})) continue;
+    keep(ParityPhase::kWeights, parameter.name, "weight", parameter_slice(parameter, state.begin, state.end),
+         state.weight.to(parameter.data.scalar_type()));
+  }
 }
 
 void ParityRecorder::before_reduction(const Parameter& parameter, const at::Tensor& sum) {

@@ -57,6 +57,8 @@ class RuntimeEngine::RankLoop {
     StepContext context{ctx_, plan_, *model_, *data_, *optimizer_, 0, 0, &recorder_.modules(), schedule_.get()};
     watch(context, steps);
     const int64_t first = engine_.components_.checkpoint_manager->load(context);
+    // Until here processes agreed on a checkpoint and shards were gathered, which belongs to no step.
+    metrics_.settle();
     recorder_.begin_run(first);
     if (leads()) announce(first);
     if (reports()) result.steps_done = first;

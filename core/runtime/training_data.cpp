@@ -45,8 +45,29 @@ DataSet open_text(Corpus corpus) {
   return data;
 }
 
-DataSet open_set(const std::string& path, const TrainConfig& c, const std::string& flag) {
-  DataSet set = is_folder(path) ? open_folder(path, c.model.vocab_size) : open_text(load_corpus(path, flag));
+// A text that is not read: enough to tell whether a run could.
+class MeasuredText : public TokenSequence {
+ public:
+  explicit MeasuredText(int64_t bytes) : bytes_(bytes) {}
+  int64_t size() const override { return bytes_; }
+  void read(int64_t, std::span<int64_t>) const override {
+    throw Error(ErrorKind::kInternal, {.where = "data", .what = "a text was measured, and is now to be read"});
+  }
+
+ private:
+  int64_t bytes_;
+};
+
+enum class Texts { kRead, kMeasured };
+
+DataSet open_set(const std::string& path, const TrainConfig& c, const std::string& flag, Texts texts) {
+  DataSet set;
+  if (is_folder(path))
+    set = open_folder(path, c.model.vocab_size);
+  else if (texts == Texts::kRead)
+    set = open_text(load_corpus(path, flag));
+  else
+    set = {.source = path, .tokens = std::make_shared<MeasuredText>(measure_corpus(path, flag))};
   set.path = path;
   return set;
 }
@@ -103,10 +124,11 @@ std::string described(const std::vector<DataSet>& sets, const DataBlend& blend, 
   return "a blend: " + join(parts, "; ");
 }
 
-std::vector<DataSet> open_sets(const std::vector<DataChoice>& choices, const TrainConfig& c, const std::string& flag) {
+std::vector<DataSet> open_sets(const std::vector<DataChoice>& choices, const TrainConfig& c, const std::string& flag,
+                               Texts texts) {
   std::vector<DataSet> sets;
   for (const DataChoice& choice : choices) {
-    DataSet set = open_set(choice.path, c, flag);
+    DataSet set = open_set(choice.path, c, flag, texts);
     check_beside(sets, set, flag);
     check_tokens(sets.empty() ? set : sets[0], set, flag, "the data sets of a blend");
     sets.push_back(std::move(set));
@@ -126,11 +148,12 @@ std::shared_ptr<const DataBlend> blend_of(std::vector<DataSet>& sets, const std:
   return std::make_shared<DataBlend>(std::move(weights));
 }
 
-void open_validation(TrainingData& data, const TrainConfig& c) {
+void open_validation(TrainingData& data, const TrainConfig& c, Texts texts) {
   const std::string flag = "--valid-data-path";
   const std::vector<DataChoice> choices = data_choices(c.valid_data_path, flag);
-  data.validation_sets = open_sets(choices, c, flag);
-  check_tokens(data.sets[0], data.validation_sets[0], flag, "the data of training and validation");
+  data.validation_sets = open_sets(choices, c, flag, texts);
+  if (!data.sets.empty())  // of a plan without named data for training
+    check_tokens(data.sets[0], data.validation_sets[0], flag, "the data of training and validation");
   data.validation_blend = blend_of(data.validation_sets, choices, c, 0);
 }
 
@@ -163,10 +186,22 @@ TrainingData open_training_data(const RunPlan& plan) {
   if (c.mock_data)
     data.sets.push_back(open_text({generate_sentences(c.seed, 1 << 20), "generated sentences"}));
   else
-    data.sets = open_sets(choices, c, "--data-path");
+    data.sets = open_sets(choices, c, "--data-path", Texts::kRead);
   data.blend = blend_of(data.sets, choices, c, c.validation_fraction);
-  if (!c.valid_data_path.empty()) open_validation(data, c);
+  if (!c.valid_data_path.empty()) open_validation(data, c, Texts::kRead);
   return data;
+}
+
+void check_named_data(const RunPlan& plan) {
+  const TrainConfig& c = plan.config;
+  check_text_vocabulary(c);
+  TrainingData data;
+  if (!c.mock_data && !c.data_path.empty()) {
+    const std::vector<DataChoice> choices = data_choices(c.data_path);
+    data.sets = open_sets(choices, c, "--data-path", Texts::kMeasured);
+    blend_of(data.sets, choices, c, c.validation_fraction);
+  }
+  if (!c.valid_data_path.empty()) open_validation(data, c, Texts::kMeasured);
 }
 
 std::optional<Tokenizer> tokenizer_of_data(const TrainConfig& config) {

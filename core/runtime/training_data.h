@@ -51,6 +51,9 @@ struct TrainingData {
 
 // Throws kInvalidArgument (too short for one sequence, sets with different tokens), kBadFile, kIo.
 TrainingData open_training_data(const RunPlan& plan);
+// Throws as that does, of the data that are named, and reads no text: for plans, which draw no batches and may have
+// longer sequences than the corpus that is taken where none is named.
+void check_named_data(const RunPlan& plan);
 
 // Provides batches of this data to every rank.
 std::shared_ptr<DataProvider> provide_training_data(TrainingData data);

@@ -16,23 +16,45 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Kind = TensorDifference::Kind;
 
-SafetensorsDifference diff(const Tensors& a, const Tensors& b, const SafetensorsWriteOptions& how_a = {},
-                           const SafetensorsWriteOptions& how_b = {}) {
+TensorDifferences diff(const Tensors& a, const Tensors& b, const SafetensorsWriteOptions& how_a = {},
+                       const SafetensorsWriteOptions& how_b = {}) {
   static const std::string kA = temporary_path("ranklab_diff_a"), kB = temporary_path("ranklab_diff_b");
   write_safetensors(kA, a, how_a);
   write_safetensors(kB, b, how_b);
-  return diff_safetensors(SafetensorsFile(kA), SafetensorsFile(kB));
+  const SafetensorsFile left(kA), right(kB);
+  return diff_tensors(tensor_places(left), tensor_places(right));
 }
 
 TEST(TensorDiff, EqualTensorsAreEqualHoweverTheyWereWritten) {
   Tensors a, b;
   a.add("x", TensorType::kF32, {2}, std::vector<float>{1, NAN}).add("y", TensorType::kU8, {0}, std::vector<char>{});
   b.add("y", TensorType::kU8, {0}, std::vector<char>{}).add("x", TensorType::kF32, {2}, std::vector<float>{1, NAN});
-  const auto same = diff(a, b, {.metadata = {{"a", "1"}, {"c", "2"}}},
-                         {.metadata = {{"a", "1"}, {"c", "3"}, {"d", ""}}, .checksums = false});
+  const auto same = diff(a, b, {}, {.checksums = false});
   EXPECT_THAT(same.tensors, IsEmpty());
   EXPECT_EQ(same.same_tensors, 2u);
-  EXPECT_THAT(same.metadata, ElementsAre("c", "d"));
+}
+
+TEST(TensorDiff, MetadataDifferByTheirKeys) {
+  EXPECT_THAT(keys_that_differ({{"a", "1"}, {"c", "2"}, {"e", ""}}, {{"a", "1"}, {"c", "3"}, {"d", ""}}),
+              ElementsAre("c", "d", "e"));
+}
+
+// A model in two files has the tensors of the same model in one.
+TEST(TensorDiff, TensorsMayBeInSeveralFiles) {
+  const std::string whole = temporary_path("ranklab_diff_whole"), one = whole + "_1", two = whole + "_2";
+  Tensors all, first, second;
+  for (Tensors* set : {&all, &first}) set->add("x", TensorType::kF32, {2}, std::vector<float>{1, 2});
+  for (Tensors* set : {&all, &second}) set->add("y", TensorType::kF32, {1}, std::vector<float>{3});
+  write_safetensors(whole, all);
+  write_safetensors(one, first);
+  write_safetensors(two, second);
+  const SafetensorsFile a(whole), b(one), c(two);
+  TensorPlaces apart = tensor_places(b);
+  const TensorDifferences lacking = diff_tensors(tensor_places(a), apart);
+  ASSERT_EQ(lacking.tensors.size(), 1u);
+  EXPECT_EQ(lacking.tensors[0].name, "y");
+  apart.merge(tensor_places(c));
+  EXPECT_THAT(diff_tensors(tensor_places(a), apart).tensors, IsEmpty());
 }
 
 TEST(TensorDiff, NamesWhatOneLacksAndWhatIsOfAnotherKind) {

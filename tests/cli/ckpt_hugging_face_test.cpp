@@ -51,6 +51,35 @@ TEST(CkptHuggingFace, IsInspectedAsItLies) {
   EXPECT_THAT(other, HasSubstr("model.embed_tokens.weight "));
 }
 
+// A folder is proven and compared as a file is, however many files its tensors are in.
+TEST(CkptHuggingFace, IsVerifiedAndCompared) {
+  const std::string base = saved(kExperts, "--world-size 2 --ep 2", "hf_verify"),
+                    whole = temporary_path("ranklab_hf_whole"), apart = temporary_path("ranklab_hf_apart");
+  shell("ckpt export-hf " + base + " " + whole);
+  shell("ckpt export-hf " + base + " " + apart + " --max-shard-size 100KB");
+  EXPECT_THAT(shell("ckpt verify " + apart), HasSubstr(apart + ": sound, "));
+  const nlohmann::json sound = nlohmann::json::parse(shell("ckpt verify " + apart + " --json")).at("data");
+  EXPECT_GT(sound.at("files"), 1);
+  EXPECT_THAT(shell("ckpt diff " + whole + " " + apart), HasSubstr("the same: " + sound.at("tensors").dump() + " "));
+  EXPECT_THAT(shell("ckpt diff " + whole + "/model.safetensors " + apart), HasSubstr("the same: "));
+
+  std::string config = checkpoint_samples::bytes_of(apart + "/config.json");
+  config.replace(config.find("\"vocab_size\""), 12, "\"vocab_tail\"");
+  checkpoint_samples::put_bytes(apart + "/config.json", config);
+  EXPECT_THAT(shell("ckpt diff " + whole + " " + apart),
+              HasSubstr("config.json that differs (does not count): \"vocab_size\", \"vocab_tail\""));
+
+  const nlohmann::json index =
+      nlohmann::json::parse(checkpoint_samples::bytes_of(apart + "/model.safetensors.index.json"));
+  const std::string damaged = index.at("weight_map").at("model.norm.weight"), file = apart + "/" + damaged;
+  std::string bytes = checkpoint_samples::bytes_of(file);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  checkpoint_samples::put_bytes(file, bytes);
+  const Outcome refused = run_command(RANKLAB_PROGRAM " ckpt verify " + apart + " 2>&1");
+  EXPECT_EQ(refused.exit_code, 8) << refused.output;
+  EXPECT_THAT(refused.output, AllOf(HasSubstr("damaged: tensor "), HasSubstr(damaged)));
+}
+
 // The model goes out, comes in, trains on; and says the same on any number of ranks.
 TEST(CkptHuggingFace, OutAndInAndOn) {
   const std::string base = saved(kExperts, "--world-size 2 --ep 2", "hf");

@@ -131,6 +131,7 @@ TEST_F(BashCompletion, OffersWhatHasAName) {
   EXPECT_THAT(candidates("ranklab schedule show zb-v"), ElementsAre("zb-v"));
   EXPECT_THAT(candidates("ranklab schedule import ''"), testing::IsEmpty());
   EXPECT_THAT(candidates("ranklab viz --layout Me"), ElementsAre("Memory"));
+  EXPECT_THAT(candidates("ranklab viz --panel c"), ElementsAre("comm", "curves"));
   EXPECT_THAT(candidates("ranklab lesson hunt 7 --axis n"), ElementsAre("none"));
 }
 

@@ -56,6 +56,13 @@ TEST(DryRun, EstimatesTheVirtualStepThatTheRunThenTakes) {
   }
 }
 
+// GPUs that a launcher starts processes on may be another machine's, which has the data.
+TEST(DryRun, OfGpusSaysThatTheirDataAreNotHere) {
+  const auto plan = dry_run("--backend cuda --world-size 8 --tp 2 --data-path /nonexistent/shards");
+  ASSERT_FALSE(plan["warnings"].empty()) << plan;
+  EXPECT_THAT(plan["warnings"].back().get<std::string>(), HasSubstr("/nonexistent/shards"));
+}
+
 TEST(DryRun, AnswersAtOnceForWorldsThisMachineCannotHold) {
   const auto begin = std::chrono::steady_clock::now();
   const auto run = dry_run("--preset llama_8b --world-size 64 --tp 8 --gbs 128 --mbs 1");

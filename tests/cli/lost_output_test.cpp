@@ -28,7 +28,8 @@ class LostOutput : public testing::Test {
     std::ofstream(root_ + "/run.sh")
         << "ranklab() { timeout 300 '" RANKLAB_PROGRAM
            "' \"$@\"; }\n"
-           "tiny() { ranklab train --world-size 2 --dp 2 --num-layers 1 --hidden-size 32 --num-attention-heads 4 "
+           "tiny() { ranklab ${HOW:-train} --world-size 2 --dp 2 --num-layers 1 --hidden-size 32 --num-attention-heads "
+           "4 "
            "--seq-length 32 --gbs 4 --mock-data --sample-tokens 0 --gemm mkl --log-dir r \"$@\"; }\n"
         << script << "\n";
     return run_command("cd '" + root_ + "' && bash run.sh 2>&1");
@@ -60,6 +61,20 @@ TEST_F(LostOutput, AFullDeviceUnderTheJsonIsNoSuccess) {
                                     HasSubstr("done after 6 steps")));
   EXPECT_EQ(run("ranklab ckpt verify ck").exit_code, 0);
   EXPECT_EQ(run("tiny --train-iters 2 >/dev/full").exit_code, 9) << "the table on stdout";
+}
+
+// As behind `| head`: the run ends as after Ctrl-C, with its log, trace and checkpoint, and says nothing of it.
+TEST_F(LostOutput, AReaderThatIsGoneEndsTheRunAndCostsNothing) {
+  for (const char* how : {"tiny", "tiny --json", "HOW='launch --nproc-per-node 2' tiny"}) {
+    const std::string command = how;
+    const Outcome outcome = run(command + " --train-iters 100000 --log-interval 1 --save ck | head -1 >/dev/null; " +
+                                "exit ${PIPESTATUS[0]}");
+    EXPECT_EQ(outcome.exit_code, 141) << outcome.output;
+    EXPECT_THAT(outcome.output, Not(HasSubstr("error"))) << command;
+    EXPECT_TRUE(fs::exists(root_ + "/r/trace.json.gz")) << command;
+    EXPECT_EQ(run("ranklab ckpt verify ck").exit_code, 0) << command;
+    fs::remove_all(root_ + "/ck");
+  }
 }
 
 TEST_F(LostOutput, ADumpThatCannotBeWrittenCostsTheDump) {
@@ -102,7 +117,8 @@ TEST_F(LostOutput, ARemovedLogFolderIsNoticedAtOnce) {
   EXPECT_LT(said.find("the file was removed"), said.find("done after"));
   // A program that reads the result learns of it, too.
   EXPECT_THAT(json.substr(json.rfind("\n", json.size() - 2) + 1),
-              AllOf(HasSubstr("\"ok\":true"), HasSubstr("the file was removed")));
+              AllOf(HasSubstr("\"ok\":true"), HasSubstr("the file was removed"), HasSubstr("\"trace\":\"\"")));
+  EXPECT_THAT(said, Not(HasSubstr("ranklab viz"))) << "there is no trace to see";
   EXPECT_EQ(run("ranklab ckpt verify ck").exit_code, 0);
 }
 

@@ -108,6 +108,21 @@ TEST(Corpus, ReadsAFileAndRefusesWhatIsNotOne) {
   EXPECT_THROW(load_corpus(testing::TempDir()), Error);
 }
 
+// Of a user without a home: a folder that every user may write to would hold what somebody else put there.
+TEST(Corpus, IsNotKeptWhereOthersMayWrite) {
+  const auto value = [](const char* name) {
+    return std::string(std::getenv(name) != nullptr ? std::getenv(name) : "");
+  };
+  const std::string home = value("HOME"), cache = value("XDG_CACHE_HOME");
+  ::unsetenv("XDG_CACHE_HOME");
+  ::unsetenv("HOME");
+  EXPECT_EQ(user_cache_directory(), "");
+  ::setenv("HOME", "", 1);
+  EXPECT_EQ(user_cache_directory(), "");
+  ::setenv("HOME", home.c_str(), 1);
+  if (!cache.empty()) ::setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+}
+
 TEST(Corpus, GeneratedSentencesAreTheSameEverywhere) {
   const std::string text = generate_sentences(1, 4096);
   EXPECT_EQ(text.size(), 4096u);

@@ -53,6 +53,38 @@ TEST(ParityReference, BranchesThatShareAnInputHaveGradientsOfTheirOwn) {
   }
 }
 
+// What modules of multi-token prediction make is the same, whichever stage makes their losses of it.
+TEST(ParityReference, PredictionModulesOfAStageOfTheirOwnAreComparedWhole) {
+  TrainConfig config = small_fp32();
+  config.model.mtp_num_layers = 2;
+  config.parallel = {.world = 3, .pp = 3};
+  config.pipeline_layout = "Ett|ttmm|L";
+  const ParityResult result = Microscope(on_one_rank(config), world_of, {.steps = 1}).examine(config);
+  EXPECT_FALSE(result.differs()) << result.wrong()->key.text();
+  // The head of one rank has the final norm, too, and with it the gradient of another input.
+  for (const TensorKey& key : result.comparison.not_compared) EXPECT_EQ(key.text(), "head grad_input");
+  for (const char* tensor : {"mtp.1 output", "mtp.1 grad_output", "mtp.1 grad_input", "head.predict grad_input"})
+    EXPECT_TRUE(std::ranges::any_of(result.comparison.verdicts, [&](const TensorVerdict& one) {
+      return one.key.text() == tensor;
+    })) << tensor;
+}
+
+// No rank has a whole weight as a step begins.
+TEST(ParityReference, ShardsOfWeightsAreHeldToTheReferencesWeights) {
+  TrainConfig config = small_fp32();
+  config.model.num_layers = 1;
+  config.parallel = {.world = 4, .tp = 2, .dp = 2};
+  config.zero_stage = 3;
+  const Microscope scope(on_one_rank(config), world_of, {.steps = 2, .narrow = false});
+  const ParityResult right = scope.examine(config);
+  EXPECT_FALSE(right.differs()) << right.wrong()->key.text();
+  for (const TensorKey& key : right.comparison.not_compared) ADD_FAILURE() << key.text();
+  config.inject = "init-per-shard";
+  const ParityResult wrong = scope.examine(config);
+  ASSERT_TRUE(wrong.differs());
+  EXPECT_EQ(wrong.wrong()->key.phase, ParityPhase::kWeights) << wrong.wrong()->key.text();
+}
+
 // Experts are balanced over what all data-parallel ranks have at a time: a loss that one rank has only of a microbatch
 // that it takes whole.
 TEST(ParityReference, TheReferenceTrainsByTheSameBalancingLoss) {

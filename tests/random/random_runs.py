@@ -8,6 +8,7 @@ plan    a step takes as long as its dry run says, within the tolerance that this
 memory  each stage's fullest rank holds at its peak what plan memory says, likewise
 resume  training that goes on from a checkpoint on another layout has the losses of training that never stopped, and there
         generates the text that one rank generates
+launch  ranks that are processes (ranklab launch) have the metrics of ranks that are threads, bit for bit
 types   every tensor of a step, followed on numbers, is reduced over the ranks that used it (train --check-gradient-types)
 
 Ends with 1, and the commands that show it, where one is not. A seed whose settings do not fit together is drawn again.
@@ -77,6 +78,13 @@ def draw_precision(draw):
     return ["--precision-recipe", recipe, *narrowed, *draw.pick([], ["--no-fp8-param-gather"], ["--low-precision-dispatch"])]
 
 
+def metrics_of(folder):
+    """Of each step what the machine's speed does not change."""
+    wall = {"tokens_per_s", "step_wall_ms"}
+    with open(f"{folder}/metrics.jsonl") as lines:
+        return [{key: value for key, value in json.loads(line).items() if key not in wall} for line in lines]
+
+
 def check_parity(program, seed):
     _, flags = drawn(seed)
     program.run("parity", "--no-narrow", "--params-dtype", "fp64", *words(flags))
@@ -135,7 +143,20 @@ def check_resume(program, seed):
         raise Different(f"one rank generates {one}, and the layout {several}")
 
 
-CHECKS = {"parity": check_parity, "types": check_types, "plan": check_plan, "memory": check_memory, "resume": check_resume}
+def check_launch(program, seed):
+    draw, flags = drawn(seed)
+    shared = [*words(flags), *(draw_precision(draw) if draw.chance(0.4) else []), "--train-iters", "3", "--lr-warmup-iters", "0", "--sample-tokens", "0", "--eval-interval", "2", "--eval-iters", "1", "--no-trace"]
+    ranks = next(flag[1] for flag in flags if flag[0] == "--world-size")
+    program.run("train", *shared, "--log-dir", "threads")
+    program.run("launch", "--nproc-per-node", ranks, *shared, "--log-dir", "processes")
+    threads, processes = (metrics_of(f"{program.folder}/{kind}") for kind in ("threads", "processes"))
+    for one, other in zip(threads, processes, strict=True):
+        keys = [key for key in one | other if one.get(key) != other.get(key)]
+        if keys:
+            raise Different(f"step {one['step']} has other metrics: " + ", ".join(f"{key} {one.get(key)} and {other.get(key)}" for key in keys))
+
+
+CHECKS = {"parity": check_parity, "types": check_types, "launch": check_launch, "plan": check_plan, "memory": check_memory, "resume": check_resume}
 
 
 def main():

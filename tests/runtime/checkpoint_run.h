@@ -59,8 +59,7 @@ inline RunPlan plan_of(const Settings& settings) {
 }
 
 // Stops after the step before `stop_at`, as Ctrl-C does; -1: never. Throws what the run throws.
-inline std::shared_ptr<RunRecord> train(const Settings& settings, int64_t stop_at = -1) {
-  const RunPlan plan = plan_of(settings);
+inline std::shared_ptr<RunRecord> train(const RunPlan& plan, int64_t stop_at = -1) {
   const auto record = std::make_shared<RunRecord>();
   const std::shared_ptr<World> world = make_thread_world({.size = plan.mesh.world_size()});
   RuntimeEngine engine(default_components(world, plan), plan);
@@ -69,6 +68,9 @@ inline std::shared_ptr<RunRecord> train(const Settings& settings, int64_t stop_a
       [&] { return static_cast<int64_t>(record->steps.size()) + record->first_step + 1 == stop_at; });
   engine.fit();
   return record;
+}
+inline std::shared_ptr<RunRecord> train(const Settings& settings, int64_t stop_at = -1) {
+  return train(plan_of(settings), stop_at);
 }
 
 inline Settings saving(const std::string& folder, int64_t interval = 0) {

@@ -91,6 +91,24 @@ TEST(RunLog, RunsThatBeginInTheSameSecondHaveTheirOwnFolders) {
   EXPECT_EQ(std::set<std::string>(folders.begin(), folders.end()).size(), folders.size());
 }
 
+// "last" is the last run wherever it logs; a folder runs is not made for that.
+TEST(RunLog, TheLastRunIsFoundWhereverItLogs) {
+  namespace fs = std::filesystem;
+  const fs::path here = fs::current_path(), place = temporary_path("ranklab_last_run");
+  fs::create_directories(place);
+  fs::current_path(place);
+  make_run_log_hook("elsewhere");
+  EXPECT_FALSE(fs::exists("runs"));
+  for (const std::string& folder : {default_log_dir(), std::string("runs/named"), std::string("elsewhere")}) {
+    make_run_log_hook(folder);
+    EXPECT_TRUE(fs::equivalent("runs/last", folder)) << folder << ", " << fs::read_symlink("runs/last");
+  }
+  make_run_log_hook("runs/last");  // as it is named when it goes on
+  EXPECT_TRUE(fs::equivalent("runs/last", "elsewhere"));
+  fs::current_path(here);
+  fs::remove_all(place);
+}
+
 TEST(RunLog, ARunThatGoesOnKeepsTheLinesBeforeIt) {
   const std::string directory = temporary_path("ranklab_run_log_resumed");
   const RunPlan plan = resolve(tiny_config(1, 1));

@@ -1,10 +1,24 @@
 #include "viz/app/window.h"
 
 #include "viz/app/gl_window.h"
+#include "viz/app/layouts.h"
 #include "viz/model/parity/parity_file.h"
 #include "viz/model/store/load_trace.h"
+#include "viz/panels/panel.h"
 
 namespace ranklab::viz {
+
+std::vector<std::pair<std::string, std::string>> panel_names() {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const PanelRow& row : panel_rows()) names.emplace_back(row.id, row.about);
+  return names;
+}
+
+std::vector<std::pair<std::string, std::string>> layout_names() {
+  std::vector<std::pair<std::string, std::string>> names;
+  for (const LayoutPreset& preset : layout_presets()) names.emplace_back(preset.name, preset.about);
+  return names;
+}
 
 int run_window(const VizRequest& request) {
   // Before the window: a file that is not there is no fault of the display.

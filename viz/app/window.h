@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ranklab {
@@ -29,6 +30,10 @@ struct VizRequest {
   std::function<void()> opened = {};  // called once, when the window exists
   std::function<bool()> closes = {};  // polled at least twice a second: true closes the window
 };
+
+// What `panel` and `layout` may be, each with its description; none where no visualizer is built.
+std::vector<std::pair<std::string, std::string>> panel_names();
+std::vector<std::pair<std::string, std::string>> layout_names();
 
 // Returns when the window is closed: 0. Throws kEnvironment when there is no display.
 int run_window(const VizRequest& request);

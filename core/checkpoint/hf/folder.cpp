@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files/input_file.h"
@@ -56,6 +57,8 @@ HfFolder::HfFolder(const std::string& folder) : folder_(folder) {
   }
   std::ranges::sort(tensors_, {}, &TensorInfo::name);
 }
+
+std::vector<std::unique_ptr<SafetensorsFile>> HfFolder::take_files() && { return std::move(files_); }
 
 std::string HfFolder::config_text() const { return read_inside(config_path(), kMostConfigBytes); }
 

@@ -24,6 +24,8 @@ class HfFolder : public TensorSource {
   std::string where() const override { return folder_; }
 
   const std::vector<std::unique_ptr<SafetensorsFile>>& files() const { return files_; }
+  // For what only looks into the files: this has no tensors any more.
+  std::vector<std::unique_ptr<SafetensorsFile>> take_files() &&;
   const SafetensorsFile& file_of(const std::string& tensor) const { return *places_.at(tensor); }
 
   std::string config_path() const { return folder_ + "/config.json"; }

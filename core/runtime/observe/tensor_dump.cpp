@@ -96,8 +96,8 @@ std::string write_rank_dump(const std::string& folder, int64_t step, const RankC
     write_safetensors(path, tensors, options);
   } catch (const Error& lost) {
     throw Error(lost.kind(), {.where = "dump",
-                              .what = "cannot write it",
-                              .got = lost.what(),
+                              .what = "cannot write the tensors",
+                              .got = lost.text().got,
                               .fix = "make room; pass another folder with --log-dir"});
   }
   return path;

@@ -99,6 +99,17 @@ class RunLogHook : public Hook {
   std::optional<LineFile> sentinels_;  // set for runs with sentinels
 };
 
+// Every run becomes "last", wherever it logs; otherwise "last" would silently be an earlier run. The folder runs is not
+// created for it: without the folder there is no "last" that could be mistaken for this run.
+void call_it_last(const std::string& directory) {
+  std::error_code ignored;  // the link is a convenience
+  if (!fs::is_directory("runs", ignored) || fs::equivalent(directory, "runs/last", ignored)) return;
+  fs::path target = fs::relative(directory, "runs", ignored);
+  if (target.empty() || *target.begin() == "..") target = fs::canonical(directory, ignored);
+  fs::remove("runs/last", ignored);
+  fs::create_directory_symlink(target, "runs/last", ignored);
+}
+
 }  // namespace
 
 void make_log_folder(const std::string& directory) {
@@ -157,7 +168,9 @@ std::string checkpoint_json(const CheckpointNote& note) {
 
 std::shared_ptr<Hook> make_run_log_hook(const std::string& directory) {
   make_log_folder(directory);
-  return std::make_shared<RunLogHook>(directory);
+  auto hook = std::make_shared<RunLogHook>(directory);
+  call_it_last(directory);
+  return hook;
 }
 
 std::string default_log_dir() {
@@ -173,9 +186,6 @@ std::string default_log_dir() {
   for (int i = 2; !fs::create_directory(directory, error) && !error; ++i)
     directory = std::string("runs/") + stamp + "-" + std::to_string(i);
   make_log_folder(directory);
-  std::error_code ignored;  // the link is only a convenience
-  fs::remove("runs/last", ignored);
-  fs::create_directory_symlink(fs::path(directory).filename(), "runs/last", ignored);
   return directory;
 }
 

@@ -24,11 +24,11 @@ std::string checkpoint_json(const CheckpointNote& note);
 // Creates the folder. Throws kIo naming it.
 void make_log_folder(const std::string& directory);
 
-// Creates the folder, which no other run may use while the hook exists. Throws kIo naming the path, and
-// kInvalidArgument when another run logs there.
+// Creates the folder, which no other run may use while the hook exists; if there is a folder runs, runs/last then
+// points to it. Throws kIo naming the path, and kInvalidArgument when another run logs there.
 std::shared_ptr<Hook> make_run_log_hook(const std::string& directory);
 
-// "runs/20260131-142501"; runs/last points to the latest one.
+// "runs/20260131-142501", made here and now.
 std::string default_log_dir();
 
 }  // namespace ranklab
