@@ -1,5 +1,5 @@
-// ranklab ckpt inspect | verify | diff: the contents of checkpoints and safetensors files, whether they are intact, and
-// where two of them differ.
+// `ranklab ckpt inspect | verify | diff`: shows the contents of checkpoints and safetensors files, whether they are
+// intact, and where two of them differ.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -91,7 +91,7 @@ int verify(const CkptOptions& options) {
                 static_cast<LongUnsigned>(chunk.begin), static_cast<LongUnsigned>(chunk.end),
                 static_cast<LongUnsigned>(chunk.file_offset));
   }
-  if (!damaged.empty()) file.verify();  // throws, naming the first
+  if (!damaged.empty()) file.verify();  // throws, naming the first damaged tensor
   if (options.json) {
     std::printf("%s", json_result({{"file", file.path()},
                                    {"bytes", file.file_bytes()},
@@ -116,11 +116,11 @@ ordered_json json_of(const SafetensorsDifference& diff) {
           {"metadata", diff.metadata}};
 }
 
-// A checkpoint has its tensors in pieces, under other names than a file's.
+// A checkpoint stores tensors in pieces, under names other than those in a file of whole tensors.
 void refuse_mixed(const CkptOptions& options) {
   const bool first = is_folder(options.file);
   const std::string &folder = first ? options.file : options.other, &file = first ? options.other : options.file;
-  const SafetensorsFile sound(file);  // what is wrong with the file itself is told first
+  const SafetensorsFile sound(file);  // reports damage of the file itself first
   throw Error(ErrorKind::kInvalidArgument, {.where = "ckpt diff",
                                             .what = "a folder is not compared with a file",
                                             .got = quote(folder) + " and " + quote(file),
