@@ -215,7 +215,7 @@ void LaunchGroup::read_signals() {
     }
     end_.signal = signal == SIGHUP ? SIGTERM : signal;
     ending_since_ = Clock::now();
-    send_all(end_.signal);  // all ranks stop after the step that the first of them was in
+    send_all(end_.signal);  // all ranks stop after the step in which the signal reached the first of them
   }
 }
 

@@ -41,7 +41,7 @@ class RowPainter {
                   ImVec2 to) const;
 
   std::vector<LodBlock> lod_;
-  std::vector<float> path_y_;  // by rank: height of the critical path; -1: not shown
+  std::vector<float> path_y_;  // by rank: y of the critical path on the screen; -1: not shown
   size_t drawn_ = 0;
 };
 
