@@ -1,6 +1,6 @@
-// ranklab completion bash | zsh | fish: a script that knows every subcommand and option, and the values of options that
-// take a name. It is generated from the parsed command tree, so it is always up to date. Other words are left to the
-// shell, which offers files.
+// `ranklab completion bash | zsh | fish`: prints a script that completes every subcommand and option, and the values of
+// options that take a name. It is generated from the parsed command tree, so it is always up to date. For other words
+// the shell offers files.
 #include <cstdio>
 
 #include "cli/common/command.h"
@@ -14,8 +14,8 @@ namespace {
 using Names = std::vector<std::string>;
 using Tree = std::vector<CommandEntry>;
 
-// The shell code shared by bash and zsh: maps `node` (the path so far) and a word to the next node, and node and option
-// to the values it takes.
+// Shell code for bash and zsh: maps `node` (the path so far) and a word to the next node, and a node and an option to
+// the option's values.
 std::string next_node_cases(const Tree& tree) {
   std::string text;
   for (const CommandEntry& entry : tree) {

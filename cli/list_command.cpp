@@ -1,6 +1,6 @@
-// ranklab list presets | hardware | software | dispatchers | recipes | backends | combinations | sentinels | commands:
-// the values of --preset, --hardware, --software and --precision-recipe, the refused combinations, the sentinels and
-// all commands, as in the tables of docs/.
+// `ranklab list presets | hardware | software | dispatchers | recipes | backends | combinations | sentinels |
+// commands`: the values of --preset, --hardware, --software and --precision-recipe, the rejected combinations, the
+// sentinels and all commands, as in the tables of docs/.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A list as people read it and as programs do.
+// A list as a table for people and as JSON.
 struct Listing {
   Table table;
   Json rows = Json::array();
@@ -93,7 +93,7 @@ Listing recipes() {
   return out;
 }
 
-// "yes", or where: with tensors on the host, or on a GPU.
+// "yes", or which tensors have it: those on the host, or on a GPU.
 std::string where_text(const Backend& row, Capability capability) {
   const bool host = row.on_host.has(capability), gpu = row.on_gpu.has(capability);
   if (!host && !gpu) return "no";
@@ -182,7 +182,8 @@ Listing software() {
   return out;
 }
 
-// Flags that every command has, or that come with train's settings; a second spelling is torchrun's.
+// Whether a flag is the command's own: not one that every command has, that comes with train's settings, or that is
+// torchrun's spelling of another (with underscores).
 bool is_own(const OptionEntry& option, bool settings) {
   static const std::set<std::string> kEverywhere = {"--help", "--help-all", "--color"},
                                      kWithSettings = {"--config", "--set", "--strict"};
@@ -191,7 +192,7 @@ bool is_own(const OptionEntry& option, bool settings) {
          name.find('_') == std::string::npos;
 }
 
-// Commands that do something, with the flags that are their own.
+// The commands that can be run, with the flags of their own.
 Listing commands(const CommandLine& program) {
   Listing out{Table({"command", "what it does", "flags of its own"})};
   for (const CommandEntry& entry : command_tree(program)) {

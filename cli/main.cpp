@@ -1,4 +1,4 @@
-// The ranklab program: finds the subcommand, turns errors into one line and an exit code.
+// The ranklab program: finds the subcommand, and turns errors into one line and an exit code.
 
 #include <algorithm>
 #include <array>
@@ -53,7 +53,7 @@ const auto kCommands = std::to_array<Command>({
 
 void refuse_unknown(const CommandLine& app) {
   std::vector<std::string> extras = app.unknown_words();
-  std::erase(extras, "--");  // words after it are positional, or refused by name
+  std::erase(extras, "--");  // words after it are positional, or rejected by name
   if (extras.empty()) return;
   const CommandLine& sub = app.innermost();
   std::vector<std::string> known, below;
@@ -93,14 +93,14 @@ std::string_view command_word(int argc, char** argv) {
   return {};
 }
 
-// Checked before parsing, which may itself fail.
+// Checked before parsing, because parsing itself may fail.
 bool has_word(int argc, char** argv, std::string_view word) {
   return std::find(argv + 1, argv + argc, word) != argv + argc;
 }
 bool asks_for_json(int argc, char** argv) { return has_word(argc, argv, "--json"); }
 
-// Options are declared only for the command on the line, and for all commands when completion or `list commands` lists
-// them; modules are built for the former only.
+// Options are declared only for the command on the line, or for all commands if completion or `list commands` lists
+// them; modules are built only for the command on the line.
 CommandAction set_up(const Command& command, CommandLine& app, bool is_named, bool lists_all) {
   if (!is_named && !lists_all) return {};
   if (command.setup != nullptr) return command.setup(app);
@@ -161,9 +161,9 @@ int main(int argc, char** argv) {
   const int code = ranklab::run_and_report(argc, argv);
   std::cout.flush();
   std::fflush(nullptr);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which look for leaks at the end
-  // Without the destructors of static objects: a third of a short command's time went into LibTorch's, which take its
-  // table of operators apart entry by entry.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers look for leaks at exit
+  // Exits without the destructors of static objects: a third of a short command's time was spent in LibTorch's
+  // destructors, which remove its operators from their table one by one.
   std::_Exit(code);
 #endif
   return code;

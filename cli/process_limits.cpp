@@ -22,10 +22,10 @@ namespace ranklab {
 namespace {
 
 constexpr rlim_t kLeastStackBytes = 512 << 10, kThreadStackBytes = 8 << 20;
-// Address space that loading LibTorch needs (0.6 GiB), and a little for the run.
+// The address space that loading LibTorch needs (0.6 GiB), and some for the run.
 constexpr rlim_t kLeastAddressBytes = 800 << 20;
 
-// Allocates nothing: there may be no memory left.
+// Allocates nothing, because there may be no memory left.
 [[noreturn]] void leave(ErrorKind kind, const char* text) {
   std::fputs("ranklab: error: ", stderr);
   std::fputs(text, stderr);
@@ -50,8 +50,8 @@ constexpr rlim_t kLeastAddressBytes = 800 << 20;
   leave(ErrorKind::kInternal, "the program cannot go on");
 }
 
-// Runs before the constructors of any library: one of LibTorch's throws when there is too little address space, where
-// nobody can catch it. Uses only C library functions that need no initialization.
+// Runs before the constructors of any library, because one of LibTorch's throws an exception that nobody can catch if
+// there is too little address space. Uses only C library functions that need no initialization.
 void refuse_small_address_space(int, char**, char**) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur >= kLeastAddressBytes) return;
@@ -73,8 +73,8 @@ void refuse_small_address_space(int, char**, char**) {
   ::_exit(3);
 }
 
-// A standard stream that whoever started us had closed: the next file opened would take its place, and get what is
-// printed. Read-only, so that printing fails as on a closed one.
+// If a standard stream was closed by the process that started this one, the next opened file would take its descriptor
+// and receive what is printed. Opened read-only, so that printing fails as on a closed stream.
 void hold_standard_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF) static_cast<void>(::open("/dev/null", O_RDONLY));

@@ -1,4 +1,4 @@
-// The functions of the training module, and its commands.
+// The functions and commands of the training module.
 #include "backends/meta/meta_world.h"
 #include "cli/common/command.h"
 #include "cli/common/command_module.h"

@@ -23,25 +23,26 @@
 namespace ranklab {
 
 struct TrainRequest {
-  bool json = false;  // stdout: one JSON object per logged step, then one of the result
+  bool json = false;  // stdout: one JSON object per logged step, then one with the result
   LiveRunOptions live = {};
 };
 
 struct TrainingFunctions {
   // core/plan, on meta worlds
   StepRecord (*record_step)(const RunPlan&);
-  StepRecord (*record_traced_step)(const RunPlan&);  // its traces have the calls of every pass
+  StepRecord (*record_traced_step)(const RunPlan&);  // its traces contain the calls of every pass
   int64_t (*boundary_bytes)(const RunPlan&);
   PipelineCosts (*recorded_costs)(const RunPlan&);
   std::vector<RankPiece> (*rank_pieces)(const RunPlan&, int global_rank);
-  // Throws kCheckFailed with the first finding of the types that a step on shapes shows.
+  // Throws kCheckFailed with the first error that the types in a step on shapes show.
   void (*check_types)(const RunPlan&);
   void (*check_data)(const RunPlan&);  // core/runtime/training_data.h
   // Runs to the end; returns the process's exit code.
   int (*train)(const ConfigOptions&, const TrainRequest&);
   int (*print_data_batch)(const DataBatchOptions&);
   int (*run_exhibits)(const std::vector<const Exhibit*>&, const MuseumRunOptions&);
-  // What commands do after their options were read and what needs no LibTorch was refused; they return exit codes.
+  // The main part of commands, called after their options were read and everything that can be rejected without
+  // LibTorch was rejected. They return exit codes.
   int (*parity)(const ConfigOptions&, const ParityRequest&);
   int (*generate)(ConfigOptions&, const GenerateRequest&, const std::string& load);
   int (*eval)(ConfigOptions&, const EvalRequest&, const std::string& load);
@@ -50,7 +51,7 @@ struct TrainingFunctions {
   std::vector<MeasuredLayout> (*measure_layouts)(const LayoutPlanner&, const std::vector<PlannedLayout>&, int count);
 };
 
-// Throws kEnvironment where the module, or LibTorch, cannot be opened.
+// Throws kEnvironment if the module, or LibTorch, cannot be opened.
 const TrainingFunctions& training_functions();
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// Trains the model, data and optimizer of bring_your_own.h in any layout; with --dry-run tells what a step of that
-// would take, hold and move, for as many ranks as you like, and trains nothing.
+// Trains the model, data and optimizer of bring_your_own.h in any layout. With --dry-run it trains nothing, but
+// predicts the time, memory and traffic of a step, for as many ranks as you like.
 //   bring_your_own [--dry-run] [--steps N] [--dp N] [--tp N] [--pp N] [--zero-stage N] [--recompute 1]
 #include "examples/bring_your_own.h"
 

@@ -1,4 +1,4 @@
-// A model, a dataset and an optimizer of one's own; the engine adds data parallelism, clipping, virtual time, traces.
+// A user's own model, dataset and optimizer; the engine adds data parallelism, clipping, virtual time, traces.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 
 namespace ranklab::examples {
 
-// The next token from the last one: an embedding, residual MLPs, a head. Its linear layers are cut over tp; it says
-// nothing of pipeline stages, ZeRO, recomputation, precision or checkpoints.
+// Predicts the next token from the last one: an embedding, residual MLPs, a head. Its linear layers are split over tp;
+// it does not deal with pipeline stages, ZeRO, recomputation, precision or checkpoints.
 class Counter final : public LayerStack {
  public:
   Counter(const StackContext& stack, const RunPlan& plan)
@@ -60,12 +60,12 @@ class Counter final : public LayerStack {
   ModuleScope model_;
   TensorParallel tp_;
   std::optional<VocabParallelEmbedding> embedding_;
-  std::map<int64_t, Mlp> layers_;  // of this rank
+  std::map<int64_t, Mlp> layers_;  // the layers of this rank
   std::optional<Norm> norm_;
   std::optional<OutputHead> head_;
 };
 
-// Sequence i of the global batch counts upwards from a number of its own.
+// Sequence i of the global batch counts upwards from its own starting number.
 inline Batch counting(const RankContext& ctx, const RunPlan& plan, int64_t step, int64_t microbatch) {
   const int64_t first = (ctx.coordinate(Axis::kDp) * plan.num_microbatches + microbatch) * plan.micro_batch_size;
   const at::Tensor sequence = at::arange(first, first + plan.micro_batch_size, at::kLong).unsqueeze(1);
@@ -90,7 +90,7 @@ class SignSgd final : public Optimizer {
   std::vector<Parameter*> parameters_;
 };
 
-// The parts of a run with these three in place of its own.
+// The parts of a run, with these three in place of the defaults.
 inline RuntimeComponents own_components(RuntimeComponents parts) {
   parts.model_provider = provide_layers(
       [](const StackContext& stack, const RunPlan& plan) { return std::make_unique<Counter>(stack, plan); });

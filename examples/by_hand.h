@@ -39,12 +39,12 @@ inline std::unique_ptr<CausalLm> create_model(Distributed& on) {
   return model;
 }
 
-// With the plan's ZeRO stage, and initial weights.
+// Creates the optimizer with the plan's ZeRO stage, and sets the initial weights.
 inline std::unique_ptr<RankOptimizer> create_optimizer(CausalLm& model, Distributed& on) {
   return default_parts().optimizer_runtime->initialize(model, on.ctx, on.plan);
 }
 
-// Forward and backward of the step's microbatches, in the plan's schedule; afterwards the optimizer has this rank's
+// Runs forward and backward of the step's microbatches in the plan's schedule; afterwards the optimizer has this rank's
 // gradients. RETURNS: the mean loss of the global batch, equal on all ranks.
 inline double forward_backward(CausalLm& model, RankOptimizer& optimizer, RankData& data, Distributed& on,
                                int64_t step) {
@@ -53,7 +53,7 @@ inline double forward_backward(CausalLm& model, RankOptimizer& optimizer, RankDa
   return on.metrics.mean_loss(schedule->run_step(context));
 }
 
-// Reduces the gradients, clips them, updates. RETURNS: their norm before clipping.
+// Reduces the gradients, clips them, and updates the weights. RETURNS: their norm before clipping.
 inline double optimizer_step(CausalLm& model, RankOptimizer& optimizer, double lr) {
   const double norm = optimizer.finish_step(lr);
   model.end_step();

@@ -1,4 +1,4 @@
-// What the examples are asked: "--tp 2" and the like.
+// The command-line arguments of the examples: "--tp 2" and the like.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +13,7 @@ namespace ranklab::examples {
 
 using Numbers = std::map<std::string, int*>;
 
-// Pairs of a name and a number, into the numbers. Throws kInvalidArgument on others.
+// Reads pairs of a name and a number into `numbers`. Throws kInvalidArgument for other arguments.
 inline void read_numbers(int argc, char** argv, const Numbers& numbers) {
   std::vector<std::string> names;
   for (const auto& [name, number] : numbers) names.push_back(name);
@@ -25,7 +25,7 @@ inline void read_numbers(int argc, char** argv, const Numbers& numbers) {
   }
 }
 
-// The exit code of the main program, which says what was wrong.
+// Runs a main program. RETURNS: its exit code; prints what was wrong.
 template <typename Run>
 int exit_code_of(const Run& run) {
   try {

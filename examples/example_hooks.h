@@ -1,4 +1,4 @@
-// What the examples share: a line per step, and the last word. The examples themselves are the mains beside this file.
+// Shared by the examples: prints a line per step, and a summary at the end. The main programs are next to this file.
 #pragma once
 #include <cstdio>
 #include <memory>
@@ -22,7 +22,7 @@ class PrintSteps final : public Hook {
   }
 };
 
-// Trains, says how it went, and returns the exit code: 0 when the loss fell.
+// Trains and prints the result. RETURNS: the exit code: 0 if the loss fell.
 inline int train(RuntimeComponents parts, const RunPlan& plan) {
   RuntimeEngine engine(std::move(parts), plan);
   engine.add_hook(std::make_shared<PrintSteps>());

@@ -1,4 +1,4 @@
-// What a step of one's own model would take, hold and move, without running it.
+// Predicts the time, memory and traffic of a step of a user's own model, without running it.
 #pragma once
 #include <cstdio>
 #include <string>

@@ -1,5 +1,5 @@
-// Any mesh: world = tp x dp x cp x pp ranks, laid out by the engine; every layout gives the losses of one rank. With
-// --ep the model is DeepSeek-V3 in small, its experts sharded over ep of the ranks of a pipeline stage.
+// Any mesh: world = tp x dp x cp x pp ranks, laid out by the engine; every layout gives the same losses as one rank.
+// With --ep the model is a small DeepSeek-V3 with its experts sharded over ep of the ranks of a pipeline stage.
 //   train_4d [--tp N] [--dp N] [--cp N] [--pp N] [--ep N [--etp N]] [--steps N]
 #include "backends/cpu_sim/thread_world.h"
 #include "core/spec/presets.h"

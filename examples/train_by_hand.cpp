@@ -30,7 +30,7 @@ int run(int argc, char** argv) {
   const std::shared_ptr<World> world = make_thread_world({.size = config.parallel.world});
   const std::shared_ptr<DataProvider> text = default_components(world, plan).data_provider;
 
-  double first = 0, last = 0;  // of rank 0
+  double first = 0, last = 0;  // on rank 0
   world->run([&](Endpoint& endpoint) {
     const auto rank = init_distributed(endpoint, plan);
     const auto model = create_model(*rank);

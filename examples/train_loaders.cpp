@@ -40,7 +40,7 @@ class Engine {
   TrainConfig config_;
 };
 
-// Sequences that training has not seen: the same numbers, begun elsewhere.
+// Sequences that training has not seen: they count, too, but start at other numbers.
 Batch held_back(const RankContext& ctx, const RunPlan& plan, int64_t index, int64_t microbatch) {
   return counting(ctx, plan, 1'000'003 + index, microbatch);
 }

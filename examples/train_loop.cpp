@@ -1,4 +1,5 @@
-// The run as a loop of one's own: metrics come step by step, and the body saves when it wants to.
+// A run as the user's own loop: the loop gets the metrics of each step, and its body saves checkpoints when it wants
+// to.
 //   train_loop [steps] [ranks] [folder for checkpoints]
 #include <cstdio>
 #include <cstdlib>

@@ -22,7 +22,7 @@ bool runs(const std::string& compiler) {
   return std::system(command.c_str()) == 0;
 }
 
-// The first lines only: later errors mostly follow from the first.
+// Only the first lines, because later errors mostly follow from the first one.
 std::string first_lines(const std::string& text, int limit) {
   std::istringstream lines(text);
   std::string out, line;
@@ -37,7 +37,7 @@ std::string first_lines(const std::string& text, int limit) {
 
 std::string exercise_compiler() {
   const char* set = std::getenv("CXX");
-  if (set != nullptr && *set != '\0') return set;  // not quoted: it may carry options
+  if (set != nullptr && *set != '\0') return set;  // not quoted, because it may contain options
   for (const char* name : {RANKLAB_CXX_COMPILER, "c++", "g++", "clang++"}) {
     if (runs(name)) return shell_quote(name);
   }

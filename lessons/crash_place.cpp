@@ -15,7 +15,7 @@ namespace ranklab::lesson {
 namespace {
 
 constexpr int kMostFrames = 64;
-constexpr int kOwn = 3;  // this function, the signal handler and what called it; the next one is where the signal came
+constexpr int kOwn = 3;  // frames of this function, the signal handler and its caller; the next one got the signal
 
 }  // namespace
 
@@ -34,7 +34,7 @@ int exercise_frames(std::span<uint64_t> offsets) {
     if (::dladdr(frame, &where) == 0 || where.dli_fname == nullptr) continue;
     if (!std::string_view(where.dli_fname).ends_with(kExerciseLibrary)) continue;
     const uint64_t offset = reinterpret_cast<uint64_t>(frame) - reinterpret_cast<uint64_t>(where.dli_fbase);
-    offsets[found++] = offset - (i == kOwn ? 0 : 1);  // a caller's is where it goes on, which may be the next line
+    offsets[found++] = offset - (i == kOwn ? 0 : 1);  // a caller continues here, maybe on the next line
   }
   return static_cast<int>(found);
 }
@@ -48,7 +48,7 @@ std::string place_of_crash(const std::filesystem::path& shared_object, const std
   if (pipe == nullptr) return "";
   std::string place;
   std::array<char, 4096> line;
-  while (std::fgets(line.data(), static_cast<int>(line.size()), pipe) != nullptr) {  // inlined calls, too: "-i"
+  while (std::fgets(line.data(), static_cast<int>(line.size()), pipe) != nullptr) {  // "-i" also prints inlined calls
     const std::string_view text(line.data());
     const size_t at = text.rfind("/" + source_name + ":");
     if (!place.empty() || at == std::string_view::npos) continue;

@@ -11,18 +11,19 @@ namespace ranklab::lesson {
 
 class ExerciseLibrary {
  public:
-  // Throws kCheckFailed when it does not load. Never unloaded: the process that loads it is a short-lived child.
+  // Throws kCheckFailed if the library cannot be loaded. It is never unloaded: the process that loads it is a
+  // short-lived child.
   explicit ExerciseLibrary(const std::filesystem::path& shared_object);
 
-  // Whether it defines `name`: a learner may leave out or remove the function of a warm-up.
+  // Whether the library defines `name`, since a learner may leave out or remove the function of a warm-up.
   bool has(const std::string& name) const;
-  // Throws kCheckFailed when the exercise does not define it.
+  // Throws kCheckFailed if the exercise does not define the function.
   template <typename Function>
   Function* function(const std::string& name) const {
     return reinterpret_cast<Function*>(symbol(name));
   }
 
-  // Passed to the thread world: how long a rank may be silent, and whom to notify when ranks cannot be joined.
+  // For the thread world: how long a rank may be silent, and whom to notify if ranks cannot be joined.
   std::chrono::milliseconds hang_timeout{5'000};
   std::function<void(const Error&)> on_stuck = {};
 

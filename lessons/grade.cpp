@@ -34,15 +34,15 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-// An error for learners: a line for each rank of a deadlock, without the group's call numbers, and only advice about
-// functions that lesson_api.h has.
+// An error in a form for learners: one line for each rank of a deadlock, without the group's call numbers, and with
+// advice only about functions that lesson_api.h has.
 std::vector<std::string> details_of(const ErrorText& text) {
   static const std::regex kGroupCall(R"( \([a-z-]+\[[0-9 ]+\][^)]*\))");
   static const std::regex kOurCalls(R"(, called by (std::_Function_handler|libranklab_|ranklab::)[^;|\n]*)");
   const std::string arrow = " -> for ";
   std::vector<std::string> lines;
   std::string got = std::regex_replace(text.got, kGroupCall, "");
-  // Of the calls in which a hung rank is, those of the learner's code.
+  // Of the calls that a hung rank is in, only those of the learner's code are shown.
   got = std::regex_replace(got, kOurCalls, "");
   for (size_t at = 0; (at = got.find(arrow)) != std::string::npos;) {
     lines.push_back(got.substr(0, at));
@@ -63,13 +63,14 @@ Json problem_answer(const Error& error) {
   const ErrorText& text = error.text();
   const std::string where = text.where.substr(0, text.where.find(','));  // the rank; the group is already known
   const std::string who = where.empty() ? "" : where + ": ";
-  // What a run would need, and its settings, are no advice here.
+  // The usual advice about running out of memory and about settings does not help here.
   if (text.what == memory_exhausted().text().what)
     return {{"problem", who + "your code asked for more memory than there is; look for a loop that always takes more"}};
   return {{"problem", who + text.what}, {"details", details_of(text)}};
 }
 
-// What `run` answers, or the error that ended it: a rank's, or an exception of the learner's code outside of ranks.
+// The answer of `run`, or the error that ended it: an error of a rank, or an exception of the learner's code outside of
+// ranks.
 Json answer_of(const std::function<Json()>& run) {
   try {
     return run();
@@ -84,8 +85,8 @@ Json answer_of(const std::function<Json()>& run) {
   }
 }
 
-// An exception that no caller can catch: of what gives a global variable its value, while the library is loaded, of a
-// noexcept function, of a thread of the learner's own.
+// For an exception that no caller can catch: one thrown while the library is loaded, by the initial value of a global
+// variable; in a noexcept function; or in a thread that the learner's code started.
 const Leave* g_leave = nullptr;  // in the child: global, because a terminate handler needs it
 [[noreturn]] void tell_uncaught() {
   Json answer = answer_of([]() -> Json {
@@ -108,7 +109,7 @@ void add_recordings(Json& answer, const Picture& picture, const std::filesystem:
   }
 }
 
-// Runs in the child.
+// Called in the child.
 std::string run_check(const LessonRow& row, const std::filesystem::path& shared_object, const GradeOptions& options,
                       const Leave& leave) {
   if (options.prints_to_stderr) ::dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -149,7 +150,7 @@ std::string crash_words(const ChildResult& child, const std::string& place) {
               : signal_words(child.code));
 }
 
-// `place`: of a crash, a line of the learner's file.
+// `place`: the line of the learner's file in which a crash happened.
 std::string problem_of(const ChildResult& child, const GradeOptions& options, const std::string& place) {
   switch (child.end) {
     case ChildResult::End::kAnswered:
@@ -181,7 +182,7 @@ Grade grade(const LessonRow& row, const std::filesystem::path& exercise, const G
   result.compile_seconds = compiled.seconds;
   result.compiled = compiled.ok;
   result.compiler_messages = compiled.messages;
-  // Those of the check before would be taken for this one's.
+  // Otherwise the recordings of an earlier check would be mistaken for those of this one.
   for (const char* old : {"yours.json.gz", "right.json.gz"}) {
     std::error_code ignored;
     if (!options.recordings.empty()) std::filesystem::remove(options.recordings / old, ignored);

@@ -58,7 +58,7 @@ void draw_lanes(Screen& screen, const std::string& title, const RankTrace& trace
       link.fill(event.virtual_begin_ns, event.virtual_end_ns, "▒");
     }
   }
-  for (const Event& event : trace.events) {  // time the compute stream lost at a wait, drawn over its span
+  for (const Event& event : trace.events) {  // time that the stream lost in a wait, drawn over its span
     const int64_t lost_ns = event.virtual_exposed_ns + event.virtual_peer_wait_ns;
     if (shown(event) && lost_ns > 0) compute.fill(event.virtual_end_ns - lost_ns, event.virtual_end_ns, kWaiting);
   }

@@ -1,5 +1,5 @@
-// Virtual time as rows of characters: two of one rank, its compute and its communication, or one of each rank. Thread
-// rule: pure.
+// Virtual time as rows of characters: two rows for one rank (compute and communication), or one row for each rank.
+// Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
-// A lesson: a question, an experiment on simulated ranks, and the check of one exercise against an unsharded reference.
-// A lesson is one folder, NN_slug/{README.md, hints.md, exercise.h, exercise.cpp, solution.cpp, lesson.cpp}, and one
-// row in lesson_list.cpp. README.md is the text the program shows; every number it prints in bold is one of figures().
-// Thread rule: one thread; a lesson starts its own ranks.
+// A lesson: a question, an experiment on simulated ranks, and the check of one exercise, which is compared with an
+// unsharded reference. A lesson is one folder, NN_slug/{README.md, hints.md, exercise.h, exercise.cpp, solution.cpp,
+// lesson.cpp}, and one row in lesson_list.cpp. README.md is the text that the program shows; every number in bold in it
+// is one of figures(). Thread rule: one thread; a lesson starts its own ranks.
 #pragma once
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ struct Figure {
   std::string value;  // as the README prints it
 };
 
-// A prediction before the experiment. The answer is not stored: run() measures it.
+// A prediction before the experiment. The answer is not stored, because run() measures it.
 struct Question {
   std::string text;
   std::string unit;         // printed after numbers
@@ -44,10 +44,10 @@ class Lesson {
   virtual ~Lesson() = default;
   virtual std::vector<Figure> figures() const = 0;
   virtual Question question() const = 0;
-  // Prints the experiment and its picture; returns the measured answer to question().
+  // Prints the experiment and its picture. RETURNS: the measured answer to question().
   virtual double run(Screen& screen) const = 0;
-  // Runs the learner's code, and draws on `picture` what it did beside what is right, at most 30 lines; where ranks
-  // ran, it also records what they did. Errors of its ranks (deadlock, mismatch, hang) are thrown as ranklab::Error;
+  // Runs the learner's code, and draws on `picture` what it did next to what is right, in at most 30 lines; if ranks
+  // ran, it also records what they did. Errors of these ranks (deadlock, mismatch, hang) are thrown as ranklab::Error;
   // what was drawn until then is shown.
   virtual std::vector<CheckRow> check(const ExerciseLibrary& exercise, Picture& picture) const = 0;
 };

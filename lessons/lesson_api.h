@@ -1,5 +1,5 @@
-// The interface of ranklab for exercises: one group of ranks and its collectives, on plain spans of doubles. It
-// includes no torch, so an exercise compiles in about a second. Every verb behaves as in core/comm/communicator.h: all
+// The interface of ranklab for exercises: one group of ranks and its collectives, on plain spans of doubles. It does
+// not include torch, so an exercise compiles in about a second. Every verb behaves as in core/comm/communicator.h: all
 // members make the same calls in the same order; error messages give the file and line of your calls. Thread rule: a
 // Comm belongs to one rank's thread.
 #pragma once
@@ -40,8 +40,8 @@ class Comm {
     do_reduce_scatter(all, mine, site);
   }
 
-  // Every rank sends every rank a piece: `send` holds the number of elements of `out` for each, rank 0's first; `recv`
-  // the number received from each. Zeros are allowed.
+  // Every rank sends a piece to every rank: `send` holds the number of elements of `out` for each rank, rank 0's first;
+  // `recv` the number received from each. Zeros are allowed.
   void all_to_all(std::span<const double> out, std::span<const size_t> send, std::span<double> in,
                   std::span<const size_t> recv, Site site = Site::current()) {
     do_all_to_all(out, send, in, recv, site);

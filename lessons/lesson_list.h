@@ -24,7 +24,7 @@ const LessonRow& find_lesson(const std::string& number_or_slug);
 
 // RANKLAB_LESSON_DIR, else share/ranklab/lessons next to the installed program, else the source tree.
 std::filesystem::path lesson_root();
-// The whole file. Throws kIo.
+// Reads the whole file. Throws kIo.
 std::string read_text(const std::filesystem::path& path);
 
 }  // namespace ranklab::lesson

@@ -5,7 +5,7 @@
 namespace ranklab::lesson {
 namespace {
 
-// **bold**, *emphasis* and `code`; words stay separated by their blanks, so a styled piece wraps word by word.
+// Styles **bold**, *emphasis* and `code`. Words stay separated by their blanks, so a styled piece wraps word by word.
 std::string inline_styles(const Screen& screen, std::string_view text) {
   std::string out, word;
   bool bold = false, code = false, emphasis = false;
@@ -82,7 +82,7 @@ class Renderer {
   }
 
  private:
-  // Printed only when text follows, so that a text ends with its last line.
+  // Printed only if text follows, so that a text ends with its last line.
   void print_blank_lines() {
     for (; blank_ > 0; --blank_) screen_.line();
   }

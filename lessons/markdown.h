@@ -1,5 +1,5 @@
 // Shows a lesson's README.md in the terminal: headings, paragraphs wrapped to the width, lists, tables, code verbatim.
-// Only the part of Markdown that the lessons use. Thread rule: one thread.
+// Supports only the part of Markdown that the lessons use. Thread rule: one thread.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,13 +10,14 @@
 namespace ranklab::lesson {
 
 void show_markdown(Screen& screen, std::string_view markdown);
-// A README is shown in two parts: the text before the experiment, and the text about its results (with the rest).
+// The two parts in which a README is shown: the text before the experiment, and the text about its results (with the
+// rest).
 struct LessonText {
   std::string before;
   std::string after;
 };
 LessonText split_lesson_text(const std::string& markdown);
-// The texts under each "## " heading, in order: hints.md.
+// The texts under each "## " heading, in order, for hints.md.
 std::vector<std::string> sections_of(std::string_view markdown);
 // The contents of every **bold** piece.
 std::vector<std::string> bold_pieces(std::string_view markdown);

@@ -22,7 +22,7 @@ Ink ink_of(ActionKind kind) {
   }
 }
 
-// The longest name that fits, padded with blanks.
+// The longest label that fits, padded with blanks.
 std::string block(const Schedule& schedule, const Action& action, int width, bool numbers) {
   const std::string microbatch = std::to_string(action.microbatch);
   std::string kind = letters(action.kind);

@@ -17,18 +17,18 @@ namespace {
 at::Tensor view_of(std::span<double> data) {
   return at::from_blob(data.data(), {static_cast<int64_t>(data.size())}, at::kDouble);
 }
-// Only read, although from_blob takes a non-const pointer.
+// The data are only read, although from_blob takes a non-const pointer.
 at::Tensor view_of(std::span<const double> data) {
   return view_of(std::span<double>(const_cast<double*>(data.data()), data.size()));
 }
 
 bool overlap(std::span<const double> a, std::span<const double> b) {
-  const std::less<> before;  // of unrelated objects, too
+  const std::less<> before;  // also valid for pointers to unrelated objects
   return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
 }
 
-// A call that was started. Messages leave from and arrive in copies, so that a rank that touches its spans too early
-// gets the same wrong result, or error, in every run.
+// A call that was started. Messages are sent from and received in copies, so that a rank that touches its spans too
+// early gets the same wrong result, or error, in every run.
 struct Started {
   std::vector<WorkPtr> works = {};
   std::span<const double> out = {};
@@ -40,7 +40,7 @@ struct Started {
 class RankComm final : public Comm {
  public:
   explicit RankComm(Communicator& comm) : comm_(comm) {}
-  // Waits for everything that was started but not waited for, so that no peer reads freed memory.
+  // Waits for all calls that were started but not waited for, so that no peer reads freed memory.
   ~RankComm() override {
     try {
       for (const Started& call : started_)

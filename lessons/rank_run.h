@@ -1,4 +1,4 @@
-// Ranks for a lesson: a thread world where every rank has a virtual clock and a recorder, and the lesson_api view of
+// Ranks for a lesson: a thread world in which every rank has a virtual clock and a recorder, and lesson_api's view of
 // its communicators. Thread rule: one run at a time; the body runs on the ranks' threads.
 #pragma once
 #include <functional>
@@ -16,7 +16,7 @@ struct RankSetup {
   ParallelDims dims = {};
   std::string hardware = "h100-sxm";
   int gpus_per_node = 0;                      // 0: the profile's
-  const ExerciseLibrary* exercise = nullptr;  // provides the limits; none: the world's own
+  const ExerciseLibrary* exercise = nullptr;  // provides the limits; null: the world's own
 };
 
 struct RankRecord {
@@ -26,7 +26,7 @@ struct RankRecord {
 
   int64_t calls(Verb verb) const;
   int64_t sent_bytes() const;  // as modelled for collectives; the actual bytes for messages
-  int64_t link_ns() const;     // of collectives, exposed or not
+  int64_t link_ns() const;     // time of collectives, exposed or not
 };
 
 std::vector<RankTrace> traces_of(const std::vector<RankRecord>& records);
@@ -35,8 +35,8 @@ std::vector<RankRecord> run_ranks(const RankSetup& setup, const std::function<vo
 
 // `comm` must outlive the result.
 std::unique_ptr<Comm> make_comm(Communicator& comm);
-// Throws kInvalidArgument when a call of `comm` (of make_comm()) was started and not waited for: where it should have
-// ended its result is missing, and nothing else tells.
+// Throws kInvalidArgument if a call of `comm` (from make_comm()) was started but not waited for: its result is missing
+// where it was needed, and nothing else reports this.
 void require_all_waited(const Comm& comm);
 
 }  // namespace ranklab::lesson

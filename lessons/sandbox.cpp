@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The answer is framed, to distinguish a child that exited early from one that finished.
+// The answer is framed, to distinguish a child that finished from one that exited early.
 constexpr char kAnswerMark = 'A';
 constexpr char kCrashMark = 'C';
 int g_answer_fd = -1;  // in the child: global, because a signal handler needs it
@@ -56,8 +56,8 @@ extern "C" void on_crash(int signal_number) {
   ::raise(signal_number);
 }
 
-// A loop that takes memory without end gets std::bad_alloc before other programs lack it. The limit counts what is
-// mapped, so not below a sanitizer, which maps far more than it uses.
+// A loop that allocates memory without end gets std::bad_alloc before other programs run out of memory. The limit
+// counts mapped memory, so it is not set with a sanitizer, which maps far more than it uses.
 void limit_memory() {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const int64_t available = available_memory_bytes();
@@ -70,7 +70,7 @@ void limit_memory() {
 
 [[noreturn]] void child_main(const std::function<std::string(const Leave&)>& body, int fd) {
   g_answer_fd = fd;
-  ::setpgid(0, 0);                     // what it starts is ended with it
+  ::setpgid(0, 0);                     // processes that it starts are ended with it
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // Ctrl-C on the parent also ends the child
   const rlimit no_core = {0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
@@ -135,7 +135,7 @@ ChildResult run_in_child(const std::function<std::string(const Leave&)>& body, s
     ::close(ends[0]);
     child_main(body, ends[1]);
   }
-  ::setpgid(child, child);  // whichever of the two is first
+  ::setpgid(child, child);  // called by parent and child, because either may be first
   ::close(ends[1]);
   std::string text;
   const Reading reading = read_until_closed(ends[0], Clock::now() + limit, text);

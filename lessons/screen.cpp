@@ -30,7 +30,7 @@ const char* code_of(Ink ink) {
   return "0";
 }
 
-// In lines of at most so many columns, at spaces; a longer word stays whole.
+// Breaks text at spaces into lines of at most so many columns; a longer word stays whole.
 std::vector<std::string> lines_of(const std::string& cell, int columns) {
   if (columns_of(cell) <= columns) return {cell};
   std::vector<std::string> lines(1);
@@ -42,7 +42,7 @@ std::vector<std::string> lines_of(const std::string& cell, int columns) {
   return lines;
 }
 
-// "14", "1.75 us", "-3", "12.5 %": numbers, which are aligned to the right.
+// Whether a cell is a number such as "14", "1.75 us", "-3" or "12.5 %"; numbers are aligned to the right.
 bool is_number(const std::string& cell) {
   if (cell.empty()) return true;
   const char first = cell[0] == '-' && cell.size() > 1 ? cell[1] : cell[0];
@@ -117,7 +117,7 @@ void Screen::table(const std::vector<Cells>& rows, int indent) {
   }
 }
 
-// Takes from the widest columns of words until the table fits, or they are as narrow as can be read.
+// Narrows the widest columns of words until the table fits, or until they are as narrow as is readable.
 void Screen::narrow(std::vector<int>& widths, const std::vector<bool>& numeric, int indent) const {
   constexpr int kNarrowestColumn = 12;
   const int gaps = indent + 2 * (static_cast<int>(widths.size()) - 1);

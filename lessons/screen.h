@@ -1,4 +1,4 @@
-// The output of a lesson: a stream with a width between 80 and 120 columns, for words from 40 columns on, with or
+// The output of a lesson: a stream with a width between 80 and 120 columns (for paragraphs from 40 columns on), with or
 // without colour. Colour is never the only cue. Thread rule: one thread.
 #pragma once
 #include <ostream>
@@ -22,24 +22,24 @@ class Screen {
 
   void line(std::string_view text = "");
   void heading(std::string_view text);
-  // Words wrapped to the terminal's width; lines after the first are indented by `hanging` more.
+  // Text wrapped to the terminal's width; lines after the first are indented by `hanging` more columns.
   void paragraph(std::string_view text, int indent = 2, int hanging = 0);
-  // The first row is the header (may be empty). A column of numbers is aligned to the right; where the table is too
-  // wide, words take several lines.
+  // The first row is the header (may be empty). Columns of numbers are aligned to the right; if the table is too wide,
+  // words take several lines.
   void table(const std::vector<Cells>& rows, int indent = 2);
-  // Pictures side by side, each a list of lines; as many in a row as fit.
+  // Pictures next to each other, each a list of lines; as many in a row as fit.
   void side_by_side(const std::vector<Cells>& pictures, int gap = 3, int indent = 2);
 
  private:
   void narrow(std::vector<int>& widths, const std::vector<bool>& numeric, int indent) const;
 
   std::ostream& out_;
-  int width_;  // of a picture
-  int prose_;  // of words, and of pictures side by side
+  int width_;  // for pictures
+  int prose_;  // for paragraphs, and pictures next to each other
   bool color_;
 };
 
-// The terminal columns of UTF-8 text: code points, without colour codes.
+// The number of terminal columns that UTF-8 text takes: its code points, without colour codes.
 int columns_of(std::string_view text);
 std::string padded(std::string_view text, int columns);       // padded on the right
 std::string padded_left(std::string_view text, int columns);  // padded on the left

@@ -19,7 +19,7 @@ bool copy_exercise(const LessonRow& row, const fs::path& to) {
   if (fs::exists(to)) return false;
   std::error_code error;
   fs::create_directories(to.parent_path(), error);
-  // Written under a temporary name, then linked: never replaces a file that has appeared meanwhile.
+  // Written under a temporary name and then linked, so that it never replaces a file that has appeared in the meantime.
   const fs::path fresh = to.string() + ".new";
   if (!error) fs::copy_file(row.folder() / "exercise.cpp", fresh, fs::copy_options::overwrite_existing, error);
   if (!error) fs::permissions(fresh, fs::perms::owner_write, fs::perm_options::add, error);
@@ -52,7 +52,7 @@ std::vector<fs::path> headers_of(const LessonRow& row) {
 void write_compile_flags(const LessonRow& row, const fs::path& exercise) {
   const fs::path file = exercise.parent_path() / "compile_flags.txt";
   const std::string first = "-std=c++20\n";
-  if (fs::exists(file) && !read_text(file).starts_with(first)) return;  // somebody else's
+  if (fs::exists(file) && !read_text(file).starts_with(first)) return;  // written by somebody else
   std::ofstream(file) << first << "-Wall\n-I" << row.folder().string() << "\n";
 }
 

@@ -1,5 +1,5 @@
-// A learner's order of work as a schedule: one stage per rank, verified before it is timed. Forward takes 1 and so does
-// each half of backward. Thread rule: pure, except for the learner's function.
+// A learner's order of work as a schedule: one stage per rank, verified before it is timed. A forward takes 1 unit of
+// time, and so does each half of a backward. Thread rule: pure, except for the learner's function.
 #pragma once
 #include <string>
 #include <vector>
@@ -27,8 +27,8 @@ TimedSchedule timed(Schedule schedule);
 TimedSchedule timed(const std::string& name, int ranks, int microbatches, int chunks = 1);
 
 using OrderFunction = void(Order& order, int rank, int ranks, int microbatches);
-// Throws kCheckFailed, with the names of order_api.h, when something is missing, done twice or used before it is
-// computed, when the ranks wait for each other, or when a list does not end.
+// Throws kCheckFailed, with the names of order_api.h, if something is missing, done twice or used before it is
+// computed, if the ranks wait for each other, or if a list does not end.
 TimedSchedule run_order(OrderFunction* order, int ranks, int microbatches);
 // The lists as they were written, possibly not runnable.
 Schedule written_schedule(OrderFunction* order, int ranks, int microbatches);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# viz/contact_sheets.sh FOLDER [PROGRAM]: pictures of the window to look at after it was changed. Six runs, each layout at three
+# viz/contact_sheets.sh FOLDER [PROGRAM]: pictures of the window, for review after it was changed. Six runs, each layout at three
 # moments in three sizes, dark and light: FOLDER/RUN-LAYOUT-STEP-SIZE-THEME.png. Takes some minutes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

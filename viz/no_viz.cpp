@@ -1,4 +1,4 @@
-// Replaces the visualizer where it is not built: every call throws one error.
+// Replaces the visualizer in builds without it: every call throws the same error.
 #include "core/base/error.h"
 #include "viz/app/drawing_image.h"
 #include "viz/app/window.h"

@@ -64,7 +64,7 @@ int iterations_of(const BenchCollectivesOptions& options, int64_t bytes) {
   return bytes <= 64 << 10 ? 100 : bytes <= 1 << 20 ? 20 : 7;
 }
 
-// Every rank makes the same calls back to back; rank 0's times are used.
+// Every rank makes the same calls without pauses; rank 0's times are used.
 Timing run_path(const BenchCollectivesOptions& options, const PathRow& path, const Op& op, int64_t bytes) {
   Timing timing;
   const auto world =

@@ -11,15 +11,15 @@ namespace ranklab {
 struct BenchCollectivesOptions {
   int ranks = 8;
   std::vector<int64_t> sizes = {4 << 10, 64 << 10, 1 << 20, 16 << 20};  // bytes
-  int iterations = 0;  // per cell; 0: 100 for small tensors down to 7 for large ones
+  int iterations = 0;  // per size and verb; 0: 100 for small tensors down to 7 for large ones
   bool json = false;
 };
 
 // Prints the table and the cost of the watch; returns the exit code.
 int run_bench_collectives(const BenchCollectivesOptions& options);
 
-// Average microseconds to post a call to the match table, including its part of matching: what the watch costs a rank
-// in each call, apart from waiting.
+// The average time, in microseconds, to post a call to the match table, including the poster's share of the matching:
+// what the watch costs a rank in each call, apart from waiting.
 double measure_post_us(int ranks);
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// ranklab bench collectives | dispatchers | cp | train | quantize | precision | kernels | hardware | overhead | memory
-// | step | viz
+// `ranklab bench collectives | dispatchers | cp | train | quantize | precision | kernels | hardware | overhead | memory
+// | step | viz`
 #include <ATen/Parallel.h>
 
 #include <array>
@@ -161,7 +161,7 @@ CommandAction setup_precision_bench(CommandLine& app) {
   defaults.parallel = {.world = 1};
   defaults.global_batch_size = 8;
   defaults.train_iters = 300;
-  defaults.lr = 5e-4;  // a run's last loss then says more of its recipe than of chance
+  defaults.lr = 5e-4;  // the last loss of a run then depends on its recipe more than on chance
   defaults.min_lr = 5e-5;
   defaults.eval_iters = 16;
   defaults.sample_tokens = 0;
@@ -269,7 +269,8 @@ CommandAction setup_bench(CommandLine& app) {
     actions.emplace_back(sub, row.setup(*sub));
   }
   return [&app, actions] {
-    // Line-buffered: rows appear as they come, and those of an interrupted run are kept, also in a file or a pipe.
+    // Line-buffered, so that each row appears when it is printed and rows of an interrupted run are kept, also in a
+    // file or a pipe.
     std::setvbuf(stdout, nullptr, _IOLBF, 1 << 14);
     for (const auto& [sub, action] : actions) {
       if (sub->parsed()) return action();

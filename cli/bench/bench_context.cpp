@@ -28,8 +28,8 @@ namespace {
 struct ContextCase {
   ContextExchange exchange;
   SequenceBalance balance;
-  // Useful share in per cent, forward and with backward: zhuzilin/ring-flash-attention, README, eight H800, attention
-  // as in Llama 3.1 8B, 8,192 positions a rank.
+  // The useful share in per cent, for forward alone and for forward and backward: zhuzilin/ring-flash-attention,
+  // README, eight H800, attention as in Llama 3.1 8B, 8,192 positions per rank.
   std::optional<std::array<double, 2>> published = std::nullopt;
 };
 const ContextCase kContextSplits[] = {{ContextExchange::kP2p, SequenceBalance::kContiguous, {{52.1, 53.9}}},
@@ -40,7 +40,7 @@ const ContextCase kContextSplits[] = {{ContextExchange::kP2p, SequenceBalance::k
                                       {ContextExchange::kAllToAllP2p, SequenceBalance::kZigzag}};
 
 struct Numbers {
-  double forward = 0, backward = 0;  // that a rank sends
+  double forward = 0, backward = 0;  // elements that a rank sends
 
   bool operator==(const Numbers&) const = default;
 };
@@ -48,11 +48,11 @@ struct Numbers {
 struct ContextRow {
   ContextCase split;
   Numbers sent, formula;
-  double forward_ms = 0, both_ms = 0;  // virtual, of the slowest rank
+  double forward_ms = 0, both_ms = 0;  // virtual time of the slowest rank
   double forward_useful = 0, both_useful = 0;
 };
 
-// How many neighbours exchange heads in a2a+p2p: as many as divide them.
+// The number of ranks that exchange heads with each other in a2a+p2p: the largest that divides ranks and heads.
 int neighbours(const BenchContextOptions& o) {
   for (int n = o.ranks / 2; n > 1; --n)
     if (o.ranks % n == 0 && o.heads % n == 0 && o.groups % n == 0) return n;
@@ -65,7 +65,8 @@ bool runs(const BenchContextOptions& o, ContextExchange exchange) {
   return exchange != ContextExchange::kAllToAllP2p || neighbours(o) > 1;
 }
 
-// H and K are the widths of queries and of keys, s positions in all, b sequences, n ranks.
+// H and K are the widths of queries and of keys, s the total number of positions, b the number of sequences, n the
+// number of ranks.
 Numbers formula(const BenchContextOptions& o, ContextExchange exchange) {
   const double n = o.ranks, bs = static_cast<double>(o.batch * o.positions) * n;
   const auto query = static_cast<double>(o.heads * o.head_dim), key = static_cast<double>(o.groups * o.head_dim);
@@ -76,7 +77,7 @@ Numbers formula(const BenchContextOptions& o, ContextExchange exchange) {
     case ContextExchange::kAllGather:
       return {keys, 2 * keys};
     case ContextExchange::kAllToAll: {
-      const double read = std::max(key, n * static_cast<double>(o.head_dim));  // a head for each rank that reads it
+      const double read = std::max(key, n * static_cast<double>(o.head_dim));  // one head for each rank that reads it
       const double heads = (2 * query + 2 * read) * bs / n * (n - 1) / n;
       return {heads, heads};
     }
@@ -112,7 +113,7 @@ ContextParallel context_parallel(RankContext& context, const ContextCase& split)
 struct ContextTimes {
   Numbers sent;
   double forward_ms = 0, both_ms = 0;
-  double alone_forward_ms = 0, alone_both_ms = 0;  // one GPU that attends to as many positions of its own
+  double alone_forward_ms = 0, alone_both_ms = 0;  // one GPU whose sequence has as many positions
 };
 
 class ContextBench {
@@ -144,7 +145,7 @@ class ContextBench {
     return at::empty(sizes, at::TensorOptions(at::kBFloat16).device(context_.device()));
   }
 
-  // The same kernel without other ranks.
+  // Times the same kernel without other ranks.
   void alone(ContextTimes& result) const {
     const double begin = now_ms();
     const SoftmaxHeads in{empty({o_.batch, o_.heads, o_.positions, o_.head_dim}),

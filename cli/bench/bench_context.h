@@ -1,6 +1,7 @@
-// `ranklab bench cp`: one attention layer over context-parallel ranks by every exchange and balance, on shapes: the
-// numbers that a rank sends, beside the formulas; the virtual time, and how much of the ranks' time is useful (one GPU
-// that attends to 1/n of it all would be 100 %), beside published measurements where there are some.
+// `ranklab bench cp`: computes one attention layer on context-parallel ranks, on shapes, with every exchange and every
+// balance. Prints how many numbers a rank sends, next to the formulas; the virtual time; and how much of the ranks'
+// time is useful (100 %: as fast as one GPU that computes 1/n of the attention), next to published measurements where
+// they exist.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,14 +10,14 @@ namespace ranklab {
 
 struct BenchContextOptions {
   int ranks = 8;
-  int64_t positions = 8192;  // of a rank
+  int64_t positions = 8192;  // per rank
   int64_t heads = 32;
   int64_t groups = 8;  // key/value heads
   int64_t head_dim = 128;
   int64_t batch = 1;
   std::string hardware = "h800";
-  // The fraction of the profile's peak that attention reaches: FlashAttention-2 on Hopper (Shah et al. 2024, arXiv
-  // 2407.08608: 35 %), which the published measurements ran.
+  // The fraction of the profile's peak that attention reaches. The published measurements used FlashAttention-2 on
+  // Hopper (Shah et al. 2024, arXiv 2407.08608: 35 %).
   double efficiency = 0.337;
   bool json = false;
 };

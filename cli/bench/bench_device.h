@@ -1,4 +1,4 @@
-// The device that a bench is asked for by --device. Thread rule: main thread, before ranks start.
+// The device that --device selects for a benchmark. Thread rule: main thread, before ranks start.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -6,7 +6,7 @@
 
 namespace ranklab {
 
-// `name`: auto (a GPU if there is one), cpu or cuda. Throws kEnvironment without a GPU that is asked for.
+// `name`: auto (a GPU if there is one), cpu or cuda. Throws kEnvironment if a GPU is requested and there is none.
 at::Device bench_device(const std::string& name, const std::string& where);
 
 }  // namespace ranklab

@@ -30,15 +30,15 @@ struct DispatcherRow {
   std::string dispatcher;
   double calls = 0, messages = 0;            // per rank
   double bytes_in_node = 0, bytes_away = 0;  // per rank, to others
-  double forward_ms = 0, together_ms = 0;    // virtual, of the slowest rank
-  double wall_ms = 0;                        // median, with backward
+  double forward_ms = 0, together_ms = 0;    // virtual time of the slowest rank
+  double wall_ms = 0;                        // median, including backward
 };
 
 MoeConfig moe_of(const Options& o) {
   return {.num_experts = o.experts, .topk = o.topk, .num_groups = o.groups, .group_topk = o.group_topk};
 }
 
-// The same for every dispatcher: top-k of scores with Gumbel noise, which samples experts by their weight.
+// The same routing for every dispatcher: top-k of scores with Gumbel noise, which samples experts by their weight.
 Routing routing_of(const Options& o, int rank) {
   at::Generator generator = at::detail::createCPUGenerator(o.seed + static_cast<uint64_t>(rank));
   const at::Tensor uniform = at::rand({o.tokens, o.experts}, generator).clamp_(1e-9, 1 - 1e-7);
@@ -47,7 +47,7 @@ Routing routing_of(const Options& o, int rank) {
   return {.experts_TK = choice.experts_TK, .weights_TK = choice.weights_TK, .kept_TK = {}, .num_experts = o.experts};
 }
 
-// Average number of places (with `experts_of_place` experts each) that hold a token's experts.
+// The average number of places (with `experts_of_place` experts each) that hold at least one of a token's experts.
 double mean_places(const Options& o, int64_t experts_of_place) {
   double sum = 0;
   for (int rank = 0; rank < o.ranks; ++rank) {

@@ -1,6 +1,6 @@
 // `ranklab bench dispatchers`: compares the token dispatchers on one routing of the same tokens: what a rank sends
 // inside its node and to other nodes, in how many calls, and the time on the virtual clock and on this machine. Experts
-// are the identity, so that every result is known, and checked.
+// are the identity, so that every result is known and can be checked.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,8 +14,8 @@ struct BenchDispatchersOptions {
   int64_t hidden = 1024;
   int64_t experts = 64;
   int64_t topk = 8;
-  int64_t groups = 1;      // groups of experts, of which ...
-  int64_t group_topk = 1;  // ... a token may use this many
+  int64_t groups = 1;      // groups of experts ...
+  int64_t group_topk = 1;  // ... and from how many of them a token may choose its experts
   double skew = 0;         // expert e is chosen with weight (e + 1)^-skew
   int iterations = 5;
   uint64_t seed = 1234;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kHead = "# Written by ranklab bench hardware";
 
-// Every figure of a CPU is measured: a rank is a thread with one core.
+// Every constant of a CPU profile is measured; a rank is a thread with one core.
 HardwareProfile of_a_core(const HardwarePoints& points, const HardwareSizes& sizes) {
   HardwareProfile profile;
   profile.title = "A core of this machine for each rank";
@@ -46,8 +46,8 @@ HardwareProfile of_a_core(const HardwarePoints& points, const HardwareSizes& siz
   return profile;
 }
 
-// Datasheet and links of a GPU are taken from a profile, unless named that of a GPU of this name: this process sees
-// one.
+// Datasheet and links of a GPU are taken from a profile: the named one, or that of a GPU with this name. They are not
+// measured, because this process sees one GPU only.
 HardwareProfile of_a_gpu(std::string like) {
   if (like.empty()) {
     const std::string gpu = make_cuda_queues()->gpu_name();

@@ -1,5 +1,5 @@
-// `ranklab bench hardware`: times products, attention, memory and collectives on the machine at hand, fits the
-// constants of a hardware profile to them, and writes it for --hardware. Thread rule: main thread.
+// `ranklab bench hardware`: times matrix products, attention, memory and collectives on this machine, fits the
+// constants of a hardware profile to the times, and writes the profile for --hardware. Thread rule: main thread.
 #pragma once
 #include <string>
 
@@ -7,8 +7,8 @@ namespace ranklab {
 
 struct BenchHardwareOptions {
   std::string device = "auto";  // auto: a GPU if there is one
-  std::string out;              // the profile
-  std::string like;             // of a GPU: the profile that has its datasheet and its links; empty: by the GPU's name
+  std::string out;              // the profile's file
+  std::string like;             // for a GPU: the profile with its datasheet and links; empty: chosen by the GPU's name
   bool quick = false, force = false, json = false;
 };
 

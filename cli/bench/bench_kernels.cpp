@@ -38,7 +38,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// While it lives, only ATen's kernels are used on a GPU.
+// As long as this object lives, only ATen's kernels are used on a GPU.
 class PlainScope {
  public:
   PlainScope() : previous_(device_kernels(KernelDevice::kCuda)) { use_device_kernels(KernelDevice::kCuda, nullptr); }
@@ -58,7 +58,7 @@ struct KernelRow {
 
 class KernelBench {
  public:
-  // Called with each row as it is measured, and with the first one, which is a copy.
+  // Called with each row as it is measured, and with the first row, which is the copy to compare with.
   using Tell = std::function<void(const KernelRow& row, const KernelRow& copy)>;
   KernelBench(const BenchKernelsOptions& options, at::Device device, RankContext& context, Tell told)
       : o_(options), device_(device), timer_(device, options.iterations), context_(context), told_(std::move(told)) {}
@@ -96,7 +96,7 @@ class KernelBench {
     keep(row);
   }
 
-  // Times forward of a layer, and backward through a retained graph.
+  // Times a layer's forward, and its backward through a retained graph.
   void layer(const std::string& name, const std::function<Tensors(const Tensors&)>& run, const Tensors& inputs,
              std::pair<double, double> bytes, double flops = 0) {
     add(name + " forward", bytes.first, flops, [&] { run(inputs); });
@@ -210,7 +210,8 @@ class KernelBench {
     add("sum of gradients in fp32", (2 + 4 + 4) * count / 32, 0, [&] { accumulate(sum, grad, false); });
   }
 
-  // FP8: rounding an operand as its product reads it, also turned, and the product, beside the same one in bf16.
+  // FP8: rounding an operand to the layout that its product reads, also transposed; and the product, next to the same
+  // one in bf16.
   void quantized() {
     const at::Tensor x = sample({o_.tokens, kHidden}), weight = sample({kFfn, kHidden});
     const DeviceRounding* device = rounding_of(x);
@@ -257,7 +258,7 @@ void print_head() {
   std::printf("%-34s %9s %9s %8s %8s %9s %7s\n", "kernel", "ms", "ATen ms", "GB/s", "of copy", "TFLOP/s", "faster");
 }
 
-// "-" where there is no plain form, or no matrix product.
+// Prints "-" if there is no plain form, or no matrix product.
 void print_row(const KernelRow& row, const KernelRow& copy) {
   const std::string plain = row.plain_ms > 0 ? strprintf("%.4f", row.plain_ms) : "-";
   const std::string rate = row.flops > 0 ? strprintf("%.1f", row.flops / row.ms / 1e9) : "-";

@@ -1,6 +1,6 @@
-// `ranklab bench kernels`: the cost of the fused training kernels at the shapes of llama_1b, each forward and backward
-// compared with the same in plain ATen ops and with a copy of as many bytes, on the device's own clock. A model's
-// layers call these same functions.
+// `ranklab bench kernels`: the cost of the fused training kernels at the shapes of llama_1b. Each forward and backward
+// is compared with the same computation in plain ATen ops and with a copy of as many bytes, on the device's own clock.
+// A model's layers call these same functions.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -27,7 +27,7 @@ constexpr std::array<Layout, 8> kLayouts = {{
     {"ep 4", "--world-size 4 --ep 4 --num-experts 4 --moe-router-topk 2"},
 }};
 
-// Small and numerous tensors: leaks of a step show most there.
+// Many small tensors, because they make leaks of a step most visible.
 constexpr const char* kModel =
     "--num-layers 2 --hidden-size 32 --num-attention-heads 4 --seq-length 32 --global-batch-size 8 --gemm mkl";
 

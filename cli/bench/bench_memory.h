@@ -1,5 +1,5 @@
-// ranklab bench memory: whether training uses more memory the longer it runs. Each layout trains a small model in a
-// separate process; its memory, without file-backed pages, is read after the warm-up and after the last step.
+// `ranklab bench memory`: checks whether training uses more memory the longer it runs. Each layout trains a small model
+// in a separate process, whose memory (without file-backed pages) is read after the warm-up and after the last step.
 #pragma once
 #include <string>
 

@@ -32,7 +32,7 @@ TrainConfig config_for(const TimedLayout& layout, bool observed) {
   return config;
 }
 
-// Collectives that one rank posts in one step.
+// The number of collectives that one rank posts in one step.
 double calls_per_step(const TimedLayout& layout) {
   TrainConfig config = config_for(layout, true);
   config.train_iters = 2;
@@ -60,7 +60,7 @@ double percent_more(const std::vector<double>& on, const std::vector<double>& of
   return 100 * (median(on) / median(off) - 1);
 }
 
-// CPU milliseconds of a step, of runs in turn without and with what is measured.
+// CPU milliseconds per step of runs that alternate without and with what is measured.
 struct Alternating {
   std::vector<double> off, on;
 
@@ -72,8 +72,8 @@ struct Alternating {
   }
 };
 
-// Statistics of quantized tensors are taken in one of ten steps (and more of the first ten, which the warm-up leaves
-// out), so the mean is informative, not the median.
+// Statistics of quantized tensors are computed in one of ten steps (and more often in the first ten, which the warm-up
+// leaves out), so the mean is informative, and the median is not.
 nlohmann::ordered_json precision_statistics(const BenchOverheadOptions& options) {
   constexpr int kWarmup = 10, kSteps = 20;
   TrainConfig with = config_for(kTimedLayouts[0], true);
@@ -97,8 +97,8 @@ void print_overhead_head(const BenchOverheadOptions& options) {
               "off CPU ms/step", "on CPU ms/step", "tracer", "watch");
 }
 
-// What looks at some steps alone costs what the mean of all says: tensors in one of ten steps, the probe in one of
-// twenty.
+// The mean over all steps includes sentinels that check only some steps: tensors in one of ten steps, the probe in one
+// of twenty.
 nlohmann::ordered_json sentinel_cost(const BenchOverheadOptions& options) {
   constexpr int kWarmup = 1, kSteps = 20;
   const TimedLayout& layout = kTimedLayouts[0];
@@ -112,8 +112,8 @@ nlohmann::ordered_json sentinel_cost(const BenchOverheadOptions& options) {
   return {};
 }
 
-// All steps are watched. What a watched step costs more is divided by the steps between two watched ones, and so is
-// what other programs add.
+// Watches all steps. The additional time of a watched step is divided by the number of steps between two watched ones;
+// this also divides noise from other programs.
 nlohmann::ordered_json watch_cost(const BenchOverheadOptions& options) {
   constexpr int kWarmup = 2, kInterval = 50;
   const TimedLayout& layout = kTimedLayouts[1];

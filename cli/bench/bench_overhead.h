@@ -1,5 +1,6 @@
-// `ranklab bench overhead`: the cost of watching. The same training steps with the tracer and the virtual clock on and
-// off, alternating, and the watch's own time per collective (post and match) times the collectives of a step.
+// `ranklab bench overhead`: the cost of watching. Runs the same training steps alternately with and without the tracer
+// and the virtual clock, and multiplies the watch's own time per collective (post and match) by the number of
+// collectives in a step.
 #pragma once
 #include <array>
 #include <string>
@@ -11,7 +12,7 @@ inline constexpr std::array<const char*, 4> kOverheadParts = {"layouts", "precis
 struct BenchOverheadOptions {
   int repetitions = 5;
   int steps = 10;
-  std::string only;  // a word of kOverheadParts; "": all
+  std::string only;  // a name in kOverheadParts; "": all parts
   bool json = false;
 };
 

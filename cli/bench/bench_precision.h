@@ -1,4 +1,5 @@
-// The same training with several precision recipes and seeds: final losses, compared with the first recipe's.
+// Repeats one training run with several precision recipes and seeds, and compares the final losses with the first
+// recipe's.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@ struct BenchPrecisionOptions {
   bool json = false;
 };
 
-// RETURNS: the program's exit code. Progress on standard error.
+// RETURNS: the program's exit code. Prints progress on standard error.
 int run_bench_precision(const TrainConfig& config, const BenchPrecisionOptions& options);
 
 }  // namespace ranklab

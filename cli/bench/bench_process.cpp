@@ -18,8 +18,8 @@
 namespace ranklab {
 namespace {
 
-// Runs between fork and exec: only async-signal-safe calls. Whoever ends the benchmark ends its row: unlike a Ctrl-C in
-// a terminal, a signal to one process reaches no other.
+// Runs between fork and exec: only async-signal-safe calls. Whoever ends the benchmark must also end its row, because a
+// signal to one process, unlike a Ctrl-C in a terminal, reaches no other process.
 [[noreturn]] void become_row(const char* line, int out, int parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
@@ -34,7 +34,7 @@ struct Ended {
   std::string output = {};
 };
 
-// RETURNS: status -1 if the system gives no process.
+// RETURNS: status -1 if the system cannot create a process.
 Ended run_to_its_end(const std::string& line) {
   Ended ended;
   std::array<int, 2> ends{};
@@ -58,7 +58,7 @@ Ended run_to_its_end(const std::string& line) {
 
 nlohmann::json run_bench_process(const std::string& where, const std::string& command) {
   const double launch_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  // `exec`: a shell that stays would be the one that ends with us.
+  // With `exec` no shell stays in between, which would otherwise be the process that ends with this one.
   const auto [status, output] =
       run_to_its_end(strprintf("exec env BENCH_T0=%.6f TORCH_CPP_LOG_LEVEL=ERROR %s", launch_s, command.c_str()));
   RANKLAB_CHECK(status != -1, ErrorKind::kIo, .where = where, .what = "cannot start a process", .got = command,

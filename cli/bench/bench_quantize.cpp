@@ -23,7 +23,7 @@ struct OperandRow {
   std::string recipe, role;
   TensorPrecision precision = {};  // for memcpy: not quantized
   Along along = Along::kColumns;
-  double seconds = std::numeric_limits<double>::infinity();  // the best of all
+  double seconds = std::numeric_limits<double>::infinity();  // the best of all repetitions
 };
 
 std::string groups_text(const OperandRow& row) {
@@ -42,7 +42,7 @@ std::string groups_text(const OperandRow& row) {
   return "";
 }
 
-// Each layout of a recipe's operands once: GEMMs sum over columns and over rows.
+// Each layout of a recipe's operands once; both layouts occur because GEMMs sum over columns and over rows.
 std::vector<OperandRow> rows_of_recipes() {
   std::vector<OperandRow> rows = {{"memcpy", ""}};
   for (const PrecisionRecipe& recipe : precision_recipes()) {

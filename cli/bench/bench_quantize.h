@@ -1,5 +1,5 @@
-// `ranklab bench quantize`: the cost of quantizing a matrix and dequantizing it on this machine, for each operand of
-// each recipe, compared with a memcpy of the same bytes: amax, scales and codes.
+// `ranklab bench quantize`: the cost of quantizing and dequantizing a matrix on this machine (amax, scales and codes),
+// for each operand of each recipe, compared with a memcpy of the same bytes.
 #pragma once
 #include <cstdint>
 

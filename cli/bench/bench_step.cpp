@@ -18,7 +18,8 @@ double now_s() { return std::chrono::duration<double>(std::chrono::system_clock:
 
 double megabytes(const char* field) { return static_cast<double>(process_memory_bytes(field)) / (1 << 20); }
 double pss_mb() { return megabytes("Pss:"); }
-// Private memory without file-backed pages: in the set size, those count less when another process maps them, too.
+// Private memory without file-backed pages; in the proportional set size, those count less if another process maps
+// them, too.
 double own_mb() { return megabytes("Anonymous:"); }
 
 class BenchHook : public Hook {

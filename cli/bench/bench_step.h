@@ -12,9 +12,9 @@ struct StepBenchResult {
   double startup_s = 0;     // process launch to the start of the first step
   double first_step_s = 0;  // process launch to the end of the first step
   double step_ms = 0;       // median
-  double cpu_ms = 0;        // of all threads, mean: other programs on the machine change it less than step_ms
+  double cpu_ms = 0;        // of all threads, mean; varies less with the load of other programs than step_ms
   double tokens_per_s = 0;
-  double pss_mb = 0;  // proportional set size, the larger of after the first and after the last step
+  double pss_mb = 0;  // proportional set size: the maximum of the values after the first and after the last step
   double warm_own_mb = 0, last_own_mb = 0;  // without file-backed pages, after the warm-up and after the last step
   double loss_first = 0;
   GemmLimit limit;

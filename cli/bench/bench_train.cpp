@@ -31,7 +31,7 @@ struct Mode {
 const std::string kExperts = "--world-size 8 --tp 1 --ep 8 --num-experts 8 --moe-router-topk 2 --moe-router-norm-topk";
 constexpr const char* kPeerExperts = "--mode moe --experts 8 --topk 2 --heads 8";
 
-// Ranks in a pipeline or ZeRO group have no tensor-parallel peers: ranklab's own defaults would add some.
+// Ranks in a pipeline or ZeRO group have no tensor-parallel peers here; ranklab's own defaults would add some.
 const std::vector<Mode>& all_modes() {
   static const std::vector<Mode> kModes = {
       {"single", "--world-size 1 --tp 1 --threads-per-rank 2", "--mode single --threads 2 --heads 8", 1},
@@ -137,7 +137,7 @@ void print_row(const TrainRow& row, const std::vector<TrainRow>& rows) {
   std::printf("\n");
 }
 
-// What ranks on this machine's cores reach of what one rank reaches on all of them.
+// The throughput of several ranks on this machine's cores, relative to that of one rank on all cores.
 void print_against_one_rank(const std::vector<TrainRow>& rows) {
   const TrainRow* one = find_row(rows, "single", "ranklab");
   if (one == nullptr) return;
@@ -192,7 +192,7 @@ std::vector<Side> sides_of(const BenchTrainOptions& options, const Mode& mode) {
   return sides;
 }
 
-// Told before the first row, instead of in the middle of the table.
+// Checked before the first row, so that no error appears in the middle of the table.
 void check_peer(const BenchTrainOptions& options) {
   if (options.peer_python.empty()) return;
   const std::string command = shell_quote(options.peer_python) + " -c 'import torch, numpy' 2>/dev/null";
@@ -201,7 +201,7 @@ void check_peer(const BenchTrainOptions& options) {
                 .want = "one that can import both", .fix = "pip install torch numpy there");
 }
 
-// Processes of torchrun die now and then while they end, which says nothing about their speed.
+// Processes of torchrun sometimes crash while they exit, which does not affect the measured speed.
 json run_side(const Side& side) {
   try {
     return run_bench_process("bench train", side.command);
@@ -221,8 +221,8 @@ std::vector<std::string> bench_train_modes() {
   return names;
 }
 
-// The sides of a layout alternate, so that a busy minute of the machine affects both; a layout's rows are printed when
-// it is done.
+// The two sides of a layout alternate, so that load from other programs affects both; a layout's rows are printed when
+// all of them are done.
 int run_bench_train(const BenchTrainOptions& options) {
   for (const std::string& name : options.modes) find_mode(name);
   check_peer(options);

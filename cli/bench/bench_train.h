@@ -1,6 +1,7 @@
-// `ranklab bench train`: ranklab's training step compared with PyTorch's on the same machine, model, batch and weight
-// count. Every row is a separate process; a layout's rows alternate, and are printed when it is done: medians over
-// repetitions, their ratios, and the fraction of the machine's limit (cli/bench/gemm_limit.h) that ranklab reaches.
+// `ranklab bench train`: compares ranklab's training step with PyTorch's on the same machine, model, batch and weight
+// count. Every row is a separate process. The rows of a layout alternate; when a layout is done, its medians over the
+// repetitions, their ratios, and the fraction of the machine's limit (cli/bench/gemm_limit.h) that ranklab reaches are
+// printed.
 #pragma once
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@ struct BenchTrainOptions {
   std::vector<std::string> modes = {"single", "dp8", "tp8", "tp8-sp"};
 };
 
-// The layouts that --modes takes.
+// The layouts that --modes accepts.
 std::vector<std::string> bench_train_modes();
 
 int run_bench_train(const BenchTrainOptions& options);

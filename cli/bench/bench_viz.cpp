@@ -31,7 +31,7 @@ double seconds(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// A temporary folder that is removed at the end, also after errors.
+// A temporary folder that is removed at the end, also after an error.
 class BenchFolder {
  public:
   BenchFolder() = default;
@@ -47,7 +47,7 @@ class BenchFolder {
   std::filesystem::path path_ = new_temporary_folder("ranklab-bench-viz", "bench viz");
 };
 
-// Prints each time as it comes, or keeps them all.
+// Prints each time when it is measured, or keeps all of them.
 class TimeTable {
  public:
   explicit TimeTable(bool json) : json_(json) {}

@@ -1,5 +1,5 @@
-// `ranklab bench viz`: performance of the visualizer on this machine. A generated trace is written, then read, laid out
-// and evaluated as `ranklab viz` does; then frames are drawn while zooming and panning.
+// `ranklab bench viz`: performance of the visualizer on this machine. Writes a generated trace; reads, lays out and
+// evaluates it as `ranklab viz` does; then draws frames while zooming and panning.
 #pragma once
 #include <cstdint>
 

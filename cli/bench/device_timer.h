@@ -1,4 +1,4 @@
-// Times work that is queued back to back, on the device's own clock. Thread rule: one thread.
+// Times work that is queued without pauses, on the device's own clock. Thread rule: one thread.
 #pragma once
 #include <c10/core/Event.h>
 #include <c10/core/impl/VirtualGuardImpl.h>

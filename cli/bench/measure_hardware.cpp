@@ -19,8 +19,8 @@ namespace ranklab {
 namespace {
 
 constexpr int64_t kHeads = 4;
-constexpr double kEnoughMs = 3;  // of a timing
-constexpr int kTimings = 3;      // of which the fastest counts: others share the machine
+constexpr double kEnoughMs = 3;  // duration of a timing
+constexpr int kTimings = 3;      // the fastest of them counts, because other programs share the machine
 
 class Points {
  public:
@@ -100,7 +100,7 @@ class Points {
       out_.elementwise.push_back(
           {{static_cast<double>(elements), bytes, dtype_of(type_), {}}, seconds([&] { at::add_out(sum, a, b); })});
       const double copied = 2 * static_cast<double>(a.nbytes());
-      out_.copy_bytes_per_s = copied / seconds([&] { sum.copy_(a); });  // of the largest in the end
+      out_.copy_bytes_per_s = copied / seconds([&] { sum.copy_(a); });  // the last, largest size decides
     }
     const at::Tensor one = sample({1});
     out_.shortest_kernel_s = seconds([&] { one.add_(one); });

@@ -1,5 +1,5 @@
-// Kernels and collectives of the machine at hand, timed: what `ranklab bench hardware` fits a profile to. On a CPU a
-// rank is a thread with one core. Cost: some seconds to a minute. Thread rule: main thread.
+// Times kernels and collectives on this machine, to which `ranklab bench hardware` fits a profile. On a CPU a rank is a
+// thread with one core. Cost: some seconds to a minute. Thread rule: main thread.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -11,15 +11,15 @@
 namespace ranklab {
 
 struct HardwareSizes {
-  std::vector<int64_t> rows, cols;         // of products; cols also their inner dimension
-  std::vector<int64_t> positions, widths;  // of attention
+  std::vector<int64_t> rows, cols;         // of matrix products; cols is also their inner dimension
+  std::vector<int64_t> positions, widths;  // of attention layers
   std::vector<int64_t> elements;           // of elementwise kernels
-  std::vector<int> ranks;                  // of groups
+  std::vector<int> ranks;                  // group sizes
   std::vector<int64_t> bytes;              // of collectives
 };
 
 HardwareSizes hardware_sizes(bool gpu, bool quick);
-// Kernels in fp32 on a CPU, in bf16 on a GPU; collectives between ranks that are threads of this process.
+// Kernels are timed in fp32 on a CPU and in bf16 on a GPU; collectives between ranks that are threads of this process.
 HardwarePoints measure_hardware(at::Device device, const HardwareSizes& sizes, bool with_collectives);
 
 }  // namespace ranklab

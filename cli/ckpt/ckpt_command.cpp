@@ -1,5 +1,5 @@
-// ranklab ckpt inspect | verify | diff: the contents of checkpoints and safetensors files, whether they are intact, and
-// where two of them differ.
+// `ranklab ckpt inspect | verify | diff`: shows the contents of checkpoints and safetensors files, whether they are
+// intact, and where two of them differ.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -88,11 +88,11 @@ int verify(const CkptOptions& options) {
                                      : verify_tensor_files(options.file, options.json);
 }
 
-// A checkpoint has its tensors in pieces, under other names than a file or a Hugging Face folder.
+// A checkpoint stores tensors in pieces, under names other than those in a file or a Hugging Face folder.
 void refuse_mixed(const CkptOptions& options) {
   const bool first = is_checkpoint(options.file);
   const std::string &checkpoint = first ? options.file : options.other, &other = first ? options.other : options.file;
-  open_tensor_files(other);  // what is wrong with it is told first
+  open_tensor_files(other);  // reports damage of the files themselves first
   const bool folder = is_folder(other);
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "ckpt diff",

@@ -1,5 +1,6 @@
-// ranklab ckpt convert: a checkpoint as one safetensors file of whole tensors, for any tool that reads the format, and
-// back. Everything that is not a tensor (step, settings, layout, position in the data) is in the file's metadata.
+// `ranklab ckpt convert`: writes a checkpoint as one safetensors file of whole tensors, for any tool that reads the
+// format, and back. Everything that is not a tensor (step, settings, layout, position in the data) is in the file's
+// metadata.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -68,7 +69,7 @@ int to_file(const ConvertOptions& options) {
   return report(options, options.to, tensors.size(), written.file_bytes);
 }
 
-// The file's tensors as they are: moments, and weights of --main-params-dtype, may be of 16 bits.
+// Reads the file's tensors in their own types: moments, and weights of --main-params-dtype, may have 16 bits.
 class FileTensors : public TensorSource {
  public:
   explicit FileTensors(const SafetensorsFile& file) : file_(file) {

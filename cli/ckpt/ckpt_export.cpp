@@ -1,4 +1,4 @@
-// ranklab ckpt export-hf: a checkpoint as a folder that Hugging Face's transformers loads.
+// `ranklab ckpt export-hf`: writes a checkpoint as a folder that Hugging Face's transformers can load.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -21,7 +21,7 @@ struct ExportOptions {
   bool json = false;
 };
 
-// Of many files of weights, which come first, the first and the last.
+// Of many weight files, which are first in the list, shows only the first and the last.
 std::string names_text(std::vector<std::string> files) {
   constexpr int64_t kShown = 4;
   const auto weights =
@@ -33,7 +33,7 @@ std::string names_text(std::vector<std::string> files) {
   return join(files, ", ");
 }
 
-// A run that went on with another tokenizer has nothing of the settings of the one that came with its model.
+// If a run continued with another tokenizer, the settings of the tokenizer that belonged to its model do not apply.
 void drop_others_config(Tokenizer& tokenizer, ModelConfig& config, std::vector<std::string>& notes) {
   const auto kept = nlohmann::json::parse(config.hf_tokenizer_config, nullptr, false);
   if (!kept.is_object()) return;

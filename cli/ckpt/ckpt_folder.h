@@ -1,5 +1,6 @@
-// `ranklab ckpt inspect | verify | diff` for checkpoints of training runs: folders with a manifest, or run folders,
-// which stand for their newest checkpoint. Each prints its result and returns the exit code. Thread rule: main thread.
+// `ranklab ckpt inspect | verify | diff` for checkpoints of training runs. They take folders with a manifest, or run
+// folders, where the newest checkpoint is used. Each function prints its result and returns the exit code. Thread rule:
+// main thread.
 #pragma once
 #include <string>
 
@@ -7,6 +8,6 @@ namespace ranklab {
 
 int inspect_checkpoint(const std::string& folder, bool json);
 int verify_checkpoint(const std::string& folder, bool json);
-int diff_checkpoint_folders(const std::string& a, const std::string& b, bool json);  // 4 when they differ
+int diff_checkpoint_folders(const std::string& a, const std::string& b, bool json);  // exit code 4 if they differ
 
 }  // namespace ranklab

@@ -27,7 +27,7 @@ constexpr const char* kBeside[] = {
     "generation_config.json", "tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt",
     "chat_template.jinja"};
 
-// What is known of the model; of one that ranklab does not represent, why not.
+// What is known of the model; for one that ranklab cannot represent, the reason.
 struct Described {
   std::string architecture;
   std::map<std::string, std::string> settings = {};

@@ -1,5 +1,5 @@
-// `ranklab ckpt inspect` of a Hugging Face folder: its model, tensors and other files as they are there, also of models
-// that ranklab does not know. Thread rule: main thread.
+// `ranklab ckpt inspect` for a Hugging Face folder: shows its model, tensors and other files as they are, also for
+// models that ranklab cannot load. Thread rule: main thread.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// ranklab ckpt import-hf: a Hugging Face folder as a checkpoint that `ranklab train --load` can start from.
+// `ranklab ckpt import-hf`: converts a Hugging Face folder to a checkpoint that `ranklab train --load` can start from.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -8,11 +8,11 @@
 
 namespace ranklab {
 
-// "fp32", "fp64", "bf16", "fp16"; none for "". Throws kInvalidArgument.
+// Accepts "fp32", "fp64", "bf16" and "fp16"; returns nothing for "". Throws kInvalidArgument.
 std::optional<TensorType> parse_tensor_type(const std::string& text);
 std::string short_name(TensorType type);
 
-// "5GB" (10^9, as in transformers), "512MiB", "1000". Throws kInvalidArgument.
+// Accepts "5GB" (10^9, as in transformers), "512MiB" and "1000". Throws kInvalidArgument.
 uint64_t parse_bytes(const std::string& flag, const std::string& text);
 
 }  // namespace ranklab

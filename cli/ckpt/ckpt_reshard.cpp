@@ -1,6 +1,6 @@
-// ranklab ckpt reshard: rewrites a checkpoint's files as the ranks of another layout would have written them. The model
-// stays bit-identical: any layout loads any checkpoint, so this is for users who read the files themselves, and for
-// ranks that should each find what they need in a file of their own.
+// `ranklab ckpt reshard`: rewrites a checkpoint's files as the ranks of another layout would have written them. The
+// model stays bit-identical. Every layout can load every checkpoint, so this is for users who read the files
+// themselves, and for ranks that should each find what they need in one file.
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,8 +34,9 @@ struct Reshard {
   bool json = false;
 };
 
-// Saved settings that affect which rank owns what, or which layouts there are; the layout itself comes from the flags
-// alone. Of precision: a block of numbers that share a scale lies on one rank, in each module that is quantized.
+// Saved settings that affect which rank owns what, or which layouts are possible; the layout itself comes from the
+// flags alone. Precision settings are among them because a block of numbers that share a scale must lie on one rank, in
+// each module that is quantized.
 bool shapes_pieces(const std::string& key) {
   for (const char* one :
        {"train.params_dtype", "train.bf16", "precision.fp16", "precision.fp8", "precision.fp4", "precision.recipe",
@@ -48,10 +49,10 @@ bool shapes_pieces(const std::string& key) {
 
 using SavedSettings = std::map<std::string, std::string>;
 
-const std::string kLengthKey = "model.seq_length";  // no tensor depends on it, so it may follow the layout
+const std::string kLengthKey = "model.seq_length";  // no tensor depends on it, so it may change with the layout
 constexpr const char* kWorldKey = "parallel.world_size";
 
-// Otherwise the tensors are not those of the settings, and the checkpoint, which is sound, would look broken.
+// Without this check, the tensors would not match the settings, and a sound checkpoint would look damaged.
 void check_model_is_kept(const SavedSettings& saved, const ConfigOptions& options, const TrainConfig& config,
                          const std::string& origin) {
   const SavedSettings now = settings_of(config.model);
@@ -62,7 +63,7 @@ void check_model_is_kept(const SavedSettings& saved, const ConfigOptions& option
                   .fix = "leave " + key + " out");
 }
 
-// Where the saved model does not fit the layout that is asked for, the layout is what can change.
+// If the saved model does not fit the requested layout, the advice is to change the layout.
 RunPlan resolved(const SavedSettings& saved, const ConfigOptions& options, const TrainConfig& config) {
   try {
     return options.resolve(config);
@@ -81,8 +82,8 @@ RunPlan resolved(const SavedSettings& saved, const ConfigOptions& options, const
   }
 }
 
-// Saved settings, overridden by the user's flags. The batch is any that the layout divides: it is not saved. Its
-// microbatches have whole blocks of tokens that share a scale, however the ranks split them.
+// The saved settings, overridden by the user's flags. The batch size is not saved, so any that the layout divides is
+// used. Its microbatches contain whole blocks of tokens that share a scale, however the ranks split them.
 RunPlan plan_of(const Checkpoint& checkpoint, ConfigOptions& options) {
   const CheckpointManifest& manifest = checkpoint.manifest();
   const std::string origin = quote(checkpoint.folder());
@@ -137,7 +138,7 @@ class Resharder {
     std::vector<PieceToWrite> pieces;
     std::vector<std::vector<std::byte>> bytes;
     const auto add = [&](const std::string& name, const std::vector<int64_t>& shape, const TensorSlice& slice) {
-      if (!checkpoint_.has(name)) return;  // moments of imported weights
+      if (!checkpoint_.has(name)) return;  // imported weights have no moments
       const TensorType type = checkpoint_.tensor(name).type;
       bytes.emplace_back(static_cast<uint64_t>(slice.elements()) * size_bytes(type));
       checkpoint_.read(name, slice, bytes.back());

@@ -1,5 +1,5 @@
-// The subcommands of `ranklab ckpt` that write something, one file each: they are declared on `app` and run when they
-// were named. A new one is a file and a row in ckpt_command.cpp.
+// The subcommands of `ranklab ckpt` that write something, one file each: each declares itself on `app` and runs if the
+// command line names it. To add one, add a file and a row in ckpt_command.cpp.
 #pragma once
 #include "cli/common/command.h"
 

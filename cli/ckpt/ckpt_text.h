@@ -12,13 +12,13 @@
 
 namespace ranklab {
 
-using LongUnsigned = unsigned long long;  // printf's
+using LongUnsigned = unsigned long long;  // for printf
 
 std::string both_sizes(uint64_t bytes);                            // "12345 bytes (12.1 KiB)"
 std::string tensors_in_files(const CheckpointManifest& manifest);  // "81 tensors in 1 file"
-// As many as fit into a line, then on the next one, indented; nothing where there are none.
+// Prints as many settings as fit into a line and continues on the next one, indented; prints nothing if there are none.
 void print_settings(const char* title, const std::map<std::string, std::string>& settings);
-// A table of tensors, if wanted with a column for their files.
+// A row of the table of tensors; the column of files is optional.
 struct TensorLine {
   std::string name, type, shape;
   uint64_t bytes = 0;

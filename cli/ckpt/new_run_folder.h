@@ -1,5 +1,5 @@
-// A checkpoint folder that a command creates, with one checkpoint in it: locked while it is written, and removed when
-// the command fails. Thread rule: one thread.
+// A checkpoint folder that a command creates, with one checkpoint in it. It is locked while it is written, and removed
+// if the command fails. Thread rule: one thread.
 #pragma once
 #include <string>
 
@@ -10,7 +10,7 @@ namespace ranklab {
 
 class NewRunFolder {
  public:
-  // Throws kInvalidArgument when the folder is not empty, kIo.
+  // Throws kInvalidArgument if the folder is not empty, and kIo.
   NewRunFolder(const std::string& folder, int64_t step);
   ~NewRunFolder();
   NewRunFolder(const NewRunFolder&) = delete;

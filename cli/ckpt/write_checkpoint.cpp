@@ -14,7 +14,7 @@
 namespace ranklab {
 namespace {
 
-// The settings of the model only: the others are up to the user.
+// Writes only the settings of the model; the user chooses the others.
 std::string model_toml(const ModelConfig& model, bool fp64) {
   std::string text, table;
   const auto settings = settings_of(model);
@@ -33,7 +33,7 @@ bool has_fp64(const TensorSource& source) {
   return std::ranges::any_of(source.tensors(), [](const TensorInfo& t) { return t.type == TensorType::kF64; });
 }
 
-constexpr uint64_t kFileBytes = uint64_t{2} << 30;  // in memory at once
+constexpr uint64_t kFileBytes = uint64_t{2} << 30;  // also held in memory at once
 
 CheckpointManifest write_file(CheckpointWriter& writer, int file, const TensorSource& source,
                               const std::vector<TensorInfo>& tensors, uint64_t& written_bytes) {

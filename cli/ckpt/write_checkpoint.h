@@ -1,4 +1,4 @@
-// Writes tensors of any source as a checkpoint of format v2 (core/checkpoint/manifest.h): step 0, in files of 2 GiB,
+// Writes tensors from any source as a checkpoint of format v2 (core/checkpoint/manifest.h): step 0, in files of 2 GiB,
 // with the model's settings in the manifest and, for `ranklab train --config`, in model.toml. Thread rule: one thread.
 #pragma once
 #include <cstdint>
@@ -11,18 +11,17 @@
 namespace ranklab {
 
 struct WrittenCheckpoint {
-  std::string folder = {};    // of the checkpoint: OUT/step_00000000
-  std::string settings = {};  // OUT/model.toml
+  std::string folder = {};    // the checkpoint's: OUT/step_00000000
+  std::string settings = {};  // the file OUT/model.toml
   size_t tensors = 0;
   uint64_t bytes = 0;  // of tensors
 };
 
-// Writes all tensors of `source`, under their names. `manifest` provides the rest; `tokenizer`: the text of
-// its tokenizer.json, "" for none. Throws kInvalidArgument when
-// `run_folder` is not empty, kIo.
+// Writes all tensors of `source` under their names. `manifest` provides everything else; `tokenizer`: the text of a
+// tokenizer.json, "" for none. Throws kInvalidArgument if `run_folder` is not empty, and kIo.
 WrittenCheckpoint write_checkpoint(const TensorSource& source, CheckpointManifest manifest, const ModelConfig& model,
                                    const std::string& run_folder, const std::string& tokenizer = "");
-// ... for weights alone, from elsewhere.
+// The same for weights alone that come from other software.
 WrittenCheckpoint write_imported(const TensorSource& source, const ModelConfig& model, const std::string& run_folder,
                                  const std::string& tokenizer = "");
 

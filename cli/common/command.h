@@ -1,5 +1,5 @@
 // A subcommand is one file and one row in main.cpp: setup() declares its options on `app` and returns the action to run
-// after parsing. Rows of commands in modules name the module instead.
+// after parsing. For commands in modules, the row names the module instead.
 #pragma once
 #include <functional>
 #include <string>
@@ -14,7 +14,7 @@ struct Command {
   std::string name;
   std::string about;
   CommandAction (*setup)(CommandLine& app) = nullptr;
-  std::string module = {};  // if setup is null: the module that has it (command_module.h)
+  std::string module = {};  // if setup is null: the module that contains it (command_module.h)
 };
 
 CommandAction setup_train(CommandLine& app);

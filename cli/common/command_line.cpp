@@ -18,7 +18,7 @@ constexpr const char* kHelpAll = "--help-all";
 std::string shown(int64_t number) { return std::to_string(number); }
 std::string shown(double number) { return strprintf("%g", number); }
 
-// As CLI::Range, whose words differ between CLI11's releases.
+// Like CLI::Range, whose messages differ between CLI11's releases.
 template <typename T>
 CLI::Validator between(T least, T most) {
   const auto refusal = [least, most](const std::string& text) {
@@ -41,7 +41,7 @@ class PlainNames : public CLI::Formatter {
   }
 };
 
-// Unknown words are refused after parsing, by name and with the nearest known one.
+// Unknown words are rejected after parsing, by name and with the nearest known one.
 void let_unknown_words_through(CLI::App& app) {
   app.allow_extras();
   for (CLI::App* sub : app.get_subcommands({})) let_unknown_words_through(*sub);
@@ -53,8 +53,8 @@ bool is_called(const CommandOption& option, const std::string& name) {
   return option.name() == name || std::ranges::find(names, name) != names.end();
 }
 
-// CLI11's words name neither what is wrong nor what to do, and it says in no other way what is: "--tp: At Most 1
-// required but received 2", "--tp: 1 required TEXT missing".
+// Replaces CLI11's messages "--tp: At Most 1 required but received 2" and "--tp: 1 required TEXT missing". They say
+// neither what is wrong nor what to do, and CLI11 reports the cause in no other way.
 Error too_many_or_too_few(const CommandLine& command, const std::string& words) {
   const std::string where = command.path();
   std::string flag = words.substr(0, words.find(':'));
@@ -75,7 +75,7 @@ Error too_many_or_too_few(const CommandLine& command, const std::string& words) 
   return Error(ErrorKind::kInvalidArgument, {.where = where, .what = words, .fix = "see --help"});
 }
 
-// "file is required" names neither the command nor what such a file is.
+// Replaces "file is required", which names neither the command nor what kind of file it needs.
 Error missing(const CommandLine& command, const std::string& words) {
   const std::string name = words.substr(0, words.find(" is required"));
   for (const CommandOption* option : command.options()) {
@@ -87,7 +87,7 @@ Error missing(const CommandLine& command, const std::string& words) {
   return Error(ErrorKind::kInvalidArgument, {.where = command.path(), .what = words, .fix = "see --help"});
 }
 
-// "Could not convert: --pp = x". Words, which need no conversion, are checked elsewhere.
+// Replaces "Could not convert: --pp = x". Options with texts need no conversion and are checked elsewhere.
 Error not_converted(const std::string& where, const CLI::App& app, std::string words) {
   const size_t name = words.find(": "), value = words.find(" = ");
   if (name == std::string::npos || value == std::string::npos || value < name + 2)
@@ -209,7 +209,7 @@ CommandOption* CommandLine::add_option(const std::string& names, T& value, const
   if (std::is_floating_point_v<T> || kMayBeNone) {
     option->check([](const std::string& text) {
       double number = 0;
-      const bool read = CLI::detail::lexical_cast(text, number);  // text that is not a number is refused as such
+      const bool read = CLI::detail::lexical_cast(text, number);  // text that is not a number is rejected as such
       return read && !std::isfinite(number) ? "want a finite number, got " + text : std::string();
     });
   }
@@ -290,7 +290,7 @@ CommandOption* CommandLine::option(const std::string& name) const {
   throw Error(ErrorKind::kInternal, {.where = name_, .what = "no such option", .got = name});
 }
 
-// CLI11 reads a word that begins with a dash as an option, but for the value behind "=".
+// CLI11 reads a word that begins with a dash as an option, unless it is the value after "=".
 void CommandLine::take_rest(std::vector<std::string>& words) const {
   for (const auto& option : options_) {
     if (option->takes_rest_ && option->names().empty()) mark_rest(words);
@@ -303,7 +303,7 @@ void CommandLine::take_rest(std::vector<std::string>& words) const {
   for (const auto& sub : subcommands_) sub->take_rest(words);
 }
 
-// Behind "--" every word is a positional.
+// After "--" every word is a positional.
 void CommandLine::mark_rest(std::vector<std::string>& words) const {
   auto word = std::find(words.begin(), words.end(), name_);
   if (word == words.end()) return;
@@ -323,7 +323,7 @@ std::optional<int> CommandLine::parse(std::vector<std::string> words) {
   take_rest(words);
   let_unknown_words_through(*app_);
   const auto asked = [&](std::string_view flag) { return std::find(words.begin(), words.end(), flag) != words.end(); };
-  // Not otherwise: errors would no longer name an option that help hides.
+  // Only for --help: otherwise errors would no longer name an option that help hides.
   if ((asked("--help") || asked("-h")) && !asked(kHelpAll)) shorten_help();
   std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
   try {

@@ -1,6 +1,6 @@
-// The command-line interface used by commands: a thin wrapper of CLI11, whose header and templates are compiled once,
-// in command_line.cpp, and not in every command. Names, defaults and help texts are CLI11's. A variable bound to an
-// option must live until the line is parsed; values are written then. Thread rule: main thread.
+// The command-line interface that commands use: a thin wrapper around CLI11, whose header and templates are compiled
+// only once, in command_line.cpp, instead of in every command. Names, defaults and help texts are CLI11's. A variable
+// bound to an option must live until the line is parsed; values are written then. Thread rule: main thread.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -31,8 +31,9 @@ class CommandOption {
   CommandOption* expected(int count);
   CommandOption* expected(int least, int most);
   CommandOption* one_value_each();  // a list with one value per occurrence, which does not consume the words after it
-  // Every word after it belongs to it, options too: a list of strings. Such an option is the last of a line. Of a
-  // positional: from the first word on that is no option of the command.
+  // All words after this option belong to it, even those that look like options; its variable is a list of strings.
+  // Such an option must be the last on a line. For a positional: starts at the first word that is not an option of the
+  // command.
   CommandOption* takes_rest();
   template <typename T>
   CommandOption* range(T least, T most) {
@@ -44,8 +45,8 @@ class CommandOption {
   CommandOption* one_of(const std::vector<std::string>& words);  // also for completion
   CommandOption* bytes();  // whole numbers that may end in K, M, G ..., powers of 1024
 
-  // Makes --help short: an option with a heading is shown under it, one with "" by --help-all alone, one that was not
-  // told is shown by both. --help-all shows each under its group().
+  // Makes --help short. An option with a heading is shown under this heading; one with the heading "" is shown only by
+  // --help-all; one without a call of this function is shown by both. --help-all shows each option under its group().
   CommandOption* in_short_help(const std::string& heading);
 
   // For completion: possible values, each with a description.
@@ -58,7 +59,7 @@ class CommandOption {
   std::string name() const;                  // "lesson", "--load"
   std::string about() const;
   bool takes_value() const;
-  bool is_setting() const { return short_heading_.has_value(); }  // in_short_help() was told of it
+  bool is_setting() const { return short_heading_.has_value(); }  // in_short_help() was called for it
 
  private:
   CommandOption* within(int64_t least, int64_t most);
@@ -98,7 +99,7 @@ class CommandLine {
   const std::string& about() const { return about_; }
   CommandLine* parent() const { return parent_; }
   std::string path() const;  // "ranklab data tokenizer decode"
-  // The subcommand of a subcommand that the words named, to which what is wrong with them belongs.
+  // The innermost subcommand that the words named; errors in the words are reported for this one.
   const CommandLine& innermost() const;
   bool parsed() const;
   std::string help() const;
@@ -107,7 +108,7 @@ class CommandLine {
   const std::vector<std::unique_ptr<CommandLine>>& subcommands() const { return subcommands_; }
 
   // `words`: without the program's name. RETURNS: the exit code if --help or --version was printed. Words that no
-  // command knows are left to unknown_words(). Throws kInvalidArgument for invalid arguments.
+  // command recognizes are left to unknown_words(). Throws kInvalidArgument for invalid arguments.
   std::optional<int> parse(std::vector<std::string> words);
   std::vector<std::string> unknown_words() const;
 

@@ -35,9 +35,9 @@ std::array<fs::path, 2> module_places(const std::string& module) {
   return {folder / file, folder.parent_path() / "lib" / file};
 }
 
-// Opened once and kept. Global, because code compiled by lessons uses the module's symbols. Lazy, because most commands
-// call few of LibTorch's 31,000 imported functions, and looking all of them up is a seventh of what loading it takes;
-// our own modules are linked to look theirs up at once (cli/CMakeLists.txt).
+// A module is opened once and kept. RTLD_GLOBAL, because code compiled by lessons uses the module's symbols. RTLD_LAZY,
+// because most commands call few of LibTorch's 31,000 imported functions, and looking all of them up takes a seventh of
+// the loading time; our own modules are linked so that theirs are looked up at once (cli/CMakeLists.txt).
 void* open_module(const std::string& module) {
   static std::map<std::string, void*> opened;
   if (const auto found = opened.find(module); found != opened.end()) return found->second;

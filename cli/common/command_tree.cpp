@@ -37,7 +37,7 @@ Names recipe_names() {
   return names;
 }
 
-// The values that an option takes by name: its own words, or those of the setting with its name.
+// The named values that an option accepts: its own words, or those of the setting with its name.
 Names values_of(const OptionEntry& option, const CommandOption& given) {
   if (!given.words().empty()) {
     Names names;

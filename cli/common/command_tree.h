@@ -1,5 +1,5 @@
-// All commands with their options and the values these take, as parsed: what completion offers, and what `ranklab list
-// commands` prints. Thread rule: main thread.
+// All commands with their options and the values that these take, as parsed. Completion and `ranklab list commands` use
+// it. Thread rule: main thread.
 #pragma once
 #include <string>
 #include <utility>
@@ -13,8 +13,8 @@ struct OptionEntry {
   std::vector<std::string> names = {};  // with dashes
   std::string help = {};
   bool takes_value = false;
-  std::vector<std::string> values = {};  // empty: any value, files are offered
-  bool is_setting = false;               // one of those that train has, too
+  std::vector<std::string> values = {};  // empty: any value, and completion offers files
+  bool is_setting = false;               // a training setting, which train has too
 };
 
 struct CommandEntry {

@@ -1,4 +1,4 @@
-// The options of nano-train, Tinytron, Megatron-LM and torchrun that ranklab calls otherwise, or does not have.
+// The options of nano-train, Tinytron, Megatron-LM and torchrun that ranklab names differently or does not have.
 #include <algorithm>
 #include <charconv>
 #include <vector>
@@ -32,7 +32,7 @@ Conversion missing(std::string fix) {
 Conversion means(Words own) {
   return [own = std::move(own)](const Words&, const Words&) { return own; };
 }
-// Says what holds here anyway, for one value.
+// For an option of which one value describes what ranklab does anyway: accepts this value and rejects others.
 Conversion holds(std::string value, std::string fix) {
   return [value = std::move(value), fix = std::move(fix)](const Words& values, const Words&) -> Words {
     if (values[0] != value) refuse("of this option's values only " + value + " exists here", fix);
@@ -60,7 +60,7 @@ Words script(const Words& values, const Words&) {
   refuse("ranklab runs no script", "leave --script out and name a model: --preset NAME (ranklab list presets)");
 }
 
-// One epoch of a stated number of samples: --train-samples says the same.
+// One epoch of a given number of samples needs no option, because --train-samples says the same.
 Words epochs(const Words& values, const Words& line) {
   if (values[0] == "1" && has(line, "--mock-data-num-samples")) return {};
   refuse("ranklab counts steps, not epochs",
@@ -72,12 +72,12 @@ Words experts(const Words&, const Words& line) {
   refuse("how many experts is not said", "use --num-experts N (Tinytron's default is 128), or a preset that has them");
 }
 
-// One rate for everything there.
+// Tinytron has one dropout rate for everything.
 Words dropout(const Words& values, const Words&) {
   return {"--hidden-dropout", values[0], "--attention-dropout", values[0]};
 }
 
-// Tinytron's last profiled step is one of them; --profile-step-end is the first that is none.
+// Tinytron's last step is still profiled; --profile-step-end is the first step that is not.
 Words profiled_steps(const Words& values, const Words&) {
   int64_t last = 0;
   const std::string& text = values[1];
@@ -87,11 +87,11 @@ Words profiled_steps(const Words& values, const Words&) {
   return {"--profile-step-start", values[0], "--profile-step-end", std::to_string(last + 1)};
 }
 
-// Megatron-LM's three values, or any number of SAMPLES:SIZE, which one setting holds.
+// Megatron-LM takes three values, or any number of SAMPLES:SIZE; here one setting holds all of them.
 bool is_size_from(std::string_view value) { return value.find(':') != value.npos; }
 Words rampup(const Words& values, const Words&) { return {"--rampup-batch-size", join(values, " ")}; }
 
-// Its weights and paths in turn, or paths alone, which one setting holds.
+// Megatron-LM takes alternating weights and paths, or paths alone; here one setting holds all of them.
 Words blend(const std::string& own, const Words& values) {
   if (values.size() == 1) return {own, values[0]};
   return {own + "=" + data_text(values, own)};
@@ -99,7 +99,7 @@ Words blend(const std::string& own, const Words& values) {
 Words data_path(const Words& values, const Words&) { return blend("--data-path", values); }
 Words valid_data_path(const Words& values, const Words&) { return blend("--valid-data-path", values); }
 
-// Of these there is no part for validation.
+// No part of these data is split off for validation.
 Words train_data_path(const Words& values, const Words& line) {
   Words words = blend("--data-path", values);
   if (!has(line, "--validation-fraction")) words.insert(words.end(), {"--validation-fraction", "0"});
@@ -116,13 +116,13 @@ Words split(const Words& values, const Words&) {
   return {"--validation-fraction", parts->validation};
 }
 
-// Without a number all query heads share one key and value.
+// Without a number of groups, all query heads share one key and value.
 Words grouped_queries(const Words&, const Words& line) {
   if (has(line, "--num-query-groups")) return {};
   return {"--num-query-groups", "1"};
 }
 
-// Transformer Engine's graphs are a layer each; local is Megatron-LM's own.
+// Transformer Engine's graphs record one layer each; "local" are Megatron-LM's own graphs.
 Words graphs(const Words& values, const Words&) {
   if (values[0] == "none") return {};
   if (values[0] == "local") return {"--cuda-graph"};
@@ -133,7 +133,8 @@ Words graphs(const Words& values, const Words&) {
 Words experiment(const Words& values, const Words&) { return {"--log-dir", "runs/" + values[0]}; }
 Words without_validation(const Words&, const Words&) { return {"--eval-interval", "0"}; }
 
-// What a flag of Megatron-LM by itself becomes; what depends on others of its line is for `config from-megatron`.
+// The words for a Megatron-LM flag that is given by itself. Flags that depend on others are converted only by `config
+// from-megatron`.
 Words own_words(const MegatronFlag& flag) {
   const std::string text = flag.text;
   switch (flag.fate) {
@@ -169,7 +170,7 @@ void add_megatrons(std::vector<ForeignFlag>& flags) {
   flags.push_back({"--train-data-path", 1, train_data_path, /*also_own=*/false, /*and_more=*/true});
   flags.push_back({"--valid-data-path", 1, valid_data_path, /*also_own=*/true, /*and_more=*/true});
   flags.push_back({"--split", 1, split});
-  // After those that mean something by themselves, of which the first is found.
+  // Added after the flags above, which have a conversion of their own, because the first match is used.
   for (const MegatronFlag& flag : megatron_flags())
     flags.push_back({flag.name, flag.values < 0 ? size_t{1} : static_cast<size_t>(flag.values),
                      [&flag](const Words&, const Words&) { return own_words(flag); }, /*also_own=*/false,

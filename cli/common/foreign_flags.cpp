@@ -17,7 +17,7 @@ std::string with_dashes(std::string name) {
   return name;
 }
 
-// The command that the line names; `begin` becomes the place of its first argument.
+// The command that the line names; `begin` becomes the index of its first argument.
 const CommandLine& command_of(const CommandLine& program, const Words& words, size_t& begin) {
   const CommandLine* found = &program;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -32,7 +32,7 @@ const CommandLine& command_of(const CommandLine& program, const Words& words, si
   return *found;
 }
 
-// One line's words, option by option.
+// Translates one line option by option.
 class Translation {
  public:
   Translation(const CommandLine& command, Words words, size_t begin)
@@ -89,7 +89,7 @@ class Translation {
                   .want = std::to_string(foreign.values) + " values", .fix = "pass the values after it");
     try {
       for (std::string& own : foreign.convert(values, words_)) out_.push_back(std::move(own));
-    } catch (const Error& error) {  // of the table, which knows neither the command nor the spelling
+    } catch (const Error& error) {  // thrown by the table, which knows neither the command nor the spelling
       ErrorText text = error.text();
       text.where = "ranklab " + command_.name();
       text.got = quote(join(values, " ").insert(0, values.empty() ? spelt : spelt + " "));
@@ -97,10 +97,10 @@ class Translation {
     }
   }
 
-  // Several values may come in one word, apart by blanks: so settings have them, and so `launch` hands them on.
+  // Several values may come in one word, separated by blanks: settings are written so, and `launch` passes them on so.
   static void add_values(const ForeignFlag& foreign, const std::string& word, Words& values) {
     if (foreign.values < 2) return values.push_back(word);
-    if (word.find_first_not_of(" \t\n") == std::string::npos) return values.push_back(word);  // none, which is checked
+    if (word.find_first_not_of(" \t\n") == std::string::npos) return values.push_back(word);  // empty; checked later
     std::istringstream in(word);
     for (std::string value; in >> value;) values.push_back(value);
   }

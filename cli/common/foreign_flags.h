@@ -1,7 +1,7 @@
-// Command lines written for nano-train and Tinytron (the programs whose documents ranklab answers to) run as they
-// stand, as do Megatron-LM's options that mean something here: they become ranklab's before the line is parsed, and
-// what has no counterpart is refused by saying what to use. Options with underscores instead of dashes are the same
-// options. None of it is shown by --help or completed. Thread rule: pure functions.
+// Accepts command lines written for nano-train and Tinytron (the programs whose documents ranklab answers to)
+// unchanged, and Megatron-LM's options that have a meaning here. They are converted to ranklab's options before the
+// line is parsed; an option without a counterpart is rejected with advice what to use instead. Underscores in options
+// count as dashes. None of these options is shown by --help or offered by completion. Thread rule: pure functions.
 #pragma once
 #include <functional>
 #include <span>
@@ -14,24 +14,24 @@ namespace ranklab {
 class CommandLine;
 using Words = std::vector<std::string>;
 
-// What a foreign option becomes. `values` are its own, `line` all words of the command line. Throws kInvalidArgument if
-// this value has no counterpart.
+// Converts a foreign option to words of ranklab. `values`: the option's own values; `line`: all words of the command
+// line. Throws kInvalidArgument if this value has no counterpart.
 using Conversion = std::function<Words(const Words& values, const Words& line)>;
 
 struct ForeignFlag {
   std::string_view name;  // with dashes
   size_t values = 1;      // words that belong to it
   Conversion convert;
-  bool also_own = false;  // ranklab has an option of this name, which takes other values; otherwise its own one wins
-  bool and_more = false;  // so many values or more, up to the next option
-  // Whether a value has the form of which any number may come, or none if `values` is the only number.
+  bool also_own = false;  // ranklab has this option too, for other values: convert only these; else its own wins
+  bool and_more = false;  // `values` or more words, up to the next option
+  // If not null, any number of values may follow as long as this function accepts their form.
   bool (*is_listed)(std::string_view value) = nullptr;
 };
-// cli/common/foreign_flag_table.cpp
+// Defined in cli/common/foreign_flag_table.cpp.
 std::span<const ForeignFlag> foreign_flags();
 
-// The words after the program's name with every option as the command on the line knows it. Commands without training
-// settings only get their dashes. Words after "--" stay.
+// The words after the program's name, with every option converted to one that the command on the line has. For commands
+// without training settings, only underscores become dashes. Words after "--" stay unchanged.
 Words in_own_flags(const CommandLine& program, Words words);
 
 }  // namespace ranklab

@@ -18,11 +18,12 @@
 namespace ranklab {
 namespace {
 
-// Two seconds after a signal the program is gone: what is left of them is for telling others, and for the kernel, which
-// takes a few tenths to take back gigabytes.
+// The program must be gone two seconds after a signal. The rest of this time is for notifying others, and for the
+// kernel, which takes some tenths of a second to reclaim gigabytes.
 std::atomic<std::chrono::milliseconds> g_patience{std::chrono::milliseconds(1'200)};
 
-// Launchers pass on what the terminal sends to the whole group anyway: two signals so close are one.
+// Launchers forward a signal that the terminal has already sent to the whole group; two signals this close together
+// count as one.
 constexpr int64_t kEchoNs = 300'000'000;
 
 std::atomic<int> g_signal{0};
@@ -32,7 +33,7 @@ sem_t g_wake;
 std::mutex g_tell_mutex;
 std::function<void(const std::string&)> g_tell;
 
-// Whoever is told may be as stuck as we are.
+// Does not wait longer than 0.3 s, because the receiver may be as stuck as this process.
 void tell(const std::string& why) {
   std::function<void(const std::string&)> teller;
   {
@@ -68,14 +69,14 @@ void interrupt_by(int signal) {
 }
 
 void on_signal(int signal) {
-  // Of a closed terminal the shell and the kernel tell, one after the other: never a second signal.
+  // When a terminal closes, both the shell and the kernel send SIGHUP, so it never counts as a second signal.
   if (signal == SIGHUP) return g_signal != 0 ? void() : interrupt_by(SIGTERM);
   // All that is printed from now on raises it again.
   if (signal == SIGPIPE) return g_signal != 0 ? void() : interrupt_by(SIGPIPE);
   const int pipe_fd = g_ctrl_c_pipe;
   if (signal != SIGINT || pipe_fd < 0) return interrupt_by(signal);
   const int saved = errno;
-  if (::write(pipe_fd, "c", 1) != 1) interrupt_by(signal);  // full: nobody reads it any more
+  if (::write(pipe_fd, "c", 1) != 1) interrupt_by(signal);  // pipe is full: nobody reads it any more
   errno = saved;
 }
 

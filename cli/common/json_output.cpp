@@ -7,7 +7,7 @@
 namespace ranklab {
 namespace {
 
-// File names may hold any bytes.
+// File names may contain any bytes.
 std::string text(const nlohmann::ordered_json& object, int indent) {
   return object.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -1,4 +1,4 @@
-// Compute by kind of kernel, as --json prints it; all of compute but its waits for launches. Thread rule: pure.
+// Compute time by kind of kernel, as --json prints it: all of compute except waits for launches. Thread rule: pure.
 #pragma once
 #include <nlohmann/json.hpp>
 

@@ -1,5 +1,5 @@
-// Bytes by category, and what a framework takes of a GPU, as every command prints them: {"parameters": ..., ...,
-// "together": ...}. Thread rule: pure.
+// Bytes by category, and what a framework itself uses of a GPU's memory, as every command prints them: {"parameters":
+// ..., ..., "together": ...}. Thread rule: pure.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,5 +1,5 @@
-// A drawing that a command writes where the user says: as an SVG, which the program makes itself, or as a PNG, for
-// which the viz module is opened (and built, where ./ranklab started the program). Thread rule: main thread.
+// A drawing that a command writes to a file that the user names: as an SVG, which the program writes itself, or as a
+// PNG, for which the viz module is opened (and built, if ./ranklab started the program). Thread rule: main thread.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,8 +15,9 @@ viz::Ground ground_of(const std::string& theme);
 
 class PictureFile {
  public:
-  // Before the work: throws kInvalidArgument where the file may not be written, kIo where it cannot be, kEnvironment
-  // where a PNG needs what is not there. `writer`: the command's name, by which it knows its own SVG again.
+  // Call before the work. Throws kInvalidArgument if the file must not be overwritten, kIo if it cannot be written,
+  // kEnvironment if a PNG needs something that is missing. `writer`: the command's name, by which the command
+  // recognizes SVG files that it wrote itself.
   PictureFile(std::string path, std::string writer, viz::Ground ground, bool force,
               const std::vector<std::string>& inputs = {});
   void write(const viz::Drawing& drawing) const;

@@ -15,7 +15,7 @@ namespace ranklab {
 std::string model_title(const RunPlan& plan, int64_t parameters) {
   const TrainConfig& c = plan.config;
   ModelCounts counts = count_model(c.model, c.model.seq_length);
-  // A program may use its own model.
+  // A program may train a model of its own.
   if (parameters != counts.total + counts.mtp) counts = {.total = parameters, .active = parameters};
   return strprintf("%s: %s, %s, hidden %ld, sequence %ld, %s", model_name(c).c_str(), counts_text(counts).c_str(),
                    counted(c.model.num_layers, "layer").c_str(), static_cast<long>(c.model.hidden_size),
@@ -23,7 +23,7 @@ std::string model_title(const RunPlan& plan, int64_t parameters) {
 }
 
 std::string fp32_hint(const RunPlan& plan) {
-  constexpr int64_t kLarge = 1'000'000'000;  // parameters; smaller ones are trained in fp32 to be compared exactly
+  constexpr int64_t kLarge = 1'000'000'000;  // parameters; smaller models are trained in fp32 for exact comparisons
   const TrainConfig& c = plan.config;
   const double in_fp32 = plan.profile.peak_flops_fp32, in_16_bits = plan.profile.peak_flops_16bit;
   const bool alone = c.element_dtype() == DType::kFloat32 && few_bits_of(plan).empty();

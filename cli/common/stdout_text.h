@@ -1,5 +1,5 @@
-// Detects lost output on stdout. A program that reads it must not take a part for the whole, so a command that could
-// not write all of it ends with a separate exit code (ErrorKind::kOutputLost). Thread rule: pure.
+// Detects lost output on stdout. A program that reads the output must not mistake a part for the whole, so a command
+// that could not write all of it ends with a separate exit code (ErrorKind::kOutputLost). Thread rule: pure.
 #pragma once
 #include <cstdio>
 #include <string>

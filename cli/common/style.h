@@ -1,5 +1,5 @@
-// Colour for human readers: text is wrapped in escape codes when its stream is a terminal that supports them, and
-// unchanged otherwise. Decided by the first of these that is set: --color=always|never, NO_COLOR (no-color.org),
+// Colour for human readers: text is wrapped in escape codes if its stream is a terminal that supports them, and
+// unchanged otherwise. The first of these that is set decides: --color=always|never, NO_COLOR (no-color.org),
 // CLICOLOR_FORCE (bixense.com/clicolors), TERM=dumb or none, and whether the stream is a terminal (terminal.h). Colour
 // is never the only cue. Thread rule: set_color_mode() before other threads start; the rest is pure.
 #pragma once
@@ -25,7 +25,7 @@ class Style {
   std::string green(std::string_view text) const { return wrap("32", text); }
   std::string yellow(std::string_view text) const { return wrap("33", text); }
   std::string cyan(std::string_view text) const { return wrap("36", text); }
-  // One of six colours that distinguish neighbours: groups in a drawing.
+  // Writes the text in one of six colours, which distinguish neighbouring groups in a drawing.
   std::string group(int index, std::string_view text) const;
 
  private:

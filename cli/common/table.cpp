@@ -37,7 +37,7 @@ int longest_word(const std::string& text) {
   return longest;
 }
 
-// Takes from the widest column that has more than its longest word until the line fits.
+// Until the line fits, narrows the widest column that is wider than its longest word.
 void shrink(std::vector<int>& widths, const std::vector<int>& least, int columns) {
   const auto used = [&] {
     return std::accumulate(widths.begin(), widths.end(), 0) + kGap * (static_cast<int>(widths.size()) - 1);

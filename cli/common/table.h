@@ -1,5 +1,5 @@
-// A table of words and numbers: aligned and wrapped for people at a terminal, Markdown elsewhere, so that what a page
-// of docs/ shows is what the program prints. Thread rule: one thread.
+// A table of words and numbers: aligned and wrapped for people at a terminal, and Markdown elsewhere, so that a page of
+// docs/ shows exactly what the program prints. Thread rule: one thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,10 +12,10 @@ class Table {
   void add(std::vector<std::string> row);  // REQUIRES: as many cells as the head
 
   std::string markdown() const;
-  // Lines of at most `columns` (at least 40) as far as words allow: the widest columns are wrapped between words.
-  // `code` loses its backticks, and columns of numbers are aligned to the right.
+  // Lines of at most `columns` (at least 40) as far as words allow: the widest columns are wrapped between words. Text
+  // in backticks loses these, and columns of numbers are aligned to the right.
   std::string aligned(int columns) const;
-  // aligned() to the width of the terminal on stdout, markdown() where stdout is none.
+  // aligned() to the terminal's width if stdout is a terminal, else markdown().
   std::string for_stdout() const;
 
  private:
@@ -23,9 +23,10 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// The terminal columns that UTF-8 text takes: code points.
+// The number of terminal columns that UTF-8 text takes, counted as its code points.
 int display_columns(const std::string& text);
-// Words broken into lines of at most `columns`; a longer word has a line of its own. At least one line.
+// Breaks text between words into lines of at most `columns`; a longer word gets a line of its own. RETURNS: at least
+// one line.
 std::vector<std::string> wrapped_lines(const std::string& text, int columns);
 
 }  // namespace ranklab

@@ -35,7 +35,7 @@ int parent_of(int pid) {
   return name_end == std::string::npos || name_end + 4 > stat.size() ? 0 : std::atoi(stat.c_str() + name_end + 4);
 }
 
-// The nearest ancestor that is not itself part of a rank; 0: none.
+// The nearest ancestor process that is not itself part of a rank; 0: none.
 int launcher_of_this_rank() {
   int pid = ::getppid();
   for (int i = 0; i < 64 && pid > 1 && is_rank(pid); ++i) pid = parent_of(pid);
@@ -55,7 +55,7 @@ bool on_terminal(int descriptor) {
   if (::isatty(descriptor) == 0) return false;
   const bool rank = std::any_of(kRankVariables.begin(), kRankVariables.end(),
                                 [](const char* name) { return !environment_variable(name).empty(); });
-  // A launcher that is not visible is on another host: it forwards the text.
+  // If the launcher is not visible, it is on another host and forwards the text.
   return !rank || is_terminal_of(launcher_of_this_rank(), descriptor);
 }
 

@@ -1,6 +1,6 @@
-// The trace that a command reads in full. A run that was killed, or that goes on, has only the file that it was
-// writing: what that holds so far is read, and where it ends is told. Any other file must be whole. Thread rule: one
-// thread.
+// The trace of a command that reads all of it. A run that was killed, or that is still running, has only the file that
+// it was writing: then everything up to the end of that file is read, and the command says where it ends. Any other
+// file must be complete. Thread rule: one thread.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-// `path` as find_trace() gives it. Throws kIo where it cannot be opened, kBadFile where no event can be read.
+// `path`: as find_trace() returns it. Throws kIo if the file cannot be opened, kBadFile if no event can be read.
 TracePrefix read_trace_input(const std::string& path);
 
 }  // namespace ranklab

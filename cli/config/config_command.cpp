@@ -1,5 +1,5 @@
-// ranklab config show | validate | schema | diff | from-megatron | from-torchtitan: settings from every source, without
-// running anything.
+// `ranklab config show | validate | schema | diff | from-megatron | from-torchtitan`: settings from every source,
+// without running anything.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>

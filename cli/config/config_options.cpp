@@ -17,7 +17,7 @@
 
 namespace ranklab {
 
-// What the command sets itself lies between the two.
+// Settings that the command itself sets come between `below` and `line`.
 struct ConfigOptions::Sources {
   std::vector<ConfigSetting> below;  // files, then the environment
   std::vector<ConfigSetting> line;   // --set, then flags
@@ -37,7 +37,7 @@ struct ConfigOptions::State {
   std::optional<MergedConfig> merged;
   std::optional<Sources> sources;
   std::vector<ConfigSetting> settled;
-  std::vector<ConfigSetting> placed;  // that the command itself set, such as those of a checkpoint's model
+  std::vector<ConfigSetting> placed;  // set by the command itself, such as those of a checkpoint's model
   bool strict = false, told = false;
 
   std::vector<std::string> idle(const RunPlan& plan) const {
@@ -52,7 +52,7 @@ struct ConfigOptions::State {
 
 namespace {
 
-// What one needs first, as --help shows it; the rest is shown by --help-all.
+// The options that a user needs first are shown by --help, the others by --help-all.
 struct FirstSetting {
   const char* heading;
   const char* key;
@@ -150,7 +150,7 @@ const MergedConfig& ConfigOptions::merged() const {
   return *state_->merged;
 }
 
-// Read once: a file may be a pipe.
+// Sources are read once, because a file may be a pipe.
 const ConfigOptions::Sources& ConfigOptions::sources() const {
   if (state_->sources) return *state_->sources;
   Sources read;
@@ -169,7 +169,8 @@ std::vector<ConfigSetting> ConfigOptions::read_line() const {
   for (const auto& given : state_->given) {
     if (given.option->count() == 0) continue;
     const bool flag = given.field->kind == ConfigField::Kind::kFlag;
-    // Probably an unset shell variable: otherwise the user's option would be silently ignored.
+    // An empty value is probably an unset shell variable; without this check the user's option would silently be
+    // ignored.
     RANKLAB_CHECK(given.field->type != ConfigField::Type::kText || !given.text.empty(), ErrorKind::kInvalidArgument,
                   .where = "flag " + given.field->flags[0], .what = given.field->flags[0] + " has an empty value",
                   .got = "''", .want = "a value",

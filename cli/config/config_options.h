@@ -13,16 +13,17 @@ class CommandLine;
 
 class ConfigOptions {
  public:
-  // Declares one option per field on `app`, grouped as in the table. `defaults` are the values of flags that are not
+  // Declares one option per field on `app`, grouped as in the table. `defaults`: the values of flags that are not
   // given; the preset overrides them.
   explicit ConfigOptions(CommandLine& app, TrainConfig defaults = {});
   ~ConfigOptions();
-  // A setting that the command itself takes from somewhere, such as a checkpoint: `origin` names it in errors.
-  // Overrides files and the environment, but neither --set nor flags; never reported as idle. Call before merged().
+  // Sets a setting that the command itself takes from a source such as a checkpoint, which `origin` names in errors. It
+  // overrides files and the environment, but neither --set nor flags, and is never reported as idle. Call before
+  // merged().
   void set(const std::string& key, const std::string& value, const std::string& origin);
-  // What the sources say of one setting, "" if none names it: for what decides about the settings to set().
+  // The value that the sources give to one setting, "" if none sets it; for decisions about which settings to set().
   std::string said(const std::string& key) const;
-  // Settles what no source gave, with its origin ("--layout auto"); such settings are never reported as idle.
+  // Sets what no source gave, with its origin ("--layout auto"); such settings are never reported as idle.
   void settle(std::vector<ConfigSetting> settings);
   // After parsing: all sources merged, with the origin of each value. Sources are read once: a file may be a pipe.
   const MergedConfig& merged() const;
@@ -34,7 +35,7 @@ class ConfigOptions {
   void report_idle(const RunPlan& plan) const;
   // Whether any source that overrides the preset set this field ("parallel.tp").
   bool given(const std::string& key) const;
-  // Behind a layout that no source names, which is that of `train` without any size: says so. Else "".
+  // If no source names a layout, a note that it is the one that `train` uses by default; else "".
   std::string layout_note() const;
 
  private:

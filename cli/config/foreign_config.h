@@ -1,4 +1,4 @@
-// What another trainer's configuration means here: settings, and what is left out of them. Thread rule: plain data.
+// Another trainer's configuration, converted: the settings here, and what was left out. Thread rule: plain data.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace ranklab {
 
 struct ForeignConfig {
-  std::vector<ConfigSetting> settings;  // the origin of each: where it was given, or "default of" that trainer
+  std::vector<ConfigSetting> settings;  // origin: where it was given, or "default of" that trainer
   std::vector<std::string> left_out;    // "NAME: what is done here without it"
 };
 

@@ -15,7 +15,7 @@
 namespace ranklab {
 namespace {
 
-// "250B": its suffixes are powers of a thousand.
+// Reads "250B"; the suffixes are powers of a thousand.
 std::optional<int64_t> whole_number(std::string_view text) {
   constexpr std::string_view kSuffixes = "KMBT";
   constexpr double kMost = 1e15;

@@ -41,7 +41,7 @@ ForeignConfig read_megatron_data(const MegatronWords& words, const char* usual) 
     if (words.has("--split") || !words.has("--validation-fraction")) take_split(words, usual, out);
     return out;
   }
-  if (!of_its_own)  // then there is none
+  if (!of_its_own)  // there are no validation data then
     out.settings.push_back({"data.validation_fraction", "0", "--train-data-path"});
   if (words.has("--split"))
     out.left_out.push_back("--split: it is of --data-path alone, not of data for training and validation each");

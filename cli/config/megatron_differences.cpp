@@ -5,8 +5,8 @@ namespace {
 
 bool is(const MegatronWords& words, const char* flag, const char* value) { return words.text(flag) == value; }
 
-// emerging_optimizers scales an update by sqrt(max(rows, columns)) times that factor, and its five steps have a
-// polynomial each.
+// Megatron-LM's optimizer (emerging_optimizers) scales an update by sqrt(max(rows, columns)) times that factor, and
+// each of its five steps has its own polynomial.
 void muon(const MegatronWords& words, std::vector<std::string>& told) {
   if (!is(words, "--optimizer", "muon") && !is(words, "--optimizer", "dist_muon")) return;
   if (words.text("--muon-scale-mode").value_or("spectral") != "spectral" || !words.is("--muon-extra-scale-factor", 0.2))
@@ -19,7 +19,7 @@ void muon(const MegatronWords& words, std::vector<std::string>& told) {
     told.push_back("--muon-scalar-optimizer lion: AdamW updates what Muon does not");
 }
 
-// It scales weights of projections alone.
+// Megatron-LM scales only the weights of projections.
 void qk_clip(const MegatronWords& words, std::vector<std::string>& told) {
   if (!words.has("--qk-clip") || words.has("--multi-latent-attention")) return;
   if (words.has("--qk-layernorm"))

@@ -1,5 +1,6 @@
-// What is computed otherwise here than a command line of Megatron-LM says, where both have the flag, or Megatron-LM
-// does it unasked (its sources at commit d98e8a64dd): `config from-megatron` tells it. Torch-free. Thread rule: pure.
+// What is computed differently here from what a Megatron-LM command line asks for, although both programs have the
+// flag, or because Megatron-LM does it without a flag (its sources at commit d98e8a64dd). `config from-megatron` prints
+// it. Torch-free. Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>

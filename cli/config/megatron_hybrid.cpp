@@ -10,9 +10,9 @@
 namespace ranklab {
 namespace {
 
-constexpr char kGatedDeltaNet = 'G';  // a layer of linear attention, which here is a kind of attention
+constexpr char kGatedDeltaNet = 'G';  // a layer with linear attention; here it counts as a kind of attention
 
-// MTP modules here are attention and what the model's layers have behind it.
+// An MTP module here consists of attention and the MLP or experts that the model's layers have after it.
 void check_mtp(const std::vector<std::string>& modules, const std::string& flag, bool has_experts) {
   const std::string own = has_experts ? "*E" : "*-";
   for (const std::string& module : modules)

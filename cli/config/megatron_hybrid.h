@@ -1,6 +1,6 @@
-// Megatron-Core's unified pattern of hybrid models (--hybrid-layer-pattern): the letters of the layers, "|" between the
-// stages of a pipeline, and behind each "/" the layers of an MTP module (ParsedHybridPattern of its
-// core/models/hybrid). Torch-free. Thread rule: a pure function.
+// Megatron-Core's unified pattern of hybrid models (--hybrid-layer-pattern): a letter per layer, "|" between pipeline
+// stages, and after each "/" the layers of an MTP module (ParsedHybridPattern of its core/models/hybrid). Torch-free.
+// Thread rule: a pure function.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,11 +13,11 @@ namespace ranklab {
 struct MegatronHybrid {
   std::vector<ConfigSetting> settings;
   int64_t layers = 0;                // without MTP modules
-  std::vector<int64_t> stages = {};  // layers of each stage; empty: the pattern does not say it
+  std::vector<int64_t> stages = {};  // layers of each stage; empty: the pattern does not set them
 };
 
-// "M-M*|M-M-/*-" as given by `flag`. `has_experts`: the model has experts. Throws kInvalidArgument for MTP modules of
-// layers that ranklab's do not have.
+// Parses "M-M*|M-M-/*-", the value of `flag`. `has_experts`: whether the model has experts. Throws kInvalidArgument for
+// MTP modules with layers that ranklab's MTP modules do not have.
 MegatronHybrid read_megatron_hybrid(const std::string& pattern, const std::string& flag, bool has_experts);
 
 }  // namespace ranklab

@@ -25,7 +25,7 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kDefault = "default of Megatron-LM";
 constexpr int64_t kMostSize = kMostMegatronSize;
-constexpr int64_t kMostPositions = 1 << 24;  // of a sequence, and words of a vocabulary
+constexpr int64_t kMostPositions = 1 << 24;  // positions in a sequence, and tokens in a vocabulary
 
 class Reader {
  public:
@@ -128,7 +128,7 @@ class Reader {
     const bool swiglu = words_.has("--swiglu"), biased = settings_.at("model.add_bias").text == "true";
     if (!words_.has("--ffn-hidden-size"))
       set("model.ffn_hidden_size", static_cast<int64_t>(megatron_ffn(static_cast<double>(hidden_), swiglu)));
-    // The fused GELU of a bias is the tanh form, that without the exact one.
+    // Megatron-LM's fused bias-GELU computes the tanh form, its unfused GELU the exact form.
     const bool tanh = words_.has("--openai-gelu") || (biased && !words_.has("--no-bias-gelu-fusion"));
     if (words_.has("--quick-geglu") || !words_.is("--activation-func-clamp-value", 0) ||
         !words_.is("--glu-linear-offset", 0)) {
@@ -169,7 +169,8 @@ class Reader {
     positions();
   }
 
-  // YaRN's flags count for --position-embedding-type yarn, and where latent attention has it (latent()).
+  // YaRN's flags apply to --position-embedding-type yarn, and to latent attention, which uses YaRN by itself
+  // (latent()).
   void positions() {
     interpolation();
     if (settings_.at("model.position").text != "yarn") {
@@ -179,7 +180,7 @@ class Reader {
     }
     set("model.position", "rope", "--position-embedding-type");
     set_default("yarn.mscale_all_dim", "0");
-    // The flags of latent attention do not count.
+    // The latent-attention flags for YaRN do not apply here.
     for (const char* key : {"yarn.original_seq_length", "yarn.beta_fast", "yarn.beta_slow"}) drop(key);
     for (const auto& [flag, key] : {std::pair{"--yarn-original-max-position-embeddings", "yarn.original_seq_length"},
                                     {"--yarn-beta-fast", "yarn.beta_fast"},
@@ -189,7 +190,7 @@ class Reader {
       set("yarn.truncate", "false", "--no-yarn-correction-range-round-to-int");
   }
 
-  // Megatron-LM divides positions by it, and then may stretch slow frequencies or have YaRN do so.
+  // Megatron-LM divides positions by this factor; it can also stretch slow frequencies, or use YaRN, after that.
   void interpolation() {
     const char* flag = "--rotary-seq-len-interpolation-factor";
     const auto factor = words_.number(flag, kMostPositions);
@@ -204,7 +205,7 @@ class Reader {
     set("model.rope_scaling_factor", *factor, flag);
   }
 
-  // "(127,0)": so many positions before a query, and none behind it.
+  // "(127,0)": the number of positions before a query that it sees, and none after it.
   void window() {
     const auto text = words_.text("--window-size", "");
     if (!text) return;
@@ -227,7 +228,7 @@ class Reader {
       refuse_megatron("how many tokens the vocabulary has is not said", "--tokenizer-type " + tokenizer,
                       "--vocab-size N", "add it; the tokenizer's file says how many");
     const int64_t own =
-        given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2Tokens;  // with an end of documents
+        given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2Tokens;  // including an end-of-document token
     const int64_t tp = number_or("--tensor-model-parallel-size", 1),
                   divisor = words_.number("--make-vocab-size-divisible-by", kMostPositions).value_or(128);
     if (tp * divisor < 1)
@@ -246,7 +247,7 @@ class Reader {
     set_default("yarn.mscale_all_dim", "0");
     if (words_.text("--rope-type") == "rope") set("yarn.scaling_factor", "1", "--rope-type");
     if (settings_.contains("model.qk_norm"))
-      drop("model.qk_norm");  // latent attention has them always
+      drop("model.qk_norm");  // latent attention always has it
     else
       leave_out("--multi-latent-attention", "the compressed query and key have norms, as with --qk-layernorm");
   }
@@ -263,7 +264,7 @@ class Reader {
     if (!words_.has("--moe-enable-deepep"))
       set("parallel.moe_dispatcher", dispatcher == "flex" ? "dedup" : dispatcher,
           words_.has("--moe-token-dispatcher-type") ? "--moe-token-dispatcher-type" : kDefault);
-    // Softmax of the chosen logits is softmax of all, normalized.
+    // A softmax over the chosen logits equals a softmax over all, normalized over the chosen ones.
     const bool before = words_.has("--moe-router-pre-softmax") && settings_.at("moe.score").text == "softmax";
     set("moe.normalize_topk", before ? "false" : "true", before ? "--moe-router-pre-softmax" : kDefault);
     if (!before && settings_.at("moe.topk").text == "1") set("moe.normalize_top1", "true");
@@ -337,7 +338,7 @@ class Reader {
     recomputation();
   }
 
-  // Outputs of norms and activations are recomputed anyway.
+  // The outputs of norms and activations are always recomputed here.
   void recomputation() {
     const auto given = words_.flags().find("--recompute-modules");
     if (given == words_.flags().end()) return;
@@ -364,7 +365,7 @@ class Reader {
     ForeignConfig data = read_megatron_data(words_, kDefault);
     for (ConfigSetting& setting : data.settings) settings_[setting.key] = std::move(setting);
     out_.left_out.insert(out_.left_out.end(), data.left_out.begin(), data.left_out.end());
-    if (words_.has("--eval-iters") && words_.is("--eval-iters", 0)) {  // so runs are told there not to validate
+    if (words_.has("--eval-iters") && words_.is("--eval-iters", 0)) {  // this is how to turn validation off there
       drop("data.eval_iters");
       set("data.eval_interval", 0, "--eval-iters");
     }
@@ -383,7 +384,7 @@ class Reader {
   MegatronWords words_;
   std::map<std::string, ConfigSetting> settings_;
   ForeignConfig out_;
-  MegatronHybrid hybrid_;  // of a model without a pattern nothing
+  MegatronHybrid hybrid_;  // empty for a model without a pattern
   int64_t layers_ = 0, hidden_ = 0, world_ = 1, replicas_ = 1;
 };
 

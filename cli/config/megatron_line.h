@@ -1,4 +1,5 @@
-// A command line of Megatron-LM's pretrain_gpt.py as settings of ranklab. Torch-free. Thread rule: pure functions.
+// Converts a command line of Megatron-LM's pretrain_gpt.py to settings of ranklab. Torch-free. Thread rule: pure
+// functions.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,8 +8,8 @@
 
 namespace ranklab {
 
-// `words`: as the shell hands them over, with or without "torchrun ... pretrain_gpt.py". Throws kInvalidArgument for
-// flags that neither has, all of them at once, and for those whose computation ranklab has not.
+// `words`: as the shell passes them, with or without "torchrun ... pretrain_gpt.py". Throws kInvalidArgument for flags
+// that neither program has (one error names all of them), and for flags whose computation ranklab does not have.
 ForeignConfig read_megatron_line(const std::vector<std::string>& words);
 
 }  // namespace ranklab

@@ -57,7 +57,8 @@ class PipelineReader {
                                 : "--account-for-embedding-, --account-for-loss-in-pipeline-split");
   }
 
-  // By a layout ("Et*3|(tt|)*29m|L") or a hybrid's pattern, which say how many stages a rank has, too.
+  // Stages given by a layout ("Et*3|(tt|)*29m|L") or by a hybrid model's pattern, which also say how many stages a rank
+  // has.
   void stages_given(int64_t pp, const std::string& flag, const std::string& layout, size_t count) {
     for (const char* other : {"--decoder-first-pipeline-num-layers", "--decoder-last-pipeline-num-layers",
                               "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split",

@@ -1,5 +1,4 @@
-// How a command line of Megatron-LM parts its layers over the stages of a pipeline. Torch-free. Thread rule: pure
-// functions.
+// How a command line of Megatron-LM divides its layers among pipeline stages. Torch-free. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,11 +10,11 @@ namespace ranklab {
 
 struct MegatronLayers {
   int64_t count = 0;
-  std::vector<int64_t> stages = {};  // of each stage, where a pattern of a hybrid model says it
+  std::vector<int64_t> stages = {};  // of each stage, if a hybrid model's pattern gives them
 };
 
-// Of `layers` on `pp` ranks; none for one rank. `usual`: the origin of what the line does not say. Throws
-// kInvalidArgument for what Megatron-LM does not take either.
+// The settings for `layers` on `pp` ranks; none for one rank. `usual`: the origin of settings that the line does not
+// give. Throws kInvalidArgument for what Megatron-LM rejects too.
 std::vector<ConfigSetting> read_megatron_pipeline(const MegatronWords& words, const MegatronLayers& layers, int64_t pp,
                                                   const char* usual);
 

@@ -13,7 +13,7 @@ void set(Settings& out, const char* key, const std::string& value, const char* o
   out.push_back({key, value, origin});
 }
 
-// Layers at both ends of the model that are not in 8 or 4 bits; modules of MTP are behind them.
+// Layers at both ends of the model that stay out of 8 or 4 bits; MTP modules come after them.
 void first_and_last_layers(const MegatronWords& words, int64_t layers, Settings& out) {
   if (!words.has("--fp8-format") && !words.has("--fp4-format")) return;
   const int64_t first = words.number("--num-layers-at-start-in-bf16", kMostMegatronSize).value_or(1),
@@ -52,7 +52,7 @@ Settings read_megatron_precision(const MegatronWords& words, int64_t layers, con
     set(out, "precision.amax_history_len", "1", usual);
     set(out, "precision.amax_compute_algo", "most_recent", usual);
   }
-  if (recipe == "blockwise")  // whose moments are in 16 bits otherwise
+  if (recipe == "blockwise")  // its moments would otherwise have 16 bits
     for (const char* moment : {"precision.exp_avg_dtype", "precision.exp_avg_sq_dtype"})
       set(out, moment, "fp32", usual);
   return out;

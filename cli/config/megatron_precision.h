@@ -1,4 +1,4 @@
-// What a command line of Megatron-LM says of number types and formats. Torch-free. Thread rule: pure functions.
+// The settings for number types and formats on a Megatron-LM command line. Torch-free. Thread rule: pure functions.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace ranklab {
 
-// Of a model of `layers`. `usual`: the origin of what the line does not say. Throws kInvalidArgument for a recipe that
-// there is none of here.
+// For a model with `layers` layers. `usual`: the origin of settings that the line does not give. Throws
+// kInvalidArgument for a recipe that has no counterpart here.
 std::vector<ConfigSetting> read_megatron_precision(const MegatronWords& words, int64_t layers, const char* usual);
 
 }  // namespace ranklab

@@ -16,7 +16,7 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kWhere = "config from-megatron";
 
-// Scripts keep "--fp8-format hybrid" in one word of an array, and "--split '99,1,0'" with its quotes.
+// Scripts may keep "--fp8-format hybrid" in one word of an array, and "--split '99,1,0'" with its quotes.
 Words single_words(const Words& words) {
   Words all;
   for (const std::string& word : words) {
@@ -61,7 +61,8 @@ MegatronWords::MegatronWords(const Words& words) {
   Words unknown;
   for (std::string& word : single_words(words)) {
     if (!word.starts_with("--")) {
-      // Before the first flag stands the program's name, after torchrun's flags the script's.
+      // A word that belongs to no flag is the program's name, before the first flag, or the script's, after torchrun's
+      // flags.
       if (last != nullptr && !word.ends_with(".py")) last->values.push_back(std::move(word));
       continue;
     }

@@ -6,7 +6,7 @@
 
 namespace ranklab {
 
-// {"model.preset": "gpt_tiny", ...}: every setting by its key, with its own type; null where it is left to be derived.
+// {"model.preset": "gpt_tiny", ...}: every setting by its key, with its own type; null if it is to be derived.
 nlohmann::ordered_json settings_json(const TrainConfig& config);
 
 }  // namespace ranklab

@@ -27,7 +27,7 @@ constexpr const char* kTitanDefault = "default of torchtitan";
               {.where = "config from-torchtitan", .what = what, .got = quote(got), .want = want, .fix = fix});
 }
 
-// Its models (torchtitan/models/NAME) by name and flavor, as presets here.
+// torchtitan's models (torchtitan/models/NAME) by name and flavor, and the preset for each.
 struct Flavor {
   const char *name, *flavor, *preset;
 };
@@ -47,7 +47,7 @@ constexpr Flavor kFlavors[] = {{"llama3", "8B", "llama_8b"},
 
 struct TitanSchedule {
   const char *name, *own;
-  int stages_of_rank;  // 0: as many as layers_per_stage makes, or two
+  int stages_of_rank;  // 0: what layers_per_stage results in, or two
 };
 constexpr TitanSchedule kSchedules[] = {{"1f1b", "1f1b", 1},
                                         {"gpipe", "gpipe", 1},
@@ -124,7 +124,7 @@ class TitanReader {
     if (words_.choice("model.norm_type", "rmsnorm", {"rmsnorm", "RMSNorm", "layernorm"}) == "layernorm")
       set("model.norm", "LayerNorm", "model.norm_type");
     if (!model_preset(row->preset).moe.enabled()) return;
-    // A bias of each expert balances them there (load_balance_coeff), no auxiliary loss.
+    // In torchtitan, experts are balanced by a bias for each expert (load_balance_coeff), not by an auxiliary loss.
     set("moe.balancing", "none");
     set("moe.aux_loss_coeff", "0");
     set("moe.expert_bias", "true");
@@ -152,7 +152,7 @@ class TitanReader {
     const std::string shard_key = "parallelism.data_parallel_shard_degree";
     int64_t shards = words_.number(shard_key, -1, -1);
     constexpr int64_t kMostRanks = 1 << 20;
-    int64_t others = 1;  // the ranks, but for the shards
+    int64_t others = 1;  // the product of all degrees except the shards
     const auto require_in_range = [&](int64_t ranks) {
       if (ranks > kMostRanks)
         refuse_titan("the degrees of parallelism together are out of range", std::to_string(ranks) + " and more",
@@ -184,11 +184,12 @@ class TitanReader {
     if (tp_ > 1) set("parallel.sequence_parallel", "true");
     sharding(replicas, shards * cp);
     if (settings_.contains("model.preset") && model_preset(settings_.at("model.preset").text).moe.enabled()) experts();
-    // It computes in bf16 where FSDP does, or autocast, which it has without tensor and pipeline parallelism.
+    // torchtitan computes in bf16 with FSDP, or with autocast, which it uses only without tensor and pipeline
+    // parallelism.
     in_bf16_ = shards * cp > 1 || (tp_ == 1 && pp_ == 1);
   }
 
-  // Experts that are not spread over ranks are split as the layers around them.
+  // Experts that are not spread over ranks are split like the layers around them.
   void experts() {
     const int64_t ep = words_.number("parallelism.expert_parallel_degree", 1, 1);
     set("parallel.ep", ep, "parallelism.expert_parallel_degree");
@@ -196,7 +197,7 @@ class TitanReader {
         "parallelism.expert_tensor_parallel_degree");
   }
 
-  // FSDP shards over cp, too. What it gathered it keeps where it does not gather again for backward.
+  // FSDP shards over cp, too. Parameters stay gathered until backward if they are not resharded after forward.
   void sharding(int64_t replicas, int64_t shards) {
     if (shards == 1) return set("parallel.zero_stage", 0, "parallelism.data_parallel_shard_degree");
     const std::string key = "parallelism.fsdp_reshard_after_forward",
@@ -215,7 +216,7 @@ class TitanReader {
   void pipeline() {
     if (pp_ == 1) return;
     const std::string file_key = "parallelism.pipeline_parallel_schedule_csv", file = words_.text(file_key, "");
-    if (!file.empty()) {  // which says how many stages there are, and is used before the name
+    if (!file.empty()) {  // the file defines the number of stages and overrides the schedule's name
       set("parallel.pipeline_schedule", file, file_key);
       if (const auto layers = titan_stages(words_, this->layers())) set_stages(*layers);
       return;
@@ -254,7 +255,7 @@ class TitanReader {
   int64_t last_less() const { return words_.number("parallelism.pipeline_parallel_last_stage_less_layers", 1); }
   int64_t units() const { return layers() + first_less() + last_less(); }
 
-  // Embedding and head count as layers of the first and the last stage.
+  // Embedding and head count as layers of the first and the last stage, respectively.
   void stage_layers(int64_t stages) {
     const int64_t least = units() / stages;
     if (stages > units() || first_less() > least || last_less() > least)
@@ -298,8 +299,8 @@ class TitanReader {
     learning_rate(lr);
   }
 
-  // torchtitan/components/lr_scheduler.py: the rate of step k is (k + 1) / warmup of the whole, then the whole, and
-  // comes down over the last steps as if the schedule had one more, so that no step has rate 0.
+  // As in torchtitan/components/lr_scheduler.py: the rate of step k is (k + 1) / warmup of the full rate, then the full
+  // rate; over the last steps it decays as if the schedule had one more step, so that no step has rate 0.
   void learning_rate(double lr) {
     const bool own_length = settings_.contains("optim.lr_decay_iters");
     const int64_t steps =

@@ -1,5 +1,5 @@
-// A configuration of torchtitan (its TOML files and overrides of version 0.2) as settings of ranklab.
-// Torch-free. Thread rule: pure functions.
+// Converts a torchtitan configuration (TOML files and overrides of version 0.2) to settings of ranklab. Torch-free.
+// Thread rule: pure functions.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,8 +9,8 @@
 namespace ranklab {
 
 // `words`: FILE.toml and "--section.key value", with or without the script or torchrun before them
-// (torchtitan_words.h). Throws kIo, kBadFile, and kInvalidArgument for keys that neither has, all of them at once, and
-// for models and computations that ranklab has not.
+// (torchtitan_words.h). Throws kIo, kBadFile, and kInvalidArgument for keys that neither program has (one error names
+// all of them) and for models and computations that ranklab does not have.
 ForeignConfig read_torchtitan_config(const std::vector<std::string>& words);
 
 }  // namespace ranklab

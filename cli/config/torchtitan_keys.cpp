@@ -1,4 +1,4 @@
-// Names and defaults: torchtitan/config/job_config.py of github.com/pytorch/torchtitan, its versions 0.1 and 0.2.
+// Names and defaults of versions 0.1 and 0.2: torchtitan/config/job_config.py of github.com/pytorch/torchtitan.
 #include "cli/config/torchtitan_keys.h"
 
 #include <algorithm>

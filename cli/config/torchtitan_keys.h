@@ -1,4 +1,4 @@
-// The keys of torchtitan's configuration, SECTION.KEY as its TOML files and its command line have them. Torch-free.
+// The keys of torchtitan's configuration, written SECTION.KEY as in its TOML files and on its command line. Torch-free.
 // Thread rule: immutable.
 #pragma once
 #include <span>
@@ -8,10 +8,10 @@
 namespace ranklab {
 
 enum class TorchtitanFate {
-  kTo,        // the setting here that takes the same value
-  kRead,      // with others together (torchtitan_config.cpp)
-  kNoEffect,  // nothing that is computed or planned here depends on it
-  kLeftOut,   // if it is on: what is done here without it
+  kTo,        // a setting here takes the same value
+  kRead,      // read together with others (torchtitan_config.cpp)
+  kNoEffect,  // does not affect anything that is computed or planned here
+  kLeftOut,   // ignored; if it is on, the text says what is done here without it
 };
 
 struct TorchtitanKey {
@@ -20,7 +20,7 @@ struct TorchtitanKey {
   const char* text = "";
 };
 std::span<const TorchtitanKey> torchtitan_keys();
-// Null: torchtitan has no such key that is known here.
+// Null if no such key of torchtitan is known here.
 const TorchtitanKey* find_torchtitan_key(const std::string& name);
 
 }  // namespace ranklab

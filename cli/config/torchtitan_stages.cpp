@@ -35,7 +35,8 @@ std::vector<std::string> split(const std::string& text, char between) {
   return parts;
 }
 
-// The layer that a stage with this module begins with, or goes on with: "layers.3" is 3, what is behind them `layers`.
+// The layer at which a stage with this module begins or continues: 3 for "layers.3", `layers` for modules after all
+// layers.
 std::optional<int64_t> place_of(std::string_view name, int64_t layers) {
   if (name == "norm" || name == "output") return layers;
   if (!name.starts_with("layers.")) return std::nullopt;

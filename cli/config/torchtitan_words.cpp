@@ -19,7 +19,7 @@ namespace ranklab {
 namespace {
 
 constexpr const char* kTitanWhere = "config from-torchtitan";
-constexpr int64_t kMostTitan = int64_t{1} << 20;  // products of three are no overflow
+constexpr int64_t kMostTitan = int64_t{1} << 20;  // products of three cannot overflow
 constexpr std::array kLauncher = {"nproc_per_node", "nproc-per-node", "nnodes"};
 
 std::string text_of(const toml::node& node) {
@@ -42,7 +42,7 @@ std::string text_of(const toml::node& node) {
 
 bool is_launchers(const std::string& name) { return std::ranges::find(kLauncher, name) != kLauncher.end(); }
 
-// Beside the names of programs, scripts and schedules.
+// Distinguishes TOML files from names of programs, scripts and schedules.
 bool is_file(const std::string& word) {
   for (const char* other : {".sh", ".py", ".csv"})
     if (word.ends_with(other)) return false;
@@ -61,7 +61,7 @@ bool is_file(const std::string& word) {
 }  // namespace
 
 TorchtitanWords::TorchtitanWords(const std::vector<std::string>& words) {
-  std::vector<std::pair<std::string, Given>> overrides;  // which win over files wherever they stand
+  std::vector<std::pair<std::string, Given>> overrides;  // override files, wherever they stand on the line
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     const size_t equals = word.find('=');
@@ -85,10 +85,10 @@ TorchtitanWords::TorchtitanWords(const std::vector<std::string>& words) {
       } else if (is_launchers(name)) {
         of_launcher_[name] = value;
       } else if (name.find('.') != std::string::npos) {
-        std::string all = value;  // a list goes on up to the next flag
+        std::string all = value;  // a list continues up to the next flag
         while (follows && is_value(i + 1)) all += "," + words[++i];
         overrides.push_back({name, {all, "--" + name}});
-      }  // others are torchrun's
+      }  // other options are torchrun's
     }
   }
   for (auto& [name, given] : overrides) add(name, std::move(given));

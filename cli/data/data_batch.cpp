@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The origin of some tokens in the data.
+// The place in the data that some tokens come from.
 struct DocumentPart {
   std::string name;
   int64_t offset = 0;  // in the document
@@ -38,7 +38,7 @@ struct Sequence {
   std::vector<int64_t> starts = {};  // positions where documents begin, if the settings ask for documents
 };
 
-// A step's batch, or one of a validation.
+// The batch of a training step, or of a validation.
 struct ShownBatch {
   const TrainingData& data;
   const BatchSource& source;
@@ -71,7 +71,7 @@ std::vector<Sequence> read_microbatch(const ShownBatch& shown, const DocumentSet
                                       int dp_rank) {
   const TokenBatch batch = shown.tokens(microbatch, dp_rank);
   DocumentSettings ends = settings;
-  ends.reset_attention_mask = settings.any();  // their ends are wanted for losses, too
+  ends.reset_attention_mask = settings.any();  // the ends of documents are needed for masked losses, too
   const std::shared_ptr<const Documents> documents = documents_of(batch.tokens_BS, ends);
   const int64_t length = shown.source.seq_length();
   std::vector<Sequence> sequences;
@@ -89,7 +89,7 @@ std::vector<Sequence> read_microbatch(const ShownBatch& shown, const DocumentSet
   return sequences;
 }
 
-// Without a tokenizer, only bytes can be shown as text.
+// Without a tokenizer, only byte tokens can be shown as text.
 std::optional<std::string> text_of(const TrainingData& data, const Sequence& sequence) {
   if (data.text) return data.text->shown(sequence.tokens);
   if (!data.sets[0].are_bytes || data.vocab_size() > ByteTokenizer::kVocabSize) return {};
@@ -120,7 +120,7 @@ Json json_of(const ShownBatch& shown, const Sequence& sequence) {
           {"text", text ? Json(*text) : Json(nullptr)}};
 }
 
-// One line, at most as long as a terminal shows.
+// Prints one line, no wider than a terminal.
 void print_sequence(const ShownBatch& shown, const Sequence& sequence) {
   constexpr size_t kShown = 48;
   std::string text = text_of(shown.data, sequence).value_or(join(sequence.tokens, " "));
@@ -128,7 +128,7 @@ void print_sequence(const ShownBatch& shown, const Sequence& sequence) {
       text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   if (text.size() > kShown) {
     size_t cut = kShown;
-    while (cut > 0 && (text[cut] & 0xC0) == 0x80) --cut;  // not within a character
+    while (cut > 0 && (text[cut] & 0xC0) == 0x80) --cut;  // do not cut within a UTF-8 character
     text = text.substr(0, cut) + "...";
   }
   std::vector<std::string> places;
@@ -142,7 +142,7 @@ void print_sequence(const ShownBatch& shown, const Sequence& sequence) {
   if (!sequence.starts.empty()) std::printf("      documents begin at %s\n", join(sequence.starts, " ").c_str());
 }
 
-// Same as in a run that resumes from a checkpoint, whose validations are those of any run.
+// As in a run that resumes from a checkpoint; validations are the same in every run.
 BatchSource source_of(const DataBatchOptions& options, const TrainingData& data, const RunPlan& plan) {
   BatchSource source = make_batch_source(data, plan);
   if (plan.config.load.empty() || options.validation) return source;
@@ -157,7 +157,7 @@ BatchSource source_of(const DataBatchOptions& options, const TrainingData& data,
   return source;
 }
 
-// The microbatches of the ranks with one dp rank: printed, or as JSON.
+// Prints the microbatches of the ranks with one dp rank, or returns them as JSON.
 Json show_ranks(const DataBatchOptions& options, const ShownBatch& shown, const DocumentSettings& settings, int dp_rank,
                 const std::vector<int>& ranks) {
   if (!options.json) std::printf("dp rank %d: global rank %s\n", dp_rank, join(ranks, " ").c_str());
@@ -181,7 +181,8 @@ std::string passes_text(const TrainingData& data, const std::vector<double>& epo
   return join(passes, ", ");
 }
 
-// `epochs`: passes over each set before; none: of a validation, which begins anew each time.
+// `epochs`: the number of passes over each set before this batch; empty for a validation, which starts from the
+// beginning each time.
 void print_heading(const ShownBatch& shown, const std::vector<double>& epochs) {
   const std::string sizes =
       strprintf("%ld sequences of %ld tokens", static_cast<long>(shown.shape().global_batch_size()),

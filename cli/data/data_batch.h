@@ -1,6 +1,6 @@
-// `ranklab data batch --step N`: the tokens that a run with these settings trains on in a step, or which batch N of
-// each validation has, by rank, microbatch and sequence, and their positions in the data. It opens the data and draws
-// the batch as the run does (core/runtime/training_data.h). Thread rule: one thread.
+// `ranklab data batch --step N`: prints the tokens that a run with these settings trains on in a step, or the tokens of
+// batch N of each validation, by rank, microbatch and sequence, with their positions in the data. It opens the data and
+// draws the batch as the run does (core/runtime/training_data.h). Thread rule: one thread.
 #pragma once
 #include "cli/config/config_options.h"
 
@@ -9,7 +9,7 @@ namespace ranklab {
 struct DataBatchOptions {
   explicit DataBatchOptions(CommandLine& app) : settings(app) {}
   ConfigOptions settings;
-  int64_t step = 0;  // of a validation the number of its global batch
+  int64_t step = 0;  // for a validation, the number of its global batch
   bool validation = false;
   int rank = -1;  // -1: all
   bool json = false;

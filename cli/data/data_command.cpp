@@ -1,5 +1,5 @@
-// ranklab data prepare | info | batch | export | tokenizer: token shards for --data-path, and what a step of a run
-// draws from them.
+// `ranklab data prepare | info | batch | export | tokenizer`: makes token shards for --data-path, and shows what a step
+// of a run draws from them.
 #include <unistd.h>
 
 #include <cstdio>
@@ -25,13 +25,13 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kMostEndToken = (1 << 24) - 1;  // of the largest vocabulary
+constexpr int64_t kMostEndToken = (1 << 24) - 1;  // as in the largest vocabulary
 
 struct DataOptions {
   std::vector<std::string> files;
   std::string out;
   int64_t shard_tokens = PrepareOptions{}.shard_tokens;
-  std::string dtype = {};  // "": the smallest that has the vocabulary
+  std::string dtype = {};  // "": the smallest that can hold the vocabulary
   std::string from = InputFormat{}.from;
   std::string json_key = InputFormat{}.json_key;
   bool append_eod = false;
@@ -41,7 +41,7 @@ struct DataOptions {
   bool force = false, json = false;
 };
 
-// The token is the tokenizer's, of bytes 0 unless given, as training's is.
+// The end-of-document token is the tokenizer's; for bytes it is 0 unless given, as in training.
 InputFormat format_of(const DataOptions& options, const std::optional<Tokenizer>& tokenizer) {
   RANKLAB_CHECK(options.append_eod || !options.eod_token, ErrorKind::kInvalidArgument, .where = "--eod-token",
                 .what = "nothing is appended", .got = std::to_string(options.eod_token.value_or(0)),
@@ -131,7 +131,7 @@ void print_index(const std::string& folder, const ShardIndex& index) {
                 static_cast<unsigned long>(shard.hash));
 }
 
-// Folders, or those of a blend with their weights: how long a pass over each lasts.
+// Describes folders, or those of a blend with their weights, and how long a pass over each lasts.
 int info(const DataOptions& options) {
   std::vector<DataChoice> choices = data_choices(data_text(options.folders));
   double sum = 0;
@@ -171,7 +171,7 @@ CommandAction add_data_batch(CommandLine& app) {
       "Examples:\n  ranklab data batch --step 3 --dp 2 --gbs 8\n  ranklab data batch --step 3 --rank 1 --json\n"
       "  ranklab data batch --validation --step 0 --data-path shards --valid-data-path held_out");
   return [options] {
-    options->settings.resolve(options->settings.config());  // refused before LibTorch is loaded
+    options->settings.resolve(options->settings.config());  // rejected before LibTorch is loaded
     return training_functions().print_data_batch(*options);
   };
 }

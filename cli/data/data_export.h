@@ -1,4 +1,4 @@
-// `ranklab data export`: token shards as other trainers store tokens. Thread rule: main thread.
+// `ranklab data export`: writes token shards in the formats of other trainers. Thread rule: main thread.
 #pragma once
 #include "cli/common/command.h"
 

@@ -1,4 +1,4 @@
-// ranklab data tokenizer: train one, see what it makes of a text, and what a file says.
+// `ranklab data tokenizer`: trains one, shows how it tokenizes a text, and describes a tokenizer file.
 #include "cli/data/data_tokenizer.h"
 
 #include <chrono>
@@ -36,7 +36,7 @@ std::string read_input(const std::string& file) {
                          {.where = "data", .fix = "pass a readable file", .take_open_pipe = true});
 }
 
-// One of the two ways to give an input.
+// Takes the input from one of the two options for it.
 std::string input_of(const TokenizerOptions& options, const CommandOption& given, const std::string& value) {
   RANKLAB_CHECK((given.count() > 0) != !options.file.empty(), ErrorKind::kInvalidArgument, .where = "data tokenizer",
                 .what = "what to work on is not clear",
@@ -81,7 +81,7 @@ int decode(const TokenizerOptions& options, const CommandOption& given) {
   return 0;
 }
 
-// Encodes the file, or the corpus that runs train on, and times the second pass: most words are cached by then.
+// Encodes the file, or the corpus that runs train on, twice and times the second pass, when most words are cached.
 Json measure(Tokenizer& tokenizer, const std::string& file) {
   const std::string text = file.empty() ? load_corpus("").text : read_input(file);
   std::vector<double> rates;

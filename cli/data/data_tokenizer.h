@@ -1,4 +1,4 @@
-// `ranklab data tokenizer train | encode | decode | info`: byte-level BPE tokenizers in Hugging Face's files.
+// `ranklab data tokenizer train | encode | decode | info`: byte-level BPE tokenizers in Hugging Face's file format.
 // Thread rule: main thread.
 #pragma once
 #include "cli/common/command.h"

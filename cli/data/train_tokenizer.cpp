@@ -1,4 +1,4 @@
-// ranklab data tokenizer train: a byte-level BPE of one's own.
+// `ranklab data tokenizer train`: trains a byte-level BPE on the user's text.
 #include "cli/data/train_tokenizer.h"
 
 #include <unistd.h>

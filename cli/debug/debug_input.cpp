@@ -46,7 +46,7 @@ std::optional<std::string> DebugInput::line_in_buffer() {
   return line;
 }
 
-// False on Ctrl-C and when the run is about to end.
+// RETURNS: false on Ctrl-C, or if the run is about to end.
 bool DebugInput::wait_for_input() {
   std::array<pollfd, 2> ready = {{{STDIN_FILENO, POLLIN, 0}, {pipe_[0], POLLIN, 0}}};
   for (;;) {
@@ -69,7 +69,7 @@ std::optional<std::string> DebugInput::next_line() {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) ended_ = true;
     if (count > 0) buffer_.append(bytes.data(), static_cast<size_t>(count));
-    // A line without end is not a command; its beginning is refused as one.
+    // A line without an end is not a command; its beginning is then rejected as one.
     if (buffer_.size() > kLongestLine && buffer_.find('\n') == std::string::npos) buffer_.back() = '\n';
   }
 }

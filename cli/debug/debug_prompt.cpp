@@ -18,7 +18,7 @@ namespace ranklab {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{20};
-constexpr int64_t kShownSteps = 20;  // per command, each with a line
+constexpr int64_t kShownSteps = 20;  // per command; each step prints a line
 constexpr size_t kAny = ~size_t{0};
 
 void say(const std::string& text) {
@@ -240,7 +240,7 @@ void DebugPrompt::resume(const Words&) {
 
 void DebugPrompt::pause(const Words&) { say("the run is paused; Ctrl-C pauses a running one\n"); }
 
-// What can never be met is more likely a slip than meant.
+// Rejects a breakpoint that no rank can ever reach, which is most likely a typing error.
 void DebugPrompt::check_place(const Breakpoint& b) const {
   const RunPlan& plan = run_.plan();
   if (b.rank >= 0) rank_of(std::to_string(b.rank));

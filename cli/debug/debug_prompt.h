@@ -1,6 +1,6 @@
-// The prompt of `ranklab debug`: reads commands, controls the run, prints its state. Commands are a table; a line is
-// split into words, the first names the command (its name, its letter, or a prefix of its name). Thread rule: the main
-// thread, while the run goes on in others.
+// The prompt of `ranklab debug`: reads commands, controls the run, prints its state. Commands are a table. A line is
+// split into words; the first one names the command (its name, its letter, or a prefix of its name). Thread rule: the
+// main thread, while the run continues in other threads.
 #pragma once
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@ class DebugPrompt {
  public:
   explicit DebugPrompt(TrainRun& run);
   ~DebugPrompt();
-  // Runs until the run has ended or is about to end: `quit`, the end of input, Ctrl-C at the prompt.
+  // Reads commands until the run has ended or is about to end: by `quit`, the end of input, or Ctrl-C at the prompt.
   void talk();
 
  private:
@@ -27,7 +27,7 @@ class DebugPrompt {
     const char* letter;  // "" without one
     const char* usage;
     const char* about;
-    size_t most_words;  // behind its name
+    size_t most_words;  // after its name
     void (DebugPrompt::*act)(const Words& arguments);
   };
   class LastMetrics;

@@ -1,4 +1,4 @@
-// Output of `ranklab debug`: where ranks are, tensors, events. Pure: numbers in, text out.
+// Output of `ranklab debug`: where ranks are, tensors, events. Thread rule: pure: numbers in, text out.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-// One line with the state of the world, after a line per breakpoint that was hit.
+// One line per breakpoint that was hit, then one line with the state of the world.
 std::string pause_text(const StepperState& state);
 // One line: what the rank did between two pauses, and where it is now.
 std::string move_text(const RankState& before, const RankState& after);

@@ -1,6 +1,6 @@
 // The checks of `ranklab doctor`: one small function per line, listed in doctor_command.cpp. A check inspects files,
-// the environment and limits; it opens no CUDA library, starts no rank, and never throws for what it does not find.
-// Cost: milliseconds each; the slowest run a tool to get its version. Thread rule: main thread.
+// the environment and limits; it opens no CUDA library, starts no rank, and never throws because something is missing.
+// Cost: milliseconds each; the slowest ones run a tool to get its version. Thread rule: main thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ struct DoctorLine {
   Status status = Status::kOk;
   std::string what;       // "Gloo"
   std::string value;      // "0.5.0, /lib/x86_64-linux-gnu/libgloo.so.0"
-  std::string fix = {};   // the command that fixes it; empty when there is nothing to do
+  std::string fix = {};   // the command that fixes it; empty if there is nothing to do
   bool required = false;  // simulation needs it: missing means exit code 3
 };
 

@@ -1,4 +1,4 @@
-// ranklab doctor: what is installed, what is missing, and the command that fixes it.
+// `ranklab doctor`: what is installed, what is missing, and the command that fixes it.
 #include <array>
 #include <cstdio>
 #include <memory>

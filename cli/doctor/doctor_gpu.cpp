@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Status = DoctorLine::Status;
 
-// "Model: \t\t NVIDIA H100 80GB HBM3" of each GPU that the driver lists.
+// Counts GPUs by the line "Model: \t\t NVIDIA H100 80GB HBM3" that the driver has for each of them.
 std::map<std::string, int> gpus_by_model() {
   std::map<std::string, int> count;
   std::error_code unreadable;
@@ -37,7 +37,7 @@ int device_nodes() {
   return count;
 }
 
-// A file of NVIDIA's wheels beside LibTorch, where pip and ./ranklab setup --cuda lay them, or "".
+// A file of NVIDIA's wheels next to LibTorch, where pip and ./ranklab setup --cuda put it, or "".
 std::string beside_libtorch(const char* file) {
   const std::string library = loaded_library("libtorch_cpu.so");
   if (library.empty()) return "";
@@ -47,7 +47,7 @@ std::string beside_libtorch(const char* file) {
   return fs::exists(path, unreadable) ? path.string() : "";
 }
 
-// "2.28.9" from the header, or "": the library's file does not always carry its version.
+// "2.28.9" from the header, or "". The library's file name does not always contain its version.
 std::string nccl_header_version() {
   for (const std::string& path :
        {beside_libtorch("nccl/include/nccl.h"), std::string("/usr/include/nccl.h"),

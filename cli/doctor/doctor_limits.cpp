@@ -16,7 +16,7 @@ namespace {
 
 using Status = DoctorLine::Status;
 
-// The number in a file, or `otherwise` (also for "max").
+// The number in a file, or `otherwise` if there is none (also for "max").
 double number_in(const std::string& path, double otherwise) {
   const std::string line = first_line_of_file(path);
   char* end = nullptr;
@@ -103,7 +103,7 @@ DoctorLine check_shared_memory() {
   return {Status::kOk, "/dev/shm", value};
 }
 
-// Which launcher's variables mark this process as a rank, in the order in which they are checked.
+// The launcher whose variables mark this process as a rank; launchers are checked in their order of precedence.
 DoctorLine check_launcher() {
   std::string order, used;
   for (const ProcessEnvLine& line : describe_process_env([](const char* name) { return std::getenv(name); })) {

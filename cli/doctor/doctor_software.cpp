@@ -47,7 +47,7 @@ DoctorLine check_libtorch() {
   return {Status::kOk, "LibTorch", TORCH_VERSION ", " + path, "", true};
 }
 
-// LibTorch exports gloo:: symbols of its own: collectives work only when libgloo's are the ones that were bound.
+// LibTorch exports gloo:: symbols of its own; collectives only work if libgloo's symbols were bound instead.
 DoctorLine check_gloo() {
   const std::string version = strprintf("%d.%d.%d", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
   Dl_info info{};

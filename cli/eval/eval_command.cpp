@@ -1,4 +1,4 @@
-// ranklab eval: its options.
+// The options of `ranklab eval`.
 #include <memory>
 #include <string>
 

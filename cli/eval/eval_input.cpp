@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kMostTokens = uint64_t{1} << 28;
 
-// As of the tokenizer, which does not know of what file it reads.
+// Adds the file's name to errors of the tokenizer, which does not know what file it reads.
 template <typename Encode>
 auto naming(const std::string& place, const Encode& encode) {
   try {
@@ -48,7 +48,8 @@ std::vector<int64_t> tokens_of_folder(const std::string& path) {
   return tokens;
 }
 
-// Counts what is scored: all, or as training's own validation does, not what follows the end of a document.
+// Counts the scored tokens: all of them, or as in training's own validation, only those that do not follow the end of a
+// document.
 void settle_scored(EvalInput& input, const EvalRequest& request, const DocumentSettings& documents) {
   for (ScoreRequest& window : input.requests) {
     if (documents.eod_mask_loss) window.none_after = documents.eod_token;
@@ -83,7 +84,7 @@ void add_text(EvalInput& input, const EvalRequest& request, const TrainConfig& c
   settle_scored(input, request, config.documents);
 }
 
-// Refuses what cannot be scored, naming the line.
+// Rejects what cannot be scored, naming the line.
 void check_choice(const EvalRequest& request, const ChoiceTask& task, size_t choice, const ScoredTokens& tokens,
                   int64_t context) {
   const auto count = static_cast<int64_t>(tokens.tokens.size());

@@ -17,7 +17,7 @@ using nlohmann::ordered_json;
 
 struct TextResult {
   int64_t tokens = 0;
-  double nats = 0;  // of all of them
+  double nats = 0;  // sum over all scored tokens
   double mean() const { return nats / static_cast<double>(tokens); }
   double perplexity() const { return std::exp(mean()); }
   double bits_per(int64_t bytes) const { return nats / std::log(2.0) / static_cast<double>(bytes); }

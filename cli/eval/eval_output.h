@@ -1,4 +1,4 @@
-// What `eval` prints, as text or JSON. `scores`: of each request of the input. Thread rule: one thread.
+// Prints the result of `eval` as text or JSON. `scores`: one per request of the input. Thread rule: one thread.
 #pragma once
 #include <span>
 

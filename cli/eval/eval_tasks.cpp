@@ -28,7 +28,7 @@ constexpr const char* kFix =
                                     .fix = kFix});
 }
 
-// The first of these fields that the task has; null: none.
+// The first of these fields that the task has; null if it has none.
 const json* field_of(const json& task, std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (const auto at = task.find(name); at != task.end()) return &*at;

@@ -1,5 +1,5 @@
-// Multiple-choice tasks as the LM Evaluation Harness states them, a JSON object a line: "query" or "question" (or
-// "context"), "choices", and the right one as "gold" or "answer" (or "label"): its place from 0, its letter, or its
+// Multiple-choice tasks in the form of the LM Evaluation Harness, one JSON object per line: "query" or "question" (or
+// "context"), "choices", and the correct one as "gold" or "answer" (or "label"): its index from 0, its letter, or its
 // text. Thread rule: one thread.
 #pragma once
 #include <cstdint>
@@ -13,23 +13,23 @@ struct ChoiceTask {
   std::string query;
   std::vector<std::string> choices;
   size_t gold = 0;
-  int64_t line = 0;  // of the file
+  int64_t line = 0;  // in the file
 };
 
-// Throws kIo, kBadFile naming the line: no JSON, no query, no or empty choices, no such answer; also for a file without
-// tasks.
+// Throws kIo, and kBadFile naming the line for invalid JSON, a missing query, missing or empty choices, or an answer
+// that is none of them; also for a file without tasks.
 std::vector<ChoiceTask> read_choice_tasks(const std::string& path);
 
 struct TaskAnswer {
-  std::vector<double> log_likelihood = {};  // of each choice
-  size_t chosen = 0;                        // the likeliest one
-  size_t chosen_by_byte = 0;                // the likeliest one by byte of its text: acc_norm
+  std::vector<double> log_likelihood = {};  // per choice
+  size_t chosen = 0;                        // the most likely one
+  size_t chosen_by_byte = 0;                // the most likely one per byte of its text: acc_norm
 };
-// The first of equally likely ones.
+// Of equally likely choices, takes the first.
 TaskAnswer answer_of(const ChoiceTask& task, std::span<const double> log_likelihood);
 
-// A share of correct answers with the standard error of the mean of so many zeros and ones (n - 1), as the harness has
-// it; 0 of one task.
+// The share of correct answers, with the standard error of the mean of these zeros and ones (n - 1), as in the harness;
+// 0 for a single task.
 struct Accuracy {
   double share = 0, error = 0;
 };

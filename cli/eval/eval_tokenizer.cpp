@@ -14,7 +14,7 @@ std::vector<int64_t> EvalTokenizer::encode(const std::string& text) {
   if (!tokenizer_) return ByteTokenizer::encode(text);
   const std::vector<uint32_t>& before = tokenizer_->spec().before;
   std::vector<int64_t> tokens(before.begin(), before.end());
-  const std::vector<uint32_t> own = tokenizer_->encode(text, false);  // without what ends a text: it could go on
+  const std::vector<uint32_t> own = tokenizer_->encode(text, false);  // without end tokens, since the text may continue
   tokens.insert(tokens.end(), own.begin(), own.end());
   return tokens;
 }
@@ -29,12 +29,12 @@ int64_t EvalTokenizer::scored_bytes(const std::string& text, const ScoredTokens&
   if (!tokenizer_) return all - 1;
   if (!tokenizer_->spec().before.empty() || tokens.tokens.empty()) return all;
   std::string first = tokenizer_->decode(std::span(tokens.tokens).first(1));
-  if (!text.starts_with(first) && first.starts_with(' ')) first.erase(0, 1);  // some tokenizers put it there
+  if (!text.starts_with(first) && first.starts_with(' ')) first.erase(0, 1);  // some tokenizers add it
   return std::max<int64_t>(0, all - static_cast<int64_t>(first.size()));
 }
 
 ScoredTokens EvalTokenizer::pair(std::string context, std::string goes_on) {
-  const size_t end = context.find_last_not_of(" \t\n\v\f\r") + 1;  // 0: all of it are spaces
+  const size_t end = context.find_last_not_of(" \t\n\v\f\r") + 1;  // 0: all of the context is spaces
   goes_on.insert(0, context, end);
   context.resize(end);
   return {encode(context + goes_on), static_cast<int64_t>(encode(context).size())};

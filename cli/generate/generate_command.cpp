@@ -1,4 +1,4 @@
-// ranklab generate: its options.
+// The options of `ranklab generate`.
 #include <memory>
 #include <string>
 

@@ -41,7 +41,7 @@ struct Generation : GenerateRequest {
 
 struct Written {
   std::vector<int64_t> tokens;
-  size_t prompt = 0;  // so many of them
+  size_t prompt = 0;  // number of tokens that belong to the prompt
   size_t made() const { return tokens.size() - prompt; }
 };
 
@@ -59,7 +59,7 @@ struct GenerateResult {
 
 double seconds_now() { return static_cast<double>(wall_now_ns()) * 1e-9; }
 
-// Records when the first token was ready, since computing it includes the prompt.
+// Records when the first token was ready, because its computation includes the whole prompt.
 class TimedScorer : public TokenScorer {
  public:
   explicit TimedScorer(std::unique_ptr<TokenScorer> inner) : inner_(std::move(inner)), begin_s_(seconds_now()) {}
@@ -77,12 +77,12 @@ class TimedScorer : public TokenScorer {
   double begin_s_, first_s_ = 0;
 };
 
-// Bytes where no tokenizer is known.
+// Uses bytes if no tokenizer is known.
 std::vector<int64_t> tokens_of(const std::string& prompt, const Generation& request) {
   return request.text ? request.text->prompt(prompt) : prompt_tokens(prompt);
 }
 
-// Those that the model names (as config.json of a Hugging Face folder does), or else its tokenizer's.
+// The end tokens that the model names (as in config.json of a Hugging Face folder), or else its tokenizer's.
 std::vector<int64_t> end_tokens_of(const RunPlan& plan, const Generation& request) {
   if (request.ignore_eos) return {};
   if (!plan.config.model.hf_eos_tokens.empty()) return plan.config.model.hf_eos_tokens;
@@ -114,7 +114,7 @@ void generate(StepContext& context, const Generation& request, GenerateResult& r
   result = {std::move(texts), scorer.first_s(), scorer.all_s(), scorer.cache_bytes_per_token()};
 }
 
-// Trains first, or builds only the model: neither gradients nor optimizer.
+// Trains first; without training steps it builds only the model, without gradients or optimizer.
 void run_ranks(const RunPlan& plan, const std::shared_ptr<World>& world, const Generation& request,
                GenerateResult& result) {
   if (plan.config.train_iters > 0) {
@@ -139,7 +139,7 @@ std::string weights_text(const TrainConfig& c) {
              : strprintf("weights of %s after %ld steps", seed.c_str(), static_cast<long>(c.train_iters));
 }
 
-// Size of a cache of all heads' keys and values on this rank.
+// The size that a cache of the keys and values of all heads would have on this rank.
 int64_t whole_cache_bytes(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const int64_t head = m.mla.query_head_dim() + m.mla.v_head_dim;
@@ -201,7 +201,7 @@ void print_json(const RunPlan& plan, const Generation& request, const GenerateRe
   std::fputs(json_result(data).c_str(), stdout);
 }
 
-// Without the ends of lines.
+// RETURNS: prompts without line ends.
 std::vector<std::string> prompts_of(const GenerateRequest& request) {
   if (request.prompt_file.empty()) return {request.prompt};
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
@@ -239,7 +239,7 @@ void check_known(int64_t token, const RunPlan& plan) {
                 .fix = "pass the tokenizer of the model's data to --tokenizer");
 }
 
-// Refused before any rank starts: a prompt of tokens that the model does not know.
+// Rejects, before any rank starts, a prompt with tokens that are not in the model's vocabulary.
 void choose_text(const RunPlan& plan, Generation& request, const std::string& load) {
   std::optional<Tokenizer> tokenizer;
   if (!request.tokenizer.empty())

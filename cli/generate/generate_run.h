@@ -10,7 +10,7 @@ namespace ranklab {
 
 struct GenerateRequest {
   std::string prompt = "And the ";
-  std::string prompt_file;  // each line of it a prompt, in place of that; empty: none
+  std::string prompt_file;  // a file with one prompt per line, used instead of `prompt`; empty: none
   std::string logits_path;  // empty: none
   std::string tokenizer;    // --tokenizer; "": the checkpoint's, or the data's
   int64_t tokens = 100;
@@ -22,7 +22,7 @@ struct GenerateRequest {
   bool json = false;
 };
 
-// `load`: the saved model, or "". Prints; returns the exit code.
+// `load`: the saved model, or "". Prints the texts. RETURNS: the exit code.
 int run_generate(ConfigOptions& options, const GenerateRequest& request, const std::string& load);
 
 }  // namespace ranklab

@@ -1,4 +1,5 @@
-// What stands for data and optimizer where a model only makes text. Thread rule: its rank's thread.
+// Placeholders for data and optimizer, for commands in which a model only generates text. Thread rule: its rank's
+// thread.
 #pragma once
 #include "core/runtime/components.h"
 

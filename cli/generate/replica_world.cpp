@@ -26,12 +26,12 @@ void choose_replica_world(const ConfigOptions& options, TrainConfig& config) {
   }
   if (config.train_iters > 0 || options.given("train.global_batch_size") || of_pipeline < 1) return;
   config.global_batch_size =
-      int64_t{2} * dims.pp * std::max(dims.world / of_pipeline, 1);  // none is made, but must fit
+      int64_t{2} * dims.pp * std::max(dims.world / of_pipeline, 1);  // nothing is trained, but the size must be valid
 }
 
 void check_replica(const ConfigOptions& options) {
   TrainConfig config = options.config();
-  if (!makes_its_ranks(config)) return;  // the size of its world is known later
+  if (!makes_its_ranks(config)) return;  // its world size is known later
   choose_replica_world(options, config);
   options.resolve(std::move(config));
 }

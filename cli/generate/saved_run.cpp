@@ -18,7 +18,7 @@
 namespace ranklab {
 namespace {
 
-// With untrained weights only the cache is held besides them.
+// For untrained weights, only the cache is held besides them.
 void check_weights_fit(RunPlan plan) {
   plan.config.optimizer = OptimizerKind::kSgd;
   plan.config.sgd_momentum = 0;
@@ -69,7 +69,7 @@ std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::
 void run_saved_model(const RunPlan& plan, const std::shared_ptr<World>& world, const SavedModel* saved,
                      const std::function<void(StepContext&)>& use) {
   RunPlan own = plan;
-  own.config.load.clear();  // only the weights are loaded, here
+  own.config.load.clear();  // only the weights are loaded, by the code below
   const RuntimeComponents parts = default_parts();
   world->run([&](Endpoint& endpoint) {
     RankContext context(endpoint, own.mesh, {.virtual_time = false, .trace = false});

@@ -1,4 +1,4 @@
-// A saved model on the ranks of a layout, without gradients or an optimizer: what `generate` and `eval` run. Thread
+// Runs a saved model on the ranks of a layout, without gradients or an optimizer, for `generate` and `eval`. Thread
 // rule: main thread.
 #pragma once
 #include <functional>
@@ -12,20 +12,22 @@
 
 namespace ranklab {
 
-// The model of a checkpoint or a Hugging Face folder becomes the settings'; flags may still change some, such as its
-// length. Null where `load` is empty. Call before the settings are read. Throws kIo, kBadFile, kInvalidArgument.
+// Sets the model settings to those of a checkpoint or Hugging Face folder; flags may still change some, such as the
+// sequence length. RETURNS: null if `load` is empty. Call before the settings are read. Throws kIo, kBadFile,
+// kInvalidArgument.
 std::unique_ptr<SavedModel> take_saved_model(ConfigOptions& options, const std::string& load);
-// The model's preset, or of a saved model, which was none of them perhaps, how many parameters it has.
+// The model's preset; for a saved model, which may be no preset, its number of parameters.
 std::string run_model_text(const TrainConfig& config);
-// The settings' plan and its world, of as many ranks as the layout asks for: replicas only for their experts, unless
-// --dp asks for some. `check` sees the plan before any rank is made. Throws kEnvironment where the weights of all
-// simulated ranks (and what training holds besides) do not fit this machine.
+// The settings' plan and its world, with as many ranks as the layout needs: several replicas only if the experts need
+// them, or if --dp requests them. `check` receives the plan before any rank is created. Throws kEnvironment if the
+// weights of all simulated ranks (and whatever else training holds) do not fit this machine.
 struct ReadyRun {
   RunPlan plan;
   std::shared_ptr<World> world;
 };
 ReadyRun ready_run(ConfigOptions& options, TrainConfig config, const std::function<void(const RunPlan&)>& check);
-// Makes the model on every rank, with the saved weights or (null) the seed's, and calls `use` with it.
+// Creates the model on every rank, with the saved weights or (if null) those drawn from the seed, and calls `use` with
+// it.
 void run_saved_model(const RunPlan& plan, const std::shared_ptr<World>& world, const SavedModel* saved,
                      const std::function<void(StepContext&)>& use);
 

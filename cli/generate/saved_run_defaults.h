@@ -1,5 +1,5 @@
-// The settings of commands that run a saved model, unless flags say otherwise, and which model that is. Thread rule:
-// main thread.
+// The settings of commands that run a saved model, unless flags change them, and which model that is. Thread rule: main
+// thread.
 #pragma once
 #include <string>
 
@@ -19,8 +19,8 @@ inline TrainConfig saved_run_defaults() {
   return c;
 }
 
-// The model that --load names, by whatever source, as a path; "" for none. "auto" is what --save has, as in training.
-// Throws kInvalidArgument where there is no --save.
+// The path of the model that --load names, whichever source set it; "" for none. As in training, "auto" is the
+// checkpoint in the folder of --save. Throws kInvalidArgument if there is no --save.
 std::string saved_model_of(const ConfigOptions& options);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// ranklab launch
+// `ranklab launch`
 #include <unistd.h>
 
 #include <cstdio>
@@ -35,7 +35,7 @@ struct Launch {
   ConfigOptions options;
 };
 
-// The train options that the user gave, as arguments again.
+// The train options that the user gave, as command-line arguments.
 std::vector<std::string> train_arguments(const Launch& launch) {
   std::vector<std::string> out;
   for (const CommandOption* option : launch.app.options()) {
@@ -49,7 +49,7 @@ bool trains(const Launch& launch) {
   return launch.flags.program.empty() || (launch.flags.program.size() == 1 && launch.flags.program[0] == "train");
 }
 
-// Refuses, once and before any process starts, what every rank would refuse.
+// Rejects, once and before any process starts, what every rank would reject.
 void check_training(const Launch& launch, const LaunchPlan& plan, TrainConfig config) {
   adopt_world(config, plan.world_size(), launch.options);
   check_processes(config, plan.world_size());
@@ -63,7 +63,7 @@ void check_training(const Launch& launch, const LaunchPlan& plan, TrainConfig co
   if (config.can(Capability::kMakesRanks) && plan.nodes == 1) check_memory(run);
 }
 
-// Refused here, and not once per rank after the fork.
+// Checked here, so that the error does not appear once per rank after the fork.
 void check_program(const std::string& program) {
   std::vector<std::string> places = {program};
   if (program.find('/') == std::string::npos) {
@@ -102,7 +102,8 @@ LaunchPlan make_plan(const Launch& launch, const TrainConfig& config) {
 }
 
 // Node 0 opens the rendezvous before it starts a rank, so that no one else can take the port in between; rank 0
-// inherits it. A program that opens MASTER_PORT itself (c10d's store) gets the number of a port that was just free.
+// inherits it. A program that opens MASTER_PORT itself (c10d's store) gets the number of a port that was free just
+// before.
 cpu_sim::Socket open_rendezvous(LaunchPlan& plan, bool for_ranklab) {
   if (plan.node_rank != 0 || (!for_ranklab && plan.master_port != 0)) return {};
   const std::string address = cpu_sim::resolve_host(plan.master_addr);
@@ -116,7 +117,8 @@ cpu_sim::Socket open_rendezvous(LaunchPlan& plan, bool for_ranklab) {
   return listener;
 }
 
-// Of a training run: a setting that is refused, or a check that does not hold, ends the next try in the same way.
+// Whether a restart may help. In a training run, a rejected setting or a failed check would end the next attempt in the
+// same way.
 bool may_heal(const LaunchPlan& plan, const GroupEnd& end) {
   return !plan.trains || (end.exit_code != exit_code(ErrorKind::kInvalidArgument) &&
                           end.exit_code != exit_code(ErrorKind::kCheckFailed));
@@ -145,8 +147,8 @@ CommandAction setup_launch(CommandLine& app) {
   auto given = std::make_shared<Launch>(app);
   return [given] {
     const int code = launch(*given);
-    // Nothing is left to do, and unloading the libraries of a training program would take longer than everything
-    // before.
+    // Exits without destructors: nothing is left to do, and unloading the libraries of a training program would take
+    // longer than everything before.
     std::fflush(nullptr);
     ::_exit(code);
     return code;

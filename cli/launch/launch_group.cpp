@@ -25,12 +25,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// After a rank failed, the coordinator notifies the others and they end by themselves; those that do not are sent a
-// signal, then killed. After a Ctrl-C they finish their step.
+// After a rank failed, the coordinator notifies the other ranks, which end by themselves; those that do not are sent a
+// signal, then killed. After a Ctrl-C ranks finish their step.
 constexpr milliseconds kAskAfterFailure{200};
 constexpr milliseconds kKillAfterFailure{400};
 constexpr milliseconds kKillAfterSignal{1'700}, kKillAfterSaving{62'000};
-// ... which a stopped rank cannot, nor can the others without it: once it is gone, they notice and leave.
+// A stopped rank cannot finish its step, nor can the others without it; once it is killed, they notice and leave.
 constexpr milliseconds kKillStopped{400}, kKillAfterLoss{2'500};
 constexpr milliseconds kWatchTick{50};
 
@@ -40,7 +40,7 @@ sigset_t launcher_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&set, signal);
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // nohup: a descriptor would get what is ignored
+  if (hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);  // nohup: a signalfd also gets ignored signals
   return set;
 }
 
@@ -61,7 +61,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-// With nothing left to repeat: an output is lost, a sentinel or a signal (to any rank, on any node) ended all of them.
+// Exit codes after which there is nothing to repeat: an output was lost, or a sentinel or a signal (to any rank, on any
+// node) ended all ranks.
 bool ends_a_training(int code) {
   return code == exit_code(ErrorKind::kOutputLost) || code == exit_code(ErrorKind::kSentinel) || code == 128 + SIGINT ||
          code == 128 + SIGPIPE || code == 128 + SIGTERM;
@@ -69,10 +70,10 @@ bool ends_a_training(int code) {
 
 std::string mark(int rank) { return "[rank " + std::to_string(rank) + "] "; }
 
-// One write per line, so that lines never mix.
+// Uses one write per line, so that lines of different ranks never mix.
 void write_line(int to, const std::string& line) {
   const std::string text = line + "\n";
-  if (::write(to, text.data(), text.size()) < 0) return;  // nobody reads: nothing to be done
+  if (::write(to, text.data(), text.size()) < 0) return;  // nobody reads any more, so there is nothing to do
 }
 
 // Runs between fork and exec: only async-signal-safe calls.
@@ -117,7 +118,7 @@ LaunchGroup::~LaunchGroup() {
   ::close(signals_);
 }
 
-// RETURNS: the writing end of a pipe, or -1 where the rank writes to the terminal itself.
+// RETURNS: the writing end of a pipe, or -1 if the rank writes to the terminal itself.
 int LaunchGroup::open_stream(Rank& rank, Stream& stream, int local_rank, int kind) {
   const auto asked = plan_.tee.find(local_rank);
   const bool copied = asked != plan_.tee.end() && (asked->second & kind) != 0;
@@ -158,7 +159,7 @@ void LaunchGroup::start(int local_rank, int restart, int listener) {
   RANKLAB_CHECK(rank.pid > 0, ErrorKind::kEnvironment, .where = "launch", .what = "the system gives no process",
                 .got = std::strerror(errno), .want = std::to_string(plan_.ranks_here) + " processes",
                 .fix = "use fewer ranks, or raise the limit of processes (ulimit -u)");
-  ::setpgid(rank.pid, rank.pid);  // here too, because either process may be first
+  ::setpgid(rank.pid, rank.pid);  // called by the parent and the child, because either may run first
   if (out >= 0) ::close(out);
   if (err >= 0) ::close(err);
 }
@@ -168,7 +169,7 @@ GroupEnd LaunchGroup::wait() {
     poll_once();
     push_on();
   }
-  // Reads their final output. A grandchild may hold a pipe open: only what is there is read.
+  // Reads the ranks' final output. A grandchild may keep a pipe open, so only what is already there is read.
   for (Rank& rank : ranks_) {
     read(rank, rank.out);
     read(rank, rank.err);
@@ -207,13 +208,14 @@ void LaunchGroup::read_signals() {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
     if (end_.signal != 0) {
-      // The user signalled twice; of a closed terminal the shell and the kernel tell, one after the other.
+      // The user signalled twice. SIGHUP does not count, because the shell and the kernel both send it when a terminal
+      // closes.
       if (signal != SIGHUP) send_all(SIGKILL);
       continue;
     }
     end_.signal = signal == SIGHUP ? SIGTERM : signal;
     ending_since_ = Clock::now();
-    send_all(end_.signal);  // all stop after the step in which the first of them was reached
+    send_all(end_.signal);  // all ranks stop after the step in which the signal reached the first of them
   }
 }
 
@@ -225,13 +227,13 @@ void LaunchGroup::reap() {
     rank.stopped = WIFSTOPPED(status);
     if (WIFSTOPPED(status) || WIFCONTINUED(status)) continue;
     const int pid = std::exchange(rank.pid, -1);
-    ::kill(-pid, SIGKILL);  // also what it may have started itself
+    ::kill(-pid, SIGKILL);  // also kills processes that the rank started
     rank.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     note_end(rank, pid, status);
   }
 }
 
-// Nobody else would know before the ranks have met.
+// Reported here because nobody else notices a stopped rank before the ranks have connected.
 void LaunchGroup::tell_stopped(const Rank& rank, int signal) {
   std::fprintf(stderr,
                "ranklab launch: rank %d (pid %d) is stopped by signal %d (%s), and the others wait for it; do: kill "
@@ -239,7 +241,8 @@ void LaunchGroup::tell_stopped(const Rank& rank, int signal) {
                rank.number, rank.pid, signal, ::strsignal(signal), rank.pid);
 }
 
-// A rank whose peer is gone may be reaped before that peer, which knows what was wrong.
+// Whether an earlier rank's end stays the reported one. A rank that lost a peer may be reaped before that peer, whose
+// own error then replaces it, because it says what was wrong.
 bool LaunchGroup::is_told(bool killed, int code) const {
   if (!end_.failed) return true;
   const bool lost_a_peer = !killed && code == exit_code(ErrorKind::kCommunication);
@@ -251,7 +254,8 @@ void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
   if (end_.signal != 0) return note_end_after_signal(killed, rank.exit_code);
   if ((!killed && WEXITSTATUS(status) == 0) || !is_told(killed, WEXITSTATUS(status))) return;
   if (plan_.trains && !killed && ends_a_training(WEXITSTATUS(status))) {
-    // The others finish theirs, and nothing is restarted. Ranks that got no signal themselves end as after SIGTERM.
+    // The others end in their own way, and nothing is restarted. Ranks that got no signal themselves end as after
+    // SIGTERM.
     if (end_.exit_code == 0 || end_.exit_code == 128 + SIGTERM) end_.exit_code = WEXITSTATUS(status);
     return;
   }
@@ -265,8 +269,8 @@ void LaunchGroup::note_end(const Rank& rank, int pid, int status) {
                       : who + "ended with exit code " + std::to_string(end_.exit_code);
 }
 
-// Ranks end with the signal's code, or because another one has left. Any other code is an error of its own: a run that
-// could not save must not look like one that did.
+// After a signal, ranks end with the signal's code, or with an error because another rank has left. Any other code is
+// an error of its own: a run that could not save must not look like one that did.
 void LaunchGroup::note_end_after_signal(bool killed, int code) {
   if (!plan_.trains || (!killed && (code == 0 || ends_a_training(code)))) return;
   if (!lost_since_) lost_since_ = Clock::now();
@@ -325,7 +329,7 @@ void LaunchGroup::read(Rank& rank, Stream& stream) {
   }
 }
 
-// A full disk costs the copy, not the ranks: they go on, what they print is still shown, and the exit code tells.
+// A full disk loses only the copy: the ranks continue, their output is still shown, and the exit code reports the loss.
 void LaunchGroup::copy(const Rank& rank, Stream& stream, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(stream.copy, text.data(), text.size());
@@ -359,7 +363,7 @@ void LaunchGroup::show(const Rank& rank, int to, const std::string& line) {
   write_line(to, (rank.number == 0 ? "" : mark(rank.number)) + line);
 }
 
-// Where rank 0 fails before the others have met it, they know only that it is gone.
+// If rank 0 fails before the others have connected to it, their errors only say that it is gone.
 void LaunchGroup::show_held_errors() {
   std::set<std::string> seen;
   const Rank& first = ranks_.front();

@@ -1,8 +1,8 @@
 // The processes of one node's ranks: starts them, shows their output, forwards signals, and ensures that all of them
-// end together. Each leads its own process group, so that a Ctrl-C in the terminal reaches only the launcher, which
-// forwards exactly one; the kernel kills each if the launcher dies. Rank 0 writes to the terminal itself; lines of the
-// others are marked "[rank N]". An error is shown once: those of other ranks are held back, and dropped when rank 0
-// failed the same way. Thread rule: one thread, with no others in the process (fork).
+// end together. Each process leads its own process group, so that a Ctrl-C in the terminal reaches only the launcher,
+// which forwards it exactly once; the kernel kills each of them if the launcher dies. Rank 0 writes to the terminal
+// itself; lines of the others are marked "[rank N]". An error is shown once: errors of other ranks are held back, and
+// dropped if rank 0 failed in the same way. Thread rule: one thread, with no others in the process (fork).
 #pragma once
 #include <chrono>
 #include <map>
@@ -20,14 +20,14 @@ struct GroupEnd {
   int exit_code = 0;
   bool failed = false;  // a rank failed
   int signal = 0;       // SIGINT or SIGTERM (also for SIGHUP), if one was forwarded
-  std::string story;    // how the first failed rank ended; empty when none did
+  std::string story;    // how the first failed rank ended; empty if none failed
 };
 
 class LaunchGroup {
  public:
   // `listener`: descriptor that rank 0 inherits, or -1.
   LaunchGroup(const LaunchPlan& plan, int restart, int listener);
-  ~LaunchGroup();  // kills and reaps whoever is left
+  ~LaunchGroup();  // kills and reaps the ranks that are left
   LaunchGroup(const LaunchGroup&) = delete;
   LaunchGroup& operator=(const LaunchGroup&) = delete;
 
@@ -37,14 +37,14 @@ class LaunchGroup {
   using Clock = std::chrono::steady_clock;
   struct Stream {
     int from = -1;  // the pipe's reading end; -1: closed, or the rank writes to the terminal itself
-    int to = 1;     // 1 or 2
-    int copy = -1;  // file of --tee
+    int to = 1;     // stdout (1) or stderr (2)
+    int copy = -1;  // the file of --tee
     std::string partial;
   };
   struct Rank {
-    int number = 0;  // global
+    int number = 0;  // global rank
     bool shown = true;
-    int pid = -1;  // -1: has ended
+    int pid = -1;  // -1: the process has ended
     bool stopped = false;
     int exit_code = -1;
     Stream out, err;
@@ -74,12 +74,12 @@ class LaunchGroup {
   std::vector<Rank> ranks_;
   int signals_ = -1;
   GroupEnd end_;
-  bool lost_a_peer_ = false;       // all that the failed rank of end_ may know
+  bool lost_a_peer_ = false;       // whether the failed rank of end_ only reported that it lost a peer
   int failed_while_stopping_ = 0;  // the exit code of a rank that had an error of its own after the signal
-  std::optional<Clock::time_point> lost_since_;  // when a rank went after the signal that the others need
+  std::optional<Clock::time_point> lost_since_;  // when, after the signal, a rank that others need ended
   std::optional<Clock::time_point> ending_since_;
-  bool copy_is_lost_ = false;  // of --tee
-  int pushed_ = 0;             // how far push_on() went: signalled, killed
+  bool copy_is_lost_ = false;  // whether writing a file of --tee failed
+  int pushed_ = 0;             // how far push_on() has gone: signalled, killed
   std::vector<std::pair<const Rank*, std::string>> held_errors_;
 };
 

@@ -19,7 +19,7 @@ namespace ranklab {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kDefaultPort = 29500;  // torchrun's
+constexpr int kDefaultPort = 29500;  // torchrun's default
 constexpr int kMostRanks = 512;
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& what, const std::string& got,

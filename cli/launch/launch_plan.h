@@ -1,6 +1,6 @@
-// The plan of `ranklab launch`: torchrun's flags, checked, and the environment of each rank. The names and their
-// meaning are torchrun's (PyTorch torch.distributed.run), so that scripts carry over; there is no elasticity: a node
-// has its --node-rank, and the number of nodes is fixed. Thread rule: pure, except for inspecting this machine.
+// The plan of `ranklab launch`: torchrun's flags, checked, and the environment of each rank. Names and meanings are
+// torchrun's (PyTorch torch.distributed.run), so that scripts carry over. There is no elasticity: each node has its
+// --node-rank, and the number of nodes is fixed. Thread rule: pure, except for inspecting this machine.
 #pragma once
 #include <map>
 #include <set>
@@ -29,7 +29,8 @@ struct LaunchFlags {
   std::string local_ranks_filter;
   std::vector<std::string> program;
 };
-// Declares them on `app`, each also with underscores for dashes. RETURNS: the options, to tell them from train's.
+// Declares the flags on `app`, each also with underscores instead of dashes. RETURNS: their options, to distinguish
+// them from those of train.
 std::set<const CommandOption*> add_launch_flags(CommandLine& app, LaunchFlags& flags);
 
 enum TeeStream { kTeeNone = 0, kTeeOut = 1, kTeeErr = 2, kTeeBoth = 3 };
@@ -54,11 +55,11 @@ struct LaunchPlan {
   int first_rank() const { return node_rank * ranks_here; }
 };
 
-// Throws kInvalidArgument naming the flag, kEnvironment for --nproc-per-node gpu without GPUs. `world_size`: the
+// Throws kInvalidArgument naming the flag, and kEnvironment for --nproc-per-node gpu without GPUs. `world_size`: the
 // configuration's; `world_is_given`: whether a source set it.
 LaunchPlan plan_launch(const LaunchFlags& flags, int world_size, bool world_is_given);
 
-// "NAME=value" variables of a rank in addition to this process's environment.
+// The "NAME=value" variables of a rank, in addition to this process's environment.
 std::map<std::string, std::string> rank_environment(const LaunchPlan& plan, int local_rank, int restart);
 
 }  // namespace ranklab

@@ -32,7 +32,7 @@ lesson::LessonText lesson_text(const LessonSession& session) {
   return lesson::split_lesson_text(as_typed(lesson::read_text(session.row.folder() / "README.md")));
 }
 
-// Asks on a terminal; elsewhere --predict gives the answer.
+// Asks for a prediction on a terminal; elsewhere --predict gives it.
 void take_prediction(LessonSession& session, const LessonRequest& request) {
   const std::string prediction = request.predict.empty() ? session.state().prediction : request.predict;
   if (!request.predict.empty()) session.note([&] { session.state().prediction = prediction; });
@@ -50,7 +50,7 @@ void take_prediction(LessonSession& session, const LessonRequest& request) {
   session.note([&] { session.state().prediction = line; });
 }
 
-// Used where nobody can be asked.
+// Prints the question if nobody can be asked.
 void print_question(LessonSession& session) {
   session.screen.heading("Predict first");
   session.screen.paragraph(session.row.make()->question().text);
@@ -73,7 +73,7 @@ void compare_prediction(LessonSession& session, double measured) {
                                      : "   " + session.screen.paint(Ink::kYellow, "not what you expected: why?")));
 }
 
-// The learner's file, and the headers that say what it may call.
+// Shows the learner's file, and the headers with the functions that it may call.
 void show_files(LessonSession& session, const std::filesystem::path& path, bool fresh) {
   session.screen.heading("Your turn");
   std::vector<lesson::Cells> rows = {{"", ""}};
@@ -87,7 +87,7 @@ void show_files(LessonSession& session, const std::filesystem::path& path, bool 
   session.screen.line();
 }
 
-// `start` without a lesson: the current one, or the next one if it is passed.
+// `start` without a lesson selects the current one, or the next one if that is passed.
 void move_on(LessonRequest& request) {
   if (!request.lesson.empty()) return;
   lesson::Progress progress = lesson::Progress::load();
@@ -152,7 +152,7 @@ int lesson_hint(const LessonRequest& request) {
   bool more = false;
   session.note([&] {
     int& taken = session.state().hints;
-    taken = std::clamp(taken, 0, count);  // of a file that another version, or a hand, has written
+    taken = std::clamp(taken, 0, count);  // the file may be from another version, or edited by hand
     more = taken < count;
     shown = more ? ++taken : taken;
   });

@@ -1,5 +1,5 @@
-// The actions of `ranklab lesson ...`, one function per subcommand. Each returns the exit code: 0, 4 when a check
-// fails, 130 after Ctrl-C. Thread rule: the main thread, with no other threads (an exercise is checked in a fork).
+// The actions of `ranklab lesson ...`, one function per subcommand. Each returns the exit code: 0, 4 if a check fails,
+// 130 after Ctrl-C. Thread rule: the main thread, with no other threads (an exercise is checked in a fork).
 #pragma once
 #include <string>
 
@@ -11,7 +11,7 @@ struct LessonRequest {
   std::string file;     // check this file instead of the learner's copy
   double timeout_s = 20;
   bool force = false, json = false;
-  int hunt = 0;              // of lesson hunt; 0: all of them
+  int hunt = 0;              // for lesson hunt; 0: all hunts
   std::string module, axis;  // the answer
   bool hint = false;
 };

@@ -1,4 +1,4 @@
-// ranklab lesson: the subcommands and their options.
+// The subcommands of `ranklab lesson` and their options.
 #include <memory>
 
 #include "cli/common/command.h"

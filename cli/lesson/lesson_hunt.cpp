@@ -1,4 +1,5 @@
-// ranklab lesson hunt: find a bug of the museum that goes by a number. Answers are kept beside the progress of lessons.
+// `ranklab lesson hunt`: find a bug of the museum that is identified only by a number. Answers are stored with the
+// progress of lessons.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,7 @@ namespace {
 using lesson::LessonState;
 using lesson::Progress;
 
-// The command of the correct training, which the wrong one is compared with.
+// The command of the correct training run, with which the wrong one is compared.
 std::string right_command(const Hunt& hunt) {
   return "ranklab train " + join(exhibit_flags(*hunt.exhibit, "FOLDER"), " ") + " --seed " +
          std::to_string(hunt.seed());

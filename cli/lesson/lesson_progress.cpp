@@ -1,4 +1,4 @@
-// ranklab lesson list | progress: how far the learner is.
+// `ranklab lesson list | progress`: shows the learner's progress.
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -28,7 +28,7 @@ int passed_count(const lesson::Progress& progress) {
   return count;
 }
 
-// What `list` and `progress` say, for programs.
+// The content of `list` and `progress` as JSON.
 int print_progress_json() {
   lesson::Progress progress = lesson::Progress::load();
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();

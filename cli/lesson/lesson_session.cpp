@@ -49,7 +49,7 @@ void print_picture(LessonSession& session, const lesson::Grade& grade) {
   session.screen.line(grade.picture);
 }
 
-// How to see them move.
+// Says how to watch the recordings.
 void print_recordings(LessonSession& session, const lesson::Grade& grade) {
   if (!grade.unrecorded.empty())
     session.screen.paragraph("What the ranks did is not kept for the visualizer: " + grade.unrecorded, 0, 2);
@@ -160,7 +160,7 @@ int check_once(LessonSession& session, const LessonRequest& request) {
     std::cout.flush();
   }
   const auto limit = std::chrono::milliseconds(static_cast<int64_t>(request.timeout_s * 1e3));
-  // A file that --file names lies among other things of its owner's: nothing is written beside it.
+  // A file named by --file lies in a folder with other files of its owner, so nothing is written next to it.
   const lesson::Grade grade =
       lesson::grade(session.row, path,
                     {.limit = limit,
@@ -189,7 +189,7 @@ int check_once(LessonSession& session, const LessonRequest& request) {
 
 void note_interrupts() {
   struct sigaction action {};
-  action.sa_handler = on_interrupt;  // without SA_RESTART: waits are interrupted
+  action.sa_handler = on_interrupt;  // without SA_RESTART, so that waits are interrupted
   ::sigaction(SIGINT, &action, nullptr);
 }
 

@@ -17,10 +17,10 @@ struct LessonSession {
   explicit LessonSession(const LessonRequest& request);
 
   lesson::LessonState& state() { return progress.lessons[row.slug]; }
-  // Changes the progress file as it is now, not as it was when this command began: beside a `watch`, which goes on for
-  // hours, hints are taken and lessons passed in other terminals.
+  // Applies a change to the progress file as it is now, not as it was when this command began: while a `watch` runs for
+  // hours, the learner may take hints and pass lessons in other terminals.
   void note(const std::function<void()>& change);
-  // The learner's copy: in this folder, else its last location; or --file.
+  // The learner's copy: the one in this folder, else the one in its last location; or the one of --file.
   std::filesystem::path exercise(const LessonRequest& request);
   // "./ranklab lesson check 1", as it must be typed in this folder.
   std::string command(const std::string& verb) const;
@@ -31,10 +31,10 @@ struct LessonSession {
 };
 
 lesson::Screen lesson_screen();
-// Relative to this folder where it is in it.
+// The path relative to this folder if it is inside it.
 std::string shown(const std::filesystem::path& path);
 
-// Throws kIo, with what to do, where there is no exercise or it may not be read.
+// Throws kIo, saying what to do, if there is no exercise or it cannot be read.
 void require_exercise(const LessonSession& session, const std::filesystem::path& path);
 // Compiles and checks, prints the result, and counts attempts. Throws as require_exercise() does.
 int check_once(LessonSession& session, const LessonRequest& request);

@@ -1,4 +1,4 @@
-// ranklab lesson watch: repeats the check whenever the file is saved, until it passes or Ctrl-C.
+// `ranklab lesson watch`: repeats the check whenever the file is saved, until it passes or Ctrl-C.
 #include <poll.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -14,7 +14,8 @@
 namespace ranklab {
 namespace {
 
-// Watches the folder, not the file: editors save under another name and rename, `lesson reset` links a new file.
+// Watches the folder instead of the file, because editors save under another name and rename, and `lesson reset` links
+// a new file.
 class FolderWatch {
  public:
   explicit FolderWatch(const std::filesystem::path& file) : name_(file.filename()), fd_(::inotify_init1(IN_CLOEXEC)) {
@@ -29,7 +30,7 @@ class FolderWatch {
   FolderWatch(const FolderWatch&) = delete;
   FolderWatch& operator=(const FolderWatch&) = delete;
 
-  // Waits until the file was saved and no event has come for a moment; false after Ctrl-C.
+  // Waits until the file was saved and no further event has come for a moment. RETURNS: false after Ctrl-C.
   bool wait_for_save() {
     constexpr int kSettleMs = 80;
     bool saved = false;
@@ -65,8 +66,9 @@ int lesson_watch(const LessonRequest& request) {
   note_interrupts();
   LessonSession session(request);
   const std::filesystem::path path = session.exercise(request);
-  require_exercise(session, path);  // what is wrong with the file, not that its folder cannot be watched
-  // Before the check, so that no save is missed; of a link the file that it leads to, which is what editors write.
+  require_exercise(session, path);  // reports what is wrong with the file before trying to watch its folder
+  // Starts before the check, so that no save is missed. For a link, watches the folder of the file that it points to,
+  // which editors write.
   FolderWatch watch(std::filesystem::weakly_canonical(path));
   int code = check_once(session, request);
   while (code == exit_code(ErrorKind::kCheckFailed)) {

@@ -1,4 +1,4 @@
-// ranklab model info: a model's modules, the cost of a token, and the memory of a layout's ranks.
+// `ranklab model info`: a model's modules, the cost of a token, and the memory of a layout's ranks.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -39,8 +39,8 @@ double share(const ModuleRow& row, const ModelCounts& counts) {
 
 ModelCounts counts_of(const RunPlan& plan) { return count_model(plan.config.model, plan.config.model.seq_length); }
 
-// The table with each parameter once where layers with and without experts take turns: `layers` are then those of all
-// runs together.
+// The table with each parameter once if layers with and without experts alternate: `layers` then counts the layers of
+// all such groups.
 std::vector<ModuleRow> shown_rows(const ModelConfig& model) {
   std::vector<ModuleRow> table = module_table(model);
   if (!model.layers_take_turns()) return table;
@@ -118,7 +118,7 @@ std::string module_text(const ModelConfig& m, const ModelCounts& counts, const S
                           static_cast<long>(counts.total + counts.mtp));
 }
 
-// Whose memory it is.
+// The rank that the memory is shown for.
 std::string whose_text(const RunPlan& plan, const RankRecord& memory) {
   return "of " + layout_text(plan, true) + ", " + std::string(name(plan.config.element_dtype())) + ", " +
          counted(plan.num_microbatches, "microbatch", "es") + " of " + counted(plan.micro_batch_size, "sequence") +
@@ -210,27 +210,27 @@ nlohmann::ordered_json info_json(const RunPlan& plan) {
 
 struct Given {
   std::unique_ptr<ConfigOptions> options;
-  std::string model;  // a preset, or a folder
+  std::string model;  // a preset's name, or a folder
   std::string out, theme = "light";
   bool json = false, markdown = false, stats = false, roofline = false, histograms = false, force = false;
 };
 
-// A folder's settings are overridden by flags.
+// Opens a folder; flags override its settings.
 SavedModel open_folder(Given& given) {
   SavedModel saved = open_saved_model(given.model);
   for (const auto& [key, text] : settings_of(saved.config)) given.options->set(key, text, quote(given.model));
   return saved;
 }
 
-// What of a model a command shows, beside the plan.
+// What a command shows about a model, besides the plan.
 struct Shown {
   RunPlan plan;
-  SavedModel saved;                  // of a folder
+  SavedModel saved;                  // set if the model is from a folder
   std::vector<WeightGroup> weights;  // for histograms
 };
 
 Shown shown_of(Given& given) {
-  if (given.model.find('/') != std::string::npos)  // no preset's name
+  if (given.model.find('/') != std::string::npos)  // not a preset's name
     require_folder(given.model, "model info", "a checkpoint, or a Hugging Face folder");
   const bool saves = is_folder(given.model);
   RANKLAB_CHECK(saves || !given.stats, ErrorKind::kInvalidArgument, .where = "model info",
@@ -244,7 +244,7 @@ Shown shown_of(Given& given) {
     given.options->set("model.preset", given.model, "the command line");
   }
   RunPlan plan = given.options->resolve(given.options->config());
-  if (saves) plan.config.preset = given.model;  // the title above the table
+  if (saves) plan.config.preset = given.model;  // shown as the title of the table
   std::vector<WeightGroup> weights;
   if (given.histograms)
     weights = saves ? saved_weight_groups(*saved.tensors, plan.config.model) : initial_weight_groups(plan.config);

@@ -13,7 +13,7 @@ std::vector<viz::ModelPicture::Module> modules_of(const ModelConfig& model) {
   for (const ModuleRow& row : module_table(model)) {
     const auto parameters = static_cast<double>(row.parameters());
     const double flops = row.forward_flops_per_token();
-    // Layers of two kinds may have a row each of one name: they are told apart by their number.
+    // Layers of two kinds may each have a row with the same name, so the names get the numbers of layers.
     const std::string name =
         row.layers > 1 ? strprintf("%s x %ld", row.parameter.c_str(), static_cast<long>(row.layers)) : row.parameter;
     modules.push_back({.name = name,

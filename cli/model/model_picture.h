@@ -1,4 +1,4 @@
-// What `ranklab model info --out` draws (viz/model/svg/model_drawing.h). Thread rule: main thread.
+// Prepares what `ranklab model info --out` draws (viz/model/svg/model_drawing.h). Thread rule: main thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ namespace ranklab {
 struct ModelPictureParts {
   std::string title = {};
   std::vector<std::string> facts = {};
-  std::string rank = {};  // what the memory is of
+  std::string rank = {};  // the rank whose memory is shown
   bool roofline = false;
   const std::vector<WeightGroup>* weights = nullptr;  // null: no histograms
 };

@@ -1,4 +1,4 @@
-// The table of `ranklab model info FOLDER --stats`: for every tensor of a saved model its type, shape and statistics.
+// The table of `ranklab model info FOLDER --stats`: the type, shape and statistics of every tensor of a saved model.
 // Thread rule: pure functions.
 #pragma once
 #include <nlohmann/json_fwd.hpp>

@@ -10,9 +10,10 @@
 namespace ranklab {
 namespace {
 
-// Operations and tensors read or written per element by what is no product, fused as kernels usually are.
+// FLOPs, and tensors read or written, per element, for everything except matrix products, with the usual fusion of
+// kernels.
 constexpr double kNormFlops = 4, kActivationFlops = 6, kSoftmaxFlops = 5;
-constexpr double kMemoryBytes = 4;  // of an element of what a recurrence remembers
+constexpr double kMemoryBytes = 4;  // per element of a recurrence's state
 
 bool convolves(const ModuleRow& row) {
   return row.part == ModulePart::kAttentionIn || row.part == ModulePart::kMambaIn;
@@ -27,7 +28,7 @@ class Sum {
     decodes_ = load.phase == RooflinePhase::kDecode;
     point_.tokens = as_double(load.sequences) * (decodes_ ? 1 : as_double(load.length));
     element_bytes_ = as_double(plan.config.element_bytes());
-    // Backward makes the gradients of weights and of inputs: two products of the forward's size.
+    // Backward computes gradients of weights and of inputs: two products of the forward's size.
     passes_ = load.phase == RooflinePhase::kTraining ? 3 : 1;
     const HardwareProfile& gpu = plan.profile;
     peak_ = gpu.peak_flops(plan.config.element_dtype());
@@ -49,7 +50,7 @@ class Sum {
  private:
   const RooflineLoad& load() const { return point_.load; }
 
-  // How many of a layer's experts some token reaches, if all are equally likely.
+  // The expected number of a layer's experts that receive a token, if all are equally likely.
   double reached(const ModuleRow& row) const {
     if (!row.is_expert()) return as_double(row.per_layer);
     const double experts = as_double(row.per_layer), each = as_double(row.active_per_layer) / experts;
@@ -63,13 +64,14 @@ class Sum {
   void tensor(double flops, double rows) {
     point_.theoretical_flops += flops;
     point_.tensor_flops += flops;
-    // Vector units, which multiply what is no wider than their scalars, have no tile to fill.
+    // If products are no faster than other operations (slower_ is 1), they run on vector units, which have no tile to
+    // fill.
     point_.realizable_flops += slower_ > 1 ? flops / std::min(1.0, rows / kFullRows) : flops;
   }
 
   void add_product(const ModuleRow& row) {
     const double copies = as_double(row.layers), used = reached(row);
-    const double uses = point_.tokens * as_double(row.active_per_layer);  // rows of a layer's products
+    const double uses = point_.tokens * as_double(row.active_per_layer);  // rows in the products of one layer
     const double flops = passes_ * 2 * copies * uses * as_double(row.elements());
     row.is_gate ? scalar(flops) : tensor(flops, uses / used);
     point_.weight_bytes += passes_ * copies * used * as_double(row.elements()) * element_bytes_;
@@ -85,12 +87,12 @@ class Sum {
 
   void add_lookup_or_norm(const ModuleRow& row) {
     const double copies = as_double(row.copies());
-    if (row.part == ModulePart::kEmbedding) {  // a row per token
+    if (row.part == ModulePart::kEmbedding) {  // reads one row per token
       point_.weight_bytes += passes_ * point_.tokens * as_double(row.shape.back()) * element_bytes_;
       return;
     }
-    // A norm reads and writes the stream, a bias is added in its product's kernel.
-    // Of a convolution, each channel is read and written once.
+    // A norm reads and writes the residual stream; a bias is added in its product's kernel. A convolution reads and
+    // writes each channel once.
     const double width = as_double(convolves(row) ? row.shape[0] : row.elements());
     const double elements = copies * point_.tokens * width;
     point_.weight_bytes += passes_ * copies * as_double(row.elements()) * element_bytes_;
@@ -98,8 +100,8 @@ class Sum {
     if (!row.parameter.ends_with("bias")) point_.activation_bytes += passes_ * 2 * elements * element_bytes_;
   }
 
-  // Multiplied per query, key and head: scores and values. Decoding with latent attention multiplies the compressed
-  // vectors themselves (core/nn/attention/decode_attention.h).
+  // The multiplications per query, key and head, for scores and for values. Decoding with latent attention multiplies
+  // the compressed vectors themselves (core/nn/attention/decode_attention.h).
   int64_t width_of_pair() const {
     const MlaConfig& mla = model_.mla;
     if (!mla.enabled()) return 2 * model_.head_dim();
@@ -116,15 +118,15 @@ class Sum {
     const int64_t window = model_.window_of_layer(layer);
     const double length = as_double(load().length), sequences = as_double(load().sequences);
     const double seen = window > 0 ? std::min(as_double(window), length) : length;
-    // Without a window half of the pairs of a whole sequence are causal.
+    // Without a window, half of all pairs of positions in a sequence are causal.
     const double pairs = decodes_     ? seen
                          : window > 0 ? length * seen - seen * (seen - 1) / 2
                                       : length * (length + 1) / 2;
     const double heads = as_double(model_.num_attention_heads);
     const double widths = as_double(width_of_pair());
-    // Rows that share keys: the queries of a tile, or in decoding the heads of a group.
+    // Rows that share the same keys: the queries of a tile, or in decoding the heads of a group.
     const double rows = !decodes_ ? length : model_.mla.enabled() ? heads : heads / as_double(model_.query_groups());
-    const double backward = passes_ > 1 ? 3.5 : 1;  // flash attention recomputes scores: 2.5 times the forward
+    const double backward = passes_ > 1 ? 3.5 : 1;  // flash attention's backward recomputes scores: 2.5 forwards
     tensor(backward * 2 * sequences * pairs * heads * widths, rows);
     scalar(backward * sequences * pairs * heads * kSoftmaxFlops);
     const double cached = as_double(kv_cache_elements_per_token(model_)) / as_double(model_.softmax_layer_count());
@@ -132,7 +134,7 @@ class Sum {
     point_.kv_bytes += passes_ * (read + written) * cached * element_bytes_;
   }
 
-  // The matrices of a sequence are read and written once a chunk, or a decoded token.
+  // The state matrices of a sequence are read and written once per chunk, or once per decoded token.
   void add_recurrence(double flops_per_token, int64_t chunk, int64_t elements) {
     const double rows = decodes_ ? 1 : std::min(as_double(load().length), as_double(chunk));
     tensor(passes_ * point_.tokens * flops_per_token, rows);

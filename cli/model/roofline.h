@@ -1,7 +1,7 @@
-// What bounds a model on one GPU of a hardware profile: arithmetic or memory (the roofline, Williams et al. 2009), in
-// training, prefill and decoding; and over how many ranks its experts must be spread to fit. As if one GPU did all of
-// the model's work, so that times are those of a GPU whose share it is; no transfers between ranks. Torch-free. Cost:
-// nothing. Thread rule: pure.
+// What limits a model on one GPU of a hardware profile, arithmetic or memory (the roofline, Williams et al. 2009), in
+// training, prefill and decoding; and over how many ranks its experts must be spread to fit. It is computed as if one
+// GPU did all of the model's work, without transfers between ranks; with several ranks, the times are those of a GPU
+// that does this share of the work. Torch-free. Cost: negligible. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,7 +14,8 @@ namespace ranklab {
 enum class RooflinePhase { kTraining, kPrefill, kDecode };
 const char* name(RooflinePhase phase);
 
-// A forward of `sequences` sequences: of `length` tokens, or in decoding of one token each behind `length` others.
+// One forward pass of `sequences` sequences: each of `length` tokens, or in decoding of one token after `length`
+// others.
 struct RooflineLoad {
   RooflinePhase phase = RooflinePhase::kDecode;
   int64_t sequences = 1;
@@ -23,13 +24,13 @@ struct RooflineLoad {
 
 struct RooflinePoint {
   RooflineLoad load;
-  double tokens = 0;  // that are computed
-  // Floating-point operations: all of them; those of matrix products, on matrix units where the type has them; and all
-  // as operations at the peak that would take as long, where products with fewer rows than fill the units and all else
-  // run slower.
+  double tokens = 0;  // number of tokens that are computed
+  // Floating-point operations. theoretical: all; tensor: those of matrix products, on matrix units if the type has
+  // them; realizable: all, expressed as operations at peak speed that would take as long, since products with too few
+  // rows to fill the units, and everything else, run slower.
   double theoretical_flops = 0, tensor_flops = 0, realizable_flops = 0;
-  // Bytes to and from memory: each weight that is used once (in training twice, and its gradient), what products and
-  // elementwise kernels read and write, keys and values.
+  // Bytes read from and written to memory: each weight that is used, once (in training twice, and its gradient); inputs
+  // and outputs of products and elementwise kernels; keys and values.
   double weight_bytes = 0, activation_bytes = 0, kv_bytes = 0;
   double compute_s = 0, memory_s = 0;
 
@@ -43,15 +44,15 @@ struct RooflinePoint {
 constexpr double kFullRows = 64;
 
 RooflinePoint roofline_point(const RunPlan& plan, const RooflineLoad& load);
-// Decoding at the plan's sequence length, of 1, 2, 4 ... sequences; `most` is the last.
+// Decoding at the plan's sequence length with 1, 2, 4 ... sequences, at most `most`.
 std::vector<RooflinePoint> decode_sweep(const RunPlan& plan, int64_t most = 1024);
-// What `model info` shows: a micro-batch of training, one prompt, then decoding.
+// The points that `model info` shows: a microbatch of training, one prompt, then decoding.
 std::vector<RooflinePoint> roofline_points(const RunPlan& plan);
-// FLOP per byte above which arithmetic bounds.
+// The FLOP per byte above which arithmetic is the limit.
 double roofline_knee(const RunPlan& plan);
 
-// The fewest ranks over which experts are spread so that a rank holds its part in the device's memory, everything else
-// being whole on each; nothing: no number of ranks is enough. Models without experts: 1 if they fit.
+// The smallest number of ranks over which experts must be spread so that a rank's part fits the device's memory, if
+// every rank holds all other weights; nothing: no number of ranks is enough. For models without experts: 1 if they fit.
 struct ExpertSpread {
   double dense_bytes = 0, expert_bytes = 0, cache_bytes = 0;
   std::optional<int64_t> ranks;

@@ -10,7 +10,7 @@
 namespace ranklab {
 
 std::string roofline_text(const RunPlan& plan, const Style& style);
-// Over how many ranks experts must be spread, in decoding and in training.
+// The number of ranks over which experts must be spread, in decoding and in training.
 std::vector<std::string> spread_lines(const RunPlan& plan);
 nlohmann::ordered_json roofline_json(const RunPlan& plan);
 

@@ -12,9 +12,9 @@
 
 namespace ranklab {
 
-// Every setting of a model by key, including those of training (but not the preset's name).
+// Every setting of a model by its key, including settings of training (but not the preset's name).
 std::map<std::string, std::string> settings_of(const ModelConfig& model);
-// The model defined by a checkpoint's settings; `path` is for messages. Throws kBadFile naming the setting.
+// The model that a checkpoint's settings define; `path` is for messages. Throws kBadFile naming the setting.
 ModelConfig model_of(const CheckpointManifest& manifest, const std::string& path);
 
 struct SavedModel {
@@ -24,7 +24,7 @@ struct SavedModel {
   std::unique_ptr<TensorSource> tensors = {};   // "weight/NAME", ...
   std::vector<std::string> notes = {};
 };
-// Throws kIo when it is neither, kBadFile.
+// Throws kIo if the folder is neither, and kBadFile.
 SavedModel open_saved_model(const std::string& folder);
 
 }  // namespace ranklab

@@ -39,7 +39,7 @@ WeightGroup& group_named(std::vector<WeightGroup>& groups, const std::string& pa
   return groups.back();
 }
 
-// In the table's order. Rows of one name (layers of two kinds) are one group.
+// Groups in the table's order. Rows with the same name (layers of two kinds) form one group.
 std::vector<WeightGroup> groups_of(const ModelConfig& model) {
   std::vector<WeightGroup> groups;
   for (const ModuleRow& row : module_table(model))
@@ -53,7 +53,7 @@ std::string with_number(const std::string& pattern, int64_t number) {
                                    : pattern.substr(0, star) + std::to_string(number) + pattern.substr(star + 1);
 }
 
-// As ParameterRegistry and fill_initial() (core/nn) draw them.
+// Draws values as ParameterRegistry and fill_initial() (core/nn) do.
 void draw(ValueSpread& spread, const ModuleRow& row, const std::string& name, uint64_t seed) {
   constexpr size_t kAtOnce = 1 << 14;
   const RandomStream stream(seed, RandomPurpose::kInit, name);
@@ -77,7 +77,7 @@ std::vector<double> all_counts(const std::vector<WeightGroup>& groups) {
   return sums;
 }
 
-// A character a column: the digits of its count less one, "." for none.
+// One character per column: the number of digits of its count minus one, "." for a count of zero.
 std::string digits_text(const std::vector<double>& columns) {
   std::string text;
   for (const double count : columns)

@@ -1,7 +1,7 @@
-// How the weights of a model are spread, by parameter group: the tensors that differ in their layer or expert alone, as
-// the rows of `model info`. Of a saved model its tensors, read one block at a time; of a preset the values that
-// training starts from, which follow from the seed. Cost: about 40 ns an element; memory of a block. Thread rule: one
-// thread.
+// The distribution of a model's weights by parameter group: tensors that differ only in their layer or expert form a
+// group, as in the rows of `model info`. For a saved model its tensors are used, read one block at a time; for a
+// preset, the values that training starts from, which follow from the seed. Cost: about 40 ns an element; memory of a
+// block. Thread rule: one thread.
 #pragma once
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -23,7 +23,7 @@ struct WeightGroup {
 
 // In the order of the model's modules.
 std::vector<WeightGroup> saved_weight_groups(const TensorSource& tensors, const ModelConfig& model);
-// Throws kInvalidArgument for models whose values would take long to draw.
+// Throws kInvalidArgument for models whose initial values would take too long to draw.
 std::vector<WeightGroup> initial_weight_groups(const TrainConfig& config);
 
 std::string histograms_text(const std::vector<WeightGroup>& groups, const Style& style);

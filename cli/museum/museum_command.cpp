@@ -1,4 +1,4 @@
-// ranklab museum list | show NAME | run NAME: historical bugs of distributed training that `train --inject NAME`
+// `ranklab museum list | show NAME | run NAME`: historical bugs of distributed training that `train --inject NAME`
 // switches on. Only `run` starts ranks.
 #include <cstdio>
 #include <memory>

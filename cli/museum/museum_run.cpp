@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where a training before the exhibit's leaves its checkpoint.
+// The folder for the checkpoint of a training run that an exhibit needs before its own.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::string& name)
@@ -43,14 +43,14 @@ class ScratchFolder {
   fs::path path_;
 };
 
-constexpr int64_t kSteps = 100;  // until losses are compared
+constexpr int64_t kSteps = 100;  // before losses are compared
 
 struct Shown {
   const Exhibit* exhibit = nullptr;
   ExhibitFinding finding;
-  double first = 0, clean = 0, wrong = 0;  // losses: of the first step, and of the last without and with the bug
-  double seconds = 0;                      // that parity took
-  std::string types = {};                  // what the types of tensors name without numbers
+  double first = 0, clean = 0, wrong = 0;  // losses: of the first step, and of the last step without and with the bug
+  double seconds = 0;                      // time that parity took
+  std::string types = {};                  // what the check of tensor types finds without computing numbers
 };
 
 TrainConfig trained_config(const Exhibit& exhibit, const std::string& folder) {
@@ -62,7 +62,7 @@ TrainConfig trained_config(const Exhibit& exhibit, const std::string& folder) {
 Shown show(const Exhibit& exhibit) {
   const ScratchFolder folder(exhibit.name);
   const int64_t begin_ns = wall_now_ns();
-  // It trains what comes before, too.
+  // Also trains the run that must come before.
   Shown shown{.exhibit = &exhibit, .finding = examine_exhibit(exhibit, simulated_world, folder.path())};
   shown.seconds = static_cast<double>(wall_now_ns() - begin_ns) * 1e-9;
   TrainConfig config = trained_config(exhibit, folder.path());

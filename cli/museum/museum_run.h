@@ -1,4 +1,4 @@
-// `ranklab museum run`: what the loss shows of a bug, and what parity says. Thread rule: main thread.
+// `ranklab museum run`: shows how a bug affects the loss, and what parity reports. Thread rule: main thread.
 #pragma once
 #include <vector>
 
@@ -8,10 +8,10 @@ namespace ranklab {
 
 struct MuseumRunOptions {
   bool json = false;
-  bool table = false;  // a row for each; otherwise one exhibit in full
+  bool table = false;  // one row per exhibit; otherwise one exhibit in full
 };
 
-// RETURNS: the process's exit code: 0 where every bug was found.
+// RETURNS: the process's exit code: 0 if every bug was found.
 int run_exhibits(const std::vector<const Exhibit*>& exhibits, const MuseumRunOptions& options);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// The viz module's part of `ranklab parity --out` (parity_picture.h).
+// The part of `ranklab parity --out` that is in the viz module (parity_picture.h).
 #include <string>
 
 #include "viz/html/parity/parity_page.h"

@@ -1,4 +1,4 @@
-// ranklab parity: its options.
+// The options of `ranklab parity`.
 #include <memory>
 
 #include "cli/common/command.h"
@@ -18,7 +18,7 @@ TrainConfig parity_defaults() {
 
 void check_settings(const ConfigOptions& options, const ParityRequest& request) {
   const TrainConfig config = options.config();
-  if (request.types && request.all) return;  // of the layouts, those that do not fit are left out
+  if (request.types && request.all) return;  // layouts that do not fit are left out of the list instead
   options.resolve(config);
   if (!request.types) resolve(parity_reference(config, request.against));
 }

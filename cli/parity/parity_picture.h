@@ -1,5 +1,5 @@
-// The file that `ranklab parity --out` writes: the map of a result, as a page or a drawing. What draws is in the viz
-// module, which is opened (and built, where ./ranklab started the program) only when a picture is asked for. Thread
+// The file that `ranklab parity --out` writes: the map of a result, as a page or a drawing. The code that draws is in
+// the viz module, which is opened (and built, if ./ranklab started the program) only if a picture is requested. Thread
 // rule: main thread.
 #pragma once
 #include <string>
@@ -11,8 +11,8 @@ namespace ranklab {
 
 class ParityPicture {
  public:
-  // Before the work: throws kIo where the file cannot be written, kEnvironment without the module. An empty path: no
-  // picture is asked for.
+  // Call before the work: throws kIo if the file cannot be written, kEnvironment without the module. An empty path
+  // means that no picture is requested.
   explicit ParityPicture(std::string path);
   void write(const ParityResult& result) const;
 

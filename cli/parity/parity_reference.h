@@ -1,4 +1,4 @@
-// What `ranklab parity` compares a run with. Torch-free. Thread rule: pure.
+// The run with which `ranklab parity` compares. Torch-free. Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace ranklab {
 
-// The settings of one rank (or of as few as train by the same loss), with the flags behind --against on top. Throws
-// kInvalidArgument where `config` is no valid run, or `flags` are no flags.
+// The settings for one rank (or for the fewest ranks that train with the same loss), overridden by the flags after
+// --against. Throws kInvalidArgument if `config` is not a valid run, or `flags` are not flags.
 TrainConfig parity_reference(const TrainConfig& config, const std::vector<std::string>& flags);
 
 }  // namespace ranklab

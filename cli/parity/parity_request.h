@@ -1,4 +1,4 @@
-// What `ranklab parity` was asked for. Torch-free. Thread rule: plain data.
+// The options of `ranklab parity`. Torch-free. Thread rule: plain data.
 #pragma once
 #include <string>
 #include <vector>
@@ -6,19 +6,19 @@
 namespace ranklab {
 
 struct ParityRequest {
-  std::vector<std::string> against;  // flags of the reference, on top of one rank's settings
+  std::vector<std::string> against;  // flags of the reference, which override one rank's settings
   std::vector<std::string> dumps;    // folders: of a run, of its reference, of the reference with perturbed weights
   std::string out;                   // the picture to write
-  double allowed = 64;               // epsilons, where no perturbed run tells
-  bool audit = false;                // without a reference
-  bool types = false;                // without numbers
-  bool all = false;                  // every layout of the world
+  double allowed = 64;               // in epsilons, if there is no run with perturbed weights to derive it from
+  bool audit = false;                // check without a reference
+  bool types = false;                // check types only, without computing numbers
+  bool all = false;                  // every layout of this world size
   bool narrow = true;
   bool json = false;
   bool force = false;
 };
 
-// Throws kInvalidArgument where options do not go together, or the picture may not be written there.
+// Throws kInvalidArgument if options contradict each other, or if the picture must not be written there.
 void check_request(const ParityRequest& request);
 
 }  // namespace ranklab

@@ -43,7 +43,7 @@ void end_progress() {
   if (on_terminal(2)) std::fputs("\r\033[K", stderr);
 }
 
-// Before any rank starts.
+// Checks the settings before any rank starts.
 void check_run(const ConfigOptions& options, const TrainConfig& config, const ParityRequest& request) {
   check_command(config, Capability::kHeldRanks, "ranklab parity");
   RunPlan plan = options.resolve(config);
@@ -58,14 +58,14 @@ std::unique_ptr<Microscope> made(const TrainConfig& reference, const ParityOptio
                 : std::make_unique<Microscope>(reference, simulated_world, how);
 }
 
-// The answer as JSON: of a difference an error, whose data say the same as of a right run.
+// The result as JSON; for a difference an error, whose data have the same content as those of a correct run.
 std::string as_json(const nlohmann::ordered_json& data, const std::string& different) {
   if (different.empty()) return json_result(data);
   const Error found(ErrorKind::kCheckFailed, {.where = "parity", .what = "the two runs differ", .got = different});
   return json_error(found, data, exit_code(found.kind()));
 }
 
-// Prints and draws; returns the exit code.
+// Prints and draws the result. RETURNS: the exit code.
 int answer(const ParityResult& result, const ParityRequest& request, const ParityPicture& picture) {
   const std::string verdict = parity_verdict(result, Style(false));
   std::fputs(request.json ? as_json(parity_json(result), result.differs() ? verdict : "").c_str()
@@ -95,7 +95,7 @@ int run_all(const ConfigOptions& options, const ParityRequest& request) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   Table table({"layout", "tensors", "closest to its tolerance", "eps", "allowed", "verdict"});
   size_t different = 0, done = 0;
-  // Layouts with the same microbatches, on as many ranks, have the same reference.
+  // Layouts with the same number of microbatches and of ranks have the same reference.
   std::map<std::pair<int, int64_t>, std::unique_ptr<Microscope>> references;
   const std::vector<TrainConfig> layouts = every_layout(config);
   for (const TrainConfig& layout : layouts) {

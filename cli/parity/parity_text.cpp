@@ -27,7 +27,7 @@ std::string ranks_text(const ParityMesh& mesh, const std::vector<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + join(names, ", ");
 }
 
-// The tensors just before the first wrong one, which are right.
+// Adds the last tensors before the first wrong one; these are correct.
 void add_before(const ParityResult& result, Facts& facts) {
   const auto& all = result.comparison.verdicts;
   const auto first = std::ranges::find_if(all, &TensorVerdict::wrong) - all.begin();

@@ -1,4 +1,4 @@
-// A comparison of two runs, for people and for programs. Thread rule: main thread.
+// A comparison of two runs as text for people and JSON for programs. Thread rule: main thread.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,7 +11,7 @@
 namespace ranklab {
 
 std::string parity_text(const ParityResult& result);
-// "DIFFERENT, first in step 0, backward: layers.1.norm grad", and what is known of it.
+// "DIFFERENT, first in step 0, backward: layers.1.norm grad", and what is known about the cause.
 std::string parity_verdict(const ParityResult& result, const Style& style);
 std::vector<viz::ParityFact> parity_facts(const ParityResult& result);
 nlohmann::ordered_json parity_json(const ParityResult& result);

@@ -60,7 +60,7 @@ std::string text_of(const std::string& layout, const TypeReport& report, const S
   return text;
 }
 
-// `wrong`: what was found, "" where nothing was.
+// `wrong`: what was found, or "".
 int print(const ParityRequest& request, const nlohmann::ordered_json& data, const std::string& text,
           const std::string& wrong) {
   if (!request.json) {

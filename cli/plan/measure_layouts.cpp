@@ -13,7 +13,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kSteps = 6;  // the first makes what stays
+constexpr int64_t kSteps = 6;  // the first one creates what later steps reuse
 
 class StepTimes : public Hook {
  public:

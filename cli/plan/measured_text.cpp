@@ -9,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-// "1, 3, 2": by their places in the plan.
+// "1, 3, 2": the layouts in order of time, by their position in the plan.
 std::string order_text(const std::vector<MeasuredLayout>& rows, double MeasuredLayout::*time) {
   std::vector<size_t> places(rows.size());
   std::iota(places.begin(), places.end(), size_t{0});

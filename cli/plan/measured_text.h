@@ -1,4 +1,4 @@
-// What `plan search --measure N` prints: the measured layouts beside what was planned of them. Thread rule: pure.
+// What `plan search --measure N` prints: the measurements of layouts next to their plans. Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-// A table, and the orders by planned, virtual and wall time.
+// A table, and the order of the layouts by planned, virtual and wall time.
 std::string measured_text(const std::vector<MeasuredLayout>& rows);
 
 }  // namespace ranklab

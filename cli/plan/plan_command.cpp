@@ -1,6 +1,6 @@
-// ranklab plan run | search | memory | validate: how long a step takes on machines that nobody here owns; the memory of
-// every rank, computed from the configuration alone, and with --measure compared with what two training steps really
-// used; and measured runs beside what the planner says of them.
+// `ranklab plan run | search | memory | validate`: predicts how long a step takes on machines that the user does not
+// have; computes the memory of every rank from the configuration alone, and with --measure compares it with what two
+// training steps really use; and compares measured runs with the planner's predictions.
 #include <cstdio>
 #include <memory>
 
@@ -28,7 +28,7 @@ TrainConfig planner_defaults() {
   return c;
 }
 
-// A rank of each stage stands for all that behave alike, and says for how many.
+// One rank of each stage represents all ranks that behave alike; the trace says how many these are.
 void write_step(const std::string& path, const RunPlan& plan, std::vector<RankTrace> traces) {
   const int alike = plan.mesh.world_size() / static_cast<int>(traces.size());
   for (RankTrace& trace : traces)

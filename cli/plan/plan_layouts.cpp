@@ -49,7 +49,7 @@ PlannedLayout LayoutPlanner::plan(const LayoutChoice& choice) const {
 
 std::vector<PlannedLayout> LayoutPlanner::search(const Wanted& wanted) const {
   const bool shown = on_terminal(STDERR_FILENO);
-  training_functions();  // before there are workers, which thus have it
+  training_functions();  // opens the module before workers are forked, which inherit it
   PlanWorkers workers(std::max(1, plans_at_once() / std::max(1, wanted.beside)),
                       [this](const LayoutChoice& one) { return plan(one); });
   int done = 0;

@@ -32,7 +32,7 @@ constexpr size_t kCategories = static_cast<size_t>(MemoryCategory::kCount);
 std::string bytes_text(double bytes) { return bytes == 0 ? "-" : human_bytes(bytes); }
 std::string bytes_text(int64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
 
-// Among the ranks of a pipeline rank, the one that used most.
+// Among the ranks of one pipeline rank, the one that used the most memory.
 const MeasuredMemory* fullest_measured(const RunPlan& plan, const std::vector<MeasuredMemory>& measured, int pp_rank) {
   const MeasuredMemory* fullest = nullptr;
   for (const MeasuredMemory& rank : measured) {
@@ -88,7 +88,7 @@ std::vector<StageBytes> stage_bytes(const RunPlan& plan) {
   const StateTypes types = state_types(plan);
   std::vector<StageBytes> stages;
   for (const ZeroStage& zero : kZeroStages) {
-    std::array<StageBytes, 2> sums;  // of what every rank holds, of what is sharded
+    std::array<StageBytes, 2> sums;  // of what every rank holds, and of what is sharded
     const auto add = [&](const char* letter, double bytes, bool sharded) {
       StageBytes& sum = sums[sharded];
       sum.formula += (sum.formula.empty() ? "" : " + ") + std::string(letter);
@@ -105,7 +105,7 @@ std::vector<StageBytes> stage_bytes(const RunPlan& plan) {
   return stages;
 }
 
-// " (fp32: master weight and moments)"; nothing if they have the type of the parameters
+// " (fp32: master weight and moments)"; "" if they have the type of the parameters
 std::string kept_text(const StateTypes& types) {
   const auto type = [](DType dtype) { return std::string(name(dtype)); };
   if (types == usual_state_types(types.params, types.moments, types.matrix_moments))
@@ -140,7 +140,7 @@ std::string states_text(const RunPlan& plan, const Style& style) {
 struct RecomputeRow {
   const char* name;
   bool chosen = false;
-  int64_t layer_bytes = 0;  // of a microbatch, for the layer that keeps most
+  int64_t layer_bytes = 0;  // per microbatch, for the layer that keeps the most
   int64_t activations = 0, together = 0;
   double step_ms = 0, paper_layer_bytes = 0;
 };

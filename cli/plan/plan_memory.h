@@ -1,5 +1,5 @@
-// `ranklab plan memory`: the estimate of every rank's memory, as text or as JSON, compared with measurements. Thread
-// rule: main thread.
+// `ranklab plan memory`: prints the estimate of every rank's memory as text or as JSON, optionally compared with
+// measurements. Thread rule: main thread.
 #pragma once
 #include "core/config/train_config.h"
 
@@ -10,7 +10,7 @@ struct PlanMemoryRequest {
   bool measure = false;  // run two steps on simulated ranks and compare
 };
 
-// Prints; returns the exit code.
+// Prints the estimate. RETURNS: the exit code.
 int run_plan_memory(const RunPlan& plan, const PlanMemoryRequest& request);
 
 }  // namespace ranklab

@@ -30,7 +30,7 @@ namespace {
 constexpr size_t kShownPlans = 10;
 constexpr const char* kCsvHead = "layout,step_s,mfu,tokens_per_s_per_gpu,memory_gb,fits,refused\n";
 
-// What the layouts are of.
+// Names what the layouts are planned for.
 std::string title_of(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const ModelCounts counts = count_model(c.model, c.model.seq_length);
@@ -63,7 +63,7 @@ std::string csv_text(const LayoutPlanner& search, const std::vector<PlannedLayou
   return text;
 }
 
-// "--tp 8 --pp 4" on top of the searched settings.
+// The searched settings, overridden by flags such as "--tp 8 --pp 4".
 TrainConfig with_flags(TrainConfig config, const std::string& flags) {
   LayoutChoice{}.apply(config);
   std::istringstream words(flags);
@@ -152,7 +152,7 @@ void write_table(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-// What it looks for cannot be given.
+// Rejects settings that give what the search is to find.
 void check_open(const ConfigOptions& options) {
   for (const char* key : {"parallel.tp", "parallel.pp", "parallel.cp", "parallel.ep", "parallel.dp", "parallel.vpp",
                           "parallel.zero_stage", "parallel.pipeline_schedule", "train.micro_batch_size",
@@ -186,8 +186,8 @@ int run_plan_search(const ConfigOptions& options, const SearchRequest& request) 
     }
   }
   const LayoutPlanner search(planned_config(options), request.memory_share);
-  if (!request.why.empty()) resolve(with_flags(search.base(), request.why));  // refused before the search
-  // A table, a picture or JSON is of all; what is printed, of the best.
+  if (!request.why.empty()) resolve(with_flags(search.base(), request.why));  // rejected before the search
+  // A table file, a picture or JSON shows all layouts; the printed text shows only the best.
   const bool all = request.json || !request.out.empty();
   const std::vector<PlannedLayout> rows = search.search(
       {.plans = request.plans, .best = all ? 0 : std::max(static_cast<int>(kShownPlans), request.measure)});

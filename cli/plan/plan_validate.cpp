@@ -38,9 +38,9 @@ struct Prediction {
 struct Compared {
   MeasuredRun run;
   std::optional<Prediction> predicted;  // none: run.left_out says why
-  std::string reason = {};              // of a plan that is refused, what is wrong without this row's values
+  std::string reason = {};              // if the plan is rejected: what is wrong, without this row's values
 
-  // Predicted over measured.
+  // The predicted time divided by the measured one.
   std::optional<double> time_ratio() const {
     if (!predicted) return std::nullopt;
     if (run.measured.step_s) return predicted->step_s / *run.measured.step_s;
@@ -57,8 +57,8 @@ struct Compared {
     if (!predicted || !run.measured.static_bytes) return std::nullopt;
     return predicted->last_stage.at_rest() / *run.measured.static_bytes;
   }
-  // The bytes that the row measured: tensors alone on the last stage, or all that PyTorch holds on the fullest GPU (or
-  // on the first stage's).
+  // The predicted bytes of what the row measured: tensors alone on the last stage, or everything that PyTorch holds on
+  // the fullest GPU (or on the first stage's).
   double predicted_peak() const {
     if (run.measured.last_stage_peak_bytes) return predicted->last_stage.allocated();
     if (run.measured.on_device) return predicted->memory.on_device();
@@ -102,15 +102,16 @@ std::string flags_of(const MeasuredRun& run) {
   return text;
 }
 
-// The mean of the two in the middle of an even count, since groups are small (core/base/numbers/median.h takes the
-// upper one).
+// The mean of the two middle values if their number is even, because groups are small (core/base/numbers/median.h takes
+// the upper one).
 double middle(std::vector<double> values) {
   std::ranges::sort(values);
   const size_t n = values.size();
   return n == 0 ? 0 : n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-// Kendall's tau of predicted and measured step times within each source: pairs in the same order less the others.
+// Kendall's tau of predicted and measured step times within each source: the pairs in the same order minus the other
+// pairs.
 double ordering(const std::vector<const Compared*>& rows) {
   int same = 0, other = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -218,7 +219,7 @@ nlohmann::ordered_json row_json(const Compared& row) {
   return json;
 }
 
-// Whether a plan's range of 90 % of published runs holds what was measured.
+// How often the range that holds 90 % of published runs contains the measured value.
 struct Held {
   int times = 0, of_times = 0, memory = 0, of_memory = 0;
 };
@@ -241,7 +242,7 @@ Held held_of(const std::vector<const Compared*>& rows) {
   return held;
 }
 
-// Of rows that differ in their layout alone: what a search among them would find.
+// Groups of rows that differ only in their layout: what a search among them would find.
 std::vector<LayoutSweep> sweeps_of(const std::vector<Compared>& rows) {
   std::vector<TimedRun> timed;
   for (const Compared& row : rows)
@@ -272,7 +273,7 @@ nlohmann::ordered_json sweeps_json(const std::vector<LayoutSweep>& sweeps) {
   return all;
 }
 
-// How many rows are left out, and of each reason how many, the most frequent first.
+// Prints how many rows are left out, and how many for each reason, the most frequent first.
 void print_left_out(const std::vector<Compared>& rows) {
   std::map<std::string, size_t> by_reason;
   for (const Compared& row : rows)

@@ -1,4 +1,4 @@
-// ranklab plan validate: measured runs beside what the planner says of them. Thread rule: main thread.
+// `ranklab plan validate`: compares measured runs with the planner's predictions. Thread rule: main thread.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@ namespace ranklab {
 
 struct ValidateRequest {
   std::string file;
-  std::string only;  // rows whose id, source or GPU contains it
+  std::string only;  // only rows whose id, source or GPU contains this text
   bool json = false;
   bool flags = false;  // print each row as a command line
 };

@@ -22,7 +22,7 @@
 namespace ranklab {
 namespace {
 
-constexpr int64_t kPlanBytes = int64_t{3} << 29;  // that a plan of a large model may take
+constexpr int64_t kPlanBytes = int64_t{3} << 29;  // that a plan of a large model may use
 constexpr int kMostAtOnce = 16;
 
 bool send_all(int socket, const void* bytes, size_t size) {
@@ -59,7 +59,7 @@ std::optional<std::string> receive_text(int socket) {
   return receive_all(socket, text.data(), size) ? std::optional(text) : std::nullopt;
 }
 
-// The numbers of both sides of a socket, which are of one program.
+// The numbers sent over a socket. Both sides are the same program, so they need no defined byte format.
 struct ChoiceNumbers {
   int tp, pp, cp, ep, virtual_stages, zero_stage;
   GradSync grad_sync;
@@ -103,7 +103,7 @@ PlanWorkers::PlanWorkers(int workers, std::function<PlannedLayout(const LayoutCh
   for (int i = 0; i < workers && workers > 1; ++i) start_worker();
 }
 
-// Where the system refuses, there is one less.
+// If the system refuses to create a process, there is one worker less.
 void PlanWorkers::start_worker() {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
@@ -111,7 +111,7 @@ void PlanWorkers::start_worker() {
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(0);
-    // Else a worker that came later would keep the others' sockets open.
+    // Otherwise later workers would keep the sockets of earlier ones open.
     for (const Worker& other : workers_) ::close(other.socket);
     ::close(ends[0]);
     serve(ends[1]);
@@ -131,16 +131,16 @@ void PlanWorkers::serve(int socket) const {
       const PlanNumbers numbers = {row.step_s, row.mfu, row.bytes, row.pass_s};
       if (!send_all(socket, &numbers, sizeof numbers) || !send_text(socket, row.refused)) break;
     }
-  } catch (...) {  // main() is the other process's, which sees this one end
+  } catch (...) {  // main() belongs to the parent process, which notices that this one ends
     ::_exit(1);
   }
-  ::_exit(0);  // what this process inherited is the other's to flush
+  ::_exit(0);  // inherited buffers are flushed by the parent
 }
 
 PlanWorkers::~PlanWorkers() {
   for (const Worker& worker : workers_) {
     ::close(worker.socket);
-    // It may be in the middle of a plan that nobody waits for.
+    // The worker may be in the middle of a plan that nobody waits for any more.
     if (worker.choice >= 0) ::kill(worker.pid, SIGKILL);
     while (::waitpid(worker.pid, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -175,7 +175,7 @@ std::vector<PlannedLayout> PlanWorkers::plan(const std::vector<LayoutChoice>& ch
   const auto give = [&](Worker& worker) {
     if (next == choices.size()) return;
     worker.choice = static_cast<int>(next);
-    send_choice(worker.socket, choices[next++]);  // of one that has ended nothing will be read
+    send_choice(worker.socket, choices[next++]);  // if the worker has ended, nothing can be read from it either
   };
   for (Worker& worker : workers_) give(worker);
   while (done < choices.size()) {

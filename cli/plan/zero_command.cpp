@@ -1,4 +1,4 @@
-// ranklab zero map: its options.
+// The options of `ranklab zero map`.
 #include <cstdio>
 #include <memory>
 

@@ -26,7 +26,7 @@ std::string headline(const RunPlan& plan, const ZeroMapRequest& request) {
   return text + request.layout_note;
 }
 
-// "0 [0:11008)  1 [11008:22016)", with many owners only the first ones
+// "0 [0:11008)  1 [11008:22016)"; of many owners only the first ones
 std::string owners_text(const ZeroMapRow& row, bool all) {
   constexpr size_t kShown = 4;
   const size_t shown = all ? row.owners.size() : std::min(row.owners.size(), kShown);

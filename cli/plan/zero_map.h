@@ -1,5 +1,5 @@
-// `ranklab zero map`: which rank owns which part of each parameter, as computed by the optimizers on meta tensors.
-// Thread rule: main thread.
+// `ranklab zero map`: shows which rank owns which part of each parameter, as computed by the optimizers on meta
+// tensors. Thread rule: main thread.
 #pragma once
 #include <string>
 
@@ -8,12 +8,12 @@
 namespace ranklab {
 
 struct ZeroMapRequest {
-  std::string layout_note = {};  // behind the layout
+  std::string layout_note = {};  // printed after the layout
   bool json = false;
-  bool all = false;  // every owner, however many
+  bool all = false;  // show every owner, however many there are
 };
 
-// Prints; returns the exit code.
+// Prints the map. RETURNS: the exit code.
 int run_zero_map(const RunPlan& plan, const ZeroMapRequest& request);
 
 }  // namespace ranklab

@@ -1,5 +1,5 @@
-// ranklab precision: its subcommands, and one of them: table, every code of a number format. Computation only: no ranks
-// are started.
+// `ranklab precision`: its subcommands, and one of them, `table`, which prints every code of a number format.
+// Computation only: no ranks are started.
 #include <cmath>
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,5 @@
-// ranklab precision explain: the precision in which every linear module of a run computes, and which rule decided.
-// Computation only: no ranks are started.
+// `ranklab precision explain`: the precision in which every linear module of a run computes, and which rule determines
+// it. Computation only: no ranks are started.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -30,7 +30,7 @@ struct ExplainRequest {
   bool json = false;
 };
 
-// Modules that users ask about although they have no GEMM whose precision could be chosen.
+// Modules that users ask about although they contain no GEMM whose precision could be chosen.
 const char* const kNoProducts = "no linear layer: recipes leave it alone";
 
 std::vector<ModulePrecision> chosen_modules(const RunPlan& plan, const PrecisionPolicy& policy,
@@ -152,7 +152,7 @@ PrecisionSubcommand add_precision_explain(CommandLine& app) {
   auto request = std::make_shared<ExplainRequest>();
   command->add_option("--module", request->module, "a module, or a pattern of names (default: all)");
   command->add_flag("--json", request->json, "print one JSON object");
-  TrainConfig defaults;  // an unsharded layout, unless one is given
+  TrainConfig defaults;  // an unsharded layout, unless the user gives one
   defaults.parallel.tp = defaults.parallel.pp = 1;
   request->options = std::make_unique<ConfigOptions>(*command, defaults);
   return {command, [request] { return print_explained(*request); }};

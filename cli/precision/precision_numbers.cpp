@@ -54,7 +54,7 @@ std::vector<float> parse_text(const std::string& text, const std::string& path) 
     const std::string word = text.substr(at, end - at);
     char* rest = nullptr;
     numbers.push_back(std::strtof(word.c_str(), &rest));
-    // Not *rest == '\0': a file may hold zero bytes.
+    // Not compared with '\0', because a file may contain zero bytes.
     RANKLAB_CHECK(rest == word.c_str() + word.size(), ErrorKind::kBadFile, .where = kNumbersWhere,
                   .what = path + " holds what is no number", .got = quote(printable(word, 40)),
                   .want = "numbers between spaces, lines or commas", .fix = "remove it, or pass a file of numbers");
@@ -106,7 +106,7 @@ std::vector<NumberMatrix> read_tensors(const NumberSource& source) {
 
 std::vector<NumberMatrix> read_numbers(const NumberSource& source) {
   const std::string& path = source.text;
-  // A file may have such a name, too: "weights (1).txt".
+  // A file name may look like this, too: "weights (1).txt".
   if (std::error_code none; path.find('(') != std::string::npos && !std::filesystem::exists(path, none))
     return {draw(source)};
   if (path.ends_with(".safetensors")) return read_tensors(source);

@@ -8,7 +8,7 @@ namespace ranklab {
 
 struct NumberSource {
   std::string text = {};    // "normal(0,1e-3)", or a path: .safetensors, .txt with numbers, else raw fp32
-  std::string tensor = {};  // in a .safetensors file; empty: all
+  std::string tensor = {};  // a name in a .safetensors file; empty: all tensors
   int64_t samples = 1 << 20;
   uint64_t seed = 1234;
   int64_t cols = 1024;  // for numbers that come without a shape

@@ -1,4 +1,4 @@
-// ranklab precision quantize: the effect of rounding to each format on numbers from a distribution or a file, unscaled
+// `ranklab precision quantize`: the effect of rounding numbers from a distribution or a file to each format, unscaled
 // and with the scales of each kind of group.
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ struct QuantizeRequest {
   bool json = false;
 };
 
-// One format and scaling, and its error. Without scaling: plain casts to the format.
+// A format, its scaling, and the resulting error. Without scaling, values are simply cast to the format.
 struct Outcome {
   TensorPrecision precision = {};
   bool scaled = true;

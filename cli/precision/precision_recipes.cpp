@@ -1,4 +1,4 @@
-// ranklab precision recipes: the type of each tensor in the built-in recipes (or a file's).
+// `ranklab precision recipes`: the type of each tensor in the built-in recipes (or in a file's).
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -18,8 +18,8 @@ nlohmann::ordered_json recipe_json(const PrecisionRecipe& recipe);
 std::string states_text(const PrecisionRecipe& recipe);
 // "tokens to experts e4m3 1x128, back bf16; sharded weights bf16"
 std::string sent_text(const PrecisionRecipe& recipe, bool experts);
-// Settings of a quantizing recipe beyond its tensors: sums, the second quantization of x, the Hadamard rotation; ""
-// when there are none.
+// The settings of a quantizing recipe that do not belong to one tensor: sums, the second quantization of x, the
+// Hadamard rotation; "" if there are none.
 std::string products_text(const LinearPrecision& linear);
 
 }  // namespace ranklab

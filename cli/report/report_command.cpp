@@ -1,4 +1,4 @@
-// ranklab report: a run, or two beside each other, as one HTML file.
+// `ranklab report`: one run, or two next to each other, as one HTML file.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>

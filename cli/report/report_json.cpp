@@ -16,7 +16,7 @@ using viz::RunFacts;
 using viz::StepFacts;
 using viz::TraceStore;
 
-// A file's own text: JSON holds valid UTF-8 alone.
+// Text from a file made valid UTF-8, because JSON allows nothing else.
 std::string sound(const std::string& text) { return is_utf8(text) ? text : shown_as_utf8(text); }
 ordered_json number(double value) { return std::isfinite(value) ? ordered_json(value) : ordered_json(); }
 

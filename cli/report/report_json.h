@@ -1,4 +1,4 @@
-// What `report` shows, as JSON. Thread rule: pure.
+// The content of `report` as JSON. Thread rule: pure.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 
@@ -7,7 +7,7 @@
 namespace ranklab {
 
 nlohmann::ordered_json report_json(const viz::RunFacts& run);
-// {"optim.lr": {"a": "0.001", "b": null}}: settings that differ; null where a run has no record.
+// {"optim.lr": {"a": "0.001", "b": null}}: the settings that differ; null if a run has no record.
 nlohmann::ordered_json differences_json(const viz::RunFacts& a, const viz::RunFacts& b);
 
 }  // namespace ranklab

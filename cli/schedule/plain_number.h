@@ -1,5 +1,5 @@
-// Times of schedules have whatever unit their costs have; of a traced run, or a model on a machine, they are
-// microseconds. Thread rule: pure.
+// Formats the times of schedules, whose unit is that of their costs; for a traced run, or a model on a machine, it is
+// the microsecond. Thread rule: pure.
 #pragma once
 #include <cmath>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-// With so many digits, or all of them before the point: never an exponent in place of them.
+// Prints this many significant digits, but always all digits before the point, never an exponent instead.
 inline std::string plain_number(double value, int digits = 6) {
   return std::abs(value) < std::pow(10, digits) ? strprintf("%.*g", digits, value) : strprintf("%.0f", value);
 }

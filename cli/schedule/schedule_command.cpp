@@ -1,5 +1,5 @@
-// ranklab schedule: lists, draws, verifies, times and compares pipeline schedules, and converts them to files and back.
-// Nothing is trained: the same lists of actions are what `ranklab train` runs.
+// `ranklab schedule`: lists, draws, verifies, times and compares pipeline schedules, and converts them to files and
+// back. Nothing is trained, but `ranklab train` runs the same lists of actions.
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -113,7 +113,7 @@ int compare(const Arguments& a) {
     return 0;
   }
   const Style style = style_for(stdout);
-  GanttScale scale;  // the coarsest that any of them needs
+  GanttScale scale;  // the coarsest scale that any of them needs
   std::vector<const Schedule*> schedules;
   for (const ComparedSchedule& one : all) {
     const GanttScale own = gantt_scale(one.line, end, a.columns(), 1);
@@ -121,7 +121,7 @@ int compare(const Arguments& a) {
     if (schedules.empty() || coarser) scale = own;
     schedules.push_back(&one.loaded.schedule);
   }
-  scale.microseconds = all[0].loaded.known.has_value();  // all are given their costs alike
+  scale.microseconds = all[0].loaded.known.has_value();  // all get their costs in the same way
   for (const ComparedSchedule& one : all) {
     print(schedule_headline(one.loaded, a.options, style));
     const GanttView view = {.end = end, .width = a.columns(), .all = a.all, .axis = &one == &all.back()};

@@ -16,7 +16,7 @@ namespace {
 constexpr int kLabelColumns = 9;  // "rank 123 "
 constexpr int kDrawnRanks = 16;
 
-// Background colours of a kind, and of the same kind on a rank's second, fourth ... stage.
+// The background colours of a kind of action, and of the same kind on a rank's second, fourth ... stage.
 struct Paint {
   const char* even;
   const char* odd;
@@ -39,7 +39,7 @@ Paint paint_of(ActionKind kind) {
 
 constexpr const char* kIdlePaint = "2";
 
-// One column.
+// One column of a row.
 struct Cell {
   std::string glyph = "·";
   const char* paint = kIdlePaint;
@@ -49,7 +49,7 @@ std::string painted(const char* code, const std::string& text, const Style& styl
   return style.on() && !text.empty() ? "\033[" + std::string(code) + "m" + text + "\033[0m" : text;
 }
 
-// Cells with the same paint share an escape code.
+// Neighbouring cells with the same paint share an escape code.
 std::string text_of(std::span<const Cell> cells, const Style& style) {
   std::string out;
   for (size_t i = 0; i < cells.size();) {
@@ -79,7 +79,7 @@ class Row {
     return (odd(stage) ? lower_case(letters) : std::string(letters)) + microbatch;
   }
 
-  // The longest of the block's names that fits.
+  // The longest of the block's possible labels that fits.
   std::string label(const Action& a, int width) const {
     std::vector<std::string> names;
     if (a.kind == ActionKind::kFBW) {
@@ -140,7 +140,7 @@ class Row {
   const Style& style_;
 };
 
-// A rank's row, or "" where ranks are omitted.
+// A rank's row, or "" if ranks are omitted here.
 struct Line {
   std::string label;
   std::vector<Cell> cells;
@@ -162,7 +162,7 @@ std::vector<Line> lines_of(const Schedule& schedule, const PipelineTimeline& lin
 }
 
 std::string axis(size_t first_column, size_t columns, const GanttScale& scale, const Style& style) {
-  // 1, 2 or 5 times a power of ten, so that marks are at least ten columns apart.
+  // The interval between marks is 1, 2 or 5 times a power of ten, so that marks are at least ten columns apart.
   const double least = 10 / scale.columns_per_time;
   double step = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0, 10.0}) {

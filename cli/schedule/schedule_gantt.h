@@ -11,19 +11,19 @@ namespace ranklab {
 
 struct GanttScale {
   double columns_per_time = 1;
-  // Some actions are narrower than a column: each column then shows the dominant one.
+  // Some actions are narrower than a column, so each column shows the action that takes most of it.
   bool dense = false;
-  bool microseconds = false;  // what times are counted in; else costs without a unit
+  bool microseconds = false;  // unit of times; otherwise they are costs without a unit
 };
 
-// The scale at which `end` fits into a line of `width` columns, and the shortest action fills whole columns if it can.
-// Up to `panels` lines, one below the other, are used before drawing densely.
+// The scale at which `end` fits into a line of `width` columns, and the shortest action fills whole columns if
+// possible. Up to `panels` lines, one below the other, are used before the drawing becomes dense.
 GanttScale gantt_scale(const PipelineTimeline& line, double end, int width, int panels);
 
 struct GanttView {
-  double end = 0;  // of the axis
+  double end = 0;  // of the time axis
   int width = 80;
-  bool all = false;  // every rank, however many
+  bool all = false;  // show every rank, however many there are
   bool axis = true;
 };
 std::string gantt(const Schedule& schedule, const PipelineTimeline& line, const GanttScale& scale, const Style& style,

@@ -1,4 +1,4 @@
-// A schedule for programs: the `data` of `ranklab schedule ... --json`. Thread rule: pure functions.
+// A schedule as JSON: the `data` of `ranklab schedule ... --json`. Thread rule: pure functions.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
 

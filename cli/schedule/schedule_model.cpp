@@ -26,7 +26,7 @@ TrainConfig config_of(const ScheduleModel& model) {
   return config;
 }
 
-// A plan on tp x pp ranks, each of which holds a stage.
+// A plan on tp x pp ranks, with one stage per pipeline rank.
 RunPlan plan_of(const ScheduleModel& model, int pp) {
   TrainConfig config = config_of(model);
   config.parallel = {.world = model.tp * pp, .tp = model.tp, .pp = pp};

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kDefaultRanks = 4;
 constexpr int kDefaultMicrobatches = 8;
-constexpr int kDefaultChunks = 2;  // where a rank may hold several stages: with one it is 1F1B or GPipe
+constexpr int kDefaultChunks = 2;  // if a rank can hold several stages; with one: 1F1B or GPipe
 
 bool is_name(const std::string& what) {
   const auto kinds = schedule_kinds();
@@ -44,7 +44,7 @@ Schedule named(const std::string& name, const ScheduleOptions& options, const Sc
                        costs);
 }
 
-// Costs of the schedule's stages; nothing when costs are given by the user.
+// The costs of the schedule's stages; nothing if the user gives costs.
 std::optional<PipelineCosts> known_costs(const Schedule& schedule, const ScheduleOptions& options) {
   if (options.model.gives_costs()) return costs_of_model(options.model, schedule);
   if (!options.of_trace) return {};
@@ -61,7 +61,7 @@ std::optional<PipelineCosts> known_costs(const Schedule& schedule, const Schedul
   return costs;
 }
 
-// The costs given by the user, with the times replaced where they are known.
+// The costs given by the user, with times replaced where a trace or model provides them.
 ScheduleCosts costs_of_rank(const ScheduleOptions& options, const std::optional<PipelineCosts>& known) {
   ScheduleCosts costs = options.costs;
   if (!known) return costs;

@@ -1,5 +1,5 @@
-// The schedule of a `ranklab schedule` command: a NAME of the list or a FILE, and the costs it is timed with. Thread
-// rule: pure functions, except for the file.
+// The schedule of a `ranklab schedule` command: a NAME of the list or a FILE, and the costs with which it is timed.
+// Thread rule: pure functions, except for the file.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,11 +14,12 @@
 namespace ranklab {
 
 struct ScheduleOptions {
-  std::optional<int> num_ranks;  // 4 when not given
+  std::optional<int> num_ranks;  // 4 if not given
   std::optional<int> num_microbatches;
   std::optional<int> num_chunks;
-  // --f, --b, --w, --c. Of an activation W needs what it does in the 14.6B model of Qi et al. (arXiv 2401.10241,
-  // appendix): with all of it a search within a limit of memory places W where they fit, and not where ranks idle.
+  // The values of --f, --b, --w, --c. W needs as much of an activation as in the 14.6B model of Qi et al. (arXiv
+  // 2401.10241, appendix). If it needed all of it, a search within a memory limit would place W where they fit and not
+  // where ranks are idle.
   ScheduleCosts costs = {.weight_grad_memory = 0.432};
   std::string trace;  // a file to take the costs from
   std::optional<PipelineCosts> of_trace;
@@ -28,7 +29,7 @@ struct ScheduleOptions {
 
 struct LoadedSchedule {
   Schedule schedule;
-  std::optional<ScheduleFile> file;    // when it came from one; its schedule is moved out
+  std::optional<ScheduleFile> file;    // if it came from a file; its schedule is moved out
   ScheduleCosts costs;                 // per rank
   std::optional<PipelineCosts> known;  // of each stage, from a trace or a model
   ScheduleProof proof;
@@ -36,11 +37,11 @@ struct LoadedSchedule {
   std::vector<std::string> problems() const;
 };
 
-// Reads options.trace. Throws kInvalidArgument when the costs are given in two ways.
+// Reads options.trace. Throws kInvalidArgument if the costs are given in two ways.
 void read_costs(ScheduleOptions& options);
 
-// A schedule's name, or else a path. Throws if it is neither, naming the nearest, and for a file that contradicts --pp
-// or --num-microbatches.
+// `what`: a schedule's name, or else a path. Throws if it is neither, suggesting the nearest name, and for a file that
+// contradicts --pp or --num-microbatches.
 LoadedSchedule load_schedule(const std::string& what, const ScheduleOptions& options);
 // Throws kCheckFailed with the first problem.
 void require_sound(const LoadedSchedule& loaded, const std::string& what);

@@ -36,7 +36,7 @@ double idle_of(const std::vector<Idle>& idle, IdleCause cause) {
 
 std::string percent(double fraction) { return strprintf("%.2f %%", 100 * fraction); }
 
-// The longest time a rank waited for another one's work, excluding warm-up.
+// The longest time that a rank waited for another rank's work, excluding warm-up.
 std::string longest_wait(const PipelineTimeline& line, bool microseconds) {
   const Idle* longest = nullptr;
   size_t waiter = 0;

@@ -8,11 +8,12 @@
 
 namespace ranklab {
 
-// The list as in the table of docs/schedules.md: bubble and peak of each with p 8, m 32 and F = B = W.
+// The list of schedules as in the table of docs/schedules.md: the bubble and memory peak of each with p 8, m 32 and F =
+// B = W.
 std::string schedule_table();
 
 std::string schedule_headline(const LoadedSchedule& loaded, const ScheduleOptions& options, const Style& style);
-// Both bubble ratios, what the ranks waited for, and a line per rank.
+// Both bubble ratios, what the ranks waited for, and one line per rank.
 std::string schedule_summary(const LoadedSchedule& loaded, const ScheduleOptions& options, const PipelineTimeline& line,
                              const Style& style, bool all);
 std::string schedule_proof_text(const LoadedSchedule& loaded, const Style& style);

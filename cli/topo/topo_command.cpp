@@ -1,4 +1,4 @@
-// ranklab topo: the placement of ranks, which groups span nodes, and what a training step sends between them.
+// `ranklab topo`: the placement of ranks, which groups span nodes, and what a training step sends between them.
 // Computation only: no ranks are started.
 #include <cstdio>
 #include <memory>
@@ -44,7 +44,7 @@ void add_model_options(CommandLine& app, TopologyOptions& o) {
       ->capture_default_str();
 }
 
-// Whether the text names an option that the command has not.
+// Whether the text names an option that the command does not have.
 bool names_another_option(const CommandLine& app, const std::string& text) {
   std::set<std::string> known;
   for (const CommandOption* option : app.options())
@@ -56,7 +56,7 @@ bool names_another_option(const CommandLine& app, const std::string& text) {
   return false;
 }
 
-// The model's own rules may advise settings of training, most of which this command has not.
+// The model's own rules may recommend training settings, most of which are not options of this command.
 Topology topology_of(const CommandLine& app, const TopologyOptions& options) {
   try {
     return make_topology(options);

@@ -14,10 +14,10 @@ namespace {
 
 constexpr const char* kTopologyWhere = "ranklab topo";
 constexpr int kMaxWorld = 16384;
-constexpr int64_t kMostSequences = int64_t{1} << 30;  // times the world within 64 bits
-constexpr int64_t kMostTokens = int64_t{1} << 34;     // of a step: the bytes of all ranks' messages within 64 bits
+constexpr int64_t kMostSequences = int64_t{1} << 30;  // so that their product with the world size fits 64 bits
+constexpr int64_t kMostTokens = int64_t{1} << 34;     // per step, so that the bytes of all ranks' messages fit 64 bits
 
-// Without a given world size: dp x cp x tp x pp, with dp 1 unless it was given.
+// Without a given world size it is dp x cp x tp x pp, where dp is 1 unless it is given.
 ParallelDims with_world(ParallelDims dims) {
   if (dims.world == 0) dims.world = product_of_axes(dims);
   RANKLAB_CHECK(dims.world >= 1 && dims.world <= kMaxWorld, ErrorKind::kInvalidArgument, .where = kTopologyWhere,
@@ -40,7 +40,7 @@ void check_positive(const char* flag, int64_t value) {
                 .fix = "leave it out for its default");
 }
 
-// Replaces each MLP by experts, for a model without: one per ep rank unless the flags request more.
+// In a model without experts, replaces each MLP by experts: one per ep rank unless the flags request more.
 void set_experts(const TopologyOptions& options, const ParallelDims& dims, ModelConfig& model) {
   MoeConfig& moe = model.moe;
   if (options.num_experts != 0) {

@@ -1,4 +1,5 @@
-// The data of `ranklab topo`, without its presentation: the requested mesh, and one training step on it. Pure.
+// The data of `ranklab topo`, without its presentation: the requested mesh, and one training step on it. Thread rule:
+// pure.
 #pragma once
 #include <array>
 #include <optional>
@@ -21,14 +22,14 @@ struct TopologyOptions {
   std::optional<bool> sequence_parallel;  // unset: on when tp > 1
   int64_t num_experts = 0;                // 0: the preset's; without any, one per ep rank when ep > 1
   int64_t router_topk = 0;                // 0: the preset's
-  int64_t bucket_bytes = 0;               // 0: that of train
+  int64_t bucket_bytes = 0;               // 0: the default of train
 };
 
 // In display order.
 inline constexpr std::array kTopologyAxes = {Axis::kTp,  Axis::kCp,  Axis::kDp, Axis::kPp,      Axis::kEp,
                                              Axis::kEtp, Axis::kEdp, Axis::kKv, Axis::kCpHeads, Axis::kCpRing};
 
-// What to do about a model that does not fit its layout, where the model's own settings are no options of the command.
+// Advice for a model that does not fit its layout, in a command without options for the model's own settings.
 inline constexpr const char* kMeshAlone = "change the layout or the model, or --preset none for the mesh alone";
 
 struct Topology {

@@ -25,7 +25,7 @@ std::string header(const Topology& t) {
   return out + "; order " + d.order + "\n";
 }
 
-// Neighbours of one tensor-parallel group on one node.
+// Neighbouring ranks of one tensor-parallel group on one node.
 struct Box {
   std::string ranks, label;
   int color = 0;

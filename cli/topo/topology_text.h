@@ -7,8 +7,8 @@
 
 namespace ranklab {
 
-// A drawing of the nodes with their tensor-parallel groups boxed, coordinates, groups and traffic. Large worlds are
-// shortened unless `all`.
+// A drawing of the nodes with boxes around their tensor-parallel groups, with coordinates, groups and traffic. Large
+// worlds are shortened unless `all`.
 std::string topology_text(const Topology& topology, const Style& style, bool all);
 // Everything, whatever the size: {"world_size", "ranks", "groups", "traffic", ...}
 std::string topology_json(const Topology& topology);

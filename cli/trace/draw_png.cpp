@@ -1,4 +1,4 @@
-// The viz module's part of pictures that other commands write as PNG (cli/common/picture_file.h).
+// The part of writing pictures as PNG for other commands that is in the viz module (cli/common/picture_file.h).
 #include <string>
 
 #include "viz/app/drawing_image.h"

@@ -10,7 +10,7 @@ namespace ranklab {
 
 nlohmann::ordered_json split_json(const viz::TimeSplit& time);
 nlohmann::ordered_json insights_json(const viz::TraceStore& store, const std::vector<viz::Insight>& insights);
-// One layer, in one step or in all. `peers`: the ranks that its experts are on.
+// The load of one layer, in one step or in all steps. `peers`: the number of ranks over which its experts are spread.
 nlohmann::ordered_json load_json(const viz::LayerLoad& load, int peers);
 
 }  // namespace ranklab

@@ -1,4 +1,4 @@
-// ranklab trace info | stats | diff | validate
+// `ranklab trace info | stats | diff | validate`
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ int trace_info(const std::string& named, bool json) {
   return 0;
 }
 
-// RETURNS: 0 when the file is valid, else prints one line per problem and returns the exit code of a failed check.
+// RETURNS: 0 if the file is valid; else prints one line per problem and returns the exit code of a failed check.
 int trace_validate(const std::string& named, bool json) {
   const std::string path = find_trace(named);
   const std::vector<std::string> problems = validate_trace_file(path);

@@ -62,7 +62,7 @@ void print_values(const viz::TraceStore& store, const viz::TraceDiff& diff) {
   }
 }
 
-// A sum over ranks is a whole number, a mean of them need not be.
+// A sum over ranks is a whole number, but a mean may not be.
 ordered_json count_json(double number) {
   const int64_t whole = std::llround(number);
   return static_cast<double>(whole) == number ? ordered_json(whole) : ordered_json(number);

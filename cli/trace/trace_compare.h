@@ -1,4 +1,4 @@
-// `ranklab trace diff A B [--fail-over PERCENT] [--json]`: what became slower, faster, larger.
+// `ranklab trace diff A B [--fail-over PERCENT] [--json]`: shows what became slower, faster or larger.
 #pragma once
 #include <string>
 
@@ -11,7 +11,7 @@ struct TraceDiffOptions {
   int rows = 15;
 };
 
-// The exit code: that of a failed check when makespan, a step or a memory peak differs by more than fail_over.
+// RETURNS: the exit code; that of a failed check if makespan, a step or a memory peak differs by more than fail_over.
 int trace_diff(const TraceDiffOptions& options);
 
 }  // namespace ranklab

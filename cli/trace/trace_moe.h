@@ -1,4 +1,4 @@
-// `ranklab trace stats FILE --moe [--json]`: how evenly the experts of a mixture were used, and the token traffic
+// `ranklab trace stats FILE --moe [--json]`: how evenly the experts of MoE layers were used, and the token traffic
 // between ranks. Thread rule: one thread.
 #pragma once
 #include "viz/model/store/trace_store.h"

@@ -1,5 +1,5 @@
-// `ranklab trace stats FILE [--step N] [--moe] [--json]`: where the time went and why, from the tables the window
-// shows.
+// `ranklab trace stats FILE [--step N] [--moe] [--json]`: where the time was spent and why, from the same tables as in
+// the window.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,12 +10,12 @@ struct TraceStatsOptions {
   std::vector<std::string> paths;
   int step = -1;  // -1: the whole trace
   bool json = false;
-  bool moe = false;       // experts and their traffic instead
-  int gpus_per_node = 0;  // 0: from the trace
-  int rows = 10;          // of the longest idle intervals and operations
+  bool moe = false;       // show experts and their traffic instead
+  int gpus_per_node = 0;  // 0: as the trace says
+  int rows = 10;          // number of longest idle intervals and operations to show
 };
 
-// Returns the exit code; throws kBadFile when no part of the file can be read, kInvalidArgument for a step that the
+// RETURNS: the exit code. Throws kBadFile if no part of the file can be read, kInvalidArgument for a step that the
 // trace does not have.
 int trace_stats(const TraceStatsOptions& options);
 

@@ -1,4 +1,4 @@
-// ranklab viz: a trace in a window, as a picture rendered without a display, as a page, or as text.
+// `ranklab viz`: a trace in a window, as a picture rendered without a display, as a page, or as text.
 #include <cstdio>
 #include <memory>
 
@@ -27,7 +27,7 @@ struct VizOptions {
   int width = 0;
 };
 
-// "1600x900"
+// Reads "1600x900".
 void read_size(const std::string& text, viz::VizRequest& request) {
   if (text.empty()) return;
   char rest = 0;
@@ -43,7 +43,7 @@ void print_text(const VizOptions& options) {
   std::fputs(viz::render_text(options.request, width, style_for(stdout).on()).c_str(), stdout);
 }
 
-// A page shows one file: several are asked for one by one.
+// A page shows one file only; several must be requested one by one.
 int write_page(const VizOptions& options, bool attaches) {
   const std::string also = attaches                   ? "--attach"
                            : options.headless         ? "--headless"

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kOrigin = "--layout auto";
 constexpr int kPlans = 32;
 constexpr double kMemoryShare = 0.9;
-// What a layout is made of, in this order for people.
+// The settings that a layout consists of, in the order in which they are shown.
 constexpr const char* kKeys[] = {"parallel.tp",
                                  "parallel.pp",
                                  "parallel.cp",
@@ -31,7 +31,7 @@ constexpr const char* kKeys[] = {"parallel.tp",
                                  "train.micro_batch_size",
                                  "memory.recompute_granularity"};
 
-// The run's configuration in the world that there will be.
+// The run's configuration with the world size that it will have.
 TrainConfig in_its_world(const ConfigOptions& options) {
   const ProcessEnv env = read_process_env();
   TrainConfig config = options.config();
@@ -55,7 +55,7 @@ void refuse_twice_settled(const ConfigOptions& options) {
                   .fix = "leave it out");
 }
 
-// A microbatch of 0 sequences leaves the size open, as no flag does.
+// A microbatch of 0 sequences leaves the size open, as if the flag were absent.
 bool is_open(const std::string& key, const ConfigOptions& options) {
   return key == "train.micro_batch_size" && options.config().micro_batch_size == 0;
 }
@@ -91,7 +91,7 @@ struct Saved {
   CheckpointManifest manifest;
 };
 
-// The newest checkpoint that the run may start from; the run itself finds out whether it is intact.
+// The newest checkpoint that the run may start from; the run itself checks whether it is intact.
 std::optional<Saved> saved_run(const TrainConfig& c) {
   const std::string root = c.load == "auto" ? c.save_dir : c.load;
   if (root.empty()) return std::nullopt;
@@ -101,17 +101,18 @@ std::optional<Saved> saved_run(const TrainConfig& c) {
   for (const std::string& folder : folders) {
     try {
       return Saved{folder, read_manifest(folder + "/" + kManifestName)};
-    } catch (const Error&) {  // damaged: an older one
+    } catch (const Error&) {  // damaged; try an older one
     }
   }
   return std::nullopt;
 }
 
-// The layout of the checkpoint, if it is of a world of this size and says the same where the user says something.
+// The layout of the checkpoint, if its world has the same size and it agrees with all layout settings that the user
+// gave.
 std::optional<TrainConfig> kept_layout(const Saved& saved, const TrainConfig& c, const ConfigOptions& options) {
   const auto world = saved.manifest.layout.find("world");
   if (world == saved.manifest.layout.end() || world->second != c.parallel.world) return std::nullopt;
-  // Without a size of its own a microbatch follows from their number, which a layout does not settle.
+  // If the size of a microbatch is not set, it follows from the number of microbatches, which is not part of a layout.
   const auto microbatches = saved.manifest.config.find("train.num_microbatches");
   if (microbatches != saved.manifest.config.end() && microbatches->second != "0") return std::nullopt;
   TrainConfig kept = c;
@@ -157,7 +158,7 @@ std::string choose_layout(ConfigOptions& options) {
   }
   const LayoutPlanner planner(config, kMemoryShare);
   const std::vector<PlannedLayout> rows = planner.search({.plans = kPlans,
-                                                          .best = 2,  // and the next, which is told
+                                                          .best = 2,  // also the second best, which the reason mentions
                                                           .pinned = pinned_by(options, config),
                                                           .beside = read_process_env().local_world_size});
   planner.require_fit(rows, kOrigin);

@@ -1,6 +1,6 @@
-// `train --layout auto`: the layout that plans say is fastest on the run's world and hardware profile. What the user
-// gave stays; a run that resumes in a world of the same size keeps the layout of its checkpoint. Each process of a run
-// comes to the same choice. Thread rule: main thread.
+// `train --layout auto`: the layout that plans predict to be fastest on the run's world and hardware profile. What the
+// user gave stays; a run that resumes in a world of the same size keeps its checkpoint's layout. Every process of a run
+// makes the same choice. Thread rule: main thread.
 #pragma once
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace ranklab {
 
-// Settles the layout among `options`. RETURNS: what was chosen and why, a line. Throws kInvalidArgument.
+// Sets the layout in `options`. RETURNS: one line that says what was chosen and why. Throws kInvalidArgument.
 std::string choose_layout(ConfigOptions& options);
 
 }  // namespace ranklab

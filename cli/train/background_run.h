@@ -11,8 +11,8 @@ namespace ranklab {
 class BackgroundRun {
  public:
   explicit BackgroundRun(TrainRun& run);
-  ~BackgroundRun();  // releases the ranks, and waits for the end
-  // Waits for the end. Returns the exit code, or throws what the run threw.
+  ~BackgroundRun();  // releases the ranks, and waits for the run's end
+  // Waits for the run's end. RETURNS: the exit code; throws what the run threw.
   int join();
 
  private:

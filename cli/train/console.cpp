@@ -34,11 +34,11 @@ namespace {
 constexpr const char* kHeader = "  step      loss  grad norm        lr   tokens/s";
 constexpr const char* kVirtual = "  virtual ms    MFU  exposed comm  waiting";  // for simulated ranks
 constexpr const char* kOnGpu = "     step ms  GPU MFU  peak memory";            // in wall time
-// Appended for models that have them.
+// Columns appended for models that have these values.
 constexpr const char* kPrediction = "  MTP loss";
 constexpr const char* kBalance = "  busiest expert  task / aux / total / drop";
 constexpr const char* kLossScale = "  loss scale";
-constexpr const char* kMaxLogit = "  max logit  clipped";  // heads, of all layers
+constexpr const char* kMaxLogit = "  max logit  clipped";  // over all layers; heads clipped
 
 class ProgressBar {
  public:
@@ -46,14 +46,15 @@ class ProgressBar {
     const char* term = std::getenv("TERM");
     if (term != nullptr && std::string(term) == "dumb") shown_ = false;
   }
-  // `first`: the step that a resumed run began with; the time that is left follows from the steps since then.
+  // `first`: the step at which a resumed run began; the remaining time is estimated from the steps since then.
   void draw(int64_t done, int64_t first, int64_t total, double elapsed_s) const {
     if (!shown_ || done <= first) return;
     constexpr int kWidest = 30;
     const double left_s = elapsed_s / static_cast<double>(done - first) * static_cast<double>(total - done);
     const std::string text =
         strprintf("%ld/%ld steps, %.0f s left", static_cast<long>(done), static_cast<long>(total), left_s);
-    // clear() takes back one line, so the bar must not be broken into two: "  [", "] " and the last column beside it.
+    // clear() erases one line, so the bar must not wrap: the subtracted columns are for "  [", "] " and the last column
+    // of the terminal.
     const int room = terminal_columns(80, STDERR_FILENO) - static_cast<int>(text.size()) - 6;
     if (room < 0) return;
     const int width = std::min(room, kWidest);
@@ -199,8 +200,8 @@ class ConsoleHook : public Hook {
   }
 
  private:
-  // "after 200 steps in 24.1 s: loss 5.5114 -> 1.6404". Losses and time are of this start alone, so a resumed run says
-  // which steps that were.
+  // "after 200 steps in 24.1 s: loss 5.5114 -> 1.6404". Losses and time are only of this start, so a resumed run says
+  // which steps these were.
   std::string steps_text(const TrainResult& result) const {
     const int64_t trained = result.steps_done - first_;
     if (trained <= 0 && first_ > 0)
@@ -228,7 +229,7 @@ class ConsoleHook : public Hook {
     return text;
   }
 
-  // Those that begin to fire; sentinels.jsonl has the others, too.
+  // Prints the sentinels that begin to fire; sentinels.jsonl also has the others.
   void alarms(const SentinelReport& report) const {
     for (const SentinelAlarm& alarm : report.alarms) {
       if (alarm.begins) std::fprintf(out_, "%s\n", style_.yellow("        sentinel " + alarm.text()).c_str());
@@ -261,7 +262,7 @@ class ConsoleHook : public Hook {
       std::fprintf(out_, "[ZeRO Debug][step=%ld] rank 0 %s\n", static_cast<long>(m.step), m.zero->text().c_str());
     flush();
   }
-  // If stderr is closed, nobody wants its output; stdout is what a user keeps.
+  // Errors are ignored if stderr is closed, because then nobody wants its output; stdout is what a user keeps.
   void flush() const {
     const std::string lost = lost_text(out_);
     if (!lost.empty() && out_ == stdout && !reader_is_gone()) options_.lost->note("stdout", lost);

@@ -15,7 +15,7 @@ struct ConsoleOptions {
   std::string gemm;  // one line: which matrix multiplication was chosen and why
   std::string log_dir;
   std::string trace_path;  // empty: no trace
-  FILE* out = stdout;      // --json keeps stdout for programs
+  FILE* out = stdout;      // stdout belongs to the JSON lines with --json
   bool progress = true;    // a progress bar where both streams are terminals
   std::shared_ptr<LostOutputs> lost = std::make_shared<LostOutputs>();  // unwritten output, including its own text
 };

@@ -23,16 +23,16 @@ namespace ranklab {
 namespace {
 
 struct DryRun {
-  RankRecord memory;  // of the rank with the most memory
+  RankRecord memory;  // of the rank that needs the most memory
   FrameworkMemory on_gpu = {};
   std::vector<AxisTraffic> traffic;
   StepTime time;
   double mfu = 0;
-  bool documents_known = true;  // where attention keeps within them
+  bool documents_known = true;  // whether their ends are known, if attention stays within documents
   std::vector<std::string> warnings;
 };
 
-// Options that the run does not use yet, the cheapest first.
+// Options for less memory that the run does not use yet, the cheapest first.
 std::string ways_to_need_less(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   std::vector<std::string> ways;
@@ -76,7 +76,7 @@ std::string flop_text(double flops) {
   return strprintf("%.3g %sFLOP", flops, kUnits[unit]);
 }
 
-// As the plan's software and its allocator take it.
+// GPU memory as the plan's software and its allocator use it.
 std::string on_gpu_text(const FrameworkMemory& memory, const RunPlan& plan) {
   std::string text = "  of a GPU, as " + plan.config.software + " takes it\n";
   for (const auto& [part, bytes] : memory.parts())
@@ -112,7 +112,7 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   return plan.profile.kernels == nullptr ? text : text + on_gpu_text(run.on_gpu, plan);
 }
 
-// The digits of the console's column for short steps; a step of minutes is no number of milliseconds.
+// Short steps have the digits of the console's column; steps of minutes are not written in milliseconds.
 std::string step_text(double nanoseconds) {
   return nanoseconds < 1e8 ? strprintf("%.3f ms", nanoseconds * 1e-6) : human_ns(nanoseconds);
 }
@@ -121,7 +121,7 @@ std::string traffic_text(const DryRun& run, const Style& style) {
   return run.traffic.empty() ? "    one rank sends nothing\n" : traffic_table(run.traffic, style, "    ");
 }
 
-// "products 610 ms, attention 120 ms": what compute is made of.
+// "products 610 ms, attention 120 ms": the parts of compute time.
 std::string kernels_text(const StepTime& time) {
   std::vector<std::string> parts;
   for (size_t kind = 0; kind < kKernelKindNames.size(); ++kind)

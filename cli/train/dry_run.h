@@ -1,5 +1,6 @@
-// The output of `ranklab train --dry-run`: the layout, the batch, and a rank's memory, communication and time per step,
-// computed from the configuration alone (core/plan), so also for worlds that this machine could never hold.
+// The output of `ranklab train --dry-run`: the layout, the batch, and a rank's memory, communication and time per step.
+// It is computed from the configuration alone (core/plan), so it also works for worlds that this machine could never
+// hold.
 #pragma once
 #include <string>
 
@@ -9,7 +10,8 @@
 
 namespace ranklab {
 
-// `step`: the plan's, recorded. `absent_data`: why this machine could not open the data that the run names, if so.
+// `step`: the recorded step of the plan. `absent_data`: why this machine could not open the data that the run names, if
+// so.
 std::string dry_run_text(const RunPlan& plan, const StepRecord& step, const Style& style,
                          const std::string& absent_data = {});
 std::string dry_run_json(const RunPlan& plan, const StepRecord& step, const std::string& absent_data = {});

@@ -9,7 +9,7 @@
 namespace ranklab {
 namespace {
 
-// The linear layers of one rank.
+// The shapes of one rank's linear layers.
 std::vector<GemmShape> shapes_of(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
   const int64_t tp = plan.mesh.size(Axis::kTp);
@@ -62,7 +62,7 @@ std::string choose_gemm(RunPlan& plan, World& world) {
     const CommunicatorPtr comm = endpoint.communicator(plan.mesh.group(Axis::kWorld, endpoint.global_rank()));
     const at::Tensor choice = at::full({1}, static_cast<int64_t>(gemm_in_use()), at::kLong);
     comm->broadcast(choice, 0);
-    // Hosts may have different processors: oneDNN is used only if all have it.
+    // Hosts may have different processors, so oneDNN is used only if all of them support it.
     const bool all_have_it = comm->all_reduce(at::full({1}, without_onednn, at::kLong)).item<int64_t>() == 0;
     use_gemm(all_have_it ? static_cast<GemmLibrary>(choice.item<int64_t>()) : GemmLibrary::kMkl);
   });

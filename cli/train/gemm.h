@@ -7,10 +7,10 @@
 
 namespace ranklab {
 
-// Applies the choice process-wide and stores its name in the plan, which logs and checkpoints record; call before ranks
-// start. RETURNS: one line for the banner ("" where no library is chosen: other types, a GPU).
+// Applies the choice process-wide and stores its name in the plan, for logs and checkpoints; call before ranks start.
+// RETURNS: one line for the banner ("" if there is no library to choose: other types, a GPU).
 std::string choose_gemm(RunPlan& plan);
-// The same where ranks may be processes: all follow rank 0, so that results are bit-identical. Collective.
+// The same if ranks may be processes: all of them follow rank 0, so that results are bit-identical. Collective.
 std::string choose_gemm(RunPlan& plan, World& world);
 
 }  // namespace ranklab

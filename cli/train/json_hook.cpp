@@ -34,7 +34,7 @@ class JsonHook : public Hook {
   void on_checkpoint(const CheckpointNote& note) override { print(checkpoint_json(note) + "\n"); }
   void on_validation(int64_t step, double loss) override { print(validation_json(step, loss) + "\n"); }
   void on_train_end(const TrainResult& result) override {
-    if (!result.stopped.empty()) return;  // the error is the result
+    if (!result.stopped.empty()) return;  // the error object is printed instead of a result
     const bool traced = traces_a_step(config_, first_, result.steps_done) && is_there(options_.trace_path);
     const nlohmann::ordered_json data = {
         {"steps_done", result.steps_done},     {"interrupted", result.interrupted},

@@ -1,5 +1,5 @@
-// `ranklab train --json`: a line per logged step as in metrics.jsonl, then one object with the result. A run that fails
-// ends with its error object instead, printed by main().
+// `ranklab train --json`: prints a line per logged step as in metrics.jsonl, then one object with the result. If a run
+// fails, main() prints its error object instead.
 #pragma once
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -10,7 +10,7 @@
 namespace ranklab {
 
 std::shared_ptr<Hook> make_json_hook(ConsoleOptions options);
-// The last object of a run that SIGINT or SIGTERM ended.
+// The last object of a run that was ended by SIGINT or SIGTERM.
 std::string json_interrupted(const nlohmann::ordered_json& data);
 std::string json_interrupted();  // before the first step was done
 

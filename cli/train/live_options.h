@@ -10,7 +10,7 @@ struct LiveRunOptions {
   bool window = false;
   bool listens = false;
   bool start_paused = false;
-  std::string path = {};  // of the socket; empty: viz.sock in the run's folder
+  std::string path = {};  // the socket's path; empty: viz.sock in the run's folder
 
   bool any() const { return window || listens; }
 };

@@ -24,15 +24,15 @@ std::unique_ptr<LiveServer> open_server(TrainRun& run, const LiveRunOptions& opt
     std::filesystem::create_directories(run.log_dir(), ignored);
     path = run.log_dir() + "/viz.sock";
   }
-  // A run that was to be held for viewers from its beginning is held for the next one, too.
+  // If a run was started paused so that viewers see its beginning, it also stays paused for the next viewer.
   const bool lets_go = !options.window && !options.start_paused;
   auto server = std::make_unique<LiveServer>(path, run.live_feed(), run.stepper(), lets_go);
   std::fprintf(stderr, "viewers may come: ranklab viz --attach %s\n", shell_path(path).c_str());
   return server;
 }
 
-// The window runs in the main thread, and the run in another as soon as there is a window; closing the window lets the
-// run continue to its end, Ctrl-C closes it.
+// The window runs in the main thread, and the run in another thread as soon as there is a window. If the window is
+// closed, the run continues to its end; Ctrl-C closes the window.
 int run_beside_window(TrainRun& run) {
   std::optional<BackgroundRun> background;
   viz::VizRequest request;

@@ -34,7 +34,7 @@ std::string time_text() {
   return text;
 }
 
-// What follows a name such as "model name\t: " or "PRETTY_NAME=" on its line, without quotes; "" without such a line.
+// The text after a name such as "model name\t: " or "PRETTY_NAME=" on its line, without quotes; "" without such a line.
 std::string value_after(const std::string& text, const std::string& name, const char* between) {
   size_t at = text.find(name);
   if (at == std::string::npos) return "";
@@ -100,7 +100,7 @@ class WrittenRunRecord : public RunRecordHook {
           {field.key, sound(field.get(config)), sound(origin == origins_.end() ? "default" : origin->second)});
     }
   }
-  // Not before: what cannot be written then does not end the run, only its exit code says so.
+  // Written only now, because a file that cannot be written must not end the run; only its exit code reports this.
   void on_step_begin(int64_t step) override {
     step_ = step;
     if (!written_) write();
@@ -127,7 +127,7 @@ class WrittenRunRecord : public RunRecordHook {
     return false;
   }
   void write() {
-    written_ = true;  // or told that it cannot be
+    written_ = true;  // written, or reported that it cannot be
     write_file_atomically(path_, record_.dump() + "\n",
                           {.where = "log",
                            .what = "cannot write the run's record",
@@ -149,7 +149,8 @@ std::string typed_command() {
   for (size_t begin = 0; begin < line.size(); begin = line.find('\0', begin) + 1)
     words.emplace_back(line.c_str() + begin);
   const ProcessEnv env = read_process_env();
-  // One of several processes: what started it is not its own line. On one host `launch` starts the same.
+  // If this is one of several processes, its command line is not the one that the user typed; on one host `launch`
+  // starts the same run.
   const bool launched = env.world_size > 1 && env.one_host() && words.size() > 1 && words[1] == "train";
   if (launched) words[1] = "launch --nproc-per-node " + std::to_string(env.world_size);
   std::string out = typed_program();

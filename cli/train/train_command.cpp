@@ -1,4 +1,4 @@
-// ranklab train
+// `ranklab train`
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -19,7 +19,8 @@
 namespace ranklab {
 namespace {
 
-// The settings as a file that reproduces this run. On GPUs the launcher makes the world, so its choices are omitted.
+// The settings as a file that reproduces this run. On GPUs the launcher determines the world, so what it decided is
+// omitted.
 int print_config(const ConfigOptions& options, bool json) {
   const TrainConfig config = options.config();
   std::vector<std::string> open;
@@ -89,7 +90,7 @@ CommandAction setup_train(CommandLine& app) {
     }
     if (flags->print_config) return print_config(*options, flags->train.json);
     if (flags->dry_run) return dry_run(*options, flags->train.json);
-    if (options->config().can(Capability::kMakesRanks))  // refused before LibTorch is loaded
+    if (options->config().can(Capability::kMakesRanks))  // rejected before LibTorch is loaded
       check_reached(options->resolve(launched_config(*options, read_process_env())));
     return training_functions().train(*options, flags->train);
   };

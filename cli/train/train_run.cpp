@@ -29,7 +29,7 @@
 namespace ranklab {
 namespace {
 
-// Initializing large models takes seconds to minutes before the run's first line.
+// Initializing a large model takes seconds to minutes before the run prints its first line.
 void say_long_start(const RunPlan& plan) {
   const double weights = static_cast<double>(plan.config.model.parameter_count()) * plan.dp();
   if (!plan.config.can(Capability::kMakesRanks) || weights < 5e7) return;
@@ -45,7 +45,7 @@ void say_what_is_not_watched(const RunPlan& plan) {
                why.c_str());
 }
 
-// A held run cannot finish its step when Ctrl-C or SIGTERM requests it, so no rank is held any more then.
+// A paused run cannot finish its step when Ctrl-C or SIGTERM requests a stop, so the stepper then releases all ranks.
 class ReleaseOnSignal {
  public:
   explicit ReleaseOnSignal(Stepper* stepper) {
@@ -62,7 +62,7 @@ class ReleaseOnSignal {
   std::jthread thread_;
 };
 
-// While the run goes on, ranks elsewhere are notified when this process exits, and the trace ends with its last whole
+// If this process exits during the run, ranks elsewhere are notified, and the trace is kept up to its last complete
 // step.
 class TellOnLeaving {
  public:
@@ -77,8 +77,8 @@ class TellOnLeaving {
   TellOnLeaving& operator=(const TellOnLeaving&) = delete;
 };
 
-// After a signal peers leave, which the others see as lost connections. Anything else went wrong by itself: above all a
-// checkpoint that could not be written.
+// After a signal, ranks leave, and their peers see lost connections. Any other error has a cause of its own, above all
+// a checkpoint that could not be written.
 bool comes_of_stopping(const Error& error) {
   return error.kind() == ErrorKind::kCommunication || error.kind() == ErrorKind::kTimeout ||
          error.kind() == ErrorKind::kInterrupted;
@@ -126,7 +126,7 @@ const std::string& TrainRun::log_dir() {
   return log_dir_;
 }
 
-// In rank 0's process: the user's output, and the files.
+// Adds the hooks of rank 0's process: the user's output, and the files.
 void TrainRun::add_hooks(RuntimeEngine& engine, const std::string& gemm) {
   const TrainConfig& config = plan_->config;
   const auto add = [&](std::shared_ptr<Hook> hook, const char* output) {
@@ -170,12 +170,13 @@ int TrainRun::fit() {
   RANKLAB_CHECK(result.stopped.empty(), ErrorKind::kSentinel, .where = "sentinels", .what = "a sentinel ended the run",
                 .got = result.stopped, .want = "a number within its bounds",
                 .fix = "see sentinels.jsonl in the run's folder; --sentinel 'NAME stop=none' lets the run go on");
-  // A viewer that ends the run has what it wanted; where another process was signalled, this one has not done its work.
+  // If a viewer ended the run, it ended as intended. If another process received a signal, this one has not finished
+  // its work.
   if (result.interrupted && (interrupt_requested() || !stopping_)) return interrupt_exit_code();
   return lost_->any() ? exit_code(ErrorKind::kOutputLost) : 0;
 }
 
-// A sentinel has ended the run by itself, which the record says already.
+// If a sentinel ended the run, the record already says so.
 void TrainRun::record_error(const Error& error) {
   if (!record_ || error.kind() == ErrorKind::kSentinel) return;
   try {
@@ -186,7 +187,7 @@ void TrainRun::record_error(const Error& error) {
 }
 
 int TrainRun::run() {
-  // Viewers and prompts wait for the end; they are notified last.
+  // Viewers and prompts wait for the end of the run; they are notified last.
   struct End {
     TrainRun& run;
     std::string error = {};
@@ -200,7 +201,7 @@ int TrainRun::run() {
     return fit();
   } catch (const Error& error) {
     end.error = error.what();
-    // Peers ended by the same Ctrl-C are not reported, and an error that rank 0 shows is shown once.
+    // Does not report peers that were ended by the same Ctrl-C, and shows an error only once if rank 0 shows it.
     if (interrupt_requested() && comes_of_stopping(error)) {
       if (how_.json && world_->has_rank_zero()) std::fputs(json_interrupted().c_str(), stdout);
       return interrupt_exit_code();

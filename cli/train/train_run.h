@@ -1,6 +1,6 @@
 // One training run as started by the commands `train` and `debug`: validated settings, a world, an engine with its
-// hooks. A run may be watched, which needs ranks that are threads of this process: a stepper can hold it, a live feed
-// sends viewers what it records. Thread rule: one thread at a time.
+// hooks. If its ranks are threads of this process, a run can be watched: a stepper can pause it, and a live feed sends
+// viewers what it records. Thread rule: one thread at a time.
 #pragma once
 #include <atomic>
 #include <map>
@@ -23,9 +23,9 @@ class RunRecordHook;
 class RuntimeEngine;
 
 struct TrainRunOptions {
-  bool json = false;                      // stdout is for programs
-  bool watched = false;                   // with a stepper and a live feed
-  bool start_paused = false;              // held at the first boundaries
+  bool json = false;                      // stdout is for JSON
+  bool watched = false;                   // run with a stepper and a live feed
+  bool start_paused = false;              // paused at the first boundaries
   bool progress = true;                   // a progress bar on a terminal
   std::string command = "ranklab train";  // for messages
 };
@@ -37,7 +37,7 @@ class TrainRun {
   ~TrainRun();
 
   const RunPlan& plan() const { return *plan_; }
-  // The folder of log, metrics and trace, made on the first call.
+  // The folder of log, metrics and trace, created on the first call.
   const std::string& log_dir();
   // Null unless watched.
   const std::shared_ptr<Stepper>& stepper() const { return stepper_; }
@@ -46,9 +46,9 @@ class TrainRun {
   // Ends the run after the current step. From any thread.
   void stop() { stopping_ = true; }
 
-  // Runs to the end. Returns the process's exit code: 0, 9 when an output was lost, or 130 / 143 after a signal. Throws
-  // what a rank threw, after a signal too, unless it is that peers have left. The live feed and the stepper
-  // are ended in any case.
+  // Runs to the end. RETURNS: the process's exit code: 0, 9 if an output was lost, or 130 / 143 after a signal. Throws
+  // what a rank threw, also after a signal, unless the error only says that peers have left. Ends the live feed and the
+  // stepper in any case.
   int run();
 
  private:
@@ -59,7 +59,7 @@ class TrainRun {
 
   TrainRunOptions how_;
   std::unique_ptr<RunPlan> plan_;
-  std::map<std::string, std::string> origins_;  // of its settings
+  std::map<std::string, std::string> origins_;  // where each setting comes from
   std::shared_ptr<World> world_;
   std::shared_ptr<Stepper> stepper_;
   std::shared_ptr<LiveFeed> live_feed_;

@@ -6,8 +6,8 @@
 
 namespace ranklab {
 
-// Where each rank is a process, the world is as large as the launcher made it; sizes not set by the user follow
-// settle_layout(). Throws kInvalidArgument when the configuration requests another size.
+// If each rank is a process, sets the world size to the number of ranks that the launcher started; sizes not set by the
+// user follow settle_layout(). Throws kInvalidArgument if the configuration requests another size.
 void adopt_world(TrainConfig& config, int size, const ConfigOptions& options);
 
 // The settings of a training run whose ranks are simulated, in a process with this environment.

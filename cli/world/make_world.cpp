@@ -54,10 +54,11 @@ std::shared_ptr<World> make_world(const TrainConfig& config, const ProcessEnv& e
                             .stepper = std::move(stepper)});
 }
 
-// Other open files, connections to each peer and some temporarily, and on rank 0, the rendezvous, more.
+// Descriptors for other open files, and for connections to each peer, some of them temporary; rank 0 needs more for the
+// rendezvous.
 int descriptors_of_rank(int rank, int processes) { return 16 + processes * (rank == 0 ? 4 : 2); }
 
-// Processes exchange bytes over Gloo.
+// Checks for ranks that are processes, which exchange bytes over Gloo.
 void check_processes(const TrainConfig& config, int processes) {
   RANKLAB_CHECK(!config.can(Capability::kMakesRanks) || !config.on_gpu() || processes <= 1, ErrorKind::kInvalidArgument,
                 .where = "--device", .what = "simulated ranks share a GPU as threads of one process",

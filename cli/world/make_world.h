@@ -1,5 +1,5 @@
-// Selects the backend of a configuration, and whether its ranks are threads or processes: the only place of the program
-// that names all backends.
+// Selects the backend of a configuration, and whether its ranks are threads or processes. This is the only place in the
+// program that names all backends.
 #pragma once
 #include <memory>
 

@@ -5,9 +5,9 @@
 
 namespace ranklab {
 
-// The token, if it is valid; else throws kInvalidArgument. `where`: the flag or variable it came from.
+// RETURNS: the token if it is valid; else throws kInvalidArgument. `where`: the flag or variable that it came from.
 std::string checked_run_token(const std::string& token, const std::string& where);
-// From RANKLAB_RUN_TOKEN; empty when it is not set. Throws kInvalidArgument.
+// The token in RANKLAB_RUN_TOKEN; empty if it is not set. Throws kInvalidArgument.
 std::string run_token_of_environment();
 
 }  // namespace ranklab

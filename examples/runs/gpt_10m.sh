@@ -18,7 +18,7 @@ shift $(($# > 0 ? 1 : 0))
 mkdir -p "$folder"
 
 text=${TEXT:-$folder/kjv.txt}
-if [ -z "${TEXT:-}" ] && [ ! -s "$text" ]; then  # "Ge1:1 In the beginning ...", a verse a line
+if [ -z "${TEXT:-}" ] && [ ! -s "$text" ]; then  # "Ge1:1 In the beginning ...", one verse per line
   bible -f Gen1:1-Rev22:21 | sed 's/^[^ ]* //' > "$text.part" || { echo "no text: apt-get install bible-kjv, or TEXT=FILE" >&2; exit 3; }
   mv "$text.part" "$text"
 fi

@@ -11,7 +11,7 @@ KEPT = ("loss", "grad_norm", "lr")
 def main():
     path, every = sys.argv[1], int(sys.argv[2])
     lines = [json.loads(line) for line in open(path, encoding="utf-8")]
-    steps = {line["step"]: line for line in lines if "loss" in line}  # of a run that went on, the later one
+    steps = {line["step"]: line for line in lines if "loss" in line}  # if a resumed run logged a step twice, the later line
     validations = {line["step"]: line for line in lines if "validation_loss" in line}
     group = []
     for step in sorted(steps):

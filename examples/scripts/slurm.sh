@@ -15,12 +15,12 @@ script=${1:?usage: slurm.sh SCRIPT [SETTING...]}
 shift
 folder=${SLURM_SUBMIT_DIR:-$PWD}/examples/scripts
 hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST")
-first=${hosts%%$'\n'*}  # not by head: a pipe that it closes early would be an error
+first=${hosts%%$'\n'*}  # not with head, which would close the pipe early and so cause an error
 export NUM_NODES=$SLURM_JOB_NUM_NODES MASTER_ADDR=$first MASTER_PORT=$((20000 + SLURM_JOB_ID % 12000))
 export TOKEN_FILE=${SLURM_SUBMIT_DIR:-$PWD}/.token-$SLURM_JOB_ID
 (umask 077 && openssl rand -hex 32 > "$TOKEN_FILE")
 trap 'rm -f "$TOKEN_FILE"' EXIT
 
-# One launcher a node, which starts a rank for each of its GPUs.
-# shellcheck disable=SC2016  # the node's number is known on the node
+# One launcher per node, which starts a rank for each of the node's GPUs.
+# shellcheck disable=SC2016  # the variable is only known on the node
 srun --ntasks-per-node=1 bash -c 'NODE_RANK=$SLURM_NODEID exec "$@"' launcher "$folder/$script" "$@"

@@ -1,4 +1,4 @@
-// Lesson 0: coordinates and groups of a 2 x 2 x 2 mesh, against DeviceMesh.
+// Lesson 0: coordinates and groups of a 2 x 2 x 2 mesh, compared with DeviceMesh.
 
 #include <algorithm>
 #include <map>
@@ -49,7 +49,7 @@ std::string groups_text(const DeviceMesh& mesh, Axis axis) {
 
 // Ranks whose coordinates agree except on `axis` form a group.
 std::string groups_text(const std::vector<Coordinates>& places, Axis axis) {
-  std::map<std::string, std::vector<int>> groups;  // by first member
+  std::map<std::string, std::vector<int>> groups;  // keyed by first member
   for (int rank = 0; rank < static_cast<int>(places.size()); ++rank) {
     Coordinates others = places[static_cast<size_t>(rank)];
     on_axis(others, axis) = 0;
@@ -62,7 +62,7 @@ std::string groups_text(const std::vector<Coordinates>& places, Axis axis) {
   return text;
 }
 
-// One pipeline stage: tp to the right, dp downwards.
+// Draws one pipeline stage: tp to the right, dp downwards.
 Cells plane(const Screen& screen, const DeviceMesh& mesh, int pp) {
   const auto rank_at = [&](int tp, int dp) { return tp + 2 * dp + 4 * pp; };
   const auto box = [&](int tp, int dp) { return screen.paint(Ink::kBold, strprintf("rank %d", rank_at(tp, dp))); };
@@ -75,7 +75,7 @@ Cells plane(const Screen& screen, const DeviceMesh& mesh, int pp) {
           "dp 1  " + box(0, 1) + " ──tp── " + box(1, 1)};
 }
 
-// The ranks at each place of the cube: a row for each pp and dp.
+// The ranks at each place of the cube: one row for each pp and dp.
 Cells places_picture(const Screen& screen, const std::string& title, const std::vector<Coordinates>& places) {
   const auto ranks_at = [&](const Coordinates& where) {
     std::vector<int> ranks;
@@ -84,7 +84,7 @@ Cells places_picture(const Screen& screen, const std::string& title, const std::
     const std::string text = ranks.empty() ? "·" : join(std::span<const int>(ranks), " ");
     return screen.paint(ranks.size() == 1 ? Ink::kBold : Ink::kRed, text);
   };
-  constexpr int kCell = 15;  // all eight at one place
+  constexpr int kCell = 15;  // enough for all eight ranks at one place
   Cells lines = {title, "            " + padded("tp 0", kCell) + "  tp 1"};
   int placed = 0;
   for (const int pp : {0, 1}) {
@@ -177,7 +177,7 @@ class WhatIsARank final : public Lesson {
     return group.global_ranks[static_cast<size_t>(1 - group.group_rank)];
   }
 
-  // sums[rank][axis]: sum of the members' ranks.
+  // sums[rank][axis]: the sum of the global ranks of the group's members.
   static std::vector<std::vector<int>> group_sums() {
     std::vector<std::vector<int>> sums(8, std::vector<int>(3));
     run_ranks({.dims = dims_of(kCube)}, [&](RankContext& context) {

@@ -28,7 +28,7 @@ void naive_all_reduce(Comm& comm, std::span<double> data) {
 
 void tree_all_reduce(Comm& comm, std::span<double> data) {
   const int rank = comm.rank();
-  int reach = 1;  // `data` holds the sum of this many ranks, beginning with this one
+  int reach = 1;  // `data` holds the sum over this many ranks, starting with this one
   while (reach < comm.size() && rank % (2 * reach) == 0) {
     receive_and_add(comm, data, rank + reach);
     reach *= 2;

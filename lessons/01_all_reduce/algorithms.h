@@ -12,7 +12,7 @@ namespace ranklab::lesson {
 
 void naive_all_reduce(Comm& comm, std::span<double> data);
 void tree_all_reduce(Comm& comm, std::span<double> data);
-// after_step(step) is called when this rank has finished a step; steps count from 1.
+// after_step(step) is called when this rank has finished a step; steps are counted from 1.
 void ring_all_reduce_reference(Comm& comm, std::span<double> data, const std::function<void(int)>& after_step = {});
 
 }  // namespace ranklab::lesson

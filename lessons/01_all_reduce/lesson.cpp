@@ -1,4 +1,4 @@
-// Lesson 1: ring, tree and naive all-reduce in virtual time; the learner's ring against a fixed-order sum.
+// Lesson 1: ring, tree and naive all-reduce in virtual time; the learner's ring compared with a fixed-order sum.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -21,7 +21,7 @@ constexpr int kRanks = kRingRanks;
 constexpr int64_t kKiB = 1024;
 constexpr int64_t kSizes[] = {kKiB, 4 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB, 512 * kKiB, 1024 * kKiB};
 
-// Eight machines with one GPU each: all messages go over the network.
+// Eight machines with one GPU each, so that all messages go over the network.
 RankSetup setup_of(const ExerciseLibrary* exercise = nullptr) {
   return {.dims = {.world = kRanks}, .hardware = "h100-sxm", .gpus_per_node = 1, .exercise = exercise};
 }
@@ -53,7 +53,7 @@ Buffers random_data(size_t elements) {
   for (int rank = 0; rank < kRanks; ++rank) {
     const RandomStream stream(7, RandomPurpose::kTest, "lesson 1 rank " + std::to_string(rank));
     for (size_t i = 0; i < elements; ++i)
-      data[static_cast<size_t>(rank)][i] = stream.normal(i) / 3.0;  // all 53 bits are used, so that sums are rounded
+      data[static_cast<size_t>(rank)][i] = stream.normal(i) / 3.0;  // uses all 53 bits, so that sums are rounded
   }
   return data;
 }
@@ -63,7 +63,7 @@ Measured measure(const Algorithm& algorithm, int64_t bytes) {
   return measure(setup_of(), algorithm, data);
 }
 
-// Chunk c: x_c + x_{c+1} + ... + x_{c+7}, from the left, ranks modulo 8.
+// The sum of chunk c: x_c + x_{c+1} + ... + x_{c+7}, added from the left, with ranks modulo 8.
 std::vector<double> fixed_order_sum(const Buffers& data) {
   std::vector<double> sum(data[0].size());
   for (int c = 0; c < kRanks; ++c) {
@@ -132,7 +132,7 @@ class AllReduce final : public Lesson {
     const Measured ring = measure(ring_of, large);
     const Measured naive = measure(naive_all_reduce, large);
     const double sent = static_cast<double>(ring.most_bytes) / size;
-    // All steps of the tree take the same time: the latency and the whole tensor.
+    // All steps of the tree take the same time: the latency, and the transfer of the whole tensor.
     const double step_ns = 4000 + size / 50;
     const Measured tree = measure(tree_all_reduce, large);
     return {{"ring steps", std::to_string(ring.steps)},

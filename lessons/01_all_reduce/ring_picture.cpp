@@ -19,7 +19,7 @@ void run_on_buffers(const RankSetup& setup, const Algorithm& algorithm, Buffers&
   });
 }
 
-// snapshots[step][rank][chunk]: how many ranks' values a chunk contains. Every rank starts with ones.
+// snapshots[step][rank][chunk]: the number of ranks whose values a chunk contains, since every rank starts with ones.
 std::vector<Buffers> ring_snapshots() {
   Buffers data(kRingRanks, std::vector<double>(kRingRanks, 1.0));
   std::vector<Buffers> snapshots(2 * kRingRanks - 1, data);
@@ -35,8 +35,8 @@ std::vector<Buffers> ring_snapshots() {
   return snapshots;
 }
 
-// What the learner's ring has done to ones by the time that each message begins, and at its end. Ranks may send
-// unequally often: a missing snapshot is the rank's last.
+// What each rank holds when each of its messages begins, and at the end, if the learner's ring starts with ones. Ranks
+// may send different numbers of messages: a missing snapshot equals the rank's last one.
 std::vector<Buffers> learners_snapshots(const RankSetup& setup, const Algorithm& ring) {
   Buffers data(kRingRanks, std::vector<double>(kRingRanks, 1.0));
   std::vector<Buffers> of_rank(kRingRanks);
@@ -56,13 +56,13 @@ std::vector<Buffers> learners_snapshots(const RankSetup& setup, const Algorithm&
   return snapshots;
 }
 
-// One character; a sum that no ring makes of ones is "+" or "?".
+// A count as one character; "+" or "?" for a sum that no ring can make from ones.
 std::string digit_of(double count) {
   if (!(count >= 0) || count != std::floor(count)) return "?";
   return count > 9 ? "+" : std::to_string(static_cast<int>(count));
 }
 
-// `right`: rows that differ from it are marked.
+// `right`: rows that differ from its rows are marked.
 Cells frame(const Screen& screen, const Buffers& snapshot, int step, const Buffers* right = nullptr) {
   Cells lines = {screen.paint(Ink::kDim, step == 0 ? "start" : "step " + std::to_string(step))};
   for (int rank = 0; rank < kRingRanks; ++rank) {

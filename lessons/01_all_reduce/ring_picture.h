@@ -1,4 +1,4 @@
-// The ring step by step: how many ranks' numbers are in each chunk of each rank. Thread rule: one run at a time.
+// The ring step by step: how many ranks' numbers each chunk of each rank contains. Thread rule: one run at a time.
 #pragma once
 #include <functional>
 #include <span>
@@ -15,7 +15,7 @@ using Algorithm = std::function<void(Comm&, std::span<double>)>;
 using Buffers = std::vector<std::vector<double>>;  // per rank
 
 void draw_ring(Screen& screen);
-// A learner's ring and the right one at six steps; rows that differ are marked.
+// The learner's ring and the correct one at six steps; rows that differ are marked.
 void draw_beside(Screen& screen, const RankSetup& setup, const Algorithm& ring);
 
 }  // namespace ranklab::lesson

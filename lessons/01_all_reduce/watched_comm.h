@@ -1,5 +1,5 @@
-// A communicator that calls back before each message is sent, so that a picture can show what a rank held by then.
-// Thread rule: the rank's thread.
+// A communicator that calls back before each message is sent, so that a picture can show what a rank held at that
+// moment. Thread rule: the rank's thread.
 #pragma once
 #include <functional>
 #include <utility>

@@ -1,4 +1,5 @@
-// Lesson 2: 8 replicas without averaging, with it, and with overlapped averaging; the learner's code against one rank.
+// Lesson 2: 8 replicas without averaging, with averaging, and with overlapped averaging; the learner's code compared
+// with one rank.
 #include <algorithm>
 #include <cmath>
 
@@ -45,7 +46,7 @@ double worst_gradient(const ReplicaRun& got, const ReplicaRun& want) {
   return worst;
 }
 
-// From the first step's start to its end.
+// The time from the first step's start to its end.
 TimeWindow first_step(const ReplicaRun& run) {
   TimeWindow window{.step = 0};
   for (const Event& event : run.records[0].trace.events) {

@@ -21,7 +21,7 @@ at::Tensor random_matrix(const std::string& name, int64_t first_row, int64_t row
   return out;
 }
 
-// One rank.
+// The training on one rank.
 class Replica {
  public:
   Replica(RankContext& context, const GradientPath& path)
@@ -36,7 +36,7 @@ class Replica {
     for (int layer = 0; layer < kLayers; ++layer) gradient_views_.push_back(view_of_gradient(layer));
   }
 
-  // The mean loss of this rank's samples, before the update.
+  // RETURNS: the mean loss of this rank's samples, before the update.
   double step() {
     context_.tracer().set_step(context_.tracer().step() + 1);
     make_buckets();
@@ -61,7 +61,7 @@ class Replica {
   }
 
  private:
-  // In backward order: the last layer first.
+  // Gradients are stored in backward order: the last layer first.
   at::Tensor view_of_gradient(int layer) {
     double* begin = gradients_.data() + (kLayers - 1 - layer) * kHidden * kHidden;
     return at::from_blob(begin, {kHidden, kHidden}, at::kDouble);

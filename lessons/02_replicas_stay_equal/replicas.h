@@ -1,6 +1,6 @@
 // The training in lesson 2: an 8-layer perceptron, y = tanh(x W), replicated over the ranks, with plain SGD. Forward
-// and backward are written by hand, so that the moment each gradient is ready is visible. fp64. Virtual time is a
-// laptop's. Thread rule: one run at a time.
+// and backward are written by hand, so that the moment at which each gradient is ready is visible. fp64. Virtual time
+// is that of a laptop. Thread rule: one run at a time.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -30,11 +30,11 @@ struct ReplicaRun {
   std::vector<RankRecord> records;                   // per rank
   std::vector<double> losses;                        // per step, of the global batch
   std::vector<std::vector<uint64_t>> fingerprints;   // of the weights, per step and rank
-  std::vector<std::vector<double>> first_gradients;  // per rank: what the first step used
+  std::vector<std::vector<double>> first_gradients;  // per rank: the gradients that the first step used
   std::vector<double> spreads;                       // per step: largest difference of a weight between two ranks
 
   int versions(int step) const;  // number of different weights among the ranks after this step
-  double exposed_share() const;  // of the time on the link, rank 0
+  double exposed_share() const;  // of the time on the link, for rank 0
 };
 
 ReplicaRun train_replicas(int ranks, int steps, const GradientPath& path, const ExerciseLibrary* exercise = nullptr);

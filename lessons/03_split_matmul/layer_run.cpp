@@ -11,7 +11,7 @@ namespace ranklab::lesson {
 namespace {
 
 constexpr int kLayerRanks = 8;
-constexpr int kForward = 0, kBackward = 1;  // the step of the events
+constexpr int kForward = 0, kBackward = 1;  // step number of the recorded events
 
 bool is_large(const Event& event) {
   return event.kind == EventKind::kCollective && event.logical_bytes == kLayerNumbers * 8;

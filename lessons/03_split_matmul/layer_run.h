@@ -14,8 +14,8 @@ struct LayerRun {
   std::vector<RankRecord> records;
 
   int64_t calls(Verb verb) const;          // with b x s x h elements; rank 0
-  int64_t forward_calls(Verb verb) const;  // of those, the calls before backward began
-  double numbers_sent() const;             // by rank 0 in such calls, in units of b x s x h
+  int64_t forward_calls(Verb verb) const;  // those before backward began
+  double numbers_sent() const;             // by rank 0 in these calls, in units of b x s x h
   int64_t time_ns() const;
 };
 

@@ -1,4 +1,5 @@
-// Lesson 3: the collectives of one tensor-parallel layer, counted; the learner's collectives against the unsplit MLP.
+// Lesson 3: the collectives of one tensor-parallel layer, counted; the learner's collectives compared with the unsplit
+// MLP.
 #include <algorithm>
 
 #include "core/base/text.h"
@@ -35,7 +36,7 @@ Cells counts(const std::string& title, const LayerRun& run) {
           human_ns(static_cast<double>(run.time_ns()))};
 }
 
-// A matrix of 8 x 8 tiles; rank 2 owns those where `mine` holds.
+// A matrix of 8 x 8 tiles; rank 2 owns those for which `mine` is true.
 template <typename Mine>
 Cells matrix(const Screen& screen, const std::string& title, const std::string& tile, Mine mine) {
   Cells lines = {title, "┌────────┐"};
@@ -154,7 +155,7 @@ class SplitMatmul final : public Lesson {
     rows.push_back({mode + ": gathers + scatters + all-reduces", want.text(), got.text(), "exact", got == want});
   }
 
-  // Bytes that rank 0 sent in calls on all tokens: excludes the all-reduce of the norm's weight gradient.
+  // Bytes that rank 0 sent in calls on all tokens. This excludes the all-reduce of the norm's weight gradient.
   static int64_t large_bytes(const SplitRun& run) {
     int64_t bytes = 0;
     for (const Event& event : run.records[0].trace.events) {

@@ -9,7 +9,7 @@
 namespace ranklab::lesson {
 namespace {
 
-// Rank 0 of 8 that talks to nobody: it notes which collectives are asked for.
+// Rank 0 of 8 without any peers: it only notes which collectives are called.
 class NotedCalls final : public Comm {
  public:
   int rank() const override { return 0; }

@@ -1,4 +1,4 @@
-// What the learner's five functions do, on the arrows of the exercise's picture. Thread rule: pure, except for the
+// Shows what the learner's five functions do on the arrows of the exercise's picture. Thread rule: pure, except for the
 // learner's functions.
 #pragma once
 #include "lessons/03_split_matmul/exercise.h"

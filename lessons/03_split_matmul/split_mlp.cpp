@@ -29,7 +29,7 @@ struct Inputs {
   at::Tensor gain_H = 1 + random("gain", {kMlpHidden}, 0.2);
   at::Tensor a_HF = random("a", {kMlpHidden, kFeatures}, 0.2);
   at::Tensor b_FH = random("b", {kFeatures, kMlpHidden}, 0.1);
-  at::Tensor dy_TH = random("dy", {kTokens, kMlpHidden}, 1.0);  // the loss is the sum of y times this
+  at::Tensor dy_TH = random("dy", {kTokens, kMlpHidden}, 1.0);  // the loss is the sum of y times dy
 };
 
 at::Tensor inverse_rms(const at::Tensor& x) { return (x.square().mean(-1, true) + kEpsilon).rsqrt(); }
@@ -39,7 +39,7 @@ std::span<const double> read(const at::Tensor& t) {
 }
 std::span<double> write(const at::Tensor& t) { return {t.mutable_data_ptr<double>(), static_cast<size_t>(t.numel())}; }
 
-// One rank.
+// The computation on one rank.
 class SplitMlp {
  public:
   SplitMlp(const MeetingPoints& meet, Outside outside, Comm& tp, const Inputs& in)

@@ -11,7 +11,7 @@
 
 namespace ranklab::lesson {
 
-struct MlpTensors {  // the gradients and their output
+struct MlpTensors {  // the output and the gradients
   at::Tensor y_TH, x_TH, gain_H, a_HF, b_FH;
 };
 
@@ -29,7 +29,7 @@ MlpTensors dense_mlp();
 
 struct SplitRun {
   std::vector<RankRecord> records;
-  // Largest error of any rank relative to the largest element of the dense reference; infinite for NaN.
+  // The largest error on any rank, relative to the largest element of the dense reference; infinite for NaN.
   double y_error = 0, x_error = 0, gain_error = 0, a_error = 0, b_error = 0;
 };
 SplitRun split_mlp(const MeetingPoints& meet, Outside outside, const ExerciseLibrary* exercise);

@@ -1,4 +1,4 @@
-// Lesson 4: GPipe and 1F1B drawn and timed; the learner's order against 1F1B's time and memory.
+// Lesson 4: GPipe and 1F1B drawn and timed; the learner's order compared with 1F1B's time and memory.
 #include <algorithm>
 #include <array>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRanks = 8;
 constexpr std::array kMicrobatches = {8, 16, 32};
-// p, m: includes fewer microbatches than ranks, and a single rank.
+// Pairs of p and m, including fewer microbatches than ranks, and a single rank.
 constexpr std::array<std::array<int, 2>, 5> kCases = {{{8, 8}, {8, 32}, {5, 7}, {8, 3}, {1, 4}}};
 
 double idle_of_a_rank(const TimedSchedule& run) { return run.timeline.makespan - run.timeline.ideal; }

@@ -1,5 +1,5 @@
-// Lesson 5: interleaved 1F1B and deferred weight gradients drawn and timed; the learner's order against ZB-H1's time
-// and 1F1B's memory.
+// Lesson 5: interleaved 1F1B and deferred weight gradients drawn and timed; the learner's order compared with ZB-H1's
+// time and 1F1B's memory.
 #include <algorithm>
 #include <array>
 
@@ -49,7 +49,7 @@ constexpr std::array<Variant, 5> kVariants = {{
     {"ZB-H1", [](int p, int m) { return timed("zb-h1", p, m); }},
 }};
 
-// The unit is one of 8 stages, so a rank with two stages does twice the work.
+// Times are in units of one of 8 stages, so a rank with two stages does twice the work.
 struct BothWays {
   const char* title;
   const char* name;

@@ -17,7 +17,7 @@ constexpr size_t kExperts = 8, kTokensOfRank = 512;
 // The router's preference for each expert.
 constexpr std::array<double, kExperts> kLean = {1.2, 0.8, 0.4, 0.1, -0.1, -0.4, -0.8, -1.2};
 
-// Token copies per expert, for the tokens of a rank in a step.
+// The number of token copies per expert, for the tokens of a rank in a step.
 std::vector<double> route(int rank, int step, std::span<const double> bias) {
   const RandomStream stream(6, RandomPurpose::kTest, "router " + std::to_string(rank), static_cast<uint64_t>(step));
   std::vector<float> normal(kTokensOfRank * kExperts);

@@ -1,5 +1,5 @@
 // Lesson 6: the traffic between ranks with an even and a skewed router, and a bias that balances it; the learner's
-// dispatch and combine against one rank that has all experts.
+// dispatch and combine compared with one rank that has all experts.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -31,7 +31,7 @@ double sent_away(const std::vector<std::vector<double>>& pairs, size_t rank) {
   return sum;
 }
 
-// Number of rank pairs whose bytes differ from the routing, in dispatch or combine.
+// The number of rank pairs whose bytes do not match the routing, in dispatch or combine.
 int wrong_pairs(const std::vector<std::vector<double>>& got, const Copies& copies, bool back) {
   int wrong = 0;
   for (size_t from = 0; from < kExpertRanks; ++from) {
@@ -77,13 +77,13 @@ void draw_matrix(Screen& screen, const MoeRun& run) {
   screen.table(rows);
 }
 
-// As dark as the bytes that go from a row's rank to a column's, what stays at home left out.
+// The bytes from a row's rank to a column's rank, without those that stay on the same rank.
 std::vector<std::vector<double>> between_ranks(std::vector<std::vector<double>> bytes) {
   for (size_t rank = 0; rank < bytes.size(); ++rank) bytes[rank][rank] = 0;
   return bytes;
 }
 
-// Several matrices side by side, equally dark for equal bytes.
+// Several matrices next to each other, with the same darkness for the same number of bytes.
 void draw_heat(Screen& screen, const std::vector<std::pair<std::string, std::vector<std::vector<double>>>>& all) {
   double most = 0;
   for (const auto& [title, bytes] : all) most = std::max(most, largest(between_ranks(bytes)));
@@ -92,7 +92,7 @@ void draw_heat(Screen& screen, const std::vector<std::pair<std::string, std::vec
   screen.side_by_side(pictures);
 }
 
-// One character per step, from even to three times the mean.
+// One character for every second step, for a maximum from the mean to three times the mean.
 std::string curve(const BalanceRun& run) {
   std::string out;
   for (int step = 0; step < kBalanceSteps; step += 2) out += height((run.max_over_mean(step) - 1) / 2);

@@ -42,7 +42,7 @@ struct RankTokens {
   std::vector<double> weight;
   at::Tensor x_TH;
 
-  // The copies, sorted by expert, are assigned in two passes: the second half become the second choices.
+  // Copies, sorted by expert, are assigned to tokens in two passes: the second half becomes the tokens' second choices.
   RankTokens(int rank, const std::vector<int64_t>& copies) {
     std::vector<int> sorted;
     for (size_t e = 0; e < copies.size(); ++e)
@@ -77,7 +77,7 @@ at::Tensor dense_output(const RankTokens& mine, const std::vector<Expert>& exper
 
 using Rows = std::vector<std::vector<double>>;
 
-// Copies that are missing or changed in an inbox, or are there without reason.
+// The number of copies that are missing from an inbox, changed in it, or should not be there.
 int64_t misplaced_rows(const Trip& trip, Rows expected) {
   Rows got;
   for (size_t i = 0; i < trip.inbox.size() / kHidden; ++i) {
@@ -162,7 +162,7 @@ class MoeRank {
   std::vector<Expert> experts_;
 };
 
-// What each rank sent to each other in its last all_to_all of this kind.
+// The bytes that each rank sent to each other rank in its last all_to_all of this kind.
 std::vector<std::vector<double>> pairs_of(const std::vector<RankRecord>& records, Purpose purpose) {
   std::vector<std::vector<double>> pairs(kExpertRanks, std::vector<double>(kExpertRanks, 0.0));
   for (size_t rank = 0; rank < records.size(); ++rank) {

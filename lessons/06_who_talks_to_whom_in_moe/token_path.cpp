@@ -1,4 +1,4 @@
-// The lesson's own dispatch and combine: rows sorted by expert through an index, on plain data of tensors.
+// The lesson's own dispatch and combine: rows are sorted by expert through an index, on the plain data of tensors.
 #include <algorithm>
 #include <numeric>
 

@@ -1,5 +1,5 @@
-// Lesson 7: memory by kind of a run in mixed precision, a layer's activations compared with the best-known formula; the
-// learner's computation against the memory books of runs.
+// Lesson 7: memory by kind in a run with mixed precision, and a layer's activations compared with the best-known
+// formula; the learner's computation compared with the memory books of runs.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -26,7 +26,8 @@ double in_sbh(int64_t layer_bytes, const Model& model) {
   return static_cast<double>(layer_bytes) / static_cast<double>(kMemorySequence * kMemoryBatch * model.hidden);
 }
 
-// From arXiv 2205.05198, in s b h: what its block's attention keeps of the scores, 5 a s / h, and the rest.
+// The two terms of the formula of arXiv 2205.05198, in units of s b h: 5 a s / h for what attention keeps of the
+// scores, and the rest.
 double scores_of_2022(const Model& model) {
   return 5.0 * static_cast<double>(model.heads * kMemorySequence) / static_cast<double>(model.hidden);
 }

@@ -23,7 +23,7 @@ ModelConfig config_of(const Model& m) {
           .seq_length = kMemorySequence};
 }
 
-// With three layers in sequence: what the last one adds, after the previous one has released its output.
+// Runs three layers in sequence and measures what the last one adds after the previous one has released its output.
 int64_t bytes_a_layer_keeps(const Model& m) {
   install_booking_allocator();
   int64_t kept = 0;

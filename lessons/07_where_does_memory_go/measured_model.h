@@ -1,4 +1,4 @@
-// A model of lesson 7 trained for two steps on one rank, every byte booked. Thread rule: one run at a time.
+// A model of lesson 7 trained for two steps on one rank, with every byte counted. Thread rule: one run at a time.
 #pragma once
 #include <cstdint>
 

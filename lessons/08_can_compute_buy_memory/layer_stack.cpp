@@ -25,7 +25,7 @@ ModelConfig config_of(int64_t ffn) {
           .seq_length = kSequence};
 }
 
-// A rank's activation memory of the stack. Excludes weights and position tables.
+// The activation memory of a stack on one rank, without weights and position tables.
 class Stack {
  public:
   Stack(RankContext& context, const Widths& widths) : registry_(8, at::kFloat, context.device()) {
@@ -57,7 +57,7 @@ class Stack {
     torch::autograd::backward({out}, {gradient_});
   }
 
-  // What the second-to-last layer keeps; the last one adds its own output.
+  // What the second-to-last layer keeps; the last layer also holds its own output.
   int64_t bytes_kept(const MemoryBook& book, size_t layer) {
     ResidualStream stream{input_, {}};
     int64_t before = 0, after = 0;
@@ -97,13 +97,13 @@ void on_one_rank(const Body& body) {
   });
 }
 
-// FLOPs of a forward: the matrix products with the weights, and the causal half of attention's two.
+// The FLOPs of one forward: the matrix products with the weights, and the causal half of attention's two products.
 double forward_work(int64_t ffn) {
   const auto h = static_cast<double>(kHidden), f = static_cast<double>(ffn), s = static_cast<double>(kSequence);
   return static_cast<double>(kSequence * kBatch) * (2 * (4 * h * h + 3 * h * f) + 2 * s * h);
 }
 
-// Layers of one width measure the same in every check of a process.
+// Measured once per process, because layers of the same width always give the same numbers.
 Layer measure_layer(int64_t width) {
   static std::map<int64_t, Layer> known;
   static std::mutex lock;

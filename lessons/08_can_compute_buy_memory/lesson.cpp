@@ -1,5 +1,5 @@
-// Lesson 8: a stack of layers with no, selective or full recomputation; the learner's choice for uneven stacks against
-// the optimum, run on real layers.
+// Lesson 8: a stack of layers with no, selective or full recomputation; the learner's choice for uneven stacks compared
+// with the optimum, run on real layers.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,7 +29,7 @@ std::vector<Case> cases() {
           {"uneven, 6/10", uneven, 0.6}, {"wide last, 3/4", wide_last, 0.75}, {"nothing to do", {256, 128}, 1.0}};
 }
 
-// A choice as a span of bool: std::vector<bool> has none.
+// A choice that can be passed as a span of bool, which std::vector<bool> cannot.
 class Choice {
  public:
   explicit Choice(size_t layers) : size_(layers), recompute_(std::make_unique<bool[]>(layers)) {}
@@ -41,7 +41,7 @@ class Choice {
   std::unique_ptr<bool[]> recompute_;
 };
 
-// The choice within the limit that recomputes least.
+// The choice within the limit that recomputes the least work.
 Choice best_choice(const std::vector<Layer>& layers, double limit) {
   double least = std::numeric_limits<double>::infinity();
   size_t best = 0;
@@ -59,7 +59,7 @@ Choice best_choice(const std::vector<Layer>& layers, double limit) {
   return choice;
 }
 
-// A block for each layer, as wide as its MLP, and the fullest moment beside the limit.
+// Draws a block for each layer, as wide as its MLP, and the memory peak next to the limit.
 void draw_choice(Screen& picture, const std::string& title, const Widths& widths, const std::vector<Layer>& layers,
                  Choice& choice, double limit) {
   std::string blocks;

@@ -1,4 +1,4 @@
-// Lesson 9: what each ZeRO stage holds and sends; the learner's shards against one rank that keeps everything.
+// Lesson 9: what each ZeRO stage holds and sends; the learner's shards compared with one rank that keeps everything.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr double kTolerance = 1e-12;
 const ZeroModel kOdd{.outside = 9, .inside = 7, .tied = true};  // 63 and 49 elements on 8 ranks, one layer used twice
 
-// Bytes in mixed precision: 2 per parameter, 2 per gradient, 12 for fp32 master weight and moments.
+// Bytes in mixed precision: 2 per parameter, 2 per gradient, 12 for the fp32 master weight and moments.
 double bytes_each(const ZeroRun& run, const ZeroModel& model) {
   const double bytes = 2.0 * static_cast<double>(run.parameters) + 2.0 * static_cast<double>(run.gradient_numbers) +
                        12.0 * static_cast<double>(run.moments);
@@ -39,7 +39,7 @@ double worst(const std::vector<std::vector<double>>& got, const std::vector<std:
   return error;
 }
 
-// A gather for each of three uses in forward and backward, and a reduce-scatter per layer; includes padding.
+// One gather for each of the three uses in forward and backward, and one reduce-scatter per layer; includes padding.
 int64_t expected_numbers(const ZeroModel& model) {
   int64_t padded = 0, uses = 0;
   const std::vector<int64_t> layers = model.layers();
@@ -49,7 +49,7 @@ int64_t expected_numbers(const ZeroModel& model) {
   return (padded + uses) * (kZeroRanks - 1) / kZeroRanks;
 }
 
-// Which elements of a layer each rank keeps: found by giving shard() the numbers 1, 2, 3, ...
+// The elements of a layer that each rank keeps, found by passing the numbers 1, 2, 3, ... to shard().
 std::vector<std::vector<size_t>> kept_by(const ShardPath& path, size_t elements) {
   std::vector<double> whole(elements);
   for (size_t i = 0; i < elements; ++i) whole[i] = static_cast<double>(i) + 1;
@@ -63,7 +63,7 @@ std::vector<std::vector<size_t>> kept_by(const ShardPath& path, size_t elements)
   return kept;
 }
 
-// A mark for each element: · as it should be, # not.
+// A mark for each element: · for correct, # for wrong.
 std::string marks(const std::vector<double>& got, const std::vector<double>& want) {
   double scale = 0;
   for (const double value : want) scale = std::max(scale, std::abs(value));
@@ -83,13 +83,13 @@ void draw_shards(Screen& picture, const ShardPath& path, const ZeroRun& got, con
   picture.line("    weights    " + marks(got.weights[0], want.weights[0]));
 }
 
-// What each of 8 ranks has of parameters, gradients and optimizer states, in eighths.
+// Which eighths of parameters, gradients and optimizer states each of 8 ranks has.
 Cells stage_picture(const Screen& screen, int stage) {
   constexpr const char* kAbove = "   parameters gradients  optimizer";
   Cells lines = {strprintf("stage %d", stage), kAbove};
   for (int rank = 0; rank < kZeroRanks; ++rank) {
     std::string text = strprintf("r%d ", rank);
-    for (const int from_stage : {3, 2, 1}) {  // of parameters, gradients, optimizer
+    for (const int from_stage : {3, 2, 1}) {  // sharded from this stage on: parameters, gradients, optimizer
       const std::string mine = repeated("░", rank) + "█" + repeated("░", kZeroRanks - 1 - rank);
       text += padded(screen.paint(Ink::kYellow, stage < from_stage ? repeated("█", kZeroRanks) : mine), 11);
     }

@@ -50,7 +50,7 @@ class AdamW {
   int step_ = 0;
 };
 
-// One layer on one rank: the full layer, or a shard and, temporarily, the full layer.
+// One layer on one rank: either the full layer, or a shard and, temporarily, the full layer.
 struct Layer {
   size_t elements = 0;
   Numbers whole;
@@ -101,7 +101,7 @@ class Rank {
     return loss;
   }
 
-  // Every layer in full; collective.
+  // All layers in full. Collective.
   std::vector<Numbers> weights() {
     std::vector<Numbers> all;
     for (Layer& layer : layers_) all.push_back(stage_ < 3 ? layer.whole : together(layer.mine.parameters, layer));
@@ -202,7 +202,7 @@ class Rank {
       run_.gradients.push_back(stage_ == 0 ? layer.gradient : together(layer.mine.gradients, layer));
   }
 
-  // Untraced, and not counted in the bytes: used by the check only.
+  // Used only by the check, so it is neither traced nor counted in the bytes.
   Numbers together(const Numbers& part, const Layer& layer) {
     const at::Tensor all = context_.comm(Axis::kWorld)
                                .all_gather(at::from_blob(const_cast<double*>(part.data()),

@@ -25,7 +25,7 @@ struct ShardPath {
 ShardPath straight_shards();
 
 struct ZeroModel {
-  int64_t outside = 24, inside = 16;  // sizes of x and y; of the layers between
+  int64_t outside = 24, inside = 16;  // sizes of x and y, and of the layers between
   bool tied = false;
 
   std::vector<int64_t> layers() const;  // elements of each
@@ -37,17 +37,17 @@ struct ZeroRun {
   std::vector<double> losses;                  // per step, of the global batch
   std::vector<std::vector<double>> weights;    // of each layer, in full, after the last step
   std::vector<std::vector<double>> gradients;  // of each layer, in full, of the first step
-  // Elements that a rank holds at the update, over all layers.
+  // The number of elements that a rank holds at the update, over all layers.
   int64_t parameters = 0, gradient_numbers = 0, moments = 0;
-  int64_t most_whole = 0;     // elements of full layers that existed at once
+  int64_t most_whole = 0;     // largest number of elements of full layers that existed at once
   int64_t left_behind = 0;    // capacity that release() did not free
-  int64_t wrong_lengths = 0;  // shards, gathered layers or gradients of the wrong length
+  int64_t wrong_lengths = 0;  // number of shards, gathered layers or gradients with a wrong length
   double gather_error = 0;    // largest difference between a gathered layer and its owners' shards
 
   int64_t sent_numbers() const;  // per rank and step
 };
 
-// With stage 0, the reference may also run on a single rank (ranks 1).
+// `ranks`: with stage 0 it may be 1, for the reference.
 ZeroRun train_sharded(const ZeroModel& model, int ranks, int stage, const ShardPath& path,
                       const ExerciseLibrary* exercise = nullptr);
 

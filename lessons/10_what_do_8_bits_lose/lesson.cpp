@@ -1,5 +1,5 @@
 // Lesson 10: quantization of normal numbers to FP8 and FP16, with and without a scale; a spike under delayed scaling;
-// the learner's rounding against every code and against the program's.
+// the learner's rounding compared with every code and with the program's rounding.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -54,7 +54,7 @@ std::vector<ReplayStep> replay() {
   return steps;
 }
 
-// Tests every code's value, and values between neighbours and next to their midpoints, with both signs.
+// Tests the value of every code, and values between neighbours and next to their midpoints, with both signs.
 int wrong_roundings(double (*round)(double)) {
   int wrong = 0;
   const auto differs = [&](float x) {
@@ -164,7 +164,7 @@ class WhatDo8BitsLose final : public Lesson {
     screen.table(rows);
   }
 
-  // The learner's functions together, over the steps after the spike: nothing saturates any more.
+  // Uses all functions of the learner on the steps after the spike, where nothing may saturate any more.
   static void add_replay(std::vector<CheckRow>& rows, double (*round)(double),
                          double (*lost)(std::span<const double>, std::span<const double>),
                          double (*factor)(std::span<const double>)) {

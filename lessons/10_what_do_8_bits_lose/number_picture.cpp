@@ -13,7 +13,7 @@
 namespace ranklab::lesson {
 namespace {
 
-// A row with a column for each power of two from 2^kFirst on.
+// A row has one column for each power of two, starting with 2^kFirstPower.
 constexpr int kFirstPower = -26, kPowers = 44;
 
 std::string range_row(const NumberFormat& format) {
@@ -66,7 +66,8 @@ void draw_ranges(Screen& screen, const std::vector<double>& deviations) {
 
 namespace {
 
-// Where x goes: a letter for each number of the format, in turn; "?" for what is none.
+// The number to which each x is rounded, as a letter that changes from number to number; "?" if it is not a number of
+// the format.
 std::string steps_row(double from, double to, int columns, const std::function<double(double)>& round) {
   std::vector<double> codes;
   for (int code = 0; code < 0x7f; ++code)

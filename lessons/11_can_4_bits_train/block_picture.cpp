@@ -17,7 +17,7 @@
 namespace ranklab::lesson {
 namespace {
 
-// A number of E2M1 as its magnitude's bar; "?" for what is none.
+// A number of E2M1 as a bar with its magnitude; "?" for other numbers.
 std::string bar_of(double value) {
   for (size_t i = 0; i < kE2M1.size(); ++i)
     if (std::abs(value) == kE2M1[i]) return i == 0 ? "·" : height(static_cast<double>(i) / 8);

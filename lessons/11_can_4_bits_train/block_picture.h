@@ -1,4 +1,4 @@
-// Numbers in 4 bits, in blocks that share a scale. Thread rule: pure.
+// Pictures of numbers in 4 bits, in blocks that share a scale. Thread rule: pure.
 #pragma once
 #include <span>
 
@@ -6,11 +6,11 @@
 
 namespace ranklab::lesson {
 
-// 32 normal numbers, one of them large, with one scale and with two.
+// Draws 32 normal numbers, one of them large, with one scale and with two.
 void draw_blocks(Screen& screen);
-// Blocks of normal numbers by the learner's scale and rounding, and rightly.
+// Draws blocks of normal numbers with the learner's scale and rounding, and with the correct ones.
 void draw_yours(Screen& picture, double (*scale)(std::span<const double>), double (*round)(double));
-// For numbers from 0 to 6: how often of 64 draws the upper neighbour is taken, as a height.
+// For numbers from 0 to 6: how many of 64 draws give the upper neighbour, as a height.
 void draw_chances(Screen& picture, double (*draw)(double, double));
 
 }  // namespace ranklab::lesson

@@ -77,7 +77,7 @@ std::vector<double> descend(Rounding rounding, bool rounds) {
     const std::array<uint64_t, 1> row = {step};
     const RoundingNoise noise{&draws, row, 0, kUnknowns};
     if (rounds) gradient = rounded(gradient, precision, rounding == Rounding::kStochastic ? &noise : nullptr);
-    gradient[0] /= kLoud * kLoud;  // as AdamW does, each scaled by its own size
+    gradient[0] /= kLoud * kLoud;  // as AdamW does, which scales each gradient by its own size
     for (size_t i = 0; i < w.size(); ++i) w[i] -= kRate * gradient[i];
     if ((step + 1) % (kSteps / kShown) == 0) shown.push_back(distance(w, solution));
   }

@@ -1,5 +1,5 @@
-// Lesson 11: normal numbers in the blocks of MXFP4 and NVFP4, descent with gradients rounded to nearest and
-// stochastically; the learner's rounding against the program's, and its mean against the number.
+// Lesson 11: normal numbers in the blocks of MXFP4 and NVFP4, and gradient descent with gradients rounded to nearest
+// and stochastically; the learner's rounding compared with the program's, and its mean with the number.
 #include <cmath>
 
 #include "core/base/numbers/philox.h"
@@ -116,7 +116,7 @@ class Can4BitsTrain final : public Lesson {
   }
 
  private:
-  // Averages many draws; must be right within 4 standard deviations of the mean.
+  // Compares the average of many draws with x; it must be within 4 standard deviations of the mean.
   static CheckRow mean_row(double x, double (*draw)(double, double)) {
     constexpr int kDraws = 20'000;
     const RandomStream stream(7, RandomPurpose::kTest, "draws");
@@ -132,7 +132,7 @@ class Can4BitsTrain final : public Lesson {
             "4 sigma", neighbours && std::abs(mean - x) <= 4 * deviation + 1e-12};
   }
 
-  // Scale and rounding together, in blocks of 32.
+  // Tests scale and rounding together, in blocks of 32.
   static CheckRow zero_row(double (*scale)(std::span<const double>), double (*round)(double)) {
     constexpr int64_t kNumbers = 1 << 15, kBlock = 32;
     const std::vector<float> numbers = normal_numbers(kNumbers);

@@ -1,5 +1,5 @@
-// Lesson 12: what contiguous, zigzag and striped parts of a sequence cost; the learner's split, merge and ring against
-// attention on one rank.
+// Lesson 12: the cost of contiguous, zigzag and striped splits of a sequence; the learner's split, merge and ring
+// compared with attention on one rank.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace ranklab::lesson {
 namespace {
 
 constexpr double kTolerance = 1e-12;
-constexpr size_t kEach = 160;  // positions of a rank: enough that attending to them takes longer than sending them
+constexpr size_t kEach = 160;  // positions per rank: so many that attention takes longer than the messages
 constexpr int kRanks = kContextRanks;
 
 struct Split {
@@ -54,7 +54,7 @@ void draw_parts(Screen& screen) {
   screen.side_by_side(pictures);
 }
 
-// Whose each of 64 positions is, and how much work each rank gets of it.
+// Draws which rank has each of 64 positions, and how much work that gives each rank.
 void draw_positions(Screen& picture, const Positions& yours) {
   const Positions right = zigzag(kRanks, yours[0].size());
   picture.paragraph("Which rank has which position of a short sequence, and its work; · nobody, * several");
@@ -184,7 +184,7 @@ class SplitALongSequence final : public Lesson {
     picture.record("yours", traces_of(yours.records));
   }
 
-  // The ring on the learner's own split.
+  // Runs the ring on the learner's own split.
   static void add_ring(std::vector<CheckRow>& rows, const Positions& mine, const Ring& ring,
                        const ExerciseLibrary& exercise, Picture& picture) {
     if (held_once(mine) != kRanks * kEach) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kQueries = 6, kKeysOfBlock = 5, kWidth = 3;
 
-// Scores [queries x keys]; kNothing where a query does not attend. Values [keys x width].
+// Scores [queries x keys]; kNothing means that the query does not attend to the key. Values [keys x width].
 struct Keys {
   size_t count = 0;
   std::vector<double> scores, values;
@@ -24,7 +24,8 @@ Keys random_keys(size_t count, double around) {
   return keys;
 }
 
-// Nobody attends to block 0, query q to block b > 0 where bit b - 1 of q is set: query 0 to none.
+// Hides keys so that no query attends to block 0, and query q attends to block b > 0 only if bit b - 1 of q is set; so
+// query 0 attends to none.
 void hide(Keys& keys) {
   for (size_t q = 0; q < kQueries; ++q) {
     for (size_t k = 0; k < keys.count; ++k) {
@@ -34,7 +35,7 @@ void hide(Keys& keys) {
   }
 }
 
-// Over the keys begin to end.
+// The attention over keys [begin, end).
 Partial softmax_over(const Keys& keys, size_t begin, size_t end) {
   Partial part{kWidth, std::vector<double>(kQueries * kWidth), std::vector<double>(kQueries, kNothing)};
   for (size_t q = 0; q < kQueries; ++q) {

@@ -1,4 +1,5 @@
-// The learner's merge_partial() alone: blocks of random scores against the softmax over all of them. Thread rule: pure.
+// Tests the learner's merge_partial() alone: blocks of random scores are merged and compared with the softmax over all
+// of them. Thread rule: pure.
 #pragma once
 #include <vector>
 
@@ -6,9 +7,9 @@
 
 namespace ranklab::lesson {
 
-// The largest error of output and log-sum-exp after merging `blocks` blocks into nothing, relative to the largest
-// number wanted; infinite for NaN. Scores lie around `around`. `hidden`: each query attends to some blocks only, a
-// query to none, and the first block has no keys at all.
+// The largest error of output and log-sum-exp after merging `blocks` blocks into an empty result, relative to the
+// largest expected number; infinite for NaN. Scores are near `around`. `hidden`: each query attends only to some
+// blocks, one query to none, and no query attends to the first block.
 double merge_error(decltype(::merge_partial)* merge, int blocks, double around, bool hidden);
 
 }  // namespace ranklab::lesson

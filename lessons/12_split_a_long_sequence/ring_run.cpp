@@ -37,13 +37,14 @@ struct Attended {
   at::Tensor out_HSD, log_sum_exp_HS;
 };
 
-// In plain operators: what core/nn/attention/block_attention.h does must not judge itself.
+// Written in plain operators, because the reference must not be the code that it checks
+// (core/nn/attention/block_attention.h).
 Attended softmax(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& seen) {
   const at::Tensor hidden = seen.logical_not();
   const double scale = 1 / std::sqrt(static_cast<double>(kRingHeadDim));
   const at::Tensor scores = (at::matmul(q, k.transpose(1, 2)) * scale).masked_fill(hidden, kNothing);
   const at::Tensor log_sum_exp = at::logsumexp(scores, {-1});
-  // Infinity minus infinity where a query attends to nothing.
+  // If a query attends to nothing, this is infinity minus infinity.
   const at::Tensor weights = (scores - log_sum_exp.unsqueeze(-1)).exp().masked_fill(hidden, 0.0);
   return {at::matmul(weights, v), log_sum_exp};
 }
@@ -97,7 +98,7 @@ class RankPart final : public Part {
                   .fix = "make the buffer that you receive in as long as keys_values()");
   }
 
-  // As one kernel that skips what is hidden; a block that no query attends to is not even launched.
+  // Costs as much as one kernel that skips hidden pairs; for a block that no query attends to, no kernel is launched.
   void charge(const at::Tensor& keys) const {
     int64_t pairs = 0;
     {

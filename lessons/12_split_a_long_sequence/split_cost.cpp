@@ -17,7 +17,7 @@ int64_t hops_done(const RankTrace& trace) {
       trace.events, [](const Event& e) { return e.kind == EventKind::kCollective && e.verb == Verb::kRecv; });
 }
 
-// A rank attends in several kernels to one rank's keys: these are one span.
+// A rank may attend to one rank's keys in several kernels; these become one span.
 void add_kernel(std::vector<GlyphSpan>& blocks, const KernelRun& kernel, const std::string& owner) {
   if (!blocks.empty() && blocks.back().glyph == owner && blocks.back().end_ns == kernel.begin_ns)
     blocks.back().end_ns = kernel.end_ns;

@@ -1,4 +1,4 @@
-// Lesson 13: layouts of a 70B model on 512 GPUs; the learner's choice against the best that the search finds.
+// Lesson 13: layouts of a 70B model on 512 GPUs; the learner's choice compared with the best one that the search finds.
 #include <array>
 #include <cmath>
 #include <memory>
@@ -14,12 +14,12 @@
 namespace ranklab::lesson {
 namespace {
 
-constexpr double kBehind = 1.1;  // of the best step
+constexpr double kBehind = 1.1;  // allowed step time, relative to the best
 constexpr int kGpus = 512, kSequences = 1024;
 
 struct Case {
   int gpus, sequences;
-  LayoutChoice best;  // of `ranklab plan search --preset llama_70b --bf16`; a test looks for better ones
+  LayoutChoice best;  // from `ranklab plan search --preset llama_70b --bf16`; a test looks for better ones
 };
 const std::array kCases = {
     Case{kGpus, kSequences, {.tp = 2, .zero_stage = 3}},

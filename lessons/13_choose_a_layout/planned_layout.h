@@ -9,14 +9,14 @@
 namespace ranklab::lesson {
 
 struct LayoutTime {
-  double step_s = 0, compute_s = 0, waiting_s = 0, tp_s = 0, other_s = 0;  // the latter two: exposed communication
-  double bytes = 0;                                                        // of a GPU, with all that software takes
+  double step_s = 0, compute_s = 0, waiting_s = 0, tp_s = 0, other_s = 0;  // the last two: exposed communication
+  double bytes = 0;  // on one GPU, including what the software itself uses
   double mfu = 0;
 };
 
 Problem problem_of(int gpus, int sequences);
 LayoutChoice as_choice(const Layout& layout);
-// Throws what a plan throws: sizes that do not divide.
+// Throws what a plan throws, for sizes that do not divide.
 LayoutTime plan_of(const Problem& problem, const LayoutChoice& layout);
 double most_bytes(const Problem& problem);
 

@@ -1,4 +1,4 @@
-// Lesson 14: the first wrong tensor of a step, and the sum that is missing; the learner's answers against the museum's.
+// Lesson 14: the first wrong tensor of a step, and the missing sum; the learner's answers compared with the museum's.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -107,7 +107,7 @@ class FindTheWrongReduction final : public Lesson {
   }
 
  private:
-  // A wrong factor: no sum makes it.
+  // A case with a wrong factor, which no sum explains.
   static CheckRow no_sum_row(decltype(::missing_sum)* find_sum) {
     std::vector<RankGradient> ranks;
     for (int rank = 0; rank < 4; ++rank)
@@ -116,7 +116,7 @@ class FindTheWrongReduction final : public Lesson {
     return {"half of all sums: missing sum", words(MissingSum::kNone), words(sum), "exact", sum == MissingSum::kNone};
   }
 
-  // What lies around the first wrong tensor and the one that was named.
+  // Shows the tensors around the first wrong one and the one that the learner named.
   static void draw(Picture& picture, const std::string& name, const WrongStep& step, size_t named) {
     constexpr size_t kColumns = 66;
     const size_t from = step.first - std::min(step.first, kColumns / 2);

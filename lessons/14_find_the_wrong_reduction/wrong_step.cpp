@@ -32,7 +32,7 @@ TrainConfig config_of(const std::string& bug, ParallelDims dims) {
   return c;
 }
 
-// Nothing: the piece has not that element.
+// RETURNS: nothing if the piece does not contain the element.
 std::optional<double> element(const TensorPiece& piece, int64_t place) {
   const at::Tensor found = piece.slice.index().eq(place).nonzero();
   if (found.numel() == 0) return {};

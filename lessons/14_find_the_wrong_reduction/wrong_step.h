@@ -1,5 +1,5 @@
-// A training step with a bug of the museum, held to one rank's, as the lesson tells it. Cost: some tenths of a second.
-// Thread rule: one thread.
+// A training step with a bug of the museum, compared with the step on one rank, in the form that the lesson uses. Cost:
+// some tenths of a second. Thread rule: one thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -16,8 +16,9 @@ struct NamedTensor {
 
 struct WrongStep {
   std::vector<NamedTensor> tensors;  // in causal order
-  size_t first = 0;                  // the first wrong one; their number where none is
-  // One element of that gradient (without a bug: of the last norm's), on all ranks that have it and on one rank.
+  size_t first = 0;                  // index of the first wrong one; the number of tensors if none is wrong
+  // One element of that gradient (without a bug, of the last norm's gradient) on all ranks that have it, and on one
+  // rank.
   std::vector<RankGradient> ranks;
   double right = 0;
   double loss = 0, loss_of_one = 0;

@@ -1,4 +1,5 @@
-// Lesson 15: everybody waits, and one never came; the learner's detective against worlds that were stopped on purpose.
+// Lesson 15: everybody waits, and one rank never came; the learner's search tested on worlds that were stopped on
+// purpose.
 #include <algorithm>
 #include <array>
 #include <memory>

@@ -14,7 +14,7 @@ namespace {
 constexpr int kSteps = 2;
 const ParallelDims kDims{.world = 8, .tp = 2, .pp = 2};
 
-// A step: tensor parallelism twice, then gradients over dp, then the norm over pp.
+// A step: two calls for tensor parallelism, then gradients over dp, then the norm over pp.
 constexpr Axis kCalls[] = {Axis::kTp, Axis::kTp, Axis::kDp, Axis::kPp};
 
 }  // namespace
@@ -50,7 +50,7 @@ StuckWorld stuck_world(int culprit, int call) {
   const DeviceMesh mesh(kDims);
   StuckWorld world{.members = {}, .names = {}, .made = {}, .waits_in = {}, .culprit = culprit};
   std::map<std::pair<Axis, std::vector<int>>, size_t> known;
-  std::vector<std::vector<size_t>> calls(8);  // by rank: groups in the order of the program
+  std::vector<std::vector<size_t>> calls(8);  // per rank: groups in the order in which the program calls them
   for (int rank = 0; rank < 8; ++rank)
     for (int step = 0; step < kSteps; ++step)
       for (const Axis axis : kCalls) {
@@ -66,7 +66,7 @@ StuckWorld stuck_world(int culprit, int call) {
   world.made.assign(8, std::vector<int>(world.members.size()));
   world.waits_in.assign(8, -1);
   std::vector<size_t> next(8);
-  // Every rank makes its next call when all members of the last one have come.
+  // A rank makes its next call when all members of its last call have come.
   for (bool moves = true; moves;) {
     moves = false;
     for (int rank = 0; rank < 8; ++rank) {

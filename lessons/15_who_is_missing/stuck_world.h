@@ -1,5 +1,6 @@
-// Eight ranks that make collective calls over tp, dp and pp, of which one leaves: where everybody ends, by the rules of
-// collectives, and what the world says of it when real ranks do it. Cost: some milliseconds. Thread rule: one thread.
+// Eight ranks that make collective calls over tp, dp and pp until one of them leaves: where every rank ends, by the
+// rules of collectives, and what the runtime reports if real ranks do the same. Cost: some milliseconds. Thread rule:
+// one thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -22,9 +23,9 @@ struct StuckWorld {
   int hops_to_culprit(int rank) const;
 };
 
-// `culprit` leaves the run instead of making its call number `call` (from 0, of all its groups).
+// `culprit` leaves the run instead of making its call number `call` (counted from 0, over all of its groups).
 StuckWorld stuck_world(int culprit, int call);
-// What the runtime says when real ranks do the same.
+// The report of the runtime if real ranks do the same.
 std::string reported(int culprit, int call);
 
 }  // namespace ranklab::lesson

@@ -1,4 +1,4 @@
-// Lesson 16: a slow device among eight; the learner's search against worlds that are slow for known reasons.
+// Lesson 16: one slow device among eight; the learner's search tested on worlds that are slow for known reasons.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,7 +29,7 @@ double most_waits(const SlowWorld& world) {
   return std::ranges::max(world.ranks, {}, &RankTime::waits).waits / world.step_us;
 }
 
-// █ computes, ░ waits.
+// █ is compute, ░ is waiting.
 std::string bar(const RankTime& time, double longest_us) {
   constexpr double kColumns = 40;
   const auto columns = [&](double us) { return static_cast<int>(std::lround(kColumns * us / longest_us)); };
@@ -97,7 +97,7 @@ class WhoIsSlow final : public Lesson {
  private:
   static std::string words(int rank) { return rank < 0 ? "nobody" : "rank " + std::to_string(rank); }
 
-  // A line for each stage, of its slowest rank, and the answers.
+  // Draws a line for the slowest rank of each stage, and the answers.
   static void draw(Picture& picture, const Case& one, const SlowWorld& world, int found) {
     picture.line(std::string("  ") + one.name);
     for (const int stage : {0, 1}) {

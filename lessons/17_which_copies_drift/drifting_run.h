@@ -1,4 +1,5 @@
-// Small trainings whose weights are looked at before each step. Cost: milliseconds a step. Thread rule: one thread.
+// Small training runs that record hashes of the weights before each step. Cost: milliseconds a step. Thread rule: one
+// thread.
 #pragma once
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@ struct DriftingRun {
   std::vector<std::vector<RankHashes>> steps;  // by step and rank
 };
 
-// `bug`: of the museum; "" for none.
+// `bug`: a name in the museum; "" for none.
 DriftingRun drifting_run(const std::string& bug, ParallelDims dims, int steps);
 
 }  // namespace ranklab::lesson

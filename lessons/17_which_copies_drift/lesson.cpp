@@ -1,5 +1,5 @@
-// Lesson 17: when copies of weights stop being equal, and when the loss shows it; the learner's comparison against runs
-// with historical bugs.
+// Lesson 17: when copies of weights stop being equal, and when the loss shows it; the learner's comparison tested on
+// runs with historical bugs.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +21,7 @@ constexpr const char* kShown = "norm-unreduced";
 
 struct Case {
   const char* bug;
-  int drifts;  // from this step on
+  int drifts;  // the first step with drift
 };
 constexpr std::array kCases = {Case{"", -1}, Case{kShown, 1}, Case{"last-stage-unsynced", 1},
                                Case{"last-microbatch-local", 1}};
@@ -47,7 +47,7 @@ double most_apart(const TwoRuns& runs) {
   for (size_t step = 0; step < runs.wrong.losses.size(); ++step) most = std::max(most, runs.apart(step));
   return most;
 }
-// The first step after which two tp ranks' norms have different hashes.
+// The first step at whose begin the norms of two tp ranks have different hashes.
 int first_other_hash(const DriftingRun& run) {
   for (size_t step = 0; step < run.steps.size(); ++step)
     if (run.steps[step][0].whole != run.steps[step][1].whole) return static_cast<int>(step);
@@ -56,7 +56,7 @@ int first_other_hash(const DriftingRun& run) {
 
 std::string words(int step) { return step < 0 ? "never" : "step " + std::to_string(step); }
 
-// A letter for each rank: the same for the same hash.
+// A letter for each rank; ranks with the same hash get the same letter.
 std::string letters(const std::vector<RankHashes>& ranks, bool split) {
   std::map<unsigned long long, char> known;
   std::string text;
@@ -124,7 +124,7 @@ class WhichCopiesDrift final : public Lesson {
   }
 
  private:
-  // A right run in which the hash of one rank is another from a step on.
+  // A correct run, except that one rank's hash differs from a step on.
   static CheckRow one_rank_row(const char* name, decltype(::first_drift)* drift, size_t step,
                                unsigned long long RankHashes::*hash) {
     std::vector<RankHashes> ranks;

@@ -30,7 +30,7 @@ void each_tensor(const c10::IValue& value, const Use& use) {
     for (const c10::IValue& one : value.toListRef()) each_tensor(one, use);
 }
 
-// The operators of a body, one line each, with what a graph would fix of them.
+// The operators that a body runs, one line each, with everything that a graph would fix about them.
 class OpLines {
  public:
   OpLines() {
@@ -47,7 +47,7 @@ class OpLines {
   OpLines(const OpLines&) = delete;
   OpLines& operator=(const OpLines&) = delete;
 
-  // A call of other ranks. What it writes is the body's, as are its operands.
+  // Notes a call to other ranks. Its output counts as made by the body, like its operands.
   static void note(const Group& group, const Call& call) {
     if (of_thread == nullptr) return;
     std::ostringstream text;
@@ -58,8 +58,8 @@ class OpLines {
     of_thread->lines_.push_back(text.str());
   }
 
-  // After the body: what an operator made inside itself (scalars, buffers of kernels) is gone by now, or its result.
-  // What is left came from outside.
+  // Call after the body. By now, tensors that an operator created inside itself (scalars, buffers of kernels) are
+  // either gone or are its result, so all others came from outside the body.
   std::vector<std::string> lines() const {
     std::vector<std::string> lines = lines_;
     for (const Unknown& each : unknown_)
@@ -125,7 +125,7 @@ class OpLines {
     }
     return text.str();
   }
-  // Without an operator, which would be seen.
+  // Reads a scalar without an operator, because an operator would be noted.
   static double number_of(const at::Tensor& scalar) {
     if (scalar.scalar_type() == at::kDouble) return *scalar.const_data_ptr<double>();
     return scalar.scalar_type() == at::kLong ? static_cast<double>(*scalar.const_data_ptr<int64_t>()) : 0;
@@ -133,9 +133,9 @@ class OpLines {
 
   static thread_local OpLines* of_thread;
   at::CallbackHandle handle_;
-  int operators_ = 0;  // LibTorch's that run now; what they call themselves is the host's own way to compute them
+  int operators_ = 0;  // nesting of LibTorch's operators; those called by another one are how the host computes it
   std::vector<std::string> lines_;
-  std::set<const void*> made_;  // storages that this body's operators made
+  std::set<const void*> made_;  // storages created by this body's operators
   std::vector<Unknown> unknown_;
 };
 thread_local OpLines* OpLines::of_thread = nullptr;
@@ -144,7 +144,7 @@ thread_local OpLines* OpLines::of_thread = nullptr;
   throw Error(ErrorKind::kEnvironment, {.where = "checked recorder", .what = what, .got = got, .want = want});
 }
 
-// Of calls of other ranks only collectives can be recorded.
+// Of the calls to other ranks, only collectives can be recorded.
 void check_calls(const std::vector<std::string>& lines) {
   for (const std::string& line : lines)
     for (const std::string host : {" send ", " recv ", " barrier "})
@@ -152,7 +152,8 @@ void check_calls(const std::vector<std::string>& lines) {
         refuse("a body that is recorded calls another rank's host", line, "collectives alone");
 }
 
-// The one value that a body reads on the host, and never on a device: whole numbers, of the check of tokens.
+// The only values that a body may read on the host are whole numbers: the check of tokens reads them, which it never
+// does on a device.
 void check_reads(const std::vector<std::string>& lines) {
   for (const std::string& line : lines)
     for (const std::string reads : {"aten::item ", "aten::_local_scalar_dense "})
@@ -227,7 +228,7 @@ class CheckedRecorder final : public GraphRecorder {
   std::shared_ptr<RecorderCounts> counts_;
 };
 
-// Notes the calls that a body makes. Those in which the host takes part cannot be recorded.
+// Notes the calls that a body makes, because those in which the host takes part cannot be recorded.
 class NotedCommunicator final : public Communicator {
  public:
   explicit NotedCommunicator(CommunicatorPtr inner) : Communicator(inner->group()), inner_(std::move(inner)) {}

@@ -1,9 +1,9 @@
-// A stand-in for a device's graph recorder, on the host: a replay runs the recorded body again, as it was captured, and
-// copies what it makes to the recording's outputs. What a graph would get wrong it gets wrong as well or throws:
-// numbers that the body's closure captured stay those of the recording; outputs are NaN until the first replay; a body
-// that calls another operator or collective than in the recording, with another host number or another tensor from
-// outside, that reads a tensor's value, or that sends a message, throws. Thread rule: as graph_recorder.h; counts are
-// any thread's.
+// A stand-in on the host for a device's graph recorder: a replay runs the recorded body again, as it was captured, and
+// copies its results to the outputs of the recording. What a graph would get wrong, it also gets wrong, or throws:
+// numbers that the body's closure captured keep the values of the recording; outputs are NaN until the first replay. A
+// body throws if it calls another operator or collective than in the recording, uses another host number or another
+// tensor from outside, reads a tensor's value, or sends a message. Thread rule: as graph_recorder.h; counts are any
+// thread's.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -19,7 +19,7 @@ struct RecorderCounts {
 
 std::shared_ptr<GraphRecorder> make_checked_recorder(std::shared_ptr<RecorderCounts> counts);
 
-// The world, with Capability::kRecordedPasses and such a recorder for each rank.
+// Wraps a world so that it has Capability::kRecordedPasses and such a recorder for each rank.
 std::unique_ptr<World> with_checked_recorder(std::unique_ptr<World> inner, std::shared_ptr<RecorderCounts> counts);
 
 }  // namespace ranklab

@@ -1,6 +1,6 @@
-// The runs whose pairs of features suites train or follow: a few choices of each kind. The other layouts are
-// factorizations_test.cpp's, and experts over four ranks and the other exchanges of context with them; other models
-// differ from these inside a layer, which layouts_test.cpp holds.
+// The runs whose pairs of features the suites train or track: a few choices of each kind. factorizations_test.cpp
+// covers the other layouts and, with them, experts over four ranks and the other context exchanges. Other models differ
+// from these only inside a layer, which layouts_test.cpp covers.
 #pragma once
 #include <utility>
 
@@ -30,7 +30,7 @@ inline FeatureSpace composition_space() {
   base.trace = false;
   return {std::move(features), base, [](TrainConfig& c) {
             if (c.parallel.pp == 4) c.model.num_layers = 8;
-            c.num_microbatches = c.parallel.pp == 4 ? 8 : 4;  // DualPipe wants two for each rank
+            c.num_microbatches = c.parallel.pp == 4 ? 8 : 4;  // DualPipe needs two per rank
           }};
 }
 

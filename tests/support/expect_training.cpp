@@ -21,7 +21,7 @@ void expect_same_step(const StepMetrics& got, const StepMetrics& want, const Tol
   EXPECT_EQ(got.tokens, want.tokens) << at_step;
   expect_number_near(got.loss, want.loss, tolerance.loss, "loss" + at_step);
   expect_number_near(got.grad_norm, want.grad_norm, tolerance.norm, "norm" + at_step);
-  // Sums over stages, microbatches and ranks, in the order of the layout.
+  // These numbers are sums over stages, microbatches and ranks, added in an order that depends on the layout.
   const double sums = tolerance.norm;
   expect_number_near(got.mtp_loss, want.mtp_loss, sums, "loss of token prediction" + at_step);
   expect_number_near(got.moe_aux_loss, want.moe_aux_loss, sums, "auxiliary loss" + at_step);

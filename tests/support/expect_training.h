@@ -1,4 +1,4 @@
-// What a run is expected to share with another one, mostly with one rank's. Thread rule: main thread.
+// Checks what a run is expected to share with another run, mostly with that of one rank. Thread rule: main thread.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -7,30 +7,30 @@
 
 namespace ranklab {
 
-// Relative to the largest element of a tensor, or to the number itself; 0: the same bits.
+// Tolerances relative to the largest element of a tensor, or to the number itself; 0: all bits must be equal.
 struct Tolerance {
   double first = 0;      // until the first step's update
   double later = first;  // after it
   double loss = later;
-  // Tolerance of the gradient's norm: each layout adds its squares in an order of its own.
+  // For the gradient's norm: each layout adds its squares in a different order.
   double norm = std::max(later, 1e-12);
-  // At least, of weights: AdamW divides a gradient by its own size, so what rounding leaves of one that nearly cancels
-  // counts as much as a large one.
+  // For weights, a lower limit: AdamW divides a gradient by its own size, so the rounding error of a gradient that
+  // nearly cancels counts as much as a large gradient.
   double weights = first;
 };
 
-// The same bits of everything.
+// All bits of everything must be equal.
 constexpr Tolerance kSameBits{.norm = 0};
-// fp64: rounding is told from logic.
+// For fp64, where rounding can be distinguished from errors in logic.
 constexpr Tolerance kRounding{.first = 1e-12};
-// And after AdamW's first step, where gradients of few tokens nearly cancel.
+// The same after AdamW's first step, in which gradients of few tokens nearly cancel.
 constexpr Tolerance kRoundingOfAdamW{.first = 1e-12, .weights = 1e-10};
 
-// Losses, norms, routing, gradients, weights and moments; no faults in `got`.
+// Compares losses, norms, routing, gradients, weights and moments; `got` must have no faults.
 void expect_same_training(const TrainingRecord& got, const TrainingRecord& want, const Tolerance& tolerance);
 void expect_tensors_near(const StepTensors& got, const StepTensors& want, const Tolerance& tolerance,
                          const std::string& what);
-// For runs whose arithmetic differs: compares their curves alone.
+// For runs whose arithmetic differs: compares only their curves.
 void expect_losses_near(const TrainingRecord& got, const TrainingRecord& want, double tolerance);
 void expect_curves_near(const TrainingRecord& got, const TrainingRecord& want, double loss, double norm);
 

@@ -110,7 +110,7 @@ void PairCover::add_missing(size_t f, size_t g) {
   for (size_t i = 0; i < space_.features[f].choices.size(); ++i) {
     Row row(space_.features.size(), 0);
     row[f] = i;
-    // A pair that no row can have is none.
+    // Leaves out pairs that no row can have.
     const bool first_only = later.of == space_.features[f].name && !space_.matters(g, row);
     for (size_t j = 0; j < (first_only ? 1 : later.choices.size()); ++j) missing_.insert({f, i, g, j});
   }
@@ -131,7 +131,7 @@ std::string PairCover::reason(const FeaturePair& pair) const {
 
 Row PairCover::random_row_with(const FeaturePair& pair) {
   Row row(space_.features.size());
-  // Runs without one of the two say nothing of them: others are drawn.
+  // Draws again if one of the two features has no effect in the row, because such a run does not test the pair.
   for (int i = 0; i < kTriesBeforeRefused; ++i) {
     for (size_t f = 0; f < row.size(); ++f) row[f] = random_.below(drawn_++, space_.features[f].choices.size());
     row[std::get<0>(pair)] = std::get<1>(pair);

@@ -1,5 +1,5 @@
-// Runs as rows of choices, one of each feature (run_features.h), the reasons of resolve() for refusing some, and two
-// ways to take rows: all of a product, or few that hold every pair of choices. Thread rule: main thread.
+// Runs as rows of choices, one for each feature (run_features.h); the reasons for which resolve() rejects some; and two
+// ways to select rows: all of a product, or few that contain every pair of choices. Thread rule: main thread.
 #pragma once
 #include <map>
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace ranklab {
 
-using Row = std::vector<size_t>;                                 // of each feature its choice
+using Row = std::vector<size_t>;                                 // for each feature the index of its choice
 using FeaturePair = std::tuple<size_t, size_t, size_t, size_t>;  // feature, choice, later feature, choice
 
 struct FeatureSpace {
@@ -21,29 +21,29 @@ struct FeatureSpace {
   std::function<void(TrainConfig&)> finish;  // sizes that follow from the choices
 
   TrainConfig config_of(const Row& row) const;
-  std::string refusal(const Row& row) const;  // why resolve() refuses it; "": it does not
+  std::string refusal(const Row& row) const;  // why resolve() rejects it; "": it does not
   const std::string& chosen(const Row& row, const std::string& feature) const;
   std::string name_of(const Row& row) const;
   std::string name_of(const FeaturePair& pair) const;
 
   bool matters(size_t feature, const Row& row) const;
-  Row settled(Row row) const;  // features that say nothing in it have their first choice
-  // Each different row of the named features' choices, with the first choice of the others.
+  Row settled(Row row) const;  // features without effect in the row get their first choice
+  // All different rows with the choices of the named features, and the first choice of the others.
   std::vector<Row> product(const std::vector<std::string>& names) const;
-  // The row with random choices of all features but the named ones, of which it is not refused; itself if none is
-  // found.
+  // The row with random choices for all features except the named ones, such that it is not rejected; the row itself if
+  // none is found.
   Row with_random_others(const Row& row, const std::vector<std::string>& names, uint64_t seed) const;
 };
 
-// Rows found greedily, each bringing as many new pairs as a few random tries allow. Pairs that resolve() refuses in
-// every row tried are told apart.
+// Rows found greedily, each with as many new pairs as can be found in a few random tries. Pairs that resolve() rejects
+// in every row that was tried are listed separately.
 class PairCover {
  public:
   explicit PairCover(const FeatureSpace& space);
   const std::vector<Row>& rows() const { return rows_; }
   const std::vector<FeaturePair>& refused() const { return refused_; }
-  // Why the two do not go together: what refuses most of the rows that were taken with one of them, once they get the
-  // other.
+  // Why the two choices exclude each other: the most frequent reason for rejection if the rows with one of them also
+  // get the other.
   std::string reason(const FeaturePair& pair) const;
 
  private:

@@ -21,8 +21,8 @@ bool is_zero(const at::Tensor& t, int64_t first, int64_t count) {
   return count == 0 || !t.narrow(0, first, count).any().item<bool>();
 }
 
-// Of a rank's part the elements [begin, end), as runs: what `each` gets is where a run begins in the whole, where in
-// the part, and how many elements it has; `padding` gets those behind the whole's end.
+// Visits the elements [begin, end) of a rank's part as runs: `each` gets the position of a run in the whole tensor, its
+// position in the part, and its number of elements; `padding` gets runs beyond the end of the whole tensor.
 template <typename Each, typename Padding>
 void for_each_run(const Partition& partition, int64_t begin, int64_t end, const Each& each, const Padding& padding) {
   const std::vector<int64_t>& shape = partition.global_shape;
@@ -31,7 +31,7 @@ void for_each_run(const Partition& partition, int64_t begin, int64_t end, const 
                 inner = c10::multiply_integers(shape.begin() + dim + 1, shape.end());
   auto ranges = partition.ranges;
   if (partition.replicated()) ranges = {{0, length}};
-  int64_t at = 0;  // in the part
+  int64_t at = 0;  // position in the part
   for (int64_t o = 0; o < outer; ++o) {
     for (const auto& [first, last] : ranges) {
       const int64_t there = std::clamp(length - first, int64_t{0}, last - first) * inner;
@@ -50,7 +50,8 @@ void GatheredTensors::fault(const std::string& text, const StepTensor& key) {
   faults_.push_back(what_ + " of " + key.second + " at step " + std::to_string(key.first) + ": " + text);
 }
 
-// Elements [begin, begin + count) of `values` at `first`; whether those that are known already have the same bits.
+// Stores elements [begin, begin + count) of `values` at `first`. RETURNS: whether elements that were already known have
+// the same bits.
 bool GatheredTensors::Whole::put(int64_t first, const at::Tensor& values, int64_t begin, int64_t count) {
   const auto element = static_cast<int64_t>(tensor.element_size());
   bool agrees = true;

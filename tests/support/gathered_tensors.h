@@ -1,6 +1,7 @@
-// Tensors of a model put together from what ranks hold of them: shards of a partition, and runs of elements of those
-// (pieces of ZeRO). Elements that several ranks hold must have the same bits on all of them, padding must be zero, and
-// nothing may be missing: each breach is a fault. Thread rule: any thread may put; take when the ranks have ended.
+// Tensors of a model assembled from what ranks hold of them: shards of a partition, and runs of elements of these
+// shards (pieces of ZeRO). Elements that several ranks hold must have the same bits on all of them, padding must be
+// zero, and nothing may be missing; each violation is a fault. Thread rule: any thread may put; take when the ranks
+// have ended.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -19,7 +20,7 @@ using StepTensors = std::map<StepTensor, at::Tensor>;
 
 class GatheredTensors {
  public:
-  // `what` for the faults: "gradient".
+  // `what`: a name for the faults, such as "gradient".
   explicit GatheredTensors(std::string what) : what_(std::move(what)) {}
   // Elements [begin, begin + flat.numel()) of the rank's part of the parameter, row-major, from any device.
   void put(int64_t step, const Parameter& parameter, int64_t begin, const at::Tensor& flat);
@@ -29,7 +30,7 @@ class GatheredTensors {
  private:
   struct Whole {
     at::Tensor tensor;
-    std::vector<bool> known;  // of its elements, row-major
+    std::vector<bool> known;  // per element, row-major
     bool put(int64_t first, const at::Tensor& values, int64_t begin, int64_t count);
   };
   void fault(const std::string& text, const StepTensor& key);

@@ -35,7 +35,7 @@ void latent_tied(ModelConfig& c) {
   c.mtp_num_layers = 1;
   c.tie_embeddings = true;
 }
-// What latent attention has from other models.
+// Latent attention with features of other models.
 void latent_with_all(ModelConfig& c) {
   latent(c);
   c.norm = NormKind::kLayerNorm;
@@ -60,7 +60,7 @@ void qwen(ModelConfig& c) {
   c.add_qkv_bias = true;
   c.qk_norm = true;
 }
-// One key/value head: all tp ranks project parts of it.
+// One key/value head, of which all tp ranks project parts.
 void one_key_head(ModelConfig& c) {
   c.num_query_groups = 1;
   c.kv_channels = std::max(c.num_attention_heads, c.head_dim());
@@ -91,7 +91,7 @@ void some_windows(ModelConfig& c) {
   c.local_rope_theta = 20;
   c.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 4};
 }
-// Some layers without positions, of which one has a window.
+// Some layers have no positions; one of these has a window.
 void smollm3(ModelConfig& c) {
   c.num_query_groups = c.num_attention_heads / 2;
   c.rope_layers = {.pattern = {true, false, false}};
@@ -117,7 +117,7 @@ void olmo2(ModelConfig& c) {
   c.qk_norm = true;
   c.qk_norm_width = QkNormWidth::kAllHeads;
 }
-// Ranks that share a key/value head norm parts of it.
+// Ranks that share a key/value head normalize parts of it.
 void olmo2_one_key_head(ModelConfig& c) {
   c.num_query_groups = 1;
   c.kv_channels = std::max(c.num_attention_heads, c.head_dim());
@@ -222,7 +222,7 @@ void qwen_experts(ModelConfig& c) {
   c.moe.balancing = LoadBalancing::kAuxLoss;
   c.moe.aux_loss_coeff = 0.1;
 }
-// Layers with positions, whose tokens attend within chunks, and layers without, whose queries grow.
+// Layers with positions attend within chunks; in layers without, queries are scaled up with the position.
 void chunks(ModelConfig& c) {
   c.num_query_groups = c.num_attention_heads / 2;
   c.rope_layers = c.window_layers = {.pattern = {true, false}};
@@ -231,7 +231,7 @@ void chunks(ModelConfig& c) {
   c.query_temperature_scale = 0.4;
   c.query_temperature_floor = 3;
 }
-// In each layer both, and a window that some chunks are longer than.
+// Every layer has chunks and scaled queries; the window is shorter than some chunks.
 void latent_chunks(ModelConfig& c) {
   latent(c);
   c.position = PositionKind::kNone;
@@ -240,7 +240,7 @@ void latent_chunks(ModelConfig& c) {
   c.query_temperature_scale = 0.4;
   c.query_temperature_floor = 2;
 }
-// With a convolution longer than some parts of a sequence.
+// The convolution is longer than some parts of a sequence.
 void delta_net(ModelConfig& c) {
   const int64_t heads = c.num_attention_heads;
   c.linear = {LinearAttentionKind::kGatedDeltaNet, {.pattern = {true, false}}, heads, 2 * heads, 5, 3, 6};
@@ -257,7 +257,7 @@ void qwen3_next(ModelConfig& c) {
   c.moe.first_dense_layers = 0;
   c.rotary_percent = 0.5;
 }
-// A mixer a layer, by letters that repeat however many layers there are.
+// One mixer per layer, given by letters that repeat for any number of layers.
 void mixers(ModelConfig& c, const std::string& letters) {
   c.hybrid_pattern.clear();
   for (int64_t layer = 0; layer < c.num_layers; ++layer)

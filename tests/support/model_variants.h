@@ -1,4 +1,5 @@
-// The kinds of models that suites train in their layouts: one row each, in sizes that follow from the model's own.
+// The kinds of models that the suites train in their layouts: one row each, with sizes that follow from the model's
+// own.
 #pragma once
 #include <span>
 #include <string>
@@ -13,7 +14,7 @@ struct ModelVariant {
 };
 
 std::span<const ModelVariant> dense_variants();
-// With 8 experts, the first of three or more layers being dense but where a row says otherwise.
+// Models with 8 experts. If there are three or more layers, the first one is dense unless a row says otherwise.
 std::span<const ModelVariant> expert_variants();
 // Throws std::out_of_range.
 const ModelVariant& variant_named(const std::string& name);

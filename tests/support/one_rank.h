@@ -1,5 +1,5 @@
-// The runs on one rank that layouts are compared with, each trained once: layouts of the same model, settings and
-// microbatches share it. Thread rule: main thread.
+// The runs on one rank with which layouts are compared. Each is trained only once: layouts with the same model,
+// settings and microbatches share it. Thread rule: main thread.
 #pragma once
 #include <map>
 #include <memory>
@@ -12,9 +12,10 @@ namespace ranklab {
 
 class OneRankRuns {
  public:
-  // `data` null: the settings' own.
+  // `data`: null for the data of the settings.
   explicit OneRankRuns(std::shared_ptr<DataProvider> data) : data_(std::move(data)) {}
-  // The record of one rank training as `config` says. `model` tells models apart that differ in what is no setting.
+  // The record of one rank that trains as `config` says. `model` distinguishes models that differ in something that is
+  // not a setting.
   const TrainingRecord& of(const TrainConfig& config, const std::string& model = "");
   size_t trained() const { return runs_.size(); }
 

@@ -1,4 +1,4 @@
-// What a run keeps for the backward pass, as a change of its configuration.
+// Changes of a configuration that determine what a run keeps for the backward pass.
 #pragma once
 #include "core/config/train_config.h"
 

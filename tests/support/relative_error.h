@@ -1,4 +1,4 @@
-// How far a tensor is from another, against the largest number of the other.
+// The largest difference of a tensor from another one, relative to the largest number of the other.
 #pragma once
 
 #include "core/sim/aten.h"

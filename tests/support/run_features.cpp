@@ -29,7 +29,7 @@ RunFeature models() {
   return feature;
 }
 
-// HSDP wants two groups of two ranks and more.
+// HSDP needs at least two groups of at least two ranks.
 RunFeature layouts() {
   RunFeature feature{"layout", {}};
   for (const int world : {4, 8}) {
@@ -113,8 +113,9 @@ RunFeature recomputations() {
            {"full of one layer", choice("full", "block", 1)}}};
 }
 
-// Lion takes the sign of a gradient: one that is zero but for rounding (a key bias's) moves its weight this way or
-// that. Layouts that add in another order cannot agree on it; zero_test.cpp and exact_test.cpp hold those that do.
+// Lion takes the sign of a gradient. If the gradient is zero except for rounding (that of a key bias), its weight moves
+// in either direction, so layouts that add in different orders cannot agree. zero_test.cpp and exact_test.cpp cover
+// layouts that add in the same order.
 RunFeature optimizers() {
   RunFeature feature{"optimizer", {}};
   for (size_t i = 0; i < kOptimizers.size(); ++i) {
@@ -190,7 +191,7 @@ std::vector<RunFeature> run_features() {
       {"attention dropout",
        {{"no", [](TrainConfig& c) { c.model.attention_dropout = 0; }},
         {"yes", [](TrainConfig& c) { c.model.attention_dropout = 0.2; }}}},
-      // One step has half the batch.
+      // One of the steps has half the batch.
       {"growing batches",
        {{"no", [](TrainConfig& c) { c.rampup_batch_size.clear(); }},
         {"yes",

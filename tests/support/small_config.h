@@ -1,4 +1,4 @@
-// A run of a model so small that a test trains it in many layouts.
+// A run with a model so small that a test can train it in many layouts.
 #pragma once
 #include "core/config/one_rank.h"
 #include "core/config/train_config.h"
@@ -21,8 +21,9 @@ inline TrainConfig small_config() {
   c.lr_warmup_iters = 0;
   c.lr = 1e-3;
   c.clip_grad = 0;  // the norm's last bits depend on the order in which ranks are added
-  // AdamW's first update is g / (|g| + epsilon). Where a gradient is zero but for rounding (a key bias, which softmax
-  // does not see) a tiny epsilon would make a whole step of that rounding; gradients themselves are compared anyway.
+  // AdamW's first update is g / (|g| + epsilon). If a gradient is zero except for rounding (that of a key bias, which
+  // softmax ignores), a tiny epsilon would turn the rounding error into a whole step; gradients themselves are compared
+  // anyway.
   c.adam_eps = 1e-6;
   c.mock_data = true;
   c.eval_interval = 0;
@@ -31,7 +32,7 @@ inline TrainConfig small_config() {
   return c;
 }
 
-// The same without a pipeline: as many data- and tensor-parallel ranks.
+// The same run without a pipeline, with the same number of data- and tensor-parallel ranks.
 inline TrainConfig without_pipeline(TrainConfig c) {
   c.parallel.world /= c.parallel.pp;
   c.parallel.pp = 1;

@@ -14,7 +14,7 @@
 namespace ranklab {
 namespace {
 
-// What ranks tell of their run. Thread rule: any thread.
+// Collects what ranks report about their run. Thread rule: any thread.
 struct Recorder {
   explicit Recorder(int64_t steps) : last_step(steps - 1) {}
   bool keeps(int64_t step) const { return step == 0 || step == last_step; }
@@ -34,7 +34,7 @@ struct Recorder {
   std::map<std::string, GatheredTensors> moments;
 };
 
-// One rank's part in it. Thread rule: its rank's thread.
+// Records one rank's part of the run. Thread rule: its rank's thread.
 class RankRecorder {
  public:
   RankRecorder(Recorder& recorder, CausalLm& model, const RunPlan& plan, int rank) : recorder_(recorder), rank_(rank) {
@@ -43,11 +43,11 @@ class RankRecorder {
   void set_optimizer(RankOptimizer& optimizer) {
     optimizer_ = &optimizer;
     const UnseenScope unseen;
-    put_weights();  // as they are before training
+    put_weights();  // before training
   }
   void begin_step() { ++step_; }
 
-  // `states`: the update's own, in the order of the rank optimizer's owned_state().
+  // `states`: those of the update, in the order of the rank optimizer's owned_state().
   void before_update(const std::vector<OptimizerState>& states, double factor) {
     if (step_ == 0) note_peak();
     const UnseenScope unseen;
@@ -97,7 +97,7 @@ class RankRecorder {
   }
 
   Recorder& recorder_;
-  std::vector<Parameter*> gathered_;  // whole on every rank, and updated in pieces
+  std::vector<Parameter*> gathered_;  // complete on every rank, and updated in pieces
   int rank_;
   RankOptimizer* optimizer_ = nullptr;
   int64_t step_ = -1;
@@ -112,7 +112,7 @@ class RecordedUpdate final : public Optimizer {
     inner_->step(lr);
   }
   bool step_scaled(double lr, double factor) override {
-    if (!inner_->scales_at_once()) return false;  // scaled first, and seen by step()
+    if (!inner_->scales_at_once()) return false;  // it is scaled first, and step() then records it
     recorder_->before_update(inner_->states(), factor);
     return inner_->step_scaled(lr, factor);
   }
@@ -176,7 +176,7 @@ class RecordedMetrics final : public Hook {
   TrainingRecord& record_;
 };
 
-// Asked before training begins.
+// Computes the logits before training begins.
 class LogitsBefore final : public CheckpointManager {
  public:
   explicit LogitsBefore(Recorder& recorder) : recorder_(recorder) {}

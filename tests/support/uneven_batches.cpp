@@ -20,7 +20,7 @@ Batch uneven_batch(const RankContext& ctx, const RunPlan& plan, int64_t step, in
     for (int64_t s = 0; s <= seq; ++s) {
       const auto element = static_cast<uint64_t>(sample * (seq + 1) + s);
       row[s] = static_cast<int64_t>(stream.below(element, static_cast<uint64_t>(plan.config.model.vocab_size)));
-      if (documents.any() && row[s] % 4 == 0) row[s] = documents.eod_token;  // documents of four tokens in the mean
+      if (documents.any() && row[s] % 4 == 0) row[s] = documents.eod_token;  // documents have four tokens on average
     }
     const int64_t counted = seq - sample * seq / std::max<int64_t>(1, plan.sequences_of(step) - 1);
     ignored[b].narrow(0, counted, seq - counted).fill_(true);

@@ -1,5 +1,5 @@
-// Random tokens of which later samples count fewer: the last one none. A mean of means over microbatches or
-// data-parallel ranks shows at once. Tokens follow from step and sample alone. Thread rule: pure.
+// Random tokens, of which fewer count in later samples and none in the last one, so a mean of means over microbatches
+// or data-parallel ranks is noticed at once. Tokens depend only on step and sample. Thread rule: pure.
 #pragma once
 #include <memory>
 
@@ -7,7 +7,7 @@
 
 namespace ranklab {
 
-// Samples [first_sample, first_sample + count) of a step's global batch.
+// Samples [first_sample, first_sample + count) of the global batch of a step.
 Batch uneven_batch(const RankContext& ctx, const RunPlan& plan, int64_t step, int64_t first_sample, int64_t count);
 std::shared_ptr<DataProvider> uneven_batches();
 

@@ -49,7 +49,8 @@ std::vector<Chunk> chunks_of(std::string_view png) {
   return out;
 }
 
-// The smallest part that holds all that changed, its other pixels transparent. What did not change at all is a pixel.
+// The smallest rectangle that contains all changed pixels; its unchanged pixels are transparent. If nothing changed, it
+// is a single pixel.
 struct Change {
   Image image;
   int x = 0, y = 0;
@@ -117,7 +118,7 @@ void Animation::add(const Image& frame) {
 std::string Animation::png() const {
   std::string control;
   append_number(control, frames_);
-  append_number(control, 0);  // forever
+  append_number(control, 0);  // repeats without end
   return head_ + chunk("acTL", control) + body_ + chunk(kEnd, "");
 }
 

@@ -141,7 +141,8 @@ void Application::apply_look() {
   apply_theme(applied_scale_, kind);
 }
 
-// A run that is held when its window opens waits to be stepped. One in this process begins after its window.
+// If a live run is paused when its window opens, it waits to be stepped, so the stepper is shown. A run in this process
+// begins only after its window has opened.
 void Application::meet_run() {
   if (!awaits_run_ || workspace_.live == nullptr) return;
   StepperControl* const stepper = workspace_.live->stepper();
@@ -264,11 +265,11 @@ void Application::dockspace() {
   const ImGuiID id = ImGui::GetID("dockspace");
   if ((ImGui::DockBuilderGetNode(id) == nullptr || !restored_) && !layout_wanted_ && !std::exchange(laid_out_, true))
     use_layout(layout_);
-  // Bars that come or go change the room for panels a frame later.
+  // When bars appear or disappear, the space for panels changes one frame later, so the layout waits for a steady size.
   const ImVec2 size = ImGui::GetMainViewport()->WorkSize;
   const bool steady = size.x == work_size_.x && size.y == work_size_.y;
   work_size_ = size;
-  // In a window that the bars fill, panels wait for room.
+  // If the bars fill the whole window, panels are not laid out until there is space.
   const bool room = size.x > 0 && size.y > 0;
   if (layout_wanted_ && steady && room) {
     layout_wanted_ = false;
@@ -288,8 +289,8 @@ void Application::draw_panel(OpenPanel& panel) {
   ImGui::SetNextWindowSize({scaled(640), scaled(420)}, ImGuiCond_FirstUseEver);
   const bool quiet = panel.panel->scrolls_itself();
   ImGuiWindowFlags flags = quiet ? ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse : 0;
-  // Of panels that were open the last time each would take the focus, and with it the front of its place, from the
-  // last.
+  // Each panel restored from the last session would take the focus from the previous one, and come to the front of its
+  // dock node.
   if (restored_ && !shown_) flags |= ImGuiWindowFlags_NoFocusOnAppearing;
   if (ImGui::Begin(window_name(panel.row->id).c_str(), &panel.open, flags)) {
     draw_content(panel);
@@ -297,7 +298,7 @@ void Application::draw_panel(OpenPanel& panel) {
   ImGui::End();
 }
 
-// A panel that throws an error shows it in its own window; the rest of the application continues.
+// If a panel throws an error, its own window shows it; the rest of the application continues.
 void Application::draw_content(OpenPanel& panel) {
   ImGuiErrorRecoveryState before;
   ImGui::ErrorRecoveryStoreState(&before);
@@ -331,7 +332,7 @@ void Application::frame_of_panel(const std::string& panel_id) {
   ImGui::End();
 }
 
-// A file that nobody named stops nothing.
+// Nobody asked for this file, so an error in it stops nothing.
 void Application::load_parity_beside() {
   try {
     const std::string path = parity_file_beside(workspace_.store().source());
@@ -370,7 +371,7 @@ void Application::answer_requests() {
   open_requested(wanted.open_trace, false);
   open_requested(wanted.compare_with, true);
   if (!wanted.layout.empty()) use_layout(std::exchange(wanted.layout, {}));
-  const bool settled = !layout_wanted_ && bring_to_front_in_ == 0;  // else the layout would cover it
+  const bool settled = !layout_wanted_ && bring_to_front_in_ == 0;  // otherwise the layout would cover it
   if (settled && !wanted.show_panel.empty()) {
     const std::string id = std::exchange(wanted.show_panel, {});
     if (find_panel(id) != nullptr) open_panel(id);

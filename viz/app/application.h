@@ -1,5 +1,5 @@
-// One frame of the visualizer, whatever displays it: the window, a headless picture, the test, the benchmark. Owns the
-// workspace and the panels. Thread rule: the thread of the ImGui context.
+// One frame of the visualizer, wherever it is shown: in the window, a headless picture, the test, the benchmark. Owns
+// the workspace and the panels. Thread rule: the thread of the ImGui context.
 #pragma once
 #include <memory>
 #include <string>
@@ -32,9 +32,9 @@ class Application {
   // Draws one panel alone, over the whole display.
   void frame_of_panel(const std::string& panel_id);
 
-  // Whether the next frame is due immediately although there was no input.
+  // Whether the next frame is due immediately, although there was no input.
   bool animates() const;
-  // A layout was chosen, and not all of its panels are where it wants them.
+  // Whether a layout was chosen whose panels are not yet all in place.
   bool arranges() const { return layout_wanted_ || bring_to_front_in_ > 0; }
   bool wants_to_quit() const { return workspace_.requests.quit; }
   // The path of the picture requested in this frame; returned only once.
@@ -57,7 +57,7 @@ class Application {
 
   void read_setting(const std::string& key, const std::string& value);
   std::string settings() const;
-  void apply_look();  // scale and theme, when they changed
+  void apply_look();  // applies scale and theme if they changed
   void menu_bar();
   void view_menu();
   void ranks_menu();
@@ -75,19 +75,19 @@ class Application {
   std::vector<OpenPanel> panels_;
   TransportBar transport_;
   InsightsBar insights_;
-  bool theme_wanted_ = false;  // by the request: a remembered one does not matter
+  bool theme_wanted_ = false;  // the request names a theme, which overrides a remembered one
   Popups popups_;
   std::string layout_ = "Pipeline";
-  ImVec2 work_size_;  // of the frame before
+  ImVec2 work_size_;  // in the previous frame
   bool layout_wanted_ = false;
-  int bring_to_front_in_ = 0;  // frames
+  int bring_to_front_in_ = 0;  // this many frames from now
   float applied_scale_ = 1;
   bool show_metrics_ = false;
   bool laid_out_ = false;
   bool panels_busy_ = false;
   bool restored_ = false;    // panels were restored from the last run
-  bool shown_ = false;       // in a frame
-  bool awaits_run_ = false;  // a live run has neither recorded anything nor been held yet
+  bool shown_ = false;       // a frame was shown
+  bool awaits_run_ = false;  // a live run has not recorded anything or been paused yet
   SettingsSection settings_;
 };
 

@@ -58,7 +58,7 @@ VizFrameTimes bench_viz_frames(size_t events, int frames) {
       app.frame(0);
       ImGui::Render();
       const double taken = cpu_time_ms(CpuTime::kThread) - start;
-      render_software(*ImGui::GetDrawData(), nullptr, 0);  // answers texture requests only
+      render_software(*ImGui::GetDrawData(), nullptr, 0);  // only answers texture requests
       result.vertices = std::max(result.vertices, static_cast<size_t>(ImGui::GetDrawData()->TotalVtxCount));
       if (frame >= 0) milliseconds.push_back(taken);
     }

@@ -22,7 +22,7 @@ void choose(Workspace& w, std::optional<EventRef> event) {
   if (event) w.show_event(*event);
 }
 
-// The stepper of a live run that it has paused; null: the keys move the cursor.
+// The stepper of a live run that is paused; null: the keys move the cursor.
 StepperControl* paused_stepper(Workspace& w) {
   StepperControl* stepper = w.live ? w.live->stepper() : nullptr;
   return stepper != nullptr && stepper->state().mode == StepperMode::kPaused ? stepper : nullptr;
@@ -132,7 +132,7 @@ void follow(Workspace& w) {
 }
 
 void event_forward(Workspace& w) {
-  // At the end of what the run has recorded the run itself goes on.
+  // At the end of what the run has recorded, the run itself is advanced.
   const auto next = w.store().next_event(w.cursor.time_ns);
   StepperControl* stepper = next ? nullptr : paused_stepper(w);
   stepper != nullptr ? stepper->step_events(1) : choose(w, next);

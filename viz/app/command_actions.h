@@ -1,4 +1,4 @@
-// The functions behind commands. Thread rule: the window's thread.
+// The functions that commands call. Thread rule: the window's thread.
 #pragma once
 #include "viz/panels/parts/workspace.h"
 
@@ -10,7 +10,7 @@ void save_picture(Workspace& w);
 void copy_link(Workspace& w);
 void paste_link(Workspace& w);
 void quit(Workspace& w);
-void zoom_in(Workspace& w);  // about the cursor if it is visible, else about the middle
+void zoom_in(Workspace& w);  // about the cursor if it is visible, else about the middle of the view
 void zoom_out(Workspace& w);
 void pan_left(Workspace& w);
 void pan_right(Workspace& w);

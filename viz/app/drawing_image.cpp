@@ -15,9 +15,9 @@ namespace ranklab::viz {
 namespace {
 
 constexpr float kPixelsEach = 2, kLongestSide = 16'384;
-// DejaVu Sans: ImGui's size of a font is from its ascent to its descent, an SVG's is an em.
+// For DejaVu Sans: a font size of ImGui is the distance from ascent to descent, that of an SVG is an em.
 constexpr float kHighPerEm = 1.164F, kAscentPerEm = 0.928F;
-constexpr int kFontFrames = 3;  // glyphs are made in the frame after their first use
+constexpr int kFontFrames = 3;  // glyphs are created in the frame after their first use
 
 ImU32 color_of(Rgba rgba, Ground ground) {
   const Rgba shown = on_ground(rgba, ground);

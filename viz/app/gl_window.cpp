@@ -35,7 +35,7 @@ std::string glfw_complaint() {
   return words != nullptr ? words : "";
 }
 
-// The few OpenGL calls of our own are loaded through GLFW: linking libGL would load it for every command.
+// Our own few OpenGL calls are loaded through GLFW, because linking libGL would load it for every command.
 template <typename Function>
 Function gl(const char* name) {
   return reinterpret_cast<Function>(glfwGetProcAddress(name));

@@ -15,15 +15,15 @@ namespace ranklab::viz {
 
 class GlWindow {
  public:
-  // Throws kEnvironment when there is no display or no OpenGL 3.3, and what Application::start() throws.
-  // `keep_layout`: save the layout in the state folder between runs.
+  // Throws kEnvironment if there is no display or no OpenGL 3.3, and what Application::start() throws. `keep_layout`:
+  // save the layout in the state folder between runs.
   explicit GlWindow(const VizRequest& request, bool keep_layout = true);
   ~GlWindow();
   GlWindow(const GlWindow&) = delete;
   GlWindow& operator=(const GlWindow&) = delete;
 
   bool closed() const;
-  // Waits for input when nothing moves, then shows a frame.
+  // If nothing moves, waits for input; then shows a frame.
   void turn();
   // Shows a frame at once: handles pending events and draws the result.
   void show_frame();

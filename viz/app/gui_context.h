@@ -7,7 +7,7 @@ namespace ranklab::viz {
 
 class GuiContext {
  public:
-  // `settings_path`: the file in which the layout is saved; "": not saved.
+  // `settings_path`: the file in which the layout is saved; "": it is not saved.
   explicit GuiContext(const std::string& settings_path, float scale);
   ~GuiContext();
   GuiContext(const GuiContext&) = delete;

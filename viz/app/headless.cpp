@@ -27,10 +27,10 @@ namespace ranklab::viz {
 namespace {
 
 constexpr int kWidth = 1600, kHeight = 900;
-// Docking and tables settle over the first frames, a layout once the bars have found their height.
+// Docking and tables settle during the first frames; a layout is applied only when the bars have their final height.
 constexpr int kFrames = 6, kMostFrames = 30;
 
-// The window, or a panel of it, as it would be drawn.
+// Draws the window, or one of its panels, as it would be shown.
 class Painter {
  public:
   explicit Painter(const VizRequest& request) : request_(request), gui_("", request.scale) {
@@ -69,7 +69,7 @@ class Painter {
   Application app_;
 };
 
-// Whether a link says at which moment a picture is to be taken, and not only in which step.
+// Whether a link names a moment for the picture, and not only a step.
 bool names_a_moment(const VizRequest& request, const TraceStore& store) {
   if (request.go_to.empty()) return false;
   const DeepLink link = parse_deep_link(request.go_to, store.unit_ns());
@@ -84,7 +84,7 @@ void picture(const VizRequest& request, const std::string& out_path) {
   write_png(painter.paint(), out_path);
 }
 
-// The cursor's step from its begin to its end, with the last moment a little longer.
+// Plays the cursor's step from its begin to its end, and shows the last moment a little longer.
 void animation(const VizRequest& request, const std::string& out_path) {
   constexpr int kMilliseconds = 80, kHeld = 12;
   Painter painter(request);
@@ -112,13 +112,14 @@ TraceStore store_of(const VizRequest& request) {
   return store;
 }
 
-// The time window that a deep link requests: its step, else everything.
+// The time window that a deep link requests: its step, or else everything.
 Window window_of(const TraceStore& store, const std::string& go_to) {
   if (go_to.empty()) return store.whole();
   return store.step_window(resolve(store, parse_deep_link(go_to, store.unit_ns())).step).value_or(store.whole());
 }
 
-// The step that the window opens on, or that a link names: many steps at once are a barcode.
+// The step that a link names, or else the one that the window opens on, because many steps at once would be too fine to
+// see.
 Window step_of(const TraceStore& store, const std::string& go_to) {
   if (!go_to.empty()) return window_of(store, go_to);
   return shown_window(store);
@@ -177,7 +178,7 @@ std::string timeline_text(const TraceStore& store, const Window& /*window*/, con
          text_totals(store, {range, -1});
 }
 
-// Of the last sampled step, unless one is requested.
+// The table of the last sampled step, unless another one is requested.
 std::string precision_of(const TraceStore& store, const Window& window) {
   const PrecisionTable table = precision_table(store);
   return precision_text(table, window.step < 0 && !table.empty() ? table.steps.back() : window.step);

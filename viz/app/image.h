@@ -14,9 +14,9 @@ struct Image {
   bool operator==(const Image&) const = default;
 };
 
-// The image as the bytes of a PNG of RGBA pixels. Equal images give equal bytes.
+// Encodes the image as a PNG of RGBA pixels. Equal images give equal bytes.
 std::string png_bytes(const Image& image);
-// Both throw kIo; the file appears whole or not at all.
+// Both throw kIo; the file appears completely or not at all.
 void write_png(const Image& image, const std::string& path);
 void write_text_file(const std::string& text, const std::string& path);
 // Throws kBadFile.

@@ -52,7 +52,7 @@ void InsightsBar::draw(Workspace& workspace) {
     const float space = ImGui::GetContentRegionAvail().x, gap = scaled(14);
     text(elided(one.text, space));
     const float left_over = space - text_width(one.text) - gap;
-    if (left_over > scaled(60)) {  // a word at least; the tooltip has all of it
+    if (left_over > scaled(60)) {  // space for at least a word; the tooltip shows the whole text
       ImGui::SameLine(0, gap);
       dim_text(elided(one.advice, left_over));
     }

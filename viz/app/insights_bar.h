@@ -1,6 +1,6 @@
-// Below the transport bar, in words: that the run failed, if it did, and what costs most: a line for each insight
-// (viz/model/insights), a click shows its event. Hidden where there is nothing to say, and while a live run goes on;
-// View > What costs most hides the insights. Thread rule: the window's thread.
+// The lines below the transport bar: that the run failed, if it did, and what costs the most time, with one line per
+// insight (viz/model/insights); a click on it shows its event. Hidden if there is nothing to say, and while a live run
+// is running; View > What costs most hides the insights. Thread rule: the window's thread.
 #pragma once
 #include "viz/panels/parts/workspace.h"
 

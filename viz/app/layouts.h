@@ -19,20 +19,20 @@ struct LayoutPreset {
   const char* about;  // for the menu
   LayoutPlaces (*build)(ImGuiID dockspace);
   std::span<const char* const> panels;  // ids of the panels that are open
-  std::span<const char* const> front;   // in front of the others in their dock node
+  std::span<const char* const> front;   // ids of the panels that are in front of the others in their dock node
 };
 
 std::span<const LayoutPreset> layout_presets();
-// Null when no preset has that name (letter case ignored).
+// Null if no preset has that name (letter case ignored).
 const LayoutPreset* find_layout(const std::string& name);
 // The name of a panel's window: its title and a stable id.
 std::string window_name(const char* panel_id);
 // Brings the panel's tab to the front. REQUIRES: its window has been drawn.
 void select_tab(const char* panel_id);
-// Arranges the dockspace; `size` is the space it has.
+// Arranges the dockspace, which has the given `size`.
 void apply_layout(const LayoutPreset& preset, ImGuiID dockspace, ImVec2 size);
-// Panels keep their shares of the dockspace when it has another size than before, or than the last time. Dear ImGui by
-// itself would take it all from the central one, of which a smaller window would leave nothing.
+// Lets panels keep their shares of the dockspace when its size differs from that of the previous frame or the previous
+// run. By default Dear ImGui changes only the central node, and a smaller window would leave nothing of it.
 void keep_shares(ImGuiID dockspace, ImVec2 size);
 
 }  // namespace ranklab::viz

@@ -1,4 +1,4 @@
-// Empty Test Engine hooks of Dear ImGui, for the product. The window's test links the engine.
+// Empty Test Engine hooks of Dear ImGui for the product. The window's test links the real engine.
 #include <imgui_internal.h>
 
 void ImGuiTestEngineHook_ItemAdd(ImGuiContext*, ImGuiID, const ImRect&, const ImGuiLastItemData*) {}

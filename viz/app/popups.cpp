@@ -29,7 +29,8 @@ bool begin(const char* name, float width) {
   ImGui::SetNextWindowSize({std::min(scaled(width), view.WorkSize.x - scaled(20)), 0});
   ImGui::SetNextWindowSizeConstraints({0, 0}, {FLT_MAX, std::max(view.WorkSize.y - scaled(44), scaled(120))});
   if (!ImGui::BeginPopup(name, ImGuiWindowFlags_NoSavedSettings)) return false;
-  // Without Dear ImGui's own keys Escape would only leave the text field, and nothing could be typed any more.
+  // Without Dear ImGui's own key handling, Escape would only deactivate the text field, and nothing could be typed any
+  // more.
   if (ImGui::IsKeyPressed(ImGuiKey_Escape, /*repeat=*/false)) ImGui::CloseCurrentPopup();
   return true;
 }
@@ -196,7 +197,7 @@ void Popups::file_dialog(Workspace& workspace) {
       chosen == 0 && !is_path ? fs::path(folder_).parent_path() : entries[static_cast<size_t>(chosen)];
   if (fs::is_directory(target, failed)) {
     folder_ = target.string();
-    workspace.requests.open_file_dialog = true;  // continue with the folder
+    workspace.requests.open_file_dialog = true;  // continue with the content of the folder
     return;
   }
   (compare_ ? workspace.requests.compare_with : workspace.requests.open_trace) = target.string();

@@ -10,7 +10,7 @@ namespace ranklab::viz {
 
 class Popups {
  public:
-  // Opens the pop-ups that the workspace requests and draws the open ones.
+  // Opens the pop-ups that the workspace requests, and draws the open ones.
   void draw(Workspace& workspace);
 
  private:
@@ -18,7 +18,7 @@ class Popups {
   void find(Workspace& workspace);
   void keys();
   void file_dialog(Workspace& workspace);
-  // A text field above `count` rows selectable by arrow keys; returns the chosen row, or -1.
+  // A text field above `count` rows, which arrow keys select. RETURNS: the chosen row, or -1.
   template <typename DrawRow>
   int pick(const char* hint, size_t count, DrawRow draw_row);
 

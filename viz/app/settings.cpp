@@ -39,7 +39,7 @@ void add_settings(SettingsSection& section) {
 }
 
 void remove_settings() {
-  // The context saves its settings when it ends, which is later, and then without the section.
+  // The ImGui context saves its settings when it ends, which is later, when the section no longer exists.
   const char*& path = ImGui::GetIO().IniFilename;
   if (path != nullptr && ImGui::GetCurrentContext()->SettingsLoaded) ImGui::SaveIniSettingsToDisk(path);
   path = nullptr;

@@ -41,7 +41,7 @@ Color texel(const ImTextureData& texture, int x, int y) {
 Color sample(const ImTextureData& texture, float u, float v) {
   const float x = u * static_cast<float>(texture.Width) - 0.5f, y = v * static_cast<float>(texture.Height) - 0.5f;
   const float left = std::floor(x), top = std::floor(y);
-  // Text is laid out on whole pixels: an offset of 1/256 texel is only rounding.
+  // Text is laid out on whole pixels, so an offset of 1/256 texel is only a rounding error.
   const float tx = x - left < 1.f / kSub ? 0 : x - left, ty = y - top < 1.f / kSub ? 0 : y - top;
   const int column = static_cast<int>(left), row = static_cast<int>(top);
   if (tx == 0 && ty == 0) return texel(texture, column, row);
@@ -74,7 +74,7 @@ Corner corner(const ImDrawVert& vertex, const ImVec2& origin, const ImVec2& scal
           vertex.uv.y, unpack(vertex.col)};
 }
 
-// Twice the signed area of the triangle a, b, point, and whether points exactly on the edge belong to this triangle.
+// Twice the signed area of the triangle (a, b, point), and whether points exactly on the edge belong to this triangle.
 struct Edge {
   int64_t dx, dy, bias, ax, ay;
   Edge(const Corner& a, const Corner& b) : dx(b.x - a.x), dy(b.y - a.y), bias(0), ax(a.x), ay(a.y) {
@@ -140,7 +140,7 @@ class Triangle {
   Color texel_ = {};
 };
 
-// ImGui keeps the pixels: a texture's id is the address of its description.
+// Pixels stay in ImGui's memory, so a texture's id is simply the address of its description.
 void answer_texture_requests(const ImDrawData& data) {
   if (data.Textures == nullptr) return;
   for (ImTextureData* texture : *data.Textures) {
@@ -165,7 +165,7 @@ Clip clip_of(const ImDrawCmd& command, const ImDrawData& data, const Image& imag
 
 void draw_list(const ImDrawList& list, const ImDrawData& data, Image& image) {
   for (const ImDrawCmd& command : list.CmdBuffer) {
-    if (command.UserCallback != nullptr) continue;  // we have none; the only others reset OpenGL's state
+    if (command.UserCallback != nullptr) continue;  // we use none; the only others reset OpenGL's state
     const Clip clip = clip_of(command, data, image);
     if (clip.left >= clip.right || clip.top >= clip.bottom) continue;
     const auto* texture = reinterpret_cast<const ImTextureData*>(command.GetTexID());

@@ -8,8 +8,8 @@ struct ImDrawData;
 
 namespace ranklab::viz {
 
-// Textures are read from ImGui's memory; texture requests are answered. Call it for every rendered frame, or pass a
-// null image to answer the requests only.
+// Reads textures from ImGui's memory and answers its texture requests. Call it for every rendered frame; with a null
+// image it only answers the requests.
 void render_software(const ImDrawData& data, Image* image, uint32_t background_rgba);
 
 // Declares the renderer's features in ImGuiIO. Call once after ImGui::CreateContext().
@@ -17,7 +17,7 @@ void start_software_renderer();
 // Call before ImGui::DestroyContext().
 void stop_software_renderer();
 
-// Both, for as long as it lives.
+// Calls both for as long as this object lives.
 class SoftwareRenderer {
  public:
   SoftwareRenderer() { start_software_renderer(); }

@@ -57,7 +57,7 @@ void TransportBar::draw(Workspace& workspace) {
   scrubber(workspace);
 }
 
-// On this row if it fits, as wide as it was in the last frame.
+// Stays on the current row if the group fits, assuming its width in the last frame.
 void TransportBar::begin_group(Group group) {
   if (group != kButtons) {
     ImGui::SameLine(0, scaled(14));
@@ -148,7 +148,7 @@ void TransportBar::links(Workspace& w) {
   const float least = scaled(90), copy = scaled(58);
   ImGui::SameLine(0, scaled(14));
   const float space = ImGui::GetContentRegionAvail().x - copy - ImGui::GetStyle().ItemSpacing.x;
-  if (space < least) return ImGui::NewLine();  // Ctrl+L copies it as well
+  if (space < least) return ImGui::NewLine();  // Ctrl+L copies the link as well
   const std::string here = w.store().empty() ? std::string() : w.deep_link();
   ImGui::SetNextItemWidth(space);
   if (ImGui::InputTextWithHint("##link", here.c_str(), &link_, ImGuiInputTextFlags_EnterReturnsTrue)) {

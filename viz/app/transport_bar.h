@@ -1,6 +1,6 @@
 // The bar that is always visible: step and event back and forward, play, follow, speed, loop, step number, the scrubber
-// with its strip of idle ranks, the scope of tables, links. A narrow window gets more rows, and no link where it would
-// be alone in one. Thread rule: the window's thread.
+// with its strip of idle ranks, the scope of tables, links. A narrow window uses more rows, and leaves out a link that
+// would be alone in its row. Thread rule: the window's thread.
 #pragma once
 #include <array>
 #include <string>
@@ -15,7 +15,7 @@ namespace ranklab::viz {
 class TransportBar {
  public:
   void draw(Workspace& workspace);
-  // Height of its rows, as many as the last frame needed, and the space around them.
+  // The height of its rows, as many as the last frame needed, and of the space around them.
   float height() const;
 
  private:
@@ -31,10 +31,10 @@ class TransportBar {
   void links(Workspace& workspace);
 
   Cached<std::pair<ContentKey, int>, std::vector<float>> strip_;
-  Cached<ContentKey, std::vector<int64_t>> trouble_;  // where the loss or another value is not finite
+  Cached<ContentKey, std::vector<int64_t>> trouble_;  // times where the loss or another value is not finite
   std::string link_;
   std::array<float, kGroups> widths_{};  // in the last frame
-  int rows_ = 1;                         // of groups, above the scrubber
+  int rows_ = 1;                         // rows of groups above the scrubber
 };
 
 }  // namespace ranklab::viz

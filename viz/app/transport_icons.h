@@ -5,7 +5,7 @@ namespace ranklab::viz {
 
 enum class Icon { kStepBack, kEventBack, kPlay, kPause, kEventForward, kStepForward, kFollow };
 
-// RETURNS: whether it was clicked. `on`: drawn as pressed. `hint`: on hover.
+// RETURNS: whether the button was clicked. `on`: draw it as pressed. `hint`: shown on hover.
 bool icon_button(const char* id, Icon icon, const char* hint, bool on = false);
 
 }  // namespace ranklab::viz

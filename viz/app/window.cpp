@@ -21,7 +21,7 @@ std::vector<std::pair<std::string, std::string>> layout_names() {
 }
 
 int run_window(const VizRequest& request) {
-  // Before the window: a file that is not there is no fault of the display.
+  // Checked before the window opens, because a missing file is not a problem of the display.
   for (const std::string& path : request.traces) require_trace_file(path);
   if (!request.compare.empty()) require_trace_file(request.compare);
   if (!request.parity.empty()) read_parity_file(request.parity);

@@ -1,4 +1,5 @@
-// What travels: bands as wide as bytes per second with particles, tokens of microbatches, labels of number formats.
+// Draws what travels: bands with particles, whose width shows bytes per second; tokens of microbatches; labels of
+// number formats.
 function curveOf(path, size) {
   const [, , , x0, y0, cx, cy, x1, y1] = path;
   return {x0: x0 * size.width, y0: y0 * size.height, cx: cx * size.width, cy: cy * size.height, x1: x1 * size.width, y1: y1 * size.height};
@@ -34,12 +35,12 @@ function drawLinks(c, size) {
   c.globalAlpha = 1;
 }
 
-// How far a flow is at the time, 0 to 1.
+// How far a flow has come at the time, 0 to 1.
 function progressOf(flow, time) {
   return flow.length > 0 ? Math.min(1, (time - flow.begin) / flow.length) : 0.5;
 }
 
-// The square of a microbatch on its way: left, top, width, height.
+// The square that shows a microbatch on its way: left, top, width, height.
 function tokenBox(c, k, flow, time) {
   const [x, y] = onCurve(k, 0.12 + 0.76 * progressOf(flow, time)), share = script.rooms.length > 16 ? 0.75 : 1;
   setFont(c, 13 * share);
@@ -90,8 +91,8 @@ function drawFlow(c, flow, time, size) {
   c.globalAlpha = 1;
 }
 
-// One label for each flow, between many rooms for each kind, where it covers no other and no microbatch: its left, top,
-// width, height and flow.
+// One label for each flow (between many rooms, one for each kind), if it covers no other label and no microbatch: left,
+// top, width, height and flow.
 function labelPlaces(c, flows, time, size) {
   const taken = [], known = new Set(), labels = [];
   for (const flow of flows)
@@ -105,7 +106,7 @@ function labelPlaces(c, flows, time, size) {
     const curves = (flow.pairs.length > 8 ? flow.pairs : flow.pairs.slice(0, 1)).map(
         ([index]) => curveOf(script.paths[index], size));
     const width = badgeWidth(c, 11, flow.dtype.name), height = 15;
-    // Beside a token, or below it where the way is short.
+    // Next to a token, or below it if the curve is short.
     const token = flow.microbatch >= 0, long = token && lengthOf(curves[0]) > 6 * width;
     for (const share of !long ? [0.5] : progressOf(flow, time) < 0.5 ? [0.75, 0.62] : [0.25, 0.38]) {
       const middles = curves.map(k => onCurve(k, share));
@@ -124,7 +125,7 @@ function drawLabels(c, flows, time, size) {
   for (const {x, y, flow} of labelPlaces(c, flows, time, size)) badge(c, x, y, 11, flow.dtype.name, flow.dtype.color);
 }
 
-// The flow under a point; null: none.
+// The flow under a point; null if there is none.
 function flowUnder(flows, x, y, size) {
   let best = null, least = 7;
   for (const flow of flows)

@@ -1,10 +1,11 @@
-// What the script says at a time. Intervals are flat arrays of numbers whose first two are begin and length, by begin.
+// Looks up the script at a time. Intervals are flat arrays of numbers, sorted by begin; the first two numbers of each
+// interval are begin and length.
 "use strict";
 const script = JSON.parse(document.getElementById("data").textContent);
 const text = id => script.texts[id];
 const kAction = 5, kModule = 5, kWait = 5, kHeld = 3, kFlow = 10, kMemory = 1 + script.memory.length;
 
-// How many entries of `stride` numbers begin at `time` or before.
+// The number of entries, of `stride` numbers each, that begin at `time` or before.
 function countUntil(flat, stride, time) {
   let low = 0, high = flat.length / stride;
   while (low < high) {
@@ -14,7 +15,7 @@ function countUntil(flat, stride, time) {
   return low;
 }
 
-// The numbers of the interval that holds a time after its begin and length; null: none does.
+// All `stride` numbers of the interval that contains a time; null if there is none.
 function at(flat, stride, time) {
   const i = countUntil(flat, stride, time) - 1;
   if (i < 0 || flat[i * stride] + flat[i * stride + 1] <= time) return null;
@@ -29,7 +30,7 @@ function moduleAt(room, time) {
   return null;
 }
 
-// What a rank is at: an action, a module in it, a wait.
+// What a rank does at a time: an action, a module in it, a wait.
 function doingAt(room, time) {
   const action = at(room.actions, kAction, time), wait = at(room.waits, kWait, time);
   return {
@@ -54,7 +55,7 @@ function heldAt(room, time) {
   return out;
 }
 
-// Flows on their links, or that ended less than `linger` ago.
+// The flows that are on their links at a time, or ended less than `linger` before it.
 function flowsAt(time, linger) {
   const out = [];
   for (let i = countUntil(script.flows, kFlow, time) - 1; i >= 0 && script.flowsUntil[i] > time - linger; --i) {
@@ -67,13 +68,13 @@ function flowsAt(time, linger) {
   return out.reverse();
 }
 
-// 0: the shard alone, 1: being gathered, 2: gathered.
+// 0: only the shard, 1: being gathered, 2: gathered.
 function shardAt(history, time) {
   const i = countUntil(history, 2, time) - 1;
   return i < 0 ? 0 : history[2 * i + 1];
 }
 
-// The next of some ascending times, or the one before; null: none.
+// In ascending times, the next one after a time, or the last one before it; null if there is none.
 function neighbour(times, time, forward) {
   const until = countUntil(times, 1, time);
   if (forward) return until < times.length ? times[until] : null;

@@ -17,7 +17,7 @@ function bytesText(bytes) {
 
 function drawStage() {
   const {context, width, height} = prepare(stage), size = {width, height};
-  const time = Math.min(now, script.length - 1);  // at its end a step shows its last moment
+  const time = Math.min(now, script.length - 1);  // at its end, a step shows its last moment
   drawNodes(context, size);
   drawLinks(context, size);
   script.rooms.forEach((room, i) => drawRoom(context, i, time, size));
@@ -49,7 +49,7 @@ function drawTimeline() {
     for (let k = 0; k < room.waits.length; k += kWait) {
       const wide = room.waits[k + 1] * scale, inside = at(room.actions, kAction, room.waits[k]);
       if (wide < 0.7 || (inside && rowHeight < 9)) continue;
-      // A stall inside an action lies in its lower third.
+      // A stall inside an action is drawn in the lower third of the row.
       const top = inside ? y + rowHeight * 0.66 : y;
       c.fillStyle = theme().field;
       c.fillRect(x(room.waits[k]), top, wide, y + rowHeight - top);
@@ -124,7 +124,7 @@ function setTime(time) {
   redraw();
 }
 
-// At speed 0 a step plays in ten seconds; the slider is in powers of ten.
+// The speed slider is in powers of ten; at 0 a step plays in ten seconds.
 function frame(time) {
   if (!playing) return;
   const seconds = Math.min((time - lastFrame) / 1000, 0.1);
@@ -245,7 +245,7 @@ byId("title").textContent = script.title;
 byId("about").textContent = script.about;
 timeline.setAttribute("aria-valuemin", 0);
 timeline.setAttribute("aria-valuemax", script.length);
-// A place in the step, as "#t=1234" (ns), opens there.
+// With "#t=1234" (ns since the step's begin) in its address, the page opens at that time.
 const place = /^#t=(\d+)$/.exec(location.hash);
 if (place) now = Math.min(Number(place[1]), script.length);
 legend();

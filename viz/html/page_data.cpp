@@ -15,8 +15,8 @@ namespace {
 
 using nlohmann::json;
 
-// A browser draws no more in a frame, and a page with more is too large for a mail: of modules the innermost, of calls
-// the shortest are left out.
+// A browser cannot draw more in a frame, and a larger page would be too large to mail. The innermost modules and the
+// shortest calls are left out.
 constexpr size_t kMostModules = 60'000, kMostFlows = 20'000;
 
 constexpr std::array<std::string_view, 6> kTextures = {"rising",     "falling", "vertical",
@@ -67,7 +67,7 @@ class PageData {
     return words;
   }
 
-  // The depth from which on modules are left out.
+  // The first depth at which modules are left out.
   size_t module_depths() const {
     size_t deepest = 0, sum = 0;
     for (const StageRoom& room : script_.rooms) deepest = std::max(deepest, room.modules.size());
@@ -175,7 +175,7 @@ class PageData {
     out["flowsUntil"] = until;
   }
 
-  // The history of a cell as begins and states: 0 the shard alone, 1 on its way, 2 gathered.
+  // The history of a cell as begins and states: 0: only the shard, 1: being gathered, 2: gathered.
   std::vector<int64_t> history(const ZeroBucketRow& row, size_t rank) const {
     std::vector<int64_t> flat;
     for (const auto& [time, state] : row.cells[rank].history) {
@@ -224,7 +224,7 @@ class PageData {
     out["layers"] = times_of(script_.layers);
   }
 
-  // Names and colours by number, and which of them occur.
+  // Names and colours by number, and which of them occur in the script.
   void vocabulary(json& out) {
     for (size_t i = 0; i < kPaints; ++i) {
       const auto paint = static_cast<Paint>(i);

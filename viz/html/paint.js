@@ -1,4 +1,4 @@
-// Drawing on a canvas: the theme's colours, textures of waits, words that fit, labels.
+// Helpers for drawing on a canvas: the theme's colours, textures of waits, words that fit, labels.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const kThemes = {
   true: {window: "#171a1f", field: "#111317", tile: "#202630", line: "#2f353e", text: "#dee3ea", dim: "#929caa", faint: "#808a98", cell: "#323842", cursor: "#ffd666", frame: "#1a1d23", bad: "#f07167"},
@@ -12,14 +12,14 @@ function mix(a, b, t) {
   const x = channels(a), y = channels(b);
   return "rgb(" + x.map((c, i) => Math.round(c + (y[i] - c) * t)).join(",") + ")";
 }
-// The colour of what travels: darker on a light page.
+// The colour of a flow, which is darker on a light page.
 function flowColor(kind) { return dark.matches ? script.kinds[kind].color : mix(script.kinds[kind].color, "#000000", 0.22); }
 function wordsOn(color) {
   const [r, g, b] = channels(color);
   return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#10141a" : "#ffffff";
 }
 
-// A canvas with as many pixels as the screen has; coordinates are CSS pixels.
+// Gives a canvas the resolution of the screen; coordinates are CSS pixels.
 function prepare(canvas) {
   const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = canvas.clientHeight;
   if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -50,7 +50,7 @@ function fillBox(c, x, y, width, height, color, radius = 3) {
 }
 
 const patterns = new Map();
-// Lines in the texture of a cause: "rising", "falling", "vertical", "horizontal", "crossed", "plain".
+// Draws lines in the texture of a cause: "rising", "falling", "vertical", "horizontal", "crossed", "plain".
 function pattern(c, texture, color) {
   const key = texture + color;
   if (patterns.has(key)) return patterns.get(key);
@@ -94,7 +94,7 @@ function elided(c, words, width) {
   }
   return low > 0 ? words.slice(0, low) + "…" : "";
 }
-// Centred in a box, smaller where it would not fit, left out where it cannot.
+// Centres words in a box, makes them smaller if they do not fit, and omits them if even that does not help.
 function centred(c, x, y, width, height, words, size, color) {
   setFont(c, size);
   const wide = c.measureText(words).width;
@@ -106,7 +106,7 @@ function centred(c, x, y, width, height, words, size, color) {
   c.textBaseline = "middle";
   c.fillText(words, x + width / 2, y + height / 2 + 0.5);
 }
-// Words broken between words into at most `most` lines.
+// Breaks text between words into at most `most` lines.
 function linesOf(c, words, width, most) {
   const lines = [];
   let line = "";

@@ -1,4 +1,4 @@
-// Rooms: what a rank does or waits for, its memory, its shards, the microbatches it holds.
+// Draws rooms: what a rank does or waits for, its memory, its shards, the microbatches that it holds.
 function drawNodes(c, size) {
   for (const node of script.nodes) {
     const [x0, y0, x1, y1] = node.box;

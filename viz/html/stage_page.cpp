@@ -16,7 +16,8 @@ std::string program() {
   return out;
 }
 
-// JSON inside a script element: there only "<" could end it or begin a comment. Such characters occur in strings alone.
+// Escapes JSON for a script element, in which only "<" could end the element or begin a comment. In JSON this character
+// occurs only inside strings.
 std::string inside_script(const std::string& json) {
   std::string out;
   out.reserve(json.size());

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = PathSegment::Kind;
 
-// Walks backwards in recorded time. Every step goes back in time or over a call not visited yet.
+// Walks backwards in recorded time. Every step goes back in time, or over a call that was not visited yet.
 class Walker {
  public:
   Walker(const TraceStore& store, const EventGraph& graph)
@@ -24,7 +24,7 @@ class Walker {
   }
 
  private:
-  // The rank that ends last, or the call that does (when no rank waited for it).
+  // The rank that ends last, or the call that does, if no rank waited for it.
   uint32_t start() {
     bool any = false;
     for (uint32_t r = 0; r < graph_.ranks.size(); ++r) {

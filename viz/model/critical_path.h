@@ -1,8 +1,8 @@
 // The longest chain of work and transfers from the start of a window to its end: what would have to be faster for the
-// whole to be faster. Followed backwards from the rank that ends last: along its work to its last stall, over the
-// transfer it waited for to the member that posted last, and on from there. The segments are contiguous, so their
-// lengths add up to the makespan exactly. Slack is computed from the same events as a graph. Cost: O(n log n). Thread
-// rule: pure.
+// whole to be faster. It is followed backwards from the rank that ends last: along that rank's work to its last stall,
+// over the transfer it waited for to the member that posted last, and on from there. The segments are contiguous, so
+// their lengths add up exactly to the makespan. Slack is computed from the same events as a graph. Cost: O(n log n).
+// Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -20,14 +20,14 @@ struct PathSegment {
   Kind kind = Kind::kWork;
   size_t rank_index = 0;
   TimeRange range;
-  std::vector<EventRef> events;  // the compute spans it runs through, or the call
+  std::vector<EventRef> events;  // the compute spans of the segment, or its call
 };
 
 struct CriticalPath {
   TimeRange range;
   std::vector<PathSegment> segments;  // from the start; each begins where the previous one ends
-  // [rank][event]: how much later a slice could end without delaying the end; kNoTime for events that are not slices or
-  // are outside the window, or where it is not known (wall clock).
+  // [rank][event]: how much later a slice could end without delaying the end. kNoTime for events that are not slices or
+  // are outside the window, or if it is not known (wall clock).
   std::vector<std::vector<int64_t>> slack_ns;
 
   int64_t length_ns() const;  // == range.length_ns()
@@ -37,12 +37,12 @@ struct CriticalPath {
 
 CriticalPath find_critical_path(const TraceStore& store, const Window& window);
 
-// Segments of the path that follow each other on one rank.
+// Consecutive segments of the path on one rank.
 struct PathStay {
   size_t rank_index = 0;
   size_t first = 0, last = 0;  // segments [first, last)
   TimeRange range;
-  int64_t work_ns = 0, transfer_ns = 0;  // the rest is not known
+  int64_t work_ns = 0, transfer_ns = 0;  // the rest of the time is unexplained
 };
 std::vector<PathStay> stays_of(const CriticalPath& path);
 

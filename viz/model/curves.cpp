@@ -11,7 +11,7 @@
 namespace ranklab::viz {
 namespace {
 
-// Values of one name by step and rank.
+// The values of one curve by step and rank.
 using Values = std::map<int, std::map<int, double>>;
 
 Curve curve_of(const std::string& name, const std::string& unit, const std::string& source, const Values& values) {

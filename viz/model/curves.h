@@ -1,4 +1,4 @@
-// Values over steps: counters of the engine (loss, activations held), step times from the trace, and, when the run's
+// Values over steps: counters of the engine (loss, activations held), step times from the trace, and, if the run's
 // metrics.jsonl is in the trace's folder, everything in it (grad norm, learning rate, tokens/s, MFU ...). Each point
 // has the minimum and maximum over ranks, so that diverging replicas are visible. Cost: O(n). Thread rule: pure, except
 // for the file.
@@ -23,29 +23,29 @@ struct Curve {
   std::string unit;                // "", "ms", "tokens/s", "share" (of 1), "bytes"
   std::string source;              // "measured", "model"
   std::vector<CurvePoint> points;  // by step
-  std::vector<int> bad_steps;      // steps where a value is NaN or infinite, at most 1000 of a file's
-  // The whole file's first and last value, and how many there were, however many points were joined.
+  std::vector<int> bad_steps;      // steps where a value is NaN or infinite, at most 1000 from a file
+  // The first and the last value in the whole file, and the number of values, however many were joined into points.
   double first_value = 0, last_value = 0;
   int64_t values = 0;
-  double skew() const;  // the largest (high - low) / |value|
+  double skew() const;  // the largest (high - low) / |value| of all points
 };
 
-// "loss" first, then by name; memory counters are left out (memory_table.h).
+// "loss" comes first, the others are sorted by name; memory counters are left out (memory_table.h).
 std::vector<Curve> curves(const TraceStore& store);
 // One curve for each numeric field of metrics.jsonl (run/metric_lines.h); reading ends at a line that is not JSON.
-// Throws kIo when the file cannot be opened.
+// Throws kIo if the file cannot be opened.
 std::vector<Curve> read_metrics(const std::string& path);
 void sort_curves(std::vector<Curve>& list);  // loss first, then by name
-// The metrics file in the trace's folder, or "" when there is none.
+// The metrics file in the trace's folder, or "" if there is none.
 std::string metrics_path(const std::string& trace_path);
-// Both; where both have a curve, the metrics'. `span`: 0 draws values unchanged, else an exponential moving average
-// over about that many points.
+// The curves of trace and metrics file; if both have the same curve, that of the file. `span` of smoothed(): 0 leaves
+// values unchanged, else an exponential moving average over about that many points.
 std::vector<Curve> all_curves(const TraceStore& store);
-// In the unit that people read: shares in percent, bytes in MiB.
+// Converts to the unit that is displayed: shares to percent, bytes to MiB.
 Curve in_shown_unit(Curve curve);
 std::vector<CurvePoint> smoothed(const std::vector<CurvePoint>& points, double span);
-// From where to where an axis goes that shows values from low to high. Curves that change by less than a percent are
-// drawn as what they are: nearly constant; one that is 0 throughout has no scale of its own.
+// The limits of an axis for values from low to high. A curve that changes by less than a percent is drawn as nearly
+// constant, and one that is 0 throughout gets a fixed scale.
 std::pair<double, double> axis_limits(double low, double high);
 
 }  // namespace ranklab::viz

@@ -1,4 +1,5 @@
-// What the colours of a trace's blocks mean: one entry for each colour that occurs. Cost: O(events). Thread rule: pure.
+// The meanings of the colours of a trace's blocks: one entry for each colour that occurs. Cost: O(events). Thread rule:
+// pure.
 #pragma once
 #include <array>
 #include <string>
@@ -10,11 +11,12 @@ namespace ranklab::viz {
 
 struct LegendEntry {
   Rgba colour = 0;
-  std::string words;  // "all_reduce, reduce_scatter": the kinds of that colour that the trace has
+  std::string words;  // "all_reduce, reduce_scatter": the kinds of event with this colour that the trace has
 };
 
 std::vector<LegendEntry> legend_of(const TraceStore& store);
-// Of a picture that draws a part of a trace: by Paint, whether it draws blocks of that kind.
+// The legend of a picture that draws only a part of a trace; `drawn`: for each Paint, whether the picture has such
+// blocks.
 std::vector<LegendEntry> legend_of(const std::array<bool, kPaints>& drawn);
 
 }  // namespace ranklab::viz

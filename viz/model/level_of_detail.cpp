@@ -6,7 +6,8 @@
 namespace ranklab::viz {
 namespace {
 
-// The paint that covers most of slices [first, last): whole strides from their sums, the ends one by one.
+// The paint that covers most of slices [first, last): complete strides are read from their sums, the slices at both
+// ends are added one by one.
 Paint dominant(const Track& track, size_t first, size_t last) {
   std::array<int64_t, kPaints> time{};
   size_t i = first;
@@ -23,8 +24,8 @@ Paint dominant(const Track& track, size_t first, size_t last) {
   return static_cast<Paint>(std::max_element(time.begin(), time.end()) - time.begin());
 }
 
-// First of `sorted` from `first` on that is not below `bound`. It is usually near: an exponential search finds it
-// sooner than bisecting the rest.
+// The first element of `sorted` from `first` on that is not below `bound`. It is usually near, so an exponential search
+// finds it faster than bisecting the rest.
 size_t first_at(const std::vector<int64_t>& sorted, size_t first, int64_t bound) {
   size_t low = first, stride = 1;
   while (low + stride < sorted.size() && sorted[low + stride] < bound) {
@@ -62,12 +63,12 @@ class Drawer {
  private:
   double x(int64_t time) const { return static_cast<double>(time - begin_) * per_ns_; }
 
-  // Slices that begin within `least` pixels of the first are merged, up to one that is wide enough itself.
+  // Merges slices that begin within `least` pixels of the first one, up to one that is wide enough by itself.
   size_t run(const Track& track, size_t first, double x0, uint8_t depth) {
     const double limit = static_cast<double>(begin_) + (x0 + least_) / per_ns_;
     const auto bound = static_cast<int64_t>(std::min(limit, static_cast<double>(end_)));
     size_t last = std::max(first_at(track.begin_ns, first, bound), first + 1);
-    // Disjoint slices: only the last of them can be wide.
+    // Slices are disjoint, so only the last of them can be wide.
     if (last > first + 1 && x(track.end_ns[last - 1]) - x(track.begin_ns[last - 1]) >= least_) --last;
     const auto count = static_cast<uint32_t>(last - first);
     push(x0, x(track.end_ns[last - 1]),

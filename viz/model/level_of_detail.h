@@ -1,6 +1,6 @@
-// What to draw of a row at a zoom level: slices wider than a pixel individually, runs of narrower ones as one block
-// with their count and dominant kind. The caller's buffer is reused, so a frame allocates nothing once it is warm.
-// Cost: O(pixels x log n) however many events the row has. Thread rule: pure.
+// What to draw of a row at a zoom level: slices wider than a pixel individually, and sequences of narrower ones as one
+// block with their count and dominant kind. The caller's buffer is reused, so a frame allocates nothing once the buffer
+// has grown. Cost: O(pixels x log n) however many events the row has. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -12,10 +12,10 @@ namespace ranklab::viz {
 struct LodBlock {
   float x0 = 0;  // pixels from the left edge of the window, clipped to it
   float x1 = 0;
-  uint32_t event = 0;             // of a single slice: index into RankTrace::events; of a merged block its first
-  uint32_t count = 1;             // slices in it
+  uint32_t event = 0;             // index into RankTrace::events: the slice, or the first slice of a merged block
+  uint32_t count = 1;             // number of slices in the block
   Paint paint = Paint::kCompute;  // the paint of the largest part
-  uint8_t depth = 0;              // track
+  uint8_t depth = 0;              // index of the track
   bool merged() const { return count > 1; }
 };
 

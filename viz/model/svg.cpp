@@ -16,7 +16,7 @@ namespace ranklab::viz {
 namespace {
 
 constexpr double kRowHeight = 20, kAxisRowHeight = 10, kGap = 5, kLabelWidth = 150, kMargin = 12, kCharacter = 6.2,
-                 kLastMark = 20;  // half of the text under the last mark
+                 kLastMark = 20;  // space for half of the text under the last mark
 
 class TimelineDrawing {
  public:
@@ -113,7 +113,7 @@ class TimelineDrawing {
     svg_.text(kMargin, y, 10, kInk, totals);
     double left = kMargin;
     y += 16;
-    // To the next place that has room for an entry.
+    // Places each entry at the next position with enough space.
     const auto entry = [&](const std::string& words, const auto& swatch) {
       const double width = 30 + kCharacter * static_cast<double>(words.size());
       if (left > kMargin && left + width > options_.width) {
@@ -146,7 +146,7 @@ class TimelineDrawing {
   std::array<bool, kPaints> drawn_{};  // whether there is a block of the kind
 };
 
-// Blue, the more of it the more traffic; never quite none, which would be ink.
+// A blue that is stronger with more traffic, but never fully transparent, which would mean ink.
 Rgba heat(double share) { return 0x0072B200U | static_cast<Rgba>(std::clamp<long>(std::lround(share * 255), 1, 255)); }
 
 }  // namespace
@@ -170,7 +170,7 @@ std::string matrix_svg(const TrafficMatrix& matrix, TrafficLayer layer, const st
   const auto down = [&](size_t i) { return top + cell * static_cast<double>(i); };
   const bool numbers = cell >= kLeastForNumbers;
   for (size_t i = 0; i <= matrix.size(); ++i) {
-    if (!numbers && i % 8 != 0 && i != matrix.size()) continue;  // no room for every name
+    if (!numbers && i % 8 != 0 && i != matrix.size()) continue;  // not enough space for every name
     const std::string word = i < matrix.size() ? "r" + std::to_string(matrix.ranks[i]) : "sum";
     svg.centred_text(at(i) + cell / 2, top - 8, 10, kInk, word);
     svg.text(kMargin, down(i) + cell / 2 + 3, 10, kInk, word);

@@ -10,7 +10,7 @@
 namespace ranklab::viz {
 namespace {
 
-// One character and the event it shows.
+// One character, and the event that it shows.
 struct TextCell {
   std::string glyph = " ";
   Rgba back = 0;  // 0: none
@@ -34,7 +34,7 @@ class Canvas {
     return text_of(cells);
   }
 
-  // Where some backwards are split, a B is an input gradient.
+  // If some backwards are split, B means an input gradient only.
   std::string_view one_letter(Paint paint) const { return splits_ && paint == Paint::kBackward ? "b" : letter(paint); }
   bool shows_letter(Paint paint) const { return by_letter_[static_cast<size_t>(paint)]; }
   bool fills() const { return fills_; }
@@ -66,7 +66,7 @@ class Canvas {
     }
   }
 
-  // A slice that fills whole columns is a block with its name; where slices are narrower, a column shows the dominant
+  // A slice that fills whole columns is a block with its name; if slices are narrower, each column shows the dominant
   // one.
   void fill_track(size_t rank_index, const Track& track, std::vector<TextCell>& cells) {
     std::vector<std::array<int64_t, kPaints>> narrow;
@@ -131,9 +131,9 @@ class Canvas {
   TimeRange range_;
   size_t columns_;
   bool colour_;
-  std::array<bool, kPaints> by_letter_{};  // drawn by one letter somewhere
+  std::array<bool, kPaints> by_letter_{};  // paints that are drawn as one letter somewhere
   bool fills_ = false;                     // some block is longer than its name
-  bool splits_ = false;                    // some backwards are an input and a weight gradient
+  bool splits_ = false;                    // some backwards are split into input and weight gradient
 };
 
 bool is_compute(const RankTrace& trace, const Row& row) {
@@ -145,7 +145,8 @@ bool is_phase(const RankTrace& trace, const Row& row) {
   return track.size() > 0 && trace.events[track.event.front()].kind == EventKind::kPhase;
 }
 
-// If the shortest slice fills whole columns, every unit of a schedule gets equally many.
+// The largest number of columns that gives every unit of a schedule equally many; `columns` if there are more units
+// than columns.
 int even_columns(const TraceStore& store, TimeRange range, int columns) {
   if (store.unit_ns() == 0 || range.length_ns() % store.unit_ns() != 0) return columns;
   const int64_t units = range.length_ns() / store.unit_ns();

@@ -18,7 +18,7 @@ double share(double delta, double of) {
   return of != 0 ? delta / std::abs(of) : std::copysign(std::numeric_limits<double>::infinity(), delta);
 }
 
-// The first `count` steps of a trace (by position), or everything when it has none.
+// The first `count` steps of a trace (by position), or the whole trace if it has no steps.
 class Side {
  public:
   Side(const TraceStore& store, size_t count) : store_(store), whole_(count == 0) {
@@ -37,7 +37,7 @@ class Side {
     return range;
   }
 
-  // Times `share`.
+  // Adds up counts and durations, multiplied by `share`.
   void total(std::map<std::string, OpDiff>& ops, OpSide OpDiff::*side, double share) const {
     std::map<std::string, OpSide> sums;
     for (const RankTrace& trace : store_.traces()) {

@@ -1,7 +1,7 @@
 // Compares two traces: count and duration per operation, steps pairwise in order, memory peaks. The first steps present
-// in both traces (by position, not number) are compared, so a longer run does not look slower. Where the numbers of
-// ranks differ, counts and durations are those of a rank on average, and memory that of the fullest rank, so more ranks
-// do not look slower either. Comparing a trace with itself gives zero everywhere. Cost: O(n log n). Thread rule: pure.
+// in both traces (by position, not number) are compared, so a longer run does not look slower. If the numbers of ranks
+// differ, counts and durations are averages per rank, and memory is that of the fullest rank, so more ranks do not look
+// slower either. Comparing a trace with itself gives zero everywhere. Cost: O(n log n). Thread rule: pure.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ranklab::viz {
 
-// What an operation took on one side.
+// The count and duration of an operation in one of the traces.
 struct OpSide {
   double count = 0, total_ns = 0;  // sums over ranks, or means of them
   double mean_ns() const { return count > 0 ? total_ns / count : 0; }
@@ -23,7 +23,7 @@ struct OpDiff {
   std::string name;  // "F", "all_reduce tp"
   OpSide a, b;
   int64_t delta_ns() const { return std::llround(b.total_ns - a.total_ns); }
-  double delta_share() const;  // of a's total: 0.1 is 10 % more; infinity when only b has it
+  double delta_share() const;  // relative to a's total: 0.1 is 10 % more; infinity if only b has it
 };
 
 struct ValueDiff {
@@ -34,21 +34,21 @@ struct ValueDiff {
 };
 
 struct TraceDiff {
-  int steps = 0;                   // pairs of steps compared; 0: no steps, so the whole traces
+  int steps = 0;  // number of pairs of steps compared; 0: there are no steps, so the whole traces are compared
   std::vector<OpDiff> ops;         // by |delta|, largest first
   std::vector<ValueDiff> step_ns;  // duration of each pair of steps
   std::vector<ValueDiff> memory;   // peak bytes of each rank that both have, or of the fullest rank
-  ValueDiff makespan;              // of what is compared
-  std::vector<std::string> notes;  // in what the traces differ, and what is compared then
-  bool of_a_rank = false;          // counts and durations are means of a rank
+  ValueDiff makespan;              // of the compared part
+  std::vector<std::string> notes;  // how the traces differ, and what is compared in that case
+  bool of_a_rank = false;          // counts and durations are means per rank
   bool same() const;               // every delta is zero and there are no notes
   double worst_share() const;      // largest |delta share| of makespan, steps and memory: used by --fail-over
 };
 
 TraceDiff diff_traces(const TraceStore& a, const TraceStore& b);
 
-// B's time less A's where both begin the same: the step of A in the middle of what is seen and its pair. The traces
-// themselves where the beginning of A is seen, and where that step has no pair.
+// The time to add to A's to get B's, where both begin the same: the step of A in the middle of the visible range and
+// its counterpart; or the whole traces, if the beginning of A is visible or that step has no counterpart.
 int64_t time_between(const TraceStore& a, const TraceStore& b, TimeRange seen);
 
 }  // namespace ranklab::viz

@@ -83,9 +83,9 @@ class Asker {
     });
   }
 
-  // Composition of the critical path of a timing, without the names that take no time.
+  // The composition of a timing's critical path, without the names that take no time.
   Totals on_path(const Durations& durations, const GraphTimes& times, const std::set<std::string>& free) const {
-    std::vector<std::vector<size_t>> passed(graph_.ranks.size());  // parts of a rank's work, by their next point
+    std::vector<std::vector<size_t>> passed(graph_.ranks.size());  // parts of a rank's work, by the next point
     Totals totals;
     uint32_t r = 0, call = kNoNode;
     int64_t latest = -4 * kTimeLimit;
@@ -125,7 +125,8 @@ class Asker {
     return (p > 0 ? times.points[r][p - 1] : graph_.ranks[r].start_ns) + durations.work_ns[r][p];
   }
 
-  // Moves to the previous call on the lane (stays in `call`), or the last poster's point. False at a loose end.
+  // Moves to the previous call on the lane (in `call`), or to the last poster's point. RETURNS: false if there is
+  // neither.
   bool leave_call(const GraphTimes& times, const std::vector<bool>& seen, uint32_t& call, uint32_t& r,
                   size_t& p) const {
     const GraphCall& from = graph_.calls[call];

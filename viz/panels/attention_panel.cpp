@@ -46,7 +46,7 @@ const AttentionUse& AttentionPanel::use(Workspace& workspace) {
   return shown.uses[shown.at(workspace.cursor.time_ns)];
 }
 
-// The group of the rank that was last chosen, in the timeline or alone.
+// Shows the group of the rank that was last selected in the timeline, or that is shown alone.
 void AttentionPanel::follow_selection(Workspace& workspace) {
   std::optional<size_t> chosen;
   if (workspace.cursor.event) chosen = workspace.cursor.event->rank_index;

@@ -1,6 +1,6 @@
-// Who attends to what with context parallelism: the blocks of queries and keys by the rank that computes them, those of
-// the layer at the cursor, done, running or to come; each rank's share of the work, and what the fullest one costs. The
-// numbers come from viz/model/tables/attention_table.h. Thread rule: the window's thread.
+// Context-parallel attention of the layer at the cursor: blocks of queries and keys, coloured by the rank that computes
+// them, and whether each is done, running or to come; each rank's share of the work, and what the rank with the most
+// work costs. The numbers come from viz/model/tables/attention_table.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
@@ -20,11 +20,12 @@ class AttentionPanel final : public Panel {
   std::string nothing_to_show(Workspace& workspace) override;
 
   const AttentionTable& table(Workspace& workspace);  // for the cursor's step
-  // What is drawn. REQUIRES: the table is not empty.
+  // The group that is drawn. REQUIRES: the table is not empty.
   const AttentionGroup& group(Workspace& workspace);
   const AttentionUse& use(Workspace& workspace);
 
-  // The blocks, and beside or below them, wherever the blocks are larger, the ranks' shares.
+  // The places of the blocks, and of the ranks' shares, which are beside or below them, whichever leaves the blocks
+  // larger.
   struct Places {
     bool beside = false;
     ImVec2 blocks, shares;
@@ -38,7 +39,7 @@ class AttentionPanel final : public Panel {
 
   Cached<std::pair<ContentKey, int>, AttentionTable> table_;
   size_t group_ = 0;
-  std::optional<size_t> followed_;  // the rank index that was chosen elsewhere when the group was last set
+  std::optional<size_t> followed_;  // the rank index chosen in another panel when the group was last set
 };
 
 }  // namespace ranklab::viz

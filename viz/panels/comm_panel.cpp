@@ -38,7 +38,7 @@ bool has_side(const CommCall& call, EventRef event) {
   return std::any_of(call.sides.begin(), call.sides.end(), [&](const CommSide& side) { return side.event == event; });
 }
 
-// One call of a member: its letters, and a red frame where the members diverge.
+// One call of a member: its letters, with a red frame if the members diverge there.
 void call_cell(const MismatchView& view, size_t member, size_t i) {
   const MismatchView::Cell& cell = view.cells[member][i];
   const int64_t sequence = view.first_sequence + static_cast<int64_t>(i);
@@ -140,7 +140,7 @@ void CommPanel::order_rows(const std::vector<CommCall>& all) {
   resort_ = false;
 }
 
-// Scrolls once for each call that is selected elsewhere.
+// Scrolls once for each call that was selected in another panel.
 void CommPanel::scroll_to_chosen(const Workspace& workspace, const std::vector<CommCall>& all) {
   if (workspace.cursor.event == scrolled_to_) return;
   scrolled_to_ = workspace.cursor.event;

@@ -1,5 +1,5 @@
-// The comm inspector: every call as its members saw it, sortable, with the times of each rank, and where the members of
-// a group diverge. Thread rule: the window's thread.
+// The communication inspector: every call as its members saw it, sortable, with the times of each rank, and where the
+// members of a group diverge. Thread rule: the window's thread.
 #pragma once
 #include <optional>
 #include <string>

@@ -106,7 +106,8 @@ void CurvesPanel::draw(Workspace& workspace) {
   const float height = std::max(space.y / static_cast<float>(rows) - scaled(4), scaled(130));
   const float width = (space.x - scaled(14)) / static_cast<float>(columns) - ImGui::GetStyle().ItemSpacing.x;
   if (!ImGui::BeginChild("plots")) return ImGui::EndChild();
-  // As wide numbers at all of them: the same step stands below itself.
+  // Makes the number columns of all plots equally wide, so that the same step is at the same place in plots below each
+  // other.
   const bool aligned = ImPlot::BeginAlignedPlots("steps");
   for (size_t i = 0; i < shown.size(); ++i) {
     if (i % static_cast<size_t>(columns) != 0) ImGui::SameLine();

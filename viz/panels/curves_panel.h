@@ -1,5 +1,5 @@
-// Training curves over steps: raw, with the range over ranks, optionally smoothed; with those of a second trace. Thread
-// rule: the window's thread.
+// Training curves over steps: raw, with the range over ranks, optionally smoothed, together with those of a second
+// trace. Thread rule: the window's thread.
 #pragma once
 #include <set>
 #include <string>
@@ -18,12 +18,12 @@ class CurvesPanel final : public Panel {
   std::string nothing_to_show(Workspace& workspace) override;
 
  private:
-  // A curve as arrays, the form that plots need.
+  // A curve as arrays, as plots need it.
   struct Series {
     std::string name, unit, source;
     std::vector<double> step, value, low, high, smooth;
-    std::vector<double> bad_steps;  // where a value is not finite, or where the run failed
-    double last_step = 0;           // of the axis: also where the run failed
+    std::vector<double> bad_steps;  // steps where a value is not finite, or where the run failed
+    double last_step = 0;           // on the axis: also where the run failed
   };
   using Key = std::pair<ContentKey, float>;
   const std::vector<Series>& series(Workspace& workspace);
@@ -32,7 +32,7 @@ class CurvesPanel final : public Panel {
 
   Cached<Key, std::vector<Series>> series_;
   std::set<std::string> hidden_;
-  uint64_t hidden_for_ = 0;  // the load for which hidden_ was chosen
+  uint64_t hidden_for_ = 0;  // the loaded trace for which hidden_ was chosen
   float smoothing_ = 0;
   bool logarithmic_ = false;
 };

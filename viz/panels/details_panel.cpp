@@ -65,7 +65,7 @@ void DetailsPanel::event(Workspace& workspace, EventRef ref) {
   ImGui::EndTable();
 }
 
-// The ranks of the arrows of the timeline.
+// The ranks and events at the other ends of the timeline's arrows.
 std::vector<Detail> DetailsPanel::waits(Workspace& workspace, EventRef ref) {
   const TraceStore& store = workspace.store();
   std::string before, after;

@@ -20,7 +20,7 @@ std::string signed_percent(double share) {
 
 std::string count_text(double count) { return strprintf("%.6g", count); }
 
-// Slower or larger is warm, faster or smaller is green; the larger the change, the stronger.
+// Warm colours for slower or larger, green for faster or smaller; stronger for larger changes.
 ImU32 change_color(double share) {
   if (share == 0 || std::isnan(share)) return theme::kDim;
   const float size = std::isinf(share) ? 1.f : std::min(1.f, 0.35f + static_cast<float>(std::abs(share)) * 2);
@@ -64,7 +64,7 @@ void DiffPanel::draw(Workspace& workspace) {
 
 void DiffPanel::strips(Workspace& workspace) {
   const TraceStore &a = workspace.store(), &b = *workspace.other();
-  // The timeline's window, shifted for B so that the same step begins at the same place.
+  // The visible range of the timeline, shifted for B so that the same step begins at the same place.
   const TimeRange seen = workspace.camera.range();
   const int64_t moved = time_between(a, b, seen);
   const size_t ranks = a.ranks().size() + b.ranks().size();

@@ -11,7 +11,7 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr float kNumbersFrom = 26;  // width of a cell with room for its ratio
+constexpr float kNumbersFrom = 26;  // width of a cell that has space for its ratio
 
 }  // namespace
 
@@ -163,7 +163,7 @@ void ExpertPanel::heatmap(Workspace& workspace, const ExpertTable& all, ImVec2 s
   layer_ = load->layer;
 }
 
-// The ideal load is the middle of the colour scale, twice the ideal its end; a dead expert is hatched.
+// The ideal load has the middle colour of the scale, twice the ideal its last one; a dead expert is hatched.
 void ExpertPanel::heatmap_cell(const LayerLoad& load, size_t expert, ImVec2 at, ImVec2 size) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const double ratio = load.measures.ratio(load.tokens[expert]);

@@ -1,5 +1,5 @@
-// How evenly the experts of a mixture are used: layer x expert of a step as a heatmap, tokens of each expert of a layer
-// next to the ideal, imbalance and biases over the steps, dead experts by name. The numbers come from
+// How evenly the experts of MoE layers are used: layer x expert of a step as a heatmap, tokens of each expert of a
+// layer compared with the ideal, imbalance and biases over the steps, dead experts by name. The numbers come from
 // viz/model/tables/expert_load.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
@@ -18,7 +18,7 @@ class ExpertPanel final : public Panel {
   void draw(Workspace& workspace) override;
   std::string nothing_to_show(Workspace& workspace) override;
 
-  // The layer and step shown in the histogram; null when there is none.
+  // The load of the layer and step shown in the histogram; null if there is none.
   const LayerLoad* shown(Workspace& workspace);
 
  private:
@@ -31,7 +31,7 @@ class ExpertPanel final : public Panel {
 
   Cached<ContentKey, ExpertTable> table_;
   Cached<std::pair<ContentKey, int>, LoadHistory> history_;
-  int layer_ = -1;   // of the histogram and the curves
+  int layer_ = -1;   // shown in the histogram and the curves
   int expert_ = -1;  // selected in the heatmap
   bool all_steps_ = false;
   bool sorted_ = false;

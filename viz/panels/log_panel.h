@@ -1,5 +1,5 @@
-// Messages of the viewer and of a live run, with a filter; clicking a line that names a place jumps there. Thread rule:
-// the window's thread.
+// Messages of the viewer and of a live run, with a filter. A click on a line that names a place jumps there. Thread
+// rule: the window's thread.
 #pragma once
 #include <string>
 

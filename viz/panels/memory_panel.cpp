@@ -35,8 +35,8 @@ void limit_text(const RankMemory& rank) {
   dim_text(words);
 }
 
-// The line is drawn only where it is informative: for a model that comes near it.
-constexpr float kLeastLines = 6;  // of text, the height of a plot
+// The line is drawn only for a model that comes near the limit; otherwise it would not be informative.
+constexpr float kLeastLines = 6;  // minimum height of a plot, in text lines
 constexpr double kNearLimit = 0.4;
 double axis_top(const RankMemory& rank) {
   return rank.share_of_limit() < kNearLimit ? rank.peak.total() : std::max(rank.peak.total(), rank.limit_bytes);
@@ -81,13 +81,13 @@ void MemoryPanel::draw(Workspace& workspace) {
   }
   limit_text(all[static_cast<size_t>(rank_)]);
   const ImVec2 space = ImGui::GetContentRegionAvail();
-  // In a low panel both keep a height at which they can be read, and the panel scrolls.
+  // In a low panel both parts keep a readable height, and the panel scrolls.
   const float line = ImGui::GetTextLineHeightWithSpacing();
   const float table_height =
       std::min(std::max(space.y * 0.45f, 4 * line), line * (static_cast<float>(all.size()) + 2.2f));
   if (ImGui::BeginChild("plots", {0, std::max(space.y - table_height, kLeastLines * line)})) {
     const float width = other_ < 0 ? -1 : (space.x - ImGui::GetStyle().ItemSpacing.x) / 2;
-    // One scale for both plots.
+    // Both plots have the same scale.
     const double top = std::max(axis_top(all[static_cast<size_t>(rank_)]),
                                 other_ < 0 ? 0.0 : axis_top(all[static_cast<size_t>(other_)]));
     plot(workspace, all, static_cast<size_t>(rank_), {width, top});
@@ -119,7 +119,7 @@ void MemoryPanel::plot(Workspace& workspace, const std::vector<RankMemory>& all,
   if (!ImPlot::BeginPlot(title.c_str(), {size.width, -1}, ImPlotFlags_NoLegend | ImPlotFlags_NoMouseText)) return;
   setup_time_axis(workspace);
   setup_bytes_axis(size.top_bytes, height);
-  // From the total down, so that each category covers those below it.
+  // From the total downwards, so that each area covers those of the categories below it.
   for (size_t c = kMemoryCategories; c-- > 0;) {
     const auto category = static_cast<MemoryCategory>(c);
     const ImVec4 color = plot_color(im_color(colour(category)));

@@ -1,5 +1,5 @@
-// Bytes by category over time, stacked, for one rank or two side by side on one scale, with the line of the device's
-// memory when it is near, and every rank's peak with its composition. Thread rule: the window's thread.
+// Bytes by category over time, stacked, for one rank or two next to each other on one scale, with a line at the
+// device's memory if it is near, and every rank's peak with its composition. Thread rule: the window's thread.
 #pragma once
 #include <vector>
 
@@ -23,7 +23,7 @@ class MemoryPanel final : public Panel {
   };
   struct PlotSize {
     float width = 0;
-    double top_bytes = 0;  // of the axis
+    double top_bytes = 0;  // upper limit of the axis
   };
   const std::vector<RankMemory>& table(Workspace& workspace);
   void plot(Workspace& workspace, const std::vector<RankMemory>& all, size_t rank, const PlotSize& size);

@@ -45,7 +45,7 @@ void MeshPanel::draw(Workspace& workspace) {
 
 namespace {
 
-// Where the tiles are on the screen: planes beside each other, in lines where they do not fit.
+// The places of the tiles on the screen: planes next to each other, wrapped into lines if they do not fit.
 class TilePlaces {
  public:
   TilePlaces(const MeshLayout& mesh, ImVec2 from, float width) : mesh_(mesh), from_(from) {
@@ -91,7 +91,7 @@ class TilePlaces {
   int across_ = 1;
 };
 
-// Lines between neighbours: inside a plane always, to another plane for the rank under the mouse.
+// Lines between neighbours: always inside a plane; between planes only for the rank under the mouse.
 void draw_links(ImDrawList& draw, const MeshLayout& mesh, const TilePlaces& places, std::optional<size_t> hovered) {
   const ImVec2 half(places.size().x / 2, places.size().y / 2);
   for (const MeshLink& link : mesh.links) {
@@ -104,7 +104,7 @@ void draw_links(ImDrawList& draw, const MeshLayout& mesh, const TilePlaces& plac
   }
 }
 
-// Columns of a mesh of one axis: a power of 2, at most 8.
+// The number of columns for a mesh with one axis: a power of 2, at most 8.
 int columns_that_fit(float width) {
   int columns = 8;
   while (columns > 1 && static_cast<float>(columns) * scaled(70) > width) columns /= 2;
@@ -190,7 +190,7 @@ void MeshPanel::groups(Workspace& workspace, const MeshTable& mesh) {
     ImGui::PushID(++id);
     ImGui::TableNextColumn();
     if (ImGui::Selectable(std::string(name(group.axis)).c_str(), false, ImGuiSelectableFlags_SpanAllColumns)) {
-      // The group is identified by the other coordinates of its first member.
+      // The filter identifies the group by the other coordinates of its first member.
       RankFilter filter;
       const auto index = workspace.store().index_of_rank(group.global_ranks.front());
       for (const Axis axis : mesh.axes) {

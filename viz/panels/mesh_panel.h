@@ -1,5 +1,5 @@
 // The mesh: ranks at their coordinates in planes, lines between neighbours, coloured by a metric, and the groups of
-// every axis; a click shows only those ranks. Thread rule: the window's thread.
+// every axis; a click on a group shows only its ranks. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
@@ -29,7 +29,7 @@ class MeshPanel final : public Panel {
   RankMetric metric_ = RankMetric::kBusy;
   Cached<std::pair<ContentKey, RankMetric>, std::vector<RankValue>> values_;
   Cached<std::pair<ContentKey, int>, MeshLayout> layout_;
-  std::optional<size_t> hovered_;  // in the frame before
+  std::optional<size_t> hovered_;  // in the previous frame
 };
 
 }  // namespace ranklab::viz

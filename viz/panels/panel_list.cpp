@@ -1,4 +1,4 @@
-// Every panel, a row each; the order is that of the View menu.
+// All panels, one row each, in the order of the View menu.
 #include "viz/panels/attention_panel.h"
 #include "viz/panels/comm_panel.h"
 #include "viz/panels/curves_panel.h"

@@ -14,10 +14,10 @@ namespace {
 
 Ground ground() { return theme_kind() == ThemeKind::kLight ? Ground::kLight : Ground::kDark; }
 
-// The ground that the colours are made for.
+// The background for which the colours were chosen.
 ImU32 ground_colour() { return ground() == Ground::kLight ? IM_COL32_WHITE : IM_COL32(0x11, 0x13, 0x17, 255); }
 
-// What it is beside its words, where that leaves them room.
+// A fact with its name, which is to the left of the words if there is enough space, else above them.
 void fact(const char* what, const std::string& words) {
   dim_text(what);
   const float beside = scaled(104);
@@ -35,7 +35,7 @@ std::string ParityPanel::nothing_to_show(Workspace& workspace) {
          "./ranklab parity --tp 2 --pp 2 --out parity.json\n./ranklab viz --parity parity.json";
 }
 
-// A map that was not shown before: the layer of the first wrong tensor is open, and that tensor chosen.
+// For a new map, opens the layer of the first wrong tensor and selects that tensor.
 void ParityPanel::take(const std::shared_ptr<const ParityMap>& shown) {
   if (map_ == shown) return;
   map_ = shown;
@@ -67,7 +67,7 @@ void ParityPanel::list_lines(const ParityMap& map) {
     for (size_t row = unit.begin; row < unit.end; ++row)
       if (!only_wrong_ || map.rows[row].wrong()) lines_.push_back({Line::Kind::kTensor, row, row + 1, i});
   }
-  // A phase without lines has no heading.
+  // A phase without lines gets no heading.
   std::vector<Line> some;
   for (size_t i = 0; i < lines_.size(); ++i) {
     const bool last = i + 1 == lines_.size() || lines_[i + 1].kind == Line::Kind::kPhase;
@@ -142,7 +142,7 @@ void ParityPanel::heads(const ParityMap& map) {
                            scaled(4), scaled(110));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImDrawList& draw = *ImGui::GetWindowDrawList();
-  size_t axes = 1;  // lines of a heading: its coordinates, where there is room for them
+  size_t axes = 1;  // lines of a heading: its coordinates, if there is space for them
   for (size_t rank = 0; rank < map.ranks.size(); ++rank) {
     const float x = at.x + label_width_ + cell_width_ * static_cast<float>(rank);
     const bool room = cell_width_ >= text_width("888") + scaled(2);
@@ -175,7 +175,7 @@ void ParityPanel::grid(const ParityMap& map) {
   const ImVec2 mouse = ImGui::GetIO().MousePos;
   const auto under = static_cast<size_t>(std::max(0.f, (mouse.y - corner_.y) / line_height_));
   if (hovered && clicked && under < lines_.size()) {
-    const Line line = lines_[under];  // a copy: a click may make other lines
+    const Line line = lines_[under];  // a copy, because a click may change the lines
     click(map, line, mouse.x - corner_.x);
   }
   const float top = ImGui::GetWindowPos().y, bottom = top + ImGui::GetWindowSize().y;
@@ -238,7 +238,7 @@ void ParityPanel::draw_cell(const ParityMap& map, size_t row, size_t rank, ImVec
   const float gap = cell_width_ > scaled(10) ? 1.f : 0.f;
   draw.AddRectFilled({at.x + gap, at.y + gap}, {at.x + cell_width_ - gap, at.y + line_height_ - gap},
                      im_color(paint.fill));
-  // Else what is right to the last bit would look as if the rank had no part of it.
+  // Without a frame, a tensor that is exactly right would look as if the rank had no part of it.
   if (!cell.wrong && gap > 0)
     draw.AddRect({at.x + gap, at.y + gap}, {at.x + cell_width_ - gap, at.y + line_height_ - gap}, theme::kGrid);
   const std::string mark = mark_of(of, cell, narrow());
@@ -272,7 +272,7 @@ std::optional<ImVec2> ParityPanel::middle_of(ParityPlace place) const {
   return found;
 }
 
-// The chosen cell, and what is known of the first wrong tensor.
+// Describes the selected cell, and what is known about the first wrong tensor.
 void ParityPanel::about(const ParityMap& map) const {
   fact("run", map.title);
   fact("reference", map.reference);

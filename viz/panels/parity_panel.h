@@ -1,6 +1,6 @@
-// What `ranklab parity` found: tensors in causal order down, ranks across, coloured by their distance from the
-// reference in units of what is allowed. Layers open and close; a cell tells its numbers. Thread rule: the window's
-// thread.
+// The result of `ranklab parity`: one row per tensor in causal order, one column per rank, coloured by the distance
+// from the reference relative to the allowed distance. Layers open and close; a click on a cell shows its numbers.
+// Thread rule: the window's thread.
 #pragma once
 #include <memory>
 #include <optional>
@@ -21,8 +21,8 @@ class ParityPanel final : public Panel {
   std::string nothing_to_show(Workspace& workspace) override;
   bool scrolls_itself() const override { return true; }
 
-  // For tests: the chosen cell, how many lines there are, and where a cell was drawn last (of the tensor's row, or of
-  // its layer's where that is closed).
+  // For tests: the chosen cell, the number of lines, and where a cell was last drawn (in the tensor's row, or in its
+  // layer's row if the layer is closed).
   std::optional<ParityPlace> chosen() const { return chosen_; }
   size_t lines() const { return lines_.size(); }
   std::optional<ImVec2> middle_of(ParityPlace place) const;
@@ -31,7 +31,7 @@ class ParityPanel final : public Panel {
   struct Line {
     enum class Kind : uint8_t { kPhase, kUnit, kTensor };
     Kind kind;
-    size_t begin, end;  // of the map's rows
+    size_t begin, end;  // rows of the map
     size_t unit = 0;
   };
   void take(const std::shared_ptr<const ParityMap>& map);
@@ -47,12 +47,12 @@ class ParityPanel final : public Panel {
 
   std::shared_ptr<const ParityMap> map_;
   std::vector<ParityUnit> units_;
-  std::vector<bool> open_;  // by unit
+  std::vector<bool> open_;  // per unit
   std::vector<Line> lines_;
   std::optional<size_t> first_wrong_;
   std::optional<ParityPlace> chosen_;
   bool only_wrong_ = false, show_first_ = false;
-  // Measures of this frame.
+  // Sizes in this frame.
   float label_width_ = 0, cell_width_ = 0, line_height_ = 0;
   ImVec2 corner_;
 };

@@ -10,7 +10,7 @@
 namespace ranklab::viz {
 namespace {
 
-// Re-timing the graph for every kind takes a while on large traces, so there it needs a click.
+// Re-timing the graph for every kind takes long on large traces, so it then needs a click.
 constexpr size_t kManyEvents = 200'000;
 
 const char* kind_name(PathSegment::Kind kind) {
@@ -99,7 +99,7 @@ void PathPanel::what_if(Workspace& workspace) {
   ImGui::EndTable();
 }
 
-// A row for each rank that the path stays on; an open one also has its segments.
+// One row for each stay of the path on a rank; an open one also shows its segments.
 void PathPanel::segments(Workspace& workspace, const CriticalPath& path) {
   const TraceStore& store = workspace.store();
   const auto content = workspace.content(store.whole());
@@ -114,7 +114,7 @@ void PathPanel::segments(Workspace& workspace, const CriticalPath& path) {
   ImGui::TableSetupColumn("at", ImGuiTableColumnFlags_WidthStretch, 1.4f);
   ImGui::TableSetupColumn("rank", ImGuiTableColumnFlags_WidthStretch, 0.7f);
   ImGui::TableSetupColumn("what", ImGuiTableColumnFlags_WidthStretch, 3);
-  ImGui::TableSetupColumn("length", ImGuiTableColumnFlags_WidthFixed);  // a time is not cut
+  ImGui::TableSetupColumn("length", ImGuiTableColumnFlags_WidthFixed);  // times are not cut off
   ImGui::TableHeadersRow();
   rows_.clear();
   for (size_t i = 0; i < stays.size(); ++i) {

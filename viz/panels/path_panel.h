@@ -1,4 +1,4 @@
-// The critical path: its composition, segment by segment, and the gain if a kind of work took no time. Thread rule: the
+// The critical path: its composition, its segments, and the gain if a kind of work took no time. Thread rule: the
 // window's thread.
 #pragma once
 #include <cstdint>
@@ -19,7 +19,7 @@ class PathPanel final : public Panel {
   void draw(Workspace& workspace) override;
   std::string nothing_to_show(Workspace& workspace) override;
 
-  size_t rows() const { return rows_.size(); }  // of the list, in the last frame
+  size_t rows() const { return rows_.size(); }  // number of rows of the list in the last frame
 
  private:
   void what_if(Workspace& workspace);
@@ -31,7 +31,7 @@ class PathPanel final : public Panel {
 
   Cached<ContentKey, std::vector<WhatIf>> what_if_;
   Cached<ContentKey, std::vector<PathStay>> stays_;
-  std::set<size_t> open_;                        // stays whose segments are listed
+  std::set<size_t> open_;                        // stays whose segments are shown
   std::vector<std::pair<size_t, size_t>> rows_;  // stay, and segment or kStay
   bool what_if_wanted_ = false;
 };

@@ -15,7 +15,7 @@ std::string percent(double share) { return strprintf("%.3f", 100 * share); }
 std::string decibels(double value) { return std::isfinite(value) ? strprintf("%.1f", value) : "-"; }
 std::string number(double value) { return strprintf("%.3g", value); }
 
-// A column of numbers: its text, and the sort key.
+// A column of numbers: its text and its sort key.
 struct Column {
   const char* title;
   double (*value)(const TensorSample&);
@@ -30,7 +30,7 @@ constexpr std::array<Column, 7> kSampleColumns = {{
     {"scale max", [](const TensorSample& s) { return s.scale_max; }, number},
     {"scale std", [](const TensorSample& s) { return s.scale_std; }, number},
 }};
-constexpr int kFactColumns = 3;  // module, tensor, format; then the numbers, and last what a scale is of
+constexpr int kFactColumns = 3;  // module, tensor, format; then the numbers; the last column says what shares a scale
 
 std::string_view role_text(TensorRole role) { return kTensorRoles[static_cast<size_t>(role)]; }
 
@@ -136,7 +136,7 @@ void PrecisionPanel::tensors(Workspace& workspace, const PrecisionTable& all) {
   if (!ImGui::BeginTable("tensors", kFactColumns + static_cast<int>(kSampleColumns.size()) + 1, kFlags)) return;
   ImGui::TableSetupScrollFreeze(1, 1);
   for (const char* title : {"module", "tensor", "format"}) ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_NoSort);
-  // The tensor that loses most comes first.
+  // The tensor with the largest losses comes first.
   for (const Column& column : kSampleColumns)
     ImGui::TableSetupColumn(column.title,
                             ImGuiTableColumnFlags_PreferSortDescending |

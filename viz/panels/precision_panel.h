@@ -1,7 +1,7 @@
-// The effect of quantization on the tensors of a step: a table of all of them; for the selected one its magnitudes next
-// to the ranges of the formats, its curves over the sampled steps, the scales of its groups; underflow by layer and
-// step; and an estimate for another format or scale. The numbers come from viz/model/tables/precision_table.h and
-// requantize.h. Thread rule: the window's thread.
+// The effect of quantization on the tensors of a step: a table of all of them; for the selected one its magnitudes
+// compared with the ranges of the formats, its curves over the sampled steps, the scales of its groups; underflow by
+// layer and step; and an estimate for another format or scale. The numbers come from viz/model/tables/precision_table.h
+// and requantize.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
@@ -23,7 +23,7 @@ class PrecisionPanel final : public Panel {
   void draw(Workspace& workspace) override;
   std::string nothing_to_show(Workspace& workspace) override;
 
-  // The tensor that the plots show, and its sample at the cursor's step; null when there is none.
+  // The tensor that the plots show, and its sample at the cursor's step; null if there is none.
   const TensorSeries* series(Workspace& workspace);
   const TensorSample* shown(Workspace& workspace);
   // The format and scale chosen for the estimate.
@@ -47,14 +47,14 @@ class PrecisionPanel final : public Panel {
 
   Cached<std::pair<ContentKey, int>, PrecisionTable> table_;
   Roles roles_ = Roles::kAll;
-  int rank_ = -1;       // index; -1: all together
-  std::string module_;  // the tensor's, in the plots
+  int rank_ = -1;       // rank index; -1: all ranks together
+  std::string module_;  // module of the tensor in the plots
   TensorRole role_ = TensorRole::kActivation;
   int format_ = -1;  // index into format_ranges(); -1: the run's
   ScaleChoice scale_ = ScaleChoice::kAmax;
-  Plot plot_ = Plot::kMagnitudes;  // the only one shown where space is short
+  Plot plot_ = Plot::kMagnitudes;  // the only one shown if space is scarce
   PrecisionCurve curve_ = PrecisionCurve::kLosses;
-  int group_ = -1;  // selected in the heatmap of scales
+  int group_ = -1;  // the one selected in the heatmap of scales
   int sort_column_ = -1;
   bool ascending_ = false;
 };

@@ -8,10 +8,10 @@
 
 namespace ranklab::viz {
 
-// "step 8   state 87cc..." of a run that stands. One that runs does not tell where it is.
+// "step 8   state 87cc..." for a paused run. A running one does not report where it is.
 std::string where_text(const StepperState& state);
-// Whether a rank's time and events are those of now: a running one tells them when it stops, one that ran to the end
-// does not.
+// Whether a rank's time and events are up to date: a running rank reports them only when it stops, and one that ran to
+// the end does not report them.
 bool is_told(const StepperState& state, const RankState& rank);
 
 class StepperPanel final : public Panel {

@@ -13,12 +13,12 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr size_t kNumbersUpTo = 16;    // ranks
-constexpr float kSmallest = 0.7f;      // of the font's size, where numbers are beside narrow cells
-constexpr size_t kFollowed = 400'000;  // events: the sums up to the cursor are made in every frame
-constexpr size_t kStepsShown = 64;     // of long runs, whose sums take long
+constexpr size_t kNumbersUpTo = 16;    // up to so many ranks, cells show numbers
+constexpr float kSmallest = 0.7f;      // smallest size of numbers next to narrow cells, relative to the font's
+constexpr size_t kFollowed = 400'000;  // events; with more, no sums up to the cursor in every frame
+constexpr size_t kStepsShown = 64;     // of a long run, because its sums take long
 
-// A combo box with `all` and the values that the trace has.
+// A combo box with `all` and the values that occur in the trace.
 template <typename T>
 void choose(const char* id, const char* all, const std::vector<T>& values, std::optional<T>& chosen) {
   if (!ImGui::BeginCombo(id, chosen ? std::string(name(*chosen)).c_str() : all)) return;
@@ -59,7 +59,7 @@ bool TrafficPanel::follows_cursor(Workspace& workspace) const {
 Window TrafficPanel::shown(Workspace& workspace) const {
   if (!follows_cursor(workspace)) return workspace.window();
   const int64_t begin = workspace.store().step_window(workspace.step())->range.begin_ns;
-  // What only ends where the step begins is the step's before.
+  // A call that ends exactly where the step begins belongs to the step before.
   return {{begin + 1, std::max(workspace.cursor.time_ns, begin + 1)}, -1};
 }
 
@@ -104,8 +104,8 @@ ImU32 TrafficPanel::shade(double number, double largest) const {
   return heat_colour(static_cast<float>(std::clamp(share, 0.06, 1.0)));
 }
 
-// With experts the tokens' way to them is what one looks for, with context parallelism the keys' and values'; a ring of
-// gradients has more bytes and would hide them.
+// With experts, users look for the dispatch of tokens; with context parallelism, for keys and values. A ring of
+// gradients has more bytes and would hide these.
 void TrafficPanel::begin_with_a_purpose(Workspace& workspace) {
   if (opened_ == workspace.loaded() || !workspace.has_whole_step()) return;
   opened_ = workspace.loaded();
@@ -214,7 +214,7 @@ void TrafficPanel::grid(Workspace& workspace, const TrafficMatrix& matrix, float
     moving = &moving_.get(of_now, [&] { return traffic_matrix(workspace.store(), now, of_now.second); });
   }
   draw.AddText({corner.x, corner.y}, theme::kFaint, "to");
-  // Narrow cells do not all have their rank beside them.
+  // If cells are narrow, not all of them have their rank next to them.
   const ImVec2 words(text_width(strprintf("%d", matrix.ranks.back())) + 4, ImGui::GetFontSize());
   RoomForLabels across(words.x), down(words.y);
   for (size_t i = 0; i < n; ++i) {
@@ -287,7 +287,7 @@ void TrafficPanel::sums(const TrafficMatrix& matrix, ImVec2 origin, ImVec2 size)
     columns.push_back(words(matrix.column_sum(i)));
     wide = std::max(wide, text_width(columns.back()));
   }
-  // Of narrow cells not all have their sums beside them, as they do not all have their rank.
+  // If cells are narrow, not all of them have their sums next to them, as with ranks.
   const float font = ImGui::GetFontSize(), high = std::clamp(size.y, font * kSmallest, font);
   const ImVec2 room(std::max(size.x, (wide + scaled(6)) * kSmallest), font + 2);
   RoomForLabels across(room.x), down(high);

@@ -1,5 +1,5 @@
-// The traffic matrix: who sends how much to whom, with sums, by axis, purpose, nodes and layer, and small matrices
-// per step. Thread rule: the window's thread.
+// The traffic matrix: how much each rank sends to each other rank, with sums, by axis, purpose, nodes and layer, and
+// small matrices per step. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
@@ -20,11 +20,11 @@ class TrafficPanel final : public Panel {
  public:
   void draw(Workspace& workspace) override;
   std::string nothing_to_show(Workspace& workspace) override;
-  // The matrix that is drawn: for the window and the filter.
+  // The matrix that is drawn, for the current window and filter.
   const TrafficMatrix& matrix(Workspace& workspace);
-  // Whether the sums are those of the step up to the cursor: while the trace plays, and when asked for.
+  // Whether the sums cover the step only up to the cursor: while the trace plays, and if the user chose it.
   bool follows_cursor(Workspace& workspace) const;
-  // Of the matrix, with `others` below it: in a low panel they are scrolled to.
+  // The height of the matrix, with `others` below it; in a low panel the user scrolls to these.
   static float grid_height(float space, float others);
 
  private:
@@ -52,10 +52,11 @@ class TrafficPanel final : public Panel {
   TrafficFilter filter_;  // except the GPUs per node, which come from the trace
   bool logarithmic_ = false, until_cursor_ = false;
   std::optional<std::pair<int, int>> chosen_;  // global ranks
-  // The one that is drawn; for the colours of one that grows, that of its whole step; what is sent at the cursor.
+  // The matrix that is drawn; the matrix of the whole step, which sets the colours while the first one grows; what is
+  // sent at the cursor.
   Cached<Key, TrafficMatrix> matrix_, whole_step_, moving_;
   Cached<std::pair<Key, size_t>, std::vector<StepTraffic>> steps_;
-  int step_in_view_ = -1;  // to which the steps were scrolled
+  int step_in_view_ = -1;  // the step to which the list of steps was scrolled
   Cached<std::pair<Key, std::pair<int, int>>, std::vector<EventRef>> calls_;
 };
 

@@ -33,7 +33,7 @@ constexpr CostPreset kPresets[] = {
     {"14.6B on 16 ranks, m 48 (Qi et al., ms)", 16, 48, 11.347, 11.248, 8.132, 0.377},
 };
 
-// A number to drag or, by a double click, to type, behind the word that names it.
+// A number to drag or, after a double click, to type, to the right of its name.
 bool field(const char* words, int& value, int low, int high, const char* hint) {
   label(words);
   ImGui::SetNextItemWidth(scaled(46));
@@ -85,7 +85,7 @@ WhatIfResult evaluate(const std::string& name, ScheduleRequest request, const Sc
 
 WhatIfPanel::WhatIfPanel() = default;
 
-// Begins with the run that is shown: its ranks, microbatches and costs.
+// Starts with the ranks, microbatches and costs of the run that is shown.
 void WhatIfPanel::follow_run(Workspace& workspace) {
   if (followed_ == workspace.loaded() || !workspace.has_whole_step()) return;
   followed_ = workspace.loaded();
@@ -124,7 +124,7 @@ void WhatIfPanel::draw(Workspace& workspace) {
     result(workspace, results_[i], strips_[i], {0, longest}, row_height);
     ImGui::PopID();
   }
-  headings_ = ImGui::GetCursorPosY() - strips * (row_height + 1);  // they wrap in a narrow window
+  headings_ = ImGui::GetCursorPosY() - strips * (row_height + 1);  // texts wrap in a narrow window
   ImGui::EndChild();
 }
 
@@ -182,7 +182,7 @@ void WhatIfPanel::compute() {
   strips_.resize(results_.size());
 }
 
-// One layer per stage, one sequence per microbatch: small enough for any machine.
+// One layer per stage and one sequence per microbatch, so that it is small enough for any machine.
 std::vector<std::string> WhatIfPanel::train_arguments(const WhatIfResult& result) const {
   const ScheduleRequest& r = inputs_.request;
   const std::string p = std::to_string(r.num_ranks), m = std::to_string(r.num_microbatches);
@@ -207,7 +207,7 @@ void WhatIfPanel::start(Workspace& workspace, const WhatIfResult& result) {
   run_.start(workspace, program_.empty() ? program_path().string() : program_, std::move(arguments), name);
 }
 
-// A separate line, so that it remains when its schedule is no longer shown.
+// A separate line, which stays when the run's schedule is no longer shown.
 void WhatIfPanel::run_status() {
   const std::string status = run_.status();
   if (status.empty()) return;

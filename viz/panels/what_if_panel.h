@@ -1,6 +1,6 @@
 // Schedules without a run: sliders for p, m, v and the costs, several schedules on one time scale with both bubble
-// ratios and peak activations; a button trains with one, in a separate process. Numbers are computed by core/pipeline.
-// Thread rule: the window's thread.
+// ratios and peak activations; a button trains with one of them, in a separate process. Numbers are computed by
+// core/pipeline. Thread rule: the window's thread.
 #pragma once
 #include <deque>
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace ranklab::viz {
 
-// One schedule with its timing, or why it cannot be built.
+// One schedule with its timing, or the reason why it cannot be built.
 struct WhatIfResult {
   std::string name;
   std::string problem;
@@ -23,9 +23,9 @@ struct WhatIfResult {
   BubbleReport bubbles;
   double makespan = 0;
   double bubble_of_total = 0, bubble_of_ideal = 0;
-  double peak_activations = 0;  // of the worst rank, in microbatches
+  double peak_activations = 0;  // on the worst rank, in microbatches
   int64_t messages = 0;
-  int stages = 0;  // that a microbatch passes
+  int stages = 0;  // number of stages that a microbatch passes
 };
 
 class WhatIfPanel final : public Panel {
@@ -61,8 +61,8 @@ class WhatIfPanel final : public Panel {
 
   Inputs inputs_;
   bool stale_ = true;
-  uint64_t followed_ = 0;  // the trace whose pipeline the inputs began with
-  std::string of_run_;     // what they began with, in words
+  uint64_t followed_ = 0;  // the trace whose pipeline gave the first inputs
+  std::string of_run_;     // the source of the first inputs, in words
   float headings_ = 0;     // height of everything except the strips, in the last frame
   std::deque<WhatIfResult> results_;
   std::vector<GanttStrip> strips_;

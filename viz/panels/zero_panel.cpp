@@ -104,7 +104,7 @@ void ZeroPanel::header(Workspace& workspace, const ZeroTable& all, ImVec2 at, fl
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const float line = ImGui::GetTextLineHeight();
   const int stage = drawn_stage(workspace);
-  // Narrow cells do not all have their rank above them, and no sums.
+  // If cells are narrow, not all of them have their rank above them, and there are no sums.
   const float words = text_width("r" + std::to_string(workspace.store().ranks().back().global_rank)) + scaled(4);
   RoomForLabels room(words);
   for (size_t rank = 0; rank < workspace.store().ranks().size(); ++rank) {

@@ -1,6 +1,6 @@
-// What each rank holds of the parameters, gradients and optimizer states that data-parallel ranks shard (ZeRO): a cell
-// per bucket and rank with a lane for each of the three, at the cursor; bytes of each rank; the four stages side by
-// side. The numbers come from viz/model/tables/zero_table.h. Thread rule: the window's thread.
+// What each rank holds of the parameters, gradients and optimizer states that data-parallel ranks shard (ZeRO), at the
+// cursor: one cell per bucket and rank with a lane for each of the three; bytes of each rank; the four stages next to
+// each other. The numbers come from viz/model/tables/zero_table.h. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
@@ -19,7 +19,7 @@ class ZeroPanel final : public Panel {
   std::string nothing_to_show(Workspace& workspace) override;
 
   const ZeroTable& table(Workspace& workspace);  // for the cursor's step
-  // The stage that is drawn: the run's at the cursor, or another one as it would be at the update.
+  // The ZeRO stage that is drawn: the run's own at the cursor's time, or another one as it would be at the update.
   int drawn_stage(Workspace& workspace);
 
  private:

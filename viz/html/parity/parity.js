@@ -1,5 +1,5 @@
 'use strict';
-// Units of rows open and close; the cell that is pointed at, or that has the focus, tells its numbers.
+// Units of rows open and close; the numbers of the cell under the pointer, or with the focus, are shown.
 const tip = document.getElementById('tip'), map = document.querySelector('.map');
 tip.setAttribute('role', 'status');
 
@@ -32,7 +32,7 @@ map.addEventListener('pointerleave', hide);
 map.addEventListener('focusin', event => { if (is_cell(event.target)) show(event.target); });
 map.addEventListener('focusout', hide);
 
-// One cell is reached by Tab, from there arrows lead to the others. A window without the focus tells nobody that a cell got it: go() shows.
+// Tab reaches one cell, and arrow keys lead from there to the others. A window without the focus sends no focusin event, so go() shows the cell itself.
 let here = map.querySelector('.first [data-n]') || map.querySelector('[data-n], [data-of]');
 if (here) here.tabIndex = 0;
 function go(cell) {

@@ -28,7 +28,7 @@ std::string colours_css() {
   return rules(Ground::kLight) + "@media screen and (prefers-color-scheme: dark) {\n" + rules(Ground::kDark) + "}\n";
 }
 
-// Its cells have no room for numbers.
+// Whether cells are too narrow for numbers.
 bool is_narrow(const ParityMap& map) { return map.ranks.size() >= kNarrowFrom; }
 
 std::string facts_markup(const ParityMap& map, bool brief) {
@@ -115,14 +115,14 @@ class Table {
     return out;
   }
 
-  // What the page's program tells of a cell, line by line.
+  // The numbers of a cell, line by line, which the page's program shows.
   static std::string numbers(const ParityRow& row, const ParityCell& one) {
     std::string text = distance_text(row, one) + (row.allowed > 0 ? " eps allowed" : " allowed");
     if (!one.slice.empty()) text += "\npart " + one.slice;
     if (!one.place.empty()) text += strprintf("\nat %s: %.9g instead of %.9g", one.place.c_str(), one.got, one.want);
     return " data-n=\"" + as_lines(text) + "\"";
   }
-  // as_markup() makes spaces of the ends of lines.
+  // as_markup() would replace line ends by spaces.
   static std::string as_lines(const std::string& text) {
     std::istringstream in(text);
     std::string out;

@@ -1,5 +1,5 @@
-// A parity map as one HTML file: the rows of a layer open and close, each cell tells its numbers to a pointer and to
-// the keyboard, light and dark, on paper. Needs no network. Cost: about 100 bytes a cell. Thread rule: pure.
+// A parity map as one HTML file: the rows of a layer open and close, each cell shows its numbers for the pointer and
+// the keyboard, in light, dark and printed form. Needs no network. Cost: about 100 bytes a cell. Thread rule: pure.
 #pragma once
 #include <string>
 

@@ -1,4 +1,4 @@
-// Curves over the steps of the run, of two runs on one axis.
+// Curves over the steps of a run; those of two runs share axes.
 #include <array>
 #include <cmath>
 #include <list>
@@ -17,7 +17,7 @@ struct ChartRow {
   const char* name;  // of the curve
   const char* title;
   const char* unit;
-  bool always = false;  // else where it is not 0 all the time
+  bool always = false;  // if false, drawn only if it is not 0 all the time
 };
 
 constexpr ChartRow kCharts[] = {
@@ -43,10 +43,10 @@ bool has_values(const Curve& curve) {
   return false;
 }
 
-// "" where no run has the curve.
+// RETURNS: "" if no run has the curve.
 std::string chart_of(Runs runs, const ChartRow& row) {
   std::vector<ChartLine> lines;
-  std::list<Curve> drawn;  // in the chart's unit; lines point to them
+  std::list<Curve> drawn;  // in the chart's unit; list nodes stay in place, because lines point to them
   constexpr std::array kNames = {"A", "B"};
   const bool with_validation = std::string(row.name) == "loss";
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -62,7 +62,7 @@ std::string chart_of(Runs runs, const ChartRow& row) {
   return line_chart(row.title, row.unit, lines);
 }
 
-// The rules of the report's style that drawings and their colors need.
+// The rules of the report's style that drawings and their colours need.
 std::string drawing_style() {
   std::istringstream css(std::string(page_part("colors.css")) + std::string(page_part("report/report.css")));
   std::string style;

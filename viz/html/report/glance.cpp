@@ -1,4 +1,4 @@
-// The numbers by which one compares runs, and the settings in which two differ.
+// The numbers by which runs are compared, and the settings in which two of them differ.
 #include <cmath>
 #include <map>
 
@@ -9,7 +9,7 @@
 namespace ranklab::viz {
 namespace {
 
-// "+12.5 %" of a's value; "" where there is none.
+// "+12.5 %" relative to a's value; "" if it cannot be computed.
 std::string change_text(double a, double b) {
   if (!std::isfinite(a) || !std::isfinite(b) || a == 0) return "";
   if (a == b) return "same";

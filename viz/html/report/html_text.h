@@ -1,5 +1,5 @@
-// Markup of the report's few elements. Every text that is handed in is escaped here; what is markup already says so in
-// its name. Thread rule: pure.
+// Markup of the report's few elements. Every text that is passed in is escaped here; parameters that contain markup
+// already are named so. Thread rule: pure.
 #pragma once
 #include <span>
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace ranklab::viz {
 
-constexpr double kCharacterWidth = 6.4;  // px, of a picture's words, on average
+constexpr double kCharacterWidth = 6.4;  // px, average width of a character in a picture
 
 struct HtmlTable {
   std::vector<std::string> head;
-  std::vector<std::vector<std::string>> rows = {};  // texts
-  size_t words = 1;                                 // leading columns that are words; the others are numbers
-  size_t last_words = 0;                            // and as many at the end
+  std::vector<std::vector<std::string>> rows = {};  // plain texts, not markup
+  size_t words = 1;                                 // number of leading columns with words; the others have numbers
+  size_t last_words = 0;                            // number of columns with words at the end
 };
 std::string table_markup(const HtmlTable& table);
 std::string paragraph(const std::string& text, const std::string& css_class = "");
-// For what a run has not recorded: what is missing, and the flag that records it.
+// Replaces a part that a run has not recorded: says what is missing, and which flag records it.
 std::string absent(const std::string& text);
 std::string code_block(const std::string& text);
 std::string folded(const std::string& words, const std::string& inside_markup);
@@ -30,7 +30,7 @@ struct ReportSection {
 };
 std::string section_markup(const ReportSection& section);
 
-// The part of a run, for each: of two runs under a heading "A: its title", in A's and B's colour.
+// Calls `part` for each run; if there are two, each part is under a heading "A: its title", in A's or B's colour.
 constexpr const char* kLetters[] = {"a", "b"};
 template <typename Part>  // (const RunFacts&, const std::string& letter) -> markup
 std::string for_each_run(std::span<const RunFacts> runs, const Part& part);
@@ -46,7 +46,7 @@ std::string for_each_run(std::span<const RunFacts> runs, const Part& part) {
   return out;
 }
 
-// The same of runs with a trace: part(store, facts, letter).
+// The same for runs with a trace: part(store, facts, letter).
 template <typename Part>
 std::string for_each_trace(std::span<const RunFacts> runs, const Part& part) {
   constexpr const char* kNoTrace =

@@ -16,7 +16,7 @@ constexpr double kWidth = 380, kHeight = 222, kLeft = 58, kRight = kWidth - 14, 
 constexpr int kMostMarks = 12;
 constexpr size_t kMostMarksOfBad = 50;
 constexpr double kLeastRange = 0.1, kTiny = 1e-12;
-constexpr double kLargest = 1e300;  // their differences are numbers, too
+constexpr double kLargest = 1e300;  // the difference of two such values is still finite
 
 bool can_be_drawn(double value) { return std::abs(value) < kLargest; }  // false for NaN
 
@@ -46,12 +46,12 @@ class Chart {
     if (!any_) low_ = 0, high_ = 1;
     if (first_ > last_) first_ = 0, last_ = 1;
     if (first_ == last_) first_ -= 0.5, last_ += 0.5;
-    // What hardly changes is drawn as flat: its last digits are no curve.
+    // A curve that hardly changes is drawn as flat, because its last digits carry no information.
     const double middle = low_ / 2 + high_ / 2, least = std::max(std::abs(middle) * kLeastRange, kTiny);
     const bool flat = high_ - low_ < least;
     const double room = flat ? least / 2 : 0.06 * (high_ - low_);
     if (flat) low_ = high_ = middle;
-    // What is never below zero is not drawn as if it were.
+    // The axis of values that are never below zero does not extend below zero.
     low_ = low_ >= 0 ? std::max(0.0, low_ - room) : low_ - room;
     high_ += room;
   }
@@ -86,7 +86,7 @@ class Chart {
 
   void axes() {
     const double up = nice_step(high_ - low_, 5), lowest = std::ceil(low_ / up) * up;
-    for (int i = 0; i <= kMostMarks; ++i) {  // not by adding up, which a large value swallows
+    for (int i = 0; i <= kMostMarks; ++i) {  // multiplied, since adding up would lose the step next to a large value
       const double value = lowest + i * up;
       if (!(value <= high_ + up * 1e-6)) break;
       rule(kLeft, y(value), kRight, y(value));
@@ -103,7 +103,7 @@ class Chart {
   }
 
   void draw(const ChartLine& line) {
-    // A line ends where a value is not finite, and begins anew after it.
+    // A line ends where a value is not finite, and a new one begins after it.
     std::vector<CurvePoint> piece;
     std::string corners;
     for (const CurvePoint& point : line.curve->points) {
@@ -119,7 +119,7 @@ class Chart {
     for (size_t i = 0; i < std::min(line.curve->bad_steps.size(), kMostMarksOfBad); ++i)
       mark_bad(line.curve->bad_steps[i]);
     if (corners.empty()) return;
-    // One path of all pieces; report.js shows its values where somebody points at the chart.
+    // One path for all pieces; report.js shows its values when the user points at the chart.
     body_ += "<path class=\"line " + line.css_class + "\" data-name=\"" + as_markup(line.name) + "\" data-at=\"" +
              corners + "\" d=\"" + path_ + "\"/>\n";
     path_.clear();

@@ -141,7 +141,7 @@ std::string expert_svg(const ExpertTable& table, const SvgPlace& place) {
     for (size_t e = 0; e < std::min(layer.tokens.size(), kDrawnCells); ++e) {
       const double ratio = layer.measures.ratio(layer.tokens[e]), x = kLeft + static_cast<double>(e) * wide;
       const bool dead = layer.tokens[e] == 0;
-      // An even load is a third of the way to the strongest colour.
+      // An even load gets a third of the strongest colour.
       svg.rect(
           x, y, wide - (wide > 8 ? 2 : 0.4), kHigh - 2, dead ? 0xB3261EFF : with_alpha(kBusy, std::min(ratio / 3, 1.0)),
           false,

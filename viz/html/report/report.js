@@ -1,5 +1,5 @@
 'use strict';
-// Where a chart is pointed at, the values there: each line has its corners, as x and value.
+// When the user points at a chart, shows the values there; each line has a list of its corners, as x and value.
 const tip = document.getElementById('tip');
 const number = value => Math.abs(value) >= 1e4 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(3) : String(+value.toPrecision(4));
 for (const chart of document.querySelectorAll('svg.chart')) {
@@ -28,5 +28,5 @@ for (const chart of document.querySelectorAll('svg.chart')) {
   });
   chart.addEventListener('pointerleave', () => { tip.hidden = true; cursor.setAttribute('visibility', 'hidden'); });
 }
-// On paper nothing is folded away.
+// When printing, all folded parts are opened.
 addEventListener('beforeprint', () => { for (const fold of document.querySelectorAll('details')) fold.open = true; });

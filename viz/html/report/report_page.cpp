@@ -31,7 +31,7 @@ constexpr SectionRow kSections[] = {
     {"machine", "Machine", machine_section},
 };
 
-// How far it came.
+// How far the run came.
 std::string end_text(const RunFiles& run) {
   if (!run.record) return "";
   std::string out;

@@ -1,4 +1,4 @@
-// What the run's own record says: the command, its settings, the machine; and the sentinels that fired.
+// Sections from the run's own record: the command, its settings, the machine; and the sentinels that fired.
 #include <cmath>
 
 #include "core/base/text.h"

@@ -1,4 +1,5 @@
-// The parts of a report, each the markup inside its section; "" leaves it out. Thread rule: pure.
+// The parts of a report. Each function returns the markup inside its section; "" leaves the section out. Thread rule:
+// pure.
 #pragma once
 #include <span>
 #include <string>

@@ -1,4 +1,5 @@
-// What the trace says of what ranks hold and compute in: memory, shards, experts, number formats.
+// Sections from the trace about what ranks hold and in which formats they compute: memory, shards, experts, number
+// formats.
 #include <algorithm>
 #include <cmath>
 
@@ -72,7 +73,7 @@ struct SampledTensor {
   const TensorSample* sample = nullptr;
 };
 
-// The tensors of the last sampled step, the noisiest first.
+// The tensors of the last sampled step, those with the most noise first.
 std::vector<SampledTensor> sampled(const PrecisionTable& precision) {
   std::vector<SampledTensor> out;
   const int step = precision.steps.empty() ? -1 : precision.steps.back();

@@ -1,4 +1,5 @@
-// What the trace says of one step: its costs in words, the ranks, its timeline, who sent whom how much.
+// Sections from the trace about one step: what costs most in words, the ranks, its timeline, and the traffic between
+// ranks.
 #include <algorithm>
 
 #include "core/base/text.h"
@@ -21,7 +22,8 @@ std::string step_words(const TraceStore& store, const StepFacts& facts) {
          (store.clock() == TraceClock::kVirtual ? " of virtual time" : " of wall time");
 }
 
-// As detailed as fits: joins narrow blocks, and in the end leaves out ranks. Empty: not even one rank fits.
+// The most detailed timeline that fits: first narrow blocks are joined, then ranks are left out. RETURNS: "" if not
+// even one rank fits.
 std::string fitting_timeline(const TraceStore& store, const StepFacts& facts, const SvgPlace& place, size_t bytes,
                              size_t& ranks) {
   constexpr float kCoarsest = 8;
@@ -41,7 +43,7 @@ std::string fitting_timeline(const TraceStore& store, const StepFacts& facts, co
   }
 }
 
-// Idle time of all ranks by its cause.
+// The idle time of all ranks by cause.
 std::string causes_markup(const TraceStore& store, const StepFacts& facts) {
   HtmlTable table{.head = {"the ranks' time", "all ranks", "share"}};
   const TimeSplit& all = facts.bubbles.all;

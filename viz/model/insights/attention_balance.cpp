@@ -7,8 +7,9 @@
 
 namespace ranklab::viz {
 
-// What the rank with most of the causal triangle makes the others of its ring wait. That is less than its work beyond
-// the mean where messages take longer than the attention that hides them: then even work would not be faster either.
+// How long the rank with the largest part of the causal triangle makes the others of its ring wait. That is less than
+// its additional work if messages take longer than the attention that hides them; then even work would not be faster
+// either.
 std::optional<Insight> attention_balance(const InsightInput& in) {
   constexpr double kRatio = 1.2, kShare = 0.03;
   int64_t waited_ns = 0;

@@ -6,7 +6,8 @@
 #include "viz/model/tables/expert_load.h"
 
 namespace ranklab::viz {
-// What the fullest expert-parallel rank makes its peers wait: in each layer and step its work beyond the mean.
+// How long the expert-parallel rank with the most work makes its peers wait: in each layer and step, its work beyond
+// the mean.
 std::optional<Insight> expert_balance(const InsightInput& in) {
   constexpr double kRatio = 1.5, kShare = 0.02;
   const ExpertTable table = expert_table(in.store, in.window);
@@ -24,7 +25,7 @@ std::optional<Insight> expert_balance(const InsightInput& in) {
   if (worst == nullptr || sum <= 0) return {};
   const double ratio = measure_load(peer_tokens(worst->tokens, table.peers)).max_ratio;
   if (ratio < kRatio) return {};
-  // The experts' share of the time, where modules were recorded.
+  // The experts' share of the time, if modules were recorded.
   int64_t experts_ns = 0;
   for (const RankTrace& trace : in.store.traces()) {
     for (const Event& event : trace.events)

@@ -9,7 +9,8 @@
 namespace ranklab::viz {
 namespace {
 
-// Transfers of a group. Data-parallel ones differ by verb: gradients out, parameters in.
+// The transfers of one kind of group. Data-parallel ones are separated by verb: gradients are reduced, parameters are
+// gathered.
 struct TransferKind {
   Axis axis = Axis::kWorld;
   Verb verb = Verb::kCount;  // kCount: any
@@ -38,8 +39,8 @@ Exposed sum_of(const ByVerb& verbs) {
   return sum;
 }
 
-// `hidden`: compute hides a part of these transfers already. `whole_layers`: no backward is cut into B and W, so that
-// microbatches can take turns inside a layer.
+// `hidden`: compute already hides a part of these transfers. `whole_layers`: no backward is split into B and W, so
+// microbatches can alternate inside a layer.
 std::string advice_of(const TransferKind& kind, bool hidden, bool whole_layers) {
   switch (kind.axis) {
     case Axis::kDp:
@@ -100,7 +101,7 @@ std::optional<Insight> exposed_communication(const InsightInput& in) {
   if (worst == kinds.end()) return {};
   const int64_t all_ns = sum_of(worst->second).ns;
   if (static_cast<double>(all_ns) / total < kShare) return {};
-  // Every number is of the verbs that are named, those that matter.
+  // All numbers are sums over the verbs that are named, which are those that matter.
   Exposed named;
   std::vector<std::string> verbs;
   for (const auto& [verb, one] : worst->second) {

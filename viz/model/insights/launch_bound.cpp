@@ -6,7 +6,7 @@
 #include "viz/model/insights/insight.h"
 
 namespace ranklab::viz {
-// Kernels so small that launching them is most of their time. Known with --trace-level kernel.
+// Kernels so small that launching them takes most of their time. Needs --trace-level kernel.
 std::optional<Insight> launch_bound(const InsightInput& in) {
   constexpr double kShare = 0.3;
   int64_t launch_ns = 0, kernels = 0, longest_ns = 0;

@@ -7,7 +7,7 @@
 #include "viz/model/store/time_text.h"
 
 namespace ranklab::viz {
-// Bubbles that a balanced pipeline has too: (p - 1) / (m + p - 1) of the time for 1F1B.
+// Bubbles that even a balanced pipeline has: (p - 1) / (m + p - 1) of the time for 1F1B.
 std::optional<Insight> pipeline_fill(const InsightInput& in) {
   constexpr double kShare = 0.15;
   const StageTable table = stage_table(in.store, in.window);
@@ -21,7 +21,7 @@ std::optional<Insight> pipeline_fill(const InsightInput& in) {
   }
   const auto cause = [&](BubbleCause c) { return in.bubbles.all.by_cause_ns[static_cast<size_t>(c)]; };
   const int64_t idle_ns = cause(BubbleCause::kWarmUp) + cause(BubbleCause::kDrain) + cause(BubbleCause::kDependency);
-  // What the fullest stage makes the others wait is the balance's, not the fill's.
+  // Waiting for the stage with the most work is excluded, because the rule about balance reports it.
   const double mean = static_cast<double>(sum) / static_cast<double>(of_rank.size());
   const double total = static_cast<double>(in.bubbles.all.total_ns);
   const double imbalance = (static_cast<double>(most) - mean) * static_cast<double>(in.bubbles.ranks.size());
@@ -33,7 +33,7 @@ std::optional<Insight> pipeline_fill(const InsightInput& in) {
   out.advice =
       strprintf("try --num-microbatches %d (with a --gbs of as many sequences a replica)", 2 * table.microbatches);
   if (!table.splits_backward) out.advice += ", or a schedule with fewer bubbles: --pipeline-schedule zb-h1";
-  // One that holds a single stage a rank refuses the several of this run.
+  // A schedule with a single stage per rank rejects the several stages of this run.
   if (!table.splits_backward && table.stages.size() > of_rank.size()) out.advice += " --vpp 1";
   for (size_t r = 0; r < in.bubbles.ranks.size() && !out.event; ++r)
     for (const IdleInterval& idle : in.bubbles.ranks[r].idle)

@@ -4,7 +4,7 @@
 #include "viz/model/insights/insight.h"
 
 namespace ranklab::viz {
-// Layers whose forward runs again in backward.
+// Time for layers whose forward runs again in backward.
 std::optional<Insight> recomputation(const InsightInput& in) {
   constexpr double kShare = 0.12;
   int64_t again_ns = 0;
@@ -15,7 +15,7 @@ std::optional<Insight> recomputation(const InsightInput& in) {
       const Event& one = trace.events[i];
       if (one.kind != EventKind::kModule || !in.window.has(one, in.store.clock())) continue;
       const std::string& name = trace.names[one.name];
-      // "layers.3 recompute": not its children.
+      // Matches "layers.3 recompute", but not its children.
       if (!name.ends_with(" recompute") || !name.starts_with("layers.") ||
           name.find('.', std::string("layers.").size()) != std::string::npos)
         continue;

@@ -10,7 +10,7 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr double kWorthIt = 0.97;  // a split with at least so much of the longest work is not advised
+constexpr double kWorthIt = 0.97;  // a split is advised only below this share of the longest work
 
 std::string no_better_split(int64_t layers, const std::string& because = "") {
   return strprintf("no other split of %lld layers is better%s; more layers, or fewer stages",
@@ -25,7 +25,7 @@ std::string advice_of(const StageTable& table, bool slow_has_head) {
     embedding_ns += work.embedding_ns;
     head_ns += work.head_ns;
     now.push_back(work.layers);
-    // Numbers of layers would move its modules to the head.
+    // A split by numbers of layers would move the modules of multi-token prediction to the stage of the head.
     if (work.predicts_further && work.head_ns == 0) return "give the slow stage fewer layers: --pipeline-layout";
   }
   const auto layers = std::accumulate(now.begin(), now.end(), int64_t{0}), stages = static_cast<int64_t>(now.size());
@@ -41,7 +41,7 @@ std::string advice_of(const StageTable& table, bool slow_has_head) {
   return "try --pipeline-layout " + join(std::span<const int64_t>(better), ",");
 }
 
-// Of each rank its stages taken together, since ranks wait for ranks.
+// Sums over the stages of each rank, because ranks wait for ranks.
 using RankWork = std::map<size_t, StageWork>;
 RankWork work_of_ranks(const StageTable& table) {
   RankWork ranks;
@@ -57,8 +57,7 @@ RankWork work_of_ranks(const StageTable& table) {
   return ranks;
 }
 
-// Where ranks hold several stages: whether a layer less at the slow one, and one more at the one with least work,
-// helps.
+// For ranks with several stages: whether it helps to move a layer from the slow rank to the one with the least work.
 std::string advice_of_ranks(const RankWork& ranks, const StageWork& slow) {
   int64_t layers_ns = 0, layers = 0, least = slow.actions_ns;
   for (const auto& [rank, work] : ranks) {
@@ -82,7 +81,7 @@ std::string why_slow(const RankWork& ranks, const StageWork& slow) {
   return "";
 }
 
-// "stage 3 (rank 3)", or of several stages "rank 3 (stages 3, 7)".
+// "stage 3 (rank 3)", or if the rank has several stages "rank 3 (stages 3, 7)".
 std::string name_of_slow(const InsightInput& in, const StageTable& table, size_t rank_index) {
   std::vector<int> stages;
   for (const auto& [stage, work] : table.stages)

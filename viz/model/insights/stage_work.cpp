@@ -7,13 +7,13 @@
 namespace ranklab::viz {
 namespace {
 
-// A stage's actions of a rank, to find the one that a module is in.
+// An action of a rank with its stage, to find the action that contains a module.
 struct Span {
   int64_t begin_ns, end_ns;
   int stage;
 };
 
-// Outermost modules of a stage; recomputation belongs to the backward around it.
+// Adds an outermost module to its stage; recomputation counts as part of the backward around it.
 void add_module(const std::string& name, int64_t ns, std::set<std::string>& layers, StageWork& to) {
   const std::string path = name.substr(0, name.find(' '));
   const bool layer = path.starts_with("layers.") && path.find('.', 7) == std::string::npos;

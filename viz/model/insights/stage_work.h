@@ -1,4 +1,4 @@
-// What each pipeline stage works per microbatch, from its actions and the modules inside them. Thread rule: pure.
+// How long each pipeline stage works per microbatch, from its actions and the modules inside them. Thread rule: pure.
 #pragma once
 #include <map>
 
@@ -7,12 +7,12 @@
 namespace ranklab::viz {
 
 struct StageWork {
-  int64_t actions_ns = 0;  // of one rank of the stage
-  int64_t layers_ns = 0;   // inside them, where modules were recorded
+  int64_t actions_ns = 0;  // of one rank in the stage
+  int64_t layers_ns = 0;   // the layers inside the actions, if modules were recorded
   int64_t embedding_ns = 0;
-  int64_t head_ns = 0;            // with the final norm, the loss and further prediction modules
-  int layers = 0;                 // how many; 0: no modules recorded
-  bool predicts_further = false;  // has modules of multi-token prediction, within the head or without it
+  int64_t head_ns = 0;            // including the final norm, the loss and modules of multi-token prediction
+  int layers = 0;                 // number of layers; 0: no modules recorded
+  bool predicts_further = false;  // has modules of multi-token prediction, with or without a head
   size_t rank_index = 0;
 };
 
@@ -22,7 +22,7 @@ struct StageTable {
   int microbatches = 0;                  // per step
   bool splits_backward = false;          // into B and W: a zero-bubble schedule
 };
-// Empty without a pipeline. Stages are those of the first rank that runs them.
+// Empty without a pipeline. The numbers of a stage are those of the first rank that runs it.
 StageTable stage_table(const TraceStore& store, const Window& window);
 
 }  // namespace ranklab::viz

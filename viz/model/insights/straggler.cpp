@@ -11,7 +11,7 @@ std::optional<Insight> straggler(const InsightInput& in) {
   constexpr double kShare = 0.05, kOneRank = 0.5;
   struct Late {
     int64_t ns = 0;
-    int64_t attention_ns = 0;  // of that, for keys and values
+    int64_t attention_ns = 0;  // the part of it spent on waits for keys and values
     int64_t longest_ns = -1;
     std::optional<EventRef> event = {};
   };
@@ -36,7 +36,7 @@ std::optional<Insight> straggler(const InsightInput& in) {
   if (worst == late.end()) return {};
   const double share = static_cast<double>(worst->second.ns) / static_cast<double>(in.bubbles.all.total_ns);
   if (share < kShare || static_cast<double>(worst->second.ns) < kOneRank * static_cast<double>(sum)) return {};
-  // A rank that is late because it has most to attend to is that rule's.
+  // If the rank is late because it has the most attention work, the rule for that reports it.
   if (worst->second.attention_ns * 2 > worst->second.ns && attention_balance(in)) return {};
   Insight out{.rule = "straggler", .share = share, .text = {}, .advice = {}, .event = worst->second.event};
   out.text = strprintf("rank %d comes late to collectives, and its peers wait for it", worst->first);

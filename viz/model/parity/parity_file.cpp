@@ -21,12 +21,12 @@ constexpr uint64_t kLimitBytes = uint64_t{1} << 30;
 constexpr size_t kMostRanks = 1 << 16;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-// JSON has no infinity; nor does it matter here which of those it was.
+// JSON has no infinity or NaN; for this purpose they need not be distinguished.
 double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::infinity() : json.get<double>();
 }
 
-// Most cells are right and have no place: a number then says it all.
+// Most cells are right and have no place, so a single number describes them.
 Json to_json(const std::optional<ParityCell>& cell) {
   if (!cell) return nullptr;
   return {number(cell->eps), cell->wrong, cell->slice, cell->place, number(cell->got), number(cell->want)};

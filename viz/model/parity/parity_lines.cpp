@@ -41,7 +41,7 @@ class Lines {
       add(Kind::kSummary, begin, end, summary_text(map_, begin, end, name));
     }
   }
-  // A step before the first wrong tensor is one line.
+  // All tensors of a step before the first wrong tensor share one line.
   void add_step(size_t from, size_t to) {
     if (to <= whole_begin_) {
       add(Kind::kPhase, from, to, "step " + std::to_string(map_.rows[from].step));
@@ -60,7 +60,7 @@ class Lines {
     for (size_t i = from; i < to; ++i) add(Kind::kTensor, i, i + 1, map_.rows[i].text());
     add_others(to, end, from < to);
   }
-  // In the phase of the first wrong tensor by layers, where some of theirs are wrong.
+  // In the phase of the first wrong tensor, layers with wrong tensors have a line each.
   void add_others(size_t begin, size_t end, bool by_layer) {
     if (!by_layer || count_wrong(map_, begin, end) == 0) return add_summary(begin, end, "");
     size_t right = begin;
@@ -76,7 +76,7 @@ class Lines {
 
   const ParityMap& map_;
   std::vector<ParityUnit> units_ = parity_units(map_);
-  size_t whole_begin_ = 0, whole_end_ = 0;  // rows that are shown each
+  size_t whole_begin_ = 0, whole_end_ = 0;  // rows that have a line each
   std::vector<ParityLine> lines_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNotFinite = 1e100;
 
-// "layers.1" of "layers.1.attention", "mtp.0" of what is in it; of others the module itself.
+// "layers.1" for "layers.1.attention", "mtp.0" for its modules; for other modules their own name.
 std::string unit_of(const std::string& name) {
   const size_t first = name.find('.');
   if (!name.starts_with("layers.") && !name.starts_with("mtp.")) return name.substr(0, first);
@@ -20,7 +20,7 @@ std::string unit_of(const std::string& name) {
 }
 
 constexpr Rgba kInkOnLight = 0x1B2027FF, kInkOnDark = 0xDEE3EAFF, kTextOnDeep = 0xFFFFFFFF, kTextOnBright = 0x14181DFF;
-// OKLCH: hue 235 and little chroma where it is right; hue 75 to 25 where it is wrong.
+// OKLCH: hue 235 with little chroma for right tensors; hues 75 to 25 for wrong ones.
 constexpr std::array<ParityPaint, kParityLevels> kOnLight = {{{0xF4F7FAFF, kInkOnLight},
                                                               {0xE8F0F6FF, kInkOnLight},
                                                               {0xDAE7F0FF, kInkOnLight},
@@ -42,14 +42,14 @@ constexpr std::array<ParityPaint, kParityLevels> kOnDark = {{{0x1A222AFF, kInkOn
                                                              {0xFBB561FF, kTextOnBright},
                                                              {0xFFE0A0FF, kTextOnBright}}};
 
-// What is wrong is further than what is right, whatever its distance.
+// A wrong cell counts as further than a right one, whatever their distances are.
 std::pair<bool, double> weight(const ParityMap& map, const ParityPlace& place) {
   const ParityRow& row = map.rows[place.row];
   const ParityCell& cell = *row.cells[place.rank];
   return {cell.wrong, times_allowed(row, cell)};
 }
 
-// A share of a colour on the ground.
+// Mixes a share of a colour with the ground.
 Rgba faded(Rgba colour, Rgba ground, double share) {
   Rgba out = 0xFF;
   for (const unsigned shift : {8U, 16U, 24U}) {
@@ -126,7 +126,7 @@ std::string mark_of(const ParityRow& row, const ParityCell& cell, bool narrow) {
   constexpr const char* kCross = "\u2717";
   if (!cell.wrong) return "";
   const double times = times_allowed(row, cell);
-  if (narrow || times <= 1) return kCross;  // copies that differ by less than is allowed have no number
+  if (narrow || times <= 1) return kCross;  // a wrong cell with less than the allowed distance has no number
   if (times > kNotFinite) return std::string(kCross) + " \u221e";
   if (times < 999.5) return std::string(kCross) + strprintf(" %.*f", times < 9.95 ? 1 : 0, times);
   const std::string digits = strprintf("%.0e", times);  // "4e+05"

@@ -32,7 +32,7 @@ std::vector<std::string> wrapped(const std::string& text, size_t characters) {
   return lines;
 }
 
-// The end of a name tells more than its beginning.
+// The end of a name says more than its beginning.
 std::string shortened(const std::string& text) {
   if (text.size() <= kNameCharacters) return text;
   size_t from = text.size() - kNameCharacters + 1;
@@ -95,7 +95,7 @@ class Drawing {
     y_ += named ? 20 + 11 * static_cast<double>(high) : 18;
   }
 
-  bool is_narrow() const { return cell_ < 40; }  // no room for numbers
+  bool is_narrow() const { return cell_ < 40; }  // too narrow for numbers
   double numbers_right() const { return cells_left_ + static_cast<double>(ranks_) * cell_ + kDistanceColumn - 40; }
   double middle(size_t rank) const { return cells_left_ + (static_cast<double>(rank) + 0.5) * cell_; }
 

@@ -1,5 +1,5 @@
-// A parity map as a drawing of its own, on white: a row for each line of parity_lines.h, a column for each rank, and
-// under the first wrong row what is known of it. Thread rule: pure.
+// A parity map as a separate drawing on white: a row for each line of parity_lines.h, a column for each rank, and below
+// the first wrong row what is known about it. Thread rule: pure.
 #pragma once
 #include <string>
 

@@ -69,7 +69,7 @@ FiredSentinels read_fired_sentinels(const std::string& path) {
   TextLines lines(path, kMostSentinelLineBytes);
   for (std::string_view line; lines.next(line);) {
     ++out.steps;
-    // Nearly every line: its values are of no interest here.
+    // Nearly all lines are like this; their values are not needed.
     if (line.ends_with("\"fired\":[]}")) continue;
     const json read = json::parse(line, nullptr, false);
     const bool whole = read.is_object() && read.contains("step") && read["step"].is_number_integer();

@@ -11,7 +11,7 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr size_t kMostCurves = 256, kMostBadSteps = 1000;  // more is no metrics file of ours, or nothing to look at
+constexpr size_t kMostCurves = 256, kMostBadSteps = 1000;  // more: not our metrics file, or too many to look at
 constexpr size_t kMostMetricLineBytes = size_t{1} << 20;
 
 class GrowingCurve {
@@ -23,7 +23,7 @@ class GrowingCurve {
     first_ = false;
     curve_.last_value = value;
     if (!std::isfinite(value) && curve_.bad_steps.size() < kMostBadSteps) curve_.bad_steps.push_back(step);
-    // A step that is told twice counts as told last.
+    // If a step occurs twice, the last occurrence counts.
     if (!parts_.empty() && parts_.back().count == 1 && parts_.back().first == step) {
       parts_.back() = {step, step, value, value, value, 1};
       return;
@@ -49,7 +49,7 @@ class GrowingCurve {
     int first = 0, last = 0;
     double sum = 0, low = 0, high = 0;
     int64_t count = 0;
-    // Numbers that are none do not take others with them.
+    // Values that are not finite do not spoil the mean of the others.
     void join(const Part& other) {
       last = std::max(last, other.last);
       if (!std::isfinite(other.sum)) return;
@@ -113,7 +113,7 @@ MetricLines read_metric_lines(const std::string& path, size_t most_points) {
         if (curves.size() >= kMostCurves) continue;
         curve = curves.emplace(key, GrowingCurve(most_points)).first;
       }
-      // JSON has no NaN: the writer writes null.
+      // JSON has no NaN, so the writer uses null.
       curve->second.add(static_cast<int>(step),
                         value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
     }

@@ -11,7 +11,7 @@
 namespace ranklab::viz {
 namespace {
 
-// The first step of those at the end whose loss is no number; -1: the last one's is.
+// The first step from which on the loss is not finite; -1: the last loss is finite.
 int diverged_at(const std::vector<Curve>& curves) {
   const auto loss = std::ranges::find(curves, "loss", &Curve::name);
   int step = -1;
@@ -25,7 +25,7 @@ int diverged_at(const std::vector<Curve>& curves) {
   return step;
 }
 
-// The rest of a long one is a list of every rank's calls.
+// The other lines of a long message list every rank's calls.
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 std::string steps_text(int64_t steps) { return std::to_string(steps) + (steps == 1 ? " step" : " steps"); }
@@ -54,7 +54,7 @@ RunEnd run_end_beside(const TraceStore& store) {
   std::optional<RunRecord> record;
   std::vector<Curve> read;
   std::error_code none;
-  // A trace under another name may lie beside another run's files.
+  // A trace with another name may be next to the files of another run.
   const bool of_folder = std::filesystem::path(store.source()).filename() == kTraceFileName;
   if (!of_folder && !is_unfinished_trace(store.source())) return {};
   try {
@@ -62,7 +62,7 @@ RunEnd run_end_beside(const TraceStore& store) {
     if (std::filesystem::is_regular_file(path, none)) record = read_run_record(path.string());
     read = all_curves(store);
   } catch (const Error&) {
-    // A file that nobody named: the trace is shown without it.
+    // Nobody asked for this file, so the trace is shown without it.
   }
   return run_end(record, read);
 }

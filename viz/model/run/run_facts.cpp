@@ -30,7 +30,7 @@ StepFacts facts_of(const TraceStore& store) {
 
 double last_of(const Curve* curve) { return curve != nullptr && curve->values > 0 ? curve->last_value : kUnknown; }
 
-// The first step also warms up: where there are others, they count.
+// The first step includes warm-up, so it counts only if it is the only one.
 double middle_of(const Curve* curve) {
   std::vector<double> values;
   for (const CurvePoint& point : curve == nullptr ? std::vector<CurvePoint>() : curve->points)
@@ -58,7 +58,7 @@ std::vector<GlanceNumber> glance_of(const RunFiles& files, const std::optional<S
   for (const RankMemory& rank : step->memory) peak = std::max(peak, rank.peak.total());
   out.push_back(
       {"memory of the fullest rank", "bytes", has_memory(step->memory) ? peak : kUnknown, "peak of the traced steps"});
-  const bool known = step->bubbles.all.total_ns > 0;  // else a trace of phases
+  const bool known = step->bubbles.all.total_ns > 0;  // otherwise a trace of phases
   const auto sent = static_cast<double>(step->traffic.total().of(TrafficLayer::kLogical));
   out.push_back({"traffic of a step", "bytes", known ? sent : kUnknown, "logical bytes that all ranks send"});
   out.push_back({"bubbles", "share", known ? step->bubbles.all.bubble_of_total() : kUnknown,

@@ -1,5 +1,5 @@
-// What a report says of a run: the tables of viz/model for the step that it shows, and a few numbers of the whole run
-// that one compares runs by. Cost: that of the tables. Thread rule: pure.
+// The content of a report on a run: the tables of viz/model for the shown step, and a few numbers of the whole run by
+// which runs are compared. Cost: that of the tables. Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@
 
 namespace ranklab::viz {
 
-// Facts of the step that is shown; memory, experts and precision are those of all traced steps.
+// Facts of the shown step; memory, experts and precision are those of all traced steps.
 struct StepFacts {
   Window window;
   BubbleReport bubbles;
@@ -30,23 +30,23 @@ struct StepFacts {
   PrecisionTable precision;
 };
 
-// A number to compare runs by.
+// A number by which runs are compared.
 struct GlanceNumber {
   std::string name;   // "loss of the last step"
   std::string unit;   // "ms", "bytes", "share", "tokens/s", ""
-  double value = 0;   // NaN: the run does not say
+  double value = 0;   // NaN: the run did not record it
   std::string about;  // how it is computed
 };
 
 struct RunFacts {
   RunFiles files;
-  std::optional<StepFacts> step;  // of runs with a trace
+  std::optional<StepFacts> step;  // for runs with a trace
   std::vector<GlanceNumber> glance;
 };
 
 RunFacts run_facts(const std::string& path);
-// The second step, if there are several: the first also warms up. Without steps the whole trace.
+// The second step, if there are several, because the first one includes warm-up. Without steps, the whole trace.
 Window shown_window(const TraceStore& store);
-std::string glance_text(const GlanceNumber& number);  // "0.41 ms"; "-" where the run does not say
+std::string glance_text(const GlanceNumber& number);  // "0.41 ms"; "-" if the run did not record it
 
 }  // namespace ranklab::viz

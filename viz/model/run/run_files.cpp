@@ -19,12 +19,12 @@ constexpr size_t kMostPoints = 200;  // a chart has about 300 pixels
 constexpr const char* kWant = "the folder that a run wrote (its --log-dir), last, or a trace (.json, .json.gz)";
 constexpr std::array kFiles = {"run.json", "metrics.jsonl", "log.txt", "sentinels.jsonl", kTraceFileName};
 
-// A file that every run's folder has under this name stands for the folder.
+// Whether the file has this name in every run's folder, so that it stands for the folder.
 bool is_of_folder(const std::string& path) {
   return std::ranges::find(kFiles, fs::path(path).filename().string()) != kFiles.end();
 }
 
-// Whether a trace was named that may lie beside another run's files: it is read alone.
+// Whether a trace was named that may be next to another run's files, so that it must be read alone.
 bool is_trace_alone(const std::string& path) {
   return path != "last" && is_there(path) && !is_folder(path) && !is_of_folder(path);
 }
@@ -45,16 +45,16 @@ std::string folder_of(const std::string& path) {
                                .fix = "ranklab train --log-dir runs/mine, then ranklab report runs/mine"});
 }
 
-// The trace that was named, or the folder's.
+// The trace that was named, or the one in the folder.
 std::string trace_of(const std::string& path) { return is_trace_alone(path) ? path : find_trace(folder_of(path)); }
 
-// A link to nothing is there, too: whoever opens it tells what is wrong with it.
+// A dangling link counts as existing: opening it reports what is wrong with it.
 bool there(const std::string& path) {
   std::error_code ignored;
   return fs::symlink_status(path, ignored).type() != fs::file_type::not_found;
 }
 
-// Reads one file; why it cannot is a problem of the report, which the other files do not share.
+// Reads one file. If that fails, the reason becomes a problem of the report, and the other files are still read.
 template <typename Read>
 void read_file(RunFiles& run, const std::string& path, const Read& read) {
   if (!there(path)) return;
@@ -83,7 +83,7 @@ std::string RunFiles::title() const {
 RunFiles read_run(const std::string& path) {
   RunFiles run;
   run.folder = folder_of(path);
-  require_folder(run.folder, "report", kWant);  // also one that may not be entered, where every file seems to be there
+  require_folder(run.folder, "report", kWant);  // also one without access, where every file would seem to exist
   const std::string trace = trace_of(path);
   const auto in_folder = [&](const char* name) { return there(run.folder + "/" + name); };
   const bool any = there(trace) || std::ranges::any_of(kFiles, in_folder);
@@ -94,7 +94,7 @@ RunFiles read_run(const std::string& path) {
     run.trace = load_trace(file);
     return run.trace->warning();
   };
-  if (is_trace_alone(path)) {  // where nothing of it can be shown, there is nothing to report: load_trace() throws
+  if (is_trace_alone(path)) {  // if nothing of it can be shown, load_trace() throws: there is nothing to report
     if (std::string problem = read_trace(trace); !problem.empty())
       run.problems.push_back(fs::path(trace).filename().string() + ": " + problem);
     return run;

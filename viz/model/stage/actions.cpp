@@ -1,5 +1,5 @@
-// What each room does: its actions, the modules in them, what it waits for, the microbatches whose activations it
-// holds.
+// Fills what each room does: its actions, the modules in them, what it waits for, and the microbatches whose
+// activations it holds.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -23,7 +23,7 @@ const Row* compute_row(const TraceStore& store, size_t rank) {
   return nullptr;
 }
 
-// The layer of "layers.3.attention"; -1: none.
+// The layer in "layers.3.attention"; -1: none.
 int layer_of(std::string_view path) {
   constexpr std::string_view kLayers = "layers.";
   const size_t at = path.find(kLayers);
@@ -40,12 +40,13 @@ std::string module_words(std::string_view path) {
   return words;
 }
 
-// Number formats of the linear layers inside a module, from the sampled steps.
+// The number formats of the linear layers inside a module, from the sampled steps.
 class Formats {
  public:
   Formats(const TraceStore& store, int step) : table_(precision_table(store)), step_(step) {}
 
-  // "E4M3" of what a module multiplies, forward its activations and backward its gradients; "": not known.
+  // The format that a module multiplies in, such as "E4M3": that of its activations in forward and of its gradients in
+  // backward; "": not known.
   std::string of(std::string_view path) {
     const auto [at, is_new] = known_.try_emplace(std::string(path));
     if (is_new) at->second = find(path);
@@ -99,7 +100,7 @@ class RoomFiller {
     const Track& track = row->tracks.front();
     for (size_t i = 0; i < track.size(); ++i) {
       const Event& event = store_.event(ref(track.event[i]));
-      // A module or kernel that no action encloses is drawn below, among the modules.
+      // A module or kernel outside of any action is drawn below, with the modules.
       if (event.kind != EventKind::kCompute || !counts(event)) continue;
       const TimeRange range = clipped(track, i);
       if (range.empty()) continue;
@@ -109,7 +110,8 @@ class RoomFiller {
     }
   }
 
-  // What a rank does outside of actions, as the optimizer: the innermost phases that overlap nothing yet.
+  // What a rank does outside of actions, such as the optimizer: the innermost phases that do not overlap anything added
+  // so far.
   void phases() {
     for (const Row& row : store_.rank(room_->rank_index).rows) {
       for (size_t depth = row.tracks.size(); depth-- > 0;) {
@@ -156,7 +158,7 @@ class RoomFiller {
     for (const StageModule& one : outermost) script_.layers.push_back({one.range.begin_ns, index_});
   }
 
-  // From the forward of a microbatch to its last backward action on this rank.
+  // Each microbatch is held from its forward to its last backward action on this rank.
   void held() {
     std::map<int, StageHeld> open;
     for (const StageAction& action : room_->actions) {
@@ -191,7 +193,8 @@ void fill_waits(const TraceStore& store, StageScript& script, StageTexts& texts)
           {idle.range, idle.cause, texts.id(wait_words(store, room.rank_index, idle)), other, idle.event});
     }
     if (room.unrecorded.empty()) continue;
-    // An action is recorded when it ends, after the modules and calls in it.
+    // An action is recorded when it ends, after the modules and calls in it, so what happened after the last action is
+    // not known.
     int64_t known_ns = script.window.range.begin_ns;
     if (!room.actions.empty()) known_ns = std::max(known_ns, room.actions.back().range.end_ns);
     for (const StageWait& wait : room.waits)

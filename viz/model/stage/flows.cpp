@@ -1,4 +1,4 @@
-// What travels between rooms: every call as pairs of rooms, with the way, the bytes and how fast they go.
+// Fills what travels between rooms: every call as pairs of rooms, with the curve, the bytes and the rate.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,7 +13,7 @@
 namespace ranklab::viz {
 namespace {
 
-// Pairs shown of one call: a picture with more lines shows none of them. The largest are kept.
+// The number of pairs shown for one call, the largest ones: with more lines, none could be recognized in the picture.
 constexpr size_t kMostPairs = 256;
 
 class FlowFiller {
@@ -99,7 +99,7 @@ class FlowFiller {
     return at->second;
   }
 
-  // A message carries what its sender has just made.
+  // A message carries what its sender has just computed.
   void set_microbatch(const CommCall& call, StageFlow& flow) {
     const CommSide& side = call.sides.front();
     const Event& event = store_.event(side.event);
@@ -112,7 +112,7 @@ class FlowFiller {
     flow.gradients = paint != Paint::kForward;
   }
 
-  // In the order of the vocabulary, so that a legend reads the same in every trace.
+  // Sorted as in the vocabulary, so that the legend has the same order in every trace.
   void sort_kinds() {
     std::vector<StageFlowKind> sorted;
     std::vector<uint32_t> now(script_.kinds.size());

@@ -1,4 +1,4 @@
-// What each room holds: bytes by category, shards.
+// Fills what each room holds: bytes by category, and shards.
 #include <algorithm>
 
 #include "viz/model/stage/parts.h"
@@ -6,9 +6,10 @@
 namespace ranklab::viz {
 namespace {
 
-// A bar cannot show more changes of a step.
+// A bar cannot show more changes within a step.
 constexpr size_t kMostSamples = 2000;
-// The limit of a device is the top of a bar if the fullest room reaches this part of it; else nothing would be seen.
+// The top of a bar is the device's limit if the fullest room reaches this part of it; otherwise nothing would be
+// visible.
 constexpr double kNearLimit = 0.2;
 
 // Keeps the sample with the most bytes from each group of neighbours.
@@ -40,7 +41,7 @@ void fill_holdings(const TraceStore& store, StageScript& script) {
   script.memory_top_bytes = peak >= limit * kNearLimit && limit >= peak ? limit : peak;
   if (script.window.step < 0 && store.steps().empty()) return;
   const ZeroTable zero = zero_table(store, script.window.step);
-  // Shards of another step would be a different picture.
+  // The shards of another step must not be shown.
   if (script.window.step < 0 || zero.step == script.window.step) script.zero = zero;
 }
 

@@ -1,4 +1,4 @@
-// The narrator's lines. Ranks that do the same at the same moment share one.
+// Writes the narrator's lines. Ranks that do the same at the same moment share a line.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,10 +13,10 @@ namespace ranklab::viz {
 namespace {
 
 constexpr size_t kMostLines = 3000;
-// Calls and waits shorter than this part of the window are the fine teeth of every layer: nobody could follow them.
+// Calls and waits shorter than 1/kShortest of the window occur in every layer; nobody could follow them.
 constexpr int64_t kShortest = 300;
 
-// "runs" of one, "run" of several.
+// "runs" for one room, "run" for several.
 struct Verbs {
   const char* one;
   const char* several;
@@ -53,7 +53,7 @@ class Narrator {
     int64_t time_ns;
     std::string_view one;
     std::string rest;  // what follows the verb
-    std::string size;  // of what travels; after the receivers
+    std::string size;  // size of what travels, written after the receivers
     bool operator<(const Key& other) const {
       return std::tie(time_ns, one, rest, size) < std::tie(other.time_ns, other.one, other.rest, other.size);
     }
@@ -80,7 +80,8 @@ class Narrator {
         wait.range.length_ns());
   }
 
-  // Names both ends of a message, or a collective's members, with others that make the same call at that moment.
+  // Names both ends of a message, or a collective's members together with others that make the same call at that
+  // moment.
   void travels(const StageFlow& flow) {
     const std::vector<StagePair>& pairs = script_.pair_sets[flow.pairs];
     const StageFlowKind& kind = script_.kinds[flow.kind];
@@ -122,7 +123,7 @@ class Narrator {
     }
   }
 
-  // The weightiest, by time; of those that weigh as much as the last the earliest.
+  // Keeps the lines with the greatest weight, sorted by time; among those with the least weight kept, the earliest.
   void write() {
     int64_t least = 0;
     size_t equal = told_.size();

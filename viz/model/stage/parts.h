@@ -1,5 +1,5 @@
-// The parts that a stage script is made of, one file each. Each fills its members of the script; the order is that of
-// stage_script(). Thread rule: pure.
+// The parts of a stage script, one file each. Each function fills its members of the script; stage_script() calls them
+// in this order. Thread rule: pure.
 #pragma once
 #include <map>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ranklab::viz {
 
-// Each text once.
+// Stores each text once.
 class StageTexts {
  public:
   explicit StageTexts(std::vector<std::string>& texts) : texts_(texts) { id(""); }
@@ -23,15 +23,15 @@ class StageTexts {
   std::map<std::string, uint32_t> ids_;
 };
 
-// Rooms with their places, nodes.
+// Fills the rooms with their places, and the nodes.
 void place_rooms(const TraceStore& store, StageScript& script);
-// The way from one room to another.
+// The curve from one room to another.
 StagePath path_between(const StageScript& script, size_t from, size_t to);
-// Actions, modules, waits, microbatches held, marks.
+// Fills actions, modules, waits, microbatches held, and marks.
 void fill_rooms(const TraceStore& store, StageScript& script, StageTexts& texts);
-// Kinds, paths, pairs, flows.
+// Fills kinds, paths, pairs and flows.
 void fill_flows(const TraceStore& store, StageScript& script);
-// Memory and shards.
+// Fills memory and shards.
 void fill_holdings(const TraceStore& store, StageScript& script);
 void narrate(const TraceStore& store, StageScript& script);
 

@@ -1,4 +1,4 @@
-// Where rooms are: the stages of a pipeline from left to right (and back in the next line where there are many), the
+// Places the rooms: the stages of a pipeline from left to right (and back in the next line if there are many), the
 // ranks of a stage as a block of rows and columns.
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,10 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr double kWidthPerHeight = 1.8;  // of the picture that places are chosen for, in rooms
+constexpr double kWidthPerHeight = 1.8;  // of the picture for which places are chosen, in rooms
 
-// Ranks that get a room. Of too many, the replicas with the highest dp coordinates are left out: they do as the others.
+// The ranks that get a room. If there are too many, replicas with the highest dp coordinates are left out, because they
+// do the same as the others.
 std::vector<size_t> shown_ranks(const MeshTable& mesh) {
   std::vector<size_t> ranks(mesh.ranks.size());
   for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = i;
@@ -30,7 +31,7 @@ std::vector<size_t> shown_ranks(const MeshTable& mesh) {
   return ranks;
 }
 
-// The ranks of each pipeline stage; all in one where there is no pipeline.
+// The ranks of each pipeline stage; without a pipeline, all ranks are in one block.
 std::vector<std::vector<size_t>> blocks_of(const MeshTable& mesh, const std::vector<size_t>& ranks) {
   std::map<int, std::vector<size_t>> blocks;
   for (const size_t rank : ranks) blocks[mesh.coordinate(rank, Axis::kPp)].push_back(rank);
@@ -40,8 +41,8 @@ std::vector<std::vector<size_t>> blocks_of(const MeshTable& mesh, const std::vec
 }
 
 struct Arrangement {
-  int across = 1, down = 1;  // of a block
-  int in_line = 1;           // blocks beside each other
+  int across = 1, down = 1;  // ranks in a block
+  int in_line = 1;           // blocks next to each other
   int columns = 1, rows = 1;
 };
 
@@ -67,10 +68,10 @@ Arrangement arrange(int blocks, int largest, int gpus_per_node) {
   return best;
 }
 
-// The part of its cell that a room takes: the fewer there are the more space is between them.
+// The part of its cell that a room fills; with fewer cells, more of each cell stays empty.
 double share_of_cell(int cells) { return cells <= 2 ? 0.66 : cells <= 4 ? 0.72 : cells <= 8 ? 0.76 : 0.82; }
 
-// Where the cells of a picture are: all alike, with more space between the stages of a pipeline that have several
+// The positions of a picture's cells: a regular grid, with more space between pipeline stages that have several
 // columns.
 class Grid {
  public:
@@ -84,7 +85,7 @@ class Grid {
 
   double gap_x() const { return cell_x_ - width_; }
   double gap_y() const { return cell_y_ - height_; }
-  // `block` from the left.
+  // `block`: counted from the left.
   StageBox box(int block, int column, int row) const {
     const double before = plan_.across > 1 ? kBetweenStages * block : 0;
     const double x = (block * plan_.across + column + before + 0.5) * cell_x_, y = (row + 0.5) * cell_y_;
@@ -99,7 +100,7 @@ class Grid {
 
 bool overlap(const StageBox& a, const StageBox& b) { return a.x0 < b.x1 && b.x0 < a.x1 && a.y0 < b.y1 && b.y0 < a.y1; }
 
-// A frame for each node; none where a room of another node would lie in it.
+// Draws a frame for each node, unless a room of another node would be inside it.
 void frame_nodes(StageScript& script) {
   std::map<int, StageBox> frames;
   for (const StageRoom& room : script.rooms) {
@@ -112,7 +113,7 @@ void frame_nodes(StageScript& script) {
   }
   const double x = script.gap_x * 0.42, y = script.gap_y * 0.42;
   for (const auto& [node, around] : frames) {
-    const int number = node;  // a lambda captures no structured binding
+    const int number = node;  // because a lambda cannot capture a structured binding
     const StageBox frame = around;
     const bool mixed = std::any_of(script.rooms.begin(), script.rooms.end(), [&](const StageRoom& room) {
       return room.node != number && overlap(room.box, frame);
@@ -122,15 +123,15 @@ void frame_nodes(StageScript& script) {
 }
 
 struct Way {
-  double from_x, from_y, to_x, to_y;  // centres
+  double from_x, from_y, to_x, to_y;  // centres of the rooms
   double width, height;               // of rooms
-  double gap_x, gap_y;                // between them
+  double gap_x, gap_y;                // between rooms
   double dx() const { return to_x - from_x; }
   double dy() const { return to_y - from_y; }
 };
 
-// Along a row. Neighbours: straight from side to side, the two directions beside each other. Else an arc in the gap
-// above the row, or below it in the lower half of the picture.
+// A curve along a row. Between neighbours it is straight from side to side, with the two directions next to each other.
+// Otherwise it is an arc in the gap above the row, or below the row in the lower half of the picture.
 void along_row(const Way& way, int columns, StagePath& path) {
   const double side = way.dx() > 0 ? 1 : -1, pitch = way.width + way.gap_x;
   if (std::abs(way.dx()) < 1.6 * pitch) {
@@ -167,14 +168,15 @@ void along_column(const Way& way, int rows, StagePath& path) {
   path.control_x = path.x0 + left * way.gap_x * (0.3 + 0.32 * far + (side > 0 ? 0.1 : 0));
 }
 
-// Between rows: from the borders that face each other, at a place that depends on where the other room is.
+// A curve between rows: between the borders that face each other, at a place that depends on the position of the other
+// room.
 void across(const Way& way, StagePath& path) {
   const double side = way.dy() > 0 ? 1 : -1, lean = std::clamp(way.dx(), -0.5, 0.5) * 0.7 * way.width;
   path.x0 = way.from_x + lean;
   path.x1 = way.to_x - lean;
   path.y0 = way.from_y + side * way.height / 2;
   path.y1 = way.to_y - side * way.height / 2;
-  // The two directions bow to different sides.
+  // The curves of the two directions bend to different sides.
   path.control_x = (path.x0 + path.x1) / 2 - 0.06 * way.dy();
   path.control_y = (path.y0 + path.y1) / 2 + 0.06 * way.dx();
 }

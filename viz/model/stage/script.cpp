@@ -50,7 +50,7 @@ void flows_at(const StageScript& script, int64_t time_ns, int64_t linger_ns, std
   out.clear();
   const auto after = std::upper_bound(script.flows.begin(), script.flows.end(), time_ns,
                                       [](int64_t time, const StageFlow& flow) { return time < flow.range.begin_ns; });
-  // Backwards, as long as one that began earlier may still be there.
+  // Goes backwards as long as a flow that began earlier may still be visible.
   for (auto i = static_cast<size_t>(after - script.flows.begin()); i-- > 0;) {
     if (script.flows_until_ns[i] <= time_ns - linger_ns) break;
     const TimeRange& range = script.flows[i].range;
@@ -87,7 +87,7 @@ int64_t previous_mark(const std::vector<StageMark>& marks, int64_t time_ns, int 
 
 namespace {
 
-// How much there is to be seen at a time.
+// A score for how much there is to see at a time.
 int sights(const StageScript& script, int64_t time_ns, std::vector<uint32_t>& flows) {
   int works = 0, waits = 0, gathered = 0, travels = 0, formats = 0;
   for (const StageRoom& room : script.rooms) {
@@ -102,7 +102,7 @@ int sights(const StageScript& script, int64_t time_ns, std::vector<uint32_t>& fl
                   row.parameters_at(room.rank_index, time_ns, script.zero.stage) == HeldParameters::kGathered;
   }
   flows_at(script, time_ns, 0, flows);
-  // One way is a message, many are an exchange.
+  // A flow with few pairs is a message, one with many is an exchange.
   for (const uint32_t flow : flows)
     travels = std::max(travels, 2 + 2 * static_cast<int>(script.pair_sets[script.flows[flow].pairs].size() > 16) +
                                     static_cast<int>(script.flows[flow].microbatch >= 0 ||
@@ -120,7 +120,8 @@ int64_t recorded_until(const StageScript& script) {
 }
 
 int64_t telling_moment(const StageScript& script) {
-  // The middle of flows, and evenly spread times; not at the ends, where a pipeline fills and drains.
+  // Tries the middle of flows, and evenly spread times, but not both ends of the step, where a pipeline fills and
+  // drains.
   const TimeRange range = script.window.range;
   std::vector<int64_t> times;
   constexpr int64_t kSpread = 200;

@@ -56,7 +56,7 @@ int64_t parse_time(std::string_view link, std::string_view text, int64_t unit_ns
 std::string time_text(int64_t ns, int64_t unit_ns) {
   if (unit_ns > 0 && ns % unit_ns == 0) return std::to_string(ns / unit_ns);
   for (const TimeUnit& unit : kTimeUnits) {
-    // The largest unit in which three decimals are exact.
+    // Uses the largest unit in which three decimals are exact.
     if (unit.ns > 1 && (std::abs(ns) < unit.ns || ns % (unit.ns / 1000 > 0 ? unit.ns / 1000 : 1) != 0)) continue;
     if (unit.ns == 1) break;
     std::string text = strprintf("%.3f", static_cast<double>(ns) / static_cast<double>(unit.ns));
@@ -101,7 +101,7 @@ std::string to_text(const DeepLink& link, int64_t unit_ns) {
   return join(parts, ",");
 }
 
-// "ranks 0 to 7", or if it is the event that is not there "r3/F0, r3/BW0, ...".
+// What could be selected: "ranks 0 to 7", or, if the rank exists but the event does not, "r3/F0, r3/BW0, ...".
 std::string what_could_be_selected(const TraceStore& store, const std::string& selection, TimeRange range) {
   if (store.ranks().empty()) return "an event of the trace";
   int rank = -1;

@@ -1,6 +1,6 @@
 // A position in a trace as one line of text for sharing: `step=12,t=3.4ms,sel=r3/B7`. Any part may be missing. Times
-// are in ns, us, ms or s (in a drawn schedule, a bare number of units), counted from the start of the trace, or of the
-// step when one is given. Thread rule: pure.
+// are in ns, us, ms or s (in a drawn schedule, a bare number of units), counted from the start of the trace, or from
+// the start of the step if one is given. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,16 +21,16 @@ struct DeepLink {
 
 // Throws kInvalidArgument naming the invalid part. unit_ns: TraceStore::unit_ns().
 DeepLink parse_deep_link(std::string_view text, int64_t unit_ns = 0);
-// parse_deep_link() gives back the same link.
+// parse_deep_link() converts the text back to the same link.
 std::string to_text(const DeepLink& link, int64_t unit_ns = 0);
 
-// A link resolved in a trace.
+// A link resolved for a trace.
 struct Goto {
   int step = -1;
   int64_t time_ns = 0;
   std::optional<EventRef> event;
 };
-// Throws kInvalidArgument when the trace has no such step or event, listing the existing ones.
+// Throws kInvalidArgument if the trace has no such step or event, listing the existing ones.
 Goto resolve(const TraceStore& store, const DeepLink& link);
 DeepLink link_to(const TraceStore& store, int64_t time_ns, std::optional<EventRef> event);
 

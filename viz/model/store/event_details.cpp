@@ -95,7 +95,7 @@ class Details {
       add("wall matched", human_ns(static_cast<double>(event_.wall_matched_ns)), kMeasured);
   }
 
-  // Details of mixture-of-experts events; for other instants their numbers.
+  // Details of mixture-of-experts events; for other instants, their numbers.
   void routing() {
     const std::string_view what = store_.name(ref_);
     const bool load = what == kRoutingEvent || what == kExpertLoadEvent;
@@ -114,7 +114,7 @@ class Details {
     add(key, text, source);
   }
 
-  // FLOPs of an action's modules, where they were recorded: the next depth of its row has the outermost ones.
+  // The FLOPs of an action's modules, if these were recorded: the next depth of its row contains the outermost ones.
   double flops_inside() const {
     const std::optional<EventPlace> place = store_.place_of(ref_);
     if (!place) return 0;

@@ -82,7 +82,7 @@ class Builder {
         const int64_t lost = stall == stalls.end() ? 0 : end - stall->second.begin_ns;
         own_end = lost > 0 ? end : own_begin;
         rank.points.push_back({own_begin, 0, 0, calls[e], false});
-        // A send whose rank did not stall no longer concerns the rank after its posting.
+        // If the rank did not stall in a send, the send does not affect the rank after its posting.
         if (lost > 0 || event.verb != Verb::kSend)
           rank.points.push_back({lost > 0 ? end : std::max({end, latest, own_begin}), lost, 0, calls[e], true});
       }
@@ -96,9 +96,9 @@ class Builder {
 
   void finish_rank(uint32_t r) {
     GraphRank& rank = graph_.ranks[r];
-    // A wait for a call that ended after the rank's last known activity tells nothing about the rank's own work.
+    // A wait for a call that ended after the rank's last known activity says nothing about the rank's own work.
     std::erase_if(rank.points, [&](const GraphPoint& point) { return point.time_ns > rank.end_ns; });
-    // Order at equal times: ends of stalls, then postings, then waits that did not last.
+    // At equal times the order is: ends of stalls, then postings, then waits without duration.
     const auto kind = [](const GraphPoint& point) { return !point.wait ? 1 : point.lost_ns > 0 ? 0 : 2; };
     std::stable_sort(rank.points.begin(), rank.points.end(), [&](const GraphPoint& a, const GraphPoint& b) {
       return std::tuple(a.time_ns, kind(a)) < std::tuple(b.time_ns, kind(b));
@@ -114,7 +114,7 @@ class Builder {
     }
   }
 
-  // The calls of a group are sequential, and so are the messages of a pair and tag.
+  // The calls of a group are sequential, and so are the messages with the same pair and tag.
   void link_lanes() {
     std::map<std::tuple<std::vector<int>, Axis, int, int, int>, std::vector<uint32_t>> lanes;
     for (uint32_t c = 0; c < graph_.calls.size(); ++c) {

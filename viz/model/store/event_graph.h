@@ -1,10 +1,10 @@
-// The dependency graph of a trace: each rank's compute stream as a chain of points (it posted a call, it continued
-// after a wait) with work between them, and the calls that connect the chains. Traversed backwards it gives slack;
-// timed with other durations it answers what-ifs; with the recorded durations it reproduces the recorded times. A call
-// begins when its last member has posted and the previous call on its lane is done; a rank continues after a wait when
-// its own work and the call are done. A wait that did not last happened at an unknown time after the call's end; the
-// latest known activity of the rank before it is used. Sends that did not last are not waited for. Cost: O(n log n) to
-// build, O(n) per pass; about 100 bytes per call. Thread rule: plain data.
+// The dependency graph of a trace: each rank's compute stream is a chain of points (it posted a call, or it continued
+// after a wait) with work between them, and calls connect the chains. Traversed backwards, the graph gives slack; timed
+// with other durations it answers what-ifs; with the recorded durations it reproduces the recorded times. A call begins
+// when its last member has posted and the previous call on its lane is done; a rank continues after a wait when its own
+// work and the call are done. A wait without duration happened at an unknown time after the call's end; the rank's
+// latest known activity before it is used. Sends without duration are not waited for. Cost: O(n log n) to build, O(n)
+// per pass; about 100 bytes per call. Thread rule: plain data.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -15,29 +15,29 @@ namespace ranklab::viz {
 
 constexpr uint32_t kNoNode = static_cast<uint32_t>(-1);
 
-// A point in time of a rank's compute stream.
+// A moment in a rank's compute stream.
 struct GraphPoint {
   int64_t time_ns = 0;
   int64_t lost_ns = 0;  // duration of the stall before it
   int64_t work_ns = 0;  // since the previous point, or the rank's start
   uint32_t call = kNoNode;
-  bool wait = false;  // else it posted the call
+  bool wait = false;  // it continued after a wait; else it posted the call
 };
 
 struct GraphCall {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
-  int64_t extra_ns = 0;       // how much later it began than its known dependencies allow
+  int64_t extra_ns = 0;       // how much later it began than its known dependencies require
   uint32_t before = kNoNode;  // previous calls on its lane
   uint32_t after = kNoNode;
   std::vector<std::pair<uint32_t, uint32_t>> posts;  // rank index, point
   std::vector<std::pair<uint32_t, uint32_t>> waits;
-  EventRef event;  // one of its sides
+  EventRef event;  // the event of one of its members
 };
 
 struct GraphRank {
-  int64_t start_ns = 0;            // first time of its own activity
-  int64_t end_ns = 0;              // last time; after its last point it works until then
+  int64_t start_ns = 0;            // begin of its own activity
+  int64_t end_ns = 0;              // end of its activity; it works from its last point until then
   std::vector<GraphPoint> points;  // by time
 };
 
@@ -45,21 +45,21 @@ struct EventGraph {
   TimeRange range;
   std::vector<GraphRank> ranks;
   std::vector<GraphCall> calls;
-  // Every node after its dependencies: points as (rank, point), calls as (kNoNode, call). Nodes in a cycle (no trace of
-  // ours) are left out.
+  // All nodes, each after its dependencies: points as (rank, point), calls as (kNoNode, call). Nodes in a cycle are
+  // left out (our own traces have none).
   std::vector<std::pair<uint32_t, uint32_t>> order;
 };
 
 EventGraph make_event_graph(const TraceStore& store, const Window& window);
 
-// How much later each node could be without delaying the end.
+// How much later each node could happen without delaying the end.
 struct GraphSlack {
   std::vector<std::vector<int64_t>> points;  // [rank][point]
   std::vector<int64_t> calls;
-  std::vector<int64_t> ends;  // of each rank
+  std::vector<int64_t> ends;  // [rank]
 };
 GraphSlack find_slack(const EventGraph& graph);
-// Slack at a time of a rank's own work.
+// The slack at a time during a rank's own work.
 int64_t slack_at(const EventGraph& graph, const GraphSlack& slack, size_t rank_index, int64_t time_ns);
 
 // Replacement durations of calls and work.
@@ -72,7 +72,7 @@ struct GraphTimes {
   std::vector<std::vector<int64_t>> points;
   std::vector<int64_t> call_begin, call_end;
   std::vector<int64_t> rank_end;
-  int64_t end_ns = 0;  // of everything
+  int64_t end_ns = 0;  // the end of everything
 };
 GraphTimes time_graph(const EventGraph& graph, const Durations& durations);
 

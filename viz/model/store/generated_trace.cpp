@@ -26,7 +26,8 @@ Event counter(uint32_t name, int64_t time_ns, double value) {
   return event;
 }
 
-// What an action runs: layers of two modules of two kernels each, recorded before it, as they end before it.
+// What an action runs: layers with two modules of two kernels each. They are recorded before the action, because they
+// end before it.
 class Modules {
  public:
   explicit Modules(RankTrace& trace) {
@@ -53,7 +54,7 @@ class Modules {
  private:
   static constexpr int kLayers = 2;
 
-  // A short one that memory bounds, a long one that compute bounds.
+  // A short kernel limited by memory, and a long one limited by compute.
   void kernels(const Event& module, std::vector<Event>& to) const {
     Event kernel = module;
     kernel.kind = EventKind::kKernel;
@@ -82,7 +83,7 @@ void add_modules(RankTrace& trace) {
   trace.events = std::move(events);
 }
 
-// The step with its phase and counters.
+// Adds the step's phase and counters.
 void complete(RankTrace& trace, int64_t length_ns) {
   Event step;
   step.kind = EventKind::kPhase;

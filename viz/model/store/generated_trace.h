@@ -1,5 +1,5 @@
-// A trace of any size, for benchmarks and tests: steps of a 1F1B pipeline on 8 ranks, with modules, kernels,
-// messages, memory and loss, as the simulator times them. Thread rule: pure.
+// A trace of any size for benchmarks and tests: steps of a 1F1B pipeline on 8 ranks, with modules, kernels, messages,
+// memory and loss, timed as by the simulator. Thread rule: pure.
 #pragma once
 #include "core/trace/chrome_reader.h"
 

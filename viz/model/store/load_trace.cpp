@@ -20,10 +20,10 @@ TraceStore store_of(TracePrefix prefix, const std::string& source) {
   return store;
 }
 
-// One of our files that has no rank or no event is not tried as another format.
+// A file in our format is not tried as another format, even if it has no rank or no event.
 bool is_ours(const TracePrefix& prefix) { return !prefix.file.ranks.empty(); }
 
-// Why reading stopped, without the advice that applies to files of our own.
+// Why reading stopped, without the advice that only applies to our own files.
 std::string reason(const TracePrefix& ours, const Error& other) {
   std::string text = ours.broken.empty() ? other.text().what : ours.broken;
   if (text.starts_with("broken: ")) text.erase(0, 8);
@@ -39,7 +39,7 @@ void require_trace_file(const std::string& path) {
 
 TraceStore load_trace(const std::string& path) {
   const std::string file = find_trace(path);
-  require_trace_file(file);  // first: otherwise an unreadable file would look like a trace of an unknown kind
+  require_trace_file(file);  // first, because an unreadable file would otherwise look like a trace of an unknown kind
   if (file.ends_with(".csv")) return schedule_store_from_csv(file);
   TracePrefix ours = read_trace_prefix(file);
   if (is_ours(ours) || (ours.broken.empty() && ours.file.schema_version != 0 && ours.file.world_size == 0))

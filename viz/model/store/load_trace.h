@@ -1,4 +1,4 @@
-// Opens any supported file: our Chrome JSON (also truncated or damaged: the readable part with a warning), PyTorch
+// Opens any supported file: our Chrome JSON (if it is truncated or damaged, the readable part with a warning), PyTorch
 // profiler's Chrome JSON (one file, or several with one rank each), a schedule's CSV. Thread rule: one thread.
 #pragma once
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace ranklab::viz {
 
-// "last" and a folder mean what find_trace() finds. Throws kIo when it cannot be opened, kBadFile when no part
-// of it can be shown.
+// "last" and a folder are resolved by find_trace(). Throws kIo if the file cannot be opened, kBadFile if no part of it
+// can be shown.
 TraceStore load_trace(const std::string& path);
-// Throws what load_trace() throws where the file is missing, unreadable or no regular file.
+// Throws what load_trace() throws if the file is missing, unreadable or not a regular file.
 void require_trace_file(const std::string& path);
-// Several files are the ranks of one PyTorch job.
+// Several files must be the ranks of one PyTorch job.
 TraceStore load_traces(std::span<const std::string> paths);
 
 }  // namespace ranklab::viz

@@ -59,7 +59,7 @@ void add_track(Row& row) {
   row.tracks.back().painted_ns.resize(1);
 }
 
-// Moves slices inside [begin, end) one track down: a slice that encloses them has arrived.
+// Moves slices inside [begin, end) one track down, because a slice that encloses them has arrived.
 void move_down(Row& row, size_t depth, int64_t begin, int64_t end) {
   if (depth >= row.tracks.size()) return;
   const auto [first, last] = overlapping(row.tracks[depth], begin, end);
@@ -81,13 +81,14 @@ void move_down(Row& row, size_t depth, int64_t begin, int64_t end) {
   sum_from(from, first);
 }
 
-// Whether the slice, which arrives later, encloses one of the same extent.
+// Whether the slice, which arrives later, must enclose an existing slice with the same extent.
 bool encloses_equal(const RankTrace& trace, TraceClock clock, const Slice& slice, const Track& track, size_t at) {
   if (track.begin_ns[at] != slice.begin_ns || track.end_ns[at] != slice.end_ns) return false;
   return lies_before(trace.events[slice.event], slice.event, trace.events[track.event[at]], track.event[at], clock);
 }
 
-// Inserts the slice where it nests; false when it crosses another one, or overlaps one in a lane that must not nest.
+// Inserts the slice where it nests. RETURNS: false if it crosses another one, or overlaps one in a lane that must not
+// nest.
 bool place(const RankTrace& trace, TraceClock clock, Row& row, const Slice& slice, bool nesting) {
   for (size_t depth = 0;; ++depth) {
     if (depth == row.tracks.size()) add_track(row);
@@ -161,7 +162,7 @@ void lay_out_rank(const RankTrace& trace, TraceClock clock, RankRows& rows) {
   sort_by_time(trace, clock, rows.counters);
   std::sort(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) {
     if (a.begin_ns != b.begin_ns) return a.begin_ns < b.begin_ns;
-    if (a.end_ns != b.end_ns) return a.end_ns > b.end_ns;  // the enclosing one first
+    if (a.end_ns != b.end_ns) return a.end_ns > b.end_ns;  // the enclosing slice comes first
     return lies_before(trace.events[a.event], a.event, trace.events[b.event], b.event, clock);
   });
   Row* row = nullptr;

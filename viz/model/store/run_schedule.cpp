@@ -10,8 +10,8 @@ namespace ranklab::viz {
 
 namespace {
 
-// The steps of which a rank has told everything: of a partial trace not the last one, if there are others, and none in
-// which a viewer lost events.
+// The steps that a rank has recorded completely. In a partial trace this excludes the last step, if there are others,
+// and every step in which the viewer lost events.
 std::set<int> whole_steps(const TraceStore& store, size_t rank_index) {
   std::set<int> steps;
   for (const Event& event : store.trace(rank_index).events) steps.insert(event.step);
@@ -29,7 +29,7 @@ std::set<int> whole_steps(const TraceStore& store, size_t rank_index) {
 }  // namespace
 
 std::optional<RunSchedule> run_schedule(const TraceStore& store) {
-  std::map<std::string, int64_t> ns;  // by action
+  std::map<std::string, int64_t> ns;  // duration by action
   std::set<int> stages, microbatches;
   std::set<std::set<int>> ranks;  // which stages a rank has: one set for each pipeline rank
   int64_t message_ns = 0, messages = 0, rank_steps = 0;
@@ -46,7 +46,7 @@ std::optional<RunSchedule> run_schedule(const TraceStore& store) {
       }
       if (event.kind != EventKind::kCompute || event.microbatch < 0) continue;
       ns[trace.names[event.name]] += length;
-      own.insert(std::max(event.stage, 0));  // runs without a pipeline name none
+      own.insert(std::max(event.stage, 0));  // runs without a pipeline do not name a stage
       microbatches.insert(event.microbatch);
       steps.insert(event.step);
     }

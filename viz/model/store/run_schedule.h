@@ -1,5 +1,5 @@
-// The pipeline of a traced run, for schedules of the same size: how many ranks, microbatches and stages a rank, and
-// what its actions cost. Cost: O(events). Thread rule: pure.
+// The pipeline of a traced run, as input for schedules of the same size: the number of ranks, microbatches and stages
+// per rank, and what its actions cost. Cost: O(events). Thread rule: pure.
 #pragma once
 #include <optional>
 
@@ -10,11 +10,11 @@ namespace ranklab::viz {
 
 struct RunSchedule {
   ScheduleRequest request;
-  ScheduleCosts costs;     // of a microbatch on a rank, in units of its forward
-  int64_t forward_ns = 0;  // that unit
+  ScheduleCosts costs;     // of a microbatch on a rank, in units of its forward time
+  int64_t forward_ns = 0;  // the length of that unit
 };
-// Nothing without actions of microbatches; one rank without a pipeline. Actions that run a forward and a backward at
-// once count half for each.
+// RETURNS: nothing if there are no actions of microbatches; one rank if there is no pipeline. An action that runs a
+// forward and a backward at once counts half for each.
 std::optional<RunSchedule> run_schedule(const TraceStore& store);
 
 }  // namespace ranklab::viz

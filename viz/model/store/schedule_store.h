@@ -1,5 +1,5 @@
-// Pipeline schedules as stores of events (core/pipeline/schedule_trace.h), whose times are shown in units of cost.
-// Cost: O(actions). Thread rule: pure, except for files.
+// Pipeline schedules as trace stores (core/pipeline/schedule_trace.h), whose times are shown in units of cost. Cost:
+// O(actions). Thread rule: pure, except for files.
 #pragma once
 #include <string>
 
@@ -11,7 +11,7 @@ namespace ranklab::viz {
 // `c`: the message latency with which `line` was computed.
 TraceFile schedule_file(const Schedule& schedule, const PipelineTimeline& line, double c = 0);
 TraceStore schedule_store(const Schedule& schedule, const PipelineTimeline& line, double c = 0);
-// Simulates with these costs.
+// Simulates the schedule with these costs.
 TraceStore schedule_store(const Schedule& schedule, const ScheduleCosts& costs);
 // Reads a file of core/pipeline/csv.h (ours or torch.distributed.pipelining's). Throws kBadFile if it is not a
 // schedule, kInvalidArgument for one that cannot run.

@@ -33,7 +33,7 @@ struct Wanted {
   std::optional<size_t> index;
   std::string letters;
   std::optional<int> stage;
-  std::optional<int64_t> number;  // microbatch, or sequence of a collective
+  std::optional<int64_t> number;  // microbatch, or sequence number of a collective
   std::string axis;
 };
 
@@ -58,7 +58,7 @@ Wanted parse(std::string_view text) {
     out.axis = rest.substr(at + 1);
     rest = rest.substr(0, at);
   }
-  // The letters end where the final digits begin: "A2A5" is call 5 of A2A.
+  // The letters end where the final digits begin: "A2A5" is A2A with sequence number 5.
   size_t digits = rest.size();
   while (digits > 0 && std::isdigit(static_cast<unsigned char>(rest[digits - 1])) != 0) --digits;
   out.letters = rest.substr(0, digits);

@@ -20,7 +20,8 @@ void make_disjoint(std::vector<Stall>& stalls) {
 
 bool records_stalls(const RankTrace& trace, TraceClock clock) {
   if (clock != TraceClock::kVirtual) return false;
-  // One that is alone in its groups has nobody to wait for: between its compute spans it works, in its optimizer.
+  // A rank that is alone in its groups has no peer to wait for; between its compute spans it works, for example in its
+  // optimizer.
   const auto alone = [](const TraceGroup& group) { return group.global_ranks.size() == 1; };
   if (!trace.groups.empty() && std::all_of(trace.groups.begin(), trace.groups.end(), alone)) return true;
   return std::any_of(trace.events.begin(), trace.events.end(), [](const Event& event) {

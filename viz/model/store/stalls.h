@@ -1,6 +1,6 @@
 // When a rank's compute stream was stalled, from its own events. On the virtual clock this is exact: a wait that lasted
-// exposed + peer_wait ended with its call. On the wall clock, and where no call has a posting time, only the time
-// outside compute spans is known. Cost: O(n log n). Thread rule: pure.
+// exposed + peer_wait ended with its call. On the wall clock, and if no call has a posting time, only the time outside
+// compute spans is known. Cost: O(n log n). Thread rule: pure.
 #pragma once
 #include <vector>
 
@@ -10,22 +10,23 @@ namespace ranklab::viz {
 
 struct Stall {
   int64_t begin_ns = 0;
-  int64_t transfer_ns = 0;  // until then for a peer, from then for bytes
+  int64_t transfer_ns = 0;  // before this time it waits for a peer, after it for bytes
   int64_t end_ns = 0;
   uint32_t event = 0;
 };
 
-// Whether waits are recorded: virtual clock, and a call with its posting time or no peer to wait for.
+// Whether waits are recorded: on the virtual clock, if some call has a posting time, or there is no peer to wait for.
 bool records_stalls(const RankTrace& trace, TraceClock clock);
 // Recorded stalls of the window's events, sorted by time and disjoint.
 std::vector<Stall> recorded_stalls(const RankTrace& trace, const Window& window);
-// Without records: each part of a gap between compute spans that a call covers is attributed to it, within `range`.
+// If waits are not recorded: every part of a gap between compute spans, within `range`, that a call covers is
+// attributed to that call.
 std::vector<Stall> apparent_stalls(const RankTrace& trace, TraceClock clock, const Window& window, TimeRange range);
 
-// Union of the compute spans of the window, clipped to `range`, by time.
+// The union of the window's compute spans, clipped to `range` and sorted by time.
 std::vector<TimeRange> compute_spans(const RankTrace& trace, TraceClock clock, const Window& window, TimeRange range);
 
-// The compute span that a rank had just ended, or was in, at a time; nothing when there was none.
+// The compute span that a rank was in at a time, or had ended last; nothing if there was none.
 std::optional<EventRef> work_before(const TraceStore& store, size_t rank_index, int64_t time_ns);
 
 }  // namespace ranklab::viz

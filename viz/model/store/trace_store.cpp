@@ -15,7 +15,8 @@
 namespace ranklab::viz {
 namespace {
 
-// In which step the run failed, and in which calls the ranks then were, those of few ranks first; "" where it did not.
+// The step in which the run failed, and the calls in which the ranks were at that time, those of the fewest ranks
+// first; "" if it did not fail.
 std::string broke_off_text(std::span<const RankTrace> traces) {
   constexpr size_t kCalls = 4, kRanks = 8;
   int step = -1;
@@ -38,7 +39,7 @@ std::string broke_off_text(std::span<const RankTrace> traces) {
   return text;
 }
 
-// Limits values of a damaged file so that sums cannot overflow.
+// Limits the values of a damaged file so that sums cannot overflow.
 void bound_times(Event& event) {
   for (int64_t Event::*time :
        {&Event::virtual_begin_ns, &Event::virtual_end_ns, &Event::wall_begin_ns, &Event::wall_end_ns})
@@ -54,8 +55,9 @@ void bound_times(Event& event) {
   event.sequence = std::clamp<int64_t>(event.sequence, -1, kTimeLimit);
 }
 
-// Times that no event has: an end before its beginning, more than kTimeLimit between them, before the virtual clock
-// began. The event stays, and lasts no time, so that sums are of sound ones; returns whether it was so.
+// Repairs times that no event can have: an end before its begin, more than kTimeLimit between them, or a begin before
+// the virtual clock started. The event stays but gets no duration, so that sums contain only valid times. RETURNS:
+// whether the times were invalid.
 bool mend_times(Event& event, TraceClock clock) {
   const bool is_virtual = clock == TraceClock::kVirtual;
   int64_t& begin = is_virtual ? event.virtual_begin_ns : event.wall_begin_ns;
@@ -102,7 +104,7 @@ TraceStore::TraceStore(TraceFile file, std::string source)
     const size_t at = slot(trace);
     if (traces_[at].events.empty() && traces_[at].names.empty()) {
       traces_[at] = std::move(trace);
-    } else {  // a second entry of the same rank
+    } else {  // a second entry for the same rank
       events_ -= trace.events.size();
       add(trace);
     }
@@ -205,7 +207,7 @@ std::string TraceStore::text(EventRef ref) const {
 
 std::vector<TimeRange> TraceStore::lost(size_t rank_index) const {
   const std::vector<Event>& events = traces_[rank_index].events;
-  // A call may end long after what was recorded next to it; the rank's own work ends as it is recorded.
+  // A call may end long after the events recorded next to it; the rank's own work ends when it is recorded.
   const auto is_work = [](const Event& event) { return is_slice(event) && event.kind != EventKind::kCollective; };
   std::vector<TimeRange> out;
   for (const uint32_t first : ranks_[rank_index].lost_before) {

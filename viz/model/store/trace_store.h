@@ -1,10 +1,10 @@
 // The data of a viewer: the events of all ranks, laid out in searchable rows. A rank has the rows that
-// core/trace/lanes.h gives it (phase, compute, one per axis); a row has one track per nesting depth, and the events of
-// a track never overlap and are sorted by time, so every lookup is a binary search. Rows are laid out for one of the
-// two clocks at a time. A live trace grows by append(). Impossible times and bytes (a damaged file) are clamped to
+// core/trace/lanes.h defines (phase, compute, one per axis). A row has one track per nesting depth; the events of a
+// track never overlap and are sorted by time, so every lookup is a binary search. Rows are laid out for one of the two
+// clocks at a time. A live trace grows by append(). Impossible times and bytes (in a damaged file) are clamped to
 // kTimeLimit and kBytesLimit, so that sums of them cannot overflow. Cost: O(n log n) to build; an append costs its own
-// events and the events at the rows' ends that it is sorted into. About 230 bytes per event. Thread rule: one thread,
-// also for reading (calls() caches its result).
+// events and those at the ends of the rows among which they are sorted. About 230 bytes per event. Thread rule: one
+// thread, also for reading (calls() caches its result).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -35,28 +35,28 @@ struct TimeRange {
   bool empty() const { return end_ns <= begin_ns; }
 };
 
-// The scope of a table: a range of time and, when step >= 0, only the events of that step.
+// The scope of a table: a range of time and, if step >= 0, only the events of that step.
 struct Window {
   TimeRange range;
   int step = -1;
 
   bool operator==(const Window&) const = default;
-  // Whether an event counts: it belongs to the step, or, without a step, overlaps the range.
+  // Whether an event counts: with a step, if it belongs to the step; without one, if it overlaps the range.
   bool has(const Event& event, TraceClock clock) const;
 };
 
-// Disjoint slices of one depth of one row, by begin. Four arrays of equal length.
+// Disjoint slices at one depth of one row, sorted by begin. Four arrays of equal length.
 struct Track {
   std::vector<int64_t> begin_ns;
   std::vector<int64_t> end_ns;
   std::vector<uint32_t> event;  // index into RankTrace::events
   std::vector<Paint> paint;
-  // Sums of painted time before event i x kStride, for level_of_detail.h.
+  // Sums of painted time before event i x kStride, used by level_of_detail.h.
   static constexpr size_t kStride = 16;
   std::vector<std::array<int64_t, kPaints>> painted_ns;
 
   size_t size() const { return event.size(); }
-  // First event that ends after `time`; size() when there is none.
+  // The first event that ends after `time`; size() if there is none.
   size_t first_ending_after(int64_t time_ns) const;
 };
 
@@ -70,11 +70,11 @@ struct Row {
 struct RankRows {
   int global_rank = 0;
   std::string label;                  // "r3 dp0 tp1 pp1"
-  std::vector<Row> rows;              // by lane; "phase" only when there are phases
+  std::vector<Row> rows;              // by lane; "phase" only if there are phases
   std::vector<uint32_t> instants;     // by time
   std::vector<uint32_t> counters;     // by time
-  std::vector<uint32_t> lost_before;  // events, ascending: what the rank recorded just before each was lost
-  bool several_stages = false;        // its actions belong to more than one stage: block names include the stage
+  std::vector<uint32_t> lost_before;  // events, ascending: what was recorded just before each was lost
+  bool several_stages = false;        // its actions belong to more than one stage, so block names include the stage
   int first_stage = -1;
 };
 
@@ -83,7 +83,7 @@ struct StepRange {
   TimeRange range;  // over all ranks
 };
 
-// Where an event is drawn.
+// The place where an event is drawn.
 struct EventPlace {
   size_t rank_index = 0;
   size_t row = 0;
@@ -91,7 +91,7 @@ struct EventPlace {
   size_t position = 0;  // in the track
 };
 
-// The calls of the trace with all their sides (core/trace/matching.h), and the call of each event.
+// The calls of the trace with all their members' events (core/trace/matching.h), and the call of each event.
 struct CallIndex {
   static constexpr uint32_t kNone = static_cast<uint32_t>(-1);
   std::vector<MatchedCall> calls;
@@ -102,21 +102,21 @@ struct CallIndex {
 class TraceStore {
  public:
   TraceStore() = default;
-  // `source`: where it came from, for titles ("runs/last/trace.json.gz").
+  // `source`: where the trace came from, for titles ("runs/last/trace.json.gz").
   explicit TraceStore(TraceFile file, std::string source = {});
 
   const std::string& source() const { return source_; }
-  // Model and layout; "" where the trace does not say.
+  // Model and layout; "" if the trace does not name them.
   const std::string& title() const { return title_; }
-  // "broken at byte 1234: ..." when only part of the file could be read, else "".
+  // "broken at byte 1234: ..." if only part of the file could be read, else "".
   const std::string& warning() const { return warning_; }
   void set_warning(std::string warning) { warning_ = std::move(warning); }
-  // Whether a rank may have done more than was read: of a live run, of a file that is broken off, or of one whose
-  // recorders were full. What lies after a rank's last event is then not known, where else the rank is done.
+  // Whether ranks may have done more than was read: in a live run, in a truncated file, or in one whose recorders were
+  // full. Then it is unknown what a rank did after its last event; otherwise it was done.
   bool partial() const { return live_ || full_ || !warning_.empty(); }
   void set_live(bool live) { revision_ += static_cast<uint64_t>(std::exchange(live_, live) != live); }
-  // The unit of a drawn schedule, of which its times are multiples: format_time() then gives "117 units". 0:
-  // nanoseconds.
+  // The time unit of a drawn schedule, whose times are multiples of it, so format_time() gives "117 units". 0: times
+  // are nanoseconds.
   int64_t unit_ns() const { return unit_ns_; }
   void set_unit_ns(int64_t unit_ns) { unit_ns_ = unit_ns; }
   // Grows with every change: anything computed from an older revision is stale.
@@ -124,7 +124,7 @@ class TraceStore {
 
   bool empty() const { return events_ == 0; }
   size_t num_events() const { return events_; }
-  int64_t dropped() const;  // events that ranks could not store
+  int64_t dropped() const;  // number of events that ranks could not store
   int world_size() const { return world_size_; }
   // GPUs that share fast links: from the trace, or as set by the user; 0: unknown.
   int gpus_per_node() const { return gpus_per_node_; }
@@ -135,20 +135,20 @@ class TraceStore {
   // Recomputes the rows. REQUIRES: has_clock(clock).
   void set_clock(TraceClock clock);
 
-  // By global rank, ascending; traces()[i] and ranks()[i] are the same rank.
+  // Ascending by global rank; traces()[i] and ranks()[i] are the same rank.
   std::span<const RankRows> ranks() const { return ranks_; }
   const RankRows& rank(size_t rank_index) const { return ranks_[rank_index]; }
   std::span<const RankTrace> traces() const { return traces_; }
   const RankTrace& trace(size_t rank_index) const { return traces_[rank_index]; }
   std::optional<size_t> index_of_rank(int global_rank) const;
-  // The numbers of an event (Event::array); empty when it has none.
+  // The array of numbers of an event (Event::array); empty if it has none.
   std::span<const double> array(size_t rank_index, const Event& event) const {
     const std::vector<std::vector<double>>& arrays = traces_[rank_index].arrays;
     return event.array == 0 ? std::span<const double>() : std::span<const double>(arrays[event.array - 1]);
   }
-  // Times of a rank whose events a viewer of the live run came too late for, or was too slow for: from the last work
-  // that it has (else from the trace's begin) to the end of the first one after, in which some may be missing, too.
-  // Disjoint, by begin.
+  // The times of a rank in which events are missing because a viewer joined the live run too late, or was too slow:
+  // from the last work that it has (else from the trace's begin) to the end of the first work after the gap; parts of
+  // that one may also be missing. Disjoint, sorted by begin.
   std::vector<TimeRange> lost(size_t rank_index) const;
   const Event& event(EventRef ref) const { return traces_[ref.rank_index].events[ref.event_index]; }
   std::string_view name(EventRef ref) const { return traces_[ref.rank_index].names[event(ref).name]; }
@@ -160,17 +160,17 @@ class TraceStore {
   TimeRange range() const { return range_; }
   Window whole() const { return {range_, -1}; }
   std::span<const StepRange> steps() const { return steps_; }  // ascending
-  // The window of a step; nothing when the trace has no such step.
+  // The window of a step; nothing if the trace has no such step.
   std::optional<Window> step_window(int step) const;
   // The current step at a time (the last one begun); -1 before the first.
   int step_at(int64_t time_ns) const;
 
-  // Computed at the first request after a change: O(events).
+  // Computed on the first call after a change: O(events).
   const CallIndex& calls() const;
 
-  // Further events of a rank, as a recorder or a live feed delivers them: `more.names` are its own; groups and label
-  // replace the rank's when they are not empty; dropped counts are the new totals, and what they grew by was lost just
-  // before these events. An unknown rank is added.
+  // Adds further events of a rank, as a recorder or a live feed delivers them. `more.names` belong to these events;
+  // groups and label replace the rank's if they are not empty; dropped counts are the new totals, and as many events as
+  // they grew by were lost just before these events. An unknown rank is added.
   void append(const RankTrace& more);
 
   // The deepest slice of a row at a time.
@@ -179,7 +179,8 @@ class TraceStore {
   // The next or previous slice of the same track.
   std::optional<EventRef> next_on_row(EventRef ref) const;
   std::optional<EventRef> previous_on_row(EventRef ref) const;
-  // The next (or previous) slice of any rank by begin: "one event" in the transport bar. Ties: by rank, row.
+  // The next (or previous) slice on any rank, ordered by begin: "one event" in the transport bar. Equal begins: by
+  // rank, then row.
   std::optional<EventRef> next_event(int64_t time_ns) const;      // begins after the time
   std::optional<EventRef> previous_event(int64_t time_ns) const;  // begins before the time
 
@@ -192,7 +193,7 @@ class TraceStore {
   std::string source_, title_;
   std::string warning_;
   bool live_ = false;
-  bool full_ = false;  // a recorder of the file
+  bool full_ = false;  // a recorder of the file was full
   int64_t unit_ns_ = 0;
   uint64_t revision_ = 1;
   size_t events_ = 0;

@@ -1,6 +1,6 @@
 // A drawing of a few shapes, kept so that it can become an SVG here or pixels elsewhere (viz/app/drawing_image.h), on a
-// light or on a dark ground. Colours without a meaning are the ground's: kInk, kRule, kPaper (svg_writer.h). Lengths
-// are pixels of an SVG. Thread rule: plain data.
+// light or a dark ground. Colours without a meaning of their own depend on the ground: kInk, kRule, kPaper
+// (svg_writer.h). Lengths are pixels of an SVG. Thread rule: plain data.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,11 +18,11 @@ struct Shape {
   enum class Align : uint8_t { kLeft, kMiddle, kRight };
   Kind kind = Kind::kRect;
   Align align = Align::kLeft;
-  double x = 0, y = 0;    // of a text where it is aligned, on its baseline
-  double x1 = 0, y1 = 0;  // the other corner, or the line's end
-  int size = 0;           // of a text
+  double x = 0, y = 0;    // for a text: its aligned end or middle, on the baseline
+  double x1 = 0, y1 = 0;  // the opposite corner, or the line's end
+  int size = 0;           // font size of a text
   Rgba colour = 0;
-  std::string text = {};  // of a rectangle what it says on hover
+  std::string text = {};  // for a rectangle: what it shows on hover
 };
 
 class Drawing {

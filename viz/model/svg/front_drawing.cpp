@@ -78,7 +78,7 @@ class Front {
                   point.name + ": " + words(point));
   }
 
-  // What a layout of at most that memory takes at least: steps, not slopes.
+  // The least step time of a layout with at most that memory: steps, because there are no layouts in between.
   void join() {
     for (size_t i = 0; i + 1 < front_.size(); ++i) {
       const FrontPoint &fast = *front_[i], &small = *front_[i + 1];
@@ -89,7 +89,7 @@ class Front {
 
   const std::vector<FrontPoint>& points_;
   double most_, memory_ = 0, longest_ = 0;
-  std::vector<const FrontPoint*> front_;  // the fastest first
+  std::vector<const FrontPoint*> front_;  // sorted by step time, the fastest first
   Drawing drawing_;
 };
 

@@ -1,5 +1,5 @@
-// Planned layouts by memory and step time as a drawing: those that nothing beats in both are joined by a line, numbered
-// and named below; the others are dots. Thread rule: pure.
+// A drawing of planned layouts by memory and step time. Those that no other layout beats in both are joined by a line,
+// numbered, and named below; the others are dots. Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct FrontPoint {
   bool on_front = false;
 };
 
-// `most_bytes`: the line beyond which nothing fits. REQUIRES: points.
+// `most_bytes`: the memory limit, drawn as a line. REQUIRES: points.
 Drawing front_drawing(const std::string& title, const std::vector<FrontPoint>& points, double most_bytes);
 
 }  // namespace ranklab::viz

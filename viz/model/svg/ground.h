@@ -1,4 +1,4 @@
-// What a picture is drawn on. Thread rule: pure.
+// The background that a picture is drawn on. Thread rule: pure.
 #pragma once
 #include <cstdint>
 

@@ -1,12 +1,12 @@
-// Text of a trace or a run's files as text of XML and HTML. Thread rule: pure.
+// Escapes text of a trace or of a run's files for XML and HTML. Thread rule: pure.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace ranklab::viz {
 
-// Between tags, or in an attribute in double quotes. Always valid UTF-8: other bytes are shown as \xNN; control
-// characters, most of which XML does not allow, become spaces.
+// For use between tags, or in an attribute in double quotes. The result is always valid UTF-8: other bytes are shown as
+// \xNN; control characters, most of which XML does not allow, become spaces.
 std::string as_markup(std::string_view text);
 
 }  // namespace ranklab::viz

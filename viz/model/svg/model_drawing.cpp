@@ -15,13 +15,13 @@ namespace {
 constexpr double kPictureWide = 980, kPictureSide = 24, kNameWide = 310, kRowHigh = 19, kNumberWide = 62,
                  kSectionGap = 26;
 constexpr int kCountText = 11, kLineText = 12, kHeadText = 14;
-constexpr double kLetter = 6.6;  // of a text of kLineText
+constexpr double kLetter = 6.6;  // width of a character of kLineText
 constexpr Rgba kBar = 0x206AD0FF, kIdleBar = 0xA9C4EBFF, kFlops = 0x3CB47EFF, kNegative = 0xEDA40EFF;
-constexpr int kAcross = 3;  // histograms of a row
+constexpr int kAcross = 3;  // histograms per row
 constexpr double kHistogramHigh = 96, kHistogramGap = 28;
 constexpr int64_t kHistogramPowers = 24;
 
-// The end of a name tells more than its beginning.
+// The end of a name says more than its beginning.
 std::string shortened(const std::string& name, double wide) {
   const auto most = static_cast<size_t>(wide / kLetter);
   return name.size() <= most ? name : "..." + name.substr(name.size() - most + 3);
@@ -47,7 +47,7 @@ class Picture {
   }
 
  private:
-  // In as many lines as it takes.
+  // Uses as many lines as needed.
   void paragraph(const std::string& text, int size) {
     const double letter = kLetter * size / kLineText, high = kRowHigh * size / kLineText;
     std::istringstream words(text);
@@ -60,7 +60,7 @@ class Picture {
     out_.text(kPictureSide, y_ += high, size, kInk, line);
   }
 
-  // The two columns of bars.
+  // The width of each of the two columns of bars.
   double bars_wide() const { return (kPictureWide - 2 * kPictureSide - kNameWide) / 2 - kNumberWide - 20; }
   double first_bar() const { return kPictureSide + kNameWide; }
   double second_bar() const { return first_bar() + bars_wide() + kNumberWide + 40; }
@@ -154,7 +154,7 @@ class Picture {
     constants();
   }
 
-  // In lines of names, by what all their elements are.
+  // Lists names of constant tensors, one line for each value that all their elements have.
   void constants() {
     std::map<std::string, std::string> names;
     for (const ModelPicture::Histogram& one : p_.histograms)
@@ -188,7 +188,7 @@ class Picture {
     marks(left, column, bottom);
   }
 
-  // At powers of ten, every third of them.
+  // Marks at powers of ten, as many as have space for their labels.
   void marks(double left, double column, double bottom) {
     const double middle = left + (static_cast<double>(axis_.side()) + 0.5) * column;
     out_.centred_text(middle, bottom + 13, 9, kInk, "0");

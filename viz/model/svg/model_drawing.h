@@ -1,5 +1,5 @@
 // `ranklab model info` as a drawing: a model's parameters and FLOPs by module, the memory of a rank, its roofline, and
-// how its weights are spread. Thread rule: pure.
+// the distribution of its weights. Thread rule: pure.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ namespace ranklab::viz {
 struct ModelPicture {
   struct Module {
     std::string name = {};
-    double parameters = 0, active = 0, flops = 0;  // `active`: of the parameters, those used for a token
+    double parameters = 0, active = 0, flops = 0;  // `active`: the parameters that are used for one token
     std::string parameters_text = {}, flops_text = {};
   };
   struct Memory {
@@ -23,13 +23,13 @@ struct ModelPicture {
   };
   struct Histogram {
     std::string name = {}, facts = {};
-    std::vector<double> counts = {};  // by bin of ValueHistogram
-    bool constant = false;            // all elements are equal: named in `facts`, not drawn
+    std::vector<double> counts = {};  // per bin of ValueHistogram
+    bool constant = false;            // all elements are equal, which `facts` says; no histogram is drawn
   };
   std::string title = {};
   std::vector<std::string> facts = {};
   std::vector<Module> modules = {};
-  std::string rank = {};  // what the memory is of
+  std::string rank = {};  // the rank whose memory is shown
   std::vector<Memory> memory = {};
   std::optional<RooflinePicture> roofline = {};
   std::vector<Histogram> histograms = {};

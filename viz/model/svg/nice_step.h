@@ -1,4 +1,4 @@
-// Marks of an axis. Thread rule: pure.
+// The distance between the marks of an axis. Thread rule: pure.
 #pragma once
 
 namespace ranklab::viz {

@@ -19,7 +19,8 @@ struct PaintRow {
 
 constexpr Rgba kLight = 0xFFFFFFFF, kDark = 0x14181DFF;
 
-// Colours of more than one thing: what a pass computes is stored in its colour, verbs that do the same are one colour.
+// Colours that several things share: what a pass computes is stored in its colour, and verbs that do the same share
+// one.
 constexpr Rgba kForward = 0x206AD0FF, kInputGrad = 0x3CB47EFF, kOptimizer = 0xC370A0FF, kReduction = 0x3F7D77FF,
                kGather = 0x85C3B5FF, kMessage = 0xE0C870FF, kNoData = 0x4A5261FF;
 

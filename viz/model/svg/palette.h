@@ -1,9 +1,9 @@
-// The colour and letters of an event everywhere: window, SVG, text. The hues begin with Okabe and Ito's (2008) in the
-// roles that pipeline figures use: F blue, B green, W orange, optimizer purple. One palette of meanings: activations,
-// gradients and optimizer states have the colour of the pass that makes them, reductions, gathers, exchanges and
-// messages one each. Meanings that share a row can be told apart with normal vision and the three kinds of colour
-// blindness (palette_test). Colour is never the only cue: every block also has letters, every bubble a texture. Thread
-// rule: pure.
+// The colour and letters of an event everywhere: window, SVG, text. The first hues are those of Okabe and Ito (2008),
+// in the roles that pipeline figures use: F blue, B green, W orange, optimizer purple. Everything shares one palette of
+// meanings: activations, gradients and optimizer states have the colour of the pass that makes them; reductions,
+// gathers, exchanges and messages have one colour each. Meanings that share a row can be distinguished with normal
+// vision and with the three kinds of colour blindness (palette_test). Colour is never the only cue: every block also
+// has letters, every bubble a texture. Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -27,8 +27,8 @@ enum class Paint : uint8_t {
   kCompute,       // any other compute span
   kPhase,         // a span that encloses others
   kModule,        // the use of a module, inside an action
-  kAttention,     // attention to a part of the keys, inside its module
-  kComputeBound,  // a kernel, by what bounds its time
+  kAttention,     // attention to one part of the keys, inside its module
+  kComputeBound,  // a kernel, by what limits its speed
   kMemoryBound,
   kLaunchBound,
   kAllReduce,      // AR
@@ -44,7 +44,7 @@ enum class Paint : uint8_t {
 constexpr size_t kPaints = static_cast<size_t>(Paint::kCount);
 
 Paint paint_of(const Event& event, std::string_view event_name);
-// A module or kernel, which lies inside an action that is drawn.
+// Whether this is a module or kernel, which lies inside an action that is also drawn.
 constexpr bool is_detail(Paint paint) { return paint >= Paint::kModule && paint <= Paint::kLaunchBound; }
 Rgba colour(Paint paint);
 Rgba text_colour(Paint paint);          // readable on colour(paint)

@@ -93,7 +93,8 @@ class Plot {
     return std::fabs(x - other_x) < 30 && std::fabs(y - other_y) < 14;
   }
 
-  // A sweep's points are named where there is room: they crowd where they stop gaining. Others above and below.
+  // The points of a sweep have names only if there is space, because they crowd where the rate no longer grows. Names
+  // of other points are alternately above and below.
   void names() {
     double last_x = -1e9, last_y = -1e9, beside = -5;
     for (const RooflinePicture::Point& point : p_.points) {
@@ -103,7 +104,7 @@ class Plot {
         beside = 15;
         continue;
       }
-      // The last one has its name in any case.
+      // The last point always has its name.
       const bool is_last = &point == &p_.points.back();
       const bool close =
           near(x, y, last_x, last_y) || near(x, y, across(p_.points.back().intensity), up(p_.points.back().flops));

@@ -1,5 +1,5 @@
-// A roofline (Williams et al. 2009): what a GPU can reach at each intensity, and where the work of a model lies below
-// it. Both axes are logarithmic. Thread rule: pure.
+// A roofline (Williams et al. 2009): the rate that a GPU can reach at each intensity, and the points of a model's work
+// below it. Both axes are logarithmic. Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>
@@ -12,17 +12,17 @@ struct RooflinePicture {
   struct Point {
     std::string name = {};  // "training", "64"
     double intensity = 0;   // FLOP per byte
-    double flops = 0;       // a second
-    bool in_sweep = false;  // joined with the others of a sweep
+    double flops = 0;       // FLOP per second
+    bool in_sweep = false;  // joined by a line with the other points of a sweep
   };
   std::string title = {};
   double peak_flops = 0, bytes_per_s = 0;
   std::vector<Point> points = {};
   std::string sweep = {};               // what is swept
-  std::vector<std::string> notes = {};  // below
+  std::vector<std::string> notes = {};  // lines below the drawing
 };
 
-// At (x, y), `width` wide. RETURNS: the height that it takes.
+// Draws at (x, y), `width` wide. RETURNS: the height that it takes.
 double draw_roofline(Drawing& drawing, const RooflinePicture& picture, double x, double y, double width);
 
 }  // namespace ranklab::viz

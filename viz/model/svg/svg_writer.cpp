@@ -36,7 +36,7 @@ void SvgWriter::hatch(const std::string& id, Rgba colour, Texture texture) {
                (texture == Texture::kCrossed ? line("6", "2.5") : "") + "</pattern>\n";
 }
 
-// The attributes of a shape's inside.
+// The attributes for the fill of a shape.
 std::string SvgWriter::filled(Rgba colour, const char* page_class) const {
   if (place_.in_page && is_the_pages(colour)) return std::string("class=\"") + page_class + "\"";
   const unsigned alpha = colour & 0xFFU;

@@ -1,6 +1,6 @@
-// SVG output of the few shapes that our pictures use. Text remains text. A drawing is a file of its own, on white or
-// on a dark ground, or part of a page, whose colours it then takes where a colour only means ink or paper: by the
-// classes that viz/html/report/report.css knows. Thread rule: one thread.
+// SVG output of the few shapes that our pictures use. Text stays text. A drawing is either a separate file, on a light
+// or a dark ground, or part of a page. In a page, colours that only mean ink or paper are the page's, by the classes
+// that viz/html/report/report.css defines. Thread rule: one thread.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,27 +10,27 @@
 
 namespace ranklab::viz {
 
-// Where a drawing is to be. Patterns of one page need different names: `id` begins theirs.
+// Where a drawing will be placed. Patterns of one page need different names, so they begin with `id`.
 struct SvgPlace {
   bool in_page = false;
   std::string id = {};
-  std::string label = {};          // what it shows, for who cannot see it
-  Ground ground = Ground::kLight;  // of a file of its own
+  std::string label = {};          // what it shows, for users who cannot see it
+  Ground ground = Ground::kLight;  // for a separate file
 };
 
-// Colours without a meaning: in a page, the page's.
+// Colours without a meaning of their own; in a page they are replaced by the page's.
 constexpr Rgba kInk = 0x33333300, kRule = 0x88888800, kPaper = 0xF4F4F400;
 constexpr bool is_the_pages(Rgba colour) { return (colour & 0xFFU) == 0; }
-// Those and the ground itself in a file of its own; others stay as they are.
+// Converts these colours and the ground itself for a separate file; other colours stay as they are.
 Rgba on_ground(Rgba colour, Ground ground);
 Rgba colour(Ground ground);
 
 class SvgWriter {
  public:
   explicit SvgWriter(SvgPlace place = {}) : place_(std::move(place)) {}
-  // Defines a hatching named `id` for pattern_rect().
+  // Defines a hatch pattern named `id` for pattern_rect().
   void hatch(const std::string& id, Rgba colour, Texture texture);
-  // `title` is shown by a browser on hover. A colour that is not opaque lets what is behind it through.
+  // A browser shows `title` on hover. A colour that is not opaque lets the shapes behind it show through.
   void rect(double x, double y, double width, double height, Rgba fill, bool outlined, std::string_view title);
   void pattern_rect(double x, double y, double width, double height, const std::string& id, std::string_view title);
   void line(double x0, double y0, double x1, double y1, Rgba colour);

@@ -11,7 +11,7 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr double kMostPairs = 1e15;  // of a damaged file, so that sums stay finite
+constexpr double kMostPairs = 1e15;  // limit for a damaged file, so that sums stay finite
 
 int64_t whole_within(double value, int64_t most) {
   return std::isfinite(value) ? static_cast<int64_t>(std::clamp(value, 0.0, static_cast<double>(most))) : 0;
@@ -23,7 +23,7 @@ AttentionPass pass_of(std::string_view name) {
   return AttentionPass::kForward;
 }
 
-// "layers.3.attention" of the module that encloses the event.
+// The name of the module that encloses the event, such as "layers.3.attention".
 std::string module_around(const TraceStore& store, EventRef ref) {
   const std::optional<EventPlace> place = store.place_of(ref);
   if (!place) return {};
@@ -40,7 +40,7 @@ std::string module_around(const TraceStore& store, EventRef ref) {
   return {};
 }
 
-// The uses of one rank, in order. A use ends where a tile comes again: the next layer computes the same ones.
+// The uses of one rank, in order. A use ends when a tile occurs again, because the next layer computes the same tiles.
 class RankUses {
  public:
   RankUses(const TraceStore& store, const Window& window, size_t rank) : store_(store), rank_(rank) {
@@ -101,7 +101,7 @@ class RankUses {
   const TraceStore& store_;
   size_t rank_;
   std::vector<AttentionUse> uses_;
-  std::set<std::pair<int, int>> seen_;  // tiles of the last use
+  std::set<std::pair<int, int>> seen_;  // tiles of the current use
 };
 
 std::vector<AttentionGroup> groups_of(const TraceStore& store) {
@@ -117,7 +117,7 @@ std::vector<AttentionGroup> groups_of(const TraceStore& store) {
   return groups;
 }
 
-// The i-th use of each member is of the same layer and microbatch: all of them run the same program.
+// The i-th use of each member belongs to the same layer and microbatch, because all members run the same program.
 void join_uses(const TraceStore& store, const Window& window, AttentionGroup& group) {
   for (size_t member = 0; member < group.members.size(); ++member) {
     std::vector<AttentionUse> own = RankUses(store, window, group.members[member]).take();
@@ -127,7 +127,7 @@ void join_uses(const TraceStore& store, const Window& window, AttentionGroup& gr
         group.uses[i].tiles.assign(group.members.size(), {});
       }
       AttentionUse& use = group.uses[i];
-      if (use.chunks != own[i].chunks) continue;  // no trace of ours
+      if (use.chunks != own[i].chunks) continue;  // not one of our traces
       use.range.begin_ns = std::min(use.range.begin_ns, own[i].range.begin_ns);
       use.range.end_ns = std::max(use.range.end_ns, own[i].range.end_ns);
       use.tiles[member] = std::move(own[i].tiles[0]);
@@ -138,7 +138,7 @@ void join_uses(const TraceStore& store, const Window& window, AttentionGroup& gr
 }  // namespace
 
 double AttentionUse::pairs(size_t member) const {
-  if (by_heads()) return tiles[member].empty() ? 0 : 1;  // all ranks have as many heads
+  if (by_heads()) return tiles[member].empty() ? 0 : 1;  // all ranks have the same number of heads
   return std::accumulate(tiles[member].begin(), tiles[member].end(), 0.0,
                          [](double sum, const AttentionTile& tile) { return sum + tile.pairs; });
 }

@@ -1,6 +1,6 @@
-// Which blocks of queries and keys each context-parallel rank attends to, and when, from the events of
-// core/trace/attention_event.h; how even the work is. Work is counted in pairs of a query and a key that it attends to.
-// Cost: O(events of the window x log events). Thread rule: pure.
+// Which blocks of queries and keys each context-parallel rank computes, and when, from the events of
+// core/trace/attention_event.h, and how even the work is. Work is counted in pairs of a query and a key that it attends
+// to. Cost: O(events of the window x log events). Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,11 +12,11 @@
 
 namespace ranklab::viz {
 
-constexpr int64_t kMostChunks = 512;  // of a damaged file
+constexpr int64_t kMostChunks = 512;  // limit for a damaged file
 
-// A cell of the grid, as one rank computes it. Cells of one hop share their event.
+// A cell of the grid, computed by one rank. Cells of one hop share their event.
 struct AttentionTile {
-  int query = 0, key = 0;  // chunks
+  int query = 0, key = 0;  // chunk indices
   double pairs = 0;
   TimeRange range;
   EventRef event;
@@ -29,35 +29,36 @@ struct AttentionTile {
 struct AttentionUse {
   AttentionPass pass = AttentionPass::kForward;
   int step = -1, microbatch = -1;
-  std::string module;  // "layers.3.attention"; "" where modules were not recorded
+  std::string module;  // "layers.3.attention"; "" if modules were not recorded
   int64_t positions = 0;
-  int chunks = 0;                                 // 1: each rank attends with its part of the heads to whole sequences
-  bool striped = false;                           // a chunk is every chunks-th position
-  TimeRange range;                                // over the ranks
+  int chunks = 0;                                 // 1: each rank has part of the heads and attends to whole sequences
+  bool striped = false;                           // a chunk consists of every chunks-th position
+  TimeRange range;                                // over all ranks
   std::vector<std::vector<AttentionTile>> tiles;  // [member]
 
   bool by_heads() const { return chunks == 1; }
   double pairs(size_t member) const;
   double mean_pairs() const;
-  double of_mean(size_t member) const;  // the member's work over the mean's
+  double of_mean(size_t member) const;  // the member's work divided by the mean
   size_t fullest() const;
-  double imbalance() const { return of_mean(fullest()); }  // max over mean
-  // Every pair of a causal sequence, without a window and documents.
+  double imbalance() const { return of_mean(fullest()); }  // maximum divided by mean
+  // Whether every pair of a causal sequence is computed, that is, without a window or documents.
   bool whole_triangle() const;
   int64_t busy_ns(size_t member) const;
 };
 
 struct AttentionGroup {
   std::vector<size_t> members;     // rank indices of the store, in the order of the cp axis
-  std::vector<AttentionUse> uses;  // by begin
+  std::vector<AttentionUse> uses;  // sorted by begin
 
   bool has(size_t rank_index) const;
-  // The last one that has begun on some rank; before the first, the first. REQUIRES: there are uses.
+  // The index of the last use that has begun on some rank; before the first one begins, the first. REQUIRES: there are
+  // uses.
   size_t at(int64_t time_ns) const;
 };
 
 struct AttentionTable {
-  std::vector<AttentionGroup> groups;  // that have uses, by first rank
+  std::vector<AttentionGroup> groups;  // the groups that have uses, sorted by first rank
   bool empty() const { return groups.empty(); }
 };
 
@@ -66,7 +67,7 @@ AttentionTable attention_table(const TraceStore& store, const Window& window);
 // "rank 7 does 1.88 times the mean; --cp-balance zigzag would be 1.00".
 std::string balance_words(const TraceStore& store, const AttentionGroup& group, const AttentionUse& use);
 std::string use_words(const AttentionUse& use);  // "layers.3.attention backward, microbatch 0"
-// The grid of the first forward, by rank, and each rank's share.
+// The grid of the first forward, with the rank of each cell, and each rank's share.
 std::string attention_text(const TraceStore& store, const AttentionTable& table);
 
 }  // namespace ranklab::viz

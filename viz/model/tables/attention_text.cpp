@@ -11,7 +11,7 @@ int rank_of(const TraceStore& store, const AttentionGroup& group, size_t member)
   return store.rank(group.members[member]).global_rank;
 }
 
-// A line of the grid for each chunk of queries: the rank that attends to each chunk of keys.
+// One line for each chunk of queries, with the rank that computes it for each chunk of keys.
 std::string grid_text(const TraceStore& store, const AttentionGroup& group, const AttentionUse& use) {
   constexpr int kShown = 32;
   const int chunks = std::min(use.chunks, kShown);
@@ -62,8 +62,8 @@ std::string use_words(const AttentionUse& use) {
   return words;
 }
 
-// A zigzag evens out exactly: rank r has the r-th chunk and the r-th last, whose queries see as many keys together
-// whatever r is. That holds where queries attend to all keys before them.
+// A zigzag balances exactly: rank r has the r-th chunk and the r-th from the end, whose queries together see the same
+// number of keys for every r. That is true only if queries attend to all keys before them.
 std::string balance_words(const TraceStore& store, const AttentionGroup& group, const AttentionUse& use) {
   constexpr double kEven = 1.05;
   if (use.by_heads())

@@ -10,7 +10,7 @@
 namespace ranklab::viz {
 namespace {
 
-// Analyses one rank: its stalls, the time before it began or after it was done, and their causes.
+// Analyses one rank: its stalls, the time before it began and after it was done, and their causes.
 class RankFinder {
  public:
   RankFinder(const TraceStore& store, const Window& window, size_t rank_index)
@@ -68,8 +68,7 @@ class RankFinder {
     }
   }
 
-  // The time in which the rank was involved in an event: a call that nobody waited for may end long after the rank is
-  // done.
+  // The time in which an event involved the rank: a call that nobody waited for may end long after the rank is done.
   TimeRange own_time(const Event& event, TimeRange drawn) const {
     if (event.kind != EventKind::kCollective || event.virtual_posted_ns == kNoTime) return drawn;
     const bool waited = event.virtual_exposed_ns + event.virtual_peer_wait_ns > 0;
@@ -88,7 +87,7 @@ class RankFinder {
         push({{reached, extents[i].begin_ns}, i == 0 ? BubbleCause::kWarmUp : BubbleCause::kHost, kNoEvent, -1, ""});
       reached = std::max(reached, extents[i].end_ns);
     }
-    // A rank that has recorded nothing in a step has not begun it.
+    // In a partial trace, a rank that has recorded nothing in a step has not begun it.
     const BubbleCause rest = extents.empty() && store_.partial() ? BubbleCause::kWarmUp : BubbleCause::kDrain;
     push({{reached, window_.range.end_ns}, rest, kNoEvent, -1, ""});
   }
@@ -125,7 +124,7 @@ class RankFinder {
                                         : TimeRange{std::min(unrecorded_.begin_ns, from), idle.range.end_ns};
       idle.range.end_ns = from;
     }
-    // What lies in lost times is no more known to be idle than to be work.
+    // In lost times it is unknown whether the rank was idle or working.
     const int64_t end_ns = idle.range.end_ns;
     for (const TimeRange& lost : lost_) {
       idle.range.end_ns = std::min(end_ns, lost.begin_ns);
@@ -151,9 +150,9 @@ class RankFinder {
     const auto work = work_.find(event.step);
     const BubbleCause otherwise = message ? BubbleCause::kDependency : BubbleCause::kStraggler;
     if (work == work_.end() || !work->second.any) return otherwise;
-    // Before its first work a rank of a pipeline waits for its input; without a pipeline, it waits for a late member.
+    // Before its first work, a pipeline rank waits for its input; without a pipeline, a rank waits for a late member.
     if (stall.end_ns <= work->second.first_ns && (message || work->second.pipeline)) return BubbleCause::kWarmUp;
-    // Of a trace that is partial it is not known that no work follows.
+    // In a partial trace it is not known whether more work follows in the last step.
     const bool over = !store_.partial() || event.step < last_step_;
     if (over && stall.begin_ns >= work->second.last_ns && work->second.pipeline) return BubbleCause::kDrain;
     return otherwise;
@@ -174,7 +173,7 @@ class RankFinder {
       last_ns = posted;
       last = side;
     }
-    if (!last) {  // a peer whose events are not in the trace
+    if (!last) {  // the peer's events are not in the trace
       const std::vector<int>* group = group_of(trace_, event.axis);
       if (group != nullptr && event.peer >= 0 && static_cast<size_t>(event.peer) < group->size())
         wait.waits_for_rank = (*group)[static_cast<size_t>(event.peer)];
@@ -213,7 +212,7 @@ class RankFinder {
   const RankTrace& trace_;
   std::map<int, Work> work_;  // by step
   std::vector<IdleInterval> idle_;
-  int64_t recorded_ns_ = -2 * kTimeLimit;  // the end of the rank's last event, of any step
+  int64_t recorded_ns_ = -2 * kTimeLimit;  // the end of the rank's last event in any step
   int last_step_ = -1;
   TimeRange unrecorded_;
   std::vector<TimeRange> lost_;

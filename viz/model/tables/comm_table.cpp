@@ -40,7 +40,7 @@ void sum_sides(const TraceStore& store, CommCall& call) {
       last = side.posted_ns;
       call.last_rank = side.global_rank;
     }
-    // On the wall clock an event begins when it is posted, and bytes are sent after the match.
+    // On the wall clock an event begins when it is posted, and bytes are sent only after the match.
     const bool from_match = store.clock() == TraceClock::kWall && side.matched_ns != kNoTime;
     call.begin_ns = std::max(call.begin_ns, from_match ? side.matched_ns : store.begin_ns(side.event));
     call.end_ns = std::max(call.end_ns, side.done_ns);

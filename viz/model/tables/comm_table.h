@@ -1,7 +1,8 @@
-// Every communication call as its members saw it: posted, matched, first byte and done of each rank, skew, bandwidth.
-// algbw = logical bytes / time on the link, busbw = algbw x the factor of nccl-tests: all_reduce 2(n-1)/n;
-// reduce_scatter, all_gather and all_to_all (n-1)/n; broadcast and messages 1. On the wall clock, posted is the begin
-// of the event and the transfer is counted from the match. Cost: O(n log n). Thread rule: pure.
+// Every communication call as its members saw it: for each rank the times at which it posted, matched, got the first
+// byte and was done; skew and bandwidth. algbw = logical bytes / time on the link, busbw = algbw x the factor of
+// nccl-tests: all_reduce 2(n-1)/n; reduce_scatter, all_gather and all_to_all (n-1)/n; broadcast and messages 1. On the
+// wall clock, posted is the begin of the event and the transfer is counted from the match. Cost: O(n log n). Thread
+// rule: pure.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -35,15 +36,15 @@ struct CommCall {
   std::vector<int> missing;     // members that are in the trace but have not made the call
   int64_t elements = 0;         // logical bytes / element size
   int64_t logical_bytes = 0;
-  int64_t algorithm_bytes = 0;  // summed over all sides
+  int64_t algorithm_bytes = 0;  // sum over all members
   int64_t wire_bytes = 0;
-  int64_t begin_ns = 0;  // of the transfer
+  int64_t begin_ns = 0;  // begin of the transfer
   int64_t end_ns = 0;
   int64_t skew_ns = 0;  // between the first and the last posting
-  int last_rank = -1;   // who posted last
+  int last_rank = -1;   // the rank that posted last
   double algbw_gb_per_s = 0;
   double busbw_gb_per_s = 0;
-  int64_t exposed_ns = 0;  // the largest of the sides
+  int64_t exposed_ns = 0;  // the largest of all members
   bool message() const { return verb == Verb::kSend || verb == Verb::kRecv; }
 };
 

@@ -12,7 +12,7 @@
 namespace ranklab::viz {
 namespace {
 
-// Limits values of a damaged file so that sums stay finite.
+// Limits the values of a damaged file so that sums stay finite.
 constexpr double kMostTokens = 1e15;
 constexpr std::string_view kAuxLoss = "moe/aux_loss";  // the engine's counter
 
@@ -103,7 +103,7 @@ int peers_of(const TraceStore& store) {
   return 1;
 }
 
-// Steps come in ascending order, so the last bias remains.
+// Steps are in ascending order, so the bias of the last step remains.
 std::vector<LayerLoad> sum_steps(const std::vector<LayerLoad>& loads) {
   std::map<int, LayerLoad> of_layer;
   for (const LayerLoad& load : loads) {

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kPrefix = "memory/";
 constexpr int kOther = static_cast<int>(kMemoryCategories), kLimit = kOther + 1;
 
-// Category of a counter, kOther, kLimit, or -1 when it is no memory counter.
+// The category of a counter, kOther, kLimit, or -1 if it is not a memory counter.
 int category_of(std::string_view counter) {
   if (!counter.starts_with(kPrefix)) return -1;
   counter.remove_prefix(kPrefix.size());
@@ -30,7 +30,8 @@ RankMemory table_of(const TraceStore& store, const Window& window, size_t rank_i
   for (const std::string& name : trace.names) categories.push_back(category_of(name));
   std::vector<double> others(trace.names.size(), 0.0);
   MemorySample now;
-  // Counters of one moment are one sample, until one comes again: a rank may be at its fullest between two of them.
+  // Counters with the same time form one sample until one of them occurs again, because a rank's peak may lie between
+  // two values of one counter.
   std::array<bool, kMemoryCategories> in_sample{};
   for (const uint32_t index : store.rank(rank_index).counters) {
     const Event& event = trace.events[index];

@@ -26,24 +26,24 @@ struct RankMemory {
   std::vector<MemorySample> samples;  // by time
   MemorySample peak;                  // largest total; the first of equal ones
   double limit_bytes = 0;             // of the modelled device, "memory/limit"; 0: unknown
-  double other_bytes = 0;             // largest sum of the "memory/..." counters outside the categories
+  double other_bytes = 0;             // largest sum of the "memory/..." counters that belong to no category
 
   double share_of_limit() const { return limit_bytes > 0 ? peak.total() / limit_bytes : 0; }
 };
 
-// The largest total that is held in a part of the time, the first of equal ones; nothing where the rank has no sample
-// before its end.
+// The sample with the largest total in a part of the time (the first of equal ones); nothing if the rank has no sample
+// before the part's end.
 std::optional<MemorySample> fullest(const RankMemory& rank, TimeRange part);
-// What to write at that sample: "peak 10.9 MiB", or, where the peak is elsewhere, "9.00 MiB here, peak 10.9 MiB in step
+// The label of that sample: "peak 10.9 MiB"; or, if the peak is at another time, "9.00 MiB here, peak 10.9 MiB in step
 // 0".
 std::string fullest_text(const RankMemory& rank, const MemorySample& sample);
 
-// Ranks without memory counters have no samples. In the order of TraceStore::ranks().
+// Ranks without memory counters have no samples. Ordered like TraceStore::ranks().
 std::vector<RankMemory> memory_table(const TraceStore& store, const Window& window);
 bool has_memory(const std::vector<RankMemory>& table);
 
-// A line for each of up to 32 ranks: its peak and its composition.
+// One line for each of up to 32 ranks: its peak and its composition.
 std::string memory_text(const std::vector<RankMemory>& table);
-std::string bytes_text(double bytes);  // as used there: "-" for none
+std::string bytes_text(double bytes);  // as in memory_text(): "-" for none
 
 }  // namespace ranklab::viz

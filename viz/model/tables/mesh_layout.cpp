@@ -8,10 +8,11 @@ namespace {
 
 struct MeshAxis {
   Axis axis = Axis::kWorld;
-  int stride = 0, size = 0;  // distance of neighbours' global ranks; members of a group
+  int stride = 0, size = 0;  // distance of neighbours' global ranks; number of members in a group
 };
 
-// Axes that span the mesh: of several that hold the same ranks (dp and ep) the first, no products of others, by stride.
+// The axes that span the mesh, sorted by stride. Of several axes over the same ranks (dp and ep) the first is used;
+// axes that are products of others are left out.
 std::vector<MeshAxis> spanning_axes(const MeshTable& table) {
   std::vector<MeshAxis> axes;
   for (const Axis axis : table.axes) {
@@ -70,7 +71,7 @@ class Arranger {
     return at->second;
   }
 
-  // Neighbours in the groups of the axes.
+  // Links the neighbours in the groups of the axes.
   void link() {
     std::map<int, size_t> index;
     for (size_t rank = 0; rank < table_.ranks.size(); ++rank) index[table_.ranks[rank].global_rank] = rank;

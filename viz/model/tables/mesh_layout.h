@@ -1,5 +1,6 @@
-// Where the ranks of a mesh are drawn: the axis whose neighbours are closest along a row, the next one down, the others
-// as planes beside each other; a mesh of one axis is wrapped into rows. Cost: O(ranks x axes). Thread rule: pure.
+// The places where the ranks of a mesh are drawn: the axis whose neighbours are closest runs along a row, the next axis
+// down the rows, the others form planes next to each other. A mesh with one axis is wrapped into rows. Cost: O(ranks x
+// axes). Thread rule: pure.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -22,12 +23,12 @@ struct MeshLink {
 
 struct MeshLayout {
   std::vector<MeshTile> tiles;      // by rank
-  std::vector<std::string> planes;  // "pp 1": the coordinates that a plane's ranks share; "" where there is one plane
-  int rows = 1, columns = 1;        // of a plane
+  std::vector<std::string> planes;  // "pp 1": the coordinates that a plane's ranks share; "" if there is only one plane
+  int rows = 1, columns = 1;        // of one plane
   std::vector<MeshLink> links;      // along rows and columns, and from plane to plane
 };
 
-// `widest`: the most columns of a mesh of one axis.
+// `widest`: the largest number of columns for a mesh with one axis.
 MeshLayout mesh_layout(const MeshTable& table, int widest = 8);
 
 }  // namespace ranklab::viz

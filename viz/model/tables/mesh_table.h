@@ -1,5 +1,5 @@
-// Ranks, their coordinates, and the groups of every axis, from the trace; a metric per rank to colour them by. Cost:
-// O(ranks + events). Thread rule: pure.
+// Ranks, their coordinates, and the groups of every axis, from the trace; and a metric by which to colour each rank.
+// Cost: O(ranks + events). Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -22,15 +22,16 @@ struct MeshGroup {
 
 struct MeshTable {
   std::vector<MeshRank> ranks;
-  std::vector<Axis> axes;                              // with groups of more than one rank
+  std::vector<Axis> axes;                              // those that have groups of more than one rank
   std::vector<MeshGroup> groups;                       // every group once, by axis and first rank
-  int coordinate(size_t rank_index, Axis axis) const;  // -1 when the rank has none
+  int coordinate(size_t rank_index, Axis axis) const;  // -1: the rank has none
 };
 
 MeshTable mesh_table(const TraceStore& store);
 
-// Indices of at most `most` ranks that tell of the others: all; else those of the first replica, which do as the other
-// replicas; else of its tensor-parallel groups the first ranks; else some of these, evenly spaced. REQUIRES: most > 0.
+// Indices of at most `most` ranks that represent the others: all ranks if they fit; else those of the first replica,
+// since the others do the same; else the first ranks of its tensor-parallel groups; else some of these, evenly spaced.
+// REQUIRES: most > 0.
 std::vector<size_t> telling_ranks(const MeshTable& table, size_t most);
 
 enum class RankMetric : uint8_t { kBusy, kBubble, kExposed, kPeerWait, kBytesSent, kPeakMemory, kEvents, kCount };

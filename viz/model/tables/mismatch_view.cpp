@@ -10,7 +10,7 @@ namespace ranklab::viz {
 namespace {
 
 using Cell = MismatchView::Cell;
-using Calls = std::map<int64_t, Cell>;  // by sequence
+using Calls = std::map<int64_t, Cell>;  // by sequence number
 
 std::string cell_words(const Cell& cell) {
   return std::string(name(cell.verb)) + ", " + std::string(name(cell.dtype)) + ", " +
@@ -20,7 +20,7 @@ std::string cell_words(const Cell& cell) {
 struct Group {
   Axis axis = Axis::kWorld;
   std::vector<int> members;
-  std::map<int, Calls> calls;  // of the members that the trace has
+  std::map<int, Calls> calls;  // of the members that are in the trace
 };
 
 std::vector<Group> collect(const TraceStore& store) {

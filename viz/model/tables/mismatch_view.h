@@ -1,5 +1,5 @@
-// Where the members of a group diverge: ranks x sequence of one group, which call each member made at each number, and
-// the first number at which they differ. Cost: O(events x log of a group's calls). Thread rule: pure.
+// Where the members of a group diverge: for one group, a table of ranks x sequence numbers with the call that each
+// member made, and the first number at which they differ. Cost: O(events x log of a group's calls). Thread rule: pure.
 #pragma once
 #include <string>
 #include <vector>

@@ -13,12 +13,12 @@ std::string short_name(const std::string& op_name) {
   if (op_name.size() <= kBytes) return op_name;
   const auto inside = [&](size_t at) { return (static_cast<uint8_t>(op_name[at]) & 0xC0) == 0x80; };
   size_t head = kBytes - 3 - kEnd, tail = op_name.size() - kEnd;
-  while (head > 0 && inside(head)) --head;  // whole UTF-8 characters
+  while (head > 0 && inside(head)) --head;  // does not cut a UTF-8 character
   while (tail < op_name.size() && inside(tail)) ++tail;
   return op_name.substr(0, head) + "..." + op_name.substr(tail);
 }
 
-// "layers.*.attention backward": the same module of all layers.
+// "layers.*.attention backward": one name for the same module in all layers.
 std::string of_all_layers(const std::string& path) {
   std::string out;
   for (size_t i = 0; i < path.size();) {
@@ -35,7 +35,7 @@ std::string of_all_layers(const std::string& path) {
 
 namespace {
 
-// "attention backward" of "attention q7 k3 backward".
+// "attention backward" for "attention q7 k3 backward".
 std::string of_all_chunks(const std::string& name) {
   std::string out(kAttentionEvent.substr(0, kAttentionEvent.size() - 1));
   for (const std::string_view pass : kAttentionPasses)

@@ -1,4 +1,5 @@
-// Statistics per operation name: count, duration, bytes, and time not hidden by compute. Cost: O(n). Thread rule: pure.
+// Statistics per operation name: count, duration, bytes, and the time not hidden by compute. Cost: O(n). Thread rule:
+// pure.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -29,12 +30,12 @@ struct OpRow {
 
 // "F", "all_reduce tp"
 std::string op_name(const RankTrace& trace, const Event& event);
-// Names of other programs' kernels can be long: shortened for tables to at most 32 bytes, in the middle.
+// Shortens a name for tables to at most 32 bytes, in the middle; names of other programs' kernels can be long.
 std::string short_name(const std::string& op_name);
-// Longest total first; phases last. exposed_ns: recorded on the virtual clock, on the wall clock the time outside
-// compute that a call covers, as in find_bubbles().
+// Sorted by total, longest first, with phases last. exposed_ns: on the virtual clock as recorded, on the wall clock the
+// time outside compute that a call covers, as in find_bubbles().
 std::vector<OpRow> op_table(const TraceStore& store, const Window& window);
-// The fraction of the time on links that compute hides (as HTA defines it); nothing without communication.
+// The fraction of the time on links that compute hides (as HTA defines it); nothing if there is no communication.
 std::optional<double> overlap(const std::vector<OpRow>& ops);
 
 }  // namespace ranklab::viz

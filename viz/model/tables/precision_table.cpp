@@ -74,7 +74,7 @@ TensorSample read_sample(int step, std::span<const double> n) {
   return s;
 }
 
-// Combines the groups' means and deviations of both samples.
+// Combines the means and deviations of the groups of both samples.
 void add_scales(TensorSample& to, const TensorSample& more) {
   const double groups = to.groups + more.groups;
   if (groups <= 0) return;

@@ -1,7 +1,8 @@
-// The effect of quantization on the tensors of the sampled steps, from the events of core/trace/precision_event.h: for
-// each role of each linear layer the fraction of numbers that became zero (of nonzero ones: -0 counts, zero inputs do
-// not) or exceeded the largest, the signal to noise ratio, the amax, the scales, a histogram of magnitudes. Ranks that
-// hold shards or replicas of a tensor are combined. Cost: O(events). Thread rule: pure.
+// The effect of quantization on the tensors of the sampled steps, from the events of core/trace/precision_event.h. For
+// each role in each linear layer: the fraction of numbers that became zero (among nonzero ones: a result of -0 counts,
+// inputs that are zero do not) or exceeded the largest number, the signal to noise ratio, the amax, the scales, a
+// histogram of magnitudes. Ranks that hold shards or replicas of a tensor are combined. Cost: O(events). Thread rule:
+// pure.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -16,7 +17,7 @@ namespace ranklab::viz {
 
 using MagnitudeHistogram = std::array<double, kPrecisionBins>;  // counts by floor(log2 |x|), see kPrecisionFirstBin
 
-// Scales of the first groups on the first rank that has the tensor.
+// The scales of the first groups, on the first rank that has the tensor.
 struct ScaleGrid {
   size_t rows = 0, cols = 0;
   std::vector<double> values = {};  // row-major
@@ -30,7 +31,7 @@ struct TensorSample {
   int64_t rows = 0, cols = 0;                // of the first rank's shard
   double count = 0, nonzero = 0, underflow = 0, saturated = 0;
   double signal = 0, noise = 0;  // sums of squares
-  double amax = 0;               // infinite or NaN when a number was
+  double amax = 0;               // infinite or NaN if a number was
   double groups = 0, scale_min = 0, scale_max = 0, scale_mean = 0, scale_std = 0;
   MagnitudeHistogram histogram = {};
   ScaleGrid scales = {};
@@ -46,21 +47,21 @@ struct TensorSample {
 struct TensorSeries {
   TensorRole role = TensorRole::kActivation;
   std::string module;
-  std::vector<TensorSample> samples;  // by step
+  std::vector<TensorSample> samples;  // sorted by step
 
-  const TensorSample* at(int step) const;  // the last one up to `step`, else the first; null when there is none
+  const TensorSample* at(int step) const;  // the last one up to `step`, else the first; null if there is none
 };
 
 struct PrecisionTable {
-  std::vector<int> steps;             // that have samples
-  std::vector<std::string> modules;   // in order of first appearance: that of the forward pass
-  std::vector<TensorSeries> tensors;  // by module, then role
+  std::vector<int> steps;             // the steps that have samples
+  std::vector<std::string> modules;   // in order of first appearance, which is that of the forward pass
+  std::vector<TensorSeries> tensors;  // sorted by module, then role
 
   bool empty() const { return tensors.empty(); }
   const TensorSeries* find(TensorRole role, const std::string& module) const;
-  int step_at(int step) const;  // the last sampled step up to `step`, else the first; -1 when there is none
+  int step_at(int step) const;  // the last sampled step up to `step`, else the first; -1 if there is none
 };
-// For one rank, or (-1) all ranks combined.
+// The table of one rank, or (-1) of all ranks combined.
 PrecisionTable precision_table(const TraceStore& store, int rank_index = -1);
 
 // A table with one line per tensor at a step.

@@ -39,8 +39,8 @@ constexpr int kParts = 64;  // per bin
 
 double low_of(size_t bin) { return std::ldexp(1.0, kPrecisionFirstBin + static_cast<int>(bin)); }
 
-// How the density of values changes along a bin, judged by its neighbours: relative to the bin's own density, from its
-// middle to its end.
+// How the density of values changes within a bin, estimated from its neighbours: the change from the bin's middle to
+// its end, relative to the bin's own density.
 double slope_of(const MagnitudeHistogram& histogram, size_t bin) {
   if (bin == 0 || bin + 1 == kPrecisionBins) return 0;
   const auto density = [&](size_t which) { return histogram[which] / low_of(which); };
@@ -80,7 +80,7 @@ RequantizeEstimate requantize(const TensorSample& sample, const FormatRange& for
   }
   if (sums.count <= 0) return out;
   out.underflow_share = sums.underflow / sums.count;
-  // As a fraction of all numbers, as the run counts it.
+  // As a fraction of all numbers, as in the run's own statistics.
   out.saturated_share = sums.saturated / std::max(sample.count, sums.count);
   out.sqnr_db = sums.noise > 0 ? 10 * std::log10(sums.signal / sums.noise) : INFINITY;
   return out;

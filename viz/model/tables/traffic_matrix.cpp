@@ -9,17 +9,17 @@
 namespace ranklab::viz {
 namespace {
 
-// More than anyone can look at, and few enough to store n x n cells.
+// More than anyone can look at, but few enough to store n x n cells.
 constexpr size_t kMostRanks = 1024;
 
-// Size of part `index` when `bytes` are split into `parts` parts.
+// The size of part `index` if `bytes` are split into `parts` parts.
 int64_t part_of(int64_t bytes, int64_t parts, int64_t index) { return bytes / parts + (index < bytes % parts ? 1 : 0); }
 
 int64_t bytes_of_part(double part) {
   return part > 0 ? static_cast<int64_t>(std::min(part, static_cast<double>(kBytesLimit))) : 0;  // 0 for NaN
 }
 
-// An all_to_all's parts, one for each member; empty when it has none that fit the group.
+// The parts of an all_to_all, one for each member; empty if the event has none that match the group.
 std::span<const double> parts_of(const RankTrace& trace, const Event& event, const std::vector<int>& group) {
   if (event.verb != Verb::kAllToAll || event.array == 0) return {};
   const std::vector<double>& parts = trace.arrays[event.array - 1];
@@ -35,8 +35,8 @@ int64_t kept_bytes(const RankTrace& trace, const Event& event) {
   return bytes_of_part(parts[static_cast<size_t>(self - group->begin())]);
 }
 
-// Visits the sends of an all_to_all from number `mine` to the others, per its parts; bytes moved by the backend are
-// split in proportion.
+// Visits the sends of an all_to_all from member `mine` to the others, as given by its parts; the bytes that the backend
+// moved are split in proportion.
 void visit_parts(const std::vector<int>& group, int64_t mine, std::span<const double> parts, TrafficCell cell,
                  const SendVisit& visit) {
   const auto bytes_of = [&](size_t i) { return i == static_cast<size_t>(mine) ? 0 : bytes_of_part(parts[i]); };

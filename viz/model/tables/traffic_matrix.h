@@ -1,5 +1,5 @@
 // Traffic between ranks. Layers: logical (what the call means), algorithm (what the modelled algorithm sends), wire
-// (what the backend sent from the rank). How the bytes that a rank sends in a call are assigned to pairs:
+// (what the backend sent from the rank). The bytes that a rank sends in a call are assigned to pairs of ranks:
 //   send                                    all to the peer
 //   all_reduce, reduce_scatter, all_gather  a ring: all to the next member of the group
 //   broadcast                               a pipelined ring from the root: all to the next member, the last one none
@@ -8,7 +8,8 @@
 // The logical layer of a collective counts what the call delivers to each rank: the ring verbs count their logical
 // bytes x (n-1)/n (all_reduce: x 2 (n-1)/n) over the same pairs; for an all_to_all with an array, the logical and the
 // algorithm layer both count the array. So a row's sum is what a rank sends. Bytes that do not divide evenly keep their
-// sum: the first pairs get one byte more. Ranks of a node: global rank / gpus per node. Cost: O(n). Thread rule: pure.
+// sum: the first pairs get one byte more. The node of a rank: global rank / gpus per node. Cost: O(n). Thread rule:
+// pure.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -27,7 +28,7 @@ std::string_view name(TrafficLayer layer);  // "logical", "algorithm", "wire"
 struct TrafficCell {
   std::array<int64_t, kTrafficLayers> bytes{};
   int64_t messages = 0;  // calls that sent something on this pair
-  int64_t time_ns = 0;   // on the link, summed over those calls
+  int64_t time_ns = 0;   // on the link, sum over those calls
 
   int64_t of(TrafficLayer layer) const { return bytes[static_cast<size_t>(layer)]; }
   void add(const TrafficCell& cell);
@@ -35,13 +36,14 @@ struct TrafficCell {
 };
 
 using SendVisit = std::function<void(int to_rank, const TrafficCell& cell)>;
-// What an event's rank sends, pair by pair; nothing for what is no call.
+// Visits what an event's rank sends, pair by pair; nothing for an event that is not a call.
 void visit_sends(const RankTrace& trace, const Event& event, TraceClock clock, const SendVisit& visit);
 
 struct TrafficMatrix {
   std::vector<int> ranks;          // global ranks of rows and columns, ascending
   std::vector<TrafficCell> cells;  // [from][to]
-  // By rank: bytes of all_to_alls (with an array) that stayed on the rank. With the row's sum, all that it had to send.
+  // By rank: bytes of all_to_alls (with an array) that stayed on the rank. Together with the row's sum, this is
+  // everything that the rank had to send.
   std::vector<int64_t> kept_bytes;
   // Axes seen in the window, independent of the filter.
   std::vector<Axis> axes;
@@ -58,7 +60,7 @@ struct TrafficMatrix {
 enum class NodeScope : uint8_t { kAll, kIntraNode, kInterNode };
 std::string_view name(NodeScope scope);  // "intra-node"
 
-// Which traffic counts. Filtering by nodes works only if their size is known.
+// Which traffic is counted. Filtering by nodes only works if their size is known.
 struct TrafficFilter {
   std::optional<Axis> axis = {};
   std::optional<Purpose> purpose = {};
@@ -72,22 +74,22 @@ struct TrafficFilter {
   bool has(int from_rank, int to_rank) const;
 };
 
-// Ranks: those of the trace and every member of a recorded group, at most 1024. A call that overlaps a time window
-// counts in full.
+// The ranks are those of the trace and every member of a recorded group, at most 1024. A call that overlaps a time
+// window counts in full.
 TrafficMatrix traffic_matrix(const TraceStore& store, const Window& window, const TrafficFilter& filter = {});
 
 struct StepTraffic {
   int step = 0;
   TrafficMatrix matrix;
 };
-// For at most `most` of TraceStore::steps(), from the one at a position.
+// The matrices of at most `most` steps of TraceStore::steps(), starting at position `first`.
 std::vector<StepTraffic> traffic_by_step(const TraceStore& store, size_t first, size_t most,
                                          const TrafficFilter& filter = {});
-// In parts of `most` steps (the last one overlaps the one before it): the position of the first step of the part that a
-// step is in. A part stays the same while a cursor moves in it.
+// If the steps are divided into parts of `most` steps (the last part overlaps the one before it), the position of the
+// first step of the part that contains a step. So the part stays the same while a cursor moves within it.
 size_t first_of_part(const TraceStore& store, int step, size_t most);
 
-// The sends of a window from one rank to another, for the list under a cell.
+// The sends from one rank to another in a window, for the list under a cell.
 std::vector<EventRef> calls_between(const TraceStore& store, const Window& window, int from_rank, int to_rank,
                                     const TrafficFilter& filter = {});
 

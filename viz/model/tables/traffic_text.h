@@ -13,22 +13,22 @@ struct PurposeTraffic {
   TrafficCell all;
   TrafficCell intra_node, inter_node;  // empty if the nodes are unknown
 };
-// A row for each purpose of the window, in the order of Purpose. The filter's own purpose is ignored.
+// One row for each purpose that occurs in the window, in the order of Purpose. The filter's own purpose is ignored.
 std::vector<PurposeTraffic> traffic_by_purpose(const TraceStore& store, const Window& window, TrafficFilter filter);
 
-// What travels: of an axis, and where calls say more, for which purpose.
+// A kind of traffic: its axis, and its purpose if the calls name one.
 struct TrafficFlow {
   Axis axis = Axis::kWorld;
   PurposeTraffic traffic;
   std::string name() const;  // "dp", "ep: dispatch"
 };
-// Those that send something, by axis, then purpose. The filter's own axis and purpose are ignored.
+// The kinds that send something, sorted by axis, then purpose. The filter's own axis and purpose are ignored.
 std::vector<TrafficFlow> traffic_flows(const TraceStore& store, const Window& window, TrafficFilter filter);
-// As a table; "" when nothing is sent.
+// The flows as a table; "" if nothing is sent.
 std::string flows_text(const std::vector<TrafficFlow>& flows, int gpus_per_node);
 
-// Bytes of each pair with their sums, for up to 16 ranks; for more ranks only the sums. In brackets the part of its
-// all_to_alls that stayed on the rank, which is in no sum.
+// The bytes of each pair with sums, for up to 16 ranks; for more ranks only the sums. In brackets, the bytes of
+// all_to_alls that stayed on the rank, which are not part of any sum.
 std::string matrix_text(const TrafficMatrix& matrix, TrafficLayer layer);
 
 }  // namespace ranklab::viz

@@ -1,5 +1,5 @@
-// What collectives make of the types of tensors (partial, varying, replicated over each mesh axis), in a trace of a run
-// whose types were followed. Cost: O(events). Thread rule: pure.
+// How collectives change the types of tensors (partial, varying, replicated over each mesh axis), in a trace of a run
+// whose types were tracked. Cost: O(events). Thread rule: pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ struct TypeRow {
   int64_t count = 0, logical_bytes = 0;
 };
 
-// The most frequent first within an operation; empty: no types were followed.
+// The most frequent first within an operation; empty if no types were tracked.
 std::vector<TypeRow> type_table(const TraceStore& store, const Window& window);
 std::string type_text(const std::vector<TypeRow>& rows);  // "" without rows
 

@@ -18,7 +18,7 @@ int64_t whole_number(double value, double most) {
   return std::isfinite(value) ? static_cast<int64_t>(std::clamp(value, 0.0, most)) : 0;
 }
 
-// "zero gathered layers.3" -> its state and its bucket or unit; nothing for other events.
+// The state, and the bucket or unit, in a name such as "zero gathered layers.3"; nothing for other events.
 std::optional<std::pair<ZeroState, std::string>> state_of(const std::string& name) {
   for (size_t i = 0; i < kZeroStateEvents.size(); ++i) {
     if (name.starts_with(kZeroStateEvents[i]))
@@ -29,7 +29,7 @@ std::optional<std::pair<ZeroState, std::string>> state_of(const std::string& nam
 
 bool is_of_gradients(ZeroState state) { return state <= ZeroState::kUpdated; }
 
-// A unit's parameters are gathered and freed together, in all its buckets.
+// The parameters of a unit are gathered and freed together, in all of its buckets.
 bool is_about(const std::string& label, ZeroState state, const std::string& subject) {
   return label == subject || (!is_of_gradients(state) && label.starts_with(subject + " "));
 }
@@ -46,7 +46,8 @@ class ShareCollector {
         std::stable_sort(cell.history.begin(), cell.history.end(),
                          [](const auto& a, const auto& b) { return a.first < b.first; });
     }
-    // Each rank names its buckets from the last to the first, and later ranks hold later stages.
+    // Each rank records its buckets from last to first, and later ranks hold later stages, so the rows are in reverse
+    // order.
     std::reverse(table_.rows.begin(), table_.rows.end());
     table_.step = step_;
     return std::move(table_);
@@ -105,7 +106,7 @@ class ShareCollector {
   std::map<std::string, size_t> index_;
 };
 
-// The last state of one kind up to `time_ns`.
+// The last state of one kind (parameters or gradients) up to `time_ns`.
 std::optional<ZeroState> last_news(const ZeroCell& cell, int64_t time_ns, bool gradients) {
   std::optional<ZeroState> last;
   for (const auto& [when, state] : cell.history) {
@@ -137,7 +138,7 @@ std::string each(int64_t count, int64_t elements) {
   return elements > 0 ? strprintf("%.2f", static_cast<double>(count) / static_cast<double>(elements)) : "-";
 }
 
-// What each ZeRO stage would hold, for the rank that has most.
+// What each ZeRO stage would hold, for the rank that holds the most.
 std::string stages_text(const TraceStore& store, const ZeroTable& table) {
   size_t fullest = 0;
   for (size_t rank = 1; rank < store.traces().size(); ++rank) {

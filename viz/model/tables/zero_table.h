@@ -1,6 +1,6 @@
 // What each rank holds of the parameters, gradients and optimizer states that data-parallel ranks shard (ZeRO), at any
 // time of a step: the buckets of each rank and the history of their states, from the events of core/trace/zero_event.h;
-// and what each stage would hold, from the same numbers. Cost: O(events of the step). Thread rule: pure.
+// and, from the same numbers, what it would hold in each ZeRO stage. Cost: O(events of the step). Thread rule: pure.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace ranklab::viz {
 
-// What a rank holds of a bucket's parameters and of its gradients.
+// What a rank holds of a bucket's parameters, and of its gradients.
 enum class HeldParameters { kWhole, kShard, kGathering, kGathered };
 enum class HeldGradients { kNone, kPartial, kReduced, kReducedShard };
 
-// One rank's side of a bucket.
+// One rank's share of a bucket.
 struct ZeroCell {
   bool present = false;
-  int shard = 0;                                            // its index
+  int shard = 0;                                            // index of its shard
   std::vector<std::pair<int64_t, ZeroState>> history = {};  // by time
 };
 
@@ -49,13 +49,13 @@ struct ZeroTable {
   std::vector<ZeroBucketRow> rows;  // in model order, for all pipeline ranks
 
   bool empty() const { return rows.empty(); }
-  int64_t elements(size_t rank) const;  // parameters of the rank's part of the model
-  // Bytes held at a time; a gathered unit counts in full as parameters.
+  int64_t elements(size_t rank) const;  // parameters in the rank's part of the model
+  // The bytes held at a time; a gathered unit counts in full as parameters.
   ZeroBytes bytes_at(size_t rank, int64_t time_ns) const;
-  // What the run would hold at ZeRO stage `stage`, at the update, with gradients reduced.
+  // What the run would hold in ZeRO stage `stage`, at the update, with gradients reduced.
   ZeroBytes bytes_of_stage(size_t rank, int stage) const;
 };
-// For one step (the first from `step` on that has any buckets).
+// The table of one step: the first one from `step` on that has any buckets.
 ZeroTable zero_table(const TraceStore& store, int step);
 
 std::string zero_text(const TraceStore& store, const ZeroTable& table);

@@ -12,7 +12,7 @@
 namespace ranklab::viz {
 namespace {
 
-constexpr float kPale = 0.5f;  // of a tile to come: how much of the ground shines through
+constexpr float kPale = 0.5f;  // of a tile to come: how much of the background shows through
 
 enum class State : uint8_t { kToCome, kRunning, kDone };
 
@@ -31,9 +31,9 @@ ImU32 text_on(ImU32 fill) {
   return contrast(kDark, fill) >= contrast(kLight, fill) ? kDark : kLight;
 }
 
-float margin() { return scaled(58); }  // left of the grid, for the chunks of queries
+float margin() { return scaled(58); }  // space to the left of the grid, for the names of query chunks
 
-// Where tiles lie on the screen.
+// The positions of tiles on the screen.
 struct GridPlace {
   ImVec2 origin;
   float cell = 0;
@@ -94,7 +94,7 @@ void tell(Workspace& workspace, const AttentionGroup& group, const AttentionUse&
   ImGui::EndTooltip();
 }
 
-// A tile, and what is said and done with the mouse on it.
+// Draws a tile with its tooltip, and handles clicks on it.
 void draw_tile(Workspace& workspace, const AttentionGroup& group, const AttentionUse& use, size_t member,
                const AttentionTile& tile, const GridPlace& place) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
@@ -103,7 +103,8 @@ void draw_tile(Workspace& workspace, const AttentionGroup& group, const Attentio
   const ImVec2 to(from.x + place.cell - gap, from.y + place.cell - gap);
   const State state = state_of(tile, workspace.cursor.time_ns);
   const ImU32 fill = fill_of(member, state);
-  // On the diagonal queries see the keys before them alone: half of the square. So do all chunks of stripes.
+  // On the diagonal, queries only see the keys before them, so half of the square. The same is true of all chunks of
+  // stripes.
   const bool half = tile.query == tile.key || use.striped;
   if (half)
     draw.AddTriangleFilled(from, {from.x, to.y}, to, fill);
@@ -123,7 +124,7 @@ void draw_tile(Workspace& workspace, const AttentionGroup& group, const Attentio
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) workspace.show_event(tile.event);
 }
 
-// Whole sequences: a small triangle for each rank.
+// For ranks with whole sequences: a small triangle for each rank.
 void triangles(Workspace& workspace, const AttentionGroup& group, const AttentionUse& use, ImVec2 corner, ImVec2 size) {
   ImDrawList& draw = *ImGui::GetWindowDrawList();
   const size_t n = use.tiles.size(), across = std::max<size_t>(1, static_cast<size_t>(std::ceil(std::sqrt(n * 2.0))));
@@ -151,7 +152,7 @@ void triangles(Workspace& workspace, const AttentionGroup& group, const Attentio
   }
 }
 
-// How much of a rank's work is done: a tile that runs counts by its time.
+// How much of a rank's work is done; a running tile counts in proportion to its time.
 double done_pairs(const AttentionUse& use, size_t member, int64_t now_ns) {
   double sum = 0;
   for (const AttentionTile& tile : use.tiles[member]) {

@@ -7,16 +7,16 @@
 
 namespace ranklab::viz {
 
-// Chunks of queries by chunks of keys, in the colour of the rank that computes them; with whole sequences a triangle
-// for each rank instead. A click goes to the event. Fills `size`.
+// A grid of chunks of queries by chunks of keys, in the colours of the ranks that compute them; if ranks have whole
+// sequences, a triangle for each rank instead. A click shows the event. Fills `size`.
 void attention_grid(Workspace& workspace, const AttentionGroup& group, const AttentionUse& use, ImVec2 size);
-// The width that it needs, at most, of a space that high.
+// The largest width that the grid needs in a space of this height.
 float attention_grid_width(const AttentionUse& use, float height);
 
-// A bar for each rank as long as its work, filled as far as it is done, beside the mean.
+// A bar for each rank, as long as its work and filled as far as it is done, compared with the mean.
 void attention_shares(Workspace& workspace, const AttentionGroup& group, const AttentionUse& use, ImVec2 size);
 
-// What full, framed and pale tiles are, on the line.
+// Explains full, framed and pale tiles, on the current line.
 void attention_legend();
 
 }  // namespace ranklab::viz

@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{2};
 constexpr std::chrono::milliseconds kLook{5};
-constexpr uint64_t kTail = 8192;  // bytes at the end of the output in which the last line is searched
+constexpr uint64_t kTail = 8192;  // bytes at the end of the output in which the last line is searched for
 
-// How the child starts: no input, its output in the file, default signal handling as in a shell.
+// How the child is started: without input, with its output in the file, and with default signal handling as in a shell.
 class SpawnPlan {
  public:
   explicit SpawnPlan(const std::string& output_path) {
@@ -89,7 +89,7 @@ ChildState ChildRun::poll() {
   if (state_ != ChildState::kRunning) return state_;
   const pid_t gone = ::waitpid(pid_, &status_, WNOHANG);
   if (gone == 0 || (gone < 0 && errno == EINTR)) return state_;
-  status_known_ = gone == pid_;  // else somebody else has waited for it
+  status_known_ = gone == pid_;  // otherwise somebody else has waited for it
   const bool well = status_known_ && WIFEXITED(status_) && WEXITSTATUS(status_) == 0;
   state_ = cancel_requested_ ? ChildState::kCancelled : well ? ChildState::kSucceeded : ChildState::kFailed;
   end_ = Clock::now();

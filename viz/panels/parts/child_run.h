@@ -15,16 +15,16 @@ enum class ChildState { kRunning, kSucceeded, kFailed, kCancelled };
 
 class ChildRun {
  public:
-  // Throws kEnvironment when it cannot be started. `output_path` is overwritten.
+  // Throws kEnvironment if the process cannot be started. `output_path` is overwritten.
   ChildRun(const std::string& program, const std::vector<std::string>& arguments, std::string output_path);
-  // Ends it as cancel() does and waits two seconds, then sends SIGKILL.
+  // Ends the process as cancel() does and waits two seconds, then sends SIGKILL.
   ~ChildRun();
   ChildRun(const ChildRun&) = delete;
   ChildRun& operator=(const ChildRun&) = delete;
 
   ChildState poll();  // never waits
   ChildState state() const { return state_; }
-  // Sends SIGTERM: the state becomes kCancelled when the child has exited, whatever its exit code.
+  // Sends SIGTERM. The state becomes kCancelled when the child has exited, whatever its exit code is.
   void cancel();
   bool cancel_requested() const { return cancel_requested_; }
   double seconds() const;         // since the start; constant once it has ended

@@ -7,7 +7,7 @@
 namespace ranklab::viz {
 namespace {
 
-// The compute span of a rank and microbatch that ends last before `time`, or begins first after it.
+// The compute span of a rank and microbatch that ends last before `time`, or the first one that begins after it.
 std::optional<EventRef> neighbour(const TraceStore& store, size_t rank, const Event& like, int64_t time, bool before) {
   std::optional<EventRef> best;
   const std::vector<Event>& events = store.trace(rank).events;
@@ -40,7 +40,7 @@ std::vector<Message> messages_of(const TraceStore& store, const std::vector<Comm
 }
 
 // The message that arrived last before an action, and the first one sent after it, unless another action of the same
-// microbatch on this rank lies between.
+// microbatch on this rank lies in between.
 void of_action(const TraceStore& store, const std::vector<CommCall>& calls, EventRef chosen,
                std::vector<Dependency>& out) {
   const Event& action = store.event(chosen);

@@ -1,6 +1,6 @@
-// What a selected event waited for and what waited for it, as arrows between events: an action and the action of
-// another rank whose message it used, the two ends of a message, a collective's last member and the others. Cost:
-// O(events of the step). Thread rule: pure.
+// What a selected event waited for and what waited for it, as arrows between events: from the action of another rank
+// whose message an action used, between the two ends of a message, and between a collective's last member and the
+// others. Cost: O(events of the step). Thread rule: pure.
 #pragma once
 #include <vector>
 

@@ -157,7 +157,7 @@ int plot_balance(const LoadHistory& history, int step, ImVec2 size) {
 }
 
 int plot_bias(const LoadHistory& history, int step, int chosen, ImVec2 size) {
-  // A legend if the plot has room for it; the tooltip names the other experts.
+  // Shows a legend if the plot has space for it; the tooltip names the other experts.
   const float needed = ImGui::GetTextLineHeightWithSpacing() * (static_cast<float>(history.bias.size()) + 2);
   const bool legend = history.bias.size() <= kCurvesUpTo && needed < size.y;
   if (history.bias_step.empty() || !ImPlot::BeginPlot("router bias of each expert", size,

@@ -6,12 +6,12 @@
 
 namespace ranklab::viz {
 
-// Bars, one per expert, with the ideal as a line; `chosen` (-1: none) is highlighted. With `sorted` the fullest is
-// first.
+// Bars, one per expert, with the ideal as a line; `chosen` (-1: none) is highlighted. `sorted`: the expert with the
+// most tokens comes first.
 void plot_load(const LayerLoad& load, bool sorted, int chosen, ImVec2 size);
-// max/mean and CV over steps with the cursor's step. Returns the step that was clicked, else -1.
+// max/mean and CV over steps, with the cursor's step. RETURNS: the step that was clicked, else -1.
 int plot_balance(const LoadHistory& history, int step, ImVec2 size);
-// A curve per expert; the selected one is highlighted. Returns the step that was clicked, else -1.
+// A curve per expert; the selected one is highlighted. RETURNS: the step that was clicked, else -1.
 int plot_bias(const LoadHistory& history, int step, int chosen, ImVec2 size);
 
 }  // namespace ranklab::viz

@@ -21,7 +21,7 @@ RequantizeEstimate estimate_for(const TensorSample& sample, const FormatRange& f
 }
 
 struct Magnitudes {
-  std::vector<double> at, share;  // of nonzero numbers, by the middle of their bin
+  std::vector<double> at, share;  // fraction of nonzero numbers, by the middle of their bin
   double first = 0, last = 1, top = 0;
 };
 
@@ -48,7 +48,7 @@ ImU32 fate(double log2_magnitude, const FormatRange& format, double scale) {
   return scaled_number < format.smallest_normal ? kSubnormal : kKept;
 }
 
-// A strip from the smallest to the largest number of a format, with its name and its estimated losses.
+// A bar from the smallest to the largest number of a format, with its name and its estimated losses.
 void draw_range(const FormatRange& format, const RequantizeEstimate& estimate, ImVec2 from, ImVec2 to, bool chosen) {
   ImDrawList& draw = *ImPlot::GetPlotDrawList();
   const auto x = [&](double number) {
@@ -106,7 +106,7 @@ std::vector<SampleCurve> curves_of(PrecisionCurve which) {
   return {};
 }
 
-// The rectangle of cells, and which of them the mouse is on.
+// The rectangle of cells, and which of them the mouse is over.
 struct Cells {
   ImVec2 from, cell;
   size_t rows = 0, cols = 0;
@@ -123,7 +123,7 @@ struct Cells {
     const ImVec2 at = corner(row, col);
     ImGui::GetWindowDrawList()->AddRect(at, {at.x + cell.x, at.y + cell.y}, theme::kText, 0, scaled(1.5f));
   }
-  // -1: on none.
+  // RETURNS: -1 if the mouse is over none.
   int hovered() const {
     if (!ImGui::IsItemHovered()) return -1;
     const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -136,7 +136,7 @@ struct Cells {
 }  // namespace
 
 void plot_magnitudes(const TensorSample& sample, const FormatRange& format, ScaleChoice choice, ImVec2 size) {
-  constexpr double kBarsPart = 0.55;  // of the height; the strips are above
+  constexpr double kBarsPart = 0.55;  // of the height; the bars of formats are above
   const Magnitudes m = magnitudes_of(sample);
   const double scale = estimate_for(sample, format, choice).scale;
   const float width = std::max(size.x > 0 ? size.x : ImGui::GetContentRegionAvail().x, 1.f);
@@ -145,7 +145,7 @@ void plot_magnitudes(const TensorSample& sample, const FormatRange& format, Scal
   ImPlot::SetupAxes(nullptr, nullptr, ImPlotAxisFlags_NoHighlight,
                     ImPlotAxisFlags_NoHighlight | ImPlotAxisFlags_NoTickLabels | ImPlotAxisFlags_NoGridLines);
   const double low = std::min(m.first, edge(format.smallest)) - 2, high = std::max(m.last, edge(format.largest)) + 2;
-  // Space for the labels at the left.
+  // Leaves space for the labels on the left.
   const double words =
       std::min(0.5, static_cast<double>(ImGui::CalcTextSize("BF16   00.00 % to 0, 00.0 dB").x / width));
   ImPlot::SetupAxesLimits(high - (high - low) / (1 - words), high, 0, std::max(m.top, 1e-9) / kBarsPart,
@@ -283,7 +283,7 @@ UnderflowPick underflow_heatmap(const PrecisionTable& table, const TensorSeries&
   }
   const float line = ImGui::GetTextLineHeight();
   label = std::min(label, size.x * 0.45f);
-  // Rows are as high as their names; what does not fit is scrolled.
+  // Rows are as high as their names; the user scrolls to those that do not fit.
   const float high = std::clamp((size.y - line) / static_cast<float>(rows.size()), line * 0.86f, scaled(26));
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const Cells cells{

@@ -1,6 +1,6 @@
 // A short training run that the Schedules panel starts as a separate process, in a temporary folder that is removed
-// with the window. Its trace is opened when it has ended successfully; otherwise its last line shows why not. One at a
-// time; no ImGui. Thread rule: the window's thread.
+// with the window. When it has ended successfully, its trace is opened; otherwise its last line of output is shown as
+// the reason. Only one run at a time; no ImGui. Thread rule: the window's thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -22,14 +22,15 @@ class ScheduleRun {
   // `name` is for messages. Adds --log-dir to the arguments. Errors are shown in status() and the log.
   void start(Workspace& workspace, const std::string& program, std::vector<std::string> arguments,
              const std::string& name);
-  // Call once per frame: requests the trace of a run that has ended successfully. True while it runs.
+  // Call once per frame. Requests that the trace of a run that has ended successfully be opened. RETURNS: true while
+  // the run is running.
   bool advance(Workspace& workspace);
   void cancel();
-  void forget() { status_.clear(); }  // clears the result of the last run
+  void forget() { status_.clear(); }  // clears the message about the last run
 
   bool running() const { return child_ != nullptr; }
   bool failed() const { return failed_; }
-  std::string status() const;  // "" when there was no run
+  std::string status() const;  // "" if there was no run
 
  private:
   void fail(Workspace& workspace, const std::string& why);

@@ -16,7 +16,7 @@ ImVec4 rgb(ImU32 color) { return ImGui::ColorConvertU32ToFloat4(color); }
 
 constexpr ImU32 grey(int level) { return IM_COL32(level, level, level, 255); }
 
-// A theme's colours beside those of theme.h.
+// A theme's colours in addition to those of theme.h.
 struct Surfaces {
   ImU32 popup, frame, frame_hovered, frame_active, bar, grab, grab_hovered, grab_active, empty, preview, shade;
   ImU32 slider, button, button_hovered, button_active, header, header_hovered, header_active, tab_hovered, tab_line;

@@ -10,14 +10,14 @@ namespace ranklab::viz {
 
 enum class ThemeKind : uint8_t { kDark, kLight };
 
-// The colours of the theme in use; apply_theme() sets them.
+// The colours of the current theme; apply_theme() sets them.
 namespace theme {
 inline ImU32 kText = 0;
-inline ImU32 kDim = 0;    // for what is less important: 4.5 : 1 against the window, as kText
+inline ImU32 kDim = 0;    // for less important text; contrast with the window at least 4.5 : 1, as for kText
 inline ImU32 kFaint = 0;  // for marks and rulers
 inline ImU32 kWindow = 0;
-inline ImU32 kField = 0;   // below a plot or a timeline
-inline ImU32 kStripe = 0;  // every second row of it
+inline ImU32 kField = 0;   // background of a plot or a timeline
+inline ImU32 kStripe = 0;  // background of every second row in it
 inline ImU32 kLine = 0;
 inline ImU32 kGrid = 0;
 inline ImU32 kAccent = 0;
@@ -25,18 +25,18 @@ inline ImU32 kCursor = 0;
 inline ImU32 kCritical = 0;
 inline ImU32 kGood = 0;
 inline ImU32 kBad = 0;
-inline ImU32 kOutline = 0;  // around what is chosen
-inline ImU32 kTile = 0;     // a tile with nothing to show by colour
+inline ImU32 kOutline = 0;  // around the chosen item
+inline ImU32 kTile = 0;     // a tile whose colour shows no value
 }  // namespace theme
 
 // Call once per ImGui context: loads DejaVu Sans if installed, else ImGui's own scalable font.
 void load_font();
-// Sizes and colours for a display scale of 0.5 to 4 (1: 15 pixel text).
+// Sets sizes and colours for a display scale of 0.5 to 4 (1: 15 pixel text).
 void apply_theme(float scale, ThemeKind kind = ThemeKind::kDark);
 ThemeKind theme_kind();
 // WCAG 2.1's contrast ratio of two opaque colours, 1 to 21.
 double contrast(ImU32 a, ImU32 b);
-// A length that follows the scale.
+// Multiplies a length by the display scale.
 float scaled(float pixels);
 
 }  // namespace ranklab::viz

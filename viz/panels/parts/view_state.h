@@ -10,7 +10,7 @@
 
 namespace ranklab::viz {
 
-// A point in time; `event` is the one selected by a step forward or back or a click, if any.
+// A point in time; `event` is the one selected by a step forward or back or by a click, if any.
 struct Cursor {
   int64_t time_ns = 0;
   std::optional<EventRef> event;
@@ -37,7 +37,7 @@ struct Camera {
     begin_ns = static_cast<double>(range.begin_ns) - margin * length;
     end_ns = static_cast<double>(range.begin_ns) + length * (1 + margin);
   }
-  // factor < 1 zooms in; `at_ns` stays at its position. The limits keep the axis meaningful: 10 ns to 4 x the trace.
+  // factor < 1 zooms in; `at_ns` stays in place. Limits keep the axis meaningful: from 10 ns to 4 times the trace.
   void zoom(double factor, double at_ns, TimeRange whole) {
     const double longest = 4 * static_cast<double>(std::max<int64_t>(whole.length_ns(), 100));
     factor = std::clamp(length_ns() * factor, 10.0, longest) / length_ns();
@@ -63,7 +63,7 @@ struct Playback {
 // The scope of tables.
 enum class Scope : uint8_t { kTrace, kStep, kArea };
 
-// Which ranks are shown: a single one, those at a coordinate of the mesh, or all.
+// Which ranks are shown: a single one, those at one coordinate of the mesh, or all.
 struct RankFilter {
   int only_rank = -1;  // global rank; -1: not used
   std::vector<std::pair<Axis, int>> coordinates;

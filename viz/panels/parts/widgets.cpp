@@ -50,7 +50,7 @@ void centred_text(ImDrawList& draw, ImVec2 from, ImVec2 size, ImU32 color, const
 
 namespace {
 
-// Positions are multiples of the spacing on the screen, so that the lines of neighbours join.
+// Lines start at multiples of the spacing on the screen, so that they continue in neighbouring rectangles.
 float first_line(float from, float spacing) { return std::ceil(from / spacing) * spacing; }
 
 void slanted(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing, bool rising) {
@@ -88,10 +88,10 @@ void hatch(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, float spacing,
 }
 
 void fill_bubble(ImDrawList& draw, ImVec2 from, ImVec2 to, BubbleCause cause, float spacing) {
-  // Tints are pale, for the dark theme.
+  // Tints are pale, which suits the dark theme.
   const bool light = theme_kind() == ThemeKind::kLight;
   const ImU32 tint = light ? blend(im_color(colour(cause)), IM_COL32(0, 0, 0, 255), 0.38f) : im_color(colour(cause));
-  const bool hatched = to.x - from.x >= spacing;  // narrower ones get the mean colour of fill and lines
+  const bool hatched = to.x - from.x >= spacing;  // narrower ones get the average colour of fill and lines
   draw.AddRectFilled(from, to, with_alpha(tint, hatched ? 48 : 84));
   if (hatched) hatch(draw, from, to, with_alpha(tint, 150), spacing, texture(cause));
 }
@@ -130,7 +130,7 @@ std::string elided(std::string_view words, float width) {
     const size_t middle = (fits + too_much) / 2;
     (text_width(words.substr(0, middle)) + text_width("...") <= width ? fits : too_much) = middle;
   }
-  while (fits > 0 && (static_cast<unsigned char>(words[fits]) & 0xC0) == 0x80) --fits;  // no part of a character
+  while (fits > 0 && (static_cast<unsigned char>(words[fits]) & 0xC0) == 0x80) --fits;  // cut only between characters
   return std::string(words.substr(0, fits)) + "...";
 }
 
@@ -179,7 +179,7 @@ namespace {
 
 constexpr float kSwatch = 0.72f, kSwatchGap = 0.35f;  // in font sizes
 
-// draw(from, to) fills a rectangle of that width in font sizes, before the words.
+// draw(from, to) fills a rectangle in front of the words; `width` is in font sizes.
 template <typename Draw>
 void filled_swatch(float width, std::string_view words, Draw draw) {
   const float high = ImGui::GetFontSize() * kSwatch, wide = ImGui::GetFontSize() * width;

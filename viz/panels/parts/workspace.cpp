@@ -9,7 +9,7 @@
 namespace ranklab::viz {
 
 constexpr size_t kLogLines = 2000;
-// For a live trace: seconds between updates of tables, and the addition per event (a million: two seconds more).
+// For a live trace: seconds between updates of tables, and how much is added per event (for a million: two seconds).
 constexpr double kTablesAfter = 0.2, kTablesAfterEvent = 2e-6;
 
 Workspace::Workspace() : store_(std::make_unique<TraceStore>()) {}
@@ -18,7 +18,7 @@ Workspace::~Workspace() = default;
 void Workspace::load(TraceStore store) {
   store_ = std::make_unique<TraceStore>(std::move(store));
   ++loaded_;
-  // What a run has told belongs to its own trace.
+  // The end of an earlier live run does not belong to the new trace.
   live.reset();
   live_ended_ = false;
   live_end_ = {};
@@ -30,7 +30,8 @@ void Workspace::load(TraceStore store) {
   playback.state = PlayState::kPaused;
   camera.show(store_->range(), 0.01);
   if (store_->empty()) return;
-  // Many steps at once are a barcode: one is shown, not the first where there are others, for it also warms up.
+  // Many steps at once would be too fine to see, so one is shown: not the first one if there are others, because it
+  // includes warm-up.
   if (const auto steps = store_->steps(); steps.size() > 1) {
     camera.show(steps[1].range, 0.01);
     cursor.time_ns = steps[1].range.begin_ns;
@@ -133,7 +134,7 @@ bool Workspace::has_whole_step() const {
 
 const StageScript& Workspace::stage() {
   const int now = step();
-  // Not by the step's range: that of a live run grows with every event.
+  // The key does not contain the step's range, because in a live run it grows with every event.
   return stage_.get(content(Window{{}, now}),
                     [&] { return stage_script(*store_, store_->step_window(now).value_or(store_->whole())); });
 }
@@ -172,7 +173,7 @@ void Workspace::go_to_mark(bool layer, bool forward) {
   const int64_t time = forward ? next_mark(marks, cursor.time_ns, room) : previous_mark(marks, cursor.time_ns, room);
   cursor.event.reset();
   if (time != kNoTime) return set_time(time);
-  // Beyond the step: to its neighbour.
+  // Past the last mark of the step, continues in the neighbouring step.
   if (script.window.step < 0) return;
   const auto other = store_->step_window(script.window.step + (forward ? 1 : -1));
   if (other) set_time(forward ? other->range.begin_ns : script.window.range.begin_ns - 1);
@@ -191,10 +192,10 @@ bool Workspace::poll_live() {
   if (live == nullptr) return false;
   const LiveStatus status = live->status();
   const std::vector<RankTrace> more = live->take();
-  // What the ranks of a run that was killed did at last is not known.
+  // If a run was killed, it is not known what its ranks did last.
   store_->set_live(status != LiveStatus::kEnded || live->failed());
   const bool first = store_->empty() && !more.empty();
-  // Every rank has its row from the beginning, also before its first event.
+  // Every rank has a row from the beginning, even before its first event.
   for (int rank = static_cast<int>(store_->ranks().size()); rank < live->world_size(); ++rank) {
     RankTrace absent;
     absent.global_rank = rank;
@@ -210,7 +211,7 @@ bool Workspace::poll_live() {
   }
   const double age = std::chrono::duration<double>(std::chrono::steady_clock::now() - tables_from_).count();
   if (age > kTablesAfter + kTablesAfterEvent * static_cast<double>(store_->num_events())) refresh_tables();
-  // Only when nothing is left to read: it is followed to its very end.
+  // Only if nothing is left to read, so that the view follows the run to its very end.
   if (status == LiveStatus::kEnded && more.empty() && !live_ended_) end_live();
   return !more.empty();
 }
@@ -229,7 +230,7 @@ void Workspace::end_live() {
   playback.state = PlayState::kPaused;
 }
 
-// The current step and the one before it.
+// Shows the current step and the one before it.
 void Workspace::follow() {
   const TimeRange whole = store_->range();
   const auto before = store_->step_window(store_->step_at(whole.end_ns) - 1);
@@ -237,7 +238,8 @@ void Workspace::follow() {
   set_time(whole.end_ns);
 }
 
-// After the trace grew: an end that was in view stays in view, and a view of the whole trace stays whole.
+// Called when the trace has grown: an end that was visible stays visible, and a view of the whole trace still shows all
+// of it.
 void Workspace::keep_end_in_view(TimeRange before) {
   const TimeRange now = store_->range();
   const auto old_end = static_cast<double>(before.end_ns), new_end = static_cast<double>(now.end_ns);

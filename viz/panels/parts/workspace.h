@@ -31,7 +31,7 @@ struct LogLine {
   Level level = Level::kInfo;
   std::string text;
   int global_rank = -1;
-  int64_t time_ns = kNoTime;  // in the trace: a position to jump to
+  int64_t time_ns = kNoTime;  // time in the trace to jump to
 };
 
 // Requests of a panel or a command to the window, handled after this frame.
@@ -66,14 +66,14 @@ class Workspace {
   const TraceStore& store() const { return *store_; }
   const TraceStore* other() const { return other_.get(); }
 
-  void load(TraceStore store);  // shows a step of it
+  void load(TraceStore store);  // also moves the view to a step of it
   void load_other(TraceStore store);
   void close_other() { other_.reset(); }
-  // What parity has found; null: no such file is open.
+  // The result of parity; null if no such file is open.
   const std::shared_ptr<const ParityMap>& parity() const { return parity_; }
   void close_parity() { parity_.reset(); }
   void load_parity(ParityMap map, const std::string& source);
-  // Both throw ranklab::Error; on error the old trace stays.
+  // Both throw ranklab::Error; after an error the previous trace stays open.
   void open(const std::string& path);
   void go_to(const std::string& deep_link);
   std::string deep_link() const;
@@ -90,29 +90,29 @@ class Workspace {
   const std::vector<Insight>& insights();  // of window()
   const MeshTable& mesh();
   const RunEnd& run_end();
-  bool goes_on() const;                // a live run that has not ended
-  const char* why_empty() const;       // what panels say while there is no event
-  std::string_view why_phases_only();  // bubbles.h's, once for what the trace holds now
-  // Whether it can be told what each step is made of: in a live run once every rank is past the first step.
+  bool goes_on() const;                // whether there is a live run that has not ended
+  const char* why_empty() const;       // what panels show while there is no event
+  std::string_view why_phases_only();  // that of bubbles.h, computed once per content of the trace
+  // Whether the parts of each step are known: in a live run as soon as every rank has passed the first step.
   bool has_whole_step() const;
-  const StageScript& stage();  // of the cursor's step; of a trace without steps the whole
-  const std::vector<Dependency>& dependencies_of(EventRef event);  // the last one asked for is kept
+  const StageScript& stage();  // of the cursor's step; of the whole trace if it has no steps
+  const std::vector<Dependency>& dependencies_of(EventRef event);  // caches the result for the last event
   bool visible(size_t rank_index);                                 // according to the filter
 
   void select(std::optional<EventRef> event);  // moves the cursor to its begin
   void set_time(int64_t time_ns);
   void go_to_step(int step);  // its begin; does nothing if the trace has no such step
-  // To the next moment (or the one before) when a microbatch's action, or a layer, begins: on the rank that is shown
-  // alone, else on any. Beyond the step's it goes to the neighbouring step.
+  // Moves to the next (or previous) moment at which a microbatch's action, or a layer, begins: on the rank that is
+  // shown alone, else on any rank. After the last one of the step it moves to the neighbouring step.
   void go_to_mark(bool layer, bool forward);
   void show_event(EventRef event);  // selects and brings it into view
   int step() const { return store_->step_at(cursor.time_ns); }
 
-  // Reads what a live run has recorded since the last call. True when there was something.
+  // Reads what a live run has recorded since the last call. RETURNS: whether there was anything.
   bool poll_live();
-  // Tables follow a live trace at intervals (they cost O(events)); this updates them now.
+  // Tables follow a live trace at intervals, because they cost O(events); this updates them now.
   void refresh_tables();
-  // Moves the cursor during playback, and the camera when following. True when another frame is due immediately.
+  // Moves the cursor during playback, and the camera when following. RETURNS: true if another frame is due immediately.
   bool advance(double seconds);
 
   void log(LogLine::Level level, std::string text, int global_rank = -1, int64_t time_ns = kNoTime);
@@ -127,8 +127,8 @@ class Workspace {
   Scope scope = Scope::kTrace;
   bool show_arrows = true;
   bool show_critical_path = true;
-  bool show_modules = true;   // rows for modules and kernels, where there is room for them
-  bool show_insights = true;  // what costs most, above the panels
+  bool show_modules = true;   // rows for modules and kernels, if there is space for them
+  bool show_insights = true;  // what costs the most time, above the panels
   bool show_bubbles = true;
   float display_scale = 1;
   bool light_theme = false;
@@ -142,7 +142,7 @@ class Workspace {
 
   std::unique_ptr<TraceStore> store_, other_;
   std::shared_ptr<const ParityMap> parity_;
-  uint64_t loaded_ = 1;  // which trace or live run it is that is shown; panels begin with 0, none
+  uint64_t loaded_ = 1;  // number of the trace or live run that is shown; panels begin with 0, which stands for none
   Cached<ContentKey, BubbleReport> bubbles_, all_bubbles_;
   Cached<ContentKey, CriticalPath> path_;
   Cached<ContentKey, std::vector<Insight>> insights_;
@@ -156,7 +156,7 @@ class Workspace {
   uint64_t table_revision_ = 0;
   TimeRange tables_range_;  // the trace's range when tables were updated
   std::chrono::steady_clock::time_point tables_from_;
-  double played_ns_ = 0;  // the cursor's time, with the fraction lost in short frames
+  double played_ns_ = 0;  // the cursor's time, including the fraction that short frames would lose
   std::deque<LogLine> log_;
 };
 

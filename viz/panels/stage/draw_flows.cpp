@@ -10,7 +10,7 @@ namespace ranklab::viz {
 namespace {
 
 constexpr size_t kManyRooms = 16;
-constexpr float kWidest = 9, kThinnest = 1.6f;  // of a band, before the display's scale
+constexpr float kWidest = 9, kThinnest = 1.6f;  // width of a band, before the display's scale
 
 struct FlowCurve {
   ImVec2 a, control, b;
@@ -34,14 +34,14 @@ FlowCurve curve_of(const StageView& view, const StagePath& path) {
   return {view.at(path.x0, path.y0), view.at(path.control_x, path.control_y), view.at(path.x1, path.y1)};
 }
 
-// How far a flow is at the time, 0 to 1.
+// How far a flow has come at the time, 0 to 1.
 float progress(const StageFlow& flow, int64_t time_ns) {
   if (flow.range.length_ns() <= 0) return 0.5f;
   const double share = static_cast<double>(time_ns - flow.range.begin_ns) / static_cast<double>(flow.range.length_ns());
   return static_cast<float>(std::clamp(share, 0.0, 1.0));
 }
 
-// 1 on its way, then down to 0.
+// 1 while the flow is on its way; afterwards it fades to 0.
 float brightness(const StageView& view, const StageFlow& flow) {
   const int64_t over = view.time_ns - flow.range.end_ns, linger = view.script.linger_ns();
   if (over <= 0 || linger <= 0) return 1;
@@ -57,13 +57,13 @@ void dashes(ImDrawList& draw, const FlowCurve& curve, ImU32 color, float width) 
 
 void particles(ImDrawList& draw, const FlowCurve& curve, ImU32 color, float radius, float progress) {
   const int count = std::max(2, static_cast<int>(curve.length() / (radius * 5 + scaled(6))));
-  // Each moves its distance to the next three times while the flow lasts.
+  // Each particle moves to the place of the next one three times while the flow lasts.
   const float phase = std::fmod(progress * 3, 1.f);
   for (int i = 0; i < count; ++i)
     draw.AddCircleFilled(curve.at((static_cast<float>(i) + phase) / static_cast<float>(count)), radius, color, 12);
 }
 
-// A microbatch on its way: a small square with its number. RETURNS: the square.
+// A microbatch on its way, drawn as a small square with its number. RETURNS: the square.
 ImVec4 token(ImDrawList& draw, const FlowCurve& curve, const StageFlow& flow, float progress, float alpha,
              float share) {
   const ImVec2 at = curve.at(0.12f + 0.76f * progress);
@@ -137,8 +137,9 @@ void FlowPainter::ways(ImDrawList& draw, const StageView& view, const StageFlow&
   }
 }
 
-// The number format on the wire, once for each flow, where it covers no other label and no microbatch: of few ways
-// beside the first, of many in the middle of all. Between many rooms there is space for one of each kind.
+// Draws the number format that is sent, once for each flow, if it covers no other label and no microbatch: on the first
+// curve if there are few, at the centre of all if there are many. Between many rooms there is only space for one label
+// of each kind.
 void FlowPainter::label(ImDrawList& draw, const StageView& view, const StageFlow& flow) {
   if (view.script.rooms.size() > kManyRooms) {
     const std::pair<uint32_t, DType> key(flow.kind, flow.dtype);
@@ -159,7 +160,7 @@ void FlowPainter::label(ImDrawList& draw, const StageView& view, const StageFlow
   }
   const float width = badge_width(font, words.c_str()), height = font * 1.25f;
   std::vector<ImVec2> places = {centre};
-  if (flow.microbatch >= 0) {  // beside the token, or below it where the way is short
+  if (flow.microbatch >= 0) {  // next to the token, or below it if the curve is short
     const FlowCurve way = curve_of(view, view.script.paths[pairs.front().path]);
     const bool begins = progress(flow, view.time_ns) < 0.5f;
     places = {{centre.x, centre.y + ImGui::GetFontSize() * 1.3f}};

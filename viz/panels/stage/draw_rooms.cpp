@@ -20,7 +20,7 @@ struct Box {
   bool empty() const { return width() < 2 || height() < 2; }
 };
 
-// What a rank is at, at the time.
+// What a rank does at the current time.
 struct Doing {
   const StageAction* action = nullptr;
   const StageModule* module = nullptr;
@@ -44,7 +44,7 @@ void clipped_text(ImDrawList& draw, const Box& box, ImVec2 at, float font, ImU32
   draw.AddText(ImGui::GetFont(), font, at, color, shown.c_str());
 }
 
-// Words in at most `most` lines of a width, broken between words.
+// Breaks words into at most `most` lines of a width.
 std::vector<std::string> lines_of(std::string_view words, float width, float font, int most) {
   const float share = font / ImGui::GetFontSize(), room = (width - font * 0.6f) / share;
   std::vector<std::string> lines;
@@ -66,7 +66,7 @@ std::vector<std::string> lines_of(std::string_view words, float width, float fon
 
 bool is_whole(const std::vector<std::string>& lines) { return lines.empty() || !lines.back().ends_with("..."); }
 
-// Centred, from `top` on.
+// Draws lines centred, starting at `top`.
 void draw_lines(ImDrawList& draw, const Box& box, float top, float font, ImU32 color,
                 const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
@@ -76,7 +76,7 @@ void draw_lines(ImDrawList& draw, const Box& box, float top, float font, ImU32 c
   }
 }
 
-// Bytes by category from below; the frame is the limit, or the step's highest peak.
+// Bytes by category, stacked from below; the frame is the device's limit, or the step's highest peak.
 void memory_bar(ImDrawList& draw, const StageView& view, const StageRoom& room, const Box& box) {
   draw.AddRectFilled(box.from, box.to, theme::kField);
   const MemorySample* now = memory_at(room, view.time_ns);
@@ -97,7 +97,8 @@ ImU32 dark_cell() {
   return theme_kind() == ThemeKind::kLight ? IM_COL32(176, 184, 195, 255) : IM_COL32(50, 56, 66, 255);
 }
 
-// A cell for each bucket: this rank's shard always lit, the whole while it is gathered, hatched while it comes.
+// One cell for each bucket: this rank's shard is always filled, the whole cell while the bucket is gathered; it is
+// hatched while it is being gathered.
 void shard_strip(ImDrawList& draw, const StageView& view, const StageRoom& room, const Box& box) {
   std::vector<const ZeroBucketRow*> rows;
   for (const ZeroBucketRow& row : view.script.zero.rows)
@@ -114,7 +115,7 @@ void shard_strip(ImDrawList& draw, const StageView& view, const StageRoom& room,
     const float shard = std::max((to.x - from.x) / static_cast<float>(row.shards), scaled(1.5f));
     const float left = from.x + (to.x - from.x - shard) * static_cast<float>(row.cells[room.rank_index].shard) /
                                     static_cast<float>(row.shards - 1);
-    // The shard is a mark at the bottom, so that it leaves the label alone.
+    // The shard is a mark at the bottom, so that it does not cover the label.
     const float mark = std::max((to.y - from.y) * 0.3f, scaled(3));
     draw.AddRectFilled({left, to.y - mark}, {left + shard, to.y}, category_color(MemoryCategory::kParameters));
     if (to.x - from.x > scaled(13) && to.y - mark - from.y > scaled(9))
@@ -123,7 +124,7 @@ void shard_strip(ImDrawList& draw, const StageView& view, const StageRoom& room,
   }
 }
 
-// Numbers of the microbatches whose activations the rank holds, the latest ones where there is no room for all.
+// Numbers of the microbatches whose activations the rank holds; if there is no space for all, the latest ones.
 void held_chips(ImDrawList& draw, const StageView& view, const StageRoom& room, const Box& box) {
   std::vector<int> now;
   for (const StageHeld& held : room.held) {
@@ -147,7 +148,7 @@ void action_box(ImDrawList& draw, const StageView& view, const Doing& doing, con
   const StageAction& action = *doing.action;
   const ImU32 words = im_color(text_colour(action.paint));
   draw.AddRectFilled(box.from, box.to, im_color(colour(action.paint)), scaled(3));
-  // A line that fills while the action goes on.
+  // A line that shows the progress of the action.
   const double done = static_cast<double>(view.time_ns - action.range.begin_ns) /
                       static_cast<double>(std::max<int64_t>(action.range.length_ns(), 1));
   const float line = std::min(scaled(3), box.height() * 0.12f);
@@ -170,7 +171,8 @@ void action_box(ImDrawList& draw, const StageView& view, const Doing& doing, con
              format.c_str(), im_color(precision_colour(bits_of_format(format))));
 }
 
-// Hatched by the cause; the reason in words. Stalled inside an action, that stays at the left.
+// Hatched by the cause, with the reason in words. If the rank is stalled inside an action, the action stays visible on
+// the left.
 void wait_box(ImDrawList& draw, const StageView& view, const Doing& doing, Box box) {
   draw.AddRectFilled(box.from, box.to, theme::kField, scaled(3));
   if (doing.action != nullptr && box.width() > scaled(60)) {
@@ -206,7 +208,7 @@ void activity(ImDrawList& draw, const StageView& view, const Doing& doing, const
   centred_text(draw, box.from, box.size(), theme::kDim, doing.otherwise, 0.84f);
 }
 
-// A room that is too small for words: its colour is what it does.
+// A room that is too small for words: its colour shows what it does.
 void tile(ImDrawList& draw, const StageView& view, const StageRoom& room, const Doing& doing, const Box& box) {
   draw.AddRectFilled(box.from, box.to, theme::kField, scaled(2));
   if (doing.wait != nullptr)

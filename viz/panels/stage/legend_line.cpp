@@ -1,4 +1,5 @@
-// What the colours mean: of what travels, of what rooms hold, of number formats. Only what the step has.
+// The meaning of the colours of what travels, of what rooms hold, and of number formats. Only those that occur in the
+// step.
 #include <algorithm>
 #include <array>
 #include <set>

@@ -11,7 +11,7 @@
 namespace ranklab::viz {
 namespace {
 
-// More rows would be too thin.
+// With more rows, each would be too thin.
 constexpr size_t kMostRows = 24;
 
 std::vector<bool> shown_rooms(Workspace& workspace, const StageScript& script) {
@@ -20,8 +20,8 @@ std::vector<bool> shown_rooms(Workspace& workspace, const StageScript& script) {
   return shown;
 }
 
-// The time that is drawn. At its end a step shows its last moment; so does a live run, whose script is a little behind.
-// Of a run that is followed it is the last moment of which every rank has told.
+// The time that is drawn. At its end, a step shows its last moment; so does a live run, whose script lags a little. If
+// a run is followed, it is the last moment that every rank has recorded.
 int64_t drawn_time(const Workspace& workspace, const StageScript& script) {
   if (workspace.playback.state == PlayState::kFollowing)
     return std::max(recorded_until(script) - 1, script.window.range.begin_ns);
@@ -135,7 +135,7 @@ void StagePanel::picture(Workspace& workspace, const StageScript& script, ImVec2
   const std::vector<bool> shown = shown_rooms(workspace, script);
   const int only = room_of_filter(workspace, script);
   ImDrawList& draw = *ImGui::GetWindowDrawList();
-  // What travels along the border may be a little wider than it.
+  // Bands along the border may extend a little beyond it.
   draw.PushClipRect({from_.x, from_.y - scaled(4)}, {from_.x + size.x, from_.y + size.y + scaled(4)}, true);
   draw_nodes(draw, view);
   draw_links(draw, view);
@@ -164,7 +164,7 @@ void StagePanel::picture(Workspace& workspace, const StageScript& script, ImVec2
   if (clicked) workspace.show_event(script.flows[*flow].event);
 }
 
-// The latest lines, the newest last and brightest.
+// Shows the latest lines, the newest last and brightest.
 void StagePanel::narrator(Workspace& workspace, const StageScript& script, int lines) {
   const auto told = lines_at(script, drawn_time(workspace, script), static_cast<size_t>(lines));
   for (int i = lines; i > 0; --i) {
@@ -184,7 +184,7 @@ void StagePanel::narrator(Workspace& workspace, const StageScript& script, int l
   }
 }
 
-// The step: a row per rank of that height, else how many are idle.
+// Shows the step: one row per rank if they fit the height, else how many ranks are idle.
 void StagePanel::scrubber(Workspace& workspace, const StageScript& script, bool rows, float height) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const TimeRange range = script.window.range;

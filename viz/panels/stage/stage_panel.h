@@ -1,6 +1,6 @@
 // The stage: the ranks as rooms on their links at the cursor's time, what travels between them, what they hold, the
-// narrator's lines, and the step below as a scrubber. It draws what viz/model/stage/script.h says. A click on a room
-// shows that rank alone, a click on what travels chooses its event. Thread rule: the window's thread.
+// narrator's lines, and the step below as a scrubber. It draws the script of viz/model/stage/script.h. A click on a
+// room shows that rank alone; a click on something that travels selects its event. Thread rule: the window's thread.
 #pragma once
 #include <imgui.h>
 
@@ -17,7 +17,7 @@ class StagePanel final : public Panel {
   std::string nothing_to_show(Workspace& workspace) override;
   bool scrolls_itself() const override { return true; }
 
-  // Where a room is on the screen, of the last frame; of a flow the middle of its first way.
+  // The position of a room on the screen in the last frame; for a flow, the middle of its first curve.
   ImVec2 middle_of_room(const StageScript& script, size_t room) const;
   ImVec2 middle_of_flow(const StageScript& script, uint32_t flow) const;
   const std::vector<uint32_t>& flows() const { return flows_.flows(); }

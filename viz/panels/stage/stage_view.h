@@ -1,5 +1,5 @@
-// How a stage script is drawn at a time: the space it has, the time, which rooms are shown. What draw_rooms.cpp,
-// draw_flows.cpp and legend_line.cpp share. Thread rule: the thread of the ImGui context.
+// The input for drawing a stage script: the available space, the time, which rooms are shown; shared by draw_rooms.cpp,
+// draw_flows.cpp and legend_line.cpp. Thread rule: the thread of the ImGui context.
 #pragma once
 #include <imgui.h>
 
@@ -22,20 +22,21 @@ struct StageView {
   }
 };
 
-// Node frames, below everything else, and the ways that something takes at some time.
+// Draws node frames, below everything else, and the links that something uses at any time in the step.
 void draw_nodes(ImDrawList& draw, const StageView& view);
 void draw_links(ImDrawList& draw, const StageView& view);
 void draw_room(ImDrawList& draw, const StageView& view, const StageRoom& room, bool shown, bool chosen);
-// Everything about a room at the time, on several lines.
+// Everything about a room at the current time, on several lines.
 void room_tooltip(const TraceStore& store, const StageView& view, const StageRoom& room);
 
-// What travels at a time: bands and particles of the flows, tokens of microbatches, and labels of their number formats.
+// Draws what travels at a time: bands and particles of the flows, tokens of microbatches, and labels with number
+// formats.
 class FlowPainter {
  public:
   void draw(ImDrawList& draw, const StageView& view, const std::vector<bool>& shown);
-  // The flow under a point, of those drawn; nothing: none.
+  // The drawn flow under a point; nothing if there is none.
   std::optional<uint32_t> hit(const StageView& view, ImVec2 point) const;
-  // Flows on their links at the time of the last draw().
+  // The flows on their links at the time of the last draw().
   const std::vector<uint32_t>& flows() const { return flows_; }
 
  private:
@@ -43,18 +44,18 @@ class FlowPainter {
   void label(ImDrawList& draw, const StageView& view, const StageFlow& flow);
 
   std::vector<uint32_t> flows_;
-  std::vector<ImVec4> taken_;                         // rectangles of microbatches and labels that are drawn
-  std::vector<std::pair<uint32_t, DType>> labelled_;  // kinds that have a label, where each has one
+  std::vector<ImVec4> taken_;                         // rectangles of microbatches and labels that are already drawn
+  std::vector<std::pair<uint32_t, DType>> labelled_;  // the kinds and types that already have a label
 };
 
-// A colour of what travels, readable on the theme's background.
+// The colour of a flow, adapted so that it is readable on the theme's background.
 ImU32 flow_color(const StageFlowKind& kind);
-// A small filled label: white or black words on a colour. Returns its width.
+// A small filled label: white or black words on a colour. RETURNS: its width.
 float draw_badge(ImDrawList& draw, ImVec2 at, float font, const char* words, ImU32 fill);
 float badge_width(float font, const char* words);
 
-// What the colours in use mean, those of flows that are on their links now brighter. In `lines` lines; what does not
-// fit is behind a question mark.
+// Explains the colours in use; those of flows that are on their links now are brighter. Uses `lines` lines; what does
+// not fit is shown on hovering a question mark.
 void stage_legend(const StageView& view, const std::vector<uint32_t>& flows, int lines);
 
 }  // namespace ranklab::viz

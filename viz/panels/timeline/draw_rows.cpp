@@ -20,7 +20,7 @@ struct PaintColors {
       merged[i] = blend(fill[i], theme::kField, 0.25f);
       text[i] = im_color(text_colour(static_cast<Paint>(i)));
     }
-    // A pair is drawn in the colours of its halves.
+    // A pair of actions is drawn in the colours of its halves.
     text[static_cast<size_t>(Paint::kPair)] = text[static_cast<size_t>(Paint::kForward)];
   }
 };
@@ -31,7 +31,7 @@ const PaintColors& colors() {
   return colors;
 }
 
-// Calls draw(x0, x1, interval) for the intervals in view, at most one per pixel where they are narrower.
+// Calls draw(x0, x1, interval) for the visible intervals; if they are narrower than a pixel, for at most one per pixel.
 template <typename Draw>
 void each_idle(const TimelineLayout& layout, const std::vector<IdleInterval>& idle, Draw draw) {
   const auto ends_after = [](int64_t time, const IdleInterval& interval) { return time < interval.range.end_ns; };
@@ -51,7 +51,7 @@ void each_idle(const TimelineLayout& layout, const std::vector<IdleInterval>& id
 
 bool at_work_stall(BubbleCause cause) { return cause == BubbleCause::kExposed || cause == BubbleCause::kStraggler; }
 
-// Draws the words at `share` of the font's size if they fit; false when they do not.
+// Draws the words at `share` of the font's size if they fit. RETURNS: false if they do not.
 bool add_text(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, std::string_view words, float share) {
   const char *begin = words.data(), *end = begin + words.size();
   const float size = std::floor(std::min(ImGui::GetFontSize() * share, (to.y - from.y) * 0.92f));
@@ -65,7 +65,7 @@ bool add_text(ImDrawList& draw, ImVec2 from, ImVec2 to, ImU32 color, std::string
 
 constexpr float kSmall = 0.74f, kPhaseWithTime = 150;
 
-// Time of which the trace says nothing: no hatching, which is for ranks that are known to be idle.
+// A time about which the trace says nothing. It is not hatched, because hatching means that a rank is known to be idle.
 void draw_unrecorded(ImDrawList& draw, const TimelineLayout& layout, const RowBox& row, TimeRange range) {
   if (range.empty()) return;
   const float x0 = std::max(layout.x_of(static_cast<double>(range.begin_ns)), layout.plot_left);
@@ -219,7 +219,7 @@ void RowPainter::draw_critical_path(ImDrawList& draw, const TimelineLayout& layo
           {x0, y - thick / 2}, {std::max(x1, x0 + 1), y + thick / 2},
           at->kind == PathSegment::Kind::kTransfer ? with_alpha(theme::kCritical, 130) : theme::kCritical);
     y_before = y;
-    // Segments that end within the same pixel show as its first one and, by the next line, its last.
+    // Of segments that end within the same pixel, the first is drawn, and the last one as the start of the next line.
     const auto next = x1 - x0 >= 1 ? at + 1
                                    : std::upper_bound(at + 1, path.segments.end(),
                                                       static_cast<int64_t>(layout.time_of(x0 + 1)), ends_after);
@@ -249,7 +249,7 @@ std::optional<EventRef> event_at(const TimelineLayout& layout, const TraceStore&
   const Row& row = store.rank(box->rank).rows[box->row];
   if (row.tracks.empty()) return {};
   const Track& at = row.tracks[std::min(box->depth_at(point.y), row.tracks.size() - 1)];
-  // A block is at least a pixel wide.
+  // A block is drawn at least a pixel wide.
   const auto from = static_cast<int64_t>(layout.time_of(point.x)),
              to = static_cast<int64_t>(layout.time_of(point.x + 1));
   const size_t i = at.first_ending_after(from);

@@ -1,5 +1,5 @@
 // The timeline's rows: blocks with letters, hatched bubbles tinted by their cause, the critical path. Level of detail
-// keeps a frame at O(pixels x log n), and the painter's buffers are reused: only the words of long phases are
+// keeps a frame at O(pixels x log n), and the painter's buffers are reused: only the texts of long phases are
 // allocated. Thread rule: the thread of the ImGui context.
 #pragma once
 #include <imgui.h>
@@ -18,22 +18,22 @@ namespace ranklab::viz {
 
 class RowPainter {
  public:
-  // One pass over the rows that are visible between y_from and y_to.
+  // Draws all rows that are visible between y_from and y_to in one pass.
   void draw_stripes(ImDrawList& draw, const TimelineLayout& layout) const;
   void draw_bubbles(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
                     float y_to) const;
   void draw_blocks(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store, float y_from, float y_to);
-  // Thin marks over the blocks, where a stall lies inside them.
+  // Thin marks over blocks that contain a stall.
   void draw_stalls(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles, float y_from,
                    float y_to) const;
-  // What the ranks of a live run are doing.
+  // The current activity of a live run's ranks.
   void draw_growing(ImDrawList& draw, const TimelineLayout& layout, const std::vector<GrowingBlock>& blocks) const;
-  // At most one segment a pixel.
+  // At most one segment per pixel.
   void draw_critical_path(ImDrawList& draw, const TimelineLayout& layout, const CriticalPath& path);
   void outline(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store, EventRef event, ImU32 color,
                float thickness) const;
 
-  // Rectangles of the last draw_blocks(), for the window's Metrics.
+  // The number of rectangles in the last draw_blocks(), for the window's Metrics.
   size_t blocks() const { return drawn_; }
 
  private:
@@ -41,13 +41,13 @@ class RowPainter {
                   ImVec2 to) const;
 
   std::vector<LodBlock> lod_;
-  std::vector<float> path_y_;  // by rank: where the critical path lies, -1: not shown
+  std::vector<float> path_y_;  // by rank: y of the critical path on the screen; -1: not shown
   size_t drawn_ = 0;
 };
 
 // The event drawn at a screen position.
 std::optional<EventRef> event_at(const TimelineLayout& layout, const TraceStore& store, ImVec2 point);
-// The idle interval at that position.
+// The idle interval drawn at a screen position.
 const IdleInterval* idle_at(const TimelineLayout& layout, const BubbleReport& bubbles, ImVec2 point);
 
 }  // namespace ranklab::viz

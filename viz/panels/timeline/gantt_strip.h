@@ -10,7 +10,7 @@ namespace ranklab::viz {
 
 class GanttStrip {
  public:
-  // Uses the remaining width; a row of `row_height` for each rank. Returns its height.
+  // Uses the remaining width, and `row_height` for each rank. RETURNS: its height.
   float draw(const TraceStore& store, const BubbleReport& bubbles, TimeRange scale, float row_height);
   // For hit tests at the mouse position, after draw().
   const TimelineLayout& layout() const { return layout_; }

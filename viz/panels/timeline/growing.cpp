@@ -5,7 +5,7 @@
 namespace ranklab::viz {
 namespace {
 
-// The end of what is drawn in the rank's rows, phases excepted: they enclose what is still to come.
+// The end of what is drawn in the rank's rows, except phases, because these enclose what is still to come.
 int64_t recorded_until(const TraceStore& store, size_t rank) {
   int64_t end = store.range().begin_ns;
   for (const Row& row : store.rank(rank).rows)

@@ -16,7 +16,7 @@ bool is_compute(const Row& row) { return row.label == "compute"; }
 constexpr float kAction = 26, kDetail = 15, kPhase = 12, kCalls = 11, kSmallest = 0.22f, kSmallestMain = 0.55f,
                 kSmallestAlone = 0.2f, kLegibleAlone = 0.42f, kSmallGap = 3, kLegible = 0.8f, kTight = 0.6f;
 
-// `tracks`: how many of the row's are shown.
+// `tracks`: the number of the row's tracks that are shown.
 float natural_height(const Row& row, size_t tracks) {
   if (is_compute(row)) return scaled(kAction) + scaled(kDetail) * static_cast<float>(tracks - 1);
   return scaled(row.label == "phase" ? kPhase : kCalls) * static_cast<float>(tracks);
@@ -35,7 +35,7 @@ size_t main_row(const RankRows& rank) {
 // Natural heights of the visible ranks' rows.
 struct Heights {
   float main = 0, detailed = 0, others = 0;  // without and with details
-  float empty = 0;                           // ranks without rows
+  float empty = 0;                           // for ranks without rows
   size_t ranks = 0, rows = 0;
 };
 Heights natural_heights(Workspace& workspace) {
@@ -62,13 +62,13 @@ Heights natural_heights(Workspace& workspace) {
 
 // How the rows are fitted into the window.
 struct RowScale {
-  bool details = false;    // modules and kernels
-  bool only_main = false;  // no rows of phases and calls
+  bool details = false;    // modules and kernels are shown
+  bool only_main = false;  // rows of phases and calls are hidden
   float main = 1, others = 1, gap = 0;
 };
-// Where room is scarce, first the rows of calls shrink beside details, then details are left out, then gaps and the
-// rows of calls shrink, then these are left out; what still does not fit is scrolled. The rows of one rank alone are
-// shown with everything.
+// If space is scarce, these measures are taken in order: the rows of calls shrink next to details; details are hidden;
+// gaps and the rows of calls shrink; the rows of calls are hidden; the panel scrolls. The rows of a rank that is shown
+// alone keep everything.
 RowScale fit_rows(const Heights& sum, float height, bool wants_details) {
   const auto room_with = [&](float gap) {
     return height - sum.empty - scaled(gap) * static_cast<float>(sum.ranks) - static_cast<float>(sum.rows);
@@ -165,7 +165,7 @@ void lay_out_rows(TimelineLayout& out, Workspace& workspace, float top, float wa
       out.rows.push_back({r, i, y, y + height, i == main, tracks, is_compute(row) && tracks > 1});
       y += height + 1;
     }
-    if (ranks[r].rows.empty()) y += scaled(kNoRows);  // space for its label
+    if (ranks[r].rows.empty()) y += scaled(kNoRows);  // leaves space for its label
     y += scale.gap / 2;
     out.ranks.push_back({r, first, y});
   }

@@ -15,14 +15,14 @@ struct RowBox {
   size_t rank = 0;
   size_t row = 0;
   float top = 0, bottom = 0;  // on the screen
-  bool main = false;          // the rank's compute row, or its first: has the label, bubbles, critical path, totals
-  size_t tracks = 1;          // how many of the row's are shown
-  bool leads = false;         // the first is twice as high: actions above their modules
+  bool main = false;          // the rank's compute row, or its first row: has label, bubbles, critical path, totals
+  size_t tracks = 1;          // number of the row's tracks that are shown
+  bool leads = false;         // the first track is twice as high: actions above their modules
 
   struct Part {
     float top, bottom;
   };
-  Part part(size_t depth) const;  // where a track is
+  Part part(size_t depth) const;  // where the track at this depth is
   size_t depth_at(float y) const;
 };
 
@@ -33,8 +33,8 @@ struct RankBox {
 
 struct TimelineLayout {
   float left = 0, plot_left = 0, plot_right = 0, right = 0;
-  float top = 0, bottom = 0;  // of all rows
-  bool totals = false;        // space for the columns at the right
+  float top = 0, bottom = 0;  // of all rows together
+  bool totals = false;        // there is space for the columns at the right
   Camera camera;
   std::vector<RowBox> rows;
   std::vector<RankBox> ranks;
@@ -51,8 +51,8 @@ struct TimelineLayout {
   const RankBox* box_of(size_t rank) const;
 };
 
-// Fills `out` (its vectors keep their capacity). `origin`: top left of the first row; rows are scaled towards
-// `wanted_height` by 0.62 to 2.
+// Fills `out` (its vectors keep their capacity). `origin`: top left of the first row. Rows are scaled by a factor of
+// 0.62 to 2 to approach `wanted_height`.
 void lay_out_columns(TimelineLayout& out, const Camera& camera, ImVec2 origin, float width);
 void lay_out_rows(TimelineLayout& out, Workspace& workspace, float top, float wanted_height);
 

@@ -1,4 +1,4 @@
-// Everything around the rows of the timeline: labels, ruler, totals, legend, tooltip.
+// Draws everything around the rows of the timeline: labels, ruler, totals, legend, tooltip.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -42,7 +42,7 @@ std::array<std::string, 3> shares(const TimeSplit& time) {
   return {busy, bubble, exposed};
 }
 
-// Type that does not overlap where ranks are close together.
+// A font size at which labels do not overlap if ranks are close together.
 float label_size(const TimelineLayout& layout) {
   float pitch = FLT_MAX;
   for (size_t i = 1; i < layout.ranks.size(); ++i)
@@ -85,7 +85,7 @@ void draw_ruler(ImDrawList& draw, const TimelineLayout& layout, const Workspace&
   for (; static_cast<double>(mark * step + zero) < layout.camera.end_ns; ++mark) {
     const float x = std::floor(layout.x_of(static_cast<double>(mark * step + zero))) + 0.5f;
     draw.AddLine({x, top + height * 0.6f}, {x, bottom}, theme::kGrid);
-    // Half a number reads as another one: "1.80 ms" cut at its left is "0 ms".
+    // A number that is cut off looks like another one: "1.80 ms" cut at its left is "0 ms".
     const std::string words = mark < 0 ? "" : tick_text(store, mark * step, step);
     const float left = x + scaled(4);
     if (left >= layout.plot_left && left + text_width(words) <= layout.plot_right)

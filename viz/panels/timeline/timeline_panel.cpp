@@ -13,7 +13,7 @@ namespace ranklab::viz {
 
 namespace {
 
-// Why a live run has shown nothing yet.
+// Why a live run has not shown anything yet.
 std::string waits_for(LiveSource& live) {
   StepperControl* stepper = live.stepper();
   if (stepper == nullptr) return "The run has not recorded anything yet.";
@@ -38,7 +38,7 @@ std::string TimelinePanel::nothing_to_show(Workspace& workspace) {
 
 namespace {
 
-// On this line, or the next where the panel is narrow.
+// Places the checkbox on this line, or on the next one if the panel is narrow.
 void checkbox_if_fits(const char* words, bool& value) {
   same_line_if_fits(ImGui::GetFrameHeight() + ImGui::GetStyle().ItemInnerSpacing.x + text_width(words));
   ImGui::Checkbox(words, &value);
@@ -101,7 +101,7 @@ void TimelinePanel::draw(Workspace& workspace) {
   const TraceStore& store = workspace.store();
   draw_means(workspace, layout_);
   if (!with_legend) return;
-  // It wraps as the width asks for: the next frame leaves as much room as this one took.
+  // The text wraps with the panel's width, so the next frame reserves the height that it needed in this one.
   const float before = ImGui::GetCursorPosY();
   draw_legend(workspace, legend_.get(workspace.content(store.whole()), [&] { return legend_of(store); }));
   legend_height_ = ImGui::GetCursorPosY() - before;
@@ -231,7 +231,7 @@ void TimelinePanel::click(Workspace& workspace, ImVec2 point) {
   const auto event = event_at(layout_, workspace.store(), point);
   workspace.area.reset();
   if (event) return workspace.select(event);
-  // A bubble is the call that the rank waited in: its arrows lead to the rank that it waited for.
+  // A bubble is represented by the call in which the rank waited, so its arrows lead to the rank that it waited for.
   const IdleInterval* idle = workspace.show_bubbles ? idle_at(layout_, workspace.bubbles_of_trace(), point) : nullptr;
   const RowBox* box = layout_.row_at(point.y);
   if (idle != nullptr && box != nullptr && idle->event != kNoEvent) {

@@ -46,13 +46,13 @@ class TimelinePanel final : public Panel {
   Cached<ContentKey, bool> both_clocks_;
 };
 
-// These draw the parts next to the rows.
+// Draw the parts around the rows.
 void draw_labels(ImDrawList& draw, const TimelineLayout& layout, const TraceStore& store);
 void draw_ruler(ImDrawList& draw, const TimelineLayout& layout, const Workspace& workspace, float top, float height,
                 float bottom);
 void draw_rank_totals(ImDrawList& draw, const TimelineLayout& layout, const BubbleReport& bubbles);
 void draw_totals_heading(ImDrawList& draw, const TimelineLayout& layout, float top, float height);
-// Below the rows: means and length, what colours and textures mean.
+// Below the rows: means and length, and what colours and textures mean.
 void draw_means(Workspace& workspace, const TimelineLayout& layout);
 void draw_legend(Workspace& workspace, const std::vector<LegendEntry>& legend);
 void timeline_tooltip(Workspace& workspace, const TimelineLayout& layout, ImVec2 point);
