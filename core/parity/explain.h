@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/parity/compare.h"
+#include "core/parity/compare/compare.h"
 
 namespace ranklab {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/parity/compare.h"
+#include "core/parity/compare/compare.h"
 #include "core/parity/explain.h"
 #include "core/parity/record_run.h"
 

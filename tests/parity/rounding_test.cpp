@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/config/train_config.h"
-#include "core/parity/compare.h"
+#include "core/parity/compare/compare.h"
 #include "core/parity/rounding/adamw_apart.h"
 #include "core/parity/rounding/routing_flips.h"
 #include "core/sim/aten.h"

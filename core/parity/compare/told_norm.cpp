@@ -1,10 +1,10 @@
-#include "core/parity/told_norm.h"
+#include "core/parity/compare/told_norm.h"
 
 #include <cmath>
 #include <set>
 #include <string>
 
-#include "core/parity/reference.h"
+#include "core/parity/compare/reference.h"
 #include "core/sim/aten.h"
 
 namespace ranklab {

@@ -1,4 +1,4 @@
-#include "core/parity/reference.h"
+#include "core/parity/compare/reference.h"
 
 #include <algorithm>
 #include <cmath>

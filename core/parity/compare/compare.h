@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/parity/reference.h"
+#include "core/parity/compare/reference.h"
 
 namespace ranklab {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "core/parity/compare/tensor_distance.h"
 #include "core/parity/parity_record.h"
-#include "core/parity/tensor_distance.h"
 #include "core/parity/whole_tensor.h"
 
 namespace ranklab {

@@ -1,4 +1,4 @@
-#include "core/parity/tensor_distance.h"
+#include "core/parity/compare/tensor_distance.h"
 
 #include <limits>
 

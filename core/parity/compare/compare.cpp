@@ -1,4 +1,4 @@
-#include "core/parity/compare.h"
+#include "core/parity/compare/compare.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 
 #include "core/base/text.h"
 #include "core/config/state_types.h"
+#include "core/parity/compare/told_norm.h"
 #include "core/parity/epsilon.h"
-#include "core/parity/told_norm.h"
 #include "core/sim/aten.h"
 #include "core/sim/op_cost.h"
 
