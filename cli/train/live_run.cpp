@@ -27,7 +27,7 @@ std::unique_ptr<LiveServer> open_server(TrainRun& run, const LiveRunOptions& opt
   // A run that was to be held for viewers from its beginning is held for the next one, too.
   const bool lets_go = !options.window && !options.start_paused;
   auto server = std::make_unique<LiveServer>(path, run.live_feed(), run.stepper(), lets_go);
-  std::fprintf(stderr, "viewers may come: ranklab viz --attach %s\n", shell_path(path).c_str());
+  std::fprintf(stderr, "viewers can attach: ranklab viz --attach %s\n", shell_path(path).c_str());
   return server;
 }
 
