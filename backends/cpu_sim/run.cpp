@@ -102,7 +102,7 @@ void run_rank_body(const std::shared_ptr<Run>& run, int rank, int world_size,
   } catch (const std::exception& error) {
     run->body_failed(rank, as_exhausted(error).value_or(foreign(error.what())));
   } catch (...) {
-    run->body_failed(rank, foreign("something that is no std::exception"));
+    run->body_failed(rank, foreign("something that is not a std::exception"));
   }
 }
 

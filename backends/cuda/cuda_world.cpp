@@ -67,7 +67,7 @@ Error error_of(const std::exception_ptr& thrown, const std::string& where) {
   } catch (const std::exception& error) {
     return foreign(message_of(error));
   } catch (...) {
-    return foreign("something that is no std::exception");
+    return foreign("something that is not a std::exception");
   }
 }
 

@@ -26,7 +26,7 @@ Error no_cuda_error(CudaAbsence absence, const std::string& detail) {
       text.fix = "check the driver and CUDA_VISIBLE_DEVICES, or use --backend cpu_sim --device cpu";
       break;
     case CudaAbsence::kOtherBuild:
-      text.what = "the CUDA backend is of another build";
+      text.what = "the CUDA backend is from another build";
       text.got = detail;
       text.want = "the module built with this program";
       text.fix = "build both again, or unset RANKLAB_CUDA_MODULE";

@@ -117,8 +117,8 @@ int run_bench_hardware(const BenchHardwareOptions& options) {
                   .force = options.force});
   const at::Device device = bench_device(options.device, "bench hardware");
   RANKLAB_CHECK(device.is_cuda() || options.like.empty(), ErrorKind::kInvalidArgument, .where = "bench hardware",
-                .what = "--like is of a GPU, and a CPU is timed", .got = "--like " + options.like,
-                .want = "no --like: of a CPU all is measured", .fix = "leave it out, or add --device cuda");
+                .what = "--like applies to GPUs, and a CPU is timed", .got = "--like " + options.like,
+                .want = "no --like: everything of a CPU is measured", .fix = "leave it out, or add --device cuda");
   HardwareProfile profile = device.is_cuda() ? of_a_gpu(options.like) : HardwareProfile{};
   const HardwareSizes sizes = hardware_sizes(device.is_cuda(), options.quick);
   const HardwarePoints points = measure_hardware(device, sizes, device.is_cpu());

@@ -24,7 +24,7 @@ std::optional<TensorType> parse_tensor_type(const std::string& text) {
     if (text == name) return type;
   }
   throw Error(ErrorKind::kInvalidArgument, {.where = "ckpt",
-                                            .what = "--dtype is no type of weights",
+                                            .what = "--dtype is not a type of weights",
                                             .got = quote(text),
                                             .want = "fp32, fp64, bf16 or fp16",
                                             .fix = "leave it out to keep the types that are there"});
@@ -46,7 +46,7 @@ uint64_t parse_bytes(const std::string& flag, const std::string& text) {
     if (error == std::errc() && unit == name && bytes >= 1 && bytes < 0x1p62) return static_cast<uint64_t>(bytes);
   }
   throw Error(ErrorKind::kInvalidArgument, {.where = "ckpt",
-                                            .what = flag + " is no size",
+                                            .what = flag + " is not a size",
                                             .got = quote(text),
                                             .want = "a number with B, KB, MB, GB, KiB, MiB or GiB, as in 5GB",
                                             .fix = "leave it out for the default"});

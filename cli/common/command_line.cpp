@@ -69,7 +69,7 @@ Error too_many_or_too_few(const CommandLine& command, const std::string& words) 
   if (words.ends_with(" missing"))
     return Error(ErrorKind::kInvalidArgument, {.where = where,
                                                .what = flag + " has no value",
-                                               .got = "nothing behind it",
+                                               .got = "nothing after it",
                                                .want = "a value",
                                                .fix = "give it one, or leave it out; see --help"});
   return Error(ErrorKind::kInvalidArgument, {.where = where, .what = words, .fix = "see --help"});

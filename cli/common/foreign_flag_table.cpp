@@ -57,7 +57,7 @@ Words backend(const Words& values, const Words&) {
 // train_4d.py trains a small DeepSeek; other scripts train models that ranklab has no preset for.
 Words script(const Words& values, const Words&) {
   if (values[0] == "train_4d.py" || values[0].ends_with("/train_4d.py")) return {"--preset", "deepseek_v3_tiny"};
-  refuse("ranklab runs no script", "leave --script out and name a model: --preset NAME (ranklab list presets)");
+  refuse("ranklab does not run scripts", "leave --script out and name a model: --preset NAME (ranklab list presets)");
 }
 
 // One epoch of a given number of samples needs no option, because --train-samples says the same.
@@ -69,7 +69,8 @@ Words epochs(const Words& values, const Words& line) {
 
 Words experts(const Words&, const Words& line) {
   if (has(line, "--num-experts")) return {};
-  refuse("how many experts is not said", "use --num-experts N (Tinytron's default is 128), or a preset that has them");
+  refuse("the number of experts is not given",
+         "use --num-experts N (Tinytron's default is 128), or a preset that has them");
 }
 
 // Tinytron has one dropout rate for everything.
@@ -108,7 +109,7 @@ Words train_data_path(const Words& values, const Words& line) {
 
 Words split(const Words& values, const Words&) {
   const auto parts = parse_megatron_split(values[0]);
-  if (!parts) refuse("that is no list of parts", "write those of training and validation, as in --split 95,5");
+  if (!parts) refuse("that is not a list of parts", "write those of training and validation, as in --split 95,5");
   if (parts->test != "0")
     refuse("there is no test split", "use --validation-fraction " + parts->validation +
                                          ", and train on the third part, too; ranklab eval --load CHECKPOINT "

@@ -78,7 +78,7 @@ class Translation {
     const std::string spelt = word.substr(0, equals);
     const bool any_number = !values.empty() && (foreign.and_more || listed());
     RANKLAB_CHECK(any_number || values.size() == foreign.values, ErrorKind::kInvalidArgument,
-                  .where = "ranklab " + command_.name(), .what = spelt + " has another number of values",
+                  .where = "ranklab " + command_.name(), .what = spelt + " has the wrong number of values",
                   .got = std::to_string(values.size()), .want = std::to_string(foreign.values),
                   .fix = foreign.values > 0 ? "pass the value after it" : "leave the value out");
     const bool blank = foreign.values > 1 && std::ranges::any_of(values, [](const std::string& value) {

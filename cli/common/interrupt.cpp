@@ -92,7 +92,7 @@ void watch_interrupts() {
     while (sem_wait(&g_wake) != 0) continue;
     const std::chrono::milliseconds patience = g_patience;
     std::this_thread::sleep_for(patience);
-    std::fprintf(stderr, "ranklab: interrupted; what was under way did not end within %.1f s and is given up\n",
+    std::fprintf(stderr, "ranklab: interrupted; the work in progress did not end within %.1f s and is abandoned\n",
                  static_cast<double>(patience.count()) * 1e-3);
     tell("interrupted, and left in the middle of a step");
     ::_exit(interrupt_exit_code());

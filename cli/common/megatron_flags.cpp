@@ -133,7 +133,7 @@ constexpr MegatronFlag kFlags[] = {
     {"--split", 1, kRead},
     {"--train-data-path", -1, kRead},
     {"--valid-data-path", -1, kRead},
-    {"--test-data-path", -1, kLeftOut, "ranklab eval --load CHECKPOINT --text FILE tests what was trained"},
+    {"--test-data-path", -1, kLeftOut, "ranklab eval --load CHECKPOINT --text FILE evaluates the trained model"},
     {"--data-args-path", 1, kRead},
     {"--per-split-data-args-path", 1, kRead},
     {"--full-validation", 0, kLeftOut, "a validation has --eval-iters global batches, which begin anew at its end"},

@@ -46,7 +46,7 @@ MegatronBatches megatron_batches(const std::string& text, int64_t seq_length) {
   std::vector<std::pair<int64_t, int64_t>> sizes;
   for (std::string word; words >> word;) {
     const size_t colon = word.find(':');
-    if (colon == std::string::npos) refuse("is no list of sizes");
+    if (colon == std::string::npos) refuse("is not a list of sizes");
     const auto tokens = whole_number(std::string_view(word).substr(0, colon)),
                size = whole_number(std::string_view(word).substr(colon + 1));
     if (!tokens || !size || *size == 0) refuse("has numbers that cannot be read");
@@ -56,7 +56,8 @@ MegatronBatches megatron_batches(const std::string& text, int64_t seq_length) {
   MegatronBatches out;
   int64_t before = -1;
   for (const auto& [sequences, size] : sizes) {
-    if (before < 0 ? sequences != 0 : sequences == before) refuse("does not begin at 0, or says two sizes of a time");
+    if (before < 0 ? sequences != 0 : sequences == before)
+      refuse("does not begin at 0, or gives two sizes for one time");
     before = sequences;
     out.sizes += (out.sizes.empty() ? "" : " ") + std::to_string(sequences) + ":" + std::to_string(size);
     out.last = size;

@@ -11,7 +11,7 @@ void take_split(const MegatronWords& words, const char* usual, ForeignConfig& ou
   const std::string text = words.text("--split").value_or("969,30,1");
   const auto split = parse_megatron_split(text);
   RANKLAB_CHECK(split, ErrorKind::kInvalidArgument, .where = "config from-megatron",
-                .what = "--split is no list of parts", .got = quote(text), .want = "949,50,1",
+                .what = "--split is not a list of parts", .got = quote(text), .want = "949,50,1",
                 .fix = "write those of training, validation and test");
   const bool given = words.has("--split");
   out.settings.push_back({"data.validation_fraction", split->validation, given ? "--split" : usual});
@@ -44,7 +44,7 @@ ForeignConfig read_megatron_data(const MegatronWords& words, const char* usual) 
   if (!of_its_own)  // there are no validation data then
     out.settings.push_back({"data.validation_fraction", "0", "--train-data-path"});
   if (words.has("--split"))
-    out.left_out.push_back("--split: it is of --data-path alone, not of data for training and validation each");
+    out.left_out.push_back("--split: it applies to --data-path alone, not to data for training and validation each");
   return out;
 }
 

@@ -225,14 +225,14 @@ class Reader {
     const std::string tokenizer = words_.text("--tokenizer-type").value_or("GPT2BPETokenizer");
     const auto given = words_.number("--vocab-size", kMostPositions);
     if (!given && tokenizer != "GPT2BPETokenizer")
-      refuse_megatron("how many tokens the vocabulary has is not said", "--tokenizer-type " + tokenizer,
-                      "--vocab-size N", "add it; the tokenizer's file says how many");
+      refuse_megatron("the size of the vocabulary is not given", "--tokenizer-type " + tokenizer, "--vocab-size N",
+                      "add it; the tokenizer's file says how many");
     const int64_t own =
         given ? *given + (tokenizer == "NullTokenizer" ? 1 : 0) : kGpt2Tokens;  // including an end-of-document token
     const int64_t tp = number_or("--tensor-model-parallel-size", 1),
                   divisor = words_.number("--make-vocab-size-divisible-by", kMostPositions).value_or(128);
     if (tp * divisor < 1)
-      refuse_megatron("--make-vocab-size-divisible-by is no size", "0", "1 or more", "leave it out");
+      refuse_megatron("--make-vocab-size-divisible-by is not a size", "0", "1 or more", "leave it out");
     set("model.vocab_size", megatron_vocabulary(own, tp, divisor), given ? "--vocab-size, padded" : kDefault);
   }
 
@@ -317,7 +317,7 @@ class Reader {
       return set("train.rampup_batch_size", batches.sizes, "--step-batch-size-schedule");
     }
     if (by_tokens)
-      refuse_megatron("--step-batch-size-schedule says what batches have, too", *by_tokens,
+      refuse_megatron("--step-batch-size-schedule also sets the batch size", *by_tokens,
                       "no --global-batch-size and no --rampup-batch-size", "leave these out");
     if (batch < 1) refuse_megatron("--global-batch-size is 0", "0", "1 or more", "correct it");
     if (!words_.has("--global-batch-size")) set("train.global_batch_size", batch);

@@ -32,7 +32,7 @@ class PipelineReader {
   void stages(int64_t pp) {
     const auto layout = words_.text(kLayout, "");
     if (layout && !of_pattern_.empty())
-      refuse_megatron(std::string(kLayout) + " and " + kPattern + " both part the layers", *layout, "one",
+      refuse_megatron(std::string(kLayout) + " and " + kPattern + " both split the layers", *layout, "one",
                       "leave one out");
     if (layout) return stages_given(pp, kLayout, *layout, parse_stage_layout(*layout).layers.size());
     if (!of_pattern_.empty()) return stages_given(pp, kPattern, join(of_pattern_, ","), of_pattern_.size());
@@ -46,7 +46,7 @@ class PipelineReader {
     const auto layers = megatron_stage_layers(of_model_, pp, vpp, ends);
     if (!layers)
       refuse_megatron(
-          "the layers of the pipeline's stages do not divide",
+          "the layers cannot be split evenly into the pipeline's stages",
           strprintf("%lld layers, pp %lld, vpp %lld", static_cast<long long>(of_model_), static_cast<long long>(pp),
                     static_cast<long long>(vpp)),
           "as many in each stage, but for what the first and the last have by --decoder-first-, "
@@ -64,11 +64,11 @@ class PipelineReader {
                               "--account-for-embedding-in-pipeline-split", "--account-for-loss-in-pipeline-split",
                               "--num-layers-per-virtual-pipeline-stage"})
       if (words_.has(other))
-        refuse_megatron(flag + " and " + other + " both part the layers", layout, "one", "leave one out");
+        refuse_megatron(flag + " and " + other + " both split the layers", layout, "one", "leave one out");
     const auto stages = static_cast<int64_t>(count);
     const int64_t vpp = stages / pp, asked = stages_of_rank(vpp);
     if (stages % pp != 0 || asked != vpp)
-      refuse_megatron(flag + " has another number of stages than ranks have",
+      refuse_megatron(flag + " has stages that cannot be split evenly over the ranks",
                       strprintf("%lld stages, pp %lld", static_cast<long long>(stages), static_cast<long long>(pp)),
                       words_.has(kVirtualStages) ? strprintf("%lld stages", static_cast<long long>(pp * asked))
                                                  : "a multiple of pp",
@@ -92,7 +92,7 @@ class PipelineReader {
     }
     const int64_t layers = of_model_ + (ends.embedding ? 1 : 0) + (ends.loss ? 1 : 0);
     if (*chunk == 0 || layers % (pp * *chunk) != 0)
-      refuse_megatron("the layers of a rank are no whole number of stages",
+      refuse_megatron("the layers of a rank are not a whole number of stages",
                       strprintf("%lld layers, pp %lld, %lld a stage", static_cast<long long>(layers),
                                 static_cast<long long>(pp), static_cast<long long>(*chunk)),
                       "a stage that divides --num-layers / pp", std::string("change ") + by_layers);

@@ -44,7 +44,7 @@ void check_count(const std::string& flag, const MegatronWords::Given& given) {
                                                                  : 1;
   const auto got = static_cast<int>(given.values.size());
   RANKLAB_CHECK(want < 0 ? got > 0 : got == want, ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = flag + " has another number of values", .got = quote(join(given.values, " ")),
+                .what = flag + " has the wrong number of values", .got = quote(join(given.values, " ")),
                 .want = want < 0 ? "one or more" : std::to_string(want), .fix = "write it as Megatron-LM takes it");
 }
 
@@ -73,8 +73,8 @@ MegatronWords::MegatronWords(const Words& words) {
     last = &(flags_[word] = given);
   }
   RANKLAB_CHECK(unknown.empty(), ErrorKind::kInvalidArgument, .where = kWhere,
-                .what = "flags that are not known here, neither as Megatron-LM's nor as ranklab's",
-                .got = join(unknown, ", "), .fix = "leave out those that change neither the model nor its layout");
+                .what = "unknown flags, neither Megatron-LM's nor ranklab's", .got = join(unknown, ", "),
+                .fix = "leave out those that change neither the model nor its layout");
   for (const auto& [flag, given] : flags_) check_count(flag, given);
 }
 
@@ -95,8 +95,9 @@ std::optional<int64_t> MegatronWords::number(const std::string& flag, int64_t mo
   int64_t value = 0;
   const auto [end, error] = std::from_chars(word->data(), word->data() + word->size(), value);
   RANKLAB_CHECK(error == std::errc{} && end == word->data() + word->size() && value >= 0 && value <= most,
-                ErrorKind::kInvalidArgument, .where = kWhere, .what = flag + " is no such number", .got = quote(*word),
-                .want = "0 to " + std::to_string(most), .fix = "write the number itself, not the shell's variable");
+                ErrorKind::kInvalidArgument, .where = kWhere, .what = flag + " is not a valid number",
+                .got = quote(*word), .want = "0 to " + std::to_string(most),
+                .fix = "write the number itself, not the shell's variable");
   return value;
 }
 

@@ -155,7 +155,7 @@ class TitanReader {
     int64_t others = 1;  // the product of all degrees except the shards
     const auto require_in_range = [&](int64_t ranks) {
       if (ranks > kMostRanks)
-        refuse_titan("the degrees of parallelism together are out of range", std::to_string(ranks) + " and more",
+        refuse_titan("the product of the degrees of parallelism is out of range", std::to_string(ranks) + " and more",
                      "at most " + std::to_string(kMostRanks) + " GPUs", "correct them");
     };
     for (const int64_t one : {tp_, pp_, cp, replicas}) require_in_range(others *= one);
@@ -240,7 +240,7 @@ class TitanReader {
       if (stages % pp_ != 0 || (row->stages_of_rank > 0 ? of_rank != row->stages_of_rank : of_rank < 2))
         refuse_titan(
             (named ? "the modules of stages make" : each + " makes") +
-                " another number of stages than the schedule has",
+                " a different number of stages than the schedule has",
             std::to_string(stages) + " stages of " + std::to_string(units()) + " layers, embedding and head among them",
             single ? std::to_string(pp_) : "a multiple of " + std::to_string(pp_) + ", two a rank or more",
             "change it, or the schedule");
@@ -259,7 +259,7 @@ class TitanReader {
   void stage_layers(int64_t stages) {
     const int64_t least = units() / stages;
     if (stages > units() || first_less() > least || last_less() > least)
-      refuse_titan("there are fewer layers than the stages want", std::to_string(layers()) + " layers",
+      refuse_titan("there are fewer layers than the stages need", std::to_string(layers()) + " layers",
                    std::to_string(stages) + " stages of as many as embedding and head count for, or more",
                    "lower the pipeline parallel degree");
     std::vector<std::string> each;

@@ -18,7 +18,7 @@ constexpr const char* kParts = "parallelism.module_fqns_per_model_part";
   throw Error(
       ErrorKind::kInvalidArgument,
       {.where = "config from-torchtitan",
-       .what = std::string(key) + " does not cut the model into stages, one behind the other",
+       .what = std::string(key) + " does not split the model into consecutive stages",
        .got = quote(got),
        .want = strprintf("tok_embeddings, layers.0 to layers.%lld, norm and output, each once and in this order",
                          static_cast<long long>(layers - 1)),

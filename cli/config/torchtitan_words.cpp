@@ -52,7 +52,7 @@ bool is_file(const std::string& word) {
 
 [[noreturn]] void refuse_value(const std::string& key, const TorchtitanWords::Given& given, const std::string& want) {
   throw Error(ErrorKind::kInvalidArgument, {.where = kTitanWhere,
-                                            .what = key + " (" + given.origin + ") has another kind of value",
+                                            .what = key + " (" + given.origin + ") has the wrong type of value",
                                             .got = quote(given.text),
                                             .want = want,
                                             .fix = "correct it"});
@@ -93,8 +93,8 @@ TorchtitanWords::TorchtitanWords(const std::vector<std::string>& words) {
   }
   for (auto& [name, given] : overrides) add(name, std::move(given));
   RANKLAB_CHECK(!keys_.empty(), ErrorKind::kInvalidArgument, .where = kTitanWhere,
-                .what = "no word here is a configuration of torchtitan", .got = quote(join(words, " ")),
-                .want = "FILE.toml, or --section.key value", .fix = "write them behind from-torchtitan");
+                .what = "no argument is a configuration of torchtitan", .got = quote(join(words, " ")),
+                .want = "FILE.toml, or --section.key value", .fix = "write them after from-torchtitan");
   RANKLAB_CHECK(unknown_.empty(), ErrorKind::kInvalidArgument, .where = kTitanWhere,
                 .what = "keys of torchtitan that are not known here", .got = join(unknown_, ", "),
                 .fix = "leave out those that change neither the model nor its layout");

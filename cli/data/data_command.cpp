@@ -44,7 +44,7 @@ struct DataOptions {
 // The end-of-document token is the tokenizer's; for bytes it is 0 unless given, as in training.
 InputFormat format_of(const DataOptions& options, const std::optional<Tokenizer>& tokenizer) {
   RANKLAB_CHECK(options.append_eod || !options.eod_token, ErrorKind::kInvalidArgument, .where = "--eod-token",
-                .what = "nothing is appended", .got = std::to_string(options.eod_token.value_or(0)),
+                .what = "--eod-token needs --append-eod", .got = std::to_string(options.eod_token.value_or(0)),
                 .want = "--append-eod with it", .fix = "add --append-eod, or leave this out");
   InputFormat format{.from = options.from, .json_key = options.json_key};
   if (!options.append_eod) return format;

@@ -39,7 +39,7 @@ std::string read_input(const std::string& file) {
 // Takes the input from one of the two options for it.
 std::string input_of(const TokenizerOptions& options, const CommandOption& given, const std::string& value) {
   RANKLAB_CHECK((given.count() > 0) != !options.file.empty(), ErrorKind::kInvalidArgument, .where = "data tokenizer",
-                .what = "what to work on is not clear",
+                .what = "exactly one input is needed",
                 .got = options.file.empty() ? "neither a file nor " + given.name() : "both a file and " + given.name(),
                 .want = "one of them", .fix = "name a file, or pass " + given.name());
   return options.file.empty() ? value : read_input(options.file);
@@ -63,9 +63,9 @@ std::vector<int64_t> parse_ids(const std::string& text) {
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     const bool digits = word.size() < 10 && word.find_first_not_of("0123456789") == std::string::npos;
-    RANKLAB_CHECK(digits, ErrorKind::kInvalidArgument, .where = "data tokenizer decode", .what = "no token's number",
-                  .got = quote(without_controls(shown_as_utf8(word.substr(0, 40)))),
-                  .want = "numbers with spaces between them", .fix = "pass what data tokenizer encode prints");
+    RANKLAB_CHECK(digits, ErrorKind::kInvalidArgument, .where = "data tokenizer decode", .what = "not a token id",
+                  .got = quote(without_controls(shown_as_utf8(word.substr(0, 40)))), .want = "ids separated by spaces",
+                  .fix = "pass what data tokenizer encode prints");
     ids.push_back(std::stoll(word));
   }
   return ids;

@@ -77,7 +77,7 @@ TokenizerSpec learn(const TokenizerTraining& options, uint64_t& bytes, size_t& w
 int train_tokenizer(const TokenizerTraining& options) {
   for (const std::string& token : options.special)
     RANKLAB_CHECK(!token.empty() && is_utf8(token), ErrorKind::kInvalidArgument, .where = "--special",
-                  .what = token.empty() ? "a special token is empty" : "a special token is no UTF-8",
+                  .what = token.empty() ? "a special token is empty" : "a special token is not UTF-8",
                   .got = quote(without_controls(shown_as_utf8(token))), .want = "a text", .fix = "leave it out");
   check_tokenizer_files(options);
   uint64_t bytes = 0;

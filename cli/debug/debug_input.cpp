@@ -22,7 +22,7 @@ constexpr size_t kLongestLine = 4096;
 
 DebugInput::DebugInput() : interactive_(::isatty(STDIN_FILENO) != 0) {
   RANKLAB_CHECK(::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) == 0, ErrorKind::kIo, .where = "ranklab debug",
-                .what = "the system gives no pipe", .got = std::strerror(errno),
+                .what = "the system cannot create a pipe", .got = std::strerror(errno),
                 .fix = "raise the limit of open files (ulimit -n)");
   take_ctrl_c(pipe_[1]);
 }

@@ -32,7 +32,7 @@ void say(const std::string& text) {
               {.where = "debug", .what = what, .got = got, .want = want, .fix = fix.empty() ? "see: help" : fix});
 }
 
-int64_t count_of(const std::string& word, const std::string& what = "no number of times") {
+int64_t count_of(const std::string& word, const std::string& what = "not a number of times") {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() || end != word.data() + word.size() || value < 1 || value > 1'000'000'000)
@@ -152,7 +152,7 @@ void DebugPrompt::execute(const std::string& line) {
   }
   words.erase(words.begin());
   if (words.size() > command->most_words)
-    refuse("a word too many", quote(words[command->most_words].substr(0, 40)), command->usage);
+    refuse("there is one word too many", quote(words[command->most_words].substr(0, 40)), command->usage);
   (this->*command->act)(words);
 }
 
@@ -270,7 +270,7 @@ void DebugPrompt::add_break(const Words& words) {
 
 void DebugPrompt::remove_break(const Words& words) {
   const std::vector<Breakpoint> all = stepper_.state().breakpoints;
-  const int64_t id = words.empty() ? 0 : count_of(words[0], "no number of a breakpoint");
+  const int64_t id = words.empty() ? 0 : count_of(words[0], "not a number of a breakpoint");
   int removed = 0;
   for (const Breakpoint& b : all) {
     if (id != 0 && b.id != id) continue;
@@ -306,7 +306,7 @@ void DebugPrompt::tensors(const Words& words) {
 void DebugPrompt::trace(const Words& words) {
   int64_t count = 10;
   for (const std::string& word : words)
-    if (!names_rank(word)) count = count_of(word, "no number of events");
+    if (!names_rank(word)) count = count_of(word, "not a number of events");
   const int global_rank = rank_or_next(words);
   say("rank " + std::to_string(global_rank) + "\n" +
       events_text(stepper_.last_events(global_rank), static_cast<size_t>(count)));
@@ -329,7 +329,7 @@ void DebugPrompt::print(const Words& words) {
   const std::vector<std::string> known = {"loss", "grad_norm", "lr", "metrics"};
   if (std::find(known.begin(), known.end(), what) == known.end()) {
     const std::string nearest = nearest_name(what, known);
-    refuse("no such number", quote(what), "loss, grad_norm, lr or metrics",
+    refuse("no such metric", quote(what), "loss, grad_norm, lr or metrics",
            nearest.empty() ? "see: help" : "did you mean " + quote(nearest) + "?");
   }
   const std::optional<StepMetrics> m = metrics_->get();

@@ -59,8 +59,8 @@ void settle_scored(EvalInput& input, const EvalRequest& request, const DocumentS
   if (input.text_tokens < all) input.text_bytes.reset();
   RANKLAB_CHECK(input.text_tokens > 0, ErrorKind::kBadFile, .where = "eval --text",
                 .what = quote(request.text) + " has nothing to score",
-                .got = "only tokens behind " + std::to_string(documents.eod_token) + ", which ends documents",
-                .want = "one behind another token", .fix = "leave --eod-mask-loss out, or correct --eod-token");
+                .got = "only tokens after " + std::to_string(documents.eod_token) + ", which ends documents",
+                .want = "one after another token", .fix = "leave --eod-mask-loss out, or correct --eod-token");
 }
 
 void add_text(EvalInput& input, const EvalRequest& request, const TrainConfig& config, EvalTokenizer* tokenizer) {
@@ -96,7 +96,7 @@ void check_choice(const EvalRequest& request, const ChoiceTask& task, size_t cho
       .fix = "shorten it, or raise --seq-length where the model has no learned positions");
   RANKLAB_CHECK(tokens.first > 0, ErrorKind::kInvalidArgument, .where = "eval --tasks",
                 .what = line + "the query has no token that the choices follow", .got = quote(task.query),
-                .want = "a text that is not only spaces", .fix = "write what the choices go on from");
+                .want = "a text that is not only spaces", .fix = "write the text that the choices continue");
   RANKLAB_CHECK(tokens.first < count, ErrorKind::kInvalidArgument, .where = "eval --tasks",
                 .what = line + "choice " + std::to_string(choice) + " has no token of its own",
                 .got = std::to_string(count) + " tokens with it, " + std::to_string(tokens.first) + " of the query",
@@ -123,7 +123,7 @@ void check_vocabulary(const EvalInput& input, int64_t vocab_size) {
   for (const ScoreRequest& request : input.requests)
     for (const int64_t token : request.tokens) largest = std::max(largest, token);
   RANKLAB_CHECK(largest < vocab_size, ErrorKind::kInvalidArgument, .where = "eval",
-                .what = "there is a token that the model does not know", .got = std::to_string(largest),
+                .what = "there is a token outside the model's vocabulary", .got = std::to_string(largest),
                 .want = "below its vocabulary of " + std::to_string(vocab_size),
                 .fix = "pass the tokenizer of the model's data to --tokenizer");
 }

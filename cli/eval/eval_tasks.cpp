@@ -67,7 +67,7 @@ std::vector<std::string> choices_of(const json& task, const std::string& path, i
 ChoiceTask task_of(const std::string& text, const std::string& path, int64_t line) {
   const json task = json::parse(text, nullptr, false);
   if (!task.is_object())
-    refuse(path, line, "no JSON object", quote(without_controls(text.substr(0, 60))), "one a line");
+    refuse(path, line, "not a JSON object", quote(without_controls(text.substr(0, 60))), "one per line");
   const json* query = field_of(task, {"query", "question", "context"});
   if (query == nullptr || !query->is_string() || query->get<std::string>().empty())
     refuse(path, line, "no query", query == nullptr ? "no such field" : query->dump().substr(0, 60),
@@ -98,7 +98,7 @@ std::vector<ChoiceTask> read_choice_tasks(const std::string& path) {
     out.push_back(task_of(line, path, number));
   }
   RANKLAB_CHECK(!out.empty(), ErrorKind::kBadFile, .where = "eval --tasks", .what = quote(path) + " has no tasks",
-                .got = std::to_string(text.size()) + " bytes", .want = "a JSON object a line", .fix = kFix);
+                .got = std::to_string(text.size()) + " bytes", .want = "a JSON object per line", .fix = kFix);
   return out;
 }
 

@@ -205,18 +205,18 @@ void print_json(const RunPlan& plan, const Generation& request, const GenerateRe
 std::vector<std::string> prompts_of(const GenerateRequest& request) {
   if (request.prompt_file.empty()) return {request.prompt};
   constexpr uint64_t kMostBytes = uint64_t{64} << 20;
-  std::istringstream file(read_whole_file(request.prompt_file, kMostBytes,
-                                          {.where = "--prompt-file", .fix = "pass a text file with a prompt a line"}));
+  std::istringstream file(read_whole_file(
+      request.prompt_file, kMostBytes, {.where = "--prompt-file", .fix = "pass a text file with one prompt per line"}));
   std::vector<std::string> prompts;
   for (std::string line; std::getline(file, line);) {
     if (line.ends_with('\r')) line.pop_back();
     RANKLAB_CHECK(!line.empty(), ErrorKind::kBadFile, .where = "--prompt-file",
                   .what = strprintf("line %zu of ", prompts.size() + 1) + quote(request.prompt_file) + " is empty",
-                  .got = "no prompt", .want = "at least one byte", .fix = "take the line out");
+                  .got = "no prompt", .want = "at least one byte", .fix = "remove the line");
     prompts.push_back(std::move(line));
   }
   RANKLAB_CHECK(!prompts.empty(), ErrorKind::kBadFile, .where = "--prompt-file",
-                .what = quote(request.prompt_file) + " is empty", .got = "no prompt", .want = "a prompt a line",
+                .what = quote(request.prompt_file) + " is empty", .got = "no prompt", .want = "one prompt per line",
                 .fix = "pass another file");
   return prompts;
 }
@@ -234,7 +234,7 @@ void check_logits_path(const Generation& request, const std::string& load) {
 
 void check_known(int64_t token, const RunPlan& plan) {
   RANKLAB_CHECK(token < plan.config.model.vocab_size, ErrorKind::kInvalidArgument, .where = "generate",
-                .what = "the prompt has a token that the model does not know", .got = std::to_string(token),
+                .what = "the prompt contains a token outside the model's vocabulary", .got = std::to_string(token),
                 .want = "below --vocab-size " + std::to_string(plan.config.model.vocab_size),
                 .fix = "pass the tokenizer of the model's data to --tokenizer");
 }
@@ -263,8 +263,8 @@ int run_generate(ConfigOptions& options, const GenerateRequest& wanted, const st
   TrainConfig config = options.config();
   config.load = load;
   RANKLAB_CHECK(!request.model || request.model->checkpoint || config.train_iters == 0, ErrorKind::kInvalidArgument,
-                .where = "--load", .what = "a Hugging Face folder has no state to train on from", .got = quote(load),
-                .want = "a checkpoint, or no --train-iters",
+                .where = "--load", .what = "a Hugging Face folder has no state to resume training from",
+                .got = quote(load), .want = "a checkpoint, or no --train-iters",
                 .fix = "ranklab ckpt import-hf " + shell_path(load) + " OUT, then --load OUT");
   watch_interrupts();
   const auto [plan, world] =

@@ -9,7 +9,7 @@ std::string saved_model_of(const ConfigOptions& options) {
   if (load != "auto") return load;
   const std::string save = options.said("checkpoint.save");
   RANKLAB_CHECK(!save.empty(), ErrorKind::kInvalidArgument, .where = "checkpoint",
-                .what = "--load auto says nothing without --save", .got = "--load auto alone", .want = "--save FOLDER",
+                .what = "--load auto has no effect without --save", .got = "--load auto alone", .want = "--save FOLDER",
                 .fix = "name the checkpoint: --load FOLDER");
   return save;
 }

@@ -77,7 +77,7 @@ void check_program(const std::string& program) {
   throw Error(ErrorKind::kInvalidArgument, {.where = "launch",
                                             .what = "there is no such program",
                                             .got = quote(program),
-                                            .want = "a path, or a name that PATH leads to",
+                                            .want = "a path, or a name that is found on PATH",
                                             .fix = "to train, leave it out: ranklab launch --nproc-per-node 4 ..."});
 }
 
@@ -133,7 +133,7 @@ int launch(const Launch& given) {
     const GroupEnd end = LaunchGroup(plan, restart, listener.get()).wait();
     if (!end.story.empty()) std::fprintf(stderr, "ranklab launch: %s\n", end.story.c_str());
     if (!end.failed || end.signal != 0 || restart == plan.max_restarts || !may_heal(plan, end)) return end.exit_code;
-    std::fprintf(stderr, "ranklab launch: starts all ranks again (%d of %d)\n", restart + 1, plan.max_restarts);
+    std::fprintf(stderr, "ranklab launch: restarting all ranks (%d of %d)\n", restart + 1, plan.max_restarts);
   }
 }
 

@@ -126,7 +126,7 @@ int LaunchGroup::open_stream(Rank& rank, Stream& stream, int local_rank, int kin
   if (rank.number == 0 && rank.shown && !copied) return -1;  // keeps colours and the progress bar
   std::array<int, 2> ends{};
   RANKLAB_CHECK(::pipe2(ends.data(), O_CLOEXEC) == 0, ErrorKind::kEnvironment, .where = "launch",
-                .what = "the system gives no pipe", .got = std::strerror(errno), .want = "two per rank",
+                .what = "the system cannot create a pipe", .got = std::strerror(errno), .want = "two per rank",
                 .fix = "raise the limit of open files (ulimit -n)");
   stream.from = ends[0];
   ::fcntl(stream.from, F_SETFL, O_NONBLOCK);
@@ -156,7 +156,7 @@ void LaunchGroup::start(int local_rank, int restart, int listener) {
   const int parent = ::getpid();
   rank.pid = ::fork();
   if (rank.pid == 0) become(argv.data(), env.data(), out, err, listener, parent);
-  RANKLAB_CHECK(rank.pid > 0, ErrorKind::kEnvironment, .where = "launch", .what = "the system gives no process",
+  RANKLAB_CHECK(rank.pid > 0, ErrorKind::kEnvironment, .where = "launch", .what = "the system cannot start a process",
                 .got = std::strerror(errno), .want = std::to_string(plan_.ranks_here) + " processes",
                 .fix = "use fewer ranks, or raise the limit of processes (ulimit -u)");
   ::setpgid(rank.pid, rank.pid);  // called by the parent and the child, because either may run first

@@ -31,7 +31,7 @@ int whole_number(const std::string& flag, const std::string& text, int lowest, i
   int out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (error != std::errc() || end != text.data() + text.size() || out < lowest || out > highest) {
-    refuse(flag, "the value makes no sense", quote(text),
+    refuse(flag, "the value is invalid", quote(text),
            "a whole number from " + std::to_string(lowest) + " to " + std::to_string(highest), "see --help");
   }
   return out;
@@ -72,7 +72,7 @@ int ranks_here(const LaunchFlags& flags, int nodes, int world_size, bool world_i
   const std::string& text = flags.nproc_per_node;
   if (text.empty()) {
     if (world_size % nodes != 0)
-      refuse("--nnodes", "the world does not divide into the nodes",
+      refuse("--nnodes", "the world size is not divisible by the number of nodes",
              "world size " + std::to_string(world_size) + " on " + std::to_string(nodes) + " nodes",
              "a multiple of " + std::to_string(nodes), "pass --nproc-per-node, or another --world-size");
     return world_size / nodes;
@@ -108,10 +108,12 @@ void plan_master(const LaunchFlags& flags, LaunchPlan& plan) {
   if (flags.standalone) return;
   if (plan.nodes > 1) {
     if (flags.node_rank < 0)
-      refuse("--node-rank", "which node this is must be said", "nothing, of " + std::to_string(plan.nodes) + " nodes",
-             "0 to " + std::to_string(plan.nodes - 1), "pass --node-rank, a different one on each node");
+      refuse("--node-rank", "the index of this node is not given",
+             "nothing, of " + std::to_string(plan.nodes) + " nodes", "0 to " + std::to_string(plan.nodes - 1),
+             "pass --node-rank, a different one on each node");
     if (address.empty())
-      refuse("--master-addr", "where node 0 is must be said", "nothing", "an address of node 0 that all can reach",
+      refuse("--master-addr", "the address of node 0 is not given", "nothing",
+             "an address of node 0 that all can reach",
              "pass --master-addr (or --rdzv-endpoint HOST:PORT) on every node");
     if (port == 0) port = kDefaultPort;
   }

@@ -234,7 +234,7 @@ Shown shown_of(Given& given) {
     require_folder(given.model, "model info", "a checkpoint, or a Hugging Face folder");
   const bool saves = is_folder(given.model);
   RANKLAB_CHECK(saves || !given.stats, ErrorKind::kInvalidArgument, .where = "model info",
-                .what = "--stats are of weights, and a preset has none", .got = quote(given.model),
+                .what = "--stats needs weights, and a preset has none", .got = quote(given.model),
                 .want = "a checkpoint, or a Hugging Face folder",
                 .fix = "pass a folder, or --histograms, which draws the initial weights of a preset");
   SavedModel saved;
@@ -284,7 +284,7 @@ viz::Drawing drawing_of(const Given& given, const Shown& shown) {
 
 int run_info(Given& given) {
   RANKLAB_CHECK(given.out.empty() || (!given.markdown && (given.json || !given.stats)), ErrorKind::kInvalidArgument,
-                .where = "--out", .what = "a picture has no table of tensors and is no Markdown",
+                .where = "--out", .what = "a picture has no table of tensors and is not Markdown",
                 .got = given.markdown ? "--out with --markdown" : "--out with --stats",
                 .want = "--roofline or --histograms with it, or --json beside --stats", .fix = "leave one of them out");
   std::optional<PictureFile> picture;

@@ -37,8 +37,8 @@ ModelConfig model_of(const CheckpointManifest& manifest, const std::string& path
     read(manifest.model);
     validate(config.model, 1, false);
   } catch (const Error& error) {
-    refuse_checkpoint_file(path, "its settings are no model's: " + error.text().what, printable(error.text().got),
-                           error.text().want);
+    refuse_checkpoint_file(path, "its settings are not those of a model: " + error.text().what,
+                           printable(error.text().got), error.text().want);
   }
   return config.model;
 }

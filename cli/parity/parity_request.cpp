@@ -21,7 +21,7 @@ void check_picture(const ParityRequest& request) {
   const std::string& out = request.out;
   if (out.empty()) return;
   RANKLAB_CHECK(!request.all || !request.dumps.empty(), ErrorKind::kInvalidArgument, .where = "--out",
-                .what = "a picture is of one layout", .got = "--out " + out + " with --all",
+                .what = "a picture shows one layout", .got = "--out " + out + " with --all",
                 .want = "one layout, as flags", .fix = "leave --all out");
   RANKLAB_CHECK(out.ends_with(".html") || out.ends_with(".svg") || out.ends_with(".json"), ErrorKind::kInvalidArgument,
                 .where = "--out", .what = "not the name of a page, a drawing or a file for the window",

@@ -84,7 +84,7 @@ int run_one(const ConfigOptions& options, const ParityRequest& request) {
   end_progress();
   const int code = answer(result, request, picture);
   if (code == 0 && !request.json && !config.inject.empty())
-    std::printf("  %s shows nothing in this layout and these steps; %s has a training that shows it\n",
+    std::printf("  %s has no visible effect in this layout and these steps; %s has a training run that shows it\n",
                 config.inject.c_str(), story_command(config.inject).c_str());
   return code;
 }

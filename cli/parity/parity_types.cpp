@@ -48,7 +48,7 @@ std::string text_of(const std::string& layout, const TypeReport& report, const S
   std::string text = layout + ": types of " + std::to_string(report.operators()) + " operators and " +
                      std::to_string(report.gradients()) + " gradients, followed on shapes\n";
   if (findings.empty() && report.untyped() > 0)
-    return text + "nothing is wrong; of " + std::to_string(report.untyped()) + " gradients no type is known\n";
+    return text + "nothing is wrong; the types of " + std::to_string(report.untyped()) + " gradients are unknown\n";
   if (findings.empty()) return text + style.green("right: ") + "every reduction is there, once, over its ranks\n";
   const TypeFinding& first = findings.front();
   text += style.red("WRONG") + ", first " + sentence(first) + "\n";

@@ -56,7 +56,7 @@ std::vector<float> parse_text(const std::string& text, const std::string& path) 
     numbers.push_back(std::strtof(word.c_str(), &rest));
     // Not compared with '\0', because a file may contain zero bytes.
     RANKLAB_CHECK(rest == word.c_str() + word.size(), ErrorKind::kBadFile, .where = kNumbersWhere,
-                  .what = path + " holds what is no number", .got = quote(printable(word, 40)),
+                  .what = path + " holds a value that is not a number", .got = quote(printable(word, 40)),
                   .want = "numbers between spaces, lines or commas", .fix = "remove it, or pass a file of numbers");
     at = end;
   }
@@ -65,7 +65,7 @@ std::vector<float> parse_text(const std::string& text, const std::string& path) 
 
 std::vector<float> parse_raw(const std::string& bytes, const std::string& path) {
   RANKLAB_CHECK(bytes.size() % sizeof(float) == 0, ErrorKind::kBadFile, .where = kNumbersWhere,
-                .what = path + " is no file of fp32 numbers", .got = std::to_string(bytes.size()) + " bytes",
+                .what = path + " is not a file of fp32 numbers", .got = std::to_string(bytes.size()) + " bytes",
                 .want = "a multiple of 4, or a .safetensors or .txt file",
                 .fix = "name text .txt, and a safetensors file .safetensors");
   std::vector<float> numbers(bytes.size() / sizeof(float));

@@ -48,7 +48,7 @@ void check_out(const ReportOptions& options) {
 
 int run_report(const ReportOptions& options) {
   RANKLAB_CHECK(options.runs.size() <= 2, ErrorKind::kInvalidArgument, .where = "report",
-                .what = "a report is of one run, or of two beside each other",
+                .what = "a report shows one run, or two side by side",
                 .got = std::to_string(options.runs.size()) + " runs", .want = "one or two",
                 .fix = "write several reports");
   RANKLAB_CHECK(!options.out.empty() || options.json, ErrorKind::kInvalidArgument, .where = "report",

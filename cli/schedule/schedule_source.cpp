@@ -31,7 +31,7 @@ bool looks_like_a_path(const std::string& what) {
 void check_agrees(const std::string& path, const char* flag, std::optional<int> given, int in_file) {
   RANKLAB_CHECK(!given || *given == in_file, ErrorKind::kInvalidArgument, .where = path,
                 .what = std::string(flag) + " differs from the file", .got = std::to_string(given.value_or(0)),
-                .want = std::to_string(in_file), .fix = "leave it out: a file tells it itself");
+                .want = std::to_string(in_file), .fix = "leave it out: the file already sets it");
 }
 
 Schedule named(const std::string& name, const ScheduleOptions& options, const ScheduleCosts& costs) {

@@ -40,7 +40,7 @@ TrainConfig in_its_world(const ConfigOptions& options) {
   for (const char* key : {"parallel.tp", "parallel.pp", "parallel.cp", "parallel.ep", "parallel.etp", "parallel.dp"})
     names_a_size = names_a_size || options.given(key);
   RANKLAB_CHECK(launched || options.given("parallel.world_size") || !names_a_size, ErrorKind::kInvalidArgument,
-                .where = kOrigin, .what = "the size of the world is open", .got = "sizes of axes alone",
+                .where = kOrigin, .what = "the world size is not given", .got = "sizes of axes alone",
                 .want = "--world-size, beside the sizes that shall stay", .fix = "add --world-size N");
   if (launched) adopt_world(config, env.world_size, options);
   return config;
@@ -50,7 +50,7 @@ void refuse_twice_settled(const ConfigOptions& options) {
   for (const char* key : {"train.num_microbatches", "parallel.grad_sync", "parallel.sharding_strategy",
                           "parallel.use_distributed_optimizer", "parallel.sep"})
     RANKLAB_CHECK(!options.given(key), ErrorKind::kInvalidArgument, .where = kOrigin,
-                  .what = "the layout is to be chosen, and this setting says a part of it in other words",
+                  .what = "the layout is to be chosen, and this setting fixes a part of it indirectly",
                   .got = find_field(key)->flags.back(), .want = "--mbs, --zero-stage, --cp or --ep for what shall stay",
                   .fix = "leave it out");
 }

@@ -188,7 +188,7 @@ class ConsoleHook : public Hook {
                  steps_text(result).c_str());
     if (!result.sample.empty()) std::fprintf(out_, "\nsample:\n%s\n\n", result.sample.c_str());
     if (result.sample.empty() && wants_sample_ && !result.interrupted && result.stopped.empty()) {
-      std::fprintf(out_, "\nno sample: the data have no tokenizer, and text as bytes takes --vocab-size 256\n\n");
+      std::fprintf(out_, "\nno sample: the data has no tokenizer, and text as bytes needs --vocab-size 256\n\n");
     }
     if (book_ && simulated_ && result.steps_done > first_) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);

@@ -27,7 +27,7 @@ std::unique_ptr<LiveServer> open_server(TrainRun& run, const LiveRunOptions& opt
   // If a run was started paused so that viewers see its beginning, it also stays paused for the next viewer.
   const bool lets_go = !options.window && !options.start_paused;
   auto server = std::make_unique<LiveServer>(path, run.live_feed(), run.stepper(), lets_go);
-  std::fprintf(stderr, "viewers may come: ranklab viz --attach %s\n", shell_path(path).c_str());
+  std::fprintf(stderr, "viewers can attach: ranklab viz --attach %s\n", shell_path(path).c_str());
   return server;
 }
 

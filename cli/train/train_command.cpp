@@ -80,7 +80,7 @@ CommandAction setup_train(CommandLine& app) {
   app.add_flag("--json", flags->train.json, "print one JSON object per logged step to stdout, then one of the result");
   return [options, flags] {
     RANKLAB_CHECK(!flags->train.live.start_paused || flags->train.live.any(), ErrorKind::kInvalidArgument,
-                  .where = "--viz-paused", .what = "ranks would wait for a viewer, and none can come",
+                  .where = "--viz-paused", .what = "ranks would wait for a viewer, and none can attach",
                   .got = "--viz-paused alone", .want = "--viz or --viz-listen with it",
                   .fix = "add --viz-listen, or leave it out");
     if (!flags->layout.empty()) {

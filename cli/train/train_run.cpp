@@ -99,7 +99,7 @@ void TrainRun::make_the_world(const ConfigOptions& options) {
   const ProcessEnv env = read_process_env();
   if (how_.watched) check_command(config, Capability::kHeldRanks, how_.command);
   RANKLAB_CHECK(!how_.watched || env.world_size <= 1, ErrorKind::kInvalidArgument, .where = how_.command,
-                .what = "only ranks that are threads of this process can be held and watched",
+                .what = "only ranks that are threads of this process can be paused and watched",
                 .got = std::to_string(env.world_size) + " processes", .want = "simulated ranks in one process",
                 .fix = "start it without launch, mpirun or torchrun");
   if (config.can(Capability::kMakesRanks)) {

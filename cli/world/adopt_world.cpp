@@ -6,7 +6,7 @@ namespace ranklab {
 
 void adopt_world(TrainConfig& config, int size, const ConfigOptions& options) {
   RANKLAB_CHECK(!options.given("parallel.world_size") || config.parallel.world == size, ErrorKind::kInvalidArgument,
-                .where = "--world-size", .what = "the launcher made a world of another size",
+                .where = "--world-size", .what = "the launcher started a world of a different size",
                 .got = "--world-size " + std::to_string(config.parallel.world) + ", WORLD_SIZE " + std::to_string(size),
                 .want = "the same", .fix = "leave --world-size out, or start that many ranks");
   config.parallel.world = size;

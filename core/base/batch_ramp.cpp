@@ -75,11 +75,11 @@ BatchRamp parse_sizes(const std::string& text, int64_t whole) {
     before = samples;
   }
   if (!fits)
-    refuse("it is no list of SAMPLES:SIZE", quote(text),
+    refuse("it is not a list of SAMPLES:SIZE", quote(text),
            "the first from 0 on, each from more samples than the one before it",
            "as in --rampup-batch-size \"0:8 1024:16\"");
   if (ramp.given.back().size != whole)
-    refuse("its last size is not the whole batch's", quote(text), "--global-batch-size " + std::to_string(whole),
+    refuse("its last size is not the global batch size", quote(text), "--global-batch-size " + std::to_string(whole),
            "make them equal");
   if (ramp.given.size() > 1) ramp.start = ramp.given[0].size;
   return ramp;
@@ -93,15 +93,16 @@ BatchRamp BatchRamp::parse(const std::string& text, int64_t whole) {
   const std::vector<int64_t> numbers = numbers_of(text);
   const auto in_range = [](int64_t number, int64_t least) { return number >= least && number <= kMost; };
   if (numbers.size() != 3 || !in_range(numbers[0], 1) || !in_range(numbers[1], 1) || !in_range(numbers[2], 0))
-    refuse("it is no START INCREMENT SAMPLES", quote(text), "three whole numbers, the first two above 0",
+    refuse("it is not START INCREMENT SAMPLES", quote(text), "three whole numbers, the first two above 0",
            "as in --rampup-batch-size \"8 8 1024\"");
   const BatchRamp ramp{.whole = whole, .start = numbers[0], .increment = numbers[1], .samples = numbers[2]};
   const std::string got =
       strprintf("START %lld, INCREMENT %lld, --global-batch-size %lld", static_cast<long long>(ramp.start),
                 static_cast<long long>(ramp.increment), static_cast<long long>(whole));
-  if (ramp.start >= whole) refuse("START is no smaller batch", got, "below --global-batch-size", "start with less");
+  if (ramp.start >= whole)
+    refuse("START is not below the global batch size", got, "below --global-batch-size", "start with a smaller batch");
   if ((whole - ramp.start) % ramp.increment != 0)
-    refuse("INCREMENT does not divide what the batch grows by", got,
+    refuse("INCREMENT does not divide the growth of the batch", got,
            "a divisor of " + std::to_string(whole - ramp.start), "pass such an INCREMENT, or another START");
   if ((whole - ramp.start) / ramp.increment > kMostSizes)
     refuse("the batch has too many sizes", got, "at most " + std::to_string(kMostSizes) + " increments",

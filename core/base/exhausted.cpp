@@ -34,7 +34,7 @@ Error memory_exhausted(size_t requested_bytes) {
 
 Error threads_exhausted(const char* got) {
   return Error(ErrorKind::kEnvironment, {.where = "process",
-                                         .what = "the system gives no further thread",
+                                         .what = "the system cannot create another thread",
                                          .got = got,
                                          .want = "one thread per rank, and some for messages",
                                          .fix = "use fewer ranks, or raise ulimit -u or ulimit -v"});

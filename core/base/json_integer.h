@@ -20,7 +20,7 @@ T json_integer(const auto& value, const char* name) {
     if (const auto number = value.template get<int64_t>(); std::in_range<T>(number)) return static_cast<T>(number);
   }
   throw Error(ErrorKind::kBadFile, {.where = "JSON",
-                                    .what = std::string("\"") + name + "\" is no whole number in range",
+                                    .what = std::string("\"") + name + "\" is not a whole number in range",
                                     .got = value.is_structured() ? std::string(value.type_name()) : value.dump(),
                                     .want = std::to_string(std::numeric_limits<T>::min()) + " to " +
                                             std::to_string(std::numeric_limits<T>::max()),

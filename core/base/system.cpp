@@ -56,7 +56,7 @@ std::filesystem::path new_temporary_folder(const std::string& name, const char* 
   std::error_code none;
   std::string pattern = (std::filesystem::temp_directory_path(none) / (name + "-XXXXXX")).string();
   RANKLAB_CHECK(!none && ::mkdtemp(pattern.data()) != nullptr, ErrorKind::kIo, .where = where,
-                .what = "no temporary folder can be made", .got = pattern, .fix = "set TMPDIR to a writable folder");
+                .what = "cannot create a temporary folder", .got = pattern, .fix = "set TMPDIR to a writable folder");
   return pattern;
 }
 

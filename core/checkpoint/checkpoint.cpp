@@ -37,7 +37,7 @@ void require_file(const std::string& path, const char* who) {
   std::error_code ignored;
   // If the file exists but cannot be accessed, opening it reports the system's reason.
   if (std::filesystem::symlink_status(path, ignored).type() != std::filesystem::file_type::not_found) return;
-  refuse_checkpoint_file(path, "the checkpoint is not whole", "no such file", who);
+  refuse_checkpoint_file(path, "the checkpoint is incomplete", "no such file", who);
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void Checkpoint::read_tokenizer() {
                                 .fix = "use another copy of the folder, or an earlier checkpoint",
                                 .follow_links = false});
   if (const std::string got = xxh3_text(xxh3(std::as_bytes(std::span(tokenizer_)))); got != manifest_.tokenizer_xxh3)
-    refuse_checkpoint_file(path, "this is another file than the one its manifest names", "xxh3 " + got,
+    refuse_checkpoint_file(path, "this is not the file that its manifest names", "xxh3 " + got,
                            "xxh3 " + manifest_.tokenizer_xxh3);
 }
 
@@ -68,11 +68,11 @@ void Checkpoint::open(const CheckpointFile& file) {
   require_file(path, "every file that manifest.json names");
   auto opened = std::make_unique<SafetensorsFile>(path);
   if (opened->file_bytes() != file.bytes)
-    refuse_checkpoint_file(path, "the file has another size than its manifest says",
+    refuse_checkpoint_file(path, "the size of the file differs from its manifest",
                            std::to_string(opened->file_bytes()) + " bytes", std::to_string(file.bytes) + " bytes");
   if (!opened->checksums()) refuse_checkpoint_file(path, "the file has no checksums", "none", "those ranklab wrote");
   if (opened->checksums()->header != file.header_xxh3)
-    refuse_checkpoint_file(path, "this is another file than the one its manifest names",
+    refuse_checkpoint_file(path, "this is not the file that its manifest names",
                            "xxh3 " + xxh3_text(opened->checksums()->header), "xxh3 " + xxh3_text(file.header_xxh3));
   files_[file.name] = std::move(opened);
 }
@@ -91,7 +91,7 @@ void Checkpoint::check_pieces(const std::string& name, const StoredTensor& tenso
   }
   const std::string fault = fault_of_cover(shape_elements(tensor.shape), runs);
   if (!fault.empty())
-    refuse_checkpoint_file(manifest_path(), "the pieces of tensor " + quote(name) + " do not make it up", fault,
+    refuse_checkpoint_file(manifest_path(), "the pieces of tensor " + quote(name) + " do not cover it exactly", fault,
                            "each of the elements of " + shape_text(tensor.shape) + " once");
 }
 

@@ -36,7 +36,7 @@ void HeaderSax::refuse_value(const std::string& got) const {
   if (place_ == Place::kMetadata || (place_ == Place::kTensor && field_ == "dtype")) want = "a string";
   if (place_ == Place::kTensor && field_ != "dtype") want = "an array of whole numbers";
   if (place_ == Place::kShape || place_ == Place::kOffsets) want = "whole numbers from 0 to 2^63 - 1";
-  refuse("is of the wrong kind", got, want);
+  refuse("has the wrong type", got, want);
 }
 
 bool HeaderSax::null() { refuse_value("null"); }
@@ -67,7 +67,7 @@ bool HeaderSax::string(string_t& value) {
   }
   if (place_ != Place::kTensor || field_ != "dtype") refuse_value(quote(printable(value)));
   if (!find_tensor_type(value, tensor_.type))
-    refuse("is none this program knows", quote(printable(value)), "one of " + tensor_type_names());
+    refuse("is unknown to this program", quote(printable(value)), "one of " + tensor_type_names());
   has_type_ = true;
   return true;
 }
@@ -92,20 +92,20 @@ bool HeaderSax::key(string_t& value) {
   if (place_ == Place::kMember) {
     tensor_ = {.name = value};
     if (value == "__metadata__" ? std::exchange(has_metadata_, true) : !names_.insert(value).second)
-      refuse("is there twice", "a second one", "each name once");
+      refuse("appears twice", "a second one", "each name once");
     const std::string fault = value == "__metadata__" ? "" : fault_of_tensor_name(value);
     if (!fault.empty()) refuse("has a name that " + fault, quote(printable(value)), "printable UTF-8");
     return true;
   }
   field_ = value;
   if (place_ == Place::kMetadata) {
-    if (header_.metadata.contains(value)) refuse("is there twice", "a second one", "each key once");
+    if (header_.metadata.contains(value)) refuse("appears twice", "a second one", "each key once");
     return true;
   }
   const bool known = value == "dtype" || value == "shape" || value == "data_offsets";
-  if (!known) refuse("is no field of a tensor", quote(printable(value)), "dtype, shape and data_offsets");
+  if (!known) refuse("is not a field of a tensor", quote(printable(value)), "dtype, shape and data_offsets");
   if (value == "dtype" ? has_type_ : value == "shape" ? has_shape_ : offsets_ >= 0)
-    refuse("is there twice", "a second one", "each field once");
+    refuse("appears twice", "a second one", "each field once");
   return true;
 }
 
@@ -143,7 +143,7 @@ bool HeaderSax::end_object() {
 }
 
 bool HeaderSax::parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) {
-  refuse_checkpoint_file(path_, "the header is no JSON at byte " + std::to_string(position),
+  refuse_checkpoint_file(path_, "the header is not JSON at byte " + std::to_string(position),
                          printable(error.what(), 160), "the header of a safetensors file");
 }
 

@@ -106,7 +106,8 @@ std::optional<Checksums> take_checksums(std::string_view json, SafetensorsHeader
   }
   const auto left = header.metadata.lower_bound(std::string(kReservedMetadata));
   if (left != header.metadata.end() && left->first.starts_with(kReservedMetadata))
-    refuse_checkpoint_file(path, "a checksum of nothing", quote(printable(left->first)), kWant);
+    refuse_checkpoint_file(path, "a checksum of a tensor that is not in the file", quote(printable(left->first)),
+                           kWant);
   return checksums;
 }
 

@@ -36,13 +36,13 @@ class Reader {
       if (event == json::parse_event_t::object_start) keys[static_cast<size_t>(depth) + 1].clear();
       if (event != json::parse_event_t::key) return true;
       if (!keys[static_cast<size_t>(depth)].insert(value.get<std::string>()).second)
-        refuse("a key is there twice", quote(printable(value.get<std::string>())), "each key once");
+        refuse("a key appears twice", quote(printable(value.get<std::string>())), "each key once");
       return true;
     };
     try {
       return json::parse(text, check);
     } catch (const json::exception& error) {
-      refuse("the manifest is no JSON", printable(error.what(), 160), "what ranklab wrote");
+      refuse("the manifest is not JSON", printable(error.what(), 160), "what ranklab wrote");
     }
   }
 
@@ -50,7 +50,7 @@ class Reader {
     const auto found = object.find(key);
     if (found == object.end()) refuse(std::string(key) + " is missing", "none", "a manifest of a checkpoint");
     const bool right = type == json::value_t::number_integer ? found->is_number_integer() : found->type() == type;
-    if (!right) refuse(std::string(key) + " is of the wrong kind", printable(found->dump()), json(type).type_name());
+    if (!right) refuse(std::string(key) + " has the wrong type", printable(found->dump()), json(type).type_name());
     return *found;
   }
   std::string text(const json& object, const char* key) const {
@@ -72,7 +72,8 @@ class Reader {
   std::map<std::string, std::string> texts(const json& object, const char* key) const {
     std::map<std::string, std::string> values;
     for (const auto& [name, value] : member(object, key, json::value_t::object).items()) {
-      if (!value.is_string()) refuse(std::string(key) + " holds what is no text", quote(printable(name)), "text");
+      if (!value.is_string())
+        refuse(std::string(key) + " holds a value that is not text", quote(printable(name)), "text");
       values[name] = value.get<std::string>();
     }
     return values;
@@ -86,7 +87,8 @@ class Reader {
   std::map<std::string, double> numbers(const json& object, const char* key) const {
     std::map<std::string, double> values;
     for (const auto& [name, value] : member(object, key, json::value_t::object).items()) {
-      if (!value.is_number()) refuse(std::string(key) + " holds what is no number", quote(printable(name)), "numbers");
+      if (!value.is_number())
+        refuse(std::string(key) + " holds a value that is not a number", quote(printable(name)), "numbers");
       values[name] = value.get<double>();
     }
     return values;
@@ -94,7 +96,7 @@ class Reader {
 
   CheckpointFile file(const json& object) const {
     CheckpointFile file;
-    if (!object.is_object()) refuse("files holds what is no file", printable(object.dump()), "objects");
+    if (!object.is_object()) refuse("files holds an entry that is not a file", printable(object.dump()), "objects");
     file.name = text(object, "name");
     if (!is_plain_file_name(file.name))
       refuse("a file's name is not plain", quote(printable(file.name)), "a name inside the folder");
@@ -112,14 +114,14 @@ class Reader {
     partition.dim = static_cast<int>(dim);
     for (const json& range : member(object, "ranges", json::value_t::array)) {
       if (!range.is_array() || range.size() != 2)
-        refuse("a range is of the wrong kind", printable(range.dump()), "[begin, end]");
+        refuse("a range has the wrong type", printable(range.dump()), "[begin, end]");
       partition.ranges.emplace_back(integer(range[0], "ranges"), integer(range[1], "ranges"));
     }
     return partition;
   }
 
   StoredSlice slice(const json& object, const std::string& tensor, const std::set<std::string>& files) const {
-    if (!object.is_object()) refuse("a slice is of the wrong kind", printable(object.dump()), "an object");
+    if (!object.is_object()) refuse("a slice has the wrong type", printable(object.dump()), "an object");
     StoredSlice slice{.file = text(object, "file"), .key = text(object, "key")};
     if (!files.contains(slice.file))
       refuse("tensor " + quote(tensor) + " lies in a file that is not listed", quote(printable(slice.file)),
@@ -133,7 +135,7 @@ class Reader {
   StoredTensor tensor(const std::string& name, const json& object, const std::set<std::string>& files) const {
     if (const std::string fault = fault_of_tensor_name(name); !fault.empty())
       refuse("a tensor's name " + fault, quote(printable(name)), "printable UTF-8");
-    if (!object.is_object()) refuse("a tensor is of the wrong kind", printable(object.dump()), "an object");
+    if (!object.is_object()) refuse("a tensor has the wrong type", printable(object.dump()), "an object");
     StoredTensor tensor;
     const std::string type = text(object, "dtype");
     if (!find_tensor_type(type, tensor.type))
@@ -143,7 +145,7 @@ class Reader {
     for (const json& one : member(object, "slices", json::value_t::array)) {
       StoredSlice stored = slice(one, name, files);
       if (const std::string fault = fault_of_slice(tensor.shape, stored.slice); !fault.empty())
-        refuse("tensor " + quote(name) + ": a slice is none: " + fault, printable(one.dump(), 200),
+        refuse("tensor " + quote(name) + ": a slice is invalid: " + fault, printable(one.dump(), 200),
                "a slice of " + printable(shape_text(tensor.shape)));
       tensor.slices.push_back(std::move(stored));
     }
@@ -166,13 +168,13 @@ void check_hash(const Reader& reader, std::string_view text) {
 }
 
 void check_format(const Reader& reader, const json& root) {
-  if (!root.is_object()) reader.refuse("this is no manifest", root.type_name(), "an object");
+  if (!root.is_object()) reader.refuse("this is not a manifest", root.type_name(), "an object");
   const std::string format = reader.text(root, "format");
   if (format != "ranklab checkpoint")
-    reader.refuse("this is no manifest of a checkpoint", quote(printable(format)), "\"ranklab checkpoint\"");
+    reader.refuse("this is not a manifest of a checkpoint", quote(printable(format)), "\"ranklab checkpoint\"");
   const int64_t version = reader.count(root, "format_version");
   if (version != kCheckpointFormat)
-    reader.refuse("the format's version is another one", std::to_string(version),
+    reader.refuse("the version of the format is not supported", std::to_string(version),
                   std::to_string(kCheckpointFormat) + " (a newer ranklab may read it)");
 }
 

@@ -69,7 +69,7 @@ void merge_part(CheckpointManifest& manifest, const CheckpointManifest& part, co
     const auto [found, added] =
         manifest.tensors.try_emplace(tensor, StoredTensor{.type = stored.type, .shape = stored.shape});
     if (found->second.shape != stored.shape || found->second.type != stored.type)
-      refuse_checkpoint_file(path, "tensor " + quote(printable(tensor)) + " is another one in another rank's file",
+      refuse_checkpoint_file(path, "tensor " + quote(printable(tensor)) + " differs in another rank's file",
                              std::string(name(stored.type)) + " " + shape_text(stored.shape),
                              std::string(name(found->second.type)) + " " + shape_text(found->second.shape));
     for (const StoredSlice& slice : stored.slices) add_slice(found->second, slice);
@@ -82,7 +82,7 @@ void check_complete(const CheckpointManifest& manifest) {
     for (const StoredSlice& slice : stored.slices) runs.push_back(slice_runs(stored.shape, slice.slice));
     const std::string fault = fault_of_cover(shape_elements(stored.shape), runs);
     RANKLAB_CHECK(fault.empty(), ErrorKind::kInternal, .where = "checkpoint",
-                  .what = "the ranks' pieces of tensor " + quote(printable(tensor)) + " do not make it up",
+                  .what = "the ranks' pieces of tensor " + quote(printable(tensor)) + " do not cover it exactly",
                   .got = fault, .want = "each of the elements of " + shape_text(stored.shape) + " once");
   }
 }
@@ -110,7 +110,7 @@ std::string manifest_text(const CheckpointManifest& manifest) {
     text = json.dump();
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInvalidArgument, {.where = "checkpoint",
-                                              .what = "a name or a setting is no text",
+                                              .what = "a name or a setting is not text",
                                               .got = error.what(),
                                               .want = "UTF-8",
                                               .fix = "rename it"});

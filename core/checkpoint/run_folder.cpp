@@ -30,7 +30,7 @@ constexpr size_t kStepDigits = 8;
 fs::file_type own_type(const std::string& path) {
   std::error_code error;
   const fs::file_type type = fs::symlink_status(path, error).type();
-  if (type == fs::file_type::none) refuse_folder("cannot look at", path, error.message());
+  if (type == fs::file_type::none) refuse_folder("cannot access", path, error.message());
   return type;
 }
 
@@ -87,7 +87,7 @@ bool is_checkpoint(const std::string& folder) {
   const std::string manifest = folder + "/" + kManifestName;
   std::error_code error;
   const fs::file_type type = fs::status(manifest, error).type();
-  if (type == fs::file_type::none) refuse_folder("cannot look at", manifest, error.message());
+  if (type == fs::file_type::none) refuse_folder("cannot access", manifest, error.message());
   return type != fs::file_type::not_found;
 }
 
@@ -97,9 +97,9 @@ std::string checkpoint_named(const std::string& path) {
   const std::vector<StepFolder> folders = step_folders(path);
   RANKLAB_CHECK(!folders.empty() || !is_there(path + "/config.json"), ErrorKind::kInvalidArgument,
                 .where = "checkpoint", .what = "a Hugging Face folder is not a checkpoint", .got = quote(path),
-                .want = "a checkpoint", .fix = "make one of it: ranklab ckpt import-hf " + shell_path(path) + " OUT");
+                .want = "a checkpoint", .fix = "convert it: ranklab ckpt import-hf " + shell_path(path) + " OUT");
   RANKLAB_CHECK(!folders.empty(), ErrorKind::kIo, .where = "checkpoint", .what = "the folder holds no checkpoint",
-                .got = quote(path) + (step_links(path).empty() ? "" : ", in which links are passed over"),
+                .got = quote(path) + (step_links(path).empty() ? "" : ", in which links are ignored"),
                 .want = std::string(kManifestName) + " in it, or folders such as " + step_folder_name(40),
                 .fix = "pass the folder that a run wrote with --save");
   return folders[0].path;

@@ -39,7 +39,7 @@ std::string holder(int fd) {
   const ssize_t size = ::pread(fd, text.data(), text.size(), 0);
   std::string_view line(text.data(), size > 0 ? static_cast<size_t>(size) : 0);
   line = line.substr(0, line.find('\n'));
-  return line.empty() ? "a run that has not said which" : printable(line, 300);
+  return line.empty() ? "an unknown run" : printable(line, 300);
 }
 
 }  // namespace

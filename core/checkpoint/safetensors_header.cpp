@@ -40,7 +40,7 @@ void check_size(const TensorEntry& tensor, const std::string& path) {
     refuse_checkpoint_file(path, "tensor " + quote(tensor.name) + " is larger than any file", shape,
                            "at most 2^64 bytes");
   if (bytes != tensor.size_bytes())
-    refuse_checkpoint_file(path, "tensor " + quote(tensor.name) + " has not the size of its shape", offsets,
+    refuse_checkpoint_file(path, "tensor " + quote(tensor.name) + " does not have the size of its shape", offsets,
                            std::to_string(bytes) + " bytes for " + shape);
 }
 
@@ -74,7 +74,7 @@ bool tensor_bytes(std::span<const int64_t> shape, TensorType type, uint64_t& byt
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& path) {
   if (json.empty() || json[0] != '{')
-    refuse_checkpoint_file(path, "this is no safetensors file",
+    refuse_checkpoint_file(path, "this is not a safetensors file",
                            "a header that begins with " + quote(printable(json.substr(0, 1))),
                            "JSON that begins with '{'");
   // The JSON library treats a zero byte as the end and would ignore what follows.
@@ -107,7 +107,7 @@ std::string safetensors_header_json(std::span<const TensorEntry> tensors,
     text = json.dump();
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInvalidArgument, {.where = "checkpoint",
-                                              .what = "a tensor's name or the metadata is no text",
+                                              .what = "a tensor's name or the metadata is not text",
                                               .got = error.what(),
                                               .want = "UTF-8"});
   }

@@ -24,7 +24,7 @@ void SafetensorsFile::read_header() {
   uint64_t length = 0;
   for (size_t i = kLengthBytes; i-- > 0;) length = length << 8 | static_cast<uint64_t>(raw[i]);
   if (length > kMostHeaderBytes)
-    refuse_checkpoint_file(path(), "the header is too long, or this is no safetensors file",
+    refuse_checkpoint_file(path(), "the header is too long, or this is not a safetensors file",
                            std::to_string(length) + " bytes", "at most " + std::to_string(kMostHeaderBytes));
   if (length > file_bytes() - kLengthBytes)
     refuse_checkpoint_file(path(), "the file is cut off in its header",

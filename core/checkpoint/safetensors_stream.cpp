@@ -107,7 +107,7 @@ void SafetensorsStream::add(const std::string& name, std::span<const std::byte> 
                 .what = "no tensor is awaited by this name", .got = quote(printable(name)), .want = "each once");
   const TensorEntry& tensor = tensors_[positions_.at(name)];
   RANKLAB_CHECK(bytes.size() == tensor.size_bytes(), ErrorKind::kInvalidArgument, .where = "checkpoint",
-                .what = "tensor " + quote(name) + " has not the size of its shape",
+                .what = "tensor " + quote(name) + " does not have the size of its shape",
                 .got = std::to_string(bytes.size()) + " bytes",
                 .want = std::to_string(tensor.size_bytes()) + " bytes for " + std::string(ranklab::name(tensor.type)) +
                         " " + shape_text(tensor.shape));

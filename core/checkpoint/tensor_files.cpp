@@ -55,9 +55,8 @@ void make_empty_folder(const std::string& folder) {
   RANKLAB_CHECK(!error, ErrorKind::kIo, .where = "checkpoint", .what = "cannot write into the folder",
                 .got = folder + ": " + error.message(), .want = "a folder of yours",
                 .fix = "pass a folder that you may write to");
-  RANKLAB_CHECK(empty, ErrorKind::kInvalidArgument, .where = "checkpoint",
-                .what = "the folder to write into has files already", .got = folder, .want = "a new or empty folder",
-                .fix = "name another one; nothing is overwritten");
+  RANKLAB_CHECK(empty, ErrorKind::kInvalidArgument, .where = "checkpoint", .what = "the output folder is not empty",
+                .got = folder, .want = "a new or empty folder", .fix = "name another one; nothing is overwritten");
 }
 
 }  // namespace ranklab

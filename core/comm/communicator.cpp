@@ -112,7 +112,7 @@ class Checker {
     const int64_t n = comm_.size();
     if (total % n != 0) {
       const int64_t below = total / n * n;
-      fail("dim 0 does not divide by the group size",
+      fail("dim 0 is not divisible by the group size",
            std::to_string(total) + " rows for " + std::to_string(n) + " ranks",
            std::to_string(below) + " or " + std::to_string(below + n) + " rows, or explicit row counts",
            "pad dim 0, or pass the rows argument");

@@ -46,7 +46,7 @@ void check_dense(const ParallelDims& dims) {
       strprintf("--tp %d x --cp %d x --pp %d = %ld", dims.tp, dims.cp, dims.pp, static_cast<long>(model));
   if (dims.world % model != 0)
     throw SizeError({.where = kWhere,
-                     .what = "--world-size is no multiple of --tp x --cp x --pp",
+                     .what = "--world-size is not a multiple of --tp x --cp x --pp",
                      .got = "--world-size " + std::to_string(dims.world) + ", " + product,
                      .want = "a world of " + nearest_multiples(dims.world, model) +
                              " ranks, or a product that divides " + std::to_string(dims.world) + " (" +

@@ -33,7 +33,7 @@ void settle_batch(TrainConfig& c, std::map<std::string, std::string>& origins) {
     const int64_t seq = c.model.seq_length;
     RANKLAB_CHECK(seq > 0 && c.global_batch_tokens % seq == 0, ErrorKind::kInvalidArgument,
                   .where = origins["train.global_batch_tokens"],
-                  .what = "--global-batch-tokens is no whole number of sequences",
+                  .what = "--global-batch-tokens is not a whole number of sequences",
                   .got = told("--global-batch-tokens", c.global_batch_tokens) + ", " + told("--seq-length", seq),
                   .want = "a multiple of --seq-length", .fix = "pass such a number, or --global-batch-size");
     follow({"train.global_batch_size", "--global-batch-size", "train.global_batch_tokens", "--global-batch-tokens"},
@@ -42,7 +42,7 @@ void settle_batch(TrainConfig& c, std::map<std::string, std::string>& origins) {
   if (c.train_samples > 0) {
     RANKLAB_CHECK(
         c.global_batch_size > 0 && c.train_samples >= c.global_batch_size, ErrorKind::kInvalidArgument,
-        .where = origins["train.train_samples"], .what = "--train-samples makes no step",
+        .where = origins["train.train_samples"], .what = "--train-samples is less than one step",
         .got = told("--train-samples", c.train_samples) + ", " + told("--global-batch-size", c.global_batch_size),
         .want = "at least one global batch", .fix = "raise --train-samples, or lower --global-batch-size");
     follow({"train.train_iters", "--train-iters", "train.train_samples", "--train-samples"}, c.train_samples,

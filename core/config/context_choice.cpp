@@ -28,7 +28,7 @@ void check_sequence(const RunPlan& plan) {
   if (sp > 1) got += strprintf(", --tp %d with sequence parallelism", dims.tp);
   if (seq % divisor != 0)
     throw SizeError({.where = "config",
-                     .what = "the sequence does not divide over the context-parallel ranks",
+                     .what = "the sequence cannot be split evenly over the context-parallel ranks",
                      .got = got,
                      .want = strprintf("a multiple of %lld, for example %s", static_cast<long long>(divisor),
                                        nearest_multiples(seq, divisor).c_str()),
@@ -55,15 +55,14 @@ void check_recurrent_heads(const RunPlan& plan, const RecurrenceHeads& recurrenc
   const auto& [layers, flag, heads] = recurrence;
   const int64_t cp = plan.config.parallel.cp, tp = plan.config.parallel.tp;
   if (heads % (cp * tp) == 0) return;
-  throw SizeError(
-      {.where = "config",
-       .what = strprintf("each context-parallel rank has a part of the heads in layers with %s, and %s does "
-                         "not divide by --tp x --cp",
-                         layers, flag),
-       .got = strprintf("%s %lld, --tp %lld, --cp %lld", flag, static_cast<long long>(heads),
-                        static_cast<long long>(tp), static_cast<long long>(cp)),
-       .want = strprintf("a multiple of %lld", static_cast<long long>(cp * tp)),
-       .fix = "lower --cp or --tp"});
+  throw SizeError({.where = "config",
+                   .what = strprintf("each context-parallel rank has a part of the heads in layers with %s, and %s is "
+                                     "not divisible by --tp x --cp",
+                                     layers, flag),
+                   .got = strprintf("%s %lld, --tp %lld, --cp %lld", flag, static_cast<long long>(heads),
+                                    static_cast<long long>(tp), static_cast<long long>(cp)),
+                   .want = strprintf("a multiple of %lld", static_cast<long long>(cp * tp)),
+                   .fix = "lower --cp or --tp"});
 }
 
 void check_heads(const RunPlan& plan, ContextExchange exchange, int ranks) {
@@ -71,7 +70,7 @@ void check_heads(const RunPlan& plan, ContextExchange exchange, int ranks) {
   const Heads heads = heads_of(plan.config);
   RANKLAB_CHECK(heads.divide_by(ranks), ErrorKind::kInvalidArgument, .where = "config",
                 .what = "--cp-comm-type " + std::string(name(exchange)) +
-                        " gives each rank a part of the heads, and they do not divide",
+                        " gives each rank a part of the heads, and they cannot be split evenly",
                 .got = strprintf("%lld heads and %lld key/value heads of each tp rank, over %d ranks",
                                  static_cast<long long>(heads.queries), static_cast<long long>(heads.groups), ranks),
                 .want = "ranks times --tp that divides --num-attention-heads",
@@ -83,7 +82,7 @@ void check_layers(const RunPlan& plan) {
   const int64_t layers = plan.config.model.num_layers;
   RANKLAB_CHECK(
       given == 0 || given == layers, ErrorKind::kInvalidArgument, .where = "config",
-      .what = "--cp-comm-type is a list of another length than the model has layers",
+      .what = "the length of the list --cp-comm-type is not the number of layers",
       .got = strprintf("%lld words, --num-layers %lld", static_cast<long long>(given), static_cast<long long>(layers)),
       .want = "one word for all layers, or one for each", .fix = "pass such a list, as p2p,a2a,p2p,a2a");
 }
@@ -108,7 +107,7 @@ int head_exchange_ranks(const TrainConfig& config) {
   }
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "config",
-               .what = "no part of the context-parallel ranks divides the heads, so that none could exchange them",
+               .what = "no divisor of --cp divides the heads, so no group of ranks can exchange them",
                .got = strprintf("--cp %d, %lld heads and %lld key/value heads of each tp rank", cp,
                                 static_cast<long long>(heads.queries), static_cast<long long>(heads.groups)),
                .want = "a divisor of --cp, above 1 and below it, that divides both",

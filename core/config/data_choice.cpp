@@ -72,7 +72,7 @@ std::vector<DataChoice> data_choices(const std::string& text, const std::string&
   double sum = 0;
   for (size_t i = 0; i < words.size(); i += 2) {
     const std::optional<double> weight = weight_in(words[i]);
-    if (!weight) refuse_data(flag, "a weight is no number", quote(words[i]), "a weight before each path");
+    if (!weight) refuse_data(flag, "a weight is not a number", quote(words[i]), "a weight before each path");
     if (!std::isfinite(*weight) || *weight <= 0)
       refuse_data(flag, "a weight is not positive and finite", quote(words[i]),
                   "a number above 0; a data set without weight is left out");

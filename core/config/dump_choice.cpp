@@ -47,7 +47,7 @@ void take_word(DumpChoice& choice, const std::string& word) {
   } else if (key == "rank" || key == "microbatch") {
     std::set<int64_t>& numbers = key == "rank" ? choice.ranks : choice.microbatches;
     for (const std::string& part : between_commas(value)) numbers.insert(whole_number(word, part));
-    if (numbers.empty()) refuse_word(word, "numbers, apart by commas");
+    if (numbers.empty()) refuse_word(word, "numbers, separated by commas");
   } else if (key == "pass") {
     choice.forward = value == "forward" || value == "both";
     choice.backward = value == "backward" || value == "both";

@@ -297,7 +297,7 @@ std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::
     for (const IdleRow& row : kRows) {
       if (!idles_by(row, field.key) || row.counts(plan)) continue;
       if (row.only_typed && !is_typed(origins.at(field.key))) continue;
-      idle.push_back(words_of(field, field.get(plan.config)) + " has no effect: it is of " + row.of);
+      idle.push_back(words_of(field, field.get(plan.config)) + " has no effect: it applies to " + row.of);
       break;  // one reason is enough
     }
   }

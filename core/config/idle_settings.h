@@ -10,9 +10,9 @@
 
 namespace ranklab {
 
-// Returns lines such as "--sgd-momentum 0.9 has no effect: it is of --optimizer sgd", one for each setting given by a
-// flag, --set or an environment variable, and for each line of a file that differs from the default. `plan` is resolved
-// from the configuration with these origins.
+// Returns lines such as "--sgd-momentum 0.9 has no effect: it applies to --optimizer sgd", one for each setting given
+// by a flag, --set or an environment variable, and for each line of a file that differs from the default. `plan` is
+// resolved from the configuration with these origins.
 std::vector<std::string> idle_settings(const RunPlan& plan, const std::map<std::string, std::string>& origins);
 
 }  // namespace ranklab

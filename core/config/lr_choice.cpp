@@ -128,7 +128,7 @@ void check_weight_decay(const TrainConfig& c) {
     return value == -1 ? "no " + std::string(flag) : strprintf("%s %g", flag, value);
   };
   RANKLAB_CHECK(c.start_weight_decay >= 0 && c.end_weight_decay >= 0, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "weight decay changes from one number to another, and --weight-decay-incr-style has not both",
+                .what = "--weight-decay-incr-style needs the first and the last weight decay",
                 .got = shown("--start-weight-decay", c.start_weight_decay) + ", " +
                        shown("--end-weight-decay", c.end_weight_decay),
                 .want = "both, 0 or more", .fix = "pass both, or --weight-decay-incr-style constant");

@@ -84,7 +84,7 @@ Schedule schedule_from_file(const TrainConfig& c, int64_t num_microbatches) {
   require_sound(schedule);
   const auto require = [&](const char* flag, const char* what, int64_t mine, int64_t files) {
     RANKLAB_CHECK(mine == files, ErrorKind::kInvalidArgument, .where = "config",
-                  .what = std::string("the schedule in ") + path + " is for another number of " + what,
+                  .what = std::string("the schedule in ") + path + " is for a different number of " + what,
                   .got = std::string(flag) + " " + std::to_string(mine),
                   .want = std::string(flag) + " " + std::to_string(files),
                   .fix = "pass that, or write the file for the run: ranklab schedule export");
@@ -166,7 +166,7 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
   }
   const StageLayout asked = parse_stage_layout(c.pipeline_layout);
   RANKLAB_CHECK(static_cast<int64_t>(asked.layers.size()) == stages, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--pipeline-layout has another number of stages than the schedule",
+                .what = "--pipeline-layout has a different number of stages than the schedule",
                 .got = counted(static_cast<int64_t>(asked.layers.size()), "stage") + " in " + quote(c.pipeline_layout),
                 .want = count, .fix = "leave it out, say even, or change --pp or --vpp");
   const int64_t sum = std::accumulate(asked.layers.begin(), asked.layers.end(), int64_t{0});
@@ -176,7 +176,7 @@ std::vector<int64_t> resolve_stage_layers(const TrainConfig& c, const Schedule& 
                 .want = "--num-layers " + std::to_string(layers), .fix = "change a number, leave it out, or say even");
   RANKLAB_CHECK(asked.mtp_layers.value_or(c.model.mtp_num_layers) == c.model.mtp_num_layers,
                 ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--pipeline-layout has another number of modules m than the model",
+                .what = "--pipeline-layout has a different number of modules m than the model",
                 .got = quote(c.pipeline_layout) + ", with " + std::to_string(*asked.mtp_layers),
                 .want = "--mtp-num-layers " + std::to_string(c.model.mtp_num_layers), .fix = "make them equal");
   return asked.layers;

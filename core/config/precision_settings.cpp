@@ -27,7 +27,7 @@ void check_modes(const TrainConfig& c) {
   }
   if (on.size() > 1)
     refuse("modes of precision exclude each other", join(on, ", "), "one of --bf16, --fp16, --fp8, --fp4",
-           "leave the others out: FP8 and FP4 recipes say themselves what the rest is computed in");
+           "leave the others out: FP8 and FP4 recipes define the type of the rest themselves");
   if (!on.empty() && c.params_dtype != "fp32")
     refuse(on[0] + " and --params-dtype ask for different types", on[0] + ", --params-dtype " + c.params_dtype,
            "one of them", "leave one of them out");
@@ -79,7 +79,7 @@ void apply_fp8_format(const std::string& format, PrecisionRecipe& recipe) {
   set(recipe.linear.weight, e4m3());
   set(recipe.linear.gradient, format == "hybrid" ? e5m2() : e4m3());
   if (changed == 0)
-    refuse("--fp8-format is of products in FP8", "--fp8-format " + format + ", recipe " + recipe.name,
+    refuse("--fp8-format applies to products in FP8", "--fp8-format " + format + ", recipe " + recipe.name,
            "--fp8, or a recipe with FP8", "leave it out");
 }
 
@@ -98,7 +98,7 @@ void apply_block_size(int64_t block, PrecisionRecipe& recipe) {
     ++changed;
   }
   if (changed == 0)
-    refuse("--quantization-block-size is of tiles and blocks, and the recipe has none",
+    refuse("--quantization-block-size applies to tiles and blocks, and the recipe has none",
            "--quantization-block-size " + std::to_string(block) + ", recipe " + recipe.name,
            "a recipe with tiles or blocks (deepseek_v3, mxfp8, nvfp4, mxfp4)", "leave it out");
 }
@@ -109,7 +109,7 @@ void apply_sums(const std::string& sums, PrecisionRecipe& recipe) {
                               : sums == "hopper" ? SumPrecision::kHopper
                                                  : SumPrecision::kHopperPromoted;
   if (!recipe.linear.quantized() || (chosen != SumPrecision::kFp32 && !all_fp8(recipe.linear)))
-    refuse("--fp8-accumulation is of products whose both sides are in FP8",
+    refuse("--fp8-accumulation applies to products with both operands in FP8",
            "--fp8-accumulation " + sums + ", recipe " + recipe.name,
            "--fp8, or a recipe with FP8 for all three tensors", "leave it out");
   recipe.linear.sum = chosen;
@@ -162,7 +162,7 @@ void apply_flags(const TrainConfig& c, PrecisionRecipe& recipe) {
   apply_sums(p.sums, recipe);
   apply_state_types(p, recipe);
   if (p.dispatch.value_or(false) && !c.model.moe.enabled())
-    refuse("--low-precision-dispatch is of tokens on their way to experts, and this model has none",
+    refuse("--low-precision-dispatch applies to tokens sent to experts, and this model has no experts",
            "--low-precision-dispatch, --num-experts 0", "a preset with experts (deepseek_v3_tiny)", "leave it out");
   apply_wire("--low-precision-dispatch", p.dispatch, recipe.linear.activation, to_dispatch(recipe.linear.activation),
              recipe.dispatch, recipe.name);
@@ -178,7 +178,7 @@ PrecisionRules read_rules(const PrecisionConfig& p, const PrecisionRecipe& recip
                        .compute_overrides = parse_typed_list("--module-compute-dtype-override", p.compute_override)};
   const bool selects = !rules.include.empty() || !rules.exclude.empty();
   if (selects && !recipe.linear.quantized())
-    refuse("a choice of what is quantized, and the recipe quantizes nothing",
+    refuse("this chooses what is quantized, but the recipe quantizes nothing",
            (rules.include.empty() ? "--low-precision-exclude " + p.exclude : "--low-precision-include " + p.include) +
                ", recipe " + recipe.name,
            "--fp8, --fp4 or a recipe with formats", "leave it out");

@@ -164,7 +164,7 @@ int64_t legal_block(const std::vector<Cut>& cuts, const Cut& bad) {
   throw Error(
       ErrorKind::kInvalidArgument,
       {.where = "precision",
-       .what = "numbers that share a scale would be on two ranks, and no longer what one rank computes",
+       .what = "numbers that share a scale would be on two ranks, and differ from what one rank computes",
        .got = strprintf("%s: %s %s over %s %d, blocks of %ld", quote(bad.module).c_str(), bad.dimension.c_str(),
                         join(bad.parts, " + ").c_str(), bad.ranks_flag, bad.ranks, static_cast<long>(bad.block)),
        .want = strprintf("%s in multiples of %ld x %d, as in %ld", bad.parts.size() > 1 ? "each part" : "a length",

@@ -52,13 +52,13 @@ RecomputedModules parse_recomputed_modules(const std::string& text) {
   const std::vector<std::string> parts = parse_list(kFlag, text);
   RANKLAB_CHECK(!parts.empty(), ErrorKind::kInvalidArgument, .where = "config",
                 .what = std::string(kFlag) + " names no module", .got = quote(text),
-                .want = "one or more of " + join(names, ", ") + ", apart by commas",
+                .want = "one or more of " + join(names, ", ") + ", separated by commas",
                 .fix = "leave it out, or set --recompute-granularity none");
   for (const std::string& part : parts) {
     const auto row = std::ranges::find(kRecomputedModules, part, &RecomputedModuleName::name);
     RANKLAB_CHECK(row != std::end(kRecomputedModules), ErrorKind::kInvalidArgument, .where = "config",
                   .what = std::string(kFlag) + " has an unknown module", .got = quote(part),
-                  .want = join(names, ", ") + ", apart by commas",
+                  .want = join(names, ", ") + ", separated by commas",
                   .fix = "correct it (outputs of norms and activations are recomputed unless --keep-cheap-outputs)");
     modules.*row->chosen = true;
   }

@@ -56,7 +56,7 @@ void check_data(const TrainConfig& c) {
                 .got = "--mock-data, --data-path " + c.data_path, .want = "one of them",
                 .fix = "leave one of them out: --mock-data trains on generated sentences");
   RANKLAB_CHECK(!c.documents.any() || c.documents.eod_token < c.model.vocab_size, ErrorKind::kInvalidArgument,
-                .where = "config", .what = "--eod-token is no token of the vocabulary",
+                .where = "config", .what = "--eod-token is not a token of the vocabulary",
                 .got = std::to_string(c.documents.eod_token),
                 .want = "below --vocab-size " + std::to_string(c.model.vocab_size),
                 .fix = "pass the token that ends a document in your data");
@@ -65,7 +65,7 @@ void check_data(const TrainConfig& c) {
 void check_hf_files(const TrainConfig& c) {
   const auto check = [](const std::string& flag, const std::string& text, const std::string& example) {
     RANKLAB_CHECK(text.empty() || nlohmann::json::parse(text, nullptr, false).is_object(), ErrorKind::kInvalidArgument,
-                  .where = "config", .what = flag + " is no JSON object", .got = quote(text),
+                  .where = "config", .what = flag + " is not a JSON object", .got = quote(text),
                   .want = "an object in one line", .fix = "write it as in " + flag + " '" + example + "'");
   };
   check("--hf-generation-config", c.model.hf_generation_config, "{\"temperature\": 0.6}");
@@ -91,7 +91,7 @@ void check_dump(const TrainConfig& c) {
 void check_checkpoints(const TrainConfig& c) {
   const auto needs = [](bool holds, const std::string& flag, const std::string& other) {
     RANKLAB_CHECK(holds, ErrorKind::kInvalidArgument, .where = "config",
-                  .what = flag + " says nothing without " + other, .got = flag + " alone", .want = other + " FOLDER",
+                  .what = flag + " has no effect without " + other, .got = flag + " alone", .want = other + " FOLDER",
                   .fix = "add " + other + ", or leave it out");
   };
   needs(c.save_interval == 0 || !c.save_dir.empty(), "--save-interval", "--save");
@@ -107,7 +107,7 @@ void check_saved_text(const TrainConfig& c) {
     if (field.type != ConfigField::Type::kText || is_utf8(field.get(c))) continue;
     throw Error(ErrorKind::kInvalidArgument, {.where = "config",
                                               .what = (field.flags.empty() ? field.key : field.flags[0]) +
-                                                      " is no UTF-8 text, which a checkpoint needs",
+                                                      " is not UTF-8 text, which a checkpoint needs",
                                               .got = quote(shown_as_utf8(field.get(c))),
                                               .want = "UTF-8",
                                               .fix = "rename it (convmv, mv), or train without --save"});
@@ -142,7 +142,7 @@ void fill_ramp_schedules(RunPlan& plan) {
                   .want = strprintf("stages x microbatches of all sizes: at most %ld", static_cast<long>(kMostCells)),
                   .fix = "pass a larger INCREMENT or --micro-batch-size");
     RANKLAB_CHECK(size % unit == 0, ErrorKind::kInvalidArgument, .where = "--rampup-batch-size",
-                  .what = "a batch is no whole number of microbatches of every data-parallel rank",
+                  .what = "a batch is not a whole number of microbatches of every data-parallel rank",
                   .got = strprintf("%ld sequences, micro batch %ld x dp %d", static_cast<long>(size),
                                    static_cast<long>(plan.micro_batch_size), plan.dp()),
                   .want = "multiples of " + std::to_string(unit),
@@ -165,7 +165,7 @@ void check_threads(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   const int64_t all = int64_t{c.threads_per_rank} * plan.mesh.world_size();
   RANKLAB_CHECK(c.threads_per_rank == 1 || all <= kMost, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--threads-per-rank makes too many threads of all ranks",
+                .what = "--threads-per-rank gives too many threads in total",
                 .got = std::to_string(plan.mesh.world_size()) + " ranks x " + std::to_string(c.threads_per_rank),
                 .want = "at most " + std::to_string(kMost), .fix = "use --threads-per-rank 1 with many ranks");
 }

@@ -19,7 +19,7 @@ void check_type(const std::string& flag, DType got, DType params, std::initializ
   }
   throw Error(ErrorKind::kInvalidArgument,
               {.where = "config",
-               .what = flag + " does not go with parameters in " + std::string(name(params)),
+               .what = flag + " cannot be combined with parameters in " + std::string(name(params)),
                .got = flag + " " + std::string(name(got)),
                .want = want,
                .fix = "leave it out (auto)"});
@@ -41,7 +41,7 @@ void check(const StateTypes& types, const TrainConfig& config) {
   const bool asked = p.exp_avg_dtype != "auto" || p.exp_avg_sq_dtype != "auto";
   const bool has_them = config.optimizer != OptimizerKind::kSgd && (types.moments > 1 || p.exp_avg_sq_dtype == "auto");
   RANKLAB_CHECK(!asked || has_them, ErrorKind::kInvalidArgument, .where = "config",
-                .what = "--exp-avg-dtype and --exp-avg-sq-dtype are of AdamW's moments",
+                .what = "--exp-avg-dtype and --exp-avg-sq-dtype apply to AdamW's moments",
                 .got = "--optimizer " + std::string(optimizer_row(config.optimizer).name), .want = "--optimizer adamw",
                 .fix = "leave them out");
   if (params != DType::kFloat64) return;

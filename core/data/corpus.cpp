@@ -109,7 +109,7 @@ void require_text(const std::string& path, const std::string& option) {
   throw Error(
       ErrorKind::kInvalidArgument,
       {.where = option,
-       .what = quote(path) + " is no text",
+       .what = quote(path) + " is not text",
        .got = megatron ? "a dataset of Megatron-LM" : "lines of JSON, with the text under a key",
        .want = "a text file, or a folder of shards",
        .fix = "make shards of it: ranklab data prepare " + shell_path(megatron ? prefix : path) +

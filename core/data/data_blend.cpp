@@ -14,7 +14,7 @@ DataBlend::DataBlend(std::vector<double> weights) : shares_(std::move(weights)) 
   const double sum = std::accumulate(shares_.begin(), shares_.end(), 0.0);
   for (const double weight : shares_)
     RANKLAB_CHECK(weight > 0 && std::isfinite(sum), ErrorKind::kInvalidArgument, .where = "data",
-                  .what = "the weight of a data set is not positive, or has no finite sum with the others",
+                  .what = "the weight of a data set is not positive, or the sum of the weights is not finite",
                   .got = strprintf("%g", weight), .want = "a number above 0", .fix = "leave the data set out");
   for (double& share : shares_) share /= sum;
   const auto sets = static_cast<double>(shares_.size());

@@ -44,7 +44,7 @@ void require_unpacked(const std::string& path, std::string_view begins, const st
   if (found == kPackedFormats.end()) return;
   const std::string name = *found->behind == '\0' ? shell_path(path) : path;
   throw Error(ErrorKind::kInvalidArgument, {.where = where,
-                                            .what = quote(path) + " is no text",
+                                            .what = quote(path) + " is not text",
                                             .got = found->what,
                                             .want = "a file of text, or of lines of JSON",
                                             .fix = found->before + name + found->behind});

@@ -172,7 +172,7 @@ bool is_sound(const std::string& folder, const ShardIndex& index, size_t number,
     ShardFile(folder, index, number, files).verify();
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadFile && error.kind() != ErrorKind::kIo) throw;
-    log_warning("written again, with those behind it: " + error.text().what + ", " + error.text().got);
+    log_warning("written again, with all shards after it: " + error.text().what + ", " + error.text().got);
     return false;
   }
   return true;
@@ -213,7 +213,7 @@ uint64_t identify_inputs(const std::vector<std::string>& files, Tokenizer* token
                   .what = quote(file) + ": a token is too large for --dtype", .got = std::to_string(scanned.largest),
                   .want = "below " + std::to_string(end), .fix = "pass --dtype uint32");
     RANKLAB_CHECK(tokenizer == nullptr || scanned.largest < tokenizer->vocab_size(), ErrorKind::kInvalidArgument,
-                  .where = "--tokenizer", .what = quote(file) + ": a token is none of the tokenizer's",
+                  .where = "--tokenizer", .what = quote(file) + ": a token is outside the tokenizer's vocabulary",
                   .got = std::to_string(scanned.largest), .want = "below " + std::to_string(tokenizer->vocab_size()),
                   .fix = "pass the tokenizer that made the file, or none");
     input.tokens = static_cast<int64_t>(scanned.tokens);

@@ -13,11 +13,11 @@ namespace {
 std::string hash_text(uint64_t hash) { return "hash " + xxh3_text(hash); }
 
 void check_header(const std::string& path, const Header& header, const ShardIndex& index, const ShardInfo& info) {
-  if (header.magic != kMagic) refuse_file(path, "this is no token shard", "another first line", "RLTOKEN");
+  if (header.magic != kMagic) refuse_file(path, "this is not a token shard", "a different first line", "RLTOKEN");
   const auto same = [&path](const char* what, uint64_t got, uint64_t want) {
     if (got != want) refuse_file(path, what, std::to_string(got), std::to_string(want));
   };
-  same("another version than the index's", header.version, index.version);
+  same("the version is not the index's", header.version, index.version);
   if (header.version > 1 && header.header_hash != header_hash(header))
     refuse_file(path, "the header is damaged", hash_text(header_hash(header)), hash_text(header.header_hash));
   same("the token width is not the index's", header.width, static_cast<uint64_t>(index.width));

@@ -28,8 +28,9 @@ constexpr std::array kFormats = {
 const FormatRow& format_named(const std::string& name) {
   const auto row =
       std::find_if(kFormats.begin(), kFormats.end(), [&](const FormatRow& one) { return name == one.name; });
-  RANKLAB_CHECK(row != kFormats.end(), ErrorKind::kInvalidArgument, .where = "data", .what = "--from names no format",
-                .got = quote(name), .want = join(input_formats(), " | "), .fix = "pass one of them");
+  RANKLAB_CHECK(row != kFormats.end(), ErrorKind::kInvalidArgument, .where = "data",
+                .what = "--from is not a known format", .got = quote(name), .want = join(input_formats(), " | "),
+                .fix = "pass one of them");
   return *row;
 }
 
@@ -53,9 +54,9 @@ void check_no_end(const std::string& path, const std::string& place, std::string
   if (!end_token || *end_token > 255) return;
   const size_t at = bytes.find(static_cast<char>(*end_token));
   if (at == std::string_view::npos) return;
-  refuse_input(path, place, "a document holds the token that ends documents",
-               strprintf("%u at byte %lu", *end_token, offset + at), "that token at ends of documents alone",
-               "pass --eod-token 256, which is no byte, or take the character out");
+  refuse_input(path, place, "a document contains the token that ends documents",
+               strprintf("%u at byte %lu", *end_token, offset + at), "that token only at the ends of documents",
+               "pass --eod-token 256, which is not a byte, or remove the character");
 }
 
 }  // namespace inputs
@@ -85,7 +86,7 @@ std::string tokens_file(const std::string& path, const InputFormat& format) {
 std::unique_ptr<TokenInput> open_token_input(const std::string& path, const InputFormat& format, Tokenizer* tokenizer) {
   const FormatRow* const row = &format_named(format.from);
   RANKLAB_CHECK(row->has_documents || !format.end_token, ErrorKind::kInvalidArgument, .where = "--append-eod",
-                .what = "files of tokens hold the ends of their documents already",
+                .what = "token files already contain the ends of their documents",
                 .got = std::string("--from ") + row->name, .want = "text",
                 .fix = "leave it out, and name their token when training: train --eod-token N (GPT-2's is 50256)");
   if (row->has_documents) require_unpacked(path, "data prepare");

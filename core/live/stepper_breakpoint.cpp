@@ -58,7 +58,7 @@ double number_of(std::string_view text, std::string_view counter) {
   const std::string want = is_time(counter)             ? "a number of ns, us, ms or s (2ms)"
                            : is_memory_counter(counter) ? "a number of B, KiB, MiB, GiB, KB, MB or GB (100MiB)"
                                                         : "a number";
-  if (error != std::errc() || !std::isfinite(value)) refuse("the limit is no number", text, want);
+  if (error != std::errc() || !std::isfinite(value)) refuse("the limit is not a number", text, want);
   if (unit.empty() && !is_time(counter)) return value;
   if (is_time(counter)) {
     for (const Unit& known : kTimes)
@@ -67,14 +67,14 @@ double number_of(std::string_view text, std::string_view counter) {
     for (const Unit& known : kBytes)
       if (unit == known.name) return value * known.factor;
   }
-  refuse("the limit's unit is not known", text, want);
+  refuse("the limit has an unknown unit", text, want);
 }
 
 int count_of(const std::string& key, std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0)
-    refuse(key + " wants a number", text, "0 or more");
+    refuse(key + " needs a number", text, "0 or more");
   return value;
 }
 

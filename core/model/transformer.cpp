@@ -234,7 +234,7 @@ class Transformer : public LayerStack {
     const int64_t seq = tokens_BS.size(1), rest = tp_.over(context.tokens).sharded_sequence() ? seq % tp_.size() : 0;
     if (rest == 0) return tokens_BS;
     RANKLAB_CHECK(context.result == StageResult::kLogits, ErrorKind::kInvalidArgument, .where = "sequence parallelism",
-                  .what = "the sequence does not divide by the tensor-parallel size",
+                  .what = "the sequence length is not divisible by the tensor-parallel size",
                   .got = strprintf("%lld positions over %d ranks", static_cast<long long>(seq), tp_.size()),
                   .want = strprintf("a multiple of %d", tp_.size()),
                   .fix = "change the length of the sequences or --tp");

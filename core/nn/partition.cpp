@@ -9,7 +9,7 @@ namespace {
 
 void check_divides(int64_t length, int count, const std::vector<int64_t>& shape) {
   RANKLAB_CHECK(count > 0 && length % count == 0, ErrorKind::kInvalidArgument, .where = "parameter partition",
-                .what = "a sharded dimension does not divide by the number of shards",
+                .what = "a sharded dimension is not divisible by the number of shards",
                 .got = strprintf("%lld elements of %s over %d ranks", static_cast<long long>(length),
                                  shape_text(shape).c_str(), count),
                 .want = strprintf("a multiple of %d, e.g. %lld", count,

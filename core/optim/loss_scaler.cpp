@@ -12,7 +12,7 @@ namespace {
 
 void check_positive(const char* flag, double value) {
   RANKLAB_CHECK(value > 0 && std::isfinite(value), ErrorKind::kInvalidArgument, .where = "config",
-                .what = std::string(flag) + " makes no scale", .got = strprintf("%g", value), .want = "above 0",
+                .what = std::string(flag) + " is not a valid scale", .got = strprintf("%g", value), .want = "above 0",
                 .fix = "leave it out for the default");
 }
 

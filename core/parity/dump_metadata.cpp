@@ -95,7 +95,7 @@ DumpSlice parse_dump_slice(const std::string& text, const std::vector<int64_t>& 
                            const std::string& name) {
   const Json json = Json::parse(text, nullptr, false);
   RANKLAB_CHECK(!json.is_discarded(), ErrorKind::kBadFile, .where = where,
-                .what = "metadata " + quote("slice/" + name) + " is no JSON", .got = quote(text.substr(0, 60)),
+                .what = "metadata " + quote("slice/" + name) + " is not JSON", .got = quote(text.substr(0, 60)),
                 .want = kSliceExample, .fix = kReadDocs);
   int64_t most = 1;
   for (const int64_t size : local) most *= size;

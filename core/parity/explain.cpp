@@ -67,7 +67,7 @@ class Case {
 
   std::optional<Explanation> nothing() const {
     if (value_.count_nonzero().item<int64_t>() > 0 || right_.count_nonzero().item<int64_t>() == 0) return {};
-    return Explanation{"everything is zero: nothing was written here, or what was has been cleared", {}};
+    return Explanation{"everything is zero: nothing was written here, or it was cleared later", {}};
   }
 
   // The ranks whose coordinates differ from those of `rank` only in these axes, with `rank` itself.

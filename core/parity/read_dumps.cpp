@@ -86,7 +86,7 @@ class RankFile {
       std::ranges::copy(bytes, static_cast<std::byte*>(value.mutable_data_ptr()));
       GlobalSlice slice = slice_of(name, entry.shape);
       RANKLAB_CHECK(slice.elements() == value.numel(), ErrorKind::kBadFile, .where = where,
-                    .what = "the slice has another number of elements than the tensor",
+                    .what = "the slice has a different number of elements than the tensor",
                     .got = std::to_string(slice.elements()), .want = std::to_string(value.numel()),
                     .fix = "write the ranges that this rank's tensor holds");
       if (at::isFloatingType(type) && epsilon_of(type) > epsilon_of(record.type)) record.type = type;
@@ -101,7 +101,7 @@ class RankFile {
     if (found == file_.metadata().end()) return {};
     Json json = Json::parse(found->second, nullptr, false);
     RANKLAB_CHECK(!json.is_discarded(), ErrorKind::kBadFile, .where = file_.path(),
-                  .what = "metadata " + quote(key) + " is no JSON", .got = quote(found->second.substr(0, 60)),
+                  .what = "metadata " + quote(key) + " is not JSON", .got = quote(found->second.substr(0, 60)),
                   .want = "a list of names", .fix = "see docs/parity.md, Files of other programs");
     return json;
   }

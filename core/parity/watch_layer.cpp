@@ -35,9 +35,10 @@ GlobalSlice shifted(GlobalSlice slice, int64_t first, int64_t sequences) {
 
 std::string why_not_alone(const RunPlan& plan) {
   const ModelConfig& m = plan.config.model;
-  if (plan.precision != nullptr) return "quantized products have scales of a whole tensor, of which ranks have parts";
+  if (plan.precision != nullptr)
+    return "quantized products use scales of a whole tensor, and each rank holds only a part";
   if (m.moe.balancing == LoadBalancing::kGlobalAuxLoss && plan.dp() > 1)
-    return "the loss that balances experts is over all replicas' tokens, of which a layer has one replica's";
+    return "the load-balancing loss covers the tokens of all replicas, and a layer sees only one replica's";
   const double elements = static_cast<double>(m.parameter_count()) / static_cast<double>(m.num_layers);
   if (elements >= kMostElements)
     return "a layer has " + human_count(elements) + " weights, more than one rank is given (" +

@@ -121,7 +121,7 @@ class Reader {
   }
   std::string place() const { return strprintf("row %d (rank %d), column %d", row_, rank_, column_); }
   [[noreturn]] void refuse_cell(std::string_view cell) const {
-    refuse(place() + " is no action", shown(cell),
+    refuse(place() + " is not an action", shown(cell),
            torch() ? "such as 2F7, 2I7, 2W7, 2B7, (2F7;5B3)OVERLAP_F_B, 2SEND_F7, 2UNSHARD; numbers up to 65535"
                    : "such as 2F7, 2B7, 2W7, 2BW7, 2F7&5BW3; numbers up to 65535",
            torch() ? "with ranklab's own letters (BW, &) use --dialect ranklab"
@@ -153,7 +153,7 @@ class Reader {
       } else if (entry.starts_with("chain=") && chain > 0) {
         file_.schedule.chain_length = chain;
       } else if (!entry.empty()) {
-        refuse("row " + std::to_string(row_) + " is no header", shown(entry), "name=NAME chain=STAGES",
+        refuse("row " + std::to_string(row_) + " is not a header", shown(entry), "name=NAME chain=STAGES",
                "correct or remove the line");
       }
     }

@@ -32,7 +32,7 @@ std::string header_name(std::string name) {
 std::string schedule_csv(const Schedule& schedule, ScheduleDialect dialect) {
   const bool torch = dialect == ScheduleDialect::kTorch;
   RANKLAB_CHECK(!torch || schedule.num_chains() == 1, ErrorKind::kInvalidArgument, .where = "schedule " + schedule.name,
-                .what = "torch's files cannot say it",
+                .what = "torch's files cannot express it",
                 .got = strprintf("%d chains of %d stages", schedule.num_chains(), schedule.chain_length),
                 .want = "one chain", .fix = "use --dialect ranklab, or dualpipe-v, which has one chain");
   std::string out;

@@ -88,7 +88,7 @@ class PatternReader {
         ++embeddings_;
         return;
       case 't':
-        if (*out_.mtp_layers > 0) refuse_pattern(text_, "has a layer behind m");
+        if (*out_.mtp_layers > 0) refuse_pattern(text_, "has a layer after m");
         ++out_.layers.back();
         return;
       case 'm':

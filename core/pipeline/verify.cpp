@@ -62,7 +62,7 @@ class Verifier {
     const Schedule& s = schedule_;
     if (s.num_ranks() < 1 || s.num_microbatches < 1 || s.num_stages() < 1) problem("the schedule is empty");
     if (s.chain_length < 1 || s.num_stages() % std::max(s.chain_length, 1) != 0)
-      problem(strprintf("%d stages are no whole number of chains of %d", s.num_stages(), s.chain_length));
+      problem(strprintf("%d stages are not a whole number of chains of %d", s.num_stages(), s.chain_length));
     for (int stage = 0; stage < s.num_stages(); ++stage) {
       if (s.rank(stage) < 0 || s.rank(stage) >= s.num_ranks())
         problem(strprintf("stage %d lies on rank %d, want 0 to %d", stage, s.rank(stage), s.num_ranks() - 1));

@@ -30,7 +30,7 @@ class Checker {
     require(blocks ? t.block > 0 && t.block <= kLargestBlock : t.block == 0,
             role + ".block does not go with its granularity",
             "block " + std::to_string(t.block) + ", granularity " + granularity,
-            blocks ? "1 or more numbers a block" : "no block: it is of tiles and blocks");
+            blocks ? "1 or more numbers a block" : "no block: it applies to tiles and blocks");
     require(t.scale != ScaleRule::kDelayedFp32 || t.granularity == Granularity::kTensor,
             role + " has a scale from past steps, which is that of a whole tensor", "granularity " + granularity,
             "granularity tensor, or another scale");
@@ -80,7 +80,7 @@ void check_recipe(const PrecisionRecipe& recipe, const std::string& where) {
                 "granularity " + std::string(name(recipe.dispatch.granularity)), "row or tile");
   // Tokens are rounded once and must then be exact in their own type on every hop.
   check.require(!recipe.dispatch.quantized() || is_power_of_two(recipe.dispatch.scale),
-                "dispatch has scales that are no powers of two", "scale " + std::string(name(recipe.dispatch.scale)),
+                "dispatch has scales that are not powers of two", "scale " + std::string(name(recipe.dispatch.scale)),
                 "power_of_two, e8m0 or e8m0_up");
   constexpr int kByte = 8;
   check.require(
@@ -92,8 +92,8 @@ void check_recipe(const PrecisionRecipe& recipe, const std::string& where) {
   check.require(linear.sum == SumPrecision::kFp32 || all_fp8(linear), "sums in 14 bits are those of FP8 products",
                 "sum " + std::string(name(linear.sum)), "sum fp32, or all three tensors in e4m3 or e5m2");
   check.require(!linear.requantize_activation || linear.activation.quantized(),
-                "requantize_activation is of a quantized activation", "activation without a format", "a format");
-  check.require(!linear.hadamard || linear.gradient.quantized(), "hadamard is of quantized gradients",
+                "requantize_activation applies to a quantized activation", "activation without a format", "a format");
+  check.require(!linear.hadamard || linear.gradient.quantized(), "hadamard applies to quantized gradients",
                 "gradient without a format", "a format");
   for (const auto& [role, dtype] : {std::pair{"compute", recipe.compute},
                                     {"main_params", recipe.main_params},

@@ -29,7 +29,7 @@ class Reader {
   }
 
   void text(const std::string& key, std::string& value) {
-    if (const toml::node* node = find(key)) value = of_type<std::string>(key, *node, "a text in quotes");
+    if (const toml::node* node = find(key)) value = of_type<std::string>(key, *node, "a string in quotes");
   }
   void flag(const std::string& key, bool& value) {
     if (const toml::node* node = find(key)) value = of_type<bool>(key, *node, "true or false");
@@ -55,7 +55,7 @@ class Reader {
   void choice(const std::string& key, T& value, const std::array<T, kCount>& values) {
     const toml::node* node = find(key);
     if (node == nullptr) return;
-    const std::string got = of_type<std::string>(key, *node, "a text in quotes");
+    const std::string got = of_type<std::string>(key, *node, "a string in quotes");
     std::vector<std::string> names;
     for (const T one : values) {
       names.emplace_back(name(one));
@@ -68,7 +68,7 @@ class Reader {
   void format(const std::string& key, const NumberFormat*& value) {
     const toml::node* node = find(key);
     if (node == nullptr) return;
-    const std::string got = of_type<std::string>(key, *node, "a text in quotes");
+    const std::string got = of_type<std::string>(key, *node, "a string in quotes");
     std::vector<std::string> names = {"none"};
     value = nullptr;
     if (got == names[0]) return;
@@ -183,7 +183,7 @@ void read_recipe(Reader& root, PrecisionRecipe& recipe) {
 
 PrecisionRecipe parse_recipe_toml(const std::string& text, const std::string& file) {
   const toml::table table = parse_toml(text, file, "ranklab precision recipes NAME --toml shows how a recipe looks");
-  RANKLAB_CHECK(!table.empty(), ErrorKind::kInvalidArgument, .where = file, .what = "the recipe says nothing",
+  RANKLAB_CHECK(!table.empty(), ErrorKind::kInvalidArgument, .where = file, .what = "the recipe is empty",
                 .got = "no key", .want = "what differs from fp32, or base = NAME",
                 .fix = "ranklab precision recipes NAME --toml shows how a recipe looks");
   Reader root(table, file, "");

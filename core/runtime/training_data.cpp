@@ -26,7 +26,7 @@ DataSet open_folder(const std::string& folder, int64_t known) {
   data.are_bytes = index.format.from == InputFormat{}.from && data.tokenizer.empty();
   RANKLAB_CHECK(
       data.vocab_size <= known, ErrorKind::kInvalidArgument, .where = "data " + data.source,
-      .what = "the data have tokens that the model does not know",
+      .what = "the data contains tokens outside the model's vocabulary",
       .got = "tokens up to " + std::to_string(data.vocab_size - 1) + ", --vocab-size " + std::to_string(known),
       .want = "--vocab-size " + std::to_string(data.vocab_size) + " or more",
       .fix = "pass that, or a preset with the vocabulary of the data");
@@ -91,7 +91,7 @@ std::string sources_of(const std::vector<DataSet>& sets) {
 std::string tokens_of(const DataSet& set) {
   const std::string name = quote(set.path) + ": ";
   if (!set.tokenizer.empty()) return name + "of the tokenizer with hash " + set.tokenizer;
-  return name + (set.are_bytes ? "bytes" : "of a tokenizer that it does not say");
+  return name + (set.are_bytes ? "bytes" : "of an unknown tokenizer");
 }
 
 // Checks one more set of a blend, which was given with `flag`.

@@ -51,7 +51,7 @@ class TableReader {
     known_.push_back(key);
     const auto value = table_[key].value<std::string>();
     RANKLAB_CHECK(value && !value->empty(), ErrorKind::kBadFile, .where = place_, .what = "bad value of " + quote(key),
-                  .got = "no text", .want = "a text in quotes",
+                  .got = "no text", .want = "a string in quotes",
                   .fix = "correct it; ranklab list hardware names profiles to start from");
     return *value;
   }

@@ -61,7 +61,8 @@ int64_t sequence_divisor(int ranks, SequenceBalance balance) {
 std::vector<PositionRun> sequence_part(int64_t seq_length, int ranks, int rank, SequenceBalance balance) {
   const int64_t divisor = sequence_divisor(ranks, balance);
   RANKLAB_CHECK(seq_length > 0 && seq_length % divisor == 0, ErrorKind::kInvalidArgument,
-                .where = "context parallelism", .what = "the sequence does not divide over the context-parallel ranks",
+                .where = "context parallelism",
+                .what = "the sequence cannot be split evenly over the context-parallel ranks",
                 .got = std::to_string(seq_length) + " positions, --cp " + std::to_string(ranks),
                 .want = "a multiple of " + std::to_string(divisor), .fix = "change --seq-length, --cp or --cp-balance");
   const int64_t chunk = seq_length / divisor;

@@ -39,7 +39,7 @@ std::vector<int64_t> divisors(int64_t n) {
 void check_multiple(const char* flag, int64_t value, const char* divisor_flag, int64_t divisor) {
   if (value % divisor == 0) return;
   throw SizeError({.where = "model",
-                   .what = strprintf("%s does not divide by %s", flag, divisor_flag),
+                   .what = strprintf("%s is not divisible by %s", flag, divisor_flag),
                    .got = strprintf("%s %lld, %s %lld", flag, static_cast<long long>(value), divisor_flag,
                                     static_cast<long long>(divisor)),
                    .want = strprintf("%s in {%s}", divisor_flag, join(divisors(value), ", ").c_str()),
@@ -68,7 +68,7 @@ void check_head_width(const ModelConfig& c) {
   check_number("--rotary-percent", c.rotary_percent, c.rotary_percent > 0 && c.rotary_percent <= 1,
                "above 0, at most 1");
   RANKLAB_CHECK(c.rotary_width() > 0 && c.rotary_width() % 2 == 0, ErrorKind::kInvalidArgument, .where = "model",
-                .what = "--rotary-percent of a head is no whole number of pairs",
+                .what = "--rotary-percent of a head is not a whole number of pairs",
                 .got = strprintf("%lld of %lld elements", static_cast<long long>(c.rotary_width()),
                                  static_cast<long long>(c.head_dim())),
                 .want = "an even number above 0",
@@ -160,8 +160,8 @@ void check_mamba(const ModelConfig& c, int tp) {
 void check_hybrid(const ModelConfig& c, int tp) {
   const auto letters = static_cast<int64_t>(c.hybrid_pattern.size());
   RANKLAB_CHECK(c.hybrid_pattern.find_first_not_of(kMixerLetters) == std::string::npos, ErrorKind::kInvalidArgument,
-                .where = "model", .what = "--hybrid-layer-pattern has a letter of no mixer", .got = c.hybrid_pattern,
-                .want = "M, *, - and E", .fix = "correct it");
+                .where = "model", .what = "--hybrid-layer-pattern has a letter that is not a mixer",
+                .got = c.hybrid_pattern, .want = "M, *, - and E", .fix = "correct it");
   RANKLAB_CHECK(c.num_layers % letters == 0, ErrorKind::kInvalidArgument, .where = "model",
                 .what = "--hybrid-layer-pattern has a letter for each layer, or for each of a part that repeats",
                 .got = strprintf("%lld letters (%s), --num-layers %lld", static_cast<long long>(letters),
@@ -171,7 +171,7 @@ void check_hybrid(const ModelConfig& c, int tp) {
   const bool experts = c.pattern_has(LayerMixer::kExperts);
   RANKLAB_CHECK(
       experts == c.moe.enabled(), ErrorKind::kInvalidArgument, .where = "model",
-      .what = experts ? "--hybrid-layer-pattern has layers with experts, and there are none"
+      .what = experts ? "--hybrid-layer-pattern has layers with experts, and the model has no experts"
                       : "--hybrid-layer-pattern has no layer with the experts",
       .got = strprintf("%s, --num-experts %lld", c.hybrid_pattern.c_str(), static_cast<long long>(c.moe.num_experts)),
       .want = experts ? "--num-experts 1 or more" : "an E for some layer",
@@ -197,7 +197,7 @@ void check_long_rope(const ModelConfig& c) {
   const auto check = [&](const char* flag, const std::vector<double>& factors) {
     const int64_t pairs = c.rotary_width() / 2;
     RANKLAB_CHECK(static_cast<int64_t>(factors.size()) == pairs, ErrorKind::kInvalidArgument, .where = "model",
-                  .what = strprintf("--rope-scaling-type longrope wants a number for each pair that turns: %s", flag),
+                  .what = strprintf("--rope-scaling-type longrope needs a number for each rotated pair: %s", flag),
                   .got = strprintf("%zu numbers", factors.size()), .want = std::to_string(pairs),
                   .fix = strprintf("give them as %s 1,1.05,...", flag));
     for (const double factor : factors) check_number(flag, factor, factor > 0, "numbers above 0");
@@ -222,8 +222,8 @@ void check_rope_scaling(const ModelConfig& c) {
   if (s.kind == RopeScalingKind::kLongRope) check_long_rope(c);
   constexpr int64_t kTwoPairs = 4;
   RANKLAB_CHECK(s.kind != RopeScalingKind::kDynamic || c.rotary_width() >= kTwoPairs, ErrorKind::kInvalidArgument,
-                .where = "model", .what = "--rope-scaling-type dynamic stretches the pairs behind the first",
-                .got = strprintf("heads of which %lld elements turn", static_cast<long long>(c.rotary_width())),
+                .where = "model", .what = "--rope-scaling-type dynamic stretches the pairs after the first",
+                .got = strprintf("heads with %lld rotated elements", static_cast<long long>(c.rotary_width())),
                 .want = "4 or more", .fix = "use wider heads (--kv-channels, --qk-pos-emb-head-dim), or another type");
 }
 

@@ -108,7 +108,7 @@ std::string refusal(const std::string& text) {
 TEST(BatchRamp, RefusesWhatMegatronRefuses) {
   for (const char* text : {"8 8", "8 8 8 8", "eight 8 8", "0 8 8", "8 0 8", "8 8 -1", "8 8 1e3", "8;8;8", "-8 8 8"})
     EXPECT_THAT(refusal(text), HasSubstr("START INCREMENT SAMPLES")) << text;
-  EXPECT_THAT(refusal("32 8 100"), HasSubstr("no smaller batch"));
+  EXPECT_THAT(refusal("32 8 100"), HasSubstr("START is not below the global batch size"));
   EXPECT_THAT(refusal("8 7 100"), HasSubstr("does not divide"));
   EXPECT_EQ(refusal("8 8 0"), "");
 }

@@ -56,7 +56,7 @@ TEST_F(OutputFiles, InputsAreNeverWrittenOver) {
   fs::create_hard_link(at("theirs"), at("theirs_in"));
   fs::create_directory_symlink(at("in"), at("way"));
   for (const char* input : {"in/part", "theirs", "theirs_in", "way/part", "in/../in/part"})
-    EXPECT_THAT(refusal(input, true), HasSubstr("read by the same command")) << input;
+    EXPECT_THAT(refusal(input, true), HasSubstr("an input of the same command")) << input;
   EXPECT_EQ(refusal("in/new", false), "");
 }
 
@@ -68,7 +68,7 @@ TEST_F(OutputFiles, WhatIsNoRegularFileIsNeverWrittenOver) {
   EXPECT_THAT(refusal("link", true), HasSubstr("a symbolic link"));
   EXPECT_THAT(refusal("loose", true), HasSubstr("a symbolic link"));
   EXPECT_THAT(refusal("in", true), HasSubstr("a folder"));
-  EXPECT_THAT(refusal("", true), HasSubstr("no name of a file"));
+  EXPECT_THAT(refusal("", true), HasSubstr("the file name is empty"));
   EXPECT_THROW(check_output({.path = "/dev/null", .option = "--out", .force = true}), Error);
 }
 

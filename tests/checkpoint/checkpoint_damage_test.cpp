@@ -100,7 +100,7 @@ TEST_F(CheckpointDamageTest, SwappedAndMissingFilesAreSeen) {
   fs::remove(path("rank_00000.safetensors"));
   const std::string other = save_two_ranks(run_, 41, 7);
   fs::copy(other + "/rank_00000.safetensors", path("rank_00000.safetensors"));
-  EXPECT_THAT(checkpoint_refusal(folder_), HasSubstr("another file than the one its manifest names"));
+  EXPECT_THAT(checkpoint_refusal(folder_), HasSubstr("not the file that its manifest names"));
 }
 
 TEST_F(CheckpointDamageTest, WhoeverWritesManifestsOnPurposeStaysInTheFolder) {
@@ -125,24 +125,24 @@ TEST_F(CheckpointDamageTest, ContradictionsAreNamed) {
     std::string from, to, words;
   };
   const std::vector<Edit> edits = {{"\"format_version\":2", "\"format_version\":3", "version"},
-                                   {"\"ranklab checkpoint\"", "\"a recipe\"", "no manifest of a checkpoint"},
+                                   {"\"ranklab checkpoint\"", "\"a recipe\"", "not a manifest of a checkpoint"},
                                    {"\"step\":40", "\"step\":-1", "step is negative"},
-                                   {"\"step\":40", "\"step\":4e1", "step is of the wrong kind"},
+                                   {"\"step\":40", "\"step\":4e1", "step has the wrong type"},
                                    {"\"step\":40", "\"step\":99999999999999999999", "step"},
-                                   {"\"updates\":40", "\"step\":40", "key is there twice"},
+                                   {"\"updates\":40", "\"step\":40", "key appears twice"},
                                    {"\"updates\":40", "\"up\":40", "updates is missing"},
-                                   {"\"shape\":[4,3]", "\"shape\":[4,5]", "do not make it up"},
-                                   {"\"shape\":[4,3]", "\"shape\":[4,-3]", "slice is none"},
-                                   {"\"shape\":[4,3]", "\"shape\":[4611686018427387904,3]", "slice is none"},
+                                   {"\"shape\":[4,3]", "\"shape\":[4,5]", "do not cover it exactly"},
+                                   {"\"shape\":[4,3]", "\"shape\":[4,-3]", "slice is invalid"},
+                                   {"\"shape\":[4,3]", "\"shape\":[4611686018427387904,3]", "slice is invalid"},
                                    {"\"dtype\":\"F32\"", "\"dtype\":\"I32\"", "not what the manifest says"},
                                    {"\"dtype\":\"F32\"", "\"dtype\":\"F33\"", "type is unknown"},
                                    {"\"key\":\"weight/w\"", "\"key\":\"weight/v\"", "no tensor 'weight/v'"},
-                                   {"\"ranges\":[[0,2]]", "\"ranges\":[[2,4]]", "do not make it up"},
+                                   {"\"ranges\":[[0,2]]", "\"ranges\":[[2,4]]", "do not cover it exactly"},
                                    {"\"ranges\":[[2,4]]", "\"ranges\":[[1,3]]", "held twice"},
-                                   {"\"ranges\":[[0,2]]", "\"ranges\":[3]", "range is of the wrong kind"},
+                                   {"\"ranges\":[[0,2]]", "\"ranges\":[3]", "range has the wrong type"},
                                    {"\"ranges\":[[0,2]]", "\"ranges\":[[[0,2]]]", "nested too deep"},
                                    {"\"key\":\"weight/w\"", "\"key\":\"exp_avg/w\"", "one stored tensor is used twice"},
-                                   {"\"dim\":0", "\"dim\":7", "slice is none"},
+                                   {"\"dim\":0", "\"dim\":7", "slice is invalid"},
                                    {"\"config\":{\"k\":\"v\"}", "\"config\":{\"k\":1}", "config"},
                                    {"\"weight/b\"", "\"weight\\nb\"", "control character"}};
   for (const Edit& edit : edits) {

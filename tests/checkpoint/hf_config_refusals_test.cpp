@@ -175,10 +175,10 @@ TEST(HfConfig, NoConfigurationAtAll) {
   const auto read = [](const std::string& text) {
     return message_of([&] { read_hf_config(text, "folder/config.json"); });
   };
-  EXPECT_THAT(read("{"), HasSubstr("no JSON"));
-  EXPECT_THAT(read("[]"), HasSubstr("no JSON object"));
+  EXPECT_THAT(read("{"), HasSubstr("not JSON"));
+  EXPECT_THAT(read("[]"), HasSubstr("not a JSON object"));
   EXPECT_THAT(read("{}"), HasSubstr("architectures"));
-  EXPECT_THAT(read(R"({"a": )" + std::string(100000, '[')), HasSubstr("too often"));
+  EXPECT_THAT(read(R"({"a": )" + std::string(100000, '[')), HasSubstr("nested too deep"));
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ TEST(HfFp8, ScalesAndMatricesThatDoNotBelongTogetherAreNamed) {
   EXPECT_THAT(refused(of_one([](Fp8Tensor& t) { t.has_codes = false; }), "no_codes"),
               AllOf(HasSubstr(kName + "_scale_inv"), HasSubstr("belong to no FP8 matrix")));
   EXPECT_THAT(refused(of_one([](Fp8Tensor& t) { t.shape = {64}; }), "vector"),
-              AllOf(HasSubstr(kName), HasSubstr("no matrix")));
+              AllOf(HasSubstr(kName), HasSubstr("not a matrix")));
   EXPECT_THAT(refused(of_one([](Fp8Tensor& t) {
                         t.shape = {4, 16}, t.scale_shape = {2, 4}, t.scales.resize(8, 1);
                       }),

@@ -58,7 +58,7 @@ TEST(HfTextPart, IsImportedFromTheWhole) {
       for (const TensorInfo& tensor : model.tensors())
         EXPECT_EQ(floats(model, tensor.name), floats(ours, tensor.name)) << tensor.name;
       EXPECT_THAT(model.notes(), ElementsAre("the text model of Llama4ForConditionalGeneration: 2 tensors beside it "
-                                             "are passed over"));
+                                             "are ignored"));
     }
   }
 }

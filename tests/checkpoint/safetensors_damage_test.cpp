@@ -139,11 +139,11 @@ TEST_F(DamagedSafetensors, ChecksumsThatAreNotTheFilesOwnAreRefused) {
 TEST_F(DamagedSafetensors, WhatIsNoRegularFileIsRefusedAtOnce) {
   const std::string other = folder_ + "/other";
   fs::create_symlink(path_, other);
-  EXPECT_THAT(refusal(other, ErrorKind::kIo), HasSubstr("no regular file; got a symbolic link"));
+  EXPECT_THAT(refusal(other, ErrorKind::kIo), HasSubstr("not a regular file; got a symbolic link"));
   fs::remove(other);
   ASSERT_EQ(::mkfifo(other.c_str(), 0600), 0);  // nobody writes to it
-  EXPECT_THAT(refusal(other, ErrorKind::kIo), HasSubstr("no regular file; got a pipe"));
-  EXPECT_THAT(refusal(folder_, ErrorKind::kIo), HasSubstr("no regular file; got a folder"));
+  EXPECT_THAT(refusal(other, ErrorKind::kIo), HasSubstr("not a regular file; got a pipe"));
+  EXPECT_THAT(refusal(folder_, ErrorKind::kIo), HasSubstr("not a regular file; got a folder"));
   EXPECT_THAT(refusal("/dev/zero", ErrorKind::kIo), HasSubstr("a character device"));
   try {
     SafetensorsFile file(folder_ + "/absent");

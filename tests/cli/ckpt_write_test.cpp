@@ -75,11 +75,11 @@ TEST(CkptReshard, OneRankIsTheDefaultAndADivisionThatFailsIsNamed) {
   EXPECT_THAT(run_command(RANKLAB_PROGRAM " ckpt verify " + folder).output, HasSubstr(" tensors in 1 file, "));
   const Outcome again = run_command(RANKLAB_PROGRAM " ckpt reshard " + base + " " + folder + " 2>&1");
   EXPECT_EQ(again.exit_code, 2);
-  EXPECT_THAT(again.output, HasSubstr("has files already"));
+  EXPECT_THAT(again.output, HasSubstr("is not empty"));
   const Outcome three = run_command(RANKLAB_PROGRAM " ckpt reshard " + base + " " + folder + "_3 --tp 3 2>&1");
   EXPECT_EQ(three.exit_code, 2);
   EXPECT_THAT(three.output,
-              AllOf(HasSubstr("--num-attention-heads does not divide by --tp"), HasSubstr("want --tp in {1, 2, 4"),
+              AllOf(HasSubstr("--num-attention-heads is not divisible by --tp"), HasSubstr("want --tp in {1, 2, 4"),
                     HasSubstr("from '" + checkpoint_named(base) + "'"), HasSubstr("do: choose another layout")));
   EXPECT_THAT(run_command(RANKLAB_PROGRAM " ckpt reshard " + base + " " + folder + "_3 --tp 0 2>&1").output,
               HasSubstr("got --tensor-model-parallel-size 0"));
@@ -194,7 +194,7 @@ TEST(CkptConvert, NeverOverItsInputNorOverWhatOthersMade) {
     EXPECT_THAT(outcome.output, HasSubstr(why)) << to;
   };
   for (const std::string& to : {part, checkpoint_named(base) + "/manifest.json", base + "/latest"})
-    refused(to + " --force", "read by the same command");
+    refused(to + " --force", "an input of the same command");
   EXPECT_EQ(checkpoint_samples::bytes_of(part), bytes);
   shell("ckpt verify " + base);
 

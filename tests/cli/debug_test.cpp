@@ -106,7 +106,7 @@ TEST(DebugTest, TensorsEventsAndNumbers) {
 TEST(DebugTest, BadCommandsAnswerOneLine) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"stpe", "did you mean 'step'?"},
-      {"step x", "no number of times; got 'x'"},
+      {"step x", "not a number of times; got 'x'"},
       {"step 0", "1 or more"},
       {"rank", "which rank?"},
       {"rank 8", "no such rank; got '8'; want 0 to 7"},
@@ -125,8 +125,8 @@ TEST(DebugTest, BadCommandsAnswerOneLine) {
       {"tensor r0 layers.0.mlp.up.weigth", "did you mean"},
       {"tensors r0 nothing", "no parameter's name contains it"},
       {"print los", "did you mean 'loss'?"},
-      {"step 3 4", "a word too many; got \'4\'; want step [N]"},
-      {"quit now", "a word too many"},
+      {"step 3 4", "there is one word too many; got \'4\'; want step [N]"},
+      {"quit now", "there is one word too many"},
       {"break loss", "a counter alone; got \'loss\'; want a condition: loss > a limit"},
       {"help stop", "no such command"},
       {"help step # and a comment", "advance N events, each on the rank with the smallest"},

@@ -187,7 +187,7 @@ TEST(DryRun, OneOfAThingIsNoPlural) {
 TEST(DryRun, SettingsWithoutEffectAreToldOnce) {
   const std::string text = train_logged("--dry-run --sgd-momentum 0.9 2>&1").output;
   const std::string idle = "--sgd-momentum 0.9 has no effect";
-  EXPECT_THAT(text, HasSubstr(idle + ": it is of --optimizer sgd"));
+  EXPECT_THAT(text, HasSubstr(idle + ": it applies to --optimizer sgd"));
   EXPECT_EQ(text.find(idle), text.rfind(idle));
   EXPECT_THAT(train_logged("--dry-run --optimizer sgd --sgd-momentum 0.9 2>&1").output,
               testing::Not(HasSubstr("no effect")));

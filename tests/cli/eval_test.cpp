@@ -86,7 +86,7 @@ TEST_F(Eval, WhatFollowsTheEndOfADocumentIsLeftOutWhereTrainingLeavesItOut) {
   std::ofstream(folder() + "/ends.txt") << std::string(9, 'e');
   const Outcome nothing = eval("--load ck --text ends.txt --eod-mask-loss --eod-token 101 2>&1");
   EXPECT_EQ(nothing.exit_code, 8) << nothing.output;
-  EXPECT_THAT(nothing.output, HasSubstr("only tokens behind 101, which ends documents"));
+  EXPECT_THAT(nothing.output, HasSubstr("only tokens after 101, which ends documents"));
 }
 
 // A model that a file, the environment or --set names is loaded as the flag's is, not only printed.
@@ -110,7 +110,7 @@ TEST_F(Eval, EverySourceNamesTheModel) {
   ::unsetenv("RANKLAB_CHECKPOINT_LOAD");
   EXPECT_EQ(of_environment, said("--load ck"));
   EXPECT_NE(of_environment, said("--params-dtype fp64"));
-  EXPECT_THAT(eval("--load auto" + text + " 2>&1").output, HasSubstr("--load auto says nothing without --save"));
+  EXPECT_THAT(eval("--load auto" + text + " 2>&1").output, HasSubstr("--load auto has no effect without --save"));
 }
 
 TEST_F(Eval, ChoicesAreLikelyOrNot) {

@@ -44,7 +44,7 @@ TEST_F(Launch, TheFirstFailureIsShownOnceAndIsTheExitCode) {
       "launch --nproc-per-node 2 --max-restarts 2 -- sh -c "
       "'echo try $TORCHELASTIC_RESTART_COUNT; test $TORCHELASTIC_RESTART_COUNT = 1 || exit 3'");
   EXPECT_EQ(again.exit_code, 0) << again.output;
-  EXPECT_THAT(again.output, HasSubstr("starts all ranks again (1 of 2)"));
+  EXPECT_THAT(again.output, HasSubstr("restarting all ranks (1 of 2)"));
   const Outcome nan = ranklab("launch --nproc-per-node 2 --tp 1 --lr 1e30 --clip-grad 0 " + kShort + log("nan"));
   EXPECT_EQ(nan.exit_code, 7) << nan.output;
   const size_t first = nan.output.find("training diverged");
@@ -89,7 +89,7 @@ TEST_F(Launch, WhatIsRefusedIsNotStartedAgain) {
   ASSERT_EQ(::flock(lock, LOCK_EX | LOCK_NB), 0);
   const Outcome held = ranklab("launch --nproc-per-node 2 --tp 1 --max-restarts 2 " + kShort + log("held"));
   EXPECT_EQ(held.exit_code, 2) << held.output;
-  EXPECT_THAT(held.output, AllOf(HasSubstr("another run logs into"), Not(HasSubstr("starts all ranks again"))));
+  EXPECT_THAT(held.output, AllOf(HasSubstr("another run logs into"), Not(HasSubstr("restarting all ranks"))));
   ::close(lock);
 }
 
@@ -202,14 +202,14 @@ TEST_F(Launch, ALostOutputIsNotTrainedForAgain) {
   const Outcome lost = ranklab("launch --nproc-per-node 2 --tp 1 --max-restarts 2 " + kShort + log("lost"));
   EXPECT_EQ(lost.exit_code, 9) << lost.output;
   EXPECT_THAT(lost.output, HasSubstr("done after 3 steps"));
-  EXPECT_THAT(lost.output, Not(HasSubstr("starts all ranks again")));
+  EXPECT_THAT(lost.output, Not(HasSubstr("restarting all ranks")));
 }
 
 // A program that trains not knows nothing of that code.
 TEST_F(Launch, AnotherProgramsNineIsAFailure) {
   const Outcome nine = ranklab("launch --nproc-per-node 2 --max-restarts 1 -- sh -c 'exit 9'");
   EXPECT_EQ(nine.exit_code, 9) << nine.output;
-  EXPECT_THAT(nine.output, HasSubstr("starts all ranks again (1 of 1)"));
+  EXPECT_THAT(nine.output, HasSubstr("restarting all ranks (1 of 1)"));
 }
 
 void expect_nobody_left(const std::function<std::vector<pid_t>()>& ranks) {

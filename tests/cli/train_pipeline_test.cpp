@@ -83,7 +83,7 @@ TEST(PipelineCommand, AScheduleFileRuns) {
             losses("--pp 2 --tp 2 --world-size 4 --num-microbatches 4 --pipeline-schedule zb-h1"));
   const Outcome other = train_mocked("--pp 2 --tp 2 --num-microbatches 8 --pipeline-schedule " + file);
   EXPECT_EQ(other.exit_code, 2);
-  EXPECT_THAT(other.output, HasSubstr("is for another number of microbatches; got --num-microbatches 8; want "
+  EXPECT_THAT(other.output, HasSubstr("is for a different number of microbatches; got --num-microbatches 8; want "
                                       "--num-microbatches 4"));
 }
 

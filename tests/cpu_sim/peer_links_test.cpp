@@ -194,7 +194,7 @@ TEST(DataLink, WhatIsNoMessageEndsTheLink) {
   ASSERT_EQ(::send(raw.get(), header, sizeof header, 0), static_cast<ssize_t>(sizeof header));
   link.read_some();
   EXPECT_THAT(error_of([&] { in->wait(Direction::kRecv, nullptr, kLimit); }),
-              HasSubstr("rank 1: it sent what nobody waits for"));
+              HasSubstr("rank 1: it sent a message that nobody expects"));
 }
 
 // What the ranks of one world know of each other.

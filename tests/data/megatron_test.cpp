@@ -109,9 +109,9 @@ TEST_F(MegatronFiles, DamagedOnesAreNamed) {
   EXPECT_THAT(refusal({.documents = uint64_t{1} << 61}, kTokens), HasSubstr("more sequences than the file has"));
   EXPECT_THAT(refusal({.documents = 2}, kTokens), HasSubstr("the index is too long"));
   EXPECT_THAT(refusal({.rest = "abc"}, kTokens), HasSubstr("pictures and text"));
-  EXPECT_THAT(refusal({.lengths = {3, -1, 2}}, kTokens), HasSubstr("sequence 1 does not lie behind"));
-  EXPECT_THAT(refusal({.begins = {0, 0, 0}}, kTokens), HasSubstr("sequence 1 does not lie behind"));
-  EXPECT_THAT(refusal({.begins = {0, 6, -8}}, kTokens), HasSubstr("sequence 2 does not lie behind"));
+  EXPECT_THAT(refusal({.lengths = {3, -1, 2}}, kTokens), HasSubstr("sequence 1 does not follow"));
+  EXPECT_THAT(refusal({.begins = {0, 0, 0}}, kTokens), HasSubstr("sequence 1 does not follow"));
+  EXPECT_THAT(refusal({.begins = {0, 6, -8}}, kTokens), HasSubstr("sequence 2 does not follow"));
   EXPECT_THAT(refusal({}, kTokens.substr(2)), HasSubstr("d.bin': the file is cut off; got 10 bytes; want 12 bytes"));
   EXPECT_THAT(refusal({}, kTokens + "ab"), HasSubstr("d.bin': the file is too long"));
   EXPECT_THAT(refusal({.dtype = 4, .begins = {0, 12, 16}}, bytes<int32_t>({1, -2, 0, 1, 7, 0})),
@@ -158,7 +158,7 @@ TEST_F(MegatronFiles, ThereAndBackTokensAndTokenizerAreTheSame) {
     prepare_shards({at("d.bin")}, at("other"), {.format = {.from = "megatron"}, .tokenizer = &gpt2});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("a token is none of the tokenizer's; got 50256"));
+    EXPECT_THAT(error.what(), HasSubstr("a token is outside the tokenizer's vocabulary; got 50256"));
   }
   prepare_shards({write("b.txt", "a")}, at("wide"), {.width = TokenWidth::kUint32, .format = {.end_token = 70'000}});
   EXPECT_EQ(export_megatron(at("wide"), at("wide_out")).dtype, "int32");

@@ -83,22 +83,22 @@ TEST_F(TokenInputs, ALineOfJsonIsADocument) {
 TEST_F(TokenInputs, ABadLineIsNamed) {
   const std::string good = "{\"text\": \"good\"}\n";
   const std::vector<std::pair<std::string, std::string>> rows = {
-      {"{\"text\": \"a\"", "no sound JSON"},
-      {"{\"text\": \"a\"} {}", "no sound JSON"},
-      {"{\"text\": \"\xff\"}", "no sound JSON"},
+      {"{\"text\": \"a\"", "invalid JSON"},
+      {"{\"text\": \"a\"} {}", "invalid JSON"},
+      {"{\"text\": \"\xff\"}", "invalid JSON"},
       {"{\"text\": \"\\ud800\"}", "surrogate"},
       {"{\"text\": \"\\ud800\\u0041\"}", "surrogate"},
-      {"{\"text\": \"\\x41\"}", "no sound JSON"},
+      {"{\"text\": \"\\x41\"}", "invalid JSON"},
       {std::string("{\"text\": \"a\"}\0{", 15), "a zero byte"},
-      {"[\"text\"]", "no JSON object; got an array"},
-      {"\"text\"", "no JSON object; got a string"},
+      {"[\"text\"]", "not a JSON object; got an array"},
+      {"\"text\"", "not a JSON object; got a string"},
       {"{\"body\": \"a\"}", "no key"},
-      {"{\"text\": {\"text\": \"a\"}}", "holds no text; got an object"},
-      {"{\"text\": null}", "holds no text; got null"},
+      {"{\"text\": {\"text\": \"a\"}}", "is not a string; got an object"},
+      {"{\"text\": null}", "is not a string; got null"},
       {"{\"text\": \"a\", \"text\": \"b\"}", "twice"},
-      {std::string(1'000'000, '['), "no JSON object"},
-      {"{\"a\": " + std::string(1'000'000, '['), "no sound JSON"},
-      {"{\"text\": \"" + std::string(1'000'000, 'a') + "\x01\"}", "no sound JSON"},
+      {std::string(1'000'000, '['), "not a JSON object"},
+      {"{\"a\": " + std::string(1'000'000, '['), "invalid JSON"},
+      {"{\"text\": \"" + std::string(1'000'000, 'a') + "\x01\"}", "invalid JSON"},
   };
   for (const auto& [line, what] : rows) {
     const std::string message = refusal(write("bad.jsonl", good + good + line + "\n" + good), {});
@@ -124,7 +124,7 @@ TEST_F(TokenInputs, ALineWithoutEndIsRefusedBeforeItFillsTheMemory) {
 TEST_F(TokenInputs, AnEndInsideADocumentIsRefused) {
   EXPECT_THAT(refusal(write("a.txt", std::string("ab\0c", 4)), {.end_token = 0}), HasSubstr("got 0 at byte 2"));
   const std::string file = write("a.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\\u0000\"}\n");
-  EXPECT_THAT(refusal(file, {.end_token = 0}), HasSubstr("line 2: a document holds the token that ends documents"));
+  EXPECT_THAT(refusal(file, {.end_token = 0}), HasSubstr("line 2: a document contains the token that ends documents"));
   expect_tokens(file, {.end_token = 256}, {'a', 256, 'b', 0, 256});
   expect_tokens(file, {}, {'a', 'b', 0});
 }

@@ -138,7 +138,7 @@ TEST_F(TokenShards, DamageIsFoundAndTheFileNamed) {
   fs::remove_all(folder());
   prepare_shards(files_, folder(), {.shard_tokens = 100});
   flip_byte(shard(0), 0);
-  expect_bad_file([&] { open_shards(folder()); }, shard(0), "no token shard");
+  expect_bad_file([&] { open_shards(folder()); }, shard(0), "not a token shard");
   flip_byte(shard(0), 0);
   flip_byte(shard(2), 64 + 20);
   expect_bad_file([&] { verify_shards(folder()); }, shard(2), "damaged");

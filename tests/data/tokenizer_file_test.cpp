@@ -75,26 +75,26 @@ TEST(TokenizerFile, WhatRanklabDoesNotHaveIsNamed) {
 }
 
 TEST(TokenizerFile, DamageIsNamed) {
-  for (const auto& [text, why] : {std::pair<std::string, const char*>{"", "no JSON"},
-                                  {"{\"model\": ", "no JSON"},
+  for (const auto& [text, why] : {std::pair<std::string, const char*>{"", "not JSON"},
+                                  {"{\"model\": ", "not JSON"},
                                   {"[]", "no object"},
                                   {"{}", "no \"model\""},
-                                  {"\xff", "no JSON"},
-                                  {file_with("/model/vocab", json::array()), "the vocabulary is no object"},
+                                  {"\xff", "not JSON"},
+                                  {file_with("/model/vocab", json::array()), "the vocabulary is not an object"},
                                   {file_with("/model/vocab", json::object()), "the vocabulary is empty"},
-                                  {file_with("/model/vocab/a", -1), "no token's number"},
-                                  {file_with("/model/vocab/a", 1e30), "no token's number"},
-                                  {file_with("/model/vocab/a", 1), "two tokens have one number"},
+                                  {file_with("/model/vocab/a", -1), "not a token id"},
+                                  {file_with("/model/vocab/a", 1e30), "not a token id"},
+                                  {file_with("/model/vocab/a", 1), "two tokens have the same id"},
                                   {file_with("/model/vocab/a", 16777215), "wide gaps"},
                                   {file_with("/model/merges/0", "a c"), "a token that the vocabulary lacks; got 'c'"},
                                   {file_with("/model/merges/0", {"b", "a"}), "lacks; got 'ba'"},
-                                  {file_with("/model/merges/0", "a b c"), "no pair of tokens"},
-                                  {file_with("/model/merges/0", 7), "no pair of tokens"},
+                                  {file_with("/model/merges/0", "a b c"), "not a pair of tokens"},
+                                  {file_with("/model/merges/0", 7), "not a pair of tokens"},
                                   {file_with("/model/unk_token", "absent"), "lacks its unknown token"},
-                                  {file_with("/added_tokens/0/id", 2), "two tokens have one number"},
-                                  {file_with("/added_tokens/0/content", "ab"), "two numbers"},
+                                  {file_with("/added_tokens/0/id", 2), "two tokens have the same id"},
+                                  {file_with("/added_tokens/0/content", "ab"), "two ids"},
                                   {file_with("/added_tokens/0/id", 16000000), "wide gaps"},
-                                  {file_with("/added_tokens/0/lstrip", "yes"), "no switch"},
+                                  {file_with("/added_tokens/0/lstrip", "yes"), "not a Boolean"},
                                   {file_with("/post_processor", {{"type", "TemplateProcessing"},
                                                                  {"single", {{{"SpecialToken", {{"id", "q"}}}}}}}),
                                    "no object to look for"}})
@@ -103,11 +103,11 @@ TEST(TokenizerFile, DamageIsNamed) {
 
 TEST(TokenizerFile, HostileOnesCostLittle) {
   const std::string deep(2'000'000, '[');
-  EXPECT_THAT(refusal(deep, ErrorKind::kBadFile), HasSubstr("no JSON"));
+  EXPECT_THAT(refusal(deep, ErrorKind::kBadFile), HasSubstr("not JSON"));
   const std::string nested = deep + std::string(deep.size(), ']');
   std::string in_place = file_with("/model/vocab", "HERE");
   in_place.replace(in_place.find("\"HERE\""), 6, nested);
-  EXPECT_THAT(refusal(in_place, ErrorKind::kBadFile), HasSubstr("the vocabulary is no object"));
+  EXPECT_THAT(refusal(in_place, ErrorKind::kBadFile), HasSubstr("the vocabulary is not an object"));
   json steps = json::array();
   for (int i = 0; i < 100; ++i) steps.push_back({{"type", "NFC"}});
   EXPECT_THAT(

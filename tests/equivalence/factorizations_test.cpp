@@ -57,7 +57,7 @@ const FeatureSpace& space() {
 // Constraints between numbers, which are no rows of the table.
 const std::set<std::string> kLimits = {
     "--ep x --etp does not divide dp x cp x tp, the ranks of a pipeline stage",
-    "no part of the context-parallel ranks divides the heads, so that none could exchange them",
+    "no divisor of --cp divides the heads, so no group of ranks can exchange them",
     "experts with --tp need --sequence-parallel: ranks that see the same tokens would each train the experts on them",
 };
 

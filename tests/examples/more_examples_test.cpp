@@ -47,7 +47,7 @@ TEST(Train4d, ExpertsGiveTheSameLossesOnEveryMesh) {
 
 TEST(Train4d, TheEngineRefusesWhatItDoesNotRun) {
   EXPECT_THAT(run_command(TRAIN_4D " --cp 3 2>&1").output,
-              HasSubstr("does not divide over the context-parallel ranks"));
+              HasSubstr("cannot be split evenly over the context-parallel ranks"));
   EXPECT_THAT(run_command(TRAIN_4D " --tp 3 2>&1").output, HasSubstr("--num-attention-heads"));
   EXPECT_EQ(run_command(TRAIN_4D " --zp 3 2>&1").exit_code, 2);
 }

@@ -122,11 +122,11 @@ TEST(Dumps, BrokenFilesAreRefusedByName) {
   };
   using testing::HasSubstr;
   EXPECT_THAT(refusal(testing::TempDir() + "absent"), HasSubstr("cannot read folder"));
-  EXPECT_THAT(of({{"slice/a/output", "{"}}), HasSubstr("no JSON"));
+  EXPECT_THAT(of({{"slice/a/output", "{"}}), HasSubstr("not JSON"));
   EXPECT_THAT(of({{"slice/a/output", "{}"}}), HasSubstr("cannot be read"));
   EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [4], "dims": {"3": [[0, 2]]}})"}}),
               HasSubstr("cannot be read"));
-  EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [4]})"}}), HasSubstr("another number of elements"));
+  EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [4]})"}}), HasSubstr("a different number of elements"));
   EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [4], "dims": {"0": [[0, 99999999999]]}})"}}),
               HasSubstr("no range of positions"));
   EXPECT_THAT(of({{"slice/a/output", R"({"global_shape": [-1, -2]})"}}), HasSubstr("cannot be read"));

@@ -146,7 +146,7 @@ TEST(ParityWatch, SaysWhyLayersAreNotComputedAlone) {
                 c.model.moe.balancing = LoadBalancing::kGlobalAuxLoss;
                 c.model.moe.aux_loss_coeff = 0.1;
               }),
-              HasSubstr("all replicas' tokens"));
+              HasSubstr("the tokens of all replicas"));
   EXPECT_THAT(why([](TrainConfig& c) {
                 c.model.hidden_size = 1 << 15;
                 c.model.ffn_hidden_size = 1 << 17;

@@ -145,8 +145,8 @@ TEST(ScheduleCsv, BrokenFilesAreRefusedByPlace) {
   expect_bad("0F0,0SEND_F0,0B0\n1RECV_F0\n", torch, {"a rank has no actions", "rank 1"});
   expect_bad("0F0,0B0\n2F0,2B0\n", torch, {"a stage is in no row", "stage 1"});
   expect_bad("# ranklab: name=x chain=3\n0F0,0BW0\n1F0,1BW0\n", own, {"chain=3, 2 stages"});
-  expect_bad("# ranklab: chain=0\n0F0,0BW0\n", own, {"row 1 is no header", "chain=0"});
-  expect_bad("# ranklab: color=red\n0F0\n", own, {"row 1 is no header", "color=red"});
+  expect_bad("# ranklab: chain=0\n0F0,0BW0\n", own, {"row 1 is not a header", "chain=0"});
+  expect_bad("# ranklab: color=red\n0F0\n", own, {"row 1 is not a header", "color=red"});
   expect_bad(std::string("0F0,0\0B0\n", 9), torch, {"column 2", "0?B0"});
   std::string rows;
   for (int i = 0; i < 1025; ++i) rows += "0F0\n";

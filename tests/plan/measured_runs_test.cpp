@@ -236,9 +236,9 @@ TEST(MeasuredRuns, ASizeThatIsNoNumberIsNamedAndDigitsAreOne) {
                    more + R"(}, "measured": {"step_time_s": 1}}])")
         .at(0);
   };
-  EXPECT_EQ(read_row(R"("seq": "long")").left_out, "its seq is no number: \"long\"");
-  EXPECT_EQ(read_row(R"("seq": 2048, "tp": [8])").left_out, "its tp is no number: [8]");
-  EXPECT_EQ(read_row(R"("seq": 2048, "kv_heads": true)").left_out, "its kv_heads is no number: true");
+  EXPECT_EQ(read_row(R"("seq": "long")").left_out, "its seq is not a number: \"long\"");
+  EXPECT_EQ(read_row(R"("seq": 2048, "tp": [8])").left_out, "its tp is not a number: [8]");
+  EXPECT_EQ(read_row(R"("seq": 2048, "kv_heads": true)").left_out, "its kv_heads is not a number: true");
   const RunPlan digits = plan_of(read_row(R"("seq": "2048", "tp": "8")"));
   EXPECT_EQ(digits.config.model.seq_length, 2048);
   EXPECT_EQ(digits.mesh.size(Axis::kTp), 8);

@@ -271,12 +271,12 @@ TEST(Checkpoints, DamagedOnesArePassedOverUnderAutoAndRefusedByName) {
   ::testing::internal::CaptureStderr();
   const auto record = train(kOne + saving(run) + loading("auto"));
   EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              AllOf(HasSubstr("passing over"), HasSubstr("step_00000006/rank_00000.safetensors"), HasSubstr("bytes ")));
+              AllOf(HasSubstr("skipping"), HasSubstr("step_00000006/rank_00000.safetensors"), HasSubstr("bytes ")));
   EXPECT_EQ(record->first_step, 4);
   EXPECT_EQ(record->steps.back().loss, never->steps.back().loss);
   EXPECT_EQ(state_difference(run, whole), "");  // the damaged one was replaced
   for (const StepFolder& folder : step_folders(run)) flip_a_bit(folder.path + "/rank_00000.safetensors");
-  EXPECT_THAT(refusal(kOne + saving(run) + loading("auto")), HasSubstr("none of its checkpoints is whole"));
+  EXPECT_THAT(refusal(kOne + saving(run) + loading("auto")), HasSubstr("none of its checkpoints is complete"));
 }
 
 // Elements in a checkpoint's files, less those of its tensors: copies that were written more than once.

@@ -118,7 +118,7 @@ TEST(ConfigToml, MistakesNameFileLineAndTheNearestName) {
   EXPECT_THAT(parse("[model]\nnum_layers = 4.5\n"), AllOf(HasSubstr("run.toml:2"), HasSubstr("an integer")));
   EXPECT_THAT(parse("[model]\nnum_layers = \"4\"\n"), HasSubstr("an integer"));
   EXPECT_THAT(parse("[trace]\nenabled = 1\n"), HasSubstr("true or false"));
-  EXPECT_THAT(parse("[sim]\nhardware = 5\n"), HasSubstr("a text in quotes"));
+  EXPECT_THAT(parse("[sim]\nhardware = 5\n"), HasSubstr("a string in quotes"));
   EXPECT_THAT(parse("[model.num_layers]\nx = 5\n"), HasSubstr("run.toml:1"));
   EXPECT_THAT(refusal([] { parse_config_toml("[a]\nb = \n", "run.toml"); }, ErrorKind::kBadFile),
               HasSubstr("run.toml:2"));

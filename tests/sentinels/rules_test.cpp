@@ -73,7 +73,7 @@ TEST(SentinelRules, SayWhatIsWrong) {
   using testing::AllOf, testing::HasSubstr;
   constexpr SentinelMode kOn = SentinelMode::kStandard;
   EXPECT_THAT(refusal_of(kOn, "loss_spyke warn=3"), HasSubstr("did you mean 'loss_spike'?"));
-  EXPECT_THAT(refusal_of(kOn, "loss_spike"), HasSubstr("nothing changes for 'loss_spike'"));
+  EXPECT_THAT(refusal_of(kOn, "loss_spike"), HasSubstr("no change is given for 'loss_spike'"));
   EXPECT_THAT(refusal_of(kOn, "loss_spike warn=much"), AllOf(HasSubstr("warn=much"), HasSubstr("LOW..HIGH")));
   EXPECT_THAT(refusal_of(kOn, "grad_norm warn=3..1"), HasSubstr("has no bound"));
   EXPECT_THAT(refusal_of(kOn, "grad_norm warn=.."), HasSubstr("has no bound"));

@@ -204,7 +204,7 @@ TEST(Validate, NamesBothNumbersAndTheNearestLegalOnes) {
   ModelConfig c;
   EXPECT_EQ(
       validate_error(c, 3),
-      "[model] --num-attention-heads does not divide by --tp; got --num-attention-heads 8, --tp 3; want --tp in {1, "
+      "[model] --num-attention-heads is not divisible by --tp; got --num-attention-heads 8, --tp 3; want --tp in {1, "
       "2, 4, 8}; do: use --num-attention-heads 6 or 9");
   c.num_query_groups = 2;
   EXPECT_EQ(validate_error(c, 4), "accepted") << "neighbours share a key/value head";
@@ -262,7 +262,7 @@ TEST(Validate, OneStretchOfPositionsWithSoundNumbers) {
   c.rope_scaling = {.kind = RopeScalingKind::kDynamic};
   EXPECT_EQ(validate_error(c, 1), "accepted");
   c.kv_channels = 2;
-  EXPECT_NE(validate_error(c, 1).find("heads of which 2 elements turn; want 4 or more"), std::string::npos);
+  EXPECT_NE(validate_error(c, 1).find("heads with 2 rotated elements; want 4 or more"), std::string::npos);
 }
 
 TEST(Validate, LongRopeWantsANumberForEachPair) {

@@ -343,7 +343,7 @@ TEST(ChromeFile, NumbersOutsideTheirTypeAreNamedAndRefused) {
   for (const std::string number : {"1e30", "4294967296", "1.5", "\"7\"", "-9223372036854775809"}) {
     path.write(R"({"schemaVersion": 1, "ranklab": {"clock": "virtual", "ranks": [{"rank": )" + number +
                R"(, "label": "a", "dropped": 0, "groups": [], "names": []}]}, "traceEvents": []})");
-    EXPECT_THAT(error_of(path), ::testing::HasSubstr("\"rank\" is no whole number in range")) << number;
+    EXPECT_THAT(error_of(path), ::testing::HasSubstr("\"rank\" is not a whole number in range")) << number;
   }
 }
 

@@ -202,7 +202,7 @@ std::optional<Coordinator::Refusal> Coordinator::doubts_where_it_belongs(const H
   const std::string rank = rank_name(hello.rank);
   if (hello.run_id != options_.run_id || hello.attempt != options_.attempt) {
     return Refusal{.text = {.where = "rendezvous, " + rank,
-                            .what = "another run meets at this address",
+                            .what = "another run uses this address",
                             .got = quote(hello.run_id) + " restart " + std::to_string(hello.attempt),
                             .want = quote(options_.run_id) + " restart " + std::to_string(options_.attempt),
                             .fix = "use one --rdzv-id per run, and another --master-port"},

@@ -10,7 +10,7 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& got, const std::string& want) {
   throw Error(ErrorKind::kCommunication, {.where = "coordinator",
-                                          .what = "a rank sent something that makes no sense",
+                                          .what = "a rank sent an invalid message",
                                           .got = got,
                                           .want = want,
                                           .fix = "use the same version of ranklab on every rank"});

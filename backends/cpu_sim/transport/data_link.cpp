@@ -159,7 +159,7 @@ void DataLink::take(Header header) {
     case Kind::kUnequal: {
       std::optional<LinkOperation> op = pop(recvs_, slot);
       const bool data = header.kind == static_cast<uint64_t>(Kind::kData);
-      if (!op || data != (op->at.length == header.length)) return end("it sent what nobody waits for");
+      if (!op || data != (op->at.length == header.length)) return end("it sent a message that nobody expects");
       if (data && header.length > 0) {
         in_.op = std::move(op);
         in_.read = 0;
@@ -174,7 +174,7 @@ void DataLink::take(Header header) {
     case Kind::kCount:
       break;
   }
-  end("it sent what is no message");
+  end("it sent an invalid message");
 }
 
 std::optional<LinkOperation> DataLink::pop(Operations& operations, const LinkSlot& slot) {

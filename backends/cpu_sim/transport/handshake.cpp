@@ -31,7 +31,7 @@ std::string sign(const std::string& token, const std::string& text) {
 std::string new_nonce() {
   std::string out(kNonceBytes, '\0');
   RANKLAB_CHECK(::getrandom(out.data(), out.size(), 0) == static_cast<ssize_t>(out.size()), ErrorKind::kEnvironment,
-                .where = "rendezvous", .what = "the system gives no random bytes", .got = std::strerror(errno),
+                .where = "rendezvous", .what = "the system does not provide random bytes", .got = std::strerror(errno),
                 .want = "getrandom(2)", .fix = "use Linux 3.17 or later");
   return out;
 }

@@ -67,8 +67,9 @@ std::string text_of(const Address& address) {
 
 Socket open_socket(const Address& address, int kind) {
   Socket out(::socket(address.storage.ss_family, kind | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  RANKLAB_CHECK(out.is_open(), ErrorKind::kEnvironment, .where = "rendezvous", .what = "the system gives no socket",
-                .got = std::strerror(errno), .want = "a socket", .fix = "raise the limit of open files (ulimit -n)");
+  RANKLAB_CHECK(out.is_open(), ErrorKind::kEnvironment, .where = "rendezvous",
+                .what = "the system cannot create a socket", .got = std::strerror(errno), .want = "a socket",
+                .fix = "raise the limit of open files (ulimit -n)");
   return out;
 }
 

@@ -32,7 +32,7 @@ void InputFile::refuse_call(const char* verb) const {
 
 void InputFile::refuse_type(const std::string& got, const std::string& want) const {
   throw Error(ErrorKind::kIo, {.where = words_.where,
-                               .what = quote(path_) + " is no regular file",
+                               .what = quote(path_) + " is not a regular file",
                                .got = got,
                                .want = want,
                                .fix = words_.fix});

@@ -50,20 +50,20 @@ void check_output(const OutputFile& file) {
     throw Error(ErrorKind::kInvalidArgument,
                 {.where = file.option, .what = what, .got = got, .want = want, .fix = fix});
   };
-  if (file.path.empty()) refuse("no name of a file", "''", "the file to write", "give a path");
+  if (file.path.empty()) refuse("the file name is empty", "''", "the file to write", "give a path");
   struct stat there {};
   if (::lstat(file.path.c_str(), &there) != 0) return;  // it does not exist, or the write will report the reason
   if (!S_ISREG(there.st_mode))
-    refuse("what is there is no regular file", quote(file.path) + ", " + file_type_name(there.st_mode),
+    refuse("the existing file is not a regular file", quote(file.path) + ", " + file_type_name(there.st_mode),
            "a new file, or a regular one", "give another path; to write into a pipe, pass it a file with cat");
   for (const std::string& input : file.inputs) {
     if (is_input(file.path, input))
-      refuse("this file is read by the same command", quote(file.path) + ", of " + quote(input),
-             "a file that is no input", "give another path: an input is never written over, with --force neither");
+      refuse("this file is an input of the same command", quote(file.path) + ", of " + quote(input),
+             "a file that is not an input", "give another path: an input is never overwritten, not even with --force");
   }
   if (!file.force && !is_own(file))
-    refuse("there is a file of this name, and nothing says that this command wrote it", quote(file.path),
-           "a new name, or --force", "give another path, or write over it with --force");
+    refuse("a file of this name exists, and nothing shows that this command wrote it", quote(file.path),
+           "a new name, or --force", "give another path, or overwrite it with --force");
 }
 
 }  // namespace ranklab

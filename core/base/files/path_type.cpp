@@ -31,7 +31,7 @@ void require_folder(const std::string& path, const std::string& where, const std
   if (type == fs::file_type::directory) return;
   const bool unseen = type == fs::file_type::none;
   throw Error(ErrorKind::kIo, {.where = where,
-                               .what = unseen ? "cannot look at the folder" : "there is no folder of that name",
+                               .what = unseen ? "cannot access the folder" : "there is no folder of that name",
                                .got = quote(path) + (unseen ? ": " + error.message() : ""),
                                .want = want,
                                .fix = unseen ? "check the path and its permissions" : "check the path"});

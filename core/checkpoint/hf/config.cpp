@@ -216,22 +216,21 @@ HfJson parse_hf_json(const std::string& text, const std::string& path) {
   constexpr int kDeepest = 8;
   std::vector<std::set<std::string>> seen;  // keys of the objects that are still open
   const auto bounded = [&](int depth, HfJson::parse_event_t event, HfJson& value) {
-    if (depth > kDeepest)
-      refuse_checkpoint_file(path, "values lie inside values too often", "more than 8 levels", "fewer");
+    if (depth > kDeepest) refuse_checkpoint_file(path, "the values are nested too deep", "more than 8 levels", "fewer");
     if (event == HfJson::parse_event_t::object_start) seen.emplace_back();
     if (event == HfJson::parse_event_t::object_end) seen.pop_back();
     // For duplicate keys JSON lets readers choose which one counts, and readers differ.
     if (event == HfJson::parse_event_t::key && !seen.back().insert(value.get<std::string>()).second)
-      refuse_checkpoint_file(path, "a key comes twice", quote(printable(value.get<std::string>())), "each key once");
+      refuse_checkpoint_file(path, "a key appears twice", quote(printable(value.get<std::string>())), "each key once");
     return true;
   };
   HfJson file;
   try {
     file = HfJson::parse(without_infinities(text), bounded);
   } catch (const HfJson::exception& error) {
-    refuse_checkpoint_file(path, "this is no JSON", printable(error.what(), 200), "JSON as transformers writes it");
+    refuse_checkpoint_file(path, "this is not JSON", printable(error.what(), 200), "JSON as transformers writes it");
   }
-  if (!file.is_object()) refuse_checkpoint_file(path, "this is no JSON object", file.type_name(), "an object");
+  if (!file.is_object()) refuse_checkpoint_file(path, "this is not a JSON object", file.type_name(), "an object");
   return file;
 }
 

@@ -44,7 +44,7 @@ class Exporter {
   HfExported write(const std::string& folder) {
     RANKLAB_CHECK(options_.tokenizer != HfTokenizer::kBytes || config_.vocab_size >= kByteTokens,
                   ErrorKind::kInvalidArgument, .where = "Hugging Face",
-                  .what = "a tokenizer of bytes has tokens that the model does not know",
+                  .what = "a tokenizer of bytes has tokens outside the model's vocabulary",
                   .got = "a vocabulary of " + std::to_string(config_.vocab_size), .want = "256 or more",
                   .fix = "leave --tokenizer bytes out");
     make_empty_folder(folder);

@@ -86,10 +86,10 @@ void HfFolder::read_index(const std::string& path) {
   const auto json = nlohmann::json::parse(text, shallow, false);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (map == json.end() || !map->is_object())
-    refuse_checkpoint_file(path, "this is no index", "no \"weight_map\"", "{\"weight_map\": {TENSOR: FILE}}");
+    refuse_checkpoint_file(path, "this is not an index", "no \"weight_map\"", "{\"weight_map\": {TENSOR: FILE}}");
   for (const auto& [tensor, file] : map->items()) {
     if (!file.is_string() || !is_plain_name(file.get<std::string>()))
-      refuse_checkpoint_file(path, "tensor " + quote(printable(tensor)) + " lies in no plainly named file",
+      refuse_checkpoint_file(path, "tensor " + quote(printable(tensor)) + " is in a file whose name is not plain",
                              printable(file.is_string() ? file.get<std::string>() : file.type_name()),
                              "letters, digits, - _ . and .safetensors at the end");
     wanted[tensor] = file.get<std::string>();

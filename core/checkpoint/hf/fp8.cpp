@@ -85,7 +85,7 @@ HfDequantized::HfDequantized(const TensorSource& stored, const HfFp8& fp8) : sto
 void HfDequantized::add_matrix(const TensorInfo& matrix) {
   const std::string what = "FP8 tensor " + quote(printable(matrix.name));
   if (matrix.shape.size() != 2)
-    refuse_checkpoint_file(where(), what + " is no matrix", matrix.describe(), "two dims, in blocks");
+    refuse_checkpoint_file(where(), what + " is not a matrix", matrix.describe(), "two dims, in blocks");
   const TensorInfo* scale = stored_.find(matrix.name + kScale);
   if (scale == nullptr)
     refuse_checkpoint_file(where(), what + " lacks its scales", "no " + quote(printable(matrix.name + kScale)),

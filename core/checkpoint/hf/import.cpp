@@ -37,8 +37,7 @@ std::string some(const std::vector<std::string>& names) {
 HfModel::HfModel(const std::string& folder)
     : folder_(folder), config_(read_hf_config(folder_.config_text(), folder_.config_path())) {
   if (!config_.unknown_keys.empty())
-    notes_.push_back("keys of config.json that ranklab does not know, passed over: " +
-                     join(config_.unknown_keys, ", "));
+    notes_.push_back("unknown keys of config.json, ignored: " + join(config_.unknown_keys, ", "));
   if (const std::string text = folder_.text_of(kGenerationConfigName); !text.empty())
     config_.model.hf_generation_config = kept_generation_config(text, folder_.where() + "/" + kGenerationConfigName);
   config_.model.hf_tokenizer_config = kept_tokenizer_config(folder_);
@@ -76,7 +75,7 @@ void HfModel::drop_absent_modules() {
   const std::string prefix = config_.family.layer_prefix + std::to_string(model.num_layers) + ".";
   const auto has = [&](const TensorInfo& tensor) { return tensor.name.starts_with(prefix); };
   if (std::ranges::any_of(theirs().tensors(), has)) return;
-  notes_.push_back("the folder has no tensors of its num_nextn_predict_layers: imported without");
+  notes_.push_back("the folder has no tensors of its num_nextn_predict_layers: imported without them");
   model.mtp_num_layers = 0;
 }
 
@@ -142,16 +141,16 @@ void HfModel::check_tensors() {
     }
   }
   if (!config_.whole.empty())
-    notes_.push_back(strprintf("the text model of %s: %zu tensors beside it are passed over",
-                               printable(config_.whole).c_str(), beside));
+    notes_.push_back(
+        strprintf("the text model of %s: %zu tensors beside it are ignored", printable(config_.whole).c_str(), beside));
   if (unread > 0)
     notes_.push_back(
-        strprintf("%zu tensors %s* are passed over, as %s does", unread, passed_over.c_str(), architecture().c_str()));
+        strprintf("%zu tensors %s* are ignored, as in %s", unread, passed_over.c_str(), architecture().c_str()));
   if (!missing.empty())
     refuse_checkpoint_file(where(), "tensors of " + architecture() + " are missing", some(missing), "all of them");
   if (!left_over.empty())
-    refuse_checkpoint_file(where(), "tensors that " + architecture() + " of this config.json has not", some(left_over),
-                           "none of them");
+    refuse_checkpoint_file(where(), "tensors that " + architecture() + " of this config.json does not have",
+                           some(left_over), "none of them");
   for (const HfTensor& tensor : map_) {
     tensors_.push_back({tensor.ours, has_fp64 ? TensorType::kF64 : common_type(tensor), tensor.shape});
     if (tensor.ours == "weight/embedding.weight") type_ = tensors_.back().type;

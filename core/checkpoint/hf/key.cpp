@@ -18,7 +18,7 @@ void HfValue::refuse(const std::string& want) const {
 }
 
 void HfValue::refuse_damaged(const std::string& want) const {
-  refuse_checkpoint_file(path_, quote(printable(key_)) + " has a value of another kind", shown(json_), want);
+  refuse_checkpoint_file(path_, quote(printable(key_)) + " has a value of the wrong type", shown(json_), want);
 }
 
 int64_t HfValue::integer() const {

@@ -68,7 +68,7 @@ void HfMxfp4::add(const TensorInfo& blocks) {
   const std::string stem = blocks.name.substr(0, blocks.name.size() - std::strlen(kBlocks));
   const std::string what = "MXFP4 tensor " + quote(printable(blocks.name));
   if (blocks.shape.size() != 4 || blocks.shape[3] != kBlockBytes)
-    refuse_checkpoint_file(where(), what + " has another form", blocks.describe(), "[experts, out, in / 32, 16]");
+    refuse_checkpoint_file(where(), what + " has the wrong shape", blocks.describe(), "[experts, out, in / 32, 16]");
   const std::vector<int64_t> want(blocks.shape.begin(), blocks.shape.end() - 1);
   const TensorInfo* scales = stored_.find(stem + kScales);
   if (scales == nullptr || scales->shape != want || scales->type != TensorType::kU8)
@@ -76,11 +76,11 @@ void HfMxfp4::add(const TensorInfo& blocks) {
                            scales == nullptr ? "no " + quote(printable(stem + kScales)) : scales->describe(),
                            "U8 of shape " + shape_text(want));
   if (stored_.find(stem) != nullptr)
-    refuse_checkpoint_file(where(), what + " has another of its values beside it", stored_.tensor(stem).describe(),
+    refuse_checkpoint_file(where(), what + " also exists without quantization", stored_.tensor(stem).describe(),
                            "blocks and scales alone");
   constexpr int64_t kMost = int64_t{1} << 40;
   if (std::ranges::any_of(want, [](int64_t size) { return size < 1 || size > kMost; }))
-    refuse_checkpoint_file(where(), what + " has another form", blocks.describe(), "sizes of 1 and more");
+    refuse_checkpoint_file(where(), what + " has the wrong shape", blocks.describe(), "sizes of 1 and more");
   ++quantized_;
   tensors_.push_back({stem, TensorType::kBF16, {want[0], want[2] * kBlock, want[1]}});
 }

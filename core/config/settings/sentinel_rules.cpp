@@ -87,7 +87,7 @@ void change(SentinelRow& row, const std::string& entry, const std::string& word)
   } else if (key == "in-a-row") {
     const auto count = number_of(value);
     if (!count || *count < 1 || *count != std::floor(*count) || *count > 1e6)
-      refuse(entry, quote(word) + " is no count", "1 or more", "as in in-a-row=5");
+      refuse(entry, quote(word) + " is not a count", "1 or more", "as in in-a-row=5");
     row.in_a_row = static_cast<int>(*count);
   } else {
     refuse(entry, "unknown word " + quote(word), "warn=, stop=, action=, in-a-row= or off", "see docs/sentinels.md");
@@ -129,7 +129,7 @@ SentinelRules::SentinelRules(SentinelMode mode, const std::string& rules) : mode
     SentinelRow row = rows_.contains(known->name) ? rows_.at(known->name) : *known;
     const bool off = words.size() == 2 && words[1] == "off";
     if (words.size() < 2)
-      refuse(entry, "nothing changes for " + quote(words[0]), "warn=, stop=, action=, in-a-row= or off",
+      refuse(entry, "no change is given for " + quote(words[0]), "warn=, stop=, action=, in-a-row= or off",
              "as in " + words[0] + " warn=3");
     for (size_t i = 1; i < words.size() && !off; ++i) change(row, entry, words[i]);
     if (mode == SentinelMode::kOff && known->mode > mode)

@@ -48,7 +48,7 @@ std::string type_name(const ConfigField& field) {
     case Type::kText:
       break;
   }
-  return field.choices.empty() ? "a text in quotes" : "one of \"" + join(field.choices, "\", \"") + "\"";
+  return field.choices.empty() ? "a string in quotes" : "one of \"" + join(field.choices, "\", \"") + "\"";
 }
 
 std::string toml_type_name(const toml::node& node) {

@@ -25,7 +25,7 @@ class JsonDocuments final : public Documents {
       if (!found.text)
         refuse_input(lines_.path(), lines_.place(), found.problem, found.got,
                      "an object like {\"" + json_key_ + "\": \"...\"}",
-                     "correct the line or take it out; --json-key names the key of the text");
+                     "correct or remove the line; --json-key names the key of the text");
       document = std::move(*found.text);
     }
     return true;

@@ -30,7 +30,7 @@ class TextOfKey final : public nlohmann::json_sax<Json> {
   bool string(std::string& value) override {
     if (!wanted_) return depth_ > 0 || other("a string");
     wanted_ = false;
-    if (found_.text) return refuse("the key " + quote(key_) + " stands there twice", "two texts");
+    if (found_.text) return refuse("the key " + quote(key_) + " appears twice", "two texts");
     found_.text = std::move(value);
     return true;
   }
@@ -56,13 +56,13 @@ class TextOfKey final : public nlohmann::json_sax<Json> {
     if (const size_t column = why.find(", column "); column != std::string::npos)
       if (const size_t colon = why.find(": ", column); colon != std::string::npos) why.erase(0, colon + 2);
     if (why.size() > kShown) why = why.substr(0, kShown) + "...";
-    return refuse("no sound JSON", strprintf("at byte %zu ", position) + without_controls(shown_as_utf8(why)));
+    return refuse("invalid JSON", strprintf("at byte %zu ", position) + without_controls(shown_as_utf8(why)));
   }
 
  private:
   bool other(const char* type) {
-    if (depth_ == 0) return refuse("no JSON object", type);
-    return !wanted_ || refuse("the key " + quote(key_) + " holds no text", type);
+    if (depth_ == 0) return refuse("not a JSON object", type);
+    return !wanted_ || refuse("the key " + quote(key_) + " is not a string", type);
   }
   bool refuse(std::string problem, std::string got) {
     found_.problem = std::move(problem);
@@ -80,7 +80,7 @@ class TextOfKey final : public nlohmann::json_sax<Json> {
 JsonText json_text(std::string_view line, const std::string& key) {
   // The parser treats a zero byte as the end of its input, and would ignore what follows.
   if (const size_t at = line.find('\0'); at != std::string_view::npos)
-    return {.problem = "no sound JSON", .got = strprintf("a zero byte at byte %zu", at + 1)};
+    return {.problem = "invalid JSON", .got = strprintf("a zero byte at byte %zu", at + 1)};
   TextOfKey reader(key);
   Json::sax_parse(line.begin(), line.end(), &reader);
   return reader.result();

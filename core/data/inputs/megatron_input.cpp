@@ -37,7 +37,7 @@ class Numbers {
     const size_t got = file_.read_at(offset_, {reinterpret_cast<char*>(block_.data()), block_.size() * sizeof(T)});
     block_.resize(got / sizeof(T));
     if (block_.empty())
-      damaged(file_.path(), "the file became shorter while it was read", "fewer bytes", "those of before");
+      damaged(file_.path(), "the file became shorter while it was read", "fewer bytes", "as many as at the start");
     offset_ += got;
     at_ = 0;
   }
@@ -75,7 +75,7 @@ size_t check_head(const InputFile& index, const megatron::Head& head) {
   if (head.version != 1) damaged(index.path(), "unknown version", std::to_string(head.version), "1");
   const megatron::TokenType* const type = megatron::find_type(head.dtype);
   if (type == nullptr)
-    damaged(index.path(), "the type of the tokens is none of a token", "code " + std::to_string(head.dtype),
+    damaged(index.path(), "the type of the elements is not one of tokens", "code " + std::to_string(head.dtype),
             "1 (uint8), 4 (int32), 5 (int64) or 8 (uint16)");
   const uint64_t bytes = index.size_bytes();
   if (head.sequences > bytes || head.documents > bytes)  // ensures that the sum below does not overflow
@@ -83,7 +83,8 @@ size_t check_head(const InputFile& index, const megatron::Head& head) {
             "at most what " + std::to_string(bytes) + " bytes hold");
   const uint64_t want = megatron::index_bytes(head.sequences, head.documents);
   if (bytes == want + head.sequences && head.sequences > 0)
-    damaged(index.path(), "the sequences have modes", "a dataset of pictures and text", "text alone");
+    damaged(index.path(), "the sequences have modes, as in multimodal data", "a dataset of pictures and text",
+            "text alone");
   if (bytes != want)
     damaged(index.path(), bytes < want ? "the index is cut off" : "the index is too long",
             std::to_string(bytes) + " bytes",
@@ -101,7 +102,7 @@ void check_sequences(const InputFile& index, const InputFile& tokens, const mega
     const int32_t length = lengths.next();
     const int64_t begin = begins.next();
     if (length < 0 || begin < 0 || static_cast<uint64_t>(begin) != at)
-      damaged(index.path(), "sequence " + std::to_string(i) + " does not lie behind the one before it",
+      damaged(index.path(), "sequence " + std::to_string(i) + " does not follow the one before it",
               std::to_string(length) + " tokens at byte " + std::to_string(begin), "byte " + std::to_string(at));
     at += static_cast<uint64_t>(length) * width;
   }

@@ -60,7 +60,7 @@ std::unique_ptr<TokenInput> open_fineweb(const std::string& path, const InputFor
     refuse("the header is cut off", std::to_string(bytes) + " bytes", "at least " + std::to_string(kFinewebHeaderBytes),
            "download or write the file again; a file without a header is --from nanogpt");
   if (magic != kFinewebMagic)
-    refuse("another first number than a file of tokens has", std::to_string(magic), std::to_string(kFinewebMagic),
+    refuse("its first number is not that of a token file", std::to_string(magic), std::to_string(kFinewebMagic),
            "pass a file that a FineWeb script wrote; a file without a header is --from nanogpt");
   if (version != kFinewebVersion)
     refuse("unknown version", std::to_string(version), std::to_string(kFinewebVersion),
@@ -82,7 +82,7 @@ std::unique_ptr<TokenInput> open_nanogpt(const std::string& path, const InputFor
                  "pass --from fineweb");
   if (file->size_bytes() % sizeof(uint16_t) != 0)
     refuse_input(path, "", "half a token at the end", std::to_string(file->size_bytes()) + " bytes",
-                 "an even number: 2 bytes a token", "copy or write the file again; of text make shards without --from");
+                 "an even number: 2 bytes a token", "copy or write the file again; make shards of text without --from");
   return std::make_unique<TokenFileInput>(std::move(file), 0);
 }
 

@@ -51,8 +51,8 @@ class TokenizedInput final : public TokenInput {
     const std::vector<uint32_t>& after = tokenizer_.spec().after;
     if (!after.empty() && after.back() == *end_token_) tokens_.pop_back();
     if (std::find(tokens_.begin(), tokens_.end(), *end_token_) != tokens_.end())
-      refuse_input(path_, documents_->place(), "a document holds the token that ends documents", end_in(text),
-                   "that token at ends of documents alone", "pass another --eod-token, or take it out of the text");
+      refuse_input(path_, documents_->place(), "a document contains the token that ends documents", end_in(text),
+                   "that token only at the ends of documents", "pass another --eod-token, or remove it from the text");
     tokens_.push_back(*end_token_);
     return true;
   }

@@ -26,7 +26,7 @@ Json JsonReader::parse(const std::string& text) const {
     return Json::parse(text);
   } catch (const Json::exception& error) {
     std::string why = error.what();
-    refuse("the file is no JSON", without_controls(why.substr(0, 160)), "the tokenizer that its program wrote");
+    refuse("the file is not JSON", without_controls(why.substr(0, 160)), "the tokenizer that its program wrote");
   }
 }
 
@@ -40,25 +40,25 @@ const Json& JsonReader::member(const Json& object, const char* name) const {
 bool JsonReader::flag(const Json& object, const char* name, bool otherwise) const {
   const Json& value = member(object, name);
   if (value.is_null()) return otherwise;
-  if (!value.is_boolean()) refuse(std::string("\"") + name + "\" is no switch", shown_json(value), "true or false");
+  if (!value.is_boolean()) refuse(std::string("\"") + name + "\" is not a Boolean", shown_json(value), "true or false");
   return value.get<bool>();
 }
 
 std::string JsonReader::text(const Json& object, const char* name) const {
   const Json& value = member(object, name);
-  if (!value.is_string()) refuse(std::string("\"") + name + "\" is no text", shown_json(value), "a string");
+  if (!value.is_string()) refuse(std::string("\"") + name + "\" is not a string", shown_json(value), "a string");
   return value.get<std::string>();
 }
 
 uint32_t JsonReader::id(const Json& value, const char* name) const {
   if (!value.is_number_unsigned() || value.get<uint64_t>() > kMostId)
-    refuse(std::string("\"") + name + "\" is no token's number", shown_json(value), "0 to " + std::to_string(kMostId));
+    refuse(std::string("\"") + name + "\" is not a token id", shown_json(value), "0 to " + std::to_string(kMostId));
   return static_cast<uint32_t>(value.get<uint64_t>());
 }
 
 const Json& JsonReader::list(const Json& object, const char* name) const {
   const Json& value = member(object, name);
-  if (!value.is_array()) refuse(std::string("\"") + name + "\" is no list", shown_json(value), "a list");
+  if (!value.is_array()) refuse(std::string("\"") + name + "\" is not a list", shown_json(value), "a list");
   return value;
 }
 

@@ -42,7 +42,7 @@ void require_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     const size_t length = utf8_length(text.substr(at));
     RANKLAB_CHECK(
-        length > 0, ErrorKind::kInvalidArgument, .where = "tokenizer", .what = "the text is no UTF-8",
+        length > 0, ErrorKind::kInvalidArgument, .where = "tokenizer", .what = "the text is not UTF-8",
         .got = strprintf("byte 0x%02X at %zu", static_cast<unsigned>(static_cast<unsigned char>(text[at])), at),
         .want = "UTF-8", .fix = "convert it, for example with iconv -f LATIN1 -t UTF-8");
     at += length;

@@ -64,7 +64,7 @@ Pattern::Pattern(const std::string& pattern, std::string where)
   compiled_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), kOptions,
                                       &error, &offset, nullptr));
   RANKLAB_CHECK(compiled_->code, ErrorKind::kInvalidArgument, .where = where_,
-                .what = "the pattern " + shown(pattern_) + " is none",
+                .what = "the pattern " + shown(pattern_) + " is invalid",
                 .got = error_text(error) + " at byte " + std::to_string(offset), .want = "a regular expression",
                 .fix = "use another tokenizer");
   pcre2_jit_compile(compiled_->code.get(), PCRE2_JIT_COMPLETE);  // without a JIT, the interpreter is used
@@ -72,7 +72,7 @@ Pattern::Pattern(const std::string& pattern, std::string where)
   compiled_->context.reset(pcre2_match_context_create(nullptr));
   compiled_->stack.reset(pcre2_jit_stack_create(kLeastStack, kMostStack, nullptr));
   RANKLAB_CHECK(compiled_->match && compiled_->context, ErrorKind::kEnvironment, .where = where_,
-                .what = "there is no memory for a pattern", .fix = "free memory");
+                .what = "not enough memory for a pattern", .fix = "free memory");
   pcre2_set_match_limit(compiled_->context.get(), kMostSteps);
   pcre2_set_heap_limit(compiled_->context.get(), kMostHeapKib);
   if (compiled_->stack) pcre2_jit_stack_assign(compiled_->context.get(), nullptr, compiled_->stack.get());
@@ -100,9 +100,9 @@ void Pattern::refuse_match(int error) const {
   throw Error(ErrorKind::kInvalidArgument,
               {.where = where_,
                .what = "the pattern " + shown(pattern_) + " cannot be matched on this text",
-               .got = steps ? "more steps or memory than a sound pattern takes" : error_text(error),
+               .got = steps ? "more steps or memory than a sensible pattern takes" : error_text(error),
                .want = "at most " + std::to_string(kMostSteps / 1'000'000) + " million steps a word",
-               .fix = "use a tokenizer whose patterns do not try a text in every way, or shorter lines"});
+               .fix = "use a tokenizer whose patterns backtrack less, or shorter lines"});
 }
 
 void Pattern::find_all(std::string_view text, const std::function<void(TextSpan)>& take) const {

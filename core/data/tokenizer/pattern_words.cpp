@@ -208,9 +208,9 @@ class Translator {
   [[noreturn]] void refuse(const std::string& what) const {
     throw Error(ErrorKind::kInvalidArgument,
                 {.where = where_,
-                 .what = "a pattern of the tokenizer has what ranklab does not match",
+                 .what = "a pattern of the tokenizer uses syntax that ranklab does not support",
                  .got = what + " in " + quote(without_controls(std::string(pattern_.substr(0, 80)))),
-                 .want = "characters, classes, \\p{}, \\s, \\S, \\d, \\w, repetitions, groups and looks ahead",
+                 .want = "characters, classes, \\p{}, \\s, \\S, \\d, \\w, repetitions, groups and lookaheads",
                  .fix = "use another tokenizer"});
   }
 

@@ -26,34 +26,34 @@ struct PairOfNames {
 PairOfNames names_of(const JsonReader& in, const Json& merge) {
   if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string())
     return {merge[0].get_ref<const std::string&>(), merge[1].get_ref<const std::string&>()};
-  if (!merge.is_string()) in.refuse("a merge is no pair of tokens", shown_json(merge), "\"a b\"");
+  if (!merge.is_string()) in.refuse("a merge is not a pair of tokens", shown_json(merge), "\"a b\"");
   const std::string_view line = merge.get_ref<const std::string&>();
   const size_t space = line.find(' ');
   if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
-    in.refuse("a merge is no pair of tokens", shown(line), "two tokens with a space between them");
+    in.refuse("a merge is not a pair of tokens", shown(line), "two tokens with a space between them");
   return {line.substr(0, space), line.substr(space + 1)};
 }
 
 }  // namespace
 
 void read_vocab(const JsonReader& in, const Json& vocab, TokenizerSpec& spec) {
-  if (!vocab.is_object()) in.refuse("the vocabulary is no object", vocab.type_name(), "tokens with their numbers");
+  if (!vocab.is_object()) in.refuse("the vocabulary is not an object", vocab.type_name(), "tokens with their ids");
   if (vocab.empty()) in.refuse("the vocabulary is empty", "0 tokens", "1 or more");
   for (const auto& [token, id] : vocab.items()) spec.vocab.emplace_back(token, in.id(id, "vocab"));
   std::sort(spec.vocab.begin(), spec.vocab.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   for (size_t i = 1; i < spec.vocab.size(); ++i) {
     if (spec.vocab[i].second == spec.vocab[i - 1].second)
-      in.refuse("two tokens have one number", shown(spec.vocab[i - 1].first) + " and " + shown(spec.vocab[i].first),
-                "a number for each");
+      in.refuse("two tokens have the same id", shown(spec.vocab[i - 1].first) + " and " + shown(spec.vocab[i].first),
+                "an id for each");
   }
   if (spec.vocab.back().second > 2 * spec.vocab.size() + kMostGaps)
-    in.refuse("the tokens' numbers leave wide gaps",
+    in.refuse("the token ids have wide gaps",
               std::to_string(spec.vocab.size()) + " tokens up to " + std::to_string(spec.vocab.back().second),
-              "numbers one after another");
+              "consecutive ids");
 }
 
 void read_merges(const JsonReader& in, const Json& merges, TokenizerSpec& spec) {
-  if (!merges.is_array()) in.refuse("\"merges\" is no list", merges.type_name(), "a list");
+  if (!merges.is_array()) in.refuse("\"merges\" is not a list", merges.type_name(), "a list");
   std::unordered_map<std::string_view, uint32_t> ids;
   for (const auto& [token, id] : spec.vocab) ids.emplace(token, id);
   const auto id_of = [&](std::string_view token) {
@@ -97,13 +97,12 @@ void check_added(const JsonReader& in, const TokenizerSpec& spec) {
     const auto known = ids.emplace(token.content, token.id).first;
     const auto named = names.emplace(token.id, token.content).first;
     if (known->second != token.id)
-      in.refuse("an added token has two numbers: " + shown(token.content), std::to_string(token.id),
+      in.refuse("an added token has two ids: " + shown(token.content), std::to_string(token.id),
                 std::to_string(known->second) + ", which it has already");
     if (named->second != token.content)
-      in.refuse("two tokens have one number", shown(named->second) + " and " + shown(token.content),
-                "a number for each");
+      in.refuse("two tokens have the same id", shown(named->second) + " and " + shown(token.content), "an id for each");
     if (token.id > 2 * names.size() + kMostGaps)
-      in.refuse("the tokens' numbers leave wide gaps", std::to_string(token.id), "numbers one after another");
+      in.refuse("the token ids have wide gaps", std::to_string(token.id), "consecutive ids");
   }
 }
 

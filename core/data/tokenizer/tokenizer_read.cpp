@@ -53,7 +53,7 @@ Json merges_of_lines(const std::string& text) {
 
 uint32_t id_of_key(const JsonReader& in, const std::string& key) {
   const bool digits = !key.empty() && key.size() < 9 && key.find_first_not_of("0123456789") == std::string::npos;
-  if (!digits) in.refuse("an added token's key is no number", quote(key.substr(0, 40)), "its number");
+  if (!digits) in.refuse("an added token's key is not a number", quote(key.substr(0, 40)), "its number");
   return static_cast<uint32_t>(std::stoul(key));
 }
 
@@ -65,13 +65,13 @@ void read_config(const JsonReader& in, const std::string& text, TokenizerSpec& s
     const std::string type = in.text(config, "tokenizer_class");
     const TokenizerStyle* const style = style_of_class(type);
     if (style == nullptr)
-      in.lacks("no class of tokenizers with vocab.json and merges.txt that ranklab knows", type.substr(0, 80),
+      in.lacks("ranklab does not know this class of tokenizers with vocab.json and merges.txt", type.substr(0, 80),
                "GPT2Tokenizer or Qwen2Tokenizer, or a tokenizer.json");
     style->set(spec);
   }
   const Json& added = in.member(config, "added_tokens_decoder");
   if (added.is_null()) return;
-  if (!added.is_object()) in.refuse("\"added_tokens_decoder\" is no object", added.type_name(), "an object");
+  if (!added.is_object()) in.refuse("\"added_tokens_decoder\" is not an object", added.type_name(), "an object");
   for (const auto& [key, token] : added.items()) spec.added.push_back(read_added_token(in, token, id_of_key(in, key)));
   std::sort(spec.added.begin(), spec.added.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
 }

@@ -93,7 +93,7 @@ at::Tensor gather_replicated(const at::Tensor& x, Communicator& tp) {
 at::Tensor own_rows(const at::Tensor& x, const Communicator& group) {
   const int64_t rows = x.size(0);
   RANKLAB_CHECK(rows % group.size() == 0, ErrorKind::kInvalidArgument, .where = "sequence parallelism",
-                .what = "the sequence does not divide by the tensor-parallel size",
+                .what = "the sequence length is not divisible by the tensor-parallel size",
                 .got = strprintf("%lld positions over %d ranks", static_cast<long long>(rows), group.size()),
                 .want = strprintf("a multiple of %d", group.size()), .fix = "change --seq-length or --tp");
   const int64_t each = rows / group.size();

@@ -13,7 +13,7 @@ Schedule make_interleaved_1f1b(const ScheduleRequest& request, const ScheduleCos
   const int p = request.num_ranks, m = request.num_microbatches, v = request.num_chunks;
   RANKLAB_CHECK(
       m % p == 0 || v == 1, ErrorKind::kInvalidArgument, .where = "schedule interleaved-1f1b",
-      .what = "the number of microbatches is no multiple of the pipeline ranks",
+      .what = "the number of microbatches is not a multiple of the pipeline ranks",
       .got = std::to_string(m) + " microbatches, " + std::to_string(p) + " ranks",
       .want = m < p ? std::to_string(p) : std::to_string(m / p * p) + " or " + std::to_string((m / p + 1) * p),
       .fix = "change --num-microbatches, or use looped-bfs, which takes any number");

@@ -104,7 +104,7 @@ std::string megatron_reason(const Json& test) {
   if (!config.contains("mbs") || !config.contains("layers")) return "the case does not say its size";
   const Json env = test.value("env", Json::object());
   if (!word_of(env, kWorkspaceConfig).empty() && !cublas_workspace_mib(env))
-    return std::string(kWorkspaceConfig) + " is no list of sizes and counts above 0";
+    return std::string(kWorkspaceConfig) + " is not a list of sizes and counts above 0";
   if (megatron_stages(config, flags).empty()) return "the layers of its stages are not known";
   return "";
 }

@@ -44,7 +44,7 @@ class RowPlan {
     for (const char* key : {"layers", "hidden", "heads", "seq", "gpus", "gpu_type"})
       if (!c_.has(key)) return leave_out(std::string("the row has no ") + key);
     for (const char* key : kSizes)
-      if (c_.has_no_number(key)) return leave_out(std::string("its ") + key + " is no number: " + c_.shown(key));
+      if (c_.has_no_number(key)) return leave_out(std::string("its ") + key + " is not a number: " + c_.shown(key));
     if (holds(c_.text("phase"), "LoRA"))
       return leave_out("LoRA has weight gradients of a few small matrices alone, and no model here");
     const std::string gpu = lower_case(c_.text("gpu_type"));
@@ -346,7 +346,7 @@ MeasuredRun read_row(const Json& row, size_t index) {
   if (row.contains("source") && row["source"].is_string()) run.source = row["source"].get<std::string>();
   if (!row.contains("config") || !row["config"].is_object() || !row.contains("measured") ||
       !row["measured"].is_object()) {
-    run.left_out = "the row is no run: it has no config and measured";
+    run.left_out = "the row is not a run: it has no config and measured";
     return run;
   }
   run.measured = figures_of(row);

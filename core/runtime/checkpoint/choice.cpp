@@ -23,7 +23,7 @@ std::shared_ptr<const Checkpoint> verified(const std::string& folder) {
 void tell_newer_links(const std::string& run_folder, int64_t step) {
   for (const StepFolder& link : step_links(run_folder)) {
     if (link.step > step)
-      log_warning("passing over a checkpoint that is a link: " + quote(link.path) +
+      log_warning("skipping a checkpoint that is a link: " + quote(link.path) +
                   "; to go on from it, pass it to --load");
   }
 }
@@ -40,11 +40,11 @@ std::shared_ptr<const Checkpoint> newest_whole(const std::string& run_folder, st
     } catch (const Error& error) {
       damaged.insert(folder.step);
       if (first.empty()) first = error.text().what + ", " + error.text().got;
-      log_warning("passing over a checkpoint that is not whole: " + std::string(error.what()));
+      log_warning("skipping an incomplete checkpoint: " + std::string(error.what()));
     }
   }
   RANKLAB_CHECK(damaged.empty(), ErrorKind::kBadFile, .where = "checkpoint",
-                .what = quote(run_folder) + ": none of its checkpoints is whole",
+                .what = quote(run_folder) + ": none of its checkpoints is complete",
                 .got = std::to_string(damaged.size()) + " damaged, the newest: " + first, .want = "one that is",
                 .fix = "restore one from a copy, or start anew in another folder");
   return nullptr;

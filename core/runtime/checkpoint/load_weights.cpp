@@ -20,7 +20,7 @@ at::ScalarType type_of(const Checkpoint& checkpoint, const std::string& name) {
   const TensorType type = checkpoint.tensor(name).type;
   const std::optional<at::ScalarType> scalar = scalar_type(type);
   if (scalar && is_float(type)) return *scalar;
-  refuse_checkpoint_file(checkpoint.folder(), "tensor " + quote(name) + " is of a type that weights have not",
+  refuse_checkpoint_file(checkpoint.folder(), "tensor " + quote(name) + " has a type that weights cannot have",
                          std::string(ranklab::name(type)), "F64, F32, BF16 or F16");
 }
 

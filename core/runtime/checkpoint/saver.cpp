@@ -173,7 +173,7 @@ void CheckpointSaver::collect_parts(const CheckpointWriter& writer, Save& save) 
       }
       const double waited_s = milliseconds(wall_now_ns() - begin) * 1e-3;
       const double limit_s = closing_ ? std::min(options_.part_limit_s, closing_limit_s_) : options_.part_limit_s;
-      RANKLAB_CHECK(waited_s < limit_s, ErrorKind::kIo, .where = "checkpoint", .what = "a rank's file did not come",
+      RANKLAB_CHECK(waited_s < limit_s, ErrorKind::kIo, .where = "checkpoint", .what = "a rank's file did not arrive",
                     .got = "nothing of rank " + std::to_string(rank) + " in " + quote(writer.temporary_folder()),
                     .want = strprintf("it within %.0f s", limit_s),
                     .fix = "every rank's --save must be one folder that all of them see");

@@ -96,7 +96,7 @@ void check_model(const CheckpointManifest& manifest, const TrainConfig& config, 
     saved.push_back(flag_of(key) + " " + value);
   }
   if (other.empty()) return;
-  refuse(folder, "the checkpoint is of another model", join(saved, ", "), join(other, ", "),
+  refuse(folder, "the checkpoint is from a different model", join(saved, ", "), join(other, ", "),
          "of all settings of the model pass " + model_flags(manifest, folder));
 }
 
@@ -106,7 +106,7 @@ void check_type(const CheckpointManifest& manifest, const TrainConfig& config, c
     // 16-bit and 32-bit weights are interchangeable: the stored dtype may change when a run resumes.
     const bool wide = tensor.type == TensorType::kF64;
     if (!name.starts_with("weight/") || (is_float(tensor.type) && wide == (want == TensorType::kF64))) continue;
-    refuse(folder, "its weights are of another type", std::string(ranklab::name(tensor.type)),
+    refuse(folder, "its weights have a different type", std::string(ranklab::name(tensor.type)),
            std::string(ranklab::name(want)) + " (--params-dtype " + config.params_dtype + ")",
            "set --params-dtype as it was saved");
   }
@@ -175,7 +175,7 @@ void check_resumable(const CheckpointManifest& manifest, const RunPlan& plan, co
   const SettingTexts now = all_settings(config);
   check_setting(manifest.config, now, "train.seed", folder, "the run was started with another seed",
                 "pass that seed, or --finetune to start anew from the weights");
-  check_setting(manifest.config, now, "optim.optimizer", folder, "its states are of another optimizer",
+  check_setting(manifest.config, now, "optim.optimizer", folder, "its states are from a different optimizer",
                 "pass that optimizer, or --finetune to start anew from the weights");
   check_data(manifest, data, folder);
 }

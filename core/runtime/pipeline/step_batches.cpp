@@ -28,7 +28,7 @@ bool needs_tokens(StepContext& c, const Schedule& schedule) {
 void check_documents(StepContext& c, const Batch& batch) {
   const bool others_know = c.data.marks_documents() || c.ctx.size(Axis::kPp) == 1;
   RANKLAB_CHECK(batch.documents == nullptr || others_know, ErrorKind::kInvalidArgument, .where = "data",
-                .what = "a batch has documents of which stages in the middle of the pipeline would not know",
+                .what = "a batch has documents, which stages in the middle of the pipeline would not see",
                 .got = "Batch::documents, and RankData::marks_documents() is false", .want = "true",
                 .fix = "override it in your RankData");
 }

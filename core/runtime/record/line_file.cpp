@@ -48,7 +48,7 @@ std::string LineFile::add(const std::string& line) {
     const int reason = wrote == 0 ? ENOSPC : errno;
     std::string text_of_reason = std::strerror(reason);
     if (S_ISREG(before.st_mode) && ::ftruncate(fd_, before.st_size) != 0)
-      text_of_reason += ", and what was written of the line stays";
+      text_of_reason += ", and the written part of the line stays";
     return text_of_reason;
   }
   return "";

@@ -82,7 +82,7 @@ void check(std::span<const ScoreRequest> requests, int64_t seq_length, int64_t v
                   .fix = "use shorter texts, or a larger --seq-length");
     for (const int64_t token : request.tokens)
       RANKLAB_CHECK(token >= 0 && token < vocab_size, ErrorKind::kInvalidArgument, .where = "eval",
-                    .what = "a token that the model does not know", .got = std::to_string(token),
+                    .what = "a token outside the model's vocabulary", .got = std::to_string(token),
                     .want = "0 to " + std::to_string(vocab_size - 1), .fix = "use a model of the text's vocabulary");
   }
 }

@@ -140,7 +140,7 @@ TEST(LoadTrace, DamageInTheMiddleKeepsWhatIsBefore) {
   };
   for (const Row& row : {Row{"\"optimizer\"", "\"optim\x01zer\"", "not valid JSON"},
                          Row{"\"cat\":\"compute\"", "\"cat\":7", "cannot be used: type must be string"},
-                         Row{"\"step\":0", "\"step\":99999999999", "no whole number in range"}}) {
+                         Row{"\"step\":0", "\"step\":99999999999", "not a whole number in range"}}) {
     std::string broken = text;
     broken.replace(broken.find(row.from, third - 20), row.from.size(), row.to);
     write(path, broken);
