@@ -67,16 +67,17 @@ class Translation {
   void convert(const ForeignFlag& foreign, const std::string& word, size_t equals) {
     Words values;
     if (equals != std::string::npos) add_values(foreign, word.substr(equals + 1), values);
-    const auto listed = [&] { return foreign.is_listed != nullptr && std::ranges::all_of(values, foreign.is_listed); };
-    while (values.size() < foreign.values && at_ < words_.size() && !words_[at_].starts_with("--") &&
-           (values.empty() || !listed()))
+    const auto listed = [&] {
+      return !values.empty() && foreign.is_listed != nullptr && std::ranges::all_of(values, foreign.is_listed);
+    };
+    while (values.size() < foreign.values && at_ < words_.size() && !words_[at_].starts_with("--") && !listed())
       add_values(foreign, words_[at_++], values);
-    while (!values.empty() && listed() && at_ < words_.size() && foreign.is_listed(words_[at_]))
+    while (listed() && at_ < words_.size() && foreign.is_listed(words_[at_]))
       add_values(foreign, words_[at_++], values);
     while (foreign.and_more && at_ < words_.size() && (!words_[at_].starts_with('-') || weight_in(words_[at_])))
       values.push_back(words_[at_++]);
     const std::string spelt = word.substr(0, equals);
-    const bool any_number = !values.empty() && (foreign.and_more || listed());
+    const bool any_number = listed() || (foreign.and_more && !values.empty());
     RANKLAB_CHECK(any_number || values.size() == foreign.values, ErrorKind::kInvalidArgument,
                   .where = "ranklab " + command_.name(), .what = spelt + " has the wrong number of values",
                   .got = std::to_string(values.size()), .want = std::to_string(foreign.values),

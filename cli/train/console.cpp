@@ -193,7 +193,7 @@ class ConsoleHook : public Hook {
     if (book_ && simulated_ && result.steps_done > first_) line("memory", memory_text());
     if (!options_.log_dir.empty()) line("log", options_.log_dir);
     if (!options_.trace_path.empty() && traces_a_step(config_, first_, result.steps_done) &&
-        is_there(options_.trace_path))  // else it is told what became of it
+        is_there(options_.trace_path))  // otherwise another line says what became of it
       line("trace", options_.trace_path + " (ranklab viz " + shell_path(options_.trace_path) + ", or Perfetto)");
     for (const std::string& reason : options_.lost->said()) line("lost", reason);
     flush();

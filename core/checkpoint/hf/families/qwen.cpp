@@ -95,10 +95,14 @@ HfKeys qwen2_moe_window_keys() {
 
 HfKeys qwen3_moe_window_keys() { return window_keys(nullptr, same_layer_types_key()); }
 
-HfKeys qwen_expert_keys(bool normalized) {
+HfKey qwen_experts_key() {
   HfKey experts = experts_key("num_experts");
   experts.other = "num_local_experts";  // the name since transformers 5
-  return {std::move(experts),
+  return experts;
+}
+
+HfKeys qwen_expert_keys(bool normalized) {
+  return {qwen_experts_key(),
           hf_member("num_experts_per_tok", RANKLAB_HF(moe.topk)),
           expert_width(),
           normalization_key(normalized),

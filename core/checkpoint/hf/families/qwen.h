@@ -13,6 +13,7 @@ HfKeys qwen_layer_keys(HfJson head_dim);
 HfKeys qwen_window_keys();
 HfKeys qwen2_moe_window_keys();
 HfKeys qwen3_moe_window_keys();
+HfKey qwen_experts_key();                          // the number of routed experts
 HfKeys qwen_expert_keys(bool normalized = false);  // `normalized`: normalization_key()
 // Requires layers whose linear layers have no biases, except for queries, keys and values if `qkv_bias`, or else except
 // for all of attention.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/checkpoint/hf/families/families.h"
+#include "core/checkpoint/hf/families/qwen.h"
 #include "core/checkpoint/hf/families/qwen_hybrid.h"
 
 namespace ranklab {
@@ -15,9 +16,7 @@ constexpr const char* kQwen35Moe = "Qwen3_5MoeForCausalLM";
 HfKeys qwen3_5_moe_keys() {
   HfKeys keys = qwen_hybrid_keys();
   std::erase_if(keys, [](const HfKey& key) { return key.key == "intermediate_size"; });  // no layer has a dense MLP
-  HfKey experts = experts_key("num_experts");
-  experts.other = "num_local_experts";
-  append(keys, {std::move(experts), normalized_topk_key(8), expert_width_key("moe_intermediate_size"),
+  append(keys, {qwen_experts_key(), normalized_topk_key(8), expert_width_key("moe_intermediate_size"),
                 hf_count("shared_expert_intermediate_size", RANKLAB_HF(moe.shared_ffn_hidden_size)),
                 balancing_key("router_aux_loss_coef", LoadBalancing::kAuxLoss)});
   append(keys, ending_keys(false));
