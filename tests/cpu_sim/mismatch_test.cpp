@@ -126,21 +126,25 @@ TEST_P(MismatchTest, NamesTheOddOne) {
 }
 
 // A member that waits for one of those that disagree, and one that never comes: what they would have said is not
-// waited for.
+// waited for. Rank 1 posts before rank 0, so that they are compared before rank 0 can wait for rank 2, which closes a
+// circle.
 TEST_P(MismatchTest, IsToldWhereAMemberCannotCome) {
-  const auto disagree = [](Communicator& comm, int rank) {
-    rank == 0 ? comm.all_reduce(ones({5})) : comm.all_reduce(ones({4}));
-  };
+  const auto disagree = [](Communicator& comm, int rank) { return comm.all_reduce_async(ones({rank == 0 ? 5 : 4})); };
+  std::atomic<bool> posted{false};
   const Outcome waits = run_world(options_of(GetParam(), 3), [&](Endpoint& endpoint, Communicator& comm) {
-    if (endpoint.global_rank() == 2) comm.recv(ones({1}), 0);
-    disagree(comm, endpoint.global_rank());
+    const int rank = endpoint.global_rank();
+    if (rank == 2) comm.recv(ones({1}), 0);
+    while (rank == 0 && !posted) std::this_thread::yield();
+    const WorkPtr work = disagree(comm, rank);
+    posted = true;
+    work->wait();
   });
   EXPECT_THAT(waits.text(), HasSubstr("members disagree on the shape"));
   std::atomic<int> told{0};
   const Outcome computes = run_world(options_of(GetParam(), 3), [&](Endpoint& endpoint, Communicator& comm) {
     while (endpoint.global_rank() == 2 && told < 2) std::this_thread::yield();
     try {
-      disagree(comm, endpoint.global_rank());
+      disagree(comm, endpoint.global_rank())->wait();
     } catch (const Error&) {
       ++told;
       throw;
