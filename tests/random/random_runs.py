@@ -9,6 +9,8 @@ memory  each stage's fullest rank holds at its peak what plan memory says, likew
 resume  training that goes on from a checkpoint on another layout has the losses of training that never stopped, and there
         generates the text that one rank generates
 launch  ranks that are processes (ranklab launch) have the metrics of ranks that are threads, bit for bit
+gpu     ranks that are threads on one GPU compute what they do on the host, in the same virtual time; without a GPU PROGRAM is
+        tests/cuda/stand_in/ranklab.sh
 types   every tensor of a step, followed on numbers, is reduced over the ranks that used it (train --check-gradient-types)
 
 Ends with 1, and the commands that show it, where one is not. A seed whose settings do not fit together is drawn again.
@@ -156,7 +158,22 @@ def check_launch(program, seed):
             raise Different(f"step {one['step']} has other metrics: " + ", ".join(f"{key} {one.get(key)} and {other.get(key)}" for key in keys))
 
 
-CHECKS = {"parity": check_parity, "types": check_types, "launch": check_launch, "plan": check_plan, "memory": check_memory, "resume": check_resume}
+def check_gpu(program, seed):
+    draw, flags = drawn(seed)
+    narrow = draw.chance(0.4)
+    precision = draw_precision(draw) if narrow else ["--params-dtype", "fp64"]
+    kernel = ["--attention-backend", draw.pick("fused", "flash")] if narrow and draw.chance(0.5) else []
+    shared = [*words(flags), *precision, *kernel, "--train-iters", "3", "--lr-warmup-iters", "0"]
+    host, gpu = (program.steps(*shared, "--device", device) for device in ("cpu", "cuda"))
+    # The GPU's kernels round narrow numbers in other places, after which updates differ by more and more.
+    exact, coarse = {"loss": 1e-7, "grad_norm": 1e-6, "virtual_step_ms": 0}, {"loss": 2e-2, "grad_norm": 2e-1}
+    for one, other in zip(host, gpu, strict=True):
+        for key, share in (coarse if narrow else exact).items():
+            if not abs(one[key] - other[key]) <= share * abs(one[key]) * (1 + one["step"] if narrow else 1):
+                raise Different(f"{key} of step {one['step']} is {one[key]} on the host and {other[key]} on the GPU")
+
+
+CHECKS = {"gpu": check_gpu, "parity": check_parity, "types": check_types, "launch": check_launch, "plan": check_plan, "memory": check_memory, "resume": check_resume}
 
 
 def main():

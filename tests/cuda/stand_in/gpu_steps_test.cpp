@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "core/base/text.h"
+#include "core/precision/recipe.h"
 #include "core/sim/aten.h"
 #include "tests/cuda/stand_in/host_waits.h"
 #include "tests/cuda/stand_in/world.h"
@@ -204,22 +205,42 @@ TEST(GpuSteps, ExpertsAreCountedAsOnTheHost) {
   }
 }
 
-// With the attention kernels of GPUs: the memory-efficient one in fp32, flash attention in 16 bits.
+// With the attention kernels of GPUs: the memory-efficient one in fp32, flash attention and cuDNN's in 16 bits.
 TEST(GpuSteps, EveryAttentionKernelComputesWhatTheHostDoes) {
   for (const char* name : {"llama_gqa", "some_windows", "gemma2", "latent", "latent_with_all", "chunks", "delta_net",
                            "gpt_oss", "deepseek", "gpt2_dropout"}) {
-    for (const bool bf16 : {false, true}) {
-      SCOPED_TRACE(testing::Message() << name << (bf16 ? ", bf16" : ", fp32"));
+    for (const char* kernel : {"auto", "flash", "fused"}) {
+      SCOPED_TRACE(testing::Message() << name << ", " << kernel);
+      const bool bf16 = kernel != std::string("auto");
       TrainConfig config = gpu_config();
       variant(config, name);
       config.params_dtype = "fp32";
       config.bf16 = bf16;
+      config.attention_backend = kernel;
       config.qk_clip = true;
       config.qk_clip_threshold = 1;
       const TrainingRecord got = record_training(config, on_gpus());
       config.backend = "cpu_sim";
       expect_curves_near(got, record_training(config), bf16 ? 5e-3 : 1e-5, bf16 ? 5e-2 : 1e-4);
     }
+  }
+}
+
+// Operands quantized by the GPU's steps, and products of their codes. A number that rounds to its other neighbour
+// changes a step's loss by as much as its format is coarse.
+TEST(GpuSteps, EveryRecipeComputesWhatTheHostDoes) {
+  for (const PrecisionRecipe& recipe : precision_recipes()) {
+    SCOPED_TRACE(recipe.name);
+    TrainConfig config = gpu_config();
+    config.model.hidden_size = 128;
+    config.model.ffn_hidden_size = 512;
+    config.params_dtype = "fp32";
+    config.precision.recipe = recipe.name;
+    config.train_iters = 1;
+    const TrainingRecord got = record_training(config, on_gpus());
+    config.backend = "cpu_sim";
+    const bool fp4 = recipe.name.ends_with("fp4");
+    expect_curves_near(got, record_training(config), fp4 ? 2e-2 : 3e-3, fp4 ? 1e-1 : 3e-2);
   }
 }
 

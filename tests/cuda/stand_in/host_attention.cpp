@@ -129,6 +129,25 @@ Three flash_backward(const Tensor& grad_out, const Tensor& q, const Tensor& k, c
   return backward(grad_out, q, k, v, out, sums, {.causal = causal, .scale = scale});
 }
 
+// cuDNN's statistics have one more dimension, and it takes no heads wider than 128.
+std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor> cudnn(
+    const Tensor& q, const Tensor& k, const Tensor& v, OptionalTensor /*bias*/, bool /*sums*/, double /*dropout*/,
+    bool causal, bool /*debug*/, Scale scale) {
+  constexpr int64_t kWidest = 128;
+  check_16_bits(q);
+  TORCH_CHECK(q.size(3) <= kWidest && q.size(2) > 1, "cuDNN has no such attention");
+  const auto [out, sums] = forward(q, k, v, {.causal = causal, .scale = scale}, 1);
+  const Tensor seed = at::zeros({}, q.options().dtype(at::kLong));
+  return {out, sums.unsqueeze(-1), {}, {}, q.size(2), k.size(2), seed, seed, {}};
+}
+Three cudnn_backward(const Tensor& grad_out, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& out,
+                     const Tensor& sums, const Tensor& /*seed*/, const Tensor& /*offset*/, const Tensor& /*bias*/,
+                     const Tensor& /*cum_q*/, const Tensor& /*cum_k*/, int64_t /*max_q*/, int64_t /*max_k*/,
+                     double /*dropout*/, bool causal, Scale scale) {
+  TORCH_CHECK(sums.dim() == 4, "cuDNN's own statistics");
+  return backward(grad_out, q, k, v, out, sums.squeeze(-1), {.causal = causal, .scale = scale});
+}
+
 Tensor turned(const Tensor& x) { return x.transpose(1, 2); }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> flash_of_window(
@@ -159,6 +178,8 @@ TORCH_LIBRARY_IMPL(aten, CUDA, operators) {
   operators.impl("_scaled_dot_product_efficient_attention_backward", TORCH_FN(efficient_backward));
   operators.impl("_scaled_dot_product_flash_attention", TORCH_FN(flash));
   operators.impl("_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_backward));
+  operators.impl("_scaled_dot_product_cudnn_attention", TORCH_FN(cudnn));
+  operators.impl("_scaled_dot_product_cudnn_attention_backward", TORCH_FN(cudnn_backward));
   operators.impl("_flash_attention_forward", TORCH_FN(flash_of_window));
   operators.impl("_flash_attention_backward", TORCH_FN(flash_of_window_backward));
   operators.impl("_fused_sdp_choice", TORCH_FN(plain_choice));

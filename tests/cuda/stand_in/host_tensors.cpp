@@ -27,6 +27,7 @@
 #include "tests/cuda/stand_in/device_memory.h"
 #include "tests/cuda/stand_in/host_waits.h"
 #include "tests/cuda/stand_in/stream_kernels.h"
+#include "tests/cuda/stand_in/stream_rounding.h"
 
 // Exported by c10_cuda for LibTorch's CUDA half alone, so no header has it.
 namespace c10::cuda::_internal {
@@ -322,36 +323,6 @@ TORCH_LIBRARY_IMPL(aten, CUDA, operators) {
 
 TORCH_LIBRARY_IMPL(_, CUDA, operators) { operators.fallback(torch::CppFunction::makeFromBoxedFunction<&by_host>()); }
 
-// Rows of experts, one after another, times their matrices: the ends of rows are read when the kernel runs.
-at::Tensor grouped_mm(const at::Tensor& rows, const at::Tensor& matrices, const std::optional<at::Tensor>& ends,
-                      const std::optional<at::Tensor>& /*bias*/, OptionalType /*type*/) {
-  TORCH_CHECK(rows.dim() == 2 && matrices.dim() == 3 && ends.has_value(), "the stand-in knows rows of experts alone");
-  const at::Tensor out = at::empty({rows.size(0), matrices.size(2)}, rows.options());
-  launch_on_host({rows, matrices, *ends, out}, [](const std::vector<at::Tensor>& t) {
-    int64_t begin = 0;
-    for (int64_t expert = 0; expert < t[1].size(0); ++expert) {
-      const int64_t end = t[2][expert].item<int>();
-      t[3].slice(0, begin, end).copy_(t[0].slice(0, begin, end).mm(t[1][expert]));
-      begin = end;
-    }
-  });
-  return out;
-}
-
-// Products of 16-bit matrices whose sums are wider.
-at::Tensor wide_bmm(const at::Tensor& a, const at::Tensor& b, at::ScalarType type) {
-  TORCH_CHECK(a.itemsize() == 2 && b.itemsize() == 2 && type == at::kFloat, "only 16-bit numbers are added in fp32");
-  const at::Tensor out = at::empty({a.size(0), a.size(1), b.size(2)}, a.options().dtype(type));
-  launch_on_host({a, b, out},
-                 [](const std::vector<at::Tensor>& t) { t[2].copy_(t[0].to(at::kFloat).bmm(t[1].to(at::kFloat))); });
-  return out;
-}
-
-TORCH_LIBRARY_IMPL(aten, CUDA, products) {
-  products.impl("_grouped_mm", TORCH_FN(grouped_mm));
-  products.impl("bmm.dtype", TORCH_FN(wide_bmm));
-}
-
 // What LibTorch's CPU half asks its CUDA half.
 class HostHooks final : public at::CUDAHooksInterface {
  public:
@@ -381,7 +352,8 @@ WaitingOperators::~WaitingOperators() { g_results_wait = false; }
 
 void use_host_tensors() {
   meta::install_kernels();
-  use_stream_kernels();
+  use_device_kernels(KernelDevice::kCuda, &stream_kernels());
+  use_device_rounding(&stream_rounding());
   at::globalContext().lazyInitDevice(at::kCUDA);
 }
 

@@ -1,41 +1,12 @@
 #include "tests/cuda/stand_in/stream_kernels.h"
 
-#include <c10/cuda/CUDAStream.h>
-
-#include <cstdint>
-#include <cstring>
-#include <type_traits>
 #include <vector>
 
 #include "tests/cuda/host_kernels.h"
-#include "tests/cuda/stand_in/cuda_runtime.h"
-#include "tests/cuda/stand_in/device_memory.h"
+#include "tests/cuda/stand_in/task_memory.h"
 
 namespace ranklab::stand_in {
 namespace {
-
-// A task as its kernel finds it on the host: each word that is an address of a GPU is the host's. No number and no two
-// of them together are such an address, whose upper 17 bits are 0 and whose others are not.
-template <typename Task>
-Task there(Task task) {
-  static_assert(std::is_trivially_copyable_v<Task> && sizeof(Task) % sizeof(void*) == 0);
-  auto* const bytes = reinterpret_cast<char*>(&task);
-  for (size_t at = 0; at < sizeof(Task); at += sizeof(void*)) {
-    void* word = nullptr;
-    std::memcpy(&word, bytes + at, sizeof(word));
-    word = on_host(word);
-    std::memcpy(bytes + at, &word, sizeof(word));
-  }
-  return task;
-}
-
-template <typename Task>
-std::vector<Task> there(std::vector<Task> tasks) {
-  for (Task& task : tasks) task = there(task);
-  return tasks;
-}
-
-void launch_here(std::function<void()> work) { launch(c10::cuda::getCurrentCUDAStream().stream(), std::move(work)); }
 
 class StreamKernels final : public DeviceKernels {
  public:
@@ -72,9 +43,9 @@ class StreamKernels final : public DeviceKernels {
 
 }  // namespace
 
-void use_stream_kernels() {
+const DeviceKernels& stream_kernels() {
   static const StreamKernels kernels;
-  use_device_kernels(KernelDevice::kCuda, &kernels);
+  return kernels;
 }
 
 }  // namespace ranklab::stand_in
