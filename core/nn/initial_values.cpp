@@ -3,7 +3,9 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -88,6 +90,16 @@ void fill_drawn_on_threads(const Parameter& parameter, int64_t first, std::span<
   fill_drawn(parameter, first, out.first(static_cast<size_t>(std::min(step, count))));
 }
 
+// Unmade matrices that are the same of several experts, by their key.
+std::map<std::string, std::vector<Parameter*>> expert_matrices(const ParameterRegistry& registry) {
+  std::map<std::string, std::vector<Parameter*>> found;
+  for (Parameter* parameter : registry.parameters()) {
+    if (parameter->is_expert && parameter->unmade && parameter->data.dim() == 2)
+      found[parameter_key(*parameter)].push_back(parameter);
+  }
+  return found;
+}
+
 std::span<float> numbers(const at::Tensor& tensor) {
   return {tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
 }
@@ -138,7 +150,36 @@ void set_values(Parameter& parameter, const at::Tensor& values) {
   parameter.unmade.reset();
 }
 
+void set_part(const Parameter& parameter, const at::Tensor& whole, int64_t offset) {
+  c10::StorageImpl* storage = parameter.data.storage().unsafeGetStorageImpl();
+  auto* keep = new c10::Storage(whole.storage());
+  char* begin = static_cast<char*>(whole.mutable_data_ptr()) + offset * static_cast<int64_t>(whole.itemsize());
+  const auto drop = [](void* kept) { delete static_cast<c10::Storage*>(kept); };
+  storage->set_data_ptr_noswap(at::DataPtr(begin, keep, drop, whole.device()));
+  storage->set_nbytes(parameter.data.nbytes());
+}
+
+void make_adjacent_values(std::span<Parameter* const> parameters) {
+  const NoCostScope no_cost;
+  const at::Tensor& first = parameters.front()->data;
+  at::Tensor whole;
+  {
+    const MemoryScope memory(MemoryCategory::kParameters);
+    whole = at::empty({static_cast<int64_t>(parameters.size()) * first.numel()}, first.options().requires_grad(false));
+  }
+  int64_t offset = 0;
+  for (Parameter* parameter : parameters) {
+    fill_initial(*parameter, 0, whole.narrow(0, offset, first.numel()));
+    set_part(*parameter, whole, offset);
+    parameter->unmade.reset();
+    offset += first.numel();
+  }
+}
+
 void make_values(const ParameterRegistry& registry) {
+  if (registry.device().is_cuda()) {
+    for (const auto& [key, matrices] : expert_matrices(registry)) make_adjacent_values(matrices);
+  }
   for (Parameter* parameter : registry.parameters()) make_values(*parameter);
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 
 #include "core/nn/parameter.h"
 
@@ -17,11 +18,17 @@ namespace ranklab {
 // of any float type and device. REQUIRES: they lie within the parameter, and the parameter is unmade.
 void fill_initial(const Parameter& parameter, int64_t first, const at::Tensor& out);
 
-// Allocates and fills parameters that are unmade. Tensors that share their storage also see the values.
+// Allocates and fills parameters that are unmade. Tensors that share their storage also see the values. On a GPU the
+// matrices of a layer's experts are adjacent in memory, where a grouped product reads them (grouped_linear.h).
 void make_values(Parameter& parameter);
 void make_values(const ParameterRegistry& registry);
+// The same for unmade parameters of one size, adjacent and in this order.
+void make_adjacent_values(std::span<Parameter* const> parameters);
 // Gives an unmade parameter these values instead. `values` is flat, of the parameter's type and on its device; the
 // parameter takes over its memory.
 void set_values(Parameter& parameter, const at::Tensor& values);
+// Gives a parameter the elements of `whole` from `offset` on as its memory, which lives until its last part is given
+// up.
+void set_part(const Parameter& parameter, const at::Tensor& whole, int64_t offset);
 
 }  // namespace ranklab

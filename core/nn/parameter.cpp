@@ -20,6 +20,15 @@ at::Tensor without_memory(const std::vector<int64_t>& shape, const at::TensorOpt
 
 }  // namespace
 
+std::string parameter_key(const Parameter& parameter) {
+  if (!parameter.is_expert) return parameter.name;
+  constexpr std::string_view kExperts = "experts.";
+  const size_t at = parameter.name.find(kExperts);
+  if (at == std::string::npos) return parameter.name;
+  const size_t begin = at + kExperts.size(), end = parameter.name.find('.', begin);
+  return end == std::string::npos ? parameter.name : parameter.name.substr(0, begin) + "*" + parameter.name.substr(end);
+}
+
 Parameter& ParameterRegistry::create(std::string name, Partition partition, Init init, bool weight_decay) {
   RANKLAB_CHECK(find(name) == nullptr, ErrorKind::kInternal, .where = "ParameterRegistry::create",
                 .what = "two parameters have the same global name", .got = quote(name));

@@ -57,6 +57,9 @@ struct Parameter {
   std::optional<InitialValues> unmade = {};
 };
 
+// The parameter's name, with "*" in place of its expert's number: "layers.1.mlp.experts.*.up.weight".
+std::string parameter_key(const Parameter& parameter);
+
 class QuantizerBook;  // core/parallel/quantized/quantizer_book.h
 
 class ParameterRegistry {

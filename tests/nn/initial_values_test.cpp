@@ -114,6 +114,33 @@ TEST(InitialValues, AreNotThereUntilTheyAreMade) {
   EXPECT_EQ(book->total_bytes(), 0);
 }
 
+TEST(InitialValues, OfExpertsAreAdjacent) {
+  install_booking_allocator();
+  const auto book = std::make_shared<MemoryBook>();
+  std::thread rank([&] {
+    set_thread_memory_book(book);
+    ParameterRegistry registry(7, at::kFloat, at::kCPU), now(7, at::kFloat, at::kCPU);
+    registry.make_values_later();
+    std::vector<Parameter*> experts;
+    for (const char* name : {"experts.0.up", "experts.1.up", "experts.2.up"}) {
+      experts.push_back(&registry.create(name, replicated({8, 5}), {InitKind::kNormal, 0.3}, true));
+      experts.back()->is_expert = true;
+      EXPECT_EQ(parameter_key(*experts.back()), "experts.*.up");
+    }
+    make_adjacent_values(experts);
+    EXPECT_EQ(book->bytes(MemoryCategory::kParameters), 3 * 160);
+    for (size_t i = 0; i < experts.size(); ++i) {
+      const Parameter& expert = *experts[i];
+      const at::Tensor want = now.create(expert.name, replicated({8, 5}), {InitKind::kNormal, 0.3}, true).data;
+      EXPECT_TRUE(at::equal(expert.data, want)) << expert.name;
+      EXPECT_TRUE(expert.data.is_leaf() && expert.data.storage().nbytes() == 160u && !expert.unmade);
+      EXPECT_EQ(expert.data.const_data_ptr<float>(), experts[0]->data.const_data_ptr<float>() + 40 * i);
+    }
+  });
+  rank.join();
+  EXPECT_EQ(book->total_bytes(), 0);
+}
+
 TEST(InitialValues, RefuseWhatIsNotThePartOfAnUnmadeOne) {
   ParameterRegistry now(7, at::kFloat, at::kCPU), later(7, at::kFloat, at::kCPU);
   later.make_values_later();

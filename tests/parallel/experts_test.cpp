@@ -195,6 +195,23 @@ TEST(GroupedLinear, EqualsALinearPerExpertAlsoWithoutTokensAndDeferred) {
   }
 }
 
+TEST(GroupedLinear, ReadsMatricesWhereTheyAreIfTheyAreEquallyFarApart) {
+  const at::Tensor buffer = wave({3, 12, 8}, 0.1);
+  const auto is_there = [&](const std::vector<at::Tensor>& matrices) {
+    const at::Tensor all = stacked(matrices);
+    EXPECT_TRUE(at::equal(all, at::stack(matrices)));
+    return all.data_ptr() == matrices[0].data_ptr();
+  };
+  const auto part = [&](int64_t e, int64_t begin) { return buffer[e].narrow(0, begin, 4); };
+  EXPECT_TRUE(is_there({part(0, 2), part(1, 2), part(2, 2)})) << "with others between them";
+  EXPECT_TRUE(is_there({part(0, 0).t(), part(0, 4).t(), part(0, 8).t()})) << "side by side, transposed";
+  EXPECT_TRUE(is_there({part(1, 1)})) << "one";
+  EXPECT_FALSE(is_there({part(0, 0), part(0, 4), part(1, 0)})) << "other distances";
+  EXPECT_FALSE(is_there({part(2, 0), part(1, 0), part(0, 0)})) << "backwards";
+  EXPECT_FALSE(is_there({part(0, 0), part(0, 4).contiguous().t().contiguous().t()})) << "another layout";
+  EXPECT_FALSE(is_there({part(0, 0), part(0, 0)})) << "twice the same";
+}
+
 // The SwiGLU MLPs of experts in blocks of rows, held to whole products in plain ATen ops.
 struct Mlps {
   at::Tensor out, grad_rows;

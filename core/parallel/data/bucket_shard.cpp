@@ -12,19 +12,6 @@
 namespace ranklab {
 namespace {
 
-// A pointer to a part of a tensor's memory that keeps the tensor's storage alive.
-at::DataPtr part_of(const at::Tensor& whole, int64_t offset) {
-  auto* keep = new c10::Storage(whole.storage());
-  char* begin = static_cast<char*>(whole.mutable_data_ptr()) + offset * static_cast<int64_t>(whole.itemsize());
-  return {begin, keep, [](void* kept) { delete static_cast<c10::Storage*>(kept); }, whole.device()};
-}
-
-void replace_memory(const Parameter& parameter, at::DataPtr data, size_t bytes) {
-  c10::StorageImpl* storage = parameter.data.storage().unsafeGetStorageImpl();
-  storage->set_data_ptr_noswap(std::move(data));
-  storage->set_nbytes(bytes);
-}
-
 at::Tensor flat(const Parameter& parameter) { return parameter.data.detach().view({-1}); }
 
 }  // namespace
@@ -154,9 +141,8 @@ void BucketShard::finish_gather() {
   }
   int64_t without_padding = 0;
   for (const BucketPlace& place : layout_.places) {
-    const size_t bytes = static_cast<size_t>(place.elements) * whole.itemsize();
     const int64_t offset = injected(InjectedBug::kZeroPadding) ? without_padding : place.offset;
-    replace_memory(*parameters_[place.item], part_of(whole, offset), bytes);
+    set_part(*parameters_[place.item], whole, offset);
     without_padding += place.elements;
   }
 }
@@ -164,7 +150,9 @@ void BucketShard::finish_gather() {
 void BucketShard::free_whole() {
   for (const BucketPlace& place : layout_.places) {
     const Parameter& parameter = *parameters_[place.item];
-    replace_memory(parameter, {nullptr, parameter.data.device()}, 0);
+    c10::StorageImpl* storage = parameter.data.storage().unsafeGetStorageImpl();
+    storage->set_data_ptr_noswap({nullptr, parameter.data.device()});
+    storage->set_nbytes(0);
   }
 }
 

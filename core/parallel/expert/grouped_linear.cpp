@@ -3,6 +3,7 @@
 #include <torch/custom_class.h>
 
 #include <numeric>
+#include <optional>
 
 #include "core/nn/custom_function.h"
 #include "core/nn/gemm.h"
@@ -75,7 +76,7 @@ at::Tensor products(const at::Tensor& rows, const std::vector<int64_t>& counts,
                     const std::vector<at::Tensor>& matrices) {
   const int64_t out = matrices[0].size(1);
   const CostScope cost = product_cost(rows, out, matrices, {});
-  if (has_grouped_kernel(rows, out)) return at::_grouped_mm(rows, at::stack(matrices), ends_of(counts, rows.device()));
+  if (has_grouped_kernel(rows, out)) return at::_grouped_mm(rows, stacked(matrices), ends_of(counts, rows.device()));
   return by_expert(rows, counts, out, [&](const at::Tensor& result, size_t expert, const at::Tensor& own) {
     gemm_into(result, own, matrices[expert]);
   });
@@ -188,7 +189,37 @@ struct GroupedLinear : CustomFunction<GroupedLinear> {
   }
 };
 
+// The distance in bytes between neighbours; nullopt: it differs, or the kernel is not known to read them there.
+std::optional<int64_t> distance_of(const std::vector<at::Tensor>& matrices) {
+  constexpr int64_t kTogether = 16;
+  constexpr int64_t kNear = 8;  // in one buffer, with an expert's other matrices between them
+  const auto address = [](const at::Tensor& x) { return reinterpret_cast<intptr_t>(x.const_data_ptr()); };
+  const at::Tensor& first = matrices[0];
+  if (matrices.size() == 1) return static_cast<int64_t>(first.nbytes());
+  const int64_t distance = address(matrices[1]) - address(first);
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    const at::Tensor& each = matrices[i];
+    const bool alike = each.sizes() == first.sizes() && each.strides() == first.strides();
+    if (!alike || address(each) - address(first) != static_cast<int64_t>(i) * distance) return std::nullopt;
+  }
+  const auto bytes = static_cast<int64_t>(first.nbytes());
+  const bool near = distance >= bytes && distance <= kNear * bytes && distance % kTogether == 0;
+  return near ? std::optional(distance) : std::nullopt;
+}
+
 }  // namespace
+
+at::Tensor stacked(const std::vector<at::Tensor>& matrices) {
+  const at::Tensor& first = matrices[0];
+  const std::optional<int64_t> distance = distance_of(matrices);
+  if (!distance) return at::stack(matrices);
+  const auto size = static_cast<int64_t>(matrices.size());
+  return at::for_blob(first.data_ptr(), {size, first.size(0), first.size(1)})
+      .strides({*distance / static_cast<int64_t>(first.itemsize()), first.stride(0), first.stride(1)})
+      .options(first.options())
+      .target_device(first.device())
+      .make_tensor();
+}
 
 at::Tensor grouped_linear(const at::Tensor& rows_NI, const std::vector<int64_t>& counts,
                           const std::vector<at::Tensor>& weights_OI, const std::vector<LinearQuantizer*>& quantizers,

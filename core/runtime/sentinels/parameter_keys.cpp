@@ -8,15 +8,6 @@
 
 namespace ranklab {
 
-std::string parameter_key(const Parameter& parameter) {
-  if (!parameter.is_expert) return parameter.name;
-  constexpr std::string_view kExperts = "experts.";
-  const size_t at = parameter.name.find(kExperts);
-  if (at == std::string::npos) return parameter.name;
-  const size_t begin = at + kExperts.size(), end = parameter.name.find('.', begin);
-  return end == std::string::npos ? parameter.name : parameter.name.substr(0, begin) + "*" + parameter.name.substr(end);
-}
-
 double whole_elements(const Parameter& parameter) {
   double elements = parameter.is_expert ? 0 : 1;
   for (const int64_t size : parameter.partition.global_shape) elements *= static_cast<double>(size);

@@ -1,5 +1,4 @@
-// The names under which parameters are measured, the same list on every rank. The experts of a layer share one name:
-// "layers.1.mlp.experts.*.up.weight". Thread rule: its rank's thread; all_parameter_keys() is collective.
+// The names under which parameters are measured (parameter_key()), the same list on every rank. Thread rule: its rank's thread; all_parameter_keys() is collective.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +8,6 @@
 
 namespace ranklab {
 
-std::string parameter_key(const Parameter& parameter);
 // The keys of all ranks' parameters, ascending.
 std::vector<std::string> all_parameter_keys(const ParameterRegistry& registry, Communicator& world, c10::Device device);
 // Elements of the whole tensor, without the padding of shards; 0 for an expert, which is never padded and shares its
