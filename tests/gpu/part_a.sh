@@ -48,6 +48,9 @@ feature_curve() {  # NAME RELATIVE FLAG...
 export -f feature_curve
 step "linear attention, gated outputs: same curve" 90 feature_curve feature_linear 1e-4 $linear --attention-output-gate
 step "Qwen3-Next: same curve" 90 feature_curve feature_qwen3_next 1e-3 --preset qwen3_next_tiny
+# In bf16 the products of experts are grouped ones.
+step "experts in bf16: same curve" 90 feature_curve feature_experts_bf16 2e-2 --preset qwen3_moe_tiny --bf16
+step "experts in bf16, ZeRO 3: same curve" 90 feature_curve feature_experts_zero3 2e-2 --preset qwen3_moe_tiny --bf16 --zero-stage 3
 step "clipped heads: same curve" 90 feature_curve feature_clip 1e-4 $clipped
 step "clipped heads of latent attention: same curve" 90 feature_curve feature_clip_mla 1e-3 --preset deepseek_v3_tiny $clipped
 step "Llama 4, chunks: same curve" 90 feature_curve feature_llama4 1e-3 --preset llama4_tiny

@@ -49,6 +49,9 @@ step "llama_1b bf16, a sequence a step, largest logits" 150 clipped_speed
 # Linear attention in three layers of four, with heads as Qwen3-Next has.
 step "llama_1b bf16, a sequence a step, linear attention" 150 speed llama_1b_linear --backend cuda $llama --bf16 --global-batch-size 1 \
   --linear-attention-type gated_delta_net --linear-attention-freq 4 --linear-num-key-heads 16 --linear-num-value-heads 32 --linear-key-head-dim 128 --linear-value-head-dim 128
+# Experts, whose products are grouped: 64 of them in each layer.
+step "qwen3_30b_a3b, 2 layers, 64 experts, bf16, 4 sequences a step" 150 speed experts_bf16 --backend cuda --preset qwen3_30b_a3b --num-layers 2 \
+  --num-experts 64 --micro-batch-size 1 --global-batch-size 4 --train-iters 8 --log-interval 1 --bf16
 # The same with a CUDA graph: more steps, since the first passes are warm-ups and the recording.
 graph="--preset llama_1b --micro-batch-size 1 --train-iters 10 --log-interval 1 --cuda-graph"
 step "llama_1b bf16, a sequence a step, CUDA graph" 150 speed llama_1b_graph_gbs1 --backend cuda $graph --bf16 --global-batch-size 1

@@ -2,6 +2,7 @@
 
 #include <torch/custom_class.h>
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 
@@ -122,9 +123,15 @@ std::vector<at::Tensor> weight_grads(const at::Tensor& grad, const at::Tensor& r
   for (size_t expert = 0; expert < out.size() && only_shapes; ++expert)
     out[expert] = at::empty(weights[expert].sizes(), grad.options());
   if (only_shapes) return out;
-  for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
-    out[expert] = products.weight_grad(expert, grad.narrow(0, begin, count), rows.narrow(0, begin, count));
-  });
+  // No product of the grouped kernel is over no rows: what it writes then is not documented.
+  const bool all_have_rows = std::ranges::find(counts, 0) == counts.end();
+  if (products.quantizers.empty() && has_grouped_kernel(rows, grad.size(1)) && all_have_rows) {
+    out = at::_grouped_mm(grad.t(), rows, ends_of(counts, rows.device())).unbind();
+  } else {
+    for_each_expert(counts, [&](size_t expert, int64_t begin, int64_t count) {
+      out[expert] = products.weight_grad(expert, grad.narrow(0, begin, count), rows.narrow(0, begin, count));
+    });
+  }
   for (size_t expert = 0; expert < out.size(); ++expert) {
     if (!out[expert].defined()) out[expert] = at::zeros_like(weights[expert]);
     if (TypeWatch* watch = type_watch_of_thread) watch->is_made_of(out[expert], grad);

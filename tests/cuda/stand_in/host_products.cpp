@@ -1,6 +1,7 @@
 // Products that only LibTorch's CUDA half has kernels for, for the stand-in's GPUs, in plain operators of the host.
 #include <torch/library.h>
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -14,16 +15,34 @@ using at::Tensor;
 using OptionalTensor = const std::optional<Tensor>&;
 using OptionalType = std::optional<at::ScalarType>;
 
-// Rows of experts, one after another, times their matrices: the ends of rows are read when the kernel runs.
-Tensor grouped_mm(const Tensor& rows, const Tensor& matrices, OptionalTensor ends, OptionalTensor /*bias*/,
+// What the kernel reads: 16 bytes at a time, along rows or columns.
+void check_grouped(const Tensor& x) {
+  constexpr int64_t kTogether = 16;
+  const int64_t rows = x.stride(-2), cols = x.stride(-1), along = rows == 1 ? cols : rows;
+  TORCH_CHECK(x.scalar_type() == at::kBFloat16, "grouped products are of bf16");
+  TORCH_CHECK(rows == 1 ? cols >= x.size(-2) : cols == 1 && rows >= x.size(-1), "strides ", x.strides());
+  TORCH_CHECK(along * 2 % kTogether == 0 && (x.dim() == 2 || x.stride(0) * 2 % kTogether == 0), "strides ",
+              x.strides());
+  TORCH_CHECK(reinterpret_cast<uintptr_t>(x.const_data_ptr()) % kTogether == 0, "begins between 16 bytes");
+}
+
+// a [N, I], rows of experts one after another, times b [E, I, O]; or sums over each expert's columns of a [O, N] and
+// rows of b [N, I]. The ends of rows are read when the kernel runs.
+Tensor grouped_mm(const Tensor& a, const Tensor& b, OptionalTensor ends, OptionalTensor /*bias*/,
                   OptionalType /*type*/) {
-  TORCH_CHECK(rows.dim() == 2 && matrices.dim() == 3 && ends.has_value(), "the stand-in knows rows of experts alone");
-  const Tensor out = at::empty({rows.size(0), matrices.size(2)}, rows.options());
-  launch_on_host({rows, matrices, *ends, out}, [](const std::vector<Tensor>& t) {
+  TORCH_CHECK(a.dim() == 2 && ends.has_value() && ends->scalar_type() == at::kInt, "the stand-in knows experts alone");
+  check_grouped(a), check_grouped(b);
+  const bool sums = b.dim() == 2;
+  const Tensor out = sums ? at::empty({ends->size(0), a.size(0), b.size(1)}, a.options())
+                          : at::empty({a.size(0), b.size(2)}, a.options());
+  launch_on_host({a, b, *ends, out}, [sums](const std::vector<Tensor>& t) {
     int64_t begin = 0;
-    for (int64_t expert = 0; expert < t[1].size(0); ++expert) {
+    for (int64_t expert = 0; expert < t[2].size(0); ++expert) {
       const int64_t end = t[2][expert].item<int>();
-      t[3].slice(0, begin, end).copy_(t[0].slice(0, begin, end).mm(t[1][expert]));
+      if (sums)
+        t[3][expert].copy_(t[0].slice(1, begin, end).mm(t[1].slice(0, begin, end)));
+      else
+        t[3].slice(0, begin, end).copy_(t[0].slice(0, begin, end).mm(t[1][expert]));
       begin = end;
     }
   });
