@@ -35,10 +35,6 @@ void experts(const MegatronWords& words, std::vector<std::string>& told) {
         "data-parallel ranks have at a time, and not added up over those of a step");
   if (is(words, "--moe-token-drop-policy", "position"))
     told.push_back("--moe-token-drop-policy position: an expert keeps the tokens with the largest weights");
-  const auto topk = words.number("--moe-router-topk", 1 << 20),
-             groups = words.number("--moe-router-group-topk", 1 << 20);
-  if (groups && *groups > 0 && topk.value_or(2) / *groups != 2)
-    told.push_back("--moe-router-group-topk: a group counts with its two best scores, not with --moe-router-topk / it");
 }
 
 }  // namespace

@@ -270,6 +270,9 @@ class Reader {
     if (!before && settings_.at("moe.topk").text == "1") set("moe.normalize_top1", "true");
     set_default("parallel.etp", std::to_string(number_or("--tensor-model-parallel-size", 1)));
     if (settings_.at("model.add_bias").text == "true") set("moe.router_bias", "true");
+    // A group counts with as many of its experts as a token takes of each of its groups.
+    if (const auto groups = words_.number("--moe-router-group-topk", 1 << 20); groups && *groups > 0)
+      set("moe.group_best", std::max<int64_t>(std::atoll(settings_.at("moe.topk").text.c_str()) / *groups, 1));
     expert_layers();
   }
 

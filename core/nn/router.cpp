@@ -17,7 +17,7 @@ at::Tensor top_indices(const at::Tensor& values, int64_t count) {
 at::Tensor within_best_groups(const at::Tensor& choice_TE, const MoeConfig& c) {
   const int64_t tokens = choice_TE.size(0), each = c.num_experts / c.num_groups;
   const at::Tensor grouped = choice_TE.view({tokens, c.num_groups, each});
-  const at::Tensor best = std::get<0>(at::sort(grouped, true, -1, true)).narrow(-1, 0, std::min<int64_t>(2, each));
+  const at::Tensor best = std::get<0>(at::sort(grouped, true, -1, true)).narrow(-1, 0, std::min(c.group_best, each));
   const at::Tensor groups = top_indices(best.sum(-1), c.group_topk);
   const at::Tensor allowed =
       at::zeros({tokens, c.num_groups}, choice_TE.options().dtype(at::kBool)).scatter_(1, groups, true);

@@ -27,8 +27,10 @@ struct MoeConfig {
 
   RouterScore score = RouterScore::kSoftmax;
   int64_t num_groups = 1;  // number of groups of experts ...
-  // ... and how many of them a token may use: those with the largest sum of their two best scores
-  int64_t group_topk = 1;
+  int64_t group_topk = 1;  // ... and how many of them a token may use: those with the largest scores
+  // A group's score is the sum of its best experts' scores, this many (DeepSeek-V3 two, DeepSeek-V2 one, Megatron-LM
+  // topk / group_topk).
+  int64_t group_best = 2;
   bool normalize_topk = true;
   // also with topk 1, where the weight becomes 1 and only the auxiliary losses train the router
   bool normalize_top1 = false;

@@ -23,6 +23,7 @@ const std::vector<ModelPreset>& model_presets() {
       {"llama4_tiny", "Llama 4 in small: chunks, layers without positions, 8 experts in each other layer",
        presets::llama4_tiny()},
       {"mixtral_8x7b", "Mixtral 8x7B; arXiv 2401.04088", presets::mixtral_8x7b()},
+      {"deepseek_v2", "DeepSeek-V2, 236B of which 21B active; arXiv 2405.04434", presets::deepseek_v2()},
       {"deepseek_v2_lite", "DeepSeek-V2-Lite, 15.7B of which 2.4B active; arXiv 2405.04434",
        presets::deepseek_v2_lite()},
       {"deepseek_v3", "DeepSeek-V3, 671B of which 37B active; arXiv 2412.19437", presets::deepseek_v3()},

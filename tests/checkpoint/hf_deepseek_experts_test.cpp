@@ -1,5 +1,5 @@
-// Models with DeepSeek's experts: DeepSeek-V2-Lite, GLM-4.5, of each head of which a share turns, and Kimi K2, which is
-// of DeepSeek-V3's class; their published configurations.
+// Models with DeepSeek's experts: DeepSeek-V2 and V2-Lite, GLM-4.5, of each head of which a share turns, and Kimi K2,
+// which is of DeepSeek-V3's class; their published configurations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,13 +64,42 @@ TEST(HfDeepseekV2, ReadsThePublishedConfiguration) {
   EXPECT_EQ(text_of(read.model), text_of(want));
 }
 
+// The keys of huggingface.co/deepseek-ai/DeepSeek-V2 that differ.
+TEST(HfDeepseekV2, ReadsThePublishedConfigurationWithGroups) {
+  auto file = nlohmann::ordered_json::parse(kLite);
+  file.update({{"hidden_size", 5120},
+               {"intermediate_size", 12288},
+               {"moe_intermediate_size", 1536},
+               {"n_group", 8},
+               {"n_routed_experts", 160},
+               {"num_attention_heads", 128},
+               {"num_hidden_layers", 60},
+               {"num_key_value_heads", 128},
+               {"q_lora_rank", 1536},
+               {"routed_scaling_factor", 16.0},
+               {"topk_group", 3},
+               {"topk_method", "group_limited_greedy"}});
+  file["rope_scaling"]["mscale"] = file["rope_scaling"]["mscale_all_dim"] = 1.0;
+  ModelConfig want = model_preset("deepseek_v2");
+  want.seq_length = 163840;
+  want.init_std = 0.02;
+  want.hf_bos_token = 100000;
+  want.hf_eos_tokens = {100001};
+  EXPECT_EQ(text_of(read_hf_config(file.dump(), "config.json").model), text_of(want));
+  // With the other method the groups in a file have no meaning, also where there are none.
+  file["topk_method"] = "greedy";
+  EXPECT_EQ(read_hf_config(file.dump(), "config.json").model.moe.num_groups, 1);
+  file["n_group"] = file["topk_group"] = nullptr;
+  EXPECT_EQ(read_hf_config(file.dump(), "config.json").model.moe.group_topk, 1);
+}
+
 TEST(HfDeepseekV2, WhatRanklabHasNotIsRefusedByItsName) {
   const auto refusal = [](const char* key, const nlohmann::json& value) {
     auto file = nlohmann::ordered_json::parse(kLite);
     file[key] = value;
     return message_of([&] { read_hf_config(file.dump(), "config.json"); });
   };
-  EXPECT_THAT(refusal("topk_method", "group_limited_greedy"), ::testing::HasSubstr("'topk_method'"));
+  EXPECT_THAT(refusal("topk_method", "noaux_tc"), ::testing::HasSubstr("'topk_method'"));
   EXPECT_THAT(refusal("norm_topk_prob", true), ::testing::HasSubstr("'norm_topk_prob'"));
   EXPECT_THAT(refusal("scoring_func", "sigmoid"), ::testing::HasSubstr("'scoring_func'"));
   EXPECT_THAT(refusal("mlp_bias", true), ::testing::HasSubstr("'mlp_bias'"));

@@ -83,12 +83,14 @@ TEST(HfFamily, SettingsThatNoFamilyHasAreNamed) {
               says("MixtralForCausalLM", "--moe-shared-expert-intermediate-size"));
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.qk_norm = true; }),
               says("DeepseekV3ForCausalLM", "--qk-layernorm"));
+  EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.moe.group_best = 1; }),
+              says("DeepseekV3ForCausalLM", "--moe-router-group-best"));
   EXPECT_THAT(family_refusal(tiny_deepseek(), [](ModelConfig& c) { c.moe.score = RouterScore::kSoftmax; }),
               says("DeepseekV2ForCausalLM", "--moe-router-norm-topk"));
   const auto refused_v2 = [](const char* setting, auto change) {
     EXPECT_THAT(family_refusal(tiny_deepseek_v2(), change), says("DeepseekV2ForCausalLM", setting));
   };
-  refused_v2("--moe-router-group-topk", [](ModelConfig& c) { c.moe.num_groups = 2; });
+  refused_v2("--moe-router-group-best", [](ModelConfig& c) { c.moe.num_groups = 2; });
   refused_v2("--moe-router-enable-expert-bias", [](ModelConfig& c) { c.moe.expert_bias = true; });
   refused_v2("--mtp-num-layers", [](ModelConfig& c) { c.mtp_num_layers = 1; });
   refused_v2("--hf-rope-interleave", [](ModelConfig& c) { c.hf_rope_interleave = false; });

@@ -144,6 +144,8 @@ THEIRS = {
     "DeepSeek-V2, YaRN, bf16": ("DeepseekV2", dict(DEEPSEEK_V2, rope_parameters=YARN, q_lora_rank=24,
                                                    attention_bias=True, first_k_dense_replace=0,
                                                    routed_scaling_factor=1.5)),
+    "DeepSeek-V2, groups": ("DeepseekV2", dict(DEEPSEEK_V2, n_group=4, topk_group=2, topk_method="group_limited_greedy",
+                                               q_lora_rank=24, routed_scaling_factor=1.5)),
     "DeepSeek-V3": ("DeepseekV3", DEEPSEEK),
     "DeepSeek-V3, YaRN, bf16": ("DeepseekV3", dict(DEEPSEEK, rope_parameters=YARN, q_lora_rank=None)),
     "DeepSeek-V3, halves": ("DeepseekV3", dict(DEEPSEEK, rope_interleave=False)),

@@ -76,11 +76,15 @@ TEST(Router, BiasMovesTheChoiceOnly) {
 }
 
 // A group counts with the sum of its two best scores: group 1 (0.6 + 0.6) beats group 0, which has the best expert (0.9
-// + 0.1); with the maximum per group, as nano-train has it, group 0 would win.
-TEST(Router, GroupsCountWithTheirTwoBest) {
-  const MoeConfig c{.num_experts = 6, .topk = 2, .score = RouterScore::kSigmoid, .num_groups = 2, .group_topk = 1};
+// + 0.1); with the maximum per group, as DeepSeek-V2 and nano-train have it, group 0 wins.
+TEST(Router, GroupsCountWithTheirBestExperts) {
+  MoeConfig c{.num_experts = 6, .topk = 2, .score = RouterScore::kSigmoid, .num_groups = 2, .group_topk = 1};
   const auto logit = [](double p) { return std::log(p / (1 - p)); };
   const at::Tensor x = logits({logit(0.9), logit(0.1), logit(0.1), logit(0.3), logit(0.6), logit(0.6)});
+  EXPECT_THAT(row(choose_experts(x, {}, c).experts_TK, 0), ElementsAre(4, 5));
+  c.group_best = 1;
+  EXPECT_THAT(row(choose_experts(x, {}, c).experts_TK, 0), ElementsAre(0, 1));
+  c.group_best = 3;  // 1.5 against 1.1
   EXPECT_THAT(row(choose_experts(x, {}, c).experts_TK, 0), ElementsAre(4, 5));
 }
 

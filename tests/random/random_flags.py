@@ -131,6 +131,7 @@ def draw_experts(draw, layers):
     if experts > 2 and draw.chance(0.2):
         draw.add("--moe-router-num-groups", 2)
         draw.maybe(0.5, "--moe-router-group-topk", 2)
+        draw.maybe(0.3, "--moe-router-group-best", 1, 3)
     draw.maybe(0.3, "--moe-router-norm-topk")
     draw.maybe(0.1, "--moe-router-norm-top1")
     draw.maybe(0.2, "--moe-router-topk-scaling-factor", 2.5)

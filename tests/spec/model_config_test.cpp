@@ -66,6 +66,9 @@ TEST(Presets, ThoseThatManyPlanHavePublishedCounts) {
   const ModelConfig& lite = model_preset("deepseek_v2_lite");
   EXPECT_NEAR(static_cast<double>(lite.parameter_count()), 15.7e9, 0.05e9);
   EXPECT_NEAR(static_cast<double>(lite.active_parameter_count() - lite.vocab_size * lite.hidden_size), 2.4e9, 0.1e9);
+  // arXiv 2405.04434, section 3.1.2: 236B and 21B.
+  EXPECT_NEAR(static_cast<double>(model_preset("deepseek_v2").parameter_count()), 236e9, 0.5e9);
+  EXPECT_NEAR(static_cast<double>(model_preset("deepseek_v2").active_parameter_count()), 21e9, 0.6e9);
   // arXiv 2507.20534, table 1: 1.04T and 32.6B.
   EXPECT_NEAR(static_cast<double>(model_preset("kimi_k2").parameter_count()), 1.04e12, 0.015e12);
   EXPECT_NEAR(static_cast<double>(model_preset("kimi_k2").active_parameter_count()), 32.6e9, 0.5e9);

@@ -263,8 +263,11 @@ void add_experts(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "moe.num_groups", {"--moe-router-num-groups"}, "number of expert groups",
                         RANKLAB_FIELD(model.moe.num_groups), within(0, 1 << 16)));
   rows.push_back(number(g, "moe.group_topk", {"--moe-router-group-topk"},
-                        "groups that a token may use: those with the largest sum of their two best scores",
+                        "groups that a token may use: those with the largest scores",
                         RANKLAB_FIELD(model.moe.group_topk), within(0, 1 << 16)));
+  rows.push_back(number(g, "moe.group_best", {"--moe-router-group-best"},
+                        "experts whose scores add up to a group's: its best ones (DeepSeek-V3: 2, DeepSeek-V2: 1)",
+                        RANKLAB_FIELD(model.moe.group_best), within(1, 1 << 16)));
   rows.push_back(flag(g, "moe.normalize_topk", {"--moe-router-norm-topk"},
                       "normalize the weights of a token's experts to sum to the scaling factor",
                       RANKLAB_FIELD(model.moe.normalize_topk)));

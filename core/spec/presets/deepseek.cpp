@@ -24,6 +24,25 @@ ModelConfig deepseek_v2_lite() {
                   .aux_loss_coeff = 1e-3}};
 }
 
+// huggingface.co/deepseek-ai/DeepSeek-V2/config.json; trained on sequences of 4096 (arXiv 2405.04434, section 3.1).
+ModelConfig deepseek_v2() {
+  ModelConfig c = deepseek_v2_lite();
+  c.num_layers = 60;
+  c.hidden_size = 5120;
+  c.ffn_hidden_size = 12288;
+  c.num_attention_heads = 128;
+  c.mla.q_lora_rank = 1536;
+  c.yarn.mscale = c.yarn.mscale_all_dim = 1;
+  c.moe.num_experts = 160;
+  c.moe.ffn_hidden_size = 1536;
+  c.moe.shared_ffn_hidden_size = 2 * 1536;
+  c.moe.num_groups = 8;
+  c.moe.group_topk = 3;
+  c.moe.group_best = 1;
+  c.moe.scaling_factor = 16;
+  return c;
+}
+
 // huggingface.co/deepseek-ai/DeepSeek-V3/config.json; trained on sequences of 4096 (arXiv 2412.19437, section 4.2),
 // then extended with YaRN.
 ModelConfig deepseek_v3() {

@@ -18,6 +18,7 @@ ModelConfig llama4_scout();
 ModelConfig llama4_maverick();
 ModelConfig llama4_tiny();
 ModelConfig mixtral_8x7b();
+ModelConfig deepseek_v2();
 ModelConfig deepseek_v2_lite();
 ModelConfig deepseek_v3();
 ModelConfig deepseek_v3_tiny();

@@ -66,14 +66,17 @@ HfKey scaling_factor_key(double absent) {
   return key;
 }
 
+HfKeys group_keys() {
+  return {{"n_group", [](const ModelConfig& c) { return HfJson(experts_of(c).num_groups); },
+           [](ModelConfig& c, const HfValue& value) { c.moe.num_groups = value.integer(); }, true},
+          {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
+           [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true}};
+}
+
 HfKeys sigmoid_router_keys(double scaling) {
   HfKeys keys = deepseek_expert_keys();
-  append(keys, {{"n_group", [](const ModelConfig& c) { return HfJson(experts_of(c).num_groups); },
-                 [](ModelConfig& c, const HfValue& value) { c.moe.num_groups = value.integer(); }, true},
-                {"topk_group", [](const ModelConfig& c) { return HfJson(experts_of(c).group_topk); },
-                 [](ModelConfig& c, const HfValue& value) { c.moe.group_topk = value.integer(); }, true},
-                normalization(),
-                scaling_factor_key(scaling)});
+  append(keys, group_keys());
+  append(keys, {normalization(), scaling_factor_key(scaling)});
   return keys;
 }
 
@@ -106,9 +109,15 @@ void check_sigmoid_experts(const HfRefusal& r, const ModelConfig& c) {
   if (!c.moe.enabled()) return;
   const MoeConfig& m = c.moe;
   r.require(m.score == RouterScore::kSigmoid, "--moe-router-score-function", "softmax", "sigmoid");
+  check_group_scores(r, m);
+  check_deepseek_experts(r, c);
+}
+
+void check_group_scores(const HfRefusal& r, const MoeConfig& m) {
   r.require(m.num_experts / m.num_groups >= 2, "--moe-router-num-groups", std::to_string(m.num_groups),
             "groups of two experts or more");
-  check_deepseek_experts(r, c);
+  r.require(m.group_best == 2 || m.group_topk == m.num_groups, "--moe-router-group-best", std::to_string(m.group_best),
+            "2");
 }
 
 }  // namespace ranklab

@@ -12,6 +12,8 @@ namespace ranklab {
 HfKeys deepseek_expert_keys();
 // The factor on the weights. `absent`: the value in a file without the key.
 HfKey scaling_factor_key(double absent);
+// The number of groups of experts, and of those that a token may use.
+HfKeys group_keys();
 // All of these, and the keys of groups of experts and of normalized weights.
 HfKeys sigmoid_router_keys(double scaling);
 // Must be read last, because it determines whether there are experts at all. `absent`: the value in a file without the
@@ -20,7 +22,9 @@ HfKey first_dense_layers_key(int64_t absent, RouterScore score = RouterScore::kS
 HfRules prediction_rules();  // for an MTP layer
 // Requires experts in all layers but the first ones, and a shared width that is a multiple of an expert's.
 void check_deepseek_experts(const HfRefusal& refusal, const ModelConfig& config);
-// The same, and a sigmoid router, if there are experts at all.
+// Requires groups that are scored by their two best experts, where tokens are limited to some.
+void check_group_scores(const HfRefusal& refusal, const MoeConfig& experts);
+// What check_deepseek_experts() and check_group_scores() require, and a sigmoid router, if there are experts at all.
 void check_sigmoid_experts(const HfRefusal& refusal, const ModelConfig& config);
 
 }  // namespace ranklab

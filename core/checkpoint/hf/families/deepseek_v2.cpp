@@ -1,12 +1,16 @@
-// DeepseekV2ForCausalLM (arXiv 2405.04434; DeepSeek-V2-Lite): latent attention, YaRN, and softmax-routed experts, whose
-// weights are not normalized. Groups of experts are refused (the full DeepSeek-V2 chooses among them by the score of
-// their best expert).
+// DeepseekV2ForCausalLM (arXiv 2405.04434; DeepSeek-V2 and V2-Lite): latent attention, YaRN, and softmax-routed
+// experts, whose weights are not normalized. V2 limits a token to the groups with the best single experts, V2-Lite to
+// none.
 #include "core/checkpoint/hf/families/deepseek_experts.h"
 #include "core/checkpoint/hf/families/families.h"
 #include "core/checkpoint/hf/families/latent_attention.h"
 
 namespace ranklab {
 namespace {
+
+constexpr const char* kInGroups = "group_limited_greedy";
+
+bool limits_groups(const ModelConfig& c) { return c.moe.enabled() && c.moe.group_topk < c.moe.num_groups; }
 
 HfKey unnormalized_key() {
   HfKey key = hf_constant("norm_topk_prob", false);
@@ -17,14 +21,36 @@ HfKey unnormalized_key() {
   return key;
 }
 
+// The groups of a file count only with the method that reads them.
+HfKeys method_keys() {
+  HfKeys keys = group_keys();
+  for (HfKey& key : keys) {
+    key.required = false;
+    key.absent = 1;
+    key.set = [set = key.set](ModelConfig& c, const HfValue& value) {
+      if (!value.is_null()) set(c, value);
+    };
+  }
+  keys.push_back({"topk_method", [](const ModelConfig& c) { return HfJson(limits_groups(c) ? kInGroups : "greedy"); },
+                  [](ModelConfig& c, const HfValue& value) {
+                    c.moe.group_best = 1;
+                    if (value.text() == kInGroups) return;
+                    if (value.text() != "greedy") value.refuse("greedy or group_limited_greedy");
+                    c.moe.num_groups = c.moe.group_topk = 1;
+                    c.moe.group_best = MoeConfig().group_best;
+                  },
+                  false, "greedy"});
+  return keys;
+}
+
 HfKeys deepseek_v2_keys() {
   HfKeys keys = latent_attention_keys();
   append(keys, deepseek_expert_keys());
-  append(keys, {unnormalized_key(), scaling_factor_key(1.0), hf_constant("topk_method", "greedy"), hf_unused("n_group"),
-                hf_unused("topk_group"),  // these two belong to the other method
-                hf_constant("mlp_bias", false), hf_constant("scoring_func", "softmax"),
-                hf_constant("moe_layer_freq", 1), balancing_key("aux_loss_alpha", LoadBalancing::kSeqAuxLoss),
-                hf_note("seq_aux", true), first_dense_layers_key(0, RouterScore::kSoftmax)});
+  append(keys, method_keys());
+  append(keys, {unnormalized_key(), scaling_factor_key(1.0), hf_constant("mlp_bias", false),
+                hf_constant("scoring_func", "softmax"), hf_constant("moe_layer_freq", 1),
+                balancing_key("aux_loss_alpha", LoadBalancing::kSeqAuxLoss), hf_note("seq_aux", true),
+                first_dense_layers_key(0, RouterScore::kSoftmax)});
   append(keys, ending_keys(false));
   return keys;
 }
@@ -33,8 +59,8 @@ void check_deepseek_v2(const HfRefusal& r, const ModelConfig& c) {
   check_latent_attention(r, c);
   check_deepseek_experts(r, c);
   r.require_off("--moe-router-norm-topk", c.moe.normalizes());
-  r.require(c.moe.group_topk == c.moe.num_groups, "--moe-router-group-topk", std::to_string(c.moe.group_topk),
-            std::to_string(c.moe.num_groups) + ": every group");
+  r.require(c.moe.group_best == 1 || !limits_groups(c), "--moe-router-group-best", std::to_string(c.moe.group_best),
+            "1");
   r.require_off("--moe-router-enable-expert-bias", c.moe.expert_bias);
   r.require_number("--mtp-num-layers", static_cast<double>(c.mtp_num_layers), 0);
   r.require(c.hf_rope_interleave, "--hf-rope-interleave", "off", "on");

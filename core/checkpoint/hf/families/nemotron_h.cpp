@@ -170,8 +170,7 @@ void check_nemotron_h(const HfRefusal& r, const ModelConfig& c) {
   r.require_number("--mtp-num-layers", static_cast<double>(c.mtp_num_layers), 0);
   if (!c.moe.enabled()) return;
   r.require(c.moe.score == RouterScore::kSigmoid, "--moe-router-score-function", "softmax", "sigmoid");
-  r.require(c.moe.num_experts / c.moe.num_groups >= 2, "--moe-router-num-groups", std::to_string(c.moe.num_groups),
-            "groups of two experts or more");
+  check_group_scores(r, c.moe);
   r.require(c.moe.shared_ffn_hidden_size > 0, "--moe-shared-expert-intermediate-size", "0", "1 or more");
   r.require_off("--moe-shared-expert-gate", c.moe.shared_gate);
   check_routing(r, c.moe);
