@@ -10,6 +10,12 @@ if [ -d "$root/.gpu/bin" ]; then bin="$root/.gpu/bin"; fi
 program="$bin/ranklab"
 export RANKLAB_CUDA_MODULE="$bin/libranklab_cuda.so"
 
+if [ -n "$stand_in" ]; then
+  export RANKLAB_CUDA_MODULE="$bin/libranklab_cuda_stand_in.so" LD_PRELOAD="$root/build/cuda/tests/cuda/libcuda_stand_in.so"
+  # As many threads as there are processors in each of several ranks wait for each other most of the time.
+  export OMP_NUM_THREADS=1
+fi
+
 # pip's torch brings LibTorch, and its neighbours bring CUDA's libraries and NCCL.
 torch_lib=${RANKLAB_TORCH_LIB:-}
 if [ -z "$torch_lib" ] && [ -n "$python" ]; then
@@ -30,6 +36,7 @@ if [ -n "$torch_lib" ]; then
 fi
 
 gpu_name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)
+[ -z "$stand_in" ] || gpu_name="stand-in GPU"
 has_gpu=no
 [ -n "$gpu_name" ] && has_gpu=yes
 commit=$(cat "$root/.gpu/commit" 2>/dev/null || git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown)
