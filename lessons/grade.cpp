@@ -81,7 +81,7 @@ Json answer_of(const std::function<Json()>& run) {
         as_exhausted(error).value_or(Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = error.what()})));
   } catch (...) {
     return problem_answer(
-        Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = "something that is no std::exception"}));
+        Error(ErrorKind::kCheckFailed, {.what = "your code threw", .got = "something that is not a std::exception"}));
   }
 }
 
@@ -134,7 +134,7 @@ std::string signal_words(int number) {
       return "SIGSEGV (a memory access outside what is yours: an index past the end of a span, or a null pointer)";
     case SIGABRT:
       return "SIGABRT (the C++ library gave up: an index past the end of a vector or span, an exception in a noexcept "
-             "place, memory written outside what is yours, or abort())";
+             "function, memory written outside what is yours, or abort())";
     case SIGFPE:
       return "SIGFPE (an integer division by zero)";
     default:

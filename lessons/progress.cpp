@@ -25,8 +25,8 @@ std::filesystem::path state_folder() {
   if (!environment_variable("XDG_STATE_HOME").empty())
     return std::filesystem::path(environment_variable("XDG_STATE_HOME")) / "ranklab";
   RANKLAB_CHECK(!environment_variable("HOME").empty(), ErrorKind::kEnvironment, .where = "lesson",
-                .what = "there is no place for the progress file", .got = "no HOME", .want = "a folder of yours",
-                .fix = "set HOME or RANKLAB_STATE_DIR");
+                .what = "there is no folder for the progress file", .got = "no HOME",
+                .want = "a folder you may write to", .fix = "set HOME or RANKLAB_STATE_DIR");
   return std::filesystem::path(environment_variable("HOME")) / ".local/state/ranklab";
 }
 

@@ -14,7 +14,7 @@ void muon(const MegatronWords& words, std::vector<std::string>& told) {
   if (words.text("--muon-coefficient-type").value_or("quintic") != "simple")
     told.push_back("--muon-coefficient-type: all steps have the coefficients of simple");
   if (is(words, "--muon-tp-mode", "blockwise"))
-    told.push_back("--muon-tp-mode blockwise: matrices are orthogonalized whole, whatever the layout cuts");
+    told.push_back("--muon-tp-mode blockwise: whole matrices are orthogonalized, however the layout splits them");
   if (is(words, "--muon-scalar-optimizer", "lion"))
     told.push_back("--muon-scalar-optimizer lion: AdamW updates what Muon does not");
 }
@@ -23,7 +23,7 @@ void muon(const MegatronWords& words, std::vector<std::string>& told) {
 void qk_clip(const MegatronWords& words, std::vector<std::string>& told) {
   if (!words.has("--qk-clip") || words.has("--multi-latent-attention")) return;
   if (words.has("--qk-layernorm"))
-    told.push_back("--qk-clip: the weights of the norms are scaled, which undo what projections are scaled by");
+    told.push_back("--qk-clip: the weights of the norms are scaled, because norms undo a scaling of the projections");
   else if (!words.has("--disable-bias-linear") || words.has("--add-qkv-bias"))
     told.push_back("--qk-clip: the biases of queries and keys are scaled, too");
 }
@@ -32,13 +32,14 @@ void experts(const MegatronWords& words, std::vector<std::string>& told) {
   if (is(words, "--moe-router-load-balancing-type", "global_aux_loss"))
     told.push_back(
         "--moe-router-load-balancing-type global_aux_loss: tokens are counted over the microbatches that all "
-        "data-parallel ranks have at a time, and not added up over those of a step");
+        "data-parallel ranks have at a time, and not accumulated over those of a step");
   if (is(words, "--moe-token-drop-policy", "position"))
     told.push_back("--moe-token-drop-policy position: an expert keeps the tokens with the largest weights");
   const auto topk = words.number("--moe-router-topk", 1 << 20),
              groups = words.number("--moe-router-group-topk", 1 << 20);
   if (groups && *groups > 0 && topk.value_or(2) / *groups != 2)
-    told.push_back("--moe-router-group-topk: a group counts with its two best scores, not with --moe-router-topk / it");
+    told.push_back(
+        "--moe-router-group-topk: a group is scored by its two best experts, not with --moe-router-topk / it");
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ void add_difference(const ParityResult& result, Facts& facts) {
   const TensorVerdict& wrong = *result.wrong();
   if (!wrong.broken.empty()) facts.push_back({"what", wrong.broken, kBrief});
   if (wrong.worst.eps > 0) {
-    facts.push_back({"how far", eps_text(wrong.worst.eps) + ", allowed are " + eps_text(wrong.tolerance), kBrief});
+    facts.push_back(
+        {"how far", eps_text(wrong.worst.eps) + ", with a tolerance of " + eps_text(wrong.tolerance), kBrief});
     facts.push_back(
         {"largest", strprintf("%.9g instead of %.9g (%.3g ULP) at %s on %s", wrong.worst.got, wrong.worst.want,
                               units_apart(wrong.worst.got, wrong.worst.want, epsilon_of(result.type)),
@@ -60,8 +61,8 @@ void add_needs(const ParityResult& result, Facts& facts) {
   if (result.narrowed.empty()) return;
   std::vector<std::string> gone, stays;
   for (const NarrowedTo& one : result.narrowed) (one.gone ? gone : stays).push_back(one.flags);
-  if (!gone.empty()) facts.push_back({"it is gone with", join(gone, "; ")});
-  if (!stays.empty()) facts.push_back({"it stays with", join(stays, "; ")});
+  if (!gone.empty()) facts.push_back({"disappears with", join(gone, "; ")});
+  if (!stays.empty()) facts.push_back({"remains with", join(stays, "; ")});
   facts.push_back({"smallest layout", result.smallest});
 }
 

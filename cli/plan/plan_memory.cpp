@@ -59,7 +59,7 @@ std::string row_text(const std::string& title, const Bytes& bytes, const std::st
 
 std::string ranks_text(const RunPlan& plan, const StepRecord& record, const std::vector<MeasuredMemory>& measured,
                        const Style& style) {
-  std::string heading = strprintf("  %-26s", "a rank at its fullest");
+  std::string heading = strprintf("  %-26s", "a rank at its peak");
   for (size_t c = 0; c < kCategories; ++c)
     heading += strprintf(" %11s", std::string(name(static_cast<MemoryCategory>(c))).c_str());
   std::string text = style.bold(heading + strprintf(" %11s", "together")) + "\n";
@@ -131,7 +131,7 @@ std::string states_text(const RunPlan& plan, const Style& style) {
   }
   if (adds_up_whole_gradients(plan))
     text += strprintf(
-        "    at a step's end; until then %ld microbatches are added up in whole gradients (--grad-sync "
+        "    at a step's end; until then %ld microbatches are accumulated in whole gradients (--grad-sync "
         "microbatch reduces each)\n",
         static_cast<long>(plan.num_microbatches));
   return text;

@@ -96,7 +96,7 @@ std::string memory_text(const DryRun& run, const RunPlan& plan, const Style& sty
   const std::string whose = plan.mesh.size(Axis::kPp) == 1
                                 ? "one rank"
                                 : "pipeline rank " + std::to_string(run.memory.pp_rank) + ", the fullest";
-  std::string text = "  memory   of " + whose + " at its fullest moment\n";
+  std::string text = "  memory   of " + whose + " at its peak\n";
   for (size_t c = 0; c < run.memory.at_peak.size(); ++c) {
     const int64_t bytes = run.memory.at_peak[c];
     if (bytes > 0) text += row(std::string(name(static_cast<MemoryCategory>(c))).c_str(), bytes, "");
@@ -167,10 +167,10 @@ std::string time_text(const DryRun& run, const RunPlan& plan, const Style& style
                       human_ns(shown).c_str(), human_ns(busy).c_str());
   }
   if (run.time.hidden_ns > 0)
-    text += strprintf("    beside       %10s  by which compute takes longer beside collectives that it hides\n",
+    text += strprintf("    beside       %10s  extra time of compute that runs beside collectives\n",
                       human_ns(run.time.hidden_ns).c_str());
   if (run.time.pieces_ns > 0)
-    text += strprintf("    pieces       %10s  ranks hand each other updated parameters one by one\n",
+    text += strprintf("    pieces       %10s  ranks pass updated parameters to each other one by one\n",
                       human_ns(run.time.pieces_ns).c_str());
   if (run.time.slowest_ns > 0)
     text += strprintf("    slowest      %10s  waiting for the slowest of %d GPUs\n",

@@ -201,7 +201,7 @@ class ReducedOptimizer : public RankOptimizer {
       charge_scaling(owned_, factor);  // charged before the update, which is when a host scales
       const bool updated = optimizer_->step_scaled(lr, factor);
       RANKLAB_CHECK(updated, ErrorKind::kInternal, .where = "reduced optimizer",
-                    .what = "an optimizer that scales at once has no scaled step");
+                    .what = "an optimizer that scales gradients in its update has no scaled step");
       return;
     }
     scale_grads(owned_, factor);

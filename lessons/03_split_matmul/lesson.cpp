@@ -92,8 +92,7 @@ class SplitMatmul final : public Lesson {
     screen.line();
     screen.paragraph(strprintf(
         "b x s x h is %ld here. An all-reduce is a reduce-scatter and an all-gather, so both rows carry the same: %.4g "
-        "times b x s x h, but for the %ld all-gathers that are done again in backward so that nothing gathered is "
-        "kept.",
+        "times b x s x h, but for the %ld all-gathers that backward repeats so that no gathered tensor has to be kept.",
         static_cast<long>(kLayerNumbers), sent_without_regather(sp), static_cast<long>(gathered_again(sp))));
     screen.heading("The same layer on rank 0, in a laptop's virtual time");
     screen.paragraph("F forward, B backward, · waiting for the link, ▒ collectives");

@@ -108,7 +108,8 @@ class WhichCopiesDrift final : public Lesson {
     for (const Case& one : kCases) {
       const DriftingRun run = drifting_run(one.bug, {.world = 8, .tp = 2, .pp = 2}, kChecked);
       const std::string name = *one.bug == '\0' ? "no bug" : one.bug;
-      if (*one.bug == '\0') rows.push_back(exact_row("pairs of ranks told wrong", 0, wrong_pairs(run.steps[0], equal)));
+      if (*one.bug == '\0')
+        rows.push_back(exact_row("pairs of ranks judged wrong", 0, wrong_pairs(run.steps[0], equal)));
       std::vector<StepHashes> steps(run.steps.begin(), run.steps.end());
       const int found = drift(steps);
       rows.push_back({name + ": first drift", words(one.drifts), words(found), "exact", found == one.drifts});

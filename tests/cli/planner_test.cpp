@@ -282,7 +282,7 @@ TEST(Planner, TheSearchPutsTheFastestThatFitsFirst) {
   EXPECT_NEAR(plan.at("virtual_step_ms").get<double>() * 1e-3, best.at("step_s").get<double>(), 1e-6);
   const Outcome why = ranklab("plan search --world-size 8 --plans 4 --why '--tp 8' --what-if launches=1000 " + model);
   EXPECT_THAT(why.output, HasSubstr("exposed tp"));
-  EXPECT_THAT(why.output, HasSubstr("waiting for launches"));
+  EXPECT_THAT(why.output, HasSubstr("waiting for kernel launches"));
 }
 
 // A model of billions in fp32 would be trained so by no one who knew.

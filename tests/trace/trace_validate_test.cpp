@@ -60,7 +60,7 @@ TEST(TraceValidate, ARankThatDroppedEventsOrIsElsewhereIsNotMissed) {
 
 TEST(TraceValidate, FindsMembersThatDisagree) {
   EXPECT_THAT(problems_after([](auto& traces) { traces[1].events[kAllReduce].virtual_end_ns += 1; }),
-              ElementsAre(HasSubstr("all_reduce on dp #0 has other times on rank 1")));
+              ElementsAre(HasSubstr("all_reduce on dp #0 has different times on rank 1")));
   EXPECT_THAT(problems_after([](auto& traces) { traces[1].events[kAllReduce].verb = Verb::kBroadcast; }),
               ElementsAre(HasSubstr("is broadcast on rank 1")));
   EXPECT_THAT(problems_after([](auto& traces) { traces[1].events[kAllReduce].dtype = DType::kFloat64; }),

@@ -68,17 +68,17 @@ void StepperPanel::commands(StepperControl& stepper, const StepperState& state) 
   if (ImGui::Button("continue")) stepper.resume();
   ImGui::SameLine(0, scaled(12));
   if (ImGui::Button("event")) stepper.step_events(1);
-  tooltip("the parked rank with the smallest virtual time goes on to its next boundary");
+  tooltip("the parked rank with the smallest virtual time advances to its next boundary");
   ImGui::SameLine();
   if (ImGui::Button("microbatch")) stepper.step_microbatch();
-  tooltip("every rank goes on to its first action of another microbatch");
+  tooltip("every rank advances to its first action of another microbatch");
   ImGui::SameLine();
   if (ImGui::Button("step")) stepper.step_training(1);
-  tooltip("every rank goes on to the begin of the next training step");
+  tooltip("every rank advances to the beginning of the next training step");
   ImGui::EndDisabled();
   dim_text(where_text(state));
   if (running) return;
-  tooltip("a hash of every boundary that every rank has come to: the same on each run that was stopped here");
+  tooltip("a hash of all boundaries that the ranks have reached: equal in every run that was paused here");
 }
 
 std::string where_text(const StepperState& state) {

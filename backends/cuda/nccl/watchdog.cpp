@@ -160,7 +160,7 @@ std::optional<Watchdog::Hang> Watchdog::host_hang(Clock::time_point now) {
 std::optional<Watchdog::Hang> Watchdog::driver_hang(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   if (!looking_at_ || !late(looking_at_->second, now, options_.hang_timeout)) return std::nullopt;
-  return Hang{looking_at_->first + " (the GPU's driver lets nobody ask)", options_.hang_timeout};
+  return Hang{looking_at_->first + " (the GPU's driver does not answer)", options_.hang_timeout};
 }
 
 std::optional<Watchdog::Hang> Watchdog::look_at(WatchedComm& comm, Clock::time_point now) {

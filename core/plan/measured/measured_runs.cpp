@@ -380,7 +380,7 @@ std::vector<MeasuredRun> read_measured_runs(const std::string& path) {
     return runs_of(Json::parse(text, nullptr, false), path);
   } catch (const Json::exception& error) {  // a value of another type, or a key that is missing
     throw Error(ErrorKind::kBadFile, {.where = path,
-                                      .what = "a row of measured runs has not the shape of its collection",
+                                      .what = "a row of measured runs does not have the form of its collection",
                                       .got = error.what(),
                                       .fix = "see docs/planner.md for the format"});
   }

@@ -70,7 +70,7 @@ TEST(NcclFailures, ComparedCallsThatDifferAreNamedBeforeTheyStart) {
   const auto errors = world.errors_of(
       [](Endpoint& endpoint) { everyone(endpoint)->all_reduce(ones(endpoint, 4 + endpoint.global_rank())).cpu(); });
   for (const auto& error : errors)
-    EXPECT_THAT(text(error), AllOf(HasSubstr("members call different things"), HasSubstr("[4]"), HasSubstr("[5]")));
+    EXPECT_THAT(text(error), AllOf(HasSubstr("members make different calls"), HasSubstr("[4]"), HasSubstr("[5]")));
   expect_all_well_again();
 }
 
@@ -114,7 +114,7 @@ TEST(NcclFailures, ACommunicatorOfTooFewComesToAnEndThatNamesTheMissing) {
     if (endpoint.global_rank() == 0) everyone(endpoint);
   });
   EXPECT_EQ(errors[0]->kind(), ErrorKind::kTimeout);
-  EXPECT_THAT(text(errors[0]), HasSubstr("rank 1 did not come"));
+  EXPECT_THAT(text(errors[0]), HasSubstr("rank 1 did not arrive"));
   expect_all_well_again();
 }
 

@@ -28,7 +28,7 @@ TEST(TextTimeline, ASmallScheduleToTheLetter) {
             "r0 pp0    F0=F1=------BW0===---BW1===\n"
             "r1 pp1    ...F0=BW0===F1=BW1===______\n"
             "time      |0 units       |5 units\n"
-            "F forward  BW backward  = goes on  '.' warm-up  '-' dependency  '_' drain\n");
+            "F forward  BW backward  = continues  '.' warm-up  '-' dependency  '_' drain\n");
 }
 
 TEST(TextTimeline, NarrowSlicesShowWhatFillsAColumn) {
