@@ -133,7 +133,7 @@ void print_info(const TokenizerOptions& options, const Json& data) {
                 data["end_token"] == token["id"] ? "  ends a document" : "");
   if (!data.contains("bench")) return;
   const Json& bench = data["bench"];
-  std::printf("%ld bytes as %ld tokens, %.2f bytes a token: %.1f MB/s, the first time %.1f MB/s\n",
+  std::printf("%ld bytes as %ld tokens, %.2f bytes per token: %.1f MB/s, the first time %.1f MB/s\n",
               bench["bytes"].get<long>(), bench["tokens"].get<long>(), bench["bytes_per_token"].get<double>(),
               bench["mb_per_s"].get<double>(), bench["first_mb_per_s"].get<double>());
 }

@@ -117,13 +117,13 @@ std::vector<viz::ParityFact> parity_facts(const ParityResult& result) {
 }
 
 std::string parity_verdict(const ParityResult& result, const Style& style) {
-  const bool wide = !result.few_bits.empty();
+  const bool wide = !result.low_precision.empty();
   if (!result.differs()) return style.green("SAME") + same_text(result) + (wide ? "; in fp32, too" : "");
   const TensorVerdict* wrong = result.wrong();
   const std::string failed = result.ended.empty() ? "" : style.red("FAILED") + ": " + result.ended;
   if (wrong == nullptr) return failed;
   return failed + (failed.empty() ? "" : "\n") + style.red("DIFFERENT") +
-         (wide ? " in fp32 (the rounding of " + result.few_bits + " hides it)" : "") + ", first in " +
+         (wide ? " in fp32 (the rounding of " + result.low_precision + " hides it)" : "") + ", first in " +
          step_text(wrong->key) + ": " + style.bold(wrong->key.text());
 }
 
@@ -159,7 +159,7 @@ nlohmann::ordered_json parity_json(const ParityResult& result) {
                {"not_compared", result.comparison.not_compared.size()},
                {"wrong", result.comparison.count_wrong()}};
   if (const TensorVerdict* closest = result.comparison.closest()) json["closest"] = tensor(*closest);
-  if (!result.few_bits.empty()) json["fp32"] = result.differs() ? "different" : "same";
+  if (!result.low_precision.empty()) json["fp32"] = result.differs() ? "different" : "same";
   if (!result.ended.empty()) json["ended"] = result.ended;
   if (const TensorVerdict* wrong = result.wrong()) {
     json["first"] = tensor(*wrong);

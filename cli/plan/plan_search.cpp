@@ -40,7 +40,7 @@ std::string title_of(const RunPlan& plan) {
 }
 
 std::string rows_text(const LayoutPlanner& search, const std::vector<PlannedLayout>& rows) {
-  Table table({"layout", "step", "MFU", "tokens/s a GPU", "memory", "front"});
+  Table table({"layout", "step", "MFU", "tokens/s per GPU", "memory", "front"});
   for (size_t i = 0; i < std::min(kShownPlans, rows.size()); ++i) {
     const PlannedLayout& row = rows[i];
     if (!search.fits(row)) break;

@@ -33,10 +33,10 @@ struct DryRun {
 };
 
 // Options for less memory that the run does not use yet, the cheapest first.
-std::string ways_to_need_less(const RunPlan& plan) {
+std::string memory_advice(const RunPlan& plan) {
   const TrainConfig& c = plan.config;
   std::vector<std::string> ways;
-  if (adds_up_whole_gradients(plan)) ways.push_back("reduce each microbatch (--grad-sync microbatch)");
+  if (accumulates_whole_gradients(plan)) ways.push_back("reduce each microbatch (--grad-sync microbatch)");
   if (plan.dp() > 1 && !plan.zero().parameters) ways.push_back("raise --zero-stage");
   if (plan.micro_batch_size > 1) ways.push_back("lower --micro-batch-size");
   if (c.recompute_granularity != "full") ways.push_back("recompute activations (--recompute-granularity full)");
@@ -55,9 +55,9 @@ DryRun make_dry_run(const RunPlan& plan, const StepRecord& record, const std::st
   const double bytes =
       plan.profile.kernels == nullptr ? static_cast<double>(together(out.memory.at_peak)) : out.on_gpu.on_device();
   if (bytes > static_cast<double>(plan.profile.memory_bytes)) {
-    out.warnings.push_back(strprintf(
-        "a rank needs about %s, and %s has %s: %s", human_bytes(bytes).c_str(), plan.profile.title.c_str(),
-        human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(), ways_to_need_less(plan).c_str()));
+    out.warnings.push_back(
+        strprintf("a rank needs about %s, and %s has %s: %s", human_bytes(bytes).c_str(), plan.profile.title.c_str(),
+                  human_bytes(static_cast<double>(plan.profile.memory_bytes)).c_str(), memory_advice(plan).c_str()));
   }
   if (const std::string hint = fp32_hint(plan); !hint.empty()) out.warnings.push_back(hint);
   out.documents_known = record.documents_unknown.empty();

@@ -42,7 +42,7 @@ int first_apart(const TwoRuns& runs) {
     if (runs.apart(step) >= kSeen) return static_cast<int>(step);
   return -1;
 }
-double most_apart(const TwoRuns& runs) {
+double largest_difference(const TwoRuns& runs) {
   double most = 0;
   for (size_t step = 0; step < runs.wrong.losses.size(); ++step) most = std::max(most, runs.apart(step));
   return most;
@@ -73,7 +73,7 @@ class WhichCopiesDrift final : public Lesson {
     const TwoRuns& runs = shown();
     return {{"hashes differ from step", std::to_string(first_other_hash(runs.wrong))},
             {"losses differ from step", std::to_string(first_apart(runs))},
-            {"most apart", strprintf("%.3f", most_apart(runs))}};
+            {"most apart", strprintf("%.3f", largest_difference(runs))}};
   }
 
   Question question() const override {

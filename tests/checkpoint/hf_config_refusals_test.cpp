@@ -1,4 +1,4 @@
-// Configurations that ask for what ranklab has not, or that are none, are refused by the name of what is wrong.
+// Invalid configurations, and those that need a feature ranklab lacks, are rejected; the error names the cause.
 #include "core/checkpoint/hf/config.h"
 
 #include <gmock/gmock.h>

@@ -64,7 +64,7 @@ TEST(BenchDispatchers, SaysWhatItMeasuresAndRefusesWhatDoesNotFit) {
   EXPECT_THAT(run.output, HasSubstr("virt. forward"));
   const Outcome bad = bench("--ranks 3 --experts 4");
   EXPECT_EQ(bad.exit_code, 2);
-  EXPECT_THAT(bad.output, HasSubstr("experts that divide by ranks"));
+  EXPECT_THAT(bad.output, HasSubstr("experts divisible by ranks"));
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ TEST_F(CheckpointCli, OneRunAtATime) {
   EXPECT_THAT(said(), AllOf(HasSubstr("no step was left to train"), Not(HasSubstr("loss 0.0000"))));
 }
 
-// A copy that lost a file is told from a path that is wrong.
+// The error distinguishes a copy that lost a file from a wrong path.
 TEST_F(CheckpointCli, AMissingFileIsABrokenCheckpoint) {
   ASSERT_EQ(train("lost", {"--train-iters", "2"}), 0) << said();
   const std::string step = saved("lost") + "/step_00000002";

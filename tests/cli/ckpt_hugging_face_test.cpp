@@ -206,7 +206,7 @@ TEST(CkptHuggingFace, WhatBelongsToTheTokenizerComesBack) {
   };
   const nlohmann::json imported = nlohmann::json::parse(shell("ckpt import-hf " + out + " " + in + " --json"));
   EXPECT_EQ(imported.at("warnings"), nlohmann::json::array());
-  // A run that goes on with its tokens keeps it.
+  // A run that resumes with its tokens keeps it.
   checkpoint_samples::put_bytes(in + "/text.txt", std::string(400, 'x'));
   shell("data prepare " + in + "/text.txt --tokenizer " + out + " --out " + in + "/shards");
   shell("train --config " + in + "/model.toml --load " + in + " --finetune --world-size 1 --train-iters 1 --gbs 1 " +

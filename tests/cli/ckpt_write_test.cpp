@@ -1,4 +1,4 @@
-// ranklab ckpt convert and reshard, model info and generate of what training saved.
+// ranklab ckpt convert and reshard, model info and generate, on checkpoints that training saved.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 CheckpointManifest manifest_of(const std::string& folder) { return Checkpoint(checkpoint_named(folder)).manifest(); }
 
-// Cut anew, a checkpoint lies in the same pieces, under the same names, as one that this layout wrote.
+// A resharded checkpoint has the same pieces, under the same names, as one that this layout wrote.
 void expect_cut_as_runs_do(const std::string& model, const std::vector<std::string>& layouts, const std::string& name) {
   const std::string base = saved(model, "--world-size 2 --dp 2", name + "_base");
   for (size_t i = 0; i < layouts.size(); ++i) {
@@ -86,7 +86,7 @@ TEST(CkptReshard, OneRankIsTheDefaultAndADivisionThatFailsIsNamed) {
   EXPECT_FALSE(fs::exists(folder + "_3"));
 }
 
-// Another model has other tensors; another precision is no matter of the layout.
+// A different model has different tensors; precision does not depend on the layout.
 TEST(CkptReshard, TheModelStaysAsItIs) {
   const std::string base = saved(kDense, "--world-size 2 --dp 2", "kept");
   const std::string folder = temporary_path("ranklab_cut_kept"), command = "ckpt reshard " + base + " " + folder + " ";

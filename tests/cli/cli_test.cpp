@@ -56,7 +56,7 @@ TEST_F(Cli, TrainsAndLeavesLogMetricsTraceAndSample) {
   EXPECT_EQ(valid.exit_code, 0) << valid.output;
 }
 
-// As where a run goes on past the steps that are traced: its trace would be empty.
+// As when a run resumes after the traced steps: its trace would be empty.
 TEST_F(Cli, SaysWhereNoStepIsTraced) {
   const Outcome run =
       ranklab_and_errors(kTinyTrain + "--world-size 1 --tp 1 --pp 1 --train-iters 1 --trace-step-start 5" + log_dir());

@@ -79,7 +79,7 @@ TEST(DryRun, AnswersAtOnceForWorldsThisMachineCannotHold) {
   EXPECT_THAT(run["warnings"][0].get<std::string>(), HasSubstr("products run in fp32"));
 }
 
-// What a step moves is told by two commands, what an optimizer holds by another two.
+// Two commands report what a step moves, another two what an optimizer holds.
 TEST(DryRun, TellsTheTrafficThatTopoTells) {
   for (const char* layout : {"--dp 4 --tp 2", "--pp 2 --tp 2 --dp 2", "--dp 8 --ep 4 --num-experts 8"}) {
     const std::string run = std::string(layout) + " --mbs 2 --gbs 32 --gpus-per-node 4 --ddp-bucket-bytes 100000 ";
@@ -106,7 +106,7 @@ TEST(DryRun, TellsTheOptimizersBytesThatTheZeroMapTells) {
   }
 }
 
-// What a rank holds is told by three commands, from one estimate.
+// Three commands report what a rank holds, from one estimate.
 TEST(DryRun, TellsTheMemoryThatPlanMemoryAndModelInfoTell) {
   const std::string model =
       "--preset llama_8b --num-layers 4 --seq-length 2048 --world-size 16 --gbs 32 --mbs 1 --bf16 ";

@@ -175,7 +175,7 @@ TEST_F(Launch, AShortTokenIsNoSecret) {
   EXPECT_THAT(file.output, HasSubstr("[--rdzv-token-file] the token is too short"));
 }
 
-// Before the ranks have met nobody else can tell.
+// Before the ranks have connected, nobody else can report it.
 TEST_F(Launch, AStoppedRankIsNamedAtOnce) {
   const Clock::time_point begin = Clock::now();
   const Outcome stopped = run_both("timeout -s INT 3 " + std::string(RANKLAB_BINARY) +

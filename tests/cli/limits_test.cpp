@@ -1,4 +1,4 @@
-// What a shell's limits (ulimit) do to a run: it goes on, or is refused by name; no signal ends it without a word.
+// Under a shell's limits (ulimit) a run continues or ends with an error that names the limit, not by a signal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -140,7 +140,7 @@ TEST(Planner, KernelsByKindAreAllOfCompute) {
   }
 }
 
-// Their own attention drops probabilities; this project's blocks do not stand for it.
+// Their own attention drops probabilities; this project's blocks do not represent it.
 TEST(Planner, OtherSoftwareKeepsDroppedScores) {
   const auto plan = [](const std::string& more) {
     return data_of(

@@ -111,7 +111,7 @@ TEST(DeviceMover, KeepsTheTensorsOfAMemberThatDoesNotWait) {
       ordered.notify_all();
     });
     EXPECT_FALSE(outcome.error) << outcome.text();
-    // Nobody's queue goes on behind the call, or the sender's does.
+    // Either no rank's queue continues past the call, or the sender's does.
     EXPECT_EQ(queues->kept.contains(sent), before);
     EXPECT_EQ(queues->waited[sender].size(), before ? 0U : 1U);
   }

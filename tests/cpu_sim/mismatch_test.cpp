@@ -181,7 +181,7 @@ TEST_P(MismatchTest, OfOnePairInAnAllToAll) {
   EXPECT_THAT(outcome.text(), HasSubstr("| rank 2: all_to_all fp32 [3] sending rows [1 1 1]"));
 }
 
-// Two swapped calls that look alike can only be told by their lines.
+// Two swapped calls that look alike can only be distinguished by their lines.
 TEST_P(MismatchTest, OfCallSitesWhenAsked) {
   ThreadWorldOptions options = options_of(GetParam(), 2);
   const auto swapped = [](Endpoint& endpoint, Communicator& comm) {

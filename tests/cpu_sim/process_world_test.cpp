@@ -164,7 +164,7 @@ TEST(ProcessWorld, ASecondProcessOfARankIsRefused) {
 constexpr unsigned kNobody = 65534;
 
 // A frame of a blocking conversation; nothing when the other end says no more.
-std::optional<cpu_sim::Frame> heard(const cpu_sim::Socket& socket) {
+std::optional<cpu_sim::Frame> next_frame(const cpu_sim::Socket& socket) {
   cpu_sim::FrameReader reader(1 << 20);
   for (int i = 0; i < 2000; ++i) {
     if (std::optional<cpu_sim::Frame> frame = reader.next()) return frame;
@@ -180,12 +180,12 @@ std::optional<cpu_sim::Frame> heard(const cpu_sim::Socket& socket) {
 // What rank 0 answers to one who knows all that a rank of a world of two without a token knows.
 std::string answer_to_rank_one(const std::optional<cpu_sim::Socket>& socket) {
   if (!socket) return "nobody listens";
-  const auto challenge = heard(*socket);
+  const auto challenge = next_frame(*socket);
   if (!challenge) return "no challenge";
   cpu_sim::Hello hello{.rank = 1, .world_size = 2, .run_id = {}, .nonce = {}, .proof = {}};
   const std::string answer = cpu_sim::answer_challenge("", Unpacker(challenge->payload).text(), hello);
   cpu_sim::send_some(*socket, cpu_sim::frame_bytes(cpu_sim::FrameType::kHello, answer), 0);
-  const auto frame = heard(*socket);
+  const auto frame = next_frame(*socket);
   if (!frame) return "no answer";
   if (frame->type != cpu_sim::FrameType::kRefused) return "let in";
   Unpacker in(frame->payload);
@@ -247,7 +247,7 @@ TEST(ProcessWorldWithoutToken, AWelcomeOverTcpIsNotBelieved) {
       const std::string nonce = cpu_sim::new_nonce();
       cpu_sim::send_some(visitor, cpu_sim::frame_bytes(cpu_sim::FrameType::kChallenge, Packer().text(nonce).bytes()),
                          0);
-      const auto frame = heard(visitor);
+      const auto frame = next_frame(visitor);
       if (!frame) continue;
       Unpacker in(frame->payload);
       const std::string proof = cpu_sim::coordinator_proof("", nonce, cpu_sim::unpack_hello(in).nonce);
@@ -309,7 +309,7 @@ TEST(ProcessWorldWithoutToken, AnotherUserCannotPlayRankZero) {
   EXPECT_EQ(all[1].exit_code, 3);
   EXPECT_THAT(all[1].output, HasSubstr("a process of another user listens where rank 0 should; got user 65534"));
   int status = 0;
-  EXPECT_EQ(::waitpid(other, &status, WNOHANG), 0) << "it heard something";
+  EXPECT_EQ(::waitpid(other, &status, WNOHANG), 0) << "it next_frame something";
   ::kill(other, SIGKILL);
   ::waitpid(other, &status, 0);
 }

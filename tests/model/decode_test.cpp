@@ -38,11 +38,11 @@ void expect_decodes(const ModelConfig& config, int tp, bool sequence_parallel, i
       EXPECT_LT(golden::relative_error(got_BV, want_BSV.select(1, at - 1)), 1e-12) << "after " << at << " positions";
       EXPECT_EQ(cache->positions, at);
     }
-    // A window that begins anew.
+    // A window that does not extend the previous one.
     cache->clear();
     const at::Tensor again_BV = model->decode(*cache, tokens_BS.narrow(1, 0, 3));
     EXPECT_LT(golden::relative_error(again_BV, want_BSV.select(1, 2)), 1e-12);
-    // ... and training goes on with sequence parallelism.
+    // ... and training continues with sequence parallelism.
     EXPECT_TRUE(at::equal(model->logits({.tokens_BS = tokens_BS, .targets_BS = {}}), want_BSV));
   });
 }

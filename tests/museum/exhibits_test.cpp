@@ -44,7 +44,7 @@ class Folder {
 
 bool is_narrow(const TrainConfig& c) { return c.bf16 || c.precision.fp16; }
 
-// A few steps in fp64, where rounding is told from logic; 16-bit runs stay what they are.
+// A few steps in fp64, which separates rounding from logic; 16-bit runs keep their types.
 TrainConfig exactly(TrainConfig c, int64_t steps) {
   c.train_iters = steps;
   c.adam_eps = 1e-6;  // as in small_config()

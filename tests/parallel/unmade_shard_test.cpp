@@ -50,7 +50,7 @@ TEST(UnmadeShards, AreThoseOfTheWhole) {
       fill(whole, context.coordinate(Axis::kTp));
       for (const Parameter* parameter : unmade.registry.parameters()) {
         EXPECT_FALSE(parameter->unmade);
-        EXPECT_TRUE(is_away(parameter->data));
+        EXPECT_TRUE(is_freed(parameter->data));
         const std::string unit = parameter->unit.name;
         unmade.units.enter(unit, "");
         EXPECT_TRUE(at::equal(parameter->data, whole.find(parameter->name)->data)) << parameter->name;

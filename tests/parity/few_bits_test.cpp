@@ -42,9 +42,9 @@ std::string how_seen(const std::string& bug, const std::string& recipe) {
   const ParityOptions how{.steps = bug == "stale-gather" ? 3 : 2, .narrow = false};
   const ParityResult result = Microscope(reference_layout(right), world_of, how).examine(wrong);
   if (!result.differs()) return "not seen";
-  EXPECT_EQ(result.type == at::kFloat, !result.few_bits.empty()) << bug << " " << recipe;
-  EXPECT_TRUE(result.few_bits.empty() || result.few_bits == recipe) << result.few_bits;
-  return result.few_bits.empty() ? kSeen : kInFp32;
+  EXPECT_EQ(result.type == at::kFloat, !result.low_precision.empty()) << bug << " " << recipe;
+  EXPECT_TRUE(result.low_precision.empty() || result.low_precision == recipe) << result.low_precision;
+  return result.low_precision.empty() ? kSeen : kInFp32;
 }
 
 std::vector<std::string> cells(const std::string& line) {
@@ -117,7 +117,7 @@ TEST(FewBits, OfARightLayoutNothingDiffersInFp32Either) {
   config.parallel = {.world = 4, .tp = 2, .dp = 2};
   const ParityResult result = Microscope(reference_layout(config), world_of, {}).examine(config);
   EXPECT_FALSE(result.differs());
-  EXPECT_EQ(result.few_bits, "mxfp8");
+  EXPECT_EQ(result.low_precision, "mxfp8");
   EXPECT_EQ(result.type, at::kBFloat16) << "what is told of a right run is of its own bits";
 }
 
@@ -126,8 +126,8 @@ TEST(FewBits, HaveAName) {
     TrainConfig config = small_config();
     config.params_dtype = "fp32";
     change(config);
-    EXPECT_EQ(few_bits_of(resolve(in_fp32(config))), "");
-    return few_bits_of(resolve(config));
+    EXPECT_EQ(low_precision_cause(resolve(in_fp32(config))), "");
+    return low_precision_cause(resolve(config));
   };
   EXPECT_EQ(name_of([](TrainConfig&) {}), "");
   EXPECT_EQ(name_of([](TrainConfig& c) { c.params_dtype = "fp64"; }), "");

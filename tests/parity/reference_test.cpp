@@ -205,7 +205,7 @@ TEST(ParityReference, AnotherDispatcherIsNotTheSameArithmetic) {
   const auto recorded = [&](uint64_t seed) { return record_run(config, world_of, {.steps = 1, .perturb = seed}); };
   const ParityReference reference(recorded(0), {recorded(1), recorded(2)});
   config.moe_dispatcher = "rdep";
-  EXPECT_EQ(held_to(recorded(0), reference).wrong(), nullptr);
+  EXPECT_EQ(compare_with_reference(recorded(0), reference).wrong(), nullptr);
 }
 
 TEST(ParityReference, OneMorePerturbedRunCanOnlyAllowMore) {

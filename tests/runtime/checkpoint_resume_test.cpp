@@ -1,4 +1,4 @@
-// A run that is stopped and goes on is the run that was never stopped: every loss and every weight, bit for bit.
+// A run that is stopped and resumed equals the run that was never stopped: every loss and weight, bit for bit.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -346,7 +346,7 @@ TEST(Checkpoints, FinetuneTakesTheWeightsAlone) {
   EXPECT_EQ(after.manifest().updates, 1);
   EXPECT_EQ(after.manifest().consumed_samples, 8);
   EXPECT_LT(record->steps[0].loss, 5.5);  // not an untrained model's ln 259 = 5.557
-  EXPECT_THAT(refusal(kOne + saving(run) + fine), HasSubstr("would not go on from"));
+  EXPECT_THAT(refusal(kOne + saving(run) + fine), HasSubstr("would not resume from"));
 }
 
 TEST(Checkpoints, MissingMomentsBeginAtZeroInOneLine) {

@@ -111,7 +111,7 @@ TEST_F(GemmChoiceTest, OneDnnsScratchIsNoMemoryOfARank) {
   set_thread_memory_book(nullptr);
 }
 
-// LibTorch has it for processors with AVX-512 alone: whoever asks for it elsewhere is told before a rank starts.
+// LibTorch has it only for processors with AVX-512: elsewhere the request is rejected before a rank starts.
 TEST_F(GemmChoiceTest, OneDnnIsRefusedWhereItDoesNotWork) {
   if (onednn_available()) GTEST_SKIP() << "oneDNN works here";
   EXPECT_THROW(use_gemm(GemmLibrary::kOneDnn), Error);

@@ -152,7 +152,7 @@ class PlainRuntime : public OptimizerRuntime {
   std::unique_ptr<RankOptimizer> initialize(CausalLm& model, RankContext& ctx, const RunPlan& plan) const override {
     for (const Parameter* parameter : model.registry().parameters()) {
       EXPECT_FALSE(parameter->unmade) << parameter->name;
-      EXPECT_FALSE(is_away(parameter->data)) << parameter->name;
+      EXPECT_FALSE(is_freed(parameter->data)) << parameter->name;
     }
     RunPlan whole = plan;
     whole.zero_stage = 0;

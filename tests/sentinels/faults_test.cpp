@@ -272,7 +272,7 @@ TEST(CleanRuns, FireNoSentinel) {
   }
 }
 
-// Batches of 4, 6 and 8 sequences are no faults, and each is counted as it is.
+// Batches of 4, 6 and 8 sequences are not faults, and each is counted with its size.
 TEST(CleanRuns, GrowingBatchesFireNoSentinel) {
   TrainConfig config = watched_config();
   config.train_iters = 12;

@@ -80,7 +80,7 @@ TEST(OpObserver, ABlockingLaunchIsNeverHidden) {
   EXPECT_EQ(clock.now_ns(), 3 * (kLaunch + kLong));
 }
 
-// The experts of a product are launched one by one; the time until the last is launched is no kernel's.
+// The experts of a product are launched one by one; the time until the last launch belongs to no kernel.
 TEST(OpObserver, AKernelsEventEndsBeforeTheWaitForItsOtherLaunches) {
   HardwareProfile slow_host = toy_compute();
   slow_host.software.terms.launch_us = 1;
@@ -256,7 +256,7 @@ TEST(OpObserver, PausedOpsCostNothing) {
             1200);
 }
 
-// Nobody is told of operators inside long scopes; they must be told of again behind them.
+// Operators inside long scopes are not reported; after the scope they must be reported again.
 TEST(OpObserver, OpsBehindALongScopeCount) {
   const at::Tensor a = ones({100});
   const auto many = [&] {

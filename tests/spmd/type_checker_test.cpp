@@ -51,7 +51,7 @@ TEST_F(Checker, TypesGoThroughOperatorsAndViews) {
   EXPECT_EQ(report->findings().front().what, "aten::silu");
 }
 
-// The clock has turned off that operators are told, inside a scope that costs nothing.
+// Inside a scope without cost, the clock has disabled the reports of operators.
 TEST(CheckerInAScope, IsToldOfOperators) {
   VirtualClock clock;
   const HardwareProfile profile;

@@ -86,7 +86,7 @@ std::string where_text(const StepperState& state) {
   return strprintf("step %d   state %016" PRIx64, current_step(state), state.hash);
 }
 
-bool is_told(const StepperState& state, const RankState& rank) {
+bool is_up_to_date(const StepperState& state, const RankState& rank) {
   const bool stands = state.mode == StepperMode::kPaused || state.mode == StepperMode::kPausing;
   return stands || rank.activity != RankActivity::kRunning;
 }
@@ -125,7 +125,7 @@ void StepperPanel::ranks(Workspace& workspace, StepperControl& stepper, const St
       dim_text("waits for " + join(std::span<const int>(rank.waits_for), " "));
     }
     ImGui::TableNextColumn();
-    const bool told = is_told(state, rank);
+    const bool told = is_up_to_date(state, rank);
     if (told) right_text(human_ns(static_cast<double>(rank.virtual_ns)));
     ImGui::TableNextColumn();
     if (told) right_text(strprintf("%lld", static_cast<long long>(rank.events)));

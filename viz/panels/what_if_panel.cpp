@@ -219,7 +219,7 @@ void WhatIfPanel::run_status() {
 }
 
 void WhatIfPanel::run_buttons(Workspace& workspace, const WhatIfResult& result) {
-  const bool live = workspace.goes_on();
+  const bool live = workspace.has_live_run();
   ImGui::BeginDisabled(live || run_.running());
   if (ImGui::SmallButton("run it")) start(workspace, result);
   ImGui::EndDisabled();

@@ -37,7 +37,7 @@ void Failure::throw_if_set() const {
   throw *get();
 }
 
-std::optional<Error> Failure::take_to_tell() {
+std::optional<Error> Failure::take_unreported() {
   const std::lock_guard lock(mutex_);
   if (!std::exchange(tell_, false)) return std::nullopt;
   return error_;

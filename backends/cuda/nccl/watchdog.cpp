@@ -87,11 +87,11 @@ void Watchdog::guard() {
     if (!hang) hang = driver_hang(now);
     if (hang) hangs(*hang);
   }
-  if (failure_.is_set()) see_to_the_end();
+  if (failure_.is_set()) await_end();
 }
 
 // Ends the process even if aborting itself waits for the GPU, or the rank's thread is blocked forever.
-void Watchdog::see_to_the_end() {
+void Watchdog::await_end() {
   std::thread aborting([this] {
     abort_all();
     const std::lock_guard lock(stop_mutex_);

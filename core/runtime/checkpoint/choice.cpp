@@ -20,7 +20,7 @@ std::shared_ptr<const Checkpoint> verified(const std::string& folder) {
 
 // A link may point anywhere, and what --save does to old checkpoints must not happen there, so links are never chosen
 // automatically: a user has to name one.
-void tell_newer_links(const std::string& run_folder, int64_t step) {
+void report_newer_links(const std::string& run_folder, int64_t step) {
   for (const StepFolder& link : step_links(run_folder)) {
     if (link.step > step)
       log_warning("skipping a checkpoint that is a link: " + quote(link.path) +
@@ -33,7 +33,7 @@ void tell_newer_links(const std::string& run_folder, int64_t step) {
 std::shared_ptr<const Checkpoint> newest_whole(const std::string& run_folder, std::set<int64_t>& damaged) {
   std::string first;
   const std::vector<StepFolder> folders = step_folders(run_folder);
-  tell_newer_links(run_folder, folders.empty() ? -1 : folders[0].step);
+  report_newer_links(run_folder, folders.empty() ? -1 : folders[0].step);
   for (const StepFolder& folder : folders) {
     try {
       return verified(folder.path);

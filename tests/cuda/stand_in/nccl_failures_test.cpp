@@ -154,7 +154,7 @@ TEST(NcclFailures, APipelineWhoseMiddleRankThrowsComesToAnEnd) {
   expect_all_well_again();
 }
 
-// NCCL tells of a peer's death without its name. What the peer itself reports soon after is the better error.
+// NCCL reports a peer's death without naming it. The peer's own report, soon after, is the better error.
 TEST(NcclFailures, ARemoteErrorWaitsForTheRankThatCausedIt) {
   ThreadsOverNccl world(2, {});
   const auto errors = world.errors_of([](Endpoint& endpoint) {

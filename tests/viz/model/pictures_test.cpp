@@ -55,7 +55,7 @@ TEST(TextTimeline, AWholeBackwardIsNoInputGradient) {
   EXPECT_THAT(text, HasSubstr("B input gradient  W weight gradient  BW, b backward"));
 }
 
-// Where its letters have no room, the letter of a verb tells it from the others, and the legend says which it is.
+// Where its letters do not fit, one letter identifies the verb, and the legend names it.
 TEST(TextTimeline, EachVerbHasALetterOfItsOwn) {
   std::set<std::string_view> letters_of_verbs;
   for (auto p = static_cast<size_t>(Paint::kAllReduce); p < kPaints; ++p)
