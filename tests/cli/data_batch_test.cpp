@@ -1,4 +1,4 @@
-// `ranklab data batch` against the batches that a run's ranks really asked for and got.
+// `ranklab data batch` against the batches that a run's ranks really requested and received.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

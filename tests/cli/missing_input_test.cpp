@@ -1,6 +1,6 @@
-// One rule for every option and argument that names an input: what is not there, and what may not be looked at, ends
-// the command with exit code 1 and the system's reason, before anything is written. (8 is for what was read and is
-// broken, 2 for what is wrong with the words themselves.)
+// One rule for every option and argument that names an input: a file that is missing or cannot be accessed ends the
+// command with exit code 1 and the system's reason, before anything is written. (8 is for files that were read and are
+// broken, 2 for wrong words on the command line.)
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

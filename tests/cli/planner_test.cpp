@@ -188,7 +188,8 @@ TEST(Planner, WhatSoftwareCostsCanBeSwitchedOff) {
               1e-6);
 }
 
-// Ranks that share the optimizer's states hand each other each parameter's pieces; without ZeRO there are none.
+// Ranks that shard the optimizer's states pass the pieces of each parameter to each other; without ZeRO there are no
+// such transfers.
 TEST(Planner, NanotronsRanksHandOutPieces) {
   const auto plan = [](const std::string& more) {
     return data_of("plan run --preset llama_1b --bf16 --dp 64 --gbs 64 --mbs 1 --software nanotron " + more)
@@ -264,7 +265,7 @@ Outcome on_one_core(const std::string& arguments) {
   return run;
 }
 
-// What the search says of its best layout is what a plan of it says; and processes beside each other say what one does.
+// The search and a plan of its best layout agree; and parallel processes give the same result as one.
 TEST(Planner, TheSearchPutsTheFastestThatFitsFirst) {
   const std::string model = "--preset llama_1b --bf16 --gbs 32 ";
   const auto rows = data_of("plan search --world-size 8 --plans 8 " + model).at("rows");
@@ -285,7 +286,7 @@ TEST(Planner, TheSearchPutsTheFastestThatFitsFirst) {
   EXPECT_THAT(why.output, HasSubstr("waiting for kernel launches"));
 }
 
-// A model of billions in fp32 would be trained so by no one who knew.
+// Nobody would knowingly train a model of billions of parameters in fp32.
 TEST(Planner, SaysWhatIsPlannedAndWhereProductsAreSlow) {
   const std::string search = "plan search --preset llama_8b --world-size 8 --gbs 8 --plans 2 ";
   const Outcome fp32 = ranklab(search), bf16 = ranklab(search + "--bf16");

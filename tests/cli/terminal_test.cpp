@@ -105,7 +105,7 @@ TEST(Terminal, ErrorsAreWrappedThereAndOneLineElsewhere) {
   EXPECT_EQ(together + "\n", run_command(command + " 2>&1 >/dev/null").output);
 }
 
-// A bar that the terminal broke into two lines would stay there: what takes it back clears one.
+// A progress bar that the terminal broke into two lines would remain: clearing it removes one line.
 TEST(Terminal, TheProgressBarFitsIntoALine) {
   const std::string train =
       " '" RANKLAB_BINARY

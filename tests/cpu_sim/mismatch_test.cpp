@@ -125,9 +125,8 @@ TEST_P(MismatchTest, NamesTheOddOne) {
   }
 }
 
-// A member that waits for one of those that disagree, and one that never comes: what they would have said is not
-// waited for. Rank 1 posts before rank 0, so that they are compared before rank 0 can wait for rank 2, which closes a
-// circle.
+// Members that disagree, one that waits for one of them, and one that never comes: the error does not wait for the
+// last. Rank 1 posts before rank 0, so that they are compared before rank 0 can wait for rank 2, which closes a circle.
 TEST_P(MismatchTest, IsToldWhereAMemberCannotCome) {
   const auto disagree = [](Communicator& comm, int rank) { return comm.all_reduce_async(ones({rank == 0 ? 5 : 4})); };
   std::atomic<bool> posted{false};

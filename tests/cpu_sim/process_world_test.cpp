@@ -1,5 +1,5 @@
-// Ranks as processes: the same results as threads (conformance), the same words for what goes wrong, and no process
-// left waiting for one that is gone, stopped, absent or hostile.
+// Ranks as processes: the same results as threads (conformance), the same error texts, and no process left waiting for
+// one that is gone, stopped, absent or hostile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ void kill_one(const std::string& mode, int victim, int signal, double limit_s, i
     EXPECT_EQ(ended.exit_code, code) << mode << " " << victim << ": " << ended.output;
     EXPECT_LT(ended.seconds, limit_s) << mode << " " << victim;
     const bool shown = ended.output.find(what) != std::string::npos;
-    // Whoever was computing left at once: then rank 0 has said it for all, unless it is the one that is gone.
+    // Ranks that were computing exit at once: rank 0 has then reported the error for all, unless rank 0 itself is gone.
     EXPECT_TRUE(shown || (rank != 0 && victim != 0)) << ended.output;
   }
 }
@@ -163,7 +163,7 @@ TEST(ProcessWorld, ASecondProcessOfARankIsRefused) {
 
 constexpr unsigned kNobody = 65534;
 
-// A frame of a blocking conversation; nothing when the other end says no more.
+// One frame of a blocking conversation; nothing if the other end sends no more.
 std::optional<cpu_sim::Frame> next_frame(const cpu_sim::Socket& socket) {
   cpu_sim::FrameReader reader(1 << 20);
   for (int i = 0; i < 2000; ++i) {

@@ -1,5 +1,5 @@
 // Quantized training in every kind of layout: a pipeline gives one rank's bits, data parallelism those of gradient
-// accumulation, other layouts its losses but for rounding; a dispatcher changes nothing; a resumed run goes on exactly.
+// accumulation, other layouts its losses up to rounding; a dispatcher changes nothing; a resumed run continues exactly.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,5 +1,5 @@
-// A learner's code may crash, loop, leave, throw or deadlock: each is told in words, and nothing hangs. The time limits
-// here are liveness limits of the check itself.
+// A learner's code may crash, loop, exit, throw or deadlock: each is explained in words, and nothing hangs. The time
+// limits here are liveness limits of the check itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

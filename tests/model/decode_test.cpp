@@ -102,7 +102,7 @@ TEST(Decode, DynamicPositionsWithinTheOriginalLength) { expect_decodes_everywher
 
 TEST(Decode, LongRopeWithinTheOriginalLength) { expect_decodes_everywhere(long_rope(kSeq)); }
 
-// Behind the original length a prompt is turned as a sequence of its own length.
+// Beyond the original length a prompt is rotated like a sequence of its own length.
 TEST(Decode, DynamicPositionsTurnByTheLengthThatIsThere) {
   run_ranks(dims_of(1, 1), [&](RankContext& context) {
     const at::NoGradGuard no_grad;

@@ -58,8 +58,8 @@ const TrainingRecord& on_one_rank_once(const TrainConfig& config) {
   return runs.of(config);
 }
 
-// The names of what is not as it should be, at the first recorded step that shows any: parameters whose weights or
-// gradients differ, or whose copies do, and "grad_norm".
+// The names of everything that is wrong at the first recorded step with a difference: parameters whose weights,
+// gradients or copies differ, and "grad_norm".
 std::set<std::string> wrong_names(const TrainingRecord& bug, const TrainingRecord& clean) {
   std::map<int64_t, std::set<std::string>> by_step;
   for (const auto& [got, want] : {std::pair{&bug.weights, &clean.weights}, {&bug.grads, &clean.grads}}) {

@@ -1,4 +1,5 @@
-// Shards of parameters that never were whole: the bits of those that were, and no memory but the shards'.
+// Shards of parameters that were never materialized whole: the same bits as those that were, with memory only for the
+// shards.
 #include <gtest/gtest.h>
 
 #include "core/parallel/data/grad_reducer.h"

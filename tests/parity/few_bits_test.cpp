@@ -1,4 +1,5 @@
-// What rounding to few bits hides of a layout shows in fp32, where parity looks, too: docs/parity.md has the table.
+// A bug of a layout that the rounding of low precision hides shows in fp32, which parity also compares: docs/parity.md
+// has the table.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -29,7 +30,7 @@ TrainConfig in_recipe(TrainConfig config, const std::string& recipe) {
   return config;
 }
 
-// "seen" in the recipe's bits, or "in fp32" alone; "" where the layout does not go with the recipe.
+// "seen" in the recipe's precision, or "in fp32" only; "" if the layout cannot be combined with the recipe.
 std::string how_seen(const std::string& bug, const std::string& recipe) {
   const TrainConfig right = in_recipe(config_of_flags(exhibit_flags(exhibit_named(bug))), recipe);
   try {
@@ -97,7 +98,7 @@ TEST(FewBits, HideWhatThePageSays) {
 
 TEST(FewBits, HideNoOtherBugOfTheMuseum) {
   if (!all_cases()) GTEST_SKIP() << "RANKLAB_ALL_CASES=1";
-  // Bugs of these few bits themselves, one that a training comes before, and one whose run ends.
+  // Bugs of low precision itself, one whose training needs another run before it, and one whose run ends with an error.
   const std::set<std::string> others = {"bf16-accumulation", "bf16-no-master", "loss-scale-unsynced",
                                         "resume-without-sampler", "empty-expert-skips"};
   const auto table = table_of_page();

@@ -1,5 +1,5 @@
-// What rounding decides is no difference, and only that: the way in which AdamW moves a weight without a gradient, and
-// the expert of a token whose router is near a tie.
+// Differences that rounding alone decides are not reported, and only those: how AdamW moves a weight without a
+// gradient, and the expert of a token whose router is near a tie.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -162,7 +162,7 @@ TEST(Rounding, AveragesOutInSumsOfEverything) {
   EXPECT_EQ(first_wrong(off_by(at::kBFloat16, 17), reference), "w grad");
 }
 
-// Gradients of 3 and 4 as rounding may leave them, and what the run tells as their norm.
+// Gradients of 3 and 4 as rounding may leave them, and the norm that the run reports.
 ParityRecord clipped(double factor, double told) {
   ParityRecord record;
   record.type = at::kBFloat16;

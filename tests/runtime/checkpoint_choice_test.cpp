@@ -78,7 +78,7 @@ TEST(CheckpointChoices, OfAnotherModelTheFlagsOfTheSavedOneAreTold) {
   EXPECT_EQ(message(kAlone + bias), "trained");
 }
 
-// A resumed run may change them; not unseen.
+// A resumed run may change them, but not silently.
 TEST(CheckpointChoices, ChangedSettingsOfTheCurveAreTold) {
   const std::string run = temporary_path("ranklab_changed");
   train(kAlone + saving(run), 2);

@@ -30,7 +30,7 @@ TEST_F(GemmChoiceTest, MeasuresAndLeavesTheSettingAlone) {
   EXPECT_EQ(gemm_in_use(), GemmLibrary::kMkl);
 }
 
-// The same command has the same bits: no stopwatch is asked.
+// The same command gives the same bits: the choice depends on no measured time.
 TEST_F(GemmChoiceTest, TheUsualOneFollowsFromTheProcessor) {
   const bool intel = processor_vendor() == "GenuineIntel";
   EXPECT_EQ(processor_vendor().size(), 12u);

@@ -75,7 +75,7 @@ TEST(SentinelActions, CheckpointsAreMeasuredWithTheStepBehindThem) {
   fs::remove_all(folder);
 }
 
-// But for what is the machine's, and the window of sequences and the probe before, which no checkpoint has.
+// Except for machine figures, and the window of sequences and the probe before, which no checkpoint has.
 bool restarts_at(const std::string& tag) {
   for (const char* group : {"Time/", "Throughput/", "Perf/", "Memory/", "Checkpoint/", "Data/repeated", "Health/step",
                             "Health/memory", "Health/straggler", "Probes/output_kl"})

@@ -295,7 +295,8 @@ TEST(CleanRuns, GrowingBatchesFireNoSentinel) {
   }
 }
 
-// The start of training, where everything grows, ends no run: from nothing known to sentences, at the usual intervals.
+// The start of training, where everything grows, stops no run: from untrained weights to sentences, at the usual
+// intervals.
 TEST(CleanRuns, LearningIsNotStopped) {
   TrainConfig config = watched_config();
   config.params_dtype = "fp32";

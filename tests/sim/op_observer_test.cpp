@@ -121,7 +121,8 @@ TEST(OpObserver, EveryGemmCountsTwoFlopsAMultiplyAdd) {
   EXPECT_EQ(observe([&] { at::einsum("bij,bjk->bik", {a, b}); }).flops, 2.0 * 4 * 8 * 16 * 32);
 }
 
-// linear, matmul, einsum are wholes: only the GEMM inside them costs. (Without the rule: counted twice.)
+// linear, matmul and einsum count through their parts: only the GEMM inside them costs. (Without the rule: counted
+// twice.)
 TEST(OpObserver, AWholeCostsWhatItsPartsCost) {
   const at::Tensor x = ones({4, 8, 16}), w = ones({32, 16}), bias = ones({32});
   for (const auto& body : std::vector<std::function<void()>>{[&] { at::linear(x, w); }, [&] { at::linear(x, w, bias); },

@@ -1,6 +1,6 @@
-// What the NCCL backend does when something goes wrong, and that it then goes on: watchdog, aborts, time-outs, errors
-// of the library, second runs and worlds at one store. Over the stand-ins; each failure costs the second that rank 0
-// stays for the others.
+// What the NCCL backend does when something fails, and that it works again afterwards: watchdog, aborts, time-outs,
+// errors of the library, second runs and worlds at one store. Over the stand-ins; each failure costs the second for
+// which rank 0 stays for the others.
 #include <gmock/gmock.h>
 
 #include <chrono>
