@@ -45,7 +45,7 @@ Progress Progress::load() {
     const Json json = Json::parse(text);
     Progress progress;
     RANKLAB_CHECK(json.at("schema") == kSchema, ErrorKind::kBadFile, .where = "lesson progress",
-                  .what = "the progress file is of another version", .got = path.string(),
+                  .what = "the progress file has another version", .got = path.string(),
                   .want = "schema " + std::to_string(kSchema), .fix = "move it away to start over");
     progress.current = json.at("current");
     progress.lessons = json.at("lessons").get<std::map<std::string, LessonState>>();

@@ -138,7 +138,7 @@ std::string parity_text(const ParityResult& result) {
         strprintf("  %-17s ", fact.what.c_str()) + (fact.what == "to blame" ? style.bold(fact.text) : fact.text) + "\n";
   if (result.wrong() != nullptr) text += later_text(result);
   if (!result.differs() && !seen.not_compared.empty())
-    text += strprintf("not compared: %zu tensors that only one of the two runs has, or with another shape: %s\n",
+    text += strprintf("not compared: %zu tensors that only one of the two runs has, or with a different shape: %s\n",
                       seen.not_compared.size(), some_of(seen.not_compared).c_str());
   return text;
 }

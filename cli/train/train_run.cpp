@@ -169,7 +169,7 @@ int TrainRun::fit() {
   const TrainResult result = engine.fit();
   RANKLAB_CHECK(result.stopped.empty(), ErrorKind::kSentinel, .where = "sentinels", .what = "a sentinel ended the run",
                 .got = result.stopped, .want = "a number within its bounds",
-                .fix = "see sentinels.jsonl in the run's folder; --sentinel 'NAME stop=none' lets the run go on");
+                .fix = "see sentinels.jsonl in the run's folder; --sentinel 'NAME stop=none' lets the run continue");
   // If a viewer ended the run, it ended as intended. If another process received a signal, this one has not finished
   // its work.
   if (result.interrupted && (interrupt_requested() || !stopping_)) return interrupt_exit_code();

@@ -126,7 +126,7 @@ class RuntimeEngine::RankLoop {
                                        DumpPlace{folder.empty() ? "." : folder, engine_.lost_}, *world_);
     if (!has_sentinels(plan_, *data_)) return;
     RANKLAB_CHECK(steps == 0 || plan_.config.sentinels.parity_interval == 0 || engine_.components_.parity_watch,
-                  ErrorKind::kInvalidArgument, .where = "--watch", .what = "this program has nothing to watch with",
+                  ErrorKind::kInvalidArgument, .where = "--watch", .what = "this program provides no parity watch",
                   .got = "no RuntimeComponents::parity_watch", .want = "parity_watch() of core/parity/watch.h",
                   .fix = "give it to the engine, or leave --watch out");
     sentinels_ =

@@ -213,7 +213,8 @@ TEST(ProcessWorldWithoutToken, WhoDoesNotShowItsUserIsRefused) {
   Processes processes({.mode = "join", .size = 2, .token = ""});
   processes.start(0);
   const auto stranger = cpu_sim::connect_to("127.0.0.1", processes.port(), milliseconds(5'000));
-  EXPECT_THAT(answer_to_rank_one(stranger), HasSubstr("got a TCP connection, which does not tell the user; want user"));
+  EXPECT_THAT(answer_to_rank_one(stranger),
+              HasSubstr("got a TCP connection, which does not reveal the user; want user"));
   processes.start(1, 2, "a token, which rank 0 has not");
   processes.wait_until(1);
   processes.start(1);

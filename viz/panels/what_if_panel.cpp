@@ -223,7 +223,7 @@ void WhatIfPanel::run_buttons(Workspace& workspace, const WhatIfResult& result) 
   ImGui::BeginDisabled(live || run_.running());
   if (ImGui::SmallButton("run it")) start(workspace, result);
   ImGui::EndDisabled();
-  tooltip(live             ? "not beside a live run: its trace would replace the live one"
+  tooltip(live             ? "not during a live run: its trace would replace the live one"
           : run_.running() ? "one run at a time"
                            : "trains three steps with it on generated sentences, in a process of its own, and opens "
                              "the trace; its files go when the window closes");

@@ -192,7 +192,7 @@ std::optional<Coordinator::Refusal> Coordinator::check_identity(const Connection
   return Refusal{
       .text = {.where = "rendezvous, " + rank_name(hello.rank),
                .what = "without a token all ranks are processes of one user",
-               .got = user ? "user " + std::to_string(*user) : "a TCP connection, which does not tell the user",
+               .got = user ? "user " + std::to_string(*user) : "a TCP connection, which does not reveal the user",
                .want = "user " + std::to_string(::geteuid()) + ", as of rank 0, over its unix socket",
                .fix = "export RANKLAB_RUN_TOKEN=$(openssl rand -hex 32), the same for every rank"},
       .try_again = !user};

@@ -120,7 +120,7 @@ std::string layout_section(Runs runs) {
     const MeshTable& mesh = facts.mesh;
     std::string out = figure(
         mesh_svg(mesh, facts.bubbles, {true, letter + "l", "ranks and their coordinates"}),
-        "Neighbours of the innermost axis lie beside each other; the blue line is the share of the traced step in "
+        "Neighbours of the innermost axis are next to each other; the blue line is the share of the traced step in "
         "which a rank is busy.");
     if (mesh.ranks.size() > kDrawnTiles)
       out += paragraph(strprintf("The first %zu of %zu ranks.", kDrawnTiles, mesh.ranks.size()), "dim");
