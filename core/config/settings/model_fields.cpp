@@ -106,7 +106,7 @@ void add_model(std::vector<ConfigField>& rows) {
   rows.push_back(number(g, "model.norm_epsilon", {"--norm-epsilon"}, "epsilon of norms",
                         RANKLAB_FIELD(model.norm_epsilon), above(0)));
   rows.push_back(choice(g, "model.norm_placement", {"--norm-placement"},
-                        "place norms before attention and MLP, after them (OLMo 2), or both (Gemma 2)",
+                        "place norms before attention and MLP, behind them (OLMo 2), or both (Gemma 2)",
                         {"before", "behind", "both"}, RANKLAB_FIELD(model.norm_placement)));
   rows.push_back(
       choice(g, "model.residual_form", {"--residual-form"},
