@@ -41,7 +41,8 @@ void experts(const MegatronWords& words, std::vector<std::string>& differences) 
              groups = words.number("--moe-router-group-topk", 1 << 20);
   if (groups && *groups > 0 && topk.value_or(2) / *groups != 2)
     differences.push_back(
-        "--moe-router-group-topk: a group is scored by its two best experts, not with --moe-router-topk / it");
+        "--moe-router-group-topk: a group is scored by its two best experts, not by as many as --moe-router-topk gives "
+        "each group");
 }
 
 }  // namespace
