@@ -40,7 +40,7 @@ TEST(CkptHuggingFace, IsInspectedAsItLies) {
   checkpoint_samples::put_bytes(out + "/tokenizer_config.json", "{}");
   const std::string text = shell("ckpt inspect " + out);
   EXPECT_THAT(text, HasSubstr(": a Hugging Face folder of DeepseekV3ForCausalLM, "));
-  EXPECT_THAT(text, HasSubstr("beside them: tokenizer_config.json\n"));
+  EXPECT_THAT(text, HasSubstr("other files: tokenizer_config.json\n"));
   EXPECT_THAT(text, HasSubstr("model.embed_tokens.weight "));
   EXPECT_THAT(text, HasSubstr("model-00001-of-000"));
   // For a model of an unknown class the tensors are shown, too, and why import-hf rejects it.

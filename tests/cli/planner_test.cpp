@@ -291,10 +291,10 @@ TEST(Planner, SaysWhatIsPlannedAndWhereProductsAreSlow) {
   const std::string search = "plan search --preset llama_8b --world-size 8 --gbs 8 --plans 2 ";
   const Outcome fp32 = ranklab(search), bf16 = ranklab(search + "--bf16");
   EXPECT_THAT(fp32.output, HasSubstr("sequence 8192, fp32; 8 sequences a step on 8 x NVIDIA H100 SXM5 80 GB"));
-  EXPECT_THAT(fp32.output, HasSubstr("warning: products run in fp32, at 67 TFLOP/s at most; --bf16 has 989"));
+  EXPECT_THAT(fp32.output, HasSubstr("warning: products run in fp32, at 67 TFLOP/s at most; --bf16 reaches 989"));
   EXPECT_THAT(bf16.output, HasSubstr("sequence 8192, bf16; "));
   EXPECT_THAT(bf16.output, Not(HasSubstr("warning")));
-  EXPECT_THAT(ranklab("plan run --preset llama_8b --world-size 8 --tp 8").output, HasSubstr("--bf16 has 989"));
+  EXPECT_THAT(ranklab("plan run --preset llama_8b --world-size 8 --tp 8").output, HasSubstr("--bf16 reaches 989"));
   EXPECT_THAT(ranklab("plan run --preset llama_8b --world-size 8 --tp 8 --module-compute-dtype-rule '*=bf16'").output,
               Not(HasSubstr("--bf16")))
       << "products are in bf16";

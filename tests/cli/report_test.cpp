@@ -176,7 +176,7 @@ TEST_F(Report, BrokenRunsAreReportedAsFarAsTheyGo) {
   const size_t json = wrote.output.find('{');
   const auto answer = nlohmann::json::parse(wrote.output.substr(json));
   EXPECT_EQ(answer["warnings"].size(), 4u) << answer["warnings"];
-  EXPECT_NE(text("a.html").find("Not whole: run.json: "), std::string::npos);
+  EXPECT_NE(text("a.html").find("Incomplete: run.json: "), std::string::npos);
 }
 
 }  // namespace
